@@ -1,0 +1,1 @@
+"""The library behind the book *Attention You Can Touch*."""
