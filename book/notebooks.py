@@ -1,0 +1,269 @@
+"""Execute and normalise the chapters: the stored notebooks hold exactly what running them prints.
+
+    python book/notebooks.py [PATH ...]            run, normalise and save (default: all chapters)
+    python book/notebooks.py --check [PATH ...]    change nothing; say what is wrong and exit 1
+
+A chapter runs top to bottom in an empty folder. Kept: text outputs, tags, hide settings and
+alternative texts. Dropped: pictures, widget state and views, times, and whatever else an editor
+wrote into the metadata. Two checksums in the notebook's metadata (of its code, of its outputs) let
+`--check` find a notebook that was edited or stripped after it ran, without running it again.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import sys
+import tempfile
+import time
+from copy import deepcopy
+from pathlib import Path
+
+import nbformat
+import yaml
+from nbformat import NotebookNode
+
+ROOT = Path(__file__).resolve().parents[1]
+FIX = "run `make notebooks` (or `python book/notebooks.py PATH`)"
+CELL_METADATA = ("tags", "mystnb", "jupyter", "cellView")
+DROPPED_OUTPUT = re.compile(r"image/(png|jpeg)|application/vnd\.jupyter\.widget-view\+json")
+ADDRESS = re.compile(r"\b0x[0-9a-f]{8,}\b")
+DECIMAL = re.compile(r"(?<![\w.])(\d+\.\d++)(?!\.\d)")  # not the parts of a version, 2.13.0
+
+SETUP_UNPUBLISHED = """\
+# Looks for the book's library, which `make book` installs.
+import importlib.util
+
+if importlib.util.find_spec("transformer_lib") is None:
+    raise ModuleNotFoundError("Run `make book`, or `pip install '.[book]'`, in the book's folder.")
+"""
+SETUP_PUBLISHED = """\
+# On Colab this installs the book's library; where it is installed already, nothing happens.
+import importlib.util
+import subprocess
+import sys
+
+if importlib.util.find_spec("transformer_lib") is None:
+    library = "transformer_lib[book] @ git+{url}@{branch}"
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", library], check=True)
+"""
+
+
+def setup_source(config: dict) -> str:
+    """The text of every chapter's setup cell, from the repository's address in _config.yml."""
+    repository = config.get("repository") or {}
+    if not repository.get("url"):
+        return SETUP_UNPUBLISHED.rstrip()
+    return SETUP_PUBLISHED.format(
+        url=repository["url"].rstrip("/"), branch=repository.get("branch") or "main"
+    ).rstrip()
+
+
+def load_config() -> dict:
+    return yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+
+
+def tags(cell: NotebookNode) -> list[str]:
+    return cell.metadata.get("tags", [])
+
+
+def digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+def code_digest(nb: NotebookNode) -> str:
+    return digest(*(cell.source for cell in nb.cells if cell.cell_type == "code"))
+
+
+def outputs_digest(nb: NotebookNode) -> str:
+    outputs = [cell.outputs for cell in nb.cells if cell.cell_type == "code"]
+    return digest(json.dumps(outputs, sort_keys=True, ensure_ascii=False))
+
+
+def normal_outputs(outputs: list[NotebookNode]) -> list[NotebookNode]:
+    """Text only, streams joined, errors without the paths that a traceback carries."""
+    kept: list[NotebookNode] = []
+    for output in deepcopy(outputs):
+        if output.output_type == "stream":
+            if kept and kept[-1].output_type == "stream" and kept[-1].name == output.name:
+                kept[-1].text += output.text
+                continue
+        elif output.output_type == "error":
+            output.traceback = [f"{output.ename}: {output.evalue}"]
+        else:
+            output.metadata = NotebookNode()
+            output.data = NotebookNode(
+                {kind: data for kind, data in output.data.items() if not DROPPED_OUTPUT.match(kind)}
+            )
+            if "execution_count" in output:
+                output.execution_count = None
+            if not output.data:
+                continue
+        kept.append(output)
+    return kept
+
+
+def normalise(nb: NotebookNode, config: dict) -> NotebookNode:
+    """A copy of `nb` in the one form in which chapters are stored."""
+    nb = deepcopy(nb)
+    seen: dict[str, int] = {}
+    for cell in nb.cells:
+        if "setup" in tags(cell):
+            cell.source = setup_source(config)
+        cell.source = cell.source.rstrip()
+        metadata = {key: cell.metadata[key] for key in CELL_METADATA if cell.metadata.get(key)}
+        cell.metadata = NotebookNode(metadata)
+        # An id made from the text stays the same wherever the cell moves and whoever converts it.
+        name = digest(cell.cell_type, cell.source)[:8]
+        seen[name] = seen.get(name, 0) + 1
+        cell.id = name if seen[name] == 1 else f"{name}-{seen[name]}"
+        if cell.cell_type == "code":
+            cell.outputs = normal_outputs(cell.outputs)
+            for output in cell.outputs:
+                if output.output_type == "execute_result":
+                    output.execution_count = cell.execution_count
+    nb.nbformat, nb.nbformat_minor = 4, 5
+    nb.metadata = NotebookNode(
+        checksums=nb.metadata.get("checksums", {}),
+        kernelspec={"display_name": "Python 3", "language": "python", "name": "python3"},
+        language_info={"name": "python"},
+    )
+    return nb
+
+
+def execute(nb: NotebookNode, timeout: int = 300) -> NotebookNode:
+    """`nb` with the outputs of a fresh run, by this very Python, in an empty folder.
+
+    Raises nbclient's CellExecutionError for the first cell that fails.
+    """
+    from jupyter_client.kernelspec import KernelSpecManager
+    from jupyter_client.manager import AsyncKernelManager
+    from nbclient import NotebookClient
+
+    os.environ |= {"OMP_NUM_THREADS": "2", "PYTHONHASHSEED": "0", "HF_HUB_OFFLINE": "1"}
+    nb = deepcopy(nb)
+    # No folders to search: the kernel is then ipykernel of this interpreter, whatever is installed.
+    specs = KernelSpecManager(kernel_dirs=[])
+    manager = AsyncKernelManager(kernel_name="python3", kernel_spec_manager=specs)
+    with tempfile.TemporaryDirectory() as folder:
+        client = NotebookClient(
+            nb,
+            km=manager,
+            timeout=timeout,
+            resources={"metadata": {"path": folder}},
+            extra_arguments=["--log-level=ERROR"],  # not a word about Jupyter's own TCP ports
+        )
+        client.execute(cleanup_kc=True)
+    return nb
+
+
+def cell_problems(cell: NotebookNode) -> list[tuple[str, str]]:
+    """What is wrong with one executed code cell: (cause, fix)."""
+    found = []
+    errors = [output for output in cell.outputs if output.output_type == "error"]
+    if "raises-exception" in tags(cell) and not errors:
+        found.append(("is tagged raises-exception and raises nothing", "mend the cell or the tag"))
+    if errors and "raises-exception" not in tags(cell):
+        found.append((f"stores the error {errors[0].ename}", f"mend the cell, then {FIX}"))
+    for output in cell.outputs:
+        if output.output_type == "stream" and output.name == "stderr":
+            first = output.text.strip().splitlines()[:1]
+            found.append((f"writes to stderr: {first}", "cure the cause of the warning"))
+        texts = [output.get("text", ""), *output.get("data", {}).values()]
+        texts = [text for text in texts if isinstance(text, str)]
+        if any("svg" in kind for kind in output.get("data", {})):
+            found.append(("stores an SVG, which differs at every run", "draw it as PNG"))
+        for address in {hit for text in texts for hit in ADDRESS.findall(text)}:
+            found.append((f"prints {address}, new at every run", "give the object a stable repr"))
+        if "nbval-ignore-output" in tags(cell):
+            continue
+        plain = [output.get("text", ""), output.get("data", {}).get("text/plain", "")]
+        for number in DECIMAL.findall("\n".join(plain)):
+            if len(number.replace(".", "").strip("0")) > 4:
+                found.append((f"prints {number}", "print at most 4 significant digits"))
+    return found
+
+
+def problems(path: Path, config: dict) -> list[str]:
+    """Everything that keeps the notebook at `path` from being what a fresh run would store."""
+    text = path.read_text(encoding="utf-8")
+    try:
+        nb = nbformat.reads(text, as_version=4)
+        nbformat.validate(nb)
+    except (ValueError, nbformat.ValidationError) as error:
+        first = (str(error).splitlines() or [type(error).__name__])[0]
+        return [f"{path.name}: is not a valid notebook: {first}. Fix: restore it from git"]
+    found = []
+
+    def report(number: int, cause: str, fix: str = FIX) -> None:
+        found.append(f"{path.name}, cell {number}: {cause}. Fix: {fix}")
+
+    if not any("setup" in tags(cell) for cell in nb.cells[:2]):
+        report(2, "is not the setup cell", "make it a code cell with the tag `setup`")
+    count = 0
+    for number, cell in enumerate(nb.cells, start=1):
+        if cell.cell_type != "code":
+            continue
+        count += 1
+        if "setup" in tags(cell) and cell.source != setup_source(config):
+            report(number, "the setup cell is not the one that _config.yml asks for")
+        if cell.execution_count is None:
+            report(number, "is stripped: it has not been run")
+        elif cell.execution_count != count:
+            report(number, f"is out of order: it ran as [{cell.execution_count}], not [{count}]")
+        for cause, fix in cell_problems(cell):
+            report(number, cause, fix)
+    checksums = nb.metadata.get("checksums", {})
+    if checksums.get("code") != code_digest(nb):
+        found.append(f"{path.name}: is stale: its code has changed since it ran. Fix: {FIX}")
+    elif checksums.get("outputs") != outputs_digest(nb):
+        cause = "its outputs are stripped or edited: they are not those that its run gave"
+        found.append(f"{path.name}: {cause}. Fix: {FIX}")
+    if text != nbformat.writes(normalise(nb, config)) + "\n":
+        found.append(f"{path.name}: is not normalised (metadata, ids or outputs). Fix: {FIX}")
+    return found
+
+
+def refresh(path: Path, config: dict) -> list[str]:
+    """Run and normalise one notebook in place; a failing one stays as it was. Returns problems."""
+    from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+
+    nb = normalise(nbformat.read(path, as_version=4), config)
+    for cell in nb.cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    try:
+        nb = normalise(execute(nb), config)
+    except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
+        return [f"{path.name}: did not run, and was left as it was.\n{error}"]
+    nb.metadata.checksums = {"code": code_digest(nb), "outputs": outputs_digest(nb)}
+    # Written beside it, then renamed: an interruption leaves the old notebook or the new one.
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        draft.write_text(nbformat.writes(nb) + "\n", encoding="utf-8")
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+    return problems(path, config)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Execute and normalise the chapters.")
+    parser.add_argument("paths", nargs="*", type=Path, help="notebooks (default: all chapters)")
+    parser.add_argument("--check", action="store_true", help="change nothing, report what is wrong")
+    arguments = parser.parse_args()
+    config = load_config()
+    found = []
+    for path in arguments.paths or sorted((ROOT / "chapters").glob("*.ipynb")):
+        start = time.perf_counter()
+        new = (problems if arguments.check else refresh)(path, config)
+        seconds = "" if arguments.check else f" {time.perf_counter() - start:.1f} s"
+        print(f"{path.name}:{seconds} {'not right' if new else 'ok'}", flush=True)
+        found += new
+    print(*found, sep="\n", file=sys.stderr)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
