@@ -1,0 +1,88 @@
+"""The key-value cache: what attention has projected already, kept for the next token."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from transformer_lib import checks, module_checks
+
+
+class KeyValueCache:
+    """Room for the keys and values of ``capacity`` tokens, allocated once.
+
+    A new token's query looks at all keys so far; keys and values of earlier tokens do not change,
+    so they are stored instead of being computed again. One cache belongs to one attention module.
+
+    It is for generation: it refuses tensors that carry a gradient, since a backward pass through
+    memory that is written again and again would be wrong. Use ``torch.no_grad()``.
+
+    Shapes: keys and values are ``[batch, n_heads, tokens, d_head]``.
+
+    Raises:
+        ValueError: a size is smaller than 1; in :meth:`extend`, a shape or device that does not
+            fit, more tokens than there is room for, or a tensor that carries a gradient. Then
+            nothing has been written.
+        TypeError: ``dtype`` is no floating point type; in :meth:`extend`, the dtype differs.
+
+    >>> cache = KeyValueCache(batch=1, n_heads=2, capacity=5, d_head=3)
+    >>> keys, values = cache.extend(torch.ones(1, 2, 4, 3), torch.zeros(1, 2, 4, 3))
+    >>> keys.shape, cache
+    (torch.Size([1, 2, 4, 3]), KeyValueCache(batch=1, n_heads=2, length=4, capacity=5, d_head=3))
+    """
+
+    def __init__(
+        self,
+        batch: int,
+        n_heads: int,
+        capacity: int,
+        d_head: int,
+        *,
+        dtype: torch.dtype | None = None,
+        device: torch.device | str | None = None,
+    ):
+        sizes = {"batch": batch, "n_heads": n_heads, "capacity": capacity, "d_head": d_head}
+        for name, size in sizes.items():
+            checks.check_count(size, name)
+        checks.check_float_dtype(dtype)
+        self._keys = torch.zeros(batch, n_heads, capacity, d_head, dtype=dtype, device=device)
+        self._values = torch.zeros_like(self._keys)
+        self._length = 0
+
+    @property
+    def length(self) -> int:
+        """How many tokens are stored."""
+        return self._length
+
+    @property
+    def capacity(self) -> int:
+        """How many tokens there is room for."""
+        return self._keys.shape[2]
+
+    def extend(
+        self,
+        k: Float[Tensor, "batch n_heads tokens d_head"],
+        v: Float[Tensor, "batch n_heads tokens d_head"],
+    ) -> tuple[
+        Float[Tensor, "batch n_heads length d_head"], Float[Tensor, "batch n_heads length d_head"]
+    ]:
+        """Append ``k`` and ``v``; return all keys and values so far.
+
+        What is returned are views of the cache's own memory, good until :meth:`reset`.
+        """
+        module_checks.check_cache_entry(self._keys, self._length, k, v)
+        end = self._length + k.shape[2]
+        self._keys[:, :, self._length : end] = k
+        self._values[:, :, self._length : end] = v
+        self._length = end
+        return self._keys[:, :, :end], self._values[:, :, :end]
+
+    def reset(self) -> None:
+        """Forget everything and keep the memory."""
+        self._length = 0
+
+    def __repr__(self) -> str:
+        batch, n_heads, capacity, d_head = self._keys.shape
+        return (
+            f"KeyValueCache(batch={batch}, n_heads={n_heads}, length={self._length}, "
+            f"capacity={capacity}, d_head={d_head})"
+        )

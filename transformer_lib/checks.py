@@ -1,0 +1,208 @@
+"""Argument checks, one line each where they are used.
+
+``ValueError``: a shape, width, device or value that does not fit. ``TypeError``: a wrong dtype, or
+not a tensor at all. Every message says what came in, why it cannot work, and what to do. Nothing
+here looks at a tensor's numbers (on a GPU the program would have to wait for them), except
+``check_finite`` and ``check_lengths``, which are for the boundaries.
+"""
+
+import torch
+from torch import Tensor
+
+
+def check_count(value, name: str) -> None:
+    """``value`` is an int of at least 1."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{name} is {value!r}, of type {type(value).__name__}; it must be an int.")
+    if value < 1:
+        raise ValueError(f"{name} is {value}; it must be at least 1.")
+
+
+def check_even(value, name: str, reason: str) -> None:
+    """``value`` is a positive even int; ``reason`` says why."""
+    check_count(value, name)
+    if value % 2:
+        raise ValueError(f"{name} is {value}, an odd number; {reason}. Choose an even {name}.")
+
+
+def check_base(base) -> None:
+    """``base``, of the wavelengths, is a number above 1."""
+    if not 1 < base < float("inf"):
+        raise ValueError(
+            f"base is {base}; it must be a finite number above 1 (the papers use 10000)."
+        )
+
+
+def check_waves(width, name: str, base, dtype, *, n_positions=1, start: int = 0) -> None:
+    """The arguments that sinusoids and rotary angles share."""
+    check_even(width, name, "each frequency turns a pair of components")
+    check_count(n_positions, "n_positions")
+    check_base(base)
+    check_start(start)
+    check_float_dtype(dtype)
+
+
+def check_start(start: int) -> None:
+    """``start``, the position of the first token, is not negative."""
+    if start < 0:
+        raise ValueError(f"start is {start}; positions count from 0. Pass start >= 0.")
+
+
+def check_dropout(dropout: float) -> None:
+    """``dropout`` is a probability below 1."""
+    if not 0 <= dropout < 1:
+        raise ValueError(f"dropout is {dropout}; it is a probability: choose 0 <= dropout < 1.")
+
+
+def check_float_dtype(dtype: torch.dtype | None) -> None:
+    """``dtype`` is a floating point type, or None."""
+    if dtype is not None and not dtype.is_floating_point:
+        raise TypeError(f"dtype is {dtype}; choose a floating point type such as torch.float32.")
+
+
+def check_float_tensor(x, name: str) -> None:
+    """``x`` is a tensor of floating point numbers."""
+    if not isinstance(x, Tensor):
+        raise TypeError(
+            f"{name} is of type {type(x).__name__}; it must be a tensor: torch.tensor(...)."
+        )
+    if not x.is_floating_point():
+        raise TypeError(
+            f"{name} has dtype {x.dtype}; it must be floating point: {name}.float(). "
+            f"(Token ids go through an embedding first.)"
+        )
+
+
+def check_same(name_a: str, a: Tensor, name_b: str, b: Tensor) -> None:
+    """``a`` and ``b`` have the same device and dtype."""
+    if a.device != b.device:
+        raise ValueError(
+            f"{name_a} is on {a.device} and {name_b} is on {b.device}; move both to one device: "
+            f"{name_b}.to({name_a}.device)."
+        )
+    if a.dtype != b.dtype:
+        raise TypeError(
+            f"{name_a} has dtype {a.dtype} and {name_b} has dtype {b.dtype}; use one for both: "
+            f"{name_b}.to({name_a}.dtype)."
+        )
+
+
+def check_finite(x, name: str) -> None:
+    """``x``, a tensor or array, holds neither NaN nor infinity (at boundaries: a GPU must wait)."""
+    bad = ~torch.isfinite(torch.as_tensor(x))
+    if bad.any():
+        where = tuple(bad.nonzero()[0].tolist())
+        raise ValueError(
+            f"{name} holds {int(bad.sum())} numbers that are NaN or infinite, the first at index "
+            f"{where}; find out which step made them before you look at the result."
+        )
+
+
+def check_attention(q, k, v=None, *, mask=None, bias=None, dropout: float = 0.0) -> None:
+    """Queries, keys, values, mask and bias fit together."""
+    tensors = {"q": q, "k": k} if v is None else {"q": q, "k": k, "v": v}
+    for name, x in tensors.items():
+        check_float_tensor(x, name)
+        if x.ndim < 2:
+            raise ValueError(
+                f"{name} has shape {tuple(x.shape)}; it needs an axis of tokens and an axis of "
+                f"components: [..., tokens, width]."
+            )
+        if x.shape[-2] == 0 or x.shape[-1] == 0:
+            raise ValueError(
+                f"{name} has shape {tuple(x.shape)}: there is nothing in it (an empty sequence). "
+                f"Attention needs at least one token; leave empty sequences out of the batch."
+            )
+        check_same("q", q, name, x)
+        if x.shape[:-2] != q.shape[:-2]:
+            raise ValueError(
+                f"q has shape {tuple(q.shape)} and {name} has shape {tuple(x.shape)}: all axes "
+                f"before the last two must be equal. Use {name}.expand(...) to repeat one."
+            )
+    if q.shape[-1] != k.shape[-1]:
+        raise ValueError(
+            f"q is {q.shape[-1]} wide and k is {k.shape[-1]} wide: a dot product needs equal "
+            f"widths. Project both to the same d_k, their last axis."
+        )
+    if v is not None and v.shape[-2] != k.shape[-2]:
+        raise ValueError(
+            f"there are {k.shape[-2]} keys (k: {tuple(k.shape)}) and {v.shape[-2]} values "
+            f"(v: {tuple(v.shape)}): each key needs its value. Make them from the same tokens."
+        )
+    weights_shape = (*q.shape[:-1], k.shape[-2])
+    check_mask(mask, weights_shape, q.device)
+    if bias is not None:
+        check_float_tensor(bias, "bias")
+        check_same("q", q, "bias", bias)
+        check_broadcast("bias", bias, weights_shape)
+    check_dropout(dropout)
+
+
+def check_mask(mask, shape: tuple[int, ...], device: torch.device) -> None:
+    """``mask`` is None, or boolean, on ``device``, and broadcastable to ``shape``."""
+    if mask is None:
+        return
+    check_masks([mask])
+    if mask.device != device:
+        raise ValueError(
+            f"mask is on {mask.device} and the queries are on {device}; move it: "
+            f"mask.to({str(device)!r})."
+        )
+    check_broadcast("mask", mask, shape)
+
+
+def check_broadcast(name: str, x: Tensor, shape: tuple[int, ...]) -> None:
+    """``x`` is broadcastable to ``shape``, that of the weights, which end in queries and keys."""
+    sizes = zip(reversed(x.shape), reversed(shape), strict=False)
+    if x.ndim <= len(shape) and all(size in (1, wanted) for size, wanted in sizes):
+        return
+    hint = f"Its last axes must be queries ({shape[-2]}) and keys ({shape[-1]})."
+    if x.ndim == 2 and len(shape) > 2 and x.shape == (shape[0], shape[-1]):
+        hint = f"To hide keys (padding), add an axis for the queries: {name}.unsqueeze(1)."
+    elif x.ndim == 3 and len(shape) == 4 and x.shape[0] == shape[0]:
+        hint = f"It has no axis for the heads: {name}.unsqueeze(1)."
+    raise ValueError(
+        f"{name} has shape {tuple(x.shape)}, which does not broadcast to the weights' shape "
+        f"{tuple(shape)}. {hint}"
+    )
+
+
+def check_masks(masks: list) -> None:
+    """``masks`` are boolean tensors on one device whose shapes broadcast."""
+    for mask in masks:
+        if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
+            found = f"dtype {mask.dtype}" if isinstance(mask, Tensor) else f"type {type(mask)}"
+            raise TypeError(
+                f"mask has {found}; a mask is a boolean tensor, True = may attend. From 1 and 0: "
+                f"mask.bool(); from 0 and -inf: mask == 0. Numbers to be added to the scores are "
+                f"a bias."
+            )
+        if mask.device != masks[0].device:
+            raise ValueError(
+                f"one mask is on {masks[0].device}, another on {mask.device}; move all to one."
+            )
+    try:
+        torch.broadcast_shapes(*(mask.shape for mask in masks))
+    except RuntimeError as error:
+        shapes = " and ".join(str(tuple(mask.shape)) for mask in masks)
+        raise ValueError(
+            f"masks of shapes {shapes} do not broadcast. Axes count from the right: the last is "
+            f"keys, the one before it queries; give a missing axis the size 1 (unsqueeze)."
+        ) from error
+
+
+def check_lengths(lengths, keys: int) -> Tensor:
+    """``lengths`` as a tensor of integers with one axis, none of them beyond ``keys``."""
+    lengths = torch.as_tensor(lengths)
+    if lengths.is_floating_point() or lengths.is_complex() or lengths.dtype == torch.bool:
+        raise TypeError(f"lengths have dtype {lengths.dtype}; they must be integers (counts).")
+    if lengths.ndim != 1:
+        raise ValueError(
+            f"lengths have shape {tuple(lengths.shape)}; give one length for each sequence: "
+            f"[batch]."
+        )
+    if lengths.device.type == "cpu" and ((lengths < 0) | (lengths > keys)).any():
+        raise ValueError(
+            f"lengths are {lengths.tolist()}; each must lie between 0 and keys = {keys}."
+        )
+    return lengths

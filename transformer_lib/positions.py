@@ -1,0 +1,291 @@
+"""Positions: what tells attention, which sees a set, where each token stands.
+
+Four ways: sinusoidal and learned encodings are *added* to the tokens' vectors; rotary positions
+*turn* queries and keys; ALiBi adds a *bias* to the scores. Positions count from 0.
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from transformer_lib import checks, module_checks
+
+Device = torch.device | str | None
+
+
+def _angles(n_positions: int, width: int, base: float, start: int, device: Device) -> Tensor:
+    """position · base^(-2i/width), ``[n_positions, width/2]``, in double precision.
+
+    In single precision the angle of position 100,000 would be wrong by half a percent of a turn.
+    """
+    exact = torch.float32 if torch.device(device or "cpu").type == "mps" else torch.float64
+    pair = torch.arange(0, width, 2, dtype=exact, device=device)
+    frequencies = torch.exp(-math.log(base) * pair / width)
+    positions = torch.arange(start, start + n_positions, dtype=exact, device=device)
+    return positions.unsqueeze(1) * frequencies
+
+
+def sinusoidal_encoding(
+    n_positions: int,
+    d_model: int,
+    *,
+    base: float = 10_000.0,
+    start: int = 0,
+    dtype: torch.dtype | None = None,
+    device: Device = None,
+) -> Float[Tensor, "n_positions d_model"]:
+    """PE(p, 2i) = sin(p / base^(2i/d_model)) and PE(p, 2i+1) = cos of the same angle.
+
+    Rows are the positions ``start``, ``start + 1``, …; the frequencies are computed by exp and log,
+    in double precision, and then rounded to ``dtype`` (PyTorch's default if None).
+
+    Source: Vaswani et al. 2017, section 3.5.
+
+    Raises:
+        ValueError: odd ``d_model``; fewer than 1 position; ``start`` < 0; ``base`` <= 1.
+
+    >>> sinusoidal_encoding(2, 4)
+    tensor([[0.0000, 1.0000, 0.0000, 1.0000],
+            [0.8415, 0.5403, 0.0100, 0.9999]])
+    """
+    checks.check_waves(d_model, "d_model", base, dtype, n_positions=n_positions, start=start)
+    angles = _angles(n_positions, d_model, base, start, device)
+    encoding = torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(start_dim=1)
+    return encoding.to(dtype or torch.get_default_dtype())
+
+
+def shift_matrix(
+    offset: float,
+    d_model: int,
+    *,
+    base: float = 10_000.0,
+    dtype: torch.dtype | None = None,
+    device: Device = None,
+) -> Float[Tensor, "d_model d_model"]:
+    """R(k) with PE(p + k) = R(k) PE(p) at every position p: a rotation of each pair by its angle.
+
+    PE(p) is a column here; for the rows of :func:`sinusoidal_encoding` write ``PE @ R.T``.
+
+    Source: Vaswani et al. 2017, section 3.5 (stated there without the matrix).
+
+    Raises:
+        ValueError: odd ``d_model``; ``base`` <= 1.
+
+    >>> shift_matrix(1, 2)
+    tensor([[ 0.5403,  0.8415],
+            [-0.8415,  0.5403]])
+    """
+    checks.check_waves(d_model, "d_model", base, dtype)
+    angles = offset * _angles(1, d_model, base, 1, device)[0]
+    sine, cosine = angles.sin(), angles.cos()
+    blocks = torch.stack((cosine, sine, -sine, cosine), dim=-1).unflatten(-1, (2, 2))
+    return torch.block_diag(*blocks).to(dtype or torch.get_default_dtype())
+
+
+def rotary_angles(
+    n_positions: int,
+    d_head: int,
+    *,
+    base: float = 10_000.0,
+    start: int = 0,
+    dtype: torch.dtype | None = None,
+    device: Device = None,
+) -> Float[Tensor, "n_positions pairs"]:
+    """The angle p / base^(2i/d_head) by which rotary positions turn pair i at position p.
+
+    Source: Su et al. 2021 (RoFormer), section 3.2.2.
+
+    Raises:
+        ValueError: odd ``d_head``; fewer than 1 position; ``start`` < 0; ``base`` <= 1.
+
+    >>> rotary_angles(3, 4)
+    tensor([[0.0000, 0.0000],
+            [1.0000, 0.0100],
+            [2.0000, 0.0200]])
+    """
+    checks.check_waves(d_head, "d_head", base, dtype, n_positions=n_positions, start=start)
+    angles = _angles(n_positions, d_head, base, start, device)
+    return angles.to(dtype or torch.get_default_dtype())
+
+
+def apply_rotary(
+    x: Float[Tensor, "*batch tokens d_head"], angles: Float[Tensor, "tokens pairs"]
+) -> Float[Tensor, "*batch tokens d_head"]:
+    """Turn each pair of components (2i, 2i+1) of token p by ``angles[p, i]``.
+
+    For queries and keys, not for values. The dot product of a turned query and a turned key
+    depends on their distance only. (Llama's checkpoints pair component i with i + d_head/2: the
+    same rotation after a permutation of the components.)
+
+    Source: Su et al. 2021 (RoFormer), equation 34.
+
+    Raises:
+        ValueError: ``angles`` is not ``[tokens, d_head / 2]``.
+
+    >>> apply_rotary(torch.tensor([[1.0, 0.0]]), torch.tensor([[torch.pi / 2]])).round()
+    tensor([[-0., 1.]])
+    """
+    module_checks.check_rotary(x, angles)
+    cosine, sine = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+    even, odd = x[..., 0::2], x[..., 1::2]
+    turned = (even * cosine - odd * sine, even * sine + odd * cosine)
+    return torch.stack(turned, dim=-1).flatten(start_dim=-2)
+
+
+def alibi_slopes(n_heads: int) -> Float[Tensor, " n_heads"]:
+    """How fast each head's attention falls with distance: 2^(-8/n), 2^(-16/n), …, 2^(-8).
+
+    That is for a power of two. Otherwise: the slopes of the next lower power of two, then every
+    other slope of twice that number, as in the authors' code.
+
+    Source: Press et al. 2021, section 3.
+
+    Raises:
+        ValueError: fewer than 1 head.
+
+    >>> alibi_slopes(8)
+    tensor([0.5000, 0.2500, 0.1250, 0.0625, 0.0312, 0.0156, 0.0078, 0.0039])
+    >>> alibi_slopes(3)
+    tensor([0.0625, 0.0039, 0.2500])
+    """
+    checks.check_count(n_heads, "n_heads")
+    lower = 2 ** (n_heads.bit_length() - 1)
+    slopes = [2 ** (-8 * head / lower) for head in range(1, lower + 1)]
+    between = [2 ** (-8 * head / (2 * lower)) for head in range(1, 2 * lower + 1, 2)]
+    return torch.tensor((slopes + between)[:n_heads])
+
+
+def alibi_bias(
+    n_heads: int,
+    queries: int,
+    keys: int,
+    *,
+    dtype: torch.dtype | None = None,
+    device: Device = None,
+) -> Float[Tensor, "n_heads queries keys"]:
+    """-slope · distance, to be added to the scaled scores; the last query stands at the last key.
+
+    The paper's decoder sees the past only; with no causal mask, the future counts by its distance,
+    too.
+
+    Source: Press et al. 2021, section 3.
+
+    Raises:
+        ValueError: a size is smaller than 1.
+
+    >>> alibi_bias(1, 2, 3) * 256
+    tensor([[[-1., -0., -1.],
+             [-2., -1., -0.]]])
+    """
+    checks.check_count(queries, "queries")
+    checks.check_count(keys, "keys")
+    checks.check_float_dtype(dtype)
+    slopes = alibi_slopes(n_heads).to(device)
+    query = torch.arange(keys - queries, keys, device=device).unsqueeze(1)
+    distance = (query - torch.arange(keys, device=device)).abs()
+    bias = -slopes[:, None, None] * distance
+    return bias.to(dtype or torch.get_default_dtype())
+
+
+class SinusoidalPositions(nn.Module):
+    """Adds :func:`sinusoidal_encoding` to ``x [..., tokens, d_model]``, from position ``start`` on.
+
+    >>> SinusoidalPositions(d_model=4)(torch.zeros(1, 1, 4), start=1)
+    tensor([[[0.8415, 0.5403, 0.0100, 0.9999]]])
+    """
+
+    def __init__(self, d_model: int, *, base: float = 10_000.0):
+        super().__init__()
+        checks.check_waves(d_model, "d_model", base, dtype=None)
+        self.d_model, self.base = d_model, base
+
+    def forward(
+        self, x: Float[Tensor, "*batch tokens d_model"], start: int = 0
+    ) -> Float[Tensor, "*batch tokens d_model"]:
+        """``x`` plus the encoding of its positions."""
+        module_checks.check_encodable(x, self.d_model, start)
+        options = {"base": self.base, "start": start, "dtype": x.dtype, "device": x.device}
+        return x + sinusoidal_encoding(x.shape[-2], self.d_model, **options)
+
+    def extra_repr(self) -> str:
+        return f"d_model={self.d_model}, base={self.base}"
+
+
+class LearnedPositions(nn.Module):
+    """Adds one learned vector for each position: a table of ``max_positions`` rows and no more.
+
+    Source: Gehring et al. 2017, section 3.1; found about equal to sinusoids by Vaswani et al. 2017,
+    table 3 (E).
+
+    Raises:
+        ValueError: in ``forward``, positions beyond the table.
+
+    >>> LearnedPositions(max_positions=6, d_model=4)(torch.zeros(2, 5, 4)).shape
+    torch.Size([2, 5, 4])
+    """
+
+    def __init__(self, max_positions: int, d_model: int):
+        super().__init__()
+        checks.check_count(max_positions, "max_positions")
+        checks.check_count(d_model, "d_model")
+        self.table = nn.Embedding(max_positions, d_model)
+
+    def forward(
+        self, x: Float[Tensor, "*batch tokens d_model"], start: int = 0
+    ) -> Float[Tensor, "*batch tokens d_model"]:
+        """``x`` plus the rows of the table for its positions."""
+        max_positions, d_model = self.table.weight.shape
+        module_checks.check_encodable(x, d_model, start, max_positions)
+        return x + self.table.weight[start : start + x.shape[-2]]
+
+
+@dataclass(frozen=True)
+class RotaryPositions:
+    """Rotary positions for ``MultiHeadAttention(positions=...)``: see :func:`apply_rotary`.
+
+    >>> RotaryPositions(d_head=4).rotate(torch.ones(1, 2, 3, 4), start=0).shape
+    torch.Size([1, 2, 3, 4])
+    """
+
+    d_head: int
+    base: float = 10_000.0
+
+    def __post_init__(self):
+        checks.check_waves(self.d_head, "d_head", self.base, dtype=None)
+
+    def rotate(
+        self, x: Float[Tensor, "*batch tokens d_head"], start: int
+    ) -> Float[Tensor, "*batch tokens d_head"]:
+        """``x``, queries or keys, turned; its first token is at position ``start``."""
+        angles = _angles(x.shape[-2], self.d_head, self.base, start, x.device)
+        return apply_rotary(x, angles)
+
+    def bias(self, queries: int, keys: int, device: Device, dtype: torch.dtype) -> None:
+        """Nothing is added to the scores."""
+
+
+@dataclass(frozen=True)
+class AlibiPositions:
+    """ALiBi for ``MultiHeadAttention(positions=...)``: see :func:`alibi_bias`.
+
+    >>> AlibiPositions(n_heads=2).bias(3, 3, "cpu", torch.float32).shape
+    torch.Size([2, 3, 3])
+    """
+
+    n_heads: int
+
+    def __post_init__(self):
+        checks.check_count(self.n_heads, "n_heads")
+
+    def rotate(self, x: Tensor, start: int) -> Tensor:
+        """Queries and keys stay as they are."""
+        return x
+
+    def bias(
+        self, queries: int, keys: int, device: Device, dtype: torch.dtype
+    ) -> Float[Tensor, "n_heads queries keys"]:
+        """What is added to the scaled scores."""
+        return alibi_bias(self.n_heads, queries, keys, dtype=dtype, device=device)
