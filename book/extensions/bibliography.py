@@ -1,0 +1,192 @@
+"""Sphinx extension: the references page, made from the bibliography at build time.
+
+The directive ``{bibliography} references.bib`` lists every entry of the file under an anchor that
+is its key. A chapter cites with a plain link, ``[Vaswani et al., 2017](../book/references.md#vaswani2017)``,
+because MyST's own citation roles show raw in Colab. Each entry names the pages that cite it.
+
+The fields are BibTeX's usual ones; ``annote`` says in a sentence what to read the work for.
+A malformed entry stops the build: see `check_entry`.
+"""
+
+import re
+import unicodedata
+from pathlib import Path
+
+from docutils import nodes
+from pybtex.database import Entry, Person, parse_file
+from pybtex.richtext import Text
+from sphinx import addnodes
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.util.docutils import SphinxDirective
+from sphinx.util.nodes import make_refnode
+
+# The field in which each kind of entry says where it appeared.
+VENUE = {
+    "article": "journal",
+    "book": "publisher",
+    "inproceedings": "booktitle",
+    "misc": "howpublished",
+    "techreport": "institution",
+}
+
+
+def plain(latex: str) -> str:
+    """A BibTeX field as plain text: accents decoded, protecting braces dropped.
+
+    >>> plain("{FlashAttention} by R{\\\\'e}")
+    'FlashAttention by Ré'
+    """
+    return str(Text.from_latex(latex))
+
+
+def names(persons: list[Person]) -> str:
+    """The authors in reading order; a closing ``and others`` becomes "et al."."""
+    full = [
+        plain(" ".join(p.first_names + p.middle_names + p.prelast_names + p.last_names + p.lineage_names))
+        for p in persons
+    ]
+    if full[-1] == "others":
+        return ", ".join(full[:-1]) + ", et al."
+    if len(full) < 3:
+        return " and ".join(full)
+    return ", ".join(full[:-1]) + ", and " + full[-1]
+
+
+def check_entry(key: str, entry: Entry) -> None:
+    """Raise ValueError if the entry lacks a field, a link, or the key that its author and year give."""
+
+    def fail(problem: str) -> None:
+        raise ValueError(f"{key}: {problem}")
+
+    if entry.type not in VENUE:
+        fail(f"@{entry.type} is not one of {', '.join('@' + kind for kind in VENUE)}")
+    for field in ("title", "year", VENUE[entry.type]):
+        if not entry.fields.get(field, "").strip():
+            fail(f"the field {field!r} is missing")
+    if not entry.persons.get("author"):
+        fail("the field 'author' is missing")
+    first = plain(" ".join(entry.persons["author"][0].last_names))
+    ascii_name = unicodedata.normalize("NFKD", first).encode("ascii", "ignore").decode().lower()
+    year = entry.fields["year"]
+    if not re.fullmatch(re.sub(r"[^a-z]", "", ascii_name) + re.escape(year) + "[a-z]?", key):
+        fail(f"the key does not follow from {first!r} and {year!r}")
+    links = [field for field in ("eprint", "doi", "url") if field in entry.fields]
+    if not links:
+        fail("none of eprint (an arXiv number), doi, url is given")
+    if "eprint" in entry.fields:
+        arxiv = re.fullmatch(r"(\d\d)(\d\d)\.\d{4,5}", entry.fields["eprint"])
+        if not arxiv:
+            fail(f"{entry.fields['eprint']!r} is not an arXiv number")
+        if 2000 + int(arxiv[1]) > int(year) or not 1 <= int(arxiv[2]) <= 12:
+            fail(f"arXiv:{arxiv[0]} cannot have appeared in {year}")
+    if "doi" in entry.fields and not re.fullmatch(r"10\.\d{4,}/\S+", entry.fields["doi"]):
+        fail(f"{entry.fields['doi']!r} is not a DOI")
+    if "url" in entry.fields and not entry.fields["url"].startswith("https://"):
+        fail(f"{entry.fields['url']!r} does not begin with https://")
+
+
+def read_bibliography(path: str | Path) -> dict[str, Entry]:
+    """The entries of a .bib file by key, checked, in the order of their keys."""
+    entries = parse_file(str(path), bib_format="bibtex").entries
+    for key, entry in entries.items():
+        check_entry(key, entry)
+    return dict(sorted(entries.items()))
+
+
+class cited_in(nodes.General, nodes.Inline, nodes.Element):
+    """Placeholder for the links to the pages that cite an entry, filled in when all are read."""
+
+
+def entry_node(key: str, entry: Entry) -> nodes.paragraph:
+    fields = entry.fields
+    title, venue = plain(fields["title"]), plain(fields[VENUE[entry.type]])
+    where = f" {venue}" + (f", {fields['volume']}" if "volume" in fields else "")
+    where += (f":{fields['pages']}" if "pages" in fields else "") + ". "
+    mark = "" if title.endswith("?") else "."
+    node = nodes.paragraph(classes=["reference-entry"], ids=[key], names=[key])
+    node += nodes.Text(f"{names(entry.persons['author'])} ({fields['year']}). ")
+    node += [nodes.emphasis("", title), nodes.Text(mark + where)]
+    links = {
+        "eprint": ("arXiv:{}", "https://arxiv.org/abs/{}"),
+        "doi": ("doi:{}", "https://doi.org/{}"),
+        "url": ("{}", "{}"),
+    }
+    for field, (label, address) in links.items():
+        if field in fields:
+            value = plain(fields[field]) if field != "url" else fields[field]
+            text = label.format(value).removeprefix("https://")
+            node += nodes.reference("", text, refuri=address.format(value), internal=False)
+            node += nodes.Text(" ")
+    if "annote" in fields:
+        node += nodes.inline("", plain(fields["annote"]), classes=["reference-annote"])
+    node += cited_in(key=key)
+    return node
+
+
+class Bibliography(SphinxDirective):
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        relative, path = self.env.relfn2path(self.arguments[0])
+        self.env.note_dependency(relative)
+        self.env.afm_references_page = self.env.docname
+        entries = [entry_node(key, entry) for key, entry in read_bibliography(path).items()]
+        for node in entries:
+            self.state.document.note_explicit_target(node)
+        return entries
+
+
+def citations(env: BuildEnvironment) -> dict[str, set[str]]:
+    """The pages that cite, by key. Kept in the environment, so that a rebuild need not read all."""
+    if not hasattr(env, "afm_citations"):
+        env.afm_citations = {}
+    return env.afm_citations
+
+
+def forget_page(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
+    for pages in citations(env).values():
+        pages.discard(docname)
+
+
+def collect_citations(app: Sphinx, document: nodes.document) -> None:
+    for link in document.findall(addnodes.pending_xref):
+        if link.get("reftargetid") and str(link.get("reftarget")).endswith("references"):
+            citations(app.env).setdefault(link["reftargetid"], set()).add(app.env.docname)
+
+
+def merge_citations(app: Sphinx, env: BuildEnvironment, docnames: set[str], other: BuildEnvironment) -> None:
+    for key, pages in citations(other).items():
+        citations(env).setdefault(key, set()).update(pages & set(docnames))
+    if hasattr(other, "afm_references_page"):
+        env.afm_references_page = other.afm_references_page
+
+
+def rewrite_page(app: Sphinx, env: BuildEnvironment) -> list[str]:
+    return [env.afm_references_page] if hasattr(env, "afm_references_page") else []
+
+
+def fill_in(app: Sphinx, document: nodes.document, docname: str) -> None:
+    env = app.env
+    order = {page: i for i, page in enumerate(env.toc_secnumbers | env.titles)}
+    for node in list(document.findall(cited_in)):
+        pages = sorted(citations(env).get(node["key"], ()), key=lambda page: (order[page], page))
+        line = nodes.inline(classes=["reference-cited-in"])
+        for i, page in enumerate(pages):
+            line += nodes.Text(", " if i else " Cited in ")
+            title = nodes.Text(env.titles[page].astext())
+            line += make_refnode(app.builder, docname, page, None, title)
+        if pages:
+            line += nodes.Text(".")
+        node.replace_self(line)
+
+
+def setup(app: Sphinx) -> dict[str, object]:
+    app.add_node(cited_in)
+    app.add_directive("bibliography", Bibliography)
+    app.connect("env-purge-doc", forget_page)
+    app.connect("doctree-read", collect_citations)
+    app.connect("env-merge-info", merge_citations)
+    app.connect("env-updated", rewrite_page)
+    app.connect("doctree-resolved", fill_in)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
