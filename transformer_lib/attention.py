@@ -225,8 +225,8 @@ class MultiHeadAttention(nn.Module):
             k, v = cache.extend(k, v)
         return q, k, v
 
-    def scores_mask_and_bias(self, q, k, mask):
-        """``mask`` with an axis for the heads, and the positions' bias (or None)."""
+    def mask_and_bias(self, q, k, mask):
+        """What lies over the scores: ``mask`` with an axis for the heads, the positions' bias."""
         mask = mask.unsqueeze(1) if mask is not None and mask.ndim == 3 else mask
         if self.positions is None:
             return mask, None
@@ -244,7 +244,13 @@ class MultiHeadAttention(nn.Module):
         """Attend to ``memory``, or to ``x`` itself."""
         module_checks.check_multi_head(self, x, memory, mask, causal, cache)
         q, k, v = self.project(x, memory, cache)
-        mask, bias = self.scores_mask_and_bias(q, k, mask)
+        mask, bias = self.mask_and_bias(q, k, mask)
         dropout = self.dropout if self.training else 0.0
         result = attention(q, k, v, mask, causal=causal, bias=bias, dropout=dropout)
         return self.output(merge_heads(result))
+
+    def extra_repr(self) -> str:
+        return (
+            f"n_heads={self.n_heads}, d_head={self.d_head}, dropout={self.dropout}, "
+            f"positions={self.positions}"
+        )

@@ -1,0 +1,89 @@
+"""Attention maps of any model, collected by temporary hooks. The model itself stores nothing."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from transformer_lib import checks, module_checks
+from transformer_lib.attention import MultiHeadAttention, attention_weights
+
+Maps = dict[str, Float[Tensor, "batch heads queries keys"]]
+
+
+def attention_maps(model: nn.Module, *args: Any, **kwargs: Any) -> Maps:
+    """Run ``model(*args, **kwargs)`` once and return the weights of each attention in it.
+
+    The keys are the names of the :class:`~transformer_lib.attention.MultiHeadAttention` modules in
+    the model, in the order in which they ran (``"attention"`` if the model is one itself). A module
+    that runs more than once gives ``name``, ``name#2``, ``name#3``, …
+
+    The weights are :func:`~transformer_lib.attention.attention_weights` of the queries and keys
+    that the module projects for this very input, with its mask and its bias. Dropout is no part of
+    them: their rows sum to 1 in training mode, too (there, dropout still changes what the layers
+    above receive: call ``model.eval()`` first for the maps of the model as it will be used).
+    They carry no gradient, and the random state is put back afterwards, so that to look at a model
+    does not change how it trains. (A module that counts its calls, such as BatchNorm in training
+    mode, does count this one.)
+
+    Raises:
+        ValueError: there is no MultiHeadAttention in the model, or none that ran; a cache is used
+            (to look again would write to it again); a map is not finite.
+
+    >>> attend = MultiHeadAttention(d_model=8, n_heads=2)
+    >>> maps = attention_maps(attend, torch.zeros(3, 5, 8), causal=True)
+    >>> maps["attention"].shape
+    torch.Size([3, 2, 5, 5])
+    """
+    modules = {name: m for name, m in model.named_modules() if isinstance(m, MultiHeadAttention)}
+    if not modules:
+        raise ValueError(
+            f"there is no MultiHeadAttention of transformer_lib in this {type(model).__name__}, "
+            f"so there is nothing to trace."
+        )
+    maps: Maps = {}
+    hooks = [
+        module.register_forward_pre_hook(_recorder(name or "attention", maps), with_kwargs=True)
+        for name, module in modules.items()
+    ]
+    devices = {p.device for p in model.parameters() if p.device.type == "cuda"}
+    try:
+        with torch.random.fork_rng(devices), torch.no_grad():
+            model(*args, **kwargs)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    if not maps:
+        raise ValueError(
+            f"{', '.join(modules) or 'attention'}: none of them was called. (In a model compiled "
+            f"by torch.compile hooks do not run: trace the model before it is compiled.)"
+        )
+    for name, weights in maps.items():
+        checks.check_finite(weights, f"the attention map of {name}")
+    return maps
+
+
+def _recorder(name: str, maps: Maps) -> Callable:
+    """A hook that sees the arguments of one module's ``forward`` and records its weights."""
+
+    def record(module: MultiHeadAttention, args: tuple, kwargs: dict) -> None:
+        weights = _weights(module, *args, **kwargs)
+        calls = sum(key.partition("#")[0] == name for key in maps)
+        maps[f"{name}#{calls + 1}" if calls else name] = weights
+
+    return record
+
+
+def _weights(module, x, memory=None, mask=None, *, causal=False, cache=None) -> Tensor:
+    """The weights that ``module.forward`` will use for these arguments: the same signature."""
+    if cache is not None:
+        raise ValueError(
+            "attention maps are taken without a cache: tracing would write each token to it twice. "
+            "Give the model the whole sequence at once."
+        )
+    module_checks.check_multi_head(module, x, memory, mask, causal, cache)
+    q, k, _ = module.project(x, memory)
+    mask, bias = module.mask_and_bias(q, k, mask)
+    return attention_weights(q, k, mask, causal=causal, bias=bias)

@@ -1,0 +1,1 @@
+"""Training: for now, the run logs. Import what you need from its module."""
