@@ -1,0 +1,196 @@
+"""Compare a result with the right one, and say in the reader's terms how it differs.
+
+A result is a tensor, a number, a bool, a string, or a tuple, list or dict of these. Nothing here
+raises on a strange result: `close` answers False and `form_mistake` says what is strange.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+__all__ = ["close", "describe", "first_difference", "form_mistake"]
+
+# (rtol, atol). Sums of a few terms in another order differ by 1e-6 in float32; a chain of exp,
+# division and sums by ten times that. The wrong computations of a check differ by 1e-2 and more.
+_TOLERANCE = {
+    torch.float64: (1e-6, 1e-9),
+    torch.float32: (1e-4, 1e-5),
+    torch.bfloat16: (2e-2, 1e-2),
+    torch.float16: (1e-2, 1e-3),
+    float: (1e-4, 1e-6),
+}
+_DTYPE_HINT = {
+    torch.bool: "a comparison such as `<=` gives booleans",
+    torch.float32: "keep the dtype of the inputs",
+    torch.float64: "keep the dtype of the inputs",
+}
+
+
+def close(got: Any, right: Any, tolerance: tuple[float, float] | None = None) -> bool:
+    """Is `got` the same as `right`, in shape and, up to rounding, in value?
+
+    The dtype is not compared. NaN equals NaN, so that a wrong computation may give NaN.
+    """
+    right, got = _plain(right), _plain(got)
+    if isinstance(right, torch.Tensor):
+        if not isinstance(got, torch.Tensor) or not _readable(got, right):
+            return False
+        return got.shape == right.shape and bool(_same(got, right, tolerance).all())
+    if isinstance(right, bool | str):
+        return type(got) is type(right) and got == right
+    if isinstance(right, int | float):
+        if isinstance(got, bool) or not isinstance(got, int | float):
+            return False
+        both_nan = math.isnan(got) and math.isnan(right)
+        rtol, atol = tolerance or (_TOLERANCE[float] if isinstance(right, float) else (0, 0))
+        return both_nan or math.isclose(got, right, rel_tol=rtol, abs_tol=atol)
+    if isinstance(right, Mapping):
+        same = isinstance(got, Mapping) and got.keys() == right.keys()
+        return same and all(close(got[key], right[key], tolerance) for key in right)
+    if isinstance(right, Sequence):
+        same = isinstance(got, list | tuple) and len(got) == len(right)
+        return same and all(close(g, r, tolerance) for g, r in zip(got, right, strict=True))
+    raise TypeError(f"a check cannot compare with a {type(right).__name__}: {right!r}")
+
+
+def form_mistake(got: Any, right: Any, axes: str | Sequence[str] = "") -> str | None:
+    """A sentence about a wrong type, device, shape or dtype, or about NaN; None if all is well."""
+    return _form(_plain(got), _plain(right), axes, "result")
+
+
+def first_difference(
+    got: Any, right: Any, tolerance: tuple[float, float] | None = None, *, reveal: bool = True
+) -> str:
+    """Where `got`, of the right form, first differs from `right`: index, value, right value."""
+    right, got = _plain(right), _plain(got)
+    if isinstance(right, torch.Tensor):
+        index = tuple((~_same(got, right, tolerance)).nonzero()[0].tolist())
+        ours, theirs = _write(got[index].item(), right[index].item())
+        place = f"at {list(index)}"
+        return f"{place} you have {ours}" + (f", right is {theirs}" if reveal else ", not right")
+    if isinstance(right, int | float) and not isinstance(right, bool):
+        ours, theirs = _write(got, right)
+        if reveal:
+            return f"you have {ours}, right is {theirs}"
+        return f"{ours} is too {'large' if got > right else 'small'}"
+    if isinstance(right, Mapping | list | tuple):
+        keys = right.keys() if isinstance(right, Mapping) else range(len(right))
+        key = next(key for key in keys if not close(got[key], right[key], tolerance))
+        return f"in item {key!r} {first_difference(got[key], right[key], tolerance, reveal=reveal)}"
+    return f"you have {got!r}" + (f", right is {right!r}" if reveal else ", not right")
+
+
+def describe(value: Any) -> str:
+    """The kind of a value in words: "a tensor", "a function", "a NumPy array"."""
+    if isinstance(value, torch.Tensor):
+        return f"a tensor of shape {tuple(value.shape)}"
+    kinds = [(bool, "a bool"), (int, "an int"), (float, "a number"), (str, "a string")]
+    kinds += [(list, "a list"), (tuple, "a tuple"), (Mapping, "a dict"), (type, "a class")]
+    for kind, words in kinds:
+        if isinstance(value, kind):
+            return words
+    if type(value).__module__ == "numpy" and type(value).__name__ == "ndarray":
+        return "a NumPy array"
+    return "a function" if callable(value) else f"a {type(value).__name__}"
+
+
+def _form(got: Any, right: Any, axes: str | Sequence[str], what: str) -> str | None:
+    if isinstance(right, torch.Tensor):
+        return _tensor_form(got, right, axes if isinstance(axes, str) else "", what)
+    if isinstance(right, Mapping):
+        if not isinstance(got, Mapping):
+            return f"Your {what} is {describe(got)}; a dict is asked for."
+        if got.keys() != right.keys():
+            return f"Your {what} has the keys {sorted(got)}; right are {sorted(right)}."
+        pairs = [(got[key], right[key], f"item {key!r} of your {what}") for key in right]
+    elif isinstance(right, list | tuple):
+        if not isinstance(got, list | tuple) or len(got) != len(right):
+            has = f"{describe(got)}" + (f" of {len(got)}" if isinstance(got, list | tuple) else "")
+            return f"Your {what} is {has}; a tuple of {len(right)} is asked for."
+        both = enumerate(zip(got, right, strict=True))
+        pairs = [(g, r, f"item {n} of your {what}") for n, (g, r) in both]
+    else:
+        return _scalar_form(got, right, what)
+    each = [axes] * len(pairs) if isinstance(axes, str) else axes
+    found = (_form(g, r, a, w) for (g, r, w), a in zip(pairs, each, strict=True))
+    return next((s.replace("Your item", "Item") for s in found if s), None)
+
+
+def _scalar_form(got: Any, right: Any, what: str) -> str | None:
+    numbers = isinstance(right, int | float) and not isinstance(right, bool)
+    if numbers and isinstance(got, int | float) and not isinstance(got, bool):
+        bad = not math.isfinite(got) and math.isfinite(right)
+        return (
+            f"Your {what} is {got}: a division by zero, or infinity minus infinity."
+            if bad
+            else None
+        )
+    if type(got) is type(right):
+        return None
+    return f"Your {what} is {describe(got)}; {describe(right)} is asked for."
+
+
+def _tensor_form(got: Any, right: torch.Tensor, axes: str, what: str) -> str | None:
+    if not isinstance(got, torch.Tensor):
+        return f"Your {what} is {describe(got)}; a torch tensor is asked for."
+    if got.device != right.device:
+        return (
+            f"Your {what} is on the device `{got.device}`, the inputs are on `{right.device}`: "
+            "make new tensors with `device=x.device`."
+        )
+    if got.shape != right.shape:
+        return f"Your {what} has {_shapes(tuple(got.shape), tuple(right.shape), axes.split())}."
+    if got.dtype != right.dtype:
+        hint = _DTYPE_HINT.get(right.dtype)
+        return f"Your {what} is `{got.dtype}`, not `{right.dtype}`" + (
+            f": {hint}." if hint else "."
+        )
+    if not _readable(got, right):
+        return f"Your {what} is a {got.layout} tensor; an ordinary (strided) one is asked for."
+    strange = ~torch.isfinite(got) & torch.isfinite(right)
+    if strange.any():
+        index = strange.nonzero()[0].tolist()
+        value = got.detach()[tuple(index)].item()
+        return f"Your {what} holds {value} (first at {index}), where a finite number is right."
+    return None
+
+
+def _shapes(got: tuple[int, ...], right: tuple[int, ...], names: list[str]) -> str:
+    named = f"{right} = ({', '.join(names)})" if names else f"{right}"
+    if names and len(set(right)) == len(right) and sorted(got) == sorted(right):
+        order = ", ".join(names[right.index(size)] for size in got)
+        return f"its axes in the order ({order}); right is {named}"
+    return f"the shape {got}; right is {named}"
+
+
+def _plain(value: Any) -> Any:
+    """Tensors of one number and NumPy's numbers become Python's; all else stays."""
+    if isinstance(value, torch.Tensor):
+        one = value.ndim == 0 and value.device.type != "meta" and not value.is_complex()
+        return value.item() if one else value
+    if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():
+        return value.item()
+    return value
+
+
+def _readable(got: torch.Tensor, right: torch.Tensor) -> bool:
+    plain = got.layout == torch.strided and not got.is_complex()
+    return plain and got.device == right.device and got.device.type != "meta"
+
+
+def _same(got: torch.Tensor, right: torch.Tensor, tolerance: tuple | None) -> torch.Tensor:
+    exact = not right.is_floating_point()
+    rtol, atol = tolerance or ((0, 0) if exact else _TOLERANCE[right.dtype])
+    pair = got.detach().double(), right.detach().double()
+    return torch.isclose(*pair, rtol=rtol, atol=atol, equal_nan=True)
+
+
+def _write(got: float, right: float) -> tuple[str, str]:
+    """Both numbers with 4 significant digits, or with as many as it takes to tell them apart."""
+    for digits in range(4, 17):
+        pair = f"{got:.{digits}g}", f"{right:.{digits}g}"
+        if pair[0] != pair[1]:
+            break
+    return pair

@@ -1,0 +1,423 @@
+"""Checks for chapter 05, Many heads: splitting, counting, designing and switching off heads."""
+
+import torch
+from torch import Tensor, nn
+
+from transformer_lib.attention import MultiHeadAttention
+
+from .runner import Case, Exercise, randn
+from .verdict import Verdict
+
+__all__ = [
+    "check_count",
+    "check_giver_and_receiver",
+    "check_multi_head",
+    "check_split_fused",
+    "check_without_head",
+    "gift_sentence",
+]
+
+
+def _split(x: Tensor, n_heads: int) -> Tensor:
+    """[batch, tokens, width] -> [batch, heads, tokens, d_head]."""
+    return x.unflatten(-1, (n_heads, -1)).transpose(1, 2)
+
+
+def _merge(z: Tensor) -> Tensor:
+    return z.transpose(1, 2).flatten(2)
+
+
+def _split_untransposed(x: Tensor, n_heads: int) -> Tensor:
+    batch, tokens, width = x.shape
+    return x.reshape(batch, n_heads, tokens, width // n_heads)
+
+
+# --- Exercise 1: split the result of one fused projection ---------------------------------------
+
+
+def _split_fused(qkv, n_heads):
+    return tuple(_split(part, n_heads) for part in qkv.chunk(3, dim=-1))
+
+
+def _fused_heads_first(qkv, n_heads):
+    return tuple(_split(qkv, n_heads).chunk(3, dim=-1))
+
+
+def _fused_interleaved(qkv, n_heads):
+    return tuple(
+        part.unflatten(-1, (-1, n_heads)).permute(0, 3, 1, 2) for part in qkv.chunk(3, dim=-1)
+    )
+
+
+def _fused_batch_mixed(qkv, n_heads):
+    batch, tokens, width = qkv.shape
+    return tuple(
+        part.reshape(tokens, batch, n_heads, -1).permute(1, 2, 0, 3)
+        for part in qkv.chunk(3, dim=-1)
+    )
+
+
+SPLIT_FUSED = Exercise(
+    right=_split_fused,
+    wrong={
+        "You reshape without a transpose: a head gets pieces of different tokens. The axes must be "
+        "(batch, tokens, heads, d_head) first, then swap tokens and heads.": lambda qkv, n_heads: (
+            tuple(_split_untransposed(part, n_heads) for part in qkv.chunk(3, dim=-1))
+        ),
+        "Each head takes every n_heads-th component: reshape to (…, n_heads, d_head), not to "
+        "(…, d_head, n_heads).": _fused_interleaved,
+        "You cut into heads first and into q, k, v inside each head. Here all queries come first, "
+        "then all keys, then all values.": _fused_heads_first,
+        "The batch is mixed: your first axis of the reshape is not the batch, so a sentence gets "
+        "tokens of another one.": _fused_batch_mixed,
+        "Queries and keys are exchanged.": lambda qkv, n_heads: tuple(
+            _split_fused(qkv, n_heads)[i] for i in (1, 0, 2)
+        ),
+    },
+    cases=[
+        Case("2 heads of width 3", randn(3, 5, 3 * 6, seed=0), 2),
+        Case("5 heads of width 2", randn(3, 7, 3 * 10, seed=1), 5),
+    ],
+    axes=["batch heads tokens d_head"] * 3,
+    praise="Right: three pieces, and in each a head is an axis of its own, beside the batch.",
+)
+
+
+def check_split_fused(answer) -> Verdict:
+    """`answer(qkv, n_heads)`: [batch, tokens, 3 d_model] -> q, k, v [batch, heads, tokens, d_head]."""
+    return SPLIT_FUSED.check(answer)
+
+
+# --- Exercise 2: multi-head attention without a loop --------------------------------------------
+
+
+def _multi_head(
+    x, W_Q, W_K, W_V, W_O, n_heads, *, split=_split, merge=_merge, scale=None, softmax_axis=-1
+):
+    q, k, v = (split(x @ W, n_heads) for W in (W_Q, W_K, W_V))
+    scores = q @ k.mT * (q.shape[-1] ** -0.5 if scale is None else scale)
+    return merge(scores.softmax(softmax_axis) @ v) @ W_O
+
+
+def _variant(**changes):
+    def wrong(x, W_Q, W_K, W_V, W_O, n_heads):
+        return _multi_head(x, W_Q, W_K, W_V, W_O, n_heads, **changes)
+
+    return wrong
+
+
+def _right_multi_head(x, W_Q, W_K, W_V, W_O, n_heads):
+    return _multi_head(x, W_Q, W_K, W_V, W_O, n_heads)
+
+
+def _scaled_by_d_model(x, W_Q, W_K, W_V, W_O, n_heads):
+    return _multi_head(x, W_Q, W_K, W_V, W_O, n_heads, scale=W_Q.shape[1] ** -0.5)
+
+
+def _without_output(x, W_Q, W_K, W_V, W_O, n_heads):
+    return _multi_head(x, W_Q, W_K, W_V, torch.eye(len(W_O), dtype=x.dtype), n_heads)
+
+
+def _merge_untransposed(z):
+    batch, n_heads, tokens, d_head = z.shape
+    return z.reshape(batch, tokens, n_heads * d_head)
+
+
+def _weights(width: int, seed: int) -> list[Tensor]:
+    return list(randn(4, width, width, seed=seed))
+
+
+MULTI_HEAD = Exercise(
+    right=_right_multi_head,
+    wrong={
+        "The scores are divided by √d_model; each head's dot product has d_head terms, so divide "
+        "by √d_head.": _scaled_by_d_model,
+        "The heads are merged without a transpose: a token gets pieces of other tokens. Swap heads "
+        "and tokens first.": _variant(merge=_merge_untransposed),
+        "The heads are split without a transpose: a head gets pieces of different tokens.": _variant(
+            split=_split_untransposed
+        ),
+        "Split and merge both lack the transpose.": _variant(
+            split=_split_untransposed, merge=_merge_untransposed
+        ),
+        "W_O is missing: the heads stand side by side and are never mixed.": _without_output,
+        "W_O is transposed.": lambda x, W_Q, W_K, W_V, W_O, n_heads: _multi_head(
+            x, W_Q, W_K, W_V, W_O.T, n_heads
+        ),
+        "The softmax runs over the heads, not the keys.": _variant(softmax_axis=1),
+        "The softmax runs over the queries, not the keys.": _variant(softmax_axis=-2),
+        "The scores are not scaled: divide by √d_head.": _variant(scale=1.0),
+        "You compute one head: the whole width goes into one softmax.": (
+            lambda x, W_Q, W_K, W_V, W_O, n_heads: _multi_head(x, W_Q, W_K, W_V, W_O, 1)
+        ),
+    },
+    cases=[
+        Case("2 heads of width 3", randn(3, 5, 6, seed=2), *_weights(6, seed=3), 2),
+        Case("5 heads of width 2", randn(2, 7, 10, seed=4), *_weights(10, seed=5), 5),
+    ],
+    axes="batch tokens d_model",
+    praise="Right: one product for all heads, one softmax for each.",
+)
+
+
+def check_multi_head(answer) -> Verdict:
+    """`answer(x, W_Q, W_K, W_V, W_O, n_heads)`: [batch, tokens, d_model] -> the same shape."""
+    return MULTI_HEAD.check(answer)
+
+
+# --- Exercise 3: count the parameters -----------------------------------------------------------
+
+
+def _count(d_model, n_heads, d_head, bias):
+    width = n_heads * d_head
+    return 4 * d_model * width + (3 * width + d_model if bias else 0)
+
+
+COUNT = Exercise(
+    right=_count,
+    wrong={
+        "W_O is not counted: it takes the heads' results, n_heads · d_head wide, back to "
+        "d_model.": lambda d_model, n_heads, d_head, bias: (
+            3 * (d_model + bool(bias)) * n_heads * d_head
+        ),
+        "The biases are not counted.": lambda d_model, n_heads, d_head, bias: (
+            4 * d_model * n_heads * d_head
+        ),
+        "You count every head as d_model wide. A head is d_head wide, so that narrow heads cost "
+        "4·d_model² together, however many they are.": lambda d_model, n_heads, d_head, bias: (
+            _count(d_model, n_heads, d_model, bias)
+        ),
+        "You count all heads as narrow: where n_heads · d_head is not d_model, the matrices are "
+        "not square.": lambda d_model, n_heads, d_head, bias: _count(d_model, 1, d_model, bias),
+        "You count one head: multiply its columns by n_heads.": (
+            lambda d_model, n_heads, d_head, bias: _count(d_model, 1, d_head, bias)
+        ),
+        "The bias of W_O is as wide as the output, d_model, not n_heads · d_head.": (
+            lambda d_model, n_heads, d_head, bias: 4 * (d_model + bool(bias)) * n_heads * d_head
+        ),
+        "The biases are counted although `bias` is False.": (
+            lambda d_model, n_heads, d_head, bias: _count(d_model, n_heads, d_head, True)
+        ),
+    },
+    cases=[
+        Case("narrow heads without biases", 12, 3, 4, False),
+        Case("narrow heads with biases", 12, 3, 4, True),
+        Case("wide heads with biases", 12, 3, 12, True),
+        Case("heads of width 5", 14, 3, 5, False),
+    ],
+    praise="Right: four matrices of d_model × (n_heads · d_head), whatever their order.",
+)
+
+
+def check_count(answer) -> Verdict:
+    """`answer(d_model, n_heads, d_head, bias)`: the number of parameters of multi-head attention."""
+    return COUNT.check(answer)
+
+
+# --- Exercise 4: two heads that find giver and receiver -----------------------------------------
+
+NAMES = ("mary", "susan", "ravi")  # components 0, 1, 2; then 3 person, 4 asks, 5 early
+
+
+def gift_sentence(giver: str, receiver: str) -> Tensor:
+    """*giver gave roses to receiver* as [5, 6]: mary, susan, ravi, person, asks, early.
+
+    Raises ValueError for a name that is not among mary, susan and ravi.
+
+    >>> gift_sentence("mary", "ravi")[0]
+    tensor([1., 0., 0., 1., 0., 1.])
+    """
+    for name in (giver, receiver):
+        if name not in NAMES:
+            raise ValueError(f"there is no {name!r} here: choose from {', '.join(NAMES)}")
+    x = torch.zeros(5, 6)
+    for token, name in ((0, giver), (4, receiver)):
+        x[token, NAMES.index(name)] = 1.0
+        x[token, 3] = 1.0
+    x[1, 4] = 1.0
+    x[:, 5] = torch.linspace(1, -1, 5)
+    return x
+
+
+def _designed():
+    W_Q, W_K, W_V = torch.zeros(6, 6), torch.zeros(6, 6), torch.zeros(6, 6)
+    W_Q[4, 0], W_Q[4, 1], W_Q[4, 3], W_Q[4, 4] = 9.0, 9.0, 9.0, -9.0
+    W_K[3, 0] = W_K[3, 3] = W_K[5, 1] = W_K[5, 4] = 1.0
+    W_V[:3, :3] = W_V[:3, 3:] = torch.eye(3)
+    return W_Q, W_K, W_V, torch.eye(6)
+
+
+def _gave_in_both_orders(answer, one, other):
+    """What *gave* gets in `one gave roses to other` and the other way round: [2, 6]."""
+    W_Q, W_K, W_V, W_O = answer()
+    x = torch.stack([gift_sentence(one, other), gift_sentence(other, one)])
+    return _multi_head(x, W_Q, W_K, W_V, W_O, 2)[:, 1]
+
+
+def _found(first, second):
+    """The result [2, 6] of heads that find the given mixtures (of giver, of receiver)."""
+
+    def result(one, other):
+        one_hot = {name: row for name, row in zip(NAMES, torch.eye(3), strict=True)}
+        rows = [(one_hot[one], one_hot[other]), (one_hot[other], one_hot[one])]
+        mix = [[g * row[0] + r * row[1] for g, r in (first, second)] for row in rows]
+        return torch.stack([torch.cat(halves) for halves in mix])
+
+    return result
+
+
+def _blind_to_order(result, one, other):
+    if torch.allclose(result[0], result[1], atol=1e-3):
+        return (
+            "The output is the same in both orders: no score depends on the place, component 5. "
+            "Let W_K pass it on, and let the query weigh it."
+        )
+    return None
+
+
+def _too_soft(result, one, other):
+    leads = result.unflatten(1, (2, 3)).argmax(-1)
+    pair = [NAMES.index(one), NAMES.index(other)]
+    if leads.tolist() == [pair, pair[::-1]]:
+        return (
+            f"The right person leads in both heads, but with {result.amax():.2f} at most: the "
+            "scores lie too close together. Make the query longer."
+        )
+    return None
+
+
+_FORM = Exercise(
+    right=_designed, unique=False, cases=[Case("")], axes=["d_model heads"] * 3 + ["heads d_model"]
+)
+GIVER_AND_RECEIVER = Exercise(
+    right=_found((1, 0), (0, 1)),
+    call=_gave_in_both_orders,
+    wrong={
+        "Both heads average giver and receiver: without the place in the keys their scores are "
+        "equal.": _found((0.5, 0.5), (0.5, 0.5)),
+        "Both heads find the giver: the second one needs the opposite sign for the place.": _found(
+            (1, 0), (1, 0)
+        ),
+        "Both heads find the receiver: the first one needs the opposite sign for the place.": (
+            _found((0, 1), (0, 1))
+        ),
+        "Giver and receiver are exchanged.": _found((0, 1), (1, 0)),
+        "W_O drops the second head: its last three rows must carry the receiver on.": _found(
+            (1, 0), (0, 0)
+        ),
+        "W_O drops the first head: its first three rows must carry the giver on.": _found(
+            (0, 0), (0, 1)
+        ),
+        "W_O adds the two heads up, so that nobody can tell any more who is who.": _found(
+            (1, 1), (0, 0)
+        ),
+        "W_O writes the sum of both heads into both halves.": _found((1, 1), (1, 1)),
+        "The output is zero: do the values, W_V, carry the names?": _found((0, 0), (0, 0)),
+    },
+    cases=[Case("mary and susan", "mary", "susan"), Case("ravi and mary", "ravi", "mary")],
+    axes="orders d_model",
+    also=[_too_soft, _blind_to_order],
+    tolerance=(0.0, 0.1),
+    praise="Right: two questions, two softmaxes, and both people arrive whole.",
+)
+
+
+def check_giver_and_receiver(answer) -> Verdict:
+    """`answer()`: W_Q, W_K, W_V, W_O, each [6, 6], for two heads of width 3 (x @ W)."""
+    form = _FORM.check(answer)
+    return GIVER_AND_RECEIVER.check(answer) if form.passed else form
+
+
+# --- Exercise 5: switch a head off --------------------------------------------------------------
+
+
+def _heads(attention: MultiHeadAttention, x, *, silent_query=None, silent_key=None) -> Tensor:
+    q, k, v = attention.project(x)
+    for part, head in ((q, silent_query), (k, silent_key)):
+        if head is not None:
+            part[:, head] = 0
+    return (q @ k.mT * attention.d_head**-0.5).softmax(-1) @ v
+
+
+def _silenced(attention, x, where) -> Tensor:
+    z = _merge(_heads(attention, x))
+    z[..., where] = 0
+    return attention.output(z)
+
+
+def _slice(attention, head) -> slice:
+    return slice(head * attention.d_head, (head + 1) * attention.d_head)
+
+
+def _after_output(attention, x, head):
+    y = attention.output(_merge(_heads(attention, x))).clone()
+    y[..., _slice(attention, head)] = 0
+    return y
+
+
+def _value_bias_left(attention, x, head):
+    z = _heads(attention, x)
+    z[:, head] = attention.value.bias[_slice(attention, head)]
+    return attention.output(_merge(z))
+
+
+def _module(d_model: int, n_heads: int, seed: int) -> nn.Module:
+    module = MultiHeadAttention(d_model, n_heads)
+    for n, parameter in enumerate(module.parameters()):
+        parameter.data = randn(*parameter.shape, seed=seed + n) * 0.7
+        parameter.requires_grad_(False)
+    return module
+
+
+WITHOUT_HEAD = Exercise(
+    right=lambda attention, x, head: _silenced(attention, x, _slice(attention, head)),
+    wrong={
+        "All heads are still there: the output is unchanged.": lambda attention, x, head: attention(
+            x
+        ),
+        "A query of zero does not switch a head off: all its scores are 0, so it attends to all "
+        "keys alike and returns their average.": lambda attention, x, head: attention.output(
+            _merge(_heads(attention, x, silent_query=head))
+        ),
+        "Keys of zero do not switch a head off: all scores are 0, so it attends to all keys "
+        "alike.": lambda attention, x, head: attention.output(
+            _merge(_heads(attention, x, silent_key=head))
+        ),
+        "You cut after W_O, which has mixed the heads already: there is no slice of the output "
+        "that belongs to one head.": _after_output,
+        "The slice is wrong: every n_heads-th component is zero, but a head holds d_head "
+        "neighbors.": lambda attention, x, head: _silenced(
+            attention, x, slice(head, None, attention.n_heads)
+        ),
+        "The slice is wrong: it has n_heads components, but a head has d_head.": (
+            lambda attention, x, head: _silenced(
+                attention, x, slice(head * attention.n_heads, (head + 1) * attention.n_heads)
+            )
+        ),
+        "You silence the head before the one asked for: heads are counted from 0.": (
+            lambda attention, x, head: _silenced(attention, x, _slice(attention, head - 1))
+        ),
+        "The value's bias is left: weights that sum to one let it through whole.": _value_bias_left,
+        "Only this head is left; all others are silent.": lambda attention, x, head: (
+            attention.output(
+                _merge(
+                    _heads(attention, x) * (torch.arange(attention.n_heads) == head)[:, None, None]
+                )
+            )
+        ),
+        "The bias of W_O is lost along with the head.": lambda attention, x, head: (
+            _silenced(attention, x, _slice(attention, head)) - attention.output.bias
+        ),
+    },
+    cases=[
+        Case("head 1 of 2", _module(6, 2, seed=10), randn(3, 5, 6, seed=6), 1),
+        Case("head 2 of 5", _module(15, 5, seed=20), randn(2, 7, 15, seed=7), 2),
+    ],
+    axes="batch tokens d_model",
+    praise="Right: a silent head adds nothing to the sum that W_O makes.",
+)
+
+
+def check_without_head(answer) -> Verdict:
+    """`answer(attention, x, head)`: the output [batch, tokens, d_model] without that head's part."""
+    return WITHOUT_HEAD.check(answer)

@@ -1,0 +1,219 @@
+"""The runner behind every `check_<name>`: run an answer safely, then name its mistake.
+
+To write a check, state what to try, what is right and what readers typically do instead. The
+runner does the rest: an unfilled stub, an exception and its line, endless loops, wrong type,
+device, shape or dtype, NaN, arguments written into, and at last the first number that differs.
+
+    import torch
+    from transformer_lib.exercises.runner import Case, Exercise, randn
+    from transformer_lib.exercises.verdict import Verdict
+
+    def _right(x, i):                                # x [tokens, dim], i -> [dim]
+        return torch.softmax(x @ x[i], dim=0) @ x
+
+    ONE_OUTPUT = Exercise(
+        right=_right,
+        wrong={                                      # the sentence : the computation that earns it
+            "The weights are never normalized: a softmax is missing.":
+                lambda x, i: (x @ x[i]) @ x,
+            "The sum adds x_i, not x_j.":
+                lambda x, i: torch.softmax(x @ x[i], dim=0).sum() * x[i],
+        },
+        cases=[                                      # prime sizes: no axis can stand for another
+            Case("5 words in 5 dimensions", randn(5, 5, seed=0), 2),
+            Case("5 words in 7 dimensions", randn(5, 7, seed=1), 3),
+        ],
+        axes="dim",
+        praise="Right: y_i is a weighted average of all inputs.",
+    )
+
+    def check_one_output(answer) -> Verdict:
+        \"""`answer(x, i)`: the output at position i. x [tokens, dim] -> [dim].\"""
+        return ONE_OUTPUT.check(answer)
+
+A sentence of `wrong` is given when the answer agrees with that computation on **every** case (and
+fails where it fails: `x @ x` works for squares only, and is found by a square and another case).
+In the tests, every sentence must be reached, by answers written independently of the table:
+`assert check_one_output(my_wrong_answer).diagnosis == "The sum adds x_i, not x_j."`
+"""
+
+import copy
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from .calling import Outcome, TimeOver, call_safely, does_nothing, still_open
+from .comparing import close, describe, first_difference, form_mistake
+from .verdict import NOT_ATTEMPTED, Verdict
+
+__all__ = ["Case", "Exercise", "randn"]
+
+_FAILED = object()  # stands for "this wrong computation raises on this case"
+
+
+def randn(*shape: int, seed: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    """Seeded normal numbers on the CPU, whatever the reader's default device or dtype is."""
+    source = torch.Generator(device="cpu").manual_seed(seed)
+    return torch.randn(*shape, generator=source, dtype=dtype, device="cpu")
+
+
+class Case:
+    """One set of inputs to try an answer on, named in words that fit after "on"."""
+
+    def __init__(self, name: str, *inputs: Any) -> None:
+        self.name, self.inputs = name, inputs
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exercise:
+    """One exercise: what is right, what is typically wrong, and how to tell.
+
+    right    the right computation, called with the inputs of a case (or, without cases, the value)
+    wrong    {sentence: wrong computation or value}; the first that fits is given, so put the most
+             specific first. A computation may raise where the mistake makes an answer raise
+    cases    inputs to try, the simplest first. None at all: the answer is itself the result (a
+             number, a tensor, a tuple), and the right value is not given away
+    call     call(answer, *inputs) -> result, if the answer is not plainly a function of the
+             inputs: `lambda cls, x: cls(6, 2)(x)` for a module, or to return gradients as well
+    axes     names of the result's axes for messages, "queries keys"; for a tuple, one string each
+    also     functions (result, *inputs) -> sentence or None. They see a result of the right form
+             before it is compared (inputs: the very tensors the answer got, so gradients work)
+    unique   False: many results are right, `right` is one of them, and `also` judges the values
+    tolerance  (rtol, atol) where the dtype's own will not do: for estimates from random samples
+    seconds  the time an answer has for one case
+    praise   the sentence for a right answer
+    """
+
+    right: Any
+    wrong: Mapping[str, Any] = field(default_factory=dict)
+    cases: Sequence[Case] = ()
+    call: Callable | None = None
+    axes: str | Sequence[str] = ""
+    also: Sequence[Callable] = ()
+    unique: bool = True
+    tolerance: tuple[float, float] | None = None
+    seconds: float = 5.0
+    praise: str = "Right."
+
+    def check(self, answer: Any) -> Verdict:
+        """The verdict on an answer. Never raises because of what the answer does."""
+        if _blank(answer):
+            return NOT_ATTEMPTED
+        if mistake := self._wrong_kind(answer):
+            return Verdict(False, mistake)
+        outcomes = []
+        for case in self._cases():
+            outcome = call_safely(self._call(), answer, case.inputs, seconds=self.seconds)
+            if isinstance(outcome.error, TimeOver):
+                return Verdict(False, f"Stopped after {self.seconds:g} s: a loop without an end?")
+            if still_open(outcome.error) or (outcome.error is None and _blank(outcome.result)):
+                if outcome.result is None and outcome.error is None and not does_nothing(answer):
+                    return Verdict(False, "Your function returns None: is a `return` missing?")
+                return NOT_ATTEMPTED
+            outcomes.append(outcome)
+        rights = [_compute(self.right, case) for case in self._cases()]
+        mistake = self._named(outcomes, rights) or self._first_mistake(outcomes, rights)
+        return Verdict(False, mistake) if mistake else Verdict(True, self.praise)
+
+    def _cases(self) -> Sequence[Case]:
+        return self.cases or [Case("")]
+
+    def _call(self) -> Callable:
+        if self.call:
+            return self.call
+        return (lambda answer, *inputs: answer(*inputs)) if self.cases else (lambda answer: answer)
+
+    def _wrong_kind(self, answer: Any) -> str | None:
+        if self.call:
+            return None
+        if not self.cases:
+            value = not callable(answer) or callable(self.right)
+            return None if value else "You gave a function; its result is asked for: call it."
+        if not callable(answer):
+            return f"You gave {describe(answer)}; the function itself is asked for."
+        inputs, names = self.cases[0].inputs, ", ".join(self._names())
+        try:
+            inspect.signature(answer).bind(*inputs)
+        except TypeError:
+            return f"Your function must take {len(inputs)} arguments: ({names})."
+        except ValueError:  # some built-in functions have no signature to look at
+            return None
+        return None
+
+    def _names(self) -> list[str]:
+        return list(inspect.signature(self.right).parameters)
+
+    def _named(self, outcomes: Sequence[Outcome], rights: Sequence[Any]) -> str | None:
+        """The sentence of the first wrong computation that does what the answer does."""
+        for sentence, wrong in self.wrong.items():
+            agrees, telling = True, False
+            for case, outcome, right in zip(self._cases(), outcomes, rights, strict=True):
+                theirs = _compute(wrong, case, may_fail=True)
+                if theirs is _FAILED or outcome.error is not None:
+                    agrees = theirs is _FAILED and outcome.error is not None
+                else:
+                    agrees = close(outcome.result, theirs, self.tolerance)
+                    telling = telling or not close(theirs, right, self.tolerance)
+                if not agrees:
+                    break
+            if agrees and telling:
+                return sentence
+        return None
+
+    def _first_mistake(self, outcomes: Sequence[Outcome], rights: Sequence[Any]) -> str | None:
+        passed = ""
+        for case, outcome, right in zip(self._cases(), outcomes, rights, strict=True):
+            if mistake := self._mistake(outcome, right):
+                if len(self.cases) < 2:
+                    return mistake
+                where = f"Right on {passed}, but on {case.name}" if passed else f"On {case.name}"
+                return f"{where}: {mistake[0].lower()}{mistake[1:]}"
+            passed = case.name
+        return None
+
+    def _mistake(self, outcome: Outcome, right: Any) -> str | None:
+        if outcome.error is not None:
+            text = (str(outcome.error).strip() or "no message").splitlines()[0]
+            where = f" ({outcome.where})" if outcome.where else ""
+            return f"Your answer raises {type(outcome.error).__name__}{where}: {text}"
+        if outcome.written:
+            names = self._names()
+            name = names[outcome.written[0]]
+            return f"You write into the argument `{name}`, which is the caller's: make a new one."
+        if mistake := form_mistake(outcome.result, right, self.axes):
+            return mistake
+        for predicate in self.also:
+            if mistake := predicate(outcome.result, *outcome.inputs):
+                return mistake
+        if self.unique and not close(outcome.result, right, self.tolerance):
+            place = first_difference(outcome.result, right, self.tolerance, reveal=bool(self.cases))
+            return f"{place[0].upper()}{place[1:]}."
+        return None
+
+
+def _compute(computation: Any, case: Case, *, may_fail: bool = False) -> Any:
+    """The result of a right or wrong computation, with the random state that an answer gets."""
+    if not callable(computation):
+        return computation
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        try:
+            return computation(*copy.deepcopy(case.inputs))
+        except (RuntimeError, ValueError, IndexError, TypeError):
+            if may_fail:
+                return _FAILED
+            raise
+
+
+def _blank(value: Any) -> bool:
+    """Is this a place that nobody has filled in: None, `...`, or a tuple that holds such?"""
+    if value is None or value is Ellipsis or value is NotImplemented:
+        return True
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if not isinstance(value, list | tuple) or not value:
+        return False
+    return any(item is Ellipsis for item in value) or all(item is None for item in value)

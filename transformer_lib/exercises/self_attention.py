@@ -1,0 +1,246 @@
+"""Checks for chapter 01, self-attention without parameters."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from .runner import Case, Exercise, randn
+from .verdict import Verdict
+
+__all__ = [
+    "check_equivariance",
+    "check_gave_prefers_roses",
+    "check_one_output",
+    "check_self_attention",
+]
+
+
+def check_one_output(answer: Callable) -> Verdict:
+    """`answer(x, i)`: one output, y_i = sum over j of w_ij x_j.
+
+    x [tokens, dim] and a position i give y_i [dim]; the weights are the softmax of the dot
+    products of x_i with every x_j.
+    """
+    return ONE_OUTPUT.check(answer)
+
+
+def check_self_attention(answer: Callable) -> Verdict:
+    """`answer(x)`: all outputs of a batch. x [batch, tokens, dim] -> [batch, tokens, dim]."""
+    return SELF_ATTENTION.check(answer)
+
+
+def check_equivariance(answer: Callable) -> Verdict:
+    """`answer(f, x, order)`: does f follow this reordering of its input's rows? -> bool.
+
+    f maps [tokens, dim] to [tokens, dim]; x [tokens, dim]; order [tokens] holds each position once,
+    so that x[order] is x with its rows reordered. Rounding must not make an f fail.
+    """
+    return EQUIVARIANCE.check(answer)
+
+
+def check_gave_prefers_roses(answer: Tensor) -> Verdict:
+    """Five vectors [5, 2] for *mary gave roses to susan* such that *gave* prefers *roses*.
+
+    In the row of *gave* the largest weight is on *roses*; every other word prefers itself.
+    """
+    return GAVE_PREFERS_ROSES.check(answer)
+
+
+# --- one output -----------------------------------------------------------------------------------
+
+
+def _one_output(x: Tensor, i: int) -> Tensor:
+    return torch.softmax(x @ x[i], dim=0) @ x
+
+
+ONE_OUTPUT = Exercise(
+    right=_one_output,
+    wrong={
+        "The sum adds up x_i itself instead of every x_j, so nothing is mixed.": lambda x, i: x[i],
+        "The scores are used as they are: the softmax is missing.": lambda x, i: (x @ x[i]) @ x,
+        "The weights are never divided by their sum, so they do not add up to 1.": lambda x, i: (
+            (x @ x[i]).exp() @ x
+        ),
+        "The scores are divided by their sum, but not put through exp first.": lambda x, i: (
+            (x @ x[i]) / (x @ x[i]).sum() @ x
+        ),
+        "You use w_ji, the column of i, where the row of i is asked for: w_ij.": lambda x, i: (
+            torch.softmax(x @ x.T, dim=-1)[:, i] @ x
+        ),
+        "All inputs get the same weight: the dot products are not used.": lambda x, i: x.mean(0),
+        "The scores are divided by the square root of the dimension; here they stay raw.": (
+            lambda x, i: torch.softmax(x @ x[i] / x.shape[1] ** 0.5, dim=0) @ x
+        ),
+        "These are the weights; the weighted average of the inputs is still to be taken.": (
+            lambda x, i: torch.softmax(x @ x[i], dim=0)
+        ),
+        "These are all outputs; only the one at position i is asked for.": lambda x, i: (
+            torch.softmax(x @ x.T, dim=-1) @ x
+        ),
+        "This is the output at position i - 1: positions count from 0.": lambda x, i: _one_output(
+            x, i - 1
+        ),
+    },
+    cases=[
+        Case("5 words in 5 dimensions", 0.7 * randn(5, 5, seed=1), 2),
+        Case("5 words in 7 dimensions", 0.7 * randn(5, 7, seed=2), 3),
+    ],
+    axes="dim",
+    praise="Right: y_i is an average of all inputs, weighted by the row of i.",
+)
+
+
+# --- all outputs of a batch -----------------------------------------------------------------------
+
+
+def _self_attention(x: Tensor) -> Tensor:
+    return torch.softmax(x @ x.mT, dim=-1) @ x
+
+
+def _without_transpose(x: Tensor) -> Tensor:
+    return torch.softmax(torch.bmm(x, x), dim=-1) @ x
+
+
+SELF_ATTENTION = Exercise(
+    right=_self_attention,
+    wrong={
+        "The softmax runs over the queries (dim 1), not the keys: columns sum to 1, not rows.": (
+            lambda x: torch.softmax(x @ x.mT, dim=1) @ x
+        ),
+        "The softmax runs over the batch (dim 0), so the sentences of a batch mix.": (
+            lambda x: torch.softmax(x @ x.mT, dim=0) @ x
+        ),
+        "The second x is not transposed: `bmm(x, x)` runs only when there are as many words as "
+        "dimensions, and then compares words with dimensions.": _without_transpose,
+        "The scores are used as they are: the softmax is missing.": lambda x: x @ x.mT @ x,
+        "The scores are divided by the square root of the dimension; here they stay raw.": (
+            lambda x: torch.softmax(x @ x.mT / x.shape[-1] ** 0.5, dim=-1) @ x
+        ),
+        "These are the weights; the second product, weights times x, is missing.": (
+            lambda x: torch.softmax(x @ x.mT, dim=-1)
+        ),
+        "One softmax over the whole matrix of scores: each row must sum to 1 by itself.": (
+            lambda x: (x @ x.mT).flatten(1).softmax(-1).view(x.shape[0], x.shape[1], -1) @ x
+        ),
+    },
+    cases=[
+        Case("as many words as dimensions", 0.7 * randn(3, 5, 5, seed=3)),
+        Case("3 sentences of 5 words in 7 dimensions", 0.7 * randn(3, 5, 7, seed=4)),
+        Case("2 sentences of 11 words in 3 dimensions", 0.7 * randn(2, 11, 3, seed=5)),
+    ],
+    axes="batch tokens dim",
+    praise="Right: two matrix products and a softmax over the keys between them.",
+)
+
+
+# --- a test of equivariance -----------------------------------------------------------------------
+# The reader's answer is a test, so it is tried on functions that must pass and must not. Each of
+# them separates one wrong test from the right one (or two wrong tests from one another).
+
+
+def _follows(f: Callable, x: Tensor, order: Tensor) -> bool:
+    return torch.allclose(f(x[order]), f(x)[order], atol=1e-5)
+
+
+def _rounded(x: Tensor) -> Tensor:
+    """Equivariant up to rounding: each position is off by its own last bits."""
+    return _self_attention(x) * (1 + 2e-7 * torch.arange(1, len(x) + 1))[:, None]
+
+
+def _first_row_everywhere(x: Tensor) -> Tensor:
+    return x[:1].expand_as(x)
+
+
+_X = 0.7 * randn(5, 7, seed=6)
+_CYCLE = torch.tensor([2, 0, 4, 1, 3])  # not its own inverse
+_SWAP = torch.tensor([0, 3, 2, 1, 4])  # its own inverse
+_ALWAYS = "Your test answers {} every time, whatever the function does."
+
+EQUIVARIANCE = Exercise(
+    right=_follows,
+    wrong={
+        _ALWAYS.format("True"): lambda f, x, order: True,
+        _ALWAYS.format("False"): lambda f, x, order: False,
+        "This tests invariance, that the output stays as it was; the outputs must be reordered "
+        "as well: compare with f(x)[order].": lambda f, x, order: torch.allclose(
+            f(x[order]), f(x), atol=1e-5
+        ),
+        "You reorder the outputs only; f must also be called on the reordered input, x[order].": (
+            lambda f, x, order: torch.allclose(f(x)[order], f(x), atol=1e-5)
+        ),
+        "One side uses the inverse order: that works for a swap of two words, not in general.": (
+            lambda f, x, order: torch.allclose(f(x[order])[order], f(x), atol=1e-5)
+        ),
+        "You reorder the columns, the dimensions; the words are the rows.": (
+            lambda f, x, order: torch.allclose(f(x[:, order]), f(x)[:, order], atol=1e-5)
+        ),
+        "You ask for bitwise equality: sums in another order round differently, so allow for it.": (
+            lambda f, x, order: torch.equal(f(x[order]), f(x)[order])
+        ),
+    },
+    cases=[
+        Case("self-attention and a cycle of words", _self_attention, _X, _CYCLE),
+        Case("self-attention and a swap of two words", _self_attention, _X, _SWAP),
+        Case("a function that sorts each column", lambda x: x.sort(dim=0).values, _X, _CYCLE),
+        Case("a function that repeats the first row", _first_row_everywhere, _X, _CYCLE),
+        Case("a function that repeats the mean", lambda x: x.mean(0).expand_as(x), _X, _CYCLE),
+        Case("a function that copies its input", lambda x: x.clone(), _X, _CYCLE),
+        Case("self-attention with rounding errors", _rounded, _X, _CYCLE),
+    ],
+    praise="Right: reorder the words, and the outputs follow in the same order.",
+)
+
+
+# --- vectors --------------------------------------------------------------------------------------
+
+_WORDS = ["mary", "gave", "roses", "to", "susan"]
+_GAVE, _ROSES = 1, 2
+
+
+def _who_prefers_what(x: Tensor) -> str | None:
+    weights = torch.softmax((x @ x.T).detach().double(), dim=-1)
+    row = weights[_GAVE]
+    if int(row.argmax()) == _ROSES and row[_ROSES] - row[_GAVE] > 1e-6:
+        others = [i for i in range(5) if i != _GAVE and int(weights[i].argmax()) != i]
+        if not others:
+            return None
+        name, winner = _WORDS[others[0]], _WORDS[int(weights[others[0]].argmax())]
+        if winner == "roses":
+            return (
+                f"*roses* is so long that *{name}* prefers it too, so that length, not direction, "
+                "decides: turn the other words away from it."
+            )
+        return f"*gave* prefers *roses*, but *{name}* now prefers *{winner}*, not itself."
+    return _why_not(x.detach().double(), row, weights)
+
+
+def _why_not(x: Tensor, row: Tensor, weights: Tensor) -> str:
+    gave, roses = x[_GAVE], x[_ROSES]
+    if torch.isclose(row.max(), row[_GAVE], rtol=1e-6):
+        if int(weights[_ROSES].argmax()) == _GAVE:
+            return (
+                "It is *roses* that prefers *gave*: the row asks and the column answers, so the "
+                "weight to raise is in row *gave*, column *roses*."
+            )
+        if roses.norm() > gave.norm():
+            return (
+                "Only a norm has grown: *roses* is longer than *gave* but points elsewhere, so "
+                "*gave* still prefers itself; turn *roses* towards it."
+            )
+        return (
+            "*gave* still prefers itself: its dot product with *roses* cannot exceed its own "
+            "square unless *roses* is the longer of the two."
+        )
+    return (
+        f"*gave* prefers *{_WORDS[int(row.argmax())]}*, with weight {row.max():.2f}, not *roses*."
+    )
+
+
+GAVE_PREFERS_ROSES = Exercise(
+    right=torch.tensor([[-1.0, 1.5], [1.0, 0.0], [2.0, 0.0], [-2.5, 0.0], [-1.0, -1.5]]),
+    unique=False,
+    also=[_who_prefers_what],
+    axes="words dimensions",
+    praise="Right: *roses* lies along *gave* and is longer, and the other words point elsewhere.",
+)
