@@ -1,0 +1,121 @@
+"""One Chromium for all browser tests: offline, and any error or request that leaves fails the test.
+
+    def test_something(open_page):
+        page = open_page(AttentionMap(weights, tokens), theme="dark", width=360)
+        page.get_by_role("gridcell", name="roses attends to gave").click()
+
+`browser` is the Chromium itself, `watched(context)` fits a context of one's own with the checks.
+`report(name, value)` adds a measured number to the summary at the end of the run.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from harness import write_page
+from playwright.sync_api import Browser, BrowserContext, Error, Page, sync_playwright
+
+CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+LOCAL = ("file:", "data:", "blob:", "about:", "http://localhost:", "http://127.0.0.1:")
+measured: dict[str, object] = {}
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """A Chromium that is there already, else the one that Playwright has downloaded."""
+    found = os.environ.get("AFM_CHROMIUM") or next(
+        filter(None, map(shutil.which, CHROMIUM_NAMES)), None
+    )
+    with sync_playwright() as playwright:
+        try:
+            chromium = playwright.chromium.launch(executable_path=found, args=ARGUMENTS)
+        except Error as error:
+            pytest.fail(
+                f"no Chromium could be started: `playwright install chromium` gets one\n{error}"
+            )
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def watched() -> Iterator[Callable[[BrowserContext], BrowserContext]]:
+    """Collect what goes wrong in a context's pages; the test fails at its end if there was anything."""
+    wrong: list[str] = []
+
+    def watch(context: BrowserContext) -> BrowserContext:
+        context.set_offline(True)
+        context.on(
+            "request", lambda r: r.url.startswith(LOCAL) or wrong.append(f"request: {r.url}")
+        )
+        context.on("requestfailed", lambda r: wrong.append(f"failed: {r.url[:200]} {r.failure}"))
+        context.on("weberror", lambda e: wrong.append(f"page error: {e.error}"))
+        context.on(
+            "console",
+            lambda m: (
+                m.type in ("error", "warning") and wrong.append(f"console {m.type}: {m.text}")
+            ),
+        )
+        context.wrong = wrong
+        return context
+
+    yield watch
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.fixture
+def open_page(browser, watched, tmp_path) -> Iterator[Callable[..., Page]]:
+    """Open a page with the given widgets, all mounted. `page.context.wrong` lists the errors so far."""
+    contexts: list[BrowserContext] = []
+
+    def open_(
+        *widgets, theme="light", width=1000, height=900, touch=False, before="", **options
+    ) -> Page:
+        path = write_page(
+            tmp_path, *widgets, theme=theme, before=before, name=f"page{len(contexts)}.html"
+        )
+        context = browser.new_context(
+            viewport={"width": width, "height": height},
+            has_touch=touch,
+            reduced_motion="reduce",
+            accept_downloads=True,
+            **options,
+        )
+        contexts.append(watched(context))
+        page = context.new_page()
+        page.set_default_timeout(10_000)
+        page.goto(path.as_uri())
+        page.evaluate("() => window.afm.mountAll()")
+        return page
+
+    yield open_
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture(scope="session")
+def report() -> Callable[[str, object], None]:
+    return measured.__setitem__
+
+
+def pytest_terminal_summary(terminalreporter) -> None:
+    if not measured:
+        return
+    terminalreporter.section("measured in the browser")
+    for name, value in sorted(measured.items()):
+        terminalreporter.write_line(f"{name}: {value}")
+    if folder := os.environ.get("AFM_REPORT"):
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        text = json.dumps(measured, indent=1, sort_keys=True)
+        (Path(folder) / "browser.json").write_text(text + "\n", encoding="utf-8")

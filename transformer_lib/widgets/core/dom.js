@@ -1,0 +1,144 @@
+// Elements, and controls that have a name and work by mouse, touch and keyboard.
+//
+//   element("p", { class: "afm-note" }, "text", child)      svgElement("rect", { x: 1 }, child)
+//   slider({ label, min, max, step, value, format, onInput })  -> { element, input, set(value) }
+//   select({ label, options, value, onChange })                -> { element, input, set(value) }
+//   choices({ label, options, value, onChange })   a row of radio buttons, value = index
+//   toggle({ label, value, onChange })             a checkbox
+//   button({ label, title, onClick })              -> { element }
+//   showToken(text): control characters made visible.  clip(text, 40).  fitText(text, font, width)
+//
+// Text from outside enters as a child or an attribute, never as markup.
+
+let nextId = 0;
+
+/** An id that no other element of the page has. */
+export function uniqueId(name) {
+  nextId += 1;
+  return `afm-${name}-${nextId}-${Math.random().toString(36).slice(2, 8)}`;
+}
+
+export function element(tag, attributes = {}, ...children) {
+  return fill(document.createElement(tag), attributes, children);
+}
+
+export function svgElement(tag, attributes = {}, ...children) {
+  return fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+}
+
+/** Set attributes; null or false removes one. */
+export function setAttributes(node, attributes) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) node.removeAttribute(name);
+    else node.setAttribute(name, value === true ? "" : value);
+  }
+  return node;
+}
+
+function fill(node, attributes, children) {
+  setAttributes(node, attributes);
+  node.append(...children);
+  return node;
+}
+
+function labeled(label, kind, ...children) {
+  const name = element("span", { class: "afm-label" }, label);
+  return element("label", { class: `afm-control afm-${kind}` }, name, ...children);
+}
+
+export function slider({ label, min, max, step, value, format = String, onInput }) {
+  const input = element("input", { type: "range", min, max, step });
+  const shown = element("output", { class: "afm-value" });
+  const set = (now) => {
+    if (Number(input.value) !== now) input.value = String(now);
+    shown.textContent = format(now);
+    input.setAttribute("aria-valuetext", format(now));
+  };
+  set(value);
+  input.addEventListener("input", () => {
+    set(Number(input.value));
+    onInput(Number(input.value));
+  });
+  return { element: labeled(label, "slider", input, shown), input, set };
+}
+
+export function select({ label, options, value, onChange }) {
+  const names = options.map((text, index) => element("option", { value: index }, clip(text, 60)));
+  const input = element("select", {}, ...names);
+  const set = (now) => (input.value = String(now));
+  set(value);
+  input.addEventListener("change", () => onChange(Number(input.value)));
+  return { element: labeled(label, "select", input), input, set };
+}
+
+export function toggle({ label, value, onChange }) {
+  const input = element("input", { type: "checkbox" });
+  const set = (now) => (input.checked = Boolean(now));
+  set(value);
+  input.addEventListener("change", () => onChange(input.checked));
+  return { element: labeled(label, "toggle", input), input, set };
+}
+
+/** A row of radio buttons; an option is a text or { text, picture: element }. */
+export function choices({ label, options, value, onChange }) {
+  const group = uniqueId("choices");
+  const inputs = options.map((_, index) =>
+    element("input", { type: "radio", name: group, value: index }),
+  );
+  const set = (now) => inputs.forEach((input, index) => (input.checked = index === now));
+  const legend = element("legend", { class: "afm-label" }, label);
+  const items = options.map((option, index) => {
+    const { text, picture = null } = typeof option === "string" ? { text: option } : option;
+    inputs[index].addEventListener("change", () => onChange(index));
+    const name = element("span", { class: "afm-choice-name", dir: "auto" }, clip(text, 40));
+    return element("label", { class: "afm-choice" }, inputs[index], ...(picture ? [picture] : []), name);
+  });
+  set(value);
+  const row = element("div", { class: "afm-choice-row" }, ...items);
+  return { element: element("fieldset", { class: "afm-control afm-choices" }, legend, row), inputs, set };
+}
+
+export function button({ label, title = null, onClick }) {
+  const node = element("button", { type: "button", class: "afm-button", title }, label);
+  node.addEventListener("click", onClick);
+  return { element: node };
+}
+
+/** A token as it can be shown: line ends, tabs and spaces at the ends made visible. */
+export function showToken(text) {
+  if (text === "") return "(empty)";
+  return text
+    .replace(/\r?\n/g, "↵")
+    .replace(/\t/g, "⇥")
+    .replace(/[\p{Cs}\u0000-\u001f\u007f]/gu, "�")
+    .replace(/^ +| +$/g, (spaces) => "␣".repeat(spaces.length));
+}
+
+/** At most `length` characters (as readers count them), with … where some were left out. */
+export function clip(text, length = 40) {
+  if (text.length <= length) return text;
+  const parts = [];
+  for (const { segment } of new Intl.Segmenter().segment(text.slice(0, 16 * length))) {
+    if (parts.length === length) return `${parts.slice(0, -1).join("")}…`;
+    parts.push(segment);
+  }
+  return parts.join("");
+}
+
+let ruler = null;
+
+/** The width of a text in pixels, without a layout. */
+export function textWidth(text, font) {
+  ruler ??= document.createElement("canvas").getContext("2d");
+  ruler.font = font;
+  return ruler.measureText(text).width;
+}
+
+/** The text, shortened until it is at most `width` pixels wide. */
+export function fitText(text, font, width) {
+  let fitted = clip(text, 60);
+  for (let length = 59; length > 0 && textWidth(fitted, font) > width; length -= 1) {
+    fitted = clip(text, length);
+  }
+  return fitted;
+}

@@ -1,0 +1,97 @@
+// The frame that all widgets share: a caption that says what to try, controls, the picture, and one
+// sentence of reading (a live region). It also ends everything that a widget starts.
+//
+//   const fig = figure(el, { name: "Attention map", hint: "Try: select a cell." });
+//   fig.controls.append(slider({...}).element);
+//   fig.add(part)             part = { element, layout?(width), theme?(colors) }, as grid() returns;
+//                             laid out at once and whenever its width changes, in the theme's colors
+//   fig.say("text ", { text: "roses", role: "query" }, " more")     role: query key value output
+//   fig.exports({ name: "attention", csv: () => [["query", "key"], [1, 2]] })   SVG, PNG, CSV buttons
+//   fig.listen(model, "change:selection", paint)
+//   fig.onTheme((colors) => ...)     called at once, and when light turns to dark
+//   fig.onEnd(() => ...)             return fig.end from render
+
+import { palette, themeOf, watchTheme } from "./color.js";
+import { clip, element, showToken } from "./dom.js";
+import { exportButtons } from "./export.js";
+
+export function figure(el, { name, hint }) {
+  const ends = [];
+  const controls = element("div", { class: "afm-controls" });
+  const picture = element("div", { class: "afm-picture" });
+  const reading = element("p", { class: "afm-reading", "aria-live": "polite" });
+  const foot = element("div", { class: "afm-foot" }, reading);
+  const caption = element("figcaption", { class: "afm-caption" }, hint);
+  const root = element(
+    "figure",
+    { class: "afm", "aria-label": clip(name, 200), "data-afm-theme": themeOf(el) },
+    caption, controls, picture, foot,
+  );
+  el.append(root);
+
+  const fig = {
+    element: root, controls, picture, reading,
+    get colors() {
+      return palette(root);
+    },
+
+    say(...parts) {
+      reading.replaceChildren(...parts.map(spoken));
+    },
+
+    listen(model, event, callback) {
+      model.on(event, callback);
+      ends.push(() => model.off(event, callback));
+    },
+
+    onTheme(callback) {
+      callback(palette(root));
+      themeCallbacks.push(callback);
+    },
+
+    onEnd(callback) {
+      ends.push(callback);
+    },
+
+    /** Put a part into the picture; `basis` is the width in pixels from which parts stand side by side. */
+    add(part, { basis = 280 } = {}) {
+      const holder = element("div", { class: "afm-part", style: `flex-basis:${basis}px` }, part.element);
+      picture.append(holder);
+      if (part.theme) fig.onTheme((colors) => part.theme(colors));
+      if (!part.layout) return;
+      let known = 0;
+      const lay = () => {
+        const width = Math.floor(holder.clientWidth);
+        if (width > 0 && width !== known) part.layout((known = width));
+      };
+      lay();
+      const observer = new ResizeObserver(lay);
+      observer.observe(holder);
+      ends.push(() => observer.disconnect());
+    },
+
+    exports(options) {
+      foot.append(exportButtons({ picture, root, ...options }));
+    },
+
+    end() {
+      ends.splice(0).forEach((end) => end());
+      root.remove();
+    },
+  };
+  const themeCallbacks = [];
+  ends.push(
+    watchTheme(el, (theme) => {
+      if (root.dataset.afmTheme === theme) return;
+      root.dataset.afmTheme = theme;
+      themeCallbacks.forEach((callback) => callback(palette(root)));
+    }),
+  );
+  return fig;
+}
+
+function spoken(part) {
+  if (typeof part === "string") return part;
+  const kind = part.role ? `afm-token afm-${part.role}` : "afm-number";
+  return element("bdi", { class: kind }, clip(showToken(part.text), 40));
+}

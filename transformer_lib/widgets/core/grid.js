@@ -1,0 +1,222 @@
+// A heatmap that is a real grid: role="grid", one tab stop, arrow keys, Home, End, mouse and touch.
+// Rows are queries and columns are keys unless you say otherwise.
+//
+//   const map = grid({
+//     rows: ["mary", "gave"], columns: ["mary", "gave"],   // labels, any text
+//     label: "Attention weights",                          // the name of the grid
+//     rowTitle: "queries", columnTitle: "keys",            // "" for none
+//     scale: (colors) => sequentialScale(colors),          // or divergingScale(colors, limit)
+//     format: (value) => value.toFixed(2),                 // the number in the cell
+//     cellName: (row, column, text) => "roses, gave: 0.62",  // what a screen reader says
+//     onSelect(row, column) {},  onHover(row, column) {},  // onHover(null) when the pointer leaves
+//     onPress(row, column, phase) {},   // "start", "move", "end", and "key" for Space or Enter: for
+//                                       // painting; with it a touch on the grid does not scroll
+//     maxCell: 56, minCell: 9,
+//   });
+//   fig.add(map);                        // element, layout(width), theme(colors)
+//   map.paint(matrix, allowed)           // rows of numbers; allowed: rows of booleans, false = hatched
+//   map.select(row, column)              // outlines; does not call onSelect; null for no selection
+//   map.setScale(scale)   map.setLabels(rows, columns)   map.values -> the flat Float64Array shown
+
+import { sequentialScale } from "./color.js";
+import { element, setAttributes, showToken, svgElement, uniqueId } from "./dom.js";
+import { drawFrame, gridGeometry } from "./gridframe.js";
+
+const KEYS = {
+  ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1],
+  Home: [0, -Infinity], End: [0, Infinity], PageUp: [-Infinity, 0], PageDown: [Infinity, 0],
+};
+
+export function grid(options) {
+  const {
+    label, rowTitle = "queries", columnTitle = "keys", format = (value) => value.toFixed(2),
+    scale: scaleOf = sequentialScale, onSelect = () => {}, onHover = () => {}, onPress = null,
+    maxCell = 56, minCell = 9,
+  } = options;
+  const cellName = options.cellName ?? ((row, column, text) =>
+    `${showToken(rows[row])}, ${showToken(columns[column])}: ${text}`);
+  let { rows, columns } = options;
+  let [values, allowed, colors, geometry] = [null, null, null, null];
+  let [makeScale_, scale, width] = [scaleOf, null, 0];
+  let selected = null;
+  let cells = [];
+  let numbers = [];
+  const svg = svgElement("svg", { class: onPress ? "afm-grid afm-paintable" : "afm-grid" });
+  const hatch = uniqueId("hatch");
+  const marks = svgElement("g", { "aria-hidden": "true", class: "afm-marks" });
+
+  function build() {
+    if (!width) return;
+    geometry = gridGeometry({ rows, columns, rowTitle, columnTitle, width, maxCell, minCell });
+    const { cell, left, top } = geometry;
+    const table = drawFrame(svg, geometry, { rows, columns, label, rowTitle, columnTitle, hatch });
+    const texts = svgElement("g", { "aria-hidden": "true", class: "afm-numbers" });
+    cells = [];
+    numbers = [];
+    table.forEach((line, r) => {
+      columns.forEach((_, c) => {
+        const rect = svgElement("rect", {
+          role: "gridcell", class: "afm-cell", tabindex: "-1", x: left + c * cell,
+          y: top + r * cell, width: cell, height: cell, rx: cell > 20 ? 3 : 0, "aria-selected": "false",
+        });
+        line.append(rect);
+        cells.push(rect);
+        if (cell < 30) return;
+        const text = svgElement("text", {
+          x: left + (c + 0.5) * cell, y: top + (r + 0.5) * cell, class: "afm-cell-number",
+          "font-size": cell < 38 ? 11 : 12,
+        });
+        texts.append(text);
+        numbers.push(text);
+      });
+    });
+    svg.append(texts, marks);
+    repaint();
+    mark();
+  }
+
+  function repaint() {
+    if (!values || !colors || !cells.length) return;
+    scale ??= makeScale_(colors);
+    const short = geometry.cell < 38;
+    cells.forEach((rect, at) => {
+      const open = !allowed || allowed[at];
+      const text = open ? format(values[at]) : "masked";
+      const fill = open ? scale.fill(values[at]) : `url(#${hatch})`;
+      if (rect.getAttribute("fill") !== fill) rect.setAttribute("fill", fill);
+      const name = cellName(Math.floor(at / columns.length), at % columns.length, text);
+      if (rect.getAttribute("aria-label") !== name) rect.setAttribute("aria-label", name);
+      if (!numbers.length) return;
+      const shown = open ? (short ? text.replace(/^([-−]?)0\./, "$1.") : text) : "";
+      if (numbers[at].textContent !== shown) numbers[at].textContent = shown;
+      if (open) numbers[at].setAttribute("fill", scale.text(values[at]));
+    });
+  }
+
+  function mark() {
+    marks.replaceChildren();
+    const current = selected ?? [0, 0];
+    cells.forEach((rect, at) => {
+      const [r, c] = [Math.floor(at / columns.length), at % columns.length];
+      const here = r === current[0] && c === current[1];
+      if (here !== (rect.getAttribute("tabindex") === "0")) rect.setAttribute("tabindex", here ? "0" : "-1");
+      const chosen = here && Boolean(selected);
+      if (chosen !== (rect.getAttribute("aria-selected") === "true")) {
+        rect.setAttribute("aria-selected", String(chosen));
+      }
+    });
+    if (!geometry) return;
+    geometry.rowLabels.forEach((node, r) => node.classList.toggle("afm-on", selected?.[0] === r));
+    geometry.columnLabels.forEach((node, c) => node.classList.toggle("afm-on", selected?.[1] === c));
+    if (!selected) return;
+    const { cell, left, top } = geometry;
+    const outline = (kind, x, y, w, h) =>
+      svgElement("rect", { class: `afm-outline afm-outline-${kind}`, x, y, width: w, height: h, rx: 3 });
+    marks.append(
+      outline("row", left, top + selected[0] * cell, columns.length * cell, cell),
+      outline("column", left + selected[1] * cell, top, cell, rows.length * cell),
+      outline("halo", left + selected[1] * cell, top + selected[0] * cell, cell, cell),
+      outline("cell", left + selected[1] * cell, top + selected[0] * cell, cell, cell),
+    );
+  }
+
+  function choose(row, column, focus) {
+    selected = [row, column];
+    mark();
+    if (focus) cells[row * columns.length + column]?.focus({ preventScroll: true });
+    onSelect(row, column);
+  }
+
+  function cellAt(event) {
+    const box = svg.getBoundingClientRect();
+    const c = Math.floor((event.clientX - box.left - geometry.left) / geometry.cell);
+    const r = Math.floor((event.clientY - box.top - geometry.top) / geometry.cell);
+    return r >= 0 && c >= 0 && r < rows.length && c < columns.length ? [r, c] : null;
+  }
+
+  svg.addEventListener("keydown", (event) => {
+    const at = selected ?? [0, 0];
+    if (onPress && (event.key === " " || event.key === "Enter")) {
+      event.preventDefault();
+      onPress(at[0], at[1], "key");
+      return;
+    }
+    const step = KEYS[event.key];
+    if (!step || event.altKey || event.metaKey) return;
+    event.preventDefault();
+    const rowStep = event.ctrlKey && Math.abs(step[1]) === Infinity ? step[1] : step[0];
+    const clamp = (value, count) => Math.min(count - 1, Math.max(0, value));
+    choose(clamp(at[0] + rowStep, rows.length), clamp(at[1] + step[1], columns.length), true);
+  });
+
+  let pressed = null;
+  svg.addEventListener("pointerdown", (event) => {
+    const at = cellAt(event);
+    if (!at || event.button) return;
+    choose(at[0], at[1], true);
+    if (!onPress) return;
+    pressed = at;
+    svg.setPointerCapture(event.pointerId);
+    onPress(at[0], at[1], "start");
+  });
+  svg.addEventListener("pointermove", (event) => {
+    const at = cellAt(event);
+    if (!pressed) {
+      if (event.pointerType !== "touch") at ? onHover(at[0], at[1]) : onHover(null);
+    } else if (at && (at[0] !== pressed[0] || at[1] !== pressed[1])) {
+      pressed = at;
+      choose(at[0], at[1], true);
+      onPress(at[0], at[1], "move");
+    }
+  });
+  const release = () => {
+    if (pressed) onPress(pressed[0], pressed[1], "end");
+    pressed = null;
+  };
+  svg.addEventListener("pointerup", release);
+  svg.addEventListener("pointercancel", release);
+  svg.addEventListener("pointerleave", () => onHover(null));
+
+  return {
+    element: element("div", { class: "afm-scroll" }, svg),
+    svg,
+    get values() {
+      return values;
+    },
+    get selected() {
+      return selected;
+    },
+    layout(available) {
+      width = available;
+      build();
+    },
+    theme(now) {
+      colors = now;
+      scale = null;
+      repaint();
+    },
+    paint(matrix, mask = null) {
+      values = Float64Array.from(Array.from(matrix, (row) => Array.from(row)).flat());
+      allowed = mask && Array.from(mask, (row) => Array.from(row)).flat();
+      if (values.length !== rows.length * columns.length) {
+        throw new Error(`${values.length} values for ${rows.length} rows and ${columns.length} columns`);
+      }
+      repaint();
+    },
+    select(row, column) {
+      if (row === null ? !selected : selected?.[0] === row && selected[1] === column) return;
+      selected = row === null ? null : [row, column];
+      mark();
+    },
+    setScale(now) {
+      makeScale_ = now;
+      scale = null;
+      repaint();
+    },
+    setLabels(nowRows, nowColumns) {
+      [rows, columns, values, selected] = [nowRows, nowColumns, null, null];
+      build();
+    },
+    cell: (row, column) => cells[row * columns.length + column],
+  };
+}

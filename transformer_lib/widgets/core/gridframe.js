@@ -1,0 +1,92 @@
+// The still part of core/grid.js: where cells stand, labels, titles and the hatch of masked cells.
+
+import { clip, fitText, setAttributes, showToken, svgElement, textWidth } from "./dom.js";
+
+const FONT = "13px system-ui, sans-serif";
+const TITLE = 18;
+
+/** Sizes in pixels for a given width: the cell, and the room for labels on the left and on top. */
+export function gridGeometry({ rows, columns, rowTitle, columnTitle, width, maxCell, minCell }) {
+  const side = rowTitle ? TITLE : 0;
+  const widest = (labels, limit) => {
+    const texts = labels.map((text) => fitText(showToken(text), FONT, limit));
+    return { texts, width: Math.ceil(Math.max(0, ...texts.map((text) => textWidth(text, FONT)))) };
+  };
+  const rowNames = widest(rows, Math.min(120, 0.26 * width));
+  const left = side + rowNames.width + (rowNames.width ? 14 : 0);
+  const room = (width - left - 2) / columns.length;
+  const cell = Math.max(minCell, Math.min(maxCell, room > 14 ? Math.floor(room) : room));
+  const columnNames = widest(columns, 96);
+  const upright = columnNames.width > cell - 8;
+  const head = columnNames.width ? (upright ? columnNames.width + 14 : 24) : 0;
+  const top = (columnTitle ? TITLE + 2 : 0) + head;
+  return {
+    cell, left, top, upright, head, side,
+    rowTexts: rowNames.texts, columnTexts: columnNames.texts,
+    width: Math.ceil(left + cell * columns.length + 2), height: Math.ceil(top + cell * rows.length + 2),
+    rowLabels: [], columnLabels: [],
+  };
+}
+
+/** Draw labels and empty rows anew; return the row groups that take the cells. */
+export function drawFrame(svg, geometry, { rows, columns, label, rowTitle, columnTitle, hatch }) {
+  const { cell, left, top, width, height, side } = geometry;
+  svg.replaceChildren();
+  setAttributes(svg, { width, height, viewBox: `0 0 ${width} ${height}`, role: "presentation" });
+  svg.append(hatchPattern(hatch));
+  const titles = svgElement("g", { "aria-hidden": "true" });
+  if (columnTitle) titles.append(title(columnTitle, "key", left, 13, 0));
+  if (rowTitle) titles.append(title(rowTitle, "query", 13, top + cell * rows.length, -90));
+  svg.append(titles);
+
+  const axes = rowTitle && columnTitle ? ` (rows: ${rowTitle}, columns: ${columnTitle})` : "";
+  const table = svgElement("g", {
+    role: "grid", "aria-label": `${label}${axes}`, "aria-rowcount": rows.length + 1,
+    "aria-colcount": columns.length + 1,
+  });
+  const header = svgElement("g", { role: "row" });
+  columns.forEach((text, c) => {
+    const x = left + (c + 0.5) * cell;
+    const node = nameOf("columnheader", text, geometry.columnTexts[c]);
+    if (geometry.upright) {
+      setAttributes(node, { transform: `translate(${x} ${top - 8}) rotate(-90)`, "text-anchor": "start" });
+    } else {
+      setAttributes(node, { x, y: top - 12, "text-anchor": "middle" });
+    }
+    geometry.columnLabels.push(node);
+    header.append(node);
+  });
+  table.append(header);
+  const lines = rows.map((text, r) => {
+    const line = svgElement("g", { role: "row" });
+    const node = nameOf("rowheader", text, geometry.rowTexts[r]);
+    setAttributes(node, { x: left - 8, y: top + (r + 0.5) * cell, "text-anchor": "end" });
+    geometry.rowLabels.push(node);
+    line.append(node);
+    table.append(line);
+    return line;
+  });
+  table.dataset.left = side;
+  svg.append(table);
+  return lines;
+}
+
+function nameOf(role, text, shown) {
+  return svgElement("text", { role, class: `afm-${role}`, "aria-label": clip(showToken(text), 80) }, shown);
+}
+
+function title(text, role, x, y, turn) {
+  const place = turn ? { transform: `translate(${x} ${y}) rotate(${turn})` } : { x, y };
+  return svgElement("text", { class: `afm-axis afm-${role}`, ...place }, `${text} →`);
+}
+
+function hatchPattern(id) {
+  const pattern = svgElement("pattern", {
+    id, width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)",
+  });
+  pattern.append(
+    svgElement("rect", { class: "afm-hatch-ground", width: 6, height: 6 }),
+    svgElement("rect", { class: "afm-hatch-line", width: 2, height: 6 }),
+  );
+  return svgElement("defs", {}, pattern);
+}
