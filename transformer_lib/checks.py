@@ -171,9 +171,10 @@ def check_masks(masks: list) -> None:
     """``masks`` are boolean tensors on one device whose shapes broadcast."""
     for mask in masks:
         if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
-            found = f"dtype {mask.dtype}" if isinstance(mask, Tensor) else f"type {type(mask)}"
+            tensor = isinstance(mask, Tensor)
+            found = f"has dtype {mask.dtype}" if tensor else f"is of type {type(mask).__name__}"
             raise TypeError(
-                f"mask has {found}; a mask is a boolean tensor, True = may attend. From 1 and 0: "
+                f"mask {found}; a mask is a boolean tensor, True = may attend. From 1 and 0: "
                 f"mask.bool(); from 0 and -inf: mask == 0. Numbers to be added to the scores are "
                 f"a bias."
             )

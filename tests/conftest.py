@@ -1,0 +1,29 @@
+"""What every test shares: checked shapes, two threads, one seed."""
+
+import hypothesis
+import jaxtyping
+import pytest
+import torch
+
+# Shapes and types in the library's signatures are checked in the tests, and only there. This has
+# to stand before anything imports the library.
+jaxtyping.install_import_hook("transformer_lib", "beartype.beartype")
+
+torch.set_num_threads(2)
+
+# The same examples in every run: a failure must be there again when one looks for it.
+hypothesis.settings.register_profile("book", deadline=None, max_examples=60, derandomize=True)
+hypothesis.settings.load_profile("book")
+
+
+@pytest.fixture(autouse=True)
+def _seed():
+    torch.manual_seed(0)
+
+
+@pytest.fixture
+def as_a_reader():
+    """Without the checked signatures: what a reader sees who passes a wrong argument."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
