@@ -51,7 +51,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def watched() -> Iterator[Callable[[BrowserContext], BrowserContext]]:
-    """Collect what goes wrong in a context's pages; the test fails at its end if there was anything."""
+    """Collect what goes wrong in a context's pages; if anything did, the test fails at its end."""
     wrong: list[str] = []
 
     def watch(context: BrowserContext) -> BrowserContext:
@@ -76,7 +76,7 @@ def watched() -> Iterator[Callable[[BrowserContext], BrowserContext]]:
 
 @pytest.fixture
 def open_page(browser, watched, tmp_path) -> Iterator[Callable[..., Page]]:
-    """Open a page with the given widgets, all mounted. `page.context.wrong` lists the errors so far."""
+    """Open a page with the given widgets, all mounted; `page.context.wrong` lists the errors."""
     contexts: list[BrowserContext] = []
 
     def open_(

@@ -2,5 +2,4 @@
 
 from transformer_lib.widgets.attention_map import AttentionMap
 
-
 __all__ = ["AttentionMap"]

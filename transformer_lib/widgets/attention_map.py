@@ -7,6 +7,10 @@ import numpy as np
 import traitlets
 
 from transformer_lib.widgets.base import Widget, bundle, float_bytes, json_bytes, stylesheet
+from transformer_lib.widgets.inputs import to_mask, to_numpy, to_tokens
+
+# Rounding in bfloat16 lets a row of a softmax exceed one by about a hundredth.
+_LARGEST_ROW = 1.02
 
 
 class Selection(NamedTuple):
@@ -26,17 +30,18 @@ class _SelectionTrait(traitlets.Tuple):
 
 
 class AttentionMap(Widget):
-    """A heatmap of attention weights, one layer and head at a time: rows are queries, columns are keys.
+    """A heatmap of attention weights, one layer and head at a time.
 
-    `weights` is [layers, heads, queries, keys], [heads, queries, keys] or [queries, keys], a torch
-    tensor or anything that numpy can read; `queries` and `keys` are the tokens as text (`keys` is
-    `queries` if left out). `mask` (optional, True = may attend, broadcast to the weights) hatches what was hidden.
+    Rows are queries and columns are keys. `weights` is [layers, heads, queries, keys],
+    [heads, queries, keys] or [queries, keys], a torch tensor or what numpy can read. `queries` and
+    `keys` are the tokens as text; `keys` may be left out where they are the same. A boolean `mask`
+    (True = may attend, broadcast to the weights) hatches what was hidden.
 
     What the reader selects comes back as `widget.selection`, a named tuple (layer, head, query,
-    key), and can be observed and set.
+    key), which can be observed and set.
 
-    Raises ValueError if the weights are not finite, negative, or sum to more than one in a row, or
-    if the number of tokens is not the number of rows or columns; TypeError if tokens are not text.
+    Raises ValueError if weights are not finite, are negative, or sum to more than one in a row, or
+    if the number of tokens does not fit; TypeError if tokens are not text or the mask not boolean.
 
     >>> widget = AttentionMap([[0.9, 0.1], [0.4, 0.6]], ["mary", "gave"])
     >>> widget
@@ -62,15 +67,19 @@ class AttentionMap(Widget):
         title: str = "Attention weights",
         mask: object | None = None,
     ) -> None:
-        array = _weights_array(weights)
-        queries = _tokens("queries", queries, array.shape[2])
-        keys = _tokens("keys", queries if keys is None else keys, array.shape[3])
+        array = _four_axes(to_numpy(weights, "weights"))
+        rows, columns = array.shape[2:]
+        queries = to_tokens(queries, rows, "queries", "rows of the weights")
+        keys = to_tokens(
+            queries if keys is None else keys, columns, "keys", "columns of the weights"
+        )
+        allowed = b"" if mask is None else to_mask(mask, array.shape).astype(np.uint8).tobytes()
         super().__init__(
             _weights=float_bytes(array),
-            _mask=b"" if mask is None else _mask_bytes(mask, array.shape),
+            _mask=allowed,
             _text=json_bytes({"title": title, "queries": queries, "keys": keys}),
             _shape=list(array.shape),
-            selection=_telling_cell(array, queries, keys),
+            selection=_telling_cell(array[0, 0], queries, keys),
         )
 
     def _sizes(self) -> dict[str, object]:
@@ -81,85 +90,36 @@ class AttentionMap(Widget):
         selection = proposal["value"]
         for name, index, size in zip(Selection._fields, selection, self._shape, strict=True):
             if not 0 <= index < size:
-                raise ValueError(f"selection: {name} is {index}, but it must be in 0 .. {size - 1}")
+                raise ValueError(f"selection: {name} is {index}, but must be in 0 .. {size - 1}")
         return selection
 
 
-def _numpy(array: object) -> np.ndarray:
-    """float64 of a tensor (on any device, any float type, with or without gradients) or an array."""
-    if hasattr(array, "detach"):
-        array = array.detach().cpu().double()
-    return np.asarray(array, dtype=np.float64)
-
-
-def _weights_array(weights: object) -> np.ndarray:
-    array = _numpy(weights)
+def _four_axes(array: np.ndarray) -> np.ndarray:
+    """[layers, heads, queries, keys], refused unless its rows can come from a softmax."""
     if array.ndim not in (2, 3, 4):
         raise ValueError(
-            f"weights have {array.ndim} axes (shape {array.shape}), but they must be [layers, heads, "
-            "queries, keys], [heads, queries, keys] or [queries, keys]; choose one sequence of the batch"
+            f"weights have {array.ndim} axes (shape {array.shape}), but must be [layers, heads, "
+            "queries, keys], [heads, queries, keys] or [queries, keys]; choose one of the batch"
         )
-    array = array.reshape((1,) * (4 - array.ndim) + array.shape)
     if 0 in array.shape:
-        raise ValueError(f"weights are empty: shape {array.shape}; there is nothing to show")
-    if not np.isfinite(array).all():
-        place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        raise ValueError(f"weights are empty (shape {array.shape}): there is nothing to show")
+    if (lowest := array.min()) < 0:
         raise ValueError(
-            f"weights hold {array[place]} at (layer, head, query, key) = {place}; a row of scores "
-            "that is -inf throughout gives NaN in the softmax: look at the mask of that query"
+            f"weights hold {lowest:.4g}, but attention weights are not negative; these may be "
+            "scores: take their softmax over the keys first"
         )
-    if array.min() < 0:
+    if (largest := array.sum(-1).max()) > _LARGEST_ROW:
         raise ValueError(
-            f"weights hold {array.min():.4g}, but attention weights are not negative; "
-            "these may be scores: take the softmax over the keys first"
+            f"a row of the weights sums to {largest:.4g}, but to 1 at most after a softmax over "
+            "the keys; these may be scores, a softmax over another axis, or weights after dropout "
+            "(call model.eval() first)"
         )
-    if (total := array.sum(-1).max()) > 1.02:
-        raise ValueError(
-            f"a row of the weights sums to {total:.4g}, but to at most 1 after a softmax over the keys; "
-            "these may be scores, the softmax of another axis, or weights after dropout (use model.eval())"
-        )
-    return array
+    return array.reshape((1,) * (4 - array.ndim) + array.shape)
 
 
-def _mask_bytes(mask: object, shape: tuple[int, ...]) -> bytes:
-    array = np.asarray(mask.detach().cpu() if hasattr(mask, "detach") else mask)
-    if array.dtype != np.bool_:
-        raise TypeError(
-            f"mask is {array.dtype}, but must be bool (True = may attend); use mask.bool()"
-        )
-    try:
-        return np.broadcast_to(array, shape).astype(np.uint8).tobytes()
-    except ValueError as error:
-        raise ValueError(
-            f"mask of shape {array.shape} does not broadcast to the weights {shape} "
-            "([layers, heads, queries, keys])"
-        ) from error
-
-
-def _tokens(name: str, tokens: Sequence[str], count: int) -> list[str]:
-    if isinstance(tokens, str):
-        raise TypeError(
-            f"{name} is one text, {tokens[:40]!r}; give a list of tokens, e.g. text.split()"
-        )
-    tokens = list(tokens)
-    for position, token in enumerate(tokens):
-        if not isinstance(token, str):
-            raise TypeError(
-                f"{name}[{position}] is {type(token).__name__}, but tokens are shown as text; "
-                "decode ids first, e.g. tokenizer.convert_ids_to_tokens(ids)"
-            )
-    if len(tokens) != count:
-        axis = "rows (queries)" if name == "queries" else "columns (keys)"
-        raise ValueError(
-            f"{len(tokens)} {name} for {count} {axis} of the weights; there must be one token for each"
-        )
-    return tokens
-
-
-def _telling_cell(array: np.ndarray, queries: list[str], keys: list[str]) -> Selection:
-    """The largest weight of the first head on another token: it says more than a token's own."""
-    first = array[0, 0]
+def _telling_cell(weights: np.ndarray, queries: list[str], keys: list[str]) -> Selection:
+    """The largest weight on another token: it says more than what a token keeps for itself."""
     other = np.array([[query != key for key in keys] for query in queries])
-    shown = np.where(other, first, -1.0) if other.any() else first
-    query, key = np.unravel_index(int(shown.argmax()), first.shape)
+    shown = np.where(other, weights, -1.0) if other.any() else weights
+    query, key = np.unravel_index(int(shown.argmax()), weights.shape)
     return Selection(0, 0, int(query), int(key))

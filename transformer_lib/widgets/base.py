@@ -4,20 +4,22 @@ A new widget is two files (and a third, NAME.css, if it needs one). `softmax_row
 
     class SoftmaxRow(Widget):
         """Softmax of a few scores, with a temperature."""
-        _esm = bundle("softmax_row")                 # softmax_row.js + the core modules it imports
-        _css = stylesheet("softmax_row")             # core/widget.css + softmax_row.css, if there is one
-        _text = traitlets.Bytes().tag(sync=True)     # text from outside: always Bytes, never a string
-        _scores = traitlets.Bytes().tag(sync=True)   # large arrays: float32, little endian
-        temperature = traitlets.Float(1.0).tag(sync=True)   # what the reader sets: an ordinary trait
+        _esm = bundle("softmax_row")                # softmax_row.js + the core modules it imports
+        _css = stylesheet("softmax_row")            # core/widget.css + softmax_row.css, if any
+        _text = traitlets.Bytes().tag(sync=True)    # text from outside: Bytes, never a string
+        _scores = traitlets.Bytes().tag(sync=True)  # large arrays: float32, little endian
+        temperature = traitlets.Float(1.0).tag(sync=True)  # what the reader sets: a plain trait
 
         def __init__(self, scores, tokens):
-            super().__init__(_scores=float_bytes(scores), _text=json_bytes({"tokens": list(tokens)}))
+            scores = to_numpy(scores, "scores")     # inputs.py: checks that teach
+            tokens = to_tokens(tokens, len(scores), "tokens", "scores")
+            super().__init__(_scores=float_bytes(scores), _text=json_bytes({"tokens": tokens}))
 
-        def _sizes(self):                            # repr: SoftmaxRow(tokens=5)
+        def _sizes(self):                           # repr: SoftmaxRow(tokens=5)
             return {"tokens": len(self._scores) // 4}
 
-`softmax_row.js` (named imports only, each on one line, no renaming; nothing may touch the page before
-`render` is called, so that node can import the file):
+`softmax_row.js` (named imports only, each on one line, no renaming; nothing may touch the page
+before `render` is called, so that node can import the file):
 
     import { slider } from "./core/dom.js";
     import { figure } from "./core/figure.js";
@@ -48,9 +50,9 @@ A new widget is two files (and a third, NAME.css, if it needs one). `softmax_row
 
     export default { render };
 
-Only `get`, `set`, `on`, `off` and `save_changes` of the model are used, because the page's own small
-host (book/assets/afm-host.js) has nothing else. All of a widget's interaction happens in JavaScript:
-on the page there is no kernel. Observers in Python are extras on top.
+Only `get`, `set`, `on`, `off` and `save_changes` of the model are used, because the page's own
+small host (book/assets/afm-host.js) has nothing else. All of a widget's interaction happens in
+JavaScript: on the page there is no kernel. Observers in Python are extras on top.
 '''
 
 import json
@@ -70,7 +72,7 @@ _DECLARATION = re.compile(
 
 
 class Widget(anywidget.AnyWidget):
-    """The base of all widgets: an anywidget whose repr is stable, so that notebooks stay comparable."""
+    """The base of all widgets: an anywidget whose repr is stable, so that notebooks compare."""
 
     def _sizes(self) -> Mapping[str, object]:
         """What the repr says about the widget: names and sizes, never an address."""
@@ -85,7 +87,7 @@ def json_bytes(value: object) -> bytes:
     """JSON as UTF-8 bytes, for a `Bytes` trait (read in JavaScript by `readJson`).
 
     Text from outside must not travel in a string trait: pages embed strings in a script tag, where
-    `</SCRIPT>` in a token would end the tag. Bytes are embedded in base64. Raises ValueError for NaN.
+    `</SCRIPT>` in a token would end the tag. Bytes are embedded in base64. ValueError for NaN.
 
     >>> json_bytes({"tokens": ["mary"]})
     b'{"tokens":["mary"]}'

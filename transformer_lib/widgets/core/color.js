@@ -6,9 +6,9 @@
 //   scale.fill(0.62) -> "rgb(...)"   scale.text(0.62) -> black or white, whichever reads better
 //   themeOf(el) -> "light" | "dark"      watchTheme(el, callback) -> function that ends it
 
-const STEPS = 256;
+const SCALE_STEPS = 256;
 
-const VARIABLES = {
+const COLOR_VARIABLES = {
   query: "--afm-q", queryText: "--afm-q-text", key: "--afm-k", keyText: "--afm-k-text",
   value: "--afm-v", valueText: "--afm-v-text", output: "--afm-o", outputText: "--afm-o-text",
   masked: "--afm-m", maskedText: "--afm-m-text", weight: "--afm-weight-full",
@@ -20,7 +20,7 @@ const VARIABLES = {
 export function palette(el) {
   const style = getComputedStyle(el);
   return Object.fromEntries(
-    Object.entries(VARIABLES).map(([name, variable]) => [
+    Object.entries(COLOR_VARIABLES).map(([name, variable]) => [
       name,
       style.getPropertyValue(variable).trim() || "#777777",
     ]),
@@ -55,8 +55,8 @@ export function contrast(one, other) {
 /** A scale over [low, high] through a list of colors; values outside take the end's color. */
 export function makeScale(stops, low, high) {
   const colors = stops.map(parseColor);
-  const table = Array.from({ length: STEPS }, (_, step) => {
-    const place = (step / (STEPS - 1)) * (colors.length - 1);
+  const table = Array.from({ length: SCALE_STEPS }, (_, step) => {
+    const place = (step / (SCALE_STEPS - 1)) * (colors.length - 1);
     const left = Math.min(Math.floor(place), colors.length - 2);
     const mixed = colors[left].map((level, channel) =>
       Math.round(level + (colors[left + 1][channel] - level) * (place - left)),
@@ -66,8 +66,8 @@ export function makeScale(stops, low, high) {
     return { fill: `rgb(${mixed.join(", ")})`, text: white >= black ? "#ffffff" : "#000000" };
   });
   const at = (value) => {
-    const step = Math.round(((value - low) / (high - low || 1)) * (STEPS - 1));
-    return table[Math.min(STEPS - 1, Math.max(0, step || 0))];
+    const step = Math.round(((value - low) / (high - low || 1)) * (SCALE_STEPS - 1));
+    return table[Math.min(SCALE_STEPS - 1, Math.max(0, step || 0))];
   };
   return { low, high, fill: (value) => at(value).fill, text: (value) => at(value).text };
 }

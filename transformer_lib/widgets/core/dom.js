@@ -19,11 +19,11 @@ export function uniqueId(name) {
 }
 
 export function element(tag, attributes = {}, ...children) {
-  return fill(document.createElement(tag), attributes, children);
+  return withContent(document.createElement(tag), attributes, children);
 }
 
 export function svgElement(tag, attributes = {}, ...children) {
-  return fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+  return withContent(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 }
 
 /** Set attributes; null or false removes one. */
@@ -35,7 +35,7 @@ export function setAttributes(node, attributes) {
   return node;
 }
 
-function fill(node, attributes, children) {
+function withContent(node, attributes, children) {
   setAttributes(node, attributes);
   node.append(...children);
   return node;

@@ -5,7 +5,7 @@
 
 import { button, element } from "./dom.js";
 
-const STYLES = [
+const EXPORTED_STYLES = [
   "fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-opacity",
   "stroke-linecap", "stroke-linejoin", "opacity", "font-family", "font-size", "font-weight",
   "font-style", "text-anchor", "dominant-baseline", "visibility", "display",
@@ -64,7 +64,7 @@ export function pictureSvg(picture, background) {
 
 function inlineStyles(from, to) {
   const style = getComputedStyle(from);
-  to.setAttribute("style", STYLES.map((name) => `${name}:${style.getPropertyValue(name)}`).join(";"));
+  to.setAttribute("style", EXPORTED_STYLES.map((name) => `${name}:${style.getPropertyValue(name)}`).join(";"));
   for (let i = 0; i < from.children.length; i += 1) inlineStyles(from.children[i], to.children[i]);
 }
 

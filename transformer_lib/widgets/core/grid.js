@@ -22,7 +22,7 @@ import { sequentialScale } from "./color.js";
 import { element, setAttributes, showToken, svgElement, uniqueId } from "./dom.js";
 import { drawFrame, gridGeometry } from "./gridframe.js";
 
-const KEYS = {
+const GRID_KEYS = {
   ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1],
   Home: [0, -Infinity], End: [0, Infinity], PageUp: [-Infinity, 0], PageDown: [Infinity, 0],
 };
@@ -141,7 +141,7 @@ export function grid(options) {
       onPress(at[0], at[1], "key");
       return;
     }
-    const step = KEYS[event.key];
+    const step = GRID_KEYS[event.key];
     if (!step || event.altKey || event.metaKey) return;
     event.preventDefault();
     const rowStep = event.ctrlKey && Math.abs(step[1]) === Infinity ? step[1] : step[0];

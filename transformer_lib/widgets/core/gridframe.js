@@ -2,15 +2,15 @@
 
 import { clip, fitText, setAttributes, showToken, svgElement, textWidth } from "./dom.js";
 
-const FONT = "13px system-ui, sans-serif";
-const TITLE = 18;
+const LABEL_FONT = "13px system-ui, sans-serif";
+const TITLE_ROOM = 18;
 
 /** Sizes in pixels for a given width: the cell, and the room for labels on the left and on top. */
 export function gridGeometry({ rows, columns, rowTitle, columnTitle, width, maxCell, minCell }) {
-  const side = rowTitle ? TITLE : 0;
+  const side = rowTitle ? TITLE_ROOM : 0;
   const widest = (labels, limit) => {
-    const texts = labels.map((text) => fitText(showToken(text), FONT, limit));
-    return { texts, width: Math.ceil(Math.max(0, ...texts.map((text) => textWidth(text, FONT)))) };
+    const texts = labels.map((text) => fitText(showToken(text), LABEL_FONT, limit));
+    return { texts, width: Math.ceil(Math.max(0, ...texts.map((text) => textWidth(text, LABEL_FONT)))) };
   };
   const rowNames = widest(rows, Math.min(120, 0.26 * width));
   const left = side + rowNames.width + (rowNames.width ? 14 : 0);
@@ -19,7 +19,7 @@ export function gridGeometry({ rows, columns, rowTitle, columnTitle, width, maxC
   const columnNames = widest(columns, 96);
   const upright = columnNames.width > cell - 8;
   const head = columnNames.width ? (upright ? columnNames.width + 14 : 24) : 0;
-  const top = (columnTitle ? TITLE + 2 : 0) + head;
+  const top = (columnTitle ? TITLE_ROOM + 2 : 0) + head;
   return {
     cell, left, top, upright, head, side,
     rowTexts: rowNames.texts, columnTexts: columnNames.texts,
@@ -35,8 +35,8 @@ export function drawFrame(svg, geometry, { rows, columns, label, rowTitle, colum
   setAttributes(svg, { width, height, viewBox: `0 0 ${width} ${height}`, role: "presentation" });
   svg.append(hatchPattern(hatch));
   const titles = svgElement("g", { "aria-hidden": "true" });
-  if (columnTitle) titles.append(title(columnTitle, "key", left, 13, 0));
-  if (rowTitle) titles.append(title(rowTitle, "query", 13, top + cell * rows.length, -90));
+  if (columnTitle) titles.append(axisTitle(columnTitle, "key", left, 13, 0));
+  if (rowTitle) titles.append(axisTitle(rowTitle, "query", 13, top + cell * rows.length, -90));
   svg.append(titles);
 
   const axes = rowTitle && columnTitle ? ` (rows: ${rowTitle}, columns: ${columnTitle})` : "";
@@ -47,7 +47,7 @@ export function drawFrame(svg, geometry, { rows, columns, label, rowTitle, colum
   const header = svgElement("g", { role: "row" });
   columns.forEach((text, c) => {
     const x = left + (c + 0.5) * cell;
-    const node = nameOf("columnheader", text, geometry.columnTexts[c]);
+    const node = headerText("columnheader", text, geometry.columnTexts[c]);
     if (geometry.upright) {
       setAttributes(node, { transform: `translate(${x} ${top - 8}) rotate(-90)`, "text-anchor": "start" });
     } else {
@@ -59,7 +59,7 @@ export function drawFrame(svg, geometry, { rows, columns, label, rowTitle, colum
   table.append(header);
   const lines = rows.map((text, r) => {
     const line = svgElement("g", { role: "row" });
-    const node = nameOf("rowheader", text, geometry.rowTexts[r]);
+    const node = headerText("rowheader", text, geometry.rowTexts[r]);
     setAttributes(node, { x: left - 8, y: top + (r + 0.5) * cell, "text-anchor": "end" });
     geometry.rowLabels.push(node);
     line.append(node);
@@ -71,11 +71,11 @@ export function drawFrame(svg, geometry, { rows, columns, label, rowTitle, colum
   return lines;
 }
 
-function nameOf(role, text, shown) {
+function headerText(role, text, shown) {
   return svgElement("text", { role, class: `afm-${role}`, "aria-label": clip(showToken(text), 80) }, shown);
 }
 
-function title(text, role, x, y, turn) {
+function axisTitle(text, role, x, y, turn) {
   const place = turn ? { transform: `translate(${x} ${y}) rotate(${turn})` } : { x, y };
   return svgElement("text", { class: `afm-axis afm-${role}`, ...place }, `${text} →`);
 }

@@ -1,0 +1,43 @@
+// For the tests under node: numbers that the library computed, and a model as the host makes it.
+//
+//   const { cases } = fixture("core");      // written by tests/js/fixtures_core.py
+//   close(actual, expected);                // nested arrays of numbers, equal to 1e-6
+//   const model = fakeModel({ temperature: 1 });
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+export function fixture(name) {
+  const folder = process.env.AFM_FIXTURES;
+  assert.ok(folder, "run these by `pytest tests/test_javascript.py`, which writes the numbers first");
+  return JSON.parse(readFileSync(join(folder, `${name}.json`), "utf8"));
+}
+
+export function close(actual, expected, tolerance = 1e-6, where = "value") {
+  if (typeof expected === "number") {
+    const fits = Math.abs(actual - expected) <= tolerance * Math.max(1, Math.abs(expected));
+    assert.ok(fits, `${where}: ${actual} is not ${expected} to ${tolerance}`);
+    return;
+  }
+  assert.equal(actual.length, expected.length, `${where}: length`);
+  expected.forEach((item, i) => close(actual[i], item, tolerance, `${where}[${i}]`));
+}
+
+export function fakeModel(values) {
+  const listeners = new Map();
+  return {
+    saved: 0,
+    get: (name) => values[name],
+    set(name, value) {
+      values[name] = value;
+      (listeners.get(`change:${name}`) ?? []).forEach((callback) => callback());
+    },
+    on: (event, callback) => listeners.set(event, [...(listeners.get(event) ?? []), callback]),
+    off: (event, callback) =>
+      listeners.set(event, (listeners.get(event) ?? []).filter((known) => known !== callback)),
+    save_changes() {
+      this.saved += 1;
+    },
+    listening: (event) => (listeners.get(event) ?? []).length,
+  };
+}
