@@ -8,7 +8,7 @@
 //
 // A rule is one of three ways to apply a mask; the first is the right one.
 
-import { causalMask, matmul, maskedSoftmax, softmax } from "./linear.js";
+import { matmul, maskedSoftmax, softmax } from "./linear.js";
 
 export const MINUS_INFINITY = 0;
 export const ZERO_AFTER = 1;
@@ -92,10 +92,4 @@ export function reach(carried, source, layers) {
 /** The rows with nothing to attend to. */
 export function emptyRows(mask) {
   return mask.flatMap((row, i) => (row.some(Boolean) ? [] : [i]));
-}
-
-/** The causal mask again, for comparison: cells that are open although the key comes later. */
-export function openFuture(mask) {
-  const past = causalMask(mask.length);
-  return mask.flatMap((row, i) => row.flatMap((may, j) => (may && !past[i][j] ? [[i, j]] : [])));
 }
