@@ -1,10 +1,9 @@
-"""Checks for chapter 05, Many heads: splitting, counting, designing and switching off heads."""
+"""Checks for chapter 05, Many heads: splitting, merging, counting, designing, switching off."""
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from transformer_lib.attention import MultiHeadAttention
-
+from .multi_head_design import check_giver_and_receiver, check_without_head, gift_sentence
 from .runner import Case, Exercise, randn
 from .verdict import Verdict
 
@@ -50,7 +49,7 @@ def _fused_interleaved(qkv, n_heads):
 
 
 def _fused_batch_mixed(qkv, n_heads):
-    batch, tokens, width = qkv.shape
+    batch, tokens, _ = qkv.shape
     return tuple(
         part.reshape(tokens, batch, n_heads, -1).permute(1, 2, 0, 3)
         for part in qkv.chunk(3, dim=-1)
@@ -75,8 +74,8 @@ SPLIT_FUSED = Exercise(
         ),
     },
     cases=[
-        Case("2 heads of width 3", randn(3, 5, 3 * 6, seed=0), 2),
-        Case("5 heads of width 2", randn(3, 7, 3 * 10, seed=1), 5),
+        Case("2 heads of width 7", randn(3, 5, 3 * 14, seed=0), 2),
+        Case("5 heads of width 3", randn(2, 7, 3 * 15, seed=1), 5),
     ],
     axes=["batch heads tokens d_head"] * 3,
     praise="Right: three pieces, and in each a head is an axis of its own, beside the batch.",
@@ -84,7 +83,7 @@ SPLIT_FUSED = Exercise(
 
 
 def check_split_fused(answer) -> Verdict:
-    """`answer(qkv, n_heads)`: [batch, tokens, 3 d_model] -> q, k, v [batch, heads, tokens, d_head]."""
+    """`answer(qkv, n_heads)`: [batch, tokens, 3 d_model] -> 3 × [batch, heads, tokens, d_head]."""
     return SPLIT_FUSED.check(answer)
 
 
@@ -134,7 +133,7 @@ MULTI_HEAD = Exercise(
         "by √d_head.": _scaled_by_d_model,
         "The heads are merged without a transpose: a token gets pieces of other tokens. Swap heads "
         "and tokens first.": _variant(merge=_merge_untransposed),
-        "The heads are split without a transpose: a head gets pieces of different tokens.": _variant(
+        "The heads are split without a transpose: a head gets pieces of several tokens.": _variant(
             split=_split_untransposed
         ),
         "Split and merge both lack the transpose.": _variant(
@@ -210,214 +209,5 @@ COUNT = Exercise(
 
 
 def check_count(answer) -> Verdict:
-    """`answer(d_model, n_heads, d_head, bias)`: the number of parameters of multi-head attention."""
+    """`answer(d_model, n_heads, d_head, bias)`: the number of parameters of the four layers."""
     return COUNT.check(answer)
-
-
-# --- Exercise 4: two heads that find giver and receiver -----------------------------------------
-
-NAMES = ("mary", "susan", "ravi")  # components 0, 1, 2; then 3 person, 4 asks, 5 early
-
-
-def gift_sentence(giver: str, receiver: str) -> Tensor:
-    """*giver gave roses to receiver* as [5, 6]: mary, susan, ravi, person, asks, early.
-
-    Raises ValueError for a name that is not among mary, susan and ravi.
-
-    >>> gift_sentence("mary", "ravi")[0]
-    tensor([1., 0., 0., 1., 0., 1.])
-    """
-    for name in (giver, receiver):
-        if name not in NAMES:
-            raise ValueError(f"there is no {name!r} here: choose from {', '.join(NAMES)}")
-    x = torch.zeros(5, 6)
-    for token, name in ((0, giver), (4, receiver)):
-        x[token, NAMES.index(name)] = 1.0
-        x[token, 3] = 1.0
-    x[1, 4] = 1.0
-    x[:, 5] = torch.linspace(1, -1, 5)
-    return x
-
-
-def _designed():
-    W_Q, W_K, W_V = torch.zeros(6, 6), torch.zeros(6, 6), torch.zeros(6, 6)
-    W_Q[4, 0], W_Q[4, 1], W_Q[4, 3], W_Q[4, 4] = 9.0, 9.0, 9.0, -9.0
-    W_K[3, 0] = W_K[3, 3] = W_K[5, 1] = W_K[5, 4] = 1.0
-    W_V[:3, :3] = W_V[:3, 3:] = torch.eye(3)
-    return W_Q, W_K, W_V, torch.eye(6)
-
-
-def _gave_in_both_orders(answer, one, other):
-    """What *gave* gets in `one gave roses to other` and the other way round: [2, 6]."""
-    W_Q, W_K, W_V, W_O = answer()
-    x = torch.stack([gift_sentence(one, other), gift_sentence(other, one)])
-    return _multi_head(x, W_Q, W_K, W_V, W_O, 2)[:, 1]
-
-
-def _found(first, second):
-    """The result [2, 6] of heads that find the given mixtures (of giver, of receiver)."""
-
-    def result(one, other):
-        one_hot = {name: row for name, row in zip(NAMES, torch.eye(3), strict=True)}
-        rows = [(one_hot[one], one_hot[other]), (one_hot[other], one_hot[one])]
-        mix = [[g * row[0] + r * row[1] for g, r in (first, second)] for row in rows]
-        return torch.stack([torch.cat(halves) for halves in mix])
-
-    return result
-
-
-def _blind_to_order(result, one, other):
-    if torch.allclose(result[0], result[1], atol=1e-3):
-        return (
-            "The output is the same in both orders: no score depends on the place, component 5. "
-            "Let W_K pass it on, and let the query weigh it."
-        )
-    return None
-
-
-def _too_soft(result, one, other):
-    leads = result.unflatten(1, (2, 3)).argmax(-1)
-    pair = [NAMES.index(one), NAMES.index(other)]
-    if leads.tolist() == [pair, pair[::-1]]:
-        return (
-            f"The right person leads in both heads, but with {result.amax():.2f} at most: the "
-            "scores lie too close together. Make the query longer."
-        )
-    return None
-
-
-_FORM = Exercise(
-    right=_designed, unique=False, cases=[Case("")], axes=["d_model heads"] * 3 + ["heads d_model"]
-)
-GIVER_AND_RECEIVER = Exercise(
-    right=_found((1, 0), (0, 1)),
-    call=_gave_in_both_orders,
-    wrong={
-        "Both heads average giver and receiver: without the place in the keys their scores are "
-        "equal.": _found((0.5, 0.5), (0.5, 0.5)),
-        "Both heads find the giver: the second one needs the opposite sign for the place.": _found(
-            (1, 0), (1, 0)
-        ),
-        "Both heads find the receiver: the first one needs the opposite sign for the place.": (
-            _found((0, 1), (0, 1))
-        ),
-        "Giver and receiver are exchanged.": _found((0, 1), (1, 0)),
-        "W_O drops the second head: its last three rows must carry the receiver on.": _found(
-            (1, 0), (0, 0)
-        ),
-        "W_O drops the first head: its first three rows must carry the giver on.": _found(
-            (0, 0), (0, 1)
-        ),
-        "W_O adds the two heads up, so that nobody can tell any more who is who.": _found(
-            (1, 1), (0, 0)
-        ),
-        "W_O writes the sum of both heads into both halves.": _found((1, 1), (1, 1)),
-        "The output is zero: do the values, W_V, carry the names?": _found((0, 0), (0, 0)),
-    },
-    cases=[Case("mary and susan", "mary", "susan"), Case("ravi and mary", "ravi", "mary")],
-    axes="orders d_model",
-    also=[_too_soft, _blind_to_order],
-    tolerance=(0.0, 0.1),
-    praise="Right: two questions, two softmaxes, and both people arrive whole.",
-)
-
-
-def check_giver_and_receiver(answer) -> Verdict:
-    """`answer()`: W_Q, W_K, W_V, W_O, each [6, 6], for two heads of width 3 (x @ W)."""
-    form = _FORM.check(answer)
-    return GIVER_AND_RECEIVER.check(answer) if form.passed else form
-
-
-# --- Exercise 5: switch a head off --------------------------------------------------------------
-
-
-def _heads(attention: MultiHeadAttention, x, *, silent_query=None, silent_key=None) -> Tensor:
-    q, k, v = attention.project(x)
-    for part, head in ((q, silent_query), (k, silent_key)):
-        if head is not None:
-            part[:, head] = 0
-    return (q @ k.mT * attention.d_head**-0.5).softmax(-1) @ v
-
-
-def _silenced(attention, x, where) -> Tensor:
-    z = _merge(_heads(attention, x))
-    z[..., where] = 0
-    return attention.output(z)
-
-
-def _slice(attention, head) -> slice:
-    return slice(head * attention.d_head, (head + 1) * attention.d_head)
-
-
-def _after_output(attention, x, head):
-    y = attention.output(_merge(_heads(attention, x))).clone()
-    y[..., _slice(attention, head)] = 0
-    return y
-
-
-def _value_bias_left(attention, x, head):
-    z = _heads(attention, x)
-    z[:, head] = attention.value.bias[_slice(attention, head)]
-    return attention.output(_merge(z))
-
-
-def _module(d_model: int, n_heads: int, seed: int) -> nn.Module:
-    module = MultiHeadAttention(d_model, n_heads)
-    for n, parameter in enumerate(module.parameters()):
-        parameter.data = randn(*parameter.shape, seed=seed + n) * 0.7
-        parameter.requires_grad_(False)
-    return module
-
-
-WITHOUT_HEAD = Exercise(
-    right=lambda attention, x, head: _silenced(attention, x, _slice(attention, head)),
-    wrong={
-        "All heads are still there: the output is unchanged.": lambda attention, x, head: attention(
-            x
-        ),
-        "A query of zero does not switch a head off: all its scores are 0, so it attends to all "
-        "keys alike and returns their average.": lambda attention, x, head: attention.output(
-            _merge(_heads(attention, x, silent_query=head))
-        ),
-        "Keys of zero do not switch a head off: all scores are 0, so it attends to all keys "
-        "alike.": lambda attention, x, head: attention.output(
-            _merge(_heads(attention, x, silent_key=head))
-        ),
-        "You cut after W_O, which has mixed the heads already: there is no slice of the output "
-        "that belongs to one head.": _after_output,
-        "The slice is wrong: every n_heads-th component is zero, but a head holds d_head "
-        "neighbors.": lambda attention, x, head: _silenced(
-            attention, x, slice(head, None, attention.n_heads)
-        ),
-        "The slice is wrong: it has n_heads components, but a head has d_head.": (
-            lambda attention, x, head: _silenced(
-                attention, x, slice(head * attention.n_heads, (head + 1) * attention.n_heads)
-            )
-        ),
-        "You silence the head before the one asked for: heads are counted from 0.": (
-            lambda attention, x, head: _silenced(attention, x, _slice(attention, head - 1))
-        ),
-        "The value's bias is left: weights that sum to one let it through whole.": _value_bias_left,
-        "Only this head is left; all others are silent.": lambda attention, x, head: (
-            attention.output(
-                _merge(
-                    _heads(attention, x) * (torch.arange(attention.n_heads) == head)[:, None, None]
-                )
-            )
-        ),
-        "The bias of W_O is lost along with the head.": lambda attention, x, head: (
-            _silenced(attention, x, _slice(attention, head)) - attention.output.bias
-        ),
-    },
-    cases=[
-        Case("head 1 of 2", _module(6, 2, seed=10), randn(3, 5, 6, seed=6), 1),
-        Case("head 2 of 5", _module(15, 5, seed=20), randn(2, 7, 15, seed=7), 2),
-    ],
-    axes="batch tokens d_model",
-    praise="Right: a silent head adds nothing to the sum that W_O makes.",
-)
-
-
-def check_without_head(answer) -> Verdict:
-    """`answer(attention, x, head)`: the output [batch, tokens, d_model] without that head's part."""
-    return WITHOUT_HEAD.check(answer)
