@@ -1,0 +1,261 @@
+"""Checks for chapter 02, queries, keys and values."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .runner import Case, Exercise, randn
+from .verdict import Verdict
+
+__all__ = [
+    "check_cross_attention",
+    "check_directed_relation",
+    "check_score_rank",
+    "check_soft_lookup",
+]
+
+
+def check_soft_lookup(answer: Any) -> Verdict:
+    """`answer(q, keys, values, temperature)`: the answer of a soft dictionary.
+
+    q [d_k], keys [n, d_k], values [n, d_v] and a positive temperature give [d_v].
+    """
+    return SOFT_LOOKUP.check(answer)
+
+
+def check_cross_attention(answer: Any) -> Verdict:
+    """`answer(x, memory, W_Q, W_K, W_V)`: queries from x, keys and values from memory, no scaling.
+
+    x [s_q, d], memory [s_k, d], W_Q and W_K [d, d_k], W_V [d, d_v] give [s_q, d_v].
+    """
+    return CROSS_ATTENTION.check(answer)
+
+
+def check_directed_relation(answer: Any) -> Verdict:
+    """A pair (W_Q, W_K), each [3, 2], for words that are an adjective, a noun or a verb.
+
+    The adjective's largest score is with the noun, the noun's with the verb, and neither is looked
+    for as hard by what it has found.
+    """
+    return DIRECTED_RELATION.check(answer)
+
+
+def check_score_rank(answer: Any) -> Verdict:
+    """`answer(s, d, d_k)`: the rank of (X W_Q)(X W_K)ᵀ of random X [s, d], W [d, d_k]: an int."""
+    return SCORE_RANK.check(answer)
+
+
+# --- the soft dictionary --------------------------------------------------------------------------
+
+
+def _soft_lookup(q: Tensor, keys: Tensor, values: Tensor, temperature: float) -> Tensor:
+    return torch.softmax(keys @ q / temperature, dim=0) @ values
+
+
+SOFT_LOOKUP = Exercise(
+    right=_soft_lookup,
+    wrong={
+        "You return an average of the keys; compare with the keys, return from the values.": (
+            lambda q, keys, values, temperature: torch.softmax(keys @ q / temperature, dim=0) @ keys
+        ),
+        "This is the value of the best key alone, a hard dictionary; every value takes part.": (
+            lambda q, keys, values, temperature: values[(keys @ q).argmax()]
+        ),
+        "You multiply by the temperature: a low one makes the dictionary harder, so divide.": (
+            lambda q, keys, values, temperature: (
+                torch.softmax(keys @ q * temperature, dim=0) @ values
+            )
+        ),
+        "The temperature is not used.": lambda q, keys, values, temperature: (
+            torch.softmax(keys @ q, dim=0) @ values
+        ),
+        "The temperature divides the weights, after the softmax; it belongs to the scores.": (
+            lambda q, keys, values, temperature: (
+                torch.softmax(keys @ q, dim=0) / temperature @ values
+            )
+        ),
+        "The scores are used as they are: the softmax is missing.": (
+            lambda q, keys, values, temperature: keys @ q / temperature @ values
+        ),
+        "These are the weights; the average of the values is still to be taken.": (
+            lambda q, keys, values, temperature: torch.softmax(keys @ q / temperature, dim=0)
+        ),
+        "The values are summed, not averaged: the weights do not reach them.": (
+            lambda q, keys, values, temperature: values.sum(0)
+        ),
+    },
+    cases=[
+        Case(
+            "5 keys at temperature 2",
+            randn(3, seed=1),
+            randn(5, 3, seed=2),
+            randn(5, 3, seed=3),
+            2.0,
+        ),
+        Case(
+            "7 keys at temperature 0.5",
+            randn(3, seed=4),
+            randn(7, 3, seed=5),
+            randn(7, 2, seed=6),
+            0.5,
+        ),
+    ],
+    axes="d_v",
+    praise="Right: compared by the keys, answered by the values, and harder as it gets colder.",
+)
+
+
+# --- different numbers, different sizes -----------------------------------------------------------
+
+
+def _cross_attention(x: Tensor, memory: Tensor, W_Q: Tensor, W_K: Tensor, W_V: Tensor) -> Tensor:
+    return torch.softmax((x @ W_Q) @ (memory @ W_K).T, dim=-1) @ (memory @ W_V)
+
+
+def _over_queries(x, memory, W_Q, W_K, W_V):
+    return torch.softmax((x @ W_Q) @ (memory @ W_K).T, dim=0) @ (memory @ W_V)
+
+
+def _values_of_x(x, memory, W_Q, W_K, W_V):
+    return torch.softmax((x @ W_Q) @ (memory @ W_K).T, dim=-1) @ (x @ W_V)
+
+
+def _all_of_x(x, memory, W_Q, W_K, W_V):
+    return _cross_attention(x, x, W_Q, W_K, W_V)
+
+
+def _swapped(x, memory, W_Q, W_K, W_V):
+    return _cross_attention(memory, x, W_Q, W_K, W_V)
+
+
+def _one_output_a_key(x, memory, W_Q, W_K, W_V):
+    weights = torch.softmax((x @ W_Q) @ (memory @ W_K).T, dim=-1)
+    return weights.T @ weights @ (memory @ W_V)
+
+
+def _transposed_weights(x, memory, W_Q, W_K, W_V):
+    return _cross_attention(x, memory, W_Q.T, W_K.T, W_V.T)
+
+
+CROSS_ATTENTION = Exercise(
+    right=_cross_attention,
+    wrong={
+        "The softmax runs over the queries, not the keys: use the last axis of the scores.": (
+            _over_queries
+        ),
+        "The values come from x; they belong to the keys, so they come from memory.": _values_of_x,
+        "Everything comes from x: that is self-attention, and memory is never read.": _all_of_x,
+        "The roles are swapped: x asks, so the queries come from x and the keys from memory.": (
+            _swapped
+        ),
+        "One output for each key: the result must have one row for each query.": _one_output_a_key,
+        "The weight matrices are transposed: with words as rows it is x @ W, not x @ W.T.": (
+            _transposed_weights
+        ),
+        "The values are not projected: W_V is missing.": lambda x, memory, W_Q, W_K, W_V: (
+            torch.softmax((x @ W_Q) @ (memory @ W_K).T, dim=-1) @ memory
+        ),
+        "The scores are divided by the square root of d_k; here they stay raw.": (
+            lambda x, memory, W_Q, W_K, W_V: (
+                torch.softmax((x @ W_Q) @ (memory @ W_K).T / W_K.shape[1] ** 0.5, dim=-1)
+                @ (memory @ W_V)
+            )
+        ),
+    },
+    cases=[
+        Case(
+            "squares only (5 queries, 5 keys, all widths 5)",
+            *(0.6 * randn(5, 5, seed=seed) for seed in range(10, 15)),
+        ),
+        Case(
+            "3 queries, 7 keys, d 5, d_k 2, d_v 11",
+            0.6 * randn(3, 5, seed=20),
+            0.6 * randn(7, 5, seed=21),
+            0.6 * randn(5, 2, seed=22),
+            0.6 * randn(5, 2, seed=23),
+            0.6 * randn(5, 11, seed=24),
+        ),
+    ],
+    axes="queries d_v",
+    praise="Right: one row for each query, as wide as a value.",
+)
+
+
+# --- a directed relation --------------------------------------------------------------------------
+
+_KINDS = ["adjective", "noun", "verb"]
+_ASKS_FOR = {0: 1, 1: 2}  # the adjective asks for the noun, the noun for the verb
+
+
+def _is_directed(matrices: tuple[Tensor, Tensor]) -> str | None:
+    W_Q, W_K = (matrix.detach().double() for matrix in matrices)
+    A = W_Q @ W_K.T
+    if torch.allclose(W_Q, W_K):
+        return "W_Q and W_K are equal, so the scores are symmetric: nothing is directed."
+    if torch.allclose(A, A.T, atol=1e-9):
+        return "W_Q W_Kᵀ is symmetric: whoever is looked for looks back just as hard."
+    if all(_finds(A.T, asking, wanted) for asking, wanted in _ASKS_FOR.items()):
+        return "The direction is reversed, A is transposed: rows ask and columns answer."
+    for asking, wanted in _ASKS_FOR.items():
+        asks, answers = _KINDS[asking], _KINDS[wanted]
+        best = int(A[asking].argmax())
+        if A[asking].max() - A[asking].min() < 1e-9:
+            return f"The {asks} has the same score with everything: it looks for nothing."
+        if best == asking:
+            return f"The {asks} looks for itself, not for the {answers}."
+        if best != wanted:
+            return f"The {asks} looks for the {_KINDS[best]}, not for the {answers}."
+        if A[wanted, asking] >= A[asking, wanted]:
+            return f"The {answers} looks back at the {asks} at least as hard as it is looked for."
+    return None
+
+
+def _finds(A: Tensor, asking: int, wanted: int) -> bool:
+    return int(A[asking].argmax()) == wanted and bool(A[wanted, asking] < A[asking, wanted])
+
+
+DIRECTED_RELATION = Exercise(
+    right=(
+        torch.tensor([[2.0, 0.0], [0.0, 2.0], [0.0, 0.0]]),
+        torch.tensor([[0.0, 0.0], [2.0, 0.0], [0.0, 2.0]]),
+    ),
+    unique=False,
+    also=[_is_directed],
+    axes=("features d_k", "features d_k"),
+    praise="Right: the question and the answer are two different features now.",
+)
+
+
+# --- the rank of the scores -----------------------------------------------------------------------
+
+SCORE_RANK = Exercise(
+    right=lambda s, d, d_k: min(s, d, d_k),
+    wrong={
+        "This is d, the width of the words; the projections may be narrower.": lambda s, d, d_k: d,
+        "This is s: full rank is typical of the weights after the softmax, not of the scores.": (
+            lambda s, d, d_k: s
+        ),
+        "This is d_k alone; a matrix of s rows has at most rank s, and X at most rank d.": (
+            lambda s, d, d_k: d_k
+        ),
+        "You forget X: W_Q can make many columns, but their rank is not above d.": (
+            lambda s, d, d_k: min(s, d_k)
+        ),
+        "You forget the number of words: a matrix of s rows has at most rank s.": (
+            lambda s, d, d_k: min(d, d_k)
+        ),
+        "You forget the narrow projections: they have only d_k columns.": (
+            lambda s, d, d_k: min(s, d)
+        ),
+        "Ranks are bounded by the smallest factor; you take the largest.": (
+            lambda s, d, d_k: max(s, d, d_k)
+        ),
+    },
+    cases=[
+        Case("20 words, d 11, d_k 3", 20, 11, 3),
+        Case("5 words, d 11, d_k 7", 5, 11, 7),
+        Case("20 words, d 2, d_k 13", 20, 2, 13),
+    ],
+    praise="Right: a product has at most the rank of its thinnest factor.",
+)
