@@ -1,0 +1,198 @@
+"""Drawings that are not plots of numbers: arrows in the plane, matrices as boxes."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
+from matplotlib.patches import FancyBboxPatch
+
+from .style import (
+    CYCLE,
+    INK,
+    LINE,
+    SOFT,
+    TEXT_COLORS,
+    array,
+    canvas,
+    role_color,
+    token_labels,
+)
+
+__all__ = ["shape_boxes", "vectors_2d"]
+
+
+def vectors_2d(
+    vectors: Any,
+    labels: Sequence[str] | None = None,
+    *,
+    color: str | Sequence[str] | None = None,
+    ax: Axes | None = None,
+    title: str = "",
+) -> None:
+    """Arrows from the origin: vectors [n, 2], each with its label at the tip.
+
+    `color` is a role ("query", ...) or a color, one for all or one each.
+
+    >>> vectors_2d([[2.0, 1.0], [-1.0, 1.5]], ["gave", "to"], color="key")
+    """
+    tips = array(vectors, "vectors", 2)
+    if tips.shape[1] != 2:
+        raise ValueError(f"vectors must have shape (n, 2) to lie in the plane, got {tips.shape}.")
+    names = token_labels(labels, len(tips), "labels")
+    colors = [color] * len(tips) if color is None or isinstance(color, str) else list(color)
+    if len(colors) != len(tips):
+        raise ValueError(f"color has {len(colors)} entries for {len(tips)} vectors.")
+    with canvas(ax, (4.2, 4.2)) as axes:
+        low, high = _square(tips)
+        axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal", title=title)
+        axes.axhline(0, color=LINE, linewidth=1.2, zorder=0)
+        axes.axvline(0, color=LINE, linewidth=1.2, zorder=0)
+        axes.spines[:].set_visible(False)
+        axes.tick_params(length=0)
+        axes.locator_params(nbins=5)
+        axes.figure.draw_without_rendering()
+        points_per_unit = axes.get_window_extent().width / axes.figure.dpi * 72 / (high - low)[0]
+        spots = _label_spots(tips * points_per_unit, names)
+        for tip, name, chosen, spot in zip(tips, names, colors, spots, strict=True):
+            shade = role_color(chosen, CYCLE[0])
+            arrow = {"arrowstyle": "-|>", "color": shade, "lw": 2, "mutation_scale": 16}
+            axes.annotate("", tip, (0, 0), arrowprops={**arrow, "shrinkA": 0, "shrinkB": 0})
+            axes.annotate(
+                name,
+                tip,
+                spot - tip * points_per_unit,
+                textcoords="offset points",
+                ha="center",
+                va="center",
+                color=TEXT_COLORS.get(chosen, INK),
+            )
+
+
+def _square(tips: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The corners of a square that holds the origin, all tips and room for their labels."""
+    low, high = np.minimum(tips.min(0), 0), np.maximum(tips.max(0), 0)
+    side = max((high - low).max(), 1e-9) * 1.4
+    middle = (low + high) / 2
+    return middle - side / 2, middle + side / 2
+
+
+def _label_spots(tips: np.ndarray, names: Sequence[str]) -> list[np.ndarray]:
+    """A place for each label, in points: beyond its tip, turned aside if another label is there."""
+    spots, boxes = [], [(tip, np.array([5.0, 5.0])) for tip in tips]
+    for n, (tip, name) in enumerate(zip(tips, names, strict=True)):
+        half = np.array([3.9 * len(name) + 2, 8.0])
+        along = np.arctan2(tip[1], tip[0]) if np.any(tip) else np.pi / 2
+        best, least = None, np.inf
+        for turn in np.radians([0, 35, -35, 70, -70, 110, -110, 150, -150]):
+            way = np.array([np.cos(along + turn), np.sin(along + turn)])
+            # Far enough that the box of the text clears the tip on the side it lies on.
+            spot = tip + way * (6 + min(half / np.maximum(np.abs(way), 1e-9)))
+            others = [box for k, box in enumerate(boxes) if k != n]
+            clash = sum(
+                float(np.prod(np.clip(half + size - np.abs(spot - at), 0, None)))
+                for at, size in others
+            )
+            if clash < least:
+                best, least = spot, clash
+        boxes.append((best, half))
+        spots.append(best)
+    return spots
+
+
+def shape_boxes(
+    *items: tuple | str,
+    sizes: Mapping[str, float] | None = None,
+    ax: Axes | None = None,
+    title: str = "",
+) -> None:
+    """A line of matrices drawn as boxes, with operators between them and sizes on the edges.
+
+    A matrix is (name, rows, columns) or (name, rows, columns, role); rows and columns are numbers
+    or names ("s", "d_k", shown with the subscript). `sizes` gives a name its length, in any unit;
+    the same name has the same length everywhere. Anything else is an operator: a string.
+
+    >>> shape_boxes(("Q", "s", "d_k", "query"), "×", ("Kᵀ", "d_k", "s", "key"), "=",
+    ...             ("scores", "s", "s"), sizes={"s": 5, "d_k": 3})
+    """
+    if not any(isinstance(item, tuple) for item in items):
+        raise ValueError("shape_boxes needs at least one (name, rows, columns).")
+    lengths = {**_lengths(items), **(sizes or {})}
+    boxes = [item for item in items if isinstance(item, tuple)]
+    for box in boxes:
+        if len(box) not in (3, 4):
+            raise ValueError(f"a matrix is (name, rows, columns) or with a role, got {box!r}.")
+    unit = 1.5 / max(lengths[box[1]] for box in boxes)  # inches: the tallest box
+    unit = min(unit, 1.6 / max(lengths[box[2]] for box in boxes))
+    tallest = max(lengths[box[1]] for box in boxes) * unit
+    placed, x = [], 0.0
+    for item in items:
+        if isinstance(item, tuple):
+            x += 0.46  # room for the number of rows, left of the box
+            placed.append((item, x))
+            x += lengths[item[2]] * unit + 0.12
+        else:
+            wide = 0.16 + 0.11 * len(item)
+            placed.append((item, x + wide / 2 + 0.04))
+            x += wide
+    height = tallest + 0.62
+    with canvas(ax, (x + 0.2, height + 0.35 * bool(title))) as axes:
+        axes.set(xlim=(-0.02, x + 0.1), ylim=(-tallest / 2 - 0.12, tallest / 2 + 0.5), title=title)
+        axes.set_aspect("equal")
+        axes.axis("off")
+        for item, left in placed:
+            if isinstance(item, str):
+                axes.text(left, 0, item, ha="center", va="center", fontsize=15, color=INK)
+            else:
+                _box(axes, item, left, lengths[item[2]] * unit, lengths[item[1]] * unit)
+
+
+def _box(axes: Axes, item: tuple, left: float, width: float, height: float) -> None:
+    name, rows, columns, role = (*item, None)[:4]
+    shade = role_color(role, SOFT)
+    axes.add_patch(
+        FancyBboxPatch(
+            (left, -height / 2), width, height, boxstyle="round,pad=0,rounding_size=0.05",
+            facecolor=_pale(shade), edgecolor=shade, linewidth=1.8,
+        )
+    )  # fmt: skip
+    narrow = len(name) * 0.13 > width
+    axes.text(
+        left + width / 2, 0, _symbol(name, bold=True), ha="center", va="center", fontsize=13,
+        weight="bold", color=TEXT_COLORS.get(role, INK),
+        rotation=90 if narrow and height > width else 0,
+    )  # fmt: skip
+    axes.text(
+        left + width / 2, height / 2 + 0.06, _symbol(columns), ha="center", va="bottom", color=INK
+    )
+    axes.text(left - 0.07, 0, _symbol(rows), ha="right", va="center", color=INK)
+
+
+def _lengths(items: Sequence[tuple | str]) -> dict:
+    """A length for every size: numbers as they are, names by a rule of thumb (d's are shorter)."""
+    found = {}
+    for item in items:
+        if isinstance(item, tuple):
+            for size in item[1:3]:
+                guess = 3 if str(size).startswith("d") else 5
+                found[size] = float(size) if isinstance(size, int | float) else guess
+    return found
+
+
+def _symbol(name: str | int, *, bold: bool = False) -> str:
+    """`s` and `d_k` as mathematics, subscripts lowered; numbers, words and `$...$` as they are."""
+    text = str(name)
+    if "$" in text or not re.search(r"_|^[a-z]$", text):
+        return text
+
+    def lowered(match: re.Match) -> str:
+        return f"_{{{match[1]}}}" if len(match[1]) == 1 else rf"_{{\mathrm{{{match[1]}}}}}"
+
+    text = re.sub(r"_(\w+)", lowered, text)
+    return f"$\\mathbf{{{text}}}$" if bold else f"${text}$"
+
+
+def _pale(shade: str) -> tuple[float, ...]:
+    return tuple(1 - 0.14 * (1 - level) for level in to_rgb(shade))

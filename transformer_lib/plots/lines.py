@@ -1,0 +1,162 @@
+"""Curves, bands over seeds, bars, and the curves of position encodings."""
+
+from collections.abc import Mapping, Sequence
+from itertools import cycle
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from .style import COLORS, CYCLE, LINE, SOFT, array, canvas, plain
+
+__all__ = ["bands", "bars", "curves", "position_curves"]
+
+_DASHES = ["-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)), (0, (3, 1))]
+
+
+def curves(
+    x: Any,
+    ys: Mapping[str, Any],
+    *,
+    xlabel: str = "",
+    ylabel: str = "",
+    log: str = "",
+    ax: Axes | None = None,
+    title: str = "",
+) -> None:
+    """Curves over one x [points]: {label: y [points]}. `log` is "", "x", "y" or "xy".
+
+    A label that is a role ("query", "key", "value", "output") gets that role's color.
+
+    >>> curves([1, 2, 4], {"measured": [1.0, 2.1, 3.9], "theory": [1, 2, 4]}, log="xy")
+    """
+    points, lines = _series(x, ys, 1)
+    with canvas(ax, (5.0, 3.6)) as axes:
+        for (label, y), color, dash in zip(lines.items(), *_looks(lines), strict=False):
+            axes.plot(points, y, label=label, color=color, linestyle=dash)
+        _finish(axes, xlabel, ylabel, title, log, legend=len(lines) > 1)
+        _whole_ticks(axes, points, log)
+
+
+def bands(
+    x: Any,
+    runs: Mapping[str, Any],
+    *,
+    xlabel: str = "",
+    ylabel: str = "",
+    log: str = "",
+    ax: Axes | None = None,
+    title: str = "",
+) -> None:
+    """Several runs of each kind, {label: y [seeds, points]}: the median, and a band from min
+    to max.
+
+    >>> bands([0, 1, 2], {"scaled": [[3, 2, 1], [3, 1, 0], [3, 2, 2]]}, ylabel="loss")
+    """
+    points, lines = _series(x, runs, 2)
+    with canvas(ax, (5.0, 3.6)) as axes:
+        for (label, y), color, dash in zip(lines.items(), *_looks(lines), strict=False):
+            axes.fill_between(points, y.min(0), y.max(0), color=color, alpha=0.18, linewidth=0)
+            axes.plot(points, np.median(y, 0), label=label, color=color, linestyle=dash)
+        _finish(axes, xlabel, ylabel, title, log, legend=True)
+        _whole_ticks(axes, points, log)
+
+
+def bars(
+    labels: Sequence[str],
+    values: Any,
+    *,
+    ylabel: str = "",
+    ax: Axes | None = None,
+    title: str = "",
+    number: str = "{:.3g}",
+) -> None:
+    """A bar for each label with its number above: values [labels], or {series: values [labels]}.
+
+    >>> bars(["zero", "uniform"], {"weights": [0.0, 0.2]}, ylabel="sum of a row")
+    """
+    series = values if isinstance(values, Mapping) else {"": values}
+    heights = {name: array(value, f"values {name}".strip(), 1) for name, value in series.items()}
+    for name, height in heights.items():
+        if len(height) != len(labels):
+            raise ValueError(f"values {name} has {len(height)} numbers for {len(labels)} labels.")
+    width = 0.76 / len(heights)
+    places = np.arange(len(labels))
+    with canvas(ax, (max(3.2, min(6.4, 0.85 * len(labels) * len(heights) + 0.9)), 3.2)) as axes:
+        colors, _ = _looks(heights)
+        for n, ((name, height), color) in enumerate(zip(heights.items(), colors, strict=False)):
+            shift = (n - (len(heights) - 1) / 2) * width
+            drawn = axes.bar(places + shift, height, width * 0.94, label=name, color=color)
+            axes.bar_label(drawn, [number.format(h) for h in height], padding=2, fontsize=11)
+        axes.set_xticks(places, [plain(label) for label in labels])
+        axes.tick_params(axis="x", length=0)
+        axes.axhline(0, color=SOFT, linewidth=0.8)
+        axes.margins(y=0.14)
+        _finish(axes, "", ylabel, title, "", legend=len(heights) > 1)
+        axes.spines["bottom"].set_visible(False)
+
+
+def position_curves(
+    encoding: Any,
+    dims: Sequence[int] | None = None,
+    *,
+    ax: Axes | None = None,
+    title: str = "",
+) -> None:
+    """A few dimensions of position encodings [positions, d_model] as curves over the position.
+
+    Without `dims`, at most four dimensions, from the fastest to the slowest.
+
+    >>> position_curves(np.sin(np.arange(30)[:, None] / np.array([1, 3, 9])), dims=[0, 2])
+    """
+    table = array(encoding, "encoding", 2)
+    width = table.shape[1]
+    chosen = list(dims) if dims is not None else sorted({0, width // 4, width // 2, width - 1})
+    for dim in chosen:
+        if not -width <= dim < width:
+            raise ValueError(f"dims holds {dim}, but the encoding has dimensions 0 to {width - 1}.")
+    lines = {f"dimension {dim % width}": table[:, dim] for dim in chosen}
+    curves(np.arange(len(table)), lines, xlabel="position", ylabel="value", ax=ax, title=title)
+
+
+def _whole_ticks(axes: Axes, points: np.ndarray, log: str) -> None:
+    """No tick at step 2.5 where x counts something."""
+    if "x" not in log and np.array_equal(points, np.round(points)):
+        axes.xaxis.get_major_locator().set_params(integer=True)
+
+
+def _series(x: Any, ys: Mapping[str, Any], ndim: int) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    points = array(x, "x", 1)
+    if not isinstance(ys, Mapping) or not ys:
+        raise TypeError("the curves must be a dict {label: numbers} that is not empty.")
+    lines = {label: array(y, f"curve {label!r}", ndim) for label, y in ys.items()}
+    for label, y in lines.items():
+        if y.shape[-1] != len(points):
+            raise ValueError(f"curve {label!r} has {y.shape[-1]} points, x has {len(points)}.")
+    return points, lines
+
+
+def _looks(series: Mapping[str, Any]) -> tuple[list, cycle]:
+    free = cycle(CYCLE)
+    return [COLORS.get(name) or next(free) for name in series], cycle(_DASHES)
+
+
+def _finish(axes: Axes, xlabel: str, ylabel: str, title: str, log: str, *, legend: bool) -> None:
+    if set(log) - set("xy"):
+        raise ValueError(f'log must be "", "x", "y" or "xy", got {log!r}.')
+    if "x" in log:
+        axes.set_xscale("log")
+    if "y" in log:
+        axes.set_yscale("log")
+    axes.set(xlabel=xlabel, ylabel=ylabel, title=title)
+    axes.grid(axis="y", color=LINE)
+    if legend:  # below the picture, where no curve can run through it
+        names = axes.get_legend_handles_labels()[1]
+        rows = -(-len(names) // max(1, 52 // (max(map(len, names)) + 9)))
+        axes.legend(
+            loc="upper center",
+            bbox_to_anchor=(0.5, 0),
+            borderaxespad=4.4 if xlabel else 2.6,
+            ncols=-(-len(names) // rows),
+            handlelength=2.6,
+        )
