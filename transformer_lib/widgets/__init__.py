@@ -1,5 +1,6 @@
 """Figures that compute in the reader's browser, on the page and in a notebook."""
 
 from transformer_lib.widgets.attention_map import AttentionMap
+from transformer_lib.widgets.position_lab import PositionLab
 
-__all__ = ["AttentionMap"]
+__all__ = ["AttentionMap", "PositionLab"]
