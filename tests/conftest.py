@@ -6,8 +6,11 @@ import pytest
 import torch
 
 # Shapes and types in the library's signatures are checked in the tests, and only there. This has
-# to stand before anything imports the library.
-jaxtyping.install_import_hook("transformer_lib", "beartype.beartype")
+# to stand before anything imports the library. (An int is good where a float is asked for.)
+jaxtyping.install_import_hook(
+    "transformer_lib",
+    "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))",
+)
 
 torch.set_num_threads(2)
 
