@@ -2,5 +2,6 @@
 
 from transformer_lib.widgets.attention_map import AttentionMap
 from transformer_lib.widgets.position_lab import PositionLab
+from transformer_lib.widgets.vector_playground import VectorPlayground
 
-__all__ = ["AttentionMap", "PositionLab"]
+__all__ = ["AttentionMap", "PositionLab", "VectorPlayground"]

@@ -4,21 +4,27 @@ import { figure } from "./core/figure.js";
 import { grid } from "./core/grid.js";
 import { readFloats, readJson, send } from "./core/wire.js";
 
+// With more heads than this, a list of names is easier to use than a row of small pictures.
 const MAX_THUMBNAILS = 16;
 
 function render({ model, el }) {
   const { title, queries, keys } = readJson(model, "_text");
   const [layers, heads] = model.get("_shape");
   const weights = readFloats(model, "_weights");
-  const mask = model.get("_mask").byteLength ? new Uint8Array(model.get("_mask").buffer, model.get("_mask").byteOffset, weights.length) : null;
+  const mask = readMask(model);
   const size = queries.length * keys.length;
-  const start = (layer, head) => (layer * heads + head) * size;
-  const rowsOf = (flat, layer, head) =>
-    queries.map((_, q) => flat.subarray(start(layer, head) + q * keys.length, start(layer, head) + (q + 1) * keys.length));
+  const head_ = (flat, layer, head) => {
+    const start = (layer * heads + head) * size;
+    return flat.subarray(start, start + size);
+  };
+  const rowsOf = (flat) =>
+    queries.map((_, q) => flat.subarray(q * keys.length, (q + 1) * keys.length));
+  const name = (token) => clip(showToken(token));
 
+  const compare = heads > 1 ? " Then compare the heads: the small pictures show each of them." : "";
   const fig = figure(el, {
     name: title,
-    hint: `Try: select a cell with the mouse, a finger or the arrow keys. ${heads > 1 ? "Then compare the heads." : ""}`,
+    hint: `Try: point at a cell, or walk through the cells with the arrow keys.${compare}`,
   });
   const choose = (change) => {
     const [layer, head, query, key] = model.get("selection");
@@ -31,20 +37,21 @@ function render({ model, el }) {
     onChange: (layer) => choose({ layer }),
   });
   if (layers > 1) fig.controls.append(layerChoice.element);
+
   const headNames = Array.from({ length: heads }, (_, i) => `head ${i}`);
-  const thumbnails = heads <= MAX_THUMBNAILS ? headNames.map(() => element("canvas", { class: "afm-thumbnail", width: keys.length, height: queries.length, "aria-hidden": "true" })) : [];
-  const headChoice = thumbnails.length
-    ? choices({
-        label: "head", value: 0, onChange: (head) => choose({ head }),
-        options: headNames.map((text, i) => ({ text, picture: thumbnails[i] })),
-      })
-    : select({ label: "head", value: 0, options: headNames, onChange: (head) => choose({ head }) });
+  const small = { class: "afm-thumbnail", width: keys.length, height: queries.length };
+  const thumbnails = heads > 1 && heads <= MAX_THUMBNAILS
+    ? headNames.map(() => element("canvas", { ...small, "aria-hidden": "true" }))
+    : [];
+  const headChoice = (thumbnails.length ? choices : select)({
+    label: "head", value: 0, onChange: (head) => choose({ head }),
+    options: headNames.map((text, i) => (thumbnails.length ? { text, picture: thumbnails[i] } : text)),
+  });
   if (heads > 1) fig.controls.append(headChoice.element);
 
   const map = grid({
     rows: queries, columns: keys, label: title,
-    cellName: (row, column, text) =>
-      `${clip(showToken(queries[row]))} attends to ${clip(showToken(keys[column]))}: ${text}`,
+    cellName: (row, column, text) => `${name(queries[row])} attends to ${name(keys[column])}: ${text}`,
     onSelect: (query, key) => choose({ query, key }),
     onHover: (query, key) => (query === null ? read() : read(query, key)),
   });
@@ -52,33 +59,35 @@ function render({ model, el }) {
 
   function read(query = model.get("selection")[2], key = model.get("selection")[3]) {
     const [layer, head] = model.get("selection");
-    const at = start(layer, head) + query * keys.length + key;
-    const pair = [{ text: queries[query], role: "query" }, " attends to ", { text: keys[key], role: "key" }];
-    if (mask && !mask[at]) fig.say({ text: queries[query], role: "query" }, " may not attend to ", { text: keys[key], role: "key" }, ": masked");
-    else fig.say(...pair, ": ", { text: weights[at].toFixed(2) });
+    const at = query * keys.length + key;
+    const open = !mask || head_(mask, layer, head)[at];
+    const weight = head_(weights, layer, head)[at].toFixed(2);
+    const [asking, asked] = [{ text: queries[query], role: "query" }, { text: keys[key], role: "key" }];
+    if (open) fig.say(asking, " attends to ", asked, ": ", { text: weight });
+    else fig.say(asking, " may not attend to ", asked, ": the mask hides it");
   }
 
   function paintThumbnails(colors) {
     const scale = sequentialScale(colors);
-    const { layer } = { layer: model.get("selection")[0] };
+    const [layer] = model.get("selection");
     thumbnails.forEach((canvas, head) => {
       const pen = canvas.getContext("2d");
-      const from = start(layer, head);
-      for (let at = 0; at < size; at += 1) {
-        pen.fillStyle = scale.fill(weights[from + at]);
+      head_(weights, layer, head).forEach((weight, at) => {
+        pen.fillStyle = scale.fill(weight);
         pen.fillRect(at % keys.length, Math.floor(at / keys.length), 1, 1);
-      }
+      });
     });
   }
 
-  let shown = null;
+  let shown = [null, null];
   function update() {
     const [layer, head, query, key] = model.get("selection");
-    if (shown !== start(layer, head)) {
-      if (heads > 1) paintThumbnails(fig.colors);
-      map.paint(rowsOf(weights, layer, head), mask && rowsOf(mask, layer, head));
-      shown = start(layer, head);
+    if (layer !== shown[0]) paintThumbnails(fig.colors);
+    if (layer !== shown[0] || head !== shown[1]) {
+      const open = mask && rowsOf(head_(mask, layer, head));
+      map.paint(rowsOf(head_(weights, layer, head)), open);
     }
+    shown = [layer, head];
     layerChoice.set(layer);
     headChoice.set(head);
     map.select(query, key);
@@ -89,14 +98,20 @@ function render({ model, el }) {
     name: "attention",
     csv: () => {
       const [layer, head] = model.get("selection");
-      const rows = rowsOf(weights, layer, head);
-      return [["query \\ key", ...keys], ...queries.map((token, q) => [token, ...rows[q]])];
+      const rows = rowsOf(head_(weights, layer, head));
+      return [["query", ...keys], ...queries.map((token, q) => [token, ...rows[q]])];
     },
   });
   fig.listen(model, "change:selection", update);
-  fig.onTheme((colors) => heads > 1 && paintThumbnails(colors));
+  fig.onTheme(paintThumbnails);
   update();
   return fig.end;
+}
+
+/** One byte for each weight, 1 = may attend; null where no mask was given. */
+function readMask(model) {
+  const view = model.get("_mask");
+  return view.byteLength ? new Uint8Array(view.buffer, view.byteOffset, view.byteLength) : null;
 }
 
 export default { render };

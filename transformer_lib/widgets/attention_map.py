@@ -73,13 +73,13 @@ class AttentionMap(Widget):
         keys = to_tokens(
             queries if keys is None else keys, columns, "keys", "columns of the weights"
         )
-        allowed = b"" if mask is None else to_mask(mask, array.shape).astype(np.uint8).tobytes()
+        allowed = None if mask is None else to_mask(mask, array.shape)
         super().__init__(
             _weights=float_bytes(array),
-            _mask=allowed,
+            _mask=b"" if allowed is None else allowed.astype(np.uint8).tobytes(),
             _text=json_bytes({"title": title, "queries": queries, "keys": keys}),
             _shape=list(array.shape),
-            selection=_telling_cell(array[0, 0], queries, keys),
+            selection=_telling_cell(array, allowed, queries, keys),
         )
 
     def _sizes(self) -> dict[str, object]:
@@ -117,9 +117,12 @@ def _four_axes(array: np.ndarray) -> np.ndarray:
     return array.reshape((1,) * (4 - array.ndim) + array.shape)
 
 
-def _telling_cell(weights: np.ndarray, queries: list[str], keys: list[str]) -> Selection:
-    """The largest weight on another token: it says more than what a token keeps for itself."""
-    other = np.array([[query != key for key in keys] for query in queries])
-    shown = np.where(other, weights, -1.0) if other.any() else weights
-    query, key = np.unravel_index(int(shown.argmax()), weights.shape)
+def _telling_cell(
+    weights: np.ndarray, allowed: np.ndarray | None, queries: list[str], keys: list[str]
+) -> Selection:
+    """The first head's largest weight on another token: it says more than a token's own."""
+    open_ = np.ones(weights.shape[2:], dtype=bool) if allowed is None else allowed[0, 0]
+    other = np.array([[query != key for key in keys] for query in queries]) & open_
+    shown = np.where(other if other.any() else open_, weights[0, 0], -1.0)
+    query, key = np.unravel_index(int(shown.argmax()), shown.shape)
     return Selection(0, 0, int(query), int(key))

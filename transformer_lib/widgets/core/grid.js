@@ -11,7 +11,7 @@
 //     onSelect(row, column) {},  onHover(row, column) {},  // onHover(null) when the pointer leaves
 //     onPress(row, column, phase) {},   // "start", "move", "end", and "key" for Space or Enter: for
 //                                       // painting; with it a touch on the grid does not scroll
-//     maxCell: 56, minCell: 9,
+//     maxCell: 56, minCell: 7,
 //   });
 //   fig.add(map);                        // element, layout(width), theme(colors)
 //   map.paint(matrix, allowed)           // rows of numbers; allowed: rows of booleans, false = hatched
@@ -19,8 +19,8 @@
 //   map.setScale(scale)   map.setLabels(rows, columns)   map.values -> the flat Float64Array shown
 
 import { sequentialScale } from "./color.js";
-import { element, setAttributes, showToken, svgElement, uniqueId } from "./dom.js";
-import { drawFrame, gridGeometry } from "./gridframe.js";
+import { element, showToken, svgElement, uniqueId } from "./dom.js";
+import { drawFrame, gridGeometry, thinLabels } from "./gridframe.js";
 
 const GRID_KEYS = {
   ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1],
@@ -31,7 +31,7 @@ export function grid(options) {
   const {
     label, rowTitle = "queries", columnTitle = "keys", format = (value) => value.toFixed(2),
     scale: scaleOf = sequentialScale, onSelect = () => {}, onHover = () => {}, onPress = null,
-    maxCell = 56, minCell = 9,
+    maxCell = 56, minCell = 7,
   } = options;
   const cellName = options.cellName ?? ((row, column, text) =>
     `${showToken(rows[row])}, ${showToken(columns[column])}: ${text}`);
@@ -95,6 +95,7 @@ export function grid(options) {
 
   function mark() {
     marks.replaceChildren();
+    if (!geometry) return;
     const current = selected ?? [0, 0];
     cells.forEach((rect, at) => {
       const [r, c] = [Math.floor(at / columns.length), at % columns.length];
@@ -105,13 +106,13 @@ export function grid(options) {
         rect.setAttribute("aria-selected", String(chosen));
       }
     });
-    if (!geometry) return;
-    geometry.rowLabels.forEach((node, r) => node.classList.toggle("afm-on", selected?.[0] === r));
-    geometry.columnLabels.forEach((node, c) => node.classList.toggle("afm-on", selected?.[1] === c));
-    if (!selected) return;
+    thinLabels(geometry.rowLabels, geometry.cell, selected?.[0]);
+    thinLabels(geometry.columnLabels, geometry.cell, selected?.[1]);
     const { cell, left, top } = geometry;
     const outline = (kind, x, y, w, h) =>
       svgElement("rect", { class: `afm-outline afm-outline-${kind}`, x, y, width: w, height: h, rx: 3 });
+    marks.append(outline("frame", left, top, columns.length * cell, rows.length * cell));
+    if (!selected) return;
     marks.append(
       outline("row", left, top + selected[0] * cell, columns.length * cell, cell),
       outline("column", left + selected[1] * cell, top, cell, rows.length * cell),

@@ -21,7 +21,7 @@ export function gridGeometry({ rows, columns, rowTitle, columnTitle, width, maxC
   const head = columnNames.width ? (upright ? columnNames.width + 14 : 24) : 0;
   const top = (columnTitle ? TITLE_ROOM + 2 : 0) + head;
   return {
-    cell, left, top, upright, head, side,
+    cell, left, top, upright,
     rowTexts: rowNames.texts, columnTexts: columnNames.texts,
     width: Math.ceil(left + cell * columns.length + 2), height: Math.ceil(top + cell * rows.length + 2),
     rowLabels: [], columnLabels: [],
@@ -30,13 +30,17 @@ export function gridGeometry({ rows, columns, rowTitle, columnTitle, width, maxC
 
 /** Draw labels and empty rows anew; return the row groups that take the cells. */
 export function drawFrame(svg, geometry, { rows, columns, label, rowTitle, columnTitle, hatch }) {
-  const { cell, left, top, width, height, side } = geometry;
+  const { cell, left, top, width, height } = geometry;
   svg.replaceChildren();
   setAttributes(svg, { width, height, viewBox: `0 0 ${width} ${height}`, role: "presentation" });
   svg.append(hatchPattern(hatch));
   const titles = svgElement("g", { "aria-hidden": "true" });
-  if (columnTitle) titles.append(axisTitle(columnTitle, "key", left, 13, 0));
-  if (rowTitle) titles.append(axisTitle(rowTitle, "query", 13, top + cell * rows.length, -90));
+  if (columnTitle) titles.append(axisTitle(columnTitle, "key", left, 13));
+  if (rowTitle) {
+    const node = axisTitle(rowTitle, "query", 0, 0, `translate(13 ${top}) rotate(-90)`);
+    titles.append(setAttributes(node, { "text-anchor": "end" }));
+    node.textContent = `← ${rowTitle}`; // turned, the arrow points down
+  }
   svg.append(titles);
 
   const axes = rowTitle && columnTitle ? ` (rows: ${rowTitle}, columns: ${columnTitle})` : "";
@@ -66,7 +70,6 @@ export function drawFrame(svg, geometry, { rows, columns, label, rowTitle, colum
     table.append(line);
     return line;
   });
-  table.dataset.left = side;
   svg.append(table);
   return lines;
 }
@@ -75,9 +78,18 @@ function headerText(role, text, shown) {
   return svgElement("text", { role, class: `afm-${role}`, "aria-label": clip(showToken(text), 80) }, shown);
 }
 
-function axisTitle(text, role, x, y, turn) {
-  const place = turn ? { transform: `translate(${x} ${y}) rotate(${turn})` } : { x, y };
-  return svgElement("text", { class: `afm-axis afm-${role}`, ...place }, `${text} →`);
+function axisTitle(text, role, x, y, transform = null) {
+  return svgElement("text", { class: `afm-axis afm-${role}`, x, y, transform }, `${text} →`);
+}
+
+/** Show as many labels as have room, and always the selected one. */
+export function thinLabels(labels, cell, chosen) {
+  const every = Math.max(1, Math.ceil(14 / cell));
+  labels.forEach((node, i) => {
+    const crowded = chosen !== undefined && i !== chosen && Math.abs(i - chosen) < every;
+    node.classList.toggle("afm-on", i === chosen);
+    node.classList.toggle("afm-spare", i !== chosen && (i % every !== 0 || crowded));
+  });
 }
 
 function hatchPattern(id) {

@@ -1,0 +1,163 @@
+// Arrows in the plane that can be dragged, or moved with the arrow keys: a part of VectorPlayground.
+//
+//   const plane = vectorPlane({ tokens, reach, onMove(i, [x, y]), onSelect(i) });
+//   fig.add(plane);   plane.update({ vectors, selected, weights, output });
+
+import { clip, element, fitText, setAttributes, showToken, svgElement, textWidth } from "./core/dom.js";
+
+const TOKEN_FONT = "600 14px system-ui, sans-serif";
+const MOVES = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
+const KEY_STEP = 0.1;
+
+export function vectorPlane({ tokens, reach, onMove, onSelect }) {
+  const svg = svgElement("svg", {
+    class: "afm-plane", role: "group", "aria-label": "The vectors in the plane",
+  });
+  const ground = svgElement("g", { "aria-hidden": "true", class: "afm-plane-ground" });
+  const sums = svgElement("g", { "aria-hidden": "true", class: "afm-plane-sums" });
+  const result = arrow("afm-arrow afm-arrow-output");
+  const arrows = tokens.map(() => arrow("afm-arrow"));
+  const names = tokens.map(() => svgElement("text", { class: "afm-plane-name", "aria-hidden": "true" }));
+  const handles = tokens.map((token, i) => handle(token, i));
+  svg.append(ground, ...arrows.map((one) => one.node), result.node, sums, ...names, ...handles);
+  let [size, now, held] = [0, null, null];
+
+  const toPixel = ([x, y]) => [((x + reach) / (2 * reach)) * size, ((reach - y) / (2 * reach)) * size];
+  const limit = (value) => Math.min(reach, Math.max(-reach, value));
+  const round = (value) => Math.round(limit(value) * 100) / 100;
+
+  function handle(token, i) {
+    const node = svgElement("g", {
+      class: "afm-handle", tabindex: "0", role: "slider", "aria-label": `vector of ${clip(showToken(token))}`,
+      "aria-valuemin": "0", "aria-valuemax": (reach * Math.SQRT2).toFixed(2),
+      "aria-roledescription": "arrow, moved with the arrow keys",
+    });
+    node.append(svgElement("circle", { r: 16, class: "afm-hit" }), svgElement("circle", { r: 7, class: "afm-tip" }));
+    node.addEventListener("focus", () => onSelect(i));
+    node.addEventListener("pointerdown", (event) => {
+      if (event.button) return;
+      held = i;
+      node.setPointerCapture(event.pointerId);
+      node.focus({ preventScroll: true });
+      onSelect(i);
+    });
+    node.addEventListener("pointermove", (event) => {
+      if (held !== i) return;
+      const box = svg.getBoundingClientRect();
+      const x = ((event.clientX - box.left) / size) * 2 * reach - reach;
+      const y = reach - ((event.clientY - box.top) / size) * 2 * reach;
+      onMove(i, [round(x), round(y)]);
+    });
+    const release = () => (held = null);
+    node.addEventListener("pointerup", release);
+    node.addEventListener("pointercancel", release);
+    node.addEventListener("keydown", (event) => {
+      const move = MOVES[event.key];
+      if (!move || event.ctrlKey || event.metaKey || event.altKey) return;
+      event.preventDefault();
+      const step = event.shiftKey ? KEY_STEP / 10 : KEY_STEP;
+      onMove(i, now.vectors[i].map((value, axis) => round(value + step * move[axis])));
+    });
+    return node;
+  }
+
+  function drawGround() {
+    ground.replaceChildren();
+    for (let at = -Math.floor(reach); at <= reach; at += 1) {
+      const [x, y] = toPixel([at, at]);
+      const kind = at === 0 ? "afm-plane-axis" : "afm-plane-line";
+      ground.append(
+        svgElement("line", { class: kind, x1: x, x2: x, y1: 0, y2: size }),
+        svgElement("line", { class: kind, x1: 0, x2: size, y1: y, y2: y }),
+      );
+      if (at === 0) continue;
+      const zero = toPixel([0, 0]);
+      const text = String(at).replace("-", "−");
+      ground.append(
+        svgElement("text", { class: "afm-plane-number", x, y: zero[1] + 14, "text-anchor": "middle" }, text),
+        svgElement("text", { class: "afm-plane-number", x: zero[0] - 6, y: y + 4, "text-anchor": "end" }, text),
+      );
+    }
+  }
+
+  function draw() {
+    if (!now || !size) return;
+    const { vectors, selected, weights, output } = now;
+    const origin = toPixel([0, 0]);
+    vectors.forEach((vector, j) => {
+      const tip = toPixel(vector);
+      arrows[j].place(origin, tip, 1.25 + 5 * weights[j]);
+      arrows[j].node.classList.toggle("afm-chosen", j === selected);
+      setAttributes(handles[j], {
+        transform: `translate(${tip[0]} ${tip[1]})`,
+        "aria-valuenow": Math.hypot(...vector).toFixed(2),
+        "aria-valuetext": `x ${vector[0].toFixed(2)}, y ${vector[1].toFixed(2)}`,
+      });
+      handles[j].classList.toggle("afm-chosen", j === selected);
+      names[j].classList.toggle("afm-chosen", j === selected);
+      placeName(names[j], tokens[j], vector, tip);
+    });
+    drawSum(vectors, weights);
+    result.place(origin, toPixel(output), 4);
+  }
+
+  // The average, piece by piece: each vector times its weight, one after the other.
+  function drawSum(vectors, weights) {
+    let reached = [0, 0];
+    const points = vectors.map((vector, j) => {
+      reached = [reached[0] + weights[j] * vector[0], reached[1] + weights[j] * vector[1]];
+      return toPixel(reached);
+    });
+    const line = [toPixel([0, 0]), ...points].map((point) => point.join(",")).join(" ");
+    sums.replaceChildren(
+      svgElement("polyline", { points: line, class: "afm-sum" }),
+      ...points.slice(0, -1).map(([cx, cy]) => svgElement("circle", { cx, cy, r: 2.5, class: "afm-sum-dot" })),
+    );
+  }
+
+  function placeName(node, token, [x, y], tip) {
+    const right = x >= 0;
+    const room = (right ? size - tip[0] : tip[0]) - 14;
+    const text = fitText(showToken(token), TOKEN_FONT, 0.3 * size);
+    const inside = textWidth(text, TOKEN_FONT) > room; // near the border, to the inner side
+    const rightward = right !== inside;
+    if (node.textContent !== text) node.textContent = text;
+    setAttributes(node, {
+      x: tip[0] + (rightward ? 12 : -12),
+      y: Math.min(size - 6, Math.max(14, tip[1] + (y >= 0 ? -1 : 1) * (inside ? 22 : 12) + 4)),
+      "text-anchor": rightward ? "start" : "end",
+    });
+  }
+
+  return {
+    element: element("div", { class: "afm-plane-box" }, svg),
+    layout(width) {
+      size = Math.min(width, 440);
+      setAttributes(svg, { width: size, height: size, viewBox: `0 0 ${size} ${size}` });
+      drawGround();
+      draw();
+    },
+    update(state) {
+      now = state;
+      draw();
+    },
+  };
+}
+
+function arrow(kind) {
+  const line = svgElement("line", {});
+  const head = svgElement("path", {});
+  const node = svgElement("g", { class: kind, "aria-hidden": "true" }, line, head);
+  function place([x1, y1], [x2, y2], width) {
+    const length = Math.hypot(x2 - x1, y2 - y1);
+    const tip = Math.min(length, 8 + 1.6 * width);
+    const [ux, uy] = length ? [(x2 - x1) / length, (y2 - y1) / length] : [0, 0];
+    const [bx, by] = [x2 - tip * ux, y2 - tip * uy];
+    const half = tip * 0.42;
+    setAttributes(line, { x1, y1, x2: bx, y2: by, "stroke-width": width });
+    setAttributes(head, {
+      d: `M${x2} ${y2}L${bx - half * uy} ${by + half * ux}L${bx + half * uy} ${by - half * ux}Z`,
+    });
+  }
+  return { node, place };
+}
