@@ -1,0 +1,47 @@
+# make book       build the book and print its address       make serve   ... and open it
+# make test       everything, a browser included             make check   the fast part, under 2 min
+# make notebooks  run and normalise the chapters             make page CHAPTER=03-scaling
+#
+# All that is needed is make and Python >= 3.11 (another one: make PYTHON=python3.12 ...). The rest is
+# installed into .venv, from where your pip is configured to install from.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+MODULES := $(VENV)/npm/node_modules
+export PATH := $(abspath $(BIN)):$(PATH)
+export OMP_NUM_THREADS := 2
+
+.PHONY: book page serve notebooks check test clean
+.DEFAULT_GOAL := book
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "The book needs Python >= 3.11; $(PYTHON) is older. Try: make PYTHON=python3.12"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/installed: requirements.txt pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt -e .
+	touch $@
+
+# What the pages need of npm's packages (the style of KaTeX, d3 and jQuery for bertviz) and the tests
+# (axe). Into .venv: nothing of it ever stands in git.
+$(VENV)/npm/installed: book/package.json $(VENV)/installed
+	mkdir -p $(VENV)/npm && cp book/package.json $(VENV)/npm/
+	cd $(VENV)/npm && npm install --no-package-lock --ignore-scripts --no-audit --no-fund --silent
+	touch $@
+
+book: $(VENV)/npm/installed
+	$(BIN)/python book/build.py
+
+page: $(VENV)/npm/installed
+	$(BIN)/python book/build.py --only $(CHAPTER)
+
+serve: book
+	$(BIN)/python -m webbrowser "file://$(abspath _build/html/index.html)"
+
+notebooks: $(VENV)/installed
+	$(BIN)/python book/notebooks.py $(PATHS)
+
+clean:
+	rm -rf _build

