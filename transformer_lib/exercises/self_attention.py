@@ -9,42 +9,56 @@ from .runner import Case, Exercise, randn
 from .verdict import Verdict
 
 __all__ = [
+    "check_batched_attention",
     "check_equivariance",
-    "check_gave_prefers_roses",
     "check_one_output",
-    "check_self_attention",
+    "check_prefers_roses",
 ]
 
 
-def check_one_output(answer: Callable) -> Verdict:
+def check_one_output(answer: object) -> Verdict:
     """`answer(x, i)`: one output, y_i = sum over j of w_ij x_j.
 
     x [tokens, dim] and a position i give y_i [dim]; the weights are the softmax of the dot
     products of x_i with every x_j.
+
+    >>> check_one_output(lambda x, i: (x @ x[i]).softmax(0) @ x)
+    ✓ Right: y_i is an average of all inputs, weighted by the row of i.
     """
     return ONE_OUTPUT.check(answer)
 
 
-def check_self_attention(answer: Callable) -> Verdict:
-    """`answer(x)`: all outputs of a batch. x [batch, tokens, dim] -> [batch, tokens, dim]."""
-    return SELF_ATTENTION.check(answer)
+def check_batched_attention(answer: object) -> Verdict:
+    """`answer(x)`: all outputs of a batch. x [batch, tokens, dim] -> [batch, tokens, dim].
+
+    >>> check_batched_attention(lambda x: (x @ x.mT).softmax(1) @ x)
+    ✗ The softmax runs over the queries (dim 1), not the keys: columns sum to 1, not rows.
+    """
+    return BATCHED_ATTENTION.check(answer)
 
 
-def check_equivariance(answer: Callable) -> Verdict:
+def check_equivariance(answer: object) -> Verdict:
     """`answer(f, x, order)`: does f follow this reordering of its input's rows? -> bool.
 
     f maps [tokens, dim] to [tokens, dim]; x [tokens, dim]; order [tokens] holds each position once,
     so that x[order] is x with its rows reordered. Rounding must not make an f fail.
+
+    >>> check_equivariance(None)
+    ○ not attempted yet
     """
     return EQUIVARIANCE.check(answer)
 
 
-def check_gave_prefers_roses(answer: Tensor) -> Verdict:
-    """Five vectors [5, 2] for *mary gave roses to susan* such that *gave* prefers *roses*.
+def check_prefers_roses(answer: object) -> Verdict:
+    """`answer()`, or the tensor itself: vectors [5, 2] such that *gave* prefers *roses*.
 
-    In the row of *gave* the largest weight is on *roses*; every other word prefers itself.
+    The rows are *mary gave roses to susan*. In the row of *gave* the largest weight is on *roses*;
+    *mary* and *susan* still give theirs to a person, either of the two.
+
+    >>> check_prefers_roses(torch.eye(5))
+    ✗ Your result has the shape (5, 5); right is (5, 2) = (words, components).
     """
-    return GAVE_PREFERS_ROSES.check(answer)
+    return PREFERS_ROSES.check(answer)
 
 
 # --- one output -----------------------------------------------------------------------------------
@@ -102,7 +116,7 @@ def _without_transpose(x: Tensor) -> Tensor:
     return torch.softmax(torch.bmm(x, x), dim=-1) @ x
 
 
-SELF_ATTENTION = Exercise(
+BATCHED_ATTENTION = Exercise(
     right=_self_attention,
     wrong={
         "The softmax runs over the queries (dim 1), not the keys: columns sum to 1, not rows.": (
@@ -195,52 +209,57 @@ EQUIVARIANCE = Exercise(
 # --- vectors --------------------------------------------------------------------------------------
 
 _WORDS = ["mary", "gave", "roses", "to", "susan"]
-_GAVE, _ROSES = 1, 2
+_MARY, _GAVE, _ROSES, _SUSAN = 0, 1, 2, 4
+_CLEARLY = 1e-6  # a smaller lead is a tie
 
 
-def _who_prefers_what(x: Tensor) -> str | None:
-    weights = torch.softmax((x @ x.T).detach().double(), dim=-1)
+def _not_yet(x: Tensor) -> str | None:
+    """What keeps *gave* from preferring *roses*, or its cost to *mary* and *susan*."""
+    x = x.detach().double()
+    weights = torch.softmax(x @ x.T, dim=-1)
     row = weights[_GAVE]
-    if int(row.argmax()) == _ROSES and row[_ROSES] - row[_GAVE] > 1e-6:
-        others = [i for i in range(5) if i != _GAVE and int(weights[i].argmax()) != i]
-        if not others:
-            return None
-        name, winner = _WORDS[others[0]], _WORDS[int(weights[others[0]].argmax())]
-        if winner == "roses":
+    first, second = row.topk(2).values
+    if first - second < _CLEARLY:
+        return "*gave* gives its largest weight to two words alike: *roses* must be ahead."
+    if row.argmax() == _GAVE:
+        return _prefers_itself(x, weights)
+    if row.argmax() != _ROSES:
+        return f"*gave* prefers *{_WORDS[row.argmax()]}*, with weight {first:.2f}, not *roses*."
+    for person in (_MARY, _SUSAN):
+        winner = int(weights[person].argmax())
+        if winner == _ROSES:
             return (
-                f"*roses* is so long that *{name}* prefers it too, so that length, not direction, "
-                "decides: turn the other words away from it."
+                f"Only a norm has grown: *roses* is so long that *{_WORDS[person]}* prefers it "
+                "too, so turn it away from the people as well."
             )
-        return f"*gave* prefers *roses*, but *{name}* now prefers *{winner}*, not itself."
-    return _why_not(x.detach().double(), row, weights)
+        if winner not in (_MARY, _SUSAN):
+            return f"*gave* prefers *roses*, but *{_WORDS[person]}* now prefers *{_WORDS[winner]}*."
+    return None
 
 
-def _why_not(x: Tensor, row: Tensor, weights: Tensor) -> str:
-    gave, roses = x[_GAVE], x[_ROSES]
-    if torch.isclose(row.max(), row[_GAVE], rtol=1e-6):
-        if int(weights[_ROSES].argmax()) == _GAVE:
-            return (
-                "It is *roses* that prefers *gave*: the row asks and the column answers, so the "
-                "weight to raise is in row *gave*, column *roses*."
-            )
-        if roses.norm() > gave.norm():
-            return (
-                "Only a norm has grown: *roses* is longer than *gave* but points elsewhere, so "
-                "*gave* still prefers itself; turn *roses* towards it."
-            )
+def _prefers_itself(x: Tensor, weights: Tensor) -> str:
+    if weights[_ROSES].argmax() == _GAVE:
         return (
-            "*gave* still prefers itself: its dot product with *roses* cannot exceed its own "
-            "square unless *roses* is the longer of the two."
+            "It is *roses* that prefers *gave*: the row asks and the column answers, so the weight "
+            "to raise is in row *gave*, column *roses*."
+        )
+    if x[_ROSES].norm() > x[_GAVE].norm():
+        return (
+            "Only a norm has grown: *roses* is longer than *gave* but points elsewhere, so *gave* "
+            "still prefers itself; turn *roses* towards it."
         )
     return (
-        f"*gave* prefers *{_WORDS[int(row.argmax())]}*, with weight {row.max():.2f}, not *roses*."
+        "*gave* still prefers itself: its dot product with *roses* cannot exceed its own square "
+        "unless *roses* is the longer of the two."
     )
 
 
-GAVE_PREFERS_ROSES = Exercise(
-    right=torch.tensor([[-1.0, 1.5], [1.0, 0.0], [2.0, 0.0], [-2.5, 0.0], [-1.0, -1.5]]),
+PREFERS_ROSES = Exercise(
+    right=lambda: torch.tensor([[1.6, 0.0], [0.4, 1.0], [0.0, 2.0], [0.2, 0.2], [1.5, 0.0]]),
+    cases=[Case("your vectors")],
+    call=lambda answer: answer() if callable(answer) else answer,
     unique=False,
-    also=[_who_prefers_what],
-    axes="words dimensions",
-    praise="Right: *roses* lies along *gave* and is longer, and the other words point elsewhere.",
+    also=[_not_yet],
+    axes="words components",
+    praise="Right: *roses* is longer than *gave*, lies its way, and stands across from the people.",
 )

@@ -103,82 +103,105 @@ def _label_spots(tips: np.ndarray, names: Sequence[str]) -> list[np.ndarray]:
 
 
 def shape_boxes(
-    *items: tuple | str,
+    *items: tuple | str | list,
     sizes: Mapping[str, float] | None = None,
     ax: Axes | None = None,
     title: str = "",
 ) -> None:
-    """A line of matrices drawn as boxes, with operators between them and sizes on the edges.
+    """Equations of shapes: matrices as boxes with their sizes on the edges, operators between.
 
-    A matrix is (name, rows, columns) or (name, rows, columns, role); rows and columns are numbers
-    or names ("s", "d_k", shown with the subscript). `sizes` gives a name its length, in any unit;
-    the same name has the same length everywhere. Anything else is an operator: a string.
+    A matrix is (name, (rows, columns)) or (name, (rows, columns), role); a size is a number or a
+    name ("s", "d_k", shown with the subscript). An operator is a string. For several lines, give a
+    list for each. The same size has the same length everywhere; `sizes` sets the length of a name,
+    in any unit.
 
-    >>> shape_boxes(("Q", "s", "d_k", "query"), "×", ("Kᵀ", "d_k", "s", "key"), "=",
-    ...             ("scores", "s", "s"), sizes={"s": 5, "d_k": 3})
+    >>> shape_boxes(("Q", ("s", "d_k"), "query"), "×", ("Kᵀ", ("d_k", "s"), "key"), "=",
+    ...             ("S", ("s", "s")), sizes={"s": 5, "d_k": 3})
     """
-    if not any(isinstance(item, tuple) for item in items):
-        raise ValueError("shape_boxes needs at least one (name, rows, columns).")
-    lengths = {**_lengths(items), **(sizes or {})}
-    boxes = [item for item in items if isinstance(item, tuple)]
+    rows = list(items) if all(isinstance(item, list) for item in items) else [list(items)]
+    boxes = [item for row in rows for item in row if not isinstance(item, str)]
+    if not boxes:
+        raise ValueError("shape_boxes needs at least one matrix: (name, (rows, columns)).")
     for box in boxes:
-        if len(box) not in (3, 4):
-            raise ValueError(f"a matrix is (name, rows, columns) or with a role, got {box!r}.")
-    unit = 1.5 / max(lengths[box[1]] for box in boxes)  # inches: the tallest box
-    unit = min(unit, 1.6 / max(lengths[box[2]] for box in boxes))
-    tallest = max(lengths[box[1]] for box in boxes) * unit
-    placed, x = [], 0.0
-    for item in items:
-        if isinstance(item, tuple):
-            x += 0.46  # room for the number of rows, left of the box
-            placed.append((item, x))
-            x += lengths[item[2]] * unit + 0.12
-        else:
-            wide = 0.16 + 0.11 * len(item)
-            placed.append((item, x + wide / 2 + 0.04))
-            x += wide
-    height = tallest + 0.62
-    with canvas(ax, (x + 0.2, height + 0.35 * bool(title))) as axes:
-        axes.set(xlim=(-0.02, x + 0.1), ylim=(-tallest / 2 - 0.12, tallest / 2 + 0.5), title=title)
-        axes.set_aspect("equal")
+        if not isinstance(box, tuple) or len(box) not in (2, 3) or not _is_shape(box[1]):
+            raise ValueError(f"a matrix is (name, (rows, columns)) or with a role, got {box!r}.")
+    lengths = {size: _length(size) for box in boxes for size in box[1]} | dict(sizes or {})
+    unit = (1.5 if len(rows) == 1 else 1.25) / max(
+        lengths[size] for box in boxes for size in box[1]
+    )
+    lengths = {size: max(0.4, unit * length) for size, length in lengths.items()}
+    widths = [sum(_width(item, lengths) for item in row) for row in rows]
+    heights = [_ROOM + max(lengths[i[1][0]] for i in row if not isinstance(i, str)) for row in rows]
+    size = max(widths) + 0.2, sum(heights) + 0.1
+    with canvas(ax, (size[0], size[1] + 0.35 * bool(title))) as axes:
+        axes.set(xlim=(0, size[0]), ylim=(-size[1], 0), title=title, aspect="equal")
         axes.axis("off")
-        for item, left in placed:
-            if isinstance(item, str):
-                axes.text(left, 0, item, ha="center", va="center", fontsize=15, color=INK)
-            else:
-                _box(axes, item, left, lengths[item[2]] * unit, lengths[item[1]] * unit)
+        bottom = 0.0
+        for row, wide, height in zip(rows, widths, heights, strict=True):
+            bottom -= height
+            middle, x = bottom + (height - _ROOM) / 2, (max(widths) - wide) / 2
+            for item in row:
+                if isinstance(item, str):
+                    at = x + _width(item, lengths) / 2 + 0.06
+                    axes.text(at, middle, item, ha="center", va="center", fontsize=15)
+                else:
+                    _box(axes, item, (x + _left(item), middle), lengths)
+                x += _width(item, lengths)
 
 
-def _box(axes: Axes, item: tuple, left: float, width: float, height: float) -> None:
-    name, rows, columns, role = (*item, None)[:4]
+_ROOM = 0.5  # inches for for the number of columns, above its box
+
+
+def _is_shape(shape: Any) -> bool:
+    return isinstance(shape, tuple | list) and len(shape) == 2
+
+
+def _length(size: str | int) -> float:
+    """A number is its own length; among names, the d's are the shorter ones."""
+    return float(size) if isinstance(size, int | float) else 3.0 if size.startswith("d") else 5.0
+
+
+def _width(item: tuple | str, lengths: Mapping) -> float:
+    if isinstance(item, str):
+        return 0.16 + 0.11 * len(item)
+    return _left(item) + lengths[item[1][1]] + 0.1
+
+
+def _left(item: tuple) -> float:
+    """Room for the number of rows, left of the box; a subscript takes half as much."""
+    head, _, subscript = str(item[1][0]).partition("_")
+    return 0.32 + 0.1 * len(head) + 0.07 * len(subscript)
+
+
+def _box(axes: Axes, item: tuple, at: tuple[float, float], lengths: Mapping) -> None:
+    name, (rows, columns), role = (*item, None)[:3]
+    (left, middle), width, height = at, lengths[columns], lengths[rows]
     shade = role_color(role, SOFT)
     axes.add_patch(
         FancyBboxPatch(
-            (left, -height / 2), width, height, boxstyle="round,pad=0,rounding_size=0.05",
-            facecolor=_pale(shade), edgecolor=shade, linewidth=1.8,
+            (left, middle - height / 2),
+            width,
+            height,
+            boxstyle="round,pad=0,rounding_size=0.05",
+            facecolor=tuple(1 - 0.14 * (1 - level) for level in to_rgb(shade)),
+            edgecolor=shade,
+            linewidth=1.8,
         )
-    )  # fmt: skip
-    narrow = len(name) * 0.13 > width
-    axes.text(
-        left + width / 2, 0, _symbol(name, bold=True), ha="center", va="center", fontsize=13,
-        weight="bold", color=TEXT_COLORS.get(role, INK),
-        rotation=90 if narrow and height > width else 0,
-    )  # fmt: skip
-    axes.text(
-        left + width / 2, height / 2 + 0.06, _symbol(columns), ha="center", va="bottom", color=INK
     )
-    axes.text(left - 0.07, 0, _symbol(rows), ha="right", va="center", color=INK)
-
-
-def _lengths(items: Sequence[tuple | str]) -> dict:
-    """A length for every size: numbers as they are, names by a rule of thumb (d's are shorter)."""
-    found = {}
-    for item in items:
-        if isinstance(item, tuple):
-            for size in item[1:3]:
-                guess = 3 if str(size).startswith("d") else 5
-                found[size] = float(size) if isinstance(size, int | float) else guess
-    return found
+    axes.text(
+        left + width / 2,
+        middle,
+        _symbol(name, bold=True),
+        ha="center",
+        va="center",
+        fontsize=13,
+        weight="bold",
+        color=TEXT_COLORS.get(role, INK),
+        rotation=90 if len(name) * 0.13 > width and height > width else 0,
+    )
+    above = middle + height / 2 + 0.06
+    axes.text(left + width / 2, above, _symbol(columns), ha="center", va="bottom", color=INK)
+    axes.text(left - 0.07, middle, _symbol(rows), ha="right", va="center", color=INK)
 
 
 def _symbol(name: str | int, *, bold: bool = False) -> str:
@@ -192,7 +215,3 @@ def _symbol(name: str | int, *, bold: bool = False) -> str:
 
     text = re.sub(r"_(\w+)", lowered, text)
     return f"$\\mathbf{{{text}}}$" if bold else f"${text}$"
-
-
-def _pale(shade: str) -> tuple[float, ...]:
-    return tuple(1 - 0.14 * (1 - level) for level in to_rgb(shade))
