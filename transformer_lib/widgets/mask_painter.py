@@ -108,7 +108,7 @@ def _cells(mask: Tensor, n: int) -> list[int]:
     checks.check_masks([mask])
     if mask.shape != (n, n):
         raise ValueError(
-            f"mask has shape {tuple(mask.shape)}, but it must be ({n}, {n}): one row for each query "
-            "and one column for each key; give one sentence's mask, e.g. mask[0]"
+            f"mask has shape {tuple(mask.shape)}, but it must be ({n}, {n}): one row for each "
+            "query, one column for each key; give one sentence's mask, e.g. mask[0]"
         )
     return mask.flatten().int().tolist()

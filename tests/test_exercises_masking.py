@@ -1,0 +1,465 @@
+"""Chapter 04's checks: right answers pass, each typical mistake gets its own sentence."""
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from transformer_lib.exercises import masking as checks
+from transformer_lib.masks import causal_mask, combine_masks, sliding_window_mask
+
+INVERTED = (
+    "Your mask is inverted: True marks what is hidden, but here, as in "
+    "`F.scaled_dot_product_attention`, True = may attend."
+)
+
+
+def stub(*arguments):
+    """Nothing yet."""
+    ...
+
+
+@pytest.mark.parametrize("name", checks.__all__)
+def test_a_stub_is_not_attempted_yet(name):
+    verdict = getattr(checks, name)(stub)
+    assert (verdict.passed, verdict.diagnosis) == (None, "not attempted yet")
+
+
+# --- causal
+
+
+def causal_by_loop(queries, keys):
+    rows = [[j <= i + keys - queries for j in range(keys)] for i in range(queries)]
+    return torch.tensor(rows)
+
+
+@pytest.mark.parametrize("answer", [causal_by_loop, causal_mask])
+def test_causal_accepts(answer):
+    assert checks.check_causal_mask(answer).passed is True
+
+
+@pytest.mark.parametrize(
+    ("answer", "diagnosis"),
+    [
+        (lambda q, k: torch.ones(q, k).triu(k - q + 1).bool(), INVERTED),
+        (
+            lambda q, k: torch.arange(k) < torch.arange(k - q, k)[:, None],
+            "The diagonal is hidden: a query may see its own position, so compare with `<=`.",
+        ),
+        (
+            lambda q, k: torch.ones(q, k).tril(k - q + 1).bool(),
+            "Each query sees one key too far: the next one, which it is to predict.",
+        ),
+        (
+            lambda q, k: torch.arange(k) >= torch.arange(k - q, k)[:, None],
+            "This is the upper triangle: each query sees the future, and the past is hidden.",
+        ),
+        (
+            lambda q, k: torch.arange(k)[:, None] <= torch.arange(k - q, k),
+            "Rows and columns are exchanged: rows are the queries, columns are the keys.",
+        ),
+        (
+            lambda q, k: torch.arange(k) <= torch.arange(q)[:, None],
+            "The mask is aligned to the top left, so that the last query misses the newest keys: "
+            "shift the diagonal by `keys - queries`.",
+        ),
+        (
+            lambda q, k: torch.full((q, k), -math.inf).triu(k - q + 1),
+            "This mask is to be added to the scores (0 and -inf); a boolean one is asked for.",
+        ),
+        (
+            lambda q, k: torch.ones(q, k).tril(k - q),
+            "On 5 queries and 5 keys: your result is `torch.float32`, not `torch.bool`: a "
+            "comparison such as `<=` gives booleans.",
+        ),
+    ],
+)
+def test_causal_diagnoses(answer, diagnosis):
+    verdict = checks.check_causal_mask(answer)
+    assert (verdict.passed, verdict.diagnosis) == (False, diagnosis)
+
+
+# --- causal and padding
+
+
+def combined_by_loop(causal, padding):
+    return torch.stack([causal & real for real in padding])
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [combined_by_loop, lambda causal, padding: combine_masks(causal, padding[:, None])],
+)
+def test_combined_accepts(answer):
+    assert checks.check_combined_mask(answer).passed is True
+
+
+def write_into_causal(causal, padding):
+    rows = []
+    for real in padding:
+        causal[:, ~real] = False
+        rows.append(causal.clone())
+    return torch.stack(rows)
+
+
+@pytest.mark.parametrize(
+    ("answer", "diagnosis"),
+    [
+        (
+            lambda causal, padding: (causal + padding[:, None]).bool(),
+            "A key must be in the past *and* no padding; you allow what is either of the two.",
+        ),
+        (
+            lambda causal, padding: causal * padding,
+            "The axis for the queries is missing: `causal & padding` fits only where there are as "
+            "many sentences as words, and then gives word i the padding of sentence i.",
+        ),
+        (
+            lambda causal, padding: torch.stack([causal & real[:, None] for real in padding]),
+            "You hide the padding as a query, so that real words still look at it: hide it as a "
+            "key, with an axis of size 1 for the queries.",
+        ),
+        (
+            lambda causal, padding: causal & (padding[:, :, None] & padding[:, None]),
+            "You hide the padding as a query, too: hide it as a key only.",
+        ),
+        (
+            lambda causal, padding: torch.stack([causal & ~real for real in padding]),
+            "You hide the real words and show the padding: `padding` is True for real words.",
+        ),
+        (lambda causal, padding: ~causal | ~padding[:, None], INVERTED),
+        (
+            lambda causal, padding: padding[:, None].repeat(1, padding.shape[1], 1),
+            "The padding is hidden, but the future is not.",
+        ),
+        (
+            lambda causal, padding: torch.stack([causal] * len(padding)),
+            "The future is hidden, but the padding is not.",
+        ),
+        (
+            write_into_causal,
+            "On 3 sentences of 5 words: you write into the argument `causal`, which is the "
+            "caller's: make a new one.",
+        ),
+    ],
+)
+def test_combined_diagnoses(answer, diagnosis):
+    verdict = checks.check_combined_mask(answer)
+    assert (verdict.passed, verdict.diagnosis) == (False, diagnosis)
+
+
+# --- rows with nothing to attend to
+
+
+def rows_by_where(scores, mask):
+    empty = ~mask.any(-1, keepdim=True)
+    hidden = torch.where(mask | empty, scores, -math.inf)
+    return torch.where(empty, 0.0, F.softmax(hidden, dim=-1))
+
+
+def rows_by_exp(scores, mask):
+    top = scores.masked_fill(~mask, -1e30).amax(-1, keepdim=True)
+    powers = torch.where(mask, scores - top, -math.inf).exp()
+    total = powers.sum(-1, keepdim=True)
+    return powers / torch.where(total == 0, 1.0, total)
+
+
+@pytest.mark.parametrize("answer", [rows_by_where, rows_by_exp])
+def test_empty_rows_accepts(answer):
+    assert checks.check_empty_rows(answer).passed is True
+
+
+def additive(mask, value=-math.inf):
+    return torch.zeros(mask.shape).masked_fill(~mask, value)
+
+
+def write_into_scores(scores, mask):
+    scores[~mask] = -math.inf
+    return torch.nan_to_num(scores.softmax(-1))
+
+
+def unguarded_exp(scores, mask):
+    powers = scores.exp() * mask
+    total = powers.sum(-1, keepdim=True)
+    return powers / (total + (total == 0))
+
+
+def all_or_nothing(scores, mask):
+    weights = (scores + additive(mask)).softmax(-1)
+    return torch.zeros_like(weights) if weights.isnan().any() else weights
+
+
+@pytest.mark.parametrize(
+    ("answer", "diagnosis"),
+    [
+        (
+            lambda scores, mask: (scores + additive(mask)).softmax(-1),
+            "The empty row is NaN: all of its scores are -inf, and the softmax divides 0 by 0.",
+        ),
+        (
+            lambda scores, mask: torch.where(mask, scores, torch.finfo().min).softmax(-1),
+            "The empty row is uniform: the same large negative number everywhere is no mask at "
+            "all.",
+        ),
+        (
+            lambda scores, mask: torch.where(mask, scores.softmax(-1), 0.0),
+            "The weights are set to zero after the softmax, so that rows no longer sum to 1.",
+        ),
+        (
+            lambda scores, mask: F.normalize(scores.softmax(-1) * mask, p=1, dim=-1, eps=0),
+            "You divide by the sum of what is left, which is 0/0 in an empty row, and also where "
+            "the allowed scores lie far below the hidden ones and underflow.",
+        ),
+        (
+            lambda scores, mask: (
+                (kept := scores.softmax(-1) * mask)
+                / (kept.sum(-1, keepdim=True) + ~mask.any(-1, keepdim=True))
+            ),
+            "You zero the weights and renormalize: where the allowed scores lie far below the "
+            "hidden ones, they underflow to 0, and 0/0 is NaN. Hide before the softmax.",
+        ),
+        (
+            unguarded_exp,
+            "`exp` of a large score is infinite: subtract the row's maximum first, as `softmax`.",
+        ),
+        (
+            lambda scores, mask: torch.where(mask, scores, 0.0).softmax(-1),
+            "Hidden scores are set to 0, but e^0 = 1 is a weight like any other: use -inf.",
+        ),
+        (
+            lambda scores, mask: rows_by_where(scores, mask).masked_fill(
+                (~mask).any(-1, keepdim=True), 0.0
+            ),
+            "You zero every row in which anything is hidden; only rows without any allowed key are "
+            "empty.",
+        ),
+        (
+            all_or_nothing,
+            "One empty row, and you zero all rows of all sentences: decide row by row.",
+        ),
+        (
+            lambda scores, mask: torch.nan_to_num((scores + additive(mask)).softmax(-1)),
+            "Right on allowed scores of 150, but on scores that carry a gradient: the weights "
+            "are right, but their gradient is NaN: a NaN or a division by zero that you replace afterward "
+            "still stands in the backward pass, so mend the row before it.",
+        ),
+        (
+            lambda scores, mask: rows_by_where(scores.detach(), mask),
+            "Right on allowed scores of 150, but on scores that carry a gradient: no gradient "
+            "flows from the weights back to the scores: is there a `detach`?",
+        ),
+        (
+            write_into_scores,
+            "On 3 sentences, one with an empty row: you write into the argument `scores`, which is "
+            "the caller's: make a new one.",
+        ),
+    ],
+)
+def test_empty_rows_diagnoses(answer, diagnosis):
+    verdict = checks.check_empty_rows(answer)
+    assert (verdict.passed, verdict.diagnosis) == (False, diagnosis)
+
+
+# --- sliding window
+
+
+def window_by_loop(tokens, window):
+    mask = torch.zeros(tokens, tokens, dtype=torch.bool)
+    for i in range(tokens):
+        mask[i, max(0, i - window + 1) : i + 1] = True
+    return mask
+
+
+@pytest.mark.parametrize("answer", [window_by_loop, sliding_window_mask])
+def test_window_accepts(answer):
+    assert checks.check_sliding_window(answer).passed is True
+
+
+def band(tokens, low, high):
+    return torch.ones(tokens, tokens).tril(high).triu(low).bool()
+
+
+@pytest.mark.parametrize(
+    ("answer", "diagnosis"),
+    [
+        (
+            lambda n, w: band(n, -w, 0),
+            "Each query sees one key too many: a window of w is the word itself and w - 1 before "
+            "it.",
+        ),
+        (
+            lambda n, w: band(n, 2 - w, 0),
+            "Each query sees one key too few: the word itself is one of the w.",
+        ),
+        (
+            lambda n, w: band(n, 1 - w, w - 1),
+            "The window reaches into the future as well as the past.",
+        ),
+        (
+            lambda n, w: band(n, 0, w - 1),
+            "The window lies in the future: it begins at the word and goes forward.",
+        ),
+        (
+            lambda n, w: torch.block_diag(*[torch.ones(w, w)] * n)[:n, :n].tril().bool(),
+            "These are fixed blocks: the window must move along with the query.",
+        ),
+        (
+            lambda n, w: torch.block_diag(*[torch.ones(w, w)] * n)[:n, :n].bool(),
+            "These are fixed blocks, and each looks into its future, too.",
+        ),
+        (
+            lambda n, w: band(n, -n, -w),
+            "The past beyond the window is shown, and the window is hidden.",
+        ),
+        (lambda n, w: band(n, -n, 0), "This is the causal mask: the window is not used."),
+        (lambda n, w: ~band(n, 1 - w, 0), INVERTED),
+    ],
+)
+def test_window_diagnoses(answer, diagnosis):
+    verdict = checks.check_sliding_window(answer)
+    assert (verdict.passed, verdict.diagnosis) == (False, diagnosis)
+
+
+# --- what reaches where
+
+
+def reach_by_powers(mask, source, layers):
+    return torch.linalg.matrix_power(mask.double(), layers)[:, source] > 0
+
+
+def reach_by_walking(mask, source, layers):
+    held = {source}
+    for _ in range(layers):
+        held = {i for i in range(len(mask)) if any(mask[i, j] for j in held)}
+    return torch.tensor([i in held for i in range(len(mask))])
+
+
+@pytest.mark.parametrize("answer", [reach_by_powers, reach_by_walking])
+def test_reach_accepts(answer):
+    assert checks.check_reach(answer).passed is True
+
+
+@pytest.mark.parametrize(
+    ("answer", "diagnosis"),
+    [
+        (lambda mask, s, n: mask[:, s], "You follow one layer only, whatever `layers` says."),
+        (lambda mask, s, n: reach_by_powers(mask, s, n + 1), "You follow one layer too many."),
+        (lambda mask, s, n: reach_by_powers(mask, s, n - 1), "You follow one layer too few."),
+        (
+            lambda mask, s, n: torch.linalg.matrix_power(mask.double(), n)[s] > 0,
+            "You go backward, to what the source can look at: start from its column, not its row.",
+        ),
+        (
+            lambda mask, s, n: reach_by_powers(mask | torch.eye(len(mask)).bool(), s, n),
+            "You keep every position that was ever reached; a word that may not look at itself "
+            "loses what it had.",
+        ),
+    ],
+)
+def test_reach_diagnoses(answer, diagnosis):
+    verdict = checks.check_reach(answer)
+    assert (verdict.passed, verdict.diagnosis) == (False, diagnosis)
+
+
+# --- a test of causality
+
+
+def tries_every_cut(f, x):
+    before = f(x)
+    for cut in range(1, len(x)):
+        changed = torch.cat([x[:cut], torch.randn_like(x[cut:]).abs() * -x[cut:].sign()])
+        if not torch.equal(f(changed)[:cut], before[:cut]):
+            return False
+    return True
+
+
+def tries_every_word(f, x):
+    for j in range(1, len(x)):
+        changed = x.clone()
+        changed[j] *= -3
+        if (f(changed)[:j] != f(x)[:j]).any().item():
+            return False
+    return True
+
+
+@pytest.mark.parametrize("answer", [tries_every_cut, tries_every_word])
+def test_is_causal_accepts(answer):
+    assert checks.check_is_causal(answer).passed is True
+
+
+def changes_last(f, x, same=torch.equal):
+    changed = torch.cat([x[:-1], -x[-1:]])
+    return same(f(changed)[:-1], f(x)[:-1])
+
+
+def looks_at_first(f, x):
+    return torch.equal(f(torch.cat([x[:1], -x[1:]]))[0], f(x)[0])
+
+
+def allows_rounding(f, x):
+    cuts = [torch.cat([x[:cut], -x[cut:]]) for cut in range(1, len(x))]
+    return all(
+        torch.allclose(f(y)[:cut], f(x)[:cut], atol=1e-4) for cut, y in enumerate(cuts, start=1)
+    )
+
+
+def by_gradient(f, x):
+    for i in range(len(x) - 1):
+        leaf = x.clone().requires_grad_()
+        f(leaf)[i].sum().backward()
+        if leaf.grad[i + 1 :].abs().sum() > 0:
+            return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("answer", "diagnosis"),
+    [
+        (
+            lambda f, x: torch.equal(f(torch.cat([x[:1], -x[1:]])), f(x)),
+            "Your test answers False every time: compare only the outputs *before* the first "
+            "changed word, since the others may change.",
+        ),
+        (
+            lambda f, x: torch.equal(f(x)[:-1], f(x.clone())[:-1]),
+            "Your test answers True every time, whatever f does: is it the future that you change?",
+        ),
+        (
+            changes_last,
+            "You change the last word only, so that a leak among the words before it goes unseen.",
+        ),
+        (
+            looks_at_first,
+            "You look at the first output only, so that a leak to a later word goes unseen.",
+        ),
+        (
+            allows_rounding,
+            "You allow for rounding, and a faint leak slips through: nothing that a past output is "
+            "made of has changed, so ask for bitwise equality.",
+        ),
+        (
+            by_gradient,
+            "You look at the gradient, which is zero on both sides of a step: change the future "
+            "and compare the outputs.",
+        ),
+        (
+            lambda f, x: torch.tensor([True, False]),
+            "On causal attention: your result is a tensor of shape (2,); a bool is asked for.",
+        ),
+    ],
+)
+def test_is_causal_diagnoses(answer, diagnosis):
+    verdict = checks.check_is_causal(answer)
+    assert (verdict.passed, verdict.diagnosis) == (False, diagnosis)
+
+
+def test_is_causal_finds_a_test_that_writes_into_x():
+    def answer(f, x):
+        before = f(x)
+        right = tries_every_cut(f, x)
+        x[-1] = -before[-1]
+        return right
+
+    verdict = checks.check_is_causal(answer)
+    assert "you write into the argument `x`" in verdict.diagnosis
