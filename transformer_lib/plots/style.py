@@ -89,7 +89,8 @@ _RC = {
 }
 
 
-def house():
+@contextmanager
+def house() -> Iterator[None]:
     """The book's matplotlib style, for figures that a chapter draws itself.
 
     >>> with house():
@@ -97,7 +98,11 @@ def house():
     >>> figure.get_facecolor()
     (1.0, 1.0, 1.0, 1.0)
     """
-    return mpl.rc_context(_RC)
+    with mpl.rc_context(_RC):
+        yield
+        # A notebook's backend turns this on when the first figure is made; keep it on.
+        interactive = mpl.is_interactive()
+    mpl.interactive(interactive)
 
 
 @contextmanager

@@ -2,6 +2,8 @@
 
 from transformer_lib.widgets.attention_map import AttentionMap
 from transformer_lib.widgets.position_lab import PositionLab
+from transformer_lib.widgets.soft_dictionary import SoftDictionary
+from transformer_lib.widgets.step_scrubber import StepScrubber
 from transformer_lib.widgets.vector_playground import VectorPlayground
 
-__all__ = ["AttentionMap", "PositionLab", "VectorPlayground"]
+__all__ = ["AttentionMap", "PositionLab", "SoftDictionary", "StepScrubber", "VectorPlayground"]

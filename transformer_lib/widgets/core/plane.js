@@ -50,7 +50,7 @@ export function plane({ label, reach, axes = ["", ""], points, onMove = null, on
     const head = kind === "arrow" ? svgElement("path", { class: `afm-arrowhead ${color}`, id: `${arrowHead}-${index}` }) : null;
     const mark = svgElement("circle", { class: `afm-mark afm-${kind} ${color}` });
     const touch = svgElement("circle", { class: "afm-touch", r: 22 });
-    const text = svgElement("text", { class: `afm-point-name ${color}` }, name);
+    const text = svgElement("text", { class: `afm-point-name ${color}`, "text-anchor": "middle" }, name);
     const interactive = movable || onSelect;
     const group = svgElement(
       "g",
@@ -101,12 +101,11 @@ export function plane({ label, reach, axes = ["", ""], points, onMove = null, on
     for (const circle of [item.mark, item.touch]) setPlace(circle, x, y);
     item.mark.setAttribute("r", item.kind === "arrow" ? 4 : item.radius);
     if (item.line) drawArrow(item, [ox, oy], [x, y]);
-    const width = textWidth(item.name, NAME_FONT);
-    const away = item.kind === "arrow" ? 8 : item.radius + 5;
-    const left = x + away + width > size;
-    item.text.setAttribute("x", left ? x - away : x + away);
-    item.text.setAttribute("y", Math.min(size - 6, Math.max(14, y + (item.kind === "arrow" && y > oy ? 14 : -4))));
-    item.text.setAttribute("text-anchor", left ? "end" : "start");
+    const half = textWidth(item.name, NAME_FONT) / 2;
+    const away = item.kind === "arrow" ? 8 : item.radius + 6;
+    const below = item.kind === "ring" || (item.kind === "arrow" && y > oy) || y < away + 16;
+    item.text.setAttribute("x", Math.min(size - half - 2, Math.max(half + 2, x)));
+    item.text.setAttribute("y", below ? y + away + 9 : y - away);
     const where = item.at.map((value) => value.toFixed(2)).join(", ");
     const keys = item.movable ? "; arrow keys move it" : "";
     item.group.setAttribute("aria-label", `${item.name} at ${where}${item.note ? `; ${item.note}` : ""}${keys}`);
