@@ -1,0 +1,98 @@
+"""Links between the chapters and the pages of `book/`, resolved on the files themselves."""
+
+import re
+import unicodedata
+from functools import cache
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+import nbformat
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+CHAPTERS = sorted((ROOT / "chapters").glob("*.ipynb"))
+_LINK = re.compile(r"(?<!!)\[(?:[^\]\[]|\[[^\]]*\])*\]\(<?([^)\s>]+)>?\)")
+
+
+def markdown_of(path: Path) -> str:
+    """The prose of a Markdown file or a notebook."""
+    if path.suffix != ".ipynb":
+        return path.read_text(encoding="utf-8")
+    nb = nbformat.read(path, as_version=4)
+    return "\n\n".join(cell.source for cell in nb.cells if cell.cell_type == "markdown")
+
+
+def targets(text: str) -> list[str]:
+    """Where the Markdown links of a text lead, code aside."""
+    prose = re.sub(r"^(```+|~~~+)(?!\{glossary\}).*?^\1\s*$", "", text, flags=re.S | re.M)
+    return _LINK.findall(re.sub(r"`[^`\n]*`", "", prose))
+
+
+def slug(heading: str) -> str:
+    """The anchor of a heading as MyST and GitHub make it: lower case, punctuation dropped."""
+    bare = re.sub(r"[*`$]|\[([^\]]*)\]\([^)]*\)", r"\1", heading).strip().lower()
+    return re.sub(r"[^\w\- ]", "", bare).replace(" ", "-")
+
+
+def term_slug(term: str) -> str:
+    """The anchor of a glossary term: the words joined by hyphens."""
+    plain = unicodedata.normalize("NFKD", term).encode("ascii", "ignore").decode()
+    return re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-")
+
+
+@cache
+def anchors(path: Path) -> frozenset[str]:
+    """Every anchor that a link to this page may name."""
+    text = markdown_of(path)
+    prose = re.sub(r"^(```+|~~~+)(?!\{).*?^\1\s*$", "", text, flags=re.S | re.M)
+    found = {slug(heading) for heading in re.findall(r"^#{1,3} +(.+)$", prose, re.M)}
+    found |= set(re.findall(r"^\(([\w-]+)\)=$", text, re.M))
+    for block in re.findall(r"^```\{glossary\}\n(.*?)^```", text, re.S | re.M):
+        terms = (line for line in block.splitlines() if line and not line[0].isspace())
+        found |= {term_slug(line) for line in terms if not line.startswith(":")}
+    for name in re.findall(r"^```\{bibliography\} (\S+)", text, re.M):
+        entries = (path.parent / name).read_text(encoding="utf-8")
+        found |= set(re.findall(r"^@\w+\{\s*([^,\s]+),", entries, re.M))
+    return frozenset(found)
+
+
+def dead_links(path: Path) -> list[str]:
+    """The links of a page that lead nowhere, each with the cause."""
+    found = []
+    for target in targets(markdown_of(path)):
+        url = urlparse(target)
+        if url.scheme:
+            if url.scheme not in ("https", "mailto") or not (url.netloc or url.path):
+                found.append(f"{target}: a link to the web must begin with https://")
+            continue
+        page = (path.parent / unquote(url.path)).resolve() if url.path else path.resolve()
+        if not page.is_file():
+            found.append(f"{target}: there is no such file")
+        elif (
+            url.fragment
+            and page.suffix in (".md", ".ipynb")
+            and (url.fragment not in anchors(page))
+        ):
+            found.append(f"{target}: the page has no anchor `{url.fragment}`")
+    return found
+
+
+def toc_problems(root: Path) -> list[str]:
+    """Chapters that the table of contents lacks, and entries of it without a file."""
+    toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
+    listed = [toc["root"]]
+    pending = [toc]
+    while pending:
+        node = pending.pop()
+        listed += [node["file"]] if "file" in node else []
+        for key in ("parts", "chapters", "sections"):
+            pending += node.get(key, [])
+    chapters = {
+        p.relative_to(root).with_suffix("").as_posix() for p in root.glob("chapters/*.ipynb")
+    }
+    found = [f"{name} is not in _toc.yml" for name in sorted(chapters - set(listed))]
+    for name in listed:
+        if not any((root / f"{name}{suffix}").is_file() for suffix in (".ipynb", ".md")):
+            found.append(f"_toc.yml lists {name}, and there is no such file")
+    found += [f"_toc.yml lists {n} twice" for n in sorted(set(listed)) if listed.count(n) > 1]
+    return found

@@ -1,0 +1,25 @@
+"""Every stored chapter has the anatomy that the book promises (what the rules are: rules.py)."""
+
+import pytest
+from links import CHAPTERS, ROOT, dead_links, toc_problems
+from rules import RULES
+
+PAGES = sorted((ROOT / "book").glob("*.md")) + CHAPTERS
+
+
+def test_there_are_chapters():
+    assert CHAPTERS
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_chapter(notebook, rule):
+    assert rule(notebook) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
+def test_links_lead_somewhere(page):
+    assert dead_links(page) == []
+
+
+def test_table_of_contents_is_complete():
+    assert toc_problems(ROOT) == []
