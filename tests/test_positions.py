@@ -121,7 +121,7 @@ def test_rotary_far_away_in_half_precision():
     assert_close(turned.double(), expected, rtol=0, atol=4 * 2**-8 * float(x.abs().max()))
 
 
-# Slopes printed by the authors' code (ofirpress/attention_with_linear_biases) for these numbers.
+# Worked out by hand from the paper and, for other than powers of two, from its authors' recursion.
 @pytest.mark.parametrize(
     ("n_heads", "slopes"),
     [
@@ -150,6 +150,14 @@ def test_alibi_by_a_loop(queries, keys):
     assert AlibiPositions(3).bias(queries, keys, "cpu", torch.float64).equal(bias)
     x = torch.randn(2, 3, 5, 7)
     assert AlibiPositions(3).rotate(x, 5) is x
+
+
+def test_alibi_is_exact_in_double_precision_and_rounded_once_below_it():
+    exact = alibi_bias(12, 1, 1001, **DOUBLE)  # slopes that are no whole powers of 2, too
+    slopes = [2.0**-n for n in range(1, 9)] + [2 ** -(n + 0.5) for n in range(4)]
+    assert_close(exact[:, 0, 0], -1000 * torch.tensor(slopes, **DOUBLE), rtol=1e-15, atol=0)
+    rounded = alibi_bias(12, 1, 1001, dtype=torch.bfloat16)
+    assert_close(rounded.double(), exact, rtol=1.01 * 2**-8, atol=0)
 
 
 def test_modules_add_their_encoding_from_start_on():

@@ -75,15 +75,25 @@ def check_float_tensor(x, name: str) -> None:
 
 def check_same(name_a: str, a: Tensor, name_b: str, b: Tensor) -> None:
     """``a`` and ``b`` have the same device and dtype."""
+    check_same_device(name_a, a, name_b, b)
+    check_same_dtype(name_a, a, name_b, b)
+
+
+def check_same_device(name_a: str, a: Tensor, name_b: str, b: Tensor) -> None:
+    """``a`` and ``b`` are on the same device."""
     if a.device != b.device:
         raise ValueError(
             f"{name_a} is on {a.device} and {name_b} is on {b.device}; move both to one device: "
-            f"{name_b}.to({name_a}.device)."
+            f"{name_b} = {name_b}.to({str(a.device)!r})."
         )
+
+
+def check_same_dtype(name_a: str, a: Tensor, name_b: str, b: Tensor) -> None:
+    """``a`` and ``b`` have the same dtype."""
     if a.dtype != b.dtype:
         raise TypeError(
             f"{name_a} has dtype {a.dtype} and {name_b} has dtype {b.dtype}; use one for both: "
-            f"{name_b}.to({name_a}.dtype)."
+            f"{name_b} = {name_b}.to({a.dtype})."
         )
 
 

@@ -44,7 +44,12 @@ def check_positions(positions, n_heads: int, d_head: int) -> None:
             f"positions is {positions!r}; give RotaryPositions or AlibiPositions. (Sinusoidal and "
             f"learned positions are added to the embeddings, before attention.)"
         )
-    positions.rotate(torch.zeros(1, n_heads, 1, d_head), 0)
+    try:
+        positions.rotate(torch.zeros(1, n_heads, 1, d_head), 0)
+    except ValueError as error:
+        raise ValueError(
+            f"{positions} does not suit heads of width {d_head}. Make the positions for that width."
+        ) from error
     bias = positions.bias(1, 1, torch.device("cpu"), torch.float32)
     if bias is not None and bias.shape != (n_heads, 1, 1):
         raise ValueError(
@@ -127,8 +132,9 @@ def check_multi_head(module, x, memory, mask, causal: bool, cache) -> None:
                 f"d_model = {weight.shape[1]} and at least one token (an empty sequence has "
                 f"nothing to attend to)."
             )
-        if tokens.device != weight.device or not torch.is_autocast_enabled(weight.device.type):
-            checks.check_same("the module", weight, name, tokens)
+        checks.check_same_device("the module", weight, name, tokens)
+        if not autocasts(weight.device.type):
+            checks.check_same_dtype("the module", weight, name, tokens)
     if memory is not None:
         check_memory(module, x, memory, causal, cache)
     keys = x.shape[1] if memory is None else memory.shape[1]
@@ -137,6 +143,12 @@ def check_multi_head(module, x, memory, mask, causal: bool, cache) -> None:
         keys += cache.length
     per_head = mask.unsqueeze(1) if isinstance(mask, Tensor) and mask.ndim == 3 else mask
     checks.check_mask(per_head, (x.shape[0], module.n_heads, x.shape[1], keys), x.device)
+
+
+def autocasts(device_type: str) -> bool:
+    """Whether autocast chooses the dtypes there, so that the module's own need not fit."""
+    known = torch.amp.is_autocast_available(device_type)
+    return known and torch.is_autocast_enabled(device_type)
 
 
 def check_memory(module, x: Tensor, memory: Tensor, causal: bool, cache) -> None:

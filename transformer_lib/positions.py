@@ -21,7 +21,8 @@ def _angles(n_positions: int, width: int, base: float, start: int, device: Devic
 
     In single precision the angle of position 100,000 would be wrong by half a percent of a turn.
     """
-    exact = torch.float32 if torch.device(device or "cpu").type == "mps" else torch.float64
+    device = torch.get_default_device() if device is None else torch.device(device)
+    exact = torch.float32 if device.type == "mps" else torch.float64  # mps knows no float64
     pair = torch.arange(0, width, 2, dtype=exact, device=device)
     frequencies = torch.exp(-math.log(base) * pair / width)
     positions = torch.arange(start, start + n_positions, dtype=exact, device=device)
@@ -135,7 +136,9 @@ def apply_rotary(
     return torch.stack(turned, dim=-1).flatten(start_dim=-2)
 
 
-def alibi_slopes(n_heads: int) -> Float[Tensor, " n_heads"]:
+def alibi_slopes(
+    n_heads: int, *, dtype: torch.dtype | None = None, device: Device = None
+) -> Float[Tensor, " n_heads"]:
     """How fast each head's attention falls with distance: 2^(-8/n), 2^(-16/n), …, 2^(-8).
 
     That is for a power of two. Otherwise: the slopes of the next lower power of two, then every
@@ -152,10 +155,11 @@ def alibi_slopes(n_heads: int) -> Float[Tensor, " n_heads"]:
     tensor([0.0625, 0.0039, 0.2500])
     """
     checks.check_count(n_heads, "n_heads")
+    checks.check_float_dtype(dtype)
     lower = 2 ** (n_heads.bit_length() - 1)
     slopes = [2 ** (-8 * head / lower) for head in range(1, lower + 1)]
     between = [2 ** (-8 * head / (2 * lower)) for head in range(1, 2 * lower + 1, 2)]
-    return torch.tensor((slopes + between)[:n_heads])
+    return torch.tensor((slopes + between)[:n_heads], dtype=dtype, device=device)
 
 
 def alibi_bias(
@@ -183,11 +187,11 @@ def alibi_bias(
     checks.check_count(queries, "queries")
     checks.check_count(keys, "keys")
     checks.check_float_dtype(dtype)
-    slopes = alibi_slopes(n_heads).to(device)
+    dtype = dtype or torch.get_default_dtype()
+    slopes = alibi_slopes(n_heads, dtype=torch.promote_types(dtype, torch.float32), device=device)
     query = torch.arange(keys - queries, keys, device=device).unsqueeze(1)
     distance = (query - torch.arange(keys, device=device)).abs()
-    bias = -slopes[:, None, None] * distance
-    return bias.to(dtype or torch.get_default_dtype())
+    return (-slopes[:, None, None] * distance).to(dtype)
 
 
 class SinusoidalPositions(nn.Module):

@@ -1,0 +1,197 @@
+"""Run logs: what is saved comes back, a file is whole or not there, a damaged one is refused."""
+
+import dataclasses
+import json
+import math
+import os
+import subprocess
+import sys
+
+import pytest
+
+from transformer_lib.training import machine, runs
+from transformer_lib.training.machine import new_run
+from transformer_lib.training.runs import RunLog, load_run, save_run
+
+CURVE = {"step": [0, 100], "loss": [3.25, math.nan]}
+RESULT = {"loss": math.inf, "accuracy": 0.1 + 0.2, "ಹೂವು": ["rose", None, True, {"n": -math.inf}]}
+
+
+def a_log(**changes):
+    fields = {
+        "name": "a-run-2",
+        "command": "python benchmarks/demo.py --seed 3",
+        "commit": "0123abc",
+        "date": "2026-11-30",
+        "hardware": {"cpu": "abacus", "cores": 2},
+        "versions": {"torch": "2.13.0"},
+        "config": {"seed": 3},
+        "curve": CURVE,
+        "result": RESULT,
+    }
+    return RunLog(**(fields | changes))
+
+
+def same(a, b):
+    """Equal, with NaN equal to NaN; numbers of the same type."""
+    return repr(dataclasses.asdict(a)) == repr(dataclasses.asdict(b))
+
+
+def test_what_is_saved_comes_back(tmp_path):
+    path = save_run(a_log(), tmp_path / "log.json")
+    assert same(load_run(path), a_log())
+    assert same(load_run(str(path)), a_log())
+    assert [file.name for file in tmp_path.iterdir()] == ["log.json"]  # nothing temporary is left
+
+
+def test_the_file_is_standard_json(tmp_path):
+    def refuse(text):
+        raise AssertionError(f"{text} is no JSON")
+
+    text = save_run(a_log(), tmp_path).read_text(encoding="utf-8")
+    assert json.loads(text, parse_constant=refuse)["curve"]["loss"][1] == {"not_finite": "nan"}
+    assert "ಹೂವು" in text
+
+
+def test_a_folder_gets_a_file_of_the_runs_name(tmp_path):
+    assert save_run(a_log(), tmp_path) == tmp_path / "a-run-2.json"
+
+
+def test_the_package_folder_is_searched_by_name(tmp_path, monkeypatch):
+    monkeypatch.setattr(runs, "RUNS_FOLDER", tmp_path)
+    save_run(a_log(), tmp_path)
+    assert same(load_run("a-run-2"), a_log())
+    with pytest.raises(FileNotFoundError, match=r"no run log 'other'\. The package has: a-run-2"):
+        load_run("other")
+
+
+def test_every_log_in_the_package_can_be_read():
+    for path in runs.RUNS_FOLDER.glob("*.json"):
+        assert load_run(path).name == path.stem
+
+
+def test_a_log_cannot_be_changed_and_has_no_positional_fields():
+    log = a_log()
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        log.name = "other"
+    with pytest.raises(TypeError):
+        RunLog("a-run", "command")
+
+
+def test_a_save_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
+    path = save_run(a_log(), tmp_path)
+    before = path.read_bytes()
+    with pytest.raises(TypeError, match=r"run log a-run-2: .* Convert tensors and arrays by .item"):
+        save_run(a_log(result={"x": object()}), tmp_path)
+
+    def full_disk(*_):
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(os, "fsync", full_disk)
+    with pytest.raises(OSError, match="no space left"):
+        save_run(a_log(commit="new"), tmp_path)
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["a-run-2.json"]
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda text: text[: len(text) // 2], "is damaged, it is no readable JSON"),
+        (lambda text: "", "is damaged, it is no readable JSON"),
+        (lambda text: "[" * 100_000, "is damaged, it is no readable JSON"),
+        (lambda text: text.replace('"nan"', '"seven"'), "is damaged, it is no readable JSON"),
+        (lambda text: "[1, 2]", "is JSON, but not a run log"),
+        (lambda text: '{"loss": 3}', "is JSON, but not a run log"),
+        (
+            lambda text: text.replace('"format_version": 1', '"format_version": 2'),
+            "version 2; this",
+        ),
+        (lambda text: text.replace('"format_version": 1', '"format_version": "1"'), "version '1'"),
+        (lambda text: text.replace('"commit"', '"comit"'), "damaged run log: .*comit"),
+        (lambda text: text.replace('"2026-11-30"', '"yesterday"'), "date is 'yesterday'"),
+        (lambda text: text.replace("100", '"many"'), "must be a list of Python numbers"),
+        (lambda text: text.replace("   100\n", "   100, 200\n"), "equally long"),
+    ],
+)
+@pytest.mark.usefixtures("as_a_reader")
+def test_a_damaged_or_foreign_file_is_refused_by_name(tmp_path, damage, message):
+    path = save_run(a_log(), tmp_path)
+    text = path.read_text(encoding="utf-8")
+    assert damage(text) != text
+    path.write_text(damage(text), encoding="utf-8")
+    with pytest.raises(ValueError, match=message) as caught:
+        load_run(path)
+    assert str(path) in str(caught.value)
+    assert "again" in str(caught.value)  # the fix: restore it, or make it again
+
+
+def test_bytes_that_are_no_text(tmp_path):
+    path = tmp_path / "log.json"
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ValueError, match=r"log.json is damaged"):
+        load_run(path)
+
+
+@pytest.mark.usefixtures("as_a_reader")
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"name": "A Run"}, ValueError, "name is 'A Run'; use lower-case letters"),
+        ({"name": "../run"}, ValueError, "name is '../run'"),
+        ({"name": "a-run\n"}, ValueError, "use lower-case letters"),
+        ({"commit": ""}, TypeError, "commit is ''; it must be a text"),
+        ({"date": "30.11.2026"}, ValueError, "write it as 2026-11-30"),
+        ({"config": [1]}, TypeError, r"config is \[1\]; it must map names to values"),
+        ({"curve": {"loss": [1, 2], "step": [1]}}, ValueError, "they have {'loss': 2, 'step': 1}"),
+        ({"curve": {"loss": ["1"]}}, TypeError, "column 'loss' must be a list of Python numbers"),
+    ],
+)
+def test_a_log_that_makes_no_sense(changes, error, message):
+    with pytest.raises(error, match=message):
+        a_log(**changes)
+
+
+def test_a_new_run_knows_where_it_ran(monkeypatch, tmp_path):
+    script = machine.REPOSITORY / "benchmarks" / "demo.py"
+    monkeypatch.setattr(sys, "argv", [str(script), "--name", "two words"])
+    log = new_run("demo", config={}, curve={}, result={})
+    assert log.command == "python benchmarks/demo.py --name 'two words'"
+    assert set(log.versions) == {"python", "torch", "numpy", "transformer_lib"}
+    assert log.hardware["threads"] == 2
+    assert log.hardware["cpu"]
+    assert same(load_run(save_run(log, tmp_path)), log)
+    monkeypatch.setattr(sys, "argv", [str(tmp_path / "elsewhere.py")])
+    assert machine.command_line() == "python elsewhere.py"  # no path of this machine
+
+
+def test_the_commit_of_a_repository(tmp_path):
+    def git(*arguments):
+        settings = ["-c", "user.name=Mary", "-c", "user.email=mary@example.org"]
+        command = ["git", "-C", str(tmp_path), *settings, *arguments]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    assert machine.commit(tmp_path) == "unknown"
+    git("init")
+    (tmp_path / "file").write_text("one")
+    git("add", "file")
+    git("commit", "-m", "one")
+    head = git("rev-parse", "HEAD")
+    assert machine.commit(tmp_path) == head
+    (tmp_path / "file").write_text("two")
+    assert machine.commit(tmp_path) == head + "-modified"
+    inner = tmp_path / "venv"
+    inner.mkdir()
+    assert machine.commit(inner) == "unknown"  # somebody else's repository
+
+
+def test_without_git(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert machine.commit() == "unknown"
+
+
+def test_the_processors_name(tmp_path):
+    cpuinfo = tmp_path / "cpuinfo"
+    cpuinfo.write_text("processor\t: 0\nmodel name\t: Abacus: the 2nd\n")
+    assert machine.cpu_name(cpuinfo) == "Abacus: the 2nd"
+    assert machine.cpu_name(tmp_path / "none")
