@@ -241,8 +241,8 @@ def all_or_nothing(scores, mask):
         (
             lambda scores, mask: torch.nan_to_num((scores + additive(mask)).softmax(-1)),
             "Right on allowed scores of 150, but on scores that carry a gradient: the weights "
-            "are right, but their gradient is NaN: a NaN or a division by zero that you replace afterward "
-            "still stands in the backward pass, so mend the row before it.",
+            "are right, but their gradient is NaN: a NaN or a division by zero that you replace "
+            "afterward still stands in the backward pass, so mend the row before it.",
         ),
         (
             lambda scores, mask: rows_by_where(scores.detach(), mask),

@@ -190,7 +190,7 @@ def _gradient(weights: Tensor, scores: Tensor, mask: Tensor) -> str | None:
     )
 
 
-_MASK = torch.rand(3, 5, 7, generator=torch.Generator().manual_seed(3)) > 0.5
+_MASK = torch.rand(3, 5, 7, generator=torch.Generator().manual_seed(3), device="cpu") > 0.5
 _MASK[:, :, 1], _MASK[0, 0] = True, True
 _MASK[1, 2] = False
 # e^-120 is 0 in float32, but e^-80 is not; e^150 is infinite.
