@@ -1,0 +1,52 @@
+"""Sphinx extension: takes out of the built book what the theme ships and no page uses.
+
+Font Awesome's script and fonts (extension icons.py draws the few icons instead) and the 1,900 rules
+that name its glyphs in the theme's style, source maps, translations, other launch buttons' logos.
+"""
+
+import re
+import shutil
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+# Below _static. A theme that no longer ships one of these has changed: tests/test_extensions.py.
+UNUSED = (
+    "scripts/fontawesome.js",
+    "scripts/fontawesome.js.LICENSE.txt",
+    "scripts/*.map",
+    "styles/*.map",
+    "vendor",
+    "locales",
+    "images/logo_binder.svg",
+    "images/logo_deepnote.svg",
+    "images/logo_jupyter*.svg",
+    "*webpack-macros.html",
+)
+GLYPH = re.compile(r"(?:\.fa-[\w-]+::?before,?)+\{[^{}]*\}")
+FONT = re.compile(r'@font-face\{[^{}]*font-family:"?Font ?Awesome[^{}]*\}')
+
+
+def lean_style(css: str) -> str:
+    """The theme's style without Font Awesome's glyphs and fonts."""
+    return FONT.sub("", GLYPH.sub("", css))
+
+
+def clean(app: Sphinx, exception: Exception | None) -> None:
+    if exception or app.builder.format != "html":
+        return
+    static = Path(app.outdir) / "_static"
+    for pattern in UNUSED:
+        for path in static.glob(pattern):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    style = static / "styles" / "pydata-sphinx-theme.css"
+    css = re.sub(r"/\*# sourceMappingURL=.*?\*/", "", style.read_text(encoding="utf-8"))
+    style.write_text(lean_style(css), encoding="utf-8")
+    for script in (static / "scripts").glob("*.js"):
+        text = script.read_text(encoding="utf-8")
+        script.write_text(re.sub(r"//# sourceMappingURL=\S*", "", text), encoding="utf-8")
+
+
+def setup(app: Sphinx) -> dict[str, object]:
+    app.connect("build-finished", clean, priority=700)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
