@@ -37,8 +37,8 @@ function render({ model, el }) {
   const heads = choices({
     label: "show head", options: Array.from({ length: nHeads }, (_, h) => String(h)), value: 0, onChange: put("head"),
   });
-  const placed = toggle({ label: "places in the keys", value: true, onChange: put("placed") });
-  const shuffled = toggle({ label: "words in another order", value: false, onChange: put("shuffled") });
+  const placed = toggle({ label: "places in keys", value: true, onChange: put("placed") });
+  const shuffled = toggle({ label: "shuffle words", value: false, onChange: put("shuffled") });
   const causal = toggle({ label: "causal mask", value: false, onChange: put("causal") });
   const switches = [shuffled, ...(hasPlaces ? [placed] : []), causal].map((one) => one.element);
   fig.controls.append(
@@ -47,14 +47,14 @@ function render({ model, el }) {
   );
 
   const board = stageBoard({ onSelect: (row, column) => put("_cell")([row, column]) });
-  fig.add(board, { basis: 400 });
+  fig.add(board, { basis: 380 });
   const arithmetic = element("p", { class: "afm-arithmetic" });
   const lines = code.map((line, step) => {
     const item = element("li", {}, element("code", {}, line));
     item.addEventListener("click", () => put("step")(step));
     return item;
   });
-  fig.add({ element: element("div", {}, element("ol", { class: "afm-code", start: 0, "aria-label": "The code of the steps" }, ...lines), arithmetic) }, { basis: 260 });
+  fig.add({ element: element("div", {}, element("ol", { class: "afm-code", start: 0, "aria-label": "The code of the steps" }, ...lines), arithmetic) }, { basis: 266 });
   const verdict = element("div", { class: "afm-compare" });
   fig.add({ element: verdict }, { basis: 700 });
 
@@ -82,7 +82,7 @@ function render({ model, el }) {
     const [left, top, result] = TITLES[step];
     const part = count > 1 && step < 8 ? `, head ${head}` : "";
     return {
-      left, top, result: `${result}${part}`, weights: step === 6, leftWeights: step === 7,
+      left, top, result: `${result}${part}`, weights: step === 6, binary: step === 5, leftWeights: step === 7,
       leftRole: ROLES[left], topRole: ROLES[top], resultRole: ROLES[result],
     };
   }

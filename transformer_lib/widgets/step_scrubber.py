@@ -33,7 +33,7 @@ def code_lines(*, biased: bool) -> tuple[str, ...]:
         f"v = split_heads(x @ W_V{plus[2]}, n_heads)",
         "scores = q @ k.mT",
         "scores = scores / d_head**0.5",
-        "scores = scores.masked_fill(~mask, -inf)",
+        "scores = where(mask, scores, -inf)",
         "weights = scores.softmax(dim=-1)",
         "z = weights @ v",
         "z = merge_heads(z)",

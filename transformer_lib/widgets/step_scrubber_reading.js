@@ -21,7 +21,7 @@ export function readingOf({ step, run, head, row, column, words, columns }) {
       ? [asking, " may see ", asked, ": the score stays."]
       : [asking, " may not see ", asked, ", which comes later: the score becomes −∞."];
     case 6: return run.mask[row][column]
-      ? [asking, " puts ", { text: `${(100 * value).toFixed(value > 0 && value < 0.1 ? 2 : 1)} %` }, " of its attention", inHead, " on ", asked, "."]
+      ? [asking, " puts ", { text: `${(100 * value).toFixed((value > 0 && value < 0.1) || (value > 0.999 && value < 1) ? 2 : 1)} %` }, " of its attention", inHead, " on ", asked, "."]
       : [asking, " puts nothing on ", asked, ": the mask hides it."];
     case 7: return [asking, " receives ", number(value), ` in component ${column}${inHead}`, ...mainSource(run, head, row, column, words)];
     case 8: return [asking, ` keeps what the heads found side by side: component ${column} comes from head `, { text: String(Math.floor(column / run.q[0][0].length)) }, "."];
@@ -54,5 +54,5 @@ function shares(run, row, column) {
 export function verdictOf(one, other) {
   const gap = Math.max(...one.map((value, c) => Math.abs(value - other[c])));
   const size = Math.max(...one.map(Math.abs), 1e-9);
-  return gap > 1e-6 * size ? `they differ by up to ${gap < 0.01 ? "less than 0.01" : writeNumber(gap)}.` : "the same. It cannot tell them apart.";
+  return gap > 1e-6 * size ? "two different vectors. The orders can be told apart." : "the same vector. The orders cannot be told apart.";
 }

@@ -34,7 +34,7 @@ function widest(labels) {
 }
 
 /** One operand: cells in line with the result's, its name and its labels on the free side. */
-function operand({ values, title, role, rowNames, columnNames, cell, left, top, blocks = null, weights = false }) {
+function operand({ values, title, role, rowNames, columnNames, cell, left, top, blocks = null, weights = false, binary = false }) {
   const [rows, columns] = [values.length, values[0].length];
   const [width, height] = [left + columns * cell + 2, top + rows * cell + 2];
   const svg = svgElement("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", class: "afm-operand" });
@@ -48,7 +48,7 @@ function operand({ values, title, role, rowNames, columnNames, cell, left, top, 
     rects.push([rect, value]);
     svg.append(rect);
     if (cell < 30) return;
-    const text = svgElement("text", { class: "afm-cell-number", x: x + cell / 2, y: y + cell / 2, "font-size": cell < 38 ? 11 : 12 }, cellNumber(value));
+    const text = svgElement("text", { class: "afm-cell-number", x: x + cell / 2, y: y + cell / 2, "font-size": cell < 38 ? 11 : 12 }, binary ? String(value) : cellNumber(value));
     texts.push([text, value]);
     svg.append(text);
   }));
@@ -64,7 +64,7 @@ function operand({ values, title, role, rowNames, columnNames, cell, left, top, 
   (columnNames ?? []).forEach((text, c) => {
     if (c % every) return;
     const x = left + (c + 0.5) * cell;
-    const place = upright ? { transform: `translate(${x} ${top - 8}) rotate(-90)` } : { x, y: top - 12, "text-anchor": "middle" };
+    const place = upright ? { transform: `translate(${x} ${top - 8}) rotate(-90)`, "text-anchor": "start" } : { x, y: top - 12, "text-anchor": "middle" };
     svg.append(svgElement("text", { class: "afm-columnheader", ...place }, fitText(showToken(text), STEP_FONT, upright ? 96 : cell)));
   });
   if (blocks > 1) {
@@ -107,14 +107,14 @@ export function stageBoard({ onSelect }) {
     const tokens = widest(labels.rows) + 24;
     const room = (columns) => (width - tokens - (columns > result[0].length ? GAP : 0) - 6) / columns;
     let cell = room(result[0].length + (a ? a[0].length : 0));
-    const stacked = kind === "each" && !b && cell < READABLE_CELL && a;
+    const stacked = kind === "each" && cell < READABLE_CELL; // no room beside: the scores go on top
     if (stacked) cell = room(result[0].length);
     const small = Math.max(result[0].length, result.length) <= 10;
     cell = Math.floor(Math.max(small ? 30 : SMALL_CELL, Math.min(LARGE_CELL, cell)));
 
     const map = grid({
       rows: labels.rows, columns: labels.columns, label: names.result, rowTitle: "", columnTitle: "",
-      scale: scaleFor(result, names.weights), format: cellNumber, cellName, onSelect, maxCell: cell, minCell: cell,
+      scale: scaleFor(names.binary ? a : result, names.weights), format: cellNumber, cellName, onSelect, maxCell: cell, minCell: cell,
     });
     const frame = element("div", { class: "afm-result" }, map.svg);
     map.layout(width);
@@ -122,15 +122,15 @@ export function stageBoard({ onSelect }) {
     map.paint(result.map((row) => row.map((value) => (value === -Infinity ? 0 : value))), open);
     const [mapLeft, mapTop] = ["x", "y"].map((axis) => Number(map.cell(0, 0).getAttribute(axis)));
 
-    const above = b ?? (stacked ? a : null);
-    const aboveNames = labels.top ?? (stacked ? labels.rows : null);
+    const above = stacked ? a : b;
+    const aboveNames = stacked ? labels.rows : labels.top;
     const startX = Math.max(mapLeft, above && aboveNames ? Math.min(110, widest(aboveNames)) + 14 : 0);
     const beside = stacked ? null : a;
     const startY = Math.max(mapTop, beside ? headRoom(labels.left, cell) : 0);
     frame.style.padding = `${startY - mapTop}px 0 0 ${startX - mapLeft}px`;
     const topView = above && operand({
       values: above, title: stacked ? names.left : names.top, role: stacked ? names.leftRole : names.topRole,
-      rowNames: aboveNames, cell, left: startX, top: TITLE_LINE + 4, blocks, weights: false,
+      rowNames: aboveNames, cell, left: startX, top: TITLE_LINE + 4, blocks, binary: names.binary && !stacked,
     });
     const leftView = beside && operand({
       values: beside, title: names.left, role: names.leftRole, columnNames: labels.left, cell, left: 2, top: startY,
