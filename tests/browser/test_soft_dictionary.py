@@ -1,0 +1,144 @@
+"""SoftDictionary in Chromium: by mouse, touch and keyboard, with the library's numbers."""
+
+import re
+
+import pytest
+import torch
+
+from transformer_lib.widgets import SoftDictionary
+
+NAMES = ["pruning roses", "garden party", "wedding"]
+KEYS = torch.tensor([[1.8, -0.1], [1.3, 1.2], [0.2, 1.9]])
+VALUES = torch.tensor([12.0, 35.0, 95.0])
+
+
+def dictionary(names=NAMES, **options):
+    return SoftDictionary(names, KEYS, VALUES, query=(1.0, 0.9), unit="minutes", **options)
+
+
+def shown_state(page):
+    """The query as its label says it, the weights and the answer as the list says them."""
+    label = page.get_by_role("button", name=re.compile("^query at")).get_attribute("aria-label")
+    query = [float(number) for number in re.findall(r"-?\d+\.\d+", label)]
+    lines = page.get_by_role("listitem")
+    labels = [lines.nth(i).get_attribute("aria-label") for i in range(lines.count())]
+    weights = [float(re.search(r"weight (\d\.\d\d)", label)[1]) for label in labels[:-1]]
+    return query, weights, float(re.search(r"answer: ([\d.]+) minutes", labels[-1])[1])
+
+
+def assert_right(page, temperature=1.0):
+    query, weights, answer = shown_state(page)
+    right = torch.softmax(KEYS @ torch.tensor(query) / temperature, dim=0)
+    assert weights == pytest.approx(right.tolist(), abs=0.0051)
+    assert answer == pytest.approx((right @ VALUES).item(), abs=0.051)
+    return query
+
+
+def test_first_state_teaches(open_page):
+    page = open_page(dictionary())
+    assert assert_right(page) == [1.0, 0.9]
+    assert "The query agrees most with garden party" in page.locator(".afm-reading").inner_text()
+
+
+def test_drag_with_the_mouse(open_page):
+    page = open_page(dictionary())
+    box = page.locator(".afm-movable .afm-mark").bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x - 60, y - 40, steps=4)
+    page.mouse.up()
+    query = assert_right(page)
+    assert query[0] < 0.8
+    assert query[1] > 1.0
+    page.mouse.move(x, y)
+    assert shown_state(page)[0] == query
+
+
+def test_arrow_keys_move_and_start_again_restores(open_page):
+    page = open_page(dictionary())
+    point = page.get_by_role("button", name=re.compile("^query at"))
+    point.focus()
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Shift+ArrowDown")
+    assert assert_right(page) == pytest.approx([0.9, 0.4])
+    page.get_by_role("button", name="start again").click()
+    assert assert_right(page) == [1.0, 0.9]
+
+
+def test_touch_drags_the_query(open_page):
+    page = open_page(dictionary(), touch=True, width=360)
+    box = page.locator(".afm-movable .afm-mark").bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    session = page.context.new_cdp_session(page)
+
+    def touch(kind, *points):
+        session.send(
+            "Input.dispatchTouchEvent",
+            {"type": kind, "touchPoints": [{"x": x, "y": y} for x, y in points]},
+        )
+
+    touch("touchStart", (x, y))
+    touch("touchMove", (x - 30, y + 50))
+    touch("touchEnd")
+    query = assert_right(page)
+    assert query[0] < 0.9
+    assert query[1] < 0.6
+
+
+def test_temperature_hardens(open_page):
+    page = open_page(dictionary())
+    slider = page.get_by_role("slider", name="temperature")
+    slider.focus()
+    page.keyboard.press("Home")
+    assert_right(page, temperature=0.03)
+    assert "answers alone" in page.locator(".afm-reading").inner_text()
+    page.keyboard.press("End")
+    assert_right(page, temperature=10.0)
+    assert "plain average" in page.locator(".afm-reading").inner_text()
+
+
+def test_csv_is_what_is_shown(open_page):
+    page = open_page(dictionary())
+    with page.expect_download() as download:
+        page.get_by_role("button", name="CSV").click()
+    rows = download.value.path().read_text("utf-8").splitlines()
+    weights = [float(row.split(",")[4]) for row in rows[1:4]]
+    right = torch.softmax((KEYS.double() @ torch.tensor([1.0, 0.9]).double()), dim=0)
+    assert weights == pytest.approx(right.tolist(), abs=1e-6)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1000, 360])
+def test_fits_in_both_themes(open_page, theme, width):
+    page = open_page(dictionary(), theme=theme, width=width)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.locator("figure.afm").get_attribute("data-afm-theme") == theme
+
+
+def test_hostile_names_stay_text(open_page):
+    names = ["</SCRIPT><img src=x onerror=alert(1)>", "<!--<script>", "שלום 👩‍👩‍👧" + "x" * 10_000]
+    page = open_page(dictionary(names), width=360)
+    assert page.locator("figure.afm img").count() == 0
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    assert_right(page)
+
+
+def test_repaint_time_is_reported(open_page, report):
+    page = open_page(dictionary())
+    milliseconds = page.evaluate(
+        """async () => {
+          const slider = document.querySelector(".afm-slider input");
+          const times = [];
+          for (let i = 0; i < 40; i += 1) {
+            const start = performance.now();
+            slider.value = String(-1.5 + 2.5 * (i / 40));
+            slider.dispatchEvent(new Event("input"));
+            document.querySelector(".afm").getBoundingClientRect();
+            times.push(performance.now() - start);
+          }
+          return times.sort((a, b) => a - b)[20];
+        }"""
+    )
+    report("SoftDictionary: slider to layout, median ms", round(milliseconds, 2))
+    assert milliseconds > 0
