@@ -1,0 +1,95 @@
+"""The checks of links and contents, on a small book made for the purpose."""
+
+import pytest
+from links import dead_links, toc_problems
+from nbformat.v4 import new_markdown_cell, new_notebook, writes
+
+
+@pytest.fixture
+def book(tmp_path):
+    (tmp_path / "book").mkdir()
+    (tmp_path / "chapters").mkdir()
+    glossary = (
+        "# Glossary\n\n```{glossary}\nkey-value cache (KV cache)\n  Text.\n\nquery\n  Text.\n```\n"
+    )
+    (tmp_path / "book/glossary.md").write_text(glossary)
+    (tmp_path / "book/notation.md").write_text("# Notation\n\n(shapes)=\n## Sizes & axes\n")
+    (tmp_path / "book/references.md").write_text("```{bibliography} references.bib\n```\n")
+    (tmp_path / "book/references.bib").write_text("@misc{vaswani2017,\n title = {A}\n}\n")
+    (tmp_path / "book/index.md").write_text("# Book\n")
+    for name in ("01-one", "02-two"):
+        cells = [new_markdown_cell(f"# Chapter {name}\n\n## What *is* `x`?")]
+        (tmp_path / f"chapters/{name}.ipynb").write_text(writes(new_notebook(cells=cells)))
+    (tmp_path / "_toc.yml").write_text(
+        "root: book/index\nparts:\n- chapters:\n  - file: chapters/01-one\n"
+        "    sections:\n    - file: chapters/02-two\n- chapters:\n  - file: book/glossary\n"
+    )
+    return tmp_path
+
+
+GOOD = [
+    "https://arxiv.org/abs/1706.03762",
+    "../book/glossary.md",
+    "../book/glossary.md#query",
+    "../book/glossary.md#key-value-cache-kv-cache",
+    "../book/notation.md#sizes--axes",
+    "../book/notation.md#shapes",
+    "../book/references.md#vaswani2017",
+    "02-two.ipynb",
+    "02-two.ipynb#what-is-x",
+    "#what-is-x",
+]
+BAD = {
+    "../book/glossary.md#querry": "no anchor `querry`",
+    "../book/glossary.md#text": "no anchor",
+    "../book/references.md#vaswani2018": "no anchor",
+    "../book/nowhere.md": "no such file",
+    "03-three.ipynb": "no such file",
+    "02-two.ipynb#what-is-y": "no anchor",
+    "#nowhere": "no anchor",
+    "http://example.org/": "must begin with https://",
+    "htps://example.org/": "must begin with https://",
+}
+
+
+def _page(book, *targets):
+    path = book / "chapters/01-one.ipynb"
+    links = "\n\n".join(f"See [*it* [now]]({target})." for target in targets)
+    cells = [new_markdown_cell(f"# One\n\n## What *is* `x`?\n\n{links}")]
+    path.write_text(writes(new_notebook(cells=cells)))
+    return path
+
+
+def test_good_links_pass(book):
+    assert dead_links(_page(book, *GOOD)) == []
+
+
+@pytest.mark.parametrize("target", BAD)
+def test_a_dead_link_is_found(book, target):
+    [problem] = dead_links(_page(book, *GOOD, target))
+    assert problem.startswith(target)
+    assert BAD[target] in problem
+
+
+def test_code_is_not_searched_for_links(book):
+    path = book / "book/index.md"
+    path.write_text("`[x](y.md)`\n\n```python\nf[x](y)\n```\n")
+    assert dead_links(path) == []
+
+
+def test_a_complete_table_of_contents_passes(book):
+    assert toc_problems(book) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("chapters/02-two", "book/notation", "chapters/02-two is not in _toc.yml"),
+        ("book/glossary", "book/nowhere", "_toc.yml lists book/nowhere, and there is no such file"),
+        ("book/glossary", "chapters/01-one", "_toc.yml lists chapters/01-one twice"),
+    ],
+)
+def test_an_incomplete_table_of_contents_is_found(book, old, new, problem):
+    toc = book / "_toc.yml"
+    toc.write_text(toc.read_text().replace(old, new))
+    assert toc_problems(book) == [problem]
