@@ -1,8 +1,8 @@
 """Sphinx extension: the references page, made from the bibliography at build time.
 
 The directive ``{bibliography} references.bib`` lists every entry of the file under an anchor that
-is its key. A chapter cites with a plain link, ``[Vaswani et al., 2017](../book/references.md#vaswani2017)``,
-because MyST's own citation roles show raw in Colab. Each entry names the pages that cite it.
+is its key. A chapter cites with a plain link to ``../book/references.md#vaswani2017``, because
+MyST's own citation roles show raw in Colab. Each entry names the pages that cite it.
 
 The fields are BibTeX's usual ones; ``annote`` says in a sentence what to read the work for.
 A malformed entry stops the build: see `check_entry`.
@@ -43,7 +43,11 @@ def plain(latex: str) -> str:
 def names(persons: list[Person]) -> str:
     """The authors in reading order; a closing ``and others`` becomes "et al."."""
     full = [
-        plain(" ".join(p.first_names + p.middle_names + p.prelast_names + p.last_names + p.lineage_names))
+        plain(
+            " ".join(
+                p.first_names + p.middle_names + p.prelast_names + p.last_names + p.lineage_names
+            )
+        )
         for p in persons
     ]
     if full[-1] == "others":
@@ -54,7 +58,7 @@ def names(persons: list[Person]) -> str:
 
 
 def check_entry(key: str, entry: Entry) -> None:
-    """Raise ValueError if the entry lacks a field, a link, or the key that its author and year give."""
+    """Raise ValueError if a field or a link is missing or malformed, or the key does not fit them."""
 
     def fail(problem: str) -> None:
         raise ValueError(f"{key}: {problem}")
@@ -155,7 +159,9 @@ def collect_citations(app: Sphinx, document: nodes.document) -> None:
             citations(app.env).setdefault(link["reftargetid"], set()).add(app.env.docname)
 
 
-def merge_citations(app: Sphinx, env: BuildEnvironment, docnames: set[str], other: BuildEnvironment) -> None:
+def merge_citations(
+    app: Sphinx, env: BuildEnvironment, docnames: set[str], other: BuildEnvironment
+) -> None:
     for key, pages in citations(other).items():
         citations(env).setdefault(key, set()).update(pages & set(docnames))
     if hasattr(other, "afm_references_page"):

@@ -42,7 +42,7 @@ def drawings(script: str) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     start = 0
     for pack in PACKS:
-        end = script.find(f'"{pack}",', start)
+        end = script.find(f'("{pack}",', start)
         if end < 0:
             raise ExtensionError(f"fontawesome.js has no pack {pack}: has the theme changed?")
         icons = found[pack] = {}

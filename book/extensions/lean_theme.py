@@ -48,5 +48,8 @@ def clean(app: Sphinx, exception: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, object]:
+    # Jupyter Book sets these for extensions that _config.yml leaves out: unknown, they would warn.
+    app.add_config_value("comments_config", {}, "")
+    app.add_config_value("use_jupyterbook_latex", False, "")
     app.connect("build-finished", clean, priority=700)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,15 @@
+/* What is too wide for the page scrolls inside itself; with a tab stop the keyboard can scroll it too.
+ * The theme does so for code; equations and tables are left to this script. */
+(() => {
+  "use strict";
+  const WIDE = "main .katex-display, main .pst-scrollable-table-container, main .output, main pre";
+
+  function mark(element) {
+    const scrolls = element.scrollWidth > element.clientWidth + 1;
+    if (scrolls) element.tabIndex = 0;
+    else if (element.tabIndex === 0) element.removeAttribute("tabindex");
+  }
+
+  const sizes = new ResizeObserver((entries) => entries.forEach((entry) => mark(entry.target)));
+  document.querySelectorAll(WIDE).forEach((element) => sizes.observe(element));
+})();
