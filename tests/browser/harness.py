@@ -3,15 +3,20 @@
     write_page(folder, AttentionMap(weights, tokens), theme="dark")  ->  folder / "page.html"
 
 The page holds one state tag and, for each widget, a view tag, which book/assets/afm-host.js mounts.
+Also here: what every widget's test needs (HOSTILE tokens, axe, the time to repaint, downloads).
 """
 
 import json
+import os
 import shutil
+import statistics
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from ipywidgets import DOMWidget
 from ipywidgets.embed import embed_data
+from playwright.sync_api import Page
 
 HOST = Path(__file__).parents[2] / "book" / "assets" / "afm-host.js"
 STATE = "application/vnd.jupyter.widget-state+json"
@@ -60,3 +65,84 @@ def _tag(kind: str, content: object) -> str:
     """A script tag as myst-nb writes it, which knows only the literal `</script>` to be harmful."""
     text = json.dumps(content).replace("</script>", r"<\/script>")
     return f'<script type="{kind}">{text}</script>'
+
+
+# Tokens that try to leave the text: they must be shown as they are and break nothing.
+HOSTILE = [
+    "</SCRIPT><img src=x onerror=alert(1)>",
+    "<!--<script>",
+    "</script><b>bold</b>",
+    "\u202eright to left \u05e9\u05dc\u05d5\u05dd",
+    "👩‍👩‍👧‍👦🏳️‍🌈",
+    "x" * 10_000,
+    "\ud800 \x00 \n \t",
+    "&lt;&quot;' \\u0041 ${1+1}",
+]
+
+
+def check_hostile(page: Page) -> None:
+    """Nothing of HOSTILE has become an element, and the page is not wider than the window."""
+    widgets = page.locator(".afm")
+    assert widgets.count() > 0
+    assert page.locator(".afm img, .afm b, .afm script").count() == 0
+    said = page.locator(".afm [aria-label]").evaluate_all(
+        "(nodes) => nodes.map((node) => node.getAttribute('aria-label')).join()"
+    )
+    shown = "".join(widgets.all_text_contents()) + said
+    assert "</SCRIPT><img" in shown
+    assert "<!--<script>" in shown
+    check_fits(page)
+
+
+def check_fits(page: Page) -> None:
+    """There is nothing to scroll to sideways."""
+    wide, window = page.evaluate(
+        "[document.documentElement.scrollWidth, document.documentElement.clientWidth]"
+    )
+    assert wide <= window, f"the page is {wide} px wide in a window of {window} px"
+
+
+def check_axe(page: Page) -> None:
+    """axe finds no violation of WCAG 2.2 AA or of its best practices in the widgets."""
+    modules = os.environ.get("AFM_NPM") or Path(sys.prefix) / "npm" / "node_modules"
+    axe = Path(modules) / "axe-core" / "axe.min.js"
+    assert axe.exists(), f"there is no {axe}: `make test` gets it (or set AFM_NPM to node_modules)"
+    page.evaluate(axe.read_text(encoding="utf-8"))
+    tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+    found = page.evaluate("(tags) => axe.run('.afm', { runOnly: tags })", tags)
+    assert found["passes"], "axe has checked nothing"
+    wrong = [f"{v['id']}: {[n['html'][:160] for n in v['nodes'][:3]]}" for v in found["violations"]]
+    assert not wrong, "\n".join(wrong)
+
+
+def repaint_ms(page: Page, action: str, times: int = 20) -> dict[str, float]:
+    """Milliseconds from a change until it is painted: `action` is JavaScript, `(step) => ...`.
+
+    Measured from the beginning of a frame until the frame's rendering is done (script, style,
+    layout and paint of this page's thread).
+    """
+    durations = page.evaluate(
+        """async ([text, times]) => {
+          const action = eval(text);
+          const durations = [];
+          for (let step = 0; step < times; step += 1) {
+            durations.push(await new Promise((resolve) => requestAnimationFrame(() => {
+              const begin = performance.now();
+              const channel = new MessageChannel();
+              channel.port1.onmessage = () => resolve(performance.now() - begin);
+              action(step);
+              channel.port2.postMessage(null);
+            })));
+          }
+          return durations;
+        }""",
+        [action, times],
+    )
+    return {"median": round(statistics.median(durations), 1), "max": round(max(durations), 1)}
+
+
+def download(page: Page, name: str) -> bytes:
+    """The file that the button SVG, PNG or CSV gives."""
+    with page.expect_download() as info:
+        page.get_by_role("button", name=name, exact=True).first.click()
+    return Path(info.value.path()).read_bytes()

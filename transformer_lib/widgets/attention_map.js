@@ -19,7 +19,7 @@ function render({ model, el }) {
   };
   const rowsOf = (flat) =>
     queries.map((_, q) => flat.subarray(q * keys.length, (q + 1) * keys.length));
-  const name = (token) => clip(showToken(token));
+  const [queryNames, keyNames] = [queries, keys].map((list) => list.map((token) => clip(showToken(token))));
 
   const compare = heads > 1 ? " Then compare the heads: the small pictures show each of them." : "";
   const fig = figure(el, {
@@ -51,7 +51,7 @@ function render({ model, el }) {
 
   const map = grid({
     rows: queries, columns: keys, label: title,
-    cellName: (row, column, text) => `${name(queries[row])} attends to ${name(keys[column])}: ${text}`,
+    cellName: (row, column, text) => `${queryNames[row]} attends to ${keyNames[column]}: ${text}`,
     onSelect: (query, key) => choose({ query, key }),
     onHover: (query, key) => (query === null ? read() : read(query, key)),
   });

@@ -3,7 +3,7 @@
 //   const plane = vectorPlane({ tokens, reach, onMove(i, [x, y]), onSelect(i) });
 //   fig.add(plane);   plane.update({ vectors, selected, weights, output });
 
-import { clip, element, fitText, setAttributes, showToken, svgElement, textWidth } from "./core/dom.js";
+import { clip, element, fitText, holdTouch, setAttributes, showToken, svgElement, textWidth } from "./core/dom.js";
 
 const TOKEN_FONT = "600 14px system-ui, sans-serif";
 const MOVES = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
@@ -11,13 +11,13 @@ const KEY_STEP = 0.1;
 
 export function vectorPlane({ tokens, reach, onMove, onSelect }) {
   const svg = svgElement("svg", {
-    class: "afm-plane", role: "group", "aria-label": "The vectors in the plane",
+    class: "afm-vp", role: "group", "aria-label": "The vectors in the plane",
   });
-  const ground = svgElement("g", { "aria-hidden": "true", class: "afm-plane-ground" });
-  const sums = svgElement("g", { "aria-hidden": "true", class: "afm-plane-sums" });
-  const result = arrow("afm-arrow afm-arrow-output");
-  const arrows = tokens.map(() => arrow("afm-arrow"));
-  const names = tokens.map(() => svgElement("text", { class: "afm-plane-name", "aria-hidden": "true" }));
+  const ground = svgElement("g", { "aria-hidden": "true", class: "afm-vp-ground" });
+  const sums = svgElement("g", { "aria-hidden": "true", class: "afm-vp-sums" });
+  const result = arrow("afm-vp-arrow afm-vp-arrow-output");
+  const arrows = tokens.map(() => arrow("afm-vp-arrow"));
+  const names = tokens.map(() => svgElement("text", { class: "afm-vp-name", "aria-hidden": "true" }));
   const handles = tokens.map((token, i) => handle(token, i));
   svg.append(ground, ...arrows.map((one) => one.node), result.node, sums, ...names, ...handles);
   let [size, now, held] = [0, null, null];
@@ -28,11 +28,12 @@ export function vectorPlane({ tokens, reach, onMove, onSelect }) {
 
   function handle(token, i) {
     const node = svgElement("g", {
-      class: "afm-handle", tabindex: "0", role: "slider", "aria-label": `vector of ${clip(showToken(token))}`,
+      class: "afm-vp-handle", tabindex: "0", role: "slider", "aria-label": `vector of ${clip(showToken(token))}`,
       "aria-valuemin": "0", "aria-valuemax": (reach * Math.SQRT2).toFixed(2),
       "aria-roledescription": "arrow, moved with the arrow keys",
     });
-    node.append(svgElement("circle", { r: 16, class: "afm-hit" }), svgElement("circle", { r: 7, class: "afm-tip" }));
+    node.append(svgElement("circle", { r: 16, class: "afm-vp-hit" }), svgElement("circle", { r: 7, class: "afm-vp-tip" }));
+    holdTouch(node);
     node.addEventListener("focus", () => onSelect(i));
     node.addEventListener("pointerdown", (event) => {
       if (event.button) return;
@@ -65,7 +66,7 @@ export function vectorPlane({ tokens, reach, onMove, onSelect }) {
     ground.replaceChildren();
     for (let at = -Math.floor(reach); at <= reach; at += 1) {
       const [x, y] = toPixel([at, at]);
-      const kind = at === 0 ? "afm-plane-axis" : "afm-plane-line";
+      const kind = at === 0 ? "afm-vp-axis" : "afm-vp-line";
       ground.append(
         svgElement("line", { class: kind, x1: x, x2: x, y1: 0, y2: size }),
         svgElement("line", { class: kind, x1: 0, x2: size, y1: y, y2: y }),
@@ -74,8 +75,8 @@ export function vectorPlane({ tokens, reach, onMove, onSelect }) {
       const zero = toPixel([0, 0]);
       const text = String(at).replace("-", "−");
       ground.append(
-        svgElement("text", { class: "afm-plane-number", x, y: zero[1] + 14, "text-anchor": "middle" }, text),
-        svgElement("text", { class: "afm-plane-number", x: zero[0] - 6, y: y + 4, "text-anchor": "end" }, text),
+        svgElement("text", { class: "afm-vp-number", x, y: zero[1] + 14, "text-anchor": "middle" }, text),
+        svgElement("text", { class: "afm-vp-number", x: zero[0] - 6, y: y + 4, "text-anchor": "end" }, text),
       );
     }
   }
@@ -110,8 +111,8 @@ export function vectorPlane({ tokens, reach, onMove, onSelect }) {
     });
     const line = [toPixel([0, 0]), ...points].map((point) => point.join(",")).join(" ");
     sums.replaceChildren(
-      svgElement("polyline", { points: line, class: "afm-sum" }),
-      ...points.slice(0, -1).map(([cx, cy]) => svgElement("circle", { cx, cy, r: 2.5, class: "afm-sum-dot" })),
+      svgElement("polyline", { points: line, class: "afm-vp-sum" }),
+      ...points.slice(0, -1).map(([cx, cy]) => svgElement("circle", { cx, cy, r: 2.5, class: "afm-vp-sum-dot" })),
     );
   }
 
@@ -130,7 +131,7 @@ export function vectorPlane({ tokens, reach, onMove, onSelect }) {
   }
 
   return {
-    element: element("div", { class: "afm-plane-box" }, svg),
+    element: element("div", { class: "afm-vp-box" }, svg),
     layout(width) {
       size = Math.min(width, 440);
       setAttributes(svg, { width: size, height: size, viewBox: `0 0 ${size} ${size}` });

@@ -11,8 +11,7 @@ function render({ model, el }) {
   const largest = Math.max(...[...start, ...model.get("coordinates")].flat().map(Math.abs));
   const reach = Math.max(2, Math.ceil(2.6 * largest) / 2);
   const angles = start.map(([x, y]) => Math.atan2(y, x));
-  const name = (i) => clip(showToken(tokens[i]));
-  const shortName = (i) => clip(showToken(tokens[i]), 16);
+  const names = tokens.map((token) => clip(showToken(token)));
   let key = null;
 
   const fig = figure(el, {
@@ -30,7 +29,7 @@ function render({ model, el }) {
   const lengthNow = () => Math.hypot(...model.get("coordinates")[model.get("selected")]);
 
   const which = choices({
-    label: "vector", options: tokens.map((_, i) => shortName(i)), value: 0, onChange: select_,
+    label: "vector", options: names.map((name) => clip(name, 16)), value: 0, onChange: select_,
   });
   const length = slider({
     label: "length", min: 0, max: Math.floor(reach * Math.SQRT2 * 100) / 100, step: 0.01, value: 1,
@@ -50,7 +49,7 @@ function render({ model, el }) {
   const plane = vectorPlane({ tokens, reach, onMove: move, onSelect: select_ });
   const map = grid({
     rows: tokens, columns: tokens, label: "Attention weights", maxCell: 60,
-    cellName: (row, column, text) => `${name(row)} attends to ${name(column)}: ${text}`,
+    cellName: (row, column, text) => `${names[row]} attends to ${names[column]}: ${text}`,
     onSelect: (row, column) => {
       key = column;
       if (row === model.get("selected")) update();
@@ -72,8 +71,8 @@ function render({ model, el }) {
     which.set(selected);
     length.set(Math.hypot(...vectors[selected]));
     angle.set((angles[selected] * 180) / Math.PI);
-    setAttributes(length.input, { "aria-label": `length of ${name(selected)}` });
-    setAttributes(angle.input, { "aria-label": `angle of ${name(selected)}` });
+    setAttributes(length.input, { "aria-label": `length of ${names[selected]}` });
+    setAttributes(angle.input, { "aria-label": `angle of ${names[selected]}` });
     const row = state.weights[selected];
     plane.update({ vectors, selected, weights: row, output: state.output[selected] });
     map.paint(state.weights);

@@ -7,6 +7,7 @@
 //   toggle({ label, value, onChange })             a checkbox
 //   button({ label, title, onClick })              -> { element }
 //   showToken(text): control characters made visible.  clip(text, 40).  fitText(text, font, width)
+//   holdTouch(node): for what can be dragged inside an SVG, or the page scrolls instead
 //
 // Text from outside enters as a child or an attribute, never as markup.
 
@@ -123,6 +124,11 @@ export function clip(text, length = 40) {
     parts.push(segment);
   }
   return parts.join("");
+}
+
+/** A finger that starts here drags this instead of the page (touch-action fails inside an SVG). */
+export function holdTouch(node) {
+  node.addEventListener("touchstart", (event) => event.preventDefault(), { passive: false });
 }
 
 let ruler = null;

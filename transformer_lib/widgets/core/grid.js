@@ -49,6 +49,7 @@ export function grid(options) {
     if (!width) return;
     geometry = gridGeometry({ rows, columns, rowTitle, columnTitle, width, maxCell, minCell });
     const { cell, left, top } = geometry;
+    const gap = cell > 12 ? 0.5 : 0;
     const table = drawFrame(svg, geometry, { rows, columns, label, rowTitle, columnTitle, hatch });
     const texts = svgElement("g", { "aria-hidden": "true", class: "afm-numbers" });
     cells = [];
@@ -56,8 +57,9 @@ export function grid(options) {
     table.forEach((line, r) => {
       columns.forEach((_, c) => {
         const rect = svgElement("rect", {
-          role: "gridcell", class: "afm-cell", tabindex: "-1", x: left + c * cell,
-          y: top + r * cell, width: cell, height: cell, rx: cell > 20 ? 3 : 0, "aria-selected": "false",
+          role: "gridcell", class: "afm-cell", tabindex: "-1", "aria-selected": "false",
+          x: left + c * cell + gap, y: top + r * cell + gap, width: cell - 2 * gap,
+          height: cell - 2 * gap, rx: cell > 28 ? 3 : 0,
         });
         line.append(rect);
         cells.push(rect);

@@ -10,7 +10,7 @@
 //
 // x grows to the right, y upward; both run from -reach to reach. Moved points stay inside.
 
-import { clip, showToken, svgElement, textWidth, uniqueId } from "./dom.js";
+import { clip, holdTouch, showToken, svgElement, textWidth, uniqueId } from "./dom.js";
 
 const NAME_FONT = "13px system-ui, sans-serif";
 const STEP = 0.1;
@@ -65,6 +65,7 @@ export function plane({ label, reach, axes = ["", ""], points, onMove = null, on
   function listen(item, index) {
     const { group } = item;
     let [dragging, offset] = [false, [0, 0]];
+    if (item.movable) holdTouch(group);
     group.addEventListener("pointerdown", (event) => {
       event.preventDefault();
       group.focus({ preventScroll: true });

@@ -1,0 +1,202 @@
+"""AttentionMap in the browser: mouse, touch, keyboard, numbers, files, hostile tokens, themes."""
+
+import csv
+import io
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+from harness import HOSTILE, check_axe, check_fits, check_hostile, download, repaint_ms
+
+from transformer_lib.widgets import AttentionMap
+
+TOKENS = ["mary", "gave", "roses", "to", "susan"]
+
+
+def weights(*shape: int) -> np.ndarray:
+    scores = np.random.default_rng(7).normal(size=shape) * 2
+    return np.exp(scores) / np.exp(scores).sum(-1, keepdims=True)
+
+
+def cell(page, query: str, key: str):
+    return page.get_by_role("gridcell", name=f"{query} attends to {key}:")
+
+
+def reading(page) -> str:
+    return page.locator(".afm-reading").first.inner_text()
+
+
+def test_first_state_names_the_largest_weight_on_another_token(open_page):
+    w = weights(5, 5)
+    page = open_page(AttentionMap(w, TOKENS))
+    other = np.where(np.eye(5, dtype=bool), 0, w)
+    query, key = np.unravel_index(other.argmax(), w.shape)
+    assert reading(page) == f"{TOKENS[query]} attends to {TOKENS[key]}: {w[query, key]:.2f}"
+    assert page.get_by_role("gridcell", selected=True).count() == 1
+    assert page.get_by_role("grid").get_attribute("aria-label") == (
+        "Attention weights (rows: queries, columns: keys)"
+    )
+
+
+def test_each_cell_shows_its_number(open_page):
+    w = weights(3, 5)
+    page = open_page(AttentionMap(w, TOKENS[:3], TOKENS))
+    names = [c.get_attribute("aria-label") for c in page.get_by_role("gridcell").all()]
+    assert names == [
+        f"{q} attends to {k}: {w[i, j]:.2f}"
+        for i, q in enumerate(TOKENS[:3])
+        for j, k in enumerate(TOKENS)
+    ]
+    assert page.locator(".afm-cell-number").all_text_contents() == [f"{x:.2f}" for x in w.flat]
+
+
+def test_mouse_keyboard_and_hover(open_page):
+    w = weights(5, 5)
+    page = open_page(AttentionMap(w, TOKENS))
+    cell(page, "roses", "gave").click()
+    assert reading(page) == f"roses attends to gave: {w[2, 1]:.2f}"
+    steps = {
+        "ArrowRight": (2, 2),
+        "ArrowDown": (3, 2),
+        "Home": (3, 0),
+        "ArrowLeft": (3, 0),
+        "End": (3, 4),
+        "PageUp": (0, 4),
+        "ArrowUp": (0, 4),
+        "Control+Home": (0, 0),
+        "Control+End": (4, 4),
+    }
+    for key, (i, j) in steps.items():
+        page.keyboard.press(key)
+        assert reading(page) == f"{TOKENS[i]} attends to {TOKENS[j]}: {w[i, j]:.2f}", key
+        focused = page.evaluate("document.activeElement.getAttribute('aria-label')")
+        assert focused.startswith(f"{TOKENS[i]} attends to {TOKENS[j]}"), key
+    assert page.locator(".afm-cell[tabindex='0']").count() == 1
+    cell(page, "mary", "to").hover()
+    assert reading(page) == f"mary attends to to: {w[0, 3]:.2f}"
+    page.mouse.move(2, 2)
+    assert reading(page) == f"susan attends to susan: {w[4, 4]:.2f}"
+
+
+def test_touch(open_page):
+    w = weights(5, 5)
+    page = open_page(AttentionMap(w, TOKENS), width=360, touch=True)
+    cell(page, "gave", "susan").tap()
+    assert reading(page) == f"gave attends to susan: {w[1, 4]:.2f}"
+    check_fits(page)
+
+
+def test_layers_and_heads(open_page):
+    w = weights(2, 3, 5, 5)
+    page = open_page(AttentionMap(w, TOKENS))
+    cell(page, "roses", "gave").click()
+    page.get_by_role("radio", name="head 2").check()
+    assert reading(page) == f"roses attends to gave: {w[0, 2, 2, 1]:.2f}"
+    page.get_by_role("combobox", name="layer").select_option("layer 1")
+    assert reading(page) == f"roses attends to gave: {w[1, 2, 2, 1]:.2f}"
+    page.get_by_role("radio", name="head 2").press("ArrowLeft")
+    assert reading(page) == f"roses attends to gave: {w[1, 1, 2, 1]:.2f}"
+    numbers = page.locator(".afm-cell-number").all_text_contents()
+    assert numbers == [f"{x:.2f}" for x in w[1, 1].flat]
+
+
+def test_many_heads_are_a_list(open_page):
+    w = weights(1, 17, 5, 5)
+    page = open_page(AttentionMap(w, TOKENS))
+    page.get_by_role("combobox", name="head").select_option("head 16")
+    cell(page, "to", "to").click()
+    assert reading(page) == f"to attends to to: {w[0, 16, 3, 3]:.2f}"
+
+
+def test_masked_cells_are_hatched_and_say_so(open_page):
+    mask = np.tril(np.ones((5, 5), dtype=bool))
+    w = weights(5, 5) * mask
+    page = open_page(AttentionMap(w, TOKENS, mask=mask))
+    hidden = page.get_by_role("gridcell", name="mary attends to gave: masked")
+    assert hidden.get_attribute("fill").startswith("url(#")
+    hidden.click()
+    assert reading(page) == "mary may not attend to gave: the mask hides it"
+    assert page.locator(".afm-cell-number").all_text_contents().count("") == 10
+
+
+def test_two_views_of_one_widget_stay_in_step(open_page):
+    widget = AttentionMap(weights(5, 5), TOKENS)
+    page = open_page(widget, widget)
+    cell(page, "roses", "gave").first.click()
+    assert (
+        page.get_by_role("gridcell", selected=True).evaluate_all(
+            "(cells) => cells.map((c) => c.getAttribute('aria-label').split(':')[0])"
+        )
+        == ["roses attends to gave"] * 2
+    )
+
+
+def test_files(open_page):
+    w = weights(2, 5, 5)
+    page = open_page(AttentionMap(w, TOKENS))
+    page.get_by_role("radio", name="head 1").check()
+    rows = list(csv.reader(io.StringIO(download(page, "CSV").decode())))
+    assert rows[0] == ["query", *TOKENS]
+    assert [row[0] for row in rows[1:]] == TOKENS
+    numbers = np.array([[float(x) for x in row[1:]] for row in rows[1:]])
+    np.testing.assert_allclose(numbers, w[1], atol=1e-6)
+    svg = ElementTree.fromstring(download(page, "SVG"))
+    texts = [node.text for node in svg.iter("{http://www.w3.org/2000/svg}text")]
+    assert texts.count("roses") == 2
+    assert f"{w[1, 0, 0]:.2f}" in texts
+    png = download(page, "PNG")
+    assert png.startswith(b"\x89PNG\r\n\x1a\n")
+    assert int.from_bytes(png[16:20], "big") > 500  # pixels wide, at twice the size shown
+
+
+@pytest.mark.parametrize("width", [1000, 360])
+def test_hostile_tokens_stay_text(open_page, width):
+    n = len(HOSTILE)
+    page = open_page(AttentionMap(weights(2, n, n), HOSTILE, title=HOSTILE[0]), width=width)
+    check_hostile(page)
+    for index in range(n):
+        page.get_by_role("gridcell").nth(index * n + index).click()
+    check_hostile(page)
+    rows = list(csv.reader(io.StringIO(download(page, "CSV").decode())))
+    assert len(rows) == n + 1
+    assert rows[6][0] == HOSTILE[5]
+    ElementTree.fromstring(download(page, "SVG"))
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1000, 360])
+def test_axe(open_page, theme, width):
+    causal = np.tril(np.ones((5, 5), dtype=bool))
+    page = open_page(
+        AttentionMap(weights(2, 4, 5, 5), TOKENS),
+        AttentionMap(weights(5, 5) * causal, TOKENS, mask=causal),
+        AttentionMap(weights(32, 32), [f"token {i}" for i in range(32)]),
+        theme=theme,
+        width=width,
+    )
+    check_axe(page)
+    check_fits(page)
+
+
+def test_follows_the_theme(open_page):
+    page = open_page(AttentionMap(weights(2, 5, 5), TOKENS))
+    look = """() => [getComputedStyle(document.querySelector('.afm')).backgroundColor,
+      document.querySelector('.afm-cell').getAttribute('fill'),
+      document.querySelector('.afm-thumbnail').toDataURL()]"""
+    light = page.evaluate(look)
+    page.evaluate("document.documentElement.dataset.theme = 'dark'")
+    page.wait_for_function("document.querySelector('.afm').dataset.afmTheme === 'dark'")
+    dark = page.evaluate(look)
+    assert all(one != other for one, other in zip(light, dark, strict=True))
+
+
+def test_time_to_repaint_at_32_tokens(open_page, report):
+    page = open_page(AttentionMap(weights(8, 32, 32), [f"token {i}" for i in range(32)]))
+    switch = """(step) => {
+      const radio = document.querySelectorAll('.afm-choice input')[step % 8];
+      radio.checked = true;
+      radio.dispatchEvent(new Event('change'));
+    }"""
+    times = repaint_ms(page, switch)
+    assert times["median"] > 0
+    report("AttentionMap, 32 tokens, head to repaint (ms)", times)

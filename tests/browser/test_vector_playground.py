@@ -1,0 +1,192 @@
+"""VectorPlayground in the browser: dragging, touch, keys, sliders, and the library's numbers."""
+
+import csv
+import io
+import math
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+import torch
+from harness import HOSTILE, check_axe, check_fits, check_hostile, download, repaint_ms
+
+from transformer_lib.attention import attention, attention_weights
+from transformer_lib.widgets import VectorPlayground
+
+TOKENS = ["mary", "gave", "roses", "to", "susan"]
+VECTORS = [[1.2, 0.3], [-0.4, 1.1], [0.9, 1.0], [-0.2, -0.4], [1.0, -0.6]]
+
+
+def table(page) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The vectors, weights and outputs of the CSV file, with all their digits."""
+    rows = list(csv.reader(io.StringIO(download(page, "CSV").decode())))[1:]
+    numbers = torch.tensor([[float(x) for x in row[1:]] for row in rows], dtype=torch.float64)
+    return numbers[:, :2], numbers[:, 2:-2], numbers[:, -2:]
+
+
+def check_numbers(page) -> torch.Tensor:
+    """What the page computes is what the library computes; the vectors are returned."""
+    x, weights, outputs = table(page)
+    torch.testing.assert_close(weights, attention_weights(x, x, scale=1.0), atol=1e-6, rtol=1e-6)
+    torch.testing.assert_close(outputs, attention(x, x, x, scale=1.0), atol=1e-6, rtol=1e-6)
+    shown = page.locator(".afm-cell-number").all_text_contents()
+    assert [float(text) for text in shown] == pytest.approx(weights.flatten().tolist(), abs=0.0051)
+    return x
+
+
+def handle(page, token: str):
+    return page.get_by_role("slider", name=f"vector of {token}")
+
+
+def tip(page, token: str) -> tuple[float, float]:
+    box = handle(page, token).bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def reading(page) -> str:
+    return page.locator(".afm-reading").first.inner_text()
+
+
+def test_first_state(open_page):
+    page = open_page(VectorPlayground(TOKENS, VECTORS, selected=2))
+    torch.testing.assert_close(check_numbers(page), torch.tensor(VECTORS, dtype=torch.float64))
+    x = torch.tensor(VECTORS, dtype=torch.float64)
+    w, y = attention_weights(x, x, scale=1.0)[2], attention(x, x, x, scale=1.0)[2]
+    assert reading(page) == (
+        f"roses attends most to itself: {w.max():.2f}. The average of all vectors with its weights "
+        f"is its output, ({y[0]:.2f}, {y[1]:.2f})."
+    )
+
+
+def test_drag_with_the_mouse(open_page):
+    page = open_page(VectorPlayground(TOKENS, VECTORS))
+    box = page.locator(".afm-vp").bounding_box()
+    page.mouse.move(*tip(page, "susan"))
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.75 * box["width"], box["y"] + 0.25 * box["height"], steps=4)
+    page.mouse.up()
+    x = check_numbers(page)
+    np.testing.assert_allclose(x[4], [1.0, 1.0], atol=0.03)
+    assert page.get_by_role("radio", name="susan").is_checked()
+    page.mouse.move(box["x"] + 20, box["y"] + 20)
+    assert torch.equal(check_numbers(page), x), "the arrow was still held after the button went up"
+    page.mouse.move(*tip(page, "susan"))
+    page.mouse.down()
+    page.mouse.move(box["x"] + 5 * box["width"], box["y"] - 300)
+    page.mouse.up()
+    assert check_numbers(page)[4].tolist() == [2.0, 2.0], "the arrow left the plane"
+
+
+def test_drag_with_a_finger(open_page):
+    page = open_page(VectorPlayground(TOKENS, VECTORS), width=360, touch=True)
+    box = page.locator(".afm-vp").bounding_box()
+    x, y = tip(page, "gave")
+    session = page.context.new_cdp_session(page)
+
+    def touch(kind: str, *points: tuple[float, float]) -> None:
+        session.send(
+            "Input.dispatchTouchEvent",
+            {"type": kind, "touchPoints": [{"x": px, "y": py} for px, py in points]},
+        )
+
+    scrolled = page.evaluate("scrollY")
+    touch("touchStart", (x, y))
+    touch("touchMove", (x + 5, y + 20))
+    touch("touchMove", (box["x"] + 0.25 * box["width"], box["y"] + 0.75 * box["height"]))
+    touch("touchEnd")
+    assert page.evaluate("scrollY") == scrolled, "dragging an arrow scrolled the page"
+    np.testing.assert_allclose(check_numbers(page)[1], [-1.0, -1.0], atol=0.04)
+
+
+def test_arrow_keys_move_the_focused_vector(open_page):
+    page = open_page(VectorPlayground(TOKENS, VECTORS))
+    handle(page, "to").focus()
+    assert reading(page).startswith("to attends most to")
+    for key in ("ArrowRight", "ArrowUp", "ArrowUp", "Shift+ArrowLeft"):
+        page.keyboard.press(key)
+    np.testing.assert_allclose(check_numbers(page)[3], [-0.11, -0.2], atol=1e-9)
+    assert handle(page, "to").get_attribute("aria-valuetext") == "x -0.11, y -0.20"
+
+
+def test_length_angle_and_reset(open_page):
+    page = open_page(VectorPlayground(TOKENS, VECTORS))
+    page.get_by_role("radio", name="susan").check()
+    before = check_numbers(page)
+    length = page.get_by_role("slider", name="length of susan")
+    length.fill("2.4")
+    after = check_numbers(page)
+    assert math.hypot(*after[4]) == pytest.approx(2.4)
+    torch.testing.assert_close(after[4] / after[4].norm(), before[4] / before[4].norm())
+    grown = attention_weights(after, after, scale=1.0)[0, 4]
+    assert grown > attention_weights(before, before, scale=1.0)[0, 4], "a long key wins"
+    length.fill("0")
+    assert check_numbers(page)[4].tolist() == pytest.approx([0, 0])
+    length.fill("1")
+    torch.testing.assert_close(check_numbers(page)[4], before[4] / before[4].norm())
+    page.get_by_role("slider", name="angle of susan").fill("90")
+    np.testing.assert_allclose(check_numbers(page)[4], [0, 1], atol=1e-9)
+    page.get_by_role("button", name="Reset").click()
+    assert torch.equal(check_numbers(page), before)
+
+
+def test_a_cell_selects_its_row(open_page):
+    page = open_page(VectorPlayground(TOKENS, VECTORS))
+    page.get_by_role("gridcell", name="gave attends to susan").click()
+    assert page.get_by_role("radio", name="gave").is_checked()
+    selected = page.get_by_role("gridcell", selected=True)
+    assert selected.get_attribute("aria-label").startswith("gave attends to susan: ")
+    assert reading(page).startswith("gave attends most to")
+    page.get_by_role("gridcell", name="to attends to roses").hover()
+    assert reading(page).startswith("to attends to roses: ")
+
+
+def test_the_purple_arrow_ends_at_the_output(open_page):
+    page = open_page(VectorPlayground(TOKENS, VECTORS, selected=1))
+    x = torch.tensor(VECTORS, dtype=torch.float64)
+    y = attention(x, x, x, scale=1.0)[1]
+    path = page.locator(".afm-vp-arrow-output path").get_attribute("d")
+    tip_x, tip_y = map(float, path[1 : path.index("L")].split())
+    size = float(page.locator(".afm-vp").get_attribute("width"))
+    reach = 2.0
+    assert tip_x == pytest.approx((float(y[0]) + reach) / (2 * reach) * size, abs=1e-3)
+    assert tip_y == pytest.approx((reach - float(y[1])) / (2 * reach) * size, abs=1e-3)
+
+
+def test_files(open_page):
+    page = open_page(VectorPlayground(TOKENS, VECTORS))
+    svg = ElementTree.fromstring(download(page, "SVG"))
+    inner = [node for node in svg if node.tag.endswith("svg")]
+    assert len(inner) == 2, "the plane and the map stand side by side"
+    assert float(inner[1].get("x")) > float(inner[0].get("width"))
+    assert download(page, "PNG").startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("width", [1000, 360])
+def test_hostile_tokens_stay_text(open_page, width):
+    vectors = [[math.cos(i), math.sin(i)] for i in range(len(HOSTILE))]
+    page = open_page(VectorPlayground(HOSTILE, vectors), width=width)
+    for radio in page.get_by_role("radio").all():
+        radio.check()
+        check_hostile(page)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1000, 360])
+def test_axe(open_page, theme, width):
+    page = open_page(VectorPlayground(TOKENS, VECTORS, selected=2), theme=theme, width=width)
+    check_axe(page)
+    check_fits(page)
+
+
+def test_time_to_repaint(open_page, report):
+    angles = np.linspace(0, 6, 16)
+    vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    page = open_page(VectorPlayground([f"token {i}" for i in range(16)], vectors))
+    slide = """(step) => {
+      const slider = document.querySelector('.afm-slider input');
+      slider.value = 0.5 + 0.1 * (step % 16);
+      slider.dispatchEvent(new Event('input'));
+    }"""
+    times = repaint_ms(page, slide)
+    assert times["median"] > 0
+    report("VectorPlayground, 16 tokens (its most), slider to repaint (ms)", times)
