@@ -29,6 +29,7 @@ FIX = "run `make notebooks` (or `python book/notebooks.py PATH`)"
 CELL_METADATA = ("tags", "mystnb", "jupyter", "cellView")
 DROPPED_OUTPUT = re.compile(r"image/(png|jpeg)|application/vnd\.jupyter\.widget-view\+json")
 ADDRESS = re.compile(r"\b0x[0-9a-f]{8,}\b")
+COLOR = re.compile(r"\\color\{[^}]*\}\{")
 DECIMAL = re.compile(r"(?<![\w.])(\d+\.\d++)(?!\.\d)")  # not the parts of a version, 2.13.0
 
 SETUP_UNPUBLISHED = """\
@@ -81,6 +82,20 @@ def outputs_digest(nb: NotebookNode) -> str:
     return digest(json.dumps(outputs, sort_keys=True, ensure_ascii=False))
 
 
+def scoped_colors(text: str) -> str:
+    r"""`\color{red}{Q}` as `{\color{red}{Q}}`: VS Code and LaTeX color all the rest of a group."""
+    found = COLOR.search(text)
+    while found:
+        depth, start, end = 1, found.start(), found.end()
+        while depth and end < len(text):
+            depth += {"{": 1, "}": -1}.get(text[end], 0)
+            end += 1
+        if not depth and text[start - 1 : start] + text[end : end + 1] != "{}":
+            text = f"{text[:start]}{{{text[start:end]}}}{text[end:]}"
+        found = COLOR.search(text, start + 2)
+    return text
+
+
 def normal_outputs(outputs: list[NotebookNode]) -> list[NotebookNode]:
     """Text only, streams joined, errors without the paths that a traceback carries."""
     kept: list[NotebookNode] = []
@@ -111,6 +126,8 @@ def normalise(nb: NotebookNode, config: dict) -> NotebookNode:
     for cell in nb.cells:
         if "setup" in tags(cell):
             cell.source = setup_source(config)
+        if cell.cell_type == "markdown":
+            cell.source = scoped_colors(cell.source)
         cell.source = cell.source.rstrip()
         metadata = {key: cell.metadata[key] for key in CELL_METADATA if cell.metadata.get(key)}
         cell.metadata = NotebookNode(metadata)
@@ -201,7 +218,7 @@ def problems(path: Path, config: dict) -> list[str]:
 
     if not any("setup" in tags(cell) for cell in nb.cells[:2]):
         report(2, "is not the setup cell", "make it a code cell with the tag `setup`")
-    count = 0
+    count, stripped = 0, []
     for number, cell in enumerate(nb.cells, start=1):
         if cell.cell_type != "code":
             continue
@@ -209,11 +226,14 @@ def problems(path: Path, config: dict) -> list[str]:
         if "setup" in tags(cell) and cell.source != setup_source(config):
             report(number, "the setup cell is not the one that _config.yml asks for")
         if cell.execution_count is None:
-            report(number, "is stripped: it has not been run")
+            stripped.append(number)
         elif cell.execution_count != count:
             report(number, f"is out of order: it ran as [{cell.execution_count}], not [{count}]")
         for cause, fix in cell_problems(cell):
             report(number, cause, fix)
+    if stripped:
+        also = f" (nor have {len(stripped) - 1} more)" if stripped[1:] else ""
+        report(stripped[0], f"is stripped: it has not been run{also}")
     checksums = nb.metadata.get("checksums", {})
     if checksums.get("code") != code_digest(nb):
         found.append(f"{path.name}: is stale: its code has changed since it ran. Fix: {FIX}")
@@ -221,7 +241,7 @@ def problems(path: Path, config: dict) -> list[str]:
         cause = "its outputs are stripped or edited: they are not those that its run gave"
         found.append(f"{path.name}: {cause}. Fix: {FIX}")
     if text != nbformat.writes(normalise(nb, config)) + "\n":
-        found.append(f"{path.name}: is not normalised (metadata, ids or outputs). Fix: {FIX}")
+        found.append(f"{path.name}: is not normalised (metadata, ids, outputs, colors). Fix: {FIX}")
     return found
 
 
