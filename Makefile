@@ -12,7 +12,7 @@ MODULES := $(VENV)/npm/node_modules
 export PATH := $(abspath $(BIN)):$(PATH)
 export OMP_NUM_THREADS := 2
 
-.PHONY: book page serve notebooks check test clean
+.PHONY: book page serve notebooks check test clean test-oldest test-newest colab-check
 .DEFAULT_GOAL := book
 
 $(BIN)/python:
@@ -42,6 +42,29 @@ serve: book
 
 notebooks: $(VENV)/installed
 	$(BIN)/python book/notebooks.py $(PATHS)
+
+# The library's tests in environments of their own: with the oldest versions that pyproject.toml
+# claims, and with the newest there are. The other tests need what the book is built with.
+LIBRARY_TESTS := $(filter-out $(foreach name,front_matter javascript palette references workflows,\
+	tests/test_$(name).py),$(wildcard tests/test_*.py))
+
+test-oldest:
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet -c tests/oldest.txt -e '.[book]' \
+		pytest hypothesis beartype
+	.venv-oldest/bin/python -m pytest -q $(LIBRARY_TESTS)
+
+test-newest:
+	$(PYTHON) -m venv .venv-newest
+	.venv-newest/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager -e '.[book]' \
+		pytest hypothesis beartype nbval
+	.venv-newest/bin/python -m pip list
+	.venv-newest/bin/python -m pytest -q $(LIBRARY_TESTS)
+	.venv-newest/bin/python -m pytest -q --nbval --nbval-cell-timeout=300 chapters
+
+# Would installing the library on Colab replace the torch or numpy that is there? Asks pip.
+colab-check:
+	$(PYTHON) tests/colab.py
 
 clean:
 	rm -rf _build

@@ -1,0 +1,187 @@
+"""The bibliography is well formed, what the pages cite is in it, and links to it resolve."""
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from pybtex.database import parse_string
+
+ROOT = Path(__file__).resolve().parents[1]
+EXTENSIONS = ROOT / "book" / "extensions"
+BIB = ROOT / "book" / "references.bib"
+
+GOOD = """@inproceedings{vaswani2017,
+  author = {Vaswani, Ashish and Shazeer, Noam}, title = {Attention Is All You Need},
+  booktitle = {NeurIPS}, year = {2017}, eprint = {1706.03762},
+}"""
+
+
+def load(name: str):
+    spec = importlib.util.spec_from_file_location(name, EXTENSIONS / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+bibliography = load("bibliography")
+anchors = load("anchors")
+
+
+def pages() -> dict[str, str]:
+    """The Markdown of every page: chapters and what surrounds them."""
+    texts = {path.name: path.read_text("utf-8") for path in (ROOT / "book").glob("*.md")}
+    for path in (ROOT / "chapters").glob("*.ipynb"):
+        cells = nbformat.read(path, as_version=4).cells
+        texts[path.name] = "\n".join(c.source for c in cells if c.cell_type == "markdown")
+    return texts
+
+
+def links(page: str) -> dict[str, set[str]]:
+    """What follows the # in links to a page of book/, by the file that links."""
+    pattern = re.compile(rf"\]\((?:\.\./book/)?{page}\.md#([^)\s]+)\)")
+    return {name: set(pattern.findall(text)) for name, text in pages().items()}
+
+
+def test_every_entry_is_well_formed():
+    entries = bibliography.read_bibliography(BIB)
+    assert len(entries) >= 50
+    assert all(entry.fields.get("annote", "").endswith((".", "?")) for entry in entries.values())
+
+
+def test_no_link_and_no_title_stands_twice():
+    entries = bibliography.read_bibliography(BIB)
+    for field in ("eprint", "doi", "url", "title"):
+        values = [e.fields[field].lower() for e in entries.values() if field in e.fields]
+        assert len(values) == len(set(values)), field
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("@inproceedings", "@unpublished", "is not one of @article"),
+        ("title = {Attention Is All You Need},", "", "the field 'title' is missing"),
+        ("booktitle = {NeurIPS},", "", "the field 'booktitle' is missing"),
+        ("author = {Vaswani, Ashish and Shazeer, Noam},", "", "the field 'author' is missing"),
+        ("year = {2017}", "year = {2018}", "the key does not follow from 'Vaswani' and '2018'"),
+        ("eprint = {1706.03762},", "", "none of eprint"),
+        ("1706.03762", "1706.037", "is not an arXiv number"),
+        ("1706.03762", "1906.03762", "cannot have appeared in 2017"),
+        ("1706.03762", "1713.03762", "cannot have appeared in 2017"),
+        ("eprint = {1706.03762}", "doi = {W18-2509}", "is not a DOI"),
+        ("eprint = {1706.03762}", "url = {http://x.org}", "does not begin with https://"),
+    ],
+)
+def test_a_malformed_entry_is_refused(old, new, problem):
+    assert old in GOOD
+    entry = parse_string(GOOD.replace(old, new), "bibtex").entries["vaswani2017"]
+    with pytest.raises(ValueError, match=re.escape(problem)):
+        bibliography.check_entry("vaswani2017", entry)
+
+
+def test_a_good_entry_passes():
+    bibliography.check_entry("vaswani2017", parse_string(GOOD, "bibtex").entries["vaswani2017"])
+
+
+@pytest.mark.parametrize(
+    ("authors", "expected"),
+    [
+        (r"Vig, Jesse", "Jesse Vig"),
+        (r"Jain, Sarthak and Wallace, Byron C.", "Sarthak Jain and Byron C. Wallace"),
+        (r"A, B and R{\'e}, Chris and Kaiser, {\L}ukasz", "B A, Chris Ré, and Łukasz Kaiser"),
+        (r"Elhage, Nelson and others", "Nelson Elhage, et al."),
+    ],
+)
+def test_names_read_as_people_write_them(authors, expected):
+    entry = parse_string(f"@misc{{x, author = {{{authors}}}}}", "bibtex").entries["x"]
+    assert bibliography.names(entry.persons["author"]) == expected
+
+
+def test_every_citation_has_an_entry():
+    entries = bibliography.read_bibliography(BIB)
+    for name, keys in links("references").items():
+        assert keys <= set(entries), (name, keys - set(entries))
+
+
+def test_a_citation_with_a_year_names_the_entry_s_first_author_and_year():
+    """`[Luong et al., 2015](...#luong2015)`; a link in running words may say what it likes."""
+    entries = bibliography.read_bibliography(BIB)
+    dated = 0
+    for name, text in pages().items():
+        for words, key in re.findall(r"\[([^\]]+)\]\([^)\s]*references\.md#(\w+)\)", text):
+            if years := re.findall(r"\b(?:19|20)\d\d\b", words):
+                dated += 1
+                author = " ".join(entries[key].persons["author"][0].last_names)
+                assert bibliography.plain(author) in words, (name, words, key)
+                assert entries[key].fields["year"] in years, (name, words, key)
+    assert dated
+
+
+def test_every_link_to_the_glossary_has_a_term():
+    text = (ROOT / "book" / "glossary.md").read_text("utf-8")
+    body = text.split("```{glossary}")[1].split("```")[0]
+    terms = [line for line in body.splitlines() if line and not line.startswith(" ")]
+    slugs = [anchors.slug(term) for term in terms]
+    assert slugs == sorted(slugs), "the terms stand in alphabetical order"
+    assert len(set(slugs)) == len(slugs)
+    for name, targets in links("glossary").items():
+        assert targets <= set(slugs), (name, targets - set(slugs))
+
+
+PAGES = {
+    "conf.py": "extensions = ['myst_parser', 'anchors', 'bibliography']\n",
+    "index.md": "# Start\n\n```{toctree}\nwords\nbook/references\n```\n\n"
+    "See [Vig](book/references.md#vig2019), [key](words.md#soft-key), [mark](words.md#here).\n",
+    "words.md": "# Words\n\n(here)=\n\n```{glossary}\nsoft key\n  A key.\n```\n",
+    "book/references.md": "# References\n\n```{bibliography} some.bib\n```\n",
+    "book/some.bib": "@misc{vig2019, author={Vig, Jesse}, title={Attention}, year={2019},\n"
+    "  howpublished={arXiv preprint}, eprint={1906.05714}, annote={Views.}}\n",
+}
+
+
+def build(folder: Path, **changed: str) -> subprocess.CompletedProcess:
+    """A small book with both extensions, any warning an error."""
+    for name, text in (PAGES | changed).items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    command = [sys.executable, "-m", "sphinx", "-n", "-W", "-q", str(folder), str(folder / "out")]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=120, env={"PYTHONPATH": str(EXTENSIONS)}
+    )
+
+
+def test_plain_links_reach_entries_terms_and_targets(tmp_path):
+    done = build(tmp_path)
+    assert done.returncode == 0, done.stderr
+    index = (tmp_path / "out" / "index.html").read_text("utf-8")
+    for address in ("book/references.html#vig2019", "words.html#soft-key", "words.html#here"):
+        assert f'href="{address}"' in index
+    assert 'id="soft-key"' in (tmp_path / "out" / "words.html").read_text("utf-8")
+    page = (tmp_path / "out" / "book" / "references.html").read_text("utf-8")
+    entry = re.search(r'<p class="reference-entry" id="vig2019">(.*?)</p>', page, re.DOTALL)[1]
+    plain = re.sub(r"<[^>]+>", "", entry)
+    assert plain == (
+        "Jesse Vig (2019). Attention. arXiv preprint. arXiv:1906.05714 Views. Cited in Start."
+    )
+    assert 'href="https://arxiv.org/abs/1906.05714"' in entry
+    assert 'href="../index.html"' in entry
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "problem"),
+    [
+        ("index.md", "#vig2019", "#vig2020", "local id not found"),
+        ("index.md", "#soft-key", "#hard-key", "local id not found"),
+        ("book/some.bib", "eprint={1906.05714}, ", "", "none of eprint"),
+        ("words.md", "(here)=", "(here)=\n## Soft key", "is used twice"),
+    ],
+)
+def test_a_broken_link_or_entry_stops_the_build(tmp_path, name, old, new, problem):
+    assert old in PAGES[name]
+    done = build(tmp_path, **{name: PAGES[name].replace(old, new), "conf.py": PAGES["conf.py"]
+                 + "myst_heading_anchors = 3\n"})  # fmt: skip
+    assert done.returncode != 0
+    assert problem in done.stderr
