@@ -91,12 +91,13 @@ function render({ model, el }) {
     const step = model.get("step");
     const how = settings();
     const run = runHeads(arrays, how);
+    const both = [inOrder, order].map((places) => (places === how.order ? run : runHeads(arrays, { ...how, order: places })).output);
     const head = Math.min(model.get("head"), how.heads - 1);
     const words = how.order.map((word) => tokens[word]);
     const stage = stageOf(step, run, head);
     const names = namesOf(step, head, how.heads);
     const labels = labelsOf(step, words, run.q[0][0].length, run.concat[0].length);
-    state = { step, run, head, words, stage, labels, names, how };
+    state = { step, run, head, words, stage, labels, names, how, both };
     strip.set(step);
     counts.set(how.heads === 1 ? 0 : 1);
     heads.set(head);
@@ -112,7 +113,7 @@ function render({ model, el }) {
       else line.removeAttribute("aria-current");
     });
     const refocus = board.show({
-      stage, names, labels, blocks: step === 8 ? how.heads : null,
+      step, stage, names, labels, blocks: step === 8 ? how.heads : null,
       cellName: (row, column, text) => `${names.result}, ${showToken(words[row])}, ${showToken(labels.columns[column])}: ${text}`,
     });
     point();
@@ -138,9 +139,8 @@ function render({ model, el }) {
   /** What the selected word takes home in this order of the words, and in the other one. */
   function compare(how, row) {
     const word = how.order[row];
-    const rows = [inOrder, order].map((places) => {
-      const y = runHeads(arrays, { ...how, order: places }).output[places.indexOf(word)];
-      return { places, y };
+    const rows = [inOrder, order].map((places, at) => {
+      return { places, y: state.both[at][places.indexOf(word)] };
     });
     const lines = rows.map(({ places, y }) => element("div", { class: places === how.order ? "afm-order afm-on" : "afm-order" },
       element("span", { class: "afm-sentence", dir: "auto" }, places.map((at) => clip(showToken(tokens[at]), 20)).slice(0, 12).join(" ")),

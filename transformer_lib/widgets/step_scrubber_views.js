@@ -37,21 +37,26 @@ function widest(labels) {
 function operand({ values, title, role, rowNames, columnNames, cell, left, top, blocks = null, weights = false, binary = false }) {
   const [rows, columns] = [values.length, values[0].length];
   const [width, height] = [left + columns * cell + 2, top + rows * cell + 2];
+  let [shown, shades] = [values, null];
   const svg = svgElement("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", class: "afm-operand" });
   svg.setAttribute("aria-label", `${title}: ${rows} rows, ${columns} columns`);
-  const scale = scaleFor(values, weights);
   const rects = [];
   const texts = [];
-  values.forEach((line, r) => line.forEach((value, c) => {
+  values.forEach((line, r) => line.forEach((_, c) => {
     const [x, y] = [left + c * cell, top + r * cell];
-    const rect = svgElement("rect", { class: "afm-cell", x, y, width: cell, height: cell, rx: cell > 20 ? 3 : 0 });
-    rects.push([rect, value]);
-    svg.append(rect);
+    rects.push(svgElement("rect", { class: "afm-cell", x, y, width: cell, height: cell, rx: cell > 20 ? 3 : 0 }));
+    svg.append(rects.at(-1));
     if (cell < 30) return;
-    const text = svgElement("text", { class: "afm-cell-number", x: x + cell / 2, y: y + cell / 2, "font-size": cell < 38 ? 11 : 12 }, binary ? String(value) : cellNumber(value));
-    texts.push([text, value]);
-    svg.append(text);
+    texts.push(svgElement("text", { class: "afm-cell-number", x: x + cell / 2, y: y + cell / 2, "font-size": cell < 38 ? 11 : 12 }));
+    svg.append(texts.at(-1));
   }));
+  const paint = () => shown.flat().forEach((value, at) => {
+    const hidden = value === -Infinity;
+    rects[at].setAttribute("fill", hidden ? "var(--afm-hatch)" : shades.fill(value));
+    if (!texts.length) return;
+    texts[at].setAttribute("fill", hidden ? "var(--afm-ink)" : shades.text(value));
+    texts[at].textContent = binary ? String(value) : cellNumber(value);
+  });
   const name = svgElement("text", { class: `afm-name afm-${role}`, x: left, y: 13 }, title);
   svg.append(name);
   const every = Math.max(1, Math.ceil(14 / cell));
@@ -77,10 +82,9 @@ function operand({ values, title, role, rowNames, columnNames, cell, left, top, 
   svg.append(outline);
   return {
     svg,
-    theme(colors) {
-      const shades = scale(colors);
-      for (const [rect, value] of rects) rect.setAttribute("fill", value === -Infinity ? "var(--afm-hatch)" : shades.fill(value));
-      for (const [text, value] of texts) text.setAttribute("fill", value === -Infinity ? "var(--afm-ink)" : shades.text(value));
+    paint(next, colors) {
+      [shown, shades] = [next, scaleFor(next, weights)(colors)];
+      paint();
     },
     mark(box, kind) {
       if (!box) return;
@@ -98,12 +102,13 @@ const headRoom = (names, cell) => TITLE_LINE + (names ? (widest(names) > cell - 
 /** The result with its operands; a part for figure.add. */
 export function stageBoard({ onSelect }) {
   const box = element("div", { class: "afm-board" });
-  let [now, width, colors, parts, chosen] = [null, 0, null, null, null];
+  let [now, width, colors, parts, chosen, drawn, live] = [null, 0, null, null, null, null, null];
 
   function build() {
     if (!now || !width || !colors) return;
-    const { stage, names, labels, cellName, blocks } = now;
-    const { left: a, top: b, result, kind, open = null } = stage;
+    [parts, live] = [null, sequentialScale(colors)];
+    const { stage, names, labels, blocks } = now;
+    const { left: a, top: b, result, kind } = stage;
     const tokens = widest(labels.rows) + 24;
     const room = (columns) => (width - tokens - (columns > result[0].length ? GAP : 0) - 6) / columns;
     let cell = room(result[0].length + (a ? a[0].length : 0));
@@ -114,12 +119,12 @@ export function stageBoard({ onSelect }) {
 
     const map = grid({
       rows: labels.rows, columns: labels.columns, label: names.result, rowTitle: "", columnTitle: "",
-      scale: scaleFor(names.binary ? a : result, names.weights), format: cellNumber, cellName, onSelect, maxCell: cell, minCell: cell,
+      scale: () => ({ fill: (value) => live.fill(value), text: (value) => live.text(value) }), format: cellNumber, onSelect, maxCell: cell, minCell: cell,
+      cellName: (...at) => now.cellName(...at),
     });
     const frame = element("div", { class: "afm-result" }, map.svg);
     map.layout(width);
     map.theme(colors);
-    map.paint(result.map((row) => row.map((value) => (value === -Infinity ? 0 : value))), open);
     const [mapLeft, mapTop] = ["x", "y"].map((axis) => Number(map.cell(0, 0).getAttribute(axis)));
 
     const above = stacked ? a : b;
@@ -136,16 +141,27 @@ export function stageBoard({ onSelect }) {
       values: beside, title: names.left, role: names.leftRole, columnNames: labels.left, cell, left: 2, top: startY,
       weights: names.leftWeights,
     });
-    const under = element("p", { class: "afm-name", style: `padding-left:${startX}px` },
-      element("span", { class: `afm-${names.resultRole}` }, `= ${names.result}`));
+    const name = element("span", { class: `afm-${names.resultRole}` });
+    const under = element("p", { class: "afm-name", style: `padding-left:${startX}px` }, name);
     const blank = element("div");
     box.style.gridTemplateColumns = leftView ? "max-content max-content" : "max-content";
     box.replaceChildren(...(topView ? (leftView ? [blank, topView.svg] : [topView.svg]) : []),
       ...(leftView ? [leftView.svg] : []), frame, ...(leftView ? [element("div")] : []), under);
-    parts = { map, topView, leftView, stacked };
-    topView?.theme(colors);
-    leftView?.theme(colors);
+    parts = { map, topView, leftView, stacked, name };
+    fill();
     if (chosen) mark(...chosen);
+  }
+
+  /** New numbers in the picture that stands. */
+  function fill() {
+    const { stage: { left: a, top: b, result, open = null }, names } = now;
+    const { map, topView, leftView, stacked, name } = parts;
+    live = scaleFor(names.binary ? a : result, names.weights)(colors);
+    map.paint(result.map((row) => row.map((value) => (value === -Infinity ? 0 : value))), open);
+    map.svg.querySelector("[role=grid]").setAttribute("aria-label", names.result);
+    topView?.paint(stacked ? a : b, colors);
+    leftView?.paint(a, colors);
+    name.textContent = `= ${names.result}`;
   }
 
   function mark(row, column, from) {
@@ -158,12 +174,18 @@ export function stageBoard({ onSelect }) {
 
   return {
     element: element("div", { class: "afm-scroll" }, box),
+    /** Show a stage; where only numbers have changed, nothing is drawn anew. */
     show(next) {
+      const form = JSON.stringify([next.step, next.blocks, next.labels]);
+      const same = parts && form === drawn;
+      [now, drawn, chosen] = [next, form, null];
+      if (same) {
+        fill();
+        return () => {};
+      }
       const focused = box.contains(document.activeElement);
-      now = next;
-      chosen = null;
       build();
-      return () => focused && parts && parts.map.cell(...parts.map.selected)?.focus({ preventScroll: true });
+      return () => focused && parts?.map.cell(...parts.map.selected)?.focus({ preventScroll: true });
     },
     mark,
     layout(available) {
