@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ipywidgets import DOMWidget
-from ipywidgets.embed import embed_data
+from ipywidgets.embed import dependency_state, embed_data
 from playwright.sync_api import Page
 
 HOST = Path(__file__).parents[2] / "book" / "assets" / "afm-host.js"
@@ -27,7 +27,9 @@ THEMES = {"light": ("#ffffff", "#222832"), "dark": ("#14181e", "#ced6dd")}
 
 def page_html(widgets: Sequence[DOMWidget], *, theme: str = "light", before: str = "") -> str:
     """One page with the widgets below one another; `before` is HTML that stands above them."""
-    data = embed_data(list(widgets), drop_defaults=False)
+    # Only these widgets: without `state`, every widget that the process has ever made is written.
+    state = dependency_state(list(widgets), drop_defaults=False)
+    data = embed_data(list(widgets), drop_defaults=False, state=state)
     ground, ink = THEMES[theme]
     views = "\n".join(
         f'<div class="cell_output docutils container">{_tag(VIEW, view)}</div>'

@@ -1,0 +1,155 @@
+"""book/assets/afm-host.js: what it gives to widgets, what it loads, and how it fails."""
+
+import base64
+
+import pytest
+import traitlets
+from harness import HOST, page_html
+from ipywidgets import IntSlider
+
+from transformer_lib.widgets.base import Widget, json_bytes
+
+# Says what it was given, and counts how often its parts run.
+PROBE = """
+globalThis.runs ??= { modules: 0, initialize: 0, render: 0, heard: [] };
+globalThis.runs.modules += 1;
+function initialize({ model }) { globalThis.runs.initialize += 1; }
+function render({ model, el }) {
+  globalThis.runs.render += 1;
+  globalThis.model = model;
+  const text = new TextDecoder().decode(model.get("_text"));
+  el.textContent = `text ${text}, number ${model.get("number")}`;
+}
+export default { initialize, render };
+"""
+
+
+class Probe(Widget):
+    _esm = PROBE
+    _css = ".probe { color: rgb(1, 2, 3); }"
+    _text = traitlets.Bytes().tag(sync=True)
+    number = traitlets.Int().tag(sync=True)
+    items = traitlets.List().tag(sync=True)
+
+
+class Broken(Widget):
+    _esm = 'export default { render() { throw new Error("the left hinge is off"); } };'
+
+
+def probe(number: int = 1, **options) -> Probe:
+    return Probe(number=number, _text=json_bytes("ಗೆ </script>"), **options)
+
+
+def test_a_widget_gets_its_state(open_page):
+    page = open_page(probe(3))
+    assert page.locator(".afm-mount").inner_text() == 'text "ಗೆ </script>", number 3'
+
+
+def test_one_module_and_one_style_for_many_widgets_one_model_for_many_views(open_page):
+    first, second = probe(1), probe(2)
+    page = open_page(first, second, first)
+    assert page.evaluate("runs") == {"modules": 1, "initialize": 2, "render": 3, "heard": []}
+    styles = page.evaluate("[...document.querySelectorAll('style')].map((s) => s.textContent)")
+    assert styles.count(Probe._css) == 1
+
+
+def test_bytes_inside_lists_are_put_back(open_page):
+    page = open_page(probe(items=[1, {"deep": b"\x07\x08"}]))
+    assert page.evaluate("model.get('items')[1].deep instanceof DataView")
+    assert page.evaluate("model.get('items')[1].deep.getUint8(1)") == 8
+
+
+def test_the_model_tells_changes_and_only_changes(open_page):
+    page = open_page(probe(1, items=[[1, 2]]))
+    heard = page.evaluate("""() => {
+      const heard = [];
+      const any = () => heard.push("change");
+      const number = () => heard.push(`number ${model.get("number")}`);
+      model.on("change", any);
+      model.on("change:number", number);
+      model.on("change:items", () => heard.push("items"));
+      model.set("number", 2);
+      model.set("number", 2);
+      model.set("items", [[1, 2]]);
+      model.set("items", [[1, 3]]);
+      model.off("change:number", number);
+      model.off("change", any);
+      model.set("number", 4);
+      model.save_changes();
+      return heard;
+    }""")
+    assert heard == ["number 2", "change", "items", "change"]
+    names = page.evaluate("Object.keys(model).sort()")
+    assert names == ["get", "off", "on", "save_changes", "set"]
+
+
+def test_a_widget_that_fails_says_so_in_its_place_and_in_the_console(open_page):
+    page = open_page(probe(1), Broken(), probe(2))
+    notes = page.get_by_role("alert").all_inner_texts()
+    assert notes == ["This figure could not start: the left hinge is off"]
+    assert page.locator(".afm-mount", has_text="number").count() == 2
+    wrong = page.context.wrong
+    assert len(wrong) == 1
+    assert "the left hinge is off" in wrong.pop()
+
+
+def test_a_control_that_needs_a_kernel_says_so(open_page):
+    page = open_page(IntSlider())
+    assert "IntSliderModel needs a kernel" in page.get_by_role("alert").inner_text()
+    page.context.wrong.clear()
+
+
+@pytest.fixture
+def plain_page(browser, watched, tmp_path):
+    """A page of one's own HTML, with the host and other files beside it."""
+    contexts = []
+
+    def open_(html: str, **files: str):
+        (tmp_path / "afm-host.js").write_text(HOST.read_text("utf-8"), "utf-8")
+        (tmp_path / "page.html").write_text(html, "utf-8")
+        (tmp_path / "data").mkdir()
+        for name, text in files.items():
+            (tmp_path / "data" / f"{name}.js").write_text(text, "utf-8")
+        contexts.append(watched(browser.new_context(viewport={"width": 800, "height": 600})))
+        page = contexts[-1].new_page()
+        page.goto((tmp_path / "page.html").as_uri())
+        return page
+
+    yield open_
+    for context in contexts:
+        context.close()
+
+
+def test_widgets_far_below_wait_until_they_are_near(plain_page):
+    html = page_html([probe(1)], before="<div style='height: 9000px'></div>")
+    page = plain_page(html)
+    page.wait_for_timeout(200)
+    assert page.evaluate("window.runs") is None
+    page.locator(".afm-mount").scroll_into_view_if_needed()
+    page.wait_for_function("window.runs?.render === 1")
+
+
+def test_files_beside_the_page_are_loaded_once(plain_page):
+    weights = base64.b64encode(bytes([1, 2, 255])).decode()
+    page = plain_page(
+        page_html([probe(1)]),
+        weights=f'afm.provide("data/weights.js", "{weights}");',
+        library="globalThis.loaded = (globalThis.loaded ?? 0) + 1;",
+    )
+    numbers = """async () => {
+      const view = await afm.load("data/weights.js");
+      return [view instanceof DataView, view.byteLength, view.getUint8(2)];
+    }"""
+    assert page.evaluate(numbers) == [True, 3, 255]
+    twice = "Promise.all([afm.load('data/library.js'), afm.load('data/library.js')])"
+    assert page.evaluate(twice) == [None, None]
+    assert page.evaluate("loaded") == 1
+    message = page.evaluate("afm.load('data/none.js').catch((error) => error.message)")
+    assert message == "could not load data/none.js, which belongs beside this page"
+    page.context.wrong.clear()
+
+
+def test_printing_mounts_everything(plain_page):
+    page = plain_page(page_html([probe(1)], before="<div style='height: 9000px'></div>"))
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    page.wait_for_function("window.runs?.render === 1")

@@ -1,0 +1,259 @@
+"""The widgets' Python side: joining modules, what is accepted, what comes back, what is sent."""
+
+import base64
+import json
+import re
+
+import numpy as np
+import pytest
+import torch
+import traitlets
+from anywidget import AnyWidget
+from ipywidgets.embed import embed_data
+
+from transformer_lib import plots, widgets
+from transformer_lib.widgets import AttentionMap, VectorPlayground
+from transformer_lib.widgets.base import FOLDER, Widget, bundle, json_bytes, stylesheet
+
+TOKENS = ["mary", "gave", "roses", "to", "susan"]
+ALL = [getattr(widgets, name) for name in widgets.__all__]
+OWN = [cls for cls in ALL if issubclass(cls, Widget)]
+
+
+def softmax(*shape: int) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(1)).softmax(-1)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Write modules by name, then join them."""
+
+    def write(**modules: str):
+        (tmp_path / "core").mkdir(exist_ok=True)
+        for name, text in modules.items():
+            (tmp_path / f"{name.replace('__', '/')}.js").write_text(text)
+        return tmp_path
+
+    return write
+
+
+# Joining modules
+
+
+def test_modules_are_joined_once_each_in_order(folder):
+    path = folder(
+        core__a="export const one = 1;\n",
+        core__b='import { one } from "./a.js";\nexport async function two() { return one; }\n',
+        w='import { one } from "./core/a.js";\nimport { two } from "./core/b.js";\n'
+        "export class Three {}\nexport default { render: two };\n",
+    )
+    text = bundle("w", path)
+    assert re.findall(r"^(?:const|async function|class|export default) ?\w*", text, re.M) == [
+        "const one",
+        "async function two",
+        "class Three",
+        "export default ",
+    ]
+    assert "import" not in text
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('import { one as uno } from "./core/a.js";', "w.js:1: .*no renaming"),
+        ('import * as a from "./core/a.js";', "w.js:1: .*named"),
+        ('import a from "./core/a.js";', "w.js:1: .*named"),
+        ('import { one } from "https://cdn.example/a.js";', "w.js:1: .*is not of the form"),
+        ("import {\n  one,\n} from './core/a.js';", "w.js:1: .*one line"),
+        ('import { two } from "./core/a.js";', "w.js:1: a.js does not declare two"),
+        ('import { one } from "./core/none.js";', "w.js: there is no .*none.js"),
+        ('import { one } from "./core/a.js";\nconst one = 2;', "w.js:2: .*`one`.*in a.js already"),
+        ("const { one, two } = {};", "w.js:1: declare one top-level name at a time"),
+        ("const one = 1;\nexport { one };", "w.js:2: write `export` before the declaration"),
+        ('import { bad } from "./core/b.js";', "b.js:1: only the widget's own file"),
+        ('import { c } from "./core/c.js";', "in a circle: w.js -> c.js -> d.js -> c.js"),
+    ],
+)
+def test_what_cannot_be_joined_is_refused(folder, line, message):
+    path = folder(
+        core__a="export const one = 1;\n",
+        core__b="export default 1;\n",
+        core__c='import { d } from "./d.js";\nexport const c = 1;\n',
+        core__d='import { c } from "./c.js";\nexport const d = 1;\n',
+        w=line + "\nexport default {};\n",
+    )
+    with pytest.raises(ValueError, match=message):
+        bundle("w", path)
+
+
+# Every widget
+
+
+@pytest.mark.parametrize("cls", OWN, ids=lambda cls: cls.__name__)
+def test_a_widget_carries_its_module_and_style_as_text(cls):
+    assert isinstance(cls._esm, str)
+    assert "export default {" in cls._esm
+    assert isinstance(cls._css, str)
+    assert ".afm" in cls._css
+
+
+@pytest.mark.parametrize("cls", OWN, ids=lambda cls: cls.__name__)
+def test_no_string_trait_takes_any_text(cls):
+    """Strings stand unescaped in the page: a choice that is checked may be one, a token not."""
+    checked = {
+        name
+        for member in vars(cls).values()
+        if isinstance(member, traitlets.traitlets.ValidateHandler)
+        for name in member.trait_names
+    }
+    strings = {
+        name
+        for name, trait in cls.class_traits(sync=True).items()
+        if type(trait) in (traitlets.Unicode, traitlets.CUnicode, traitlets.Any, traitlets.Dict)
+        and name not in AnyWidget.class_traits()
+    }
+    assert strings <= checked, f"make these Bytes: {strings - checked}"
+
+
+def test_html_is_never_made_from_text():
+    for path in FOLDER.glob("**/*.js"):
+        found = re.findall(
+            r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|\.send\(",
+            path.read_text("utf-8"),
+        )
+        assert not found, f"{path.name} uses {found}"
+
+
+def test_colors_are_those_of_the_page_and_the_plots():
+    style = stylesheet("attention_map")
+    page = (FOLDER.parents[1] / "book" / "assets" / "afm.css").read_text("utf-8")
+    themes = {"light": (0, 0), "dark": (style.index('="dark"]'), page.index('="dark"]'))}
+    for role, color in plots.COLORS.items():
+        fallback = re.search(rf"var\(--afm-{role}, (#\w+)\)", style)[1]
+        assert fallback.lower() == color.lower(), role
+        assert f"--afm-{role}: {fallback};" in page
+        for theme, (in_style, in_page) in themes.items():
+            text = re.compile(rf"--afm-{role}-text(?:, |: )(#\w+)")
+            ours, theirs = text.search(style, in_style)[1], text.search(page, in_page)[1]
+            assert ours == theirs, (role, theme)
+
+
+# AttentionMap
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (2, 3, 5), (7, 2, 3, 5)])
+def test_weights_are_lifted_to_four_axes(shape):
+    widget = AttentionMap(softmax(*shape), TOKENS[:3], TOKENS)
+    layers, heads = (1, 1, *shape)[-4:-2]
+    assert repr(widget) == f"AttentionMap(layers={layers}, heads={heads}, queries=3, keys=5)"
+    sent = np.frombuffer(widget._weights, "<f4").reshape(layers, heads, 3, 5)
+    np.testing.assert_array_equal(sent, softmax(*shape).numpy().reshape(sent.shape))
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16])
+def test_any_float_tensor_is_taken(dtype):
+    weights = softmax(5, 5).to(dtype).requires_grad_()
+    AttentionMap(weights, TOKENS)
+
+
+def test_first_selection_is_the_largest_weight_on_another_token():
+    weights = torch.tensor([[0.9, 0.1, 0.0], [0.3, 0.3, 0.4], [0.0, 0.2, 0.8]])
+    assert AttentionMap(weights, list("abc")).selection == (0, 0, 1, 2)
+    assert AttentionMap(weights, list("aaa")).selection == (0, 0, 0, 0)
+    causal = torch.ones(3, 3).tril().bool()
+    assert AttentionMap(weights * causal, list("abc"), mask=causal).selection == (0, 0, 1, 0)
+
+
+def test_selection_comes_back_by_name_and_can_be_observed():
+    widget = AttentionMap(softmax(2, 3, 5, 5), TOKENS)
+    seen = []
+    widget.observe(lambda change: seen.append(change["new"]), "selection")
+    widget.set_state({"selection": [1, 2, 3, 4]})  # what the page's side sends
+    assert widget.selection == widget.selection._replace(layer=1, head=2, query=3, key=4)
+    assert seen == [(1, 2, 3, 4)]
+    assert seen[0].query == 3
+    with pytest.raises(ValueError, match=r"selection: head is 3, but must be in 0 .. 2"):
+        widget.selection = (0, 3, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("weights", "queries", "keys", "error", "message"),
+    [
+        (torch.full((2, 2), float("nan")), "ab", None, ValueError, "NaN"),
+        (torch.tensor([[float("inf"), 0]]), "a", "ab", ValueError, "infinite"),
+        (torch.randn(2, 2) - 5, "ab", None, ValueError, "softmax over the keys first"),
+        (torch.ones(2, 2), "ab", None, ValueError, r"sums to 2.*model\.eval\(\)"),
+        (torch.eye(2), "abc", None, ValueError, "3 queries for 2 rows of the weights"),
+        (softmax(2, 3), "ab", None, ValueError, "2 keys for 3 columns of the weights"),
+        (softmax(1, 1, 1, 2, 2), "ab", None, ValueError, "5 axes.*one of the batch"),
+        (softmax(2), "ab", None, ValueError, "1 axes"),
+        (torch.zeros(0, 2, 2), "ab", None, ValueError, "nothing to show"),
+    ],
+)
+def test_attention_map_refuses(weights, queries, keys, error, message):
+    with pytest.raises(error, match=message):
+        AttentionMap(weights, list(queries), keys and list(keys))
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"queries": "mary gave"}, TypeError, r"one text, 'mary gave'.*text\.split\(\)"),
+        ({"queries": [17, 4]}, TypeError, r"queries\[0\] is int.*decode ids first"),
+        ({"mask": torch.ones(2, 2)}, TypeError, r"mask is float32.*mask\.bool\(\)"),
+        ({"mask": torch.ones(3, 2).bool()}, ValueError, r"\(3, 2\) does not broadcast"),
+    ],
+)
+@pytest.mark.usefixtures("as_a_reader")
+def test_attention_map_refuses_what_is_not_a_token_or_a_mask(options, error, message):
+    with pytest.raises(error, match=message):
+        AttentionMap(torch.eye(2), **{"queries": ["a", "b"], **options})
+
+
+def test_text_travels_in_base64_only():
+    bad = "</SCRIPT><img onerror=alert(1)>\ud800"
+    widget = AttentionMap(torch.eye(2), [bad, "b"], title=bad)
+    state = embed_data([widget], drop_defaults=False)["manager_state"]["state"][widget.model_id]
+    assert "SCRIPT><img" not in json.dumps(state)
+    text = next(b["data"] for b in state["buffers"] if b["path"] == ["_text"])
+    assert json.loads(base64.b64decode(text))["queries"] == [bad, "b"]
+    assert json.loads(json_bytes(bad)) == bad
+
+
+# VectorPlayground
+
+
+def test_vectors_come_back_as_a_tensor():
+    widget = VectorPlayground(TOKENS[:2], torch.tensor([[1.0, 0.5], [0.0, 2.0]]), selected=1)
+    assert repr(widget) == "VectorPlayground(tokens=2)"
+    seen = []
+    widget.observe(lambda change: seen.append(change["new"]), "coordinates")
+    widget.set_state({"coordinates": [[1, 0.5], [0.25, 2]], "selected": 0})
+    assert torch.equal(widget.vectors, torch.tensor([[1.0, 0.5], [0.25, 2.0]]))
+    assert seen == [[[1.0, 0.5], [0.25, 2.0]]]
+    assert widget.selected == 0
+    widget.vectors = torch.zeros(2, 2)
+    assert widget.coordinates == [[0.0, 0.0], [0.0, 0.0]]
+    assert widget._start == [[1.0, 0.5], [0.0, 2.0]], "what Reset goes back to has changed"
+
+
+@pytest.mark.parametrize(
+    ("tokens", "vectors", "options", "message"),
+    [
+        ("ab", [[1.0, 2.0, 3.0]] * 2, {}, r"\(2, 3\), but must be \[tokens, 2\]"),
+        ("ab", [[1.0, 2.0]], {}, "2 tokens for 1 vectors"),
+        ("a" * 17, [[1.0, 2.0]] * 17, {}, "1 to 16 tokens"),
+        ("a", [[float("nan"), 2.0]], {}, "NaN"),
+        ("a", [[1.0, 2.0]], {"selected": 1}, r"selected is 1, but must be in 0 .. 0"),
+    ],
+)
+def test_vector_playground_refuses(tokens, vectors, options, message):
+    with pytest.raises(ValueError, match=message):
+        VectorPlayground(list(tokens), vectors, **options)
+
+
+def test_vectors_set_later_are_checked_too():
+    widget = VectorPlayground(["a"], [[1.0, 2.0]])
+    with pytest.raises(ValueError, match="2 vectors for 1 tokens"):
+        widget.vectors = [[1.0, 2.0], [3.0, 4.0]]
+    assert torch.equal(widget.vectors, torch.tensor([[1.0, 2.0]]))
