@@ -13,3 +13,17 @@
   const sizes = new ResizeObserver((entries) => entries.forEach((entry) => mark(entry.target)));
   document.querySelectorAll(WIDE).forEach((element) => sizes.observe(element));
 })();
+
+/* Paper is light: the dark page prints in the light page's colors. */
+(() => {
+  "use strict";
+  const page = document.documentElement.dataset;
+  let shown = page.theme;
+  window.addEventListener("beforeprint", () => {
+    shown = page.theme;
+    page.theme = "light";
+  });
+  window.addEventListener("afterprint", () => {
+    page.theme = shown;
+  });
+})();

@@ -58,7 +58,7 @@ def names(persons: list[Person]) -> str:
 
 
 def check_entry(key: str, entry: Entry) -> None:
-    """Raise ValueError if a field or a link is missing or malformed, or the key does not fit them."""
+    """Raise ValueError if a field or link is missing or malformed, or the key does not fit them."""
 
     def fail(problem: str) -> None:
         raise ValueError(f"{key}: {problem}")
