@@ -21,7 +21,15 @@ from typing import Any
 import torch
 from torch import nn
 
-__all__ = ["Outcome", "TimeOver", "call_safely", "does_nothing", "still_open", "time_limit"]
+__all__ = [
+    "Outcome",
+    "TimeOver",
+    "call_safely",
+    "does_nothing",
+    "own_random_state",
+    "still_open",
+    "time_limit",
+]
 
 
 class TimeOver(BaseException):
@@ -71,6 +79,18 @@ def time_limit(seconds: float) -> Iterator[None]:
             signal.setitimer(signal.ITIMER_REAL, left, others_interval)
 
 
+@contextmanager
+def own_random_state(seed: int) -> Iterator[None]:
+    """Seeded random numbers on the CPU in the block; the notebook's go on after it as before."""
+    before = torch.get_rng_state()
+    # Not torch.manual_seed: without a GPU it keeps a stack trace of every call.
+    torch.default_generator.manual_seed(seed)
+    try:
+        yield
+    finally:
+        torch.set_rng_state(before)
+
+
 def call_safely(
     call: Callable, answer: Any, inputs: tuple, *, seconds: float, seed: int = 0
 ) -> Outcome:
@@ -78,13 +98,13 @@ def call_safely(
     given = copy.deepcopy(inputs)
     before = [_snapshot(item) for item in given]
     result, error, where = None, None, ""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with own_random_state(seed):
         try:
             with time_limit(seconds):
                 result = call(answer, *given)
-        # SystemExit: an answer may call exit(). KeyboardInterrupt is the reader's own and passes.
-        except (Exception, SystemExit, TimeOver) as caught:
+        except KeyboardInterrupt:  # the reader's own, at the keyboard
+            raise
+        except BaseException as caught:  # all else is the answer's: exit() and TimeOver, too
             error, where = caught, _line_of(caught, answer)
     written = tuple(
         n for n, (old, item) in enumerate(zip(before, given, strict=True)) if _changed(old, item)

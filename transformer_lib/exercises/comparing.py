@@ -21,6 +21,9 @@ _TOLERANCE = {
     torch.float16: (1e-2, 1e-3),
     float: (1e-4, 1e-6),
 }
+_DTYPES = {torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64}
+_DTYPES |= {torch.float16, torch.bfloat16, torch.float32, torch.float64}
+_DTYPES |= {torch.complex64, torch.complex128}
 _DTYPE_HINT = {
     torch.bool: "a comparison such as `<=` gives booleans",
     torch.float32: "keep the dtype of the inputs",
@@ -52,7 +55,7 @@ def close(got: Any, right: Any, tolerance: tuple[float, float] | None = None) ->
     if isinstance(right, Sequence):
         same = isinstance(got, list | tuple) and len(got) == len(right)
         return same and all(close(g, r, tolerance) for g, r in zip(got, right, strict=True))
-    raise TypeError(f"a check cannot compare with a {type(right).__name__}: {right!r}")
+    raise TypeError(f"a check cannot compare with the type {type(right).__name__}: {right!r}")
 
 
 def form_mistake(got: Any, right: Any, axes: str | Sequence[str] = "") -> str | None:
@@ -78,14 +81,14 @@ def first_difference(
     if isinstance(right, Mapping | list | tuple):
         keys = right.keys() if isinstance(right, Mapping) else range(len(right))
         key = next(key for key in keys if not close(got[key], right[key], tolerance))
-        return f"in item {key!r} {first_difference(got[key], right[key], tolerance, reveal=reveal)}"
+        return f"in item {key!r}: {first_difference(got[key], right[key], tolerance, reveal=reveal)}"
     return f"you have {got!r}" + (f", right is {right!r}" if reveal else ", not right")
 
 
 def describe(value: Any) -> str:
     """The kind of a value in words: "a tensor", "a function", "a NumPy array"."""
     if isinstance(value, torch.Tensor):
-        return f"a tensor of shape {tuple(value.shape)}"
+        return f"a tensor of shape {tuple(value.shape)}" if _ordinary(value) else "an odd tensor"
     kinds = [(bool, "a bool"), (int, "an int"), (float, "a number"), (str, "a string")]
     kinds += [(list, "a list"), (tuple, "a tuple"), (Mapping, "a dict"), (type, "a class")]
     for kind, words in kinds:
@@ -103,7 +106,7 @@ def _form(got: Any, right: Any, axes: str | Sequence[str], what: str) -> str | N
         if not isinstance(got, Mapping):
             return f"Your {what} is {describe(got)}; a dict is asked for."
         if got.keys() != right.keys():
-            return f"Your {what} has the keys {sorted(got)}; right are {sorted(right)}."
+            return f"Your {what} has the keys {list(got)}; right are {list(right)}."
         pairs = [(got[key], right[key], f"item {key!r} of your {what}") for key in right]
     elif isinstance(right, list | tuple):
         if not isinstance(got, list | tuple) or len(got) != len(right):
@@ -140,6 +143,8 @@ def _tensor_form(got: Any, right: torch.Tensor, axes: str, what: str) -> str | N
             f"Your {what} is on the device `{got.device}`, the inputs are on `{right.device}`: "
             "make new tensors with `device=x.device`."
         )
+    if not _ordinary(got):
+        return f"Your {what} is a sparse, nested or packed tensor; an ordinary one is asked for."
     if got.shape != right.shape:
         return f"Your {what} has {_shapes(tuple(got.shape), tuple(right.shape), axes.split())}."
     if got.dtype != right.dtype:
@@ -147,8 +152,6 @@ def _tensor_form(got: Any, right: torch.Tensor, axes: str, what: str) -> str | N
         return f"Your {what} is `{got.dtype}`, not `{right.dtype}`" + (
             f": {hint}." if hint else "."
         )
-    if not _readable(got, right):
-        return f"Your {what} is a {got.layout} tensor; an ordinary (strided) one is asked for."
     strange = ~torch.isfinite(got) & torch.isfinite(right)
     if strange.any():
         index = strange.nonzero()[0].tolist()
@@ -168,16 +171,21 @@ def _shapes(got: tuple[int, ...], right: tuple[int, ...], names: list[str]) -> s
 def _plain(value: Any) -> Any:
     """Tensors of one number and NumPy's numbers become Python's; all else stays."""
     if isinstance(value, torch.Tensor):
-        one = value.ndim == 0 and value.device.type != "meta" and not value.is_complex()
+        one = _ordinary(value) and value.ndim == 0 and value.device.type != "meta"
         return value.item() if one else value
     if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():
         return value.item()
     return value
 
 
+def _ordinary(value: torch.Tensor) -> bool:
+    return value.layout == torch.strided and not value.is_nested and value.dtype in _DTYPES
+
+
 def _readable(got: torch.Tensor, right: torch.Tensor) -> bool:
-    plain = got.layout == torch.strided and not got.is_complex()
-    return plain and got.device == right.device and got.device.type != "meta"
+    """Can the two be compared number by number?"""
+    here = got.device == right.device and got.device.type != "meta"
+    return here and _ordinary(got) and not got.is_complex()
 
 
 def _same(got: torch.Tensor, right: torch.Tensor, tolerance: tuple | None) -> torch.Tensor:

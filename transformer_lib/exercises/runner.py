@@ -45,7 +45,7 @@ from typing import Any
 
 import torch
 
-from .calling import Outcome, TimeOver, call_safely, does_nothing, still_open
+from .calling import Outcome, TimeOver, call_safely, does_nothing, own_random_state, still_open
 from .comparing import close, describe, first_difference, form_mistake
 from .verdict import NOT_ATTEMPTED, Verdict
 
@@ -98,6 +98,13 @@ class Exercise:
     seconds: float = 5.0
     praise: str = "Right."
 
+    def __post_init__(self) -> None:
+        if self.cases and not callable(self.right):
+            raise TypeError("with cases, `right` must be a function of their inputs")
+        for case in self.cases:  # every argument has a name of its own, for the messages
+            if len(inspect.signature(self.right).bind(*case.inputs).arguments) != len(case.inputs):
+                raise TypeError("`right` must name each argument: no *args")
+
     def check(self, answer: Any) -> Verdict:
         """The verdict on an answer. Never raises because of what the answer does."""
         if _blank(answer):
@@ -144,7 +151,8 @@ class Exercise:
         return None
 
     def _names(self) -> list[str]:
-        return list(inspect.signature(self.right).parameters)
+        """The names of the arguments, as the right computation calls them."""
+        return list(inspect.signature(self.right).bind(*self.cases[0].inputs).arguments)
 
     def _named(self, outcomes: Sequence[Outcome], rights: Sequence[Any]) -> str | None:
         """The sentence of the first wrong computation that does what the answer does."""
@@ -170,7 +178,10 @@ class Exercise:
                 if len(self.cases) < 2:
                     return mistake
                 where = f"Right on {passed}, but on {case.name}" if passed else f"On {case.name}"
-                return f"{where}: {mistake[0].lower()}{mistake[1:]}"
+                word = mistake.split()[0]
+                if word.istitle() and (len(word) > 1 or word == "A"):  # not Q, not NaN
+                    mistake = mistake[0].lower() + mistake[1:]
+                return f"{where}: {mistake}"
             passed = case.name
         return None
 
@@ -180,8 +191,7 @@ class Exercise:
             where = f" ({outcome.where})" if outcome.where else ""
             return f"Your answer raises {type(outcome.error).__name__}{where}: {text}"
         if outcome.written:
-            names = self._names()
-            name = names[outcome.written[0]]
+            name = self._names()[outcome.written[0]]
             return f"You write into the argument `{name}`, which is the caller's: make a new one."
         if mistake := form_mistake(outcome.result, right, self.axes):
             return mistake
@@ -198,8 +208,7 @@ def _compute(computation: Any, case: Case, *, may_fail: bool = False) -> Any:
     """The result of a right or wrong computation, with the random state that an answer gets."""
     if not callable(computation):
         return computation
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
+    with own_random_state(0):
         try:
             return computation(*copy.deepcopy(case.inputs))
         except (RuntimeError, ValueError, IndexError, TypeError):

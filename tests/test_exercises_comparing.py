@@ -1,0 +1,115 @@
+"""Comparing results: tolerances by dtype, and no result too odd for a sentence."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from transformer_lib.exercises.comparing import close, first_difference
+from transformer_lib.exercises.runner import Case, Exercise
+
+
+@pytest.mark.parametrize(
+    ("dtype", "rounding", "mistake"),
+    [
+        (torch.float64, 1e-12, 1e-4),
+        (torch.float32, 1e-6, 1e-3),
+        (torch.bfloat16, 1e-2, 2e-1),
+        (torch.float16, 1e-3, 1e-1),
+    ],
+)
+def test_rounding_is_forgiven_and_a_mistake_is_not(dtype, rounding, mistake):
+    right = torch.linspace(-1, 1, 7, dtype=torch.float64)
+    assert close((right * (1 + rounding)).to(dtype), right.to(dtype))
+    assert not close((right + mistake).to(dtype), right.to(dtype))
+
+
+@pytest.mark.parametrize(
+    ("got", "right", "same"),
+    [
+        (torch.tensor([1, 2]), torch.tensor([1, 2]), True),
+        (torch.tensor([1, 3]), torch.tensor([1, 2]), False),
+        (torch.tensor([True]), torch.tensor([False]), False),
+        (torch.tensor([1.0, torch.nan]), torch.tensor([1.0, torch.nan]), True),
+        (torch.tensor([-torch.inf]), torch.tensor([-torch.inf]), True),
+        (torch.tensor([torch.inf]), torch.tensor([-torch.inf]), False),
+        (torch.zeros(1, 3), torch.zeros(3), False),  # nothing is broadcast
+        (3, 3, True),
+        (3.0, 3, True),
+        (torch.tensor(3), 3, True),
+        (np.int64(3), 3, True),
+        (True, 1, False),
+        (1, True, False),
+        (0.33333, 1 / 3, True),
+        (0.333, 1 / 3, False),
+        (torch.Size([2, 3]), (2, 3), True),
+        ([2, 3], (2, 3), True),
+        ((2, 3, 1), (2, 3), False),
+        ({"a": 1.0}, {"a": 1}, True),
+        ("Mary", "mary", False),
+    ],
+)
+def test_close(got, right, same):
+    assert close(got, right) is same
+
+
+def test_a_tolerance_for_estimates():
+    assert close(4.9, 5.0, (0.05, 0))
+    assert not close(4.7, 5.0, (0.05, 0))
+
+
+@pytest.mark.parametrize(
+    ("got", "right", "words", "hidden"),
+    [
+        (3, 5, "you have 3, right is 5", "3 is too small"),
+        (8.0, 5, "you have 8, right is 5", "8 is too large"),
+        (0.12341, 0.12349, "you have 0.1234, right is 0.1235", "0.1234 is too small"),
+        (0.123451, 0.123452, "you have 0.123451, right is 0.123452", "0.123451 is too small"),
+        ("a", "b", "you have 'a', right is 'b'", "you have 'a', not right"),
+        ((1, 2), (1, 4), "in item 1: you have 2, right is 4", "in item 1: 2 is too small"),
+        (
+            torch.tensor([[0.0, 2.0]]),
+            torch.zeros(1, 2),
+            "at [0, 1] you have 2, right is 0",
+            "at [0, 1] you have 2, not right",
+        ),
+    ],
+)
+def test_first_difference(got, right, words, hidden):
+    exact = (0, 0) if isinstance(right, float) else None
+    assert first_difference(got, right, exact) == words
+    assert first_difference(got, right, exact, reveal=False) == hidden
+
+
+def test_a_right_value_that_no_check_can_compare_is_the_authors_mistake():
+    with pytest.raises(TypeError, match="cannot compare with the type object"):
+        close(1, object())
+
+
+ODD = [
+    0, 1.5, True, "x", b"x", float("nan"), object(), object, [], (), {}, [[1, [2]]], np.ones(3),
+    np.float32(2), np.array("x"), torch.tensor(3), torch.tensor(1 + 2j), torch.empty(0),
+    torch.zeros(2, dtype=torch.bool), torch.eye(3).to_sparse(), torch.eye(3, device="meta"),
+    torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], layout=torch.jagged),
+    {1: 2, "a": None}, len, nn.ReLU(),
+    torch.zeros(2, 3, dtype=torch.float8_e4m3fn), torch.tensor(float("nan")),
+]  # fmt: skip
+RIGHTS = [
+    torch.zeros(2, 3),
+    torch.tensor(False),
+    7,
+    0.5,
+    False,
+    "word",
+    (torch.zeros(2), 3),
+    {"a": 1},
+]
+
+
+@pytest.mark.parametrize("right", RIGHTS, ids=repr)
+@pytest.mark.parametrize("odd", ODD, ids=lambda odd: type(odd).__name__)
+def test_no_result_is_too_odd(right, odd):
+    function = Exercise(right=lambda: right, cases=[Case("nothing")])
+    for verdict in (function.check(lambda: odd), Exercise(right=right).check(odd)):
+        assert verdict.passed is False, verdict
+        assert verdict.diagnosis

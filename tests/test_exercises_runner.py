@@ -1,0 +1,289 @@
+"""The runner: whatever an answer does, a verdict comes back, and it names what happened."""
+
+import contextlib
+import dataclasses
+import functools
+import signal
+import threading
+
+import pytest
+import torch
+from torch import nn
+
+from transformer_lib.exercises.calling import TimeOver, time_limit
+from transformer_lib.exercises.runner import Case, Exercise, randn
+from transformer_lib.exercises.verdict import NOT_ATTEMPTED, Verdict
+
+
+def _right(q, k):
+    return torch.softmax(q @ k.T, dim=-1)
+
+
+WEIGHTS = Exercise(
+    right=_right,
+    wrong={
+        "The softmax runs over the queries.": lambda q, k: torch.softmax(q @ k.T, dim=0),
+        "The keys are not transposed.": lambda q, k: torch.softmax(q @ k, dim=-1),
+    },
+    cases=[
+        Case("5 queries and 5 keys", randn(5, 5, seed=0), randn(5, 5, seed=1)),
+        Case("3 queries and 7 keys", randn(3, 5, seed=2), randn(7, 5, seed=3)),
+    ],
+    axes="queries keys",
+    also=[lambda w, q, k: "Q asks alone." if (w == 1).all() else None],
+    praise="Right: rows sum to 1.",
+)
+
+
+def says(answer, exercise=WEIGHTS):
+    verdict = exercise.check(answer)
+    assert isinstance(verdict, Verdict)
+    return repr(verdict)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        _right,
+        lambda q, k: (q @ k.T).exp() / (q @ k.T).exp().sum(1, keepdim=True),
+        lambda q, k, *, scale=1.0: torch.einsum("id,jd->ij", q, k).mul(scale).softmax(1),
+        lambda q, k: torch.stack([torch.softmax(k @ row, 0) for row in q]),
+        functools.partial(lambda dim, q, k: (q @ k.T).softmax(dim), -1),
+        lambda q, k: nn.Parameter(_right(q, k)),  # a gradient does not matter
+    ],
+)
+def test_a_right_answer_passes_however_it_is_written(answer):
+    assert says(answer) == "✓ Right: rows sum to 1."
+
+
+def _stub(q, k):
+    """A docstring."""
+
+
+def _returns_none(q, k):
+    return None
+
+
+def _raises(q, k):
+    raise NotImplementedError("your turn")
+
+
+def _half_filled(q, k):
+    scores = ...
+    return scores.softmax(-1)
+
+
+def _operand(q, k):
+    return q @ ...
+
+
+class _NoForward(nn.Module):
+    pass
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        None, ..., NotImplemented, (..., 3), [None, None], {"a": ...},
+        _stub, _returns_none, _raises, _half_filled, _operand,
+        lambda q, k: ..., lambda q, k: (..., ...), lambda q, k: NotImplemented, _NoForward(),
+    ],
+)  # fmt: skip
+def test_a_stub_is_not_attempted(answer):
+    assert WEIGHTS.check(answer) == NOT_ATTEMPTED
+
+
+def _forgets_return(q, k):
+    _right(q, k)
+
+
+def _whole_numbers(q, k):
+    return torch.softmax(q.long() @ k.long().T, dim=-1)
+
+
+def test_an_attempt_is_not_mistaken_for_a_stub():
+    assert says(_forgets_return) == "✗ Your function returns None: is a `return` missing?"
+    with pytest.raises(NotImplementedError):  # PyTorch's own, for want of a kernel
+        _whole_numbers(torch.eye(2), torch.eye(2))
+    assert "your answer raises NotImplementedError" in says(_whole_numbers)
+
+
+def _fails_on_line(q, k):
+    scores = q @ k.T
+    return scores.view(2, -1)
+
+
+def _exits(q, k):
+    raise SystemExit(3)
+
+
+def _fails_deeper(q, k):
+    return nn.functional.softmax("text", dim=0)
+
+
+def _recurses(q, k):
+    return _recurses(q, k)
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (_fails_on_line, ["raises RuntimeError", "`return scores.view(2, -1)`", "line "]),
+        (_exits, ["raises SystemExit", "3"]),
+        (_fails_deeper, ["raises", '`return nn.functional.softmax("text", dim=0)`']),
+        (_recurses, ["raises RecursionError"]),
+        (lambda q, k: 1 / 0, ["raises ZeroDivisionError", "division by zero"]),
+    ],
+)
+def test_an_exception_is_reported_with_the_line_of_the_answer(answer, words):
+    verdict = says(answer)
+    assert verdict.startswith("✗ On 5 queries and 5 keys: your answer raises ")
+    assert all(word in verdict for word in words), verdict
+
+
+def test_the_readers_own_interrupt_passes():
+    def interrupted(q, k):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        WEIGHTS.check(interrupted)
+
+
+def _endless(q, k):
+    while True:
+        with contextlib.suppress(Exception):
+            q = q + 1
+
+
+def test_an_endless_loop_is_stopped():
+    before = signal.getsignal(signal.SIGALRM)
+    short = dataclasses.replace(WEIGHTS, seconds=0.3)
+    assert says(_endless, short) == "✗ Stopped after 0.3 s: a loop without an end?"
+    assert signal.getsignal(signal.SIGALRM) is before
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+
+
+def test_an_alarm_of_somebody_else_is_put_back():
+    signal.setitimer(signal.ITIMER_REAL, 1000, 7)
+    try:
+        with pytest.raises(TimeOver), time_limit(0.05):
+            _endless(torch.zeros(1), None)
+        delay, interval = signal.getitimer(signal.ITIMER_REAL)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    assert 900 < delay < 1000
+    assert interval == 7
+
+
+@pytest.mark.parametrize("platform", ["thread", "no timer"])
+def test_without_a_timer_answers_are_checked_all_the_same(monkeypatch, platform):
+    if platform == "no timer":
+        monkeypatch.delattr(signal, "setitimer")
+        assert says(_right).startswith("✓")
+    else:
+        verdicts = []
+        worker = threading.Thread(target=lambda: verdicts.append(says(_right)))
+        worker.start()
+        worker.join()
+        assert verdicts[0].startswith("✓")
+
+
+def _writes(q, k):
+    q *= 0.5
+    return _right(q / 0.5, k)
+
+
+def _reshapes(q, k):
+    k.t_()
+    return torch.softmax(q @ k, dim=-1)
+
+
+@pytest.mark.parametrize(("answer", "name"), [(_writes, "q"), (_reshapes, "k")])
+def test_writing_into_an_argument_is_found(answer, name):
+    assert f"you write into the argument `{name}`" in says(answer)
+
+
+def test_every_answer_gets_fresh_inputs():
+    for _ in range(2):
+        assert "write into" in says(_writes)
+    assert says(_right).startswith("✓")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda w: w.numpy(), "a NumPy array; a torch tensor is asked for"),
+        (lambda w: w.tolist(), "a list; a torch tensor is asked for"),
+        (lambda w: _right, "a function; a torch tensor is asked for"),
+        (lambda w: w.sum().item(), "a number; a torch tensor is asked for"),
+        (lambda w: w.to("meta"), "on the device `meta`, the inputs are on `cpu`"),
+        (lambda w: w.double(), "`torch.float64`, not `torch.float32`"),
+        (lambda w: w.bfloat16(), "`torch.bfloat16`, not `torch.float32`"),
+        (lambda w: w.to(torch.complex64), "`torch.complex64`, not `torch.float32`"),
+        (lambda w: w.long(), "`torch.int64`, not `torch.float32`"),
+        (lambda w: w.to_sparse(), "an ordinary one is asked for"),
+        (
+            lambda w: torch.nested.nested_tensor([w], layout=torch.jagged),
+            "an ordinary one is asked for",
+        ),
+        (lambda w: w[:0], "has the shape (0, 5); right is (5, 5) = (queries, keys)"),
+        (lambda w: w / 0 * 0, "holds nan (first at [0, 0])"),
+        (lambda w: w / 0, "holds inf (first at [0, 0])"),
+        (lambda w: torch.ones_like(w), "On 5 queries and 5 keys: Q asks alone."),
+    ],
+)
+def test_a_result_of_another_kind_is_named(change, words):
+    assert words in says(lambda q, k: change(_right(q, k)))
+
+
+def test_the_order_of_axes_is_named():
+    verdict = says(lambda q, k: _right(q, k).T if len(q) != len(k) else _right(q, k))
+    assert "Right on 5 queries and 5 keys, but on 3 queries and 7 keys" in verdict
+    assert "its axes in the order (keys, queries); right is (3, 7) = (queries, keys)" in verdict
+
+
+def test_the_first_difference_is_shown():
+    def off(q, k):
+        w = _right(q, k).clone()
+        w[0, 1] += 1e-3
+        w[2, 2] += 1
+        return w
+
+    q, k = WEIGHTS.cases[0].inputs
+    right = _right(q, k)[0, 1].item()
+    wanted = f"at [0, 1] you have {right + 1e-3:.4g}, right is {right:.4g}."
+    assert says(off) == f"✗ On 5 queries and 5 keys: {wanted}"
+
+
+def test_named_mistakes_come_first_and_must_fit_every_case():
+    assert says(lambda q, k: (q @ k.T).softmax(0)) == "✗ The softmax runs over the queries."
+    # bmm and matmul raise where the axes do not fit: works for squares only.
+    assert says(lambda q, k: torch.matmul(q, k).softmax(-1)) == "✗ The keys are not transposed."
+
+    def one_case_only(q, k):
+        return (q @ k.T).softmax(0 if len(q) == len(k) else -1)
+
+    assert says(one_case_only).startswith("✗ On 5 queries and 5 keys: at [0, 0] you have")
+
+
+def test_functions_and_values_are_told_apart():
+    assert says(lambda q: q) == "✗ Your function must take 2 arguments: (q, k)."
+    assert says(torch.eye(5)) == (
+        "✗ You gave a tensor of shape (5, 5); the function itself is asked for."
+    )
+    count = Exercise(right=12)
+    assert says(lambda: 12, count) == "✗ You gave a function; its result is asked for: call it."
+
+
+def test_the_random_state_is_the_notebooks_own():
+    before = torch.random.get_rng_state()
+    noisy = Exercise(right=lambda n: torch.randn(n), cases=[Case("5 numbers", 5)])
+    assert says(lambda n: torch.randn(n), noisy) == "✓ Right."
+    assert torch.equal(before, torch.random.get_rng_state())
+
+
+def test_right_must_be_a_function_when_there_are_cases():
+    with pytest.raises(TypeError, match="function of their inputs"):
+        Exercise(right=3, cases=[Case("one", 1)])
+    with pytest.raises(TypeError, match="name each argument"):
+        Exercise(right=lambda *x: x, cases=[Case("two", 1, 2)])
