@@ -3,7 +3,8 @@ import { figure } from "./core/figure.js";
 import { alibiSlopes } from "./core/positions.js";
 import { readFloats, send } from "./core/wire.js";
 import { METHODS, compute, movable, pairsToShow, wavelengths } from "./position_lab_model.js";
-import { drawClocks, drawCode, drawDistance, drawPenalties, drawScores, drawShift, drawWeights, panel } from "./position_lab_views.js";
+import { panel } from "./position_lab_parts.js";
+import { drawClocks, drawCode, drawDistance, drawPenalties, drawScores, drawShift, drawWeights } from "./position_lab_views.js";
 
 const TRAITS = [
   "method", "d_model", "base", "n_positions", "position", "offset", "pair", "projected", "own_angle",

@@ -32,15 +32,17 @@ export function ownAngleEncoding(nPositions, width, { base, start = 0 }) {
   );
 }
 
-/** R(k) times a column: each (sine, cosine) pair shifted by k times its frequency. */
-export function shiftRow(row, offset, base) {
-  const frequencies = pairFrequencies(row.length, base);
-  return row.map((value, at) => {
-    const angle = offset * frequencies[Math.floor(at / 2)];
-    return at % 2
-      ? value * Math.cos(angle) - row[at - 1] * Math.sin(angle)
-      : value * Math.cos(angle) + row[at + 1] * Math.sin(angle);
-  });
+/** R(k) as a function of a row: each (sine, cosine) pair shifted by k times its frequency. */
+export function shifter(width, offset, base) {
+  const angles = pairFrequencies(width, base).map((frequency) => offset * frequency);
+  const [cosine, sine] = [angles.map(Math.cos), angles.map(Math.sin)];
+  return (row) =>
+    row.map((value, at) => {
+      const pair = at >> 1;
+      return at % 2
+        ? value * cosine[pair] - row[at - 1] * sine[pair]
+        : value * cosine[pair] + row[at + 1] * sine[pair];
+    });
 }
 
 /** A stream of normal numbers, the same in every browser (mulberry32 and Box-Muller). */
@@ -106,6 +108,21 @@ export function movable(reach, offset) {
   return [Math.max(0, -offset), Math.min(reach - 1, reach - 1 - offset)];
 }
 
+const KEPT = 4;
+const recent = []; // what does not depend on the position is computed once while the slider moves
+
+function encodedAndScored(settings, table) {
+  const { method, d_model, base, n_positions, projected, own_angle } = settings;
+  const key = [method, d_model, base, n_positions, projected, own_angle].join();
+  const known = recent.find((entry) => entry.key === key && entry.table === table);
+  if (known) return known;
+  const { queries, keys, rows = queries } = encode(settings, table);
+  const scores = queries.map((query) => keys.map((other) => dot(query, other)));
+  recent.unshift({ key, table, queries, keys, rows, scores });
+  recent.length = Math.min(recent.length, KEPT);
+  return recent[0];
+}
+
 export function compute(settings, table) {
   const { method, position, offset, n_positions: n, n_heads: heads, head } = settings;
   if (method === "alibi") {
@@ -114,17 +131,16 @@ export function compute(settings, table) {
     const weights = scores.map((row, p) => maskedSoftmax(row, past[p]));
     return { reach: n, scores, weights, spread: spreadAt(scores, offset) };
   }
-  const { queries, keys, rows = queries } = encode(settings, table);
-  const scores = queries.map((query) => keys.map((key) => dot(query, key)));
-  const shift = (row) =>
-    method === "rotary"
-      ? applyRotary([row], rotaryAngles(1, row.length, { base: settings.base, start: offset }))[0]
-      : shiftRow(row, offset, settings.base);
+  const { queries, keys, rows, scores } = encodedAndScored(settings, table);
+  // Rotary positions turn counterclockwise, which is the clock's R(-k).
+  const turns = method === "rotary" ? -offset : offset;
+  const shift = shifter(rows[0].length, turns, settings.base);
   const [first, last] = movable(rows.length, offset);
   let missed = 0;
   for (let p = first; p <= last; p += 1) {
+    const target = rows[p + offset];
     shift(rows[p]).forEach((value, at) => {
-      missed = Math.max(missed, Math.abs(value - rows[p + offset][at]));
+      missed = Math.max(missed, Math.abs(value - target[at]));
     });
   }
   return {

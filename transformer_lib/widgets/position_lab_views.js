@@ -1,98 +1,8 @@
-// The four pictures of the position lab. Each is a part for core/figure.js with paint(view), where
-// view = { settings, lab, scale: "n" | ..., pairs, waves } comes from position_lab.js.
+// The pictures of the position lab. Each is drawn by panel() of position_lab_parts.js, with
+// view = { settings, lab, waves, pairs, slopes, write, ...titles } from position_lab.js.
 
-import { divergingScale, parseColor, sequentialScale } from "./core/color.js";
-import { element, setAttributes, svgElement, uniqueId } from "./core/dom.js";
-
-const LEFT = 52;
-
-/** Two significant digits, for the ends of an axis. */
-const brief = (value) => Number(value.toPrecision(2)).toString().replace("-", "−");
-
-/** A titled SVG that is drawn again when its width, its colors or its data change. */
-export function panel(draw, onPoint = null) {
-  const title = element("p", { class: "afm-pl-title" });
-  const svg = svgElement("svg", { role: "img", class: onPoint ? "afm-pl-point" : null });
-  const state = { width: 0, colors: null, view: null, at: () => null };
-  const redraw = () => {
-    if (!state.width || !state.colors || !state.view) return;
-    svg.replaceChildren();
-    const drawn = draw({ svg, title, ...state });
-    state.at = drawn.at ?? (() => null);
-    setAttributes(svg, {
-      width: state.width, height: drawn.height, viewBox: `0 0 ${state.width} ${drawn.height}`,
-      "aria-label": drawn.says,
-    });
-  };
-  const point = (event) => {
-    const box = svg.getBoundingClientRect();
-    const hit = state.at(event.clientX - box.left, event.clientY - box.top);
-    if (hit) onPoint(hit);
-  };
-  if (onPoint) {
-    svg.addEventListener("pointerdown", point);
-    svg.addEventListener("pointermove", (event) => event.buttons && point(event));
-  }
-  const update = (change) => {
-    Object.assign(state, change);
-    redraw();
-  };
-  return {
-    element: element("div", {}, title, svg),
-    layout: (width) => update({ width }),
-    theme: (colors) => update({ colors }),
-    paint: (view) => update({ view }),
-  };
-}
-
-const text = (x, y, content, extra = {}) =>
-  svgElement("text", { x, y, class: "afm-pl-text", ...extra }, content);
-const line = (x1, y1, x2, y2, stroke, extra = {}) =>
-  svgElement("line", { x1, y1, x2, y2, stroke, "stroke-width": 1, ...extra });
-const outline = (x, y, width, height, stroke) =>
-  svgElement("rect", { x, y, width, height, stroke, fill: "none", "stroke-width": 2, rx: 1 });
-const dot2 = (x, y, fill) => svgElement("circle", { cx: x, cy: y, r: 3.5, fill });
-const polyline = (points, stroke, extra = {}) =>
-  svgElement("polyline", {
-    points: points.map(([x, y]) => `${x.toFixed(2)},${y.toFixed(2)}`).join(" "),
-    fill: "none", stroke, "stroke-width": 1.5, "stroke-linejoin": "round", ...extra,
-  });
-
-/** Rows of numbers as one small picture, a pixel each; rows or cells that are absent stay clear. */
-function heat(rows, columns, count, scale, box) {
-  const canvas = element("canvas", { width: columns, height: count });
-  const pen = canvas.getContext("2d");
-  const pixels = pen.createImageData(columns, count);
-  const steps = 255;
-  const table = Array.from({ length: steps + 1 }, (_, step) =>
-    parseColor(scale.fill(scale.low + ((scale.high - scale.low) * step) / steps)),
-  );
-  rows.forEach((row, y) =>
-    row.forEach((value, x) => {
-      if (value === null) return;
-      const place = Math.round(((value - scale.low) / (scale.high - scale.low)) * steps);
-      const color = table[Math.min(steps, Math.max(0, place))];
-      const at = 4 * (y * columns + x);
-      [pixels.data[at], pixels.data[at + 1], pixels.data[at + 2]] = color;
-      pixels.data[at + 3] = 255;
-    }),
-  );
-  pen.putImageData(pixels, 0, 0);
-  return svgElement("image", {
-    ...box, href: canvas.toDataURL(), preserveAspectRatio: "none", "image-rendering": "pixelated",
-  });
-}
-
-function hatched(box) {
-  const id = uniqueId("none");
-  const pattern = svgElement(
-    "pattern",
-    { id, width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
-    svgElement("rect", { width: 6, height: 6, class: "afm-hatch-ground" }),
-    svgElement("rect", { width: 2, height: 6, class: "afm-hatch-line" }),
-  );
-  return [pattern, svgElement("rect", { ...box, fill: `url(#${id})` })];
-}
+import { svgElement } from "./core/dom.js";
+import { LEFT, around, axes, brief, dot2, hatched, heat, line, outline, polyline, text } from "./position_lab_parts.js";
 
 const largest = (rows) => rows.reduce((top, row) => Math.max(top, ...row.map(Math.abs)), 0);
 const marksOf = ({ position, offset }, colors) => [
@@ -150,7 +60,7 @@ export function drawCode({ svg, title, width, colors, view }) {
   const top = 22;
   const cell = [w / components, h / n];
   if (lab.reach < n) svg.append(...hatched({ x: LEFT, y: top, width: w, height: h }));
-  const scale = divergingScale(colors, largest(lab.rows));
+  const scale = around(colors, largest(lab.rows));
   svg.append(heat(lab.rows, components, n, scale, { x: LEFT, y: top, width: w, height: h }));
   axes(svg, { top, w, h, last: n - 1, across: [`component 0`, String(components - 1)], down: "position" });
   const pairX = LEFT + 2 * settings.pair * cell[0];
@@ -166,15 +76,6 @@ export function drawCode({ svg, title, width, colors, view }) {
   return { height: top + h + 4, at, says: `Heatmap of ${lab.reach} positions and ${components} components` };
 }
 
-function axes(svg, { top, w, h, last, across, down }) {
-  svg.append(
-    text(LEFT, 13, across[0]), text(LEFT + w, 13, across[1], { "text-anchor": "end" }),
-    text(LEFT - 6, top + 10, "0", { "text-anchor": "end" }),
-    text(LEFT - 6, top + h, String(last), { "text-anchor": "end" }),
-    text(0, 0, down, { "text-anchor": "middle", transform: `translate(12 ${top + h / 2}) rotate(-90)` }),
-  );
-}
-
 /** Every position against every position, and below it the row of position p as a curve. */
 export function drawScores({ svg, title, width, colors, view }) {
   const { settings, lab } = view;
@@ -185,7 +86,7 @@ export function drawScores({ svg, title, width, colors, view }) {
   const limit = Math.max(1e-9, largest(lab.scores));
   const box = { x: LEFT, y: top, width: side, height: side };
   if (lab.reach < n) svg.append(...hatched(box));
-  svg.append(heat(lab.scores, n, n, divergingScale(colors, limit), box));
+  svg.append(heat(lab.scores, n, n, around(colors, limit), box));
   axes(svg, { top, w: side, h: side, last: n - 1, across: ["key position 0", String(n - 1)], down: "query position" });
   const cell = side / n;
   const { position: p, offset } = settings;
@@ -216,7 +117,7 @@ export function drawScores({ svg, title, width, colors, view }) {
 export function drawShift({ svg, title, width, colors, view }) {
   const { settings, lab } = view;
   title.textContent = "Shift test: does one rotation R(k) take every position k steps on?";
-  const scale = divergingScale(colors, Math.max(1e-9, largest(lab.rows)));
+  const scale = around(colors, Math.max(1e-9, largest(lab.rows)));
   const { position: p, offset: k } = settings;
   const strips = [
     [`R(${k}) times ${view.rowName(p)}`, lab.turned], [view.rowName(p + k), lab.arrived],
@@ -290,7 +191,7 @@ export function drawWeights({ svg, title, width, colors, view }) {
   const box = { x: LEFT, y: 22, width: side, height: side };
   const rows = lab.weights.map((row, p) => row.map((weight, q) => (q > p ? null : weight)));
   svg.append(...hatched(box));
-  svg.append(heat(rows, n, n, sequentialScale(colors), box));
+  svg.append(heat(rows, n, n, { colors, low: 0, high: 1 }, box));
   axes(svg, { top: 22, w: side, h: side, last: n - 1, across: ["key position 0", String(n - 1)], down: "query position" });
   svg.append(outline(LEFT - 1, 22 + (settings.position * side) / n, side + 2, Math.max(3, side / n), colors.queryText));
   return { height: 26 + side, says: "Attention weights of ALiBi over equal scores, causal" };
