@@ -22,7 +22,10 @@ class Source:
         return self.code
 
     def _repr_markdown_(self) -> str:
-        return f"```python\n{self.code}\n```"
+        fence = "```"
+        while fence in self.code:  # a docstring may hold a fence of its own
+            fence += "`"
+        return f"{fence}python\n{self.code}\n{fence}"
 
 
 def show(obj: Any, *, docstring: bool = False) -> Source:
@@ -47,21 +50,21 @@ def show(obj: Any, *, docstring: bool = False) -> Source:
 
 
 def _without_docstrings(code: str) -> str:
-    """The same text less its docstrings; unlike `ast.unparse`, comments and layout stay."""
-    lines = code.splitlines()
+    """The same text less its docstrings; unlike with `ast.unparse`, comments and layout stay."""
+    lines: list[str | None] = list(code.splitlines())
+    kinds = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
     for node in ast.walk(ast.parse(code)):
-        kinds = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
         if not isinstance(node, kinds) or ast.get_docstring(node, clean=False) is None:
             continue
         text = node.body[0]
+        first, last = text.lineno - 1, text.end_lineno
+        # Not where it shares a line with other code: `def f(): "text"; return 1`.
+        if lines[first][: text.col_offset].strip() or [n.lineno for n in node.body[1:2]] == [last]:
+            continue
         if len(node.body) == 1 and not isinstance(node, ast.Module):
-            lines[text.lineno - 1] = " " * text.col_offset + "..."
-            first = text.lineno
-        else:
-            first = text.lineno - 1
-            # The blank line after a docstring goes with it.
-            after = text.end_lineno
-            if after < len(lines) and not lines[after].strip():
-                lines[after] = None
-        lines[first : text.end_lineno] = [None] * (text.end_lineno - first)
+            lines[first] = " " * text.col_offset + "..."  # a body must not become empty
+            first += 1
+        elif last < len(lines) and not (lines[last] or "").strip():
+            last += 1  # the blank line after a docstring goes with it
+        lines[first:last] = [None] * (last - first)
     return "\n".join(line for line in lines if line is not None)

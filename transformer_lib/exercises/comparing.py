@@ -81,7 +81,8 @@ def first_difference(
     if isinstance(right, Mapping | list | tuple):
         keys = right.keys() if isinstance(right, Mapping) else range(len(right))
         key = next(key for key in keys if not close(got[key], right[key], tolerance))
-        return f"in item {key!r}: {first_difference(got[key], right[key], tolerance, reveal=reveal)}"
+        inner = first_difference(got[key], right[key], tolerance, reveal=reveal)
+        return f"in item {key!r}: {inner}"
     return f"you have {got!r}" + (f", right is {right!r}" if reveal else ", not right")
 
 
