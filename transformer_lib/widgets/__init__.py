@@ -1,16 +1,20 @@
 """Figures that compute in the reader's browser, on the page and in a notebook."""
 
 from transformer_lib.widgets.attention_map import AttentionMap
+from transformer_lib.widgets.bertviz import HeadView
 from transformer_lib.widgets.mask_painter import MaskPainter
 from transformer_lib.widgets.position_lab import PositionLab
+from transformer_lib.widgets.scaling_lab import ScalingLab
 from transformer_lib.widgets.soft_dictionary import SoftDictionary
 from transformer_lib.widgets.step_scrubber import StepScrubber
 from transformer_lib.widgets.vector_playground import VectorPlayground
 
 __all__ = [
     "AttentionMap",
+    "HeadView",
     "MaskPainter",
     "PositionLab",
+    "ScalingLab",
     "SoftDictionary",
     "StepScrubber",
     "VectorPlayground",
