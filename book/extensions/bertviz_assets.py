@@ -1,0 +1,30 @@
+"""Sphinx extension: d3 and jQuery beside the pages, for bertviz's head view.
+
+The widget `HeadView` loads them when it comes into view; no page loads them otherwise.
+"""
+
+import shutil
+import sys
+from pathlib import Path
+
+from sphinx.application import Sphinx
+from sphinx.errors import ExtensionError
+
+MODULES = Path(sys.prefix) / "npm" / "node_modules"
+SCRIPTS = {"d3.js": "d3/dist/d3.min.js", "jquery.js": "jquery/dist/jquery.slim.min.js"}
+
+
+def copy_scripts(app: Sphinx, exception: Exception | None) -> None:
+    if exception or app.builder.format != "html":
+        return
+    target = Path(app.outdir) / "_static" / "bertviz"
+    target.mkdir(parents=True, exist_ok=True)
+    for name, source in SCRIPTS.items():
+        if not (MODULES / source).exists():
+            raise ExtensionError(f"{MODULES / source} is missing: run `make`, which installs it")
+        shutil.copy(MODULES / source, target / name)
+
+
+def setup(app: Sphinx) -> dict[str, object]:
+    app.connect("build-finished", copy_scripts)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

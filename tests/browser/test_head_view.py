@@ -1,0 +1,181 @@
+"""bertviz's head view on a page: offline, by mouse and keyboard, with any tokens."""
+
+import importlib.util
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from harness import HOSTILE, check_axe, check_fits
+
+from transformer_lib.widgets.bertviz import HeadView
+
+ROOT = Path(__file__).resolve().parents[2]
+WORDS = ["mary", "gave", "roses", "to", "susan"]
+WEIGHTS = torch.randn(2, 3, 5, 5, generator=torch.Generator().manual_seed(1)).softmax(-1)
+
+
+@pytest.fixture
+def libraries():
+    """d3.js and jquery.js: where the build takes them from."""
+    path = ROOT / "book" / "extensions" / "bertviz_assets.py"
+    spec = importlib.util.spec_from_file_location("bertviz_assets", path)
+    assets = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(assets)
+    return {name: assets.MODULES / source for name, source in assets.SCRIPTS.items()}
+
+
+@pytest.fixture
+def open_view(open_page, libraries, tmp_path):
+    """The page of a HeadView, bertviz's libraries beside it as the build puts them there."""
+    (tmp_path / "bertviz").mkdir()
+    for name, source in libraries.items():
+        shutil.copy(source, tmp_path / "bertviz" / name)
+
+    def open_(attention=WEIGHTS, tokens=WORDS, **options):
+        page = open_page(HeadView(attention, tokens), **options)
+        page.locator(".afm-bertviz svg[data-named]").wait_for()
+        return page
+
+    return open_
+
+
+def reading(page):
+    return page.locator(".afm-reading").inner_text()
+
+
+def opacities(page):
+    """The opacity of each line: [heads, queries, keys]."""
+    flat = page.locator("#attention line").evaluate_all(
+        "(lines) => lines.map((line) => Number(line.getAttribute('stroke-opacity')))"
+    )
+    return torch.tensor(flat, dtype=torch.float64).reshape(3, 5, 5)
+
+
+def test_it_draws_the_weights(open_view):
+    page = open_view()
+    torch.testing.assert_close(opacities(page), WEIGHTS[0].double() / 3, atol=2e-4, rtol=0)
+    texts = page.locator(".afm-bertviz text").all_text_contents()
+    assert texts == WORDS * 2
+
+
+def test_another_layer(open_view):
+    page = open_view()
+    page.get_by_label("Layer").select_option("1")
+    torch.testing.assert_close(opacities(page), WEIGHTS[1].double() / 3, atol=2e-4, rtol=0)
+    page.get_by_role("button", name="query gave").hover()
+    mean = WEIGHTS[1, :, 1].mean(0)
+    assert reading(page) == (
+        f"gave attends most to {WORDS[mean.argmax()]}: {mean.max():.2f}, on average over 3 heads"
+    )
+
+
+@pytest.mark.parametrize("by", ["mouse", "keyboard"])
+def test_one_head_and_one_word(open_view, by):
+    page = open_view()
+    for head in (0, 2):
+        box = page.get_by_role("checkbox", name=f"head {head}")
+        assert box.get_attribute("aria-checked") == "true"
+        if by == "mouse":
+            box.click()
+        else:
+            box.focus()
+            page.keyboard.press("Space")
+        assert box.get_attribute("aria-checked") == "false"
+    shown = opacities(page)
+    assert shown[0].sum() == shown[2].sum() == 0
+    torch.testing.assert_close(shown[1], WEIGHTS[0, 1].double(), atol=6e-4, rtol=0)
+    word = page.get_by_role("button", name="key susan")
+    word.hover() if by == "mouse" else word.focus()
+    column = WEIGHTS[0, 1, :, 4]
+    assert reading(page) == (
+        f"susan gets most attention from {WORDS[column.argmax()]}: {column.max():.2f}"
+    )
+    # Only the lines to this key remain: the group is hidden, they are not.
+    assert page.locator("#attention").get_attribute("visibility") == "hidden"
+    assert page.locator("#attention line[visibility=visible]").count() == 3 * 5
+
+
+def test_hostile_tokens_stay_text(open_view):
+    page = open_view(torch.full((1, 1, 8, 8), 1 / 8), HOSTILE)
+    assert page.locator(".afm img, .afm b, .afm script").count() == 0
+    assert "</SCRIPT><i" in page.locator(".afm-bertviz text").first.text_content()
+    check_fits(page)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1000, 360])
+def test_it_fits_and_axe_finds_nothing(open_view, theme, width):
+    page = open_view(theme=theme, width=width)
+    page.get_by_role("button", name="query roses").hover()
+    check_fits(page)
+    check_axe(page)
+
+
+def test_two_views_do_not_mix(open_view, open_page):
+    page = open_view()  # lays the libraries beside the page
+    page = open_page(HeadView(WEIGHTS, WORDS), HeadView(WEIGHTS[:1, :1], WORDS))
+    page.locator(".afm-bertviz svg[data-named]").nth(1).wait_for()
+    counts = page.locator(".afm-bertviz").evaluate_all(
+        "(views) => views.map((view) => view.querySelectorAll('line').length)"
+    )
+    assert counts == [3 * 25, 25]
+
+
+@pytest.mark.parametrize("with_require", [False, True], ids=["plain", "require.js"])
+def test_in_a_notebook_the_libraries_come_from_bertvizs_addresses(browser, libraries, with_require):
+    """No host, and in some notebooks require.js: the module is run as anywidget runs it."""
+    widget = HeadView(WEIGHTS, WORDS)
+    asked = []
+
+    def answer(route):
+        asked.append(route.request.url)
+        name = "d3.js" if "d3" in route.request.url else "jquery.js"
+        route.fulfill(path=libraries[name], content_type="text/javascript")
+
+    page = browser.new_page()
+    page.route("https://cdnjs.cloudflare.com/**", answer)
+    page.set_content("<main></main>")
+    if with_require:
+        # What require.js does with an anonymous define, as far as it matters here.
+        page.evaluate(
+            """() => {
+              let paths = {}, known = {}, made;
+              window.define = (...parts) => (made = parts);
+              window.define.amd = true;
+              window.require = (names, done) => (async () => {
+                for (const name of names) {
+                  await new Promise((resolve) => {
+                    const script = document.createElement("script");
+                    script.src = paths[name] + ".js";
+                    script.onload = resolve;
+                    document.head.append(script);
+                  });
+                  const needs = made.find(Array.isArray) ?? [];
+                  const value = needs.includes("exports") ? {} : undefined;
+                  known[name] = made.at(-1)(...(value ? [value] : [])) ?? value;
+                }
+                done(...names.map((name) => known[name]));
+              })();
+              window.require.config = (settings) => (paths = settings.paths);
+            }"""
+        )
+    page.evaluate(
+        """async ([esm, data, program]) => {
+          const address = URL.createObjectURL(new Blob([esm], { type: "text/javascript" }));
+          const { default: widget } = await import(address);
+          const bytes = (text) => new DataView(new TextEncoder().encode(text).buffer);
+          const values = { _data: bytes(data), _program: bytes(program) };
+          const el = document.createElement("div");
+          await widget.render({ model: { get: (name) => values[name] }, el });
+          setTimeout(() => document.querySelector("main").append(el), 50);  // as JupyterLab does
+        }""",
+        [widget._esm, widget._data.decode(), widget._program.decode()],
+    )
+    page.locator(".afm-bertviz svg[data-named]").wait_for()
+    torch.testing.assert_close(opacities(page), WEIGHTS[0].double() / 3, atol=2e-4, rtol=0)
+    assert sorted(asked) == [
+        "https://cdnjs.cloudflare.com/ajax/libs/d3/5.7.0/d3.min.js",
+        "https://cdnjs.cloudflare.com/ajax/libs/jquery/2.0.0/jquery.min.js",
+    ]
+    page.close()
