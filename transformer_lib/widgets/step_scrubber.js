@@ -29,7 +29,7 @@ function render({ model, el }) {
   strip.element.classList.add("afm-strip");
   const walk = (by) => put("step")(Math.min(STEPS.length - 1, Math.max(0, model.get("step") + by)));
   const back = button({ label: "←", title: "One step back", onClick: () => walk(-1) });
-  const next = button({ label: "next step →", onClick: () => walk(1) });
+  const next = button({ label: "next →", onClick: () => walk(1) });
   back.element.setAttribute("aria-label", "One step back");
   const counts = choices({
     label: "heads", options: ["1", String(nHeads)], value: 1, onChange: (at) => put("one_head")(at === 0),
@@ -47,14 +47,14 @@ function render({ model, el }) {
   );
 
   const board = stageBoard({ onSelect: (row, column) => put("_cell")([row, column]) });
-  fig.add(board, { basis: 380 });
+  fig.add(board, { basis: 364 });
   const arithmetic = element("p", { class: "afm-arithmetic" });
   const lines = code.map((line, step) => {
     const item = element("li", {}, element("code", {}, line));
     item.addEventListener("click", () => put("step")(step));
     return item;
   });
-  fig.add({ element: element("div", {}, element("ol", { class: "afm-code", start: 0, "aria-label": "The code of the steps" }, ...lines), arithmetic) }, { basis: 266 });
+  fig.add({ element: element("div", {}, element("ol", { class: "afm-code", start: 0, "aria-label": "The code of the steps" }, ...lines), arithmetic) }, { basis: 256 });
   const verdict = element("div", { class: "afm-compare" });
   fig.add({ element: verdict }, { basis: 700 });
 
