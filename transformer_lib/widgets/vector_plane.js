@@ -56,6 +56,7 @@ export function vectorPlane({ tokens, reach, onMove, onSelect }) {
       const move = MOVES[event.key];
       if (!move || event.ctrlKey || event.metaKey || event.altKey) return;
       event.preventDefault();
+      event.stopPropagation();
       const step = event.shiftKey ? KEY_STEP / 10 : KEY_STEP;
       onMove(i, now.vectors[i].map((value, axis) => round(value + step * move[axis])));
     });
@@ -96,8 +97,8 @@ export function vectorPlane({ tokens, reach, onMove, onSelect }) {
       });
       handles[j].classList.toggle("afm-chosen", j === selected);
       names[j].classList.toggle("afm-chosen", j === selected);
-      placeName(names[j], tokens[j], vector, tip);
     });
+    placeNames(vectors);
     drawSum(vectors, weights);
     result.place(origin, toPixel(output), 4);
   }
@@ -116,17 +117,29 @@ export function vectorPlane({ tokens, reach, onMove, onSelect }) {
     );
   }
 
-  function placeName(node, token, [x, y], tip) {
-    const right = x >= 0;
-    const room = (right ? size - tip[0] : tip[0]) - 14;
-    const text = fitText(showToken(token), TOKEN_FONT, 0.3 * size);
-    const inside = textWidth(text, TOKEN_FONT) > room; // near the border, to the inner side
-    const rightward = right !== inside;
-    if (node.textContent !== text) node.textContent = text;
-    setAttributes(node, {
-      x: tip[0] + (rightward ? 12 : -12),
-      y: Math.min(size - 6, Math.max(14, tip[1] + (y >= 0 ? -1 : 1) * (inside ? 22 : 12) + 4)),
-      "text-anchor": rightward ? "start" : "end",
+  // Each name goes to the first place around its tip that is free and inside the plane.
+  function placeNames(vectors) {
+    const taken = vectors.map((vector) => {
+      const [x, y] = toPixel(vector);
+      return [x - 6, y - 6, x + 6, y + 6];
+    });
+    const free = ([left, top, right, bottom]) =>
+      left >= 0 && top >= 0 && right <= size && bottom <= size &&
+      taken.every((box) => right < box[0] || left > box[2] || bottom < box[1] || top > box[3]);
+    vectors.forEach((vector, i) => {
+      const tip = toPixel(vector);
+      const text = fitText(showToken(tokens[i]), TOKEN_FONT, 0.3 * size);
+      const width = textWidth(text, TOKEN_FONT);
+      const outward = [vector[0] >= 0 ? 1 : -1, vector[1] >= 0 ? -1 : 1];
+      const places = [[1, 1], [1, 2], [1, -1], [1, -2], [-1, 1], [-1, -1]].map(([side, lift]) => {
+        const x = side * outward[0] > 0 ? tip[0] + 11 : tip[0] - 11 - width;
+        const y = tip[1] + lift * outward[1] * 11;
+        return [x, y - 8, x + width, y + 8];
+      });
+      const box = places.find(free) ?? places[0];
+      taken.push(box);
+      if (names[i].textContent !== text) names[i].textContent = text;
+      setAttributes(names[i], { x: box[0], y: box[3] - 3 });
     });
   }
 

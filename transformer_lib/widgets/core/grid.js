@@ -139,14 +139,17 @@ export function grid(options) {
 
   svg.addEventListener("keydown", (event) => {
     const at = selected ?? [0, 0];
+    // Handled keys stay here: some pages and notebooks move on with the arrow keys.
     if (onPress && (event.key === " " || event.key === "Enter")) {
       event.preventDefault();
+      event.stopPropagation();
       onPress(at[0], at[1], "key");
       return;
     }
     const step = GRID_KEYS[event.key];
     if (!step || event.altKey || event.metaKey) return;
     event.preventDefault();
+    event.stopPropagation();
     const rowStep = event.ctrlKey && Math.abs(step[1]) === Infinity ? step[1] : step[0];
     const clamp = (value, count) => Math.min(count - 1, Math.max(0, value));
     choose(clamp(at[0] + rowStep, rows.length), clamp(at[1] + step[1], columns.length), true);
