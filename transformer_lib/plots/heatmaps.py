@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Colormap
 from matplotlib.patches import Rectangle
 
-from .style import HATCH, INK, LINE, SCORES, TEXT_COLORS, WEIGHTS, array, canvas, token_labels
+from .style import HATCH, LINE, SCORES, TEXT_COLORS, WEIGHTS, array, canvas, token_labels
 
 __all__ = ["attention_heatmap", "mask_heatmap", "position_heatmap", "scores_heatmap"]
 
@@ -196,7 +196,7 @@ def _number(value: float, limits: tuple[float, float]) -> str:
 
 
 def _readable_on(shade: tuple[float, float, float, float]) -> str:
-    """White or ink, whichever contrasts more with the cell (relative luminance as in WCAG)."""
+    """White or black, whichever contrasts more with the cell: always 4.5 : 1 (WCAG's luminance)."""
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in shade[:3]]
     luminance = float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
-    return "#FFFFFF" if 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.067 else INK
+    return "#FFFFFF" if 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05 else "#000000"

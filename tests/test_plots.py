@@ -1,0 +1,274 @@
+"""The figures: what is drawn where, in which color, readable, and a clear error for bad input."""
+
+import re
+from pathlib import Path
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import torch
+from matplotlib.colors import to_hex, to_rgb
+from matplotlib.patches import FancyBboxPatch, Rectangle
+from matplotlib.text import Text
+
+from transformer_lib import plots
+from transformer_lib.plots.heatmaps import _readable_on
+from transformer_lib.plots.style import CYCLE, INK, SCORES, SOFT, WEIGHTS
+
+ROOT = Path(__file__).resolve().parents[1]
+WORDS = ["mary", "gave", "roses", "to", "susan"]
+
+
+@pytest.fixture(autouse=True)
+def _no_window():
+    mpl.use("agg")
+    yield
+    plt.close("all")
+
+
+def _calls():
+    scores = torch.randn(5, 7)
+    table = np.sin(np.arange(11)[:, None] / np.arange(1, 8))
+    keys = [f"k{n}" for n in range(7)]
+    return {
+        "attention_heatmap": lambda ax: plots.attention_heatmap(
+            scores.softmax(-1), WORDS, keys, mask=scores > 0, ax=ax, title="Weights"
+        ),
+        "scores_heatmap": lambda ax: plots.scores_heatmap(
+            scores.masked_fill(scores < -1, -torch.inf), WORDS, keys, ax=ax
+        ),
+        "mask_heatmap": lambda ax: plots.mask_heatmap(scores > 0, ax=ax),
+        "position_heatmap": lambda ax: plots.position_heatmap(table, ax=ax),
+        "position_curves": lambda ax: plots.position_curves(table, ax=ax),
+        "curves": lambda ax: plots.curves([1, 2, 3], {"a": [1, 2, 3], "b": [3, 2, 1]}, ax=ax),
+        "bands": lambda ax: plots.bands([1, 2, 3], {"a": torch.rand(5, 3)}, xlabel="step", ax=ax),
+        "bars": lambda ax: plots.bars(WORDS, {"a": np.ones(5), "b": np.ones(5)}, ax=ax),
+        "vectors_2d": lambda ax: plots.vectors_2d(scores[:, :2], WORDS, ax=ax),
+        "shape_boxes": lambda ax: plots.shape_boxes(("Q", ("s", "d_k")), "=", ("X", (5, 2)), ax=ax),
+    }
+
+
+DRAWING = sorted(set(plots.__all__) - {"COLORS", "TEXT_COLORS", "house"})
+
+
+def test_every_function_is_tried():
+    assert sorted(_calls()) == DRAWING
+
+
+@pytest.mark.parametrize("name", DRAWING)
+def test_a_figure_of_its_own_opaque_and_readable(name):
+    before = dict(mpl.rcParams)
+    assert _calls()[name](None) is None
+    assert len(plt.get_fignums()) == 1
+    figure = plt.gcf()
+    assert figure.get_facecolor()[3] == 1
+    assert dict(mpl.rcParams) == before
+    figure.draw_without_rendering()
+    texts = [text for text in figure.findobj(Text) if text.get_text().strip()]
+    assert texts
+    for text in texts:
+        if text.get_visible():
+            assert text.get_fontsize() * figure.dpi / 72 >= 12, text
+    assert figure.get_size_inches()[0] <= 6.5
+
+
+@pytest.mark.parametrize("name", DRAWING)
+def test_drawing_on_axes_that_are_given(name):
+    figure, axes = plt.subplots(1, 2)
+    _calls()[name](axes[1])
+    assert plt.get_fignums() == [figure.number]
+    assert not axes[0].has_data()
+    assert axes[1].get_children()[0] is not None
+    assert axes[1].patches or axes[1].lines or axes[1].images or axes[1].texts
+
+
+def test_house_keeps_a_notebook_interactive():
+    """A notebook's backend turns interactive mode on at the first figure; undone, none shows."""
+    mpl.interactive(False)
+    try:
+        with plots.house():
+            mpl.interactive(True)
+        assert mpl.is_interactive()
+    finally:
+        mpl.interactive(False)
+
+
+# --- colors ---------------------------------------------------------------------------------------
+
+
+def _contrast(one, other="#FFFFFF"):
+    def luminance(color):
+        linear = [
+            c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(color)
+        ]
+        return float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
+
+    low, high = sorted([luminance(one), luminance(other)])
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_the_colors_are_those_of_the_book():
+    assert plots.COLORS["query"] == "#0072B2"
+    assert plots.COLORS["key"] == "#D55E00"
+    assert plots.COLORS["value"] == "#009E73"
+    assert plots.COLORS["output"] == "#CC79A7"
+
+
+def test_the_page_has_the_same_colors():
+    style = (ROOT / "book/assets/afm.css").read_text(encoding="utf-8")
+    light = style[: style.index("data-theme=dark") if "data-theme=dark" in style else None]
+    found = dict(re.findall(r"--afm-([\w-]+):\s*(#\w{6})", light[: light.index("}")]))
+    for role, color in plots.COLORS.items():
+        assert found[role].lower() == color.lower()
+        assert found[f"{role}-text"].lower() == plots.TEXT_COLORS[role].lower()
+
+
+def test_text_and_lines_reach_their_contrast():
+    for color in [*plots.TEXT_COLORS.values(), INK, SOFT]:
+        assert _contrast(color) >= 4.5
+    for color in CYCLE:
+        assert _contrast(color) >= 3
+
+
+@pytest.mark.parametrize("scale", [WEIGHTS, SCORES])
+def test_a_number_can_be_read_on_every_cell(scale):
+    for place in np.linspace(0, 1, 101):
+        shade = scale(place)
+        assert _contrast(_readable_on(shade), shade[:3]) >= 4.5
+
+
+# --- heatmaps -------------------------------------------------------------------------------------
+
+
+def _numbers(axes):
+    return [text.get_text() for text in axes.texts]
+
+
+def _hatched(axes):
+    return {
+        (p.get_y(), p.get_x()) for p in axes.patches if isinstance(p, Rectangle) and p.get_hatch()
+    }
+
+
+def test_rows_are_queries_and_columns_are_keys():
+    weights = torch.tensor([[0.0, 0.25, 0.75], [0.5, 0.5, 0.0]])
+    plots.attention_heatmap(weights, ["mary", "$5"], ["a", "b", "c"])
+    axes = plt.gca()
+    assert axes.get_xlabel() == "keys"
+    assert axes.get_ylabel() == "queries"
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["mary", r"\$5"]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["a", "b", "c"]
+    assert _numbers(axes) == ["0.00", "0.25", "0.75", "0.50", "0.50", "0.00"]
+    assert axes.yaxis_inverted()
+    spots = {text.get_position(): text.get_text() for text in axes.texts}
+    assert spots[2.5, 0.5] == "0.75"  # the first row is on top
+    assert to_hex(WEIGHTS(0.0)) == "#ffffff"
+    assert axes.images[0].get_clim() == (0, 1)
+
+
+def test_hidden_cells_are_hatched_and_hold_no_number():
+    mask = torch.tensor([[True, False], [True, True]])
+    plots.attention_heatmap([[1.0, 0.0], [0.4, 0.6]], mask=mask)
+    assert _hatched(plt.gca()) == {(0, 1)}
+    assert _numbers(plt.gca()) == ["1.00", "0.40", "0.60"]
+    plots.mask_heatmap(mask)
+    assert _hatched(plt.gca()) == {(0, 1)}
+    assert len(plt.gca().collections[-1].get_offsets()) == 3
+    plots.scores_heatmap([[2.0, -np.inf], [-1.0, 0.5]])
+    assert _hatched(plt.gca()) == {(0, 1)}
+    assert _numbers(plt.gca()) == ["2.00", "−1.00", "0.50"]
+    assert plt.gca().images[0].get_clim() == (-2, 2)
+
+
+def test_many_cells_carry_no_numbers_and_fewer_labels():
+    plots.attention_heatmap(torch.full((41, 41), 1 / 41))
+    assert _numbers(plt.gca()) == []
+    assert len(plt.gca().get_xticks()) < 41
+
+
+# --- lines, bars, arrows, boxes -------------------------------------------------------------------
+
+
+def test_curves_keep_roles_and_differ_in_more_than_color():
+    plots.curves([1, 2], {"query": [1, 2], "other": [2, 1], "third": [0, 0]}, log="x")
+    lines = plt.gca().lines
+    assert lines[0].get_color() == plots.COLORS["query"]
+    assert len({str(line.get_linestyle()) + str(line._dash_pattern) for line in lines}) == 3
+    assert plt.gca().get_xscale() == "log"
+    assert plt.gca().get_yscale() == "linear"
+
+
+def test_a_band_reaches_from_min_to_max_around_the_median():
+    runs = np.array([[1.0, 5.0], [2.0, 9.0], [6.0, 7.0]])
+    plots.bands([0, 1], {"scaled": runs})
+    axes = plt.gca()
+    np.testing.assert_allclose(axes.lines[0].get_ydata(), [2, 7])
+    box = axes.collections[0].get_paths()[0].get_extents()
+    assert (box.y0, box.y1) == (1, 9)
+
+
+def test_bars_carry_their_numbers():
+    plots.bars(["a", "b"], {"one": [0.5, 2], "two": [1, 0.12345]})
+    assert _numbers(plt.gca()) == ["0.5", "2", "1", "0.123"]
+    assert [bar.get_height() for bar in plt.gca().patches[:4]] == [0.5, 2, 1, 0.12345]
+
+
+def test_arrows_end_at_their_vectors_and_labels_do_not_overlap():
+    vectors = torch.tensor([[1.0, 0.1], [1.0, 0.15], [-0.5, 1.0]])
+    plots.vectors_2d(vectors, ["gave", "roses", "to"], color=["query", "key", "value"])
+    figure, axes = plt.gcf(), plt.gca()
+    arrows = [text for text in axes.texts if text.arrow_patch]
+    np.testing.assert_allclose([arrow.xy for arrow in arrows], vectors)
+    figure.canvas.draw()
+    boxes = [text.get_window_extent() for text in axes.texts if text.get_text()]
+    assert not any(a.overlaps(b) for n, a in enumerate(boxes) for b in boxes[:n])
+
+
+def test_boxes_have_the_proportions_of_their_shapes():
+    plots.shape_boxes(
+        [("Q", ("s", "d_k"), "query"), "×", ("Kᵀ", ("d_k", "s"), "key")], [("W_O", (4, 6))],
+        sizes={"s": 5, "d_k": 3},
+    )  # fmt: skip
+    q, k, w = [patch for patch in plt.gca().patches if isinstance(patch, FancyBboxPatch)]
+    assert q.get_height() / q.get_width() == pytest.approx(5 / 3)
+    assert (k.get_height(), k.get_width()) == pytest.approx((q.get_width(), q.get_height()))
+    assert w.get_width() / q.get_height() == pytest.approx(6 / 5)
+    assert to_hex(q.get_edgecolor()).upper() == plots.COLORS["query"]
+    assert {"$d_{k}$", "$s$", "×", "Q", "Kᵀ", "6"} <= set(_numbers(plt.gca()))
+
+
+# --- errors ---------------------------------------------------------------------------------------
+
+ERRORS = [
+    (lambda: plots.attention_heatmap(torch.ones(2, 3, 5, 5)), r"2 axes, got shape \(2, 3, 5, 5\)"),
+    (lambda: plots.attention_heatmap(torch.ones(5)), r"2 axes, got shape \(5,\)"),
+    (lambda: plots.attention_heatmap([[0.5, np.nan]]), r"holds nan at \[0, 1\]"),
+    (lambda: plots.attention_heatmap([[1.5, -0.5]]), "never negative: draw scores with"),
+    (lambda: plots.attention_heatmap([["a", "b"]]), "must be numbers"),
+    (lambda: plots.attention_heatmap([[1, 2], [3]]), "rows of equal length"),
+    (lambda: plots.attention_heatmap(torch.ones(0, 3)), "nothing to draw"),
+    (lambda: plots.attention_heatmap([[1.0]], queries=["a", "b"]), "2 labels for 1 positions"),
+    (lambda: plots.attention_heatmap(torch.eye(4), queries="mary"), "got one string: split it"),
+    (lambda: plots.attention_heatmap([[1.0]], mask=[[True, False]]), r"got shape \(1, 2\)"),
+    (lambda: plots.scores_heatmap([[np.inf]]), r"holds inf at \[0, 0\]"),
+    (lambda: plots.mask_heatmap(torch.ones(2, 2)), "boolean, True = may attend; got float32"),
+    (lambda: plots.mask_heatmap([True]), "two axes"),
+    (lambda: plots.vectors_2d(torch.ones(5, 3)), r"must have shape \(n, 2\)"),
+    (lambda: plots.vectors_2d(torch.ones(2, 2), color=["key"]), "1 entries for 2 vectors"),
+    (lambda: plots.curves([1, 2], {"a": [1, 2, 3]}), "curve 'a' has 3 points, x has 2"),
+    (lambda: plots.curves([1, 2], [[1, 2]]), "must be a dict"),
+    (lambda: plots.curves([1, 2], {"a": [1, 2]}, log="z"), 'log must be "", "x", "y" or "xy"'),
+    (lambda: plots.bands([1, 2], {"a": [1, 2]}), r"2 axes, got shape \(2,\)"),
+    (lambda: plots.bars(["a"], [1, 2]), "2 numbers for 1 labels"),
+    (lambda: plots.position_curves(torch.ones(3, 4), dims=[4]), "dimensions 0 to 3"),
+    (lambda: plots.shape_boxes("×"), "at least one matrix"),
+    (lambda: plots.shape_boxes(("Q", 5, 2)), r"a matrix is \(name, \(rows, columns\)\)"),
+]
+
+
+@pytest.mark.usefixtures("as_a_reader")
+@pytest.mark.parametrize(("draw", "message"), ERRORS)
+def test_errors_name_the_value_and_the_fix(draw, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        draw()
