@@ -105,6 +105,8 @@ test("small helpers, by hand", () => {
   );
   assert.match(effect("base", settings(), wavelengths(8, 10000)), /6,283 positions/);
   assert.equal(effect("", settings(), null), "");
+  assert.match(effect("position", settings(), null), /hands/);
+  assert.match(effect("position", settings({ method: "alibi" }), null), /same/);
 });
 
 test("the random numbers are normal, and the same every time", () => {

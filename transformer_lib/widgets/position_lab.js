@@ -51,8 +51,14 @@ export function effect(changed, settings, waves) {
     base: `At base ${write(settings.base)} the slowest hand needs ${slowest} positions for one turn.`,
     d_model: `${settings.d_model} components make ${settings.d_model / 2} hands; the slowest needs ${slowest} positions for one turn.`,
     n_positions: "A longer text adds rows; those that were there stay as they are.",
-    position: "Moving on turns both hands of a dial by the same angle.",
-    offset: "The distance decides the angle between the two hands of a dial.",
+    position: {
+      alibi: "Moving on changes nothing as long as the distance is the same.",
+      learned: "Each position has a row of its own, unrelated to its neighbors'.",
+    }[settings.method] ?? "Moving on turns both hands of a dial by the same angle.",
+    offset: {
+      alibi: "Each step away costs the same.",
+      learned: "In this table the distance has no meaning of its own.",
+    }[settings.method] ?? "The distance decides the angle between the two hands of a dial.",
     pair: `This pair is components ${2 * settings.pair} and ${2 * settings.pair + 1}.`,
     own_angle: settings.own_angle
       ? "With an angle of its own, the cosine no longer moves on the sine's circle."
