@@ -87,7 +87,8 @@ export function choices({ label, options, value, onChange }) {
     element("input", { type: "radio", name: group, value: index }),
   );
   const set = (now) => inputs.forEach((input, index) => (input.checked = index === now));
-  const legend = element("legend", { class: "afm-label" }, label);
+  // Not a legend: those do not take part in the row's layout.
+  const title = element("span", { class: "afm-label", id: `${group}-label` }, label);
   const items = options.map((option, index) => {
     const { text, picture = null } = typeof option === "string" ? { text: option } : option;
     inputs[index].addEventListener("change", () => onChange(index));
@@ -96,7 +97,8 @@ export function choices({ label, options, value, onChange }) {
   });
   set(value);
   const row = element("div", { class: "afm-choice-row" }, ...items);
-  return { element: element("fieldset", { class: "afm-control afm-choices" }, legend, row), inputs, set };
+  const frame = { class: "afm-control afm-choices", "aria-labelledby": `${group}-label` };
+  return { element: element("fieldset", frame, title, row), inputs, set };
 }
 
 export function button({ label, title = null, onClick }) {
