@@ -1,0 +1,91 @@
+"""README, CONTRIBUTING, licenses and citation say what is so."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+DOCUMENTS = ["README.md", "CONTRIBUTING.md"]
+
+
+def text(name: str) -> str:
+    return (ROOT / name).read_text("utf-8")
+
+
+def linked_chapters(page: str) -> list[str]:
+    return re.findall(r"chapters/([\w-]+)\.ipynb\)", text(page))
+
+
+def test_the_citation_is_valid_and_of_this_version():
+    command = [Path(sys.executable).parent / "check-jsonschema", "--builtin-schema"]
+    command += ["vendor.citation-file-format", ROOT / "CITATION.cff"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    citation = yaml.safe_load(text("CITATION.cff"))
+    assert citation["version"] == PROJECT["version"]
+    assert citation["license"] == PROJECT["license"].split(" AND ")
+
+
+def test_the_licenses_are_what_they_are_called():
+    assert text("LICENSE").startswith("MIT License\n")
+    prose = text("LICENSE-prose")
+    assert "Creative Commons Attribution 4.0 International Public License" in prose
+    for section in range(1, 9):
+        assert f"Section {section} -- " in prose
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_every_command_named_exists(name):
+    targets = set(re.findall(r"^([\w-]+):", text("Makefile"), re.MULTILINE))
+    called = set(re.findall(r"(?:^|`)make\s+([a-z-]+)", text(name), re.MULTILINE))
+    assert {"book", "test", "check"} <= called
+    assert called <= targets
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_every_file_linked_exists(name):
+    targets = re.findall(r"\]\((?!https:)([^)#]+)\)", text(name))
+    assert targets
+    for target in targets:
+        assert (ROOT / target).is_file(), target
+
+
+def test_the_picture_is_small_and_described():
+    alt, path = re.search(r"!\[([^\]]+)\]\(([^)]+)\)", text("README.md")).groups()
+    picture = (ROOT / path).read_bytes()
+    assert picture.startswith(b"\x89PNG")
+    assert len(picture) < 200_000
+    assert len(alt.split()) >= 10
+
+
+def test_readme_landing_page_contents_and_folder_name_the_same_chapters():
+    toc = yaml.safe_load(text("_toc.yml"))
+    files = [entry["file"] for part in toc["parts"] for entry in part["chapters"]]
+    contents = [name.removeprefix("chapters/") for name in files if name.startswith("chapters/")]
+    assert contents == sorted(path.stem for path in (ROOT / "chapters").glob("*.ipynb"))
+    assert linked_chapters("README.md") == contents
+    # The landing page may name a chapter again in running text.
+    assert sorted(set(linked_chapters("book/index.md"))) == contents
+
+
+def test_the_landing_page_numbers_its_chapters_as_their_files():
+    items = re.findall(r"^(\d+)\. \[[^\]]+\]\(\S+chapters/(\d+)-", text("book/index.md"), re.M)
+    assert items
+    for number, file in items:
+        assert int(number) == int(file)
+
+
+def test_no_file_holds_the_address_of_a_package_registry():
+    listed = subprocess.check_output(["git", "ls-files", "-z"], cwd=ROOT).decode().split("\0")
+    address = re.compile(r"https?://\S*(?:pypi|pythonhosted|npmjs|download\.pytorch)|file:///opt")
+    for name in filter(None, listed):
+        path = ROOT / name
+        if path == Path(__file__) or path.suffix == ".png" or not path.is_file():
+            continue
+        assert not address.search(path.read_text("utf-8")), name

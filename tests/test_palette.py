@@ -1,0 +1,112 @@
+"""One palette: the page's style sheet, the widgets' fallbacks and the plots agree, and can be read.
+
+Text must reach a contrast of 4.5 : 1 on every ground that it may stand on (WCAG 2.2, 1.4.3).
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from transformer_lib.plots import style
+from transformer_lib.widgets.base import FOLDER
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = (ROOT / "book" / "assets" / "afm.css").read_text("utf-8")
+WIDGET = (FOLDER / "core" / "widget.css").read_text("utf-8")
+ROLES = ("query", "key", "value", "output", "masked")
+
+
+def variables(css: str, selector: str) -> dict[str, str]:
+    """The custom properties that the rules with exactly this selector set, in lower case."""
+    css = re.sub(r"/\*.*?\*/", "", css, flags=re.DOTALL)
+    rules = re.findall(r"([^{}]+)\{([^{}]*)\}", css)
+    blocks = [body for names, body in rules if names.strip() == selector]
+    assert blocks, f"there is no rule {selector}"
+    return dict(re.findall(r"(--[\w-]+):\s*([^;]+);", "\n".join(blocks).lower()))
+
+
+LIGHT = variables(PAGE, ":root") | variables(PAGE, 'html[data-theme="light"]')
+DARK = LIGHT | variables(PAGE, 'html[data-theme="dark"]')
+WIDGET_LIGHT = variables(WIDGET, ".afm")
+WIDGET_DARK = WIDGET_LIGHT | variables(WIDGET, '.afm[data-afm-theme="dark"]')
+# The theme's own light page is white and says so nowhere in our style sheet.
+GROUNDS = {
+    "light": ("#ffffff", LIGHT["--pst-color-surface"]),
+    "dark": (DARK["--pst-color-background"], DARK["--pst-color-surface"]),
+}
+
+
+def luminance(color: str) -> float:
+    levels = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    red, green, blue = (x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in levels)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    dark, light = sorted([luminance(one), luminance(other)])
+    return (light + 0.05) / (dark + 0.05)
+
+
+def fallback(value: str) -> tuple[str, str]:
+    """`var(--afm-query, #0072b2)` as the page's variable and the value where there is no page."""
+    return re.fullmatch(r"var\((--[\w-]+), (#[0-9a-f]{6})\)", value).groups()
+
+
+def test_contrast_is_wcag_s():
+    assert contrast("#ffffff", "#000000") == pytest.approx(21)
+    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.005)  # the usual example
+
+
+def test_the_palette_is_okabe_and_ito_s():
+    colors = [LIGHT[f"--afm-{role}"] for role in ROLES[:4]]
+    assert colors == ["#0072b2", "#d55e00", "#009e73", "#cc79a7"]
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_plots_use_the_page_s_colors(role):
+    assert style.COLORS[role].lower() == LIGHT[f"--afm-{role}"]
+    assert style.TEXT_COLORS[role].lower() == LIGHT[f"--afm-{role}-text"]
+
+
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("suffix", ["", "-text"])
+@pytest.mark.parametrize(("page", "widget"), [(LIGHT, WIDGET_LIGHT), (DARK, WIDGET_DARK)])
+def test_widgets_fall_back_to_the_page_s_colors(role, suffix, page, widget):
+    variable, value = fallback(widget[f"--afm-{role[0]}{suffix}"])
+    assert variable == f"--afm-{role}{suffix}"
+    assert value == page[variable]
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_text_in_a_role_s_color_can_be_read(role):
+    for theme, colors in (("light", LIGHT), ("dark", DARK)):
+        for ground in GROUNDS[theme]:
+            assert contrast(colors[f"--afm-{role}-text"], ground) >= 4.5, (theme, ground)
+    for colors in (WIDGET_LIGHT, WIDGET_DARK):
+        text = fallback(colors[f"--afm-{role[0]}-text"])[1]
+        for ground in ("--afm-surface", "--afm-raised"):
+            assert contrast(text, colors[ground]) >= 4.5, (ground, text)
+    assert contrast(style.TEXT_COLORS[role], "#FFFFFF") >= 4.5
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["link", "text-base", "text-muted", "heading", "inline-code"])
+def test_the_page_s_text_can_be_read(theme, name):
+    color = {"light": LIGHT, "dark": DARK}[theme][f"--pst-color-{name}"]
+    for ground in GROUNDS[theme]:
+        assert contrast(color, ground) >= 4.5, (theme, ground)
+
+
+@pytest.mark.parametrize("colors", [WIDGET_LIGHT, WIDGET_DARK], ids=["light", "dark"])
+def test_the_widgets_text_can_be_read(colors):
+    for text in ("--afm-ink", "--afm-soft"):
+        for ground in ("--afm-surface", "--afm-raised"):
+            assert contrast(colors[text], colors[ground]) >= 4.5, (text, ground)
+
+
+def test_formulas_in_a_role_s_color_take_its_readable_variant():
+    """Chapters write `\\color{#0072B2}{Q}`: the style sheet must know exactly these values."""
+    rules = re.findall(r'\[style\*="color:(#\w+)" i\] \{ color: var\((--[\w-]+)\)', PAGE)
+    expected = [(style.COLORS[role].lower(), f"--afm-{role}-text") for role in ROLES]
+    assert [(color.lower(), variable) for color, variable in rules] == expected
