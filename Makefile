@@ -43,24 +43,25 @@ serve: book
 notebooks: $(VENV)/installed
 	$(BIN)/python book/notebooks.py $(PATHS)
 
-# The library's tests in environments of their own: with the oldest versions that pyproject.toml
-# claims, and with the newest there are. The other tests need what the book is built with.
-LIBRARY_TESTS := $(filter-out $(foreach name,front_matter javascript palette references workflows,\
+# The library's tests and the chapters in environments of their own: with the oldest versions that
+# pyproject.toml claims, and with the newest there are. The other tests need the book's own tools.
+LIBRARY_TESTS = $(filter-out $(foreach name,front_matter javascript palette references workflows,\
 	tests/test_$(name).py),$(wildcard tests/test_*.py))
+WITH_TESTS := -e '.[book]' pytest hypothesis beartype nbval
+NBVAL := -m pytest -q --nbval --nbval-cell-timeout=300 --nbval-kernel-name=python3 chapters
 
 test-oldest:
 	$(PYTHON) -m venv .venv-oldest
-	.venv-oldest/bin/python -m pip install --quiet -c tests/oldest.txt -e '.[book]' \
-		pytest hypothesis beartype
+	.venv-oldest/bin/python -m pip install --quiet -c tests/oldest.txt $(WITH_TESTS)
 	.venv-oldest/bin/python -m pytest -q $(LIBRARY_TESTS)
+	.venv-oldest/bin/python $(NBVAL)
 
 test-newest:
 	$(PYTHON) -m venv .venv-newest
-	.venv-newest/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager -e '.[book]' \
-		pytest hypothesis beartype nbval
+	.venv-newest/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager $(WITH_TESTS)
 	.venv-newest/bin/python -m pip list
 	.venv-newest/bin/python -m pytest -q $(LIBRARY_TESTS)
-	.venv-newest/bin/python -m pytest -q --nbval --nbval-cell-timeout=300 chapters
+	.venv-newest/bin/python $(NBVAL)
 
 # Would installing the library on Colab replace the torch or numpy that is there? Asks pip.
 colab-check:

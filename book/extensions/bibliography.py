@@ -174,9 +174,10 @@ def rewrite_page(app: Sphinx, env: BuildEnvironment) -> list[str]:
 
 def fill_in(app: Sphinx, document: nodes.document, docname: str) -> None:
     env = app.env
-    order = {page: i for i, page in enumerate(env.toc_secnumbers | env.titles)}
     for node in list(document.findall(cited_in)):
-        pages = sorted(citations(env).get(node["key"], ()), key=lambda page: (order[page], page))
+        # Chapters first, in their order, then the pages around them.
+        pages = citations(env).get(node["key"], ())
+        pages = sorted(pages, key=lambda page: (not page.startswith("chapters/"), page))
         line = nodes.inline(classes=["reference-cited-in"])
         for i, page in enumerate(pages):
             line += nodes.Text(", " if i else " Cited in ")
