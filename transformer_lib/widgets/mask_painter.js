@@ -4,7 +4,7 @@ import { flow } from "./core/flow.js";
 import { grid } from "./core/grid.js";
 import { attentionScores } from "./core/linear.js";
 import { cellReading, flowReading, maskWarning } from "./core/maskreading.js";
-import { PRESETS, RULES, andMasks, carriers, maskedAttention, presetMask, reach, recognize } from "./core/masks.js";
+import { PRESETS, RULES, andMasks, carriers, maskedAttention, presetMask, reach, recognize, sameMask } from "./core/masks.js";
 import { outputs } from "./core/outputs.js";
 import { readFloats, readJson, send } from "./core/wire.js";
 
@@ -26,13 +26,15 @@ function render({ model, el }) {
   });
 
   // The mask: read from the model, so that Python and every view of this widget agree.
+  const names = words.map((word) => clip(showToken(word)));
   const maskNow = () => rowsOf(model.get("cells"), n);
   const write = (mask) => send(model, "cells", mask.flat().map(Number));
   const usePreset = (name) => {
     [preset, chosen] = [name, name];
     const drawn = presetMask(name, n, sizes);
-    write(base ? andMasks(drawn, base) : drawn);
-    update(); // the mask may be the old one, and the choice still new
+    const mask = base ? andMasks(drawn, base) : drawn;
+    if (sameMask(mask, maskNow())) update(); // nothing to tell, but the choice is new
+    else write(mask);
   };
 
   const presets = choices({
@@ -70,7 +72,7 @@ function render({ model, el }) {
   };
   const map = grid({
     rows: words, columns: words, label: "Attention weights under the mask",
-    maxCell: 52,
+    maxCell: 52, cellName: (i, j, text) => `${names[i]}, ${names[j]}: ${text}`,
     onSelect: (i, j) => {
       if (stroke && brush !== null) paintCell(i, j, brush);
       else read([i, j]);

@@ -1,0 +1,310 @@
+"""MaskPainter in Chromium: drawn in by mouse, touch and keyboard, with the library's numbers."""
+
+import csv
+import io
+from xml.etree import ElementTree
+
+import pytest
+import torch
+from harness import HOSTILE, check_axe, check_fits, check_hostile, download, repaint_ms
+
+from transformer_lib.attention import attention, attention_weights
+from transformer_lib.masks import causal_mask, padding_mask, sliding_window_mask
+from transformer_lib.widgets import MaskPainter
+
+WORDS = ["mary", "gave", "roses", "to", "susan"]
+X = torch.tensor([[1.6, 0.2], [0.8, 1.0], [0.2, 1.4], [0.2, 0.2], [1.4, 0.4]])
+
+
+def painter(**state):
+    widget = MaskPainter(WORDS, X, X, X)
+    for name, value in state.items():
+        setattr(widget, name, value)
+    return widget
+
+
+def cell(page, query, key):
+    return page.get_by_role("gridcell", name=f"{query}, {key}:")
+
+
+def middle(page, query, key):
+    box = cell(page, query, key).bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def preset(page, name):
+    return page.get_by_role("radio", name=name, exact=True)
+
+
+def table(page):
+    """Mask and weights as the file with the numbers has them."""
+    rows = list(csv.reader(io.StringIO(download(page, "CSV").decode("utf-8"))))
+    n = round((len(rows) - 1) ** 0.5)
+    mask = torch.tensor([int(row[2]) for row in rows[1:]]).reshape(n, n).bool()
+    weights = torch.tensor([float(row[3]) for row in rows[1:]]).double().reshape(n, n)
+    return mask, weights
+
+
+def check_numbers(page, mask):
+    shown, weights = table(page)
+    assert torch.equal(shown, mask)
+    torch.testing.assert_close(
+        weights, attention_weights(X.double(), X.double(), mask), rtol=0, atol=1e-6
+    )
+    output = attention(X.double(), X.double(), X.double(), mask)
+    labels = page.locator(".afm-outputs [role=listitem]").evaluate_all(
+        "(rows) => rows.map((row) => row.getAttribute('aria-label'))"
+    )
+    for word, label, weight, y in zip(WORDS, labels, weights, output, strict=True):
+        assert label == f"{word}: row sum {weight.sum():.2f}, output {y[0]:.2f}, {y[1]:.2f}"
+
+
+def reading(page):
+    return page.locator(".afm-reading").inner_text()
+
+
+def warning(page):
+    return page.locator(".afm-warning")
+
+
+def holding(page):
+    """Rows of dots from the input upward: True where something of the followed word is."""
+    dots = page.locator(".afm-dot").evaluate_all(
+        "(dots) => dots.map((dot) => !dot.classList.contains('afm-dot-free'))"
+    )
+    return torch.tensor(dots).reshape(-1, len(WORDS))
+
+
+def test_first_state_is_causal_and_tells_where_roses_is(open_page):
+    page = open_page(painter())
+    check_numbers(page, causal_mask(5))
+    assert preset(page, "causal").is_checked()
+    assert reading(page) == (
+        "Something of roses is in roses, to and susan after 1 layer, and nowhere else after 2."
+    )
+    assert warning(page).is_hidden()
+
+
+def test_a_click_opens_and_closes_a_cell(open_page):
+    page = open_page(painter())
+    mask = causal_mask(5)
+    cell(page, "gave", "susan").click()
+    mask[1, 4] = True
+    check_numbers(page, mask)
+    assert not preset(page, "causal").is_checked()
+    cell(page, "gave", "susan").click()
+    check_numbers(page, causal_mask(5))
+    assert preset(page, "causal").is_checked()
+
+
+def test_a_drag_draws_with_one_color_and_skips_no_cell(open_page):
+    page = open_page(painter())
+    page.mouse.move(*middle(page, "mary", "gave"))
+    page.mouse.down()
+    page.mouse.move(*middle(page, "mary", "susan"))  # one jump, as a fast hand makes it
+    page.mouse.move(*middle(page, "to", "susan"), steps=9)
+    page.mouse.up()
+    page.mouse.move(*middle(page, "susan", "mary"))  # after the button is up nothing is drawn
+    mask = causal_mask(5)
+    mask[0, 1:] = True
+    mask[:4, 4] = True
+    check_numbers(page, mask)
+
+
+def test_a_finger_draws_and_does_not_scroll(open_page):
+    page = open_page(painter(), touch=True, width=360, height=500)
+    cell(page, "mary", "mary").scroll_into_view_if_needed()
+    before = page.evaluate("scrollY")
+    client = page.context.new_cdp_session(page)
+    path = [middle(page, "gave", "mary"), middle(page, "roses", "mary"), middle(page, "to", "mary")]
+    kinds = ["touchStart", "touchMove", "touchMove"]
+    for kind, (x, y) in zip(kinds, path, strict=True):
+        points = [{"x": x, "y": y}]
+        client.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    client.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    assert page.evaluate("scrollY") == before
+    mask = causal_mask(5)
+    mask[1:4, 0] = False
+    check_numbers(page, mask)
+
+
+def test_a_tap_toggles_one_cell(open_page):
+    page = open_page(painter(), touch=True, width=360)
+    cell(page, "mary", "susan").tap()
+    mask = causal_mask(5)
+    mask[0, 4] = True
+    check_numbers(page, mask)
+
+
+def test_the_keyboard_moves_toggles_and_draws(open_page):
+    page = open_page(painter())
+    cell(page, "mary", "mary").focus()
+    for key in ("ArrowRight", "Space", "Shift+ArrowRight", "Shift+ArrowDown", "ArrowLeft"):
+        page.keyboard.press(key)
+    mask = causal_mask(5)
+    mask[0, 1] = mask[0, 2] = mask[1, 2] = True
+    check_numbers(page, mask)
+    assert reading(page) == f"gave looks at gave: {attention_weights(X, X, mask)[1, 1]:.2f}."
+    page.keyboard.press("Enter")
+    mask[1, 1] = False
+    check_numbers(page, mask)
+
+
+@pytest.mark.parametrize(
+    ("name", "slider", "keys", "mask"),
+    [
+        ("padding", "real words", ["ArrowRight"], padding_mask([4], 5)[0].expand(5, 5)),
+        ("sliding window", "window", ["ArrowRight"], sliding_window_mask(5, 3)),
+        ("bidirectional", None, [], torch.ones(5, 5).bool()),
+        ("block", "block size", ["Home", "ArrowRight"], None),
+    ],
+)
+def test_presets_and_their_sizes(open_page, name, slider, keys, mask):
+    if mask is None:
+        mask = torch.block_diag(torch.ones(2, 2), torch.ones(2, 2), torch.ones(1, 1)).bool()
+    page = open_page(painter())
+    preset(page, name).check()
+    assert page.get_by_role("slider", name="layers").count() == 1
+    assert page.get_by_role("slider").count() == (2 if slider else 1)
+    for key in keys:
+        page.get_by_role("slider", name=slider, exact=True).press(key)
+    check_numbers(page, mask)
+    assert preset(page, name).is_checked()
+
+
+def test_and_keeps_hidden_what_is_hidden(open_page):
+    page = open_page(painter())
+    page.get_by_role("checkbox", name="and:").check()
+    preset(page, "padding").check()
+    check_numbers(page, causal_mask(5) & padding_mask([3], 5)[0])
+    page.get_by_role("slider", name="real words").press("Home")
+    page.get_by_role("slider", name="real words").press("ArrowRight")
+    check_numbers(page, causal_mask(5) & padding_mask([2], 5)[0])
+
+
+def test_an_empty_row_is_zero_and_says_so_under_each_rule(open_page):
+    mask = causal_mask(5)
+    mask[3] = False
+    page = open_page(painter(mask=mask))
+    check_numbers(page, mask)
+    text = "to looks at nothing: the row is empty, and the output is zero."
+    assert warning(page).inner_text() == text
+    rule = page.get_by_role("combobox", name="hide by")
+    rule.select_option("−1e9 on the scores")
+    torch.testing.assert_close(table(page)[1][3], torch.full((5,), 0.2).double())
+    assert "−1e9 covers it up" in warning(page).inner_text()
+    rule.select_option("0 on the weights")
+    assert (table(page)[1][3] == 0).all()
+
+
+def test_zero_after_the_softmax_shows_short_rows_and_the_leak(open_page):
+    page = open_page(painter(layers=1))
+    page.get_by_role("combobox", name="hide by").select_option("0 on the weights")
+    expected = attention_weights(X.double(), X.double()) * causal_mask(5)
+    torch.testing.assert_close(table(page)[1], expected, rtol=0, atol=1e-6)
+    assert "sum to less than 1" in warning(page).inner_text()
+    assert "mary and gave come before it" in reading(page)
+    assert holding(page).tolist() == [[False, False, True, False, False], [True] * 5]
+
+
+def test_the_tracer_follows_a_word_through_layers(open_page):
+    mask = sliding_window_mask(5, 2)
+    page = open_page(painter(mask=mask))
+    page.get_by_role("combobox", name="follow").select_option("mary")
+    page.get_by_role("slider", name="layers").press("End")
+    steps = [torch.linalg.matrix_power(mask.double(), n)[:, 0] > 0 for n in range(7)]
+    assert torch.equal(holding(page), torch.stack(steps))
+
+
+def test_a_click_in_the_graph_chooses_the_word_to_follow(open_page):
+    page = open_page(painter())
+    page.locator(".afm-target").nth(4).click()
+    assert page.get_by_role("combobox", name="follow").locator("option:checked").inner_text() == (
+        "susan"
+    )
+    cell(page, "gave", "susan").click()
+    page.mouse.move(5, 5)
+    assert reading(page) == (
+        "Something of susan is in gave and susan after 1 layer, and in gave, roses, to and susan "
+        "after 2 layers. gave, roses and to come before it: in a model that writes word by word, "
+        "that is a leak."
+    )
+    assert page.locator(".afm-dot-leak").count() == 1 + 3
+
+
+def test_two_views_stay_in_step(open_page):
+    widget = painter()
+    page = open_page(widget, widget)
+    cell(page, "mary", "susan").first.click()
+    names = page.get_by_role("gridcell", name="mary, susan:").evaluate_all(
+        "(cells) => cells.map((cell) => cell.getAttribute('aria-label'))"
+    )
+    assert len(names) == 2
+    assert names[0] == names[1] != "mary, susan: masked"
+
+
+def test_files(open_page):
+    page = open_page(painter())
+    svg = ElementTree.fromstring(download(page, "SVG"))
+    texts = [node.text for node in svg.iter("{http://www.w3.org/2000/svg}text")]
+    assert texts.count("roses") == 4  # row, column, output, graph
+    assert download(page, "PNG").startswith(b"\x89PNG\r\n\x1a\n")
+
+
+@pytest.mark.parametrize("width", [1000, 360])
+def test_hostile_words_stay_text(open_page, width):
+    x = torch.randn(len(HOSTILE), 3)
+    page = open_page(MaskPainter(HOSTILE, x, x, x), width=width)
+    check_hostile(page)
+    for index in range(len(HOSTILE)):
+        page.locator(".afm-target").nth(index).click()
+        page.get_by_role("gridcell").nth(index * len(HOSTILE)).click()  # every row's first key
+    preset(page, "padding").check()
+    check_hostile(page)
+    ElementTree.fromstring(download(page, "SVG"))
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1000, 360])
+def test_axe(open_page, theme, width):
+    empty = causal_mask(5)
+    empty[3] = False
+    x = torch.randn(32, 4)
+    page = open_page(
+        painter(mask=empty),
+        painter(rule=1, source=4),
+        MaskPainter([f"token {i}" for i in range(32)], x, x, x),
+        theme=theme,
+        width=width,
+    )
+    preset(page, "sliding window").first.check()
+    check_axe(page)
+    check_fits(page)
+
+
+def test_follows_the_theme(open_page):
+    page = open_page(painter())
+    look = """() => ['.afm-cell', '.afm-outputs .afm-cell', '.afm-dot-holds'].map((part) =>
+      getComputedStyle(document.querySelector(part)).fill)
+      .concat(getComputedStyle(document.querySelector('.afm')).backgroundColor)"""
+    light = page.evaluate(look)
+    page.evaluate("document.documentElement.dataset.theme = 'dark'")
+    page.wait_for_function("document.querySelector('.afm').dataset.afmTheme === 'dark'")
+    dark = page.evaluate(look)
+    assert light[0] != dark[0]
+    assert light[3] != dark[3]
+
+
+def test_time_to_repaint_at_32_tokens(open_page, report):
+    x = torch.randn(32, 8)
+    page = open_page(MaskPainter([f"token {i}" for i in range(32)], x, x, x))
+    preset(page, "sliding window").check()
+    slide = """(step) => {
+      const slider = [...document.querySelectorAll('input[type=range]')]
+        .find((input) => input.closest('label').textContent.includes('window'));
+      slider.value = 2 + (step % 30);
+      slider.dispatchEvent(new Event('input'));
+    }"""
+    times = repaint_ms(page, slide)
+    report("MaskPainter, window slider to repaint at 32 tokens (ms)", times)
+    assert times["median"] > 0
