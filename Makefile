@@ -64,8 +64,8 @@ test-newest:
 	.venv-newest/bin/python $(NBVAL)
 
 # Would installing the library on Colab replace the torch or numpy that is there? Asks pip.
-colab-check:
-	$(PYTHON) tests/colab.py
+colab-check: $(BIN)/python
+	$(BIN)/python tests/colab.py
 
 clean:
 	rm -rf _build

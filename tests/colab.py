@@ -60,16 +60,15 @@ def dry_run(python: str, pins: dict[str, str], *requirements: str) -> dict:
     """pip's report of what installing `requirements` beside `pins` would do."""
     with tempfile.TemporaryDirectory() as folder:
         venv = Path(folder) / "colab"
-        subprocess.run([python, "-m", "venv", str(venv)], check=True)
+        subprocess.run([python, "-m", "venv", "--without-pip", str(venv)], check=True)
         inside = str(venv / "bin" / "python")
         where = "import sysconfig; print(sysconfig.get_path('purelib'))"
         site_packages = subprocess.check_output([inside, "-c", where], text=True).strip()
-        for old in Path(site_packages).glob("setuptools*"):  # before Python 3.12, venv brings one
-            shutil.rmtree(old)
         write_stubs(Path(site_packages), pins)
         report = Path(folder) / "report.json"
-        pip = [inside, "-m", "pip", "install", "--quiet", "--dry-run", "--report", str(report)]
-        subprocess.run([*pip, *requirements], check=True)
+        # This interpreter's pip, asked about the other environment.
+        pip = [sys.executable, "-m", "pip", "--python", inside, "install", "--quiet", "--dry-run"]
+        subprocess.run([*pip, "--report", str(report), *requirements], check=True)
         return json.loads(report.read_text("utf-8"))
 
 
