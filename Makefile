@@ -63,9 +63,10 @@ test-newest:
 	.venv-newest/bin/python -m pytest -q $(LIBRARY_TESTS)
 	.venv-newest/bin/python $(NBVAL)
 
-# Would installing the library on Colab replace the torch or numpy that is there? Asks pip.
+# Would installing the library on Colab replace the torch or numpy that is there? Asks pip, about
+# Colab's version of Python if there is one here (or: make colab-check COLAB_PYTHON=...).
 colab-check: $(BIN)/python
-	$(BIN)/python tests/colab.py
+	$(BIN)/python tests/colab.py $(if $(COLAB_PYTHON),--python $(COLAB_PYTHON))
 
 clean:
 	rm -rf _build

@@ -14,7 +14,6 @@ the answer holds as long as nothing that is there is replaced, which is what is 
 import argparse
 import json
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -72,6 +71,15 @@ def dry_run(python: str, pins: dict[str, str], *requirements: str) -> dict:
         return json.loads(report.read_text("utf-8"))
 
 
+def version_of(python: str) -> str | None:
+    """The version of an interpreter; None if there is none (or a shim with nothing behind it)."""
+    command = [python, "-c", "import sys; print('.'.join(map(str, sys.version_info[:3])))"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (FileNotFoundError, subprocess.CalledProcessError):
+        return None
+
+
 def main() -> None:
     pins = read_pins(HERE / "colab.txt")
     wanted = pins.pop("python")
@@ -79,10 +87,12 @@ def main() -> None:
     parser.add_argument("--python", help=f"interpreter to ask (default: python{wanted}, if found)")
     parser.add_argument("--also", nargs="*", default=[], help="further requirements, to try them")
     options = parser.parse_args()
-    python = options.python or shutil.which(f"python{wanted}") or sys.executable
-    command = [python, "-c", "import sys; print('.'.join(map(str, sys.version_info[:3])))"]
-    version = subprocess.check_output(command, text=True).strip()
-    print(f"Colab has Python {wanted}; asking pip under Python {version}.")
+    python = options.python or f"python{wanted}"
+    if not (version := version_of(python)):
+        if options.python:
+            sys.exit(f"There is no interpreter {python}.")
+        python, version = sys.executable, version_of(sys.executable)
+    print(f"Colab has Python {wanted}; asking pip about Python {version}.")
     report = dry_run(python, pins, f"{HERE.parent}[book]", *options.also)
     new = [f"{i['metadata']['name']} {i['metadata']['version']}" for i in report["install"]]
     print(f"Would install: {', '.join(sorted(new, key=str.lower))}.")
