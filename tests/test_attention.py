@@ -1,6 +1,7 @@
 """The two functions: hand arithmetic, a loop, PyTorch's kernel, empty rows, NaN, dropout."""
 
 import math
+from unittest import mock
 
 import pytest
 import torch
@@ -21,10 +22,10 @@ def make(dtype=torch.float64, queries=QUERIES, keys=KEYS, requires_grad=False):
     return [x.to(dtype).requires_grad_(requires_grad) for x in (q, k, v)]
 
 
-def explicit_attention(q, k, v, mask=None, causal=False, scale=None, bias=None, dropout=0.0):
+def explicit_attention(*arguments, **options):
     """The taught path, whatever ``attention`` would choose."""
-    weights = attention_weights(q, k, mask, causal=causal, scale=scale, bias=bias)
-    return F.dropout(weights, dropout) @ v
+    with mock.patch.object(module, "explicit_is_faster", return_value=True):
+        return attention(*arguments, **options)
 
 
 def fused(q, k, v, mask=None, causal=False, scale=None, bias=None, dropout=0.0):
@@ -141,6 +142,31 @@ def test_all_rows_empty(path):
     assert all((x.grad == 0).all() for x in (q, k, v))
 
 
+@PATHS
+def test_an_empty_row_makes_no_nan_on_the_way_either(path):
+    """Anomaly detection looks at every step of the backward pass, not only at its end."""
+    q, k, v = make(requires_grad=True)
+    with torch.autograd.set_detect_anomaly(True):
+        path(q, k, v, a_mask(QUERIES, KEYS)).square().sum().backward()
+
+
+def test_a_kernel_that_makes_nan_of_an_empty_row_never_sees_one(monkeypatch):
+    """Kernels differ in what they make of a row of -inf; this one does as a plain softmax does."""
+
+    def plain(q, k, v, attn_mask, dropout_p, scale):
+        scores = (q @ k.transpose(-2, -1)).masked_fill(~attn_mask, -torch.inf)
+        return scores.softmax(dim=-1) @ v
+
+    q, k, v = make(requires_grad=True)
+    mask = a_mask(QUERIES, KEYS)
+    assert plain(q, k, v, mask, 0.0, None).isnan().any()
+    monkeypatch.setattr(module.F, "scaled_dot_product_attention", plain)
+    output = attention(q, k, v, mask)
+    assert (output[..., 2, :] == 0).all()
+    output.sum().backward()
+    assert all(x.grad.isfinite().all() for x in (q, k, v))
+
+
 def test_nan_in_a_hidden_key_does_not_reach_the_weights():
     q, k, _ = make()
     mask = torch.ones(QUERIES, KEYS, dtype=torch.bool)
@@ -166,8 +192,8 @@ def test_nan_in_a_hidden_value_does_spread():
 
 @pytest.mark.parametrize("path", [explicit_attention, fused])
 def test_gradients_against_finite_differences(path):
-    q, k, v = make(queries=3, keys=2, requires_grad=True)
-    bias = torch.randn(3, 2, dtype=torch.float64, requires_grad=True)
+    sizes = ((3, 5), (2, 5), (2, 1), (3, 2))
+    q, k, v, bias = (torch.randn(size, dtype=torch.float64, requires_grad=True) for size in sizes)
     mask = torch.tensor([[True, False], [False, False], [True, True]])
 
     def call(q, k, v, bias):
@@ -180,7 +206,9 @@ def test_gradients_of_both_paths_agree():
     inputs = make(requires_grad=True)
     mask, g = a_mask(BATCH, 1, QUERIES, KEYS), torch.randn(BATCH, HEADS, QUERIES, D_V)
     by_fused = torch.autograd.grad(fused(*inputs, mask, causal=True), inputs, g.double())
-    by_hand = torch.autograd.grad(explicit_attention(*inputs, mask, True), inputs, g.double())
+    by_hand = torch.autograd.grad(
+        explicit_attention(*inputs, mask, causal=True), inputs, g.double()
+    )
     assert_close(by_fused, by_hand, rtol=0, atol=1e-13)
 
 

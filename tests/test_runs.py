@@ -57,6 +57,14 @@ def test_a_folder_gets_a_file_of_the_runs_name(tmp_path):
     assert save_run(a_log(), tmp_path) == tmp_path / "a-run-2.json"
 
 
+def test_a_folder_that_does_not_exist_is_not_taken_for_a_file_name(tmp_path):
+    with pytest.raises(ValueError, match=r"runs is no folder that exists, nor a file name"):
+        save_run(a_log(), tmp_path / "runs")
+    with pytest.raises(FileNotFoundError):
+        save_run(a_log(), tmp_path / "runs" / "log.json")
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_package_folder_is_searched_by_name(tmp_path, monkeypatch):
     monkeypatch.setattr(runs, "RUNS_FOLDER", tmp_path)
     save_run(a_log(), tmp_path)

@@ -139,7 +139,6 @@ def check_multi_head(module, x, memory, mask, causal: bool, cache) -> None:
         check_memory(module, x, memory, causal, cache)
     keys = x.shape[1] if memory is None else memory.shape[1]
     if cache is not None:
-        check_room(cache.length, keys, cache.capacity)
         keys += cache.length
     per_head = mask.unsqueeze(1) if isinstance(mask, Tensor) and mask.ndim == 3 else mask
     checks.check_mask(per_head, (x.shape[0], module.n_heads, x.shape[1], keys), x.device)

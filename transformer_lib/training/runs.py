@@ -85,11 +85,14 @@ def save_run(log: RunLog, path: str | os.PathLike) -> Path:
     the disk, and renamed.
 
     Raises:
+        ValueError: ``path`` is no folder and does not end in ``.json``.
         TypeError: a value that JSON cannot hold, such as a tensor (nothing is written).
         OSError: the folder does not exist or cannot be written to.
     """
     path = Path(path)
     path = path / f"{log.name}.json" if path.is_dir() else path
+    if path.suffix != ".json":
+        raise ValueError(f"{path} is no folder that exists, nor a file name ending in .json.")
     content = {"format": FORMAT, "format_version": FORMAT_VERSION} | dataclasses.asdict(log)
     try:
         text = json.dumps(_encode(content), indent=1, ensure_ascii=False, allow_nan=False)
