@@ -41,6 +41,8 @@ export function grid(options) {
   let selected = null;
   let cells = [];
   let numbers = [];
+  let written = []; // what each cell's attributes are
+  let stop = 0; // the cell where the tab key stops
   const svg = svgElement("svg", { class: onPress ? "afm-grid afm-paintable" : "afm-grid" });
   const hatch = uniqueId("hatch");
   const marks = svgElement("g", { "aria-hidden": "true", class: "afm-marks" });
@@ -52,8 +54,7 @@ export function grid(options) {
     const gap = cell > 12 ? 0.5 : 0;
     const table = drawFrame(svg, geometry, { rows, columns, label, rowTitle, columnTitle, hatch });
     const texts = svgElement("g", { "aria-hidden": "true", class: "afm-numbers" });
-    cells = [];
-    numbers = [];
+    [cells, numbers, written, stop] = [[], [], [], 0];
     table.forEach((line, r) => {
       columns.forEach((_, c) => {
         const rect = svgElement("rect", {
@@ -85,9 +86,8 @@ export function grid(options) {
       const open = !allowed || allowed[at];
       const text = open ? format(values[at]) : "masked";
       const fill = open ? scale.fill(values[at]) : `url(#${hatch})`;
-      if (rect.getAttribute("fill") !== fill) rect.setAttribute("fill", fill);
-      const name = cellName(Math.floor(at / columns.length), at % columns.length, text);
-      if (rect.getAttribute("aria-label") !== name) rect.setAttribute("aria-label", name);
+      change(rect, at, "fill", fill);
+      change(rect, at, "aria-label", cellName(Math.floor(at / columns.length), at % columns.length, text));
       if (!numbers.length) return;
       const shown = open ? (short ? text.replace(/^([-−]?)0\./, "$1.") : text) : "";
       if (numbers[at].textContent !== shown) numbers[at].textContent = shown;
@@ -95,19 +95,24 @@ export function grid(options) {
     });
   }
 
+  // Remembered here, since to ask the page costs more than to tell it.
+  function change(rect, at, attribute, value) {
+    const known = (written[at] ??= {});
+    if (known[attribute] === value) return;
+    known[attribute] = value;
+    rect.setAttribute(attribute, value);
+  }
+
   function mark() {
     marks.replaceChildren();
     if (!geometry) return;
-    const current = selected ?? [0, 0];
-    cells.forEach((rect, at) => {
-      const [r, c] = [Math.floor(at / columns.length), at % columns.length];
-      const here = r === current[0] && c === current[1];
-      if (here !== (rect.getAttribute("tabindex") === "0")) rect.setAttribute("tabindex", here ? "0" : "-1");
-      const chosen = here && Boolean(selected);
-      if (chosen !== (rect.getAttribute("aria-selected") === "true")) {
-        rect.setAttribute("aria-selected", String(chosen));
-      }
-    });
+    const [row, column] = selected ?? [0, 0];
+    const now = row * columns.length + column;
+    change(cells[stop], stop, "tabindex", "-1");
+    change(cells[stop], stop, "aria-selected", "false");
+    change(cells[now], now, "tabindex", "0");
+    change(cells[now], now, "aria-selected", String(Boolean(selected)));
+    stop = now;
     thinLabels(geometry.rowLabels, geometry.cell, selected?.[0]);
     thinLabels(geometry.columnLabels, geometry.cell, selected?.[1]);
     const { cell, left, top } = geometry;
