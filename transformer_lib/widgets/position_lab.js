@@ -21,13 +21,15 @@ const SCORES = {
   alibi: "What is added to the scores", learned: "Row · row of the table",
 };
 
+const plainNumber = new Intl.NumberFormat("en-US", { maximumFractionDigits: 4 }); // slow to make
+
 /** Four significant digits at most, thousands with commas. */
 export function write(value) {
   const size = Math.abs(value);
   if (size === 0 || (size < 1e-3 && size > 0)) return size === 0 ? "0" : value.toExponential(1);
   const digits = Math.max(0, Math.min(4, 3 - Math.floor(Math.log10(size))));
   const rounded = size >= 1000 ? Math.round(value) : Number(value.toFixed(digits));
-  return rounded.toLocaleString("en-US", { maximumFractionDigits: 4 }).replace("-", "−");
+  return plainNumber.format(rounded).replace("-", "−");
 }
 
 /** The settings with every number inside of what the others allow. */

@@ -93,10 +93,13 @@ export function heat(rows, columns, count, { colors, low, high }, box) {
   });
 }
 
+let brush = null; // one canvas for all: a new one for each small picture is slow
+
 function paintedPixels(rows, columns, count, colorOf) {
-  const canvas = element("canvas", { width: columns, height: count });
-  const pen = canvas.getContext("2d");
-  const pixels = pen.createImageData(columns, count);
+  brush ??= element("canvas").getContext("2d", { willReadFrequently: true });
+  const { canvas } = brush;
+  [canvas.width, canvas.height] = [columns, count]; // clears it, too
+  const pixels = brush.createImageData(columns, count);
   rows.forEach((row, y) =>
     row.forEach((value, x) => {
       if (value === null) return;
@@ -105,7 +108,7 @@ function paintedPixels(rows, columns, count, colorOf) {
       pixels.data[at + 3] = 255;
     }),
   );
-  pen.putImageData(pixels, 0, 0);
+  brush.putImageData(pixels, 0, 0);
   return canvas.toDataURL();
 }
 
