@@ -32,6 +32,17 @@ def test_the_citation_is_valid_and_of_this_version():
     assert citation["license"] == PROJECT["license"].split(" AND ")
 
 
+def test_the_pre_commit_configuration_is_valid():
+    command = [Path(sys.executable).parent / "pre-commit", "validate-config"]
+    command += [ROOT / ".pre-commit-config.yaml"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    hooks = yaml.safe_load(text(".pre-commit-config.yaml"))["repos"][0]["hooks"]
+    for hook in hooks:
+        for file in re.findall(r"\S+\.py\b", hook["entry"]):
+            assert (ROOT / file).is_file(), file
+
+
 def test_the_licenses_are_what_they_are_called():
     assert text("LICENSE").startswith("MIT License\n")
     prose = text("LICENSE-prose")
