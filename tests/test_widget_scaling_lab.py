@@ -1,0 +1,36 @@
+"""ScalingLab, the Python side: what it accepts and what comes back."""
+
+import pytest
+
+from transformer_lib.widgets import ScalingLab
+
+
+def test_what_the_reader_does_comes_back_and_can_be_observed():
+    widget = ScalingLab(n_keys=7, d_k=16, seed=5)
+    seen = []
+    widget.observe(lambda change: seen.append((change.name, change.new)), ["d_k", "seed"])
+    widget.set_state({"d_k": 4096, "seed": 6})
+    assert sorted(seen) == [("d_k", 4096), ("seed", 6)]
+    assert repr(widget) == "ScalingLab(keys=7)"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"d_k": 0}, "d_k is 0; choose a width from 1 to 4096"),
+        ({"d_k": 5000}, "d_k is 5000"),
+        ({"n_keys": 1}, "n_keys is 1; choose 2 to 16 keys"),
+        ({"n_keys": 17}, "n_keys is 17"),
+        ({"seed": -1}, "seed is -1; choose one from 0"),
+    ],
+)
+def test_bad_input_gets_a_clear_error(options, message):
+    with pytest.raises(ValueError, match=message):
+        ScalingLab(**options)
+
+
+def test_what_a_notebook_sets_later_is_checked_too():
+    widget = ScalingLab()
+    with pytest.raises(ValueError, match="d_k is 8192"):
+        widget.d_k = 8192
+    assert widget.d_k == 64
