@@ -11,6 +11,8 @@ BIN := $(VENV)/bin
 MODULES := $(VENV)/npm/node_modules
 export PATH := $(abspath $(BIN)):$(PATH)
 export OMP_NUM_THREADS := 2
+# Threads that wait must sleep, not spin: several programs share the cores.
+export OMP_WAIT_POLICY := passive
 
 .PHONY: book page serve notebooks check test clean test-oldest test-newest colab-check
 .DEFAULT_GOAL := book
