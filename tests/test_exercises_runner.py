@@ -1,18 +1,16 @@
 """The runner: whatever an answer does, a verdict comes back, and it names what happened."""
 
-import contextlib
-import dataclasses
 import functools
-import signal
-import threading
 
 import pytest
 import torch
 from torch import nn
 
-from transformer_lib.exercises.calling import TimeOver, time_limit
 from transformer_lib.exercises.runner import Case, Exercise, randn
 from transformer_lib.exercises.verdict import NOT_ATTEMPTED, Verdict
+
+# Made here, since its first use imports for seconds.
+JAGGED = torch.nested.nested_tensor([torch.ones(5)], layout=torch.jagged)
 
 
 def _right(q, k):
@@ -149,45 +147,6 @@ def test_the_readers_own_interrupt_passes():
         WEIGHTS.check(interrupted)
 
 
-def _endless(q, k):
-    while True:
-        with contextlib.suppress(Exception):
-            q = q + 1
-
-
-def test_an_endless_loop_is_stopped():
-    before = signal.getsignal(signal.SIGALRM)
-    short = dataclasses.replace(WEIGHTS, seconds=0.3)
-    assert says(_endless, short) == "✗ Stopped after 0.3 s: a loop without an end?"
-    assert signal.getsignal(signal.SIGALRM) is before
-    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
-
-
-def test_an_alarm_of_somebody_else_is_put_back():
-    signal.setitimer(signal.ITIMER_REAL, 1000, 7)
-    try:
-        with pytest.raises(TimeOver), time_limit(0.05):
-            _endless(torch.zeros(1), None)
-        delay, interval = signal.getitimer(signal.ITIMER_REAL)
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-    assert 900 < delay < 1000
-    assert interval == 7
-
-
-@pytest.mark.parametrize("platform", ["thread", "no timer"])
-def test_without_a_timer_answers_are_checked_all_the_same(monkeypatch, platform):
-    if platform == "no timer":
-        monkeypatch.delattr(signal, "setitimer")
-        assert says(_right).startswith("✓")
-    else:
-        verdicts = []
-        worker = threading.Thread(target=lambda: verdicts.append(says(_right)))
-        worker.start()
-        worker.join()
-        assert verdicts[0].startswith("✓")
-
-
 def _writes(q, k):
     q *= 0.5
     return _right(q / 0.5, k)
@@ -223,7 +182,7 @@ def test_every_answer_gets_fresh_inputs():
         (lambda w: w.long(), "`torch.int64`, not `torch.float32`"),
         (lambda w: w.to_sparse(), "an ordinary one is asked for"),
         (
-            lambda w: torch.nested.nested_tensor([w], layout=torch.jagged),
+            lambda w: JAGGED,
             "an ordinary one is asked for",
         ),
         (lambda w: w[:0], "has the shape (0, 5); right is (5, 5) = (queries, keys)"),
@@ -264,6 +223,32 @@ def test_named_mistakes_come_first_and_must_fit_every_case():
         return (q @ k.T).softmax(0 if len(q) == len(k) else -1)
 
     assert says(one_case_only).startswith("✗ On 5 queries and 5 keys: at [0, 0] you have")
+
+    def other_case_fails(q, k):
+        return (q @ k.T).softmax(0).view(5, 5)
+
+    assert "but" not in says(other_case_fails)
+    assert says(other_case_fails).startswith("✗ On 5 queries and 5 keys: at [0, 0] you have")
+
+
+def test_a_wrong_computation_that_tells_nothing_is_never_named():
+    useless = Exercise(
+        right=lambda x: x + 1,
+        wrong={"Same as right.": lambda x: 1 + x, "Fails always.": lambda x: x @ torch.ones(9)},
+        cases=[Case("3 numbers", randn(3, seed=0))],
+    )
+    assert says(lambda x: 1 + x, useless) == "✓ Right."
+    assert "raises RuntimeError" in says(lambda x: x.view(2, 2), useless)
+
+
+def test_a_value_is_checked_without_giving_the_answer_away():
+    count = Exercise(right=12, wrong={"The biases are missing.": 8, "No W_O.": lambda: 9})
+    assert says(12, count) == says(12.0, count) == "✓ Right."
+    assert says(8, count) == "✗ The biases are missing."
+    assert says(9, count) == "✗ No W_O."
+    assert says(13, count) == "✗ 13 is too large."
+    assert says(..., count) == says(None, count) == "○ not attempted yet"
+    assert says("12", count) == "✗ Your result is a string; an int is asked for."
 
 
 def test_functions_and_values_are_told_apart():

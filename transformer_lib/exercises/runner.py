@@ -95,7 +95,7 @@ class Exercise:
     also: Sequence[Callable] = ()
     unique: bool = True
     tolerance: tuple[float, float] | None = None
-    seconds: float = 5.0
+    seconds: float = 10.0
     praise: str = "Right."
 
     def __post_init__(self) -> None:

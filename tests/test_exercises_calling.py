@@ -1,0 +1,58 @@
+"""Time limits: what loops is stopped, and alarms that others have set go on."""
+
+import contextlib
+import signal
+import threading
+
+import pytest
+import torch
+
+from transformer_lib.exercises.calling import TimeOver, time_limit
+from transformer_lib.exercises.runner import Case, Exercise, randn
+
+DOUBLE = Exercise(right=lambda x: 2 * x, cases=[Case("3 numbers", randn(3, seed=0))], seconds=0.3)
+
+
+def _endless(x):
+    while True:
+        x = x + 1
+
+
+def _endless_and_deaf(x):
+    with contextlib.suppress(Exception):
+        while True:
+            x = x + 1
+    return 2 * x
+
+
+@pytest.mark.parametrize("answer", [_endless, _endless_and_deaf])
+def test_an_endless_loop_is_stopped(answer):
+    before = signal.getsignal(signal.SIGALRM)
+    assert repr(DOUBLE.check(answer)) == "✗ Stopped after 0.3 s: a loop without an end?"
+    assert signal.getsignal(signal.SIGALRM) is before
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+
+
+def test_an_alarm_of_somebody_else_is_put_back():
+    signal.setitimer(signal.ITIMER_REAL, 1000, 7)
+    try:
+        with pytest.raises(TimeOver), time_limit(0.05):
+            _endless(torch.zeros(1))
+        delay, interval = signal.getitimer(signal.ITIMER_REAL)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    assert 900 < delay < 1000
+    assert interval == 7
+
+
+@pytest.mark.parametrize("platform", ["thread", "no timer"])
+def test_without_a_timer_answers_are_checked_all_the_same(monkeypatch, platform):
+    if platform == "no timer":
+        monkeypatch.delattr(signal, "setitimer")
+        assert DOUBLE.check(lambda x: x + x).passed
+    else:
+        verdicts = []
+        worker = threading.Thread(target=lambda: verdicts.append(DOUBLE.check(lambda x: x + x)))
+        worker.start()
+        worker.join()
+        assert verdicts[0].passed
