@@ -235,21 +235,26 @@ def test_the_arguments_are_not_written_into(path):
 
 
 @pytest.mark.parametrize(
-    ("dtype", "requires_grad", "uses_kernel"),
+    ("dtype", "keys", "requires_grad", "uses_kernel"),
     [
-        (torch.float32, True, True),
-        (torch.float64, True, True),
-        (torch.bfloat16, False, True),
-        (torch.bfloat16, True, False),
+        (torch.float32, KEYS, True, True),
+        (torch.float64, KEYS, True, True),
+        (torch.bfloat16, KEYS, False, True),
+        (torch.bfloat16, KEYS, True, False),
+        (torch.float16, KEYS, True, False),
+        (torch.bfloat16, 192, True, False),
+        (torch.bfloat16, 193, True, True),
     ],
 )
-def test_the_kernel_is_used_where_it_is_faster(monkeypatch, dtype, requires_grad, uses_kernel):
+def test_the_kernel_is_used_where_it_is_faster(
+    monkeypatch, dtype, keys, requires_grad, uses_kernel
+):
     calls = []
     kernel = F.scaled_dot_product_attention
     monkeypatch.setattr(
         module.F, "scaled_dot_product_attention", lambda *a, **k: calls.append(1) or kernel(*a, **k)
     )
-    inputs = make(dtype, requires_grad=requires_grad)
+    inputs = make(dtype, keys=keys, requires_grad=requires_grad)
     attention(*inputs)
     assert bool(calls) is uses_kernel
     calls.clear()

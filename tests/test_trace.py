@@ -125,6 +125,14 @@ def test_a_cache_is_refused_and_not_written_to():
     assert hooks(model)[0] == 0
 
 
+def test_a_compiled_model_is_traced_through_its_source():
+    model, (x, memory) = TwoLayers().eval(), inputs()
+    compiled = torch.compile(model, backend="eager")
+    maps, expected = attention_maps(compiled, x, memory), attention_maps(model, x, memory)
+    assert list(maps) == ["first", "second"]
+    assert all(maps[name].equal(expected[name]) for name in maps)
+
+
 def test_a_model_without_attention():
     with pytest.raises(ValueError, match="no MultiHeadAttention of transformer_lib in this Linear"):
         attention_maps(nn.Linear(3, 3), torch.ones(2, 3))

@@ -37,6 +37,7 @@ def attention_maps(model: nn.Module, *args: Any, **kwargs: Any) -> Maps:
     >>> maps["attention"].shape
     torch.Size([3, 2, 5, 5])
     """
+    model = getattr(model, "_orig_mod", model)  # compiled code would not run hooks: take the source
     modules = {name: m for name, m in model.named_modules() if isinstance(m, MultiHeadAttention)}
     if not modules:
         raise ValueError(
@@ -57,8 +58,8 @@ def attention_maps(model: nn.Module, *args: Any, **kwargs: Any) -> Maps:
             hook.remove()
     if not maps:
         raise ValueError(
-            f"{', '.join(modules) or 'attention'}: none of them was called. (In a model compiled "
-            f"by torch.compile hooks do not run: trace the model before it is compiled.)"
+            f"{', '.join(modules) or 'attention'}: none of them was called. (After "
+            f"model.compile() hooks do not run: trace the model before.)"
         )
     for name, weights in maps.items():
         checks.check_finite(weights, f"the attention map of {name}")
