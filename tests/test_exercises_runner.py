@@ -1,11 +1,13 @@
 """The runner: whatever an answer does, a verdict comes back, and it names what happened."""
 
 import functools
+import textwrap
 
 import pytest
 import torch
 from torch import nn
 
+from transformer_lib.exercises import runner
 from transformer_lib.exercises.runner import Case, Exercise, randn
 from transformer_lib.exercises.verdict import NOT_ATTEMPTED, Verdict
 
@@ -258,6 +260,17 @@ def test_functions_and_values_are_told_apart():
     )
     count = Exercise(right=12)
     assert says(lambda: 12, count) == "✗ You gave a function; its result is asked for: call it."
+
+
+def test_the_example_in_the_docstring_works():
+    lines = runner.__doc__.splitlines()
+    code = "\n".join(line for line in lines if line.startswith("    ") or not line)
+    names: dict = {}
+    exec(textwrap.dedent(code), names)
+    check = names["check_one_output"]
+    assert check(lambda x, i: (x @ x.T).softmax(1)[i] @ x).passed
+    assert check(lambda x, i: (x @ x[i]) @ x).diagnosis.endswith("a softmax is missing.")
+    assert check(lambda x, i: x[i]).diagnosis == "The sum adds x_i, not x_j."
 
 
 def test_the_random_state_is_the_notebooks_own():
