@@ -215,14 +215,17 @@ def test_bars_carry_their_numbers():
 
 
 def test_arrows_end_at_their_vectors_and_labels_do_not_overlap():
-    vectors = torch.tensor([[1.0, 0.1], [1.0, 0.15], [-0.5, 1.0]])
-    plots.vectors_2d(vectors, ["gave", "roses", "to"], color=["query", "key", "value"])
+    vectors = torch.tensor([[1.6, 0.2], [0.8, 1.0], [0.2, 1.4], [0.2, 0.2], [1.4, 0.4]])
+    plots.vectors_2d(vectors, WORDS)
     figure, axes = plt.gcf(), plt.gca()
     arrows = [text for text in axes.texts if text.arrow_patch]
     np.testing.assert_allclose([arrow.xy for arrow in arrows], vectors)
     figure.canvas.draw()
     boxes = [text.get_window_extent() for text in axes.texts if text.get_text()]
     assert not any(a.overlaps(b) for n, a in enumerate(boxes) for b in boxes[:n])
+    shafts = [np.linspace(0, 1, 99)[:, None] * vector for vector in vectors.numpy()]
+    points = axes.transData.transform(np.concatenate(shafts))
+    assert not any(box.count_contains(points) for box in boxes)
 
 
 def test_boxes_have_the_proportions_of_their_shapes():

@@ -80,25 +80,22 @@ def _square(tips: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _label_spots(tips: np.ndarray, names: Sequence[str]) -> list[np.ndarray]:
-    """A place for each label, in points: beyond its tip, turned aside if another label is there."""
-    spots, boxes = [], [(tip, np.array([5.0, 5.0])) for tip in tips]
-    for n, (tip, name) in enumerate(zip(tips, names, strict=True)):
-        half = np.array([3.9 * len(name) + 2, 8.0])
+    """A place for each label, in points: beyond its tip, turned aside from arrows and labels."""
+    # What is taken: (center, half size) of boxes, first along every arrow.
+    taken = [(tip * part, np.array([2.0, 2.0])) for tip in tips for part in np.linspace(0, 1, 40)]
+    spots = []
+    for tip, name in zip(tips, names, strict=True):
+        half = np.array([3.9 * len(name) + 1, 7.0])
         along = np.arctan2(tip[1], tip[0]) if np.any(tip) else np.pi / 2
-        best, least = None, np.inf
-        for turn in np.radians([0, 35, -35, 70, -70, 110, -110, 150, -150]):
+        places = []
+        for turn in np.radians([0, 20, -20, 40, -40, 60, -60, 90, -90, 120, -120, 150, -150]):
             way = np.array([np.cos(along + turn), np.sin(along + turn)])
             # Far enough that the box of the text clears the tip on the side it lies on.
             spot = tip + way * (6 + min(half / np.maximum(np.abs(way), 1e-9)))
-            others = [box for k, box in enumerate(boxes) if k != n]
-            clash = sum(
-                float(np.prod(np.clip(half + size - np.abs(spot - at), 0, None)))
-                for at, size in others
-            )
-            if clash < least:
-                best, least = spot, clash
-        boxes.append((best, half))
-        spots.append(best)
+            overlaps = [np.clip(half + size - np.abs(spot - at), 0, None) for at, size in taken]
+            places.append((float(np.prod(overlaps, axis=1).sum()), spot))
+        spots.append(min(places, key=lambda place: place[0])[1])
+        taken.append((spots[-1], half))
     return spots
 
 
