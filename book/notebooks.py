@@ -207,9 +207,12 @@ def problems(path: Path, config: dict) -> list[str]:
     """Everything that keeps the notebook at `path` from being what a fresh run would store."""
     text = path.read_text(encoding="utf-8")
     try:
+        raw = json.loads(text)
+        if not isinstance(raw, dict) or raw.get("nbformat") != 4:
+            raise ValueError("it does not say that it is of nbformat 4")
+        nbformat.validate(raw)
         nb = nbformat.reads(text, as_version=4)
-        nbformat.validate(nb)
-    except (ValueError, nbformat.ValidationError) as error:
+    except (ValueError, KeyError, nbformat.ValidationError) as error:
         first = (str(error).splitlines() or [type(error).__name__])[0]
         return [f"{path.name}: is not a valid notebook: {first}. Fix: restore it from git"]
     found = []

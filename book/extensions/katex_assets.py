@@ -38,7 +38,9 @@ def keep_off(
     if document and any(document.findall(lambda n: isinstance(n, nodes.math | nodes.math_block))):
         return
     context["css_files"] = [
-        style for style in context["css_files"] if getattr(style, "filename", style) not in STYLES
+        style
+        for style in context["css_files"]
+        if str(style.filename).removeprefix("_static/") not in STYLES
     ]
 
 

@@ -1,0 +1,160 @@
+"""Every page of the book in Chromium: offline, from file://, light and dark, wide and narrow."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from built import BUILD, READ, weight
+from harness import check_fits
+
+TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+MODULES = Path(os.environ.get("AFM_NPM") or Path(sys.prefix) / "npm" / "node_modules")
+BUDGET = {"with widgets": 500_000, "without widgets": 300_000}  # bytes, gzipped, figures aside
+CHAPTER = next((page for page in READ if page.startswith("chapters/")), None)
+CODE = "div.cell_input pre"
+
+
+@pytest.fixture
+def open_built(browser, watched):
+    """Open a page of the book, all its widgets mounted; what it loads is in `page.loaded`."""
+    contexts = []
+
+    def open_(name, *, theme="light", width=1280, **options):
+        context = browser.new_context(
+            viewport={"width": width, "height": 900},
+            color_scheme=theme,
+            reduced_motion="reduce",
+            **options,
+        )
+        contexts.append(watched(context))
+        page = context.new_page()
+        page.loaded = set()
+        page.on("request", lambda request: page.loaded.add(request.url.split("?")[0]))
+        page.goto((BUILD / name).as_uri())
+        page.wait_for_load_state("load")
+        page.evaluate("() => window.afm?.mountAll()")
+        return page
+
+    yield open_
+    for context in contexts:
+        context.close()
+
+
+def axe(page):
+    """What axe finds on the page: rule, and the first elements that break it."""
+    page.evaluate((MODULES / "axe-core" / "axe.min.js").read_text(encoding="utf-8"))
+    # Without preload: axe would fetch the style sheets, which file:// refuses.
+    options = {"runOnly": TAGS, "preload": False}
+    found = page.evaluate("(options) => axe.run(document, options)", options)
+    assert len(found["passes"]) > 20, "axe has checked next to nothing"
+    return [f"{v['id']}: {[n['html'][:200] for n in v['nodes'][:3]]}" for v in found["violations"]]
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("name", READ)
+def test_page(open_built, name, theme, width):
+    page = open_built(name, theme=theme, width=width)
+    assert page.evaluate("document.documentElement.dataset.theme") == theme
+    check_fits(page)
+    # Hidden cells, hints and solutions are part of the page too.
+    page.evaluate("document.querySelectorAll('details').forEach((part) => (part.open = true))")
+    check_fits(page)
+    assert axe(page) == []
+    assert page.locator(".afm-failed").count() == 0
+    views = page.locator("script[type='application/vnd.jupyter.widget-view+json']").count()
+    assert page.locator(".afm-mount .afm").count() == views
+
+
+@pytest.mark.parametrize("name", READ)
+def test_weight(open_built, report, name):
+    page = open_built(name)
+    page.locator(".afm-bertviz svg[data-named]").count() or page.wait_for_timeout(100)
+    kind = "with widgets" if page.locator(".afm-mount").count() else "without widgets"
+    total = weight(page.loaded)
+    report(f"weight of {name} ({kind})", f"{total / 1e6:.3f} MB gzipped")
+    assert 20_000 < total <= BUDGET[kind]
+
+
+def test_the_theme_can_be_switched_and_is_kept(open_built):
+    page = open_built(CHAPTER)
+    ground = "getComputedStyle(document.body).backgroundColor"
+    shown = {page.evaluate("document.documentElement.dataset.theme"): page.evaluate(ground)}
+    button = page.get_by_role("button", name="Color mode").first
+    for _ in range(3):
+        button.click()
+        shown[page.evaluate("document.documentElement.dataset.theme")] = page.evaluate(ground)
+    assert set(shown) == {"light", "dark"}
+    assert shown["light"] == "rgb(255, 255, 255)"
+    assert shown["dark"] == "rgb(20, 24, 30)"
+    while page.evaluate("document.documentElement.dataset.mode") != "dark":
+        button.click()
+    page.reload()
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+def test_paper_is_light(open_built):
+    page = open_built(CHAPTER, theme="dark")
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate("document.documentElement.dataset.theme") == "light"
+    page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    assert len(page.pdf()) > 50_000
+
+
+def test_hidden_cells_open_by_keyboard(open_built):
+    page = open_built(CHAPTER)
+    for name in ("Setup", "Solution", "Hint"):
+        summary = page.locator("summary", has_text=name).first
+        inside = summary.locator("xpath=following-sibling::*[1]")
+        assert not inside.is_visible()
+        summary.focus()
+        page.keyboard.press("Enter")
+        assert inside.is_visible()
+    # Colab's line is not for this page.
+    assert "@title" not in page.locator("main").inner_text()
+
+
+def test_code_can_be_copied_offline(open_built):
+    page = open_built(CHAPTER)
+    cell = page.locator("div.cell_input:visible").first
+    cell.hover()
+    cell.locator("button.copybtn").click()
+    page.evaluate("document.body.prepend(document.createElement('textarea'))")
+    page.locator("textarea").first.focus()
+    page.keyboard.press("Control+V")
+    assert page.locator("textarea").first.input_value().strip() == cell.inner_text().strip()
+
+
+def test_wide_things_scroll_by_keyboard(open_built):
+    page = open_built(CHAPTER, width=360)
+    wide = page.locator(CODE).evaluate_all(
+        "(all) => all.filter((one) => one.scrollWidth > one.clientWidth + 1 && one.offsetParent)"
+        ".map((one) => one.tabIndex)"
+    )
+    assert wide, "no code on this page is wider than 360 px"
+    assert set(wide) == {0}
+
+
+def test_search_finds_a_chapter(open_built):
+    page = open_built(CHAPTER)
+    page.keyboard.press("Control+K")
+    field = page.locator("#pst-search-dialog input")
+    field.fill("softmax")
+    field.press("Enter")
+    page.locator("#search-results li a").first.wait_for()
+    found = page.locator("#search-results li a").all_inner_texts()
+    assert any("·" in title for title in found), found
+    page.locator("#search-results li a", has_text="·").first.click()
+    page.wait_for_url("**/chapters/*")
+
+
+def test_the_sidebar_opens_on_a_phone(open_built):
+    page = open_built(CHAPTER, width=360)
+    link = page.locator(".bd-links a", has_text="·").nth(1)
+    assert not link.is_visible()
+    page.locator("button.primary-toggle:visible").first.click()
+    link.wait_for(state="visible")
+    link.click()
+    page.wait_for_url("**/chapters/*")

@@ -1,0 +1,89 @@
+"""Each chapter opened alone: in an empty folder, on the installed wheel, its outputs compared.
+
+This is `pytest --nbval` in its strict form, one run a chapter, none left out.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PARTS = ("pyproject.toml", "README.md", "LICENSE", "LICENSE-prose", "transformer_lib")
+CELL_SECONDS = 120
+
+
+def run(*command: object, cwd: Path, **environment: str) -> str:
+    """The command's output; the test fails with it if the command does."""
+    done = subprocess.run(
+        [str(part) for part in command],
+        cwd=cwd,
+        env=os.environ | environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        encoding="utf-8",
+    )
+    if done.returncode:
+        pytest.fail(f"{command[3:]} ended with {done.returncode}\n{done.stdout[-8000:]}")
+    return done.stdout
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory) -> Path:
+    """The wheel, built from a copy of the sources: nothing left over from another build gets in."""
+    source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
+    for part in PARTS:
+        if (ROOT / part).is_dir():
+            ignored = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(ROOT / part, source / part, ignore=ignored)
+        else:
+            shutil.copy(ROOT / part, source)
+    pip = [sys.executable, "-m", "pip", "--quiet"]
+    options = ["--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", target]
+    run(*pip, "wheel", *options, source, cwd=target)
+    return next(target.glob("*.whl"))
+
+
+@pytest.fixture(scope="session")
+def site(wheel, tmp_path_factory) -> Path:
+    """A folder that holds the installed wheel and is found before the book's own sources."""
+    folder = tmp_path_factory.mktemp("site")
+    pip = [sys.executable, "-m", "pip", "--quiet"]
+    run(*pip, "install", "--no-deps", "--no-index", "--target", folder, wheel, cwd=folder)
+    where = "import transformer_lib; print(transformer_lib.__file__)"
+    found = run(sys.executable, "-c", where, cwd=folder, PYTHONPATH=str(folder))
+    assert Path(found.strip()).is_relative_to(folder)
+    return folder
+
+
+def test_the_wheel_is_complete(wheel):
+    """Everything of the library that is in the sources: modules, scripts, styles, run logs."""
+    suffixes = {".py", ".js", ".css", ".json"}
+    sources = {
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "transformer_lib").rglob("*")
+        if path.suffix in suffixes and "__pycache__" not in path.parts
+    }
+    names = {name for name in ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    assert names == sources
+
+
+def test_chapter(chapter, site, tmp_path):
+    shutil.copy(chapter, tmp_path)
+    nbval = ["--nbval", "--nbval-current-env", f"--nbval-cell-timeout={CELL_SECONDS}"]
+    quiet = ["-q", "--color=no", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    said = run(
+        *(sys.executable, "-m", "pytest", *nbval, *quiet, chapter.name),
+        cwd=tmp_path,
+        PYTHONPATH=str(site),
+        OMP_NUM_THREADS="2",
+        PYTHONHASHSEED="0",
+        HF_HUB_OFFLINE="1",
+    )
+    assert " passed" in said
+    assert not any(word in said for word in ("skipped", "xfailed", "deselected"))

@@ -1,0 +1,219 @@
+"""Stored chapters are what running them gives; and book/notebooks.py finds where they are not."""
+
+import importlib.util
+import json
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+ROOT = Path(__file__).resolve().parents[2]
+_spec = importlib.util.spec_from_file_location("notebooks", ROOT / "book" / "notebooks.py")
+notebooks = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(notebooks)
+
+UNSET = {"repository": {"url": "", "branch": "main"}}
+ADDRESS = "https://github.com/someone/some-book"
+SET = {"repository": {"url": f"{ADDRESS}/", "branch": "stable"}}
+
+
+def test_stored_chapter(chapter):
+    assert notebooks.problems(chapter, notebooks.load_config()) == []
+
+
+@pytest.fixture(scope="module")
+def right(tmp_path_factory):
+    """The text of a small notebook, run and normalised."""
+    picture = "import matplotlib.pyplot as plt\nplt.figure(figsize=(1, 1))\nplt.show()"
+    cells = [
+        new_markdown_cell("# Title  \n", metadata={"collapsed": True}),
+        new_code_cell("old", metadata={"tags": ["setup", "hide-cell"], "vscode": {"x": 1}}),
+        new_code_cell("import os\nprint('one')\nprint(sorted(os.listdir()))"),
+        new_code_cell("1 / 3 > 0"),
+        new_code_cell(picture, metadata={"mystnb": {"image": {"alt": "A dot."}}}),
+        new_code_cell("1 / 0", metadata={"tags": ["raises-exception"]}),
+        new_markdown_cell(r"$\color{#0072B2}{Q_{ij}} + 1$"),
+    ]
+    path = tmp_path_factory.mktemp("book") / "00-small.ipynb"
+    nbformat.write(new_notebook(cells=cells, metadata={"widgets": {"state": {}}}), path)
+    assert notebooks.refresh(path, UNSET) == []
+    assert [item.name for item in path.parent.iterdir()] == [path.name]
+    return path.read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def path(right, tmp_path):
+    path = tmp_path / "00-small.ipynb"
+    path.write_text(right, encoding="utf-8")
+    return path
+
+
+def change(path, edit):
+    """Let `edit` change the notebook's cells, and save it as an editor would."""
+    nb = nbformat.read(path, as_version=4)
+    edit(nb)
+    path.write_text(nbformat.writes(nb) + "\n", encoding="utf-8")
+
+
+def test_a_run_keeps_text_and_drops_the_rest(right):
+    nb = nbformat.reads(right, as_version=4)
+    assert [cell.get("execution_count") for cell in nb.cells] == [None, 1, 2, 3, 4, 5, None]
+    assert nb.cells[0].metadata == {}
+    assert nb.cells[1].metadata == {"tags": ["setup", "hide-cell"]}
+    assert nb.cells[2].outputs == [new_output("stream", name="stdout", text="one\n[]\n")]
+    assert nb.cells[3].outputs[0].data == {"text/plain": "True"}
+    assert nb.cells[4].outputs[0].data == {"text/plain": "<Figure size 100x100 with 0 Axes>"}
+    assert nb.cells[4].metadata == {"mystnb": {"image": {"alt": "A dot."}}}
+    assert nb.cells[5].outputs[0].traceback == ["ZeroDivisionError: division by zero"]
+    assert nb.cells[6].source == r"${\color{#0072B2}{Q_{ij}}} + 1$"
+    assert set(nb.metadata) == {"checksums", "kernelspec", "language_info"}
+
+
+def test_a_second_run_changes_nothing(right, path):
+    assert notebooks.refresh(path, UNSET) == []
+    assert path.read_text(encoding="utf-8") == right
+
+
+def test_ids_follow_the_text_and_not_the_place():
+    cells = [new_code_cell("a"), new_markdown_cell("a"), new_code_cell("a"), new_code_cell("b")]
+    first = [c.id for c in notebooks.normalise(new_notebook(cells=cells), UNSET).cells]
+    later = [c.id for c in notebooks.normalise(new_notebook(cells=cells[::-1]), UNSET).cells]
+    assert len(set(first)) == 4
+    assert first[2] == f"{first[0]}-2"
+    assert sorted(first) == sorted(later)
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (lambda nb: nb.cells[2].update(source="print('two')"), "is stale: its code has changed"),
+        (lambda nb: nb.cells[2].update(outputs=[]), "outputs are stripped or edited"),
+        (lambda nb: nb.cells[3].update(execution_count=None), "cell 4: is stripped"),
+        (lambda nb: nb.cells.insert(3, nb.cells.pop(2)), "cell 3: is out of order: it ran as [3]"),
+        (lambda nb: nb.cells[3].update(execution_count=9), "it ran as [9], not [3]"),
+        (lambda nb: nb.cells[5].update(outputs=[]), "tagged raises-exception and raises nothing"),
+        (lambda nb: nb.cells[5].update(metadata={}), "stores the error ZeroDivisionError"),
+        (lambda nb: nb.cells.pop(1), "cell 2: is not the setup cell"),
+        (lambda nb: nb.cells[1].update(source="pass"), "not the one that _config.yml asks for"),
+        (lambda nb: nb.cells[0].update(metadata={"collapsed": True}), "is not normalised"),
+        (lambda nb: nb.cells[0].update(id="other"), "is not normalised"),
+        (lambda nb: nb.metadata.update(widgets={"state": {}}), "is not normalised"),
+        (lambda nb: nb.cells[6].update(source=r"$\color{#0072B2}{Q}$"), "is not normalised"),
+        (lambda nb: nb.metadata.update(checksums={}), "is stale"),
+    ],
+)
+def test_a_wrong_notebook_is_found(path, edit, message):
+    change(path, edit)
+    found = notebooks.problems(path, UNSET)
+    assert any(message in problem for problem in found), found
+    assert all(problem.startswith("00-small.ipynb") and "Fix: " in problem for problem in found)
+
+
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [
+        (new_output("stream", name="stderr", text="Warning: old\n"), "writes to stderr: ['Warning"),
+        (new_output("stream", text="<thing at 0x7f3a91b2c4d0>"), "prints 0x7f3a91b2c4d0"),
+        (new_output("stream", text="loss 1.23456"), "prints 1.23456"),
+        (new_output("display_data", data={"text/plain": "0.00123457"}), "prints 0.00123457"),
+        (new_output("display_data", data={"image/svg+xml": "<svg/>"}), "an SVG, which differs"),
+    ],
+)
+def test_an_output_that_differs_at_every_run_is_found(path, output, message):
+    change(path, lambda nb: nb.cells[3].update(outputs=[output]))
+    assert any(message in problem for problem in notebooks.problems(path, UNSET))
+
+
+@pytest.mark.parametrize(
+    "text", ["1.234", "0.001234", "12.50", "torch 2.13.0", "63045632", "1e-12"]
+)
+def test_short_numbers_may_be_printed(path, text):
+    change(path, lambda nb: nb.cells[3].update(outputs=[new_output("stream", text=text)]))
+    assert not any("prints" in problem for problem in notebooks.problems(path, UNSET))
+
+
+def test_what_is_no_notebook_is_named(tmp_path):
+    path = tmp_path / "00-small.ipynb"
+    empty = json.dumps({"nbformat": 4, "nbformat_minor": 5})
+    for text in ("", "{", '{"cells": 3}', empty, empty.replace("}", ', "cells": 3}')):
+        path.write_text(text)
+        assert "00-small.ipynb: is not a valid notebook" in notebooks.problems(path, UNSET)[0]
+
+
+def test_a_notebook_that_fails_stays_as_it_was(path):
+    change(path, lambda nb: nb.cells[3].update(source="undefined_name"))
+    before = path.read_bytes()
+    found = notebooks.refresh(path, UNSET)
+    assert "00-small.ipynb: did not run, and was left as it was" in found[0]
+    assert "undefined_name" in found[0]
+    assert path.read_bytes() == before
+    assert [item.name for item in path.parent.iterdir()] == [path.name]
+
+
+def test_an_interrupted_write_leaves_the_old_notebook(path, right, monkeypatch):
+    change(path, lambda nb: nb.cells[3].update(source="2 > 1"))
+    before = path.read_bytes()
+    write = Path.write_text
+
+    def half(self, text, *args, **kwargs):
+        write(self, text[:100], *args, **kwargs)
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(Path, "write_text", half)
+    with pytest.raises(OSError, match="no space left"):
+        notebooks.refresh(path, UNSET)
+    assert path.read_bytes() == before
+    assert [item.name for item in path.parent.iterdir()] == [path.name]
+
+
+def test_the_setup_cell_installs_only_from_an_address(path):
+    unset, published = notebooks.setup_source(UNSET), notebooks.setup_source(SET)
+    assert "http" not in unset
+    assert notebooks.setup_source({}) == unset
+    assert f'"transformer_lib[book] @ git+{ADDRESS}@stable"' in published
+    for source in (unset, published):
+        compile(source, "setup", "exec")
+        exec(source, {})  # where the library is installed it does nothing
+    nb = notebooks.normalise(nbformat.read(path, as_version=4), SET)
+    assert nb.cells[1].source == published
+    assert any("asks for" in problem for problem in notebooks.problems(path, SET))
+
+
+def test_without_the_library_the_setup_cell_says_what_to_do(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ModuleNotFoundError, match="make book"):
+        exec(notebooks.setup_source(UNSET), {})
+    called = []
+    monkeypatch.setattr("subprocess.run", lambda command, check: called.append((command, check)))
+    exec(notebooks.setup_source(SET), {})
+    assert called[0][0][1:4] == ["-m", "pip", "install"]
+    assert called[0][1] is True
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (r"\color{red}{a} b", r"{\color{red}{a}} b"),
+        (r"{\color{red}{a}}", r"{\color{red}{a}}"),
+        (r"{\color{red}{a} b}", r"{{\color{red}{a}} b}"),
+        (r"\color{red}{a \color{blue}{b_{i}}}", r"{\color{red}{a {\color{blue}{b_{i}}}}}"),
+        (r"\color{red}{never closed", r"\color{red}{never closed"),
+    ],
+)
+def test_colors_end_with_their_argument(before, after):
+    assert notebooks.scoped_colors(before) == after
+    assert notebooks.scoped_colors(after) == after
+
+
+def test_the_command_line_checks_and_changes_nothing(path, capsys, monkeypatch):
+    change(path, lambda nb: nb.cells[2].update(outputs=[]))
+    before = path.read_bytes()
+    monkeypatch.setattr("sys.argv", ["notebooks.py", "--check", str(path)])
+    monkeypatch.setattr(notebooks, "load_config", lambda: UNSET)
+    assert notebooks.main() == 1
+    printed = capsys.readouterr()
+    assert re.search(r"00-small\.ipynb: not right", printed.out)
+    assert "stripped or edited" in printed.err
+    assert path.read_bytes() == before
