@@ -164,7 +164,7 @@ def test_plain_links_reach_entries_terms_and_targets(tmp_path):
     entry = re.search(r'<p class="reference-entry" id="vig2019">(.*?)</p>', page, re.DOTALL)[1]
     plain = re.sub(r"<[^>]+>", "", entry)
     assert plain == (
-        "Jesse Vig (2019). Attention. arXiv preprint. arXiv:1906.05714 Views. Cited in Start."
+        "Jesse Vig (2019). Attention. arXiv preprint. arXiv:1906.05714. Views. Cited in Start."
     )
     assert 'href="https://arxiv.org/abs/1906.05714"' in entry
     assert 'href="../index.html"' in entry

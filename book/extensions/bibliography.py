@@ -121,7 +121,7 @@ def entry_node(key: str, entry: Entry) -> nodes.paragraph:
             value = plain(fields[field]) if field != "url" else fields[field]
             text = label.format(value).removeprefix("https://")
             node += nodes.reference("", text, refuri=address.format(value), internal=False)
-            node += nodes.Text(" ")
+            node += nodes.Text(". ")
     if "annote" in fields:
         node += nodes.inline("", plain(fields["annote"]), classes=["reference-annote"])
     node += cited_in(key=key)
