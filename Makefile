@@ -45,9 +45,25 @@ serve: book
 notebooks: $(VENV)/installed
 	$(BIN)/python book/notebooks.py $(PATHS)
 
+# What the fast part leaves out: running the chapters, and the browser.
+SLOW := --ignore=tests/browser --ignore=tests/chapters/test_nbval.py
+
+check: $(VENV)/npm/installed
+	$(BIN)/python -m ruff check .
+	$(BIN)/python -m ruff format --check .
+	$(BIN)/python book/notebooks.py --check
+	$(BIN)/python -m pytest -q $(SLOW)
+
+test: $(VENV)/npm/installed
+	$(BIN)/python tests/browser/chromium.py
+	$(BIN)/python -m ruff check .
+	$(BIN)/python -m ruff format --check .
+	$(BIN)/python book/build.py
+	$(BIN)/python -m pytest
+
 # The library's tests and the chapters in environments of their own: with the oldest versions that
 # pyproject.toml claims, and with the newest there are. The other tests need the book's own tools.
-LIBRARY_TESTS = $(filter-out $(foreach name,front_matter javascript palette references workflows,\
+LIBRARY_TESTS = $(filter-out $(foreach name,extensions front_matter javascript palette references workflows,\
 	tests/test_$(name).py),$(wildcard tests/test_*.py))
 WITH_TESTS := -e '.[book]' pytest hypothesis beartype nbval
 NBVAL := -m pytest -q --nbval --nbval-cell-timeout=300 --nbval-kernel-name=python3 chapters

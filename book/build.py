@@ -3,10 +3,13 @@
     python book/build.py                      the whole book; any warning fails it
     python book/build.py --only 03-scaling    that chapter and the pages around the chapters, in a
                                               folder of its own; links to other chapters only warn
+
+Exits with Jupyter Book's status if that is not 0.
 """
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -62,6 +65,8 @@ def main() -> None:
     chapter = parser.parse_args().only
     toc = ROOT / "_toc.yml"
     if chapter is None:
+        # Pages of an earlier build that are no longer made must not linger among the new ones.
+        shutil.rmtree(ROOT / "_build" / "html", ignore_errors=True)
         html = build(ROOT, toc, "-W", "--all")
         page = html / "index.html"
     else:

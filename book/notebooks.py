@@ -212,7 +212,7 @@ def problems(path: Path, config: dict) -> list[str]:
             raise ValueError("it does not say that it is of nbformat 4")
         nbformat.validate(raw)
         nb = nbformat.reads(text, as_version=4)
-    except (ValueError, KeyError, nbformat.ValidationError) as error:
+    except (ValueError, KeyError, TypeError, nbformat.ValidationError) as error:
         first = (str(error).splitlines() or [type(error).__name__])[0]
         return [f"{path.name}: is not a valid notebook: {first}. Fix: restore it from git"]
     found = []

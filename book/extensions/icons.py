@@ -21,7 +21,8 @@ ICON = re.compile(
     r'(?:"(?P<quoted>[\w-]+)"|(?P<bare>[a-z]\w*)):'
     r'\[(?P<width>\d+),(?P<height>\d+),\[(?P<aliases>[^\]]*)\],"[0-9a-f]+","(?P<path>[^"]+)"\]'
 )
-# What ends the list of each pack in the script, and the classes that ask for that pack.
+# What ends the list of each pack in the script, and the classes that ask for that pack: solid icons
+# need none, so that two classes for another pack outweigh them.
 PACKS = {"fa-brands": ("fa-brands", "fab"), "fa-regular": ("fa-regular", "far"), "fa-solid": ("",)}
 BASE = """\
 .fa-solid, .fa-regular, .fa-brands, .fas, .far, .fab {
@@ -65,8 +66,7 @@ def style(used: set[str], script: str) -> str:
             selectors = ", ".join(f"{c and '.'}{c}.fa-{name}" for c in classes)
             image = f'url("data:image/svg+xml,{quote(icons[name])}")'
             rules.append(f"{selectors} {{ --afm-icon: {image}; }}\n")
-    # Solid, which needs no second class, comes first so that the named packs win.
-    return "".join([rules[0], *sorted(rules[1:], key=lambda rule: not rule.startswith(".fa-"))])
+    return "".join(rules)
 
 
 def write_style(app: Sphinx, exception: Exception | None) -> None:

@@ -1,0 +1,60 @@
+"""See to it that the browser tests have a Chromium: `python tests/browser/chromium.py`.
+
+One that is installed is used. Else Debian's own package is installed, where nobody has to be asked
+(as root, in a container for instance), and else the one that Playwright downloads.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from conftest import CHROMIUM_NAMES
+from playwright.sync_api import sync_playwright
+
+
+def on_debian() -> bool:
+    """Debian itself: Ubuntu's package of this name only points to a snap."""
+    release = Path("/etc/os-release")
+    lines = release.read_text(encoding="utf-8").splitlines() if release.exists() else []
+    return "ID=debian" in lines and shutil.which("apt-get") is not None
+
+
+def downloaded() -> bool:
+    """Whether Playwright has its own Chromium."""
+    with sync_playwright() as playwright:
+        return Path(playwright.chromium.executable_path).exists()
+
+
+def installed() -> bool:
+    return os.environ.get("AFM_CHROMIUM") is not None or any(map(shutil.which, CHROMIUM_NAMES))
+
+
+def commands() -> list[list[str]]:
+    """What to try, in this order, until one of them has brought a Chromium."""
+    playwright = [sys.executable, "-m", "playwright", "install", "chromium"]
+    if not hasattr(os, "geteuid") or os.geteuid() != 0:
+        return [playwright]
+    apt = "apt-get update -q && apt-get install -q -y --no-install-recommends chromium"
+    return [*([["sh", "-c", apt]] if on_debian() else []), [*playwright, "--with-deps"]]
+
+
+def main() -> int:
+    for command in [] if installed() or downloaded() else commands():
+        print("There is no Chromium here. Running:", *command, flush=True)
+        subprocess.run(command, check=False)
+        if installed() or downloaded():
+            break
+    if installed() or downloaded():
+        return 0
+    print(
+        "No Chromium could be installed. Install Chromium or Chrome yourself, or name one that is "
+        "there: AFM_CHROMIUM=/path/to/chrome make test",
+        file=sys.stderr,
+    )
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,251 @@
+"""The Sphinx extensions of book/extensions, each alone, and book/build.py on a small book.
+
+The small book has the settings, templates and extensions of the real one, but its own two pages.
+"""
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+import yaml
+from docutils import nodes
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from sphinx.errors import ConfigError, ExtensionError
+
+ROOT = Path(__file__).resolve().parents[1]
+ADDRESS = "https://github.com/someone/some-book"
+
+
+def load(name):
+    path = ROOT / "book" / "extensions" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+bertviz_assets = load("bertviz_assets")
+cells = load("cells")
+chapter_numbers = load("chapter_numbers")
+colab = load("colab")
+icons = load("icons")
+katex_assets = load("katex_assets")
+lean_theme = load("lean_theme")
+math_punctuation = load("math_punctuation")
+
+
+# --- each alone
+
+
+def test_icons_are_those_of_the_installed_theme():
+    found = icons.drawings(icons.SCRIPT.read_text(encoding="utf-8"))
+    assert {"sun", "bars", "magnifying-glass", "download"} <= set(found["fa-solid"])
+    assert found["fa-solid"]["search"] == found["fa-solid"]["magnifying-glass"]  # an alias
+    assert found["fa-solid"]["sun"] != found["fa-regular"]["sun"]
+    assert "github" in found["fa-brands"]
+    assert re.fullmatch(r'<svg [^<>]*><path d="[^"<>]+"/></svg>', found["fa-solid"]["sun"])
+
+
+def test_only_the_icons_in_use_are_written():
+    script = icons.SCRIPT.read_text(encoding="utf-8")
+    css = icons.style({"fa-sun", "fa-lg", "fa-solid"}, script)
+    named = re.findall(r"^(.*) \{ --afm-icon:", css, flags=re.M)
+    assert named == [".fa-regular.fa-sun, .far.fa-sun", ".fa-sun"]
+    assert len(css) < 4000
+
+
+def test_another_icon_script_stops_the_build():
+    with pytest.raises(ExtensionError, match="has no pack fa-brands"):
+        icons.drawings('sun:[512,512,[],"f185","M1 1"]')
+
+
+def test_the_theme_still_ships_what_is_taken_out_of_it():
+    static = icons.THEME / "static"
+    style = (static / "styles" / "pydata-sphinx-theme.css").read_text(encoding="utf-8")
+    lean = lean_theme.lean_style(style)
+    assert len(style) - len(lean) > 80_000
+    assert ".fa-sun:before" in style
+    assert ".fa-sun:before" not in lean
+    assert "fa-solid-900" not in lean
+    # All the rest is as it was.
+    assert lean.count("{") == style.count("{") - len(lean_theme.GLYPH.findall(style)) - 3
+    for pattern in ("scripts/fontawesome.js", "scripts/*.map", "vendor", "*webpack-macros.html"):
+        assert pattern in lean_theme.UNUSED
+        assert list(static.glob(pattern)), pattern
+
+
+def test_katex_keeps_one_format_of_its_fonts_and_has_one_version():
+    css = (katex_assets.PACKAGE / "katex.min.css").read_text(encoding="utf-8")
+    ours = katex_assets.style_with_woff2(css)
+    assert ours.count("url(") == ours.count(".woff2") == css.count(".woff2") > 10
+    assert ours.count("@font-face") == css.count("@font-face")
+    package = (katex_assets.PACKAGE.parent / "package.json").read_text(encoding="utf-8")
+    assert yaml.safe_load(package)["version"] == katex_assets.katex.katex_version
+
+
+@pytest.mark.parametrize(
+    ("classes", "expected"),
+    [
+        (["cell", "tag_setup", "tag_hide-cell"], "Setup"),
+        (["cell", "tag_solution", "tag_hide-cell"], "Solution"),
+        (["cell", "tag_hide-output"], "Output"),
+        (["cell", "tag_hide-input"], "Code"),
+    ],
+)
+def test_hidden_cells_say_what_they_hold(classes, expected):
+    assert cells.label(classes) == expected
+
+
+def test_a_traceback_is_cut_to_the_error():
+    frames = (
+        "-----\nValueError               Traceback (most recent call last)\nCell In[3], line 1\n"
+        "----> 1 attention(q)\n\nFile /home/x/attention.py:7, in attention(q)\n      5 def"
+    )
+    message = "ValueError: q has 3 columns:\n  give 4"
+    assert cells.last_line(f"{frames}\n\n{message}\n") == message
+    # Without a line that it knows nothing is lost.
+    assert cells.last_line("Oops") == "Oops"
+
+
+def test_chapters_are_numbered_by_their_files():
+    assert chapter_numbers.number("chapters/07-positional-encodings") == 7
+    assert chapter_numbers.number("book/07-pages") is None
+
+
+def test_punctuation_is_kept_with_its_formula():
+    def paragraph(*parts):
+        document = nodes.document("", None)
+        document += nodes.paragraph("", "", *parts)
+        math_punctuation.keep_together(None, document)
+        return document
+
+    document = paragraph(nodes.math("", "x_i"), nodes.Text(", and "), nodes.math("", "y"))
+    assert document.astext() == "x_i, and y"
+    kept = list(document.findall(nodes.inline))
+    assert [node.astext() for node in kept] == ["x_i,"]
+    assert [type(child) for child in kept[0]] == [nodes.math, nodes.Text]
+    document = paragraph(nodes.math("", "x"), nodes.Text(" is left. "), nodes.math("", "z"))
+    assert not list(document.findall(nodes.inline))
+    document = paragraph(nodes.math("", "a"), nodes.Text(")."), nodes.emphasis("", "b"))
+    assert document.astext() == "a).b"
+
+
+class Config:
+    def __init__(self, url):
+        self.html_theme_options = {"repository_url": url}
+
+
+def test_the_colab_button_needs_an_address():
+    for url in (None, ""):
+        colab.add_button(None, config := Config(url))
+        assert config.html_theme_options["launch_buttons"] == {}
+    colab.add_button(None, config := Config(f"{ADDRESS}/"))
+    assert config.html_theme_options["repository_url"] == ADDRESS
+    assert config.html_theme_options["launch_buttons"]["colab_url"].startswith("https://colab.")
+    with pytest.raises(ConfigError, match=r"write https://github\.com/OWNER/NAME"):
+        colab.add_button(None, Config("https://example.org/book"))
+
+
+def test_bertvizs_libraries_are_there_and_whole():
+    for source in bertviz_assets.SCRIPTS.values():
+        text = (bertviz_assets.MODULES / source).read_text(encoding="utf-8")
+        assert len(text) > 50_000
+        assert "sourceMappingURL" not in text[-200:]
+
+
+# --- a small book
+
+PAGE = """\
+# Words
+
+No formula here, but *emphasis*, [a chapter](../chapters/03-small.ipynb) and a word.
+"""
+CELLS = [
+    new_markdown_cell("# Small\n\nLet $x_1$, and $x_2$; then\n\n$$\\color{#0072B2}{q} + k$$"),
+    new_code_cell("1", metadata={"tags": ["setup", "hide-cell"]}),
+    new_code_cell("1 / 0", metadata={"tags": ["raises-exception"]}),
+    new_code_cell('# @title Solution {display-mode: "form"}\nanswer = 42\nanswer'),
+]
+CELLS[3].metadata["tags"] = ["solution", "hide-cell"]
+
+
+def small_book(folder, *, url="", page=PAGE, more=()):
+    """Build it; the process that has ended. Its pages lie in folder/_build/html."""
+    shutil.copytree(ROOT / "book", folder / "book", ignore=shutil.ignore_patterns("*.md", "*.bib"))
+    config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+    config["repository"]["url"] = url
+    (folder / "_config.yml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    toc = {"format": "jb-book", "root": "book/words"}
+    toc["parts"] = [{"caption": "Part", "chapters": [{"file": "chapters/03-small"}]}]
+    (folder / "_toc.yml").write_text(yaml.safe_dump(toc), encoding="utf-8")
+    (folder / "book" / "words.md").write_text(page, encoding="utf-8")
+    (folder / "chapters").mkdir()
+    nbformat.write(new_notebook(cells=[*CELLS, *more]), folder / "chapters" / "03-small.ipynb")
+    return subprocess.run(
+        [sys.executable, "book/build.py"],
+        cwd=folder,
+        env=os.environ | {"NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+    )
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory):
+    """The small book as of a repository with an address."""
+    folder = tmp_path_factory.mktemp("published")
+    done = small_book(folder, url=ADDRESS)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"The book is built: file://{folder}/_build/html/index.html" in done.stdout
+    return folder / "_build" / "html"
+
+
+def test_the_colab_button_opens_the_chapter(published):
+    text = (published / "chapters" / "03-small.html").read_text(encoding="utf-8")
+    place = "github/someone/some-book/blob/main/chapters/03-small.ipynb"
+    assert f'href="https://colab.research.google.com/{place}"' in text
+    assert "colab.research" not in (published / "book" / "words.html").read_text(encoding="utf-8")
+
+
+def test_formulas_are_rendered_and_styled_where_they_are(published):
+    text = (published / "chapters" / "03-small.html").read_text(encoding="utf-8")
+    assert text.count('<span class="katex">') == 3
+    assert re.findall(r"</span>([,;])</span>", text) == [",", ";"]
+    # The color ends with its argument, as in the notebooks.
+    assert text.count("color:#0072B2") == 1
+    assert "katex/katex.css" in text
+    assert "katex" not in (published / "book" / "words.html").read_text(encoding="utf-8")
+    assert (published / "_static" / "katex" / "fonts" / "KaTeX_Main-Regular.woff2").exists()
+
+
+def test_cells_on_the_page(published):
+    text = (published / "chapters" / "03-small.html").read_text(encoding="utf-8")
+    assert re.findall(r"<summary>(.*)</summary>", text) == ["Setup", "Solution"]
+    assert "@title" not in text
+    assert "ZeroDivisionError: division by zero" in text
+    assert "Traceback" not in text
+    assert "3 · Small" in (published / "book" / "words.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"page": PAGE + "\n[no](nowhere.md)\n"}, "target not found"),
+        ({"page": PAGE + "\n$\\nocommand$\n"}, "KaTeX|Undefined control sequence"),
+        ({"more": [new_code_cell("undefined_name")]}, "undefined_name"),
+        ({"more": [new_code_cell("import warnings; warnings.warn('w')")]}, "stderr"),
+        ({"url": "https://example.org"}, "OWNER/NAME"),
+    ],
+)
+def test_a_mistake_fails_the_build(tmp_path, change, message):
+    done = small_book(tmp_path, **change)
+    assert done.returncode != 0
+    assert re.search(message, done.stdout + done.stderr), done.stdout[-3000:] + done.stderr[-3000:]
+    assert "The book is built" not in done.stdout
