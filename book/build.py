@@ -8,6 +8,7 @@ Exits with Jupyter Book's status if that is not 0.
 """
 
 import argparse
+import json
 import os
 import shutil
 import subprocess
@@ -44,6 +45,18 @@ def only(toc: dict, chapter: str) -> dict:
     return {"format": "jb-book", "root": root, "parts": [{"caption": "", "chapters": chapters}]}
 
 
+def add_kernel(folder: Path) -> None:
+    """Let `python3` mean this Python, whatever kernels the reader has, and start without a lecture.
+
+    (ipykernel's warning at every start is about ports that any Jupyter opens.)
+    """
+    start = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    spec = {"argv": [*start, "--log-level=ERROR"], "display_name": "Python 3", "language": "python"}
+    folder = folder / "kernels" / "python3"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "kernel.json").write_text(json.dumps(spec), encoding="utf-8")
+
+
 def build(output: Path, toc: Path, *options: str) -> Path:
     """Run Jupyter Book, `node` on its PATH; the built pages' folder. Exits if the build fails."""
     # The program itself, not the wrapper in .venv/bin: ending the wrapper leaves it running.
@@ -51,6 +64,8 @@ def build(output: Path, toc: Path, *options: str) -> Path:
     tools = [str(node), str(Path(sys.executable).parent), os.environ["PATH"]]
     # One measure of threads for every execution, so that printed numbers agree digit by digit.
     settings = {"PATH": os.pathsep.join(tools), "OMP_NUM_THREADS": "2", "HF_HUB_OFFLINE": "1"}
+    settings["JUPYTER_PATH"] = str(output / "_build" / "jupyter")
+    add_kernel(output / "_build" / "jupyter")
     command = ["jupyter-book", "build", "-n", "--keep-going", *options]
     command += ["--toc", str(toc), "--path-output", str(output), str(ROOT)]
     status = subprocess.run(command, env=os.environ | settings, cwd=ROOT).returncode
