@@ -17,6 +17,7 @@ import yaml
 from docutils import nodes
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from sphinx.errors import ConfigError, ExtensionError
+from sphinxcontrib.katex import KaTeXError, KaTeXServer
 
 ROOT = Path(__file__).resolve().parents[1]
 ADDRESS = "https://github.com/someone/some-book"
@@ -36,6 +37,7 @@ chapter_numbers = load("chapter_numbers")
 colab = load("colab")
 icons = load("icons")
 katex_assets = load("katex_assets")
+katex_server = load("katex_server")
 lean_theme = load("lean_theme")
 math_punctuation = load("math_punctuation")
 
@@ -87,6 +89,41 @@ def test_katex_keeps_one_format_of_its_fonts_and_has_one_version():
     assert ours.count("@font-face") == css.count("@font-face")
     package = (katex_assets.PACKAGE.parent / "package.json").read_text(encoding="utf-8")
     assert yaml.safe_load(package)["version"] == katex_assets.katex.katex_version
+
+
+def server_class(script):
+    """A KaTeX server whose program is this Python script, told where its socket goes."""
+
+    class Server(KaTeXServer):
+        @classmethod
+        def build_command(cls, socket=None, port=None):
+            return [sys.executable, "-c", script, str(socket)]
+
+    return Server
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sockets with a path are not on Windows")
+def test_a_katex_server_that_listens_late_is_waited_for(tmp_path):
+    late = """
+import socket, sys, time
+server = socket.socket(socket.AF_UNIX)
+server.bind(sys.argv[1])
+time.sleep(0.5)  # the socket is there and refuses connections
+server.listen()
+server.accept()
+time.sleep(60)
+"""
+    process, connection = katex_server.start_server_process(server_class(late), tmp_path, 5)
+    connection.close()
+    process.kill()
+    process.communicate()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sockets with a path are not on Windows")
+def test_a_katex_server_that_ends_is_an_error_with_its_words(tmp_path):
+    broken = "raise SystemExit('no such module')"
+    with pytest.raises(KaTeXError, match="It said: no such module"):
+        katex_server.start_server_process(server_class(broken), tmp_path, 5)
 
 
 @pytest.mark.parametrize(
@@ -194,6 +231,7 @@ def small_book(folder, *, url="", page=PAGE, more=()):
         capture_output=True,
         text=True,
         encoding="utf-8",
+        timeout=300,
     )
 
 
