@@ -23,9 +23,12 @@ def start_server_process(
 ) -> tuple[Popen, socket.socket]:
     """The server's process and a connection to it. KaTeXError if it ends or never answers."""
     path = rundir / "katex.sock"
-    process = Popen(
-        cls.build_command(socket=path), stdin=PIPE, stdout=PIPE, stderr=PIPE, cwd=rundir
-    )
+    # Its warnings into a file: a pipe that nobody reads fills up, and then the server stands still.
+    complaints = rundir / "stderr.txt"
+    with complaints.open("wb") as errors:
+        process = Popen(
+            cls.build_command(socket=path), stdin=PIPE, stdout=PIPE, stderr=errors, cwd=rundir
+        )
     deadline = time.monotonic() + SECONDS
     while process.poll() is None and time.monotonic() < deadline:
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -36,7 +39,8 @@ def start_server_process(
             connection.close()
             time.sleep(0.01)
     process.kill()
-    said = process.communicate()[1].decode(errors="replace").strip()
+    process.communicate()
+    said = complaints.read_text(encoding="utf-8", errors="replace").strip()
     raise KaTeXError(
         f"KaTeX's server did not answer within {SECONDS} s. It said: {said or 'nothing'}"
     )
