@@ -53,7 +53,11 @@ def test_the_public_functions_of_the_core_have_examples():
         "attention": ["attention_weights", "attention", "MultiHeadAttention"],
         "masks": ["causal_mask", "padding_mask", "sliding_window_mask", "combine_masks"],
         "positions": ["sinusoidal_encoding", "shift_matrix", "apply_rotary", "alibi_bias"],
-        "cache": ["KeyValueCache"],
+        "cache": ["KeyValueCache", "ModelCache"],
+        "layers": ["FeedForward", "RMSNorm", "Smear"],
+        "blocks": ["Block"],
+        "gpt": ["GPTConfig", "GPT"],
+        "sampling": ["filter_logits", "generate", "beam_search"],
         "trace": ["attention_maps"],
     }.items():
         assert {f"transformer_lib.{module}.{name}" for name in names} <= found

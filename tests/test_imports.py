@@ -17,7 +17,7 @@ PACKAGE = Path(transformer_lib.__file__).parent
 # Lower layers first: a module may import from lower layers and from its own group, no others.
 # A group is a module or a folder of the package.
 LAYERS = [
-    ["checks", "module_checks"],
+    ["checks", "module_checks", "model_checks"],
     ["masks", "cache"],
     ["attention", "positions", "layers"],
     ["blocks"],
@@ -26,11 +26,15 @@ LAYERS = [
     ["training"],
 ]
 LEVEL = {group: level for level, groups in enumerate(LAYERS) for group in groups}
-# Within the lowest layer this one may use the other.
-WITHIN_A_LAYER = {("module_checks", "checks")}
+# Within the lowest layer these may use one another.
+WITHIN_A_LAYER = {
+    ("module_checks", "checks"),
+    ("model_checks", "checks"),
+    ("model_checks", "module_checks"),
+}
 # These stand beside the model code. What of the library each may import:
 BESIDE = {
-    "data": set(),
+    "data": {"checks"},
     "tokenizers": set(),
     "plots": {"checks"},
     "widgets": {"checks", "plots"},

@@ -170,12 +170,15 @@ class MultiHeadAttention(nn.Module):
         dropout: of the attention weights, while training.
         positions: what makes the scores depend on distance: a ``RotaryPositions`` or
             ``AlibiPositions`` of :mod:`transformer_lib.positions`.
+        qk_norm: whether each head's queries and keys are brought to a length of √d_head (their root
+            mean square is 1) before positions turn them, so that no score can exceed √d_head.
 
     Raises:
         ValueError: ``d_model`` is not divisible by ``n_heads`` and no ``d_head`` is given; sizes
             below 1; positions made for another width or number of heads.
 
-    Source: Vaswani et al. 2017, section 3.2.2.
+    Source: Vaswani et al. 2017, section 3.2.2; normalized queries and keys: Henry et al. 2020
+    (there with a learned factor, which is 1 here).
 
     >>> attend = MultiHeadAttention(d_model=8, n_heads=2)
     >>> attend(torch.zeros(3, 5, 8), causal=True).shape
@@ -191,13 +194,15 @@ class MultiHeadAttention(nn.Module):
         bias: bool = True,
         dropout: float = 0.0,
         positions=None,
+        qk_norm: bool = False,
     ):
         super().__init__()
         d_head = module_checks.check_heads(d_model, n_heads, d_head)
         checks.check_dropout(dropout)
+        checks.check_flag(qk_norm, "qk_norm")
         module_checks.check_positions(positions, n_heads, d_head)
         self.n_heads, self.d_head = n_heads, d_head
-        self.dropout, self.positions = dropout, positions
+        self.dropout, self.positions, self.qk_norm = dropout, positions, qk_norm
         self.query = nn.Linear(d_model, n_heads * d_head, bias=bias)
         self.key = nn.Linear(d_model, n_heads * d_head, bias=bias)
         self.value = nn.Linear(d_model, n_heads * d_head, bias=bias)
@@ -221,6 +226,8 @@ class MultiHeadAttention(nn.Module):
         q = split_heads(self.query(x), self.n_heads)
         k = split_heads(self.key(source), self.n_heads)
         v = split_heads(self.value(source), self.n_heads)
+        if self.qk_norm:
+            q, k = (F.rms_norm(x, (self.d_head,), eps=1e-6) for x in (q, k))
         start = 0 if cache is None else cache.length
         if self.positions is not None:
             q, k = self.positions.rotate(q, start), self.positions.rotate(k, start)
@@ -255,5 +262,5 @@ class MultiHeadAttention(nn.Module):
     def extra_repr(self) -> str:
         return (
             f"n_heads={self.n_heads}, d_head={self.d_head}, dropout={self.dropout}, "
-            f"positions={self.positions}"
+            f"positions={self.positions}, qk_norm={self.qk_norm}"
         )

@@ -1,7 +1,7 @@
-"""The key-value cache: what attention has projected already, kept for the next token."""
+"""The caches of generation: what was computed for earlier tokens, kept for the next one."""
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer_lib import checks, module_checks
@@ -49,6 +49,11 @@ class KeyValueCache:
         self._length = 0
 
     @property
+    def batch(self) -> int:
+        """How many sequences are stored."""
+        return self._keys.shape[0]
+
+    @property
     def length(self) -> int:
         """How many tokens are stored."""
         return self._length
@@ -80,9 +85,78 @@ class KeyValueCache:
         """Forget everything and keep the memory."""
         self._length = 0
 
+    def select(self, rows: Int[Tensor, " new_batch"]) -> None:
+        """Sequence b goes on from what was sequence ``rows[b]``; rows may repeat (beam search)."""
+        self._keys, self._values = self._keys[rows], self._values[rows]
+
     def __repr__(self) -> str:
         batch, n_heads, capacity, d_head = self._keys.shape
         return (
             f"KeyValueCache(batch={batch}, n_heads={n_heads}, length={self._length}, "
             f"capacity={capacity}, d_head={d_head})"
+        )
+
+
+class ModelCache:
+    """All that a decoder keeps of the tokens so far: a :class:`KeyValueCache` for each layer, and
+    the last token's embedding, which a model with a ``Smear`` adds to the next one.
+
+    Made by the model, which knows the sizes: ``model.new_cache(batch)``.
+
+    Raises:
+        ValueError: ``n_layers`` or a size of :class:`KeyValueCache` is smaller than 1.
+
+    >>> cache = ModelCache(2, batch=1, n_heads=2, capacity=5, d_head=3)
+    >>> cache.length, cache
+    (0, ModelCache(layers=2, batch=1, length=0, capacity=5))
+    """
+
+    def __init__(
+        self,
+        n_layers: int,
+        batch: int,
+        n_heads: int,
+        capacity: int,
+        d_head: int,
+        *,
+        dtype: torch.dtype | None = None,
+        device: torch.device | str | None = None,
+    ):
+        checks.check_count(n_layers, "n_layers")
+        sizes = (batch, n_heads, capacity, d_head)
+        options = {"dtype": dtype, "device": device}
+        self.layers = [KeyValueCache(*sizes, **options) for _ in range(n_layers)]
+        self.last: Float[Tensor, "batch 1 d_model"] | None = None
+
+    @property
+    def batch(self) -> int:
+        """How many sequences are stored."""
+        return self.layers[0].batch
+
+    @property
+    def length(self) -> int:
+        """How many tokens of each sequence are stored."""
+        return self.layers[0].length
+
+    @property
+    def capacity(self) -> int:
+        """How many tokens there is room for."""
+        return self.layers[0].capacity
+
+    def reset(self) -> None:
+        """Forget everything and keep the memory."""
+        self.last = None
+        for layer in self.layers:
+            layer.reset()
+
+    def select(self, rows: Int[Tensor, " new_batch"]) -> None:
+        """Sequence b goes on from what was sequence ``rows[b]``, in every layer."""
+        self.last = None if self.last is None else self.last[rows]
+        for layer in self.layers:
+            layer.select(rows)
+
+    def __repr__(self) -> str:
+        return (
+            f"ModelCache(layers={len(self.layers)}, batch={self.batch}, length={self.length}, "
+            f"capacity={self.capacity})"
         )

@@ -18,6 +18,21 @@ def check_count(value, name: str) -> None:
         raise ValueError(f"{name} is {value}; it must be at least 1.")
 
 
+def check_choice(value, name: str, choices) -> None:
+    """``value`` is one of ``choices``."""
+    if value not in choices:
+        known = ", ".join(repr(choice) for choice in choices)
+        raise ValueError(f"{name} is {value!r}; choose one of {known}.")
+
+
+def check_flag(value, name: str) -> None:
+    """``value`` is True or False, no text and no number."""
+    if not isinstance(value, bool):
+        raise TypeError(
+            f"{name} is {value!r}, of type {type(value).__name__}; it must be True or False."
+        )
+
+
 def check_even(value, name: str, reason: str) -> None:
     """``value`` is a positive even int; ``reason`` says why."""
     check_count(value, name)

@@ -87,6 +87,15 @@ def check_encodable(x, d_model: int, start: int, max_positions: int | None = Non
         )
 
 
+def check_width(x, d_model: int) -> None:
+    """``x`` is ``[..., d_model]``."""
+    checks.check_float_tensor(x, "x")
+    if x.ndim == 0 or x.shape[-1] != d_model:
+        raise ValueError(
+            f"x has shape {tuple(x.shape)}; its last axis must be d_model = {d_model} wide."
+        )
+
+
 def check_cache_entry(stored: Tensor, length: int, k, v) -> None:
     """``k`` and ``v`` fit behind the ``length`` tokens that ``stored`` already holds."""
     batch, n_heads, capacity, d_head = stored.shape

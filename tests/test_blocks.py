@@ -1,0 +1,138 @@
+"""The block: against PyTorch's encoder layer (both norms), and its options."""
+
+import pytest
+import torch
+from torch import nn
+from torch.testing import assert_close
+
+from transformer_lib.blocks import Block, make_norm
+from transformer_lib.cache import KeyValueCache
+from transformer_lib.layers import RMSNorm
+from transformer_lib.masks import causal_mask, padding_mask
+from transformer_lib.positions import RotaryPositions
+from transformer_lib.trace import attention_maps
+
+BATCH, TOKENS, HEADS, D_HEAD, D_FF = 2, 5, 3, 4, 17
+D_MODEL = HEADS * D_HEAD
+EXACT = {"rtol": 0, "atol": 1e-12}
+
+
+def random_x(tokens=TOKENS):
+    return torch.randn(BATCH, tokens, D_MODEL, dtype=torch.float64, requires_grad=True)
+
+
+def pytorchs_layer(block):
+    """nn.TransformerEncoderLayer with the weights of ``block``, and which is which."""
+    theirs = nn.TransformerEncoderLayer(
+        D_MODEL,
+        HEADS,
+        D_FF,
+        dropout=0.0,
+        activation="relu" if block.feed_forward.activation == "relu" else "gelu",
+        norm_first=block.norm == "pre",
+        batch_first=True,
+    ).double()
+    pairs = [
+        (theirs.norm1, block.norm_1),
+        (theirs.norm2, block.norm_2),
+        (theirs.linear1, block.feed_forward.expand),
+        (theirs.linear2, block.feed_forward.contract),
+        (theirs.self_attn.out_proj, block.attention.output),
+    ]
+    projections = [block.attention.query, block.attention.key, block.attention.value]
+    with torch.no_grad():
+        for their, our in pairs:
+            their.weight.copy_(our.weight)
+            their.bias.copy_(our.bias)
+        theirs.self_attn.in_proj_weight.copy_(torch.cat([layer.weight for layer in projections]))
+        theirs.self_attn.in_proj_bias.copy_(torch.cat([layer.bias for layer in projections]))
+    return theirs, pairs
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+@pytest.mark.parametrize("causal", [True, False])
+def test_forward_and_gradients_equal_pytorch(norm, activation, causal):
+    block = Block(D_MODEL, HEADS, D_FF, norm=norm, activation=activation).double()
+    for parameter in block.parameters():  # norms with other weights than 1, too
+        nn.init.normal_(parameter, std=0.5)
+    theirs, pairs = pytorchs_layer(block)
+    x, mask = random_x(), padding_mask([TOKENS, 3], TOKENS)
+    mine = block(x, mask, causal=causal)
+    future = ~causal_mask(TOKENS) if causal else None  # theirs: True = hidden
+    reference = theirs(x, src_mask=future, src_key_padding_mask=~mask[:, 0])
+    assert_close(mine, reference, **EXACT)
+    g = torch.randn_like(mine)
+    (of_mine,) = torch.autograd.grad(mine, x, g, retain_graph=True)
+    (of_theirs,) = torch.autograd.grad(reference, x, g, retain_graph=True)
+    assert_close(of_mine, of_theirs, **EXACT)
+    mine.backward(g)
+    reference.backward(g)
+    for their, our in pairs:
+        assert_close(our.weight.grad, their.weight.grad, **EXACT)
+        assert_close(our.bias.grad, their.bias.grad, **EXACT)
+
+
+def test_norms_and_biases():
+    plain = Block(D_MODEL, HEADS, bias=False, rms_norm=True)
+    assert isinstance(plain.norm_1, RMSNorm)
+    assert isinstance(plain.norm_2, RMSNorm)
+    assert not [name for name, _ in plain.named_parameters() if "bias" in name]
+    assert make_norm(D_MODEL, bias=False).bias is None
+    assert sum(p.numel() for p in plain.parameters()) == 12 * D_MODEL**2 + 2 * D_MODEL
+    count = sum(p.numel() for p in Block(D_MODEL, HEADS).parameters())
+    assert count == 12 * D_MODEL**2 + 13 * D_MODEL
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("qk_norm", [True, False])
+@torch.no_grad()
+def test_step_by_step_equals_the_full_pass(norm, qk_norm):
+    block = Block(D_MODEL, HEADS, norm=norm, positions=RotaryPositions(D_HEAD), qk_norm=qk_norm)
+    block, x = block.double(), random_x(7)
+    cache = KeyValueCache(BATCH, HEADS, 7, D_HEAD, dtype=torch.float64)
+    parts = [block(part, causal=True, cache=cache) for part in x.split([3, 1, 2, 1], dim=1)]
+    assert_close(torch.cat(parts, dim=1), block(x, causal=True), **EXACT)
+
+
+def test_normalized_queries_and_keys():
+    """Their length is √d_head, whatever the input's, before and after positions turn them."""
+    block = Block(D_MODEL, HEADS, positions=RotaryPositions(D_HEAD), qk_norm=True).double()
+    attend, x = block.attention, random_x()
+    q, k, v = attend.project(x)
+    for vectors in (q, k):
+        lengths = vectors.norm(dim=-1)
+        assert_close(lengths, torch.full_like(lengths, D_HEAD**0.5), rtol=1e-3, atol=0)
+    q_long, k_long, v_long = attend.project(1000 * x.detach())
+    assert (q_long.norm(dim=-1) - D_HEAD**0.5).abs().max() < 1e-3
+    assert (q_long * k_long).sum(dim=-1).abs().max() / D_HEAD**0.5 <= D_HEAD**0.5
+    assert v_long.norm() > 100 * v.norm()  # values keep theirs
+    maps = attention_maps(attend, 1000 * x.detach(), causal=True)["attention"]
+    scores = q_long @ k_long.transpose(-2, -1) / D_HEAD**0.5
+    expected = scores.masked_fill(~causal_mask(TOKENS), -torch.inf).softmax(dim=-1)
+    assert_close(maps, expected, **EXACT)  # what the book shows is what the model used
+    assert "qk_norm=True" in repr(attend)
+
+
+def test_dropout_of_each_result_before_it_is_added():
+    """With almost everything dropped, what is left of the block is the stream itself."""
+    block, x = Block(D_MODEL, HEADS, dropout=0.999999).double(), random_x()
+    assert block(x).equal(x)
+    block.eval()
+    assert not block(x).equal(x)
+
+
+@pytest.mark.usefixtures("as_a_reader")
+def test_what_makes_no_block():
+    with pytest.raises(ValueError, match="norm is 'before'; choose one of 'pre', 'post'"):
+        Block(D_MODEL, HEADS, norm="before")
+    with pytest.raises(ValueError, match="d_model = 12 is not divisible by n_heads = 5"):
+        Block(D_MODEL, 5)
+    with pytest.raises(TypeError, match="qk_norm is 'yes', of type str; it must be True or False"):
+        Block(D_MODEL, HEADS, qk_norm="yes")
+    with pytest.raises(ValueError, match="dropout is 1"):
+        Block(D_MODEL, HEADS, dropout=1.0)
+    with pytest.raises(ValueError, match="does not suit heads of width 4"):
+        Block(D_MODEL, HEADS, positions=RotaryPositions(6))
+    with pytest.raises(ValueError, match=r"x has shape \(2, 5, 7\)"):
+        Block(D_MODEL, HEADS, norm="post")(torch.ones(2, 5, 7))

@@ -1,0 +1,339 @@
+"""GPT: against Hugging Face's GPT-2 and GPT-1, its cache, causality, wirings and errors."""
+
+import copy
+import dataclasses
+import json
+
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.testing import assert_close
+
+from transformer_lib.gpt import GPT, GPTConfig
+from transformer_lib.trace import attention_maps
+
+VOCABULARY, CONTEXT, LAYERS, HEADS, D_MODEL = 23, 13, 2, 3, 12
+SIZES = {
+    "vocabulary": VOCABULARY,
+    "context": CONTEXT,
+    "n_layers": LAYERS,
+    "n_heads": HEADS,
+    "d_model": D_MODEL,
+}
+WIRINGS = {
+    "gpt1": GPTConfig.gpt1(**SIZES, dropout=0.0),
+    "gpt2": GPTConfig.gpt2(**SIZES, dropout=0.0),
+    "fast": GPTConfig.fast(**SIZES),
+    "fast, qk_norm": GPTConfig.fast(**SIZES, qk_norm=True),
+    "sinusoidal": GPTConfig(**SIZES, positions="sinusoidal", rms_norm=True),
+    "alibi, smear": GPTConfig(**SIZES, positions="alibi", smear=True, tied=False, bias=False),
+}
+EVERY_WIRING = pytest.mark.parametrize("config", WIRINGS.values(), ids=WIRINGS)
+
+
+def make(config, dtype=torch.float64):
+    """A model in which nothing is zero or one, so that every part matters."""
+    model = GPT(config).to(dtype)
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.4)
+    return model
+
+
+def random_ids(batch=2, tokens=CONTEXT):
+    return torch.randint(VOCABULARY, (batch, tokens))
+
+
+def hugging_faces(kind, model):
+    """Hugging Face's model with the weights of ours: all that it has, and none twice."""
+    transformers = pytest.importorskip("transformers")
+    sizes = {"n_embd": D_MODEL, "n_layer": LAYERS, "n_head": HEADS, "n_positions": CONTEXT}
+    dropouts = {"resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0}
+    name = {"gpt1": "OpenAIGPT", "gpt2": "GPT2"}[kind]
+    config = getattr(transformers, f"{name}Config")(vocab_size=VOCABULARY, **sizes, **dropouts)
+    theirs = getattr(transformers, f"{name}LMHeadModel")(config).to(model.embedding.weight.dtype)
+    body = theirs.transformer
+    words, positions = {
+        "gpt1": lambda: (body.tokens_embed, body.positions_embed),
+        "gpt2": lambda: (body.wte, body.wpe),
+    }[kind]()
+    pairs = [
+        (words.weight, [model.embedding.weight]),
+        (positions.weight, [model.positions.table.weight]),
+    ]
+    norms = [] if kind == "gpt1" else [(body.ln_f, model.final_norm)]
+    for their, our in zip(body.h, model.blocks, strict=True):
+        attention, feed_forward = our.attention, our.feed_forward
+        norms += [(their.ln_1, our.norm_1), (their.ln_2, our.norm_2)]
+        for conv, layers in [
+            (their.attn.c_attn, [attention.query, attention.key, attention.value]),
+            (their.attn.c_proj, [attention.output]),
+            (their.mlp.c_fc, [feed_forward.expand]),
+            (their.mlp.c_proj, [feed_forward.contract]),
+        ]:
+            pairs += [(conv.weight.T, [layer.weight for layer in layers])]  # Conv1D: transposed
+            pairs += [(conv.bias, [layer.bias for layer in layers])]
+    for their, our in norms:
+        pairs += [(their.weight, [our.weight]), (their.bias, [our.bias])]
+    with torch.no_grad():
+        for their, ours in pairs:
+            their.copy_(torch.cat(ours))
+    assert sum(their.numel() for their, _ in pairs) == theirs.num_parameters()
+    return theirs
+
+
+@pytest.mark.parametrize("kind", ["gpt1", "gpt2"])
+@pytest.mark.parametrize(("dtype", "close"), [(torch.float32, 1e-5), (torch.float64, 1e-10)])
+def test_logits_and_gradients_equal_hugging_face(kind, dtype, close):
+    model = make(WIRINGS[kind], dtype)
+    theirs, ids = hugging_faces(kind, model), random_ids()
+    mine, reference = model(ids), theirs(ids).logits
+    assert_close(mine, reference, rtol=0, atol=close)
+    for logits in (mine, reference):
+        F.cross_entropy(logits[:, :-1].flatten(0, 1), ids[:, 1:].flatten()).backward()
+    # Our gradients under their names: a model whose weights are the gradients, copied likewise.
+    body = copy.deepcopy(model)
+    for weight, parameter in zip(body.parameters(), model.parameters(), strict=True):
+        weight.data = parameter.grad
+    of_mine = dict(hugging_faces(kind, body).named_parameters())
+    for name, parameter in theirs.named_parameters():
+        assert_close(of_mine[name].detach(), parameter.grad, rtol=0, atol=close, msg=name)
+        assert parameter.grad.abs().max() > 100 * close
+
+
+@pytest.mark.parametrize(
+    ("config", "count"),
+    [
+        (GPTConfig.gpt2(), 124_439_808),
+        (GPTConfig.gpt1(), 116_534_784),
+        (GPTConfig.gpt2(n_layers=48, n_heads=25, d_model=1600), 1_557_611_200),
+    ],
+)
+def test_counting_published_models(config, count):
+    with torch.device("meta"):
+        assert GPT(config).n_parameters == count
+
+
+def test_counting_by_formula():
+    d, v = D_MODEL, VOCABULARY
+    fast = GPT(WIRINGS["fast"])
+    assert fast.n_parameters == 2 * v * d + LAYERS * (12 * d**2 + 2 * d) + d + d
+    gpt2 = GPT(WIRINGS["gpt2"])
+    assert gpt2.n_parameters == (v + CONTEXT) * d + LAYERS * (12 * d**2 + 13 * d) + 2 * d
+
+
+@EVERY_WIRING
+@pytest.mark.parametrize("steps", [[1] * 13, [13], [5, 1, 1, 6], [1, 3, 9]])
+@torch.no_grad()
+def test_the_cache_equals_the_full_pass(config, steps):
+    model, ids = make(config), random_ids()
+    cache = model.new_cache(batch=2)
+    parts = [model(part, cache) for part in ids.split(steps, dim=1)]
+    assert_close(torch.cat(parts, dim=1), model(ids), rtol=0, atol=1e-12)
+    assert cache.length == CONTEXT
+    cache.reset()
+    assert model(ids[:, :4], cache).equal(model(ids[:, :4], model.new_cache(2)))
+
+
+@torch.no_grad()
+def test_a_selection_of_the_caches_sequences():
+    model, ids = make(WIRINGS["fast, qk_norm"]), random_ids(batch=3)
+    cache, rows = model.new_cache(batch=3), torch.tensor([2, 0, 2, 2])
+    model(ids[:, :6], cache)
+    cache.select(rows)
+    assert repr(cache) == "ModelCache(layers=2, batch=4, length=6, capacity=13)"
+    assert_close(model(ids[rows, 6:], cache), model(ids)[rows, 6:], rtol=0, atol=1e-12)
+
+
+MODELS = {name: make(config, torch.float32) for name, config in WIRINGS.items()}
+
+
+@given(
+    st.sampled_from(sorted(MODELS)),
+    st.integers(1, 3),
+    st.integers(2, CONTEXT),
+    st.integers(0, 2**31),
+    st.data(),
+)
+def test_what_comes_later_changes_nothing_before_it(name, batch, tokens, seed, data):
+    """Causality, bitwise: another future, the same logits up to here."""
+    generator = torch.Generator().manual_seed(seed)
+    ids = torch.randint(VOCABULARY, (batch, tokens), generator=generator)
+    here = data.draw(st.integers(1, tokens - 1))
+    other = ids.clone()
+    shift = torch.randint(1, VOCABULARY, (batch, tokens - here), generator=generator)
+    other[:, here:] = (other[:, here:] + shift) % VOCABULARY  # every later token is another
+    with torch.no_grad():
+        logits, changed = MODELS[name](ids), MODELS[name](other)
+    assert logits[:, :here].equal(changed[:, :here])
+    assert not logits[:, here].equal(changed[:, here])
+
+
+@EVERY_WIRING
+def test_every_parameter_gets_a_gradient_and_one_batch_can_be_learned(config):
+    model, ids = GPT(config), random_ids(batch=3)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=2e-2)
+    losses, ever = [], {name: False for name, _ in model.named_parameters()}
+    for _ in range(60):
+        loss = F.cross_entropy(model(ids)[:, :-1].flatten(0, 1), ids[:, 1:].flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        for name, parameter in model.named_parameters():
+            ever[name] |= bool((parameter.grad != 0).any())
+        optimizer.step()
+        losses.append(loss.item())
+    assert all(ever.values()), ever
+    assert losses[-1] < losses[0] / 2
+
+
+def test_the_initialization_of_each_wiring():
+    sizes = SIZES | {"n_layers": 8, "d_model": 96}
+    models = {
+        "gpt1": GPT(GPTConfig.gpt1(**sizes)),
+        "gpt2": GPT(GPTConfig.gpt2(**sizes)),
+        "fast": GPT(GPTConfig.fast(**sizes)),
+    }
+    spread = {"gpt1": 0.02, "gpt2": 0.02 / 4, "fast": 0.0}  # √(2 · 8) = 4
+    for name, model in models.items():
+        assert model.embedding.weight.std().item() == pytest.approx(0.02, rel=0.1)
+        for block in model.blocks:
+            for layer in (block.attention.output, block.feed_forward.contract):
+                assert layer.weight.std().item() == pytest.approx(spread[name], rel=0.1)
+            for layer in (block.attention.value, block.feed_forward.expand):
+                assert layer.weight.std().item() == pytest.approx(0.02, rel=0.1)
+        biases = [p for key, p in model.named_parameters() if key.endswith("bias")]
+        assert bool(biases) == (name != "fast")
+        assert all((bias == 0).all() for bias in biases)
+    ids = random_ids()
+    loss = F.cross_entropy(models["gpt2"](ids).flatten(0, 1), ids.roll(-1, 1).flatten())
+    assert loss.item() == pytest.approx(torch.tensor(VOCABULARY).log().item(), rel=0.1)
+
+
+def test_a_tied_table_stands_once_in_the_state():
+    model = GPT(WIRINGS["gpt2"])
+    state = model.state_dict()
+    assert len({tensor.data_ptr() for tensor in state.values()}) == len(state)
+    assert not [name for name in state if "head" in name]
+    other = GPT(WIRINGS["gpt2"])
+    other.load_state_dict(state)
+    ids = random_ids()
+    model.eval(), other.eval()
+    assert other(ids).equal(model(ids))
+
+
+def test_a_configuration_goes_through_json_and_back():
+    for config in WIRINGS.values():
+        assert GPTConfig(**json.loads(json.dumps(dataclasses.asdict(config)))) == config
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        config.context = 5
+
+
+def test_beyond_the_trained_length_where_positions_are_computed():
+    short = make(WIRINGS["fast"])
+    long = GPT(dataclasses.replace(short.config, context=3 * CONTEXT)).double()
+    long.load_state_dict(short.state_dict())
+    ids = random_ids(tokens=3 * CONTEXT)
+    assert_close(long(ids)[:, :CONTEXT], short(ids[:, :CONTEXT]), rtol=0, atol=1e-12)
+
+
+def test_attention_maps_of_every_layer():
+    model, ids = make(WIRINGS["fast, qk_norm"]), random_ids()
+    maps = attention_maps(model, ids)
+    assert list(maps) == ["blocks.0.attention", "blocks.1.attention"]
+    for weights in maps.values():
+        assert weights.shape == (2, HEADS, CONTEXT, CONTEXT)
+        assert (weights.triu(diagonal=1) == 0).all()
+
+
+@pytest.mark.parametrize("name", ["gpt2", "fast, qk_norm"])
+def test_autocast_to_bfloat16_with_and_without_the_cache(name):
+    model, ids = GPT(WIRINGS[name]), random_ids()
+    with torch.autocast("cpu", torch.bfloat16):
+        model(ids).float().logsumexp(-1).sum().backward()
+        with torch.no_grad():
+            cache = model.new_cache(2)
+            parts = [model(part, cache) for part in ids.split([6, 1, 6], dim=1)]
+            full = model(ids)
+    assert cache.length == CONTEXT
+    assert all(p.grad.isfinite().all() for p in model.parameters())
+    assert_close(torch.cat(parts, dim=1).float(), full.float(), rtol=0, atol=0.02)
+
+
+@pytest.mark.usefixtures("as_a_reader")
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"vocabulary": 0}, ValueError, "vocabulary is 0; it must be at least 1"),
+        ({"context": 2.5}, TypeError, "context is 2.5, of type float; it must be an int"),
+        ({"n_layers": True}, TypeError, "n_layers is True"),
+        ({"n_heads": 5}, ValueError, "d_model = 12 is not divisible by n_heads = 5.* from 1, 2, 3"),
+        ({"d_ff": -1}, ValueError, "d_ff is -1"),
+        ({"norm": "Pre"}, ValueError, "norm is 'Pre'; choose one of 'pre', 'post'"),
+        ({"activation": "tanh"}, ValueError, "activation is 'tanh'"),
+        ({"positions": None}, ValueError, "positions is None; choose one of 'learned', "),
+        ({"projections": "small"}, ValueError, "projections is 'small'"),
+        ({"tied": "no"}, TypeError, "tied is 'no', of type str; it must be True or False"),
+        ({"qk_norm": 1}, TypeError, "qk_norm is 1"),
+        ({"positions": "rotary", "n_heads": 4}, ValueError, "d_model / n_heads is 3, an odd"),
+        (
+            {"positions": "sinusoidal", "n_heads": 1, "d_model": 7},
+            ValueError,
+            "d_model is 7, an odd number",
+        ),
+        ({"dropout": 1.0}, ValueError, "dropout is 1.0"),
+        ({"layers": 3}, TypeError, "unexpected keyword argument 'layers'"),
+    ],
+)
+def test_a_configuration_that_makes_no_model(changes, error, message):
+    with pytest.raises(error, match=message):
+        GPTConfig(**SIZES | changes)
+
+
+def test_the_fields_are_named():
+    with pytest.raises(TypeError, match="positional"):
+        GPTConfig(VOCABULARY, CONTEXT, LAYERS, HEADS, D_MODEL)
+
+
+@pytest.mark.usefixtures("as_a_reader")
+@pytest.mark.parametrize(
+    ("ids", "error", "message"),
+    [
+        (torch.zeros(2, 3), TypeError, "ids have dtype torch.float32; token ids are"),
+        ([[1, 2]], TypeError, "ids are of type list"),
+        (torch.zeros(3).long(), ValueError, r"ids have shape \(3,\); .* ids.unsqueeze\(0\)"),
+        (torch.zeros(2, 0).long(), ValueError, r"ids have shape \(2, 0\); .* an empty prompt"),
+        (torch.tensor([[1, 5], [22, 23]]), ValueError, r"ids\[1, 1\] is 23; .* ids 0 to 22"),
+        (torch.tensor([[1, -1]]), ValueError, r"ids\[0, 1\] is -1"),
+        (
+            torch.zeros(1, 14).long(),
+            ValueError,
+            "14 tokens are more than the model's context of 13",
+        ),
+        (torch.zeros(1, 3, device="meta").long(), ValueError, "the model is on cpu and ids is on"),
+    ],
+)
+def test_ids_that_do_not_fit(ids, error, message):
+    with pytest.raises(error, match=message):
+        GPT(WIRINGS["gpt2"])(ids)
+
+
+@pytest.mark.usefixtures("as_a_reader")
+def test_a_call_that_fails_leaves_the_cache_as_it_was():
+    model, ids = make(WIRINGS["fast"]), random_ids()
+    cache = model.new_cache(2, capacity=9)
+    with torch.no_grad():
+        model(ids[:, :6], cache)
+        for wrong, message in [
+            (ids[:, :5], "holds 6 of at most 9 tokens and cannot take 5 more"),
+            (ids[:, :8], "14 tokens are more than the model's context"),
+            (ids[:1, :1], r"made for 2 sequences .* model.new_cache\(1\)"),
+            (ids[:, :1] + VOCABULARY, "this model's vocabulary has ids 0 to 22"),
+        ]:
+            with pytest.raises(ValueError, match=message):
+                model(wrong, cache)
+    with pytest.raises(ValueError, match=r"carries a gradient; .* under torch.no_grad\(\)"):
+        model(ids[:, 6:9], cache)
+    assert cache.length == 6
+    with torch.no_grad():
+        assert_close(model(ids[:, 6:9], cache), model(ids[:, :9])[:, 6:], rtol=0, atol=1e-12)

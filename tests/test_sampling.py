@@ -1,0 +1,271 @@
+"""Sampling: the filters by hand and by frequency, generation with and without cache, beams."""
+
+import itertools
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.testing import assert_close
+
+from transformer_lib.gpt import GPT, GPTConfig
+from transformer_lib.sampling import beam_search, filter_logits, generate, keep_top_k, keep_top_p
+
+CONTEXT, VOCABULARY = 13, 5
+SIZES = {"vocabulary": VOCABULARY, "context": CONTEXT, "n_layers": 2, "n_heads": 3, "d_model": 12}
+
+
+def make(config=None):
+    """A small model with opinions."""
+    model = GPT(GPTConfig.fast(**SIZES) if config is None else config).double().eval()
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.4)
+    return model
+
+
+def prompt(batch=2, tokens=3):
+    return torch.randint(VOCABULARY, (batch, tokens))
+
+
+def distribution(probabilities, **options):
+    logits = torch.tensor(probabilities, dtype=torch.float64).log()
+    return filter_logits(logits, **options).softmax(dim=-1).tolist()
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, [0.2, 0.4, 0.1, 0.3]),
+        ({"temperature": 0.5}, [4 / 30, 16 / 30, 1 / 30, 9 / 30]),  # squared, to sum to 1 again
+        ({"temperature": 0}, [0, 1, 0, 0]),
+        ({"top_k": 1}, [0, 1, 0, 0]),
+        ({"top_k": 2}, [0, 4 / 7, 0, 3 / 7]),
+        ({"top_k": 99}, [0.2, 0.4, 0.1, 0.3]),
+        ({"top_p": 0.3}, [0, 1, 0, 0]),
+        ({"top_p": 0.41}, [0, 4 / 7, 0, 3 / 7]),
+        ({"top_p": 0.69}, [0, 4 / 7, 0, 3 / 7]),
+        ({"top_p": 0.71}, [2 / 9, 4 / 9, 0, 3 / 9]),
+        ({"top_p": 1.0}, [0.2, 0.4, 0.1, 0.3]),
+        ({"top_k": 2, "top_p": 0.5}, [0, 1, 0, 0]),  # 4/7 of what top-k has left: enough
+        ({"temperature": 0.5, "top_p": 0.5}, [0, 1, 0, 0]),  # 16/30 after temperature
+    ],
+)
+def test_changes_to_one_distribution(options, expected):
+    assert distribution([0.2, 0.4, 0.1, 0.3], **options) == pytest.approx(expected, abs=1e-12)
+
+
+def test_equal_logits():
+    logits = torch.zeros(2, 3, 7)
+    assert (keep_top_k(logits, 3).isfinite().sum(dim=-1) == 3).all()  # three, not all of them
+    assert (keep_top_p(logits, 0.5).isfinite().sum(dim=-1) == 4).all()  # 4/7 is the first above
+    greedy = filter_logits(logits, temperature=0).softmax(dim=-1)
+    assert greedy.argmax(dim=-1).eq(0).all()
+
+
+def test_logits_are_not_written_into_and_axes_in_front_stay():
+    logits = torch.randn(2, 3, 11)
+    before = logits.clone()
+    together = filter_logits(logits, temperature=0.7, top_k=5, top_p=0.8)
+    assert logits.equal(before)
+    for b, t in itertools.product(range(2), range(3)):
+        alone = filter_logits(logits[b, t], temperature=0.7, top_k=5, top_p=0.8)
+        assert alone.equal(together[b, t])
+
+
+@given(st.integers(0, 2**31), st.integers(2, 40), st.floats(0.01, 1.0), st.floats(0.05, 5.0))
+def test_top_p_keeps_the_fewest_that_reach_p(seed, vocabulary, p, temperature):
+    generator = torch.Generator().manual_seed(seed)
+    logits = 3 * torch.randn(vocabulary, generator=generator, dtype=torch.float64)
+    kept = filter_logits(logits, temperature=temperature, top_p=p).isfinite()
+    probabilities = (logits / temperature).softmax(dim=-1)
+    total = probabilities[kept].sum().item()
+    assert total >= p - 1e-12
+    if kept.sum() > 1:
+        assert total - probabilities[kept].min().item() < p + 1e-12
+    if not kept.all():
+        assert probabilities[kept].min() >= probabilities[~kept].max()
+
+
+def test_the_filters_equal_hugging_face():
+    transformers = pytest.importorskip("transformers")
+    logits = 3 * torch.randn(17, 53, dtype=torch.float64)
+    warpers = [
+        transformers.TemperatureLogitsWarper(0.7),
+        transformers.TopKLogitsWarper(19),
+        transformers.TopPLogitsWarper(0.8),
+    ]
+    theirs = logits
+    for warper in warpers:
+        theirs = warper(None, theirs)
+    mine = filter_logits(logits, temperature=0.7, top_k=19, top_p=0.8)
+    assert_close(mine, theirs, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [GPTConfig.fast(**SIZES, qk_norm=True), GPTConfig.gpt2(**SIZES), GPTConfig.gpt1(**SIZES)],
+    ids=["fast", "gpt2", "gpt1"],
+)
+@pytest.mark.parametrize(
+    "options", [{"temperature": 0}, {}, {"temperature": 1.5, "top_k": 4, "top_p": 0.9}]
+)
+def test_with_and_without_the_cache_the_same_tokens(config, options):
+    model, ids = make(config), prompt()
+    texts = [
+        generate(model, ids, 10, **options, cache=cache, generator=torch.Generator().manual_seed(1))
+        for cache in (True, False)
+    ]
+    assert texts[0].equal(texts[1])
+    assert texts[0].shape == (2, CONTEXT)  # the context can be filled to its end
+    assert texts[0][:, :3].equal(ids)
+
+
+def test_greedy_is_the_largest_logit_at_each_step():
+    model, text = make(), prompt()
+    expected = text
+    for _ in range(5):
+        expected = torch.cat((expected, model(expected)[:, -1:].argmax(dim=-1)), dim=1)
+    assert generate(model, text, 5, temperature=0).equal(expected)
+    assert generate(model, text, 5, top_k=1).equal(expected)
+
+
+def test_tokens_are_as_frequent_as_they_are_probable():
+    """20,000 draws of two tokens after one prompt: each pair within 5 standard errors."""
+    model, n = make(), 20_000
+    ids = torch.tensor([[1, 4, 2]])
+    texts = generate(model, ids.expand(n, -1), 2, temperature=1.3)
+    pairs = torch.cartesian_prod(torch.arange(VOCABULARY), torch.arange(VOCABULARY))
+    with torch.no_grad():
+        logits = model(torch.cat((ids.expand(len(pairs), -1), pairs[:, :1]), dim=1))
+    steps = (logits / 1.3).softmax(dim=-1)
+    rows = torch.arange(len(pairs))
+    probable = steps[rows, 2, pairs[:, 0]] * steps[rows, 3, pairs[:, 1]]
+    counts = torch.bincount(texts[:, 3] * VOCABULARY + texts[:, 4], minlength=len(pairs))
+    assert_close(probable.sum().item(), 1.0)
+    error = (probable * (1 - probable) / n).sqrt()
+    assert ((counts / n - probable).abs() <= 5 * error + 1 / n).all()
+
+
+def test_a_generator_decides_and_the_global_one_stays():
+    model, ids = make(), prompt(batch=7)
+    before = torch.get_rng_state()
+    texts = [
+        generate(model, ids, 9, generator=torch.Generator().manual_seed(seed)) for seed in (1, 1, 2)
+    ]
+    assert texts[0].equal(texts[1])
+    assert not texts[0].equal(texts[2])
+    assert torch.get_rng_state().equal(before)
+
+
+def test_dropout_is_off_and_the_modes_are_put_back():
+    model, ids = make(GPTConfig.gpt2(**SIZES | {"dropout": 0.5})).train(), prompt()
+    model.blocks[0].eval()
+    modes = [module.training for module in model.modules()]
+    text = generate(model, ids, 5, temperature=0)
+    assert [module.training for module in model.modules()] == modes
+    assert text.equal(generate(model.eval(), ids, 5, temperature=0))
+
+
+def test_what_is_generated_can_be_trained_on():
+    model = make()
+    text = generate(model, prompt(), 5)
+    model(text).sum().backward()
+    assert model.embedding.weight.grad.isfinite().all()
+
+
+def every_continuation(model, ids, n):
+    """All texts that go on from one prompt by ``n`` tokens, and their log-probabilities."""
+    ends = torch.cartesian_prod(*[torch.arange(VOCABULARY)] * n).reshape(-1, n)
+    texts = torch.cat((ids.expand(len(ends), -1), ends), dim=1)
+    with torch.no_grad():
+        steps = model(texts)[:, ids.shape[1] - 1 : -1].log_softmax(dim=-1)
+    return texts, steps.gather(2, ends.unsqueeze(2)).squeeze(2).sum(dim=1)
+
+
+@pytest.mark.parametrize(("n", "width"), [(1, 5), (3, 25), (3, 125), (4, 125), (3, 999)])
+def test_full_width_equals_exhaustive_search(n, width):
+    model, ids = make(), prompt(batch=3)
+    found, scores = beam_search(model, ids, n, width=width)
+    for row, sequence in enumerate(ids):
+        texts, log_probabilities = every_continuation(model, sequence[None], n)
+        best = log_probabilities.argsort(descending=True)
+        assert found[row, 0].equal(texts[best[0]])
+        assert_close(scores[row, 0], log_probabilities[best[0]], rtol=0, atol=1e-12)
+        if width >= VOCABULARY**n:  # then it finds all of them, in order
+            assert found[row].equal(texts[best])
+            assert_close(scores[row].exp().sum().item(), 1.0)
+    assert found.shape == (3, min(width, VOCABULARY**n), 3 + n)
+
+
+def test_width_one_is_greedy_and_a_narrow_beam_is_scored_rightly():
+    model, ids = make(GPTConfig.gpt2(**SIZES)), prompt(batch=3)
+    greedy, _ = beam_search(model, ids, 6, width=1)
+    assert greedy[:, 0].equal(generate(model, ids, 6, temperature=0))
+    found, scores = beam_search(model, ids, 6, width=4)
+    assert (scores.diff(dim=1) <= 0).all()
+    with torch.no_grad():
+        steps = model(found.flatten(0, 1))[:, 2:-1].log_softmax(dim=-1)
+    taken = steps.gather(2, found.flatten(0, 1)[:, 3:].unsqueeze(2)).sum(dim=(1, 2))
+    assert_close(scores.flatten(), taken, rtol=0, atol=1e-12)
+    for sequence in found:
+        assert len(sequence.unique(dim=0)) == 4
+
+
+def test_greedy_is_not_always_the_most_probable_text():
+    """Some prompt shows it: what beam search is for."""
+    model, ids = make(), torch.cartesian_prod(*[torch.arange(VOCABULARY)] * 3)
+    _, greedy = beam_search(model, ids, 4, width=1)
+    _, wide = beam_search(model, ids, 4, width=125)
+    assert (wide[:, 0] >= greedy[:, 0] - 1e-12).all()
+    assert (wide[:, 0] > greedy[:, 0] + 1e-6).any()
+
+
+@pytest.mark.usefixtures("as_a_reader")
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"ids": torch.zeros(1, 0).long()}, ValueError, "an empty prompt has nothing to go on"),
+        ({"ids": torch.tensor([[0, 5]])}, ValueError, r"ids\[0, 1\] is 5; .* 0 to 4"),
+        ({"ids": torch.zeros(1, 3)}, TypeError, "ids have dtype torch.float32"),
+        ({"ids": torch.zeros(3).long()}, ValueError, r"ids have shape \(3,\)"),
+        (
+            {"n_tokens": 11},
+            ValueError,
+            r"a prompt of 3 tokens and 11 new ones make 14, .* context of 13.* ids\[:, -n:\]",
+        ),
+        ({"n_tokens": 0}, ValueError, "n_tokens is 0"),
+        ({"temperature": -0.5}, ValueError, "temperature is -0.5; .* or 0 for greedy"),
+        ({"temperature": float("nan")}, ValueError, "temperature is nan"),
+        ({"top_k": 0}, ValueError, "top_k is 0"),
+        ({"top_k": 2.0}, TypeError, "top_k is 2.0"),
+        ({"top_p": 0.0}, ValueError, "top_p is 0.0; .* choose 0 < top_p <= 1"),
+        ({"top_p": 1.1}, ValueError, "top_p is 1.1"),
+        ({"temperature": 0, "top_p": 2.0}, ValueError, "top_p is 2.0"),
+    ],
+)
+def test_generation_that_makes_no_sense(changes, error, message):
+    options = {"ids": torch.zeros(1, 3).long(), "n_tokens": 2} | changes
+    with pytest.raises(error, match=message):
+        generate(make(), **options)
+
+
+@pytest.mark.usefixtures("as_a_reader")
+def test_beams_that_make_no_sense():
+    model = make()
+    with pytest.raises(ValueError, match="width is 0"):
+        beam_search(model, prompt(), 2, width=0)
+    with pytest.raises(ValueError, match="3 tokens and 11 new ones make 14"):
+        beam_search(model, prompt(), 11, width=2)
+    with pytest.raises(ValueError, match="top_p is -1"):
+        keep_top_p(torch.zeros(3), -1.0)
+
+
+def test_a_model_that_has_gone_wrong_is_not_asked_for_text():
+    model = make()
+    model.blocks[0].feed_forward.expand.weight.data[0, 0] = torch.nan
+    for call in (
+        lambda: generate(model, prompt(), 2),
+        lambda: beam_search(model, prompt(), 2, width=2),
+    ):
+        with pytest.raises(ValueError, match="the model's logits holds 10 numbers that are NaN"):
+            call()

@@ -1,0 +1,146 @@
+"""What stands beside attention in a block: the feed-forward layer, RMS normalization, the smear.
+
+Shapes, everywhere: ``x [..., tokens, d_model]``; each layer gives back the shape that it got.
+"""
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from transformer_lib import checks, module_checks
+
+
+def gelu_tanh(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+    """GELU with tanh in place of the normal distribution, off by less than 0.0005: GPT's choice.
+
+    Source: Hendrycks & Gimpel 2016, section 2.
+
+    >>> gelu_tanh(torch.tensor([-1.0, 0.0, 1.0]))
+    tensor([-0.1588,  0.0000,  0.8412])
+    """
+    return F.gelu(x, approximate="tanh")
+
+
+def relu_squared(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+    """max(x, 0)².
+
+    Source: So et al. 2021 (Primer).
+
+    >>> relu_squared(torch.tensor([-2.0, 3.0]))
+    tensor([0., 9.])
+    """
+    return x.relu().square()
+
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": F.relu,
+    "gelu": F.gelu,
+    "gelu_tanh": gelu_tanh,
+    "relu_squared": relu_squared,
+}
+
+
+class FeedForward(nn.Module):
+    """contract(activation(expand(x))): each token on its own, the same for all.
+
+    Args:
+        d_model: width of the input and of the output.
+        d_ff: width in between, 4 · d_model if None.
+        activation: ``"relu"`` (the paper), ``"gelu"``, ``"gelu_tanh"`` (GPT), ``"relu_squared"``.
+        bias: whether the two products add a bias.
+
+    Raises:
+        ValueError: a size below 1, an unknown activation; in ``forward``, another width.
+
+    Source: Vaswani et al. 2017, section 3.3.
+
+    >>> FeedForward(d_model=8, d_ff=32)(torch.zeros(3, 5, 8)).shape
+    torch.Size([3, 5, 8])
+    """
+
+    def __init__(
+        self, d_model: int, d_ff: int | None = None, activation: str = "relu", *, bias: bool = True
+    ):
+        super().__init__()
+        d_ff = 4 * d_model if d_ff is None else d_ff
+        checks.check_count(d_model, "d_model")
+        checks.check_count(d_ff, "d_ff")
+        checks.check_choice(activation, "activation", ACTIVATIONS)
+        self.activation = activation
+        self.expand = nn.Linear(d_model, d_ff, bias=bias)
+        self.contract = nn.Linear(d_ff, d_model, bias=bias)
+
+    def forward(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_model"]:
+        """The same function of each token's vector."""
+        module_checks.check_width(x, self.expand.in_features)
+        return self.contract(ACTIVATIONS[self.activation](self.expand(x)))
+
+    def extra_repr(self) -> str:
+        return f"activation={self.activation!r}"
+
+
+class RMSNorm(nn.Module):
+    """x / √(mean(x²) + eps) · weight: LayerNorm without the mean and without a bias.
+
+    Args:
+        d_model: width of what is normalized, the last axis.
+        eps: keeps the root away from 0; inside of it.
+
+    Raises:
+        ValueError: ``d_model`` below 1; in ``forward``, another width.
+
+    Source: Zhang & Sennrich 2019.
+
+    >>> RMSNorm(2)(torch.tensor([[1.0, 7.0]]))
+    tensor([[0.2000, 1.4000]], grad_fn=...)
+    """
+
+    def __init__(self, d_model: int, *, eps: float = 1e-5):
+        super().__init__()
+        checks.check_count(d_model, "d_model")
+        self.eps = eps
+        self.weight = nn.Parameter(torch.ones(d_model))
+
+    def forward(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_model"]:
+        """Each vector of the last axis, with a root mean square of 1, times the weight."""
+        module_checks.check_width(x, self.weight.shape[0])
+        return F.rms_norm(x, self.weight.shape, self.weight, self.eps)
+
+    def extra_repr(self) -> str:
+        return f"{self.weight.shape[0]}, eps={self.eps}"
+
+
+class Smear(nn.Module):
+    """x_t + weight ⊙ x_{t-1}: each token's vector gets a learned share of the one before it.
+
+    What an attention head would have to learn first (to look at the previous token) is there from
+    the start, for ``d_model`` parameters. The weight starts at 0: no smear.
+
+    Raises:
+        ValueError: ``d_model`` below 1; in ``forward``, another width.
+
+    Source: the "token shift" of Peng et al. 2023 (RWKV), on the embeddings only.
+
+    >>> smear = Smear(d_model=1)
+    >>> _ = smear.weight.data.fill_(0.5)
+    >>> smear(torch.tensor([[[2.0], [4.0], [0.0]]])).flatten().tolist()
+    [2.0, 5.0, 2.0]
+    """
+
+    def __init__(self, d_model: int):
+        super().__init__()
+        checks.check_count(d_model, "d_model")
+        self.weight = nn.Parameter(torch.zeros(d_model))
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch tokens d_model"],
+        last: Float[Tensor, "batch 1 d_model"] | None = None,
+    ) -> Float[Tensor, "batch tokens d_model"]:
+        """``last`` is the vector before the first of ``x``, None where the text begins."""
+        module_checks.check_width(x, self.weight.shape[0])
+        last = torch.zeros_like(x[:, :1]) if last is None else last
+        return x + self.weight * torch.cat((last, x[:, :-1]), dim=1)

@@ -1,0 +1,104 @@
+"""Argument checks of whole models and of sampling: token ids, contexts, caches, options.
+
+The same rules as in ``checks``.
+"""
+
+import torch
+from torch import Tensor
+
+from transformer_lib import checks, module_checks
+
+
+def check_ids(ids, vocabulary: int) -> None:
+    """``ids`` are ``[batch, tokens]``, integers below ``vocabulary``.
+
+    Their values are looked at on the CPU only: on a GPU that would make the program wait.
+    """
+    if not isinstance(ids, Tensor) or ids.dtype not in (torch.int64, torch.int32):
+        tensor = isinstance(ids, Tensor)
+        found = f"have dtype {ids.dtype}" if tensor else f"are of type {type(ids).__name__}"
+        raise TypeError(
+            f"ids {found}; token ids are a tensor of integers: torch.tensor(ids), ids.long()."
+        )
+    if ids.ndim != 2 or 0 in ids.shape:
+        raise ValueError(
+            f"ids have shape {tuple(ids.shape)}; they must be [batch, tokens] with at least one "
+            f"sequence and one token. One sequence gets its first axis by ids.unsqueeze(0); an "
+            f"empty prompt has nothing to go on from: begin with a separator of your vocabulary."
+        )
+    if ids.device.type == "cpu" and not torch.compiler.is_compiling():
+        check_id_values(ids, vocabulary)
+
+
+def check_id_values(ids: Tensor, vocabulary: int) -> None:
+    """Every id is in 0 … vocabulary - 1 (at boundaries: a GPU must wait)."""
+    low, high = (int(x) for x in ids.aminmax())
+    if low < 0 or high >= vocabulary:
+        row, column = ((ids < 0) | (ids >= vocabulary)).nonzero()[0].tolist()
+        raise ValueError(
+            f"ids[{row}, {column}] is {int(ids[row, column])}; this model's vocabulary has ids 0 "
+            f"to {vocabulary - 1}. Encode the text with the tokenizer that the model was made for."
+        )
+
+
+def check_decoder(model, ids, cache) -> None:
+    """All arguments of ``GPT.forward``, before anything is written to the cache."""
+    config = model.config
+    check_ids(ids, config.vocabulary)
+    checks.check_same_device("the model", model.embedding.weight, "ids", ids)
+    start = 0 if cache is None else cache.length
+    check_context(start + ids.shape[1], config.context)
+    if cache is not None:
+        module_checks.check_room(start, ids.shape[1], cache.capacity)
+        if (cache.batch, len(cache.layers)) != (ids.shape[0], config.n_layers):
+            raise ValueError(
+                f"the cache is made for {cache.batch} sequences and {len(cache.layers)} layers; "
+                f"ids hold {ids.shape[0]} sequences and the model has {config.n_layers} layers. "
+                f"Make the cache by model.new_cache({ids.shape[0]})."
+            )
+
+
+def check_context(tokens: int, context: int, new: int = 0) -> None:
+    """``tokens`` of a prompt and ``new`` ones fit into ``context``."""
+    if tokens + new <= context:
+        return
+    if new == 0:
+        raise ValueError(
+            f"{tokens} tokens are more than the model's context of {context}. Give the last "
+            f"{context} tokens, or cut the text into windows."
+        )
+    raise ValueError(
+        f"a prompt of {tokens} tokens and {new} new ones make {tokens + new}, more than the model's "
+        f"context of {context}. Ask for fewer, or give the last tokens of the prompt only: "
+        f"ids[:, -n:]."
+    )
+
+
+def check_generation(model, ids, n_tokens: int) -> None:
+    """A prompt and the number of tokens to come, for this model."""
+    checks.check_count(n_tokens, "n_tokens")
+    check_ids(ids, model.config.vocabulary)
+    check_id_values(ids, model.config.vocabulary)
+    check_context(ids.shape[1], model.config.context, n_tokens)
+
+
+def check_sampling(temperature: float, top_k: int | None, top_p: float | None) -> None:
+    """The options of sampling."""
+    if not 0 <= temperature < float("inf"):
+        raise ValueError(
+            f"temperature is {temperature}; it divides the logits: choose a finite number above 0, "
+            f"or 0 for greedy decoding."
+        )
+    if top_k is not None:
+        checks.check_count(top_k, "top_k")
+    if top_p is not None:
+        check_top_p(top_p)
+
+
+def check_top_p(p: float) -> None:
+    """``p`` is a share of the probability, above 0 and at most 1."""
+    if not 0 < p <= 1:
+        raise ValueError(
+            f"top_p is {p}; it is the share of the probability to keep: choose 0 < top_p <= 1 "
+            f"(1 keeps all)."
+        )

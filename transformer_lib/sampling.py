@@ -1,0 +1,206 @@
+"""From a distribution over the next token to text: sampling, greedy decoding, beam search.
+
+A model is anything that gives ``model(ids, cache) -> logits [batch, tokens, vocabulary]``, has a
+``config`` with ``vocabulary`` and ``context``, and makes caches by ``new_cache(batch, capacity)``.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from transformer_lib import checks, model_checks
+
+Logits = Float[Tensor, "*batch vocabulary"]
+
+
+def keep_top_k(logits: Logits, k: int) -> Logits:
+    """The ``k`` largest logits; all others become -inf. Of equal ones, those that topk prefers.
+
+    Raises:
+        ValueError: ``k`` is smaller than 1. (Larger than the vocabulary: all are kept.)
+
+    Source: Fan et al. 2018.
+
+    >>> keep_top_k(torch.tensor([1.0, 3.0, 2.0]), k=2)
+    tensor([-inf, 3., 2.])
+    """
+    checks.check_count(k, "top_k")
+    values, indices = logits.topk(min(k, logits.shape[-1]), dim=-1)
+    return torch.full_like(logits, -torch.inf).scatter(-1, indices, values)
+
+
+def keep_top_p(logits: Logits, p: float) -> Logits:
+    """The fewest tokens whose probability together reaches ``p``; all others become -inf.
+
+    The most probable token is always among them; p = 1 keeps all.
+
+    Raises:
+        ValueError: ``p`` outside of (0, 1].
+
+    Source: Holtzman et al. 2020 (nucleus sampling), section 3.1.
+
+    >>> keep_top_p(torch.tensor([0.5, 0.125, 0.25, 0.125]).log(), p=0.7).exp()
+    tensor([0.5000, 0.0000, 0.2500, 0.0000])
+    """
+    model_checks.check_top_p(p)
+    if p == 1:
+        return logits
+    ordered, order = logits.sort(dim=-1, descending=True, stable=True)
+    probabilities = ordered.softmax(dim=-1)
+    before = probabilities.cumsum(dim=-1) - probabilities  # of all that are more probable
+    return torch.empty_like(logits).scatter(-1, order, ordered.masked_fill(before >= p, -torch.inf))
+
+
+def filter_logits(
+    logits: Logits,
+    *,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+) -> Logits:
+    """The logits of the distribution to draw from: temperature first, then top-k, then top-p.
+
+    Temperature divides the logits: below 1 it favors what is probable, above 1 it evens out. In the
+    limit of 0 all probability is on the largest logit (the first of equal ones): greedy decoding.
+    ``top_p`` measures what temperature and ``top_k`` have left, as Hugging Face does.
+
+    Raises:
+        ValueError: a negative or infinite temperature; as :func:`keep_top_k`, :func:`keep_top_p`.
+
+    >>> logits = torch.tensor([0.0, 2.0, 1.0])
+    >>> filter_logits(logits, temperature=0.5, top_k=2)
+    tensor([-inf, 4., 2.])
+    >>> filter_logits(logits, temperature=0).softmax(dim=-1)
+    tensor([0., 1., 0.])
+    """
+    model_checks.check_sampling(temperature, top_k, top_p)
+    if temperature == 0:
+        best = logits.argmax(dim=-1, keepdim=True)
+        return torch.full_like(logits, -torch.inf).scatter(-1, best, 0.0)
+    logits = logits / temperature
+    logits = logits if top_k is None else keep_top_k(logits, top_k)
+    return logits if top_p is None else keep_top_p(logits, top_p)
+
+
+@torch.no_grad()
+def generate(
+    model: nn.Module,
+    ids: Int[Tensor, "batch prompt"],
+    n_tokens: int,
+    *,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    cache: bool = True,
+    generator: torch.Generator | None = None,
+) -> Int[Tensor, "batch tokens"]:
+    """``ids`` and ``n_tokens`` more, each drawn from :func:`filter_logits` of the model's logits.
+
+    Temperature 0 is greedy: no chance is involved. With the cache, each step computes one token;
+    without, the whole text again: the same numbers, up to rounding, slowly. Dropout is off.
+
+    All must fit into the model's context. To go on beyond it, start again from the text's last
+    tokens: every token then has a new position, so nothing in a cache would be of use.
+
+    Raises:
+        ValueError: an empty prompt, ids beyond the vocabulary, more tokens than the context,
+            options out of range, logits that are NaN.
+        TypeError: ids that are no integers.
+
+    >>> from transformer_lib.gpt import GPT, GPTConfig
+    >>> model = GPT(GPTConfig(vocabulary=7, context=8, n_layers=1, n_heads=2, d_model=12))
+    >>> generate(model, torch.tensor([[3, 1, 4]]), n_tokens=5).shape
+    torch.Size([1, 8])
+    """
+    model_checks.check_sampling(temperature, top_k, top_p)
+    model_checks.check_generation(model, ids, n_tokens)
+    batch, prompt = ids.shape
+    text = torch.cat((ids, ids.new_empty(batch, n_tokens)), dim=1)
+    store = model.new_cache(batch, prompt + n_tokens - 1) if cache else None
+    seen = 0  # how many tokens the cache holds
+    with evaluating(model):
+        for end in range(prompt, prompt + n_tokens):
+            logits = model(text[:, seen:end], store)[:, -1]
+            if end == prompt:
+                checks.check_finite(logits, "the model's logits")
+            text[:, end] = draw(logits, temperature, top_k, top_p, generator)
+            seen = end if cache else 0
+    return text
+
+
+def draw(
+    logits: Float[Tensor, "batch vocabulary"],
+    temperature: float,
+    top_k: int | None,
+    top_p: float | None,
+    generator: torch.Generator | None,
+) -> Int[Tensor, " batch"]:
+    """One token for each row, from :func:`filter_logits`."""
+    if temperature == 0:
+        return logits.argmax(dim=-1)  # what filter_logits would leave, without a draw
+    left = filter_logits(logits.float(), temperature=temperature, top_k=top_k, top_p=top_p)
+    return left.softmax(dim=-1).multinomial(1, generator=generator).squeeze(1)
+
+
+@torch.no_grad()
+def beam_search(
+    model: nn.Module, ids: Int[Tensor, "batch prompt"], n_tokens: int, *, width: int
+) -> tuple[Int[Tensor, "batch beams tokens"], Float[Tensor, "batch beams"]]:
+    """The ``width`` most probable continuations that a search of that width finds, best first.
+
+    At each step every beam is continued by every token, and the best ``width`` survive. Width 1 is
+    greedy decoding; a width of vocabulary^(n_tokens - 1) loses nothing and finds the best of all.
+    (There are fewer beams than ``width`` if there are no more continuations.)
+
+    Returns:
+        the texts, ``ids`` included, and the logarithm of each continuation's probability.
+
+    Raises:
+        ValueError, TypeError: as :func:`generate`; a width below 1.
+
+    Source: Sutskever et al. 2014, section 3.2.
+
+    >>> from transformer_lib.gpt import GPT, GPTConfig
+    >>> model = GPT(GPTConfig(vocabulary=7, context=8, n_layers=1, n_heads=2, d_model=12))
+    >>> texts, log_probabilities = beam_search(model, torch.tensor([[3, 1]]), 4, width=5)
+    >>> texts.shape, log_probabilities.shape
+    (torch.Size([1, 5, 6]), torch.Size([1, 5]))
+    """
+    checks.check_count(width, "width")
+    model_checks.check_generation(model, ids, n_tokens)
+    batch, vocabulary = ids.shape[0], model.config.vocabulary
+    cache = model.new_cache(batch, ids.shape[1] + n_tokens - 1)
+    texts = ids.unsqueeze(1)  # [batch, beams, tokens]: at first, the prompt is the only beam
+    with evaluating(model):
+        logits = model(ids, cache)[:, -1]
+        checks.check_finite(logits, "the model's logits")
+        exact = torch.promote_types(logits.dtype, torch.float32)  # sums of many, even of 16 bits
+        scores = torch.zeros(batch, 1, dtype=exact, device=ids.device)
+        for step in range(n_tokens):
+            beams = scores.shape[1]
+            if step > 0:
+                logits = model(texts[:, :, -1].reshape(-1, 1), cache)[:, -1]
+            following = logits.to(exact).log_softmax(dim=-1).unflatten(0, (batch, beams))
+            candidates = (scores.unsqueeze(2) + following).flatten(start_dim=1)
+            scores, best = candidates.topk(min(width, beams * vocabulary), dim=1)
+            parents, tokens = best // vocabulary, best % vocabulary
+            kept = texts.gather(1, parents.unsqueeze(2).expand(-1, -1, texts.shape[2]))
+            texts = torch.cat((kept, tokens.unsqueeze(2).to(ids.dtype)), dim=2)
+            first_rows = beams * torch.arange(batch, device=ids.device).unsqueeze(1)
+            cache.select((first_rows + parents).flatten())
+    return texts, scores
+
+
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """Evaluation mode within; afterwards each module is in the mode in which it was."""
+    modes = {module: module.training for module in model.modules()}
+    model.eval()
+    try:
+        yield
+    finally:
+        for module, mode in modes.items():
+            module.training = mode
