@@ -68,8 +68,8 @@ def check_context(tokens: int, context: int, new: int = 0) -> None:
             f"{context} tokens, or cut the text into windows."
         )
     raise ValueError(
-        f"a prompt of {tokens} tokens and {new} new ones make {tokens + new}, more than the model's "
-        f"context of {context}. Ask for fewer, or give the last tokens of the prompt only: "
+        f"a prompt of {tokens} tokens and {new} new ones make {tokens + new}, more than this "
+        f"model's context of {context}. Ask for fewer, or give the last tokens of the prompt only: "
         f"ids[:, -n:]."
     )
 
