@@ -1,0 +1,104 @@
+"""Batches: rows of a source in random order, without end, and resumed where they were left."""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from typing import Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from transformer_lib import checks
+from transformer_lib.data.blocks import Batch
+
+
+@runtime_checkable
+class Source(Protocol):
+    """Numbered rows: :class:`~transformer_lib.data.blocks.Blocks`, or ``Windows`` of a text."""
+
+    def __len__(self) -> int: ...
+
+    def rows(self, indices: Int[Tensor, " batch"]) -> Batch: ...
+
+
+class Batches:
+    """Batches without end: in each epoch every row of ``source`` once, in a new order.
+
+    The order follows from the seed and the number of the epoch alone, so all there is to remember
+    is how many batches were drawn. A batch at the end of an epoch goes on into the next.
+
+    (Several processes: each draws the same batches and takes its own part of their rows.)
+
+    Raises:
+        ValueError: a batch size below 1, an empty source; in :meth:`load_state_dict`, the state of
+            batches of another kind.
+        TypeError: a batch size or seed that is no int.
+
+    >>> from transformer_lib.data.blocks import pack
+    >>> batches = Batches(pack([[7, 1], [7, 2], [7, 3]], length=2), batch_size=2)
+    >>> inputs, targets = next(batches)
+    >>> inputs.shape, batches.state_dict()
+    (torch.Size([2, 2]), {'drawn': 1, 'seed': 0, 'batch_size': 2, 'rows': 3})
+    """
+
+    def __init__(self, source: Source, batch_size: int, *, seed: int = 0):
+        checks.check_count(batch_size, "batch_size")
+        if not isinstance(seed, int):
+            raise TypeError(f"seed is {seed!r}; it must be an int.")
+        if len(source) == 0:
+            raise ValueError(f"{source!r} has no rows, so there is nothing to draw.")
+        self._source = source
+        self._kind = {"seed": seed, "batch_size": batch_size, "rows": len(source)}
+        self._drawn = 0
+        self._epoch, self._order = -1, torch.empty(0, dtype=torch.int64)
+
+    def __iter__(self) -> Iterator[Batch]:
+        return self
+
+    def __next__(self) -> Batch:
+        first = self._drawn * self._kind["batch_size"]
+        wanted, indices = self._kind["batch_size"], []
+        while wanted:
+            epoch, offset = divmod(first, len(self._source))
+            part = self._permutation(epoch)[offset : offset + wanted]
+            indices.append(part)
+            first, wanted = first + len(part), wanted - len(part)
+        batch = self._source.rows(torch.cat(indices))
+        self._drawn += 1
+        return batch
+
+    @property
+    def epoch(self) -> float:
+        """How often every row has been drawn so far."""
+        return self._drawn * self._kind["batch_size"] / self._kind["rows"]
+
+    def state_dict(self) -> dict[str, int]:
+        """Where the iterator stands, and what it draws from: four ints, for a checkpoint."""
+        return {"drawn": self._drawn, **self._kind}
+
+    def load_state_dict(self, state: Mapping[str, int]) -> None:
+        """Go on from ``state``: the next batch is the one that would have come there."""
+        if state.keys() != self.state_dict().keys():
+            raise ValueError(
+                f"the state has the entries {', '.join(state)}; the state of batches has "
+                f"{', '.join(self.state_dict())}."
+            )
+        for name, value in self._kind.items():
+            if state[name] != value:
+                raise ValueError(
+                    f"the state belongs to batches with {name} = {state[name]}, and these have "
+                    f"{value}: their order is another. Make them as they were, or start anew."
+                )
+        if type(state["drawn"]) is not int or state["drawn"] < 0:
+            raise ValueError(
+                f"the state says that {state['drawn']!r} batches were drawn; it must be a count."
+            )
+        self._drawn = state["drawn"]
+
+    def _permutation(self, epoch: int) -> Tensor:
+        if epoch != self._epoch:
+            digest = hashlib.sha256(f"{self._kind['seed']}:{epoch}".encode()).digest()
+            generator = torch.Generator().manual_seed(int.from_bytes(digest[:7], "big"))
+            self._order = torch.randperm(len(self._source), generator=generator)
+            self._epoch = epoch
+        return self._order

@@ -1,0 +1,185 @@
+"""Blocks: token ids as rows of equal length, whole stories packed into each, or a text cut up.
+
+A row has ``inputs`` and ``targets``, the same tokens one step later: at each position the model
+predicts what comes next. Where there is nothing to predict the target is ``IGNORED``, which
+``F.cross_entropy`` leaves out of its mean.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Int, Integer
+from torch import Tensor
+
+from transformer_lib import checks
+
+IGNORED = -100
+Batch = tuple[Int[Tensor, "batch tokens"], Int[Tensor, "batch tokens"]]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Blocks:
+    """Rows of equal length.
+
+    Attributes:
+        inputs: ids, ``[blocks, tokens]``.
+        targets: the next ids, ``[blocks, tokens]``; ``IGNORED`` where there is none.
+        spans: where each sequence lies that was packed whole: its block, its first column and the
+            column behind its last, ``[sequences, 3]``; of a text in windows, ``[0, 3]``.
+    """
+
+    inputs: Int[Tensor, "blocks tokens"]
+    targets: Int[Tensor, "blocks tokens"]
+    spans: Int[Tensor, "sequences 3"]
+
+    def __len__(self) -> int:
+        return self.inputs.shape[0]
+
+    def rows(self, indices: Int[Tensor, " batch"]) -> Batch:
+        """Inputs and targets of these blocks."""
+        return self.inputs[indices], self.targets[indices]
+
+    def mark(self, positions: Sequence[Sequence[int]]) -> Bool[Tensor, "blocks tokens"]:
+        """True where the target is one of these tokens: their positions in each packed sequence.
+
+        With the positions of answers, ``(logits.argmax(-1) == blocks.targets)[marked]`` says which
+        of them the model gets right.
+
+        Raises:
+            ValueError: not one list for each sequence; position 0 (the first token of a sequence
+                separates it from the one before and is never asked for), or one beyond its end.
+        """
+        if len(positions) != len(self.spans):
+            raise ValueError(
+                f"positions are given for {len(positions)} sequences, and {len(self.spans)} were "
+                f"packed; give one list for each."
+            )
+        marked = torch.zeros_like(self.targets, dtype=torch.bool)
+        for (block, start, end), places in zip(self.spans.tolist(), positions, strict=True):
+            for place in places:
+                if not 0 < place < end - start:
+                    raise ValueError(
+                        f"position {place} is asked for in a sequence of {end - start} tokens; "
+                        f"positions 1 to {end - start - 1} are predicted within it."
+                    )
+                marked[block, start + place - 1] = True
+        return marked
+
+    def __repr__(self) -> str:
+        blocks, tokens = self.inputs.shape
+        return f"Blocks(blocks={blocks}, tokens={tokens}, sequences={len(self.spans)})"
+
+
+def pack(sequences: Sequence[Sequence[int]], length: int) -> Blocks:
+    """Blocks of ``length`` tokens that hold whole sequences, in their order, as many as fit.
+
+    All sequences begin with the same token, the separator. It is also the last target of each
+    sequence, so that every token is asked for once, none without the start of its own sequence in
+    sight; so a model can reach the entropy of the sequences, which it cannot where a window cuts
+    them. What remains of a block is padded with separators, whose targets are ``IGNORED``.
+
+    Raises:
+        ValueError: no sequences, an empty one, one longer than a block, different first tokens.
+        TypeError: ``length`` is not an int.
+
+    >>> blocks = pack([[7, 1, 2], [7, 3], [7, 4, 5, 6]], length=6)
+    >>> blocks.inputs
+    tensor([[7, 1, 2, 7, 3, 7],
+            [7, 4, 5, 6, 7, 7]])
+    >>> blocks.targets
+    tensor([[   1,    2,    7,    3,    7, -100],
+            [   4,    5,    6,    7, -100, -100]])
+    """
+    checks.check_count(length, "length")
+    _check_sequences(sequences, length)
+    separator = sequences[0][0]
+    spans, packed = [], []
+    for sequence in sequences:
+        if not packed or len(packed[-1]) + len(sequence) > length:
+            packed.append([])
+        start = len(packed[-1])
+        spans.append((len(packed) - 1, start, start + len(sequence)))
+        packed[-1].extend(sequence)
+    inputs = torch.full((len(packed), length), separator)
+    targets = torch.full((len(packed), length), IGNORED)
+    for i, tokens in enumerate(packed):
+        inputs[i, : len(tokens)] = torch.tensor(tokens)
+        targets[i, : len(tokens)] = torch.tensor([*tokens[1:], separator])
+    return Blocks(inputs, targets, torch.tensor(spans))
+
+
+def cover(ids: Integer[Tensor, " tokens"], length: int) -> Blocks:
+    """A long text cut into windows of ``length`` without a gap, to measure the loss on all of it.
+
+    Every token but the first is the target once; the last window is padded.
+
+    Raises:
+        ValueError: fewer than two tokens, or more than one axis.
+        TypeError: ``ids`` is no tensor of integers, or ``length`` is not an int.
+
+    >>> cover(torch.arange(6), length=3).targets
+    tensor([[   1,    2,    3],
+            [   4,    5, -100]])
+    """
+    checks.check_count(length, "length")
+    _check_ids(ids, 2)
+    padding = -(len(ids) - 1) % length
+    ids = ids.long()
+    inputs = torch.cat([ids[:-1], ids[:1].expand(padding)]).reshape(-1, length)
+    targets = torch.cat([ids[1:], ids.new_full((padding,), IGNORED)]).reshape(-1, length)
+    return Blocks(inputs, targets, torch.empty(0, 3, dtype=torch.int64))
+
+
+class Windows:
+    """A long text as a source of windows: row i begins at token i, so the windows overlap.
+
+    Raises:
+        ValueError: a text of ``length`` tokens or fewer, or more than one axis.
+        TypeError: ``ids`` is no tensor of integers, or ``length`` is not an int.
+
+    >>> inputs, targets = Windows(torch.arange(10), length=4).rows(torch.tensor([0, 5]))
+    >>> targets
+    tensor([[1, 2, 3, 4],
+            [6, 7, 8, 9]])
+    """
+
+    def __init__(self, ids: Integer[Tensor, " tokens"], length: int):
+        checks.check_count(length, "length")
+        _check_ids(ids, length + 1)
+        self._windows = ids.unfold(0, length + 1, 1)  # a view: nothing is copied
+
+    def __len__(self) -> int:
+        return len(self._windows)
+
+    def rows(self, indices: Int[Tensor, " batch"]) -> Batch:
+        """Inputs and targets of the windows that begin at ``indices``."""
+        windows = self._windows[indices].long()
+        return windows[:, :-1], windows[:, 1:]
+
+
+def _check_sequences(sequences: Sequence[Sequence[int]], length: int) -> None:
+    if not sequences:
+        raise ValueError("there are no sequences to pack; give at least one.")
+    for i, sequence in enumerate(sequences):
+        if not 0 < len(sequence) <= length:
+            raise ValueError(
+                f"sequence {i} has {len(sequence)} tokens, and a block has {length}: a sequence is "
+                f"packed whole. "
+                + ("Leave it out." if not sequence else f"Choose length={len(sequence)} or more.")
+            )
+        if sequence[0] != sequences[0][0]:
+            raise ValueError(
+                f"sequence {i} begins with token {sequence[0]} and sequence 0 with "
+                f"{sequences[0][0]}; all must begin with the same token, which separates them."
+            )
+
+
+def _check_ids(ids, least: int) -> None:
+    if not isinstance(ids, Tensor) or ids.is_floating_point() or ids.dtype == torch.bool:
+        raise TypeError("ids must be a tensor of integers: torch.tensor(tokenizer.encode(text)).")
+    if ids.ndim != 1 or len(ids) < least:
+        raise ValueError(
+            f"ids have shape {tuple(ids.shape)}; a text of at least {least} tokens in one axis is "
+            f"needed, one more than a window has inputs. Give more text, or shorter windows."
+        )

@@ -1,0 +1,246 @@
+"""Gifts: stories about who gives what to whom, from a grammar whose entropy is known exactly.
+
+    <story> mary has roses at first . ... mary gave roses to susan . who has roses ? susan .
+
+A story is ``<story>``, then ``n_gifts`` sentences about who has what at first, then ``n_sentences``
+that each follow one of four rules:
+
+    give      owner gave O to Y .       O any gift of the story, Y anyone but its owner
+    give_it   owner gave it to Y .      it: the gift that was named last
+    ask       who has O ? owner .       the answer is certain for who has kept track
+    swap      X and Y swapped all gifts .
+
+Who, what and which rule is drawn at random; all other words follow. No text can be written in two
+ways, so the probability of a story is the product of the chances of its draws, and no model can
+predict such stories better, on average, than the grammar itself: its entropy is the floor under
+every loss curve. (Chosen for this book; the idea of a language with a known entropy is Shannon's,
+"A Mathematical Theory of Communication", 1948, section 7.)
+"""
+
+import hashlib
+import json
+import math
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+
+from transformer_lib.data import gift_checks
+from transformer_lib.data.worlds import FRAME, RULES, STORY, Choose, Sentence, World, chooser
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question within a story.
+
+    Attributes:
+        prompt: the story up to and with the question mark.
+        position: where the answer stands among the story's words, from 0 (so the model answers
+            with its prediction at ``position - 1``).
+        answer: the person.
+    """
+
+    prompt: str
+    position: int
+    answer: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grammar:
+    """The grammar of the stories; the same configuration and seed give the same stories anywhere.
+
+    Attributes:
+        people, gifts: their names, N and M of them.
+        n_gifts: how many of the gifts, K, a story is about.
+        n_sentences: how many sentences, n, follow those about who has what at first.
+        give, give_it, ask, swap: the chance of each rule, a, b, c and d; together 1.
+
+    Raises:
+        ValueError: names that are empty, hold a space, or are used twice; sizes or chances that do
+            not fit; in the methods, a text that is no story of this grammar.
+        TypeError: sizes that are no ints, a text where a list of names is meant.
+
+    >>> grammar = Grammar(people=("mary", "susan"), gifts=("roses",), n_gifts=1, n_sentences=2)
+    >>> story = grammar.stories(1, seed=1)[0]
+    >>> story
+    '<story> susan has roses at first . susan gave it to mary . who has roses ? mary .'
+    >>> round(math.exp(grammar.log_likelihood(story)), 4)  # 1/2 · .15 · .5
+    0.0375
+    """
+
+    people: Sequence[str] = ("mary", "susan", "john", "peter", "ravi")
+    gifts: Sequence[str] = (
+        "roses", "books", "apples", "pens", "cups", "coins", "shells", "bells",
+    )  # fmt: skip
+    n_gifts: int = 3
+    n_sentences: int = 7
+    give: float = 0.35
+    give_it: float = 0.15
+    ask: float = 0.5
+    swap: float = 0.0
+
+    def __post_init__(self):
+        for field in ("people", "gifts"):
+            names = getattr(self, field)
+            if isinstance(names, str):  # it would be taken for a list of its letters
+                raise TypeError(f"{field} is the text {names!r}; give a list of names.")
+            object.__setattr__(self, field, tuple(names))  # JSON has lists, a hash needs a tuple
+        for rule in RULES:  # 1 and 1.0 are one grammar, and have one hash
+            object.__setattr__(self, rule, float(self._chance(rule)))
+        gift_checks.check_grammar(self)
+
+    @property
+    def vocabulary(self) -> tuple[str, ...]:
+        """All words, ``<story>`` first, whatever the chances of the rules: for a WordTokenizer."""
+        return (*FRAME, *self.people, *self.gifts)
+
+    @property
+    def hash(self) -> str:
+        """sha256 of the configuration: trained weights belong to one grammar."""
+        content = json.dumps(asdict(self), sort_keys=True)
+        return hashlib.sha256(content.encode("ascii")).hexdigest()
+
+    @property
+    def max_words(self) -> int:
+        """The length of the longest story: ``<story>`` and sentences of 6 words (7 for a swap)."""
+        return 1 + 6 * (self.n_gifts + self.n_sentences) + self.n_sentences * (self.swap > 0)
+
+    @property
+    def mean_words(self) -> float:
+        """The expected length of a story."""
+        return 1 + 6 * (self.n_gifts + self.n_sentences) + self.n_sentences * self.swap
+
+    @property
+    def story_entropy(self) -> float:
+        """The entropy of a story, in nats.
+
+        Σ_{i<K} ln(M−i) + K ln N + n [H(a, b, c, d) + (a+b) ln(N−1) + (a+c) ln K + d ln N(N−1)]
+        """
+        n_people, k = len(self.people), self.n_gifts
+        beginning = sum(math.log(len(self.gifts) - i) for i in range(k)) + k * math.log(n_people)
+        chances = [chance for chance in map(self._chance, RULES) if chance > 0]
+        sentence = -sum(chance * math.log(chance) for chance in chances)
+        sentence += (self.give + self.ask) * math.log(k)
+        if n_people > 1:
+            sentence += (self.give + self.give_it + self.swap) * math.log(n_people - 1)
+            sentence += self.swap * math.log(n_people)
+        return beginning + self.n_sentences * sentence
+
+    @property
+    def entropy(self) -> float:
+        """The entropy of the text, in nats a word: the mean loss that no model can beat.
+
+        >>> round(Grammar().entropy, 4)
+        0.4758
+        """
+        return self.story_entropy / self.mean_words
+
+    def stories(self, count: int, *, seed: int = 0, start: int = 0) -> list[str]:
+        """The stories number ``start`` to ``start + count - 1`` of ``seed``.
+
+        Each has its own random numbers, so that any part of a long series can be made again. They
+        are Python's ``random.random()``, whose numbers are the same in all versions of Python.
+        """
+        numbers = range(start, start + count)
+        return [self._write(chooser(random.Random(f"{seed}:{number}"))) for number in numbers]
+
+    def next_words(self, beginning: str) -> dict[str, float]:
+        """The words that may follow ``beginning`` of a story, with their probabilities.
+
+        After the last sentence it is ``<story>``, the next one.
+
+        >>> Grammar().next_words("<story> mary has roses at")
+        {'first': 1.0}
+        """
+        return self._read(beginning)[1]
+
+    def log_probabilities(self, story: str) -> list[float]:
+        """ln P(word | all words before it), in nats, for each word; 0 for ``<story>``, the first.
+
+        Computed from the probabilities of all sentences that may stand there: those that begin with
+        the words so far and this word, divided by those that begin with the words so far.
+        """
+        log_probabilities, allowed = self._read(story)
+        if not log_probabilities or STORY not in allowed:
+            raise ValueError(
+                f"the text ends after {len(log_probabilities)} words, where no story of this "
+                f"grammar ends; it goes on with {' or '.join(sorted(allowed))}."
+            )
+        return log_probabilities
+
+    def log_likelihood(self, story: str) -> float:
+        """ln P(story), in nats."""
+        return math.fsum(self.log_probabilities(story))
+
+    def floor(self, stories: Sequence[str]) -> float:
+        """The grammar's own loss on these very stories: −ln P, in nats a word.
+
+        On blocks of these stories (:func:`transformer_lib.data.blocks.pack`) a model that knows
+        the grammar has this mean loss. With many stories it approaches :attr:`entropy`.
+        """
+        log_probabilities = [value for story in stories for value in self.log_probabilities(story)]
+        if not log_probabilities:
+            raise ValueError("there are no stories, so they have no floor; give at least one.")
+        return -math.fsum(log_probabilities) / len(log_probabilities)
+
+    def questions(self, story: str) -> list[Question]:
+        """The questions in ``story``, each with its answer and where it stands.
+
+        >>> grammar = Grammar(n_gifts=1, n_sentences=1)
+        >>> grammar.questions("<story> mary has roses at first . who has roses ? mary .")[0].answer
+        'mary'
+        """
+        self.log_probabilities(story)  # refuses what is no story
+        words = story.split()
+        return [
+            Question(" ".join(words[: i + 4]), i + 4, words[i + 4])
+            for i, word in enumerate(words)
+            if word == "who"
+        ]
+
+    def _chance(self, rule: str) -> float:
+        return getattr(self, rule)
+
+    def _write(self, choose: Choose) -> str:
+        """A story by the rules: for each sentence choose a rule, then one of its sentences."""
+        world, words = World(), [STORY]
+        rules = [rule for rule in RULES if self._chance(rule) > 0]
+        chances = [self._chance(rule) for rule in rules]
+        for number in range(self.n_gifts + self.n_sentences):
+            rule = "at_first" if number < self.n_gifts else choose(rules, chances)
+            sentence = choose(world.sentences(rule, self.people, self.gifts))
+            world.follow(sentence)
+            words.extend(sentence)
+        return " ".join(words)
+
+    def _sentences(self, world: World, number: int) -> Iterator[tuple[Sentence, float]]:
+        """All sentences that may stand at ``number``, from 0, with their probabilities."""
+        rules = {"at_first": 1.0} if number < self.n_gifts else {r: self._chance(r) for r in RULES}
+        for rule, chance in rules.items():
+            if chance > 0:
+                sentences = world.sentences(rule, self.people, self.gifts)
+                for sentence in sentences:
+                    yield sentence, chance / len(sentences)
+
+    def _read(self, text: str) -> tuple[list[float], dict[str, float]]:
+        """ln P of each word of ``text``, and what may follow (only ``<story>``: it is complete)."""
+        world, begun, number = World(), 0, -1  # number: of the sentence; begun: its words so far
+        open_sentences = [((STORY,), 1.0)]
+        log_probabilities: list[float] = []
+        words = text.split()
+        for position, word in enumerate([*words, None]):
+            allowed: dict[str, float] = {}
+            for sentence, chance in open_sentences:
+                allowed[sentence[begun]] = allowed.get(sentence[begun], 0.0) + chance
+            total = math.fsum(allowed.values())
+            if word is None:
+                return log_probabilities, {w: chance / total for w, chance in allowed.items()}
+            if word not in allowed or (position > 0 and word == STORY):
+                raise gift_checks.no_story(words, position, list(allowed))
+            log_probabilities.append(math.log(allowed[word] / total))
+            open_sentences = [entry for entry in open_sentences if entry[0][begun] == word]
+            begun += 1
+            if word in (STORY, "."):  # only the last word of a sentence is one of these
+                world.follow(open_sentences[0][0])
+                number, begun = number + 1, 0
+                ended = number == self.n_gifts + self.n_sentences
+                open_sentences = [((STORY,), 1.0)] if ended else [*self._sentences(world, number)]
