@@ -1,6 +1,7 @@
 """Gifts: no text in two ways, probabilities that are exact, and the entropy that follows."""
 
 import dataclasses
+import hashlib
 import json
 import math
 import statistics
@@ -181,8 +182,9 @@ def test_stories_are_the_same_everywhere_and_in_any_part():
     assert stories[6:9] == SPECIFIED.stories(3, seed=4, start=6)
     assert len({*stories, *SPECIFIED.stories(10, seed=5)}) == 20
     assert SPECIFIED.stories(0) == []
-    # Text, not code: a change of the draws would make every trained model's loss another.
-    assert SPECIFIED.stories(1, seed=0)[0].startswith("<story> peter has")
+    # A change of the draws would make other stories of those that a run log speaks of.
+    text = "\n".join(SPECIFIED.stories(50))
+    assert hashlib.sha256(text.encode()).hexdigest().startswith("6b3a92c779a3c554")
 
 
 def test_the_vocabulary_does_not_depend_on_the_chances():
@@ -199,7 +201,7 @@ def test_the_configuration_survives_json_and_has_a_hash():
     assert again == SWAPPING
     assert hash(again) == hash(SWAPPING)
     assert again.hash == SWAPPING.hash != SPECIFIED.hash
-    assert len(SPECIFIED.hash) == 64
+    assert SPECIFIED.hash.startswith("f2738800ec270b55")  # weights of today are good tomorrow
     assert Grammar(give=0, give_it=0, ask=1).hash == Grammar(give=0.0, give_it=0.0, ask=1.0).hash
 
 
