@@ -1,0 +1,227 @@
+"""Optimizers against PyTorch's own and exact decompositions; nothing changes on bad gradients."""
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+from torch.testing import assert_close
+
+from transformer_lib.training.optimizers import (
+    Muon,
+    adamw,
+    check_gradients,
+    orthogonalize,
+    set_rates,
+)
+
+
+class Tiny(nn.Module):
+    """An embedding, matrices of several shapes, a norm, and a head: tied, or of its own."""
+
+    def __init__(self, tied=False):
+        super().__init__()
+        self.embedding = nn.Embedding(11, 6)
+        self.first, self.twin = nn.Linear(6, 6), nn.Linear(6, 6)
+        self.wide, self.tall = nn.Linear(6, 13), nn.Linear(13, 6, bias=False)
+        self.norm = nn.LayerNorm(6)
+        self.head = nn.Linear(6, 11, bias=False)
+        if tied:
+            self.head.weight = self.embedding.weight
+
+    def forward(self, ids):
+        x = self.twin(self.first(self.embedding(ids)).relu())
+        return self.head(self.norm(x + self.tall(self.wide(x).relu())))
+
+
+HIDDEN = ["first.weight", "twin.weight", "wide.weight", "tall.weight"]
+
+MAKERS = [lambda model: adamw(model, 1e-2), lambda model: Muon(model, adamw_lr=1e-2)]
+
+
+def backward(model, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    ids = torch.randint(11, (3, 5), generator=generator)
+    model.zero_grad()
+    loss = nn.functional.cross_entropy(model(ids).flatten(end_dim=1), ids.flatten())
+    loss.backward()
+    return loss.item()
+
+
+def names_by(optimizer, key):
+    return {tuple(group["param_names"]): group[key] for group in optimizer.param_groups}
+
+
+def test_matrices_decay_and_vectors_do_not():
+    vectors = ("first.bias", "twin.bias", "wide.bias", "norm.weight", "norm.bias")
+    assert names_by(adamw(Tiny(), 1e-3, weight_decay=0.3), "weight_decay") == {
+        ("embedding.weight", *HIDDEN, "head.weight"): 0.3,
+        vectors: 0.0,
+    }
+    assert names_by(Muon(Tiny(), weight_decay=0.2), "weight_decay") == {
+        tuple(HIDDEN): 0.2,
+        ("embedding.weight", "head.weight"): 0.2,
+        vectors: 0.0,
+    }
+
+
+@pytest.mark.parametrize("outside", [(), ("head",)])
+def test_a_tied_head_is_a_table_and_no_hidden_matrix(outside):
+    optimizer = Muon(Tiny(tied=True), outside=outside)
+    assert optimizer.param_groups[0]["param_names"] == HIDDEN
+    assert optimizer.param_groups[1]["param_names"] == ["embedding.weight"]
+
+
+def test_every_parameter_is_trained_once_but_the_frozen():
+    model = Tiny()
+    model.first.requires_grad_(False)
+    trained = [p for p in model.parameters() if p.requires_grad]
+    for optimizer in (adamw(model, 1e-3), Muon(model)):
+        found = [p for group in optimizer.param_groups for p in group["params"]]
+        assert sorted(map(id, found)) == sorted(map(id, trained))
+
+
+@pytest.mark.parametrize("shape", [(7, 7), (5, 11), (11, 5), (2, 3, 5, 7), (3, 1)])
+def test_singular_values_become_about_one(shape):
+    matrices = torch.randn(shape, dtype=torch.float64)
+    result = orthogonalize(matrices)
+    values = torch.linalg.svdvals(result)
+    assert 0.65 < values.min() <= values.max() < 1.25
+    # The same directions: between the exact singular vectors the result is diagonal.
+    u, _, vh = torch.linalg.svd(matrices, full_matrices=False)
+    between = u.mT @ result @ vh.mT
+    assert_close(between, torch.diag_embed(between.diagonal(dim1=-2, dim2=-1)))
+
+
+def test_the_iteration_by_hand():
+    """On a diagonal matrix it acts on each number alone: x -> ax + bx³ + cx⁵."""
+    x = torch.tensor([3.0, 4.0], dtype=torch.float64) / 5
+    for _ in range(3):
+        x = 3.4445 * x - 4.7750 * x**3 + 2.0315 * x**5
+    diagonal = torch.diag(torch.tensor([3.0, 4.0], dtype=torch.float64))
+    assert_close(orthogonalize(diagonal, 3), torch.diag(x))
+
+
+def test_orthogonalize_in_16_bits_and_of_zeros():
+    matrix = torch.randn(5, 7)
+    half = orthogonalize(matrix, dtype=torch.bfloat16)
+    assert half.dtype == torch.bfloat16
+    assert_close(half.float(), orthogonalize(matrix), atol=0.06, rtol=0)
+    assert orthogonalize(torch.zeros(2, 3)).eq(0).all()
+    # The norm is taken before the numbers are rounded: 1e5 is beyond float16.
+    assert orthogonalize(matrix * 1e5, dtype=torch.float16).isfinite().all()
+
+
+def test_muon_is_pytorchs_muon(monkeypatch):
+    """And AdamW within it is PyTorch's. (Its Muon is kept from rounding to bfloat16.)"""
+    monkeypatch.setattr(torch.Tensor, "bfloat16", torch.Tensor.clone)
+    mine, theirs = Tiny().double(), Tiny().double()
+    theirs.load_state_dict(mine.state_dict())
+    rates = {"lr": 0.02, "momentum": 0.9, "weight_decay": 0.1}
+    optimizer = Muon(mine, adamw_lr=1e-3, betas=(0.8, 0.9), **rates)
+    named = dict(theirs.named_parameters())
+    hidden = [named.pop(name) for name in HIDDEN]
+    decay = [p for p in named.values() if p.ndim == 2]
+    rest = [p for p in named.values() if p.ndim == 1]
+    others = [{"params": decay, "weight_decay": 0.1}, {"params": rest, "weight_decay": 0.0}]
+    muon = torch.optim.Muon(hidden, ns_steps=5, **rates)
+    adam = torch.optim.AdamW(others, lr=1e-3, betas=(0.8, 0.9))
+    for step in range(7):
+        backward(mine, seed=step)
+        for a, b in zip(mine.parameters(), theirs.parameters(), strict=True):
+            b.grad = a.grad.clone()  # the same gradients, so that differences do not grow
+        for each in (optimizer, muon, adam):
+            each.step()
+    assert_close(mine.state_dict(), theirs.state_dict(), rtol=1e-9, atol=1e-9)
+
+
+def test_muon_against_arithmetic_in_double_precision():
+    model = nn.Sequential(nn.Linear(3, 7, bias=False)).double()
+    weight, momentum = model[0].weight.detach().clone(), torch.zeros(7, 3).double()
+    rates = {"lr": 0.1, "momentum": 0.75, "weight_decay": 0.5}
+    optimizer = Muon(model, n_iterations=4, outside=(), **rates)
+    for _ in range(3):
+        gradient = torch.randn(7, 3, dtype=torch.float64)
+        model[0].weight.grad = gradient.clone()
+        optimizer.step()
+        assert model[0].weight.grad.equal(gradient)  # not written to
+        momentum = 0.75 * momentum + 0.25 * gradient
+        update = orthogonalize(0.25 * gradient + 0.75 * momentum, 4)
+        weight = weight * (1 - 0.1 * 0.5) - 0.1 * (7 / 3) ** 0.5 * update
+    assert_close(model[0].weight.detach(), weight)
+
+
+@pytest.mark.parametrize("make", MAKERS, ids=["adamw", "muon"])
+@pytest.mark.parametrize("bad", [torch.nan, torch.inf])
+def test_nothing_changes_on_a_gradient_that_is_not_finite(make, bad):
+    model = Tiny()
+    optimizer = make(model)
+    backward(model)
+    optimizer.step()
+    backward(model, seed=1)
+    model.norm.bias.grad[3] = bad  # in the last group
+    before = copy.deepcopy((model.state_dict(), optimizer.state_dict()["state"]))
+    with pytest.raises(FloatingPointError, match=r"gradient of norm.bias holds NaN or infinity\. "):
+        optimizer.step()
+    after = (model.state_dict(), optimizer.state_dict()["state"])
+    assert_close(after, before, rtol=0, atol=0)
+
+
+def test_many_bad_gradients_are_counted_and_large_ones_pass():
+    model = Tiny()
+    optimizer = adamw(model, 1e-2)
+    backward(model)
+    model.first.weight.grad.fill_(1e30)  # the sum of squares is infinite, the numbers are not
+    check_gradients(optimizer)
+    for p in model.parameters():
+        p.grad.fill_(torch.nan)
+    with pytest.raises(FloatingPointError, match=r"first.weight, twin.weight and 8 others hold"):
+        check_gradients(optimizer)
+
+
+@pytest.mark.parametrize("make", MAKERS, ids=["adamw", "muon"])
+def test_the_loss_falls_and_a_parameter_without_gradient_stays(make):
+    model = Tiny()
+    model.unused = nn.Linear(3, 3)
+    unused = model.unused.weight.detach().clone()
+    optimizer = make(model)
+    first = backward(model)
+    for _ in range(60):
+        optimizer.step()
+        last = backward(model)
+    assert last < first / 3
+    assert model.unused.weight.equal(unused)
+
+
+def test_rates_follow_a_factor():
+    optimizer = Muon(Tiny(), lr=0.4, adamw_lr=0.2)
+    for factor in (0.5, 0.25, 1.0):
+        set_rates(optimizer, factor)
+        rates = [group["lr"] for group in optimizer.param_groups]
+        assert rates == [0.4 * factor, 0.2 * factor, 0.2 * factor]
+
+
+@pytest.mark.usefixtures("as_a_reader")
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"lr": 0.0}, ValueError, "lr is 0.0; it must be a finite number above 0"),
+        ({"adamw_lr": float("nan")}, ValueError, "adamw_lr is nan"),
+        ({"momentum": 1.0}, ValueError, "momentum is 1.0; it is a share"),
+        ({"betas": (0.9, 1.5)}, ValueError, r"betas\[1\] is 1.5"),
+        ({"weight_decay": -1.0}, ValueError, "weight_decay is -1.0; it must be finite"),
+        ({"n_iterations": 0}, ValueError, "n_iterations is 0"),
+        ({"dtype": torch.int64}, TypeError, "dtype is torch.int64; choose a floating point type"),
+        ({"outside": ("lm_head",)}, ValueError, "outside names 'lm_head', which this Tiny does"),
+    ],
+)
+def test_what_makes_no_optimizer(options, error, message):
+    with pytest.raises(error, match=message):
+        Muon(Tiny(), **options)
+
+
+def test_models_with_nothing_to_train():
+    with pytest.raises(ValueError, match=r"no nn\.Linear between its layers"):
+        Muon(nn.Sequential(nn.Embedding(3, 4)), outside=())
+    with pytest.raises(ValueError, match="has no parameter that needs a gradient"):
+        adamw(Tiny().requires_grad_(False), 1e-3)
