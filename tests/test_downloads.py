@@ -5,6 +5,7 @@ What servers do wrong is in ``test_transfer.py``.
 
 import errno
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -120,6 +121,40 @@ def test_a_full_disk_leaves_nothing(server, tmp_path, monkeypatch):
     assert "Make room for 263,942 bytes" in str(error)
     assert the_file().sha256 in str(error)
     assert list((tmp_path / "transformer_lib" / "set").iterdir()) == []
+
+
+KILLED = """
+import os, signal, sys
+from transformer_lib.data import downloads, transfer
+def kill(*args):
+    os.kill(os.getpid(), signal.SIGKILL)
+setattr(os, sys.argv[1], kill)
+file = transfer.RemoteFile(name="a.bin", url=sys.argv[2], size=int(sys.argv[3]), sha256=sys.argv[4])
+downloads.fetch(file)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
+@pytest.mark.parametrize("moment", ["fsync", "replace"])
+def test_a_kill_while_storing_leaves_no_file_of_that_name(server, tmp_path, moment):
+    server.answers = [GOOD]
+    file = the_file(server)
+    command = [sys.executable, "-c", KILLED, moment, file.url, str(file.size), file.sha256]
+    run = subprocess.run(command, check=False, capture_output=True)
+    assert run.returncode == -signal.SIGKILL
+    assert not (tmp_path / "transformer_lib" / "a.bin").exists()
+    assert quick_fetch(the_file(server, name="a.bin"))[0] == CONTENT
+
+
+def test_a_rename_that_fails_leaves_nothing(server, tmp_path, monkeypatch):
+    def refuse(source, target):
+        raise PermissionError(errno.EACCES, "the file is open in another program")
+
+    monkeypatch.setattr(os, "replace", refuse)
+    server.answers = [GOOD]
+    error, _, _ = quick_fetch(the_file(server))
+    assert "could not be written: [Errno 13] the file is open in another program" in str(error)
+    assert files_in(tmp_path) == []
 
 
 def test_a_folder_that_cannot_be_made(server, tmp_path):

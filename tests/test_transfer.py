@@ -88,6 +88,27 @@ def test_what_fails_leaves_nothing_and_says_what_to_do(server, tmp_path, answer,
     assert quick_fetch(the_file(server)) == (CONTENT, [], [])
 
 
+def test_a_stream_without_end_is_left(server, tmp_path):
+    def never_ends(handler):
+        sends(b"", length=False)(handler)
+        while not handler.server.ended.is_set():
+            handler.wfile.write(CONTENT)
+
+    server.answers = [never_ends]
+    error, waits, _ = quick_fetch(the_file(server), deadline=10.0)
+    assert "more than its 263,942 bytes came" in str(error)
+    assert waits == []
+    assert files_in(tmp_path) == []
+
+
+def test_progress_has_a_line_for_each_percent(server, monkeypatch):
+    monkeypatch.setattr(transfer, "PIECE", 100)
+    server.answers = [GOOD]
+    _, _, lines = quick_fetch(the_file(server))
+    percents = [line for line, stays in lines if not stays]
+    assert percents == [f"set/a.bin: {percent} % of 263,942 bytes" for percent in range(101)]
+
+
 def test_a_trickle_is_given_up(server, tmp_path):
     server.answers = [trickles]
     error, waits, _ = quick_fetch(the_file(server), deadline=0.2, attempts=2)
