@@ -26,7 +26,7 @@ WIRINGS = {
     "gpt1": GPTConfig.gpt1(**SIZES, dropout=0.0),
     "gpt2": GPTConfig.gpt2(**SIZES, dropout=0.0),
     "fast": GPTConfig.fast(**SIZES),
-    "fast, qk_norm": GPTConfig.fast(**SIZES, qk_norm=True),
+    "fast, qk_norm": GPTConfig.fast(**SIZES, qk_norm=True, rms_norm=True),
     "sinusoidal": GPTConfig(**SIZES, positions="sinusoidal", rms_norm=True),
     "alibi, smear": GPTConfig(**SIZES, positions="alibi", smear=True, tied=False, bias=False),
 }

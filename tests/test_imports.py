@@ -18,7 +18,7 @@ PACKAGE = Path(transformer_lib.__file__).parent
 # A group is a module or a folder of the package.
 LAYERS = [
     ["checks", "module_checks", "model_checks"],
-    ["masks", "cache"],
+    ["masks", "cache", "rotation"],
     ["attention", "positions", "layers"],
     ["blocks"],
     ["encoder_decoder", "gpt"],

@@ -105,11 +105,11 @@ class GPTConfig:
     def fast(cls, **sizes) -> "GPTConfig":
         """The wiring that learns fastest in this book's runs; give the sizes, change what you like.
 
-        Rotary positions, an untied output, projections that start at zero, ReLU², RMSNorm, no
-        biases, and the smear.
+        Rotary positions, an untied output, projections that start at zero, ReLU², no biases, and
+        the smear. (LayerNorm, since PyTorch's RMSNorm is four times slower on the CPU.)
         """
         wiring = {"positions": "rotary", "tied": False, "projections": "zero", "bias": False}
-        layers = {"activation": "relu_squared", "rms_norm": True, "smear": True}
+        layers = {"activation": "relu_squared", "smear": True}
         return cls(**wiring | layers | sizes)
 
 

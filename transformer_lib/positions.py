@@ -12,6 +12,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from transformer_lib import checks, module_checks
+from transformer_lib.rotation import has_complex_numbers, turn_pairs, unit_numbers
 
 Device = torch.device | str | None
 
@@ -264,8 +265,11 @@ class RotaryPositions:
         self, x: Float[Tensor, "*batch tokens d_head"], start: int
     ) -> Float[Tensor, "*batch tokens d_head"]:
         """``x``, queries or keys, turned; its first token is at position ``start``."""
-        angles = _angles(x.shape[-2], self.d_head, self.base, start, x.device)
-        return apply_rotary(x, angles)
+        where = (x.shape[-2], self.d_head, self.base, start, x.device)
+        if not has_complex_numbers(x.device):
+            return apply_rotary(x, _angles(*where))
+        exact = torch.promote_types(x.dtype, torch.float32).to_complex()
+        return turn_pairs(x, unit_numbers(_angles, *where, dtype=exact))
 
     def bias(self, queries: int, keys: int, device: Device, dtype: torch.dtype) -> None:
         """Nothing is added to the scores."""

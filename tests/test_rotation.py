@@ -1,0 +1,78 @@
+"""Rotary positions by complex numbers: the same as by sine and cosine, however x lies in memory."""
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+from transformer_lib.positions import RotaryPositions, apply_rotary, rotary_angles
+from transformer_lib.rotation import turn_pairs, unit_numbers
+
+BATCH, HEADS, TOKENS, D_HEAD = 2, 3, 5, 14
+ROTARY = RotaryPositions(D_HEAD)
+
+
+def by_sine_and_cosine(x, start=0):
+    return apply_rotary(x, rotary_angles(TOKENS, D_HEAD, start=start, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("start", [0, 11])
+@pytest.mark.parametrize(
+    ("_layout", "make"),
+    [
+        ("contiguous", lambda: torch.randn(BATCH, HEADS, TOKENS, D_HEAD)),
+        ("heads split", lambda: torch.randn(BATCH, TOKENS, HEADS, D_HEAD).transpose(1, 2)),
+        ("odd offset", lambda: torch.randn(TOKENS, D_HEAD + 1)[:, 1:]),
+        ("odd offset in one axis", lambda: torch.randn(TOKENS * D_HEAD + 1)[1:].view(TOKENS, -1)),
+        ("odd stride", lambda: torch.randn(TOKENS, D_HEAD + 1)[:, :-1]),
+        ("components first", lambda: torch.randn(D_HEAD, TOKENS).T),
+        ("every other component", lambda: torch.randn(TOKENS, 2 * D_HEAD)[:, ::2]),
+        ("expanded", lambda: torch.randn(1, D_HEAD).expand(TOKENS, -1)),
+    ],
+)
+def test_equal_with_gradients_for_every_layout(_layout, make, start):
+    x = make().requires_grad_()
+    mine, expected = ROTARY.rotate(x, start), by_sine_and_cosine(x.double(), start)
+    assert mine.dtype == x.dtype
+    assert_close(mine.double(), expected, rtol=0, atol=1e-6)
+    g = torch.randn_like(mine)
+    (of_mine,) = torch.autograd.grad(mine, x, g)
+    (reference,) = torch.autograd.grad(expected, x, g.double())
+    assert_close(of_mine, reference, rtol=0, atol=1e-6)
+
+
+def test_double_precision():
+    x = torch.randn(BATCH, HEADS, TOKENS, D_HEAD, dtype=torch.float64)
+    assert_close(ROTARY.rotate(x, 7), by_sine_and_cosine(x, 7), rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_16_bits_are_rounded_once(dtype):
+    x = torch.randn(BATCH, HEADS, TOKENS, D_HEAD).to(dtype)
+    expected = by_sine_and_cosine(x.double(), 7)
+    assert_close(ROTARY.rotate(x, 7).double(), expected, rtol=torch.finfo(dtype).eps, atol=1e-6)
+
+
+def test_what_is_kept_in_inference_mode_is_good_for_training():
+    unit_numbers.cache_clear()
+    x = torch.randn(TOKENS, D_HEAD)
+    with torch.inference_mode():
+        ROTARY.rotate(x, 3)
+    ROTARY.rotate(x.requires_grad_(), 3).sum().backward()
+    assert unit_numbers.cache_info().hits == 1
+    assert x.grad.isfinite().all()
+
+
+def test_while_compiling_sine_and_cosine_are_taken(monkeypatch):
+    x = torch.randn(BATCH, HEADS, TOKENS, D_HEAD)
+    unit_numbers.cache_clear()
+    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
+    assert_close(ROTARY.rotate(x, 3), by_sine_and_cosine(x.double(), 3).float())
+    assert unit_numbers.cache_info().misses == 0
+
+
+@pytest.mark.usefixtures("as_a_reader")
+def test_numbers_of_another_shape_are_refused():
+    with pytest.raises(ValueError, match=r"x has shape \(5, 14\) and angles has shape \(4, 7\)"):
+        turn_pairs(torch.zeros(5, 14), torch.ones(4, 7, dtype=torch.complex64))
+    with pytest.raises(ValueError, match=r"x has shape \(5, 12\)"):
+        ROTARY.rotate(torch.zeros(5, 12), 0)
