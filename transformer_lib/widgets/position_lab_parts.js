@@ -3,7 +3,7 @@
 import { divergingScale, parseColor, sequentialScale } from "./core/color.js";
 import { element, setAttributes, svgElement, uniqueId } from "./core/dom.js";
 
-export const LEFT = 52;
+export const LEFT = 60;
 
 /** Two significant digits, for the ends of an axis. */
 export const brief = (value) => Number(value.toPrecision(2)).toString().replace("-", "−");
