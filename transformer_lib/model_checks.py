@@ -3,10 +3,37 @@
 The same rules as in ``checks``.
 """
 
+from collections.abc import Collection, Mapping
+from dataclasses import fields
+
 import torch
 from torch import Tensor
 
 from transformer_lib import checks, module_checks
+
+
+def check_config(config, choices: Mapping[str, Collection[str]]) -> None:
+    """All fields of a ``GPTConfig``; ``choices`` are those of the fields that name a choice."""
+    for name in ("vocabulary", "context", "n_layers"):
+        checks.check_count(getattr(config, name), name)
+    d_head = module_checks.check_heads(config.d_model, config.n_heads, None)
+    if config.d_ff is not None:
+        checks.check_count(config.d_ff, "d_ff")
+    for name, known in choices.items():
+        checks.check_choice(getattr(config, name), name, known)
+    for field in fields(config):
+        if field.type is bool:
+            checks.check_flag(getattr(config, field.name), field.name)
+    if config.positions == "rotary":
+        checks.check_even(d_head, "d_model / n_heads", "rotary positions turn pairs")
+    if config.positions == "sinusoidal":
+        checks.check_even(config.d_model, "d_model", "sinusoidal positions are pairs")
+    checks.check_dropout(config.dropout)
+    if not 0 < config.embedding_std < float("inf"):
+        raise ValueError(
+            f"embedding_std is {config.embedding_std}; it is a spread: choose a finite number "
+            f"above 0 (GPT-2: 0.02)."
+        )
 
 
 def check_ids(ids, vocabulary: int) -> None:
