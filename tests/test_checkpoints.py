@@ -1,0 +1,232 @@
+"""Checkpoints: what is kept; damaged, foreign and hostile ones are refused by name."""
+
+import json
+import os
+import random
+import shutil
+import struct
+from functools import partial
+
+import pytest
+import torch
+
+from transformer_lib.training import files, manifests
+from transformer_lib.training.checkpoints import find_checkpoints, load_checkpoint, save_checkpoint
+from transformer_lib.training.manifests import MANIFEST, STATE, TENSORS, CheckpointError
+
+ABOUT = {"configuration": {"d_model": 8, "betas": (0.9, 0.95)}, "vocabulary": "c0ffee"}
+
+
+def two_checkpoints(folder):
+    for step in (1, 2):
+        state = {"weight": torch.randn(50), "rates": (0.1, float("nan")), "drawn": step}
+        save_checkpoint(folder, step, state, **ABOUT)
+    return find_checkpoints(folder)
+
+
+@pytest.fixture(scope="module")
+def originals(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run")
+    two_checkpoints(folder)
+    return folder
+
+
+@pytest.fixture
+def run_folder(originals, tmp_path):
+    return shutil.copytree(originals, tmp_path / "run")
+
+
+def refused(folder, message, **about):
+    """Loading the newest is refused, by an error that offers the one before."""
+    first, second = find_checkpoints(folder)
+    with pytest.raises(CheckpointError, match=message) as caught:
+        load_checkpoint(folder, **(ABOUT | about))
+    assert str(second) in str(caught.value)
+    return caught.value, first
+
+
+def test_what_is_loaded_says_what_it_is(run_folder):
+    loaded = load_checkpoint(run_folder)
+    assert loaded.path == run_folder / "step-00000002"
+    assert (loaded.step, loaded.threads) == (2, torch.get_num_threads())
+    assert loaded.vocabulary == "c0ffee"
+    assert loaded.configuration == {"d_model": 8, "betas": [0.9, 0.95]}
+    assert load_checkpoint(run_folder / "step-00000001", **ABOUT).step == 1
+    best = (run_folder / "step-00000001").rename(run_folder / "best")
+    assert load_checkpoint(best).step == 1
+
+
+def test_the_last_two_intact_ones_are_kept(tmp_path):
+    save = partial(save_checkpoint, tmp_path / "new" / "run", state={"x": 1}, **ABOUT)
+    for step in (5, 10, 9_999_999_999, 20):
+        save(step=step)
+    names = [path.name for path in find_checkpoints(tmp_path / "new" / "run")]
+    assert names == ["step-00000010", "step-00000020", "step-9999999999"]  # later: not judged
+    (tmp_path / "new" / "run" / "step-00000020" / STATE).write_bytes(b"")
+    save(step=30)  # the damaged one does not count
+    assert [path.name for path in find_checkpoints(tmp_path / "new" / "run")][:3] == [
+        "step-00000010",
+        "step-00000020",
+        "step-00000030",
+    ]
+    save(step=40)
+    names = [path.name for path in find_checkpoints(tmp_path / "new" / "run")]
+    assert names == ["step-00000030", "step-00000040", "step-9999999999"]
+
+
+def test_a_step_that_is_saved_again_replaces_the_first(tmp_path):
+    for x in range(12):
+        path = save_checkpoint(tmp_path, 7, {"x": x}, **ABOUT)
+        assert load_checkpoint(tmp_path).state == {"x": x}
+    assert path.name == "step-00000007-12"
+    assert len(find_checkpoints(tmp_path)) == 2
+
+
+def test_another_configuration_or_vocabulary(run_folder):
+    error, _ = refused(
+        run_folder,
+        r"of another configuration: d_ff is 'absent' there and 3 here; d_model is 8 there and 4",
+        configuration={"d_model": 4, "betas": (0.9, 0.95), "d_ff": 3},
+    )
+    assert error.before is None  # it is of that configuration, too
+    error, _ = refused(run_folder, r"of another vocabulary \(hash c0ffee…", vocabulary="7ea")
+    assert "Use the tokenizer of that run" in str(error)
+    assert error.file.name == MANIFEST
+
+
+def test_there_is_none(tmp_path):
+    (tmp_path / "model.pt").write_bytes(b"PK")
+    for path in (tmp_path, tmp_path / "nowhere", tmp_path / "model.pt"):
+        with pytest.raises(FileNotFoundError, match="there is no checkpoint in"):
+            load_checkpoint(path)
+
+
+@pytest.mark.parametrize("kind", ["flipped", "truncated", "extended", "zeros", "missing"])
+def test_damaged_ones_are_all_found(run_folder, kind):
+    draw = random.Random(kind)
+    first, second = find_checkpoints(run_folder)
+    contents = {file: file.read_bytes() for file in second.iterdir()}
+    assert {file.name for file in contents} == {TENSORS, STATE, MANIFEST}
+    for i in range(100):
+        file = sorted(contents)[i % 3]
+        content = bytearray(contents[file])
+        at = draw.randrange(len(content))
+        if kind == "flipped":
+            content[at] ^= 1 << draw.randrange(8)
+        elif kind == "truncated":
+            del content[at:]
+        elif kind == "extended":
+            content += b"\n" if i < 3 else draw.randbytes(5)
+        elif kind == "zeros":  # a block that the disk lost
+            at = draw.randrange(len(content) - 1)
+            content[at : at + 512] = bytes(min(512, len(content) - at))
+        file.unlink()
+        if kind != "missing":
+            file.write_bytes(content)
+        error, _ = refused(run_folder, "The one before it is intact: load_checkpoint")
+        assert error.file == file
+        assert error.before == first
+        file.write_bytes(contents[file])
+    assert load_checkpoint(run_folder, **ABOUT).step == 2
+
+
+def forge(path, tensors=None, state=None, **changes):
+    """A checkpoint whose hashes are all right: made by somebody who knows the format."""
+    contents = {
+        TENSORS: (path / TENSORS).read_bytes() if tensors is None else tensors,
+        STATE: (path / STATE).read_bytes() if state is None else state,
+    }
+    manifest = json.loads((path / MANIFEST).read_bytes())
+    del manifest["sha256"]
+    manifest["files"] = {name: files.signature(content) for name, content in contents.items()}
+    manifest |= changes
+    for name, content in contents.items():
+        (path / name).write_bytes(content)
+    (path / MANIFEST).write_bytes(manifests.signed(manifest))
+
+
+def header(text, body=b""):
+    text = text if isinstance(text, bytes) else json.dumps(text).encode()
+    return struct.pack("<Q", len(text)) + text + body
+
+
+ONE = {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}
+TRAVERSAL = {"../../model.safetensors": files.signature(b""), STATE: files.signature(b"")}
+HOSTILE = {
+    "a path that leads out": (MANIFEST, {"files": TRAVERSAL}),
+    "an absolute path": (MANIFEST, {"files": {"/etc/passwd": {}, STATE: {}}}),
+    "a third file": (MANIFEST, {"files": {TENSORS: {}, STATE: {}, "x.py": {}}}),
+    "a size below zero": (MANIFEST, {"files": {TENSORS: {"size": -1}, STATE: {"size": -1}}}),
+    "a size without end": (STATE, {"files": {TENSORS: {"size": 2**70}, STATE: {"size": 2**70}}}),
+    "a step of another": (MANIFEST, {"step": 3}),
+    "a step that is a text": (MANIFEST, {"step": "2; import os"}),
+    "a later version": (MANIFEST, {"format_version": 2}),
+    "a pickle": (TENSORS, {"tensors": b"\x80\x04cos\nsystem\n(S'touch owned'\ntR."}),
+    "a zip of pickles": (TENSORS, {"tensors": b"PK\x03\x04" + bytes(64)}),
+    "a huge header": (TENSORS, {"tensors": struct.pack("<Q", 2**62) + b"{}"}),
+    "a header beyond the end": (TENSORS, {"tensors": struct.pack("<Q", 1000) + b"{}"}),
+    "a tensor beyond the end": (TENSORS, {"tensors": header({"x": ONE | {"shape": [2**40]}})}),
+    "a tensor without data": (TENSORS, {"tensors": header({"x": ONE})}),
+    "a deep header": (TENSORS, {"tensors": header(b"[" * 100_000)}),
+    "an empty file": (TENSORS, {"tensors": b""}),
+    "a state that is code": (STATE, {"state": b"__import__('os').system('touch owned')"}),
+    "a deep state": (STATE, {"state": b"[" * 100_000}),
+    "a state that is a list": (STATE, {"state": b"[]"}),
+    "a tensor that is not there": (STATE, {"state": b'{"a":{"__tensor__":"../../x"}}'}),
+    "keys that are no keys": (STATE, {"state": b'{"a":{"__items__":[[[],1]]}}'}),
+    "objects in an array": (STATE, {"state": b'{"a":{"__array__":["x"],"dtype":"O"}}'}),
+    "a number too long": (STATE, {"state": b'{"a":' + b"9" * 10_000 + b"}"}),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_files_are_refused_and_run_nothing(run_folder, name, monkeypatch):
+    monkeypatch.chdir(run_folder)
+    file, changes = HOSTILE[name]
+    _, second = find_checkpoints(run_folder)
+    forge(second, **changes)
+    error, first = refused(run_folder, str(file).replace(".", r"\."))
+    assert error.file == second / file
+    assert error.before == first
+    assert not (run_folder / "owned").exists()
+
+
+@pytest.mark.parametrize("name", [TENSORS, STATE, MANIFEST])
+@pytest.mark.parametrize("kind", ["link", "pipe", "folder", "device"])
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no pipes in folders")
+def test_what_is_no_regular_file_is_not_opened(run_folder, tmp_path, name, kind):
+    _, second = find_checkpoints(run_folder)
+    elsewhere = (second / name).rename(tmp_path / name)
+    make = {
+        "link": lambda path: path.symlink_to(elsewhere),
+        "pipe": os.mkfifo,
+        "folder": os.mkdir,
+        "device": lambda path: path.symlink_to("/dev/zero"),
+    }[kind]
+    make(second / name)
+    linked = kind in ("link", "device")
+    message = "is a symbolic link" if linked else r"is no regular file|cannot be opened"
+    error, first = refused(run_folder, message)
+    assert error.file.name == name
+    assert error.before == first
+
+
+def test_a_link_to_a_checkpoint_is_not_taken_for_one(run_folder, tmp_path):
+    shutil.copytree(run_folder / "step-00000002", tmp_path / "step-00000009")
+    (run_folder / "step-00000009").symlink_to(tmp_path / "step-00000009")
+    assert load_checkpoint(run_folder, **ABOUT).step == 2
+    with pytest.raises(CheckpointError, match=r"is a symbolic link\. Name the folder itself"):
+        load_checkpoint(run_folder / "step-00000009")
+
+
+@pytest.mark.usefixtures("as_a_reader")
+def test_what_cannot_be_saved_leaves_nothing(tmp_path):
+    for step, state, about, error, message in [
+        (0, {}, {}, ValueError, "step is 0"),
+        (1, {"x": object()}, {}, TypeError, "the state's x is of type object"),
+        (1, {}, {"configuration": {"a": torch.ones(1)}}, TypeError, "configuration cannot be"),
+        (1, {}, {"configuration": {"a": float("nan")}}, TypeError, "configuration cannot be"),
+    ]:
+        with pytest.raises(error, match=message):
+            save_checkpoint(tmp_path / "run", step, state, **(ABOUT | about))
+    assert not list(tmp_path.iterdir())

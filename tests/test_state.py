@@ -1,0 +1,137 @@
+"""What is packed comes back, types included; generators go on where they were."""
+
+import json
+import random
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+
+from transformer_lib.training.state import pack, random_state, restore_random_state, unpack
+
+PLAIN = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
+KEYS = st.text(max_size=4) | st.integers(-3, 3) | st.sampled_from(["__tensor__", "__tuple__"])
+STATES = st.recursive(
+    PLAIN,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.lists(inner, max_size=3).map(tuple)
+        | st.dictionaries(KEYS, inner, max_size=3)
+    ),
+    max_leaves=12,
+)
+
+
+def round_trip(state):
+    tensors, rest = pack(state)
+    return unpack(tensors, json.loads(json.dumps(rest, allow_nan=False)))
+
+
+@given(STATES)
+def test_anything_of_these_types_comes_back(state):
+    assert repr(round_trip(state)) == repr(state)  # repr: NaN is NaN, True is not 1
+
+
+def test_tensors_come_back_bit_by_bit():
+    base = torch.randn(6, 4)
+    state = {
+        "a": {"b": base.bfloat16(), "c": [torch.tensor(True), torch.empty(0, 3)]},
+        "a.b": torch.arange(3),  # the name of the first, too
+        "view": base[2:4, 1:3],
+        "wide": torch.ones(1, 1).expand(3, 2),
+        "turned": base.T,
+        "nan": torch.tensor([torch.nan, -0.0, torch.inf]),
+        0: torch.tensor(2.5, dtype=torch.float64),
+        "dtype": torch.float16,
+        "numbers": np.array([3, 2**32 - 1], dtype=np.uint32),
+    }
+    back = round_trip(state)
+    assert back.keys() == state.keys()
+    assert back["dtype"] is torch.float16
+    assert back["numbers"].dtype == np.uint32
+    assert back["numbers"].tolist() == [3, 2**32 - 1]
+    for key in ("a.b", "view", "wide", "turned", "nan", 0):
+        assert back[key].dtype == state[key].dtype
+        torch.testing.assert_close(back[key], state[key], rtol=0, atol=0, equal_nan=True)
+    assert torch.signbit(back["nan"][1])
+    assert back["a"]["b"].equal(state["a"]["b"])
+    assert back["a"]["c"][1].shape == (0, 3)
+
+
+def test_tied_weights_are_stored_once():
+    model = nn.Sequential(nn.Embedding(5, 3), nn.Linear(3, 5, bias=False))
+    model[1].weight = model[0].weight
+    tensors, _ = pack(model.state_dict())
+    assert list(tensors) == ["0.weight"]
+    assert tensors["0.weight"].untyped_storage().nbytes() == 5 * 3 * 4
+
+
+@pytest.mark.parametrize("value", [object(), 1 + 2j, b"bytes", {1, 2}, np.float64(3.0), print])
+def test_other_types_are_refused_with_their_place(value):
+    with pytest.raises(TypeError, match=r"the state's data\.0\.x is of type .* Convert it"):
+        pack({"data": [{"x": value}]})
+
+
+@pytest.mark.parametrize(
+    "packed",
+    [
+        {"__tensor__": "nowhere"},
+        {"__dtype__": "load"},
+        {"__not_finite__": "1"},
+        {"__array__": ["os.system"], "dtype": "O"},
+        {"__reduce__": ["os", "system"]},
+        {"__items__": "ab"},
+    ],
+)
+def test_names_of_what_is_not_there_are_refused(packed):
+    with pytest.raises(ValueError, match="which is not there"):
+        unpack({}, {"a": [packed]})
+
+
+def draw(own, numbers):
+    return [
+        random.random(),
+        random.gauss(0, 1),  # keeps every second number for the next call
+        np.random.standard_normal(),  # noqa: NPY002
+        torch.randn(3).tolist(),
+        torch.randn(3, generator=own).tolist(),
+        numbers.standard_normal(3).tolist(),
+    ]
+
+
+@pytest.mark.parametrize("bits", [np.random.PCG64, np.random.MT19937, np.random.Philox])
+def test_every_generator_goes_on_where_it_was(bits):
+    own, numbers = torch.Generator().manual_seed(3), np.random.Generator(bits(5))
+    generators = {"order": own, "noise": numbers}
+    draw(own, numbers)
+    state = round_trip(random_state(generators))
+    first = draw(own, numbers)
+    assert draw(own, numbers) != first
+    restore_random_state(state, generators)
+    assert draw(own, numbers) == first
+
+
+def test_other_generators_or_gpus_are_refused_before_anything_changes(monkeypatch):
+    state = random_state({"order": torch.Generator()})
+    before = random.getstate()
+    with pytest.raises(ValueError, match=r"has the generators \['order'\], and \[\] are to be"):
+        restore_random_state(state)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: len(state["cuda"]) + 1)
+    random.random()
+    later = random.getstate()
+    with pytest.raises(ValueError, match=r"Pass other_devices=True"):
+        restore_random_state(state, {"order": torch.Generator()})
+    assert random.getstate() == later
+    restore_random_state(state, {"order": torch.Generator()}, other_devices=True)
+    assert random.getstate() == before
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+def test_the_gpus_generator_goes_on_where_it_was():
+    state = round_trip(random_state())
+    first = torch.randn(3, device="cuda")
+    restore_random_state(state)
+    assert torch.randn(3, device="cuda").equal(first)

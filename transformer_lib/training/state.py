@@ -1,0 +1,172 @@
+"""The state of a training run as tensors and JSON; the state of every random generator.
+
+What ``state_dict()`` returns are dictionaries, lists and tuples with tensors and numbers in them.
+:func:`pack` takes the tensors out, so that they can be stored as numbers and the rest as JSON;
+:func:`unpack` puts them back. Neither can hold code, so that reading a file cannot run any.
+"""
+
+import math
+import random
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+# Types that JSON does not have are written as an object with one key of these.
+TENSOR, TUPLE, ITEMS, NOT_FINITE, DTYPE, ARRAY = (
+    f"__{name}__" for name in ("tensor", "tuple", "items", "not_finite", "dtype", "array")
+)
+DTYPES = {
+    str(dtype).removeprefix("torch."): dtype
+    for dtype in vars(torch).values()
+    if isinstance(dtype, torch.dtype)
+}
+INTEGERS = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+Generators = Mapping[str, torch.Generator | np.random.Generator]
+
+
+def pack(state: Any) -> tuple[dict[str, Tensor], Any]:
+    """Tensors by name, on the CPU, and the rest for JSON, with the names where the tensors were.
+
+    A tensor that occurs twice (tied weights) is stored once. What comes back from :func:`unpack`
+    is equal, types included: int keys, tuples, NaN, dtypes and NumPy arrays, too.
+
+    Raises:
+        TypeError: something that is none of these; the message says where.
+
+    >>> pack({"weight": torch.ones(2), "betas": (0.9, 0.95)})
+    ({'weight': tensor([1., 1.])}, {'weight': {'__tensor__': 'weight'}, 'betas': {'__tuple__': ...
+    """
+    tensors: dict[str, Tensor] = {}
+    seen: dict[tuple, str] = {}
+
+    def encode(value: Any, path: str) -> Any:
+        if isinstance(value, Tensor):
+            same = (value.data_ptr(), value.device, value.dtype, value.shape, value.stride())
+            if same in seen and value.numel():  # empty ones have no address
+                return {TENSOR: seen[same]}
+            name = path or "state"
+            while name in tensors:  # "a.b" can be one key or two
+                name += "_"
+            tensors[name], seen[same] = _on_its_own(value), name
+            return {TENSOR: name}
+        if value is None or isinstance(value, (bool, str)) or type(value) is int:
+            return value
+        if type(value) is float:
+            return value if math.isfinite(value) else {NOT_FINITE: str(value)}
+        if isinstance(value, torch.dtype):
+            return {DTYPE: str(value).removeprefix("torch.")}
+        if isinstance(value, np.ndarray) and value.dtype.name in INTEGERS:
+            return {ARRAY: value.tolist(), "dtype": value.dtype.name}
+        if isinstance(value, Mapping):
+            items = {key: encode(item, f"{path}.{key}".strip(".")) for key, item in value.items()}
+            if all(isinstance(key, str) and not key.startswith("__") for key in items):
+                return items
+            return {ITEMS: [[encode(key, f"{path}, a key"), item] for key, item in items.items()]}
+        if isinstance(value, (list, tuple)):
+            items = [encode(item, f"{path}.{i}".strip(".")) for i, item in enumerate(value)]
+            return {TUPLE: items} if isinstance(value, tuple) else items
+        raise TypeError(
+            f"the state's {path or 'value'} is of type {type(value).__name__}, which a checkpoint "
+            f"does not hold. Convert it to a tensor, numbers, texts, lists or dictionaries."
+        )
+
+    return tensors, encode(state, "")
+
+
+def unpack(tensors: Mapping[str, Tensor], packed: Any) -> Any:
+    """The inverse of :func:`pack`.
+
+    Raises:
+        ValueError: ``packed`` names a tensor, a dtype or a type that is not there.
+
+    >>> unpack(*pack({0: (1, float("nan"))}))
+    {0: (1, nan)}
+    """
+
+    def decode(value: Any) -> Any:
+        if isinstance(value, list):
+            return [decode(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        match value:
+            case {"__tensor__": str(name)} if name in tensors:
+                return tensors[name]
+            case {"__tuple__": list(items)}:
+                return tuple(decode(item) for item in items)
+            case {"__items__": list(items)}:
+                return {decode(key): decode(item) for key, item in items}
+            case {"__not_finite__": "nan" | "inf" | "-inf" as text}:
+                return float(text)
+            case {"__dtype__": str(name)} if name in DTYPES:
+                return DTYPES[name]
+            case {"__array__": list(items), "dtype": str(name)} if name in INTEGERS:
+                return np.array(items, dtype=name)
+        if strange := [key for key in value if key.startswith("__")]:
+            raise ValueError(f"it names {strange[0]} {value[strange[0]]!r:.80}, which is not there")
+        return {key: decode(item) for key, item in value.items()}
+
+    return decode(packed)
+
+
+def random_state(generators: Generators | None = None) -> dict[str, Any]:
+    """The state of Python's, NumPy's and PyTorch's generators (each GPU's, too), and of your own.
+
+    >>> state = random_state()
+    >>> first = torch.rand(()); restore_random_state(state); bool(torch.rand(()) == first)
+    True
+    """
+    return {
+        "python": random.getstate(),
+        "numpy": np.random.get_state(legacy=False),  # noqa: NPY002 (others may draw from it)
+        "torch": torch.get_rng_state(),
+        "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+        "own": {
+            name: g.get_state() if isinstance(g, torch.Generator) else g.bit_generator.state
+            for name, g in (generators or {}).items()
+        },
+    }
+
+
+def restore_random_state(
+    state: Mapping[str, Any], generators: Generators | None = None, *, other_devices: bool = False
+) -> None:
+    """Put all generators back to where :func:`random_state` found them.
+
+    Raises:
+        ValueError: other names of ``generators`` than there were; another number of GPUs, unless
+            ``other_devices``: then theirs are left as they are, and the run goes on with other
+            random numbers than it would have had. Nothing has been changed.
+    """
+    generators = generators or {}
+    if generators.keys() != state["own"].keys():
+        raise ValueError(
+            f"the checkpoint has the generators {sorted(state['own'])}, and {sorted(generators)} "
+            f"are to be restored; pass the same."
+        )
+    n_gpus = torch.cuda.device_count()
+    if n_gpus != len(state["cuda"]) and not other_devices:
+        raise ValueError(
+            f"the checkpoint was saved with {len(state['cuda'])} GPUs, and here are {n_gpus}: the "
+            f"run cannot go on with the same random numbers. Pass other_devices=True if it may go "
+            f"on with others."
+        )
+    random.setstate(state["python"])
+    np.random.set_state(state["numpy"])  # noqa: NPY002
+    torch.set_rng_state(state["torch"])
+    if n_gpus == len(state["cuda"]):
+        torch.cuda.set_rng_state_all(state["cuda"])
+    for name, generator in generators.items():
+        if isinstance(generator, torch.Generator):
+            generator.set_state(state["own"][name])
+        else:
+            generator.bit_generator.state = state["own"][name]
+
+
+def _on_its_own(tensor: Tensor) -> Tensor:
+    """On the CPU, contiguous, sharing no memory with a larger tensor."""
+    tensor = tensor.detach().cpu().contiguous()
+    shared = tensor.untyped_storage().nbytes() != tensor.nbytes
+    return tensor.clone() if shared else tensor
