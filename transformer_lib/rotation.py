@@ -40,13 +40,14 @@ def turn_pairs(
     >>> turn_pairs(torch.tensor([[1.0, 0.0]]), torch.tensor([[1j]]))
     tensor([[0., 1.]])
     """
-    module_checks.check_rotary(x, numbers.real)
-    pairs = x.to(numbers.real.dtype).unflatten(-1, (-1, 2))
-    if pairs.storage_offset() % 2 or any(step % 2 for step in pairs.stride()[:-1]):
-        pairs = pairs.clone(memory_format=torch.contiguous_format)  # where no pair may begin
-    elif pairs.stride(-1) != 1:
-        pairs = pairs.contiguous()
-    return torch.view_as_real(torch.view_as_complex(pairs) * numbers).flatten(-2).to(x.dtype)
+    real = numbers.real
+    module_checks.check_rotary(x, real)
+    pairs = x.to(real.dtype).unflatten(-1, (-1, 2))
+    try:
+        pairs = torch.view_as_complex(pairs)
+    except RuntimeError:  # the pairs lie where no complex number may begin: copy them
+        pairs = torch.view_as_complex(pairs.clone(memory_format=torch.contiguous_format))
+    return torch.view_as_real(pairs * numbers).flatten(-2).to(x.dtype)
 
 
 def has_complex_numbers(device: torch.device) -> bool:
