@@ -3,7 +3,7 @@ import { test } from "node:test";
 
 import { STEPS, contributions, operandsOf, readArrays, runHeads, stageOf, termsOf, writeNumber } from "../../transformer_lib/widgets/step_scrubber_model.js";
 import { readingOf, verdictOf } from "../../transformer_lib/widgets/step_scrubber_reading.js";
-import { cellNumber } from "../../transformer_lib/widgets/step_scrubber_views.js";
+import { cellNumber } from "../../transformer_lib/widgets/step_scrubber_operand.js";
 import { close, fixture } from "./support.js";
 
 const { cases } = fixture("step_scrubber");

@@ -66,6 +66,16 @@ function render({ model, el }) {
     };
   }
 
+  /** All stages in both orders of the words; another step or head asks for the same ones again. */
+  let computed = null;
+  function runsFor(how) {
+    const key = JSON.stringify([how.heads, how.causal, how.placed]);
+    if (computed?.key !== key) {
+      computed = { key, runs: [inOrder, order].map((places) => runHeads(arrays, { ...how, order: places })) };
+    }
+    return computed.runs;
+  }
+
   function labelsOf(step, words, width, all) {
     const numbers = (count) => Array.from({ length: count }, (_, i) => String(i));
     const [inner, merged] = [numbers(width), numbers(all)];
@@ -90,8 +100,9 @@ function render({ model, el }) {
   function update() {
     const step = model.get("step");
     const how = settings();
-    const run = runHeads(arrays, how);
-    const both = [inOrder, order].map((places) => (places === how.order ? run : runHeads(arrays, { ...how, order: places })).output);
+    const runs = runsFor(how);
+    const run = runs[how.order === order ? 1 : 0];
+    const both = runs.map(({ output }) => output);
     const head = Math.min(model.get("head"), how.heads - 1);
     const words = how.order.map((word) => tokens[word]);
     const stage = stageOf(step, run, head);
