@@ -164,6 +164,7 @@ HOSTILE = {
     "a pickle": (TENSORS, {"tensors": b"\x80\x04cos\nsystem\n(S'touch owned'\ntR."}),
     "a zip of pickles": (TENSORS, {"tensors": b"PK\x03\x04" + bytes(64)}),
     "a huge header": (TENSORS, {"tensors": struct.pack("<Q", 2**62) + b"{}"}),
+    "a header of spaces": (TENSORS, {"tensors": header(b"{}" + b" " * 2**24)}),
     "a header beyond the end": (TENSORS, {"tensors": struct.pack("<Q", 1000) + b"{}"}),
     "a tensor beyond the end": (TENSORS, {"tensors": header({"x": ONE | {"shape": [2**40]}})}),
     "a tensor without data": (TENSORS, {"tensors": header({"x": ONE})}),

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from transformer_lib import checks
 
 # a, b, c of the iteration X <- aX + (bA + cA²)X, A = XXᵀ, which takes small singular values up as
-# fast as possible (Jordan 2024); they end between 0.7 and 1.2, which is near enough to 1.
+# fast as possible (Jordan 2024); they end at about 0.7 to 1.2, which is near enough to 1.
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 
 
@@ -31,8 +31,8 @@ def adamw(
     pulled to zero loses its purpose. Parameters that need no gradient are left out.
 
     Raises:
-        ValueError: a rate, beta or decay out of its range; no parameter to train; in ``step``'s
-            place, FloatingPointError: see :func:`check_gradients`.
+        ValueError: a rate, beta or decay out of its range; no parameter to train.
+        FloatingPointError: in its ``step``, see :func:`check_gradients`; nothing has changed then.
 
     Source: Loshchilov and Hutter 2019; the groups: Brown et al. 2020 and nanoGPT.
 
