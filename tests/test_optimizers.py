@@ -10,10 +10,10 @@ from torch.testing import assert_close
 from transformer_lib.training.optimizers import (
     Muon,
     adamw,
-    check_gradients,
     orthogonalize,
     set_rates,
 )
+from transformer_lib.training.parameters import check_gradients
 
 
 class Tiny(nn.Module):

@@ -11,6 +11,12 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from transformer_lib import checks
+from transformer_lib.training.parameters import (
+    check_gradients,
+    decay_groups,
+    hidden_matrices,
+    trainable,
+)
 
 # a, b, c of the iteration X <- aX + (bA + cA²)X, A = XXᵀ, which takes small singular values up as
 # fast as possible (Jordan 2024); they end at about 0.7 to 1.2, which is near enough to 1.
@@ -32,7 +38,7 @@ def adamw(
 
     Raises:
         ValueError: a rate, beta or decay out of its range; no parameter to train.
-        FloatingPointError: in its ``step``, see :func:`check_gradients`; nothing has changed then.
+        FloatingPointError: in its ``step``, on gradients not finite; nothing changes then.
 
     Source: Loshchilov and Hutter 2019; the groups: Brown et al. 2020 and nanoGPT.
 
@@ -69,7 +75,7 @@ class Muon(torch.optim.Optimizer):
     Raises:
         ValueError: a rate, beta or decay out of its range; ``outside`` names nothing; no matrix.
         TypeError: ``dtype`` is no floating point type.
-        FloatingPointError: in :meth:`step`, see :func:`check_gradients`; nothing has changed then.
+        FloatingPointError: in :meth:`step`, on gradients not finite; nothing changes then.
 
     Source: Jordan et al. 2024, "Muon: An optimizer for hidden layers in neural networks",
     https://kellerjordan.github.io/posts/muon/.
@@ -185,81 +191,6 @@ def orthogonalize(
         products = x @ x.mT
         x = a * x + (b * products + c * products @ products) @ x
     return x.mT if tall else x
-
-
-def trainable(model: nn.Module) -> dict[str, nn.Parameter]:
-    """All parameters that need a gradient, each once, by its name.
-
-    Raises:
-        ValueError: there are none.
-    """
-    named = {name: p for name, p in model.named_parameters() if p.requires_grad}
-    if not named:
-        raise ValueError(
-            f"this {type(model).__name__} has no parameter that needs a gradient, so there is "
-            f"nothing to train. Check requires_grad."
-        )
-    return named
-
-
-def hidden_matrices(model: nn.Module, outside: Iterable[str] = ("head",)) -> dict[str, Tensor]:
-    """The weights of ``nn.Linear`` that need a gradient, but for those in ``outside`` and those
-    that are also a table of ``nn.Embedding``.
-
-    Raises:
-        ValueError: ``outside`` names what ``model`` does not have.
-    """
-    outer = [module for module in model.modules() if isinstance(module, nn.Embedding)]
-    for name in outside:
-        if not hasattr(model, name):
-            raise ValueError(
-                f"outside names {name!r}, which this {type(model).__name__} does not have. Name "
-                f"the module that scores the tokens, or pass outside=() if there is none."
-            )
-        outer += [getattr(model, name)] if getattr(model, name) is not None else []
-    others = {id(p) for module in outer for p in module.parameters()}
-    linear = {id(m.weight) for m in model.modules() if isinstance(m, nn.Linear)}
-    return {name: p for name, p in trainable(model).items() if id(p) in linear - others}
-
-
-def decay_groups(named: dict[str, Tensor], weight_decay: float) -> list[dict]:
-    """Two groups for an optimizer: matrices, which decay, and vectors, which do not.
-
-    Raises:
-        ValueError: ``weight_decay`` is negative or not finite.
-    """
-    if not 0 <= weight_decay < float("inf"):
-        raise ValueError(f"weight_decay is {weight_decay}; it must be finite and at least 0.")
-    matrices = [(name, p) for name, p in named.items() if p.ndim >= 2]
-    vectors = [(name, p) for name, p in named.items() if p.ndim < 2]
-    groups = [(matrices, weight_decay), (vectors, 0.0)]
-    return [{"params": group, "weight_decay": decay} for group, decay in groups if group]
-
-
-def check_gradients(optimizer: torch.optim.Optimizer) -> None:
-    """All gradients are finite. It is called before each step; call it before clipping, too, which
-    spreads one NaN to all. (A GPU has to wait for it, once.)
-
-    Raises:
-        FloatingPointError: names the parameters whose gradients are not.
-    """
-    named = [
-        (name, p.grad)
-        for group in optimizer.param_groups
-        for name, p in zip(group["param_names"], group["params"], strict=True)
-        if p.grad is not None
-    ]
-    if torch.nn.utils.get_total_norm([gradient for _, gradient in named]).isfinite():
-        return
-    wrong = [name for name, gradient in named if not gradient.isfinite().all()]
-    if wrong:  # else the sum of squares was too large, and no number itself
-        more = f" and {len(wrong) - 3} others" if len(wrong) > 3 else ""
-        verb = "holds" if len(wrong) == 1 else "hold"
-        raise FloatingPointError(
-            f"the gradient of {', '.join(wrong[:3])}{more} {verb} NaN or infinity. No parameter "
-            f"was changed. Lower the learning rate, lengthen the warm-up or clip the gradients; in "
-            f"float16, scale the loss (torch.amp.GradScaler)."
-        )
 
 
 def set_rates(optimizer: torch.optim.Optimizer, factor: float) -> None:
