@@ -1,5 +1,7 @@
 """What every test shares: checked shapes, two threads, one seed."""
 
+import random
+
 import hypothesis
 import jaxtyping
 import pytest
@@ -22,6 +24,7 @@ hypothesis.settings.load_profile("book")
 @pytest.fixture(autouse=True)
 def _seed():
     torch.manual_seed(0)
+    random.seed(0)  # beartype draws from it which item of a sequence it checks
 
 
 @pytest.fixture

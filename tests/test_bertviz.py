@@ -60,7 +60,7 @@ def test_other_shapes_and_values_are_refused(weights, attention, message):
         HeadView(attention(weights), WORDS)
 
 
-def test_tokens_are_checked(weights):
+def test_tokens_are_checked(weights, as_a_reader):
     with pytest.raises(ValueError, match="4 tokens for 5"):
         HeadView(weights, WORDS[:4])
     with pytest.raises(TypeError, match="but tokens are shown as text"):
