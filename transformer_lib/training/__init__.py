@@ -1,1 +1,1 @@
-"""Training: for now, the run logs. Import what you need from its module."""
+"""Training: the loop, its optimizers and schedules, checkpoints, run logs. Import by module."""

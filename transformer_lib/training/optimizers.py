@@ -11,6 +11,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from transformer_lib import checks
+from transformer_lib.training import training_checks
 from transformer_lib.training.parameters import (
     check_gradients,
     decay_groups,
@@ -102,19 +103,11 @@ class Muon(torch.optim.Optimizer):
     ):
         checks.check_count(n_iterations, "n_iterations")
         checks.check_float_dtype(dtype)
-        for name, share in [("momentum", momentum), ("betas[0]", betas[0]), ("betas[1]", betas[1])]:
-            if not 0 <= share < 1:
-                raise ValueError(f"{name} is {share}; it is a share: choose 0 <= {name} < 1.")
-        for name, value in [("lr", lr), ("adamw_lr", adamw_lr), ("eps", eps)]:
-            if not 0 < value < float("inf"):
-                raise ValueError(f"{name} is {value}; it must be a finite number above 0.")
+        training_checks.check_shares({"momentum": momentum, "betas": betas})
+        training_checks.check_positive({"lr": lr, "adamw_lr": adamw_lr, "eps": eps})
         named = trainable(model)
         hidden = hidden_matrices(model, outside)
-        if not hidden:
-            raise ValueError(
-                "the model has no nn.Linear between its layers, so there is nothing for Muon; "
-                "use adamw(model, ...)."
-            )
+        training_checks.check_any_hidden(hidden)
         others = {name: p for name, p in named.items() if name not in hidden}
         muon = {"params": list(hidden.items()), "method": "muon", "lr": lr, "momentum": momentum}
         muon |= {"n_iterations": n_iterations, "dtype": dtype, "weight_decay": weight_decay}
@@ -208,5 +201,7 @@ def set_rates(optimizer: torch.optim.Optimizer, factor: float) -> None:
 def _prepared(optimizer):
     for group in optimizer.param_groups:
         group["initial_lr"] = group["lr"]  # the name that PyTorch's own schedulers use
-    optimizer.register_step_pre_hook(lambda optimizer, args, kwargs: check_gradients(optimizer))
+    optimizer.register_step_pre_hook(
+        lambda optimizer, args, kwargs: check_gradients(optimizer) and None
+    )
     return optimizer

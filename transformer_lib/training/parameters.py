@@ -57,9 +57,9 @@ def decay_groups(named: dict[str, Tensor], weight_decay: float) -> list[dict]:
     return [{"params": group, "weight_decay": decay} for group, decay in groups if group]
 
 
-def check_gradients(optimizer: torch.optim.Optimizer) -> None:
-    """All gradients are finite. It is called before each step; call it before clipping, too, which
-    spreads one NaN to all. (A GPU has to wait for it, once.)
+def check_gradients(optimizer: torch.optim.Optimizer) -> Tensor:
+    """All gradients are finite; the norm of all of them together. It is called before each step;
+    call it before clipping, too, which spreads one NaN to all. (A GPU has to wait for it, once.)
 
     Raises:
         FloatingPointError: names the parameters whose gradients are not.
@@ -70,8 +70,9 @@ def check_gradients(optimizer: torch.optim.Optimizer) -> None:
         for name, p in zip(group["param_names"], group["params"], strict=True)
         if p.grad is not None
     ]
-    if torch.nn.utils.get_total_norm([gradient for _, gradient in named]).isfinite():
-        return
+    norm = torch.nn.utils.get_total_norm([gradient for _, gradient in named])
+    if norm.isfinite():
+        return norm
     wrong = [name for name, gradient in named if not gradient.isfinite().all()]
     if wrong:  # else the sum of squares was too large, and no number itself
         more = f" and {len(wrong) - 3} others" if len(wrong) > 3 else ""
@@ -81,3 +82,4 @@ def check_gradients(optimizer: torch.optim.Optimizer) -> None:
             f"was changed. Lower the learning rate, lengthen the warm-up or clip the gradients; in "
             f"float16, scale the loss (torch.amp.GradScaler)."
         )
+    return norm

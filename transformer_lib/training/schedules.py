@@ -9,6 +9,7 @@ from 0 (at step 0) to 1 (at step ``warmup``), and what it decays to it reaches a
 import math
 
 from transformer_lib import checks
+from transformer_lib.training import training_checks
 
 
 def linear(step: int, n_steps: int, *, warmup: int = 0, end: float = 0.0) -> float:
@@ -22,7 +23,7 @@ def linear(step: int, n_steps: int, *, warmup: int = 0, end: float = 0.0) -> flo
     >>> [linear(step, 4) for step in (1, 2, 3, 4)]
     [1.0, 0.75, 0.5, 0.25]
     """
-    _check(step, n_steps, warmup, end)
+    training_checks.check_schedule(step, n_steps, warmup, end)
     return _up(step, warmup, lambda: _down(step, max(warmup, 1), n_steps, end))
 
 
@@ -38,7 +39,7 @@ def cosine(step: int, n_steps: int, *, warmup: int = 0, end: float = 0.1) -> flo
     >>> [round(cosine(step, 4, end=0.0), 3) for step in (1, 2, 3, 4)]
     [1.0, 0.854, 0.5, 0.146]
     """
-    _check(step, n_steps, warmup, end)
+    training_checks.check_schedule(step, n_steps, warmup, end)
 
     def wave() -> float:
         left = _down(step, max(warmup, 1), n_steps, 0.0)
@@ -63,15 +64,9 @@ def trapezoid(
     >>> [trapezoid(step, 5, decay=0.6) for step in (1, 2, 3, 4, 5)]
     [1.0, 1.0, 0.75, 0.5, 0.25]
     """
-    _check(step, n_steps, warmup, end)
-    if not 0 <= decay <= 1:
-        raise ValueError(f"decay is {decay}; it is a share of all steps: choose 0 <= decay <= 1.")
+    training_checks.check_schedule(step, n_steps, warmup, end)
     level = n_steps - round(decay * n_steps)  # the last step before the decay
-    if level < warmup:
-        raise ValueError(
-            f"warmup = {warmup} and decay = {decay} of {n_steps} steps overlap; make the warm-up "
-            f"at most {level} steps, or the decay shorter."
-        )
+    training_checks.check_decay(decay, level, n_steps, warmup)
     level = max(level, 1)
     return _up(step, warmup, lambda: 1.0 if step <= level else _down(step, level, n_steps, end))
 
@@ -103,22 +98,3 @@ def _down(step: int, start: int, n_steps: int, end: float) -> float:
     """1 at step ``start``, ``end`` one step after the last."""
     left = (n_steps + 1 - step) / (n_steps + 1 - start)
     return end + (1 - end) * left
-
-
-def _check(step: int, n_steps: int, warmup: int, end: float) -> None:
-    checks.check_count(n_steps, "n_steps")
-    checks.check_count(step, "step")
-    if step > n_steps:
-        raise ValueError(
-            f"step is {step}, of a schedule for {n_steps} steps. Make n_steps at least {step} (the "
-            f"rates of the earlier steps then differ, too), or stop."
-        )
-    if not isinstance(warmup, int) or isinstance(warmup, bool):
-        raise TypeError(f"warmup is {warmup!r}; it is a number of steps and must be an int.")
-    if not 0 <= warmup < n_steps:
-        raise ValueError(
-            f"warmup is {warmup}, of {n_steps} steps; choose 0 <= warmup < n_steps, so that the "
-            f"full rate is used at all."
-        )
-    if not 0 <= end <= 1:
-        raise ValueError(f"end is {end}; it is a share of the full rate: choose 0 <= end <= 1.")

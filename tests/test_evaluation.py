@@ -1,0 +1,42 @@
+"""The exact loss, whatever the batches; the share of answers."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from tests.test_loop import small_gpt, stories
+from transformer_lib.data.blocks import IGNORED, Blocks
+from transformer_lib.training.evaluation import answer_accuracy, mean_loss
+
+
+@pytest.mark.parametrize("batch_size", [1, 3, 64])
+def test_the_loss_is_the_mean_over_all_targets(batch_size):
+    model, blocks = small_gpt(dropout=0.5), stories()
+    model.train()
+    found = mean_loss(model, blocks, batch_size=batch_size)
+    assert model.training
+    model.eval()
+    logits = model(blocks.inputs).flatten(0, 1)
+    loss = F.cross_entropy(logits, blocks.targets.flatten(), ignore_index=IGNORED)
+    assert found == pytest.approx(loss.item(), abs=1e-6)
+
+
+def test_answers_are_counted_at_the_marked_targets():
+    model, blocks = small_gpt(), stories()
+    marked = blocks.mark([[1]] * len(blocks.spans))
+    best = model(blocks.inputs).argmax(dim=-1)
+    right = [bool(best[b, t] == blocks.targets[b, t]) for b, t in marked.nonzero().tolist()]
+    assert len(right) == len(blocks.spans)
+    share = answer_accuracy(model, blocks, marked, batch_size=3)
+    assert share == pytest.approx(sum(right) / len(right))
+    perfect = Blocks(blocks.inputs, torch.where(marked, best, blocks.targets), blocks.spans)
+    assert answer_accuracy(model, perfect, marked) == 1.0
+
+
+def test_nothing_to_measure_is_an_error(as_a_reader):
+    model, blocks = small_gpt(), stories()
+    empty = Blocks(blocks.inputs, torch.full_like(blocks.targets, IGNORED), blocks.spans)
+    with pytest.raises(ValueError, match="has no targets"):
+        mean_loss(model, empty)
+    with pytest.raises(ValueError, match=r"no target .* is marked"):
+        answer_accuracy(model, blocks, torch.zeros_like(blocks.inputs, dtype=torch.bool))

@@ -1,0 +1,153 @@
+"""Several processes that train one model: PyTorch's ``torchrun`` starts them, DDP joins gradients.
+
+    torchrun --nproc-per-node=2 -m transformer_lib.training train ...
+
+Each process draws the same batches and takes its own part of the rows; the gradients are summed, so
+all take the same step, and the run is the same as with one process, up to rounding.
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import safetensors.torch
+import torch
+import torch.distributed as dist
+from torch import nn
+
+from transformer_lib.training.precision import best_device
+from transformer_lib.training.state import pack, unpack
+
+
+class LostProcessError(RuntimeError):
+    """Another process of the run has ended, so that this one cannot go on."""
+
+
+@dataclass(frozen=True)
+class Processes:
+    """The processes of a run, seen from one of them.
+
+    Attributes:
+        rank: the number of this one, from 0; 0 alone writes files and messages.
+        size: how many there are.
+    """
+
+    rank: int = 0
+    size: int = 1
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this process is the one that writes."""
+        return self.rank == 0
+
+    def join(self, model: nn.Module) -> nn.Module:
+        """``model``, or what makes its gradients the mean over all processes.
+
+        All processes get the parameters of the first.
+        """
+        if self.size == 1:
+            return model
+        return nn.parallel.DistributedDataParallel(model, broadcast_buffers=False)
+
+    def without_joining(self, model: nn.Module) -> Any:
+        """Within it, gradients stay each process's own: for all parts of a batch but the last."""
+        return model.no_sync() if self.size > 1 else nullcontext()
+
+    def sum(self, values: torch.Tensor) -> torch.Tensor:
+        """The sum of ``values`` over all processes.
+
+        Raises:
+            LostProcessError: one of them has ended.
+        """
+        if self.size > 1:
+            with losing_a_process():
+                dist.all_reduce(values)
+        return values
+
+    def any(self, flag: bool, device: torch.device | None = None) -> bool:
+        """Whether ``flag`` is set in any process: so that all of them do the same."""
+        return bool(self.sum(torch.tensor(float(flag), device=device))) if self.size > 1 else flag
+
+    def gather(self, state: Any, device: torch.device | None = None) -> list[Any]:
+        """The ``state`` (as for checkpoints) of each process, in all of them; nothing is pickled.
+
+        Raises:
+            LostProcessError: one of them has ended.
+        """
+        if self.size == 1:
+            return [state]
+        tensors, rest = pack(state)
+        header = {"state": json.dumps(rest)}
+        content = safetensors.torch.save(tensors, metadata=header)
+        mine = torch.frombuffer(bytearray(content), dtype=torch.uint8).to(device)
+        lengths = [torch.zeros(1, dtype=torch.int64, device=device) for _ in range(self.size)]
+        with losing_a_process():
+            dist.all_gather(lengths, torch.tensor([len(mine)], device=device))
+            padded = mine.new_zeros(int(max(lengths)))
+            padded[: len(mine)] = mine
+            everyone = [torch.empty_like(padded) for _ in range(self.size)]
+            dist.all_gather(everyone, padded)
+        states = []
+        for length, received in zip(lengths, everyone, strict=True):
+            content = bytes(received[: int(length)].tolist())
+            size = int.from_bytes(content[:8], "little")
+            metadata = json.loads(content[8 : 8 + size])["__metadata__"]
+            states.append(unpack(safetensors.torch.load(content), json.loads(metadata["state"])))
+        return states
+
+
+ALONE = Processes()
+
+
+@contextmanager
+def losing_a_process() -> Iterator[None]:
+    """What a broken connection raises within becomes a :class:`LostProcessError`."""
+    try:
+        yield
+    except RuntimeError as error:
+        if isinstance(error, torch.OutOfMemoryError):
+            raise
+        raise LostProcessError(
+            f"another process of this run has ended or cannot be reached any more "
+            f"({str(error).splitlines()[0][:200]}). Look for its own message above. The run can "
+            f"be resumed from its newest checkpoint, with as many processes."
+        ) from error
+
+
+@contextmanager
+def processes(timeout: float = 600.0) -> Iterator[tuple[Processes, torch.device]]:
+    """The processes that ``torchrun`` started, joined, and this one's device; or this one alone.
+
+    Args:
+        timeout: seconds after which a process that does not answer counts as lost.
+
+    Raises:
+        ValueError: more processes than GPUs on this machine.
+
+    >>> with processes() as (here, device):
+    ...     here
+    Processes(rank=0, size=1)
+    """
+    if "RANK" not in os.environ:  # torchrun sets it
+        yield ALONE, best_device()
+        return
+    device, local = best_device(), int(os.environ["LOCAL_RANK"])
+    if device.type == "cuda":
+        if local >= torch.cuda.device_count():
+            raise ValueError(
+                f"this is process {local} on a machine with {torch.cuda.device_count()} GPUs, and "
+                f"each process needs its own. Pass torchrun --nproc-per-node="
+                f"{torch.cuda.device_count()}."
+            )
+        device = torch.device("cuda", local)
+        torch.cuda.set_device(device)
+    backend = "nccl" if device.type == "cuda" else "gloo"
+    dist.init_process_group(backend, timeout=timedelta(seconds=timeout))
+    try:
+        yield Processes(dist.get_rank(), dist.get_world_size()), device
+    finally:
+        dist.destroy_process_group()

@@ -1,0 +1,99 @@
+"""Argument checks of training: optimizers, schedules, batches, losses.
+
+The same rules as in ``transformer_lib.checks``.
+"""
+
+import math
+from collections.abc import Collection, Mapping
+
+from transformer_lib import checks
+
+
+def check_shares(named: Mapping[str, float | tuple[float, ...]]) -> None:
+    """Shares of what was before: at least 0, below 1."""
+    for name, value in named.items():
+        for i, share in enumerate(value if isinstance(value, tuple) else (value,)):
+            if not 0 <= share < 1:
+                name = f"{name}[{i}]" if isinstance(value, tuple) else name
+                raise ValueError(f"{name} is {share}; it is a share: choose 0 <= {name} < 1.")
+
+
+def check_positive(named: Mapping[str, float]) -> None:
+    """Finite numbers above 0."""
+    for name, value in named.items():
+        if not 0 < value < math.inf:
+            raise ValueError(f"{name} is {value}; it must be a finite number above 0.")
+
+
+def check_any_hidden(hidden: Collection) -> None:
+    """There are matrices for Muon."""
+    if not hidden:
+        raise ValueError(
+            "the model has no nn.Linear between its layers, so there is nothing for Muon; use "
+            "adamw(model, ...)."
+        )
+
+
+def check_schedule(step: int, n_steps: int, warmup: int, end: float) -> None:
+    """A step of a schedule, and what it is made of."""
+    checks.check_count(n_steps, "n_steps")
+    checks.check_count(step, "step")
+    if step > n_steps:
+        raise ValueError(
+            f"step is {step}, of a schedule for {n_steps} steps. Make n_steps at least {step} (the "
+            f"rates of the earlier steps then differ, too), or stop."
+        )
+    if not isinstance(warmup, int) or isinstance(warmup, bool):
+        raise TypeError(f"warmup is {warmup!r}; it is a number of steps and must be an int.")
+    if not 0 <= warmup < n_steps:
+        raise ValueError(
+            f"warmup is {warmup}, of {n_steps} steps; choose 0 <= warmup < n_steps, so that the "
+            f"full rate is used at all."
+        )
+    if not 0 <= end <= 1:
+        raise ValueError(f"end is {end}; it is a share of the full rate: choose 0 <= end <= 1.")
+
+
+def check_decay(decay: float, level: int, n_steps: int, warmup: int) -> None:
+    """A trapezoid's decay is a share and begins, after step ``level``, behind the warm-up."""
+    if not 0 <= decay <= 1:
+        raise ValueError(f"decay is {decay}; it is a share of all steps: choose 0 <= decay <= 1.")
+    if level < warmup:
+        raise ValueError(
+            f"warmup = {warmup} and decay = {decay} of {n_steps} steps overlap; make the warm-up "
+            f"at most {level} steps, or the decay shorter."
+        )
+
+
+def check_loss(step: int, loss: float) -> None:
+    """A loss from which a step may be taken."""
+    if not math.isfinite(loss):
+        raise FloatingPointError(
+            f"step {step}: the loss is {loss}. No parameter was changed. Lower the learning rate "
+            f"or lengthen the warm-up; at the first step, look for NaN in the weights."
+        )
+
+
+def check_parts(rows: int, n_targets: int, n_processes: int, accumulation: int) -> None:
+    """A batch can be cut into a part for each process and accumulation."""
+    if rows < n_processes * accumulation:
+        raise ValueError(
+            f"a batch has {rows} rows, for processes × accumulation = {n_processes} × "
+            f"{accumulation} parts, and each needs one. Make the batches larger, or accumulation "
+            f"smaller."
+        )
+    if n_targets == 0:
+        raise ValueError(
+            f"a batch of {rows} rows has no target, so it has no mean loss. Look for rows that "
+            f"hold nothing but padding."
+        )
+
+
+def check_processes(saved: int, here: int) -> None:
+    """As many processes as the state was saved with."""
+    if saved != here:
+        raise ValueError(
+            f"the run was saved by {saved} processes, and here {here} would go on: dropout would "
+            f"draw other numbers. Start as many (torchrun --nproc-per-node={saved}), or pass "
+            f"other_devices=True."
+        )
