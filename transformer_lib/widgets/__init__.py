@@ -3,6 +3,7 @@
 from transformer_lib.widgets.attention_map import AttentionMap
 from transformer_lib.widgets.bertviz import HeadView
 from transformer_lib.widgets.mask_painter import MaskPainter
+from transformer_lib.widgets.next_word import NextWord
 from transformer_lib.widgets.position_lab import PositionLab
 from transformer_lib.widgets.scaling_lab import ScalingLab
 from transformer_lib.widgets.soft_dictionary import SoftDictionary
@@ -13,6 +14,7 @@ __all__ = [
     "AttentionMap",
     "HeadView",
     "MaskPainter",
+    "NextWord",
     "PositionLab",
     "ScalingLab",
     "SoftDictionary",

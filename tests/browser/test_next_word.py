@@ -1,0 +1,107 @@
+"""NextWord in Chromium: by mouse, touch and keyboard, with the library's numbers."""
+
+import re
+
+import pytest
+import torch
+from harness import HOSTILE, check_axe, check_fits, check_hostile, download, repaint_ms
+
+from transformer_lib.widgets import NextWord
+
+TEXT = "<story> mary gave roses to susan . who has roses ? susan ."
+WORDS = TEXT.split()
+VOCABULARY = [*sorted(set(WORDS)), "john", "peter"]
+
+
+def widget(words=WORDS, vocabulary=VOCABULARY, **options):
+    source = torch.Generator().manual_seed(1)
+    shape = (2, len(words) - 1, len(vocabulary))
+    rows = (2 * torch.randn(shape, generator=source)).softmax(-1)
+    return NextWord(words, vocabulary, {"bigram": rows[0], "grammar": rows[1]}, **options)
+
+
+def assert_right(page, shown, position, name):
+    """The labels say the library's surprises, the reading its probability and loss."""
+    right = shown.surprises[name]
+    options = page.get_by_role("option")
+    labels = [options.nth(i).get_attribute("aria-label") for i in range(options.count())]
+    found = [float(re.search(r"surprise ([\d.]+) nats", label)[1]) for label in labels]
+    assert found == pytest.approx(right.tolist(), abs=0.0051)
+    reading = page.locator(".afm-reading").inner_text()
+    assert f"{name} gave {WORDS[position]} the probability" in reading
+    assert float(re.search(r"its loss, is ([\d.]+):", reading)[1]) == pytest.approx(
+        shown.losses[name], abs=0.0051
+    )
+    chosen = page.locator('[role="option"][aria-selected="true"]')
+    assert chosen.count() == 1
+    assert chosen.get_attribute("aria-label").startswith(f"{WORDS[position]}, word {position}:")
+    came = page.get_by_role("listitem", name=re.compile("the word that came"))
+    probability = float(torch.exp(-right[position - 1]))
+    assert came.get_attribute("aria-label").startswith(f"{WORDS[position]}: ")
+    number = float(re.search(r": ([\d.e-]+),", came.get_attribute("aria-label"))[1])
+    assert number == pytest.approx(probability, rel=0.06, abs=0.0051)
+
+
+def test_first_state_teaches(open_page):
+    shown = widget(selection=5)
+    assert_right(open_page(shown), shown, 5, "bigram")
+
+
+def test_mouse_and_touch_select_a_word(open_page):
+    shown = widget()
+    page = open_page(shown)
+    page.get_by_role("option", name=re.compile("^roses, word 3")).click()
+    assert_right(page, shown, 3, "bigram")
+    page = open_page(shown, touch=True, width=360)
+    page.get_by_role("option", name=re.compile("^has, word 8")).tap()
+    assert_right(page, shown, 8, "bigram")
+
+
+def test_keyboard_chooses_words_and_predictors(open_page):
+    shown = widget(selection=5)
+    page = open_page(shown)
+    page.locator('[role="option"][tabindex="0"]').focus()
+    page.keyboard.press("ArrowRight")
+    assert_right(page, shown, 6, "bigram")
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowLeft")
+    assert_right(page, shown, 1, "bigram")
+    page.keyboard.press("End")
+    assert_right(page, shown, len(WORDS) - 1, "bigram")
+    page.get_by_role("radio", name="bigram").focus()
+    page.keyboard.press("ArrowRight")
+    assert_right(page, shown, len(WORDS) - 1, "grammar")
+
+
+def test_csv_is_what_is_shown(open_page):
+    shown = widget()
+    rows = download(open_page(shown), "CSV").decode("utf-8").splitlines()
+    assert rows[0] == "position,word,bigram,grammar"
+    numbers = [float(row.split(",")[3]) for row in rows[1:]]
+    right = [*shown.surprises["grammar"].tolist(), shown.losses["grammar"]]
+    assert numbers == pytest.approx(right, abs=1e-6)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1000, 360])
+def test_fits_and_is_accessible_in_both_themes(open_page, theme, width):
+    page = open_page(widget(), theme=theme, width=width)
+    assert page.locator("figure.afm").get_attribute("data-afm-theme") == theme
+    check_fits(page)
+    check_axe(page)
+
+
+def test_hostile_words_stay_text(open_page):
+    words = list(dict.fromkeys(HOSTILE))
+    check_hostile(open_page(widget(words, words), width=360))
+
+
+def test_repaint_time_is_reported(open_page, report):
+    page = open_page(widget(WORDS * 3))
+    move = """(step) => {
+      const words = document.querySelectorAll('[role="option"]');
+      words[step % words.length].dispatchEvent(new MouseEvent("click", { bubbles: true }));
+    }"""
+    times = repaint_ms(page, move)
+    report("NextWord: another word at 39 words, ms", times)
+    assert times["median"] > 0
