@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 from torch.testing import assert_close
 
 from transformer_lib.gpt import GPT, GPTConfig
-from transformer_lib.sampling import beam_search, filter_logits, generate, keep_top_k, keep_top_p
+from transformer_lib.sampling import (
+    beam_search,
+    filter_logits,
+    generate,
+    keep_top_k,
+    keep_top_p,
+    next_logits,
+)
 
 CONTEXT, VOCABULARY = 13, 5
 SIZES = {"vocabulary": VOCABULARY, "context": CONTEXT, "n_layers": 2, "n_heads": 3, "d_model": 12}
@@ -247,6 +254,28 @@ def test_generation_that_makes_no_sense(changes, error, message):
     options = {"ids": torch.zeros(1, 3).long(), "n_tokens": 2} | changes
     with pytest.raises(error, match=message):
         generate(make(), **options)
+
+
+def test_next_logits_are_those_after_each_prompt():
+    model, prompts = make().train(), [[3, 1, 4], [2], [0, 1, 2, 3, 4]]
+    found = next_logits(model, prompts)
+    assert (model.training, found.requires_grad) == (True, False)
+    model.eval()
+    assert_close(found, torch.stack([model(torch.tensor([ids]))[0, -1] for ids in prompts]))
+
+
+@pytest.mark.parametrize(
+    ("prompts", "message"),
+    [
+        ([], "no prompts"),
+        ([[1], []], "empty prompt"),
+        ([[0] * 14], "14 tokens are more than the model's context of 13"),
+    ],
+)
+@pytest.mark.usefixtures("as_a_reader")
+def test_prompts_that_make_no_sense(prompts, message):
+    with pytest.raises(ValueError, match=message):
+        next_logits(make(), prompts)
 
 
 @pytest.mark.usefixtures("as_a_reader")

@@ -4,7 +4,7 @@ A model is anything that gives ``model(ids, cache) -> logits [batch, tokens, voc
 ``config`` with ``vocabulary`` and ``context``, and makes caches by ``new_cache(batch, capacity)``.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import torch
@@ -83,6 +83,30 @@ def filter_logits(
     logits = logits / temperature
     logits = logits if top_k is None else keep_top_k(logits, top_k)
     return logits if top_p is None else keep_top_p(logits, top_p)
+
+
+@torch.no_grad()
+def next_logits(
+    model: nn.Module, prompts: Sequence[Sequence[int]]
+) -> Float[Tensor, "prompts vocabulary"]:
+    """The logits of the token after each prompt; prompts may differ in length. Dropout is off.
+
+    Raises:
+        ValueError: no prompts, an empty one, ids beyond the vocabulary, more than the context.
+        TypeError: ids that are no integers.
+
+    >>> from transformer_lib.gpt import GPT, GPTConfig
+    >>> model = GPT(GPTConfig(vocabulary=7, context=8, n_layers=1, n_heads=2, d_model=12))
+    >>> next_logits(model, [[3, 1, 4], [1]]).shape
+    torch.Size([2, 7])
+    """
+    if len(prompts) == 0:
+        raise ValueError("there are no prompts: give at least one, a list of token ids.")
+    device = next(model.parameters()).device
+    with evaluating(model):
+        # An empty list would be a tensor of floats; its own message is the better one.
+        ids = [torch.tensor(prompt, dtype=None if prompt else torch.int64) for prompt in prompts]
+        return torch.cat([model(prompt.to(device).unsqueeze(0))[:, -1] for prompt in ids])
 
 
 @torch.no_grad()

@@ -5,6 +5,7 @@ from transformer_lib.widgets.bertviz import HeadView
 from transformer_lib.widgets.mask_painter import MaskPainter
 from transformer_lib.widgets.next_word import NextWord
 from transformer_lib.widgets.position_lab import PositionLab
+from transformer_lib.widgets.sampling_lab import SamplingLab
 from transformer_lib.widgets.scaling_lab import ScalingLab
 from transformer_lib.widgets.soft_dictionary import SoftDictionary
 from transformer_lib.widgets.step_scrubber import StepScrubber
@@ -16,6 +17,7 @@ __all__ = [
     "MaskPainter",
     "NextWord",
     "PositionLab",
+    "SamplingLab",
     "ScalingLab",
     "SoftDictionary",
     "StepScrubber",

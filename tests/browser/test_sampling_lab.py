@@ -1,0 +1,179 @@
+"""SamplingLab in Chromium: its bars say what the library leaves, by mouse, touch and keys."""
+
+import re
+
+import pytest
+import torch
+from harness import HOSTILE, check_axe, check_fits, check_hostile, download, repaint_ms
+
+from transformer_lib.sampling import filter_logits
+from transformer_lib.widgets import SamplingLab
+
+WORDS = ["roses", "books", "pens", "cups", "\n", " ", "gave"]
+LOGITS = torch.tensor(
+    [[2.0, 1.6, 1.1, 0.3, -0.4, -1.0, -3.0], [-3.0, -2.0, 0.4, 0.1, 4.0, 0.2, 1.0]]
+)
+CONTEXTS = ["mary gave ", "the end.\n"]
+
+
+def lab(**options):
+    return SamplingLab(LOGITS, WORDS, CONTEXTS, **options)
+
+
+def lines(page):
+    """{token: (own %, now % or what cuts it, how often drawn)}, as the list says them."""
+    found = {}
+    items = page.get_by_role("listitem")
+    for i in range(items.count()):
+        label = items.nth(i).get_attribute("aria-label")
+        name, rest = re.fullmatch(r"(.*): the model's own (.*)", label).groups()
+        own, now, _, drawn = re.fullmatch(
+            r"([<>\d. ]+) %, (?:now |cut by )(.*?)(, drawn (\d+) of \d+)?", rest
+        ).groups()
+        found[name] = (own, now, int(drawn or 0))
+    return found
+
+
+def assert_right(page, context=0, **settings):
+    """The probabilities on the page are those that the library leaves."""
+    left = filter_logits(LOGITS[context], **settings).softmax(-1)
+    own = LOGITS[context].softmax(-1)
+    found = lines(page)
+    shown = [word.replace("\n", "↵").replace(" ", "␣") for word in WORDS]
+    assert list(found) == [shown[i] for i in own.argsort(descending=True)]
+    for i, word in enumerate(shown):
+        is_own, now, _ = found[word]
+        assert float(is_own.strip("<> ")) == pytest.approx(100 * own[i].item(), abs=0.51)
+        if left[i] == 0:
+            assert now in ("top-k", "top-p", "greedy decoding")
+        else:
+            assert float(now.strip("<> %")) == pytest.approx(100 * left[i].item(), abs=0.51)
+    return found
+
+
+def test_first_state_teaches(open_page):
+    page = open_page(lab())
+    found = assert_right(page, temperature=0.8, top_p=0.9)
+    assert found["gave"][1] == "top-p"
+    said = page.locator(".afm-reading").inner_text()
+    assert "3 of 7 tokens remain after “mary gave␣”" in said
+    left = filter_logits(LOGITS[0], temperature=0.8, top_p=0.9).softmax(-1)
+    entropy = torch.special.entr(left).sum()
+    assert f"an entropy of {entropy:.2f} nats" in said
+    assert f"a choice among {entropy.exp():.1f} equally likely ones" in said
+
+
+def test_every_control_by_keyboard(open_page):
+    page = open_page(lab(temperature=1.0, top_p=None))
+    assert_right(page)
+    page.get_by_role("slider", name="top-k").focus()
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowRight")
+    assert assert_right(page, top_k=2)["pens"][1] == "top-k"
+    page.get_by_role("slider", name="top-p").focus()
+    for _ in range(45):
+        page.keyboard.press("ArrowLeft")
+    assert assert_right(page, top_k=2, top_p=0.55)["books"][1] == "top-p"
+    page.get_by_role("slider", name="temperature").focus()
+    page.keyboard.press("Home")
+    assert_right(page, temperature=0)
+    assert "greedy decoding takes roses, always" in page.locator(".afm-reading").inner_text()
+    page.get_by_role("combobox", name="after").select_option(index=1)
+    assert_right(page, context=1, temperature=0)
+    page.get_by_role("button", name="reset").click()
+    assert_right(page)
+
+
+def test_draws_are_counted_against_the_probabilities(open_page):
+    page = open_page(lab(temperature=1.0, top_k=3, top_p=None))
+    page.get_by_role("button", name="draw 1", exact=True).click()
+    assert sum(drawn for *_, drawn in lines(page).values()) == 1
+    for _ in range(10):
+        page.get_by_role("button", name="draw 100").click()
+    found = lines(page)
+    counts = torch.tensor([float(found[word][2]) for word in WORDS[:3]])
+    assert counts.sum() == 1001
+    right = filter_logits(LOGITS[0], top_k=3).softmax(-1)[:3]
+    torch.testing.assert_close(counts / 1001, right, atol=0.05, rtol=0)
+    said = page.locator(".afm-reading").inner_text()
+    assert f"of 1001 draws, {counts[0]:.0f} gave roses" in said
+    page.get_by_role("slider", name="temperature").fill("2")
+    assert sum(drawn for *_, drawn in lines(page).values()) == 0, "counts of another distribution"
+
+
+def test_draws_repeat_after_a_reset(open_page):
+    page = open_page(lab(seed=5))
+    page.get_by_role("button", name="draw 100").click()
+    first = lines(page)
+    page.get_by_role("button", name="draw 100").click()
+    assert lines(page) != first
+    page.get_by_role("button", name="reset").click()
+    page.get_by_role("button", name="draw 100").click()
+    assert lines(page) == first
+
+
+def test_a_large_vocabulary_ends_in_one_line(open_page):
+    logits = torch.randn(1, 500, generator=torch.Generator().manual_seed(1))
+    words = [f"w{i}" for i in range(500)]
+    page = open_page(SamplingLab(logits, words, ["so"], temperature=1.0, top_k=40, top_p=None))
+    found = lines(page)
+    assert len(found) == 16
+    left = filter_logits(logits[0], top_k=40).softmax(-1).sort(descending=True).values
+    now = re.fullmatch(r"(.*) % \(25 of them remain\)", found["485 others"][1])[1]
+    assert float(now) == pytest.approx(100 * left[15:].sum().item(), abs=0.51)
+
+
+def test_touch(open_page):
+    page = open_page(lab(temperature=1.0, top_p=None), touch=True, width=360)
+    box = page.get_by_role("slider", name="temperature").bounding_box()
+    page.touchscreen.tap(box["x"] + 4, box["y"] + box["height"] / 2)
+    assert_right(page, temperature=0)
+    page.get_by_role("button", name="draw 100").tap()
+    assert lines(page)["roses"][2] == 100
+
+
+def test_csv_is_what_is_shown(open_page):
+    page = open_page(lab())
+    rows = [row.split(",") for row in download(page, "CSV").decode("utf-8").splitlines()[1:]]
+    left = filter_logits(LOGITS[0].double(), temperature=0.8, top_p=0.9).softmax(-1)
+    shown = [float(row[5]) for row in rows if row[0] in WORDS]
+    order = [WORDS.index(row[0]) for row in rows if row[0] in WORDS]
+    assert len(order) >= 5
+    assert shown == pytest.approx(left[order].tolist(), abs=1e-6)
+
+
+def test_svg_is_a_picture(open_page):
+    text = download(open_page(lab()), "SVG").decode("utf-8")
+    assert "roses" in text
+    assert text.startswith("<svg")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1000, 360])
+def test_fits_and_is_accessible_in_both_themes(open_page, theme, width):
+    page = open_page(lab(), theme=theme, width=width)
+    assert page.locator("figure.afm").get_attribute("data-afm-theme") == theme
+    page.get_by_role("button", name="draw 100").click()
+    check_fits(page)
+    check_axe(page)
+
+
+def test_hostile_tokens_and_contexts_stay_text(open_page):
+    page = open_page(
+        SamplingLab(torch.zeros(len(HOSTILE), len(HOSTILE)), HOSTILE, HOSTILE), width=360
+    )
+    check_hostile(page)
+
+
+def test_repaint_time_is_reported(open_page, report):
+    logits = torch.randn(8, 65, generator=torch.Generator().manual_seed(1))
+    page = open_page(SamplingLab(3 * logits, [chr(48 + i) for i in range(65)], list("abcdefgh")))
+    page.get_by_role("button", name="draw 100").click()
+    move = """(step) => {
+      const slider = document.querySelector(".afm-slider input");
+      slider.value = String(0.1 * (step + 1));
+      slider.dispatchEvent(new Event("input"));
+    }"""
+    times = repaint_ms(page, move)
+    report("SamplingLab: slider to repaint at 65 tokens, ms", times)
+    assert times["median"] > 0
