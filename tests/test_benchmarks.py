@@ -1,7 +1,11 @@
 """The benchmarks run, at sizes that a test can afford; a run log names a command that exists."""
 
+import functools
 import importlib.util
+import json
+import os
 import shlex
+import sys
 
 import pytest
 import torch
@@ -18,7 +22,7 @@ LOGS = sorted(path.stem for path in runs.RUNS_FOLDER.glob("*.json"))
 
 def load(name):
     """The module benchmarks/NAME.py; scripts are no package."""
-    spec = importlib.util.spec_from_file_location(f"benchmark_{name}", FOLDER / f"{name}.py")
+    spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -75,3 +79,98 @@ def test_positions_compares_the_same_targets_everywhere(positions, reach):
             expected.append(F.cross_entropy(logits, ids[end - 5 : end + 1], reduction="none"))
         mean = torch.stack(expected).double().mean(dim=0)
         torch.testing.assert_close(measured[6 * k : 6 * k + 6], mean, rtol=1e-5, atol=1e-6)
+
+
+def test_scaling_starts_processes_that_agree_with_one_alone(tmp_path, monkeypatch):
+    module = load("scaling")
+    monkeypatch.setattr(torch, "set_num_threads", lambda n: None)
+    path = tmp_path / "alone.json"
+    module.train(path, n_steps=2, accumulation=1)
+    alone = json.loads(path.read_text(encoding="utf-8"))
+    joined = module.run(2, n_steps=2)
+    assert (alone["processes"], joined["processes"]) == (1, 2)
+    assert joined["loss"] == pytest.approx(alone["loss"], abs=1e-6)
+    assert module.difference(alone["loss"], alone["loss"][::-1]) > 0.01
+
+
+def test_scaling_compares_turns(tmp_path, monkeypatch):
+    module = load("scaling")
+    monkeypatch.setattr(torch, "set_num_threads", lambda n: None)
+    written = {
+        (1, 1): {"loss": [4.0, 3.0, 2.0], "seconds": [9.0, 2.0, 2.5]},
+        (2, 1): {"loss": [4.0, 3.0, 2.5], "seconds": [9.0, 1.0, 1.0]},
+        (1, 2): {"loss": [4.0, 3.25, 2.0], "seconds": [9.0, 9.0, 9.0]},
+    }
+    asked = []
+
+    def run(n_processes, n_steps, accumulation=1):
+        asked.append(n_processes)
+        return written[n_processes, accumulation] | {"parameters": 7}
+
+    for name, value in {"run": run, "WARM_UP": 1, "TURNS": 2, "RUNS_FOLDER": tmp_path}.items():
+        monkeypatch.setattr(module, name, value)
+    module.main()
+    log = load_run(tmp_path / "scaling.json")
+    assert asked == [1, 2, 1, 2, 1]
+    assert log.result["seconds_per_step"] == [2.25, 1.0]
+    assert log.result["times_faster"] == 2.25
+    assert (log.result["largest_difference"], log.result["rounding"]) == (0.5, 0.25)
+    assert log.curve["turn"] == [0] * 6 + [1] * 6
+
+
+def test_attention_measures_every_point(tmp_path, monkeypatch):
+    module = load("attention")
+    changes = {"TOKENS": 32, "LENGTHS": (16, 32), "WIDTH": 8, "TURNS": (2, 3), "SECONDS": 0.0}
+    changes |= {"RUNS_FOLDER": tmp_path, "in_a_fresh_process": lambda f, *arguments: f(*arguments)}
+    for name, value in changes.items():
+        monkeypatch.setattr(module, name, value)
+    module.main()
+    log = load_run(tmp_path / "attention.json")
+    columns = ("bits", "backward", "tokens", "path")
+    rows = list(zip(*(log.curve[name] for name in columns), strict=True))
+    paths = {(16, 1): [0, 1, 2]}  # where attention() declines the kernel
+    assert rows == [
+        (bits, backward, tokens, path)
+        for bits in (32, 16)
+        for backward in (0, 1)
+        for tokens in (16, 32)
+        for path in paths.get((bits, backward), [0, 1])
+    ]
+    assert min(log.curve["seconds"]) > 0
+    assert [len(ratios) for ratios in log.result["times_faster"].values()] == [2] * 4
+
+
+@pytest.mark.parametrize("backward", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_attention_compares_paths_that_give_the_same(dtype, backward):
+    module = load("attention")
+    qkv = module.inputs(module.DTYPES[dtype], 24, backward, 48)
+    taught, *others = [module.output(path, *qkv) for path in module.PATHS]
+    for other in others:
+        torch.testing.assert_close(other, taught, rtol=0.02, atol=0.02)
+    assert qkv[0].shape == (2, 1, 24, 64)
+
+
+def test_attention_counts_turns(monkeypatch):
+    module = load("attention")
+    order = []
+    calls = {name: functools.partial(order.append, name) for name in "ab"}
+    monkeypatch.setattr(module, "TURNS", (2, 9))
+    monkeypatch.setattr(module, "SECONDS", 0.0)
+    assert {name: len(times) for name, times in module.seconds(calls).items()} == {"a": 2, "b": 2}
+    assert order == list("ababab")  # the first turn warms up
+
+
+def test_attention_reads_the_peak_of_memory_in_fresh_processes(monkeypatch):
+    """The weights of 1,024 queries and keys are 4 MiB; the taught path holds two such at a time."""
+    monkeypatch.syspath_prepend(str(FOLDER))  # the other process must find the module by its name
+    module = load("attention")
+    monkeypatch.setitem(sys.modules, "attention", module)
+    fresh = module.in_a_fresh_process
+    taught, fused = (
+        fresh(module.mebibytes, path, "float32", 1024, False, 1024) for path in ("taught", "fused")
+    )
+    assert 8 < taught < 40
+    assert fused < taught / 2
+    assert fresh(os.getpid) != os.getpid()
+    assert fresh(torch.get_num_threads) == torch.get_num_threads()
