@@ -1,7 +1,7 @@
 // What the pictures of the position lab are made of: a titled SVG, text, lines, small heatmaps.
 
 import { divergingScale, parseColor, sequentialScale } from "./core/color.js";
-import { element, setAttributes, svgElement, uniqueId } from "./core/dom.js";
+import { element, hatchPattern, setAttributes, svgElement, uniqueId } from "./core/dom.js";
 
 export const LEFT = 60;
 
@@ -117,13 +117,7 @@ export const around = (colors, limit) => ({ colors, low: -limit, high: limit });
 
 export function hatched(box) {
   const id = uniqueId("none");
-  const pattern = svgElement(
-    "pattern",
-    { id, width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
-    svgElement("rect", { width: 6, height: 6, class: "afm-hatch-ground" }),
-    svgElement("rect", { width: 2, height: 6, class: "afm-hatch-line" }),
-  );
-  return [pattern, svgElement("rect", { ...box, fill: `url(#${id})` })];
+  return [hatchPattern(id), svgElement("rect", { ...box, fill: `url(#${id})` })];
 }
 
 export function axes(svg, { top, w, h, last, across, down }) {

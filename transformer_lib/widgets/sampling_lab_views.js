@@ -3,7 +3,7 @@
 //   const picture = bars(vocabulary, likely);   fig.add(picture)      likely: tokens that get a line
 //   picture.paint(found, topP, counts, draws)      found: look() of sampling_lab.js
 
-import { clip, fitText, setAttributes, showToken, svgElement, textWidth, uniqueId } from "./core/dom.js";
+import { clip, fitText, hatchPattern, setAttributes, showToken, svgElement, textWidth, uniqueId } from "./core/dom.js";
 
 export const ROWS = 16;
 const LINE = 25;
@@ -41,7 +41,7 @@ export function bars(vocabulary, likely) {
     const left = named + 10;
     const right = width - DRAWN - NOW;
     place = { width, named, left, right, x: (share) => left + share * (right - left) };
-    svg.replaceChildren(pattern(hatch));
+    svg.replaceChildren(hatchPattern(hatch));
     const top = legend(svg, width, hatch) + 30;
     const bottom = top + LINE * lines;
     setAttributes(svg, { width, height: bottom + 40, viewBox: `0 0 ${width} ${bottom + 40}` });
@@ -135,11 +135,6 @@ export function bars(vocabulary, likely) {
   }
 
   return { element: svg, layout, paint };
-}
-
-function pattern(id) {
-  return svgElement("pattern", { id, width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
-    svgElement("rect", { class: "afm-hatch-ground", width: 6, height: 6 }), svgElement("rect", { class: "afm-hatch-line", width: 2, height: 6 }));
 }
 
 /** What the marks mean, in as many lines as needed; returns where it ends. */

@@ -7,6 +7,7 @@
 //   toggle({ label, value, onChange })             a checkbox
 //   button({ label, title, onClick })              -> { element }
 //   showToken(text): control characters made visible.  clip(text, 40).  fitText(text, font, width)
+//   hatchPattern(id): what is masked or cut, as fill="url(#id)"
 //   holdTouch(node): for what can be dragged inside an SVG, or the page scrolls instead
 //
 // Text from outside enters as a child or an attribute, never as markup.
@@ -126,6 +127,18 @@ export function clip(text, length = 40) {
     parts.push(segment);
   }
   return parts.join("");
+}
+
+/** The hatch of what is masked, cut or out of reach: fill="url(#id)". */
+export function hatchPattern(id) {
+  const pattern = svgElement("pattern", {
+    id, width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)",
+  });
+  pattern.append(
+    svgElement("rect", { class: "afm-hatch-ground", width: 6, height: 6 }),
+    svgElement("rect", { class: "afm-hatch-line", width: 2, height: 6 }),
+  );
+  return svgElement("defs", {}, pattern);
 }
 
 /** A finger that starts here drags this instead of the page (touch-action fails inside an SVG). */

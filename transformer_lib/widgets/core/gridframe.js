@@ -1,6 +1,6 @@
 // The still part of core/grid.js: where cells stand, labels, titles and the hatch of masked cells.
 
-import { clip, fitText, setAttributes, showToken, svgElement, textWidth } from "./dom.js";
+import { clip, fitText, hatchPattern, setAttributes, showToken, svgElement, textWidth } from "./dom.js";
 
 const LABEL_FONT = "13px system-ui, sans-serif";
 const TITLE_ROOM = 18;
@@ -90,15 +90,4 @@ export function thinLabels(labels, cell, chosen) {
     node.classList.toggle("afm-on", i === chosen);
     node.classList.toggle("afm-spare", i !== chosen && (i % every !== 0 || crowded));
   });
-}
-
-function hatchPattern(id) {
-  const pattern = svgElement("pattern", {
-    id, width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)",
-  });
-  pattern.append(
-    svgElement("rect", { class: "afm-hatch-ground", width: 6, height: 6 }),
-    svgElement("rect", { class: "afm-hatch-line", width: 2, height: 6 }),
-  );
-  return svgElement("defs", {}, pattern);
 }
