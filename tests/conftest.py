@@ -18,7 +18,10 @@ torch.set_num_threads(2)
 
 # The same examples in every run: a failure must be there again when one looks for it.
 hypothesis.settings.register_profile("book", deadline=None, max_examples=60, derandomize=True)
-hypothesis.settings.load_profile("book")
+hypothesis.settings.register_profile(
+    "soak", parent=hypothesis.settings.get_profile("book"), max_examples=1000
+)
+hypothesis.settings.load_profile("book")  # pytest --hypothesis-profile=soak: the other one
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""GPT: against Hugging Face's GPT-2 and GPT-1, its cache, causality, wirings and errors."""
+"""GPT: against Hugging Face's GPT-2 and GPT-1, its sizes, start, configuration and errors."""
 
 import copy
 import dataclasses
@@ -7,42 +7,22 @@ import json
 import pytest
 import torch
 import torch.nn.functional as F
-from hypothesis import given
-from hypothesis import strategies as st
 from torch.testing import assert_close
+from wirings import (
+    CONTEXT,
+    D_MODEL,
+    HEADS,
+    LAYERS,
+    SIZES,
+    VOCABULARY,
+    WIRINGS,
+    make,
+    random_ids,
+)
 
 from transformer_lib.gpt import GPT, GPTConfig
-from transformer_lib.trace import attention_maps
 
-VOCABULARY, CONTEXT, LAYERS, HEADS, D_MODEL = 23, 13, 2, 3, 12
-SIZES = {
-    "vocabulary": VOCABULARY,
-    "context": CONTEXT,
-    "n_layers": LAYERS,
-    "n_heads": HEADS,
-    "d_model": D_MODEL,
-}
-WIRINGS = {
-    "gpt1": GPTConfig.gpt1(**SIZES, dropout=0.0),
-    "gpt2": GPTConfig.gpt2(**SIZES, dropout=0.0),
-    "fast": GPTConfig.fast(**SIZES),
-    "fast, qk_norm": GPTConfig.fast(**SIZES, qk_norm=True, rms_norm=True),
-    "sinusoidal": GPTConfig(**SIZES, positions="sinusoidal", rms_norm=True),
-    "alibi, smear": GPTConfig(**SIZES, positions="alibi", smear=True, tied=False, bias=False),
-}
 EVERY_WIRING = pytest.mark.parametrize("config", WIRINGS.values(), ids=WIRINGS)
-
-
-def make(config, dtype=torch.float64):
-    """A model in which nothing is zero or one, so that every part matters."""
-    model = GPT(config).to(dtype)
-    for parameter in model.parameters():
-        torch.nn.init.normal_(parameter, std=0.4)
-    return model
-
-
-def random_ids(batch=2, tokens=CONTEXT):
-    return torch.randint(VOCABULARY, (batch, tokens))
 
 
 def hugging_faces(kind, model):
@@ -124,53 +104,6 @@ def test_counting_by_formula():
 
 
 @EVERY_WIRING
-@pytest.mark.parametrize("steps", [[1] * 13, [13], [5, 1, 1, 6], [1, 3, 9]])
-@torch.no_grad()
-def test_the_cache_equals_the_full_pass(config, steps):
-    model, ids = make(config), random_ids()
-    cache = model.new_cache(batch=2)
-    parts = [model(part, cache) for part in ids.split(steps, dim=1)]
-    assert_close(torch.cat(parts, dim=1), model(ids), rtol=0, atol=1e-12)
-    assert cache.length == CONTEXT
-    cache.reset()
-    assert model(ids[:, :4], cache).equal(model(ids[:, :4], model.new_cache(2)))
-
-
-@torch.no_grad()
-def test_a_selection_of_the_caches_sequences():
-    model, ids = make(WIRINGS["fast, qk_norm"]), random_ids(batch=3)
-    cache, rows = model.new_cache(batch=3), torch.tensor([2, 0, 2, 2])
-    model(ids[:, :6], cache)
-    cache.select(rows)
-    assert repr(cache) == "ModelCache(layers=2, batch=4, length=6, capacity=13)"
-    assert_close(model(ids[rows, 6:], cache), model(ids)[rows, 6:], rtol=0, atol=1e-12)
-
-
-MODELS = {name: make(config, torch.float32) for name, config in WIRINGS.items()}
-
-
-@given(
-    st.sampled_from(sorted(MODELS)),
-    st.integers(1, 3),
-    st.integers(2, CONTEXT),
-    st.integers(0, 2**31),
-    st.data(),
-)
-def test_what_comes_later_changes_nothing_before_it(name, batch, tokens, seed, data):
-    """Causality, bitwise: another future, the same logits up to here."""
-    generator = torch.Generator().manual_seed(seed)
-    ids = torch.randint(VOCABULARY, (batch, tokens), generator=generator)
-    here = data.draw(st.integers(1, tokens - 1))
-    other = ids.clone()
-    shift = torch.randint(1, VOCABULARY, (batch, tokens - here), generator=generator)
-    other[:, here:] = (other[:, here:] + shift) % VOCABULARY  # every later token is another
-    with torch.no_grad():
-        logits, changed = MODELS[name](ids), MODELS[name](other)
-    assert logits[:, :here].equal(changed[:, :here])
-    assert not logits[:, here].equal(changed[:, here])
-
-
-@EVERY_WIRING
 def test_every_parameter_gets_a_gradient_and_one_batch_can_be_learned(config):
     model, ids = GPT(config), random_ids(batch=3)
     optimizer = torch.optim.AdamW(model.parameters(), lr=2e-2)
@@ -230,37 +163,6 @@ def test_a_configuration_goes_through_json_and_back():
         config.context = 5
 
 
-def test_beyond_the_trained_length_where_positions_are_computed():
-    short = make(WIRINGS["fast"])
-    long = GPT(dataclasses.replace(short.config, context=3 * CONTEXT)).double()
-    long.load_state_dict(short.state_dict())
-    ids = random_ids(tokens=3 * CONTEXT)
-    assert_close(long(ids)[:, :CONTEXT], short(ids[:, :CONTEXT]), rtol=0, atol=1e-12)
-
-
-def test_attention_maps_of_every_layer():
-    model, ids = make(WIRINGS["fast, qk_norm"]), random_ids()
-    maps = attention_maps(model, ids)
-    assert list(maps) == ["blocks.0.attention", "blocks.1.attention"]
-    for weights in maps.values():
-        assert weights.shape == (2, HEADS, CONTEXT, CONTEXT)
-        assert (weights.triu(diagonal=1) == 0).all()
-
-
-@pytest.mark.parametrize("name", ["gpt2", "fast, qk_norm"])
-def test_autocast_to_bfloat16_with_and_without_the_cache(name):
-    model, ids = GPT(WIRINGS[name]), random_ids()
-    with torch.autocast("cpu", torch.bfloat16):
-        model(ids).float().logsumexp(-1).sum().backward()
-        with torch.no_grad():
-            cache = model.new_cache(2)
-            parts = [model(part, cache) for part in ids.split([6, 1, 6], dim=1)]
-            full = model(ids)
-    assert cache.length == CONTEXT
-    assert all(p.grad.isfinite().all() for p in model.parameters())
-    assert_close(torch.cat(parts, dim=1).float(), full.float(), rtol=0, atol=0.02)
-
-
 @pytest.mark.usefixtures("as_a_reader")
 @pytest.mark.parametrize(
     ("changes", "error", "message"),
@@ -318,24 +220,3 @@ def test_the_fields_are_named():
 def test_ids_that_do_not_fit(ids, error, message):
     with pytest.raises(error, match=message):
         GPT(WIRINGS["gpt2"])(ids)
-
-
-@pytest.mark.usefixtures("as_a_reader")
-def test_a_call_that_fails_leaves_the_cache_as_it_was():
-    model, ids = make(WIRINGS["fast"]), random_ids()
-    cache = model.new_cache(2, capacity=9)
-    with torch.no_grad():
-        model(ids[:, :6], cache)
-        for wrong, message in [
-            (ids[:, :5], "holds 6 of at most 9 tokens and cannot take 5 more"),
-            (ids[:, :8], "14 tokens are more than the model's context"),
-            (ids[:1, :1], r"made for 2 sequences .* model.new_cache\(1\)"),
-            (ids[:, :1] + VOCABULARY, "this model's vocabulary has ids 0 to 22"),
-        ]:
-            with pytest.raises(ValueError, match=message):
-                model(wrong, cache)
-    with pytest.raises(ValueError, match=r"carries a gradient; .* under torch.no_grad\(\)"):
-        model(ids[:, 6:9], cache)
-    assert cache.length == 6
-    with torch.no_grad():
-        assert_close(model(ids[:, 6:9], cache), model(ids[:, :9])[:, 6:], rtol=0, atol=1e-12)

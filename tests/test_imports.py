@@ -22,6 +22,7 @@ LAYERS = [
     ["attention", "positions", "layers"],
     ["blocks"],
     ["encoder_decoder", "gpt"],
+    ["decoding"],
     ["sampling", "pretrained", "trace"],
     ["training"],
 ]

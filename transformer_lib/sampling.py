@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from transformer_lib import checks, model_checks
+from transformer_lib.decoding import decoder
 
 Logits = Float[Tensor, "*batch vocabulary"]
 
@@ -144,14 +145,14 @@ def generate(
     batch, prompt = ids.shape
     text = torch.cat((ids, ids.new_empty(batch, n_tokens)), dim=1)
     store = model.new_cache(batch, prompt + n_tokens - 1) if cache else None
-    seen = 0  # how many tokens the cache holds
     with evaluating(model):
+        logits = model(ids, store)[:, -1]
+        checks.check_finite(logits, "the model's logits")
+        step = decoder(model, store) if cache else None
         for end in range(prompt, prompt + n_tokens):
-            logits = model(text[:, seen:end], store)[:, -1]
-            if end == prompt:
-                checks.check_finite(logits, "the model's logits")
+            if end > prompt:
+                logits = step(text[:, end - 1]) if cache else model(text[:, :end])[:, -1]
             text[:, end] = draw(logits, temperature, top_k, top_p, generator)
-            seen = end if cache else 0
     return text
 
 
@@ -201,12 +202,13 @@ def beam_search(
     with evaluating(model):
         logits = model(ids, cache)[:, -1]
         checks.check_finite(logits, "the model's logits")
+        advance = decoder(model, cache)
         exact = torch.promote_types(logits.dtype, torch.float32)  # sums of many, even of 16 bits
         scores = torch.zeros(batch, 1, dtype=exact, device=ids.device)
         for step in range(n_tokens):
             beams = scores.shape[1]
             if step > 0:
-                logits = model(texts[:, :, -1].reshape(-1, 1), cache)[:, -1]
+                logits = advance(texts[:, :, -1].flatten())
             following = logits.to(exact).log_softmax(dim=-1).unflatten(0, (batch, beams))
             candidates = (scores.unsqueeze(2) + following).flatten(start_dim=1)
             scores, best = candidates.topk(min(width, beams * vocabulary), dim=1)
