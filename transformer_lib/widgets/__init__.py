@@ -9,6 +9,7 @@ from transformer_lib.widgets.sampling_lab import SamplingLab
 from transformer_lib.widgets.scaling_lab import ScalingLab
 from transformer_lib.widgets.soft_dictionary import SoftDictionary
 from transformer_lib.widgets.step_scrubber import StepScrubber
+from transformer_lib.widgets.training_view import TrainingView
 from transformer_lib.widgets.vector_playground import VectorPlayground
 
 __all__ = [
@@ -21,5 +22,6 @@ __all__ = [
     "ScalingLab",
     "SoftDictionary",
     "StepScrubber",
+    "TrainingView",
     "VectorPlayground",
 ]

@@ -1,0 +1,59 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { crossing, linePath, linearTicks, logLimits, logTicks, nearest, trailingMean, windowAt } from "../../transformer_lib/widgets/core/curves.js";
+import { derive, lastNumber, nats } from "../../transformer_lib/widgets/training_view.js";
+import { close, fixture } from "./support.js";
+
+test("the smoothed loss is the mean of the last rows, gaps left out", () => {
+  for (const { values, window, means } of fixture("training_view").cases) {
+    const found = trailingMean(values, window);
+    assert.deepEqual(found.map((mean) => mean === null), means.map((mean) => mean === null));
+    close(found.map((mean) => mean ?? 0), means.map((mean) => mean ?? 0));
+  }
+  assert.deepEqual(trailingMean([3, null, 1], 1), [3, null, 1]);
+  assert.deepEqual([0, 7, 15, 39, 400].map((row) => windowAt(row, 10)), [1, 2, 4, 10, 10]);
+});
+
+test("what was passed, and when: by the smoothed loss, not by one lucky batch", () => {
+  const loss = [3, 3, 3, 3, 3, 3, 3, 0.5, 3, 1, 1, 1, 1, 1, 1, 1];
+  const curve = { names: ["step", "loss"], columns: [loss.map((_, i) => 10 * i), loss], loss: "loss" };
+  const text = { baselines: [["chance", 3.1], ["bigram", 1.2], ["never", 0.4]], floor: 0.3 };
+  const at = (smoothing) => Object.fromEntries(derive(curve, text, smoothing).passed.map((line) => [line.name, line.at]));
+  assert.deepEqual(at(1), { never: -1, bigram: 7, chance: 0 });
+  assert.deepEqual(at(3), { never: -1, bigram: 10, chance: 0 });
+  assert.deepEqual(derive(curve, text, 1).passed.map(({ name }) => name), ["never", "bigram", "chance"]);
+  assert.equal(crossing([2, null, 1], 1.5, 1), -1);
+});
+
+test("gaps, and the nearest row", () => {
+  assert.deepEqual(lastNumber([1, null, 3, null], 3), [2, 3]);
+  assert.equal(lastNumber([null, null], 1), null);
+  assert.deepEqual([-5, 14, 16, 30, 99].map((step) => nearest([10, 20, 30], step)), [0, 0, 1, 2, 2]);
+  assert.equal(nearest([7], 100), 0);
+  assert.equal(nearest([], 3), 0);
+});
+
+test("a line breaks at gaps, and many points in one pixel keep first, lowest, highest and last", () => {
+  assert.equal(linePath([0, 1, 2, 3], [5, 6, null, 8]), "M0.0,5.0L1.0,6.0M3.0,8.0");
+  const n = 20000;
+  const xs = Array.from({ length: n }, (_, i) => (100 * i) / n);
+  const ys = xs.map((_, i) => (i === 777 ? -50 : i % 7));
+  const points = linePath(xs, ys).match(/[ML]/g).length;
+  assert.ok(points <= 4 * 101, `${points} points`);
+  assert.ok(linePath(xs, ys).includes(",-50.0"), "an outlier is lost");
+});
+
+test("axes", () => {
+  assert.deepEqual(linearTicks(0, 3.1, 5), [0, 1, 2, 3]);
+  assert.deepEqual(linearTicks(-0.05, 0.3, 5), [0, 0.1, 0.2, 0.3]);
+  assert.deepEqual(logTicks(1, 100), [1, 2, 5, 10, 20, 50, 100]);
+  assert.deepEqual(logTicks(1, 10000), [1, 10, 100, 1000, 10000]);
+  assert.deepEqual(logLimits([-1, 0, 2, 0.5]), [0.4, 2.5]);
+  assert.deepEqual(logLimits([1, 1e-9]), [1e-4, 1.25]);
+  assert.deepEqual(logLimits([-1]), [0.1, 1]);
+});
+
+test("losses are short", () => {
+  assert.deepEqual([3.0445, 0.52, 0.0995, 0.041, 0.00412, 0.00003, 0].map(nats), ["3.04", "0.52", "0.10", "0.041", "0.0041", "3e−5", "0.00"]);
+});
