@@ -269,3 +269,18 @@ def test_no_sequences_at_all_give_no_outputs():
         5,
         2,
     )
+
+
+@pytest.mark.parametrize("leading", [(), (BATCH,), (BATCH, HEADS)])
+def test_causal_weights_are_the_taught_ones_with_their_gradients(leading):
+    q, k = (torch.randn(*leading, KEYS, D_K).double().requires_grad_() for _ in range(2))
+    toward = torch.randn(*leading, KEYS, KEYS).double()
+    for scale in (None, 0.3):
+        results = []
+        for weights in (
+            module.causal_weights(q, k, scale),
+            module.attention_weights(q, k, causal=True, scale=scale),
+        ):
+            results.append([weights, *torch.autograd.grad((weights * toward).sum(), (q, k))])
+        for ours, taught in zip(*results, strict=True):
+            assert_close(ours, taught, atol=1e-12, rtol=0)

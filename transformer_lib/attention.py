@@ -99,8 +99,23 @@ def attention(
     checks.check_attention(q, k, v, mask=mask, bias=bias, dropout=dropout)
     if not explicit_is_faster(q, k, v):
         return fused_attention(q, k, v, mask, causal, scale, bias, dropout)
-    weights = attention_weights(q, k, mask, causal=causal, scale=scale, bias=bias)
+    if causal and mask is None and bias is None and q.shape[-2] == k.shape[-2]:
+        weights = causal_weights(q, k, scale)
+    else:
+        weights = attention_weights(q, k, mask, causal=causal, scale=scale, bias=bias)
     return F.dropout(weights, dropout) @ v
+
+
+def causal_weights(q, k, scale=None) -> Tensor:
+    """:func:`attention_weights` within one causal sequence, where no row is empty: the scale and
+    the mask come with the product of q and k, in place of five more passes over the scores.
+    """
+    tokens, d_k = q.shape[-2:]
+    hidden = q.new_full((tokens, tokens), -torch.inf).triu(1)
+    many_q, many_k = q.reshape(-1, tokens, d_k), k.reshape(-1, tokens, d_k)
+    scale = d_k**-0.5 if scale is None else scale
+    scores = torch.baddbmm(hidden, many_q, many_k.mT, alpha=scale)
+    return scores.softmax(dim=-1).reshape(*q.shape[:-1], tokens)
 
 
 def explicit_is_faster(q: Tensor, k: Tensor, v: Tensor) -> bool:
@@ -222,10 +237,13 @@ class MultiHeadAttention(nn.Module):
 
         With a cache, ``x`` are the tokens after those in the cache; the cache is extended by them.
         """
-        source = x if memory is None else memory
-        q = split_heads(self.query(x), self.n_heads)
-        k = split_heads(self.key(source), self.n_heads)
-        v = split_heads(self.value(source), self.n_heads)
+        if memory is None and cache is None:
+            q, k, v = self.project_together(x)
+        else:
+            source = x if memory is None else memory
+            q = split_heads(self.query(x), self.n_heads)
+            k = split_heads(self.key(source), self.n_heads)
+            v = split_heads(self.value(source), self.n_heads)
         if self.qk_norm:
             q, k = (F.rms_norm(x, (self.d_head,), eps=1e-6) for x in (q, k))
         start = 0 if cache is None else cache.length
@@ -234,6 +252,14 @@ class MultiHeadAttention(nn.Module):
         if cache is not None:
             k, v = cache.extend(k, v)
         return q, k, v
+
+    def project_together(self, x):
+        """Queries, keys and values of one sequence by one product, which reads ``x`` once."""
+        layers = (self.query, self.key, self.value)
+        weight = torch.cat([layer.weight for layer in layers])
+        bias = None if self.query.bias is None else torch.cat([layer.bias for layer in layers])
+        joined = F.linear(x, weight, bias).unflatten(-1, (3, self.n_heads, self.d_head))
+        return joined.permute(2, 0, 3, 1, 4).unbind()
 
     def mask_and_bias(self, q, k, mask):
         """What lies over the scores: ``mask`` with an axis for the heads, the positions' bias."""

@@ -179,10 +179,12 @@ def orthogonalize(
     tall = matrices.shape[-2] > matrices.shape[-1]
     x = matrices.mT if tall else matrices  # the smaller of the two products
     norm = x.norm(dim=(-2, -1), keepdim=True)  # bounds the largest singular value
-    x = (x / norm.clamp(min=1e-7)).to(dtype)
+    x = (x / norm.clamp(min=1e-7)).to(dtype, memory_format=torch.contiguous_format)
+    shape, x = x.shape, x.reshape(-1, *x.shape[-2:])
     for _ in range(n_iterations):
         products = x @ x.mT
-        x = a * x + (b * products + c * products @ products) @ x
+        x = x.baddbmm(products.baddbmm(products, products, beta=b, alpha=c), x, beta=a)
+    x = x.reshape(shape)
     return x.mT if tall else x
 
 
