@@ -4,9 +4,9 @@
 
 Writes transformer_lib/runs/positions.json, which chapter 07 reads. For each method the same small
 GPT learns Python's documentation by characters, in blocks of LENGTH tokens. Three seeds each; a
-seed gives every method the same blocks in the same order. The recipe is the same for all, too, and
-tuned for none of them. (That text needs no download. Another version of Python has another one, so
-the log holds its hash.)
+seed gives every method the same blocks in the same order. The recipe is the same for all, too: the
+book's fast one, which was found with rotary positions; nothing was tuned here. (That text needs no
+download. Another version of Python has another one, so the log holds its hash.)
 
 The loss is measured on the last tenth of the text. Each of its blocks is predicted behind 0, 1, 2,
 ... REACH - 1 blocks of context, so that the very same targets stand at every multiple of LENGTH:
