@@ -1,6 +1,7 @@
 # make book       build the book and print its address       make serve   ... and open it
 # make test       everything, a browser included             make check   the fast part, under 2 min
 # make notebooks  run and normalise the chapters             make page CHAPTER=03-scaling
+# make soak       the long counts of what make test samples
 #
 # All that is needed is make and Python >= 3.11 (another one: make PYTHON=python3.12 ...). The rest is
 # installed into .venv, from where your pip is configured to install from.
@@ -14,7 +15,7 @@ export OMP_NUM_THREADS := 2
 # Threads that wait must sleep, not spin: several programs share the cores.
 export OMP_WAIT_POLICY := passive
 
-.PHONY: book page serve notebooks check test clean test-oldest test-newest colab-check
+.PHONY: book page serve notebooks check test soak clean test-oldest test-newest colab-check
 .DEFAULT_GOAL := book
 
 $(BIN)/python:
@@ -60,6 +61,10 @@ test: $(VENV)/npm/installed
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python book/build.py
 	$(BIN)/python -m pytest
+
+# A thousand models of random wirings and sizes in each test, in place of 60: a few minutes.
+soak: $(VENV)/installed
+	$(BIN)/python -m pytest -q --hypothesis-profile=soak -k any_model tests/test_gpt_steps.py
 
 # The library's tests and the chapters in environments of their own: with the oldest versions that
 # pyproject.toml claims, and with the newest there are. The other tests need the book's own tools.
