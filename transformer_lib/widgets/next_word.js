@@ -99,11 +99,11 @@ function chances(vocabulary) {
     const { row, came } = data;
     const shown = shortlist(row, came);
     const named = Math.min(100, 0.32 * width);
-    const room = Math.max(30, width - named - 128);
+    const room = Math.max(30, width - named - 98);
     const height = 26 * Math.min(MOST, vocabulary.length) + 24;
     for (const [name, value] of Object.entries({ width, height, viewBox: `0 0 ${width} ${height}` })) svg.setAttribute(name, value);
     svg.replaceChildren(
-      svgElement("text", { class: "afm-axis afm-soft-text", x: named + 8, y: 12, "aria-hidden": "true" }, "probability of the next word"),
+      svgElement("text", { class: "afm-axis afm-chances-title", x: named + 8, y: 12, "aria-hidden": "true" }, "probability of the next word"),
       ...shown.map((i, place) => {
         const y = 34 + 26 * place;
         const here = i === came;
