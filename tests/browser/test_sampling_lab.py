@@ -132,20 +132,17 @@ def test_touch(open_page):
     assert lines(page)["roses"][2] == 100
 
 
-def test_csv_is_what_is_shown(open_page):
+def test_downloads_are_what_is_shown(open_page):
     page = open_page(lab())
+    picture = download(page, "SVG").decode("utf-8")
+    assert picture.startswith("<svg")
+    assert "roses" in picture
     rows = [row.split(",") for row in download(page, "CSV").decode("utf-8").splitlines()[1:]]
     left = filter_logits(LOGITS[0].double(), temperature=0.8, top_p=0.9).softmax(-1)
     shown = [float(row[5]) for row in rows if row[0] in WORDS]
     order = [WORDS.index(row[0]) for row in rows if row[0] in WORDS]
     assert len(order) >= 5
     assert shown == pytest.approx(left[order].tolist(), abs=1e-6)
-
-
-def test_svg_is_a_picture(open_page):
-    text = download(open_page(lab()), "SVG").decode("utf-8")
-    assert "roses" in text
-    assert text.startswith("<svg")
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -162,12 +162,6 @@ def test_play_goes_through_the_run(open_page, motion):
     assert page.get_by_role("button", name="play").count() == 1
 
 
-def test_another_column_below(open_page):
-    page = open_page(view())
-    page.get_by_role("combobox", name="below").select_option(label="rate")
-    assert "0.1" in page.locator(".afm-training text").all_text_contents()
-
-
 LIVE = """async ([module, values]) => {
   const url = URL.createObjectURL(new Blob([module], { type: "text/javascript" }));
   const widget = (await import(url)).default;
@@ -231,20 +225,19 @@ def test_no_floor_no_baselines_and_a_loss_that_is_no_number(open_page):
     assert said(page) == "After step 10 the loss is 1.50 nats."
 
 
-def test_csv_is_what_is_shown(open_page):
+def test_downloads_are_what_is_shown(open_page):
     page = open_page(view(smoothing=20))
+    page.get_by_role("combobox", name="below").select_option(label="rate")
+    assert "0.1" in page.locator(".afm-training text").all_text_contents()
+    picture = download(page, "SVG").decode("utf-8")
+    assert picture.startswith("<svg")
+    for part in ("bigram", "clipPath", ">rate<"):
+        assert part in picture
     rows = [row.split(",") for row in download(page, "CSV").decode("utf-8").splitlines()]
     assert rows[0] == ["step", "loss", "smoothed", "validation_loss", "rate"]
     shown = [float(row[2]) for row in rows[1:]]
     assert shown == pytest.approx(smoothed(20), rel=1e-6)
     assert rows[1][3] == ""
-
-
-def test_svg_is_a_picture(open_page):
-    text = download(open_page(view()), "SVG").decode("utf-8")
-    assert text.startswith("<svg")
-    assert "bigram" in text
-    assert "clipPath" in text
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

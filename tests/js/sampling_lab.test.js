@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { drawMany, kSteps, look } from "../../transformer_lib/widgets/sampling_lab.js";
+import { drawMany, kSteps, linesFor, look } from "../../transformer_lib/widgets/sampling_lab.js";
 import { percent, tail } from "../../transformer_lib/widgets/sampling_lab_views.js";
 import { close } from "./support.js";
 
@@ -21,6 +21,14 @@ test("what the figure shows: own and remaining probabilities, entropy, number th
   close(found.entropy, Math.log(4));
 });
 
+test("the lines are those that the most even context needs, 8 to 16", () => {
+  const certain = [30, ...new Array(40).fill(0)];
+  assert.equal(linesFor([certain, certain]), 8);
+  const eleven = [...new Array(11).fill(10), ...new Array(30).fill(0)];
+  assert.equal(linesFor([certain, eleven]), 12);
+  assert.equal(linesFor([new Array(41).fill(0)]), 16);
+});
+
 test("each click draws other tokens, the same click the same ones", () => {
   const left = look([1, 0, 0.5], { temperature: 1, topK: null, topP: null });
   assert.deepEqual(drawMany(left, 30, 3, 1), drawMany(left, 30, 3, 1));
@@ -36,6 +44,7 @@ test("probabilities read well", () => {
 test("of a long context its end is shown, characters whole and line ends visible", () => {
   assert.equal(tail("mary gave", 20), "mary gave");
   assert.equal(tail("mary gave roses", 6), "…roses");
+  assert.equal(tail("first . susan has books", 18), "…susan has books");
   assert.equal(tail("the end.\n", 20), "the end.↵");
   assert.equal(tail("x".repeat(10000), 5), "…xxxx");
   assert.equal(tail("ab👩‍👩‍👧‍👦c", 3), "…👩‍👩‍👧‍👦c");

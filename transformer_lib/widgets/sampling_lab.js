@@ -4,10 +4,12 @@ import { entropy, softmax } from "./core/linear.js";
 import { uniform } from "./core/random.js";
 import { countDraws, draw, filterLogits, ranked } from "./core/sampling.js";
 import { readFloats, readJson, send } from "./core/wire.js";
-import { ROWS, bars, percent, tail } from "./sampling_lab_views.js";
+import { bars, percent, tail } from "./sampling_lab_views.js";
 
 const HOTTEST = 3;
 const MOST_DRAWS = 100000;
+const ROWS = [8, 16]; // lines of the picture, at least and at most
+const SLIGHT = 0.002; // a token of smaller probability needs no line of its own
 const SETTINGS = ["context", "temperature", "top_k", "top_p"];
 
 /** The values of top-k's slider: each up to 20, then wider and wider steps; the last one keeps all. */
@@ -15,6 +17,12 @@ export function kSteps(vocabulary) {
   const steps = [];
   for (let k = 1; k < vocabulary; k += k < 20 ? 1 : 10 ** Math.floor(Math.log10(k / 2))) steps.push(k);
   return [...steps, vocabulary];
+}
+
+/** How many lines the picture needs: the same in all contexts, so that nothing jumps. */
+export function linesFor(rows) {
+  const counts = rows.map((logits) => softmax(Array.from(logits)).filter((share) => share >= SLIGHT).length);
+  return Math.min(ROWS[1], Math.max(ROWS[0], 1 + Math.max(...counts)));
 }
 
 /** Everything that the figure shows of one row of logits. */
@@ -81,13 +89,14 @@ function render({ model, el }) {
     },
   });
   fig.controls.append(which.element, heat.element, keep.element, nucleus.element, element("div", { class: "afm-draws" }, ...drawing, reset.element));
-  const likely = new Set(contexts.flatMap((_, at) => ranked(logits.subarray(at * size, (at + 1) * size)).slice(0, ROWS)));
-  const picture = bars(vocabulary, [...likely]);
+  const rows = contexts.map((_, at) => logits.subarray(at * size, (at + 1) * size));
+  const lines = linesFor(rows);
+  const likely = new Set(rows.flatMap((row) => ranked(row).slice(0, lines)));
+  const picture = bars(vocabulary, [...likely], lines);
   fig.add(picture, { basis: 320 });
 
   function now() {
-    const at = model.get("context") * size;
-    return look(logits.subarray(at, at + size), {
+    return look(rows[model.get("context")], {
       temperature: model.get("temperature"), topK: model.get("top_k"), topP: model.get("top_p"),
     });
   }
@@ -136,12 +145,11 @@ function render({ model, el }) {
     name: "sampling",
     csv: () => {
       const found = now();
-      const at = model.get("context") * size;
       const counts = countDraws(model.get("draws"), size);
-      const rows = found.order.map((i, rank) => [
-        vocabulary[i], logits[at + i], found.own[i], found.totals[rank], found.cut[i] ?? "", found.probabilities[i], counts[i],
+      const table = found.order.map((i, rank) => [
+        vocabulary[i], rows[model.get("context")][i], found.own[i], found.totals[rank], found.cut[i] ?? "", found.probabilities[i], counts[i],
       ]);
-      return [["token", "logit", "own probability", "running total", "cut by", "probability", "drawn"], ...rows];
+      return [["token", "logit", "own probability", "running total", "cut by", "probability", "drawn"], ...table];
     },
   });
   for (const name of [...SETTINGS, "draws"]) fig.listen(model, `change:${name}`, update);

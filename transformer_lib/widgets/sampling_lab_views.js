@@ -1,11 +1,11 @@
 // The picture of the sampling lab: one line for each of the most probable tokens, one for the others.
 //
-//   const picture = bars(vocabulary, likely);   fig.add(picture)      likely: tokens that get a line
+//   const picture = bars(vocabulary, likely, lines);   fig.add(picture)
+//       likely: tokens that may get a line (for their width); lines: how many there are room for
 //   picture.paint(found, topP, counts, draws)      found: look() of sampling_lab.js
 
 import { clip, fitText, hatchPattern, setAttributes, showToken, svgElement, textWidth, uniqueId } from "./core/dom.js";
 
-export const ROWS = 16;
 const LINE = 25;
 const NOW = 56; // widths of the columns of numbers
 const DRAWN = 52;
@@ -24,13 +24,16 @@ export function percent(share) {
 export function tail(text, length) {
   const shown = showToken(text.slice(-8 * length));
   const parts = Array.from(new Intl.Segmenter().segment(shown), ({ segment }) => segment);
-  return parts.length <= length && text.length <= 8 * length ? shown : `…${parts.slice(1 - length).join("")}`;
+  if (parts.length <= length && text.length <= 8 * length) return shown;
+  const end = parts.slice(1 - length).join("");
+  const word = end.search(/\s[\p{L}\p{N}<]/u); // from the beginning of a word, if one is near
+  return `…${word >= 0 && word < length / 2 ? end.slice(word + 1) : end}`;
 }
 
-export function bars(vocabulary, likely) {
+export function bars(vocabulary, likely, room) {
   const size = vocabulary.length;
-  const single = size <= ROWS ? size : ROWS - 1; // lines of one token; the last line is the others'
-  const lines = size <= ROWS ? size : ROWS;
+  const lines = Math.min(size, room);
+  const single = size <= room ? size : room - 1; // lines of one token; the last line is the others'
   const svg = svgElement("svg", { class: "afm-sampling", role: "list", "aria-label": "The most probable tokens" });
   const hatch = uniqueId("cut");
   let [place, items, stair, bound, head, data] = [null, [], null, null, null, null];
