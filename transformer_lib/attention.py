@@ -134,6 +134,11 @@ def explicit_is_faster(q: Tensor, k: Tensor, v: Tensor) -> bool:
 
 def fused_attention(q, k, v, mask, causal, scale, bias, dropout) -> Tensor:
     """PyTorch's kernel under this book's rules: causal to the bottom right, empty rows zero."""
+    if q.ndim < 4:  # with fewer axes PyTorch would fall back to storing the weights
+        axes = (None,) * (4 - q.ndim)
+        mask, bias = (x[None] if x is not None and x.ndim == 3 else x for x in (mask, bias))
+        qkv = (x[axes] for x in (q, k, v))
+        return fused_attention(*qkv, mask, causal, scale, bias, dropout)[(0,) * len(axes)]
     queries, keys = q.shape[-2], k.shape[-2]
     causal = causal and queries > 1  # a single query, the last, sees all keys
     options = {"dropout_p": dropout, "scale": scale}
