@@ -1,6 +1,6 @@
 """Time and peak memory of attention from 64 to 8,192 tokens: the two products, the fused kernel.
 
-    python benchmarks/attention.py        about 2 minutes on 2 cores; needs 3 GB of memory
+    python benchmarks/attention.py        about 2 minutes on 2 cores; needs 2 GB of memory
 
 Writes transformer_lib/runs/attention.json. Every point computes causal attention for 8,192 tokens
 in one head that is 64 wide, cut into sequences of n tokens: so n alone changes how much work there

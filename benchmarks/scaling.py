@@ -1,6 +1,6 @@
 """One process and two that train the same GPT on the same batches: how much faster, and how equal?
 
-    python benchmarks/scaling.py        about 2 minutes on 2 cores
+    python benchmarks/scaling.py        about a minute on 2 cores
 
 Writes transformer_lib/runs/scaling.json. ``torchrun`` starts the processes on this machine's CPU
 (gloo), each with one thread. The batch is that of all processes together, so two of them take half
