@@ -1,9 +1,11 @@
 """The benchmarks run, at sizes that a test can afford; a run log names a command that exists."""
 
+import ast
 import functools
 import importlib.util
 import json
 import os
+import re
 import shlex
 import sys
 
@@ -18,6 +20,7 @@ from transformer_lib.training.runs import load_run
 
 FOLDER = REPOSITORY / "benchmarks"
 LOGS = sorted(path.stem for path in runs.RUNS_FOLDER.glob("*.json"))
+BENCHMARKS = sorted(path.stem for path in FOLDER.glob("*.py") if "\ndef main(" in path.read_text())
 
 
 def load(name):
@@ -28,24 +31,77 @@ def load(name):
     return module
 
 
+@pytest.fixture
+def tiny(monkeypatch, tmp_path):
+    """tiny("positions", STEPS=2) is the benchmark with that constant, and writes to tmp_path."""
+    monkeypatch.setattr(torch, "set_num_threads", lambda n: None)
+
+    def load_with(name, **constants):
+        module = load(name)
+        for constant, value in (constants | {"RUNS_FOLDER": tmp_path}).items():
+            assert hasattr(module, constant)
+            monkeypatch.setattr(module, constant, value)
+        return module
+
+    return load_with
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_a_benchmark_says_how_to_run_it_and_what_it_writes(name):
+    said = ast.get_docstring(ast.parse((FOLDER / f"{name}.py").read_text(encoding="utf-8")))
+    assert re.search(rf"^    python benchmarks/{name}\.py  .* minute", said, re.M)
+    [log] = re.findall(r"Writes transformer_lib/runs/([\w-]+)\.json", said)
+    if log in LOGS:
+        assert load_run(log).command.startswith(f"python benchmarks/{name}.py")
+
+
 @pytest.mark.parametrize("name", LOGS)
 def test_a_run_log_names_a_command_that_exists(name):
     log = load_run(name)
-    assert log.name == name
     script = next(word for word in shlex.split(log.command) if word.startswith("benchmarks/"))
     assert (REPOSITORY / script).is_file(), log.command
+    assert f"transformer_lib/runs/{name}.json" in (REPOSITORY / script).read_text(encoding="utf-8")
+
+
+def test_retrieval_scaling_runs(tiny, tmp_path):
+    module = tiny("retrieval_scaling", WIDTHS=(3, 5), RATES=(0.1, 1.0), STEPS=3, LAST=2, SEEDS=2)
+    module.main()
+    log = load_run(tmp_path / "retrieval-scaling.json")
+    assert log.curve["d_k"] == [3] * 8 + [5] * 8
+    assert log.curve["rate"] == [0.1, 0.1, 1.0, 1.0] * 4
+
+
+def test_gpt_ablations_runs(tiny, tmp_path, monkeypatch):
+    sizes = {"STEPS": 26, "BATCH": 2, "EVERY": 13, "SEEDS": (0,)}
+    module = tiny("gpt_ablations", TRAINED=4, HELD_OUT=2, WRITTEN=1, **sizes)
+    few = {name: module.VARIANTS[name] for name in ("GPT", "no positions", "no mask")}
+    monkeypatch.setattr(module, "VARIANTS", few)
+    module.main()
+    log = load_run(tmp_path / "gpt-ablations.json")
+    assert log.curve["step"] == [13, 26] * 3
+    for name in few:  # only without the mask is a prediction in one pass another one
+        [loss], [prefix] = log.result[f"{name}: loss"], log.result[f"{name}: prefix loss"]
+        assert (loss == pytest.approx(prefix, abs=1e-5)) == (name != "no mask")
+
+
+def test_generate_runs(tiny, tmp_path, monkeypatch):
+    sizes = {"vocabulary": 37, "context": 8, "n_layers": 1, "n_heads": 2, "d_model": 12}
+    module = tiny("generate", SIZES=sizes)
+    command = [str(FOLDER / "generate.py"), "--rounds", "2", "--tokens", "5"]
+    monkeypatch.setattr(sys, "argv", command)
+    module.main()
+    log = load_run(tmp_path / "generate.json")
+    assert log.command == "python benchmarks/generate.py --rounds 2 --tokens 5"
+    assert {len(times) for times in log.curve.values()} == {2}
+    assert log.config["bytes_read_a_step"] > 4 * 37 * 12
 
 
 @pytest.fixture
-def positions(monkeypatch, tmp_path):
-    module = load("positions")
-    sizes = {"n_layers": 1, "n_heads": 2, "d_model": 12, "smear": False}
+def positions(tiny):
     text = "Mary gave roses to Susan. Now Susan has the roses.\n" * 30
-    changes = {"LENGTH": 6, "REACH": 3, "BIN": 2, "BATCH": 2, "STEPS": 2, "SEEDS": 2}
-    changes |= {"SIZES": sizes, "RUNS_FOLDER": tmp_path, "python_docs": lambda: text}
-    for constant, value in changes.items():
-        monkeypatch.setattr(module, constant, value)
-    return module
+    sizes = {"n_layers": 1, "n_heads": 2, "d_model": 12, "smear": False}
+    counts = {"LENGTH": 6, "REACH": 3, "BIN": 2, "BATCH": 2, "STEPS": 2, "SEEDS": 2}
+    return tiny("positions", SIZES=sizes, python_docs=lambda: text, **counts)
 
 
 def test_positions_measures_each_method_where_it_can(positions, tmp_path):
@@ -81,9 +137,8 @@ def test_positions_compares_the_same_targets_everywhere(positions, reach):
         torch.testing.assert_close(measured[6 * k : 6 * k + 6], mean, rtol=1e-5, atol=1e-6)
 
 
-def test_scaling_starts_processes_that_agree_with_one_alone(tmp_path, monkeypatch):
-    module = load("scaling")
-    monkeypatch.setattr(torch, "set_num_threads", lambda n: None)
+def test_scaling_starts_processes_that_agree_with_one_alone(tiny, tmp_path):
+    module = tiny("scaling")
     path = tmp_path / "alone.json"
     module.train(path, n_steps=2, accumulation=1)
     alone = json.loads(path.read_text(encoding="utf-8"))
@@ -93,9 +148,7 @@ def test_scaling_starts_processes_that_agree_with_one_alone(tmp_path, monkeypatc
     assert module.difference(alone["loss"], alone["loss"][::-1]) > 0.01
 
 
-def test_scaling_compares_turns(tmp_path, monkeypatch):
-    module = load("scaling")
-    monkeypatch.setattr(torch, "set_num_threads", lambda n: None)
+def test_scaling_compares_turns(tiny, tmp_path):
     written = {
         (1, 1): {"loss": [4.0, 3.0, 2.0], "seconds": [9.0, 2.0, 2.5]},
         (2, 1): {"loss": [4.0, 3.0, 2.5], "seconds": [9.0, 1.0, 1.0]},
@@ -107,9 +160,7 @@ def test_scaling_compares_turns(tmp_path, monkeypatch):
         asked.append(n_processes)
         return written[n_processes, accumulation] | {"parameters": 7}
 
-    for name, value in {"run": run, "WARM_UP": 1, "TURNS": 2, "RUNS_FOLDER": tmp_path}.items():
-        monkeypatch.setattr(module, name, value)
-    module.main()
+    tiny("scaling", run=run, WARM_UP=1, TURNS=2).main()
     log = load_run(tmp_path / "scaling.json")
     assert asked == [1, 2, 1, 2, 1]
     assert log.result["seconds_per_step"] == [2.25, 1.0]
@@ -118,13 +169,10 @@ def test_scaling_compares_turns(tmp_path, monkeypatch):
     assert log.curve["turn"] == [0] * 6 + [1] * 6
 
 
-def test_attention_measures_every_point(tmp_path, monkeypatch):
-    module = load("attention")
-    changes = {"TOKENS": 32, "LENGTHS": (16, 32), "WIDTH": 8, "TURNS": (2, 3), "SECONDS": 0.0}
-    changes |= {"RUNS_FOLDER": tmp_path, "in_a_fresh_process": lambda f, *arguments: f(*arguments)}
-    for name, value in changes.items():
-        monkeypatch.setattr(module, name, value)
-    module.main()
+def test_attention_measures_every_point(tiny, tmp_path):
+    sizes = {"TOKENS": 32, "LENGTHS": (16, 32), "WIDTH": 8, "TURNS": (2, 3), "SECONDS": 0.0}
+    here = {"in_a_fresh_process": lambda function, *arguments: function(*arguments)}
+    tiny("attention", **sizes, **here).main()
     log = load_run(tmp_path / "attention.json")
     columns = ("bits", "backward", "tokens", "path")
     rows = list(zip(*(log.curve[name] for name in columns), strict=True))
@@ -151,12 +199,10 @@ def test_attention_compares_paths_that_give_the_same(dtype, backward):
     assert qkv[0].shape == (2, 1, 24, 64)
 
 
-def test_attention_counts_turns(monkeypatch):
-    module = load("attention")
+def test_attention_counts_turns(tiny):
+    module = tiny("attention", TURNS=(2, 9), SECONDS=0.0)
     order = []
     calls = {name: functools.partial(order.append, name) for name in "ab"}
-    monkeypatch.setattr(module, "TURNS", (2, 9))
-    monkeypatch.setattr(module, "SECONDS", 0.0)
     assert {name: len(times) for name, times in module.seconds(calls).items()} == {"a": 2, "b": 2}
     assert order == list("ababab")  # the first turn warms up
 
