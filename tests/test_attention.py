@@ -243,8 +243,8 @@ def test_the_arguments_are_not_written_into(path):
         (torch.bfloat16, KEYS, False, True),
         (torch.bfloat16, KEYS, True, False),
         (torch.float16, KEYS, True, False),
-        (torch.bfloat16, 192, True, False),
-        (torch.bfloat16, 193, True, True),
+        (torch.bfloat16, 384, True, False),
+        (torch.bfloat16, 385, True, True),
     ],
 )
 def test_the_kernel_is_used_where_it_is_faster(
