@@ -51,7 +51,7 @@ class Processes:
         """
         if self.size == 1:
             return model
-        return nn.parallel.DistributedDataParallel(model, broadcast_buffers=False)
+        return nn.parallel.DistributedDataParallel(model)
 
     def without_joining(self, model: nn.Module) -> Any:
         """Within it, gradients stay each process's own: for all parts of a batch but the last."""
