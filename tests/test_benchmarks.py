@@ -73,6 +73,7 @@ def test_retrieval_scaling_runs(tiny, tmp_path):
 
 def test_gpt_ablations_runs(tiny, tmp_path, monkeypatch):
     sizes = {"STEPS": 26, "BATCH": 2, "EVERY": 13, "SEEDS": (0,)}
+    sizes["SIZES"] = {"n_layers": 1, "n_heads": 2, "d_model": 8}
     module = tiny("gpt_ablations", TRAINED=4, HELD_OUT=2, WRITTEN=1, **sizes)
     few = {name: module.VARIANTS[name] for name in ("GPT", "no positions", "no mask")}
     monkeypatch.setattr(module, "VARIANTS", few)
