@@ -11,7 +11,8 @@ from .style import COLORS, CYCLE, LINE, SOFT, array, canvas, plain
 
 __all__ = ["bands", "bars", "curves", "position_curves"]
 
-_DASHES = ["-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)), (0, (3, 1))]
+# One more than there are colors, so that a sixth curve differs from the first.
+_DASHES = ["-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)), (0, (3, 1)), (0, (9, 3))]
 
 
 def curves(
