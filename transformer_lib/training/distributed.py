@@ -53,9 +53,18 @@ class Processes:
             return model
         return nn.parallel.DistributedDataParallel(model)
 
-    def without_joining(self, model: nn.Module) -> Any:
-        """Within it, gradients stay each process's own: for all parts of a batch but the last."""
-        return model.no_sync() if self.size > 1 else nullcontext()
+    @contextmanager
+    def joining(self, model: nn.Module, *, last: bool) -> Iterator[None]:
+        """To compute a part of a batch in; gradients are joined in the ``last`` one.
+
+        Raises:
+            LostProcessError: another process has ended.
+        """
+        if self.size == 1:
+            yield
+            return
+        with losing_a_process(), nullcontext() if last else model.no_sync():
+            yield
 
     def sum(self, values: torch.Tensor) -> torch.Tensor:
         """The sum of ``values`` over all processes.
@@ -105,11 +114,14 @@ ALONE = Processes()
 
 @contextmanager
 def losing_a_process() -> Iterator[None]:
-    """What a broken connection raises within becomes a :class:`LostProcessError`."""
+    """What a broken connection raises within becomes a :class:`LostProcessError`.
+
+    (NCCL's errors have a type of their own; gloo's can be told by their text alone.)
+    """
     try:
         yield
     except RuntimeError as error:
-        if isinstance(error, torch.OutOfMemoryError):
+        if not isinstance(error, dist.DistError) and "gloo" not in str(error):
             raise
         raise LostProcessError(
             f"another process of this run has ended or cannot be reached any more "

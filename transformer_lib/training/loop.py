@@ -3,7 +3,6 @@
 import math
 import time
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,14 +32,20 @@ class Step:
         loss: mean over the batch's targets, in nats, before the step.
         rate: the learning rate of the optimizer's first group.
         gradient_norm: before clipping.
-        tokens_per_second: targets of the batch, by the time that the step took.
+        tokens: targets of the batch.
+        seconds: that the step took.
     """
 
     step: int
     loss: float
     rate: float
     gradient_norm: float
-    tokens_per_second: float
+    tokens: int
+    seconds: float
+
+    @property
+    def tokens_per_second(self) -> float:
+        return self.tokens / self.seconds
 
 
 class Trainer:
@@ -123,7 +128,7 @@ class Trainer:
         self.scaler.update()
         self.step, norm = number, float(norm)
         rate, seconds = self.optimizer.param_groups[0]["lr"], time.perf_counter() - start
-        return Step(number, loss, rate, norm, n_targets / seconds)
+        return Step(number, loss, rate, norm, n_targets, seconds)
 
     def backward(self, batch: Batch) -> tuple[float, int]:
         """The gradient of the mean loss over all targets of ``batch``; that loss, their number."""
@@ -133,8 +138,7 @@ class Trainer:
         inputs, targets = (x.tensor_split(n_parts)[here.rank :: here.size] for x in batch)
         total = torch.zeros((), device=self.device)
         for i, (ids, following) in enumerate(zip(inputs, targets, strict=True)):
-            last = i == self.accumulation - 1
-            with nullcontext() if last else here.without_joining(self.joined):
+            with here.joining(self.joined, last=i == self.accumulation - 1):
                 with in_precision(self.device, self.precision):
                     logits = self.forward(ids.to(self.device)).flatten(0, 1).float()
                     following = following.to(self.device).flatten()

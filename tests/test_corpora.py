@@ -1,0 +1,85 @@
+"""What a run trains on and is measured by: nothing that measures is trained on."""
+
+import pytest
+import torch
+
+from transformer_lib.data.gifts import Grammar
+from transformer_lib.tokenizers import CharacterTokenizer, WordTokenizer
+from transformer_lib.training.corpora import (
+    corpus_of,
+    describe_tokenizer,
+    stories_corpus,
+    text_corpus,
+    tokenizer_of,
+)
+from transformer_lib.training.recipes import Recipe
+
+SMALL = Grammar(people=("mary", "susan"), gifts=("roses", "books"), n_gifts=1, n_sentences=2)
+
+
+def test_a_text_is_cut_once():
+    text = "".join(chr(97 + i * i % 23) for i in range(1000))
+    corpus = text_corpus(text, block=16, window=32)
+    trained, first = corpus.training.rows(torch.tensor([0, len(corpus.training) - 1]))
+    decode = corpus.tokenizer.decode
+    assert decode(trained[0]) == text[:16]
+    assert decode(first[1]) == text[900 - 16 : 900]
+    measured = corpus.validation.targets[corpus.validation.targets >= 0]
+    assert decode(measured) == text[901:]
+    assert corpus.validation.inputs.shape[1] == 32
+    assert (corpus.floor, corpus.answers) == (None, None)
+
+
+def test_stories_that_measure_are_not_trained_on():
+    corpus = stories_corpus(SMALL, 60, 100, block=19)
+    decode = corpus.tokenizer.decode
+    trained = {decode(row) for row in corpus.training.inputs}
+    measured = [decode(row) for row in corpus.validation.inputs]
+    assert corpus.seen > 0
+    assert len(measured) == 100 - corpus.seen
+    assert not trained & set(measured)
+    assert corpus.floor == pytest.approx(SMALL.floor(measured))
+    answers = corpus.validation.targets[corpus.answers]
+    asked = [q.answer for story in measured for q in SMALL.questions(story)]
+    assert decode(answers).split() == asked
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [Recipe(block=61, n_stories=30, n_validation=5), Recipe(data="python_docs", block=32)],
+)
+def test_what_a_recipe_names(recipe):
+    corpus = corpus_of(recipe)
+    assert corpus.signature == corpus_of(recipe).signature
+    assert len(corpus.training) > 0
+    assert corpus.validation.inputs.max() < corpus.tokenizer.size
+    assert corpus_of(recipe.with_changes(grammar={"give_it": 0.1, "give": 0.4})).signature != (
+        corpus.signature if recipe.data == "gifts" else None
+    )
+
+
+def test_a_reader_s_own_file(tmp_path):
+    path = tmp_path / "mine.txt"
+    path.write_text("ಮೇರಿ ಗುಲಾಬಿ " * 30, encoding="utf-8")
+    corpus = corpus_of(Recipe(data=str(path), block=16))
+    assert "ಮ" in corpus.tokenizer.vocabulary
+
+
+def test_too_little_data_is_an_error(as_a_reader):
+    with pytest.raises(ValueError, match=r"first 90 are to train on.*a block of at most 89"):
+        text_corpus("0123456789" * 10, block=100)
+    with pytest.raises(ValueError, match=r"up to 61 words, and a block has 60.*block=61"):
+        stories_corpus(Grammar(), 10, 10, block=60)
+    tiny = Grammar(people=("mary",), gifts=("roses",), n_gifts=1, n_sentences=1, give=0, give_it=0,
+                   ask=1)  # fmt: skip
+    with pytest.raises(ValueError, match="all 3 validation stories occur among the 5"):
+        stories_corpus(tiny, 5, 3, block=13)
+
+
+def test_tokenizers_as_json(as_a_reader):
+    for tokenizer in (CharacterTokenizer("roses"), WordTokenizer(["has", "roses"])):
+        again = tokenizer_of(describe_tokenizer(tokenizer))
+        assert type(again) is type(tokenizer)
+        assert again.hash == tokenizer.hash
+    with pytest.raises(ValueError, match=r"kind 'bytes'; there are characters, words"):
+        tokenizer_of({"kind": "bytes"})

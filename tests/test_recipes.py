@@ -1,0 +1,55 @@
+"""Recipes: JSON and back, what is refused, and that every preset makes a model and an optimizer."""
+
+import json
+
+import pytest
+import torch
+
+from transformer_lib.gpt import GPT
+from transformer_lib.training.optimizers import Muon
+from transformer_lib.training.recipes import PRESETS, Recipe
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_survives_json_and_makes_a_model(name):
+    recipe = PRESETS[name]
+    assert Recipe.from_json(json.loads(json.dumps(recipe.as_json()))) == recipe
+    config = recipe.model_config(vocabulary=65)
+    assert config.context >= max(recipe.block, recipe.window or 0)
+    with torch.device("meta"):
+        model = GPT(config)
+    assert isinstance(recipe.make_optimizer(model), Muon)
+    factors = [recipe.factor(step, recipe.n_steps) for step in (1, recipe.n_steps)]
+    assert 0 < factors[1] < factors[0] <= 1
+
+
+def test_the_optimizer_is_the_one_that_is_asked_for():
+    model = GPT(Recipe().model_config(11))
+    optimizer = Recipe(optimizer="adamw", lr=0.002, betas=(0.8, 0.9)).make_optimizer(model)
+    assert isinstance(optimizer, torch.optim.AdamW)
+    assert (optimizer.param_groups[0]["lr"], optimizer.defaults["betas"]) == (0.002, (0.8, 0.9))
+    exact = Recipe(precision="float32").make_optimizer(model)
+    low = Recipe(precision="float16").make_optimizer(model)
+    assert exact.param_groups[0]["dtype"] is None
+    assert low.param_groups[0]["dtype"] is torch.bfloat16
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"optimizer": "sgd"}, ValueError, "optimizer is 'sgd'; choose one of 'muon', 'adamw'"),
+        ({"schedule": "step"}, ValueError, "schedule is 'step'; choose one of"),
+        ({"wiring": "gpt5"}, ValueError, "wiring is 'gpt5'; choose one of"),
+        ({"n_steps": 0}, ValueError, "n_steps"),
+        ({"n_steps": 1.5}, TypeError, "n_steps is 1.5, of type float; it must be an int"),
+        ({"window": "64"}, TypeError, "window is '64', of type str; it must be an int or None"),
+        ({"lr": True}, TypeError, "lr is True, of type bool; it must be a number"),
+        ({"betas": (0.9,)}, TypeError, r"betas is \(0.9,\), of type tuple; it must be 2 numbers"),
+        ({"model": {1: 2}}, TypeError, "model is .* names with values"),
+        ({"warmup": 1000}, ValueError, "warmup"),
+        ({"batch_size": -1}, ValueError, "batch_size"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(changes, error, message, as_a_reader):
+    with pytest.raises(error, match=message):
+        Recipe(**changes)

@@ -1,0 +1,162 @@
+"""What a run trains on and is measured by: token ids of stories or of a text, in two parts."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
+from transformer_lib.data import texts
+from transformer_lib.data.batches import Source
+from transformer_lib.data.blocks import Blocks, Windows, cover, pack
+from transformer_lib.data.gifts import Grammar
+from transformer_lib.tokenizers import CharacterTokenizer, WordTokenizer
+from transformer_lib.training.recipes import Recipe
+
+Tokenizer = CharacterTokenizer | WordTokenizer
+KINDS = {"characters": CharacterTokenizer, "words": WordTokenizer}
+TRAINING_SHARE = 0.9
+VALIDATION_SEED = 1_000_003  # of stories that measure: none is trained on
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Corpus:
+    """Data for one run.
+
+    Attributes:
+        tokenizer: between text and ids.
+        training: rows to draw batches from.
+        validation: all that the loss is measured on.
+        signature: sha256 of the text, or of the grammar and the numbers of stories.
+        floor: the grammar's own loss on the validation stories, in nats a word; of texts None.
+        answers: where the validation stories ask who has something; of texts None.
+        seen: how many validation stories were left out, as they are trained on.
+    """
+
+    tokenizer: Tokenizer
+    training: Source
+    validation: Blocks
+    signature: str
+    floor: float | None = None
+    answers: Bool[Tensor, "blocks tokens"] | None = None
+    seen: int = 0
+
+
+def corpus_of(recipe: Recipe) -> Corpus:
+    """The data that ``recipe`` names.
+
+    Raises:
+        FileNotFoundError, OSError, ValueError: the file is not there, cannot be downloaded, is no
+            text, or is too short for a block; see :mod:`transformer_lib.data.texts`.
+    """
+    if recipe.data == "gifts":
+        grammar = Grammar(**recipe.grammar)
+        return stories_corpus(grammar, recipe.n_stories, recipe.n_validation, recipe.block)
+    known = {"python_docs": texts.python_docs, "tiny_shakespeare": texts.tiny_shakespeare}
+    text = known[recipe.data]() if recipe.data in known else texts.from_file(recipe.data)
+    return text_corpus(text, recipe.block, recipe.window or recipe.block)
+
+
+def text_corpus(text: str, block: int, window: int | None = None) -> Corpus:
+    """The first nine tenths of ``text`` to train on, the last to measure, by characters.
+
+    Raises:
+        ValueError: a part is shorter than a block.
+
+    >>> corpus = text_corpus("to be or not to be " * 20, block=8)
+    >>> corpus.tokenizer.size, len(corpus.training), corpus.validation
+    (7, 334, Blocks(blocks=5, tokens=8, sequences=0))
+    """
+    end = int(TRAINING_SHARE * len(text))
+    if end < block + 1 or len(text) - end < 2:
+        raise ValueError(
+            f"the text has {len(text)} characters; its first {end} are to train on, and a block "
+            f"needs {block} + 1 of them. Give a longer text, or choose a block of at most "
+            f"{max(end - 1, 0)}."
+        )
+    tokenizer = CharacterTokenizer(text)
+    ids = torch.tensor(tokenizer.encode(text), dtype=torch.uint8 if tokenizer.size < 256 else None)
+    return Corpus(
+        tokenizer=tokenizer,
+        training=Windows(ids[:end], block),
+        validation=cover(ids[end:], window or block),
+        signature=hashlib.sha256(text.encode("utf-8")).hexdigest(),
+    )
+
+
+def stories_corpus(grammar: Grammar, n_stories: int, n_validation: int, block: int) -> Corpus:
+    """Stories of ``grammar``, packed whole into blocks; those that measure were never trained on.
+
+    Raises:
+        ValueError: a story may be longer than a block; all validation stories occur in training.
+
+    >>> grammar = Grammar(n_gifts=1, n_sentences=2)
+    >>> corpus = stories_corpus(grammar, 50, 20, block=19)
+    >>> corpus.training, corpus.seen, round(corpus.floor, 1)
+    (Blocks(blocks=50, tokens=19, sequences=50), 0, 0.3)
+    """
+    if grammar.max_words > block:
+        raise ValueError(
+            f"a story of this grammar has up to {grammar.max_words} words, and a block has "
+            f"{block}: stories are packed whole. Choose block={grammar.max_words} or more."
+        )
+    tokenizer = WordTokenizer(grammar.vocabulary)
+    training = grammar.stories(n_stories)
+    known = set(training)
+    drawn = grammar.stories(n_validation, seed=VALIDATION_SEED)
+    fresh = [story for story in drawn if story not in known]
+    if not fresh:
+        raise ValueError(
+            f"all {n_validation} validation stories occur among the {n_stories} of training: this "
+            f"grammar has too few stories. Give it more people, gifts or sentences."
+        )
+    described = [grammar.hash, n_stories, n_validation]
+    validation = pack([tokenizer.encode(story) for story in fresh], block)
+    return Corpus(
+        tokenizer=tokenizer,
+        training=pack([tokenizer.encode(story) for story in training], block),
+        validation=validation,
+        signature=hashlib.sha256(json.dumps(described).encode("ascii")).hexdigest(),
+        floor=grammar.floor(fresh),
+        answers=mark_answers(grammar, fresh, validation),
+        seen=len(drawn) - len(fresh),
+    )
+
+
+def mark_answers(
+    grammar: Grammar, stories: Sequence[str], blocks: Blocks
+) -> Bool[Tensor, "blocks tokens"]:
+    """Where ``blocks``, packed from ``stories``, ask for the answer to *who has it?*"""
+    return blocks.mark([[q.position for q in grammar.questions(story)] for story in stories])
+
+
+def describe_tokenizer(tokenizer: Tokenizer) -> dict[str, Any]:
+    """For JSON; :func:`tokenizer_of` reads it.
+
+    >>> describe_tokenizer(WordTokenizer(["has", "roses"]))
+    {'kind': 'words', 'vocabulary': ['has', 'roses']}
+    """
+    kind = next(name for name, known in KINDS.items() if isinstance(tokenizer, known))
+    return {"kind": kind, "vocabulary": list(tokenizer.vocabulary)}
+
+
+def tokenizer_of(described: Mapping[str, Any]) -> Tokenizer:
+    """The tokenizer that :func:`describe_tokenizer` was given.
+
+    Raises:
+        ValueError: a kind that there is not.
+    """
+    if described.get("kind") not in KINDS:
+        raise ValueError(
+            f"the tokenizer is of kind {described.get('kind')!r}; there are {', '.join(KINDS)}."
+        )
+    return KINDS[described["kind"]](described["vocabulary"])
+
+
+def grammar_json(grammar: Grammar) -> dict[str, Any]:
+    """The grammar's fields, for JSON: ``Grammar(**grammar_json(grammar)) == grammar``."""
+    return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(grammar).items()}
