@@ -37,7 +37,7 @@ from transformer_lib.training.schedules import trapezoid
 METHODS = ("sinusoidal", "learned", "rotary", "alibi")
 LENGTH, REACH, BIN = 64, 8, 16  # trained length; how many times that; tokens a point of the curve
 # (No smear: it would tell every method what the token before is.)
-SIZES = {"n_layers": 4, "n_heads": 4, "d_model": 128, "smear": False}
+SIZES = {"n_layers": 4, "n_heads": 4, "d_model": 128, "smear": 0}
 RECIPE = {"lr": 0.03, "adamw_lr": 0.01}
 BATCH, STEPS, DECAY, SEEDS = 16, 300, 0.8, 3
 

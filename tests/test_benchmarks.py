@@ -100,7 +100,7 @@ def test_generate_runs(tiny, tmp_path, monkeypatch):
 @pytest.fixture
 def positions(tiny):
     text = "Mary gave roses to Susan. Now Susan has the roses.\n" * 30
-    sizes = {"n_layers": 1, "n_heads": 2, "d_model": 12, "smear": False}
+    sizes = {"n_layers": 1, "n_heads": 2, "d_model": 12, "smear": 0}
     counts = {"LENGTH": 6, "REACH": 3, "BIN": 2, "BATCH": 2, "STEPS": 2, "SEEDS": 2}
     return tiny("positions", SIZES=sizes, python_docs=lambda: text, **counts)
 

@@ -178,6 +178,10 @@ def test_a_configuration_goes_through_json_and_back():
         ({"projections": "small"}, ValueError, "projections is 'small'"),
         ({"tied": "no"}, TypeError, "tied is 'no', of type str; it must be True or False"),
         ({"qk_norm": 1}, TypeError, "qk_norm is 1"),
+        ({"smear": True}, TypeError, "smear is True; .* choose 0 for none, 1 for the one before"),
+        ({"smear": 1.0}, TypeError, r"smear is 1\.0; it is how many tokens before"),
+        ({"smear": -1}, ValueError, "smear is -1"),
+        ({"smear_start": float("nan")}, ValueError, "smear_start is nan; .* a finite number"),
         ({"positions": "rotary", "n_heads": 4}, ValueError, "d_model / n_heads is 3, an odd"),
         (
             {"positions": "sinusoidal", "n_heads": 1, "d_model": 7},

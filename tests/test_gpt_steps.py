@@ -45,7 +45,7 @@ def test_a_selection_of_the_caches_sequences():
 def problems(draw, dtype):
     """A model of any wiring and size, with token ids, two at least."""
     n_heads, context = draw(st.integers(1, 4)), draw(st.integers(2, 19))
-    flags = ("rms_norm", "bias", "tied", "qk_norm", "smear")
+    flags = ("rms_norm", "bias", "tied", "qk_norm")
     config = GPTConfig(
         vocabulary=draw(st.integers(2, 23)),
         context=context,
@@ -56,6 +56,7 @@ def problems(draw, dtype):
         norm=draw(st.sampled_from(NORMS)),
         activation=draw(st.sampled_from(sorted(ACTIVATIONS))),
         positions=draw(st.sampled_from(POSITIONS)),
+        smear=draw(st.integers(0, 4)),
         **{flag: draw(st.booleans()) for flag in flags},
     )
     torch.manual_seed(draw(st.integers(0, 2**31)))

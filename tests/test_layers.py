@@ -74,16 +74,44 @@ def test_rms_norm_is_layer_norm_of_what_has_no_mean():
     assert_close(RMSNorm(D_MODEL).double()(x), F.layer_norm(x, (D_MODEL,)), **EXACT)
 
 
-def test_smear_by_hand_and_in_two_parts():
-    smear, x = Smear(D_MODEL).double(), random_x()
+@pytest.mark.parametrize("reach", [1, 3, TOKENS + 1])
+def test_smear_by_hand_and_in_parts(reach):
+    smear, x = Smear(D_MODEL, reach).double(), random_x()
     assert smear(x).equal(x)  # at first, there is none
-    torch.nn.init.normal_(smear.weight)
+    for weight in smear.weights:
+        torch.nn.init.normal_(weight)
     expected = x.clone()
-    for token in range(1, TOKENS):
-        expected[:, token] += smear.weight * x[:, token - 1]
+    for token in range(TOKENS):
+        for back in range(1, min(reach, token) + 1):
+            expected[:, token] += smear.weights[back - 1] * x[:, token - back]
     assert_close(smear(x), expected, **EXACT)
-    parts = [smear(x[:, :2]), smear(x[:, 2:3], x[:, 1:2]), smear(x[:, 3:], x[:, 2:3])]
+    parts = [smear(x[:, :2])]
+    for start, end in [(2, 3), (3, TOKENS)]:
+        parts.append(smear(x[:, start:end], x[:, max(0, start - reach) : start]))
     assert_close(torch.cat(parts, dim=1), expected, **EXACT)
+
+
+def test_where_the_smear_starts_and_its_gradient():
+    smear, x = Smear(D_MODEL, reach=3, start=0.5).double(), random_x()
+    assert [weight.tolist() for weight in smear.weights] == [[0.5] * D_MODEL] * 3
+    factors = torch.randn_like(x)
+    (smear(x) * factors).sum().backward()
+    for back, weight in enumerate(smear.weights, start=1):
+        expected = (factors[:, back:] * x[:, :-back]).sum(dim=(0, 1))
+        assert_close(weight.grad, expected, **EXACT)
+    assert repr(smear).startswith("Smear(\n  7, reach=3")
+
+
+@pytest.mark.usefixtures("as_a_reader")
+def test_a_smear_that_cannot_be():
+    for reach, error in [(0, ValueError), (True, TypeError), (1.5, TypeError)]:
+        with pytest.raises(error, match=f"reach is {reach}"):
+            Smear(D_MODEL, reach)
+    with pytest.raises(ValueError, match=r"start is inf; .* a finite number"):
+        Smear(D_MODEL, start=math.inf)
+    for wrong in (torch.ones(BATCH, 4, 7), torch.ones(1, 3, 7), torch.ones(BATCH, 3, 1)):
+        with pytest.raises(ValueError, match=r"last has shape .* must be \[2, 0 to 3, 7\]"):
+            Smear(D_MODEL, reach=3)(torch.ones(BATCH, TOKENS, D_MODEL), wrong)
 
 
 @pytest.mark.usefixtures("as_a_reader")

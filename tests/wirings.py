@@ -18,7 +18,8 @@ WIRINGS = {
     "fast": GPTConfig.fast(**SIZES),
     "fast, qk_norm": GPTConfig.fast(**SIZES, qk_norm=True, rms_norm=True),
     "sinusoidal": GPTConfig(**SIZES, positions="sinusoidal", rms_norm=True),
-    "alibi, smear": GPTConfig(**SIZES, positions="alibi", smear=True, tied=False, bias=False),
+    "alibi, smear": GPTConfig(**SIZES, positions="alibi", smear=1, tied=False, bias=False),
+    "fast, smear 3": GPTConfig.fast(**SIZES, smear=3, smear_start=0.5),
 }
 
 

@@ -115,7 +115,7 @@ class KeyValueCache:
 
 class ModelCache:
     """All that a decoder keeps of the tokens so far: a :class:`KeyValueCache` for each layer, and
-    the last token's embedding, which a model with a ``Smear`` adds to the next one.
+    the last tokens' embeddings, which a model with a ``Smear`` mixes into the next ones.
 
     Made by the model, which knows the sizes: ``model.new_cache(batch)``.
 
@@ -142,7 +142,7 @@ class ModelCache:
         sizes = (batch, n_heads, capacity, d_head)
         options = {"dtype": dtype, "device": device}
         self.layers = [KeyValueCache(*sizes, **options) for _ in range(n_layers)]
-        self.last: Float[Tensor, "batch 1 d_model"] | None = None
+        self.last: Float[Tensor, "batch last d_model"] | None = None
 
     @property
     def batch(self) -> int:
@@ -158,6 +158,12 @@ class ModelCache:
     def capacity(self) -> int:
         """How many tokens there is room for."""
         return self.layers[0].capacity
+
+    def remember(self, embedded: Float[Tensor, "batch tokens d_model"], reach: int) -> None:
+        """The embeddings of the newest tokens: ``last`` are the last ``reach`` of all so far."""
+        if embedded.shape[1] < reach and self.last is not None:
+            embedded = torch.cat((self.last, embedded), dim=1)
+        self.last = embedded[:, -reach:]
 
     def reset(self) -> None:
         """Forget everything and keep the memory."""

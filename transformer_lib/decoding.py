@@ -34,7 +34,7 @@ Step = Callable[[Int[Tensor, " batch"]], Float[Tensor, "batch vocabulary"]]
 # The parts that are known here by heart; a reader's own Block, for one, is not among them.
 KNOWN = {GPT, Block, MultiHeadAttention, LearnedPositions, SinusoidalPositions}
 KNOWN |= {layers.FeedForward, layers.RMSNorm, layers.Smear, nn.LayerNorm, nn.Linear, nn.Embedding}
-KNOWN |= {nn.Dropout, nn.Identity, nn.ModuleList}
+KNOWN |= {nn.Dropout, nn.Identity, nn.ModuleList, nn.ParameterList}
 
 
 def decoder(model: nn.Module, cache: ModelCache) -> Step:
@@ -81,7 +81,7 @@ def gpt_step(model: GPT, cache: ModelCache) -> Step:
         rotary = turned_ones(positions, capacity, table)
     if isinstance(positions, AlibiPositions):
         bias = positions.bias(1, capacity, table.device, table.dtype)
-    smear = None if model.smear is None else model.smear.weight
+    shares = [] if model.smear is None else [*model.smear.weights]  # the nearest token's first
     pairs = zip(model.blocks, cache.layers, strict=True)
     blocks = [block_step(block, layer, rotary) for block, layer in pairs]
     normalize = norm_step(model.final_norm)
@@ -91,8 +91,9 @@ def gpt_step(model: GPT, cache: ModelCache) -> Step:
     def step(ids: Tensor) -> Tensor:
         place = cache.length
         embedded = x = F.embedding(ids, table)
-        if smear is not None and cache.last is not None:
-            x = x + smear * cache.last[:, 0]
+        if shares and cache.last is not None:  # there are fewer vectors near the beginning
+            for share, vector in zip(shares, cache.last.unbind(1)[::-1], strict=False):
+                x = x + share * vector
         if encoding is not None:
             x = x + encoding[place]
         # ALiBi counts from the last key back: with fewer keys, the end of what it is with all.
@@ -100,7 +101,8 @@ def gpt_step(model: GPT, cache: ModelCache) -> Step:
         x = x[0] if len(ids) == 1 else x
         for block in blocks:
             x = block(x, place, near)
-        cache.last = embedded.unsqueeze(1)
+        if shares:
+            cache.remember(embedded.unsqueeze(1), len(shares))
         return product(normalize(x), head).view(len(ids), -1)
 
     return step

@@ -43,7 +43,8 @@ class GPTConfig:
         embedding_std: spread of the embedding's numbers at the start (all other matrices: 0.02).
         dropout: of embeddings, attention weights and sub-layers, while training.
         qk_norm: normalized queries and keys.
-        smear: each token's embedding gets a learned share of the one before it.
+        smear: how many embeddings before each token's it gets a learned share of; 0 for none.
+        smear_start: these shares at the start, see :class:`~transformer_lib.layers.Smear`.
 
     Raises:
         ValueError, TypeError: a field that makes no model; the message says which, why, and what to
@@ -69,7 +70,8 @@ class GPTConfig:
     embedding_std: float = 0.02
     dropout: float = 0.0
     qk_norm: bool = False
-    smear: bool = False
+    smear: int = 0
+    smear_start: float = 0.0
 
     def __post_init__(self):
         choices = {"norm": NORMS, "activation": ACTIVATIONS}
@@ -97,7 +99,7 @@ class GPTConfig:
         ReLU², no biases, and the smear. (LayerNorm, since the backward pass of PyTorch's RMSNorm is
         four times slower on the CPU.)
         """
-        wiring = {"positions": "rotary", "tied": False, "bias": False, "smear": True}
+        wiring = {"positions": "rotary", "tied": False, "bias": False, "smear": 1}
         start = {"projections": "zero", "embedding_std": 0.3}
         return cls(**wiring | start | {"activation": "relu_squared"} | sizes)
 
@@ -118,29 +120,22 @@ class GPT(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
         self.config = config
-        d_model, style = config.d_model, {"bias": config.bias}
+        d_model = config.d_model
         self.embedding = nn.Embedding(config.vocabulary, d_model)
-        self.smear = Smear(d_model) if config.smear else None
+        self.smear = None
+        if config.smear > 0:
+            self.smear = Smear(d_model, config.smear, config.smear_start)
         self.positions = embedding_positions(config)
         self.dropout = nn.Dropout(config.dropout)
+        fields = ("d_ff", "norm", "activation", "rms_norm", "bias", "dropout", "qk_norm")
+        options = {name: getattr(config, name) for name in fields}
         self.blocks = nn.ModuleList(
-            Block(
-                d_model,
-                config.n_heads,
-                config.d_ff,
-                norm=config.norm,
-                activation=config.activation,
-                rms_norm=config.rms_norm,
-                dropout=config.dropout,
-                positions=attention_positions(config),
-                qk_norm=config.qk_norm,
-                **style,
-            )
+            Block(d_model, config.n_heads, positions=attention_positions(config), **options)
             for _ in range(config.n_layers)
         )
         self.final_norm = nn.Identity()  # post-norm: the last block has normalized already
         if config.norm == "pre":
-            self.final_norm = make_norm(d_model, rms=config.rms_norm, **style)
+            self.final_norm = make_norm(d_model, rms=config.rms_norm, bias=config.bias)
         # No layer shares the tied table: two names for one tensor are trouble for checkpoints.
         self.head = None if config.tied else nn.Linear(d_model, config.vocabulary, bias=False)
         self.initialize()
@@ -183,8 +178,8 @@ class GPT(nn.Module):
         x = self.dropout(x)
         for layer, block in enumerate(self.blocks):
             x = block(x, causal=True, cache=None if cache is None else cache.layers[layer])
-        if cache is not None:
-            cache.last = embedded[:, -1:]
+        if cache is not None and self.smear is not None:
+            cache.remember(embedded, self.smear.reach)
         return self.logits(self.final_norm(x))
 
     def logits(

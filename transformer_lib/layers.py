@@ -114,33 +114,59 @@ class RMSNorm(nn.Module):
 
 
 class Smear(nn.Module):
-    """x_t + weight ⊙ x_{t-1}: each token's vector gets a learned share of the one before it.
+    """x_t + w_1 ⊙ x_{t-1} + … + w_reach ⊙ x_{t-reach}: a learned share of each vector before.
 
-    What an attention head would have to learn first (to look at the previous token) is there from
-    the start, for ``d_model`` parameters. The weight starts at 0: no smear.
+    What an attention head would have to learn first (to look at the tokens just before) is there
+    from the beginning, for ``reach`` · ``d_model`` parameters: ``weights[k - 1]`` is w_k. Before
+    the text begins there is nothing, and nothing is added.
+
+    Args:
+        d_model: width of the vectors.
+        reach: how many tokens before each one are mixed in.
+        start: what all weights are at first; 0 is no smear.
 
     Raises:
-        ValueError: ``d_model`` below 1; in ``forward``, another width.
+        ValueError: ``d_model`` or ``reach`` below 1, a ``start`` that is not finite; in
+            ``forward``, another width or too many vectors from before.
 
     Source: the "token shift" of Peng et al. 2023 (RWKV), on the embeddings only.
 
-    >>> smear = Smear(d_model=1)
-    >>> _ = smear.weight.data.fill_(0.5)
+    >>> smear = Smear(d_model=1, reach=2, start=0.5)
     >>> smear(torch.tensor([[[2.0], [4.0], [0.0]]])).flatten().tolist()
-    [2.0, 5.0, 2.0]
+    [2.0, 5.0, 3.0]
     """
 
-    def __init__(self, d_model: int):
+    def __init__(self, d_model: int, reach: int = 1, start: float = 0.0):
         super().__init__()
         checks.check_count(d_model, "d_model")
-        self.weight = nn.Parameter(torch.zeros(d_model))
+        checks.check_count(reach, "reach")
+        module_checks.check_smear_start(start, "start")
+        # Vectors, not rows of one matrix: an optimizer lets matrices decay.
+        self.weights = nn.ParameterList(torch.full((d_model,), float(start)) for _ in range(reach))
+
+    @property
+    def reach(self) -> int:
+        """How many tokens before each one are mixed in."""
+        return len(self.weights)
 
     def forward(
         self,
         x: Float[Tensor, "batch tokens d_model"],
-        last: Float[Tensor, "batch 1 d_model"] | None = None,
+        last: Float[Tensor, "batch before d_model"] | None = None,
     ) -> Float[Tensor, "batch tokens d_model"]:
-        """``last`` is the vector before the first of ``x``, None where the text begins."""
-        module_checks.check_width(x, self.weight.shape[0])
-        last = torch.zeros_like(x[:, :1]) if last is None else last
-        return x + self.weight * torch.cat((last, x[:, :-1]), dim=1)
+        """``last`` are the vectors just before the first of ``x``, ``reach`` of them or, near the
+        beginning of the text, all that there are; None where it begins.
+        """
+        module_checks.check_width(x, len(self.weights[0]))
+        last = x[:, :0] if last is None else last
+        module_checks.check_smear_last(last, x, self.reach)
+        nothing = x.new_zeros(x.shape[0], self.reach - last.shape[1], x.shape[2])
+        earlier = torch.cat((nothing, last, x[:, :-1]), dim=1)
+        result, tokens = x, x.shape[1]
+        for back, weight in enumerate(self.weights, start=1):
+            first = self.reach - back
+            result = result + weight * earlier[:, first : first + tokens]
+        return result
+
+    def extra_repr(self) -> str:
+        return f"{len(self.weights[0])}, reach={self.reach}"

@@ -28,11 +28,23 @@ def check_config(config, choices: Mapping[str, Collection[str]]) -> None:
         checks.check_even(d_head, "d_model / n_heads", "rotary positions turn pairs")
     if config.positions == "sinusoidal":
         checks.check_even(config.d_model, "d_model", "sinusoidal positions are pairs")
+    check_smear(config.smear)
+    module_checks.check_smear_start(config.smear_start, "smear_start")
     checks.check_dropout(config.dropout)
     if not 0 < config.embedding_std < float("inf"):
         raise ValueError(
             f"embedding_std is {config.embedding_std}; it is a spread: choose a finite number "
             f"above 0 (GPT-2: 0.02)."
+        )
+
+
+def check_smear(smear) -> None:
+    """``smear`` is an int of at least 0."""
+    if not isinstance(smear, int) or isinstance(smear, bool) or smear < 0:
+        error = ValueError if type(smear) is int else TypeError
+        raise error(
+            f"smear is {smear!r}; it is how many tokens before each one are mixed in: choose 0 for "
+            f"none, 1 for the one before, 3 for the three before."
         )
 
 

@@ -96,6 +96,26 @@ def check_width(x, d_model: int) -> None:
         )
 
 
+def check_smear_start(start, name: str) -> None:
+    """``start`` is a finite number."""
+    if not float("-inf") < start < float("inf"):
+        raise ValueError(
+            f"{name} is {start}; it is a share of the vector before: choose a finite number (0: "
+            f"none)."
+        )
+
+
+def check_smear_last(last, x, reach: int) -> None:
+    """``last`` are at most ``reach`` vectors of the sequences of ``x``."""
+    checks.check_same_dtype("x", x, "last", last)
+    batch, _, d_model = x.shape
+    if last.shape != (batch, last.shape[1], d_model) or last.shape[1] > reach:
+        raise ValueError(
+            f"last has shape {tuple(last.shape)}; it must be [{batch}, 0 to {reach}, {d_model}]: "
+            f"the last {reach} vectors before x, or fewer where the text begins."
+        )
+
+
 def check_cache_entry(stored: Tensor, length: int, k, v) -> None:
     """``k`` and ``v`` fit behind the ``length`` tokens that ``stored`` already holds."""
     batch, n_heads, capacity, d_head = stored.shape
