@@ -1,0 +1,80 @@
+"""The benchmarks of training run, at sizes that a test can afford."""
+
+import importlib
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+from transformer_lib.gpt import GPT
+from transformer_lib.training.machine import REPOSITORY
+from transformer_lib.training.recipes import Recipe
+from transformer_lib.training.runs import load_run
+
+TEXT = "Mary gave roses to Susan. Now Susan has the roses.\n" * 40
+TINY = {"n_layers": 1, "n_heads": 2, "d_model": 12, "batch_size": 2, "warmup": 0, "n_steps": 4}
+
+
+@pytest.fixture
+def benchmark(monkeypatch, tmp_path):
+    """benchmark("three_minutes"): that module, which reads a short text and writes to tmp_path."""
+    monkeypatch.syspath_prepend(REPOSITORY / "benchmarks")
+    monkeypatch.setattr(torch, "set_num_threads", lambda n: None)
+
+    def load(name):
+        module = importlib.import_module(name)
+        if hasattr(module, "tiny_shakespeare"):
+            monkeypatch.setattr(module, "tiny_shakespeare", lambda: TEXT)
+            monkeypatch.setattr(module, "RUNS_FOLDER", tmp_path)
+            monkeypatch.setattr(module, "SEEDS", (0, 1))
+        return module
+
+    return load
+
+
+def test_the_ladder_compares_every_rung_with_the_peer(benchmark, monkeypatch, tmp_path):
+    monkeypatch.setattr(benchmark("peers"), "STEPS", 6)
+    module = benchmark("train_gpt")
+    monkeypatch.setattr(module, "PARTS", 2)
+    few = {name: recipe.with_changes(**TINY) for name, recipe in list(module.RUNGS.items())[-2:]}
+    few["+ bfloat16 by AMX"] = few["+ bfloat16 by AMX"].with_changes(n_steps=60)
+    monkeypatch.setattr(module, "RUNGS", few)
+    monkeypatch.setattr(module, "has_amx", lambda: True)
+    module.main()
+    log = load_run(tmp_path / "train-gpt-ladder.json")
+    assert log.curve["step"] == [3, 2, 30, 6, 4, 60] * 2
+    assert log.result["rungs"] == ["peer", "+ smear", "+ bfloat16 by AMX"]
+    peer, slow, longer = (log.result[name] for name in log.result["rungs"])
+    assert peer["times faster"] == [1, 1]
+    assert slow["times faster"][1] == pytest.approx(peer["seconds"][1] / slow["seconds"][1])
+    mean = sum(peer["validation_loss"]) / 2
+    assert log.result["loss to reach"] == pytest.approx(mean)
+    for rung in (peer, slow, longer):
+        assert rung["reached"] == [loss <= mean for loss in rung["validation_loss"]]
+
+
+def test_the_peer_has_our_size_and_the_documented_schedule(benchmark):
+    peers, ladder = benchmark("peers"), benchmark("train_gpt")
+    theirs = sum(p.numel() for p in peers.Peer(65).parameters())
+    with torch.device("meta"):
+        for recipe in ladder.RUNGS.values():
+            ours = GPT(recipe.model_config(65)).n_parameters
+            assert abs(ours / theirs - 1) < 0.02
+    rates = [peers.rate(step) for step in (0, 99, 100, 1050, 2000)]
+    expected = [1e-3 / 101, 1e-3 * 100 / 101, 1e-3, 5.5e-4, 1e-4]
+    assert_close(torch.tensor(rates), torch.tensor(expected))
+
+
+def test_three_minutes_measures_every_seed_and_window(benchmark, monkeypatch, tmp_path):
+    module = benchmark("three_minutes")
+    recipe = Recipe(**TINY | {"block": 8, "window": 16})
+    monkeypatch.setattr(module, "PRESETS", {"cpu": recipe})
+    monkeypatch.setattr(module, "WINDOWS", (16, 8))
+    monkeypatch.setattr(module, "EVERY", 3)
+    module.main()
+    log = load_run(tmp_path / "shakespeare-three-minutes.json")
+    assert (log.curve["seed"], log.curve["step"]) == ([0, 0, 1, 1], [3, 4, 3, 4])
+    losses = log.result["loss in windows of 16"]
+    assert len(set(losses)) == 2
+    assert all(1 < loss < 4 for loss in losses)
+    assert log.result["tokens per second"][1] == pytest.approx(64 / log.result["seconds"][1])
