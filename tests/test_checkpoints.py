@@ -1,16 +1,14 @@
 """Checkpoints: what is kept; damaged, foreign and hostile ones are refused by name."""
 
-import json
 import os
 import random
 import shutil
-import struct
 from functools import partial
 
 import pytest
 import torch
+from forgeries import HOSTILE, forge
 
-from transformer_lib.training import files, manifests
 from transformer_lib.training.checkpoints import find_checkpoints, load_checkpoint, save_checkpoint
 from transformer_lib.training.manifests import MANIFEST, STATE, TENSORS, CheckpointError
 
@@ -128,56 +126,6 @@ def test_damaged_ones_are_all_found(run_folder, kind):
         assert error.before == first
         file.write_bytes(contents[file])
     assert load_checkpoint(run_folder, **ABOUT).step == 2
-
-
-def forge(path, tensors=None, state=None, **changes):
-    """A checkpoint whose hashes are all right: made by somebody who knows the format."""
-    contents = {
-        TENSORS: (path / TENSORS).read_bytes() if tensors is None else tensors,
-        STATE: (path / STATE).read_bytes() if state is None else state,
-    }
-    manifest = json.loads((path / MANIFEST).read_bytes())
-    del manifest["sha256"]
-    manifest["files"] = {name: files.signature(content) for name, content in contents.items()}
-    manifest |= changes
-    for name, content in contents.items():
-        (path / name).write_bytes(content)
-    (path / MANIFEST).write_bytes(manifests.signed(manifest))
-
-
-def header(text, body=b""):
-    text = text if isinstance(text, bytes) else json.dumps(text).encode()
-    return struct.pack("<Q", len(text)) + text + body
-
-
-ONE = {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}
-TRAVERSAL = {"../../model.safetensors": files.signature(b""), STATE: files.signature(b"")}
-HOSTILE = {
-    "a path that leads out": (MANIFEST, {"files": TRAVERSAL}),
-    "an absolute path": (MANIFEST, {"files": {"/etc/passwd": {}, STATE: {}}}),
-    "a third file": (MANIFEST, {"files": {TENSORS: {}, STATE: {}, "x.py": {}}}),
-    "a size below zero": (MANIFEST, {"files": {TENSORS: {"size": -1}, STATE: {"size": -1}}}),
-    "a size without end": (STATE, {"files": {TENSORS: {"size": 2**70}, STATE: {"size": 2**70}}}),
-    "a step of another": (MANIFEST, {"step": 3}),
-    "a step that is a text": (MANIFEST, {"step": "2; import os"}),
-    "a later version": (MANIFEST, {"format_version": 2}),
-    "a pickle": (TENSORS, {"tensors": b"\x80\x04cos\nsystem\n(S'touch owned'\ntR."}),
-    "a zip of pickles": (TENSORS, {"tensors": b"PK\x03\x04" + bytes(64)}),
-    "a huge header": (TENSORS, {"tensors": struct.pack("<Q", 2**62) + b"{}"}),
-    "a header of spaces": (TENSORS, {"tensors": header(b"{}" + b" " * 2**24)}),
-    "a header beyond the end": (TENSORS, {"tensors": struct.pack("<Q", 1000) + b"{}"}),
-    "a tensor beyond the end": (TENSORS, {"tensors": header({"x": ONE | {"shape": [2**40]}})}),
-    "a tensor without data": (TENSORS, {"tensors": header({"x": ONE})}),
-    "a deep header": (TENSORS, {"tensors": header(b"[" * 100_000)}),
-    "an empty file": (TENSORS, {"tensors": b""}),
-    "a state that is code": (STATE, {"state": b"__import__('os').system('touch owned')"}),
-    "a deep state": (STATE, {"state": b"[" * 100_000}),
-    "a state that is a list": (STATE, {"state": b"[]"}),
-    "a tensor that is not there": (STATE, {"state": b'{"a":{"__tensor__":"../../x"}}'}),
-    "keys that are no keys": (STATE, {"state": b'{"a":{"__items__":[[[],1]]}}'}),
-    "objects in an array": (STATE, {"state": b'{"a":{"__array__":["x"],"dtype":"O"}}'}),
-    "a number too long": (STATE, {"state": b'{"a":' + b"9" * 10_000 + b"}"}),
-}
 
 
 @pytest.mark.parametrize("name", HOSTILE)
