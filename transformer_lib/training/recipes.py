@@ -146,7 +146,7 @@ class Recipe:
 _SHAKESPEARE = Recipe(data="tiny_shakespeare", window=256)
 PRESETS = {
     "cpu": _SHAKESPEARE.with_changes(
-        n_heads=3, d_model=192, block=256, batch_size=12, n_steps=1700, weight_decay=0.2
+        n_heads=3, d_model=192, block=256, batch_size=12, n_steps=1420, weight_decay=0.2
     ),
     "t4": _SHAKESPEARE.with_changes(
         n_layers=6, n_heads=6, d_model=384, block=256, batch_size=64, n_steps=1000, dropout=0.2,
