@@ -62,9 +62,10 @@ test: $(VENV)/npm/installed
 	$(BIN)/python book/build.py
 	$(BIN)/python -m pytest
 
-# A thousand models of random wirings and sizes in each test, in place of 60: a few minutes.
+# Hundreds of kills, damaged and forged checkpoints, full disks, and a thousand models of random
+# wirings and sizes in each test, in place of 60: some minutes. Writes a run log.
 soak: $(VENV)/installed
-	$(BIN)/python -m pytest -q --hypothesis-profile=soak -k any_model tests/test_gpt_steps.py
+	$(BIN)/python benchmarks/soak.py
 
 # The library's tests and the chapters in environments of their own: with the oldest versions that
 # pyproject.toml claims, and with the newest there are. The other tests need the book's own tools.
