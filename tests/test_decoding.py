@@ -10,7 +10,7 @@ from wirings import CONTEXT, VOCABULARY, WIRINGS, make, random_ids
 
 from transformer_lib.blocks import Block
 from transformer_lib.cache import KeyValueCache
-from transformer_lib.decoding import decoder, is_known
+from transformer_lib.decoding import decoder, is_known, product
 from transformer_lib.gpt import GPT, GPTConfig
 
 
@@ -153,3 +153,23 @@ def test_without_gradients_the_model_stays_trainable():
         decoder(model, model.new_cache(1))(torch.tensor([3]))
     model(torch.tensor([[1, 2, 3]])).sum().backward()
     assert all(parameter.grad is not None for parameter in model.parameters())
+
+
+@pytest.mark.parametrize("rows", [11, 12, 16, 48, 49])
+@pytest.mark.parametrize("bias", [False, True])
+def test_products_of_few_rows_are_those_of_linear(rows, bias):
+    x, weight = torch.randn(rows, 7, dtype=torch.float64), torch.randn(5, 7, dtype=torch.float64)
+    offset = torch.randn(5, dtype=torch.float64) if bias else None
+    result = product(x, weight, offset)
+    assert result.is_contiguous()
+    assert_close(result, nn.functional.linear(x, weight, offset), rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("name", WIRINGS)
+@torch.no_grad()
+def test_a_batch_of_a_middle_size_gives_the_same(name):
+    model, ids = make(WIRINGS[name]), random_ids(batch=13)
+    cache = model.new_cache(13)
+    advance = decoder(model, cache)
+    logits = [advance(ids[:, t]) for t in range(ids.shape[1])]
+    assert_close(torch.stack(logits, dim=1), model(ids), rtol=0, atol=1e-12)

@@ -185,7 +185,17 @@ def norm_step(norm: nn.Module) -> Callable[[Tensor], Tensor]:
 
 
 def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """As ``nn.Linear``; of a vector by the kernel that reads each weight once and nothing else."""
-    if x.ndim > 1:
-        return F.linear(x, weight, bias)
-    return torch.mv(weight, x) if bias is None else torch.addmv(bias, weight, x)
+    """As ``nn.Linear``, by the kernel that is fastest for so few rows.
+
+    A vector's reads each weight once and does nothing else. For 12 to 48 rows the product is
+    computed the other way round, as weight · xᵀ (the four matrices of a layer of width 384, 16
+    rows: 340 µs, by F.linear 440 to 475; with 8 or 64 rows F.linear is the faster one; torch 2.13,
+    2 cores).
+    """
+    if x.ndim == 1:
+        return torch.mv(weight, x) if bias is None else torch.addmv(bias, weight, x)
+    if x.device.type == "cpu" and 12 <= len(x) <= 48:
+        result = torch.mm(weight, x.t())
+        result = result if bias is None else result.add_(bias.unsqueeze(1))
+        return result.t().contiguous()  # the layout that all other steps are fast with
+    return F.linear(x, weight, bias)
