@@ -13,7 +13,8 @@ that is measured in the same rounds, on a buffer as large as what a step reads, 
   copy   the buffer is copied into another one; its bytes count twice, once read and once written;
   read   the buffer, as a matrix of d_model columns, is multiplied by one vector: read and no more.
 The limit in tokens a second is that bandwidth divided by the bytes that a step reads. (The cache's
-own keys and values come on top of it: on average 5 % of the bytes here.)
+own keys and values come on top of it: on average 5 % of the bytes here.) ``share_of_copies`` is
+milder: it compares with one whole copy of the weights, read and written, for each token.
 
 Everything is run once in each round, one after the other, so that whatever else the machine does
 meets all alike. The results are from the medians over the rounds.
@@ -138,6 +139,7 @@ def summary(curve: dict[str, list[float]], n_tokens: int, n_bytes: int) -> dict[
         result[f"{name}_bytes_per_second"] = times_moved * n_bytes / middle[name]
         result[f"{name}_limit_tokens_per_second"] = times_moved / middle[name]
         result[f"share_of_{name}_limit"] = middle[name] / times_moved * n_tokens / middle["cache_1"]
+    result["share_of_copies"] = middle["copy"] * n_tokens / middle["cache_1"]
     for name in ("no_cache", "hugging_face", "hugging_face_static"):
         result[f"times_{name}"] = middle[name] / middle["cache_1"]
     result["batch_16_over_batch_1"] = 16 * middle["cache_1"] / middle["cache_16"]
