@@ -2,6 +2,7 @@
 # make test       everything, a browser included             make check   the fast part, under 2 min
 # make notebooks  run and normalise the chapters             make page CHAPTER=03-scaling
 # make soak       the long counts of what make test samples
+# make trained    train the weights that the library ships
 #
 # All that is needed is make and Python >= 3.11 (another one: make PYTHON=python3.12 ...). The rest is
 # installed into .venv, from where your pip is configured to install from.
@@ -15,7 +16,7 @@ export OMP_NUM_THREADS := 2
 # Threads that wait must sleep, not spin: several programs share the cores.
 export OMP_WAIT_POLICY := passive
 
-.PHONY: book page serve notebooks check test soak clean test-oldest test-newest colab-check
+.PHONY: book page serve notebooks check test soak trained clean test-oldest test-newest colab-check
 .DEFAULT_GOAL := book
 
 $(BIN)/python:
@@ -86,6 +87,14 @@ test-newest:
 	.venv-newest/bin/python -m pip list
 	.venv-newest/bin/python -m pytest -q $(LIBRARY_TESTS)
 	.venv-newest/bin/python $(NBVAL)
+
+# The weights that the library ships, from the start: about ten minutes on 2 cores. It goes on where it
+# was stopped. (Delete _build/trained to begin anew.)
+TRAINING := $(BIN)/python -m transformer_lib.training
+trained: $(VENV)/installed
+	$(TRAINING) train --preset gifts --folder _build/trained/gifts-v1 --continue
+	rm -rf transformer_lib/trained/gifts-v1
+	$(TRAINING) export _build/trained/gifts-v1 transformer_lib/trained/gifts-v1
 
 # Would installing the library on Colab replace the torch or numpy that is there? Asks pip, about
 # Colab's version of Python if there is one here (or: make colab-check COLAB_PYTHON=...).

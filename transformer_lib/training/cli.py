@@ -1,7 +1,8 @@
-"""The command line: ``python -m transformer_lib.training`` (train, resume, evaluate, sample)."""
+"""The command line, ``python -m transformer_lib.training``: train, resume, evaluate, sample."""
 
 import argparse
 import json
+import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ from typing import Any
 
 import torch
 
-from transformer_lib.training import checkpoints
+from transformer_lib.training import checkpoints, shipped
 from transformer_lib.training.continuing import continue_text, load_trained, recipe_of
 from transformer_lib.training.corpora import corpus_of
 from transformer_lib.training.distributed import LostProcessError, processes
@@ -43,13 +44,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return chosen.command(chosen, arguments)
     except Stopped as stopped:
-        print(f"\n{stopped}. Go on by: {PROGRAM} resume {shlex.quote(chosen.folder)}", flush=True)
+        print(f"\n{stopped}. {_how_to_go_on(chosen.folder)}", flush=True)
         return 128 + stopped.number
     except EXPECTED as error:
         if chosen.traceback:
             raise
         print(f"error: {error}", file=sys.stderr, flush=True)
         return 1
+
+
+def _how_to_go_on(folder: str) -> str:
+    if not checkpoints.find_checkpoints(folder):
+        return "Nothing was saved yet."
+    program, size = PROGRAM, os.environ.get("LOCAL_WORLD_SIZE", "1")  # torchrun sets it
+    if size != "1":
+        program = PROGRAM.replace("python", f"torchrun --nproc-per-node={size}")
+    return f"Go on by: {program} resume {shlex.quote(folder)}"
 
 
 def parser() -> argparse.ArgumentParser:
@@ -88,6 +98,11 @@ def parser() -> argparse.ArgumentParser:
     evaluate = commands.add_parser("evaluate", help="the exact loss on the validation data")
     evaluate.set_defaults(command=evaluate_command)
     evaluate.add_argument("folder", help="of the run, or of one checkpoint in it")
+
+    export = commands.add_parser("export", help="write a finished run's model for others to load")
+    export.set_defaults(command=export_command)
+    export.add_argument("folder", help="of the run")
+    export.add_argument("destination", help="a new folder, for load_shipped")
 
     sample = commands.add_parser("sample", help="let a trained model write")
     sample.set_defaults(command=sample_command)
@@ -151,7 +166,9 @@ def _train(recipe: Recipe, chosen, arguments: Sequence[str], resume: str | None)
 
 
 def _log_of(run: Run, folder: Path, arguments: Sequence[str]):
-    model, curve, corpus = run.trainer.model, run.curve, run.corpus
+    model, corpus = run.trainer.model, run.corpus
+    answers = corpus.answers is not None
+    curve = {name: column for name, column in run.curve.items() if name != "accuracy" or answers}
     result = {name: column[-1] for name, column in curve.items()}
     result |= {"parameters": model.n_parameters, "floor": corpus.floor, "seen": corpus.seen}
     words = "".join(c if c.isalnum() and c.isascii() else "-" for c in folder.name.lower())
@@ -186,6 +203,11 @@ def evaluate_command(chosen: argparse.Namespace, arguments: Sequence[str]) -> in
         right = answer_accuracy(trained.model, corpus.validation, corpus.answers)
         print(f", floor {corpus.floor:.4f}, {right:.2%} of the answers right", end="")
     print(f" ({len(corpus.validation)} blocks of {corpus.validation.inputs.shape[1]} tokens)")
+    return 0
+
+
+def export_command(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
+    print(f"written: {shipped.export(chosen.folder, chosen.destination)}")
     return 0
 
 

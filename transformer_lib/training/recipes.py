@@ -1,6 +1,7 @@
 """Recipes: everything that is chosen for a training run, in one value that JSON can hold.
 
-``PRESETS`` are recipes for a laptop's processor, for Colab's T4 and for a large GPU.
+``PRESETS`` are recipes for a laptop's processor, for Colab's T4 and for a large GPU (all three:
+tiny Shakespeare), and for the stories of the ``gifts`` grammar.
 """
 
 from collections.abc import Mapping
@@ -144,6 +145,12 @@ class Recipe:
 
 
 _SHAKESPEARE = Recipe(data="tiny_shakespeare", window=256)
+# What lets a small model learn who has which gift: the words of a sentence lie three apart, so each
+# word begins with a share of the three before it.
+_GIFTS = Recipe(
+    model={"smear": 3, "smear_start": 0.5}, batch_size=32, lr=0.006, adamw_lr=0.004,
+    n_iterations=3, decay=0.7, precision="float32",
+)  # fmt: skip
 PRESETS = {
     "cpu": _SHAKESPEARE.with_changes(
         n_heads=3, d_model=192, block=256, batch_size=12, n_steps=1420, weight_decay=0.2
@@ -156,5 +163,17 @@ PRESETS = {
         n_layers=6, n_heads=6, d_model=384, block=256, batch_size=128, n_steps=600, dropout=0.2,
         weight_decay=0.1, precision="bfloat16", compiled=True,
     ),
-    "gifts": Recipe(block=122, n_steps=2000),
+    "gifts": _GIFTS.with_changes(
+        n_layers=3, n_heads=8, d_model=96, block=61, n_steps=8000, n_stories=60_000,
+        n_validation=2000,
+    ),
+    "gifts-small": _GIFTS.with_changes(
+        n_layers=2, n_heads=4, d_model=64, block=49, n_steps=3000, n_stories=30_000,
+        n_validation=2000,
+        grammar={
+            "people": ["mary", "susan", "john", "peter"],
+            "gifts": ["roses", "books", "apples", "pens"],
+            "n_gifts": 2, "n_sentences": 6,
+        },
+    ),
 }  # fmt: skip
