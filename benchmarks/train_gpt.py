@@ -39,16 +39,16 @@ _ROTARY = _START.with_changes(
 )
 _MUON = Recipe(
     data="tiny_shakespeare", wiring="fast", model={"smear": 0}, block=BLOCK, batch_size=BATCH,
-    n_iterations=3, n_steps=345, precision="float32",
+    n_iterations=3, n_steps=380, precision="float32",
 )  # fmt: skip
-_SMEAR = _MUON.with_changes(model={}, n_steps=275)
+_SMEAR = _MUON.with_changes(model={}, n_steps=320)
 RUNGS = {
     "higher rate, linear": _START,
     "+ rotary positions": _ROTARY,
     "+ Muon, fast wiring": _MUON,
     "+ smear": _SMEAR,
     "+ bfloat16 by AMX": _SMEAR.with_changes(
-        batch_size=24, n_iterations=5, n_steps=135, precision="bfloat16"
+        batch_size=24, n_iterations=5, n_steps=165, precision="bfloat16"
     ),
 }
 

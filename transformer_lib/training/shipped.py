@@ -105,9 +105,7 @@ def export(run_folder: str | os.PathLike, folder: str | os.PathLike) -> Path:
     return folder
 
 
-def load_shipped(
-    name_or_path: str | os.PathLike, *, device: torch.device | None = None
-) -> Shipped:
+def load_shipped(name_or_path: str | os.PathLike, *, device: torch.device | None = None) -> Shipped:
     """A trained model: by its name, from the package; or from a folder that :func:`export` wrote.
 
     Raises:
@@ -147,7 +145,7 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is damaged, it is no readable JSON ({error}). {_AGAIN}") from error
+        raise ValueError(f"{path} is damaged: it is no JSON ({error}). {_AGAIN}") from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise ValueError(f"{path} is no manifest of a trained model. {_AGAIN}")
     if manifest.get("format_version") != FORMAT_VERSION:
