@@ -51,7 +51,7 @@ def differences(end, other):
     return names + [k for k in rest if canonical_json(rest[k]) != canonical_json(other_rest[k])]
 
 
-def resumed(recipe, corpus, folder, checkpoint, **options):
+def resumed(recipe, corpus, checkpoint, **options):
     """A new run that has loaded ``checkpoint``."""
     run = Run(recipe, corpus, **options)
     run.load(checkpoint)

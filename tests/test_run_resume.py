@@ -22,7 +22,7 @@ def test_a_run_resumed_after_any_step_ends_in_the_same_bits(tmp_path, recipe):
     assert [number for number, *_ in losses] == list(range(1, recipe.n_steps + 1))
     for step in range(1, recipe.n_steps + 1):
         torch.rand(step)  # what came before does not matter
-        again = resumed(recipe, corpus, tmp_path, tmp_path / "kept" / f"{step}")
+        again = resumed(recipe, corpus, tmp_path / "kept" / f"{step}")
         assert again.trainer.step == step
         assert trained(again, tmp_path / f"again-{step}") == losses[step:]
         assert differences(end_of(again), end) == []

@@ -110,6 +110,7 @@ class Processes:
 
 
 ALONE = Processes()
+_groups: list[Any] = []  # kept until the program ends
 
 
 @contextmanager
@@ -159,6 +160,9 @@ def processes(timeout: float = 600.0) -> Iterator[tuple[Processes, torch.device]
         torch.cuda.set_device(device)
     backend = "nccl" if device.type == "cuda" else "gloo"
     dist.init_process_group(backend, timeout=timedelta(seconds=timeout))
+    # A model that is freed with its error may be the last to hold the group, and would then wait,
+    # holding Python's lock, for threads of the group that wait for the lock: it must not be.
+    _groups.append(dist.group.WORLD)
     try:
         yield Processes(dist.get_rank(), dist.get_world_size()), device
     finally:
