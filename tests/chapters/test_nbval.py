@@ -62,8 +62,8 @@ def site(wheel, tmp_path_factory) -> Path:
 
 
 def test_the_wheel_is_complete(wheel):
-    """Everything of the library that is in the sources: modules, scripts, styles, run logs."""
-    suffixes = {".py", ".js", ".css", ".json"}
+    """All of the library that is in the sources: modules, scripts, styles, logs, weights."""
+    suffixes = {".py", ".js", ".css", ".json", ".safetensors"}
     sources = {
         path.relative_to(ROOT).as_posix()
         for path in (ROOT / "transformer_lib").rglob("*")
