@@ -97,6 +97,7 @@ def test_no_file_holds_the_address_of_a_package_registry():
     address = re.compile(r"https?://\S*(?:pypi|pythonhosted|npmjs|download\.pytorch)|file:///opt")
     for name in filter(None, listed):
         path = ROOT / name
-        if path == Path(__file__) or path.suffix == ".png" or not path.is_file():
+        if path == Path(__file__) or not path.is_file():
             continue
-        assert not address.search(path.read_text("utf-8")), name
+        # (Pictures and weights are no text; an address in them would be found all the same.)
+        assert not address.search(path.read_text("utf-8", errors="replace")), name
