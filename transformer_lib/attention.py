@@ -139,6 +139,8 @@ def fused_attention(q, k, v, mask, causal, scale, bias, dropout) -> Tensor:
         mask, bias = (x[None] if x is not None and x.ndim == 3 else x for x in (mask, bias))
         qkv = (x[axes] for x in (q, k, v))
         return fused_attention(*qkv, mask, causal, scale, bias, dropout)[(0,) * len(axes)]
+    # A vector whose numbers are not side by side would make it fall back as well.
+    q, k, v = (x if x.stride(-1) == 1 else x.contiguous() for x in (q, k, v))
     queries, keys = q.shape[-2], k.shape[-2]
     causal = causal and queries > 1  # a single query, the last, sees all keys
     options = {"dropout_p": dropout, "scale": scale}
