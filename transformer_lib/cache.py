@@ -44,14 +44,14 @@ class KeyValueCache:
         for name, size in sizes.items():
             checks.check_count(size, name)
         checks.check_float_dtype(dtype)
-        shape = (batch, 2, n_heads, capacity, d_head)  # 2: keys and values
+        shape = (2, batch, n_heads, capacity, d_head)  # 2: keys and values
         self._memory = torch.zeros(shape, dtype=dtype, device=device)
         self._length = 0
 
     @property
     def batch(self) -> int:
         """How many sequences are stored."""
-        return self._memory.shape[0]
+        return self._memory.shape[1]
 
     @property
     def length(self) -> int:
@@ -74,28 +74,28 @@ class KeyValueCache:
 
         What is returned are views of the cache's own memory, good until :meth:`reset`.
         """
-        module_checks.check_cache_entry(self._memory[:, 0], self._length, k, v)
+        keys, values = self._memory
+        module_checks.check_cache_entry(keys, self._length, k, v)
         end = self._length + k.shape[2]
-        self._memory[:, 0, :, self._length : end] = k
-        self._memory[:, 1, :, self._length : end] = v
+        keys[:, :, self._length : end] = k
+        values[:, :, self._length : end] = v
         self._length = end
-        return self._memory[:, 0, :, :end], self._memory[:, 1, :, :end]
+        return keys[:, :, :end], values[:, :, :end]
 
     def append(
-        self, kv: Float[Tensor, "batch 2 n_heads d_head"]
-    ) -> tuple[
-        Float[Tensor, "batch n_heads length d_head"], Float[Tensor, "batch n_heads length d_head"]
-    ]:
-        """:meth:`extend` by the key and value of one token, for ``decoding``: without its checks.
+        self, kv: Float[Tensor, "2 batch n_heads d_head"]
+    ) -> Float[Tensor, "2 batch*n_heads length d_head"]:
+        """:meth:`extend` by the key and value of one token, for ``decoding``: without its checks,
+        and as ``torch.bmm`` takes them.
 
         >>> cache = KeyValueCache(batch=1, n_heads=2, capacity=5, d_head=3)
-        >>> cache.append(torch.ones(1, 2, 2, 3))[0].shape
-        torch.Size([1, 2, 1, 3])
+        >>> keys, values = cache.append(torch.ones(2, 1, 2, 3))
+        >>> keys.shape
+        torch.Size([2, 1, 3])
         """
         self._memory.select(3, self._length).copy_(kv)
         self._length += 1
-        keys, values = self._memory.narrow(3, 0, self._length).unbind(1)
-        return keys, values
+        return self._memory.flatten(1, 2).narrow(2, 0, self._length)
 
     def reset(self) -> None:
         """Forget everything and keep the memory."""
@@ -103,10 +103,10 @@ class KeyValueCache:
 
     def select(self, rows: Int[Tensor, " new_batch"]) -> None:
         """Sequence b goes on from what was sequence ``rows[b]``; rows may repeat (beam search)."""
-        self._memory = self._memory[rows]
+        self._memory = self._memory[:, rows]
 
     def __repr__(self) -> str:
-        batch, _, n_heads, capacity, d_head = self._memory.shape
+        _, batch, n_heads, capacity, d_head = self._memory.shape
         return (
             f"KeyValueCache(batch={batch}, n_heads={n_heads}, length={self._length}, "
             f"capacity={capacity}, d_head={d_head})"
