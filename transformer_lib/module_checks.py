@@ -9,6 +9,11 @@ from torch import Tensor
 
 from transformer_lib import checks
 
+# Asked once: within a model that torch.compile traces, PyTorch 2.10 cannot be asked.
+AUTOCASTED = {
+    device for device in ("cpu", "cuda", "mps", "xpu") if torch.amp.is_autocast_available(device)
+}
+
 
 def check_heads(d_model: int, n_heads: int, d_head: int | None) -> int:
     """The width of a head: ``d_head``, or ``d_model / n_heads`` where that is a whole number."""
@@ -175,8 +180,7 @@ def check_multi_head(module, x, memory, mask, causal: bool, cache) -> None:
 
 def autocasts(device_type: str) -> bool:
     """Whether autocast chooses the dtypes there, so that the module's own need not fit."""
-    known = torch.amp.is_autocast_available(device_type)
-    return known and torch.is_autocast_enabled(device_type)
+    return device_type in AUTOCASTED and torch.is_autocast_enabled(device_type)
 
 
 def check_memory(module, x: Tensor, memory: Tensor, causal: bool, cache) -> None:
