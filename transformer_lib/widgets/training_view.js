@@ -43,11 +43,9 @@ function soon(begin, cancel, ...what) {
 function render({ model, el }) {
   const state = { run: null, known: null, row: -1, hover: null, playing: null, below: "", quiet: null };
 
-  const fig = figure(el, {
-    name: "Training view",
-    hint: "Try: move along the curve, or press play. Then look at the loss minus the floor.",
-  });
   const read = () => readJson(model, "_text");
+  const further = read().floor === null ? "" : " Then look at the loss minus the floor.";
+  const fig = figure(el, { name: "Training view", hint: `Try: move along the curve, or press play.${further}` });
   const along = slider({
     label: "step", min: 0, max: 1, step: 1, value: 0,
     format: (row) => String(state.run?.steps[row] ?? "none"), onInput: choose,

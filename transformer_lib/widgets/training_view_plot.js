@@ -10,6 +10,7 @@ import { clip, element, fitText, hatchPattern, setAttributes, showToken, svgElem
 const FONT = "12px system-ui, sans-serif";
 const SERIES = ["second", "third", "fourth"];
 const STRIP = 74;
+const LEGEND = 18; // the height of a line of names
 
 /** A column's or a baseline's name in words. */
 export const plainName = (name) => clip(showToken(name.replaceAll("_", " ")), 40);
@@ -48,16 +49,19 @@ export function plot({ onHover, onChoose }) {
 
   function build() {
     if (!width || !run) return;
-    const height = Math.round(Math.min(340, Math.max(230, 0.48 * width)));
+    const legend = placedNames();
+    const further = LEGEND * legend.at(-1).line;
+    const height = Math.round(Math.min(340, Math.max(230, 0.48 * width))) + further;
     const strip = how.below ? STRIP : 0;
     const shift = how.aboveFloor ? run.floor : 0;
-    const tall = { top: 34, bottom: height - 40 };
+    const tall = { top: 34 + further, bottom: height - 40 };
     const y = lossAxis(tall, shift);
     const widest = Math.max(how.below ? 36 : 0, ...y.ticks.map((tick) => textWidth(String(tick), FONT)));
     const wide = { left: Math.ceil(widest) + 10, right: width - 8 };
     frame = { ...tall, ...wide, shift, y, x: stepAxis(wide) };
     setAttributes(svg, { width, height: height + strip, viewBox: `0 0 ${width} ${height + strip}` });
     svg.replaceChildren(hatchPattern(hatch));
+    drawLegend(legend);
     drawAxes();
     drawFloor();
     drawCurves();
@@ -122,20 +126,29 @@ export function plot({ onHover, onChoose }) {
       axisText("step", right, bottom + 34, "end"),
     );
     svg.append(group);
-    drawLegend();
   }
 
-  function drawLegend() {
+  /** The curves' names, side by side as long as there is room, then on the next line. */
+  function placedNames() {
+    const first = how.aboveFloor ? `${plainName(run.loss)} − floor, in nats` : `${plainName(run.loss)} in nats`;
+    const kinds = ["afm-curve-first", ...besides().map((_, i) => `afm-curve-${SERIES[i % 3]}`)];
+    let [at, line] = [0, 0];
+    return [first, ...besides().map(plainName)].map((name, i) => {
+      const text = fitText(name, FONT, width - 30);
+      const wide = 42 + textWidth(text, FONT);
+      if (at > 0 && at + wide - 14 > width) [at, line] = [0, line + 1];
+      const place = { text, kind: kinds[i], at, line };
+      at += wide;
+      return place;
+    });
+  }
+
+  function drawLegend(placed) {
     const group = svgElement("g", { "aria-hidden": "true" });
-    let at = 0;
-    const entry = (name, kind) => {
-      const text = fitText(name, FONT, 0.45 * width);
-      if (at > 0 && at + 28 + textWidth(text, FONT) > width) return;
-      group.append(svgElement("line", { class: `afm-curve-line ${kind}`, x1: at, x2: at + 20, y1: 14, y2: 14 }), axisText(text, at + 26, 18, "start"));
-      at += 42 + textWidth(text, FONT);
-    };
-    entry(how.aboveFloor ? `${plainName(run.loss)} − floor, in nats` : `${plainName(run.loss)} in nats`, "afm-curve-first");
-    besides().forEach((name, i) => entry(plainName(name), `afm-curve-${SERIES[i % 3]}`));
+    for (const { text, kind, at, line } of placed) {
+      const y = 14 + LEGEND * line;
+      group.append(svgElement("line", { class: `afm-curve-line ${kind}`, x1: at, x2: at + 20, y1: y, y2: y }), axisText(text, at + 26, y + 4, "start"));
+    }
     svg.append(group);
   }
 
