@@ -141,7 +141,8 @@ def test_touch_chooses_and_the_page_still_scrolls(open_page):
 def test_play_goes_through_the_run(open_page, motion):
     page = open_page(view())
     page.emulate_media(reduced_motion=motion)
-    page.clock.install()
+    page.clock.install(time=0)
+    page.clock.pause_at(1000)  # from here the clock goes by run_for alone
     page.get_by_role("button", name="play").click()
     seen = set()
     for _ in range(90):
@@ -223,6 +224,22 @@ def test_no_floor_no_baselines_and_a_loss_that_is_no_number(open_page):
     assert page.get_by_role("checkbox", name="loss − floor").count() == 0
     page.get_by_role("checkbox", name="logarithmic steps").check()
     assert said(page) == "After step 10 the loss is 1.50 nats."
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+def test_every_curve_is_named_whatever_the_width(open_page, width):
+    names = ["loss of the plain recipe", "loss of the fast recipe", "loss of a third one"]
+    curve = {"step": [1, 2, 3]} | {name: [3.0, 2.0, 1.5 + i] for i, name in enumerate(names)}
+    page = open_page(TrainingView(curve), width=width)
+    texts = page.locator(".afm-training text").all_text_contents()
+    assert [f"{names[0]} in nats", *names[1:]] == [text for text in texts if "loss" in text]
+    boxes = [page.get_by_text(name, exact=True).bounding_box() for name in names[1:]]
+    assert all(box["x"] + box["width"] <= width for box in boxes)
+    lines = len(
+        {box["y"] for box in [page.get_by_text(f"{names[0]} in nats").bounding_box(), *boxes]}
+    )
+    assert lines == (1 if width == 1280 else 2)
+    assert page.locator(".afm-caption").inner_text() == "Try: move along the curve, or press play."
 
 
 def test_downloads_are_what_is_shown(open_page):
