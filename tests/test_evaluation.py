@@ -3,8 +3,8 @@
 import pytest
 import torch
 import torch.nn.functional as F
+from small_models import small_gpt, stories
 
-from tests.test_loop import small_gpt, stories
 from transformer_lib.data.blocks import IGNORED, Blocks
 from transformer_lib.training.evaluation import answer_accuracy, mean_loss
 

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from diagnoses import not_attempted
 
 from transformer_lib.exercises.generating_text import (
     check_beam_step,
@@ -23,10 +24,7 @@ CHECKS = [
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_a_stub_is_not_attempted_yet(check):
-    def stub(*arguments): ...
-
-    assert check(stub).passed is None
-    assert check(None).passed is None
+    not_attempted(check)
 
 
 # --- 1: temperature -----------------------------------------------------------------------------

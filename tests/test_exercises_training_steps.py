@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from diagnoses import wrong
 
 from transformer_lib.exercises.training_gpt import (
     check_decays,
@@ -9,14 +10,6 @@ from transformer_lib.exercises.training_gpt import (
     check_utilization,
 )
 from transformer_lib.training.optimizers import orthogonalize
-
-
-def wrong(check, answer, beginning):
-    """The answer fails with the diagnosis that begins so."""
-    verdict = check(answer)
-    assert verdict.passed is False
-    assert verdict.diagnosis.startswith(beginning), verdict.diagnosis
-
 
 # --- 4: Newton and Schulz -----------------------------------------------------------------------
 

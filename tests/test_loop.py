@@ -8,31 +8,14 @@ import sys
 import pytest
 import torch
 import torch.nn.functional as F
+from small_models import VOCABULARY, small_gpt, stories
 from torch import nn
 
 from transformer_lib.data.batches import Batches
-from transformer_lib.data.blocks import IGNORED, Blocks, Windows, pack
-from transformer_lib.gpt import GPT, GPTConfig
+from transformer_lib.data.blocks import IGNORED, Blocks, Windows
 from transformer_lib.training.loop import Trainer
 from transformer_lib.training.optimizers import Muon, adamw
 from transformer_lib.training.schedules import linear
-
-VOCABULARY = 11
-
-
-def small_gpt(**changes):
-    sizes = {"vocabulary": VOCABULARY, "context": 13, "n_layers": 2, "n_heads": 2, "d_model": 12}
-    return GPT(GPTConfig(**sizes | changes))
-
-
-def stories():
-    """Blocks with padding of different lengths, so that no two parts have as many targets."""
-    generator = torch.Generator().manual_seed(3)
-    lengths = torch.randint(2, 13, (40,), generator=generator).tolist()
-    return pack(
-        [[0, *torch.randint(1, VOCABULARY, (n,), generator=generator).tolist()] for n in lengths],
-        length=13,
-    )
 
 
 def trainer_of(model, *, batch_size=7, optimizer=None, **options):

@@ -114,7 +114,8 @@ def test_orthogonalize_in_16_bits_and_of_zeros():
 
 def test_muon_is_pytorchs_muon(monkeypatch):
     """And AdamW within it is PyTorch's. (Its Muon is kept from rounding to bfloat16.)"""
-    monkeypatch.setattr(torch.Tensor, "bfloat16", torch.Tensor.clone)
+    monkeypatch.setattr(torch.Tensor, "bfloat16", torch.Tensor.clone)  # PyTorch 2.13
+    monkeypatch.setattr(torch, "bfloat16", torch.float64)  # PyTorch 2.15
     mine, theirs = Tiny().double(), Tiny().double()
     theirs.load_state_dict(mine.state_dict())
     rates = {"lr": 0.02, "momentum": 0.9, "weight_decay": 0.1}
