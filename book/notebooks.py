@@ -149,7 +149,7 @@ def normalise(nb: NotebookNode, config: dict) -> NotebookNode:
     return nb
 
 
-def execute(nb: NotebookNode, timeout: int = 300) -> NotebookNode:
+def execute(nb: NotebookNode, timeout: int = 900) -> NotebookNode:
     """`nb` with the outputs of a fresh run, by this very Python, in an empty folder.
 
     Raises nbclient's CellExecutionError for the first cell that fails.
@@ -158,8 +158,7 @@ def execute(nb: NotebookNode, timeout: int = 300) -> NotebookNode:
     from jupyter_client.manager import AsyncKernelManager
     from nbclient import NotebookClient
 
-    os.environ |= {"OMP_NUM_THREADS": "2", "OMP_WAIT_POLICY": "passive"}
-    os.environ |= {"PYTHONHASHSEED": "0", "HF_HUB_OFFLINE": "1"}
+    os.environ |= {"OMP_NUM_THREADS": "2", "PYTHONHASHSEED": "0", "HF_HUB_OFFLINE": "1"}
     nb = deepcopy(nb)
     # No folders to search: the kernel is then ipykernel of this interpreter, whatever is installed.
     specs = KernelSpecManager(kernel_dirs=[])

@@ -1,4 +1,4 @@
-"""What every test shares: checked shapes, two threads, one seed."""
+"""What every test shares: checked shapes, one thread, one seed."""
 
 import random
 
@@ -14,7 +14,7 @@ jaxtyping.install_import_hook(
     "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))",
 )
 
-torch.set_num_threads(2)
+torch.set_num_threads(1)
 
 # The same examples in every run: a failure must be there again when one looks for it.
 hypothesis.settings.register_profile("book", deadline=None, max_examples=60, derandomize=True)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+import torch
 
 from transformer_lib.training import machine, runs
 from transformer_lib.training.machine import new_run
@@ -163,10 +164,11 @@ def test_a_log_that_makes_no_sense(changes, error, message):
 def test_a_new_run_knows_where_it_ran(monkeypatch, tmp_path):
     script = machine.REPOSITORY / "benchmarks" / "demo.py"
     monkeypatch.setattr(sys, "argv", [str(script), "--name", "two words"])
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 7)
     log = new_run("demo", config={}, curve={}, result={})
     assert log.command == "python benchmarks/demo.py --name 'two words'"
     assert set(log.versions) == {"python", "torch", "numpy", "transformer_lib"}
-    assert log.hardware["threads"] == 2
+    assert log.hardware["threads"] == 7
     assert log.hardware["cpu"]
     assert same(load_run(save_run(log, tmp_path)), log)
     monkeypatch.setattr(sys, "argv", [str(tmp_path / "elsewhere.py")])

@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = ("pyproject.toml", "README.md", "LICENSE", "LICENSE-prose", "transformer_lib")
-CELL_SECONDS = 120
+CELL_SECONDS = 900  # against a cell that hangs: how long a chapter takes is not tested
 
 
 def run(*command: object, cwd: Path, **environment: str) -> str:
@@ -81,7 +81,7 @@ def test_chapter(chapter, site, tmp_path):
         *(sys.executable, "-m", "pytest", *nbval, *quiet, chapter.name),
         cwd=tmp_path,
         PYTHONPATH=str(site),
-        OMP_NUM_THREADS="2",
+        OMP_NUM_THREADS="1",
         PYTHONHASHSEED="0",
         HF_HUB_OFFLINE="1",
     )
