@@ -169,7 +169,7 @@ PRESETS = {
         n_validation=2000,
     ),
     "gifts-small": _GIFTS.with_changes(
-        n_layers=2, n_heads=4, d_model=64, block=49, n_steps=3000, n_stories=30_000,
+        n_layers=2, n_heads=4, d_model=64, block=49, n_steps=2000, n_stories=30_000,
         n_validation=2000,
         grammar={
             "people": ["mary", "susan", "john", "peter"],
