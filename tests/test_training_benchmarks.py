@@ -7,6 +7,7 @@ import torch
 from torch.testing import assert_close
 
 from transformer_lib.gpt import GPT
+from transformer_lib.training.corpora import corpus_of
 from transformer_lib.training.machine import REPOSITORY
 from transformer_lib.training.recipes import Recipe
 from transformer_lib.training.runs import load_run
@@ -78,3 +79,24 @@ def test_three_minutes_measures_every_seed_and_window(benchmark, monkeypatch, tm
     assert len(set(losses)) == 2
     assert all(1 < loss < 4 for loss in losses)
     assert log.result["tokens per second"][1] == pytest.approx(64 / log.result["seconds"][1])
+
+
+def test_smear_trains_each_smear_from_each_seed(benchmark, monkeypatch, tmp_path):
+    module = benchmark("smear")
+    recipe = module.RECIPE.with_changes(**TINY | {"n_stories": 9, "n_validation": 3})
+    for name, value in {
+        "RECIPE": recipe,
+        "EVERY": 2,
+        "SEEDS": (0, 1),
+        "RUNS_FOLDER": tmp_path,
+    }.items():
+        monkeypatch.setattr(module, name, value)
+    module.main()
+    log = load_run(tmp_path / "smear.json")
+    assert log.curve["step"] == [2, 4] * 14
+    rows = zip(*(log.curve[name] for name in ("reach", "start", "seed")), strict=True)
+    tried = [(reach, start, seed) for reach, start in module.SMEARS for seed in (0, 1)]
+    assert list(rows) == [each for each in tried for _ in range(2)]
+    assert len(set(log.curve["loss"])) == 28
+    assert all(0 <= share <= 1 for share in log.curve["accuracy"])
+    assert log.result["floor"] == corpus_of(recipe).floor
