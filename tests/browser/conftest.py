@@ -94,7 +94,7 @@ def open_page(browser, watched, tmp_path) -> Iterator[Callable[..., Page]]:
         )
         contexts.append(watched(context))
         page = context.new_page()
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(60_000)
         page.goto(path.as_uri())
         page.evaluate("() => window.afm.mountAll()")
         return page
