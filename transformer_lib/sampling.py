@@ -51,8 +51,9 @@ def keep_top_p(logits: Logits, p: float) -> Logits:
         return logits
     ordered, order = logits.sort(dim=-1, descending=True, stable=True)
     probabilities = ordered.softmax(dim=-1)
-    before = probabilities.cumsum(dim=-1) - probabilities  # of all that are more probable
-    return torch.empty_like(logits).scatter(-1, order, ordered.masked_fill(before >= p, -torch.inf))
+    cut = probabilities.cumsum(dim=-1) - probabilities >= p  # enough comes before it
+    cut[..., :1] = False  # even where p rounds to 0
+    return torch.empty_like(logits).scatter(-1, order, ordered.masked_fill(cut, -torch.inf))
 
 
 def filter_logits(
