@@ -28,10 +28,10 @@ def test_the_optimizer_is_the_one_that_is_asked_for():
     optimizer = Recipe(optimizer="adamw", lr=0.002, betas=(0.8, 0.9)).make_optimizer(model)
     assert isinstance(optimizer, torch.optim.AdamW)
     assert (optimizer.param_groups[0]["lr"], optimizer.defaults["betas"]) == (0.002, (0.8, 0.9))
-    exact = Recipe(precision="float32").make_optimizer(model)
-    low = Recipe(precision="float16").make_optimizer(model)
-    assert exact.param_groups[0]["dtype"] is None
-    assert low.param_groups[0]["dtype"] is torch.bfloat16
+    dtypes = {"float32": None, "bfloat16": torch.bfloat16, "float16": None}
+    for precision, dtype in dtypes.items():
+        optimizer = Recipe(precision=precision).make_optimizer(model)
+        assert optimizer.param_groups[0]["dtype"] is dtype
 
 
 @pytest.mark.parametrize(

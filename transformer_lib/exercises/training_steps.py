@@ -79,7 +79,7 @@ ORTHOGONALIZE = Exercise(
         Case("a 3 × 7 gradient, 5 times", 0.3 * randn(3, 7, seed=1), 5),
     ],
     axes="rows columns",
-    praise="Right: five products of matrices, and all directions are about equally long.",
+    praise="Right: products of matrices alone, and all directions are about equally long.",
 )
 
 

@@ -130,8 +130,9 @@ class Recipe:
         if self.optimizer == "adamw":
             return adamw(model, self.lr, **common)
         device = next(model.parameters()).device
-        low = (self.precision or choose_precision(device)) != "float32"
-        dtype = torch.bfloat16 if low else None  # float16 is too narrow for the iteration
+        # float16 is too narrow for the iteration; where there is no bfloat16, emulating it is slow.
+        low = (self.precision or choose_precision(device)) == "bfloat16"
+        dtype = torch.bfloat16 if low else None
         return Muon(
             model, self.lr, adamw_lr=self.adamw_lr, n_iterations=self.n_iterations,
             dtype=dtype, **common,
