@@ -140,6 +140,10 @@ def pair(queries, keys):
     [
         pair([[1.0, 0.0], [0.0, 1.0], ZERO], [ZERO, [1.0, 0.0], [0.0, 1.0]]),
         pair([[0.0, 3.0], [-1.0, 0.0], ZERO], [[0.5, -1.0], [0.5, 1.0], [-2.0, 0.0]]),
+        pair([[1, 0], [0, 1], [0, 0]], [[0, 0], [1, 0], [0, 1]]),
+        (torch.eye(3, 2).double(), torch.eye(3, 2).double().roll(1, 0)),
+        ([[1, 0], [0, 1], [0, 0]], [[0, 0], [1, 0], [0, 1]]),
+        lambda: pair([[1e-4, 0.0], [0.0, 1e-4], ZERO], [ZERO, [1e-4, 0.0], [0.0, 1e-4]]),
     ],
 )
 def test_directed_relation_accepts(answer):
@@ -177,6 +181,15 @@ def test_directed_relation_accepts(answer):
             pair([[2.0, 0.0], [0.0, 2.0], [0.0, 4.0]], [ZERO, [2.0, 1.5], [0.0, 2.0]]),
             "The verb looks back at the noun at least as hard as it is looked for.",
         ),
+        (
+            pair([[1.0, 0.0], [0.0, 1.0], ZERO], [ZERO, [1.0, 0.0], [1.0, 1.0]]),
+            "The adjective scores the verb as high as the noun, which must be ahead.",
+        ),
+        (
+            pair([[1, 0], [0, 1], [0, 0]], [[0, 0], [1, 1], [0, 1]]),
+            "The noun scores itself as high as the verb, which must be ahead.",
+        ),
+        (torch.ones(3, 2), "Your result is a tensor of shape (3, 2); a tuple of 2 is asked for."),
     ],
 )
 def test_directed_relation_diagnoses(answer, diagnosis):

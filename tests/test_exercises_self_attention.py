@@ -199,6 +199,9 @@ EQUIVARIANCE = [
     ("You reorder the outputs only", lambda f, x, order: _close(f(x), f(x)[order])),
     ("inverse order", lambda f, x, order: _close(f(x[order])[order], f(x))),
     ("inverse order", _transposed_matrix),
+    ("an order of your own", lambda f, x, order: _close(f(x.flip(0)), f(x).flip(0))),
+    ("an order of your own", lambda f, x, order: _back_again(f, x, torch.randperm(len(x)))),
+    ("an order of your own", lambda f, x, order: _row_by_row(f, x, (order + 1) % len(x))),
     ("inverse order", lambda f, x, order: _close(f(x[order]), f(x)[torch.argsort(order)])),
     ("You reorder the columns", lambda f, x, order: _close(f(x[:, order]), f(x)[:, order])),
     ("bitwise equality", lambda f, x, order: bool((f(x[order]) == f(x)[order]).all())),
@@ -232,9 +235,12 @@ def _with(**rows):
 @pytest.mark.parametrize(
     "answer",
     [
-        _with(mary=[1.6, 0.0], gave=[0.4, 1.0], roses=[0.0, 2.0], susan=[1.5, 0.0]),
-        lambda: torch.tensor([[-1, 1.5], [1, 0], [2, 0], [-2.5, 0], [-1, -1.5]]),
-        lambda: torch.nn.Parameter(_with(gave=[0.0, 1.0], roses=[-0.2, 3.0])),
+        _with(mary=[1.6, 0.0], gave=[0.4, 1.2], roses=[0.0, 4.0], susan=[1.5, 0.0]),
+        lambda: torch.tensor([[-1, 1.5], [1, 0], [5, 0], [-2.5, 0], [-1, -1.5]]),
+        lambda: torch.nn.Parameter(_with(gave=[0.0, 1.4], roses=[-0.2, 3.5])),
+        torch.tensor([[2, 0], [0, 2], [0, 4], [0, 0], [2, 0]]),
+        torch.tensor([[2, 0], [0, 2], [0, 4], [0, 0], [2, 0]], dtype=torch.float64),
+        [[2, 0], [0.0, 2], (0, 4), torch.zeros(2), [2, 0]],
     ],
 )
 def test_prefers_roses_right(answer):
@@ -253,12 +259,29 @@ def test_prefers_roses_right(answer):
             gave=[0.0, 1.0], roses=[0.0, 3.0], to=[0.0, -3.0], susan=[0.2, -1.0]
         )),
         ("two words alike", torch.zeros(5, 2)),
+        ("*mary* gives *roses* as much as a person",
+         torch.tensor([[2, 0], [0.5, 1], [2, 3], [0, 0], [2, 0]])),
+        ("*susan* gives *to* as much as a person",
+         [[0, -2], [0, 2], [0, 4], [2, 0], [2, 0]]),
+        ("with weight 0.473; 0.9",
+         [[1.6, 0.0], [0.4, 1.0], [0.0, 2.0], [0.2, 0.2], [1.5, 0.0]]),
+        ("with weight 0.899; 0.9", [[2, 0], [0.0, 1], [0, 3.9387], [0, 0], [2, 0]]),
         ("the order (components, words); right is (5, 2)", torch.tensor(START).T),
-        ("a list; a torch tensor is asked for", START),
+        ("the shape (4, 2); right is (5, 2)", START[:4]),
+        ("a list; a torch tensor is asked for", [[0.0], *START[1:]]),
+        ("the shape (2, 5, 2); right is", (torch.tensor(START), torch.tensor(START))),
     ],
 )  # fmt: skip
 def test_prefers_roses_wrong(words, answer):
     diagnosed(check_prefers_roses(answer), words)
+
+
+def test_a_longer_roses_alone_is_not_enough():
+    """*susan* turns to it before *gave* has reached 0.9."""
+    for hundredths in range(106, 400):
+        longer = _with(roses=[0.002 * hundredths, 0.014 * hundredths])
+        words = "with weight 0." if hundredths < 277 else "so long that *susan* prefers it"
+        diagnosed(check_prefers_roses(longer), words)
 
 
 def test_the_start_is_no_solution():

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from .runner import Case, Exercise, randn
+from .self_attention import in_float32
 from .verdict import Verdict
 
 __all__ = [
@@ -36,7 +37,7 @@ def check_directed_relation(answer: Any) -> Verdict:
     """A pair (W_Q, W_K), each [3, 2], for words that are an adjective, a noun or a verb.
 
     The adjective's largest score is with the noun, the noun's with the verb, and neither is looked
-    for as hard by what it has found.
+    for as hard by what it has found. Lists of rows will do.
     """
     return DIRECTED_RELATION.check(answer)
 
@@ -191,35 +192,52 @@ _ASKS_FOR = {0: 1, 1: 2}  # the adjective asks for the noun, the noun for the ve
 def _is_directed(matrices: tuple[Tensor, Tensor]) -> str | None:
     W_Q, W_K = (matrix.detach().double() for matrix in matrices)
     A = W_Q @ W_K.T
+    tie = 1e-6 * float(A.abs().max())
     if torch.allclose(W_Q, W_K):
         return "W_Q and W_K are equal, so the scores are symmetric: nothing is directed."
     if torch.allclose(A, A.T, atol=1e-9):
         return "W_Q W_Kᵀ is symmetric: whoever is looked for looks back just as hard."
-    if all(_finds(A.T, asking, wanted) for asking, wanted in _ASKS_FOR.items()):
+    if all(_finds(A.T, asking, wanted, tie) for asking, wanted in _ASKS_FOR.items()):
         return "The direction is reversed, A is transposed: rows ask and columns answer."
     for asking, wanted in _ASKS_FOR.items():
         asks, answers = _KINDS[asking], _KINDS[wanted]
-        best = int(A[asking].argmax())
-        if A[asking].max() - A[asking].min() < 1e-9:
+        if A[asking].max() - A[asking].min() <= tie:
             return f"The {asks} has the same score with everything: it looks for nothing."
-        if best == asking:
-            return f"The {asks} looks for itself, not for the {answers}."
-        if best != wanted:
-            return f"The {asks} looks for the {_KINDS[best]}, not for the {answers}."
-        if A[wanted, asking] >= A[asking, wanted]:
+        rival, lead = _lead(A[asking], wanted)
+        other = "itself" if rival == asking else f"the {_KINDS[rival]}"
+        if abs(lead) <= tie:
+            return f"The {asks} scores {other} as high as the {answers}, which must be ahead."
+        if lead < 0:
+            return f"The {asks} looks for {other}, not for the {answers}."
+        if A[wanted, asking] >= A[asking, wanted] - tie:
             return f"The {answers} looks back at the {asks} at least as hard as it is looked for."
     return None
 
 
-def _finds(A: Tensor, asking: int, wanted: int) -> bool:
-    return int(A[asking].argmax()) == wanted and bool(A[wanted, asking] < A[asking, wanted])
+def _lead(row: Tensor, wanted: int) -> tuple[int, float]:
+    """Who comes next to the one that is wanted, or before it, and by how much."""
+    rest = row.clone()
+    rest[wanted] = -torch.inf
+    return int(rest.argmax()), float(row[wanted] - rest.max())
+
+
+def _finds(A: Tensor, asking: int, wanted: int, tie: float) -> bool:
+    ahead = _lead(A[asking], wanted)[1] > tie
+    return ahead and bool(A[wanted, asking] < A[asking, wanted] - tie)
+
+
+def _two_matrices(answer: Any) -> Any:
+    answer = answer() if callable(answer) else answer
+    return tuple(map(in_float32, answer)) if isinstance(answer, list | tuple) else answer
 
 
 DIRECTED_RELATION = Exercise(
-    right=(
+    right=lambda: (
         torch.tensor([[2.0, 0.0], [0.0, 2.0], [0.0, 0.0]]),
         torch.tensor([[0.0, 0.0], [2.0, 0.0], [0.0, 2.0]]),
     ),
+    cases=[Case("your matrices")],
+    call=_two_matrices,
     unique=False,
     also=[_is_directed],
     axes=("features d_k", "features d_k"),

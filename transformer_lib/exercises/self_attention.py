@@ -1,6 +1,7 @@
 """Checks for chapter 01, self-attention without parameters."""
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -13,6 +14,7 @@ __all__ = [
     "check_equivariance",
     "check_one_output",
     "check_prefers_roses",
+    "in_float32",
 ]
 
 
@@ -52,8 +54,8 @@ def check_equivariance(answer: object) -> Verdict:
 def check_prefers_roses(answer: object) -> Verdict:
     """`answer()`, or the tensor itself: vectors [5, 2] such that *gave* prefers *roses*.
 
-    The rows are *mary gave roses to susan*. In the row of *gave* the largest weight is on *roses*;
-    *mary* and *susan* still give theirs to a person, either of the two.
+    The rows are *mary gave roses to susan*; a list of rows will do. *gave* gives *roses* at least
+    0.9 of its attention; *mary* and *susan* still prefer a person, either of the two.
 
     >>> check_prefers_roses(torch.eye(5))
     ✗ Your result has the shape (5, 5); right is (5, 2) = (words, components).
@@ -162,6 +164,11 @@ def _rounded(x: Tensor) -> Tensor:
     return _self_attention(x) * (1 + 2e-7 * torch.arange(1, len(x) + 1))[:, None]
 
 
+def _by_place(x: Tensor) -> Tensor:
+    """Every position gets a number of its own, save that 1 and 3 get the same."""
+    return x + torch.tensor([0.0, 1.0, 2.0, 1.0, 4.0])[:, None]
+
+
 def _first_row_everywhere(x: Tensor) -> Tensor:
     return x[:1].expand_as(x)
 
@@ -186,6 +193,9 @@ EQUIVARIANCE = Exercise(
         "One side uses the inverse order: that works for a swap of two words, not in general.": (
             lambda f, x, order: torch.allclose(f(x[order])[order], f(x), atol=1e-5)
         ),
+        "You try an order of your own; the one to try is the argument `order`.": (
+            lambda f, x, order: _follows(f, x, order.sort(descending=True).values)
+        ),
         "You reorder the columns, the dimensions; the words are the rows.": (
             lambda f, x, order: torch.allclose(f(x[:, order]), f(x)[:, order], atol=1e-5)
         ),
@@ -200,6 +210,8 @@ EQUIVARIANCE = Exercise(
         Case("a function that repeats the first row", _first_row_everywhere, _X, _CYCLE),
         Case("a function that repeats the mean", lambda x: x.mean(0).expand_as(x), _X, _CYCLE),
         Case("a function that copies its input", lambda x: x.clone(), _X, _CYCLE),
+        Case("numbers added by position, two of them equal and swapped", _by_place, _X, _SWAP),
+        Case("numbers added by position and a cycle of words", _by_place, _X, _CYCLE),
         Case("self-attention with rounding errors", _rounded, _X, _CYCLE),
     ],
     praise="Right: reorder the words, and the outputs follow in the same order.",
@@ -209,8 +221,20 @@ EQUIVARIANCE = Exercise(
 # --- vectors --------------------------------------------------------------------------------------
 
 _WORDS = ["mary", "gave", "roses", "to", "susan"]
-_MARY, _GAVE, _ROSES, _SUSAN = 0, 1, 2, 4
-_CLEARLY = 1e-6  # a smaller lead is a tie
+_MARY, _GAVE, _ROSES, _TO, _SUSAN = range(5)
+_CLEARLY, _ENOUGH = 1e-6, 0.9  # a smaller lead is a tie; the least that *gave* must give
+
+
+def in_float32(answer: Any) -> Any:
+    """Numbers of any dtype, or rows of numbers in a list, as a tensor; all else as it is."""
+    if isinstance(answer, Tensor):
+        return answer if answer.is_complex() else answer.float()
+    if not isinstance(answer, list | tuple):
+        return answer
+    try:
+        return torch.stack([torch.as_tensor(row).float() for row in answer])
+    except (TypeError, ValueError, RuntimeError):
+        return answer
 
 
 def _not_yet(x: Tensor) -> str | None:
@@ -218,7 +242,7 @@ def _not_yet(x: Tensor) -> str | None:
     x = x.detach().double()
     weights = torch.softmax(x @ x.T, dim=-1)
     row = weights[_GAVE]
-    first, second = row.topk(2).values
+    first, second = row.topk(2).values.tolist()
     if first - second < _CLEARLY:
         return "*gave* gives its largest weight to two words alike: *roses* must be ahead."
     if row.argmax() == _GAVE:
@@ -226,15 +250,26 @@ def _not_yet(x: Tensor) -> str | None:
     if row.argmax() != _ROSES:
         return f"*gave* prefers *{_WORDS[row.argmax()]}*, with weight {first:.2f}, not *roses*."
     for person in (_MARY, _SUSAN):
-        winner = int(weights[person].argmax())
-        if winner == _ROSES:
-            return (
-                f"Only a norm has grown: *roses* is so long that *{_WORDS[person]}* prefers it "
-                "too, so turn it away from the people as well."
-            )
-        if winner not in (_MARY, _SUSAN):
-            return f"*gave* prefers *roses*, but *{_WORDS[person]}* now prefers *{_WORDS[winner]}*."
+        if mistake := _leaves_people(_WORDS[person], weights[person]):
+            return mistake
+    if first < _ENOUGH:  # rounded down, so that it never reads 0.900
+        return f"*gave* prefers *roses*, but with weight {first - 5e-4:.3f}; 0.9 is asked for."
     return None
+
+
+def _leaves_people(name: str, row: Tensor) -> str | None:
+    most = row[[_MARY, _SUSAN]].max()
+    rival = max((_GAVE, _ROSES, _TO), key=lambda word: row[word])
+    if (most - row[rival]).abs() < _CLEARLY:
+        return f"*{name}* gives *{_WORDS[rival]}* as much as a person: a person must be ahead."
+    if row[rival] < most:
+        return None
+    if rival != _ROSES:
+        return f"*gave* prefers *roses*, but *{name}* now prefers *{_WORDS[rival]}*."
+    return (
+        f"Only a norm has grown: *roses* is so long that *{name}* prefers it too, so turn it away "
+        "from the people as well."
+    )
 
 
 def _prefers_itself(x: Tensor, weights: Tensor) -> str:
@@ -255,11 +290,11 @@ def _prefers_itself(x: Tensor, weights: Tensor) -> str:
 
 
 PREFERS_ROSES = Exercise(
-    right=lambda: torch.tensor([[1.6, 0.0], [0.4, 1.0], [0.0, 2.0], [0.2, 0.2], [1.5, 0.0]]),
+    right=lambda: torch.tensor([[1.6, 0.0], [0.4, 1.2], [0.0, 4.0], [0.2, 0.2], [1.5, 0.0]]),
     cases=[Case("your vectors")],
-    call=lambda answer: answer() if callable(answer) else answer,
+    call=lambda answer: in_float32(answer() if callable(answer) else answer),
     unique=False,
     also=[_not_yet],
     axes="words components",
-    praise="Right: *roses* is longer than *gave*, lies its way, and stands across from the people.",
+    praise="Right: *gave* prefers something longer than itself, and the people do not follow.",
 )
