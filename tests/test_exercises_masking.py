@@ -7,12 +7,8 @@ import torch
 import torch.nn.functional as F
 
 from transformer_lib.exercises import masking as checks
+from transformer_lib.exercises.masking_flow import INVERTED
 from transformer_lib.masks import causal_mask, combine_masks
-
-INVERTED = (
-    "Your mask is inverted: True marks what is hidden, but here, as in "
-    "`F.scaled_dot_product_attention`, True = may attend."
-)
 
 
 def stub(*arguments):
@@ -34,7 +30,12 @@ def causal_by_loop(queries, keys):
     return torch.tensor(rows)
 
 
-@pytest.mark.parametrize("answer", [causal_by_loop, causal_mask])
+def causal_by_pieces(queries, keys):  # the past in one piece: for at least as many keys
+    now = torch.ones(queries, queries).tril()
+    return torch.cat([torch.ones(queries, keys - queries), now], dim=1).bool()
+
+
+@pytest.mark.parametrize("answer", [causal_by_loop, causal_by_pieces, causal_mask])
 def test_causal_accepts(answer):
     assert checks.check_causal_mask(answer).passed is True
 
@@ -165,7 +166,15 @@ def rows_by_exp(scores, mask):
     return powers / torch.where(total == 0, 1.0, total)
 
 
-@pytest.mark.parametrize("answer", [rows_by_where, rows_by_exp])
+def rows_patched(scores, mask):  # masked_fill's backward pass overwrites the NaN
+    return scores.masked_fill(~mask, -math.inf).softmax(-1).nan_to_num(0.0)
+
+
+def fenced(scores, mask, fence=-3e38):
+    return scores.masked_fill(~mask, fence).softmax(-1) * mask
+
+
+@pytest.mark.parametrize("answer", [rows_by_where, rows_by_exp, rows_patched, fenced])
 def test_empty_rows_accepts(answer):
     assert checks.check_empty_rows(answer).passed is True
 
@@ -183,6 +192,27 @@ def unguarded_exp(scores, mask):
     powers = scores.exp() * mask
     total = powers.sum(-1, keepdim=True)
     return powers / (total + (total == 0))
+
+
+def from_top_allowed(scores, mask, empty):
+    top = scores.masked_fill(~mask, -math.inf).amax(-1, keepdim=True)
+    powers = (scores - torch.where(mask.any(-1, keepdim=True), top, empty)).exp() * mask
+    return powers / (powers.sum(-1, keepdim=True) + ~mask.any(-1, keepdim=True))
+
+
+FENCE = (
+    "Right on allowed scores far below hidden ones, but on allowed scores of -15,000 and -20,000: "
+    "a large negative number is a fence that can be climbed: these allowed scores lie below it, "
+    "and the hidden keys take the row. Use -inf."
+)
+HIDDEN_TOO_LATE = (
+    "You hide after the exponential: where the allowed scores lie far below the hidden ones, "
+    "theirs underflow to 0, or the hidden ones overflow, and NaN comes of it. Hide before."
+)
+HIDDEN_TOO_LATE_AND_EMPTY = (
+    "You hide after the exponential: NaN in an empty row, and also where the allowed scores lie "
+    "far below the hidden ones: theirs underflow to 0, or the hidden ones overflow."
+)
 
 
 def all_or_nothing(scores, mask):
@@ -208,16 +238,23 @@ def all_or_nothing(scores, mask):
         ),
         (
             lambda scores, mask: F.normalize(scores.softmax(-1) * mask, p=1, dim=-1, eps=0),
-            "You divide by the sum of what is left, which is 0/0 in an empty row, and also where "
-            "the allowed scores lie far below the hidden ones and underflow.",
+            HIDDEN_TOO_LATE_AND_EMPTY,
         ),
         (
             lambda scores, mask: (
                 (kept := scores.softmax(-1) * mask)
                 / (kept.sum(-1, keepdim=True) + ~mask.any(-1, keepdim=True))
             ),
-            "You zero the weights and renormalize: where the allowed scores lie far below the "
-            "hidden ones, they underflow to 0, and 0/0 is NaN. Hide before the softmax.",
+            HIDDEN_TOO_LATE,
+        ),
+        (lambda scores, mask: from_top_allowed(scores, mask, 0.0), HIDDEN_TOO_LATE),
+        (lambda scores, mask: from_top_allowed(scores, mask, -math.inf), HIDDEN_TOO_LATE_AND_EMPTY),
+        (lambda scores, mask: fenced(scores, mask, -1e4), FENCE),
+        (lambda scores, mask: fenced(scores, mask, -300.0), FENCE),
+        (
+            lambda scores, mask: rows_by_where(torch.where(mask, scores, -1e4), mask | True),
+            "The empty row is uniform, and where allowed scores lie below your large negative "
+            "number, the hidden keys win: use -inf.",
         ),
         (
             unguarded_exp,

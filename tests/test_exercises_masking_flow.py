@@ -139,20 +139,36 @@ def test_is_causal_accepts(answer):
     assert checks.check_is_causal(answer).passed is True
 
 
-def changes_last(f, x, same=torch.equal):
-    changed = torch.cat([x[:-1], -x[-1:]])
-    return same(f(changed)[:-1], f(x)[:-1])
+def tries_noise(f, x):
+    cuts = [torch.cat([x[:cut], torch.randn_like(x[cut:])]) for cut in range(1, len(x))]
+    return all(torch.equal(f(y)[:cut], f(x)[:cut]) for cut, y in enumerate(cuts, start=1))
 
 
-def looks_at_first(f, x):
-    return torch.equal(f(torch.cat([x[:1], -x[1:]]))[0], f(x)[0])
+@pytest.mark.parametrize("draws", range(20))
+def test_is_causal_accepts_noise_however_it_falls(draws):
+    def answer(f, x):
+        torch.randn(draws)
+        return tries_noise(f, x)
+
+    assert checks.check_is_causal(answer).passed is True
 
 
-def allows_rounding(f, x):
-    cuts = [torch.cat([x[:cut], -x[cut:]]) for cut in range(1, len(x))]
-    return all(
-        torch.allclose(f(y)[:cut], f(x)[:cut], atol=1e-4) for cut, y in enumerate(cuts, start=1)
-    )
+def differs(f, x, futures, cut, same):
+    changed = [torch.cat([x[:cut], future(x[cut:])]) for future in futures]
+    return any(not same(f(y)[:cut], f(x)[:cut]) for y in changed)
+
+
+def negative(future):
+    return future.neg()
+
+
+def with_cuts(cuts, *futures, same=torch.equal):
+    """A test that tries some cuts only, or some changes only, or compares in its own way."""
+    return lambda f, x: not any(differs(f, x, futures, cut, same) for cut in range(1, len(x))[cuts])
+
+
+def nearly(a, b):
+    return torch.allclose(a, b, atol=1e-4)
 
 
 def by_gradient(f, x):
@@ -164,36 +180,48 @@ def by_gradient(f, x):
     return True
 
 
+EVERY, FIRST, LAST = slice(None), slice(1), slice(-1, None)
+ALWAYS_FALSE = (
+    "Your test answers False every time, for causal attention, too: compare only the outputs "
+    "*before* the first changed word, and change to finite numbers, since 0 times NaN or infinity "
+    "is NaN."
+)
+LAST_ONLY = "You change the last word only, so that a leak among the words before it goes unseen."
+FIRST_ONLY = "You look at the first output only, so that a leak to a later word goes unseen."
+ROUNDING = (
+    "You allow for rounding, and a faint leak slips through: nothing that a past output is made of "
+    "has changed, so ask for bitwise equality."
+)
+NOISE_TOO = " And try random numbers, too, not the negative alone."
+STEPS = (
+    "A leak in steps goes unseen. The gradient is zero on both sides of a step, and a change that "
+    "keeps every sign does not cross this one: try negatives, and compare the outputs."
+)
+
+
 @pytest.mark.parametrize(
     ("answer", "diagnosis"),
     [
-        (
-            lambda f, x: torch.equal(f(torch.cat([x[:1], -x[1:]])), f(x)),
-            "Your test answers False every time: compare only the outputs *before* the first "
-            "changed word, since the others may change.",
-        ),
+        (lambda f, x: torch.equal(f(torch.cat([x[:1], -x[1:]])), f(x)), ALWAYS_FALSE),
+        (with_cuts(EVERY, lambda future: future * float("nan")), ALWAYS_FALSE),
+        (with_cuts(EVERY, lambda future: future / 0), ALWAYS_FALSE),
         (
             lambda f, x: torch.equal(f(x)[:-1], f(x.clone())[:-1]),
             "Your test answers True every time, whatever f does: is it the future that you change?",
         ),
+        (with_cuts(LAST, negative, torch.randn_like), LAST_ONLY),
+        (with_cuts(FIRST, negative, torch.randn_like), FIRST_ONLY),
+        (with_cuts(EVERY, negative, torch.randn_like, same=nearly), ROUNDING),
+        (with_cuts(LAST, negative), LAST_ONLY + NOISE_TOO),
+        (with_cuts(FIRST, negative), FIRST_ONLY + NOISE_TOO),
+        (with_cuts(EVERY, negative, same=nearly), ROUNDING + NOISE_TOO),
         (
-            changes_last,
-            "You change the last word only, so that a leak among the words before it goes unseen.",
+            with_cuts(EVERY, negative),
+            "You change the future to its negative alone, so that a leak which is the same for "
+            "both, such as a norm, goes unseen: try random numbers, too.",
         ),
-        (
-            looks_at_first,
-            "You look at the first output only, so that a leak to a later word goes unseen.",
-        ),
-        (
-            allows_rounding,
-            "You allow for rounding, and a faint leak slips through: nothing that a past output is "
-            "made of has changed, so ask for bitwise equality.",
-        ),
-        (
-            by_gradient,
-            "You look at the gradient, which is zero on both sides of a step: change the future "
-            "and compare the outputs.",
-        ),
+        (by_gradient, STEPS),
+        (with_cuts(EVERY, lambda future: 2 * future), STEPS),
         (
             lambda f, x: torch.tensor([True, False]),
             "On causal attention: your result is a tensor of shape (2,); a bool is asked for.",

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from .masking_flow import IS_CAUSAL, REACH
+from .masking_flow import INVERTED, IS_CAUSAL, REACH, SLIDING_WINDOW
 from .runner import Case, Exercise, randn
 from .verdict import Verdict
 
@@ -20,7 +20,7 @@ __all__ = [
 
 
 def check_causal_mask(answer: Callable) -> Verdict:
-    """`answer(queries, keys)`: a boolean mask [queries, keys]; the last query sees every key."""
+    """`answer(queries, keys)`: a boolean mask [queries <= keys, keys]; the last sees all."""
     return CAUSAL_MASK.check(answer)
 
 
@@ -52,11 +52,6 @@ def check_is_causal(answer: Callable) -> Verdict:
     return IS_CAUSAL.check(answer)
 
 
-_INVERTED = (
-    "Your mask is inverted: True marks what is hidden, but here, as in "
-    "`F.scaled_dot_product_attention`, True = may attend."
-)
-
 # --- causal ---------------------------------------------------------------------------------------
 
 
@@ -75,7 +70,7 @@ def _additive(queries: int, keys: int) -> Tensor:
 CAUSAL_MASK = Exercise(
     right=_causal,
     wrong={
-        _INVERTED: lambda q, k: ~_causal(q, k),
+        INVERTED: lambda q, k: ~_causal(q, k),
         "The diagonal is hidden: a query may see its own position, so compare with `<=`.": (
             lambda q, k: _lower(q, k, k - q - 1)
         ),
@@ -134,7 +129,7 @@ COMBINED_MASK = Exercise(
         "You hide the real words and show the padding: `padding` is True for real words.": (
             lambda causal, padding: causal & ~padding.unsqueeze(1)
         ),
-        _INVERTED: lambda causal, padding: ~_combined(causal, padding),
+        INVERTED: lambda causal, padding: ~_combined(causal, padding),
         "The padding is hidden, but the future is not.": lambda causal, padding: padding.unsqueeze(
             1
         ).expand(-1, padding.shape[1], -1),
@@ -190,11 +185,24 @@ def _gradient(weights: Tensor, scores: Tensor, mask: Tensor) -> str | None:
     )
 
 
+def _fence(weights: Tensor, scores: Tensor, mask: Tensor) -> str | None:
+    if scores[mask].max() > -10_000:
+        return None
+    kept = (weights * mask).sum(dim=-1)[mask.any(dim=-1)]
+    if kept.min() > 0.5:
+        return None
+    return (
+        "A large negative number is a fence that can be climbed: these allowed scores lie below "
+        "it, and the hidden keys take the row. Use -inf."
+    )
+
+
 _MASK = torch.rand(3, 5, 7, generator=torch.Generator().manual_seed(3), device="cpu") > 0.5
 _MASK[:, :, 1], _MASK[0, 0] = True, True
 _MASK[1, 2] = False
 # e^-120 is 0 in float32, but e^-80 is not; e^150 is infinite.
 _FAR_BELOW, _FAR_ABOVE = torch.where(_MASK, -80.0, 40.0), torch.where(_MASK, 150.0, 0.0)
+_BELOW_A_FENCE = torch.where(_MASK, -15_000.0 - 5_000 * (torch.arange(7, device="cpu") % 2), 3.0)
 
 EMPTY_ROWS = Exercise(
     right=_masked_softmax,
@@ -205,15 +213,17 @@ EMPTY_ROWS = Exercise(
         "The empty row is uniform: the same large negative number everywhere is no mask at all.": (
             lambda scores, mask: _filled(scores, mask, -1e9)
         ),
+        "The empty row is uniform, and where allowed scores lie below your large negative number, "
+        "the hidden keys win: use -inf.": (lambda scores, mask: _filled(scores, mask, -1e4)),
         "The weights are set to zero after the softmax, so that rows no longer sum to 1.": (
             lambda scores, mask: scores.softmax(dim=-1) * mask
         ),
-        "You divide by the sum of what is left, which is 0/0 in an empty row, and also where the "
-        "allowed scores lie far below the hidden ones and underflow.": lambda scores, mask: (
-            _renormalized(scores, mask, guarded=False)
+        "You hide after the exponential: NaN in an empty row, and also where the allowed scores "
+        "lie far below the hidden ones: theirs underflow to 0, or the hidden ones overflow.": (
+            lambda scores, mask: _renormalized(scores, mask, guarded=False)
         ),
-        "You zero the weights and renormalize: where the allowed scores lie far below the hidden "
-        "ones, they underflow to 0, and 0/0 is NaN. Hide before the softmax.": (
+        "You hide after the exponential: where the allowed scores lie far below the hidden ones, "
+        "theirs underflow to 0, or the hidden ones overflow, and NaN comes of it. Hide before.": (
             lambda scores, mask: _renormalized(scores, mask, guarded=True)
         ),
         "`exp` of a large score is infinite: subtract the row's maximum first, as `softmax`.": (
@@ -233,55 +243,11 @@ EMPTY_ROWS = Exercise(
     cases=[
         Case("3 sentences, one with an empty row", randn(3, 5, 7, seed=7), _MASK),
         Case("allowed scores far below hidden ones", _FAR_BELOW, _MASK),
+        Case("allowed scores of -15,000 and -20,000", _BELOW_A_FENCE, _MASK),
         Case("allowed scores of 150", _FAR_ABOVE, _MASK),
         Case("scores that carry a gradient", randn(3, 5, 7, seed=8).requires_grad_(), _MASK),
     ],
     axes="batch queries keys",
-    also=[_gradient],
+    also=[_gradient, _fence],
     praise="Right: empty rows are zero, forward and backward, and all others sum to 1.",
-)
-
-# --- sliding window -------------------------------------------------------------------------------
-
-
-def _distance(tokens: int) -> Tensor:
-    """How far back each key lies, seen from each query; negative in the future."""
-    return torch.arange(tokens).unsqueeze(1) - torch.arange(tokens)
-
-
-def _window(tokens: int, window: int) -> Tensor:
-    back = _distance(tokens)
-    return (back >= 0) & (back < window)
-
-
-SLIDING_WINDOW = Exercise(
-    right=_window,
-    wrong={
-        "Each query sees one key too many: a window of w is the word itself and w - 1 before it.": (
-            lambda n, w: _window(n, w + 1)
-        ),
-        "Each query sees one key too few: the word itself is one of the w.": lambda n, w: _window(
-            n, w - 1
-        ),
-        "The window reaches into the future as well as the past.": lambda n, w: (
-            _distance(n).abs() < w
-        ),
-        "The window lies in the future: it begins at the word and goes forward.": lambda n, w: (
-            _window(n, w).T
-        ),
-        "These are fixed blocks: the window must move along with the query.": lambda n, w: (
-            (torch.arange(n).unsqueeze(1) // w == torch.arange(n) // w) & (_distance(n) >= 0)
-        ),
-        "These are fixed blocks, and each looks into its future, too.": lambda n, w: (
-            torch.arange(n).unsqueeze(1) // w == torch.arange(n) // w
-        ),
-        "The past beyond the window is shown, and the window is hidden.": lambda n, w: (
-            _distance(n) >= w
-        ),
-        "This is the causal mask: the window is not used.": lambda n, w: _distance(n) >= 0,
-        _INVERTED: lambda n, w: ~_window(n, w),
-    },
-    cases=[Case("7 words, window 3", 7, 3), Case("11 words, window 2", 11, 2)],
-    axes="queries keys",
-    praise="Right: w keys for each query, the word itself included, and fewer at the start.",
 )

@@ -1,4 +1,4 @@
-"""Chapter 04's exercises on what flows where: through several layers, and from the future."""
+"""Chapter 04's exercises on windows and on what flows where: through layers, from the future."""
 
 from collections.abc import Callable
 
@@ -7,7 +7,57 @@ from torch import Tensor
 
 from .runner import Case, Exercise, randn
 
-__all__ = ["IS_CAUSAL", "REACH"]
+__all__ = ["INVERTED", "IS_CAUSAL", "REACH", "SLIDING_WINDOW"]
+
+INVERTED = (
+    "Your mask is inverted: True marks what is hidden, but here, as in "
+    "`F.scaled_dot_product_attention`, True = may attend."
+)
+
+# --- sliding window -------------------------------------------------------------------------------
+
+
+def _distance(tokens: int) -> Tensor:
+    """How far back each key lies, seen from each query; negative in the future."""
+    return torch.arange(tokens).unsqueeze(1) - torch.arange(tokens)
+
+
+def _window(tokens: int, window: int) -> Tensor:
+    back = _distance(tokens)
+    return (back >= 0) & (back < window)
+
+
+SLIDING_WINDOW = Exercise(
+    right=_window,
+    wrong={
+        "Each query sees one key too many: a window of w is the word itself and w - 1 before it.": (
+            lambda n, w: _window(n, w + 1)
+        ),
+        "Each query sees one key too few: the word itself is one of the w.": lambda n, w: _window(
+            n, w - 1
+        ),
+        "The window reaches into the future as well as the past.": lambda n, w: (
+            _distance(n).abs() < w
+        ),
+        "The window lies in the future: it begins at the word and goes forward.": lambda n, w: (
+            _window(n, w).T
+        ),
+        "These are fixed blocks: the window must move along with the query.": lambda n, w: (
+            (torch.arange(n).unsqueeze(1) // w == torch.arange(n) // w) & (_distance(n) >= 0)
+        ),
+        "These are fixed blocks, and each looks into its future, too.": lambda n, w: (
+            torch.arange(n).unsqueeze(1) // w == torch.arange(n) // w
+        ),
+        "The past beyond the window is shown, and the window is hidden.": lambda n, w: (
+            _distance(n) >= w
+        ),
+        "This is the causal mask: the window is not used.": lambda n, w: _distance(n) >= 0,
+        INVERTED: lambda n, w: ~_window(n, w),
+    },
+    cases=[Case("7 words, window 3", 7, 3), Case("11 words, window 2", 11, 2)],
+    axes="queries keys",
+    praise="Right: w keys for each query, the word itself included, and fewer at the start.",
+)
 
 # --- what reaches where ---------------------------------------------------------------------------
 
@@ -85,26 +135,32 @@ def _faint(x: Tensor) -> Tensor:
 
 
 def _step(x: Tensor) -> Tensor:
-    """The sign of the last word's first component is added: its gradient is zero everywhere."""
-    return _causal(x) + torch.sign(x[-1, 0])
+    """The signs of the last word's components are added: their gradient is zero everywhere."""
+    return _causal(x) + torch.sign(x[-1])
+
+
+def _norm(x: Tensor) -> Tensor:
+    """Divided by the norm of all words, which is the same for their negatives."""
+    return _causal(x) / x.norm()
 
 
 # --- tests of causality, right and wrong ----------------------------------------------------------
 
 
-def _changes(x: Tensor, start: int, stop: int) -> list[Tensor]:
-    """The input with words start .. stop - 1 replaced, by their negatives and by noise."""
-    changed = [x.clone(), x.clone()]
-    changed[0][start:stop] = -x[start:stop]
-    changed[1][start:stop] = torch.randn_like(x[start:stop])
-    return changed
+def _negative(future: Tensor) -> Tensor:
+    return -future
 
 
-def _survives(f: Callable, x: Tensor, starts: range, same: Callable) -> bool:
+_BOTH = (_negative, torch.randn_like)
+
+
+def _survives(
+    f: Callable, x: Tensor, starts: range, same: Callable, changes: tuple[Callable, ...]
+) -> bool:
     return all(
-        same(f(changed)[:start], f(x)[:start])
+        same(f(torch.cat([x[:start], change(x[start:])]))[:start], f(x)[:start])
         for start in starts
-        for changed in _changes(x, start, len(x))
+        for change in changes
     )
 
 
@@ -113,7 +169,7 @@ def _near(a: Tensor, b: Tensor) -> bool:
 
 
 def _is_causal(f: Callable, x: Tensor) -> bool:
-    return _survives(f, x, range(1, len(x)), torch.equal)
+    return _survives(f, x, range(1, len(x)), torch.equal, _BOTH)
 
 
 def _by_gradient(f: Callable, x: Tensor) -> bool:
@@ -123,6 +179,27 @@ def _by_gradient(f: Callable, x: Tensor) -> bool:
 
 _X = randn(5, 3, seed=11)
 _ALWAYS = "Your test answers {} every time"
+_NEGATIVES = (
+    "You change the future to its negative alone, so that a leak which is the same for both, such "
+    "as a norm, goes unseen: try random numbers, too."
+)
+_PARTLY = {  # sentence: the words to begin the change at, and how to compare
+    "You change the last word only, so that a leak among the words before it goes unseen.": (
+        lambda x: range(len(x) - 1, len(x)),
+        torch.equal,
+    ),
+    "You look at the first output only, so that a leak to a later word goes unseen.": (
+        lambda x: range(1, 2),
+        torch.equal,
+    ),
+    "You allow for rounding, and a faint leak slips through: nothing that a past output is made of "
+    "has changed, so ask for bitwise equality.": (lambda x: range(1, len(x)), _near),
+}
+
+
+def _partly(starts: Callable, same: Callable, changes: tuple[Callable, ...]) -> Callable:
+    return lambda f, x: _survives(f, x, starts(x), same, changes)
+
 
 IS_CAUSAL = Exercise(
     right=_is_causal,
@@ -130,20 +207,21 @@ IS_CAUSAL = Exercise(
         f"{_ALWAYS.format('True')}, whatever f does: is it the future that you change?": (
             lambda f, x: True
         ),
-        f"{_ALWAYS.format('False')}: compare only the outputs *before* the first changed word, "
-        "since the others may change.": lambda f, x: False,
-        "You change the last word only, so that a leak among the words before it goes unseen.": (
-            lambda f, x: _survives(f, x, range(len(x) - 1, len(x)), torch.equal)
+        f"{_ALWAYS.format('False')}, for causal attention, too: compare only the outputs *before* "
+        "the first changed word, and change to finite numbers, since 0 times NaN or infinity is "
+        "NaN.": lambda f, x: False,
+        **{mistake: _partly(*how, _BOTH) for mistake, how in _PARTLY.items()},
+        **{
+            f"{mistake} And try random numbers, too, not the negative alone.": _partly(
+                *how, (_negative,)
+            )
+            for mistake, how in _PARTLY.items()
+        },
+        _NEGATIVES: lambda f, x: _survives(f, x, range(1, len(x)), torch.equal, (_negative,)),
+        "A leak in steps goes unseen. The gradient is zero on both sides of a step, and a change "
+        "that keeps every sign does not cross this one: try negatives, and compare the outputs.": (
+            _by_gradient
         ),
-        "You look at the first output only, so that a leak to a later word goes unseen.": (
-            lambda f, x: _survives(f, x, range(1, 2), torch.equal)
-        ),
-        "You allow for rounding, and a faint leak slips through: nothing that a past output is "
-        "made of has changed, so ask for bitwise equality.": lambda f, x: _survives(
-            f, x, range(1, len(x)), _near
-        ),
-        "You look at the gradient, which is zero on both sides of a step: change the future and "
-        "compare the outputs.": _by_gradient,
     },
     cases=[
         Case("causal attention", _causal, _X),
@@ -153,7 +231,8 @@ IS_CAUSAL = Exercise(
             "a function in which the last word but one sees the last", _leak_to_the_last_but_one, _X
         ),
         Case("a function with a faint leak", _faint, _X),
-        Case("a function that leaks the sign of a number", _step, _X),
+        Case("a function that leaks the signs of some numbers", _step, _X),
+        Case("a function that divides by the norm of all words", _norm, _X),
     ],
     praise="Right: change the future, any part of it, and the past must stay the same, bit by bit.",
 )

@@ -19,7 +19,7 @@ __all__ = [
 def check_score_variance(answer: Any) -> Verdict:
     """`answer(d_k)`: the variance of q·k, measured on random q and k of width d_k: a number.
 
-    All components are independent, with mean 0 and variance 1. Ten percent of error are allowed.
+    All components are independent, with mean 0 and variance 1. An error of ten percent is allowed.
     """
     return SCORE_VARIANCE.check(answer)
 

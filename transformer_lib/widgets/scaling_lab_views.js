@@ -120,7 +120,7 @@ export function saturation() {
         svgElement("text", { class: `afm-axis afm-gap-name afm-gap-${name}`, x: x(gap) + (anchor === "end" ? 4 : -4), y: bottom + 15 + (i === 1 && gap > 0 && Math.abs(Math.sqrt(2 * d_k) - gap) < 2.5 ? 14 : 0), "text-anchor": anchor }, `${name}: ${brief(gap)}${beyond}`),
       );
     });
-    svg.setAttribute("aria-label", `Two scores: the typical difference is ${brief(marks[0][1])} raw, where the slope is ${brief(slope(marks[0][1]))}, and ${brief(Math.SQRT2)} scaled, where it is ${brief(slope(Math.SQRT2))}`);
+    svg.setAttribute("aria-label", `Two scores: the standard deviation of their difference is ${brief(marks[0][1])} raw, where the slope is ${brief(slope(marks[0][1]))}, and ${brief(Math.SQRT2)} scaled, where it is ${brief(slope(Math.SQRT2))}`);
   }
 
   return { element: svg, layout, paint };
