@@ -42,7 +42,20 @@ def one_query_two_keys():
     return [W_Q, W_K, W_V, W_O]
 
 
-@pytest.mark.parametrize("answer", [design(), one_query_two_keys])
+def of_dtype(dtype):
+    return lambda: [matrix.to(dtype) for matrix in design()()]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        design(),
+        one_query_two_keys,
+        of_dtype(torch.float64),
+        of_dtype(torch.int64),
+        design()(),
+    ],
+)
 def test_giver_and_receiver_right(answer):
     assert check_giver_and_receiver(answer).passed
 

@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from diagnoses import wrong
 
 from transformer_lib.exercises import positional_encodings as checks
 
@@ -51,8 +52,13 @@ def floor_division(n, d):
     return rows
 
 
+def in_double(n, d):
+    angles = torch.arange(n)[:, None] / 10_000 ** (torch.arange(0, d, 2).double() / d)
+    return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)
+
+
 @pytest.mark.parametrize(
-    "answer", [annotated, complex_numbers, lambda n, d: fill(n, d, right_angle)]
+    "answer", [annotated, complex_numbers, in_double, lambda n, d: fill(n, d, right_angle)]
 )
 def test_sinusoidal_accepts(answer):
     assert checks.check_sinusoidal(answer).passed is True
@@ -163,7 +169,9 @@ def position_zero_only(k, d):
     return later[:, None] * zero[None, :] / (d / 2)
 
 
-@pytest.mark.parametrize("answer", [by_loop, by_exponential])
+@pytest.mark.parametrize(
+    "answer", [by_loop, by_exponential, lambda k, d: by_exponential(k, d).double()]
+)
 def test_shift_accepts(answer):
     assert checks.check_shift_matrix(answer).passed is True
 
@@ -241,6 +249,25 @@ def test_halves_order_accepts(answer):
 def test_halves_order_diagnoses(answer, diagnosis):
     verdict = checks.check_halves_order(answer)
     assert (verdict.passed, verdict.diagnosis) == (False, diagnosis)
+
+
+# --- what is said of an answer whose result is rounded
+
+
+@pytest.mark.parametrize("check", [checks.check_sinusoidal, checks.check_shift_matrix])
+def test_the_form_of_an_answer_is_still_named(check):
+    wrong(check, torch.zeros(3, 4), "You gave a tensor of shape (3, 4); the function itself is")
+    wrong(check, lambda n: n, "Your function must take 2 arguments: (")
+
+    def raises(n, d):
+        return 1 / (n - n)
+
+    assert ", `return 1 / (n - n)`): division by zero" in check(raises).diagnosis
+
+
+def test_half_precision_is_still_refused():
+    verdict = checks.check_sinusoidal(lambda n, d: in_double(n, d).half())
+    assert "your result is `torch.float16`, not `torch.float32`" in verdict.diagnosis
 
 
 # --- stubs

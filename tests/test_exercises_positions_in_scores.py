@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from transformer_lib.exercises import positions_in_scores as checks
+from transformer_lib.positions import shift_matrix
 
 # --- rotary attention
 
@@ -44,6 +45,17 @@ def rotate_half(x):
     angles = torch.arange(len(x))[:, None] / 10_000 ** (torch.arange(half) / half)
     cosine, sine = angles.cos().repeat(1, 2), angles.sin().repeat(1, 2)
     return x * cosine + torch.cat([-x[:, half:], x[:, :half]], 1) * sine
+
+
+def shifted(x):
+    """By the matrix that moves the encoding on, which has its minus below the diagonal."""
+    return torch.stack([shift_matrix(p, x.shape[1]) @ row for p, row in enumerate(x)])
+
+
+CLOCKWISE = (
+    "You turn both clockwise. The scores know the distance then, too, but the task asks for "
+    "counterclockwise: the minus stands above the diagonal."
+)
 
 
 def encoding(x):
@@ -100,9 +112,17 @@ def test_rotary_accepts(answer):
             "positions, not on their difference.",
         ),
         (
+            lambda q, k, v: attend(turn(q, -1.0), turn(k, -1.0), v),
+            CLOCKWISE,
+        ),
+        (
+            lambda q, k, v: attend(shifted(q), shifted(k), v),
+            CLOCKWISE,
+        ),
+        (
             lambda q, k, v: attend(rotate_half(q), rotate_half(k), v),
-            "You pair component i with i + d/2, as Llama's checkpoints do; here the pairs are "
-            "(2i, 2i+1).",
+            "You pair component i with i + d/2, as Hugging Face's Llama checkpoints do; here the "
+            "pairs are (2i, 2i+1).",
         ),
         (attend, "Nothing is turned: this is attention without positions."),
         (

@@ -119,8 +119,8 @@ def apply_rotary(
     """Turn each pair of components (2i, 2i+1) of token p by ``angles[p, i]``.
 
     For queries and keys, not for values. The dot product of a turned query and a turned key
-    depends on their distance only. (Llama's checkpoints pair component i with i + d_head/2: the
-    same rotation after a permutation of the components.)
+    depends on their distance only. (Hugging Face's Llama checkpoints pair component i with
+    i + d_head/2: the same rotation after a permutation of the components.)
 
     Source: Su et al. 2021 (RoFormer), equation 34.
 

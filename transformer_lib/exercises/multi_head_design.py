@@ -43,9 +43,22 @@ def _designed():
     return W_Q, W_K, W_V, torch.eye(6)
 
 
+def _matrices(answer):
+    """The four matrices in one dtype: any real one is right, since there is no input to match.
+
+    `answer` may also be the matrices themselves.
+    """
+    result = answer() if callable(answer) else answer
+    if not isinstance(result, list | tuple):
+        return result
+    real = [isinstance(x, Tensor) and not x.is_complex() for x in result]
+    dtype = torch.get_default_dtype()
+    return [x.to(dtype) if good else x for x, good in zip(result, real, strict=True)]
+
+
 def _gave_in_both_orders(answer, one, other):
     """What *gave* gets in `one gave roses to other` and the other way round: [2, 6]."""
-    *projections, W_O = answer()
+    *projections, W_O = _matrices(answer)
     x = torch.stack([gift_sentence(one, other), gift_sentence(other, one)])
     q, k, v = (split_heads(x @ W, 2) for W in projections)
     weights = (q @ k.mT / 3**0.5).softmax(-1)
@@ -86,7 +99,11 @@ def _too_soft(result, one, other):
 
 
 _FORM = Exercise(
-    right=_designed, unique=False, cases=[Case("")], axes=["d_model heads"] * 3 + ["heads d_model"]
+    right=_designed,
+    call=_matrices,
+    unique=False,
+    cases=[Case("")],
+    axes=["d_model heads"] * 3 + ["heads d_model"],
 )
 GIVER_AND_RECEIVER = Exercise(
     right=_found((1, 0), (0, 1)),

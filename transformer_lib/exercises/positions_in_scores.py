@@ -51,8 +51,12 @@ ROTARY_ATTENTION = Exercise(
         ),
         "Queries and keys turn in opposite directions, so the score depends on the sum of the "
         "positions, not on their difference.": lambda q, k, v: attention(_turn(q), _turn(k, -1), v),
-        "You pair component i with i + d/2, as Llama's checkpoints do; here the pairs are "
-        "(2i, 2i+1).": lambda q, k, v: attention(_turn_halves(q), _turn_halves(k), v),
+        "You turn both clockwise. The scores know the distance then, too, but the task asks for "
+        "counterclockwise: the minus stands above the diagonal.": lambda q, k, v: attention(
+            _turn(q, -1), _turn(k, -1), v
+        ),
+        "You pair component i with i + d/2, as Hugging Face's Llama checkpoints do; here the pairs "
+        "are (2i, 2i+1).": lambda q, k, v: attention(_turn_halves(q), _turn_halves(k), v),
         "Nothing is turned: this is attention without positions.": lambda q, k, v: attention(
             q, k, v
         ),
