@@ -1,5 +1,6 @@
 """NextWord in Chromium: by mouse, touch and keyboard, with the library's numbers."""
 
+import math
 import re
 
 import pytest
@@ -76,7 +77,14 @@ def test_keyboard_chooses_words_and_predictors(open_page):
 def test_csv_is_what_is_shown(open_page):
     shown = widget()
     rows = download(open_page(shown), "CSV").decode("utf-8").splitlines()
-    assert rows[0] == "position,word,bigram,grammar"
+    head = rows[0].split(",")
+    assert head[:4] == ["position", "word", "bigram", "grammar"]
+    assert head[4:] == [f"bigram: {word}" for word in VOCABULARY]  # of the list beside the text
+    for row in rows[1:-1]:
+        word, *shares = row.split(",")[1:2] + row.split(",")[4:]
+        assert sum(map(float, shares)) == pytest.approx(1, abs=1e-5)
+        surprise = -math.log(float(shares[VOCABULARY.index(word)]))
+        assert surprise == pytest.approx(float(row.split(",")[2]), abs=1e-5)
     numbers = [float(row.split(",")[3]) for row in rows[1:]]
     right = [*shown.surprises["grammar"].tolist(), shown.losses["grammar"]]
     assert numbers == pytest.approx(right, abs=1e-6)

@@ -123,6 +123,50 @@ def test_a_large_vocabulary_ends_in_one_line(open_page):
     assert float(now) == pytest.approx(100 * left[15:].sum().item(), abs=0.51)
 
 
+def test_what_cuts_the_others_is_named(open_page):
+    logits = torch.tensor([[9.0, 1.0, *[0.0] * 40]])
+    words = [f"w{i}" for i in range(42)]
+    options = {"temperature": 1.5, "top_k": 30, "top_p": 0.5}
+    page = open_page(SamplingLab(logits, words, ["so"], **options))
+    found = page.get_by_role("listitem").last.get_attribute("aria-label")
+    assert found.endswith("cut by top-p and top-k")
+    assert page.get_by_text("top-p, k", exact=True).is_visible()
+
+
+def test_almost_certain_is_not_all(open_page):
+    page = open_page(SamplingLab(torch.tensor([[9.0, 1.0, 0.0]]), list("abc"), ["so"], top_p=None))
+    for heat, text in {"0.5": "> 99.9 %", "1": "> 99.9 %", "1.5": "99.3 %"}.items():
+        page.get_by_role("slider", name="temperature").fill(heat)
+        assert f"is drawn with {text}" in page.locator(".afm-reading").inner_text()
+    page.get_by_role("slider", name="temperature").fill("0.05")
+    now = [page.get_by_role("listitem").nth(i).get_attribute("aria-label") for i in range(3)]
+    assert [re.search(r"now (.*)", label)[1] for label in now] == ["> 99.9 %", *["< 0.1 %"] * 2]
+
+
+def test_drawing_ends_at_its_limit(open_page):
+    full = lab()
+    full.draws = [0] * 99_990
+    page = open_page(full)
+    page.get_by_role("button", name="draw 100").click()
+    assert lines(page)["roses"][2] >= 99_990
+    assert page.get_by_role("button", name="draw 100").is_disabled()
+    assert page.get_by_role("button", name="draw 1", exact=True).is_disabled()
+    page.get_by_role("button", name="reset").click()
+    assert page.get_by_role("button", name="draw 1", exact=True).is_enabled()
+
+
+def test_the_list_of_contexts_shows_their_ends_on_a_narrow_page(open_page):
+    long = "mary gave roses to susan . john gave books to peter . who has roses ?"
+    page = open_page(SamplingLab(LOGITS[:1], WORDS, [long]), width=320)
+    choice = page.get_by_role("combobox", name="after")
+    text = choice.locator("option").inner_text()
+    assert text.startswith("…")
+    assert text.endswith("who has roses ?")
+    assert len(text) < 34
+    page.set_viewport_size({"width": 900, "height": 900})
+    page.wait_for_function("document.querySelector('option').text.length > 40")
+
+
 def test_touch(open_page):
     page = open_page(lab(temperature=1.0, top_p=None), touch=True, width=360)
     box = page.get_by_role("slider", name="temperature").bounding_box()

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { crossing, linePath, linearTicks, logLimits, logTicks, nearest, trailingMean, windowAt } from "../../transformer_lib/widgets/core/curves.js";
-import { derive, lastNumber, nats } from "../../transformer_lib/widgets/training_view.js";
+import { derive, isDense, lastNumber, nats } from "../../transformer_lib/widgets/training_view.js";
+import { short } from "../../transformer_lib/widgets/training_view_plot.js";
 import { close, fixture } from "./support.js";
 
 test("the smoothed loss is the mean of the last rows, gaps left out", () => {
@@ -56,4 +57,17 @@ test("axes", () => {
 
 test("losses are short", () => {
   assert.deepEqual([3.0445, 0.52, 0.0995, 0.041, 0.00412, 0.00003, 0].map(nats), ["3.04", "0.52", "0.10", "0.041", "0.0041", "3e−5", "0.00"]);
+});
+
+test("the ends of an axis are short at any size", () => {
+  assert.deepEqual([0, 12, 0.042, 0.001, 4.26e-6, 1e-7, -3e-5, 99999, 123456].map(short), ["0", "12", "0.042", "0.001", "4.3e−6", "1e−7", "−3e−5", "100000", "1.2e5"]);
+});
+
+test("another run's losses are smoothed, what was measured now and then is not", () => {
+  const [often, seldom] = [[4, 2, 2, 2, 4, 4, 4, 2, null], [null, null, 3, null, null, 2, null, null, 1]];
+  assert.deepEqual([often, seldom, [null], [3, null]].map(isDense), [true, false, false, false]);
+  const columns = [often.map((_, i) => i), often.map(() => 1), often, seldom];
+  const curve = { names: ["step", "loss", "other loss", "validation loss"], columns, loss: "loss" };
+  const { besides } = derive(curve, { baselines: [], floor: null }, 2);
+  assert.deepEqual(besides.map(({ smooth }) => smooth), [[4, 2, 2, 2, 4, 4, 4, 3, null], seldom]);
 });

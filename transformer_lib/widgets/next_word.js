@@ -6,6 +6,7 @@ const FONT = "13px system-ui, sans-serif";
 const MOST = 8; // words in the list of what may come next
 const BAR = 30; // the height of the largest surprise
 const LINE = 70;
+const CAME = " ◂ came";
 
 /** −ln of the probability that each word had, in nats, and their mean: the loss. */
 export function surprises(rows, targets) {
@@ -35,6 +36,7 @@ function strip({ words, highest, onSelect }) {
   let [chips, data] = [[], null];
 
   function layout(width) {
+    const held = svg.contains(document.activeElement);
     let [x, line] = [0, 0];
     chips = words.map((word, at) => {
       const text = fitText(showToken(word), FONT, width - 20);
@@ -55,6 +57,7 @@ function strip({ words, highest, onSelect }) {
     for (const [name, value] of Object.entries({ width, height, viewBox: `0 0 ${width} ${height}` })) svg.setAttribute(name, value);
     svg.replaceChildren(...chips.map(({ group }) => group));
     paint();
+    if (held) chips[data.selection].group.focus({ preventScroll: true });
   }
 
   function paint(now = data) {
@@ -84,6 +87,7 @@ function strip({ words, highest, onSelect }) {
     const next = Math.min(words.length - 1, Math.max(1, data.selection + move));
     onSelect(next);
     chips[next].group.focus({ preventScroll: true });
+    chips[next].group.scrollIntoView({ block: "nearest", inline: "nearest" });
   });
   return { element: svg, layout, paint };
 }
@@ -99,7 +103,7 @@ function chances(vocabulary) {
     const { row, came } = data;
     const shown = shortlist(row, came);
     const named = Math.min(100, 0.32 * width);
-    const room = Math.max(30, width - named - 98);
+    const room = Math.max(30, width - named - 16 - Math.ceil(textWidth(`1.00${CAME}`, `bold ${FONT}`)));
     const height = 26 * Math.min(MOST, vocabulary.length) + 24;
     for (const [name, value] of Object.entries({ width, height, viewBox: `0 0 ${width} ${height}` })) svg.setAttribute(name, value);
     svg.replaceChildren(
@@ -111,7 +115,7 @@ function chances(vocabulary) {
         const marks = svgElement("g", { "aria-hidden": "true" },
           svgElement("text", { class: kind, x: named, y, "text-anchor": "end" }, fitText(showToken(vocabulary[i]), here ? `bold ${FONT}` : FONT, named)),
           svgElement("rect", { class: "afm-chance", x: named + 8, y: y - 9, height: 18, rx: 3, width: Math.max(1, room * row[i]) }),
-          svgElement("text", { class: kind, x: named + 14 + room * row[i], y }, `${percent(row[i])}${here ? " ◂ came" : ""}`),
+          svgElement("text", { class: kind, x: named + 14 + room * row[i], y }, `${percent(row[i])}${here ? CAME : ""}`),
         );
         const label = `${clip(showToken(vocabulary[i]))}: ${percent(row[i])}${here ? ", the word that came" : ""}`;
         return svgElement("g", { role: "listitem", "aria-label": label }, marks);
@@ -151,19 +155,22 @@ function render({ model, el }) {
     list.paint({ row: rows[chosen][selection - 1], came: targets[selection - 1] });
     const chance = rows[chosen][selection - 1][targets[selection - 1]];
     fig.say(
-      { text: predictors[chosen] }, " gave ", { text: words[selection], role: "output" }, " the probability ", { text: percent(chance) },
-      ", a surprise of −ln ", { text: percent(chance) }, " = ", { text: each[selection - 1].toFixed(2) }, " nats. The mean over the whole text, its loss, is ",
+      { text: predictors[chosen] }, " gave ", { text: words[selection], role: "output" }, " the probability ", { text: chance.toPrecision(3) },
+      ", a surprise of −ln ", { text: chance.toPrecision(3) }, " ≈ ", { text: each[selection - 1].toFixed(2) }, " nats. The mean over the whole text, its loss, is ",
       { text: loss.toFixed(2) }, `: it hesitates as if between ${Math.exp(loss).toFixed(1)} equally likely words.`,
     );
   }
 
   fig.exports({
     name: "next-word",
-    csv: () => [
-      ["position", "word", ...predictors],
-      ...targets.map((_, t) => [t + 1, words[t + 1], ...all.map(({ each }) => each[t])]),
-      ["", "mean", ...all.map(({ loss }) => loss)],
-    ],
+    csv: () => {
+      const chosen = model.get("_chosen"); // of its list, the probability of each word that may come
+      return [
+        ["position", "word", ...predictors, ...vocabulary.map((word) => `${predictors[chosen]}: ${word}`)],
+        ...targets.map((_, t) => [t + 1, words[t + 1], ...all.map(({ each }) => each[t]), ...rows[chosen][t]]),
+        ["", "mean", ...all.map(({ loss }) => loss), ...vocabulary.map(() => "")],
+      ];
+    },
   });
   fig.listen(model, "change:selection", update);
   fig.listen(model, "change:_chosen", update);

@@ -1,10 +1,10 @@
-import { button, element, select, slider } from "./core/dom.js";
+import { button, element, select, slider, textWidth } from "./core/dom.js";
 import { figure } from "./core/figure.js";
 import { entropy, softmax } from "./core/linear.js";
 import { uniform } from "./core/random.js";
 import { countDraws, draw, filterLogits, ranked } from "./core/sampling.js";
 import { readFloats, readJson, send } from "./core/wire.js";
-import { bars, percent, tail } from "./sampling_lab_views.js";
+import { bars, percentAmong, tail } from "./sampling_lab_views.js";
 
 const HOTTEST = 3;
 const MOST_DRAWS = 100000;
@@ -93,7 +93,17 @@ function render({ model, el }) {
   const lines = linesFor(rows);
   const likely = new Set(rows.flatMap((row) => ranked(row).slice(0, lines)));
   const picture = bars(vocabulary, [...likely], lines);
-  fig.add(picture, { basis: 320 });
+  fig.add({ ...picture, layout }, { basis: 320 });
+
+  /** The list of contexts shows as much of their ends as there is room for. */
+  function layout(width) {
+    contexts.forEach((text, at) => {
+      let length = 48;
+      while (length > 12 && textWidth(tail(text, length), "14px system-ui, sans-serif") > width - 90) length -= 2;
+      which.input.options[at].text = tail(text, length);
+    });
+    picture.layout(width);
+  }
 
   function now() {
     return look(rows[model.get("context")], {
@@ -118,6 +128,7 @@ function render({ model, el }) {
     nucleus.set(topP ?? 1);
     const found = now();
     const draws = model.get("draws");
+    for (const node of drawing) node.disabled = draws.length >= MOST_DRAWS;
     picture.paint(found, topP ?? 1, countDraws(draws, size), draws.length);
     say(found, temperature, draws);
   }
@@ -130,11 +141,11 @@ function render({ model, el }) {
     fig.say(
       ...(found.remain === 1
         ? ["After ", ...context, temperature === 0 ? " greedy decoding takes " : " only one token remains: ", name,
-          `${temperature === 0 ? ", always" : ""}. The model itself gives it `, { text: percent(found.own[best]) }, "."]
+          `${temperature === 0 ? ", always" : ""}. The model itself gives it `, { text: percentAmong(found.own[best], size) }, "."]
         : [{ text: `${found.remain} of ${size}` }, " tokens remain after ", ...context, ", with an entropy of ",
           { text: `${found.entropy.toFixed(2)} nats` }, ": as uncertain as a choice among ", { text: Math.exp(found.entropy).toFixed(1) },
-          " equally likely ones. ", name, " is drawn with ", { text: percent(found.probabilities[best]) }, "; the model's own is ",
-          { text: percent(found.own[best]) }, "."]),
+          " equally likely ones. ", name, " is drawn with ", { text: percentAmong(found.probabilities[best], found.remain) }, "; the model's own is ",
+          { text: percentAmong(found.own[best], size) }, "."]),
       ...(draws.length === 0 ? [] : draws.length === 1 ? [" Drawn: ", { text: vocabulary[draws[0]], role: "output" }, "."]
         : [" Drawn last: ", { text: vocabulary[draws.at(-1)], role: "output" }, "; of ", { text: String(draws.length) }, " draws, ",
           { text: String(count) }, " gave ", name, "."]),

@@ -15,10 +15,13 @@ const SMALL = "12px system-ui, sans-serif";
 /** A probability as it reads well: 62 %, 4.3 %, < 0.1 %. */
 export function percent(share) {
   if (share > 0 && share < 0.0005) return "< 0.1 %";
-  if (share < 1 && share > 0.9995) return "> 99.9 %";
-  const digits = share > 0.995 || share === 0 || (share >= 0.0995 && share < 0.9) ? 0 : 1;
+  if (share < 1 && share >= 0.9995) return "> 99.9 %";
+  const digits = share >= 1 || share === 0 || (share >= 0.0995 && share < 0.9) ? 0 : 1;
   return `${(100 * share).toFixed(digits)} %`;
 }
+
+/** A probability among several tokens: never quite 0 or 100 %, even where the computer rounds to that. */
+export const percentAmong = (share, count) => percent(count > 1 ? Math.min(1 - 1e-9, Math.max(1e-9, share)) : share);
 
 /** The end of a text, which is what the next token follows. */
 export function tail(text, length) {
@@ -106,19 +109,19 @@ export function bars(vocabulary, likely, room) {
   }
 
   /** What each line shows: a token, or all others together. */
-  function linesOf({ order, own, probabilities, cut }, counts) {
+  function linesOf({ order, own, probabilities, cut, remain: among }, counts) {
     const sum = (list, values) => list.reduce((total, i) => total + values[i], 0);
     const tokens = order.slice(0, single).map((i) => ({
-      name: showToken(vocabulary[i]), own: own[i], now: probabilities[i], cut: cut[i], count: counts[i],
+      name: showToken(vocabulary[i]), own: own[i], now: probabilities[i], cut: cut[i], count: counts[i], remain: among,
     }));
     if (single === size) return tokens;
     const rest = order.slice(single);
     const remain = rest.filter((i) => cut[i] === null).length;
-    const all = { own: sum(rest, own), now: sum(rest, probabilities), cut: remain ? null : cut[rest[0]], count: sum(rest, counts) };
+    const all = { own: sum(rest, own), now: sum(rest, probabilities), cut: remain ? null : [...new Set(rest.map((i) => cut[i]))].sort().reverse().join(", "), count: sum(rest, counts), remain: among };
     return [...tokens, { ...all, name: `${rest.length} others`, others: remain }];
   }
 
-  function paintLine(line, { name, own, now, cut, count, others }, draws) {
+  function paintLine(line, { name, own, now, cut, count, others, remain }, draws) {
     const { item, share, drawn, mark, middle } = line;
     if (!line.fitted.has(name)) line.fitted.set(name, fitText(name, LABEL, place.named));
     line.name.textContent = line.fitted.get(name);
@@ -127,14 +130,14 @@ export function bars(vocabulary, likely, room) {
     const across = (value) => Math.max(value > 0 ? 1 : 0, place.x(value) - place.left);
     setAttributes(line.own, { width: across(own), class: kept ? "afm-own" : "afm-own afm-own-cut", fill: kept ? "none" : `url(#${hatch})` });
     setAttributes(line.now, { width: across(now) });
-    share.textContent = kept ? percent(now) : cut;
+    share.textContent = kept ? percentAmong(now, remain) : cut.replace("top-p, top-k", "top-p, k");
     share.setAttribute("class", kept ? "afm-sampling-text" : "afm-sampling-text afm-cut-text");
     drawn.textContent = draws ? String(count) : "";
     mark.setAttribute("visibility", draws && count ? "visible" : "hidden");
     if (draws) mark.setAttribute("transform", `translate(${place.x(count / draws).toFixed(1)} ${middle})`);
     const left = others && others > 0 ? ` (${others} of them remain)` : "";
-    const says = kept ? `now ${percent(now)}${left}` : `cut by ${cut === "greedy" ? "greedy decoding" : cut}`;
-    item.setAttribute("aria-label", `${clip(name)}: the model's own ${percent(own)}, ${says}${draws ? `, drawn ${count} of ${draws}` : ""}`);
+    const says = kept ? `now ${percentAmong(now, remain)}${left}` : `cut by ${cut === "greedy" ? "greedy decoding" : cut.replace(", ", " and ")}`;
+    item.setAttribute("aria-label", `${clip(name)}: the model's own ${percentAmong(own, size)}, ${says}${draws ? `, drawn ${count} of ${draws}` : ""}`);
   }
 
   return { element: svg, layout, paint };

@@ -2,7 +2,7 @@ import { button, element, select, slider, toggle } from "./core/dom.js";
 import { crossing, isNumber, nearest, trailingMean, windowAt } from "./core/curves.js";
 import { figure } from "./core/figure.js";
 import { readJson, send } from "./core/wire.js";
-import { plainName, plot } from "./training_view_plot.js";
+import { inSentence, plainName, plot } from "./training_view_plot.js";
 
 const WINDOWS = [1, 5, 10, 20, 50, 100];
 const PLAY_SECONDS = 6;
@@ -25,7 +25,19 @@ export function derive({ names, columns, loss }, { baselines, floor }, smoothing
     .map(([name, level]) => ({ name, level, at: crossing(smooth, level) }))
     .sort((a, b) => a.level - b.level);
   const others = names.filter((name) => name !== "step" && name !== loss);
-  return { steps: column("step"), raw, smooth, passed, floor, loss, others, column };
+  const besides = others.filter((name) => name.includes("loss")).map((name) => {
+    const values = column(name);
+    const dense = isDense(values);
+    const means = dense ? trailingMean(values, smoothing) : values;
+    return { name, dense, raw: values, smooth: means.map((mean, i) => (isNumber(values[i]) ? mean : null)) };
+  });
+  return { steps: column("step"), raw, smooth, passed, floor, loss, others, besides, column };
+}
+
+/** Whether most rows have a number, as far as it goes: a run's own loss, not one measured now and then. */
+export function isDense(values) {
+  const [first, last] = [values.findIndex(isNumber), values.findLastIndex(isNumber)];
+  return first >= 0 && 2 * values.filter(isNumber).length > last - first + 1 && last > first;
 }
 
 /** The last number at or before a row: [row, value], or null. */
@@ -50,7 +62,7 @@ function render({ model, el }) {
     label: "step", min: 0, max: 1, step: 1, value: 0,
     format: (row) => String(state.run?.steps[row] ?? "none"), onInput: choose,
   });
-  const play = button({ label: "play", title: "The run from its first step", onClick: () => (state.playing === null ? start() : stop()) });
+  const play = button({ label: "play", title: "Play the run", onClick: () => (state.playing === null ? start() : stop()) });
   const windows = [...new Set([...WINDOWS, model.get("smoothing")])].sort((a, b) => a - b);
   const smoothing = select({
     label: "smoothing", value: 0, options: windows.map((rows) => (rows === 1 ? "none" : `mean of ${rows}`)),
@@ -158,7 +170,7 @@ function render({ model, el }) {
   }
 
   function say(row) {
-    const { steps, smooth, passed, floor, others, column } = state.run;
+    const { steps, smooth, passed, floor, besides } = state.run;
     const window = model.get("smoothing");
     if (row < 0) return fig.say("No step yet. The curve is drawn while the model trains.");
     const loss = smooth[row];
@@ -166,13 +178,15 @@ function render({ model, el }) {
     const gap = floor === null ? 0 : loss - floor;
     const best = passed.find(({ at }) => at >= 0 && at <= row);
     const next = passed.length ? passed.at(-1) : null;
-    const beside = others.filter((name) => name.includes("loss")).flatMap((name) => {
-      const found = lastNumber(column(name), row);
-      return found ? [` The ${plainName(name)} is `, { text: nats(found[1]) }, found[0] === row ? "." : ` (step ${steps[found[0]]}).`] : [];
+    const mean = (at) => (window > 1 ? ` (mean of the last ${windowAt(at, window)})` : "");
+    const beside = besides.flatMap(({ name, dense, smooth: values }) => {
+      const found = lastNumber(values, row);
+      if (!found) return [];
+      return [` ${inSentence(name, "The")} is `, { text: nats(found[1]) }, dense ? mean(found[0]) : "", found[0] === row ? "." : ` (step ${steps[found[0]]}).`];
     });
+    const named = besides.length ? inSentence(state.run.loss) : "the loss"; // which loss, where there are several
     fig.say(
-      "After step ", { text: String(steps[row]) }, " the loss is ", { text: `${nats(loss)} nats` },
-      ...(window > 1 ? [` (mean of the last ${windowAt(row, window)})`] : []),
+      "After step ", { text: String(steps[row]) }, ` ${named} is `, { text: `${nats(loss)} nats` }, mean(row),
       ...(floor === null ? [] : [", ", { text: nats(Math.abs(gap)) }, gap >= 0 ? " above the floor" : " below the floor, by the chance of its examples"]),
       ...(best ? ["; it passed ", { text: best.name, role: "output" }, " at step ", { text: String(steps[best.at]) }]
         : next ? ["; it has not passed ", { text: next.name, role: "output" }, " yet"] : []),
@@ -195,9 +209,12 @@ function render({ model, el }) {
   fig.exports({
     name: "training",
     csv: () => {
-      const { steps, raw, smooth, loss, others, column } = state.run;
+      const { steps, raw, smooth, loss, others, besides, column } = state.run;
+      const dense = besides.filter((one) => one.dense);
       const cell = (value) => (isNumber(value) ? value : "");
-      return [["step", loss, "smoothed", ...others], ...steps.map((step, i) => [step, ...[raw, smooth, ...others.map(column)].map((values) => cell(values[i]))])];
+      const head = ["step", loss, "smoothed", ...others, ...dense.map(({ name }) => `smoothed ${name}`)];
+      const columns = [raw, smooth, ...others.map(column), ...dense.map((one) => one.smooth)];
+      return [head, ...steps.map((step, i) => [step, ...columns.map((values) => cell(values[i]))])];
     },
   });
   fig.listen(model, "change:_curve", news);

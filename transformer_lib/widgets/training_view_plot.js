@@ -10,12 +10,24 @@ import { clip, element, fitText, hatchPattern, setAttributes, showToken, svgElem
 const FONT = "12px system-ui, sans-serif";
 const SERIES = ["second", "third", "fourth"];
 const STRIP = 74;
+const SLOP = 6; // px that a finger moves along the curve before it drags
 const LEGEND = 18; // the height of a line of names
 
 /** A column's or a baseline's name in words. */
 export const plainName = (name) => clip(showToken(name.replaceAll("_", " ")), 40);
 
+/** The name in a sentence: "the fast recipe's loss", but "GPT-2's loss". */
+export const inSentence = (name, the = "the") => (/^\p{Lu}/u.test(name) ? plainName(name) : `${the} ${plainName(name)}`);
+
 const tickText = (tick) => (Math.abs(tick) >= 1000 ? tick.toLocaleString("en-US") : String(tick));
+
+/** An end of the strip's axis: 12, 0.042, 4.3e−6. */
+export function short(value) {
+  const size = Math.abs(value);
+  if (size === 0 || (size >= 0.001 && size < 1e5)) return String(Number(value.toPrecision(2)));
+  return value.toExponential(1).replace(".0e", "e").replace("e+", "e").replaceAll("-", "−");
+}
+
 const numbersOf = (values) => values.filter(isNumber);
 const extreme = (values, pick) => values.reduce((a, b) => pick(a, b), pick === Math.min ? Infinity : -Infinity);
 
@@ -33,18 +45,26 @@ export function plot({ onHover, onChoose }) {
     return frame.x.back(((event.clientX - box.left) * width) / box.width);
   };
   let dragging = false;
+  let began = null; // where a finger came down: it may yet scroll the page
   svg.addEventListener("pointerdown", (event) => {
     if (!run?.steps.length || event.button > 0) return;
-    dragging = true;
+    began = event.pointerType === "touch" ? [event.clientX, event.clientY] : null;
+    dragging = !began;
     svg.setPointerCapture(event.pointerId);
-    onChoose(stepAt(event));
+    if (dragging) onChoose(stepAt(event));
   });
   svg.addEventListener("pointermove", (event) => {
     if (!run?.steps.length) return;
+    const [right, down] = began ? [Math.abs(event.clientX - began[0]), Math.abs(event.clientY - began[1])] : [0, 0];
+    if (right > SLOP && right > down) dragging = true;
     if (dragging) onChoose(stepAt(event));
     else if (event.pointerType === "mouse") onHover(stepAt(event));
   });
-  for (const end of ["pointerup", "pointercancel"]) svg.addEventListener(end, () => (dragging = false));
+  svg.addEventListener("pointerup", (event) => {
+    if (began && !dragging && Math.hypot(event.clientX - began[0], event.clientY - began[1]) <= 2 * SLOP) onChoose(stepAt(event)); // a tap
+    [dragging, began] = [false, null];
+  });
+  svg.addEventListener("pointercancel", () => ([dragging, began] = [false, null]));
   svg.addEventListener("pointerleave", () => !dragging && run?.steps.length && onHover(null));
 
   function build() {
@@ -56,7 +76,9 @@ export function plot({ onHover, onChoose }) {
     const shift = how.aboveFloor ? run.floor : 0;
     const tall = { top: 34 + further, bottom: height - 40 };
     const y = lossAxis(tall, shift);
-    const widest = Math.max(how.below ? 36 : 0, ...y.ticks.map((tick) => textWidth(String(tick), FONT)));
+    const below = how.below ? stripLimits() : null;
+    const marks = [...y.ticks.map(String), ...(below ? [below.low, below.high].map(short) : [])];
+    const widest = Math.max(below ? 36 : 0, ...marks.map((text) => textWidth(text, FONT)));
     const wide = { left: Math.ceil(widest) + 10, right: width - 8 };
     frame = { ...tall, ...wide, shift, y, x: stepAxis(wide) };
     setAttributes(svg, { width, height: height + strip, viewBox: `0 0 ${width} ${height + strip}` });
@@ -66,7 +88,7 @@ export function plot({ onHover, onChoose }) {
     drawFloor();
     drawCurves();
     drawBaselines();
-    if (strip) drawStrip(height);
+    if (below) drawStrip(height, below);
     setAttributes(cursor, { y1: frame.top, y2: frame.bottom });
     svg.append(cursor, dot);
     paint();
@@ -87,7 +109,7 @@ export function plot({ onHover, onChoose }) {
   }
 
   function lossAxis({ top, bottom }, shift) {
-    const others = run.others.filter((name) => name.includes("loss")).flatMap((name) => numbersOf(run.column(name)));
+    const others = run.besides.flatMap(({ raw, smooth }) => numbersOf([...smooth, ...(how.smoothed ? [] : raw)]));
     const losses = [...numbersOf(run.smooth), ...numbersOf(how.smoothed ? [] : run.raw), ...others];
     const lines = run.passed.map(({ level }) => level);
     if (how.aboveFloor) {
@@ -131,9 +153,9 @@ export function plot({ onHover, onChoose }) {
   /** The curves' names, side by side as long as there is room, then on the next line. */
   function placedNames() {
     const first = how.aboveFloor ? `${plainName(run.loss)} − floor, in nats` : `${plainName(run.loss)} in nats`;
-    const kinds = ["afm-curve-first", ...besides().map((_, i) => `afm-curve-${SERIES[i % 3]}`)];
+    const kinds = ["afm-curve-first", ...run.besides.map((_, i) => `afm-curve-${SERIES[i % 3]}`)];
     let [at, line] = [0, 0];
-    return [first, ...besides().map(plainName)].map((name, i) => {
+    return [first, ...run.besides.map(({ name }) => plainName(name))].map((name, i) => {
       const text = fitText(name, FONT, width - 30);
       const wide = 42 + textWidth(text, FONT);
       if (at > 0 && at + wide - 14 > width) [at, line] = [0, line + 1];
@@ -152,8 +174,6 @@ export function plot({ onHover, onChoose }) {
     svg.append(group);
   }
 
-  const besides = () => run.others.filter((name) => name.includes("loss"));
-
   function drawFloor() {
     if (run.floor === null || how.aboveFloor) return;
     const { left, right, bottom, y } = frame;
@@ -169,10 +189,11 @@ export function plot({ onHover, onChoose }) {
     if (run.floor !== null && !how.aboveFloor) lines.push({ name: "floor", level: run.floor, y: y.of(run.floor), floor: true });
     let free = top;
     names = lines.filter((one) => isNumber(one.y)).sort((a, b) => a.y - b.y).map((line) => {
-      group.append(svgElement("line", { class: line.floor ? "afm-floor" : "afm-baseline", x1: left, x2: right, y1: line.y, y2: line.y }));
-      const at = Math.max(line.floor ? line.y + 15 : line.y - 5, free);
+      group.prepend(svgElement("line", { class: line.floor ? "afm-floor" : "afm-baseline", x1: left, x2: right, y1: line.y, y2: line.y }));
+      const own = line.floor ? line.y + 15 : line.y - 5;
+      const at = Math.max(own, free);
       const name = fitText(plainName(line.name), FONT, Math.max(60, right - left - 150));
-      const node = svgElement("text", { class: `afm-baseline-name${line.floor ? " afm-floor-name" : ""}`, x: right - 4, y: at, "text-anchor": "end" });
+      const node = svgElement("text", { class: `afm-baseline-name${line.floor ? " afm-floor-name" : ""}${at > own ? " afm-moved-name" : ""}`, x: right - 4, y: at, "text-anchor": "end" });
       group.append(node);
       free = at + 15;
       return { node, text: `${name} ${Number(line.level.toPrecision(3))}`, at: line.floor || width < 480 ? -1 : line.at };
@@ -192,10 +213,11 @@ export function plot({ onHover, onChoose }) {
     svg.append(svgElement("clipPath", { id: inside }, svgElement("rect", { x: left - 4, y: top - 4, width: right - left + 8, height: bottom - top + 8 })), group);
     if (how.smoothed) group.append(svgElement("path", { class: "afm-curve-line afm-curve-first afm-curve-raw", d: pathOf(run.raw) }));
     group.append(svgElement("path", { class: "afm-curve-line afm-curve-first", d: pathOf(run.smooth) }));
-    besides().forEach((name, i) => {
+    run.besides.forEach(({ dense, raw, smooth }, i) => {
       const kind = `afm-curve-${SERIES[i % 3]}`;
-      const rows = run.steps.map((_, at) => at).filter((at) => isNumber(run.column(name)[at]));
-      const [xs, ys] = [rows.map((at) => frame.x.of(run.steps[at])), rows.map((at) => frame.y.of(run.column(name)[at]))];
+      const rows = run.steps.map((_, at) => at).filter((at) => isNumber(smooth[at]));
+      const [xs, ys] = [rows.map((at) => frame.x.of(run.steps[at])), rows.map((at) => frame.y.of(smooth[at]))];
+      if (how.smoothed && dense) group.append(svgElement("path", { class: `afm-curve-line ${kind} afm-curve-raw`, d: pathOf(raw) }));
       group.append(svgElement("path", { class: `afm-curve-line ${kind}`, d: linePath(xs, ys) }));
       if (rows.length > 60) return;
       rows.forEach((_, at) => isNumber(ys[at]) && group.append(svgElement("circle", { class: `afm-curve-dot ${kind}`, cx: xs[at], cy: ys[at], r: 3 })));
@@ -204,16 +226,19 @@ export function plot({ onHover, onChoose }) {
     group.append(veil);
   }
 
+  function stripLimits() {
+    const numbers = numbersOf(run.column(how.below));
+    const [low, high] = numbers.length ? [extreme(numbers, Math.min), extreme(numbers, Math.max)] : [0, 1];
+    return { low, high };
+  }
+
   /** One more column, on an axis of its own. */
-  function drawStrip(top) {
+  function drawStrip(top, { low, high }) {
     const { left, right, x } = frame;
     const values = run.column(how.below);
-    const numbers = numbersOf(values);
-    const [low, high] = numbers.length ? [extreme(numbers, Math.min), extreme(numbers, Math.max)] : [0, 1];
     const share = (value) => (high > low ? (value - low) / (high - low) : 0.5);
     const y = (value) => top + STRIP - 10 - share(value) * (STRIP - 34);
     const path = linePath(run.steps.map(x.of), values.map((value) => (isNumber(value) ? y(value) : null)));
-    const short = (value) => String(Number(value.toPrecision(2)));
     svg.append(svgElement("g", { "aria-hidden": "true" },
       svgElement("line", { class: "afm-grid-line", x1: left, x2: right, y1: y(low), y2: y(low) }),
       svgElement("line", { class: "afm-grid-line", x1: left, x2: right, y1: y(high), y2: y(high) }),
@@ -228,7 +253,7 @@ export function plot({ onHover, onChoose }) {
     for (const { node, text, at } of names) node.textContent = at >= 0 && at <= row ? `${text}, passed at ${run.steps[at]}` : text;
     for (const node of [veil, cursor, dot]) node.setAttribute("visibility", known ? "visible" : "hidden");
     const told = run.passed.filter(({ at }) => at >= 0).map(({ name, at }) => `${plainName(name)} passed at step ${run.steps[at]}`);
-    svg.setAttribute("aria-label", `The loss over ${run.steps.length} rows${run.steps.length ? `, from step ${run.steps[0]} to ${run.steps.at(-1)}` : ""}${told.length ? `; ${told.join("; ")}` : ""}`);
+    svg.setAttribute("aria-label", `${inSentence(run.loss, "The")} over ${run.steps.length} rows${run.steps.length ? `, from step ${run.steps[0]} to ${run.steps.at(-1)}` : ""}${told.length ? `; ${told.join("; ")}` : ""}`);
     if (!known) return;
     const [x, y] = [frame.x.of(run.steps[row]), frame.y.of(run.smooth[row] ?? NaN)];
     setAttributes(cursor, { x1: x, x2: x });

@@ -50,7 +50,7 @@ function labeled(label, kind, ...children) {
 
 export function slider({ label, min, max, step, value, format = String, onInput }) {
   const input = element("input", { type: "range", min, max, step });
-  const shown = element("output", { class: "afm-value" });
+  const shown = element("output", { class: "afm-value", "aria-live": "off" });
   const set = (now) => {
     if (Number(input.value) !== now) input.value = String(now);
     shown.textContent = format(now);

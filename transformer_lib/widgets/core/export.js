@@ -7,7 +7,7 @@ import { button, element } from "./dom.js";
 
 const EXPORTED_STYLES = [
   "fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-opacity",
-  "stroke-linecap", "stroke-linejoin", "opacity", "font-family", "font-size", "font-weight",
+  "stroke-linecap", "stroke-linejoin", "paint-order", "opacity", "font-family", "font-size", "font-weight",
   "font-style", "text-anchor", "dominant-baseline", "visibility", "display",
 ];
 
@@ -45,7 +45,8 @@ export function pictureSvg(picture, background) {
     if (!box.width) continue;
     const copy = svg.cloneNode(true);
     inlineStyles(svg, copy);
-    const [x, y] = [box.left - frame.left + 12, box.top - frame.top + 12];
+    const scrolled = svg.parentElement.scrollLeft; // all of it, not only what is in view
+    const [x, y] = [box.left + scrolled - frame.left + 12, box.top - frame.top + 12];
     for (const [key, value] of Object.entries({ x, y, width: box.width, height: box.height })) {
       copy.setAttribute(key, value);
     }

@@ -49,6 +49,7 @@ export function grid(options) {
 
   function build() {
     if (!width) return;
+    const held = svg.contains(document.activeElement);
     geometry = gridGeometry({ rows, columns, rowTitle, columnTitle, width, maxCell, minCell });
     const { cell, left, top } = geometry;
     const gap = cell > 12 ? 0.5 : 0;
@@ -76,6 +77,7 @@ export function grid(options) {
     svg.append(texts, marks);
     repaint();
     mark();
+    if (held) cells[stop].focus({ preventScroll: true });
   }
 
   function repaint() {
@@ -158,12 +160,19 @@ export function grid(options) {
     const rowStep = event.ctrlKey && Math.abs(step[1]) === Infinity ? step[1] : step[0];
     const clamp = (value, count) => Math.min(count - 1, Math.max(0, value));
     choose(clamp(at[0] + rowStep, rows.length), clamp(at[1] + step[1], columns.length), true);
+    cells[stop].scrollIntoView({ block: "nearest", inline: "nearest" });
   });
 
   let pressed = null;
+  let tapped = null; // a finger that may yet scroll the page: it chooses when it lifts
   svg.addEventListener("pointerdown", (event) => {
     const at = cellAt(event);
+    tapped = null;
     if (!at || event.button) return;
+    if (event.pointerType === "touch" && !onPress) {
+      tapped = at;
+      return;
+    }
     choose(at[0], at[1], true);
     if (!onPress) return;
     pressed = at;
@@ -184,8 +193,16 @@ export function grid(options) {
     if (pressed) onPress(pressed[0], pressed[1], "end");
     pressed = null;
   };
-  svg.addEventListener("pointerup", release);
-  svg.addEventListener("pointercancel", release);
+  svg.addEventListener("pointerup", (event) => {
+    const at = tapped && cellAt(event);
+    if (at && at[0] === tapped[0] && at[1] === tapped[1]) choose(at[0], at[1], true);
+    tapped = null;
+    release();
+  });
+  svg.addEventListener("pointercancel", () => {
+    tapped = null;
+    release();
+  });
   svg.addEventListener("pointerleave", () => onHover(null));
 
   return {

@@ -48,7 +48,9 @@ export function drawFrame(svg, geometry, { rows, columns, label, rowTitle, colum
     role: "grid", "aria-label": `${label}${axes}`, "aria-rowcount": rows.length + 1,
     "aria-colcount": columns.length + 1,
   });
-  const header = svgElement("g", { role: "row" });
+  // The empty corner, so that every row has as many cells and each stands under its header.
+  const corner = svgElement("rect", { role: "cell", width: left, height: top, fill: "none" });
+  const header = svgElement("g", { role: "row" }, corner);
   columns.forEach((text, c) => {
     const x = left + (c + 0.5) * cell;
     const node = headerText("columnheader", text, geometry.columnTexts[c]);
