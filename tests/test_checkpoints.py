@@ -9,6 +9,7 @@ import pytest
 import torch
 from forgeries import HOSTILE, forge
 
+from transformer_lib.training import checkpoints, manifests
 from transformer_lib.training.checkpoints import find_checkpoints, load_checkpoint, save_checkpoint
 from transformer_lib.training.manifests import MANIFEST, STATE, TENSORS, CheckpointError
 
@@ -178,4 +179,40 @@ def test_what_cannot_be_saved_leaves_nothing(tmp_path):
     ]:
         with pytest.raises(error, match=message):
             save_checkpoint(tmp_path / "run", step, state, **(ABOUT | about))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "configuration",
+    [
+        {"tokenizer": [f"a word {i}" for i in range(120_000)]},
+        {"layers": {2: 1, 10: 2}, "pairs": [(1, 2)], "none": None},
+    ],
+)
+def test_every_configuration_that_is_saved_is_loaded(tmp_path, configuration):
+    about = ABOUT | {"configuration": configuration}
+    save_checkpoint(tmp_path, 1, {"x": 1}, **about)
+    assert load_checkpoint(tmp_path, **about).state == {"x": 1}
+
+
+def test_a_tensor_may_be_called_as_safetensors_calls_its_own(tmp_path):
+    state = {"__metadata__": torch.ones(2), "__metadata___": torch.zeros(3)}
+    save_checkpoint(tmp_path, 1, state, **ABOUT)
+    loaded = load_checkpoint(tmp_path).state
+    assert loaded.keys() == state.keys()
+    assert all(loaded[name].equal(tensor) for name, tensor in state.items())
+
+
+@pytest.mark.usefixtures("as_a_reader")
+def test_a_checkpoint_that_would_be_refused_is_not_written(tmp_path, monkeypatch):
+    monkeypatch.setitem(manifests.MOST_BYTES, MANIFEST, 2**20)
+    monkeypatch.setattr(checkpoints, "MOST_HEADER_BYTES", 2**10)
+    wrong = [({"vocabulary": None}, "vocabulary is None"), ({"vocabulary": 5}, "vocabulary is 5")]
+    wrong += [({"configuration": {"a": "x" * 2**20}}, "at most 1,048,576 are read")]
+    for about, message in wrong:
+        with pytest.raises(TypeError, match=message):
+            save_checkpoint(tmp_path / "run", 1, {}, **(ABOUT | about))
+    tensors = {"x" * 2**10: torch.ones(1)}
+    with pytest.raises(TypeError, match="the tensors' names and shapes take"):
+        save_checkpoint(tmp_path / "run", 1, tensors, **ABOUT)
     assert not list(tmp_path.iterdir())

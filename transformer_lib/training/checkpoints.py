@@ -74,7 +74,8 @@ def save_checkpoint(
 
     Raises:
         ValueError: ``step`` below 1.
-        TypeError: a state or configuration that cannot be stored. Nothing has been written.
+        TypeError: a state, configuration or vocabulary that cannot be stored, or would not be read
+            again. Nothing has been written.
         OSError: the disk is full, or the folder cannot be written to. Nothing half-written stays,
             and the checkpoints before are as they were.
 
@@ -85,8 +86,11 @@ def save_checkpoint(
     {'drawn': 7, 'weight': tensor([1., 1.])}
     """
     checks.check_count(step, "step")
+    if not isinstance(vocabulary, str):
+        raise TypeError(f"vocabulary is {vocabulary!r}; give the tokenizer's hash, a text.")
     tensors, rest = pack(dict(state))
     contents = {TENSORS: safetensors.torch.save(tensors), STATE: files.canonical_json(rest)}
+    _check_sizes(contents)
     manifest = {
         "step": step,
         "configuration": dict(configuration),
@@ -95,8 +99,8 @@ def save_checkpoint(
         "files": {name: files.signature(content) for name, content in contents.items()},
     }
     try:
-        contents[MANIFEST] = manifests.signed(manifest)
-    except (TypeError, ValueError) as error:
+        contents[MANIFEST] = manifests.acceptable(manifest)
+    except (TypeError, ValueError, RecursionError) as error:
         raise TypeError(
             f"the configuration cannot be stored: {error}. Use finite numbers, texts, lists and "
             f"dictionaries."
@@ -160,6 +164,20 @@ def find_checkpoints(folder: str | os.PathLike) -> list[Path]:
 def _order(path: Path) -> tuple[int, int]:
     step, again = NAME.fullmatch(path.name).groups()
     return int(step), int(again or 1)
+
+
+def _check_sizes(contents: Mapping[str, bytes]) -> None:
+    """No file is larger than what is read again."""
+    header = int.from_bytes(contents[TENSORS][:8], "little")
+    for what, size, most in [
+        ("the tensors' names and shapes", header, MOST_HEADER_BYTES),
+        ("the state without its tensors", len(contents[STATE]), manifests.MOST_BYTES[STATE]),
+    ]:
+        if size > most:
+            raise TypeError(
+                f"{what} take {size:,} bytes, and at most {most:,} are read again. Keep long lists "
+                f"as tensors, and many small tensors as one."
+            )
 
 
 def _write(folder: Path, step: int, contents: Mapping[str, bytes]) -> Path:

@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import shlex
+import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import fields
@@ -12,7 +13,7 @@ from typing import Any
 
 import torch
 
-from transformer_lib.training import checkpoints, shipped
+from transformer_lib.training import checkpoints, recipe_checks, shipped
 from transformer_lib.training.continuing import continue_text, load_trained, recipe_of
 from transformer_lib.training.corpora import corpus_of
 from transformer_lib.training.distributed import LostProcessError, processes
@@ -22,9 +23,10 @@ from transformer_lib.training.manifests import NAME
 from transformer_lib.training.recipes import PRESETS, Recipe
 from transformer_lib.training.reports import reporting
 from transformer_lib.training.run import Run, trained_run
-from transformer_lib.training.runs import save_run
+from transformer_lib.training.runs import load_run, save_run
 from transformer_lib.training.stopping import Stopped
 
+SMALLER = "Choose a smaller model, a smaller batch, or more accumulation."
 PROGRAM = "python -m transformer_lib.training"
 EXAMPLES = f"""examples:
   {PROGRAM} train --preset gifts --folder runs/gifts
@@ -34,7 +36,9 @@ EXAMPLES = f"""examples:
   {PROGRAM} sample runs/mine --prompt "Once" --tokens 300
   torchrun --nproc-per-node=2 -m transformer_lib.training train --preset h200 --folder runs/two
 """
-EXPECTED = (ValueError, TypeError, OSError, ImportError, FloatingPointError, LostProcessError)
+EXPECTED = (
+    ValueError, TypeError, OSError, ImportError, FloatingPointError, LostProcessError, MemoryError,
+)  # fmt: skip
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -46,11 +50,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Stopped as stopped:
         print(f"\n{stopped}. {_how_to_go_on(chosen.folder)}", flush=True)
         return 128 + stopped.number
-    except EXPECTED as error:
+    except KeyboardInterrupt:
         if chosen.traceback:
             raise
-        print(f"error: {error}", file=sys.stderr, flush=True)
+        print("\ninterrupted", file=sys.stderr, flush=True)
+        return 128 + signal.SIGINT
+    except (*EXPECTED, RuntimeError) as error:
+        memory = _is_about_memory(error)
+        if chosen.traceback or not (memory or isinstance(error, EXPECTED)):
+            raise
+        text = str(error) or type(error).__name__
+        if memory:
+            text = f"there is not enough memory ({text.splitlines()[0]}). {SMALLER}"
+        print(f"error: {text}", file=sys.stderr, flush=True)
         return 1
+
+
+def _is_about_memory(error: Exception) -> bool:
+    """(Without memory on a CPU, and beyond what it can address, PyTorch has no type of its own.)"""
+    if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
+        return True
+    words = ("can't allocate memory", "not enough memory", "size calculation overflowed")
+    return isinstance(error, RuntimeError) and any(word in str(error) for word in words)
+
+
+def _printable(path: str | os.PathLike) -> str:
+    """A path's name; what is no Unicode in it as ``\\udc...``"""
+    return str(path).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _how_to_go_on(folder: str) -> str:
@@ -59,7 +85,7 @@ def _how_to_go_on(folder: str) -> str:
     program, size = PROGRAM, os.environ.get("LOCAL_WORLD_SIZE", "1")  # torchrun sets it
     if size != "1":
         program = PROGRAM.replace("python", f"torchrun --nproc-per-node={size}")
-    return f"Go on by: {program} resume {shlex.quote(folder)}"
+    return f"Go on by: {program} resume {_printable(shlex.quote(folder))}"
 
 
 def parser() -> argparse.ArgumentParser:
@@ -136,16 +162,24 @@ def train_command(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
     recipe = PRESETS[chosen.preset].with_changes(**changes_of(chosen))
     there = checkpoints.find_checkpoints(chosen.folder)
     if there and not chosen.go_on:
+        step = int(NAME.fullmatch(there[-1].name)[1])
         raise ValueError(
-            f"{chosen.folder} holds a run already, saved at step {there[-1].name[5:].lstrip('0')}. "
-            f"Go on with it by: {PROGRAM} resume {shlex.quote(chosen.folder)}; or choose another "
-            f"folder."
+            f"{chosen.folder} holds a run already, saved at step {step}. Go on with it by: "
+            f"{PROGRAM} resume {shlex.quote(chosen.folder)}; or choose another folder."
         )
     return _train(recipe, chosen, arguments, resume=chosen.folder if there else None)
 
 
 def resume_command(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
-    recipe = recipe_of(checkpoints.load_checkpoint(chosen.folder))
+    if not Path(chosen.folder).name:  # ".", which may be a checkpoint
+        chosen.folder = os.path.abspath(chosen.folder)
+    checkpoint = checkpoints.load_checkpoint(chosen.folder)
+    recipe, path = recipe_of(checkpoint), checkpoint.path
+    if not NAME.fullmatch(path.name):  # it was copied or renamed; a run goes on beside it
+        raise ValueError(
+            f"{_printable(path)} is a checkpoint, but its folder is not named as a run names it. "
+            f"Copy it into a folder of its own as step-{checkpoint.step:08d}, and resume that one."
+        )
     return _train(recipe, chosen, arguments, resume=chosen.folder)
 
 
@@ -160,9 +194,18 @@ def _train(recipe: Recipe, chosen, arguments: Sequence[str], resume: str | None)
             other_devices=getattr(chosen, "other_devices", False),
         )  # fmt: skip
         if here.is_first:
-            path = save_run(_log_of(run, folder, arguments), folder)
-            print(f"done: {_summary(run)}; run log: {path}", flush=True)
+            logs = [path for path in sorted(folder.glob("*.json")) if _is_log(path)]
+            if run.trainer.step > run.begun or not logs:  # else the log is of the steps that were
+                logs = [save_run(_log_of(run, folder, arguments), folder)]
+            print(f"done: {_summary(run)}; run log: {_printable(logs[-1])}", flush=True)
     return 0
+
+
+def _is_log(path: Path) -> bool:
+    try:
+        return bool(load_run(path))
+    except (ValueError, OSError):
+        return False
 
 
 def _log_of(run: Run, folder: Path, arguments: Sequence[str]):
@@ -185,33 +228,38 @@ def _summary(run: Run) -> str:
     loss, accuracy = run.curve["validation_loss"][-1], run.curve["accuracy"][-1]
     text = f"loss {loss:.4f} nats a token"
     if run.corpus.floor is not None:
-        text += f" (floor {run.corpus.floor:.4f}), {accuracy:.2%} of the answers right"
+        text += f" (floor {run.corpus.floor:.4f})"
+    if run.corpus.answers is not None:
+        text += f", {accuracy:.2%} of the answers right"
     return f"{text}, after {run.seconds:.0f} s of training"
 
 
 def evaluate_command(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
     trained = load_trained(chosen.folder)
     corpus = corpus_of(trained.recipe)
-    if corpus.signature != trained.checkpoint.configuration["data"]:
+    if corpus.signature != trained.checkpoint.configuration.get("data"):
         raise ValueError(
             f"{trained.recipe.data} is not what it was when the run began: its text has changed. "
             f"Restore it, or train anew."
         )
     loss = mean_loss(trained.model, corpus.validation)
     print(f"step {trained.checkpoint.step}: loss {loss:.4f} nats a token", end="")
+    if corpus.floor is not None:
+        print(f", floor {corpus.floor:.4f}", end="")
     if corpus.answers is not None:
         right = answer_accuracy(trained.model, corpus.validation, corpus.answers)
-        print(f", floor {corpus.floor:.4f}, {right:.2%} of the answers right", end="")
+        print(f", {right:.2%} of the answers right", end="")
     print(f" ({len(corpus.validation)} blocks of {corpus.validation.inputs.shape[1]} tokens)")
     return 0
 
 
 def export_command(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
-    print(f"written: {shipped.export(chosen.folder, chosen.destination)}")
+    print(f"written: {_printable(shipped.export(chosen.folder, chosen.destination))}")
     return 0
 
 
 def sample_command(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
+    recipe_checks.check_seed(chosen.seed)
     trained = load_trained(chosen.folder)
     prompt = trained.tokenizer.vocabulary[0] if chosen.prompt is None else chosen.prompt
     generator = torch.Generator(trained.model.embedding.weight.device).manual_seed(chosen.seed)

@@ -41,7 +41,7 @@ def recipe_of(checkpoint: checkpoints.Checkpoint) -> Recipe:
     """
     try:
         return Recipe.from_json(checkpoint.configuration["recipe"])
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise CheckpointError(
             checkpoint.path / MANIFEST,
             f"holds no recipe of a run: {error}.",
@@ -53,13 +53,24 @@ def load_trained(path: str | os.PathLike, *, device: torch.device | None = None)
     """The model of a checkpoint, of a run's folder the newest. Its data is not needed.
 
     Raises:
-        FileNotFoundError, CheckpointError: see ``load_checkpoint``.
+        FileNotFoundError, CheckpointError: see ``load_checkpoint``; or the checkpoint is of another
+            loop, without the tokenizer and the model of a run.
     """
     checkpoint = checkpoints.load_checkpoint(path)
-    recipe = recipe_of(checkpoint)
-    tokenizer = tokenizer_of(checkpoint.configuration["tokenizer"])
-    model = GPT(recipe.model_config(tokenizer.size)).to(device or best_device()).eval()
-    model.load_state_dict(checkpoint.state["model"])
+    recipe, device = recipe_of(checkpoint), device or best_device()
+    try:
+        tokenizer = tokenizer_of(checkpoint.configuration["tokenizer"])
+        config, weights = recipe.model_config(tokenizer.size), checkpoint.state["model"]
+        model = GPT(config).to(device).eval()
+        model.load_state_dict(weights)
+    except torch.OutOfMemoryError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+        raise CheckpointError(
+            checkpoint.path,
+            f"holds no model of a run ({type(error).__name__}: {error}).",
+            "If a loop of your own saved it, load it there by load_checkpoint.",
+        ) from error
     return Trained(recipe=recipe, tokenizer=tokenizer, model=model, checkpoint=checkpoint)
 
 

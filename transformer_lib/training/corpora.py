@@ -33,7 +33,8 @@ class Corpus:
         validation: all that the loss is measured on.
         signature: sha256 of the text, or of the grammar and the numbers of stories.
         floor: the grammar's own loss on the validation stories, in nats a word; of texts None.
-        answers: where the validation stories ask who has something; of texts None.
+        answers: where the validation stories ask who has something; None if nobody asks, and of
+            texts.
         seen: how many validation stories were left out, as they are trained on.
     """
 
@@ -72,7 +73,12 @@ def text_corpus(text: str, block: int, window: int | None = None) -> Corpus:
     (7, 334, Blocks(blocks=5, tokens=8, sequences=0))
     """
     end = int(TRAINING_SHARE * len(text))
-    if end < block + 1 or len(text) - end < 2:
+    if len(text) - end < 2:
+        raise ValueError(
+            f"the text has {len(text)} characters; its last {len(text) - end} are to measure, and "
+            f"2 are the least. Give a longer text."
+        )
+    if end < block + 1:
         raise ValueError(
             f"the text has {len(text)} characters; its first {end} are to train on, and a block "
             f"needs {block} + 1 of them. Give a longer text, or choose a block of at most "
@@ -116,13 +122,14 @@ def stories_corpus(grammar: Grammar, n_stories: int, n_validation: int, block: i
         )
     described = [grammar.hash, n_stories, n_validation]
     validation = pack([tokenizer.encode(story) for story in fresh], block)
+    marked = mark_answers(grammar, fresh, validation)
     return Corpus(
         tokenizer=tokenizer,
         training=pack([tokenizer.encode(story) for story in training], block),
         validation=validation,
         signature=hashlib.sha256(json.dumps(described).encode("ascii")).hexdigest(),
         floor=grammar.floor(fresh),
-        answers=mark_answers(grammar, fresh, validation),
+        answers=marked if marked.any() else None,
         seen=len(drawn) - len(fresh),
     )
 

@@ -139,7 +139,7 @@ def processes(timeout: float = 600.0) -> Iterator[tuple[Processes, torch.device]
         timeout: seconds after which a process that does not answer counts as lost.
 
     Raises:
-        ValueError: more processes than GPUs on this machine.
+        ValueError: more processes than GPUs on this machine; RANK without its companions.
 
     >>> with processes() as (here, device):
     ...     here
@@ -148,6 +148,12 @@ def processes(timeout: float = 600.0) -> Iterator[tuple[Processes, torch.device]
     if "RANK" not in os.environ:  # torchrun sets it
         yield ALONE, best_device()
         return
+    missing = [n for n in ("LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR") if n not in os.environ]
+    if missing:
+        raise ValueError(
+            f"RANK={os.environ['RANK']} is set, as torchrun does, but not {', '.join(missing)}. "
+            f"Start the program by torchrun, or unset RANK to train in one process."
+        )
     device, local = best_device(), int(os.environ["LOCAL_RANK"])
     if device.type == "cuda":
         if local >= torch.cuda.device_count():

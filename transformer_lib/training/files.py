@@ -63,6 +63,27 @@ def make_folders(path: Path) -> None:
             flush_folder(folder.parent)
 
 
+def check_writable(folder: Path) -> None:
+    """Make ``folder``, if need be, and see whether files can be written there.
+
+    Raises:
+        OSError: they cannot.
+    """
+    trial = folder / f".trial.{os.getpid()}.tmp"
+    try:
+        make_folders(folder)
+        trial.unlink(missing_ok=True)
+        write_flushed(trial, b"trial")
+        trial.unlink()
+    except OSError as error:
+        raise OSError(
+            error.errno,
+            f"no checkpoint could be saved there ({error.strerror}), so no step was taken. Make "
+            f"it a folder that you may write to, or choose another",
+            str(folder),
+        ) from error
+
+
 def read_regular(path: Path, most: int) -> bytes:
     """The content of a regular file of at most ``most`` bytes.
 

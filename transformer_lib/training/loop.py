@@ -66,8 +66,8 @@ class Trainer:
         compiled: whether ``torch.compile`` makes kernels for this model first (minutes, once).
 
     Raises:
-        ValueError: sizes or a precision out of range; a batch with fewer rows than parts, or
-            without targets.
+        ValueError: sizes, clip or a precision out of range; an optimizer of another model; a batch
+            with fewer rows than parts, or without targets.
         FloatingPointError: a loss or gradient is NaN or infinite. The message names the step and
             the cause; neither parameters nor optimizer have changed. (In float16 gradients that
             are too large only make the scaler lower its scale and leave the step out.)
@@ -98,6 +98,7 @@ class Trainer:
     ):
         checks.check_count(n_steps, "n_steps")
         checks.check_count(accumulation, "accumulation")
+        training_checks.check_trained(model, optimizer, clip)
         self.model, self.optimizer, self.batches = model, optimizer, batches
         self.n_steps, self.schedule, self.clip = n_steps, schedule, clip
         self.accumulation, self.processes = accumulation, processes
@@ -168,7 +169,7 @@ class Trainer:
         Raises:
             ValueError: it was saved with another number of processes or GPUs, unless
                 ``other_devices``: then the run goes on with other random numbers (dropout). Or it
-                belongs to other batches. The trainer is as it was.
+                belongs to other batches. Parameters, optimizer and step are as they were.
         """
         states, here = state["random"], self.processes
         if not other_devices:

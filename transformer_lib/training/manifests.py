@@ -13,7 +13,7 @@ TENSORS, STATE, MANIFEST = "tensors.safetensors", "state.json", "manifest.json"
 # A second save of the same step is step-00001000-2: the first is whole until the second is.
 NAME = re.compile(r"step-(\d{8,18})(?:-(\d{1,9}))?")
 # More than any honest one needs.
-MOST_BYTES = {MANIFEST: 2**20, STATE: 2**28, TENSORS: 2**40}
+MOST_BYTES = {MANIFEST: 2**26, STATE: 2**28, TENSORS: 2**40}
 DELETE = "Copy it again from where it came, or delete this folder."
 
 
@@ -55,6 +55,23 @@ def signed(manifest: Mapping[str, Any]) -> bytes:
     manifest = {"format": FORMAT, "format_version": FORMAT_VERSION, **manifest}
     own = files.signature(files.canonical_json(manifest))["sha256"]
     return files.canonical_json({**manifest, "sha256": own})
+
+
+def acceptable(manifest: Mapping[str, Any]) -> bytes:
+    """:func:`signed`, of a manifest that :func:`read_manifest` will accept.
+
+    Raises:
+        TypeError, ValueError, RecursionError: JSON cannot hold it, or it would be refused.
+    """
+    manifest = json.loads(files.canonical_json(manifest))  # keys become texts, and are sorted so
+    if problem := _problem(manifest, ""):
+        raise ValueError(problem)
+    content = signed(manifest)
+    if len(content) > MOST_BYTES[MANIFEST]:
+        raise ValueError(
+            f"it takes {len(content):,} bytes, and at most {MOST_BYTES[MANIFEST]:,} are read"
+        )
+    return content
 
 
 def read_manifest(path: Path) -> dict[str, Any]:

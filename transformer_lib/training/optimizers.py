@@ -47,6 +47,7 @@ def adamw(
     >>> [(group["param_names"], group["weight_decay"]) for group in optimizer.param_groups]
     [(['weight'], 0.1), (['bias'], 0.0)]
     """
+    training_checks.check_betas(betas)
     named = trainable(model)
     groups = decay_groups(named, weight_decay)
     optimizer = torch.optim.AdamW(groups, lr=lr, betas=betas, eps=eps)
@@ -103,6 +104,7 @@ class Muon(torch.optim.Optimizer):
     ):
         checks.check_count(n_iterations, "n_iterations")
         checks.check_float_dtype(dtype)
+        training_checks.check_betas(betas)
         training_checks.check_shares({"momentum": momentum, "betas": betas})
         training_checks.check_positive({"lr": lr, "adamw_lr": adamw_lr, "eps": eps})
         named = trainable(model)
@@ -203,7 +205,9 @@ def set_rates(optimizer: torch.optim.Optimizer, factor: float) -> None:
 def _prepared(optimizer):
     for group in optimizer.param_groups:
         group["initial_lr"] = group["lr"]  # the name that PyTorch's own schedulers use
-    optimizer.register_step_pre_hook(
-        lambda optimizer, args, kwargs: check_gradients(optimizer) and None
-    )
+    optimizer.register_step_pre_hook(_before_step)
     return optimizer
+
+
+def _before_step(optimizer, args, kwargs) -> None:
+    check_gradients(optimizer)  # not returned: PyTorch would take it for other arguments

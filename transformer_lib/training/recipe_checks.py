@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, get_args, get_origin
 
+from transformer_lib.training import files
+
 
 def check_types(recipe) -> None:
     """Each field of ``recipe`` is of the type that its class says.
@@ -21,6 +23,35 @@ def check_types(recipe) -> None:
                 f"{field.name} is {value!r}, of type {type(value).__name__}; it must be "
                 f"{spelled(hint)}."
             )
+
+
+def check_storable(recipe) -> None:
+    """Each field of ``recipe`` can be written into a checkpoint, which is JSON in UTF-8.
+
+    Raises:
+        ValueError: names the field, its value and what is wrong with it: a number that is not
+            finite, a text that is no Unicode, a value that JSON does not know.
+    """
+    for field in fields(recipe):
+        value = getattr(recipe, field.name)
+        try:
+            files.canonical_json(dict(value) if isinstance(value, Mapping) else value)
+        except UnicodeEncodeError as error:
+            raise ValueError(
+                f"{field.name} is {value!r}, which is no valid Unicode, and a checkpoint could not "
+                f"hold it. Rename the file, or write the text in UTF-8."
+            ) from error
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ValueError(
+                f"{field.name} is {value!r}, which a checkpoint cannot hold ({error}). Use finite "
+                f"numbers, texts, lists and dictionaries."
+            ) from error
+
+
+def check_seed(seed: int) -> None:
+    """A seed that PyTorch's generators take."""
+    if not -(2**63) <= seed < 2**63:
+        raise ValueError(f"seed is {seed}; choose -2**63 <= seed < 2**63.")
 
 
 def fits(value: Any, hint: Any) -> bool:

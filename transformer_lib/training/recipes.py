@@ -14,7 +14,7 @@ from torch import nn
 
 from transformer_lib import checks
 from transformer_lib.gpt import GPTConfig
-from transformer_lib.training import recipe_checks, schedules
+from transformer_lib.training import recipe_checks, schedules, training_checks
 from transformer_lib.training.optimizers import Muon, adamw
 from transformer_lib.training.precision import choose_precision
 
@@ -88,6 +88,9 @@ class Recipe:
 
     def __post_init__(self):
         recipe_checks.check_types(self)
+        recipe_checks.check_storable(self)
+        recipe_checks.check_seed(self.seed)
+        training_checks.check_clip(self.clip)
         for name, known in [
             ("wiring", WIRINGS), ("optimizer", OPTIMIZERS), ("schedule", SCHEDULES),
         ]:  # fmt: skip
@@ -119,10 +122,21 @@ class Recipe:
         return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in content.items()})
 
     def model_config(self, vocabulary: int) -> GPTConfig:
-        """The model's configuration, for so many tokens."""
-        sizes = {"vocabulary": vocabulary, "context": max(self.block, self.window or 0)}
+        """The model's configuration, for so many tokens.
+
+        Raises:
+            ValueError, TypeError: sizes that do not fit; a context shorter than a block or window.
+        """
+        needed = max(self.block, self.window or 0)
+        sizes = {"vocabulary": vocabulary, "context": needed}
         sizes |= {"n_layers": self.n_layers, "n_heads": self.n_heads, "d_model": self.d_model}
-        return WIRINGS[self.wiring](**sizes | {"dropout": self.dropout} | self.model)
+        config = WIRINGS[self.wiring](**sizes | {"dropout": self.dropout} | self.model)
+        if config.context < needed:
+            raise ValueError(
+                f"the model's context is {config.context}, and block = {self.block}, window = "
+                f"{self.window} need {needed}. Make context at least {needed}, or leave it out."
+            )
+        return config
 
     def make_optimizer(self, model: nn.Module) -> torch.optim.Optimizer:
         """The optimizer of ``model``'s parameters. Muon computes in what the device is best at."""

@@ -7,6 +7,7 @@ process in between (a signal, a full disk, no power) costs at most the steps sin
 import os
 import random
 import signal
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import torch
 
 from transformer_lib.data.batches import Batches
 from transformer_lib.gpt import GPT
-from transformer_lib.training import checkpoints
+from transformer_lib.training import checkpoints, files
 from transformer_lib.training.corpora import Corpus, corpus_of, describe_tokenizer
 from transformer_lib.training.distributed import ALONE, Processes
 from transformer_lib.training.evaluation import answer_accuracy, mean_loss
@@ -41,6 +42,7 @@ class Run:
         trainer: model, optimizer, batches.
         curve: what was measured at each evaluation, in columns.
         configuration: all that a checkpoint must agree in, for JSON.
+        begun: the step that it was resumed at; 0 if it was not.
 
     Raises:
         ValueError, TypeError: the recipe makes no model, no optimizer or no data.
@@ -65,6 +67,7 @@ class Run:
         # What the device was best at stays the run's: elsewhere it goes on as it began.
         self.recipe = recipe = recipe.with_changes(precision=self.trainer.precision)
         self.curve: dict[str, list[float]] = {name: [] for name in COLUMNS}
+        self.begun = 0
         self.seconds, self._recent = 0.0, [0.0, 0]  # sum and number of losses since the last row
         self.configuration: dict[str, Any] = {
             "recipe": recipe.as_json(),
@@ -82,9 +85,12 @@ class Run:
         Raises:
             Stopped: ``stopping`` noted a signal; the last step has been saved.
             FloatingPointError, LostProcessError, OSError: see ``Trainer``, ``Processes``,
-                ``save_checkpoint``. The checkpoints in the folder are as they were.
+                ``save_checkpoint``. The checkpoints in the folder are as they were. (Whether the
+                folder can be written to is tried before the first step.)
         """
         recipe, trainer = self.recipe, self.trainer
+        if folder is not None and trainer.step < recipe.n_steps and trainer.processes.is_first:
+            files.check_writable(Path(folder))
         stopping = Stopping() if stopping is None else stopping
         if self._measures(trainer.step) and trainer.step not in self.curve["step"]:
             self._measure(folder, stopping)  # it was saved before that
@@ -147,6 +153,8 @@ class Run:
     def load(self, path: str | os.PathLike, *, other_devices: bool = False) -> None:
         """Go on from a checkpoint, of a run's folder the newest.
 
+        It warns if PyTorch used another number of threads then: sums are then rounded otherwise.
+
         Raises:
             FileNotFoundError, CheckpointError: see ``load_checkpoint``.
             ValueError: another number of processes, see ``Trainer.load_state_dict``.
@@ -155,6 +163,15 @@ class Run:
             path, configuration=self.configuration, vocabulary=self.corpus.tokenizer.hash
         )
         self.trainer.load_state_dict(saved.state, other_devices=other_devices)
+        self.begun, threads = saved.step, torch.get_num_threads()
+        alike = saved.threads == threads or self.trainer.device.type != "cpu"
+        if not alike and self.trainer.processes.is_first:
+            warnings.warn(
+                f"the run was saved with {saved.threads} threads of PyTorch, and here are "
+                f"{threads}: it goes on, but not bit for bit, as sums are rounded otherwise. Set "
+                f"OMP_NUM_THREADS={saved.threads} for the same bits.",
+                stacklevel=2,
+            )
         run = saved.state["run"]
         self.curve, self.seconds, self._recent = run["curve"], run["seconds"], run["recent"]
 

@@ -102,7 +102,9 @@ def save_run(log: RunLog, path: str | os.PathLike) -> Path:
         ) from error
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with open(temporary, "w", encoding="utf-8", newline="\n") as file:
+        with open(
+            temporary, "w", encoding="utf-8", newline="\n", errors="backslashreplace"
+        ) as file:  # a file name that is no Unicode becomes \\udc.., as JSON writes it
             file.write(text + "\n")
             file.flush()
             os.fsync(file.fileno())
@@ -132,7 +134,7 @@ def load_run(name_or_path: str | os.PathLike) -> RunLog:
     restore = "Restore it from the repository, or make it again by the command in its benchmark."
     try:
         content = json.loads(path.read_text(encoding="utf-8"), object_hook=_decode)
-    except (ValueError, RecursionError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise ValueError(
             f"{path} is damaged, it is no readable JSON ({error}). {restore}"
         ) from error

@@ -62,6 +62,10 @@ def export(run_folder: str | os.PathLike, folder: str | os.PathLike) -> Path:
         OSError: the disk is full, or cannot be written to. No half-written folder stays.
     """
     trained = load_trained(run_folder, device=torch.device("cpu"))
+    if trained.checkpoint.path == Path(run_folder):
+        raise FileNotFoundError(
+            f"{run_folder} is a checkpoint, which has no run log. Give the folder of its run."
+        )
     logs = sorted(Path(run_folder).glob("*.json"))
     if not logs:
         raise FileNotFoundError(
@@ -127,17 +131,44 @@ def load_shipped(name_or_path: str | os.PathLike, *, device: torch.device | None
         )
     manifest = _read_manifest(folder)
     contents = {name: _read_file(folder / name, manifest) for name in (WEIGHTS, RUN)}
-    recipe, tokenizer = Recipe.from_json(manifest["recipe"]), tokenizer_of(manifest["tokenizer"])
-    model = GPT(recipe.model_config(tokenizer.size))
-    model.load_state_dict(safetensors.torch.load(contents[WEIGHTS]))
+    run = load_run(folder / RUN)
+    try:
+        _check_manifest(manifest, run)
+        recipe = Recipe.from_json(manifest["recipe"])
+        tokenizer, grammar = tokenizer_of(manifest["tokenizer"]), _grammar_of(manifest)
+        model = GPT(recipe.model_config(tokenizer.size))
+        model.load_state_dict(safetensors.torch.load(contents[WEIGHTS]))
+    except (KeyError, TypeError, AttributeError, ValueError, RuntimeError) as error:
+        cause = f"it has no entry {error}" if isinstance(error, KeyError) else error
+        raise ValueError(f"{folder / MANIFEST} is damaged ({cause}). {_AGAIN}") from error
     return Shipped(
         model=model.to(device or best_device()).eval(),
         tokenizer=tokenizer,
         recipe=recipe,
-        grammar=None if manifest["grammar"] is None else Grammar(**manifest["grammar"]),
-        run=load_run(folder / RUN),
+        grammar=grammar,
+        run=run,
         manifest=manifest,
     )
+
+
+def _grammar_of(manifest: Mapping[str, Any]) -> Grammar | None:
+    return None if manifest["grammar"] is None else Grammar(**manifest["grammar"])
+
+
+def _check_manifest(manifest: Mapping[str, Any], run: RunLog) -> None:
+    """What it says fits its hashes and the log, which is known to be intact."""
+    grammar = _grammar_of(manifest)
+    expected = {
+        "vocabulary_sha256": tokenizer_of(manifest["tokenizer"]).hash,
+        "grammar_sha256": None if grammar is None else grammar.hash,
+        "result": dict(run.result),
+    }
+    pairs = [(name, manifest[name], value) for name, value in expected.items()]
+    for name, value in manifest["recipe"].items():
+        pairs.append((f"recipe[{name!r}]", value, run.config.get(name, value)))
+    for name, value, right in pairs:
+        if json.dumps(value, sort_keys=True) != json.dumps(right, sort_keys=True):  # NaN is NaN
+            raise ValueError(f"its {name} is not that of its other entries and of {RUN}")
 
 
 def _read_manifest(folder: Path) -> dict[str, Any]:
@@ -148,6 +179,8 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
         raise ValueError(f"{path} is damaged: it is no JSON ({error}). {_AGAIN}") from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise ValueError(f"{path} is no manifest of a trained model. {_AGAIN}")
+    if not isinstance(manifest.get("files"), dict):
+        raise ValueError(f"{path} is damaged: it does not say what its files hold. {_AGAIN}")
     if manifest.get("format_version") != FORMAT_VERSION:
         raise ValueError(
             f"{path} has format version {manifest.get('format_version')!r}; this library reads "
@@ -161,7 +194,7 @@ def _read_file(path: Path, manifest: Mapping[str, Any]) -> bytes:
         content = files.read_regular(path, MOST_BYTES)
     except ValueError as error:
         raise ValueError(f"{path} {error} {_AGAIN}") from error
-    if files.signature(content) != manifest["files"][path.name]:
+    if files.signature(content) != manifest["files"].get(path.name):
         raise ValueError(f"{path} is damaged: it is not what its manifest says. {_AGAIN}")
     return content
 

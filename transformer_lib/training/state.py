@@ -23,6 +23,7 @@ DTYPES = {
     for dtype in vars(torch).values()
     if isinstance(dtype, torch.dtype)
 }
+METADATA = "__metadata__"  # safetensors' own entry, which cannot name a tensor
 INTEGERS = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 Generators = Mapping[str, torch.Generator | np.random.Generator]
 
@@ -48,7 +49,7 @@ def pack(state: Any) -> tuple[dict[str, Tensor], Any]:
             if same in seen and value.numel():  # empty ones have no address
                 return {TENSOR: seen[same]}
             name = path or "state"
-            while name in tensors:  # "a.b" can be one key or two
+            while name in tensors or name == METADATA:  # "a.b" can be one key or two
                 name += "_"
             tensors[name], seen[same] = _on_its_own(value), name
             return {TENSOR: name}

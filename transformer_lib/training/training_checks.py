@@ -6,6 +6,9 @@ The same rules as in ``transformer_lib.checks``.
 import math
 from collections.abc import Collection, Mapping
 
+import torch
+from torch import nn
+
 from transformer_lib import checks
 
 
@@ -23,6 +26,32 @@ def check_positive(named: Mapping[str, float]) -> None:
     for name, value in named.items():
         if not 0 < value < math.inf:
             raise ValueError(f"{name} is {value}; it must be a finite number above 0.")
+
+
+def check_betas(betas: tuple[float, float]) -> None:
+    """Two of them, for the mean of the gradients and for that of their squares."""
+    if not isinstance(betas, (tuple, list)) or len(betas) != 2:
+        raise ValueError(f"betas is {betas!r}; give two numbers, such as (0.9, 0.95).")
+
+
+def check_trained(model: nn.Module, optimizer: torch.optim.Optimizer, clip: float | None) -> None:
+    """The optimizer has parameters of this model; ``clip`` is a norm, or None."""
+    here = {id(p) for p in model.parameters()}
+    if not any(id(p) in here for group in optimizer.param_groups for p in group["params"]):
+        raise ValueError(
+            f"the optimizer holds no parameter of this {type(model).__name__}, so no step would "
+            f"change it. Make the optimizer from the model that is trained, adamw(model, ...)."
+        )
+    check_clip(clip)
+
+
+def check_clip(clip: float | None) -> None:
+    """The largest norm of a gradient; None: no limit."""
+    if clip is not None and not 0 < clip < math.inf:
+        raise ValueError(
+            f"clip is {clip}; it is the largest norm that a gradient may have, so it must be a "
+            f"finite number above 0. Leave it out (None) for no limit."
+        )
 
 
 def check_any_hidden(hidden: Collection) -> None:
