@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from transformer_lib.exercises.comparing import close, first_difference
+from transformer_lib.exercises.comparing import close, first_difference, form_mistake
 from transformer_lib.exercises.runner import Case, Exercise
 
 
@@ -38,6 +38,10 @@ def test_rounding_is_forgiven_and_a_mistake_is_not(dtype, rounding, mistake):
         (3.0, 3, True),
         (torch.tensor(3), 3, True),
         (np.int64(3), 3, True),
+        ([np.float32(0.5), torch.tensor(3.0)], (0.5, 3.0), True),
+        ({"a": np.bool_(True)}, {"a": True}, True),
+        (10**400, 3, False),
+        (-(10**400), 3.5, False),
         (True, 1, False),
         (1, True, False),
         (0.33333, 1 / 3, True),
@@ -63,6 +67,10 @@ def test_a_tolerance_for_estimates():
     [
         (3, 5, "you have 3, right is 5", "3 is too small"),
         (8.0, 5, "you have 8, right is 5", "8 is too large"),
+        (103_872, 104_192, "you have 103,872, right is 104,192", "103,872 is too small"),
+        (103_872.0, 104_192, "you have 103,872, right is 104,192", "103,872 is too small"),
+        (10**20, 104_192, "you have 1e+20, right is 1.042e+05", "1e+20 is too large"),
+        (12_345.6, 12_399.9, "you have 1.235e+04, right is 1.24e+04", "1.235e+04 is too small"),
         (0.12341, 0.12349, "you have 0.1234, right is 0.1235", "0.1234 is too small"),
         (0.123451, 0.123452, "you have 0.123451, right is 0.123452", "0.123451 is too small"),
         ("a", "b", "you have 'a', right is 'b'", "you have 'a', not right"),
@@ -81,13 +89,42 @@ def test_first_difference(got, right, words, hidden):
     assert first_difference(got, right, exact, reveal=False) == hidden
 
 
+@pytest.mark.parametrize(
+    ("got", "right", "words"),
+    [
+        ([1, 2], (1, 2, 3), "Your result is a list of 2; a tuple of 3 is asked for."),
+        ((1, 2), [1, 2, 3], "Your result is a tuple of 2; a list of 3 is asked for."),
+        (iter([1]), [1], "Your result is a list_iterator; a list of 1 is asked for."),
+        ([1, torch.ones(1)], [1, 2], "Item 1 of your result is a tensor of shape (1,); an int is"),
+        ({"a": np.float32(1)}, {"a": True}, "Item 'a' of your result is a number; a bool is"),
+        (10**400, 3, "Your result is inf: "),
+        ([-(10**400)], [0.5], "Item 0 of your result is -inf: "),
+    ],
+)
+def test_the_form_of_a_result(got, right, words):
+    assert form_mistake(got, right).startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("got", "right"),
+    [
+        ([torch.tensor(1.0), np.float32(2)], [1.0, 2.0]),
+        ({"a": np.bool_(True), "b": torch.tensor(False)}, {"a": True, "b": False}),
+        ((3, 0.5), (torch.tensor(3), torch.tensor(0.5))),
+    ],
+)
+def test_one_number_has_the_right_form_whatever_holds_it(got, right):
+    assert form_mistake(got, right) is None
+
+
 def test_a_right_value_that_no_check_can_compare_is_the_authors_mistake():
     with pytest.raises(TypeError, match="cannot compare with the type object"):
         close(1, object())
 
 
 ODD = [
-    0, 1.5, True, "x", b"x", float("nan"), object(), object, [], (), {}, [[1, [2]]], np.ones(3),
+    0, 1.5, True, 10**400, -(10**5000), [10**400] * 2, "x", b"x", float("nan"), object(), object,
+    [], (), {}, [[1, [2]]], np.ones(3),
     np.float32(2), np.array("x"), torch.tensor(3), torch.tensor(1 + 2j), torch.empty(0),
     torch.zeros(2, dtype=torch.bool), torch.eye(3).to_sparse(), torch.eye(3, device="meta"),
     torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], layout=torch.jagged),

@@ -117,6 +117,14 @@ def normalized(values):
     [
         (lambda x, p: by_removal(x, p, start=1), "The token with which the sum reaches p is cut. "),
         (lambda x, p: by_removal(x, p), "The token with which the sum reaches p is cut, and"),
+        (
+            lambda x, p: by_removal(x, p, equal=True, start=1),
+            "The token with which the sum reaches p is cut, even where the sum is p exactly. It",
+        ),
+        (
+            lambda x, p: by_removal(x, p, equal=True),
+            "The token with which the sum reaches p is cut, even where the sum is p exactly, and",
+        ),
         (lambda x, p: by_removal(x, p, shift=True), "One too many"),
         (lambda x, p: x.where(nucleus_by_loop(x, p) > 0, 0.0), "What is left does not sum to 1"),
         (sorted_result, "The result is in the order of the probabilities"),
@@ -167,6 +175,9 @@ def of(candidates, width, columns=None):
     return values, torch.div(places, columns, rounding_mode="floor"), places.remainder(columns)
 
 
+FLAT = "Flattened, a row has as many entries as there are tokens: divide by the vocabulary, not"
+
+
 @pytest.mark.parametrize(
     ("answer", "diagnosis"),
     [
@@ -174,7 +185,12 @@ def of(candidates, width, columns=None):
         (lambda s, x, w: of(x, w), "You forget what the beams have cost"),
         (lambda s, x, w: of(s.view(-1, 1) * x, w), "You multiply logarithms"),
         (lambda s, x, w: of(s.view(-1, 1) + x.exp(), w), "You add probabilities to logarithms"),
-        (lambda s, x, w: of(s.view(-1, 1) + x, w, len(x)), "Flattened, a row has as many"),
+        (
+            lambda s, x, w: of(s.view(-1, 1) + x, w, len(x)),
+            f"{FLAT} by the number of beams.",
+        ),
+        (lambda s, x, w: of(s.view(-1, 1) + x, w, w), f"{FLAT} by `width`."),
+        (lambda s, x, w: beam_by_topk(s, x, len(s)), "You keep as many as there were beams"),
         (
             lambda s, x, w: tuple(beam_by_topk(s, x, w)[i] for i in (0, 2, 1)),
             "Parents and tokens are exchanged",

@@ -68,6 +68,16 @@ def each_loss(logits, targets):
     [
         (lambda x, ids, real: masked_mean(each_loss(x, ids), real), "No shift:"),
         (
+            lambda x, ids, real: masked_mean(each_loss(x[:, 1:], ids[:, 1:]), real[:, 1:]),
+            "You cut the first position of everything.",
+        ),
+        (
+            lambda x, ids, real: (
+                (each_loss(x[:, :-1], ids[:, 1:]) * real[:, 1:]).sum() / real.sum()
+            ),
+            "You divide by the number of all real tokens.",
+        ),
+        (
             lambda x, ids, real: masked_mean(each_loss(x[:, 1:], ids[:, :-1]), real[:, :-1]),
             "The shift goes the wrong way",
         ),
@@ -145,6 +155,8 @@ def normalized_stream(x, n1, a, n2, f):
         (lambda x, n1, a, n2, f: in_two_lines(x, n2, a, n1, f), "The norms are exchanged"),
         (lambda x, n1, a, n2, f: in_two_lines(x, n1, f, n2, a), "The sub-layers are exchanged"),
         (lambda x, n1, a, n2, f: f(n2(x + a(n1(x)))), "The second residual is missing."),
+        (lambda x, n1, a, n2, f: a(n1(x)) + f(n2(a(n1(x)))), "The first residual is missing."),
+        (lambda x, n1, a, n2, f: x + a(x) + f(x + a(x)), "The norms are missing"),
         (
             lambda x, n1, a, n2, f: in_two_lines(x, n1, a, n2, f).mean(1),
             "On 2 texts of 3 tokens: your result has the shape (2, 5)",
@@ -202,7 +214,16 @@ def test_count_gives_gpt_2():
         ),
         (lambda v, c, n, d: by_parts(v, c, n, d) - n * (d * d + d), "W_O is missing"),
         (lambda v, c, n, d: by_parts(v, c, 1, d), "You count one block"),
-        (lambda v, c, n, d: by_parts(v, c, n, d) + 7, "On a small GPT: you have"),
+        (
+            lambda v, c, n, d: by_parts(v, c, n, d) - n * (4 * d * d + d),
+            "The feed-forward layer's second product",
+        ),
+        (lambda v, c, n, d: by_parts(v, c, n, d) - (2 * n + 1) * d, "A norm has a gain and"),
+        (
+            lambda v, c, n, d: by_parts(v, c, n, d) - 320,
+            "On a small GPT: you have 103,872, right is 104,192.",
+        ),
+        (lambda v, c, n, d: 10**400, "On a small GPT: your result is inf"),
     ],
 )
 def test_count_wrong(answer, diagnosis):

@@ -9,6 +9,7 @@ import torch
 from test_exercises_gpt import wrong
 
 from transformer_lib.exercises.gpt import check_bigram_loss, check_initial_loss, check_leaks
+from transformer_lib.exercises.language_models import INITIAL_LOSS, LEAKS
 from transformer_lib.gpt import GPT, GPTConfig
 
 # --- 4: the loss of a fresh model ---------------------------------------------------------------
@@ -36,6 +37,15 @@ def test_initial_loss_is_a_fresh_model_s():
         model.head.weight.normal_(std=0.15)
         loss = torch.nn.functional.cross_entropy(model(ids).flatten(0, 1), targets.flatten())
     assert loss.item() == pytest.approx(by_formula(997, 64, 0.15), abs=0.1)
+
+
+@pytest.mark.parametrize("sizes", [case.inputs for case in INITIAL_LOSS.cases])
+def test_the_formula_holds_for_the_cases_of_the_check(sizes):
+    vocabulary, d_model, std = sizes
+    source = torch.Generator().manual_seed(0)
+    logits = std * math.sqrt(d_model) * torch.randn(300, vocabulary, generator=source)
+    loss = logits.logsumexp(-1).mean().item()  # the target's own logit is 0 on average
+    assert loss == pytest.approx(by_formula(*sizes), abs=0.005)
 
 
 @pytest.mark.parametrize(
@@ -132,6 +142,10 @@ def old_sums(train, held_out, size):
         (lambda t, h, n: by_index_put(h, h, n), "You count on the held-out stories"),
         (lambda t, h, n: by_index_put(t, t, n), "You measure on the training stories"),
         (lambda t, h, n: by_index_put(t.flatten()[None], h, n), "The last token of a story"),
+        (
+            lambda t, h, n: by_index_put(t.flatten()[None], h.flatten()[None], n),
+            "You flatten both sets",
+        ),
         (old_sums, "1 is added to the counts"),
         (unigram, "That is the unigram"),
         (lambda t, h, n: by_counting(t, h, n) / math.log(2), "That is bits"),
@@ -161,9 +175,44 @@ def by_changing_each_token(model, ids, vocabulary):
     return False
 
 
-@pytest.mark.parametrize("answer", [by_cutting, by_changing_each_token])
+def by_drawing_anew(model, ids, vocabulary):
+    before = model(ids)
+    for t in range(1, ids.shape[1]):
+        drawn = torch.randint(vocabulary, (len(ids), ids.shape[1] - t))
+        if not torch.equal(model(torch.cat([ids[:, :t], drawn], 1))[:, :t], before[:, :t]):
+            return True
+    return False
+
+
+def at_each_position(model, ids, vocabulary):
+    """All that comes after position t is changed, and t alone compared."""
+    pairs = ((ids[:, : t + 1], ids[:, t + 1 :]) for t in range(ids.shape[1] - 1))
+    others = [torch.cat([past, (future + 1) % vocabulary], 1) for past, future in pairs]
+    rows = [(model(other) - model(ids))[:, t] for t, other in enumerate(others)]
+    return torch.stack(rows).any()
+
+
+@pytest.mark.parametrize(
+    "answer", [by_cutting, by_changing_each_token, by_drawing_anew, at_each_position]
+)
 def test_leaks_right(answer):
     assert check_leaks(answer).passed
+
+
+def test_drawing_the_future_anew_finds_every_leak_whatever_the_seed():
+    for seed in range(100):
+        torch.manual_seed(seed)
+        found = [by_drawing_anew(*case.inputs) for case in LEAKS.cases]
+        assert found == [False] + [True] * (len(found) - 1)
+
+
+def test_leaks_by_cutting_may_ask_for_equality_to_the_last_bit():
+    def exact(model, ids, vocabulary):
+        whole = model(ids)
+        ends = range(1, ids.shape[1])
+        return any(not torch.equal(model(ids[:, :t]), whole[:, :t]) for t in ends)
+
+    assert check_leaks(exact).passed
 
 
 def compared_everywhere(model, ids, vocabulary):
@@ -190,15 +239,40 @@ def first_position(model, ids, vocabulary):
     return not torch.allclose(model(other)[:, 0], model(ids)[:, 0])
 
 
+def each_cut(first=1, last=0, width=9, back=9, change=lambda ids: ids + 1, atol=0, verdict=any):
+    """At each cut, `width` tokens from there on are changed, and `back` before it compared."""
+
+    def leaks(model, ids, vocabulary):
+        found = []
+        for t in range(first, ids.shape[1] + last):
+            other, past = ids.clone(), slice(max(0, t - back), t)
+            other[:, t : t + width] = change(other[:, t : t + width]) % vocabulary
+            pair = model(other)[:, past], model(ids)[:, past]
+            found.append(not torch.allclose(*pair, rtol=0, atol=atol))
+        return verdict(found)
+
+    return leaks
+
+
 @pytest.mark.parametrize(
     ("answer", "diagnosis"),
     [
         (compared_everywhere, "You find a leak in a model that has none"),
         (lambda m, ids, v: not torch.equal(m(ids), m(ids)), "You never find a leak."),
         (lambda m, ids, v: not by_cutting(m, ids, v), "The other way round"),
-        (last_token, "You change the last token only."),
+        (last_token, "You change the last token only (or"),
         (in_halves, "You cut at one place only"),
         (first_position, "You compare the first position only"),
+        (lambda m, ids, v: not torch.equal(m(torch.randint(v, ids.shape)), m(ids)), "You find a"),
+        (each_cut(first=2), "Your cuts begin too late"),
+        (each_cut(last=-1), "Your cuts end too early"),
+        (each_cut(width=1, back=1), "You look at neighbors only"),
+        (each_cut(change=torch.zeros_like), "You overwrite the future with token 0."),
+        (each_cut(atol=1e-3), "A leak may be faint"),
+        (each_cut(atol=0.3), "A leak may be faint"),
+        (each_cut(verdict=all), "You ask that it leaks at every cut"),
+        (each_cut(verdict=lambda found: found[-1]), "You change the last token only (or only"),
+        (each_cut(verdict=lambda found: found[0]), "You compare the first position only (or"),
     ],
 )
 def test_leaks_wrong(answer, diagnosis):

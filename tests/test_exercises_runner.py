@@ -125,6 +125,10 @@ def _recurses(q, k):
     return _recurses(q, k)
 
 
+def _mute(q, k):
+    raise type("Mute", (Exception,), {"__str__": None})
+
+
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
@@ -133,6 +137,7 @@ def _recurses(q, k):
         (_fails_deeper, ["raises", '`return nn.functional.softmax("text", dim=0)`']),
         (_recurses, ["raises RecursionError"]),
         (lambda q, k: 1 / 0, ["raises ZeroDivisionError", "division by zero"]),
+        (_mute, ["raises Mute", "no message"]),
     ],
 )
 def test_an_exception_is_reported_with_the_line_of_the_answer(answer, words):
@@ -183,10 +188,7 @@ def test_every_answer_gets_fresh_inputs():
         (lambda w: w.to(torch.complex64), "`torch.complex64`, not `torch.float32`"),
         (lambda w: w.long(), "`torch.int64`, not `torch.float32`"),
         (lambda w: w.to_sparse(), "an ordinary one is asked for"),
-        (
-            lambda w: JAGGED,
-            "an ordinary one is asked for",
-        ),
+        (lambda w: JAGGED, "an ordinary one is asked for"),
         (lambda w: w[:0], "has the shape (0, 5); right is (5, 5) = (queries, keys)"),
         (lambda w: w / 0 * 0, "holds nan (first at [0, 0])"),
         (lambda w: w / 0, "holds inf (first at [0, 0])"),
@@ -241,6 +243,16 @@ def test_a_wrong_computation_that_tells_nothing_is_never_named():
     )
     assert says(lambda x: 1 + x, useless) == "✓ Right."
     assert "raises RuntimeError" in says(lambda x: x.view(2, 2), useless)
+
+
+@pytest.mark.parametrize("edge", [False, True])
+def test_an_edge_case_judges_but_names_no_mistake(edge):
+    cases = [Case("3", 3), Case("0", 0, edge=edge)]
+    wrong = {"Doubled.": lambda x: 2 * x / x}
+    share = Exercise(right=lambda x: x / (x or 1), wrong=wrong, cases=cases)
+    assert says(lambda x: 2 * x / x, share) == "✗ Doubled."
+    assert ("Doubled" in says(lambda x: 2 if x else 0, share)) is edge
+    assert "✗ Right on 3, but on 0: your answer raises Zero" in says(lambda x: x / x, share)
 
 
 def test_a_value_is_checked_without_giving_the_answer_away():

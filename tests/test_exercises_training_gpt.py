@@ -3,6 +3,7 @@
 import math
 from functools import partial
 
+import numpy as np
 import pytest
 import torch
 from diagnoses import not_attempted, wrong
@@ -43,7 +44,15 @@ def by_minimum(step, n_steps, n_up, n_down):
     return min(step / n_up, 1, (n_steps - step + 1) / (n_down + 1))
 
 
-@pytest.mark.parametrize("answer", [by_the_library, by_minimum])
+def of_numpy(step, n_steps, n_up, n_down):
+    return np.float32(by_minimum(step, n_steps, n_up, n_down))
+
+
+def of_tensors(*given):
+    return torch.tensor([by_minimum(*given), 1.0]).min()
+
+
+@pytest.mark.parametrize("answer", [by_the_library, by_minimum, of_numpy, of_tensors])
 def test_schedule_right(answer):
     assert check_schedule(answer).passed
 
@@ -67,13 +76,17 @@ def late(step, n_steps, n_up, n_down):
     return (step - 1) / n_up if step < n_up else by_minimum(step, n_steps, n_up, n_down)
 
 
+def late_to_the_end(step, n_steps, n_up, n_down):
+    return (step - 1) / n_up if step <= n_up else by_minimum(step, n_steps, n_up, n_down)
+
+
 def triangle(step, n_steps, n_up, n_down):
     return min(step / n_up, (n_steps + 1 - step) / (n_steps + 1 - n_up))
 
 
-def rising(step, n_steps, n_up, n_down):
+def rising(step, n_steps, n_up, n_down, more=1):
     after = step - (n_steps - n_down)
-    return after / (n_down + 1) if after > 0 else min(step / n_up, 1.0)
+    return after / (n_down + more) if after > 0 else min(step / n_up, 1.0)
 
 
 def waving(step, n_steps, n_up, n_down):
@@ -85,13 +98,20 @@ def waving(step, n_steps, n_up, n_down):
     ("answer", "diagnosis"),
     [
         (with_a_flat_beginning, "There is no warm-up"),
-        (late, "The warm-up is one step late"),
+        (late, "The warm-up is one step late: the first step has the rate 0 and changes"),
+        (late_to_the_end, "The warm-up is one step late: the first step has the rate 0, and 1"),
+        (lowered(start=1), "The warm-up is one step late: the first step has the rate 0, and 1"),
         (lowered(n_up=lambda n: n + 1), "The warm-up reaches 1 one step late"),
         (lambda step, n_steps, n_up, n_down: min(1.0, step / n_up), "There is no decay"),
         (lowered(end=0, wide=0), "The last step has the rate 0"),
         (lowered(wide=0), "The first step of the decay still has the factor 1"),
         (triangle, "It falls from the end of the warm-up on"),
-        (rising, "In the last n_down steps your factor rises"),
+        (rising, "In the last n_down steps your factor rises."),
+        (partial(rising, more=0), "In the last n_down steps your factor rises, up to 1"),
+        (
+            lambda step, n_steps, n_up, n_down: 0.7,
+            "On 11 steps, 3 up and 5 down: in item 'step 1': you have 0.7, right is 0.3333.",
+        ),
         (waving, "That is the cosine"),
     ],
 )
@@ -158,7 +178,7 @@ def by_hand(gradients, limit):
     for gradient in gradients:
         for number in gradient.flatten().tolist():
             total += number**2
-    scale = limit / total**0.5
+    scale = limit / max(total**0.5, limit)
     return [gradient * scale if scale < 1 else gradient * 1 for gradient in gradients]
 
 
@@ -205,10 +225,43 @@ def scaled(gradients, limit, length):
             "The norms of the tensors are added",
         ),
         (lambda gs, limit: [g + 0 for g in gs], "Nothing is clipped"),
+        (
+            lambda gs, limit: scaled(gs, limit, max(g.norm() for g in gs)),
+            "On a matrix and a vector: in item 0: at [0, 0] you have 0.1198, right is 0.1158.",
+        ),
+        (
+            lambda gs, limit: torch.cat([g.flatten() for g in gs]),
+            "On a matrix and a vector: your result is a tensor of shape (22,); a list of 2",
+        ),
     ],
 )
 def test_clip_wrong(answer, diagnosis):
     wrong(check_clip, lambda gradients, limit: answer(gradients, limit), diagnosis)
+
+
+@pytest.mark.parametrize(
+    ("factor", "diagnosis"),
+    [  # one tensor of zeros: a division of tensors gives NaN, of numbers an exception
+        (lambda n, limit: min(1.0, limit / n.item()), "your answer raises ZeroDivisionError"),
+        (lambda n, limit: torch.minimum(n, torch.tensor(limit)) / n, "item 0 of your result holds"),
+    ],
+)
+def test_clip_of_zeros(factor, diagnosis):
+    def answer(gradients, limit):
+        norm = torch.cat([g.flatten() for g in gradients]).norm()
+        return [g * factor(norm, limit) for g in gradients]
+
+    place = "Right on three tensors, but on gradients that are all 0: "
+    wrong(check_clip, answer, place + diagnosis)
+
+
+@pytest.mark.parametrize("number", [float, torch.Tensor.clone])
+def test_a_mistake_in_clipping_is_named_whatever_it_does_to_zeros(number):
+    def answer(gradients, limit):
+        norm = number(torch.cat([g.flatten() for g in gradients]).norm())
+        return [g * (limit / norm) for g in gradients]
+
+    wrong(check_clip, answer, "Gradients that are shorter than the limit are made longer")
 
 
 def test_clip_must_not_write_into_the_gradients():

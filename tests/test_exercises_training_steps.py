@@ -1,5 +1,6 @@
 """Exercises 4 to 6 of chapter 12: right answers pass, each wrong one gets its own diagnosis."""
 
+import numpy as np
 import pytest
 import torch
 from diagnoses import wrong
@@ -84,7 +85,15 @@ def test_orthogonalize_wrong(answer, diagnosis):
 # --- 5: what decays -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("rule", [lambda p: p.ndim > 1, lambda p: len(p.shape) == 2])
+@pytest.mark.parametrize(
+    "rule",
+    [
+        lambda p: p.ndim > 1,
+        lambda p: len(p.shape) == 2,
+        lambda p: np.bool_(p.ndim > 1),
+        lambda p: torch.tensor(p.ndim > 1),
+    ],
+)
 def test_decays_right(rule):
     assert check_decays(lambda name, parameter: rule(parameter)).passed
 
@@ -98,6 +107,10 @@ def test_decays_right(rule):
         (lambda name, p: name.endswith("weight"), "The gains of the norms decay"),
         (
             lambda name, p: not ("norm" in name or name.endswith("bias")),
+            "You go by the word `norm`",
+        ),
+        (
+            lambda name, p: not any(part in name for part in ("bias", "norm", "ln")),
             "You go by the word `norm`",
         ),
         (
@@ -141,6 +154,10 @@ def test_utilization_right(answer):
             "Attention's own products are counted for the forward pass",
         ),
         (lambda r, n, m, t, d, p: 6 * r * n / p, "Attention's products are missing"),
+        (
+            lambda r, n, m, t, d, p: r * (6 * n + 6 * m * t * d) / p,
+            "You count half of attention's products",
+        ),
         (lambda *given: in_words(*given) / 2, "A multiplication and an addition"),
         (lambda r, n, m, t, d, p: in_words(r, n, 1, t, d, p), "Each layer has attention"),
         (lambda r, n, m, t, d, p: in_words(r, n, m, 1, d, p), "A token is compared with all"),

@@ -5,6 +5,7 @@ raises on a strange result: `close` answers False and `form_mistake` says what i
 """
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -60,7 +61,7 @@ def close(got: Any, right: Any, tolerance: tuple[float, float] | None = None) ->
 
 def form_mistake(got: Any, right: Any, axes: str | Sequence[str] = "") -> str | None:
     """A sentence about a wrong type, device, shape or dtype, or about NaN; None if all is well."""
-    return _form(_plain(got), _plain(right), axes, "result")
+    return _form(got, right, axes, "result")
 
 
 def first_difference(
@@ -101,6 +102,7 @@ def describe(value: Any) -> str:
 
 
 def _form(got: Any, right: Any, axes: str | Sequence[str], what: str) -> str | None:
+    got, right = _plain(got), _plain(right)
     if isinstance(right, torch.Tensor):
         return _tensor_form(got, right, axes if isinstance(axes, str) else "", what)
     if isinstance(right, Mapping):
@@ -112,7 +114,7 @@ def _form(got: Any, right: Any, axes: str | Sequence[str], what: str) -> str | N
     elif isinstance(right, list | tuple):
         if not isinstance(got, list | tuple) or len(got) != len(right):
             has = f"{describe(got)}" + (f" of {len(got)}" if isinstance(got, list | tuple) else "")
-            return f"Your {what} is {has}; a tuple of {len(right)} is asked for."
+            return f"Your {what} is {has}; {describe(right)} of {len(right)} is asked for."
         both = enumerate(zip(got, right, strict=True))
         pairs = [(g, r, f"item {n} of your {what}") for n, (g, r) in both]
     else:
@@ -127,7 +129,8 @@ def _scalar_form(got: Any, right: Any, what: str) -> str | None:
     if numbers and isinstance(got, int | float) and not isinstance(got, bool):
         bad = not math.isfinite(got) and math.isfinite(right)
         return (
-            f"Your {what} is {got}: a division by zero, or infinity minus infinity."
+            f"Your {what} is {got}: a division by zero, a number beyond all bounds, or infinity "
+            "minus infinity."
             if bad
             else None
         )
@@ -170,12 +173,17 @@ def _shapes(got: tuple[int, ...], right: tuple[int, ...], names: list[str]) -> s
 
 
 def _plain(value: Any) -> Any:
-    """Tensors of one number and NumPy's numbers become Python's; all else stays."""
+    """Tensors of one number and NumPy's numbers become Python's; all else stays.
+
+    An int that no float can hold becomes infinite, as it would have as a float.
+    """
     if isinstance(value, torch.Tensor):
         one = _ordinary(value) and value.ndim == 0 and value.device.type != "meta"
         return value.item() if one else value
     if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():
         return value.item()
+    if isinstance(value, int) and abs(value) > sys.float_info.max:
+        return math.inf if value > 0 else -math.inf
     return value
 
 
@@ -197,7 +205,12 @@ def _same(got: torch.Tensor, right: torch.Tensor, tolerance: tuple | None) -> to
 
 
 def _write(got: float, right: float) -> tuple[str, str]:
-    """Both numbers with 4 significant digits, or with as many as it takes to tell them apart."""
+    """Both numbers with 4 significant digits, or with as many as it takes to tell them apart.
+
+    Where a whole number is right, whole numbers are written out.
+    """
+    if isinstance(right, int) and got == got // 1 and max(abs(got), abs(right)) < 1e16:
+        return f"{int(got):,}", f"{right:,}"
     for digits in range(4, 17):
         pair = f"{got:.{digits}g}", f"{right:.{digits}g}"
         if pair[0] != pair[1]:

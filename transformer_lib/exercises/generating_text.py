@@ -1,5 +1,7 @@
 """Checks for chapter 13, Generating text: temperature, top-p, a step of beam search."""
 
+import operator
+
 import torch
 from torch import Tensor
 
@@ -76,15 +78,15 @@ def _nucleus(probabilities, p):
     return _kept(probabilities, ordered.cumsum(-1) - ordered < p, order)
 
 
-def _reached_without_it(probabilities, p):
-    ordered, order = probabilities.sort(descending=True)
-    return _kept(probabilities, ordered.cumsum(-1) <= p, order)
+def _cut_at(keeps, at_least=0):
+    """Keep a token while `keeps(sum, p)`, where the sum has it already, and the first ones."""
 
+    def nucleus(probabilities, p):
+        ordered, order = probabilities.sort(descending=True)
+        first = torch.arange(len(ordered)) < at_least
+        return _kept(probabilities, keeps(ordered.cumsum(-1), p) | first, order)
 
-def _at_least_one(probabilities, p):
-    ordered, order = probabilities.sort(descending=True)
-    first = torch.arange(len(ordered)) == 0
-    return _kept(probabilities, (ordered.cumsum(-1) <= p) | first, order)
+    return nucleus
 
 
 def _one_too_many(probabilities, p):
@@ -112,9 +114,15 @@ NUCLEUS = Exercise(
     right=_nucleus,
     wrong={
         "The token with which the sum reaches p is cut. It belongs to the nucleus: cut those "
-        "before which the sum is already p.": _at_least_one,
+        "before which the sum is already p.": _cut_at(operator.le, at_least=1),
         "The token with which the sum reaches p is cut, and where the first alone has more than p "
-        "nothing is left at all.": _reached_without_it,
+        "nothing is left at all.": _cut_at(operator.le),
+        "The token with which the sum reaches p is cut, even where the sum is p exactly. It "
+        "belongs to the nucleus: cut those before which the sum is already p.": (
+            _cut_at(operator.lt, at_least=1)
+        ),
+        "The token with which the sum reaches p is cut, even where the sum is p exactly, and where "
+        "the first alone has more than p nothing is left at all.": _cut_at(operator.lt),
         "One too many: where the sum is exactly p already, the next token is not needed.": (
             _one_too_many
         ),
@@ -197,20 +205,35 @@ BEAM_STEP = Exercise(
         ),
         "Flattened, a row has as many entries as there are tokens: divide by the vocabulary, not "
         "by the number of beams.": _wrong_columns,
+        "Flattened, a row has as many entries as there are tokens: divide by the vocabulary, not "
+        "by `width`.": lambda scores, log_probabilities, width: _best(
+            scores[:, None] + log_probabilities, width, width
+        ),
+        "You keep as many as there were beams: `width` says how many.": (
+            lambda scores, log_probabilities, width: _beam_step(
+                scores, log_probabilities, len(scores)
+            )
+        ),
         "Parents and tokens are exchanged: // gives the row, the beam; % the column, the token.": (
             _exchanged
         ),
     },
     cases=[
         Case(
-            f"{beams} beams and {size} tokens",
+            name,
             -randn(beams, seed=seed).abs(),
             (1.5 * randn(beams, size, seed=seed + 1)).log_softmax(-1),
-            beams,
+            width,
         )
-        for beams, size, seed in ((3, 7, 20), (2, 5, 30), (5, 11, 40))
+        for name, beams, size, width, seed in (
+            ("3 beams and 7 tokens", 3, 7, 3, 20),
+            ("2 beams and 5 tokens", 2, 5, 2, 30),
+            ("5 beams and 11 tokens", 5, 11, 5, 40),
+            ("1 beam that becomes 4", 1, 7, 4, 50),
+            ("4 beams that become 2", 4, 5, 2, 60),
+        )
     ],
-    axes=("beams", "beams", "beams"),
+    axes=("width", "width", "width"),
     praise="Right: all continuations of all beams compete, and the best survive.",
 )
 

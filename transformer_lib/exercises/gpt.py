@@ -46,6 +46,10 @@ NEXT_TOKEN_LOSS = Exercise(
         "read. They predict token t + 1.": lambda logits, ids, real: _surprise(logits, ids)[
             real
         ].mean(),
+        "You cut the first position of everything. That is no shift: the logits at position t are "
+        "still compared with token t. Cut the last of the logits.": (
+            lambda logits, ids, real: _surprise(logits[:, 1:], ids[:, 1:])[real[:, 1:]].mean()
+        ),
         "The shift goes the wrong way: you ask position t for token t - 1.": (
             lambda logits, ids, real: _surprise(logits[:, 1:], ids[:, :-1])[real[:, :-1]].mean()
         ),
@@ -62,6 +66,10 @@ NEXT_TOKEN_LOSS = Exercise(
         "The mean of each sequence's mean: a token of a short sequence weighs more than one of a "
         "long one. Take one mean over all real tokens.": _mean_of_rows,
         "The padding is set to zero but still counted in the denominator.": _divided_by_all,
+        "You divide by the number of all real tokens. The first of each sequence was never "
+        "predicted: real[:, 1:].sum().": lambda logits, ids, real: (
+            _surprise(logits[:, :-1], ids[:, 1:])[real[:, 1:]].sum() / real.sum()
+        ),
         "The sum over the tokens, not the mean.": lambda logits, ids, real: _surprise(
             logits[:, :-1], ids[:, 1:]
         )[real[:, 1:]].sum(),
@@ -182,6 +190,14 @@ BLOCK = Exercise(
                 x, norm_1, feed_forward, norm_2, attention
             )
         ),
+        "The norms are missing: each sub-layer reads a normalized copy of the stream.": (
+            lambda x, norm_1, attention, norm_2, feed_forward: _block(
+                x, nn.Identity(), attention, nn.Identity(), feed_forward
+            )
+        ),
+        "The first residual is missing.": lambda x, norm_1, attention, norm_2, feed_forward: (
+            attention(norm_1(x)) + feed_forward(norm_2(attention(norm_1(x))))
+        ),
         "The second residual is missing.": lambda x, norm_1, attention, norm_2, feed_forward: (
             feed_forward(norm_2(x + attention(norm_1(x))))
         ),
@@ -233,6 +249,9 @@ COUNT = Exercise(
             vectors=9
         ),
         "A block has two norms: you count one.": _miscount(vectors=11),
+        "A norm has a gain and a bias, d_model of each: you count one of the two.": _miscount(
+            vectors=11, final=1
+        ),
         "All norms are missing, 4 · d_model in a block and 2 · d_model at the end.": _miscount(
             vectors=9, final=0
         ),
@@ -240,6 +259,8 @@ COUNT = Exercise(
         "The feed-forward layer has two matrices, d_model × 4 d_model and back: you count one.": (
             _miscount(squares=8)
         ),
+        "The feed-forward layer's second product is missing: back from 4 · d_model to d_model, "
+        "with a bias.": _miscount(squares=8, vectors=12),
         "The feed-forward layer is 4 · d_model wide: you count it as d_model wide.": _miscount(
             squares=6, vectors=10
         ),

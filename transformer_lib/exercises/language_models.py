@@ -39,7 +39,7 @@ INITIAL_LOSS = Exercise(
     },
     cases=[
         Case("GPT-2 small", 50_257, 768, 0.02),
-        Case("a small model that starts too large", 21, 64, 0.25),
+        Case("a small model that starts a little too large", 997, 64, 0.1),
     ],
     praise="Right: ln V, and half the variance of a logit on top.",
 )
@@ -129,6 +129,10 @@ BIGRAM_LOSS = Exercise(
         "The last token of a story and the first of the next are no pair: count within stories.": (
             _across_stories
         ),
+        "You flatten both sets. The last token of a story and the first of the next are no pair: "
+        "count and measure within stories.": lambda train, held_out, size: _across_stories(
+            train, held_out.reshape(1, -1), size
+        ),
         "1 is added to the counts, but the rows are divided by the old sums, so that they sum to "
         "more than 1.": _old_denominator,
         "That is the unigram: how often a token comes, whatever came before it.": _unigram,
@@ -156,66 +160,65 @@ def check_bigram_loss(answer) -> Verdict:
 
 
 class _Reader(nn.Module):
-    """ids [batch, tokens] -> logits: each position averages the tokens that a mask lets it see."""
+    """ids [batch, tokens] -> logits: each position adds up the tokens that a mask lets it see.
+
+    All numbers are multiples of 1/1024, so that their sums are exact, in any order.
+    """
 
     def __init__(self, sees: Tensor, vocabulary: int):
         super().__init__()
         self.register_buffer("sees", sees)
-        self.register_buffer("table", randn(vocabulary, vocabulary, seed=7))
+        table = (1024 * randn(vocabulary, vocabulary, seed=7)).round() / 1024
+        self.register_buffer("table", table)
 
     def forward(self, ids):
-        sees = self.sees[: ids.shape[1], : ids.shape[1]]
-        return (sees / sees.sum(1, keepdim=True)) @ self.table[ids]
+        return self.sees[: ids.shape[1], : ids.shape[1]] @ self.table[ids]
 
 
-TOKENS, VOCABULARY = 7, 5
+# So many kinds of tokens that one drawn anew is hardly ever the old one.
+TOKENS, VOCABULARY = 7, 101
 CAUSAL = torch.ones(TOKENS, TOKENS).tril()
 
 
-def _with(*places: tuple[int, int]) -> Tensor:
-    sees = CAUSAL.clone()
+def _by_cuts(
+    *,
+    cuts=range(1, TOKENS),
+    change=lambda ids: ids + 1,
+    changed=lambda t: slice(t, None),
+    compared=lambda t: slice(t),
+    tolerance=0.0,
+    verdict=any,
+):
+    """A test for leaks: at each cut, change what comes from there on, compare what came before."""
+
+    def leaks(model, ids, vocabulary):
+        before, found = model(ids), []
+        for t in cuts:
+            other = ids.clone()
+            other[:, changed(t)] = change(ids[:, changed(t)]) % vocabulary
+            difference = (model(other) - before)[:, compared(t)].abs().max()
+            found.append(bool(difference > tolerance))
+        return verdict(found)
+
+    return leaks
+
+
+def _case(
+    name: str, seed: int, *places: tuple[int, int], by: float = 1.0, token: int | None = None
+) -> Case:
+    """A model in which, besides what is causal, query q sees key k at each place (q, k)."""
+    source, sees = torch.Generator().manual_seed(seed), CAUSAL.clone()
+    ids = torch.randint(VOCABULARY, (3, TOKENS), generator=source)
     for query, key in places:
-        sees[query, key] = 1.0
-    return sees
-
-
-def _leaks(model, ids, vocabulary):
-    before = model(ids)
-    for t in range(ids.shape[1] - 1):
-        other = ids.clone()
-        other[:, t + 1 :] = (other[:, t + 1 :] + 1) % vocabulary
-        if not torch.equal(model(other)[:, : t + 1], before[:, : t + 1]):
-            return True
-    return False
-
-
-def _last_changed(model, ids, vocabulary, *, upto=-1):
-    other = ids.clone()
-    other[:, -1] = (other[:, -1] + 1) % vocabulary
-    return not torch.equal(model(other)[:, :upto], model(ids)[:, :upto])
-
-
-def _half_changed(model, ids, vocabulary):
-    half = ids.shape[1] // 2
-    other = ids.clone()
-    other[:, half:] = (other[:, half:] + 1) % vocabulary
-    return not torch.equal(model(other)[:, :half], model(ids)[:, :half])
-
-
-def _first_compared(model, ids, vocabulary):
-    other = ids.clone()
-    other[:, 1:] = (other[:, 1:] + 1) % vocabulary
-    return not torch.equal(model(other)[:, 0], model(ids)[:, 0])
-
-
-def _case(name: str, sees: Tensor, seed: int) -> Case:
-    source = torch.Generator().manual_seed(seed)
-    ids = torch.randint(VOCABULARY, (2, TOKENS), generator=source)
+        sees[query, key] = by
+    if token is not None:  # where the leak comes from
+        ids[:, places[0][1]] = token
     return Case(name, _Reader(sees, VOCABULARY), ids, VOCABULARY)
 
 
+_ALL = [(query, key) for query in range(TOKENS) for key in range(query + 1, TOKENS)]
 LEAKS = Exercise(
-    right=_leaks,
+    right=_by_cuts(),
     wrong={
         "You find a leak in a model that has none: the positions that you changed are compared, "
         "too, or you changed the past. Compare only the positions before the change.": (
@@ -223,24 +226,44 @@ LEAKS = Exercise(
         ),
         "You never find a leak. Change tokens, and compare the logits before the change: "
         "do the two texts really differ?": lambda model, ids, vocabulary: False,
-        "The other way round: it leaks if the past does *not* stay the same.": (
-            lambda model, ids, vocabulary: not _leaks(model, ids, vocabulary)
+        "The other way round: it leaks if the past does *not* stay the same.": _by_cuts(
+            verdict=lambda found: not any(found)
         ),
-        "You change the last token only. A leak from another place stays hidden: change what comes "
-        "after t for every t.": _last_changed,
-        "You cut at one place only: a leak within one half stays hidden. Try every t.": (
-            _half_changed
+        "You change the last token only (or only the last result is kept). A leak from another "
+        "place stays hidden: change what comes after t for every t.": _by_cuts(cuts=[TOKENS - 1]),
+        "You cut at one place only: a leak within one half stays hidden. Try every t.": _by_cuts(
+            cuts=[TOKENS // 2]
         ),
-        "You compare the first position only; the others may leak, too.": _first_compared,
+        "You compare the first position only (or return in the first round of the loop); the "
+        "others may leak, too.": _by_cuts(cuts=[1]),
+        "You ask that it leaks at every cut: one is enough. Return `False` after the loop, not "
+        "within it.": _by_cuts(verdict=all),
+        "Your cuts begin too late: what position 0 sees of token 1 stays hidden.": _by_cuts(
+            cuts=range(2, TOKENS)
+        ),
+        "Your cuts end too early: what the last token tells the one before stays hidden.": _by_cuts(
+            cuts=range(1, TOKENS - 1)
+        ),
+        "You look at neighbors only: a token may reach further back than to the one before it. "
+        "Change all that comes after t, or compare all that comes before.": _by_cuts(
+            changed=lambda t: slice(t, t + 1), compared=lambda t: slice(t - 1, t)
+        ),
+        "You overwrite the future with token 0. Where 0 stands already, nothing changes: add 1 to "
+        "each token, modulo the vocabulary.": _by_cuts(change=lambda ids: 0 * ids),
+        "A leak may be faint: compare the logits themselves, without a tolerance or with a tiny "
+        "one.": _by_cuts(tolerance=0.1),
     },
     cases=[
-        _case("a model that is causal", CAUSAL, 0),
-        _case("a model without a mask", torch.ones(TOKENS, TOKENS), 1),
-        _case("a model that sees one ahead", _with(*((t, t + 1) for t in range(TOKENS - 1))), 2),
-        _case("a model that leaks early in the text only", _with((1, 2)), 3),
-        _case("a model that leaks late in the text only", _with((4, 5)), 4),
-        _case("a model that leaks in the middle only", _with((2, 3)), 5),
-        _case("a model that leaks at the end only", _with((5, 6)), 6),
+        _case("a model that is causal", 100),
+        _case("a model without a mask", 101, *_ALL),
+        _case("a model that sees one ahead", 102, *((t, t + 1) for t in range(TOKENS - 1))),
+        _case("a model that leaks early in the text only", 103, (1, 2), token=VOCABULARY - 1),
+        _case("a model that leaks late in the text only", 104, (4, 5), token=0),
+        _case("a model that leaks in the middle only", 105, (2, 3), token=1),
+        _case("a model that leaks at the end only", 106, (5, 6)),
+        _case("a model that leaks at the beginning only", 107, (0, 1)),
+        _case("a model that leaks from far away only", 108, (1, 5)),
+        _case("a model that leaks faintly only", 109, (3, 4), by=2.0**-13),
     ],
     praise="Right: whatever comes later, the past stays as it was, to the last bit.",
 )

@@ -31,8 +31,9 @@ device, shape or dtype, NaN, arguments written into, and at last the first numbe
         \"""`answer(x, i)`: the output at position i. x [tokens, dim] -> [dim].\"""
         return ONE_OUTPUT.check(answer)
 
-A sentence of `wrong` is given when the answer agrees with that computation on **every** case (and
-fails where it fails: `x @ x` works for squares only, and is found by a square and another case).
+A sentence of `wrong` is given when the answer agrees with that computation on **every** case that
+is no edge case (and fails where it fails: `x @ x` works for squares only, and is found by a
+square and another case).
 In the tests, every sentence must be reached, by answers written independently of the table:
 `assert check_one_output(my_wrong_answer).diagnosis == "The sum adds x_i, not x_j."`
 """
@@ -61,10 +62,14 @@ def randn(*shape: int, seed: int, dtype: torch.dtype = torch.float32) -> torch.T
 
 
 class Case:
-    """One set of inputs to try an answer on, named in words that fit after "on"."""
+    """One set of inputs to try an answer on, named in words that fit after "on".
 
-    def __init__(self, name: str, *inputs: Any) -> None:
-        self.name, self.inputs = name, inputs
+    An `edge` case judges an answer, but names no mistake: there, the same mistake raises in one
+    answer and gives NaN in another.
+    """
+
+    def __init__(self, name: str, *inputs: Any, edge: bool = False) -> None:
+        self.name, self.inputs, self.edge = name, inputs, edge
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,6 +164,8 @@ class Exercise:
         for sentence, wrong in self.wrong.items():
             agrees, telling = True, False
             for case, outcome, right in zip(self._cases(), outcomes, rights, strict=True):
+                if case.edge:
+                    continue
                 theirs = _compute(wrong, case, may_fail=True)
                 if theirs is _FAILED or outcome.error is not None:
                     agrees = theirs is _FAILED and outcome.error is not None
@@ -187,9 +194,9 @@ class Exercise:
 
     def _mistake(self, outcome: Outcome, right: Any) -> str | None:
         if outcome.error is not None:
-            text = (str(outcome.error).strip() or "no message").splitlines()[0]
             where = f" ({outcome.where})" if outcome.where else ""
-            return f"Your answer raises {type(outcome.error).__name__}{where}: {text}"
+            what = f"{type(outcome.error).__name__}{where}"
+            return f"Your answer raises {what}: {_message(outcome.error)}"
         if outcome.written:
             name = self._names()[outcome.written[0]]
             return f"You write into the argument `{name}`, which is the caller's: make a new one."
@@ -211,10 +218,18 @@ def _compute(computation: Any, case: Case, *, may_fail: bool = False) -> Any:
     with own_random_state(0):
         try:
             return computation(*copy.deepcopy(case.inputs))
-        except (RuntimeError, ValueError, IndexError, TypeError):
+        except (RuntimeError, ValueError, IndexError, TypeError, ArithmeticError):
             if may_fail:
                 return _FAILED
             raise
+
+
+def _message(error: BaseException) -> str:
+    """The first line of what an exception says, even if it cannot be asked."""
+    try:
+        return (str(error).strip() or "no message").splitlines()[0]
+    except Exception:
+        return "no message"
 
 
 def _blank(value: Any) -> bool:

@@ -27,8 +27,9 @@ def _schedule(step: int, n_steps: int, n_up: int, n_down: int) -> float:
     return min(1.0, (n_steps + 1 - step) / (n_down + 1))
 
 
-def _all_steps(schedule, n_steps: int, n_up: int, n_down: int) -> list:
-    return [schedule(step, n_steps, n_up, n_down) for step in range(1, n_steps + 1)]
+def _all_steps(schedule, n_steps: int, n_up: int, n_down: int) -> dict:
+    steps = range(1, n_steps + 1)
+    return {f"step {step}": schedule(step, n_steps, n_up, n_down) for step in steps}
 
 
 def _variant(up=None, down=None):
@@ -59,6 +60,13 @@ SCHEDULE = Exercise(
         ),
         "The warm-up is one step late: the first step has the rate 0 and changes nothing. Steps "
         "count from 1.": _variant(up=lambda step, n_up: (step - 1) / n_up),
+        "The warm-up is one step late: the first step has the rate 0, and 1 is reached after step "
+        "n_up. Steps count from 1.": lambda *sizes: _all_steps(
+            lambda step, n_steps, n_up, n_down: min(
+                (step - 1) / n_up, 1.0, (n_steps + 1 - step) / (n_down + 1)
+            ),
+            *sizes,
+        ),
         "The warm-up reaches 1 one step late: it should be 1 at step n_up.": lambda *sizes: (
             _all_steps(
                 lambda step, n_steps, n_up, n_down: (
@@ -83,6 +91,9 @@ SCHEDULE = Exercise(
         ),
         "In the last n_down steps your factor rises.": _variant(
             down=lambda left, n_steps, n_up, n_down: (n_down - left) / (n_down + 1)
+        ),
+        "In the last n_down steps your factor rises, up to 1: count the steps that are left.": (
+            _variant(down=lambda left, n_steps, n_up, n_down: (n_down - left) / n_down)
         ),
         "That is the cosine: the trapezoid falls in a straight line.": _variant(
             down=lambda left, n_steps, n_up, n_down: (
@@ -169,7 +180,7 @@ def _each(gradients, limit):
 
 
 CLIP = Exercise(
-    right=_by(lambda numbers, limit: min(1.0, limit / float(numbers.norm()))),
+    right=_by(lambda numbers, limit: limit / max(limit, float(numbers.norm()))),
     wrong={
         "Each tensor by its own norm: that bends the direction of the step. There is one norm, of "
         "all numbers together.": _each,
@@ -200,9 +211,10 @@ CLIP = Exercise(
         ),
     },
     cases=[
-        Case("a matrix and a vector", [randn(3, 5, seed=2), 0.05 * randn(7, seed=3)], 1.0),
+        Case("a matrix and a vector", [randn(3, 5, seed=2), 0.5 * randn(7, seed=3)], 1.0),
         Case("a gradient that is short", [0.1 * randn(5, 2, seed=4), 0.1 * randn(3, seed=5)], 2.0),
         Case("three tensors", [randn(2, 3, seed=6), randn(5, seed=7), 4 * randn(2, seed=8)], 0.5),
+        Case("gradients that are all 0", [torch.zeros(3, 2), torch.zeros(5)], 1.0, edge=True),
     ],
     praise="Right: one norm, one factor, and the direction stays.",
 )

@@ -136,7 +136,9 @@ DECAYS = Exercise(
         ),
         Case(
             "a model with other names",
-            _named(wte=nn.Embedding(7, 29), ln=nn.LayerNorm(29), small=nn.Linear(3, 5, bias=False)),
+            _named(
+                wte=nn.Embedding(7, 29), scale=nn.LayerNorm(29), small=nn.Linear(3, 5, bias=False)
+            ),
         ),
     ],
     call=lambda answer, model: {name: answer(name, p) for name, p in model.named_parameters()},
@@ -173,6 +175,8 @@ UTILIZATION = Exercise(
         "Attention's products are missing: scores and averages multiply vectors, not parameters.": (
             _utilization(scores=0.0)
         ),
+        "You count half of attention's products, those that a causal mask leaves. The convention "
+        "counts them all.": _utilization(scores=6.0),
         "A multiplication and an addition are two operations: you count one.": _utilization(
             products=3.0, scores=6.0
         ),
