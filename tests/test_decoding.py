@@ -1,6 +1,7 @@
 """The decoder: the same logits as the model it was made for, and that model where it knows less."""
 
 import copy
+import dataclasses
 
 import pytest
 import torch
@@ -12,6 +13,7 @@ from transformer_lib.blocks import Block
 from transformer_lib.cache import KeyValueCache
 from transformer_lib.decoding import decoder, is_known, product
 from transformer_lib.gpt import GPT, GPTConfig
+from transformer_lib.positions import RotaryPositions
 
 
 class OwnBlock(Block):
@@ -50,7 +52,39 @@ def with_parametrization(model):
     return model
 
 
+@dataclasses.dataclass(frozen=True)
+class OwnPositions(RotaryPositions):
+    """Rotary positions of a reader's own, that count by threes."""
+
+    def rotate(self, x, start):
+        return 3 * super().rotate(x, start)
+
+    __hash__ = None  # nobody may need one
+
+
+def with_positions(model, positions, *blocks):
+    for block in blocks:
+        model.blocks[block].attention.positions = positions
+    return model
+
+
+def with_part(model, name, part):
+    setattr(model.blocks[1], name, part)
+    return model
+
+
 CHANGES = {
+    "no positions in block 1": lambda model: with_positions(model, None, 1),
+    "another base in block 1": lambda model: with_positions(model, RotaryPositions(4, 50.0), 1),
+    "own positions in block 1": lambda model: with_positions(model, OwnPositions(4), 1),
+    "own positions": lambda model: with_positions(model, OwnPositions(4), 0, 1),
+    "no feed-forward": lambda model: with_part(model, "feed_forward", nn.Identity()),
+    "a norm without weights": lambda model: with_part(
+        model, "norm_1", nn.LayerNorm(12, elementwise_affine=False)
+    ),
+    "a norm in place of dropout": lambda model: with_part(
+        model, "dropout", nn.LayerNorm(12).double()
+    ),
     "a hook before": lambda model: with_hook(model, "before"),
     "a hook after": lambda model: with_hook(model, "after"),
     "a forward put in place": with_a_forward_put_in_place,
@@ -64,7 +98,7 @@ CHANGES = {
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 @torch.no_grad()
 def test_what_the_steps_do_not_know_is_called_as_it_is(change):
-    plain = make(WIRINGS["gpt2"])
+    plain = make(dataclasses.replace(WIRINGS["gpt2"], positions="rotary"))
     model = change(copy.deepcopy(plain))
     ids = random_ids()
     expected = model(ids)
@@ -77,6 +111,17 @@ def test_what_the_steps_do_not_know_is_called_as_it_is(change):
     assert is_known(model) == (dtype == torch.float32)
     if dtype == torch.float64:  # the change is one that would be missed
         assert (plain(ids) - expected).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("name", WIRINGS)
+@torch.no_grad()
+def test_a_cache_may_be_larger_than_the_context(name):
+    model, ids = make(WIRINGS[name]), random_ids()
+    assert is_known(model)
+    cache = model.new_cache(2, capacity=100)
+    advance = decoder(model, cache)
+    logits = [advance(ids[:, t]) for t in range(CONTEXT)]
+    assert_close(torch.stack(logits, dim=1), model(ids), rtol=0, atol=1e-12)
 
 
 @torch.no_grad()

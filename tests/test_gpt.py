@@ -190,6 +190,11 @@ def test_a_configuration_goes_through_json_and_back():
         ),
         ({"dropout": 1.0}, ValueError, "dropout is 1.0"),
         ({"embedding_std": 0.0}, ValueError, "embedding_std is 0.0; .* a finite number above 0"),
+        ({"dropout": None}, TypeError, "dropout is None, of type NoneType; it must be a number"),
+        ({"embedding_std": None}, TypeError, "embedding_std is None, .* must be a number"),
+        ({"smear_start": None}, TypeError, "smear_start is None, .* must be a number"),
+        ({"smear_start": "0.5"}, TypeError, "smear_start is '0.5', of type str"),
+        ({"activation": []}, ValueError, r"activation is \[\]; choose one of 'relu'"),
         ({"layers": 3}, TypeError, "unexpected keyword argument 'layers'"),
     ],
 )

@@ -19,6 +19,7 @@ PACKAGE = Path(transformer_lib.__file__).parent
 LAYERS = [
     ["checks", "module_checks", "model_checks"],
     ["masks", "cache", "rotation"],
+    ["kernels"],
     ["attention", "positions", "layers"],
     ["blocks"],
     ["encoder_decoder", "gpt"],

@@ -110,3 +110,10 @@ def test_the_device_is_the_one_asked_for():
 def test_errors_teach(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_lengths_of_few_bits_meet_more_keys_than_they_could_count():
+    mask = padding_mask(torch.tensor([3, 100], dtype=torch.int8), 300)
+    assert mask.flatten(1).sum(dim=1).tolist() == [3, 100]
+    with pytest.raises(ValueError, match="between 0 and keys = 2"):
+        padding_mask(torch.tensor([3], dtype=torch.int8), 2)

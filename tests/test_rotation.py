@@ -2,10 +2,12 @@
 
 import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.testing import assert_close
 
+from transformer_lib.attention import MultiHeadAttention
 from transformer_lib.positions import RotaryPositions, apply_rotary, rotary_angles
-from transformer_lib.rotation import turn_pairs, unit_numbers
+from transformer_lib.rotation import kept_numbers, turn_pairs
 
 BATCH, HEADS, TOKENS, D_HEAD = 2, 3, 5, 14
 ROTARY = RotaryPositions(D_HEAD)
@@ -53,21 +55,21 @@ def test_16_bits_are_rounded_once(dtype):
 
 
 def test_what_is_kept_in_inference_mode_is_good_for_training():
-    unit_numbers.cache_clear()
+    kept_numbers.cache_clear()
     x = torch.randn(TOKENS, D_HEAD)
     with torch.inference_mode():
         ROTARY.rotate(x, 3)
     ROTARY.rotate(x.requires_grad_(), 3).sum().backward()
-    assert unit_numbers.cache_info().hits == 1
+    assert kept_numbers.cache_info().hits == 1
     assert x.grad.isfinite().all()
 
 
 def test_while_compiling_sine_and_cosine_are_taken(monkeypatch):
     x = torch.randn(BATCH, HEADS, TOKENS, D_HEAD)
-    unit_numbers.cache_clear()
+    kept_numbers.cache_clear()
     monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
     assert_close(ROTARY.rotate(x, 3), by_sine_and_cosine(x.double(), 3).float())
-    assert unit_numbers.cache_info().misses == 0
+    assert kept_numbers.cache_info().misses == 0
 
 
 @pytest.mark.usefixtures("as_a_reader")
@@ -76,3 +78,17 @@ def test_numbers_of_another_shape_are_refused():
         turn_pairs(torch.zeros(5, 14), torch.ones(4, 7, dtype=torch.complex64))
     with pytest.raises(ValueError, match=r"x has shape \(5, 12\)"):
         ROTARY.rotate(torch.zeros(5, 12), 0)
+
+
+@pytest.mark.parametrize("real_first", [True, False])
+def test_fake_tensors_are_not_kept(real_first):
+    kept_numbers.cache_clear()
+    x = torch.randn(TOKENS, D_HEAD)
+    if real_first:
+        ROTARY.rotate(x, 3)
+    with FakeTensorMode():
+        assert ROTARY.rotate(torch.randn(TOKENS, D_HEAD), 3).shape == (TOKENS, D_HEAD)
+        MultiHeadAttention(2 * D_HEAD, 2, positions=ROTARY)
+    assert type(ROTARY.rotate(x, 3)) is torch.Tensor
+    MultiHeadAttention(2 * D_HEAD, 2, positions=ROTARY)
+    assert_close(ROTARY.rotate(x.double(), 3), by_sine_and_cosine(x.double(), 3))

@@ -9,6 +9,7 @@ from wirings import CONTEXT, D_MODEL, SIZES, VOCABULARY, WIRINGS, make, random_i
 
 from transformer_lib.decoding import decoder, is_known
 from transformer_lib.gpt import GPT, GPTConfig
+from transformer_lib.layers import Smear
 from transformer_lib.sampling import beam_search, generate
 from transformer_lib.training.checkpoints import load_checkpoint, save_checkpoint
 from transformer_lib.training.optimizers import Muon, adamw
@@ -93,3 +94,19 @@ def test_saved_and_loaded(tmp_path):
     one_token = GPT(GPTConfig.fast(**SIZES))
     with pytest.raises(RuntimeError, match=r"smear\.weights\.1"):
         one_token.load_state_dict(checkpoint.state["model"])
+
+
+@pytest.mark.usefixtures("as_a_reader")
+@pytest.mark.parametrize(
+    ("x", "last", "message"),
+    [
+        (torch.zeros(5, 7), None, r"x has shape \(5, 7\); .* needs \[batch, tokens, d_model\]"),
+        (torch.zeros(7), None, r"x has shape \(7,\)"),
+        (torch.zeros(2, 3, 5, 7), None, r"x has shape \(2, 3, 5, 7\)"),
+        (torch.zeros(2, 5, 7), torch.zeros(7), r"last has shape \(7,\); it must be \[2, 0 to 3, 7"),
+        (torch.zeros(2, 5, 7), torch.zeros(2, 1, 1, 7), r"last has shape \(2, 1, 1, 7\)"),
+    ],
+)
+def test_the_smear_takes_three_axes(x, last, message):
+    with pytest.raises(ValueError, match=message):
+        Smear(7, reach=3)(x, last)

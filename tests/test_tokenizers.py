@@ -145,3 +145,11 @@ def test_ids_are_one_sequence_of_ints(tokenizer, ids):
 def test_what_makes_no_vocabulary_is_refused(make, error, message):
     with pytest.raises(error, match=message):
         make()
+
+
+def test_many_words_are_compared_at_once():
+    """Each with each, as it was, would take minutes."""
+    words = [f"word{i}" for i in range(100_000)]
+    assert WordTokenizer(words).size == 100_000
+    with pytest.raises(ValueError, match="'word3', 'word7' stands twice"):
+        WordTokenizer([*words, "word7", "word3"])

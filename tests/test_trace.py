@@ -162,3 +162,18 @@ def test_nan_is_refused_with_the_name_of_the_layer():
 def test_a_wrong_argument_gets_the_modules_own_error():
     with pytest.raises(ValueError, match=r"x has shape \(2, 0, 12\)"):
         attention_maps(MultiHeadAttention(D_MODEL, HEADS), torch.ones(2, 0, D_MODEL))
+
+
+@pytest.mark.usefixtures("as_a_reader")
+@pytest.mark.parametrize("name", ["", "first", "second"])
+def test_compiled_parts_are_traced_as_they_are_written(name):
+    model, (x, memory) = TwoLayers().eval(), inputs()
+    expected = attention_maps(model, x, memory)
+    part = model.get_submodule(name)
+    part.compile(backend="eager")
+    output = model(x, memory)  # compiled now
+    maps = attention_maps(model, x, memory)
+    assert list(maps) == list(expected) == ["first", "second"]
+    for key, weights in maps.items():
+        assert_close(weights, expected[key])
+    assert_close(model(x, memory), output)

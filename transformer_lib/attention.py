@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from transformer_lib import checks, module_checks
 from transformer_lib.cache import KeyValueCache
+from transformer_lib.kernels import causal_weights, explicit_is_faster, fused_attention
 from transformer_lib.masks import causal_mask, combine_masks
 
 
@@ -79,7 +80,9 @@ def attention(
     """Each query's weighted average of the values: attention_weights(q, k) v.
 
     Computed by PyTorch's fused kernel, which never stores the weights, except where the kernel is
-    slower than the two products. Both give the same numbers, up to rounding, for finite input.
+    slower than the two products. Both give the same numbers, up to rounding, for finite input with
+    finite products q·k. (In float16 those beyond 65504 overflow before they are scaled, and give
+    NaN; the kernel computes them in 32 bits.)
 
     Args:
         q, k, mask, causal, scale, bias: as for :func:`attention_weights`.
@@ -104,57 +107,6 @@ def attention(
     else:
         weights = attention_weights(q, k, mask, causal=causal, scale=scale, bias=bias)
     return F.dropout(weights, dropout) @ v
-
-
-def causal_weights(q, k, scale=None) -> Tensor:
-    """:func:`attention_weights` within one causal sequence, where no row is empty: the scale and
-    the mask come with the product of q and k, in place of five more passes over the scores.
-    """
-    tokens, d_k = q.shape[-2:]
-    hidden = q.new_full((tokens, tokens), -torch.inf).triu(1)
-    many_q, many_k = q.reshape(-1, tokens, d_k), k.reshape(-1, tokens, d_k)
-    scale = d_k**-0.5 if scale is None else scale
-    scores = torch.baddbmm(hidden, many_q, many_k.mT, alpha=scale)
-    return scores.softmax(dim=-1).reshape(*q.shape[:-1], tokens)
-
-
-def explicit_is_faster(q: Tensor, k: Tensor, v: Tensor) -> bool:
-    """Where the two products beat the fused kernel: short sequences, in 16 bits, with gradients,
-    on the CPU.
-
-    There the kernel's backward pass is slow. Forward and backward of 72 causal sequences of 128
-    tokens, 64 wide, in bfloat16: 28 ms fused, 10 ms explicit; of 36 of 256 tokens: 23 and 17 ms.
-    They meet at about 512 tokens (torch 2.13, one core with AMX).
-    """
-    in_16_bits = q.dtype in (torch.bfloat16, torch.float16)
-    if q.device.type != "cpu" or not in_16_bits or k.shape[-2] > 384:
-        return False
-    return torch.is_grad_enabled() and any(x.requires_grad for x in (q, k, v))
-
-
-def fused_attention(q, k, v, mask, causal, scale, bias, dropout) -> Tensor:
-    """PyTorch's kernel under this book's rules: causal to the bottom right, empty rows zero."""
-    if q.ndim < 4:  # with fewer axes PyTorch would fall back to storing the weights
-        axes = (None,) * (4 - q.ndim)
-        mask, bias = (x[None] if x is not None and x.ndim == 3 else x for x in (mask, bias))
-        qkv = (x[axes] for x in (q, k, v))
-        return fused_attention(*qkv, mask, causal, scale, bias, dropout)[(0,) * len(axes)]
-    # A vector whose numbers are not side by side would make it fall back as well.
-    q, k, v = (x if x.stride(-1) == 1 else x.contiguous() for x in (q, k, v))
-    queries, keys = q.shape[-2], k.shape[-2]
-    causal = causal and queries > 1  # a single query, the last, sees all keys
-    options = {"dropout_p": dropout, "scale": scale}
-    if causal and queries == keys and mask is None and bias is None:
-        return F.scaled_dot_product_attention(q, k, v, is_causal=True, **options)
-    if causal:
-        mask = combine_masks(mask, causal_mask(queries, keys, device=q.device))
-    if mask is None:
-        return F.scaled_dot_product_attention(q, k, v, attn_mask=bias, **options)
-    empty = ~mask.any(dim=-1, keepdim=True)
-    allowed = mask | empty  # not every kernel survives an empty row: compute it, then drop it
-    added = allowed if bias is None else bias.masked_fill(~allowed, -torch.inf)
-    output = F.scaled_dot_product_attention(q, k, v, attn_mask=added, **options)
-    return output.masked_fill(empty, 0.0)
 
 
 def split_heads(
@@ -263,6 +215,8 @@ class MultiHeadAttention(nn.Module):
     def project_together(self, x):
         """Queries, keys and values of one sequence by one product, which reads ``x`` once."""
         layers = (self.query, self.key, self.value)
+        if not module_checks.are_plain(layers):  # hooks, LoRA, pruning: what they do must happen
+            return tuple(split_heads(layer(x), self.n_heads) for layer in layers)
         weight = torch.cat([layer.weight for layer in layers])
         bias = None if self.query.bias is None else torch.cat([layer.bias for layer in layers])
         joined = F.linear(x, weight, bias).unflatten(-1, (3, self.n_heads, self.d_head))

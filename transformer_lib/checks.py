@@ -6,6 +6,8 @@ here looks at a tensor's numbers (on a GPU the program would have to wait for th
 ``check_finite`` and ``check_lengths``, which are for the boundaries.
 """
 
+from numbers import Real
+
 import torch
 from torch import Tensor
 
@@ -18,9 +20,17 @@ def check_count(value, name: str) -> None:
         raise ValueError(f"{name} is {value}; it must be at least 1.")
 
 
+def check_number(value, name: str) -> None:
+    """``value`` is a number, whole or not."""
+    if not isinstance(value, Real):
+        raise TypeError(
+            f"{name} is {value!r}, of type {type(value).__name__}; it must be a number."
+        )
+
+
 def check_choice(value, name: str, choices) -> None:
     """``value`` is one of ``choices``."""
-    if value not in choices:
+    if value not in list(choices):  # a list compares; a dict would want a hash of the value
         known = ", ".join(repr(choice) for choice in choices)
         raise ValueError(f"{name} is {value!r}; choose one of {known}.")
 
@@ -222,6 +232,7 @@ def check_lengths(lengths, keys: int) -> Tensor:
     lengths = torch.as_tensor(lengths)
     if lengths.is_floating_point() or lengths.is_complex() or lengths.dtype == torch.bool:
         raise TypeError(f"lengths have dtype {lengths.dtype}; they must be integers (counts).")
+    lengths = lengths.long()  # in 8 bits, the number of keys might not fit
     if lengths.ndim != 1:
         raise ValueError(
             f"lengths have shape {tuple(lengths.shape)}; give one length for each sequence: "

@@ -31,10 +31,33 @@ from transformer_lib.positions import (
 
 Step = Callable[[Int[Tensor, " batch"]], Float[Tensor, "batch vocabulary"]]
 
-# The parts that are known here by heart; a reader's own Block, for one, is not among them.
-KNOWN = {GPT, Block, MultiHeadAttention, LearnedPositions, SinusoidalPositions}
-KNOWN |= {layers.FeedForward, layers.RMSNorm, layers.Smear, nn.LayerNorm, nn.Linear, nn.Embedding}
-KNOWN |= {nn.Dropout, nn.Identity, nn.ModuleList, nn.ParameterList}
+# What is known here by heart, and in which role; a reader's own Block, for one, is not among it.
+NOTHING = type(None)
+NORMS, DROPOUTS = {nn.Identity, nn.LayerNorm, layers.RMSNorm}, {nn.Identity, nn.Dropout}
+ROLES = {
+    GPT: {
+        "embedding": {nn.Embedding},
+        "smear": {NOTHING, layers.Smear},
+        "positions": {NOTHING, LearnedPositions, SinusoidalPositions},
+        "dropout": DROPOUTS,
+        "blocks": {nn.ModuleList},
+        "final_norm": NORMS,
+        "head": {NOTHING, nn.Linear},
+    },
+    Block: {
+        "attention": {MultiHeadAttention},
+        "feed_forward": {layers.FeedForward},
+        **{"norm_1": NORMS, "norm_2": NORMS, "dropout": DROPOUTS},
+    },
+    MultiHeadAttention: {
+        **{name: {nn.Linear} for name in ("query", "key", "value", "output")},
+        "positions": {NOTHING, RotaryPositions, AlibiPositions},
+    },
+    layers.FeedForward: {"expand": {nn.Linear}, "contract": {nn.Linear}},
+    LearnedPositions: {"table": {nn.Embedding}},
+}
+KNOWN = {*ROLES, SinusoidalPositions, layers.Smear, nn.Linear, nn.Embedding, *NORMS, *DROPOUTS}
+KNOWN |= {nn.ModuleList, nn.ParameterList}
 
 
 def decoder(model: nn.Module, cache: ModelCache) -> Step:
@@ -57,16 +80,38 @@ def decoder(model: nn.Module, cache: ModelCache) -> Step:
 
 
 def is_known(model: nn.Module) -> bool:
-    """Whether the steps compute what the model would: known parts in 32 or 64 bits, no hooks."""
+    """Whether the steps compute what the model would: known parts, each in its role,
+    in 32 or 64 bits, no hooks, the same positions in every block.
+    """
     parts = list(model.modules())
     if type(model) is not GPT or any(type(part) not in KNOWN for part in parts):
         return False
     if any(x._forward_hooks or x._forward_pre_hooks or "forward" in vars(x) for x in parts):
         return False
+    if not all(plays_its_roles(part) for part in parts) or not alike(model.blocks):
+        return False
     weights = {(weight.device.type, weight.dtype) for weight in model.parameters()}
     device, dtype = weights.pop()
     plain = device in ("cpu", "cuda") and dtype in (torch.float32, torch.float64)
     return plain and not weights and not module_checks.autocasts(device)
+
+
+def plays_its_roles(part: nn.Module) -> bool:
+    """Whether each role within ``part`` is played by what is known there; a norm has weights."""
+    roles = ROLES.get(type(part), {})
+    if any(type(getattr(part, name)) not in known for name, known in roles.items()):
+        return False
+    if isinstance(part, MultiHeadAttention):
+        return module_checks.are_plain((part.query, part.key, part.value))
+    return type(part) not in NORMS or isinstance(part, nn.Identity) or part.weight is not None
+
+
+def alike(blocks: nn.ModuleList) -> bool:
+    """Whether all are blocks, and have the same positions within attention: one table for all."""
+    if len(blocks) == 0 or any(type(block) is not Block for block in blocks):
+        return False
+    positions = [block.attention.positions for block in blocks]
+    return all(one == positions[0] for one in positions)
 
 
 @torch.no_grad()
@@ -75,7 +120,8 @@ def gpt_step(model: GPT, cache: ModelCache) -> Step:
     table, capacity, rotary = model.embedding.weight, cache.capacity, None
     encoding = bias = None
     if model.positions is not None:
-        encoding = model.positions(table.new_zeros(capacity, table.shape[1]))
+        rows = min(capacity, model.config.context)  # a cache may have room for more
+        encoding = model.positions(table.new_zeros(rows, table.shape[1]))
     positions = model.blocks[0].attention.positions
     if isinstance(positions, RotaryPositions):
         rotary = turned_ones(positions, capacity, table)

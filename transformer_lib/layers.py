@@ -1,6 +1,7 @@
 """What stands beside attention in a block: the feed-forward layer, RMS normalization, the smear.
 
-Shapes, everywhere: ``x [..., tokens, d_model]``; each layer gives back the shape that it got.
+Shapes: ``x [..., tokens, d_model]``, of the smear ``[batch, tokens, d_model]``; each layer gives
+back the shape that it got.
 """
 
 from collections.abc import Callable
@@ -127,7 +128,7 @@ class Smear(nn.Module):
 
     Raises:
         ValueError: ``d_model`` or ``reach`` below 1, a ``start`` that is not finite; in
-            ``forward``, another width or too many vectors from before.
+            ``forward``, another width or number of axes, or too many vectors from before.
 
     Source: the "token shift" of Peng et al. 2023 (RWKV), on the embeddings only.
 
@@ -157,7 +158,7 @@ class Smear(nn.Module):
         """``last`` are the vectors just before the first of ``x``, ``reach`` of them or, near the
         beginning of the text, all that there are; None where it begins.
         """
-        module_checks.check_width(x, len(self.weights[0]))
+        module_checks.check_smear_input(x, len(self.weights[0]))
         last = x[:, :0] if last is None else last
         module_checks.check_smear_last(last, x, self.reach)
         nothing = x.new_zeros(x.shape[0], self.reach - last.shape[1], x.shape[2])

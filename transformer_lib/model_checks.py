@@ -3,6 +3,7 @@
 The same rules as in ``checks``.
 """
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import fields
 
@@ -14,6 +15,8 @@ from transformer_lib import checks, module_checks
 
 def check_config(config, choices: Mapping[str, Collection[str]]) -> None:
     """All fields of a ``GPTConfig``; ``choices`` are those of the fields that name a choice."""
+    for name in ("dropout", "embedding_std", "smear_start"):
+        checks.check_number(getattr(config, name), name)
     for name in ("vocabulary", "context", "n_layers"):
         checks.check_count(getattr(config, name), name)
     d_head = module_checks.check_heads(config.d_model, config.n_heads, None)
@@ -123,15 +126,25 @@ def check_generation(model, ids, n_tokens: int) -> None:
 
 def check_sampling(temperature: float, top_k: int | None, top_p: float | None) -> None:
     """The options of sampling."""
-    if not 0 <= temperature < float("inf"):
+    if temperature != 0 and not 1e-30 <= temperature <= 1e30:
         raise ValueError(
-            f"temperature is {temperature}; it divides the logits: choose a finite number above 0, "
-            f"or 0 for greedy decoding."
+            f"temperature is {temperature}; it divides the logits, and in 32 bits the results must "
+            f"be finite: choose a number from 1e-30 to 1e30, or 0 for greedy decoding."
         )
     if top_k is not None:
         checks.check_count(top_k, "top_k")
     if top_p is not None:
         check_top_p(top_p)
+
+
+def check_drawn_from(logits: Tensor) -> None:
+    """The logits of one step hold neither NaN nor infinity.
+
+    Looked at on the CPU only: on a GPU that would make the program wait. The sum, which one such
+    number spoils, takes less time than a look at each.
+    """
+    if logits.device.type == "cpu" and not math.isfinite(logits.sum().item()):
+        checks.check_finite(logits, "the model's logits")
 
 
 def check_top_p(p: float) -> None:

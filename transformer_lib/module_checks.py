@@ -5,7 +5,7 @@ written, so that a call that fails leaves a cache as it was.
 """
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from transformer_lib import checks
 
@@ -110,11 +110,22 @@ def check_smear_start(start, name: str) -> None:
         )
 
 
+def check_smear_input(x, d_model: int) -> None:
+    """``x`` is ``[batch, tokens, d_model]``."""
+    check_width(x, d_model)
+    if x.ndim != 3:
+        raise ValueError(
+            f"x has shape {tuple(x.shape)}; the smear looks back along the tokens and needs "
+            f"[batch, tokens, d_model]. One sequence gets its first axis by x.unsqueeze(0)."
+        )
+
+
 def check_smear_last(last, x, reach: int) -> None:
     """``last`` are at most ``reach`` vectors of the sequences of ``x``."""
+    checks.check_float_tensor(last, "last")
     checks.check_same_dtype("x", x, "last", last)
     batch, _, d_model = x.shape
-    if last.shape != (batch, last.shape[1], d_model) or last.shape[1] > reach:
+    if last.ndim != 3 or last.shape[::2] != (batch, d_model) or last.shape[1] > reach:
         raise ValueError(
             f"last has shape {tuple(last.shape)}; it must be [{batch}, 0 to {reach}, {d_model}]: "
             f"the last {reach} vectors before x, or fewer where the text begins."
@@ -176,6 +187,20 @@ def check_multi_head(module, x, memory, mask, causal: bool, cache) -> None:
         keys += cache.length
     per_head = mask.unsqueeze(1) if isinstance(mask, Tensor) and mask.ndim == 3 else mask
     checks.check_mask(per_head, (x.shape[0], module.n_heads, x.shape[1], keys), x.device)
+
+
+def are_plain(layers) -> bool:
+    """Whether to call ``layers`` is no more than their product: ``nn.Linear``, biases or none,
+    no hooks, no ``forward`` of their own. (One that LoRA or pruning has changed must be called.)
+    """
+    for layer in layers:
+        if type(layer) is not nn.Linear or (layer.bias is None) != (layers[0].bias is None):
+            return False
+        if layer._forward_hooks or layer._forward_pre_hooks or "forward" in layer.__dict__:
+            return False
+        if layer._backward_hooks or layer._backward_pre_hooks:
+            return False
+    return True
 
 
 def autocasts(device_type: str) -> bool:

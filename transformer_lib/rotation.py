@@ -15,15 +15,24 @@ from torch import Tensor
 from transformer_lib import module_checks
 
 
-@lru_cache(maxsize=4)
 def unit_numbers(
     angles: Callable[..., Tensor], *arguments, dtype: torch.dtype
 ) -> Complex[Tensor, "tokens pairs"]:
     """e^(iθ) for each θ of ``angles(*arguments)``; kept, since every layer asks for the same.
 
+    Within ``FakeTensorMode``, whose tensors are good for nothing outside, they are made anew.
+
     >>> unit_numbers(torch.zeros, 1, 2, dtype=torch.complex64)
     tensor([[1.+0.j, 1.+0.j]])
     """
+    fake = type(torch.empty(0)) is not Tensor
+    numbers = kept_numbers.__wrapped__ if fake else kept_numbers
+    return numbers(angles, *arguments, dtype=dtype)
+
+
+@lru_cache(maxsize=4)
+def kept_numbers(angles, *arguments, dtype) -> Tensor:
+    """What :func:`unit_numbers` computes, and keeps."""
     with torch.inference_mode(False):  # what is kept must be good for training, too
         theta = angles(*arguments)
         return torch.polar(torch.ones_like(theta), theta).to(dtype)

@@ -6,6 +6,7 @@ A model is anything that gives ``model(ids, cache) -> logits [batch, tokens, voc
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 
 import torch
 from jaxtyping import Float, Int
@@ -70,7 +71,8 @@ def filter_logits(
     ``top_p`` measures what temperature and ``top_k`` have left, as Hugging Face does.
 
     Raises:
-        ValueError: a negative or infinite temperature; as :func:`keep_top_k`, :func:`keep_top_p`.
+        ValueError: a temperature that is neither 0 nor from 1e-30 to 1e30 (beyond, logits in 32
+            bits would overflow); as :func:`keep_top_k`, :func:`keep_top_p`.
 
     >>> logits = torch.tensor([0.0, 2.0, 1.0])
     >>> filter_logits(logits, temperature=0.5, top_k=2)
@@ -93,6 +95,8 @@ def next_logits(
 ) -> Float[Tensor, "prompts vocabulary"]:
     """The logits of the token after each prompt; prompts may differ in length. Dropout is off.
 
+    A prompt is a list, a tensor or an array of token ids.
+
     Raises:
         ValueError: no prompts, an empty one, ids beyond the vocabulary, more than the context.
         TypeError: ids that are no integers.
@@ -104,11 +108,13 @@ def next_logits(
     """
     if len(prompts) == 0:
         raise ValueError("there are no prompts: give at least one, a list of token ids.")
-    device = next(model.parameters()).device
+    tensors = chain(model.parameters(), model.buffers())
+    device = next((tensor.device for tensor in tensors), None)
+    ids = [torch.as_tensor(prompt, device=device) for prompt in prompts]
     with evaluating(model):
-        # An empty list would be a tensor of floats; its own message is the better one.
-        ids = [torch.tensor(prompt, dtype=None if prompt else torch.int64) for prompt in prompts]
-        return torch.cat([model(prompt.to(device).unsqueeze(0))[:, -1] for prompt in ids])
+        # An empty list is a tensor of floats; its own message is the better one.
+        ids = [prompt if prompt.numel() else prompt.long() for prompt in ids]
+        return torch.cat([model(prompt.unsqueeze(0))[:, -1] for prompt in ids])
 
 
 @torch.no_grad()
@@ -133,7 +139,8 @@ def generate(
 
     Raises:
         ValueError: an empty prompt, ids beyond the vocabulary, more tokens than the context,
-            options out of range, logits that are NaN.
+            options out of range, logits that are NaN or infinite (those of the tokens after the
+            first are looked at on the CPU only: a GPU would have to wait at each step).
         TypeError: ids that are no integers.
 
     >>> from transformer_lib.gpt import GPT, GPTConfig
@@ -165,6 +172,7 @@ def draw(
     generator: torch.Generator | None,
 ) -> Int[Tensor, " batch"]:
     """One token for each row, from :func:`filter_logits`."""
+    model_checks.check_drawn_from(logits)
     if temperature == 0:
         return logits.argmax(dim=-1)  # what filter_logits would leave, without a draw
     left = filter_logits(logits.float(), temperature=temperature, top_k=top_k, top_p=top_p)
@@ -210,6 +218,7 @@ def beam_search(
             beams = scores.shape[1]
             if step > 0:
                 logits = advance(texts[:, :, -1].flatten())
+                model_checks.check_drawn_from(logits)
             following = logits.to(exact).log_softmax(dim=-1).unflatten(0, (batch, beams))
             candidates = (scores.unsqueeze(2) + following).flatten(start_dim=1)
             scores, best = candidates.topk(min(width, beams * vocabulary), dim=1)

@@ -6,6 +6,7 @@ do not know instead of replacing it, so that what is decoded is what was encoded
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from jaxtyping import Integer
@@ -134,7 +135,7 @@ class WordTokenizer(_Tokenizer):
                     f"word {i} is {word!r}; a word is what stands between spaces, it can neither "
                     f"be empty nor hold one."
                 )
-        twice = sorted(word for word in set(words) if words.count(word) > 1)
+        twice = sorted(word for word, times in Counter(words).items() if times > 1)
         if twice:
             raise ValueError(
                 f"{', '.join(map(repr, twice))} stands twice in words; each word has one id. Leave "

@@ -1,6 +1,8 @@
 """Attention maps of any model, collected by temporary hooks. The model itself stores nothing."""
 
+import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -37,7 +39,7 @@ def attention_maps(model: nn.Module, *args: Any, **kwargs: Any) -> Maps:
     >>> maps["attention"].shape
     torch.Size([3, 2, 5, 5])
     """
-    model = getattr(model, "_orig_mod", model)  # compiled code would not run hooks: take the source
+    model = getattr(model, "_orig_mod", model)  # its parts' names are those of the source
     modules = {name: m for name, m in model.named_modules() if isinstance(m, MultiHeadAttention)}
     if not modules:
         raise ValueError(
@@ -51,19 +53,28 @@ def attention_maps(model: nn.Module, *args: Any, **kwargs: Any) -> Maps:
     ]
     devices = {p.device for p in model.parameters() if p.device.type == "cuda"}
     try:
-        with torch.random.fork_rng(devices), torch.no_grad():
+        with torch.random.fork_rng(devices), torch.no_grad(), _uncompiled():
             model(*args, **kwargs)
     finally:
         for hook in hooks:
             hook.remove()
     if not maps:
         raise ValueError(
-            f"{', '.join(modules) or 'attention'}: none of them was called. (After "
-            f"model.compile() hooks do not run: trace the model before.)"
+            f"{', '.join(modules) or 'attention'}: none of them was called, so there is nothing to "
+            f"trace. Give the arguments with which the model calls its attention."
         )
     for name, weights in maps.items():
         checks.check_finite(weights, f"the attention map of {name}")
     return maps
+
+
+def _uncompiled() -> AbstractContextManager:
+    """Within, parts that were compiled run as they are written: compiled code would run no hooks.
+
+    Where nothing was compiled, the compiler (a second to import) is left alone.
+    """
+    compiler = "torch._dynamo" in sys.modules
+    return torch.compiler.set_stance("force_eager") if compiler else nullcontext()
 
 
 def _recorder(name: str, maps: Maps) -> Callable:
