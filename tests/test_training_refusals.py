@@ -111,10 +111,10 @@ def test_a_folder_that_cannot_be_written_to_is_told_before_the_first_step(
         assert main(["train", "--folder", str(folder), *TINY]) == 1
         assert "no checkpoint could be saved there" in capsys.readouterr().err
 
-    def denied(path, content):
-        raise PermissionError(13, "Permission denied", str(path))
+    def denied(dir):
+        raise PermissionError(13, "Permission denied", str(dir))
 
-    monkeypatch.setattr(files, "write_flushed", denied)
+    monkeypatch.setattr(files.tempfile, "TemporaryFile", denied)
     assert main(["train", "--folder", str(tmp_path / "run"), *TINY]) == 1
     assert "(Permission denied), so no step was taken" in capsys.readouterr().err
 

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import stat
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -69,12 +70,10 @@ def check_writable(folder: Path) -> None:
     Raises:
         OSError: they cannot.
     """
-    trial = folder / f".trial.{os.getpid()}.tmp"
     try:
         make_folders(folder)
-        trial.unlink(missing_ok=True)
-        write_flushed(trial, b"trial")
-        trial.unlink()
+        with tempfile.TemporaryFile(dir=folder) as trial:
+            trial.write(b"trial")
     except OSError as error:
         raise OSError(
             error.errno,
