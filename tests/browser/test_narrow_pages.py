@@ -55,6 +55,16 @@ def swipe(page, x, y, dx, dy, steps=8):
     client.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
 
 
+STILL = """() => new Promise((done) => {
+  let [last, same] = [null, 0];
+  const look = () => {
+    same = scrollY === last ? same + 1 : 0;
+    last = scrollY;
+    same > 30 ? done() : requestAnimationFrame(look);
+  };
+  look();
+})"""
+
 FOCUS = """() => {
   const [node, hold] = [document.activeElement, document.activeElement.closest(".afm-scroll")];
   const [box, room] = [node.getBoundingClientRect(), hold?.getBoundingClientRect()];
@@ -119,10 +129,14 @@ def test_a_swipe_scrolls_and_a_tap_selects(open_page, kind):
     assert y < 880
     swipe(page, x, y, 0, -110)
     page.wait_for_function("scrollY > 40")
-    page.wait_for_timeout(300)
+    page.evaluate(STILL)  # a tap would only stop a page that still glides
     assert said(page) == first, "scrolling has changed the figure"
+    # How far the page glides is chance: bring the figure back.
+    page.locator(f".afm-{kind}").evaluate("(node) => node.scrollIntoView()")
+    page.evaluate(STILL)
     moved = page.locator(f".afm-{kind}").bounding_box()
     page.touchscreen.tap(x, moved["y"] + 120)
+    page.evaluate(STILL)
     assert said(page) != first
     if kind == "training":
         swipe(page, x, moved["y"] + 100, 80, 4)
