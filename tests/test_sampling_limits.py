@@ -7,7 +7,13 @@ from torch import nn
 from torch.testing import assert_close
 from wirings import VOCABULARY, WIRINGS, make, random_ids
 
-from transformer_lib.sampling import beam_search, filter_logits, generate, next_logits
+from transformer_lib.sampling import (
+    beam_search,
+    filter_logits,
+    generate,
+    keep_top_p,
+    next_logits,
+)
 
 
 @pytest.mark.parametrize("temperature", [1e-30, 1e-6, 1e6, 1e30])
@@ -75,3 +81,11 @@ def test_next_logits_of_a_model_without_parameters(buffer):
             return self.table[ids]
 
     assert next_logits(Counts(), [[3, 1], [2]]).argmax(dim=-1).tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(("dtype", "p"), [(torch.float32, 1e-46), (torch.float16, 1e-8)])
+def test_the_most_probable_token_stays_even_where_p_rounds_to_0(dtype, p):
+    logits = torch.randn(2, 3, 7, dtype=dtype)
+    kept = keep_top_p(logits, p)
+    assert (kept.isfinite().sum(dim=-1) == 1).all()
+    assert kept.argmax(dim=-1).equal(logits.argmax(dim=-1))
