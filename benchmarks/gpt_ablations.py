@@ -20,8 +20,8 @@ from torch import Tensor
 
 from transformer_lib.blocks import Block
 from transformer_lib.data.batches import Batches
-from transformer_lib.data.blocks import IGNORED, Blocks, pack
 from transformer_lib.data.gifts import Grammar
+from transformer_lib.data.packing import IGNORED, Blocks, pack
 from transformer_lib.gpt import GPT, GPTConfig
 from transformer_lib.sampling import generate
 from transformer_lib.tokenizers import WordTokenizer

@@ -23,7 +23,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer_lib.data.batches import Batches
-from transformer_lib.data.blocks import Windows
+from transformer_lib.data.packing import Windows
 from transformer_lib.data.texts import python_docs
 from transformer_lib.gpt import GPT, GPTConfig
 from transformer_lib.sampling import evaluating

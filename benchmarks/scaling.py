@@ -24,7 +24,7 @@ from pathlib import Path
 import torch
 
 from transformer_lib.data.batches import Batches
-from transformer_lib.data.blocks import Windows
+from transformer_lib.data.packing import Windows
 from transformer_lib.data.texts import python_docs
 from transformer_lib.gpt import GPT, GPTConfig
 from transformer_lib.tokenizers import CharacterTokenizer

@@ -25,7 +25,7 @@ from transformer_lib.training.machine import REPOSITORY, new_run
 from transformer_lib.training.recipes import Recipe
 from transformer_lib.training.runs import RUNS_FOLDER, save_run
 
-sys.path.append(str(REPOSITORY / "tests"))
+sys.path.append(str(REPOSITORY / "tests" / "support"))
 
 from survival import LONGEST_LIFE, Soak, expect
 

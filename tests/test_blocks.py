@@ -7,10 +7,10 @@ from torch.testing import assert_close
 
 from transformer_lib.blocks import Block, make_norm
 from transformer_lib.cache import KeyValueCache
+from transformer_lib.interpret.maps import attention_maps
 from transformer_lib.layers import RMSNorm
 from transformer_lib.masks import causal_mask, padding_mask
 from transformer_lib.positions import RotaryPositions
-from transformer_lib.trace import attention_maps
 
 BATCH, TOKENS, HEADS, D_HEAD, D_FF = 2, 5, 3, 4, 17
 D_MODEL = HEADS * D_HEAD

@@ -163,13 +163,13 @@ def test_splitting_what_cannot_be_split():
 
 
 def test_finite_numbers_pass_and_others_are_located():
-    checks.check_finite(torch.ones(3, 5), "the weights")
-    checks.check_finite(np.ones((3, 5)), "the weights")
+    checks.require_finite(torch.ones(3, 5), "the weights")
+    checks.require_finite(np.ones((3, 5)), "the weights")
     x = np.ones((3, 5))
     x[1, 2], x[2, 0] = np.nan, np.inf
     message = r"the weights holds 2 numbers that are NaN or infinite, the first at index \(1, 2\)"
     with pytest.raises(ValueError, match=message):
-        checks.check_finite(x, "the weights")
+        checks.require_finite(x, "the weights")
 
 
 def test_nan_in_the_input_is_not_an_error_but_it_shows():

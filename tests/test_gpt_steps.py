@@ -10,10 +10,10 @@ from torch.testing import assert_close
 from wirings import CONTEXT, HEADS, VOCABULARY, WIRINGS, make, random_ids
 
 from transformer_lib.blocks import NORMS
-from transformer_lib.decoding import decoder
+from transformer_lib.fast.decoding import decoder
 from transformer_lib.gpt import GPT, POSITIONS, GPTConfig
+from transformer_lib.interpret.maps import attention_maps
 from transformer_lib.layers import ACTIVATIONS
-from transformer_lib.trace import attention_maps
 
 EVERY_WIRING = pytest.mark.parametrize("config", WIRINGS.values(), ids=WIRINGS)
 

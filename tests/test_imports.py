@@ -15,16 +15,16 @@ import transformer_lib
 PACKAGE = Path(transformer_lib.__file__).parent
 
 # Lower layers first: a module may import from lower layers and from its own group, no others.
-# A group is a module or a folder of the package.
+# A group is a module or a folder of the package; the modules of fast/ each stand where they serve.
 LAYERS = [
     ["checks", "module_checks", "model_checks"],
-    ["masks", "cache", "rotation"],
-    ["kernels"],
+    ["masks", "cache"],
+    ["fast.kernels", "fast.rotation", "fast.steps"],
     ["attention", "positions", "layers"],
     ["blocks"],
     ["encoder_decoder", "gpt"],
-    ["decoding"],
-    ["sampling", "pretrained", "trace"],
+    ["fast.decoding"],
+    ["sampling", "pretrained", "interpret"],
     ["training"],
 ]
 LEVEL = {group: level for level, groups in enumerate(LAYERS) for group in groups}
@@ -56,9 +56,9 @@ MODULES = {name_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 
 
 def group_of(module: str) -> str:
-    """transformer_lib.training.runs -> training"""
-    parts = module.split(".")
-    return parts[1] if len(parts) > 1 else ""
+    """transformer_lib.training.runs -> training; transformer_lib.fast.kernels -> fast.kernels"""
+    parts = module.split(".")[1:]
+    return ".".join(parts[:2]) if parts[:1] == ["fast"] else "".join(parts[:1])
 
 
 def imports_of(source: str, package: str = "transformer_lib") -> set[str]:
@@ -98,7 +98,9 @@ def wrong_imports(module: str, imported: set[str]) -> list[str]:
 @pytest.mark.parametrize("module", MODULES)
 def test_imports_run_one_way(module):
     group = group_of(module)
-    assert group in {"", *LEVEL, *BESIDE, *ON_TOP}, f"say in this test where {group} belongs"
+    assert group in {"", "fast", *LEVEL, *BESIDE, *ON_TOP}, (
+        f"say in this test where {group} belongs"
+    )
     path = MODULES[module]
     imported = imports_of(path.read_text(encoding="utf-8"), package=name_of(path.parent))
     if module == "transformer_lib":
@@ -111,7 +113,11 @@ def test_imports_run_one_way(module):
     [
         ("transformer_lib.masks", "from transformer_lib.attention import attention", ["attention"]),
         ("transformer_lib.masks", "from transformer_lib import checks", []),
-        ("transformer_lib.masks", "def f():\n  import transformer_lib.trace", ["trace"]),
+        (
+            "transformer_lib.masks",
+            "def f():\n  import transformer_lib.interpret.maps",
+            ["interpret"],
+        ),
         ("transformer_lib.positions", "from transformer_lib import attention", ["attention"]),
         (
             "transformer_lib.attention",
@@ -123,8 +129,12 @@ def test_imports_run_one_way(module):
         ("transformer_lib.gpt", "from transformer_lib.data import batches", ["data"]),
         ("transformer_lib.widgets.lab", "from transformer_lib import positions", ["positions"]),
         ("transformer_lib.plots", "import transformer_lib.widgets.base", ["widgets"]),
-        ("transformer_lib.trace", "from transformer_lib.notebook import show", ["notebook"]),
-        ("transformer_lib.trace", "from .notebook import show", ["notebook"]),
+        (
+            "transformer_lib.interpret.maps",
+            "from transformer_lib.notebook import show",
+            ["notebook"],
+        ),
+        ("transformer_lib.sampling", "from .notebook import show", ["notebook"]),
         ("transformer_lib.widgets.lab", "from .. import positions, plots", ["positions"]),
         ("transformer_lib.widgets.lab", "from . import base", []),
         ("transformer_lib.exercises.masking", "from transformer_lib import masks", []),

@@ -7,7 +7,7 @@ import torch
 from torch.testing import assert_close
 from wirings import CONTEXT, D_MODEL, SIZES, VOCABULARY, WIRINGS, make, random_ids
 
-from transformer_lib.decoding import decoder, is_known
+from transformer_lib.fast.decoding import decoder, is_known
 from transformer_lib.gpt import GPT, GPTConfig
 from transformer_lib.layers import Smear
 from transformer_lib.sampling import beam_search, generate

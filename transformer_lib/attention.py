@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from transformer_lib import checks, module_checks
 from transformer_lib.cache import KeyValueCache
-from transformer_lib.kernels import causal_weights, explicit_is_faster, fused_attention
+from transformer_lib.fast.kernels import causal_weights, explicit_is_faster, fused_attention
 from transformer_lib.masks import causal_mask, combine_masks
 
 
@@ -52,7 +52,7 @@ def attention_weights(
     tensor([[1.0000, 0.0000],
             [0.5000, 0.5000]])
     """
-    checks.check_attention(q, k, mask=mask, bias=bias)
+    checks.require_attention(q, k, mask=mask, bias=bias)
     scale = q.shape[-1] ** -0.5 if scale is None else scale
     scores = q @ k.transpose(-2, -1) * scale
     if bias is not None:
@@ -99,7 +99,7 @@ def attention(
     >>> attention(torch.ones(1, 4), torch.ones(2, 4), torch.tensor([[1.0], [3.0]]))
     tensor([[2.]])
     """
-    checks.check_attention(q, k, v, mask=mask, bias=bias, dropout=dropout)
+    checks.require_attention(q, k, v, mask=mask, bias=bias, dropout=dropout)
     if not explicit_is_faster(q, k, v):
         return fused_attention(q, k, v, mask, causal, scale, bias, dropout)
     if causal and mask is None and bias is None and q.shape[-2] == k.shape[-2]:
@@ -117,7 +117,7 @@ def split_heads(
     >>> split_heads(torch.zeros(2, 3, 8), n_heads=4).shape
     torch.Size([2, 4, 3, 2])
     """
-    module_checks.check_split(x, n_heads)
+    module_checks.require_split(x, n_heads)
     batch, tokens, width = x.shape
     return x.reshape(batch, tokens, n_heads, width // n_heads).transpose(1, 2)
 
@@ -171,10 +171,10 @@ class MultiHeadAttention(nn.Module):
         qk_norm: bool = False,
     ):
         super().__init__()
-        d_head = module_checks.check_heads(d_model, n_heads, d_head)
-        checks.check_dropout(dropout)
-        checks.check_flag(qk_norm, "qk_norm")
-        module_checks.check_positions(positions, n_heads, d_head)
+        d_head = module_checks.require_heads(d_model, n_heads, d_head)
+        checks.require_dropout(dropout)
+        checks.require_flag(qk_norm, "qk_norm")
+        module_checks.require_positions(positions, n_heads, d_head)
         self.n_heads, self.d_head = n_heads, d_head
         self.dropout, self.positions, self.qk_norm = dropout, positions, qk_norm
         self.query = nn.Linear(d_model, n_heads * d_head, bias=bias)
@@ -239,7 +239,7 @@ class MultiHeadAttention(nn.Module):
         cache: KeyValueCache | None = None,
     ) -> Float[Tensor, "batch queries d_model"]:
         """Attend to ``memory``, or to ``x`` itself."""
-        module_checks.check_multi_head(self, x, memory, mask, causal, cache)
+        module_checks.require_multi_head(self, x, memory, mask, causal, cache)
         q, k, v = self.project(x, memory, cache)
         mask, bias = self.mask_and_bias(q, k, mask)
         dropout = self.dropout if self.training else 0.0

@@ -58,7 +58,7 @@ class Block(nn.Module):
         qk_norm: bool = False,
     ):
         super().__init__()
-        checks.check_choice(norm, "norm", NORMS)
+        checks.require_choice(norm, "norm", NORMS)
         self.norm = norm
         self.norm_1 = make_norm(d_model, rms=rms_norm, bias=bias)
         self.attention = MultiHeadAttention(

@@ -42,8 +42,8 @@ class KeyValueCache:
     ):
         sizes = {"batch": batch, "n_heads": n_heads, "capacity": capacity, "d_head": d_head}
         for name, size in sizes.items():
-            checks.check_count(size, name)
-        checks.check_float_dtype(dtype)
+            checks.require_count(size, name)
+        checks.require_float_dtype(dtype)
         shape = (2, batch, n_heads, capacity, d_head)  # 2: keys and values
         self._memory = torch.zeros(shape, dtype=dtype, device=device)
         self._length = 0
@@ -75,7 +75,7 @@ class KeyValueCache:
         What is returned are views of the cache's own memory, good until :meth:`reset`.
         """
         keys, values = self._memory
-        module_checks.check_cache_entry(keys, self._length, k, v)
+        module_checks.require_cache_entry(keys, self._length, k, v)
         end = self._length + k.shape[2]
         keys[:, :, self._length : end] = k
         values[:, :, self._length : end] = v
@@ -138,7 +138,7 @@ class ModelCache:
         dtype: torch.dtype | None = None,
         device: torch.device | str | None = None,
     ):
-        checks.check_count(n_layers, "n_layers")
+        checks.require_count(n_layers, "n_layers")
         sizes = (batch, n_heads, capacity, d_head)
         options = {"dtype": dtype, "device": device}
         self.layers = [KeyValueCache(*sizes, **options) for _ in range(n_layers)]

@@ -3,7 +3,7 @@
 ``ValueError``: a shape, width, device or value that does not fit. ``TypeError``: a wrong dtype, or
 not a tensor at all. Every message says what came in, why it cannot work, and what to do. Nothing
 here looks at a tensor's numbers (on a GPU the program would have to wait for them), except
-``check_finite`` and ``check_lengths``, which are for the boundaries.
+``require_finite`` and ``require_lengths``, which are for the boundaries.
 """
 
 from numbers import Real
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 
-def check_count(value, name: str) -> None:
+def require_count(value, name: str) -> None:
     """``value`` is an int of at least 1."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise TypeError(f"{name} is {value!r}, of type {type(value).__name__}; it must be an int.")
@@ -20,7 +20,7 @@ def check_count(value, name: str) -> None:
         raise ValueError(f"{name} is {value}; it must be at least 1.")
 
 
-def check_number(value, name: str) -> None:
+def require_number(value, name: str) -> None:
     """``value`` is a number, whole or not."""
     if not isinstance(value, Real):
         raise TypeError(
@@ -28,14 +28,14 @@ def check_number(value, name: str) -> None:
         )
 
 
-def check_choice(value, name: str, choices) -> None:
+def require_choice(value, name: str, choices) -> None:
     """``value`` is one of ``choices``."""
     if value not in list(choices):  # a list compares; a dict would want a hash of the value
         known = ", ".join(repr(choice) for choice in choices)
         raise ValueError(f"{name} is {value!r}; choose one of {known}.")
 
 
-def check_flag(value, name: str) -> None:
+def require_flag(value, name: str) -> None:
     """``value`` is True or False, no text and no number."""
     if not isinstance(value, bool):
         raise TypeError(
@@ -43,14 +43,14 @@ def check_flag(value, name: str) -> None:
         )
 
 
-def check_even(value, name: str, reason: str) -> None:
+def require_even(value, name: str, reason: str) -> None:
     """``value`` is a positive even int; ``reason`` says why."""
-    check_count(value, name)
+    require_count(value, name)
     if value % 2:
         raise ValueError(f"{name} is {value}, an odd number; {reason}. Choose an even {name}.")
 
 
-def check_base(base) -> None:
+def require_base(base) -> None:
     """``base``, of the wavelengths, is a number above 1."""
     if not 1 < base < float("inf"):
         raise ValueError(
@@ -58,34 +58,34 @@ def check_base(base) -> None:
         )
 
 
-def check_waves(width, name: str, base, dtype, *, n_positions=1, start: int = 0) -> None:
+def require_waves(width, name: str, base, dtype, *, n_positions=1, start: int = 0) -> None:
     """The arguments that sinusoids and rotary angles share."""
-    check_even(width, name, "each frequency turns a pair of components")
-    check_count(n_positions, "n_positions")
-    check_base(base)
-    check_start(start)
-    check_float_dtype(dtype)
+    require_even(width, name, "each frequency turns a pair of components")
+    require_count(n_positions, "n_positions")
+    require_base(base)
+    require_start(start)
+    require_float_dtype(dtype)
 
 
-def check_start(start: int) -> None:
+def require_start(start: int) -> None:
     """``start``, the position of the first token, is not negative."""
     if start < 0:
         raise ValueError(f"start is {start}; positions count from 0. Pass start >= 0.")
 
 
-def check_dropout(dropout: float) -> None:
+def require_dropout(dropout: float) -> None:
     """``dropout`` is a probability below 1."""
     if not 0 <= dropout < 1:
         raise ValueError(f"dropout is {dropout}; it is a probability: choose 0 <= dropout < 1.")
 
 
-def check_float_dtype(dtype: torch.dtype | None) -> None:
+def require_float_dtype(dtype: torch.dtype | None) -> None:
     """``dtype`` is a floating point type, or None."""
     if dtype is not None and not dtype.is_floating_point:
         raise TypeError(f"dtype is {dtype}; choose a floating point type such as torch.float32.")
 
 
-def check_float_tensor(x, name: str) -> None:
+def require_float_tensor(x, name: str) -> None:
     """``x`` is a tensor of floating point numbers."""
     if not isinstance(x, Tensor):
         raise TypeError(
@@ -98,13 +98,13 @@ def check_float_tensor(x, name: str) -> None:
         )
 
 
-def check_same(name_a: str, a: Tensor, name_b: str, b: Tensor) -> None:
+def require_same(name_a: str, a: Tensor, name_b: str, b: Tensor) -> None:
     """``a`` and ``b`` have the same device and dtype."""
-    check_same_device(name_a, a, name_b, b)
-    check_same_dtype(name_a, a, name_b, b)
+    require_same_device(name_a, a, name_b, b)
+    require_same_dtype(name_a, a, name_b, b)
 
 
-def check_same_device(name_a: str, a: Tensor, name_b: str, b: Tensor) -> None:
+def require_same_device(name_a: str, a: Tensor, name_b: str, b: Tensor) -> None:
     """``a`` and ``b`` are on the same device."""
     if a.device != b.device:
         raise ValueError(
@@ -113,7 +113,7 @@ def check_same_device(name_a: str, a: Tensor, name_b: str, b: Tensor) -> None:
         )
 
 
-def check_same_dtype(name_a: str, a: Tensor, name_b: str, b: Tensor) -> None:
+def require_same_dtype(name_a: str, a: Tensor, name_b: str, b: Tensor) -> None:
     """``a`` and ``b`` have the same dtype."""
     if a.dtype != b.dtype:
         raise TypeError(
@@ -122,7 +122,7 @@ def check_same_dtype(name_a: str, a: Tensor, name_b: str, b: Tensor) -> None:
         )
 
 
-def check_finite(x, name: str) -> None:
+def require_finite(x, name: str) -> None:
     """``x``, a tensor or array, holds neither NaN nor infinity (at boundaries: a GPU must wait)."""
     bad = ~torch.isfinite(torch.as_tensor(x))
     if bad.any():
@@ -133,11 +133,11 @@ def check_finite(x, name: str) -> None:
         )
 
 
-def check_attention(q, k, v=None, *, mask=None, bias=None, dropout: float = 0.0) -> None:
+def require_attention(q, k, v=None, *, mask=None, bias=None, dropout: float = 0.0) -> None:
     """Queries, keys, values, mask and bias fit together."""
     tensors = {"q": q, "k": k} if v is None else {"q": q, "k": k, "v": v}
     for name, x in tensors.items():
-        check_float_tensor(x, name)
+        require_float_tensor(x, name)
         if x.ndim < 2:
             raise ValueError(
                 f"{name} has shape {tuple(x.shape)}; it needs an axis of tokens and an axis of "
@@ -148,7 +148,7 @@ def check_attention(q, k, v=None, *, mask=None, bias=None, dropout: float = 0.0)
                 f"{name} has shape {tuple(x.shape)}: there is nothing in it (an empty sequence). "
                 f"Attention needs at least one token; leave empty sequences out of the batch."
             )
-        check_same("q", q, name, x)
+        require_same("q", q, name, x)
         if x.shape[:-2] != q.shape[:-2]:
             raise ValueError(
                 f"q has shape {tuple(q.shape)} and {name} has shape {tuple(x.shape)}: all axes "
@@ -165,28 +165,28 @@ def check_attention(q, k, v=None, *, mask=None, bias=None, dropout: float = 0.0)
             f"(v: {tuple(v.shape)}): each key needs its value. Make them from the same tokens."
         )
     weights_shape = (*q.shape[:-1], k.shape[-2])
-    check_mask(mask, weights_shape, q.device)
+    require_mask(mask, weights_shape, q.device)
     if bias is not None:
-        check_float_tensor(bias, "bias")
-        check_same("q", q, "bias", bias)
-        check_broadcast("bias", bias, weights_shape)
-    check_dropout(dropout)
+        require_float_tensor(bias, "bias")
+        require_same("q", q, "bias", bias)
+        require_broadcast("bias", bias, weights_shape)
+    require_dropout(dropout)
 
 
-def check_mask(mask, shape: tuple[int, ...], device: torch.device) -> None:
+def require_mask(mask, shape: tuple[int, ...], device: torch.device) -> None:
     """``mask`` is None, or boolean, on ``device``, and broadcastable to ``shape``."""
     if mask is None:
         return
-    check_masks([mask])
+    require_masks([mask])
     if mask.device != device:
         raise ValueError(
             f"mask is on {mask.device} and the queries are on {device}; move it: "
             f"mask.to({str(device)!r})."
         )
-    check_broadcast("mask", mask, shape)
+    require_broadcast("mask", mask, shape)
 
 
-def check_broadcast(name: str, x: Tensor, shape: tuple[int, ...]) -> None:
+def require_broadcast(name: str, x: Tensor, shape: tuple[int, ...]) -> None:
     """``x`` is broadcastable to ``shape``, that of the weights, which end in queries and keys."""
     sizes = zip(reversed(x.shape), reversed(shape), strict=False)
     if x.ndim <= len(shape) and all(size in (1, wanted) for size, wanted in sizes):
@@ -202,7 +202,7 @@ def check_broadcast(name: str, x: Tensor, shape: tuple[int, ...]) -> None:
     )
 
 
-def check_masks(masks: list) -> None:
+def require_masks(masks: list) -> None:
     """``masks`` are boolean tensors on one device whose shapes broadcast."""
     for mask in masks:
         if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
@@ -227,7 +227,7 @@ def check_masks(masks: list) -> None:
         ) from error
 
 
-def check_lengths(lengths, keys: int) -> Tensor:
+def require_lengths(lengths, keys: int) -> Tensor:
     """``lengths`` as a tensor of integers with one axis, none of them beyond ``keys``."""
     lengths = torch.as_tensor(lengths)
     if lengths.is_floating_point() or lengths.is_complex() or lengths.dtype == torch.bool:

@@ -76,7 +76,7 @@ class GPTConfig:
     def __post_init__(self):
         choices = {"norm": NORMS, "activation": ACTIVATIONS}
         choices |= {"positions": POSITIONS, "projections": PROJECTIONS}
-        model_checks.check_config(self, choices)
+        model_checks.require_config(self, choices)
 
     @classmethod
     def gpt1(cls, **changes) -> "GPTConfig":
@@ -168,7 +168,7 @@ class GPT(nn.Module):
                 context or the cache has room for, another device; nothing is written then.
             TypeError: ids that are no integers.
         """
-        model_checks.check_decoder(self, ids, cache)
+        model_checks.require_decoder(self, ids, cache)
         start = 0 if cache is None else cache.length
         embedded = x = self.embedding(ids)
         if self.smear is not None:

@@ -67,16 +67,16 @@ class FeedForward(nn.Module):
     ):
         super().__init__()
         d_ff = 4 * d_model if d_ff is None else d_ff
-        checks.check_count(d_model, "d_model")
-        checks.check_count(d_ff, "d_ff")
-        checks.check_choice(activation, "activation", ACTIVATIONS)
+        checks.require_count(d_model, "d_model")
+        checks.require_count(d_ff, "d_ff")
+        checks.require_choice(activation, "activation", ACTIVATIONS)
         self.activation = activation
         self.expand = nn.Linear(d_model, d_ff, bias=bias)
         self.contract = nn.Linear(d_ff, d_model, bias=bias)
 
     def forward(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_model"]:
         """The same function of each token's vector."""
-        module_checks.check_width(x, self.expand.in_features)
+        module_checks.require_width(x, self.expand.in_features)
         return self.contract(ACTIVATIONS[self.activation](self.expand(x)))
 
     def extra_repr(self) -> str:
@@ -101,13 +101,13 @@ class RMSNorm(nn.Module):
 
     def __init__(self, d_model: int, *, eps: float = 1e-5):
         super().__init__()
-        checks.check_count(d_model, "d_model")
+        checks.require_count(d_model, "d_model")
         self.eps = eps
         self.weight = nn.Parameter(torch.ones(d_model))
 
     def forward(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_model"]:
         """Each vector of the last axis, with a root mean square of 1, times the weight."""
-        module_checks.check_width(x, self.weight.shape[0])
+        module_checks.require_width(x, self.weight.shape[0])
         return F.rms_norm(x, self.weight.shape, self.weight, self.eps)
 
     def extra_repr(self) -> str:
@@ -139,9 +139,9 @@ class Smear(nn.Module):
 
     def __init__(self, d_model: int, reach: int = 1, start: float = 0.0):
         super().__init__()
-        checks.check_count(d_model, "d_model")
-        checks.check_count(reach, "reach")
-        module_checks.check_smear_start(start, "start")
+        checks.require_count(d_model, "d_model")
+        checks.require_count(reach, "reach")
+        module_checks.require_smear_start(start, "start")
         # Vectors, not rows of one matrix: an optimizer lets matrices decay.
         self.weights = nn.ParameterList(torch.full((d_model,), float(start)) for _ in range(reach))
 
@@ -158,9 +158,9 @@ class Smear(nn.Module):
         """``last`` are the vectors just before the first of ``x``, ``reach`` of them or, near the
         beginning of the text, all that there are; None where it begins.
         """
-        module_checks.check_smear_input(x, len(self.weights[0]))
+        module_checks.require_smear_input(x, len(self.weights[0]))
         last = x[:, :0] if last is None else last
-        module_checks.check_smear_last(last, x, self.reach)
+        module_checks.require_smear_last(last, x, self.reach)
         nothing = x.new_zeros(x.shape[0], self.reach - last.shape[1], x.shape[2])
         earlier = torch.cat((nothing, last, x[:, :-1]), dim=1)
         result, tokens = x, x.shape[1]

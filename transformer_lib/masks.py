@@ -16,8 +16,8 @@ from transformer_lib import checks
 def _positions(queries: int, keys: int | None, device) -> tuple[Tensor, Tensor]:
     """Where each query (a column) and each key (a row) stands: the last query at the last key."""
     keys = queries if keys is None else keys
-    checks.check_count(queries, "queries")
-    checks.check_count(keys, "keys")
+    checks.require_count(queries, "queries")
+    checks.require_count(keys, "keys")
     key_positions = torch.arange(keys, device=device)
     query_positions = torch.arange(keys - queries, keys, device=device)
     return query_positions.unsqueeze(1), key_positions
@@ -74,7 +74,7 @@ def sliding_window_mask(
             [0, 1, 1, 0],
             [0, 0, 1, 1]], dtype=torch.int32)
     """
-    checks.check_count(window, "window")
+    checks.require_count(window, "window")
     query, key = _positions(queries, keys, device)
     return (key <= query) & (key > query - window)
 
@@ -98,8 +98,8 @@ def padding_mask(
     <BLANKLINE>
             [[1, 0, 0, 0]]], dtype=torch.int32)
     """
-    checks.check_count(keys, "keys")
-    lengths = checks.check_lengths(lengths, keys)
+    checks.require_count(keys, "keys")
+    lengths = checks.require_lengths(lengths, keys)
     return (torch.arange(keys, device=lengths.device) < lengths.unsqueeze(1)).unsqueeze(1)
 
 
@@ -119,7 +119,7 @@ def combine_masks(*masks: Bool[Tensor, "..."] | None) -> Bool[Tensor, "..."] | N
              [1, 1, 0]]], dtype=torch.int32)
     """
     masks = [mask for mask in masks if mask is not None]
-    checks.check_masks(masks)
+    checks.require_masks(masks)
     combined = masks[0] if masks else None
     for mask in masks[1:]:
         combined = combined & mask

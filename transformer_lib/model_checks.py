@@ -13,27 +13,27 @@ from torch import Tensor
 from transformer_lib import checks, module_checks
 
 
-def check_config(config, choices: Mapping[str, Collection[str]]) -> None:
+def require_config(config, choices: Mapping[str, Collection[str]]) -> None:
     """All fields of a ``GPTConfig``; ``choices`` are those of the fields that name a choice."""
     for name in ("dropout", "embedding_std", "smear_start"):
-        checks.check_number(getattr(config, name), name)
+        checks.require_number(getattr(config, name), name)
     for name in ("vocabulary", "context", "n_layers"):
-        checks.check_count(getattr(config, name), name)
-    d_head = module_checks.check_heads(config.d_model, config.n_heads, None)
+        checks.require_count(getattr(config, name), name)
+    d_head = module_checks.require_heads(config.d_model, config.n_heads, None)
     if config.d_ff is not None:
-        checks.check_count(config.d_ff, "d_ff")
+        checks.require_count(config.d_ff, "d_ff")
     for name, known in choices.items():
-        checks.check_choice(getattr(config, name), name, known)
+        checks.require_choice(getattr(config, name), name, known)
     for field in fields(config):
         if field.type is bool:
-            checks.check_flag(getattr(config, field.name), field.name)
+            checks.require_flag(getattr(config, field.name), field.name)
     if config.positions == "rotary":
-        checks.check_even(d_head, "d_model / n_heads", "rotary positions turn pairs")
+        checks.require_even(d_head, "d_model / n_heads", "rotary positions turn pairs")
     if config.positions == "sinusoidal":
-        checks.check_even(config.d_model, "d_model", "sinusoidal positions are pairs")
-    check_smear(config.smear)
-    module_checks.check_smear_start(config.smear_start, "smear_start")
-    checks.check_dropout(config.dropout)
+        checks.require_even(config.d_model, "d_model", "sinusoidal positions are pairs")
+    require_smear(config.smear)
+    module_checks.require_smear_start(config.smear_start, "smear_start")
+    checks.require_dropout(config.dropout)
     if not 0 < config.embedding_std < float("inf"):
         raise ValueError(
             f"embedding_std is {config.embedding_std}; it is a spread: choose a finite number "
@@ -41,7 +41,7 @@ def check_config(config, choices: Mapping[str, Collection[str]]) -> None:
         )
 
 
-def check_smear(smear) -> None:
+def require_smear(smear) -> None:
     """``smear`` is an int of at least 0."""
     if not isinstance(smear, int) or isinstance(smear, bool) or smear < 0:
         error = ValueError if type(smear) is int else TypeError
@@ -51,7 +51,7 @@ def check_smear(smear) -> None:
         )
 
 
-def check_ids(ids, vocabulary: int) -> None:
+def require_ids(ids, vocabulary: int) -> None:
     """``ids`` are ``[batch, tokens]``, integers below ``vocabulary``.
 
     Their values are looked at on the CPU only: on a GPU that would make the program wait.
@@ -69,10 +69,10 @@ def check_ids(ids, vocabulary: int) -> None:
             f"empty prompt has nothing to go on from: begin with a separator of your vocabulary."
         )
     if ids.device.type == "cpu" and not torch.compiler.is_compiling():
-        check_id_values(ids, vocabulary)
+        require_id_values(ids, vocabulary)
 
 
-def check_id_values(ids: Tensor, vocabulary: int) -> None:
+def require_id_values(ids: Tensor, vocabulary: int) -> None:
     """Every id is in 0 … vocabulary - 1 (at boundaries: a GPU must wait)."""
     low, high = (int(x) for x in ids.aminmax())
     if low < 0 or high >= vocabulary:
@@ -83,15 +83,15 @@ def check_id_values(ids: Tensor, vocabulary: int) -> None:
         )
 
 
-def check_decoder(model, ids, cache) -> None:
+def require_decoder(model, ids, cache) -> None:
     """All arguments of ``GPT.forward``, before anything is written to the cache."""
     config = model.config
-    check_ids(ids, config.vocabulary)
-    checks.check_same_device("the model", model.embedding.weight, "ids", ids)
+    require_ids(ids, config.vocabulary)
+    checks.require_same_device("the model", model.embedding.weight, "ids", ids)
     start = 0 if cache is None else cache.length
-    check_context(start + ids.shape[1], config.context)
+    require_context(start + ids.shape[1], config.context)
     if cache is not None:
-        module_checks.check_room(start, ids.shape[1], cache.capacity)
+        module_checks.require_room(start, ids.shape[1], cache.capacity)
         if (cache.batch, len(cache.layers)) != (ids.shape[0], config.n_layers):
             raise ValueError(
                 f"the cache is made for {cache.batch} sequences and {len(cache.layers)} layers; "
@@ -100,7 +100,7 @@ def check_decoder(model, ids, cache) -> None:
             )
 
 
-def check_context(tokens: int, context: int, new: int = 0) -> None:
+def require_context(tokens: int, context: int, new: int = 0) -> None:
     """``tokens`` of a prompt and ``new`` ones fit into ``context``."""
     if tokens + new <= context:
         return
@@ -116,15 +116,15 @@ def check_context(tokens: int, context: int, new: int = 0) -> None:
     )
 
 
-def check_generation(model, ids, n_tokens: int) -> None:
+def require_generation(model, ids, n_tokens: int) -> None:
     """A prompt and the number of tokens to come, for this model."""
-    checks.check_count(n_tokens, "n_tokens")
-    check_ids(ids, model.config.vocabulary)
-    check_id_values(ids, model.config.vocabulary)
-    check_context(ids.shape[1], model.config.context, n_tokens)
+    checks.require_count(n_tokens, "n_tokens")
+    require_ids(ids, model.config.vocabulary)
+    require_id_values(ids, model.config.vocabulary)
+    require_context(ids.shape[1], model.config.context, n_tokens)
 
 
-def check_sampling(temperature: float, top_k: int | None, top_p: float | None) -> None:
+def require_sampling(temperature: float, top_k: int | None, top_p: float | None) -> None:
     """The options of sampling."""
     if temperature != 0 and not 1e-30 <= temperature <= 1e30:
         raise ValueError(
@@ -132,22 +132,22 @@ def check_sampling(temperature: float, top_k: int | None, top_p: float | None) -
             f"be finite: choose a number from 1e-30 to 1e30, or 0 for greedy decoding."
         )
     if top_k is not None:
-        checks.check_count(top_k, "top_k")
+        checks.require_count(top_k, "top_k")
     if top_p is not None:
-        check_top_p(top_p)
+        require_top_p(top_p)
 
 
-def check_drawn_from(logits: Tensor) -> None:
+def require_drawn_from(logits: Tensor) -> None:
     """The logits of one step hold neither NaN nor infinity.
 
     Looked at on the CPU only: on a GPU that would make the program wait. The sum, which one such
     number spoils, takes less time than a look at each.
     """
     if logits.device.type == "cpu" and not math.isfinite(logits.sum().item()):
-        checks.check_finite(logits, "the model's logits")
+        checks.require_finite(logits, "the model's logits")
 
 
-def check_top_p(p: float) -> None:
+def require_top_p(p: float) -> None:
     """``p`` is a share of the probability, above 0 and at most 1."""
     if not 0 < p <= 1:
         raise ValueError(

@@ -15,12 +15,12 @@ AUTOCASTED = {
 }
 
 
-def check_heads(d_model: int, n_heads: int, d_head: int | None) -> int:
+def require_heads(d_model: int, n_heads: int, d_head: int | None) -> int:
     """The width of a head: ``d_head``, or ``d_model / n_heads`` where that is a whole number."""
-    checks.check_count(d_model, "d_model")
-    checks.check_count(n_heads, "n_heads")
+    checks.require_count(d_model, "d_model")
+    checks.require_count(n_heads, "n_heads")
     if d_head is not None:
-        checks.check_count(d_head, "d_head")
+        checks.require_count(d_head, "d_head")
         return d_head
     if d_model % n_heads:
         divisors = ", ".join(str(n) for n in range(1, d_model + 1) if d_model % n == 0)
@@ -31,7 +31,7 @@ def check_heads(d_model: int, n_heads: int, d_head: int | None) -> int:
     return d_model // n_heads
 
 
-def check_split(x, n_heads: int) -> None:
+def require_split(x, n_heads: int) -> None:
     """``x`` is ``[batch, tokens, width]`` and ``n_heads`` divides its width."""
     if x.ndim != 3 or x.shape[-1] % n_heads:
         raise ValueError(
@@ -40,7 +40,7 @@ def check_split(x, n_heads: int) -> None:
         )
 
 
-def check_positions(positions, n_heads: int, d_head: int) -> None:
+def require_positions(positions, n_heads: int, d_head: int) -> None:
     """``positions`` (or None) suits heads of this number and width: it is tried on zeros."""
     if positions is None:
         return
@@ -63,10 +63,10 @@ def check_positions(positions, n_heads: int, d_head: int) -> None:
         )
 
 
-def check_rotary(x, angles) -> None:
+def require_rotary(x, angles) -> None:
     """``angles`` has one row for each token of ``x`` and one column for each pair."""
-    checks.check_float_tensor(x, "x")
-    checks.check_float_tensor(angles, "angles")
+    checks.require_float_tensor(x, "x")
+    checks.require_float_tensor(angles, "angles")
     if x.ndim < 2 or x.shape[-1] % 2 or angles.shape != (x.shape[-2], x.shape[-1] // 2):
         raise ValueError(
             f"x has shape {tuple(x.shape)} and angles has shape {tuple(angles.shape)}; for x "
@@ -75,10 +75,10 @@ def check_rotary(x, angles) -> None:
         )
 
 
-def check_encodable(x, d_model: int, start: int, max_positions: int | None = None) -> None:
+def require_encodable(x, d_model: int, start: int, max_positions: int | None = None) -> None:
     """``x`` is ``[..., tokens, d_model]``, its positions within the table, if there is one."""
-    checks.check_float_tensor(x, "x")
-    checks.check_start(start)
+    checks.require_float_tensor(x, "x")
+    checks.require_start(start)
     if x.ndim < 2 or x.shape[-1] != d_model or x.shape[-2] == 0:
         raise ValueError(
             f"x has shape {tuple(x.shape)}; the positions need [..., tokens, d_model] with "
@@ -92,16 +92,16 @@ def check_encodable(x, d_model: int, start: int, max_positions: int | None = Non
         )
 
 
-def check_width(x, d_model: int) -> None:
+def require_width(x, d_model: int) -> None:
     """``x`` is ``[..., d_model]``."""
-    checks.check_float_tensor(x, "x")
+    checks.require_float_tensor(x, "x")
     if x.ndim == 0 or x.shape[-1] != d_model:
         raise ValueError(
             f"x has shape {tuple(x.shape)}; its last axis must be d_model = {d_model} wide."
         )
 
 
-def check_smear_start(start, name: str) -> None:
+def require_smear_start(start, name: str) -> None:
     """``start`` is a finite number."""
     if not float("-inf") < start < float("inf"):
         raise ValueError(
@@ -110,9 +110,9 @@ def check_smear_start(start, name: str) -> None:
         )
 
 
-def check_smear_input(x, d_model: int) -> None:
+def require_smear_input(x, d_model: int) -> None:
     """``x`` is ``[batch, tokens, d_model]``."""
-    check_width(x, d_model)
+    require_width(x, d_model)
     if x.ndim != 3:
         raise ValueError(
             f"x has shape {tuple(x.shape)}; the smear looks back along the tokens and needs "
@@ -120,10 +120,10 @@ def check_smear_input(x, d_model: int) -> None:
         )
 
 
-def check_smear_last(last, x, reach: int) -> None:
+def require_smear_last(last, x, reach: int) -> None:
     """``last`` are at most ``reach`` vectors of the sequences of ``x``."""
-    checks.check_float_tensor(last, "last")
-    checks.check_same_dtype("x", x, "last", last)
+    checks.require_float_tensor(last, "last")
+    checks.require_same_dtype("x", x, "last", last)
     batch, _, d_model = x.shape
     if last.ndim != 3 or last.shape[::2] != (batch, d_model) or last.shape[1] > reach:
         raise ValueError(
@@ -132,12 +132,12 @@ def check_smear_last(last, x, reach: int) -> None:
         )
 
 
-def check_cache_entry(stored: Tensor, length: int, k, v) -> None:
+def require_cache_entry(stored: Tensor, length: int, k, v) -> None:
     """``k`` and ``v`` fit behind the ``length`` tokens that ``stored`` already holds."""
     batch, n_heads, capacity, d_head = stored.shape
     for name, x in (("k", k), ("v", v)):
-        checks.check_float_tensor(x, name)
-        checks.check_same("the cache", stored, name, x)
+        checks.require_float_tensor(x, name)
+        checks.require_same("the cache", stored, name, x)
         if x.ndim != 4 or (*x.shape[:2], x.shape[3]) != (batch, n_heads, d_head):
             raise ValueError(
                 f"{name} has shape {tuple(x.shape)}; this cache takes [{batch}, {n_heads}, tokens, "
@@ -152,10 +152,10 @@ def check_cache_entry(stored: Tensor, length: int, k, v) -> None:
         raise ValueError(
             f"k has shape {tuple(k.shape)} and v {tuple(v.shape)}: each key needs its value."
         )
-    check_room(length, k.shape[2], capacity)
+    require_room(length, k.shape[2], capacity)
 
 
-def check_room(length: int, tokens: int, capacity: int) -> None:
+def require_room(length: int, tokens: int, capacity: int) -> None:
     """A cache has room for ``tokens`` more."""
     if length + tokens > capacity:
         raise ValueError(
@@ -164,29 +164,29 @@ def check_room(length: int, tokens: int, capacity: int) -> None:
         )
 
 
-def check_multi_head(module, x, memory, mask, causal: bool, cache) -> None:
+def require_multi_head(module, x, memory, mask, causal: bool, cache) -> None:
     """All arguments of ``MultiHeadAttention.forward``, before anything is written to the cache."""
     weight = module.query.weight
     for name, tokens in (("x", x), ("memory", memory)):
         if name == "memory" and memory is None:
             continue
-        checks.check_float_tensor(tokens, name)
+        checks.require_float_tensor(tokens, name)
         if tokens.ndim != 3 or tokens.shape[-1] != weight.shape[1] or tokens.shape[1] == 0:
             raise ValueError(
                 f"{name} has shape {tuple(tokens.shape)}; it must be [batch, tokens, d_model] with "
                 f"d_model = {weight.shape[1]} and at least one token (an empty sequence has "
                 f"nothing to attend to)."
             )
-        checks.check_same_device("the module", weight, name, tokens)
+        checks.require_same_device("the module", weight, name, tokens)
         if not autocasts(weight.device.type):
-            checks.check_same_dtype("the module", weight, name, tokens)
+            checks.require_same_dtype("the module", weight, name, tokens)
     if memory is not None:
-        check_memory(module, x, memory, causal, cache)
+        require_memory(module, x, memory, causal, cache)
     keys = x.shape[1] if memory is None else memory.shape[1]
     if cache is not None:
         keys += cache.length
     per_head = mask.unsqueeze(1) if isinstance(mask, Tensor) and mask.ndim == 3 else mask
-    checks.check_mask(per_head, (x.shape[0], module.n_heads, x.shape[1], keys), x.device)
+    checks.require_mask(per_head, (x.shape[0], module.n_heads, x.shape[1], keys), x.device)
 
 
 def are_plain(layers) -> bool:
@@ -208,7 +208,7 @@ def autocasts(device_type: str) -> bool:
     return device_type in AUTOCASTED and torch.is_autocast_enabled(device_type)
 
 
-def check_memory(module, x: Tensor, memory: Tensor, causal: bool, cache) -> None:
+def require_memory(module, x: Tensor, memory: Tensor, causal: bool, cache) -> None:
     """Cross-attention: what makes sense within one sequence only is refused."""
     if memory.shape[0] != x.shape[0]:
         raise ValueError(

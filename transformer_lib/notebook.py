@@ -31,7 +31,8 @@ class Source:
 def show(obj: Any, *, docstring: bool = False) -> Source:
     """The library's own source of a function, class, method or module, for the end of a cell.
 
-    With `docstring=True` the docstrings are shown too; comments always are.
+    Docstrings and lines that only check arguments (:func:`only_checks`) are left out, unless
+    `docstring=True`; comments always are shown.
     TypeError for an object that has no Python source, such as a tensor.
 
     >>> from transformer_lib.exercises.verdict import Verdict
@@ -46,7 +47,33 @@ def show(obj: Any, *, docstring: bool = False) -> Source:
             f"show() needs a function, class, method or module written in Python; "
             f"{obj!r} has no Python source to show."
         ) from error
-    return Source((code if docstring else _without_docstrings(code)).strip("\n"))
+    return Source((code if docstring else _without_docstrings(_without_checks(code))).strip("\n"))
+
+
+def only_checks(node: ast.AST) -> bool:
+    """Whether a statement or a decorator does no more than check arguments, as the library's
+    functions called `require_...` do.
+
+    >>> only_checks(ast.parse("checks.require_count(n, 'n')").body[0])
+    True
+    """
+    node = node.value if isinstance(node, ast.Expr) else node
+    called = node.func if isinstance(node, ast.Call) else node
+    name = getattr(called, "attr", getattr(called, "id", ""))
+    return name.lstrip("_").startswith("require_")
+
+
+def _without_checks(code: str) -> str:
+    """The same text less its lines that only check arguments; a body must not become empty."""
+    lines: list[str | None] = list(code.splitlines())
+    for node in ast.walk(ast.parse(code)):
+        body = node.body if isinstance(getattr(node, "body", None), list) else []
+        checking = [part for part in body if isinstance(part, ast.Expr) and only_checks(part)]
+        checking = checking if len(checking) < len(body) else []
+        checking += [part for part in getattr(node, "decorator_list", []) if only_checks(part)]
+        for part in checking:
+            lines[part.lineno - 1 : part.end_lineno] = [None] * (part.end_lineno - part.lineno + 1)
+    return "\n".join(line for line in lines if line is not None)
 
 
 def _without_docstrings(code: str) -> str:

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from transformer_lib import checks, module_checks
-from transformer_lib.rotation import has_complex_numbers, turn_pairs, unit_numbers
+from transformer_lib.fast.rotation import has_complex_numbers, turn_pairs, unit_numbers
 
 Device = torch.device | str | None
 
@@ -53,7 +53,7 @@ def sinusoidal_encoding(
     tensor([[0.0000, 1.0000, 0.0000, 1.0000],
             [0.8415, 0.5403, 0.0100, 0.9999]])
     """
-    checks.check_waves(d_model, "d_model", base, dtype, n_positions=n_positions, start=start)
+    checks.require_waves(d_model, "d_model", base, dtype, n_positions=n_positions, start=start)
     angles = _angles(n_positions, d_model, base, start, device)
     encoding = torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(start_dim=1)
     return encoding.to(dtype or torch.get_default_dtype())
@@ -80,7 +80,7 @@ def shift_matrix(
     tensor([[ 0.5403,  0.8415],
             [-0.8415,  0.5403]])
     """
-    checks.check_waves(d_model, "d_model", base, dtype)
+    checks.require_waves(d_model, "d_model", base, dtype)
     angles = offset * _angles(1, d_model, base, 1, device)[0]
     sine, cosine = angles.sin(), angles.cos()
     blocks = torch.stack((cosine, sine, -sine, cosine), dim=-1).unflatten(-1, (2, 2))
@@ -108,7 +108,7 @@ def rotary_angles(
             [1.0000, 0.0100],
             [2.0000, 0.0200]])
     """
-    checks.check_waves(d_head, "d_head", base, dtype, n_positions=n_positions, start=start)
+    checks.require_waves(d_head, "d_head", base, dtype, n_positions=n_positions, start=start)
     angles = _angles(n_positions, d_head, base, start, device)
     return angles.to(dtype or torch.get_default_dtype())
 
@@ -130,7 +130,7 @@ def apply_rotary(
     >>> apply_rotary(torch.tensor([[1.0, 0.0]]), torch.tensor([[torch.pi / 2]])).round()
     tensor([[-0., 1.]])
     """
-    module_checks.check_rotary(x, angles)
+    module_checks.require_rotary(x, angles)
     cosine, sine = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
     even, odd = x[..., 0::2], x[..., 1::2]
     turned = (even * cosine - odd * sine, even * sine + odd * cosine)
@@ -155,8 +155,8 @@ def alibi_slopes(
     >>> alibi_slopes(3)
     tensor([0.0625, 0.0039, 0.2500])
     """
-    checks.check_count(n_heads, "n_heads")
-    checks.check_float_dtype(dtype)
+    checks.require_count(n_heads, "n_heads")
+    checks.require_float_dtype(dtype)
     lower = 2 ** (n_heads.bit_length() - 1)
     slopes = [2 ** (-8 * head / lower) for head in range(1, lower + 1)]
     between = [2 ** (-8 * head / (2 * lower)) for head in range(1, 2 * lower + 1, 2)]
@@ -185,9 +185,9 @@ def alibi_bias(
     tensor([[[-1., -0., -1.],
              [-2., -1., -0.]]])
     """
-    checks.check_count(queries, "queries")
-    checks.check_count(keys, "keys")
-    checks.check_float_dtype(dtype)
+    checks.require_count(queries, "queries")
+    checks.require_count(keys, "keys")
+    checks.require_float_dtype(dtype)
     dtype = dtype or torch.get_default_dtype()
     slopes = alibi_slopes(n_heads, dtype=torch.promote_types(dtype, torch.float32), device=device)
     query = torch.arange(keys - queries, keys, device=device).unsqueeze(1)
@@ -204,14 +204,14 @@ class SinusoidalPositions(nn.Module):
 
     def __init__(self, d_model: int, *, base: float = 10_000.0):
         super().__init__()
-        checks.check_waves(d_model, "d_model", base, dtype=None)
+        checks.require_waves(d_model, "d_model", base, dtype=None)
         self.d_model, self.base = d_model, base
 
     def forward(
         self, x: Float[Tensor, "*batch tokens d_model"], start: int = 0
     ) -> Float[Tensor, "*batch tokens d_model"]:
         """``x`` plus the encoding of its positions."""
-        module_checks.check_encodable(x, self.d_model, start)
+        module_checks.require_encodable(x, self.d_model, start)
         options = {"base": self.base, "start": start, "dtype": x.dtype, "device": x.device}
         return x + sinusoidal_encoding(x.shape[-2], self.d_model, **options)
 
@@ -234,8 +234,8 @@ class LearnedPositions(nn.Module):
 
     def __init__(self, max_positions: int, d_model: int):
         super().__init__()
-        checks.check_count(max_positions, "max_positions")
-        checks.check_count(d_model, "d_model")
+        checks.require_count(max_positions, "max_positions")
+        checks.require_count(d_model, "d_model")
         self.table = nn.Embedding(max_positions, d_model)
 
     def forward(
@@ -243,7 +243,7 @@ class LearnedPositions(nn.Module):
     ) -> Float[Tensor, "*batch tokens d_model"]:
         """``x`` plus the rows of the table for its positions."""
         max_positions, d_model = self.table.weight.shape
-        module_checks.check_encodable(x, d_model, start, max_positions)
+        module_checks.require_encodable(x, d_model, start, max_positions)
         return x + self.table.weight[start : start + x.shape[-2]]
 
 
@@ -259,7 +259,7 @@ class RotaryPositions:
     base: float = 10_000.0
 
     def __post_init__(self):
-        checks.check_waves(self.d_head, "d_head", self.base, dtype=None)
+        checks.require_waves(self.d_head, "d_head", self.base, dtype=None)
 
     def rotate(
         self, x: Float[Tensor, "*batch tokens d_head"], start: int
@@ -286,7 +286,7 @@ class AlibiPositions:
     n_heads: int
 
     def __post_init__(self):
-        checks.check_count(self.n_heads, "n_heads")
+        checks.require_count(self.n_heads, "n_heads")
 
     def rotate(self, x: Tensor, start: int) -> Tensor:
         """Queries and keys stay as they are."""

@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from transformer_lib import checks, model_checks
-from transformer_lib.decoding import decoder
+from transformer_lib.fast.decoding import decoder
 
 Logits = Float[Tensor, "*batch vocabulary"]
 
@@ -29,7 +29,7 @@ def keep_top_k(logits: Logits, k: int) -> Logits:
     >>> keep_top_k(torch.tensor([1.0, 3.0, 2.0]), k=2)
     tensor([-inf, 3., 2.])
     """
-    checks.check_count(k, "top_k")
+    checks.require_count(k, "top_k")
     values, indices = logits.topk(min(k, logits.shape[-1]), dim=-1)
     return torch.full_like(logits, -torch.inf).scatter(-1, indices, values)
 
@@ -47,7 +47,7 @@ def keep_top_p(logits: Logits, p: float) -> Logits:
     >>> keep_top_p(torch.tensor([0.5, 0.125, 0.25, 0.125]).log(), p=0.7).exp()
     tensor([0.5000, 0.0000, 0.2500, 0.0000])
     """
-    model_checks.check_top_p(p)
+    model_checks.require_top_p(p)
     if p == 1:
         return logits
     ordered, order = logits.sort(dim=-1, descending=True, stable=True)
@@ -80,7 +80,7 @@ def filter_logits(
     >>> filter_logits(logits, temperature=0).softmax(dim=-1)
     tensor([0., 1., 0.])
     """
-    model_checks.check_sampling(temperature, top_k, top_p)
+    model_checks.require_sampling(temperature, top_k, top_p)
     if temperature == 0:
         best = logits.argmax(dim=-1, keepdim=True)
         return torch.full_like(logits, -torch.inf).scatter(-1, best, 0.0)
@@ -148,14 +148,14 @@ def generate(
     >>> generate(model, torch.tensor([[3, 1, 4]]), n_tokens=5).shape
     torch.Size([1, 8])
     """
-    model_checks.check_sampling(temperature, top_k, top_p)
-    model_checks.check_generation(model, ids, n_tokens)
+    model_checks.require_sampling(temperature, top_k, top_p)
+    model_checks.require_generation(model, ids, n_tokens)
     batch, prompt = ids.shape
     text = torch.cat((ids, ids.new_empty(batch, n_tokens)), dim=1)
     store = model.new_cache(batch, prompt + n_tokens - 1) if cache else None
     with evaluating(model):
         logits = model(ids, store)[:, -1]
-        checks.check_finite(logits, "the model's logits")
+        checks.require_finite(logits, "the model's logits")
         step = decoder(model, store) if cache else None
         for end in range(prompt, prompt + n_tokens):
             if end > prompt:
@@ -172,7 +172,7 @@ def draw(
     generator: torch.Generator | None,
 ) -> Int[Tensor, " batch"]:
     """One token for each row, from :func:`filter_logits`."""
-    model_checks.check_drawn_from(logits)
+    model_checks.require_drawn_from(logits)
     if temperature == 0:
         return logits.argmax(dim=-1)  # what filter_logits would leave, without a draw
     left = filter_logits(logits.float(), temperature=temperature, top_k=top_k, top_p=top_p)
@@ -203,14 +203,14 @@ def beam_search(
     >>> texts.shape, log_probabilities.shape
     (torch.Size([1, 5, 6]), torch.Size([1, 5]))
     """
-    checks.check_count(width, "width")
-    model_checks.check_generation(model, ids, n_tokens)
+    checks.require_count(width, "width")
+    model_checks.require_generation(model, ids, n_tokens)
     batch, vocabulary = ids.shape[0], model.config.vocabulary
     cache = model.new_cache(batch, ids.shape[1] + n_tokens - 1)
     texts = ids.unsqueeze(1)  # [batch, beams, tokens]: at first, the prompt is the only beam
     with evaluating(model):
         logits = model(ids, cache)[:, -1]
-        checks.check_finite(logits, "the model's logits")
+        checks.require_finite(logits, "the model's logits")
         advance = decoder(model, cache)
         exact = torch.promote_types(logits.dtype, torch.float32)  # sums of many, even of 16 bits
         scores = torch.zeros(batch, 1, dtype=exact, device=ids.device)
@@ -218,7 +218,7 @@ def beam_search(
             beams = scores.shape[1]
             if step > 0:
                 logits = advance(texts[:, :, -1].flatten())
-                model_checks.check_drawn_from(logits)
+                model_checks.require_drawn_from(logits)
             following = logits.to(exact).log_softmax(dim=-1).unflatten(0, (batch, beams))
             candidates = (scores.unsqueeze(2) + following).flatten(start_dim=1)
             scores, best = candidates.topk(min(width, beams * vocabulary), dim=1)

@@ -6,17 +6,26 @@ import importlib.util
 from nbformat import NotebookNode
 from rules import code_cells, tags
 
+from transformer_lib.notebook import only_checks
+
 MARK = "library:"
 
 
 class _Bare(ast.NodeTransformer):
-    """Drops docstrings and annotations: a chapter says in prose what these say in the library."""
+    """Drops docstrings, annotations and lines that only check arguments: a chapter says in prose
+    what these say in the library.
+    """
 
     def _without_docstring(self, node):
         self.generic_visit(node)
         if ast.get_docstring(node, clean=False) is not None:
-            node.body = node.body[1:] or [ast.Pass()]
+            node.body = node.body[1:]
+        node.body = node.body or [ast.Pass()]
+        node.decorator_list = [d for d in node.decorator_list if not only_checks(d)]
         return node
+
+    def visit_Expr(self, node):
+        return None if only_checks(node) else node
 
     visit_ClassDef = _without_docstring
 

@@ -9,12 +9,12 @@ from jaxtyping import Int
 from torch import Tensor
 
 from transformer_lib import checks
-from transformer_lib.data.blocks import Batch
+from transformer_lib.data.packing import Batch
 
 
 @runtime_checkable
 class Source(Protocol):
-    """Numbered rows: :class:`~transformer_lib.data.blocks.Blocks`, or ``Windows`` of a text."""
+    """Numbered rows: :class:`~transformer_lib.data.packing.Blocks`, or ``Windows`` of a text."""
 
     def __len__(self) -> int: ...
 
@@ -34,7 +34,7 @@ class Batches:
             batches of another kind.
         TypeError: a batch size or seed that is no int.
 
-    >>> from transformer_lib.data.blocks import pack
+    >>> from transformer_lib.data.packing import pack
     >>> batches = Batches(pack([[7, 1], [7, 2], [7, 3]], length=2), batch_size=2)
     >>> inputs, targets = next(batches)
     >>> inputs.shape, batches.state_dict()
@@ -42,7 +42,7 @@ class Batches:
     """
 
     def __init__(self, source: Source, batch_size: int, *, seed: int = 0):
-        checks.check_count(batch_size, "batch_size")
+        checks.require_count(batch_size, "batch_size")
         if not isinstance(seed, int):
             raise TypeError(f"seed is {seed!r}; it must be an int.")
         if len(source) == 0:

@@ -19,10 +19,10 @@ def no_story(words: list[str], position: int, allowed: list[str]) -> ValueError:
     )
 
 
-def check_grammar(grammar) -> None:
+def require_grammar(grammar) -> None:
     """Sizes, names and chances fit together."""
     for name in ("n_gifts", "n_sentences"):
-        checks.check_count(getattr(grammar, name), name)
+        checks.require_count(getattr(grammar, name), name)
     names = (*grammar.people, *grammar.gifts)
     for name in names:
         if not isinstance(name, str) or name.split() != [name]:

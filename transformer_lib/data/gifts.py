@@ -86,7 +86,7 @@ class Grammar:
             object.__setattr__(self, field, tuple(names))  # JSON has lists, a hash needs a tuple
         for rule in RULES:  # 1 and 1.0 are one grammar, and have one hash
             object.__setattr__(self, rule, float(self._chance(rule)))
-        gift_checks.check_grammar(self)
+        gift_checks.require_grammar(self)
 
     @property
     def vocabulary(self) -> tuple[str, ...]:
@@ -174,7 +174,7 @@ class Grammar:
     def floor(self, stories: Sequence[str]) -> float:
         """The grammar's own loss on these very stories: −ln P, in nats a word.
 
-        On blocks of these stories (:func:`transformer_lib.data.blocks.pack`) a model that knows
+        On blocks of these stories (:func:`transformer_lib.data.packing.pack`) a model that knows
         the grammar has this mean loss. With many stories it approaches :attr:`entropy`.
         """
         log_probabilities = [value for story in stories for value in self.log_probabilities(story)]

@@ -85,7 +85,7 @@ def save_checkpoint(
     >>> load_checkpoint(folder, **about).state
     {'drawn': 7, 'weight': tensor([1., 1.])}
     """
-    checks.check_count(step, "step")
+    checks.require_count(step, "step")
     if not isinstance(vocabulary, str):
         raise TypeError(f"vocabulary is {vocabulary!r}; give the tokenizer's hash, a text.")
     tensors, rest = pack(dict(state))

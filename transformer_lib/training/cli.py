@@ -259,7 +259,7 @@ def export_command(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
 
 
 def sample_command(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
-    recipe_checks.check_seed(chosen.seed)
+    recipe_checks.require_seed(chosen.seed)
     trained = load_trained(chosen.folder)
     prompt = trained.tokenizer.vocabulary[0] if chosen.prompt is None else chosen.prompt
     generator = torch.Generator(trained.model.embedding.weight.device).manual_seed(chosen.seed)

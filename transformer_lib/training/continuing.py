@@ -87,7 +87,7 @@ def continue_text(
     Raises:
         ValueError: an empty prompt, unknown characters or words, options out of range.
     """
-    checks.check_count(n_tokens, "n_tokens")
+    checks.require_count(n_tokens, "n_tokens")
     context, device = model.config.context, model.embedding.weight.device
     ids = tokenizer.encode(prompt)
     while n_tokens > 0:

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from transformer_lib.data import texts
 from transformer_lib.data.batches import Source
-from transformer_lib.data.blocks import Blocks, Windows, cover, pack
 from transformer_lib.data.gifts import Grammar
+from transformer_lib.data.packing import Blocks, Windows, cover, pack
 from transformer_lib.tokenizers import CharacterTokenizer, WordTokenizer
 from transformer_lib.training.recipes import Recipe
 

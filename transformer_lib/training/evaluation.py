@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from transformer_lib import checks
-from transformer_lib.data.blocks import IGNORED, Blocks
+from transformer_lib.data.packing import IGNORED, Blocks
 from transformer_lib.sampling import evaluating
 from transformer_lib.training.distributed import ALONE, Processes
 from transformer_lib.training.precision import in_precision
@@ -30,7 +30,7 @@ def mean_loss(
     Raises:
         ValueError: no targets; a precision or batch size that is none.
 
-    >>> from transformer_lib.data.blocks import cover
+    >>> from transformer_lib.data.packing import cover
     >>> from transformer_lib.gpt import GPT, GPTConfig
     >>> config = GPTConfig(vocabulary=7, context=8, n_layers=1, n_heads=2, d_model=12)
     >>> loss = mean_loss(GPT(config), cover(torch.arange(50) % 7, length=8))
@@ -81,7 +81,7 @@ def _predictions(
     model: nn.Module, blocks: Blocks, batch_size: int, precision: str, processes: Processes
 ) -> Iterator[tuple[Float[Tensor, "batch tokens vocabulary"], Int[Tensor, "batch tokens"]]]:
     """Logits and targets of this process's share of the rows."""
-    checks.check_count(batch_size, "batch_size")
+    checks.require_count(batch_size, "batch_size")
     device = next(model.parameters()).device
     mine = torch.arange(len(blocks))[processes.rank :: processes.size]
     with evaluating(model), in_precision(device, precision):

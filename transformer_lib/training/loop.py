@@ -12,7 +12,7 @@ from torch import nn
 
 from transformer_lib import checks
 from transformer_lib.data.batches import Batches
-from transformer_lib.data.blocks import IGNORED, Batch
+from transformer_lib.data.packing import IGNORED, Batch
 from transformer_lib.training import training_checks
 from transformer_lib.training.distributed import ALONE, Processes
 from transformer_lib.training.optimizers import set_rates
@@ -72,7 +72,7 @@ class Trainer:
             the cause; neither parameters nor optimizer have changed. (In float16 gradients that
             are too large only make the scaler lower its scale and leave the step out.)
 
-    >>> from transformer_lib.data.blocks import Windows
+    >>> from transformer_lib.data.packing import Windows
     >>> from transformer_lib.gpt import GPT, GPTConfig
     >>> from transformer_lib.training.optimizers import adamw
     >>> model = GPT(GPTConfig(vocabulary=7, context=8, n_layers=1, n_heads=2, d_model=12))
@@ -96,15 +96,15 @@ class Trainer:
         processes: Processes = ALONE,
         compiled: bool = False,
     ):
-        checks.check_count(n_steps, "n_steps")
-        checks.check_count(accumulation, "accumulation")
-        training_checks.check_trained(model, optimizer, clip)
+        checks.require_count(n_steps, "n_steps")
+        checks.require_count(accumulation, "accumulation")
+        training_checks.require_trained(model, optimizer, clip)
         self.model, self.optimizer, self.batches = model, optimizer, batches
         self.n_steps, self.schedule, self.clip = n_steps, schedule, clip
         self.accumulation, self.processes = accumulation, processes
         self.device = next(model.parameters()).device
         self.precision = precision or choose_precision(self.device)
-        checks.check_choice(self.precision, "precision", PRECISIONS)
+        checks.require_choice(self.precision, "precision", PRECISIONS)
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=self.precision == "float16")
         self.joined = processes.join(model)
         self.forward = torch.compile(self.joined) if compiled else self.joined
@@ -121,7 +121,7 @@ class Trainer:
         self.optimizer.zero_grad()
         set_rates(self.optimizer, self.schedule(number, self.n_steps) if self.schedule else 1.0)
         loss, n_targets = self.backward(next(self.batches))
-        training_checks.check_loss(number, loss)
+        training_checks.require_loss(number, loss)
         norm = self.gradient_norm(number)
         if self.clip is not None:
             torch.nn.utils.clip_grads_with_norm_(self.model.parameters(), self.clip, norm)
@@ -135,7 +135,7 @@ class Trainer:
         """The gradient of the mean loss over all targets of ``batch``; that loss, their number."""
         (inputs, targets), here = batch, self.processes
         n_parts, n_targets = self.accumulation * here.size, int((targets != IGNORED).sum())
-        training_checks.check_parts(len(inputs), n_targets, here.size, self.accumulation)
+        training_checks.require_parts(len(inputs), n_targets, here.size, self.accumulation)
         inputs, targets = (x.tensor_split(n_parts)[here.rank :: here.size] for x in batch)
         total = torch.zeros((), device=self.device)
         for i, (ids, following) in enumerate(zip(inputs, targets, strict=True)):
@@ -172,8 +172,7 @@ class Trainer:
                 belongs to other batches. Parameters, optimizer and step are as they were.
         """
         states, here = state["random"], self.processes
-        if not other_devices:
-            training_checks.check_processes(len(states), here.size)
+        training_checks.require_processes(len(states), here.size, other_devices)
         if here.rank < len(states):
             restore_random_state(states[here.rank], other_devices=other_devices)
         for name in reversed(PARTS):  # the batches, which may refuse, first

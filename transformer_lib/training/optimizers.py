@@ -47,7 +47,7 @@ def adamw(
     >>> [(group["param_names"], group["weight_decay"]) for group in optimizer.param_groups]
     [(['weight'], 0.1), (['bias'], 0.0)]
     """
-    training_checks.check_betas(betas)
+    training_checks.require_betas(betas)
     named = trainable(model)
     groups = decay_groups(named, weight_decay)
     optimizer = torch.optim.AdamW(groups, lr=lr, betas=betas, eps=eps)
@@ -102,14 +102,14 @@ class Muon(torch.optim.Optimizer):
         dtype: torch.dtype | None = None,
         outside: Iterable[str] = ("head",),
     ):
-        checks.check_count(n_iterations, "n_iterations")
-        checks.check_float_dtype(dtype)
-        training_checks.check_betas(betas)
-        training_checks.check_shares({"momentum": momentum, "betas": betas})
-        training_checks.check_positive({"lr": lr, "adamw_lr": adamw_lr, "eps": eps})
+        checks.require_count(n_iterations, "n_iterations")
+        checks.require_float_dtype(dtype)
+        training_checks.require_betas(betas)
+        training_checks.require_shares({"momentum": momentum, "betas": betas})
+        training_checks.require_positive({"lr": lr, "adamw_lr": adamw_lr, "eps": eps})
         named = trainable(model)
         hidden = hidden_matrices(model, outside)
-        training_checks.check_any_hidden(hidden)
+        training_checks.require_any_hidden(hidden)
         others = {name: p for name, p in named.items() if name not in hidden}
         muon = {"params": list(hidden.items()), "method": "muon", "lr": lr, "momentum": momentum}
         muon |= {"n_iterations": n_iterations, "dtype": dtype, "weight_decay": weight_decay}

@@ -45,7 +45,7 @@ def in_precision(device: torch.device, precision: str) -> AbstractContextManager
     ...     (torch.ones(1, 1) @ torch.ones(1, 1)).dtype
     torch.bfloat16
     """
-    checks.check_choice(precision, "precision", PRECISIONS)
+    checks.require_choice(precision, "precision", PRECISIONS)
     if precision == "float32":
         return nullcontext()
     return torch.autocast(device.type, getattr(torch, precision))

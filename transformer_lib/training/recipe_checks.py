@@ -9,7 +9,7 @@ from typing import Any, get_args, get_origin
 from transformer_lib.training import files
 
 
-def check_types(recipe) -> None:
+def require_types(recipe) -> None:
     """Each field of ``recipe`` is of the type that its class says.
 
     Raises:
@@ -25,7 +25,7 @@ def check_types(recipe) -> None:
             )
 
 
-def check_storable(recipe) -> None:
+def require_storable(recipe) -> None:
     """Each field of ``recipe`` can be written into a checkpoint, which is JSON in UTF-8.
 
     Raises:
@@ -48,7 +48,7 @@ def check_storable(recipe) -> None:
             ) from error
 
 
-def check_seed(seed: int) -> None:
+def require_seed(seed: int) -> None:
     """A seed that PyTorch's generators take."""
     if not -(2**63) <= seed < 2**63:
         raise ValueError(f"seed is {seed}; choose -2**63 <= seed < 2**63.")

@@ -87,21 +87,21 @@ class Recipe:
     n_validation: int = 1_000
 
     def __post_init__(self):
-        recipe_checks.check_types(self)
-        recipe_checks.check_storable(self)
-        recipe_checks.check_seed(self.seed)
-        training_checks.check_clip(self.clip)
+        recipe_checks.require_types(self)
+        recipe_checks.require_storable(self)
+        recipe_checks.require_seed(self.seed)
+        training_checks.require_clip(self.clip)
         for name, known in [
             ("wiring", WIRINGS), ("optimizer", OPTIMIZERS), ("schedule", SCHEDULES),
         ]:  # fmt: skip
-            checks.check_choice(getattr(self, name), name, known)
+            checks.require_choice(getattr(self, name), name, known)
         for name in (
             "block", "batch_size", "accumulation", "n_steps", "evaluate_every", "save_every",
             "n_stories", "n_validation",
         ):  # fmt: skip
-            checks.check_count(getattr(self, name), name)
+            checks.require_count(getattr(self, name), name)
         if self.window is not None:
-            checks.check_count(self.window, "window")
+            checks.require_count(self.window, "window")
         self.factor(1, self.n_steps)
 
     def with_changes(self, **changes) -> "Recipe":

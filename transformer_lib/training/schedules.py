@@ -23,7 +23,7 @@ def linear(step: int, n_steps: int, *, warmup: int = 0, end: float = 0.0) -> flo
     >>> [linear(step, 4) for step in (1, 2, 3, 4)]
     [1.0, 0.75, 0.5, 0.25]
     """
-    training_checks.check_schedule(step, n_steps, warmup, end)
+    training_checks.require_schedule(step, n_steps, warmup, end)
     return _up(step, warmup, lambda: _down(step, max(warmup, 1), n_steps, end))
 
 
@@ -39,7 +39,7 @@ def cosine(step: int, n_steps: int, *, warmup: int = 0, end: float = 0.1) -> flo
     >>> [round(cosine(step, 4, end=0.0), 3) for step in (1, 2, 3, 4)]
     [1.0, 0.854, 0.5, 0.146]
     """
-    training_checks.check_schedule(step, n_steps, warmup, end)
+    training_checks.require_schedule(step, n_steps, warmup, end)
 
     def wave() -> float:
         left = _down(step, max(warmup, 1), n_steps, 0.0)
@@ -64,9 +64,9 @@ def trapezoid(
     >>> [trapezoid(step, 5, decay=0.6) for step in (1, 2, 3, 4, 5)]
     [1.0, 1.0, 0.75, 0.5, 0.25]
     """
-    training_checks.check_schedule(step, n_steps, warmup, end)
+    training_checks.require_schedule(step, n_steps, warmup, end)
     level = n_steps - round(decay * n_steps)  # the last step before the decay
-    training_checks.check_decay(decay, level, n_steps, warmup)
+    training_checks.require_decay(decay, level, n_steps, warmup)
     level = max(level, 1)
     return _up(step, warmup, lambda: 1.0 if step <= level else _down(step, level, n_steps, end))
 
@@ -86,7 +86,7 @@ def inverse_square_root(step: int, d_model: int, *, warmup: int = 4000) -> float
     '0.000699'
     """
     for name, value in [("step", step), ("d_model", d_model), ("warmup", warmup)]:
-        checks.check_count(value, name)
+        checks.require_count(value, name)
     return d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)
 
 

@@ -12,7 +12,7 @@ from torch import nn
 from transformer_lib import checks
 
 
-def check_shares(named: Mapping[str, float | tuple[float, ...]]) -> None:
+def require_shares(named: Mapping[str, float | tuple[float, ...]]) -> None:
     """Shares of what was before: at least 0, below 1."""
     for name, value in named.items():
         for i, share in enumerate(value if isinstance(value, tuple) else (value,)):
@@ -21,20 +21,20 @@ def check_shares(named: Mapping[str, float | tuple[float, ...]]) -> None:
                 raise ValueError(f"{name} is {share}; it is a share: choose 0 <= {name} < 1.")
 
 
-def check_positive(named: Mapping[str, float]) -> None:
+def require_positive(named: Mapping[str, float]) -> None:
     """Finite numbers above 0."""
     for name, value in named.items():
         if not 0 < value < math.inf:
             raise ValueError(f"{name} is {value}; it must be a finite number above 0.")
 
 
-def check_betas(betas: tuple[float, float]) -> None:
+def require_betas(betas: tuple[float, float]) -> None:
     """Two of them, for the mean of the gradients and for that of their squares."""
     if not isinstance(betas, (tuple, list)) or len(betas) != 2:
         raise ValueError(f"betas is {betas!r}; give two numbers, such as (0.9, 0.95).")
 
 
-def check_trained(model: nn.Module, optimizer: torch.optim.Optimizer, clip: float | None) -> None:
+def require_trained(model: nn.Module, optimizer: torch.optim.Optimizer, clip: float | None) -> None:
     """The optimizer has parameters of this model; ``clip`` is a norm, or None."""
     here = {id(p) for p in model.parameters()}
     if not any(id(p) in here for group in optimizer.param_groups for p in group["params"]):
@@ -42,10 +42,10 @@ def check_trained(model: nn.Module, optimizer: torch.optim.Optimizer, clip: floa
             f"the optimizer holds no parameter of this {type(model).__name__}, so no step would "
             f"change it. Make the optimizer from the model that is trained, adamw(model, ...)."
         )
-    check_clip(clip)
+    require_clip(clip)
 
 
-def check_clip(clip: float | None) -> None:
+def require_clip(clip: float | None) -> None:
     """The largest norm of a gradient; None: no limit."""
     if clip is not None and not 0 < clip < math.inf:
         raise ValueError(
@@ -54,7 +54,7 @@ def check_clip(clip: float | None) -> None:
         )
 
 
-def check_any_hidden(hidden: Collection) -> None:
+def require_any_hidden(hidden: Collection) -> None:
     """There are matrices for Muon."""
     if not hidden:
         raise ValueError(
@@ -63,10 +63,10 @@ def check_any_hidden(hidden: Collection) -> None:
         )
 
 
-def check_schedule(step: int, n_steps: int, warmup: int, end: float) -> None:
+def require_schedule(step: int, n_steps: int, warmup: int, end: float) -> None:
     """A step of a schedule, and what it is made of."""
-    checks.check_count(n_steps, "n_steps")
-    checks.check_count(step, "step")
+    checks.require_count(n_steps, "n_steps")
+    checks.require_count(step, "step")
     if step > n_steps:
         raise ValueError(
             f"step is {step}, of a schedule for {n_steps} steps. Make n_steps at least {step} (the "
@@ -83,7 +83,7 @@ def check_schedule(step: int, n_steps: int, warmup: int, end: float) -> None:
         raise ValueError(f"end is {end}; it is a share of the full rate: choose 0 <= end <= 1.")
 
 
-def check_decay(decay: float, level: int, n_steps: int, warmup: int) -> None:
+def require_decay(decay: float, level: int, n_steps: int, warmup: int) -> None:
     """A trapezoid's decay is a share and begins, after step ``level``, behind the warm-up."""
     if not 0 <= decay <= 1:
         raise ValueError(f"decay is {decay}; it is a share of all steps: choose 0 <= decay <= 1.")
@@ -94,7 +94,7 @@ def check_decay(decay: float, level: int, n_steps: int, warmup: int) -> None:
         )
 
 
-def check_loss(step: int, loss: float) -> None:
+def require_loss(step: int, loss: float) -> None:
     """A loss from which a step may be taken."""
     if not math.isfinite(loss):
         raise FloatingPointError(
@@ -103,7 +103,7 @@ def check_loss(step: int, loss: float) -> None:
         )
 
 
-def check_parts(rows: int, n_targets: int, n_processes: int, accumulation: int) -> None:
+def require_parts(rows: int, n_targets: int, n_processes: int, accumulation: int) -> None:
     """A batch can be cut into a part for each process and accumulation."""
     if rows < n_processes * accumulation:
         raise ValueError(
@@ -118,9 +118,9 @@ def check_parts(rows: int, n_targets: int, n_processes: int, accumulation: int) 
         )
 
 
-def check_processes(saved: int, here: int) -> None:
-    """As many processes as the state was saved with."""
-    if saved != here:
+def require_processes(saved: int, here: int, other_devices: bool) -> None:
+    """As many processes as the state was saved with, unless others will do."""
+    if saved != here and not other_devices:
         raise ValueError(
             f"the run was saved by {saved} processes, and here {here} would go on: dropout would "
             f"draw other numbers. Start as many (torchrun --nproc-per-node={saved}), or pass "

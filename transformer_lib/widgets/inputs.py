@@ -18,7 +18,7 @@ def to_numpy(array: object, name: str) -> np.ndarray:
     if hasattr(array, "detach"):
         array = array.detach().cpu().double()
     array = np.asarray(array, dtype=np.float64)
-    checks.check_finite(array, name)
+    checks.require_finite(array, name)
     return array
 
 

@@ -50,10 +50,10 @@ class MaskPainter(Widget):
     def __init__(
         self, words: Sequence[str], q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None
     ) -> None:
-        checks.check_attention(q, k, v)
+        checks.require_attention(q, k, v)
         words = _words(words, q, k)
         for name, x in (("q", q), ("k", k), ("v", v)):
-            checks.check_finite(x, name)
+            checks.require_finite(x, name)
         n = len(words)
         if mask is None:
             mask = torch.ones(n, n, dtype=torch.bool).tril()
@@ -105,7 +105,7 @@ def _words(words: Sequence[str], q: Tensor, k: Tensor) -> list[str]:
 
 
 def _cells(mask: Tensor, n: int) -> list[int]:
-    checks.check_masks([mask])
+    checks.require_masks([mask])
     if mask.shape != (n, n):
         raise ValueError(
             f"mask has shape {tuple(mask.shape)}, but it must be ({n}, {n}): one row for each "

@@ -11,7 +11,7 @@ import pytest
 from transformer_lib.plots import style
 from transformer_lib.widgets.base import FOLDER
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "book" / "assets" / "afm.css").read_text("utf-8")
 WIDGET = (FOLDER / "core" / "widget.css").read_text("utf-8")
 ROLES = ("query", "key", "value", "output", "masked")

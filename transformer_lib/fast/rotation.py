@@ -50,7 +50,7 @@ def turn_pairs(
     tensor([[0., 1.]])
     """
     real = numbers.real
-    module_checks.check_rotary(x, real)
+    module_checks.require_rotary(x, real)
     pairs = x.to(real.dtype).unflatten(-1, (-1, 2))
     try:
         pairs = torch.view_as_complex(pairs)

@@ -19,7 +19,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from sphinx.errors import ConfigError, ExtensionError
 from sphinxcontrib.katex import KaTeXError, KaTeXServer
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 ADDRESS = "https://github.com/someone/some-book"
 
 

@@ -10,7 +10,7 @@ import nbformat
 import pytest
 from pybtex.database import parse_string
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 EXTENSIONS = ROOT / "book" / "extensions"
 BIB = ROOT / "book" / "references.bib"
 

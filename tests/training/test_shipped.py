@@ -6,8 +6,8 @@ import shutil
 import pytest
 import torch
 
-from transformer_lib.data.blocks import pack
 from transformer_lib.data.gifts import Grammar
+from transformer_lib.data.packing import pack
 from transformer_lib.training.cli import main
 from transformer_lib.training.corpora import mark_answers
 from transformer_lib.training.evaluation import answer_accuracy, mean_loss

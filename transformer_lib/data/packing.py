@@ -91,7 +91,7 @@ def pack(sequences: Sequence[Sequence[int]], length: int) -> Blocks:
     tensor([[   1,    2,    7,    3,    7, -100],
             [   4,    5,    6,    7, -100, -100]])
     """
-    checks.check_count(length, "length")
+    checks.require_count(length, "length")
     _check_sequences(sequences, length)
     separator = sequences[0][0]
     spans, packed = [], []
@@ -122,7 +122,7 @@ def cover(ids: Integer[Tensor, " tokens"], length: int) -> Blocks:
     tensor([[   1,    2,    3],
             [   4,    5, -100]])
     """
-    checks.check_count(length, "length")
+    checks.require_count(length, "length")
     _check_ids(ids, 2)
     padding = -(len(ids) - 1) % length
     ids = ids.long()
@@ -145,7 +145,7 @@ class Windows:
     """
 
     def __init__(self, ids: Integer[Tensor, " tokens"], length: int):
-        checks.check_count(length, "length")
+        checks.require_count(length, "length")
         _check_ids(ids, length + 1)
         self._windows = ids.unfold(0, length + 1, 1)  # a view: nothing is copied
 

@@ -18,7 +18,7 @@ import torch
 from small_runs import RECIPE, differences, end_of, resumed, trained
 from torch.distributed import TCPStore
 
-from transformer_lib.data.blocks import IGNORED
+from transformer_lib.data.packing import IGNORED
 from transformer_lib.training import loop, run
 from transformer_lib.training.cli import main
 from transformer_lib.training.corpora import corpus_of

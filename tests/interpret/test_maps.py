@@ -7,9 +7,9 @@ from torch.testing import assert_close
 
 from transformer_lib.attention import MultiHeadAttention, merge_heads
 from transformer_lib.cache import KeyValueCache
+from transformer_lib.interpret.maps import attention_maps
 from transformer_lib.masks import padding_mask
 from transformer_lib.positions import AlibiPositions, RotaryPositions
-from transformer_lib.trace import attention_maps
 
 BATCH, TOKENS, KEYS, HEADS, D_MODEL = 2, 5, 7, 3, 12
 POSITIONS = pytest.mark.parametrize("positions", [None, RotaryPositions(4), AlibiPositions(HEADS)])

@@ -64,7 +64,7 @@ def attention_maps(model: nn.Module, *args: Any, **kwargs: Any) -> Maps:
             f"trace. Give the arguments with which the model calls its attention."
         )
     for name, weights in maps.items():
-        checks.check_finite(weights, f"the attention map of {name}")
+        checks.require_finite(weights, f"the attention map of {name}")
     return maps
 
 
@@ -95,7 +95,7 @@ def _weights(module, x, memory=None, mask=None, *, causal=False, cache=None) -> 
             "attention maps are taken without a cache: tracing would write each token to it twice. "
             "Give the model the whole sequence at once."
         )
-    module_checks.check_multi_head(module, x, memory, mask, causal, cache)
+    module_checks.require_multi_head(module, x, memory, mask, causal, cache)
     q, k, _ = module.project(x, memory)
     mask, bias = module.mask_and_bias(q, k, mask)
     return attention_weights(q, k, mask, causal=causal, bias=bias)

@@ -11,7 +11,7 @@ from wirings import CONTEXT, VOCABULARY, WIRINGS, make, random_ids
 
 from transformer_lib.blocks import Block
 from transformer_lib.cache import KeyValueCache
-from transformer_lib.decoding import decoder, is_known, product
+from transformer_lib.fast.decoding import decoder, is_known, product
 from transformer_lib.gpt import GPT, GPTConfig
 from transformer_lib.positions import RotaryPositions
 

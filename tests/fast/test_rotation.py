@@ -6,8 +6,8 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.testing import assert_close
 
 from transformer_lib.attention import MultiHeadAttention
+from transformer_lib.fast.rotation import kept_numbers, turn_pairs
 from transformer_lib.positions import RotaryPositions, apply_rotary, rotary_angles
-from transformer_lib.rotation import kept_numbers, turn_pairs
 
 BATCH, HEADS, TOKENS, D_HEAD = 2, 3, 5, 14
 ROTARY = RotaryPositions(D_HEAD)

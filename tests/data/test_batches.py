@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 
 from transformer_lib.data.batches import Batches
-from transformer_lib.data.blocks import IGNORED, Blocks, Windows, cover, pack
 from transformer_lib.data.gifts import Grammar
+from transformer_lib.data.packing import IGNORED, Blocks, Windows, cover, pack
 from transformer_lib.tokenizers import WordTokenizer
 
 GRAMMAR = Grammar(give=0.2, give_it=0.1, ask=0.5, swap=0.2)  # swaps: stories of unequal length

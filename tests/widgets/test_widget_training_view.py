@@ -10,7 +10,7 @@ import torch
 from nbclient import NotebookClient
 
 from transformer_lib.data.batches import Batches
-from transformer_lib.data.blocks import Windows
+from transformer_lib.data.packing import Windows
 from transformer_lib.gpt import GPT, GPTConfig
 from transformer_lib.training.loop import Trainer
 from transformer_lib.training.optimizers import adamw

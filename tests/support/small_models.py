@@ -2,7 +2,7 @@
 
 import torch
 
-from transformer_lib.data.blocks import pack
+from transformer_lib.data.packing import pack
 from transformer_lib.gpt import GPT, GPTConfig
 
 VOCABULARY = 11

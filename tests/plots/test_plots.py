@@ -16,7 +16,7 @@ from transformer_lib import plots
 from transformer_lib.plots.heatmaps import _readable_on
 from transformer_lib.plots.style import CYCLE, INK, SCORES, SOFT, WEIGHTS
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 WORDS = ["mary", "gave", "roses", "to", "susan"]
 
 

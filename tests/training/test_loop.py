@@ -12,7 +12,7 @@ from small_models import VOCABULARY, small_gpt, stories
 from torch import nn
 
 from transformer_lib.data.batches import Batches
-from transformer_lib.data.blocks import IGNORED, Blocks, Windows
+from transformer_lib.data.packing import IGNORED, Blocks, Windows
 from transformer_lib.training.loop import Trainer
 from transformer_lib.training.optimizers import Muon, adamw
 from transformer_lib.training.schedules import linear
@@ -174,7 +174,7 @@ import torch
 compile = torch.compile
 torch.compile = lambda model: compile(model, backend="eager", fullgraph=True)
 from transformer_lib.data.batches import Batches
-from transformer_lib.data.blocks import Windows
+from transformer_lib.data.packing import Windows
 from transformer_lib.gpt import GPT, GPTConfig
 from transformer_lib.training.loop import Trainer
 from transformer_lib.training.optimizers import adamw

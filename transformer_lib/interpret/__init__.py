@@ -1,0 +1,1 @@
+"""Looking into a model: what its parts compute for one input."""
