@@ -15,7 +15,7 @@ import pytest
 
 from transformer_lib.widgets.base import FOLDER, bundle
 
-SCRIPTS = Path(__file__).parent / "js"
+SCRIPTS = Path(__file__).parents[1] / "js"
 TESTS = sorted(SCRIPTS.glob("*.test.js"))
 # A widget's own file has a default export; the other modules are parts of widgets.
 WIDGETS = sorted(
