@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from transformer_lib.plots import style
-from transformer_lib.widgets.base import FOLDER
+from transformer_lib.widgets.joining import FOLDER
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "book" / "assets" / "afm.css").read_text("utf-8")

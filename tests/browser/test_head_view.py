@@ -8,7 +8,7 @@ import pytest
 import torch
 from harness import HOSTILE, check_axe, check_fits
 
-from transformer_lib.widgets.bertviz import HeadView
+from transformer_lib.widgets import HeadView
 
 ROOT = Path(__file__).resolve().parents[2]
 WORDS = ["mary", "gave", "roses", "to", "susan"]

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { cellReading, flowReading, listing, maskWarning } from "../../transformer_lib/widgets/core/maskreading.js";
-import { PRESETS, andMasks, carriers, emptyRows, maskedAttention, presetMask, reach, recognize } from "../../transformer_lib/widgets/core/masks.js";
+import { cellReading, flowReading, listing, maskWarning } from "../../transformer_lib/widgets/mask_painter/reading.js";
+import { PRESETS, andMasks, carriers, emptyRows, maskedAttention, presetMask, reach, recognize } from "../../transformer_lib/widgets/math/masks.js";
 import { close, fixture } from "./support.js";
 
 const library = fixture("masks");

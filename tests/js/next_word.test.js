@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { shortlist, surprises, unflatten } from "../../transformer_lib/widgets/next_word.js";
+import { shortlist, surprises, unflatten } from "../../transformer_lib/widgets/next_word/view.js";
 import { close, fixture } from "./support.js";
 
 test("surprises and losses are the library's", () => {

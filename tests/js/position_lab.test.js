@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { dot } from "../../transformer_lib/widgets/core/linear.js";
-import { applyRotary } from "../../transformer_lib/widgets/core/positions.js";
-import { effect, settled, write } from "../../transformer_lib/widgets/position_lab.js";
+import { dot } from "../../transformer_lib/widgets/math/linear.js";
+import { applyRotary } from "../../transformer_lib/widgets/math/positions.js";
+import { effect, settled, write } from "../../transformer_lib/widgets/position_lab/view.js";
 import {
   compute, encode, movable, normalStream, pairsToShow, randomProjections, spreadAt, wavelengths,
-} from "../../transformer_lib/widgets/position_lab_model.js";
+} from "../../transformer_lib/widgets/position_lab/model.js";
 import { close, fixture } from "./support.js";
 
 const library = fixture("position_lab");

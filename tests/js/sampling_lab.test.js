@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { drawMany, kSteps, linesFor, look } from "../../transformer_lib/widgets/sampling_lab.js";
-import { percent, percentAmong, tail } from "../../transformer_lib/widgets/sampling_lab_views.js";
+import { drawMany, kSteps, linesFor, look } from "../../transformer_lib/widgets/sampling_lab/view.js";
+import { percent, percentAmong, tail } from "../../transformer_lib/widgets/sampling_lab/bars.js";
 import { close } from "./support.js";
 
 test("top-k's slider has each number up to 20, wider steps after it, and ends with all", () => {

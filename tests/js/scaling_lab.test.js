@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { normal, uniform } from "../../transformer_lib/widgets/core/random.js";
-import { drawScores, look } from "../../transformer_lib/widgets/scaling_lab.js";
-import { brief } from "../../transformer_lib/widgets/scaling_lab_views.js";
+import { drawScores, look } from "../../transformer_lib/widgets/scaling_lab/view.js";
+import { brief } from "../../transformer_lib/widgets/scaling_lab/panels.js";
 import { close, fixture } from "./support.js";
 
 test("weights, entropy and the Jacobian's norm are PyTorch's", () => {

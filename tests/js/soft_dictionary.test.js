@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { inside } from "../../transformer_lib/widgets/core/plane.js";
-import { lookUp } from "../../transformer_lib/widgets/soft_dictionary.js";
+import { lookUp } from "../../transformer_lib/widgets/soft_dictionary/view.js";
 import { close, fixture } from "./support.js";
 
 test("weights and answers are the library's", () => {

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { STEPS, contributions, operandsOf, readArrays, runHeads, stageOf, termsOf, writeNumber } from "../../transformer_lib/widgets/step_scrubber_model.js";
-import { readingOf, verdictOf } from "../../transformer_lib/widgets/step_scrubber_reading.js";
-import { cellNumber } from "../../transformer_lib/widgets/step_scrubber_operand.js";
+import { STEPS, contributions, operandsOf, readArrays, runHeads, stageOf, termsOf, writeNumber } from "../../transformer_lib/widgets/step_scrubber/model.js";
+import { readingOf, verdictOf } from "../../transformer_lib/widgets/step_scrubber/reading.js";
+import { cellNumber } from "../../transformer_lib/widgets/step_scrubber/operand.js";
 import { close, fixture } from "./support.js";
 
 const { cases } = fixture("step_scrubber");

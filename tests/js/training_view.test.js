@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { crossing, linePath, linearTicks, logLimits, logTicks, nearest, trailingMean, windowAt } from "../../transformer_lib/widgets/core/curves.js";
-import { derive, isDense, lastNumber, nats } from "../../transformer_lib/widgets/training_view.js";
-import { short } from "../../transformer_lib/widgets/training_view_plot.js";
+import { crossing, linePath, linearTicks, logLimits, logTicks, nearest, trailingMean, windowAt } from "../../transformer_lib/widgets/training_view/curves.js";
+import { derive, isDense, lastNumber, nats } from "../../transformer_lib/widgets/training_view/view.js";
+import { short } from "../../transformer_lib/widgets/training_view/plot.js";
 import { close, fixture } from "./support.js";
 
 test("the smoothed loss is the mean of the last rows, gaps left out", () => {

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from transformer_lib.positions import LearnedPositions
-from transformer_lib.widgets.position_lab import METHODS, PositionLab
+from transformer_lib.widgets.position_lab.widget import METHODS, PositionLab
 
 
 def test_repr_is_stable():

@@ -12,7 +12,7 @@ from transformer_lib.attention import MultiHeadAttention, merge_heads, split_hea
 from transformer_lib.masks import causal_mask
 from transformer_lib.positions import RotaryPositions
 from transformer_lib.widgets import StepScrubber
-from transformer_lib.widgets.step_scrubber import code_lines
+from transformer_lib.widgets.step_scrubber.widget import code_lines
 
 WORDS = ["mary", "gave", "roses", "to", "susan"]
 

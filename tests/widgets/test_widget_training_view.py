@@ -14,7 +14,8 @@ from transformer_lib.data.packing import Windows
 from transformer_lib.gpt import GPT, GPTConfig
 from transformer_lib.training.loop import Trainer
 from transformer_lib.training.optimizers import adamw
-from transformer_lib.widgets import TrainingView, training_view
+from transformer_lib.widgets import TrainingView
+from transformer_lib.widgets.training_view import widget as training_view
 
 CURVE = {"step": [1, 2, 4], "training_loss": [2.0, 1.5, float("nan")], "rate": [0.1, 0.1, 0.05]}
 

@@ -1,4 +1,4 @@
-"""The widgets' Python side: joining modules, what is accepted, what comes back, what is sent."""
+"""The widgets' Python side: what they accept, what comes back, and what is sent."""
 
 import base64
 import json
@@ -13,7 +13,8 @@ from ipywidgets.embed import embed_data
 
 from transformer_lib import plots, widgets
 from transformer_lib.widgets import AttentionMap, VectorPlayground
-from transformer_lib.widgets.base import FOLDER, Widget, bundle, json_bytes, stylesheet
+from transformer_lib.widgets.base import Widget, json_bytes
+from transformer_lib.widgets.joining import FOLDER, stylesheet
 
 TOKENS = ["mary", "gave", "roses", "to", "susan"]
 ALL = [getattr(widgets, name) for name in widgets.__all__]
@@ -24,75 +25,13 @@ def softmax(*shape: int) -> torch.Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(1)).softmax(-1)
 
 
-@pytest.fixture
-def folder(tmp_path):
-    """Write modules by name, then join them."""
-
-    def write(**modules: str):
-        (tmp_path / "core").mkdir(exist_ok=True)
-        for name, text in modules.items():
-            (tmp_path / f"{name.replace('__', '/')}.js").write_text(text)
-        return tmp_path
-
-    return write
-
-
-# Joining modules
-
-
-def test_modules_are_joined_once_each_in_order(folder):
-    path = folder(
-        core__a="export const one = 1;\n",
-        core__b='import { one } from "./a.js";\nexport async function two() { return one; }\n',
-        w='import { one } from "./core/a.js";\nimport { two } from "./core/b.js";\n'
-        "export class Three {}\nexport default { render: two };\n",
-    )
-    text = bundle("w", path)
-    assert re.findall(r"^(?:const|async function|class|export default) ?\w*", text, re.M) == [
-        "const one",
-        "async function two",
-        "class Three",
-        "export default ",
-    ]
-    assert "import" not in text
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ('import { one as uno } from "./core/a.js";', "w.js:1: .*no renaming"),
-        ('import * as a from "./core/a.js";', "w.js:1: .*named"),
-        ('import a from "./core/a.js";', "w.js:1: .*named"),
-        ('import { one } from "https://cdn.example/a.js";', "w.js:1: .*is not of the form"),
-        ("import {\n  one,\n} from './core/a.js';", "w.js:1: .*one line"),
-        ('import { two } from "./core/a.js";', "w.js:1: a.js does not declare two"),
-        ('import { one } from "./core/none.js";', "w.js: there is no .*none.js"),
-        ('import { one } from "./core/a.js";\nconst one = 2;', "w.js:2: .*`one`.*in a.js already"),
-        ("const { one, two } = {};", "w.js:1: declare one top-level name at a time"),
-        ("const one = 1;\nexport { one };", "w.js:2: write `export` before the declaration"),
-        ('import { bad } from "./core/b.js";', "b.js:1: only the widget's own file"),
-        ('import { c } from "./core/c.js";', "in a circle: w.js -> c.js -> d.js -> c.js"),
-    ],
-)
-def test_what_cannot_be_joined_is_refused(folder, line, message):
-    path = folder(
-        core__a="export const one = 1;\n",
-        core__b="export default 1;\n",
-        core__c='import { d } from "./d.js";\nexport const c = 1;\n',
-        core__d='import { c } from "./c.js";\nexport const d = 1;\n',
-        w=line + "\nexport default {};\n",
-    )
-    with pytest.raises(ValueError, match=message):
-        bundle("w", path)
-
-
 # Every widget
 
 
 @pytest.mark.parametrize("cls", OWN, ids=lambda cls: cls.__name__)
 def test_a_widget_carries_its_module_and_style_as_text(cls):
     assert isinstance(cls._esm, str)
-    assert "export default {" in cls._esm
+    assert "\nexport default (() => {\n" in cls._esm
     assert isinstance(cls._css, str)
     assert ".afm" in cls._css
 

@@ -1,7 +1,7 @@
 """Figures that compute in the reader's browser, on the page and in a notebook."""
 
 from transformer_lib.widgets.attention_map import AttentionMap
-from transformer_lib.widgets.bertviz import HeadView
+from transformer_lib.widgets.head_view import HeadView
 from transformer_lib.widgets.mask_painter import MaskPainter
 from transformer_lib.widgets.next_word import NextWord
 from transformer_lib.widgets.position_lab import PositionLab

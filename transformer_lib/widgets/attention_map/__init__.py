@@ -1,0 +1,3 @@
+from transformer_lib.widgets.attention_map.widget import AttentionMap
+
+__all__ = ["AttentionMap"]

@@ -1,0 +1,117 @@
+import { sequentialScale } from "../core/color.js";
+import { choices, clip, element, select, showToken } from "../core/dom.js";
+import { figure } from "../core/figure.js";
+import { grid } from "../core/grid.js";
+import { readFloats, readJson, send } from "../core/wire.js";
+
+// With more heads than this, a list of names is easier to use than a row of small pictures.
+const MAX_THUMBNAILS = 16;
+
+function render({ model, el }) {
+  const { title, queries, keys } = readJson(model, "_text");
+  const [layers, heads] = model.get("_shape");
+  const weights = readFloats(model, "_weights");
+  const mask = readMask(model);
+  const size = queries.length * keys.length;
+  const head_ = (flat, layer, head) => {
+    const start = (layer * heads + head) * size;
+    return flat.subarray(start, start + size);
+  };
+  const rowsOf = (flat) =>
+    queries.map((_, q) => flat.subarray(q * keys.length, (q + 1) * keys.length));
+  const [queryNames, keyNames] = [queries, keys].map((list) => list.map((token) => clip(showToken(token))));
+
+  const compare = heads > 1 ? " Then compare the heads: the small pictures show each of them." : "";
+  const fig = figure(el, {
+    name: title,
+    hint: `Try: point at a cell, or walk through the cells with the arrow keys.${compare}`,
+  });
+  const choose = (change) => {
+    const [layer, head, query, key] = model.get("selection");
+    const now = { layer, head, query, key, ...change };
+    send(model, "selection", [now.layer, now.head, now.query, now.key]);
+  };
+
+  const layerChoice = select({
+    label: "layer", value: 0, options: Array.from({ length: layers }, (_, i) => `layer ${i}`),
+    onChange: (layer) => choose({ layer }),
+  });
+  if (layers > 1) fig.controls.append(layerChoice.element);
+
+  const headNames = Array.from({ length: heads }, (_, i) => `head ${i}`);
+  const small = { class: "afm-thumbnail", width: keys.length, height: queries.length };
+  const thumbnails = heads > 1 && heads <= MAX_THUMBNAILS
+    ? headNames.map(() => element("canvas", { ...small, "aria-hidden": "true" }))
+    : [];
+  const headChoice = (thumbnails.length ? choices : select)({
+    label: "head", value: 0, onChange: (head) => choose({ head }),
+    options: headNames.map((text, i) => (thumbnails.length ? { text, picture: thumbnails[i] } : text)),
+  });
+  if (heads > 1) fig.controls.append(headChoice.element);
+
+  const map = grid({
+    rows: queries, columns: keys, label: title,
+    cellName: (row, column, text) => `${queryNames[row]} attends to ${keyNames[column]}: ${text}`,
+    onSelect: (query, key) => choose({ query, key }),
+    onHover: (query, key) => (query === null ? read() : read(query, key)),
+  });
+  fig.add(map);
+
+  function read(query = model.get("selection")[2], key = model.get("selection")[3]) {
+    const [layer, head] = model.get("selection");
+    const at = query * keys.length + key;
+    const open = !mask || head_(mask, layer, head)[at];
+    const weight = head_(weights, layer, head)[at].toFixed(2);
+    const [asking, asked] = [{ text: queries[query], role: "query" }, { text: keys[key], role: "key" }];
+    if (open) fig.say(asking, " attends to ", asked, ": ", { text: weight });
+    else fig.say(asking, " may not attend to ", asked, ": the mask hides it");
+  }
+
+  function paintThumbnails(colors) {
+    const scale = sequentialScale(colors);
+    const [layer] = model.get("selection");
+    thumbnails.forEach((canvas, head) => {
+      const pen = canvas.getContext("2d");
+      head_(weights, layer, head).forEach((weight, at) => {
+        pen.fillStyle = scale.fill(weight);
+        pen.fillRect(at % keys.length, Math.floor(at / keys.length), 1, 1);
+      });
+    });
+  }
+
+  let shown = [null, null];
+  function update() {
+    const [layer, head, query, key] = model.get("selection");
+    if (layer !== shown[0]) paintThumbnails(fig.colors);
+    if (layer !== shown[0] || head !== shown[1]) {
+      const open = mask && rowsOf(head_(mask, layer, head));
+      map.paint(rowsOf(head_(weights, layer, head)), open);
+    }
+    shown = [layer, head];
+    layerChoice.set(layer);
+    headChoice.set(head);
+    map.select(query, key);
+    read();
+  }
+
+  fig.exports({
+    name: "attention",
+    csv: () => {
+      const [layer, head] = model.get("selection");
+      const rows = rowsOf(head_(weights, layer, head));
+      return [["query", ...keys], ...queries.map((token, q) => [token, ...rows[q]])];
+    },
+  });
+  fig.listen(model, "change:selection", update);
+  fig.onTheme(paintThumbnails);
+  update();
+  return fig.end;
+}
+
+/** One byte for each weight, 1 = may attend; null where no mask was given. */
+function readMask(model) {
+  const view = model.get("_mask");
+  return view.byteLength ? new Uint8Array(view.buffer, view.byteOffset, view.byteLength) : null;
+}
+
+export default { render };

@@ -1,0 +1,146 @@
+import { clip, element, showToken } from "../core/dom.js";
+import { figure } from "../core/figure.js";
+import { readJson } from "../core/wire.js";
+
+const HINT = "Try: point at a word on the left to see which keys it attends to. Click a colored square "
+  + "to show or hide its head; a double click shows that head alone.";
+let views = 0;
+
+/* bertviz's program begins with require.config({ paths: { d3, jquery } }) and then asks
+ * requirejs(["jquery", "d3"], callback). It gets a stand-in for both: on the book's page the two
+ * libraries lie beside the page, in a notebook they come from the addresses that bertviz names. */
+function libraries(paths) {
+  const page = globalThis.afm?.load;
+  if (page) return loadInTurn([["jQuery", "bertviz/jquery.js"], ["d3", "bertviz/d3.js"]], page);
+  if (typeof globalThis.define === "function" && globalThis.define.amd && globalThis.require) {
+    globalThis.require.config({ paths });
+    return new Promise((resolve, reject) => {
+      globalThis.require(["jquery", "d3"], (...both) => resolve(both), reject);
+    });
+  }
+  return loadInTurn([["jQuery", `${paths.jquery}.js`], ["d3", `${paths.d3}.js`]], loadScript);
+}
+
+async function loadInTurn(wanted, load) {
+  for (const [name, address] of wanted) if (!globalThis[name]) await load(address);
+  return wanted.map(([name]) => globalThis[name]);
+}
+
+function loadScript(address) {
+  return new Promise((resolve, reject) => {
+    const script = element("script", { src: address });
+    script.onload = resolve;
+    script.onerror = () => reject(new Error(`could not load ${address}`));
+    document.head.append(script);
+  });
+}
+
+/** Run bertviz's program with its parameters, without writing anything into its text. */
+async function run(program, parameters) {
+  const names = "require, requirejs, PYTHON_PARAMS, console";
+  const text = `export default function (${names}) {\n${program}\n}`;
+  const address = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
+  const { default: start } = await import(address).finally(() => URL.revokeObjectURL(address));
+  let paths = {};
+  let ready = Promise.resolve();
+  const require = { config: (settings) => (paths = settings.paths) };
+  const requirejs = (_, callback) => (ready = libraries(paths).then((both) => callback(...both)));
+  start(require, requirejs, parameters, { log() {} });
+  await ready;
+}
+
+/** It finds its places in the document by their ids, so it has to wait until they are there. */
+function attached(node) {
+  return new Promise((resolve) => {
+    const look = () => (node.isConnected ? resolve() : requestAnimationFrame(look));
+    look();
+  });
+}
+
+async function render({ model, el }) {
+  const { attention, tokens } = readJson(model, "_data");
+  const program = new TextDecoder().decode(model.get("_program"));
+  const shown = tokens.map((token) => clip(showToken(token), 12));
+  const fig = figure(el, { name: "Attention by heads (bertviz)", hint: HINT });
+  views += 1;
+  const id = `bertviz-${views}`;
+  const layer = element("select", { id: "layer", "aria-label": "Layer" });
+  const vis = element("div", { id: "vis" });
+  if (attention.length > 1) {
+    fig.controls.append(element("label", { class: "afm-control" }, element("span", { class: "afm-label" }, "layer"), layer));
+  } else layer.hidden = true;
+  const scroll = element("div", { class: "afm-scroll", tabindex: "0", role: "region", "aria-label": "Lines from queries to keys" }, vis);
+  const root = element("div", { class: "afm-bertviz", id }, fig.controls, ...(layer.hidden ? [layer] : []), scroll);
+  fig.picture.append(root);
+
+  const heads = () => [...vis.querySelectorAll("rect[role=checkbox]")].map((box) => Boolean(box.__data__));
+  const rest = () => fig.say(`${tokens.length} tokens, ${attention[0].length} heads: a line is darker the larger the weight.`);
+
+  function read(side, index) {
+    const open = heads();
+    const weights = attention[Number(layer.value) || 0].filter((_, head) => open[head]);
+    const along = tokens.map((_, other) => {
+      const [query, key] = side === "left" ? [index, other] : [other, index];
+      return weights.reduce((sum, head) => sum + head[query][key], 0) / weights.length;
+    });
+    const best = along.indexOf(Math.max(...along));
+    const [query, key] = side === "left" ? [index, best] : [best, index];
+    const many = weights.length > 1 ? `, on average over ${weights.length} heads` : "";
+    const asking = { text: tokens[query], role: "query" };
+    const asked = { text: tokens[key], role: "key" };
+    if (side === "left") fig.say(asking, " attends most to ", asked, ": ", { text: along[best].toFixed(2) }, many);
+    else fig.say(asked, " gets most attention from ", asking, ": ", { text: along[best].toFixed(2) }, many);
+  }
+
+  /** bertviz draws for the mouse: give what it drew names, tab stops and keys. */
+  function makeAccessible() {
+    const svg = vis.querySelector("svg");
+    if (!svg || svg.dataset.named) return;
+    svg.dataset.named = "yes";
+    const boxes = svg.querySelectorAll(":scope > g:not([id]) > rect");
+    const check = () => boxes.forEach((box) => box.setAttribute("aria-checked", String(Boolean(box.__data__))));
+    boxes.forEach((box, head) => {
+      box.setAttribute("role", "checkbox");
+      box.setAttribute("tabindex", "0");
+      box.setAttribute("aria-label", `head ${head}`);
+      box.addEventListener("keydown", (event) => {
+        if (![" ", "Enter"].includes(event.key)) return;
+        event.preventDefault();
+        box.dispatchEvent(new MouseEvent(event.shiftKey ? "dblclick" : "click", { bubbles: true }));
+      });
+      for (const kind of ["click", "dblclick"]) box.addEventListener(kind, () => { check(); rest(); });
+    });
+    check();
+    for (const side of ["left", "right"]) {
+      const group = svg.querySelector(`#${side}`);
+      const words = [...group.querySelectorAll("text")].map((text) => text.parentNode);
+      words.forEach((word, index) => {
+        word.setAttribute("role", "button");
+        word.setAttribute("tabindex", "0");
+        word.setAttribute("aria-label", `${side === "left" ? "query" : "key"} ${shown[index]}`);
+        word.addEventListener("mouseover", () => read(side, index));
+        word.addEventListener("focus", () => word.dispatchEvent(new MouseEvent("mouseover", { bubbles: true })));
+        word.addEventListener("blur", () => group.dispatchEvent(new MouseEvent("mouseleave")));
+      });
+      group.addEventListener("mouseleave", rest);
+    }
+    rest();
+  }
+
+  const observer = new MutationObserver(makeAccessible);
+  observer.observe(vis, { childList: true });
+  fig.onEnd(() => observer.disconnect());
+  const view = { name: null, attn: attention, left_text: shown, right_text: shown };
+  attached(root)
+    .then(() => run(program, {
+      attention: [view], default_filter: "0", root_div_id: id, layer: null, heads: null,
+      include_layers: attention.map((_, index) => index),
+    }))
+    .catch((error) => {
+      console.error(error);
+      fig.say(`bertviz could not start: ${error.message ?? error}`);
+    });
+  return fig.end;
+}
+
+export default { render };

@@ -1,0 +1,3 @@
+from transformer_lib.widgets.mask_painter.widget import MaskPainter
+
+__all__ = ["MaskPainter"]

@@ -1,0 +1,198 @@
+import { choices, clip, element, select, showToken, slider, svgElement, toggle } from "../core/dom.js";
+import { figure } from "../core/figure.js";
+import { flow } from "./flow.js";
+import { grid } from "../core/grid.js";
+import { attentionScores } from "../math/linear.js";
+import { cellReading, flowReading, maskWarning } from "./reading.js";
+import { PRESETS, RULES, andMasks, carriers, maskedAttention, presetMask, reach, recognize, sameMask } from "../math/masks.js";
+import { outputs } from "./outputs.js";
+import { readFloats, readJson, send } from "../core/wire.js";
+
+const MAX_LAYERS = 6;
+const ICON = 5;
+
+function render({ model, el }) {
+  const { words } = readJson(model, "_text");
+  const [n, dk, dv] = model.get("_sizes_of");
+  const { q, k, v } = vectors(readFloats(model, "_vectors"), n, dk, dv);
+  const scores = attentionScores(q, k);
+  const sizes = Object.fromEntries(PRESETS.filter((p) => p.size).map((p) => [p.size, p.first(n)]));
+  let [preset, chosen, base] = [null, null, null]; // base: the mask that presets are combined with
+  let [brush, last, stroke] = [null, null, false];
+
+  const fig = figure(el, {
+    name: "Mask painter",
+    hint: "Try: open one cell above the diagonal. Click it, or drag across several; with the keyboard, arrow keys and space (shift and an arrow draw on). Then look at 1 layer and at 2.",
+  });
+
+  // The mask: read from the model, so that Python and every view of this widget agree.
+  const names = words.map((word) => clip(showToken(word)));
+  const maskNow = () => rowsOf(model.get("cells"), n);
+  const write = (mask) => send(model, "cells", mask.flat().map(Number));
+  const usePreset = (name) => {
+    [preset, chosen] = [name, name];
+    const drawn = presetMask(name, n, sizes);
+    const mask = base ? andMasks(drawn, base) : drawn;
+    if (sameMask(mask, maskNow())) update(); // nothing to tell, but the choice is new
+    else write(mask);
+  };
+
+  const presets = choices({
+    label: "mask", value: 0, onChange: (index) => usePreset(PRESETS[index].name),
+    options: PRESETS.map(({ name, size }) => ({ text: name, picture: icon(name, size) })),
+  });
+  const sliders = PRESETS.filter((p) => p.size).map(({ name, size, label }) => ({
+    name, size,
+    control: slider({
+      label, min: 1, max: n, step: 1, value: sizes[size],
+      onInput: (value) => {
+        sizes[size] = value;
+        usePreset(name);
+      },
+    }),
+  }));
+  const keeping = toggle({
+    label: "and: keep hidden what is hidden now", value: false,
+    onChange: (on) => (base = on ? maskNow() : null),
+  });
+  const rules = select({ label: "hide by", options: RULES, value: 0, onChange: (rule) => send(model, "rule", rule) });
+  const sources = select({ label: "follow", options: words, value: 0, onChange: (at) => send(model, "source", at) });
+  const layers = slider({
+    label: "layers", min: 1, max: MAX_LAYERS, step: 1, value: 1, onInput: (count) => send(model, "layers", count),
+  });
+  fig.controls.append(
+    presets.element, ...sliders.map(({ control }) => control.element), keeping.element, rules.element,
+  );
+
+  const paintCell = (i, j, may) => {
+    const mask = maskNow();
+    if (mask[i][j] === may) return;
+    mask[i][j] = may;
+    write(mask);
+  };
+  const map = grid({
+    rows: words, columns: words, label: "Attention weights under the mask",
+    maxCell: 52, cellName: (i, j, text) => `${names[i]}, ${names[j]}: ${text}`,
+    onSelect: (i, j) => {
+      if (stroke && brush !== null) paintCell(i, j, brush);
+      else read([i, j]);
+    },
+    onHover: (i, j) => read(i === null ? null : [i, j]),
+    onPress: (i, j, phase) => {
+      if (phase === "end") {
+        last = null;
+        return;
+      }
+      if (phase !== "move") brush = !maskNow()[i][j];
+      // A fast pointer skips cells: fill in the straight line from the last one.
+      for (const [a, b] of phase === "move" && last ? between(last, [i, j]) : [[i, j]]) paintCell(a, b, brush);
+      last = [i, j];
+    },
+  });
+  map.svg.addEventListener("keydown", (event) => (stroke = event.shiftKey), true);
+  map.svg.addEventListener("pointerdown", () => (stroke = false), true);
+
+  const results = outputs({ rows: words, width: dv });
+  const warning = element("p", { class: "afm-warning", role: "status" });
+  fig.add({
+    element: element("div", {},
+      element("div", { class: "afm-beside" }, map.element, results.element), warning,
+    ),
+    layout(width) {
+      const beside = width >= 520;
+      map.layout(beside ? width - 252 : width);
+      const lines = words.map((_, i) => {
+        const cell = map.cell(i, 0);
+        const [y, height] = [Number(cell.getAttribute("y")), Number(cell.getAttribute("height"))];
+        return beside ? { y, height } : { y: y - Number(map.cell(0, 0).getAttribute("y")) + 24, height };
+      });
+      results.layout(beside ? 240 : width, lines);
+    },
+    theme(colors) {
+      map.theme(colors);
+      results.theme(colors);
+    },
+  }, { basis: 540 });
+
+  const graph = flow({ words, onSource: (at) => send(model, "source", at) });
+  fig.add({
+    element: element("div", {},
+      element("div", { class: "afm-controls", style: "padding: 0 0 8px" }, sources.element, layers.element),
+      graph.element,
+      element("p", { class: "afm-legend" }, "Green: something of the word you follow is here, carried by keys and values (line) or by the weights alone (dashes). A heavy ring: it stands before that word."),
+    ),
+    layout: graph.layout,
+  }, { basis: 300 });
+
+  let state = null;
+  function read(cell) {
+    if (cell) fig.say(...cellReading(words, state.mask, state.weights, ...cell));
+    else fig.say(...flowReading(words, state.levels, model.get("source")));
+  }
+
+  function update() {
+    const [mask, rule] = [maskNow(), model.get("rule")];
+    const [source, count] = [model.get("source"), model.get("layers")];
+    preset = recognize(mask, sizes, preset);
+    const active = base ? chosen : preset;
+    presets.set(PRESETS.findIndex(({ name }) => name === active));
+    for (const { name, control } of sliders) control.element.hidden = name !== active;
+    rules.set(rule);
+    sources.set(source);
+    layers.set(count);
+    const { weights, sums, output } = maskedAttention(scores, v, mask, rule);
+    const carried = carriers(mask, rule);
+    const levels = reach(carried, source, count);
+    state = { mask, weights, sums, output, levels };
+    // Where −1e9 hides a whole row nothing is hidden, so nothing is hatched.
+    map.paint(weights, carried.map((row, i) => row.map((kind, j) => mask[i][j] || weights[i][j] > 0)));
+    results.paint(sums, output);
+    graph.paint(carried, levels, source);
+    const wrong = maskWarning(words, mask, sums, rule);
+    warning.hidden = !wrong;
+    warning.replaceChildren(...(wrong ?? []).map((part) => part.text ? element("bdi", {}, clip(showToken(part.text))) : part));
+    read(null);
+  }
+
+  fig.exports({
+    name: "mask",
+    csv: () => [
+      ["query", "key", "may attend", "weight"],
+      ...words.flatMap((query, i) => words.map((key, j) => [query, key, Number(state.mask[i][j]), state.weights[i][j]])),
+    ],
+  });
+  for (const trait of ["cells", "source", "layers", "rule"]) fig.listen(model, `change:${trait}`, update);
+  update();
+  return fig.end;
+}
+
+function vectors(flat, n, dk, dv) {
+  const take = (start, width) =>
+    Array.from({ length: n }, (_, i) => Array.from(flat.subarray(start + i * width, start + (i + 1) * width)));
+  return { q: take(0, dk), k: take(n * dk, dk), v: take(2 * n * dk, dv) };
+}
+
+function rowsOf(cells, n) {
+  return Array.from({ length: n }, (_, i) => cells.slice(i * n, (i + 1) * n).map(Boolean));
+}
+
+/** The cells on the straight line from one cell to another, the first left out. */
+function between([i0, j0], [i1, j1]) {
+  const steps = Math.max(Math.abs(i1 - i0), Math.abs(j1 - j0));
+  return Array.from({ length: steps }, (_, step) => {
+    const part = (step + 1) / steps;
+    return [Math.round(i0 + (i1 - i0) * part), Math.round(j0 + (j1 - j0) * part)];
+  });
+}
+
+/** A small picture of a preset. */
+function icon(name, size) {
+  const mask = presetMask(name, ICON, { [size]: { window: 2, real: 3, block: 3 }[size] });
+  const picture = svgElement("svg", { class: "afm-maskicon", width: 29, height: 29, "aria-hidden": "true" });
+  mask.forEach((row, i) => row.forEach((may, j) =>
+    picture.append(svgElement("rect", { x: 6 * j, y: 6 * i, width: 5, height: 5, class: may ? "afm-open" : null })),
+  ));
+  return picture;
+}
+
+export default { render };

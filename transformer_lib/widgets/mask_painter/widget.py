@@ -1,0 +1,115 @@
+"""Draw a mask with the mouse, a finger or the arrow keys, and watch what it does to attention."""
+
+from collections.abc import Sequence
+
+import torch
+import traitlets
+from torch import Tensor
+
+from transformer_lib import checks
+from transformer_lib.widgets.base import Widget, float_bytes, json_bytes
+from transformer_lib.widgets.joining import bundle, stylesheet
+
+
+class MaskPainter(Widget):
+    """Self-attention over a few words, under a mask that the reader draws.
+
+    Cells are drawn one by one or by a stroke; presets give the usual masks. Weights, their row sums
+    and the outputs follow at once, and a tracer shows which positions hold something of one chosen
+    word after one layer and after several.
+
+    `q` [words, d_k], `k` [words, d_k] and `v` [words, d_v] are the queries, keys and values; `mask`
+    [words, words] is what is drawn at first, True = may attend (causal if left out).
+
+    What the reader does comes back: `widget.mask` is a boolean tensor that the library takes as it
+    is; `widget.source` is the position that the tracer follows, `widget.layers` through how many
+    layers. All three can be set from Python.
+
+    Raises ValueError for shapes that do not fit and for NaN or infinity, TypeError for a mask that
+    is not boolean, tensors that are not floating point and words that are not text.
+
+    >>> x = torch.eye(3)
+    >>> painter = MaskPainter(["i", "am", "fine"], x, x, x)
+    >>> painter
+    MaskPainter(words=3, allowed=6)
+    >>> painter.mask
+    tensor([[ True, False, False],
+            [ True,  True, False],
+            [ True,  True,  True]])
+    """
+
+    _esm = bundle("mask_painter")
+    _css = stylesheet("mask_painter")
+    _text = traitlets.Bytes().tag(sync=True)
+    _vectors = traitlets.Bytes().tag(sync=True)
+    _sizes_of = traitlets.List(traitlets.Int()).tag(sync=True)
+    cells = traitlets.List(traitlets.Int()).tag(sync=True)
+    source = traitlets.Int().tag(sync=True)
+    layers = traitlets.Int(2).tag(sync=True)
+    rule = traitlets.Int(0).tag(sync=True)
+
+    def __init__(
+        self, words: Sequence[str], q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None
+    ) -> None:
+        checks.require_attention(q, k, v)
+        words = _words(words, q, k)
+        for name, x in (("q", q), ("k", k), ("v", v)):
+            checks.require_finite(x, name)
+        n = len(words)
+        if mask is None:
+            mask = torch.ones(n, n, dtype=torch.bool).tril()
+        super().__init__(
+            _text=json_bytes({"words": words}),
+            _vectors=b"".join(float_bytes(x.detach().cpu().double()) for x in (q, k, v)),
+            _sizes_of=[n, q.shape[1], v.shape[1]],
+            cells=_cells(mask, n),
+            source=n // 2,
+        )
+
+    @property
+    def mask(self) -> Tensor:
+        """The mask as it is drawn now: boolean, [queries, keys], True = may attend."""
+        return torch.tensor(self.cells, dtype=torch.bool).reshape(self._sizes_of[0], -1)
+
+    @mask.setter
+    def mask(self, mask: Tensor) -> None:
+        self.cells = _cells(mask, self._sizes_of[0])
+
+    def _sizes(self) -> dict[str, object]:
+        return {"words": self._sizes_of[0], "allowed": sum(self.cells)}
+
+    @traitlets.validate("cells")
+    def _check_cells(self, proposal: dict) -> list[int]:
+        cells, n = proposal["value"], self._sizes_of[0]
+        if len(cells) != n * n or not set(cells) <= {0, 1}:
+            raise ValueError(f"cells are {len(cells)} numbers; they must be {n * n}, each 0 or 1")
+        return cells
+
+    @traitlets.validate("source", "layers", "rule")
+    def _check_choice(self, proposal: dict) -> int:
+        name, value = proposal["trait"].name, proposal["value"]
+        low, high = {"source": (0, self._sizes_of[0] - 1), "layers": (1, 6), "rule": (0, 2)}[name]
+        if not low <= value <= high:
+            raise ValueError(f"{name} is {value}, but it must lie between {low} and {high}")
+        return value
+
+
+def _words(words: Sequence[str], q: Tensor, k: Tensor) -> list[str]:
+    if isinstance(words, str) or not all(isinstance(word, str) for word in words):
+        raise TypeError(f"words are {words!r}; give a list of texts, e.g. sentence.split()")
+    if q.ndim != 2 or not len(words) == len(q) == len(k):
+        raise ValueError(
+            f"{len(words)} words, q {tuple(q.shape)} and k {tuple(k.shape)} do not fit: there must "
+            "be one query and one key for each word, of one sentence: [words, d_k]"
+        )
+    return list(words)
+
+
+def _cells(mask: Tensor, n: int) -> list[int]:
+    checks.require_masks([mask])
+    if mask.shape != (n, n):
+        raise ValueError(
+            f"mask has shape {tuple(mask.shape)}, but it must be ({n}, {n}): one row for each "
+            "query, one column for each key; give one sentence's mask, e.g. mask[0]"
+        )
+    return mask.flatten().int().tolist()

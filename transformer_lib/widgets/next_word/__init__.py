@@ -1,0 +1,3 @@
+from transformer_lib.widgets.next_word.widget import NextWord
+
+__all__ = ["NextWord"]

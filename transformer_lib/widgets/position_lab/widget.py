@@ -1,0 +1,111 @@
+"""How four methods tell a position: clock hands, codes, products, and what a shift does to them."""
+
+import numpy as np
+import traitlets
+
+from transformer_lib.widgets.base import Widget, float_bytes
+from transformer_lib.widgets.joining import bundle, stylesheet
+
+METHODS = ("sinusoidal", "rotary", "alibi", "learned")
+_SMALLEST = {"d_model": 2, "n_positions": 4, "n_heads": 1, "position": 0, "pair": 0, "head": 0}
+
+
+class SettingError(traitlets.TraitError, ValueError):
+    """A refused setting; as a TraitError, so that traitlets puts the old value back."""
+
+
+class PositionLab(Widget):
+    """Positional encodings to turn by hand: sinusoidal, rotary, ALiBi and learned.
+
+    Every number is computed in the browser, equal to :mod:`transformer_lib.positions`. `table`
+    ([positions, components], a torch tensor or anything that numpy can read) is what "learned"
+    shows, for instance `LearnedPositions(...).table.weight` of a trained model; left out, it is 32
+    rows of 32 random numbers of standard deviation 0.02, a table before training.
+
+    What the reader sets comes back as attributes, and can be observed and set: `method`, `d_model`,
+    `base`, `n_positions`, `position`, `offset` (the distance k), `pair`, `projected` (random W_Q
+    and W_K), `own_angle` (the bug), `n_heads`, `head`. A position or pair that the other settings
+    do not allow is moved inside by the browser.
+
+    Raises ValueError for an odd or too small `d_model`, a `base` of 1 or less, other settings out
+    of their range, an unknown `method`, or a table that is not finite or not [positions, an even
+    number of components].
+
+    >>> lab = PositionLab(d_model=16, position=5)
+    >>> lab
+    PositionLab(method=sinusoidal, positions=32, d_model=16)
+    >>> lab.position, lab.offset
+    (5, 3)
+    """
+
+    _esm = bundle("position_lab")
+    _css = stylesheet("position_lab")
+    _table = traitlets.Bytes().tag(sync=True)
+    _table_shape = traitlets.List(traitlets.Int()).tag(sync=True)
+    method = traitlets.Unicode("sinusoidal").tag(sync=True)
+    d_model = traitlets.Int(32).tag(sync=True)
+    base = traitlets.Float(10_000.0).tag(sync=True)
+    n_positions = traitlets.Int(32).tag(sync=True)
+    position = traitlets.Int(4).tag(sync=True)
+    offset = traitlets.Int(3).tag(sync=True)
+    pair = traitlets.Int(2).tag(sync=True)
+    projected = traitlets.Bool(False).tag(sync=True)
+    own_angle = traitlets.Bool(False).tag(sync=True)
+    n_heads = traitlets.Int(8).tag(sync=True)
+    head = traitlets.Int(1).tag(sync=True)
+
+    def __init__(self, *, table: object | None = None, **settings: object) -> None:
+        unknown = set(settings) - set(self._settings())
+        if unknown:
+            raise TypeError(
+                f"unknown setting {sorted(unknown)[0]!r}; there are {', '.join(self._settings())}"
+            )
+        array = _untrained_table() if table is None else _table_array(table)
+        super().__init__(_table=float_bytes(array), _table_shape=list(array.shape), **settings)
+
+    @classmethod
+    def _settings(cls) -> list[str]:
+        return [name for name in cls.class_own_traits(sync=True) if not name.startswith("_")]
+
+    def _sizes(self) -> dict[str, object]:
+        return {"method": self.method, "positions": self.n_positions, "d_model": self.d_model}
+
+    @traitlets.validate("method")
+    def _check_method(self, proposal: dict) -> str:
+        # Refused here, so that no other text can reach the page by this trait.
+        if proposal["value"] not in METHODS:
+            raise SettingError(f"method is {proposal['value']!r}, but must be one of {METHODS}")
+        return proposal["value"]
+
+    @traitlets.validate("base")
+    def _check_base(self, proposal: dict) -> float:
+        if not 1 < proposal["value"] < np.inf:
+            raise SettingError(
+                f"base is {proposal['value']}, but must be above 1, for instance 10000"
+            )
+        return proposal["value"]
+
+    @traitlets.validate(*_SMALLEST)
+    def _check_count(self, proposal: dict) -> int:
+        name, value = proposal["trait"].name, proposal["value"]
+        if value < _SMALLEST[name]:
+            raise SettingError(f"{name} is {value}, but must be at least {_SMALLEST[name]}")
+        if name == "d_model" and value % 2:
+            raise SettingError(f"d_model is {value}, but must be even: each pair is one hand")
+        return value
+
+
+def _untrained_table() -> np.ndarray:
+    return np.random.default_rng(7).normal(scale=0.02, size=(32, 32))
+
+
+def _table_array(table: object) -> np.ndarray:
+    array = np.asarray(table.detach().cpu().double() if hasattr(table, "detach") else table)
+    if array.ndim != 2 or array.shape[0] < 4 or array.shape[1] < 2 or array.shape[1] % 2:
+        raise ValueError(
+            f"table has the shape {array.shape}, but must be [positions, components] with at least "
+            "4 positions and an even number of components"
+        )
+    if not np.isfinite(array).all():
+        raise ValueError("table holds NaN or infinity: there is nothing to draw")
+    return array

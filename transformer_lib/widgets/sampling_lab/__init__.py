@@ -1,0 +1,3 @@
+from transformer_lib.widgets.sampling_lab.widget import SamplingLab
+
+__all__ = ["SamplingLab"]

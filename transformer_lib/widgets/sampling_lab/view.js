@@ -1,0 +1,171 @@
+import { button, element, select, slider, textWidth } from "../core/dom.js";
+import { figure } from "../core/figure.js";
+import { entropy, softmax } from "../math/linear.js";
+import { uniform } from "../core/random.js";
+import { countDraws, draw, filterLogits, ranked } from "../math/sampling.js";
+import { readFloats, readJson, send } from "../core/wire.js";
+import { bars, percentAmong, tail } from "./bars.js";
+
+const HOTTEST = 3;
+const MOST_DRAWS = 100000;
+const ROWS = [8, 16]; // lines of the picture, at least and at most
+const SLIGHT = 0.002; // a token of smaller probability needs no line of its own
+const SETTINGS = ["context", "temperature", "top_k", "top_p"];
+
+/** The values of top-k's slider: each up to 20, then wider and wider steps; the last one keeps all. */
+export function kSteps(vocabulary) {
+  const steps = [];
+  for (let k = 1; k < vocabulary; k += k < 20 ? 1 : 10 ** Math.floor(Math.log10(k / 2))) steps.push(k);
+  return [...steps, vocabulary];
+}
+
+/** How many lines the picture needs: the same in all contexts, so that nothing jumps. */
+export function linesFor(rows) {
+  const counts = rows.map((logits) => softmax(Array.from(logits)).filter((share) => share >= SLIGHT).length);
+  return Math.min(ROWS[1], Math.max(ROWS[0], 1 + Math.max(...counts)));
+}
+
+/** Everything that the figure shows of one row of logits. */
+export function look(logits, { temperature, topK, topP }) {
+  const order = ranked(logits);
+  const own = softmax(Array.from(logits));
+  const left = filterLogits(Array.from(logits), { temperature, topK, topP, order });
+  const remain = left.cut.filter((reason) => reason === null).length;
+  return { ...left, own, remain, entropy: entropy(left.probabilities) };
+}
+
+/** `count` tokens; each click on "draw" has random numbers of its own. */
+export function drawMany(left, count, seed, click) {
+  const next = uniform(seed * 65537 + click);
+  return Array.from({ length: count }, () => draw(left.probabilities, left.order, next()));
+}
+
+function render({ model, el }) {
+  const { vocabulary, contexts } = readJson(model, "_text");
+  const size = vocabulary.length;
+  const logits = readFloats(model, "_logits");
+  const steps = kSteps(size);
+  const start = Object.fromEntries(SETTINGS.map((name) => [name, model.get(name)]));
+
+  const fig = figure(el, {
+    name: "Sampling lab",
+    hint: "Try: lower the temperature to 0, then raise it to 2. Bring top-p down until one token remains. Then draw.",
+  });
+  /** Another setting; what was drawn with the one before goes. */
+  function change(values) {
+    model.set("draws", []);
+    for (const [name, value] of Object.entries(values)) model.set(name, value);
+    model.save_changes();
+  }
+
+  const which = select({
+    label: "after", value: 0, options: contexts.map((text) => tail(text, 48)),
+    onChange: (context) => change({ context }),
+  });
+  which.element.classList.add("afm-context");
+  const heat = slider({
+    label: "temperature", min: 0, max: HOTTEST, step: 0.05, value: 1,
+    format: (value) => (value === 0 ? "0: greedy" : value.toFixed(2)),
+    onInput: (temperature) => change({ temperature }),
+  });
+  const keep = slider({
+    label: "top-k", min: 0, max: steps.length - 1, step: 1, value: 0,
+    format: (at) => (at === steps.length - 1 ? `all ${size}` : String(steps[at])),
+    onInput: (at) => change({ top_k: at === steps.length - 1 ? null : steps[at] }),
+  });
+  const nucleus = slider({
+    label: "top-p", min: 0.01, max: 1, step: 0.01, value: 1,
+    format: (value) => (value === 1 ? "1: all" : value.toFixed(2)),
+    onInput: (value) => change({ top_p: value === 1 ? null : value }),
+  });
+  const drawing = [1, 100].map((count) =>
+    button({ label: `draw ${count}`, title: `Draw ${count === 1 ? "a token" : `${count} tokens`} from what remains`, onClick: () => drawNow(count) }).element,
+  );
+  const reset = button({
+    label: "reset", title: "Settings as they were, nothing drawn",
+    onClick: () => {
+      model.set("_clicks", 0);
+      change(start);
+    },
+  });
+  fig.controls.append(which.element, heat.element, keep.element, nucleus.element, element("div", { class: "afm-draws" }, ...drawing, reset.element));
+  const rows = contexts.map((_, at) => logits.subarray(at * size, (at + 1) * size));
+  const lines = linesFor(rows);
+  const likely = new Set(rows.flatMap((row) => ranked(row).slice(0, lines)));
+  const picture = bars(vocabulary, [...likely], lines);
+  fig.add({ ...picture, layout }, { basis: 320 });
+
+  /** The list of contexts shows as much of their ends as there is room for. */
+  function layout(width) {
+    contexts.forEach((text, at) => {
+      let length = 48;
+      while (length > 12 && textWidth(tail(text, length), "14px system-ui, sans-serif") > width - 90) length -= 2;
+      which.input.options[at].text = tail(text, length);
+    });
+    picture.layout(width);
+  }
+
+  function now() {
+    return look(rows[model.get("context")], {
+      temperature: model.get("temperature"), topK: model.get("top_k"), topP: model.get("top_p"),
+    });
+  }
+
+  function drawNow(count) {
+    const draws = model.get("draws");
+    const click = model.get("_clicks") + 1;
+    const more = drawMany(now(), Math.min(count, MOST_DRAWS - draws.length), model.get("_seed"), click);
+    model.set("_clicks", click);
+    send(model, "draws", [...draws, ...more]);
+  }
+
+  function update() {
+    const [temperature, topK, topP] = SETTINGS.slice(1).map((name) => model.get(name));
+    which.set(model.get("context"));
+    heat.set(temperature);
+    const step = topK === null ? steps.length - 1 : steps.findIndex((k) => k >= topK);
+    keep.set(step < 0 ? steps.length - 1 : step);
+    nucleus.set(topP ?? 1);
+    const found = now();
+    const draws = model.get("draws");
+    for (const node of drawing) node.disabled = draws.length >= MOST_DRAWS;
+    picture.paint(found, topP ?? 1, countDraws(draws, size), draws.length);
+    say(found, temperature, draws);
+  }
+
+  function say(found, temperature, draws) {
+    const best = found.order[0];
+    const name = { text: vocabulary[best], role: "output" };
+    const count = draws.filter((token) => token === best).length;
+    const context = ["“", { text: tail(contexts[model.get("context")], 36), role: "query" }, "”"];
+    fig.say(
+      ...(found.remain === 1
+        ? ["After ", ...context, temperature === 0 ? " greedy decoding takes " : " only one token remains: ", name,
+          `${temperature === 0 ? ", always" : ""}. The model itself gives it `, { text: percentAmong(found.own[best], size) }, "."]
+        : [{ text: `${found.remain} of ${size}` }, " tokens remain after ", ...context, ", with an entropy of ",
+          { text: `${found.entropy.toFixed(2)} nats` }, ": as uncertain as a choice among ", { text: Math.exp(found.entropy).toFixed(1) },
+          " equally likely ones. ", name, " is drawn with ", { text: percentAmong(found.probabilities[best], found.remain) }, "; the model's own is ",
+          { text: percentAmong(found.own[best], size) }, "."]),
+      ...(draws.length === 0 ? [] : draws.length === 1 ? [" Drawn: ", { text: vocabulary[draws[0]], role: "output" }, "."]
+        : [" Drawn last: ", { text: vocabulary[draws.at(-1)], role: "output" }, "; of ", { text: String(draws.length) }, " draws, ",
+          { text: String(count) }, " gave ", name, "."]),
+    );
+  }
+
+  fig.exports({
+    name: "sampling",
+    csv: () => {
+      const found = now();
+      const counts = countDraws(model.get("draws"), size);
+      const table = found.order.map((i, rank) => [
+        vocabulary[i], rows[model.get("context")][i], found.own[i], found.totals[rank], found.cut[i] ?? "", found.probabilities[i], counts[i],
+      ]);
+      return [["token", "logit", "own probability", "running total", "cut by", "probability", "drawn"], ...table];
+    },
+  });
+  for (const name of [...SETTINGS, "draws"]) fig.listen(model, `change:${name}`, update);
+  update();
+  return fig.end;
+}
+
+export default { render };

@@ -1,0 +1,52 @@
+"""What the width d_k does to scores, softmax and gradient, with and without division by √d_k."""
+
+import traitlets
+
+from transformer_lib.widgets.base import Widget
+from transformer_lib.widgets.joining import bundle, stylesheet
+
+WIDEST = 4096
+_MOST_KEYS = 16
+
+
+class ScalingLab(Widget):
+    """A random query and random keys, all components of mean 0 and variance 1, at any width d_k.
+
+    Shown side by side, raw and divided by √d_k: the scores, their softmax, its entropy, and the
+    Frobenius norm of its Jacobian diag(p) - p pᵀ, through which every gradient to the scores
+    passes; beside them, what two scores alone do to a softmax as they part. The numbers are drawn
+    in JavaScript from `seed`; a larger d_k adds components to the same vectors.
+
+    `widget.d_k` and `widget.seed` come back from the reader and can be observed and set.
+
+    Raises ValueError for a d_k outside 1 .. 4096 or a number of keys outside 2 .. 16.
+
+    >>> ScalingLab(n_keys=10)
+    ScalingLab(keys=10)
+    """
+
+    _esm = bundle("scaling_lab")
+    _css = stylesheet("scaling_lab")
+    n_keys = traitlets.Int().tag(sync=True)
+    d_k = traitlets.Int().tag(sync=True)
+    seed = traitlets.Int().tag(sync=True)
+
+    def __init__(self, n_keys: int = 10, *, d_k: int = 64, seed: int = 3) -> None:
+        if not 2 <= n_keys <= _MOST_KEYS:
+            raise ValueError(f"n_keys is {n_keys}; choose 2 to {_MOST_KEYS} keys")
+        super().__init__(n_keys=n_keys, d_k=d_k, seed=seed)
+
+    @traitlets.validate("d_k")
+    def _check_d_k(self, proposal: dict) -> int:
+        if not 1 <= proposal["value"] <= WIDEST:
+            raise ValueError(f"d_k is {proposal['value']}; choose a width from 1 to {WIDEST}")
+        return proposal["value"]
+
+    @traitlets.validate("seed")
+    def _check_seed(self, proposal: dict) -> int:
+        if not 0 <= proposal["value"] < 2**31:
+            raise ValueError(f"seed is {proposal['value']}; choose one from 0 to 2**31 - 1")
+        return proposal["value"]
+
+    def _sizes(self) -> dict[str, object]:
+        return {"keys": self.n_keys}

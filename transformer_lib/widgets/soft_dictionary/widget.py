@@ -1,0 +1,106 @@
+"""A dictionary that answers every query a little: keys, values, and a query to move among them."""
+
+from collections.abc import Sequence
+
+import torch
+import traitlets
+from torch import Tensor
+
+from transformer_lib.widgets.base import Widget, float_bytes, json_bytes
+from transformer_lib.widgets.inputs import to_numpy, to_tokens
+from transformer_lib.widgets.joining import bundle, stylesheet
+
+COLDEST, HOTTEST = 0.03, 10.0
+
+
+class SoftDictionary(Widget):
+    """A query among keys in the plane; the answer is the average of their values.
+
+    The weights are softmax(keys · query / temperature). The reader moves the query and sets the
+    temperature; both come back as `widget.query` and `widget.temperature`, can be observed and set,
+    and `widget.weights` and `widget.answer` follow them.
+
+    Args:
+        names: what to call the entries, n texts.
+        keys: their keys, [n, 2].
+        values: their values, [n], one number each.
+        query: where the query starts, (x, y).
+        temperature: from 0.03 (hard) to 10 (soft).
+        unit: what the values count, such as "minutes".
+        axes: what the two components stand for.
+
+    Raises ValueError if sizes do not fit, numbers are not finite, or the temperature is outside its
+    range; TypeError if names are not text.
+
+    >>> videos = SoftDictionary(["roses", "feast"], [[2.0, 0.0], [0.0, 2.0]], [10.0, 30.0])
+    >>> videos
+    SoftDictionary(keys=2)
+    >>> videos.query = (0.0, 0.0)
+    >>> videos.answer
+    20.0
+    """
+
+    _esm = bundle("soft_dictionary")
+    _css = stylesheet("soft_dictionary")
+    _keys = traitlets.Bytes().tag(sync=True)
+    _values = traitlets.Bytes().tag(sync=True)
+    _text = traitlets.Bytes().tag(sync=True)
+    query = traitlets.Tuple(traitlets.Float(), traitlets.Float()).tag(sync=True)
+    temperature = traitlets.Float(1.0).tag(sync=True)
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        keys: object,
+        values: object,
+        *,
+        query: Sequence[float] = (1.0, 1.0),
+        temperature: float = 1.0,
+        unit: str = "",
+        axes: Sequence[str] = ("", ""),
+    ) -> None:
+        keys, values = to_numpy(keys, "keys"), to_numpy(values, "values")
+        if keys.ndim != 2 or keys.shape[1] != 2 or len(keys) == 0:
+            raise ValueError(
+                f"keys have shape {keys.shape}, but must be [n, 2] with n of at least 1: they are "
+                "drawn in a plane"
+            )
+        if values.shape != keys.shape[:1]:
+            raise ValueError(
+                f"values have shape {values.shape} for {len(keys)} keys; there must be one number "
+                f"for each key: [{len(keys)}]"
+            )
+        names = to_tokens(names, len(keys), "names", "keys")
+        text = {"names": names, "unit": unit, "axes": to_tokens(axes, 2, "axes", "components")}
+        super().__init__(
+            _keys=float_bytes(keys),
+            _values=float_bytes(values),
+            _text=json_bytes(text),
+            query=tuple(map(float, query)),
+            temperature=temperature,
+        )
+
+    @traitlets.validate("temperature")
+    def _check_temperature(self, proposal: dict) -> float:
+        if not COLDEST <= proposal["value"] <= HOTTEST:
+            raise ValueError(
+                f"temperature is {proposal['value']}; choose one from {COLDEST} to {HOTTEST}"
+            )
+        return proposal["value"]
+
+    @property
+    def weights(self) -> Tensor:
+        """How much each entry contributes: [n], softmax(keys · query / temperature)."""
+        scores = self._numbers("_keys").reshape(-1, 2) @ torch.tensor(self.query).double()
+        return torch.softmax(scores / self.temperature, dim=0)
+
+    @property
+    def answer(self) -> float:
+        """The average of the values, weighted."""
+        return float(self.weights @ self._numbers("_values"))
+
+    def _numbers(self, trait: str) -> Tensor:
+        return torch.frombuffer(bytearray(getattr(self, trait)), dtype=torch.float32).double()
+
+    def _sizes(self) -> dict[str, object]:
+        return {"keys": len(self._values) // 4}

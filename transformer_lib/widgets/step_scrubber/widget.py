@@ -1,0 +1,187 @@
+"""Multi-head attention, one step at a time: every number, what it was made of, and its line."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import traitlets
+
+from transformer_lib.widgets.base import Widget, float_bytes, json_bytes
+from transformer_lib.widgets.inputs import to_numpy, to_tokens
+from transformer_lib.widgets.joining import bundle, stylesheet
+
+LAYERS = ("query", "key", "value", "output")
+LARGEST = 64  # tokens, and components of a vector: more than this nobody can read
+
+
+class Cell(NamedTuple):
+    """The number that the reader has selected: row and column in the result of the step."""
+
+    row: int
+    column: int
+
+
+def code_lines(*, biased: bool) -> tuple[str, ...]:
+    """The ten lines of Python that the ten steps stand for.
+
+    >>> code_lines(biased=False)[3]
+    'scores = q @ k.mT'
+    """
+    plus = [f" + b_{name}" if biased else "" for name in "QKVO"]
+    return (
+        f"q = split_heads(x @ W_Q{plus[0]}, n_heads)",
+        f"k = split_heads(x @ W_K{plus[1]}, n_heads)",
+        f"v = split_heads(x @ W_V{plus[2]}, n_heads)",
+        "scores = q @ k.mT",
+        "scores = scores / d_head**0.5",
+        "scores = where(mask, scores, -inf)",
+        "weights = scores.softmax(dim=-1)",
+        "z = weights @ v",
+        "z = merge_heads(z)",
+        f"y = z @ W_O{plus[3]}",
+    )
+
+
+class StepScrubber(Widget):
+    """Walks through multi-head attention: Q, K, V, QKᵀ, ÷√d, mask, softmax, ·V, concat, ·W_O.
+
+    `attention` is a module with linear layers `query`, `key`, `value` and `output` and a number
+    `n_heads`, such as the library's `MultiHeadAttention` without positions of its own. `x` is
+    [tokens, d_model]. `places` [tokens, d_model], if given, belong to the places and not to the
+    words: they are added to whatever word stands there, and can be switched off. `order` is what
+    the shuffle toggle does to the words: `order[place]` is the word that then stands there
+    (default: the sentence backwards). `features` and `output_features` name the components.
+
+    What the reader does comes back, and can be set: `widget.step` (0 to 9), `widget.head`,
+    `widget.selection` (row, column), `widget.causal`, `widget.shuffled`, `widget.placed`, and
+    `widget.one_head`: the same matrices with a single softmax.
+
+    Raises ValueError for shapes that do not fit, more than 64 tokens or components, or numbers
+    that are not finite; TypeError for a module without these layers or with its own positions.
+
+    >>> from transformer_lib.attention import MultiHeadAttention
+    >>> StepScrubber(["mary", "gave"], np.ones((2, 6)), MultiHeadAttention(6, 3))
+    StepScrubber(tokens=2, heads=3, d_model=6, d_head=2)
+    """
+
+    _esm = bundle("step_scrubber")
+    _css = stylesheet("step_scrubber")
+    _arrays = traitlets.Bytes().tag(sync=True)
+    _text = traitlets.Bytes().tag(sync=True)
+    _shape = traitlets.List(traitlets.Int()).tag(sync=True)
+    step = traitlets.Int(6).tag(sync=True)
+    head = traitlets.Int(0).tag(sync=True)
+    _cell = traitlets.List(traitlets.Int()).tag(sync=True)
+    causal = traitlets.Bool(False).tag(sync=True)
+    shuffled = traitlets.Bool(False).tag(sync=True)
+    placed = traitlets.Bool(True).tag(sync=True)
+    one_head = traitlets.Bool(False).tag(sync=True)
+
+    def __init__(
+        self,
+        tokens: Sequence[str],
+        x: object,
+        attention: object,
+        *,
+        places: object | None = None,
+        order: Sequence[int] | None = None,
+        features: Sequence[str] | None = None,
+        output_features: Sequence[str] | None = None,
+        selection: tuple[int, int] = (1, 0),
+    ) -> None:
+        words = _matrix(x, "x")
+        n, d_model = words.shape
+        tokens = to_tokens(tokens, n, "tokens", "rows of x")
+        weights, biases, n_heads = _layers(attention, d_model)
+        added = np.zeros_like(words) if places is None else _matrix(places, "places")
+        if added.shape != words.shape:
+            raise ValueError(
+                f"places have shape {added.shape}, but must have the shape of x, {words.shape}: "
+                "one vector for each place, added to the word that stands there"
+            )
+        order = list(range(n))[::-1] if order is None else [int(i) for i in order]
+        if sorted(order) != list(range(n)):
+            raise ValueError(f"order is {order}, but must hold each of 0 .. {n - 1} once")
+        biased = any(np.any(bias) for bias in biases)
+        parts = [words, added, *(p for pair in zip(weights, biases, strict=True) for p in pair)]
+        text = {
+            "tokens": tokens,
+            "order": order,
+            "code": code_lines(biased=biased),
+            "features": _names(features, d_model, "features"),
+            "outputs": _names(output_features, d_model, "output_features"),
+            "hasPlaces": places is not None,
+        }
+        super().__init__(
+            _arrays=float_bytes(np.concatenate([part.ravel() for part in parts])),
+            _text=json_bytes(text),
+            _shape=[n, d_model, n_heads, weights[0].shape[1] // n_heads],
+            _cell=[min(selection[0], n - 1), selection[1]],
+        )
+
+    @property
+    def selection(self) -> Cell:
+        """(row, column) of the selected number in the result of the step."""
+        return Cell(*self._cell)
+
+    @selection.setter
+    def selection(self, cell: tuple[int, int]) -> None:
+        row, column = map(int, cell)
+        if not 0 <= row < self._shape[0] or column < 0:
+            raise ValueError(f"selection is {(row, column)}: there are {self._shape[0]} rows")
+        self._cell = [row, column]
+
+    @traitlets.validate("step", "head")
+    def _check_range(self, proposal: dict) -> int:
+        name, value = proposal["trait"].name, proposal["value"]
+        size = 10 if name == "step" else (self._shape or [0, 0, 1])[2]
+        if not 0 <= value < size:
+            raise ValueError(f"{name} is {value}, but must be in 0 .. {size - 1}")
+        return value
+
+    def _sizes(self) -> dict[str, object]:
+        tokens, d_model, heads, d_head = self._shape
+        return {"tokens": tokens, "heads": heads, "d_model": d_model, "d_head": d_head}
+
+
+def _matrix(array: object, name: str) -> np.ndarray:
+    matrix = to_numpy(array, name)
+    if matrix.ndim != 2 or not all(0 < size <= LARGEST for size in matrix.shape):
+        raise ValueError(
+            f"{name} has shape {matrix.shape}, but must be [tokens, d_model] with 1 to {LARGEST} "
+            "of each; take one sentence of the batch, x[0]"
+        )
+    return matrix
+
+
+def _layers(attention: object, d_model: int) -> tuple[list[np.ndarray], list[np.ndarray], int]:
+    """Weights as [inputs, outputs], biases (zeros where there are none) and the number of heads."""
+    missing = [name for name in (*LAYERS, "n_heads") if not hasattr(attention, name)]
+    if missing:
+        raise TypeError(
+            f"{type(attention).__name__} has no {', '.join(missing)}; give a MultiHeadAttention"
+        )
+    if getattr(attention, "positions", None) is not None:
+        raise TypeError(
+            f"this attention has {type(attention.positions).__name__} of its own, which the steps "
+            "do not show; give one without, and the places in `places`"
+        )
+    layers = [getattr(attention, name) for name in LAYERS]
+    weights = [
+        to_numpy(layer.weight, f"{n}.weight").T for n, layer in zip(LAYERS, layers, strict=True)
+    ]
+    if weights[0].shape[0] != d_model:
+        raise ValueError(
+            f"x is {d_model} wide, but this attention reads vectors of {weights[0].shape[0]}"
+        )
+    biases = [
+        np.zeros(weight.shape[1]) if layer.bias is None else to_numpy(layer.bias, f"{name}.bias")
+        for name, layer, weight in zip(LAYERS, layers, weights, strict=True)
+    ]
+    return weights, biases, int(attention.n_heads)
+
+
+def _names(names: Sequence[str] | None, count: int, what: str) -> list[str]:
+    if names is None:
+        return [str(i) for i in range(count)]
+    return to_tokens(names, count, what, "components")

@@ -1,0 +1,3 @@
+from transformer_lib.widgets.training_view.widget import TrainingView
+
+__all__ = ["TrainingView"]

@@ -1,0 +1,119 @@
+import { button, choices, clip, setAttributes, showToken, slider } from "../core/dom.js";
+import { figure } from "../core/figure.js";
+import { grid } from "../core/grid.js";
+import { attention } from "../math/linear.js";
+import { readJson, send } from "../core/wire.js";
+import { vectorPlane } from "./arrows.js";
+
+function render({ model, el }) {
+  const { tokens } = readJson(model, "_text");
+  const start = model.get("_start");
+  const largest = Math.max(...[...start, ...model.get("coordinates")].flat().map(Math.abs));
+  const reach = Math.max(2, Math.ceil(2.6 * largest) / 2);
+  const angles = start.map(([x, y]) => Math.atan2(y, x));
+  const names = tokens.map((token) => clip(showToken(token)));
+  let key = null;
+
+  const fig = figure(el, {
+    name: "Self-attention between vectors",
+    hint: "Try: drag the tip of an arrow, or select one and make it longer. Long keys win: watch a column darken.",
+  });
+  const move = (i, vector) =>
+    send(model, "coordinates", model.get("coordinates").map((old, j) => (j === i ? vector : old)));
+  const select_ = (i) => send(model, "selected", i);
+  const polar = (length, angle) => {
+    const i = model.get("selected");
+    angles[i] = angle;
+    move(i, [length * Math.cos(angle), length * Math.sin(angle)]);
+  };
+  const lengthNow = () => Math.hypot(...model.get("coordinates")[model.get("selected")]);
+
+  const which = choices({
+    label: "vector", options: names.map((name) => clip(name, 16)), value: 0, onChange: select_,
+  });
+  const length = slider({
+    label: "length", min: 0, max: Math.floor(reach * Math.SQRT2 * 100) / 100, step: 0.01, value: 1,
+    format: (value) => value.toFixed(2),
+    onInput: (value) => polar(value, angles[model.get("selected")]),
+  });
+  const angle = slider({
+    label: "angle", min: -180, max: 180, step: 1, value: 0,
+    format: (value) => `${Math.round(value)}°`.replace("-", "−"),
+    onInput: (value) => polar(lengthNow(), (value * Math.PI) / 180),
+  });
+  const reset = button({
+    label: "Reset", title: "Put all vectors back", onClick: () => send(model, "coordinates", start),
+  });
+  fig.controls.append(which.element, length.element, angle.element, reset.element);
+
+  const plane = vectorPlane({ tokens, reach, onMove: move, onSelect: select_ });
+  const map = grid({
+    rows: tokens, columns: tokens, label: "Attention weights", maxCell: 60,
+    cellName: (row, column, text) => `${names[row]} attends to ${names[column]}: ${text}`,
+    onSelect: (row, column) => {
+      key = column;
+      if (row === model.get("selected")) update();
+      else select_(row);
+    },
+    onHover: (row, column) => (row === null ? read() : readCell(row, column)),
+  });
+  fig.add(plane, { basis: 300 });
+  fig.add(map, { basis: 300 });
+
+  let state = null;
+  function update() {
+    const vectors = model.get("coordinates");
+    const selected = model.get("selected");
+    state = { vectors, selected, ...attention(vectors, vectors, vectors, { scale: 1 }) };
+    vectors.forEach(([x, y], i) => {
+      if (x || y) angles[i] = Math.atan2(y, x); // a vector of length 0 keeps its direction
+    });
+    which.set(selected);
+    length.set(Math.hypot(...vectors[selected]));
+    angle.set((angles[selected] * 180) / Math.PI);
+    setAttributes(length.input, { "aria-label": `length of ${names[selected]}` });
+    setAttributes(angle.input, { "aria-label": `angle of ${names[selected]}` });
+    const row = state.weights[selected];
+    plane.update({ vectors, selected, weights: row, output: state.output[selected] });
+    map.paint(state.weights);
+    map.select(selected, key ?? row.indexOf(Math.max(...row)));
+    read();
+  }
+
+  function read() {
+    const { selected, weights, output } = state;
+    const row = weights[selected];
+    const most = row.indexOf(Math.max(...row));
+    const [x, y] = output[selected].map((value) => value.toFixed(2).replace("-", "−"));
+    fig.say(
+      { text: tokens[selected], role: "query" }, " attends most to ",
+      { text: most === selected ? "itself" : tokens[most], role: "key" }, ": ",
+      { text: row[most].toFixed(2) }, ". The average of all vectors with its weights is its ",
+      { text: "output", role: "output" }, ", ", { text: `(${x}, ${y})` }, ".",
+    );
+  }
+
+  function readCell(row, column) {
+    fig.say(
+      { text: tokens[row], role: "query" }, " attends to ", { text: tokens[column], role: "key" },
+      ": ", { text: state.weights[row][column].toFixed(2) },
+    );
+  }
+
+  fig.exports({
+    name: "self-attention",
+    csv: () => [
+      ["token", "x", "y", ...tokens.map((token) => `weight on ${token}`), "output x", "output y"],
+      ...tokens.map((token, i) => [token, ...state.vectors[i], ...state.weights[i], ...state.output[i]]),
+    ],
+  });
+  fig.listen(model, "change:coordinates", update);
+  fig.listen(model, "change:selected", () => {
+    key = map.selected?.[0] === model.get("selected") ? key : null;
+    update();
+  });
+  update();
+  return fig.end;
+}
+
+export default { render };

@@ -1,0 +1,89 @@
+"""Self-attention between vectors in the plane, which the reader moves."""
+
+from collections.abc import Sequence
+
+import torch
+import traitlets
+from jaxtyping import Float
+from torch import Tensor
+
+from transformer_lib.widgets.base import Widget, json_bytes
+from transformer_lib.widgets.inputs import to_numpy, to_tokens
+from transformer_lib.widgets.joining import bundle, stylesheet
+
+_MOST_TOKENS = 16
+
+
+class VectorPlayground(Widget):
+    """Vectors in the plane and, beside them, the attention weights softmax(X Xᵀ) that they give.
+
+    `vectors` is [tokens, 2], with one token of text for each. The reader drags an arrow, moves it
+    with the arrow keys or sets its length; the weights follow, and so does the output of the
+    selected token, the average of all vectors with the weights of its row. There are no
+    parameters and there is no scaling: this is the self-attention of chapter 01.
+
+    `widget.vectors` is where the arrows are now, and can be set; `widget.selected` is the selected
+    token's index. Both can be observed (the first as "coordinates").
+
+    Raises ValueError if the vectors are not [tokens, 2], not finite, or more than 16.
+
+    >>> widget = VectorPlayground(["mary", "gave"], [[1.0, 0.5], [-0.5, 1.0]])
+    >>> widget
+    VectorPlayground(tokens=2)
+    >>> widget.vectors
+    tensor([[ 1.0000,  0.5000],
+            [-0.5000,  1.0000]])
+    """
+
+    _esm = bundle("vector_playground")
+    _css = stylesheet("vector_playground")
+    _text = traitlets.Bytes().tag(sync=True)
+    _start = traitlets.List(traitlets.List(traitlets.Float())).tag(sync=True)
+    coordinates = traitlets.List(traitlets.List(traitlets.Float())).tag(sync=True)
+    selected = traitlets.Int(0).tag(sync=True)
+
+    def __init__(self, tokens: Sequence[str], vectors: object, *, selected: int = 0) -> None:
+        coordinates = _coordinates(vectors)
+        tokens = to_tokens(tokens, len(coordinates), "tokens", "vectors")
+        super().__init__(
+            _text=json_bytes({"tokens": tokens}),
+            _start=coordinates,
+            coordinates=coordinates,
+            selected=selected,
+        )
+
+    @property
+    def vectors(self) -> Float[Tensor, "tokens 2"]:
+        """Where the arrows are now."""
+        return torch.tensor(self.coordinates)
+
+    @vectors.setter
+    def vectors(self, vectors: object) -> None:
+        self.coordinates = _coordinates(vectors)
+
+    def _sizes(self) -> dict[str, object]:
+        return {"tokens": len(self._start)}
+
+    @traitlets.validate("coordinates")
+    def _check_coordinates(self, proposal: dict) -> list[list[float]]:
+        coordinates = _coordinates(proposal["value"])
+        if len(coordinates) != len(self._start):
+            raise ValueError(f"{len(coordinates)} vectors for {len(self._start)} tokens")
+        return coordinates
+
+    @traitlets.validate("selected")
+    def _check_selected(self, proposal: dict) -> int:
+        if not 0 <= proposal["value"] < len(self._start):
+            last = len(self._start) - 1
+            raise ValueError(f"selected is {proposal['value']}, but must be in 0 .. {last}")
+        return proposal["value"]
+
+
+def _coordinates(vectors: object) -> list[list[float]]:
+    array = to_numpy(vectors, "vectors")
+    if array.ndim != 2 or array.shape[1] != 2 or not 1 <= len(array) <= _MOST_TOKENS:
+        raise ValueError(
+            f"vectors have shape {array.shape}, but must be [tokens, 2] with 1 to {_MOST_TOKENS} "
+            "tokens: two numbers place one arrow in the plane"
+        )
+    return array.tolist()
