@@ -17,7 +17,6 @@
  *   afm.mountAll() -> Promise   Mounts what is not mounted yet; for printing and for tests.
  */
 (() => {
-  "use strict";
   const STATE = 'script[type="application/vnd.jupyter.widget-state+json"]';
   const VIEW = 'script[type="application/vnd.jupyter.widget-view+json"]';
   const here = document.currentScript.src;
@@ -34,7 +33,8 @@
         const script = document.createElement("script");
         script.src = new URL(path, here).href;
         script.onload = () => resolve(provided.get(path));
-        script.onerror = () => reject(new Error(`could not load ${path}, which belongs beside this page`));
+        script.onerror = () =>
+          reject(new Error(`could not load ${path}, which belongs beside this page`));
         document.head.append(script);
       });
       scripts.set(path, loaded);
@@ -98,7 +98,10 @@
   function importModule(text) {
     if (!modules.has(text)) {
       const address = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
-      modules.set(text, import(address).finally(() => URL.revokeObjectURL(address)));
+      modules.set(
+        text,
+        import(address).finally(() => URL.revokeObjectURL(address)),
+      );
     }
     return modules.get(text);
   }
@@ -125,7 +128,8 @@
       const parent = path.slice(0, -1).reduce((node, key) => node[key], values);
       parent[path.at(-1)] = decode(data);
     }
-    if (!values._esm) throw new Error(`${entry.model_name} needs a kernel: it has no module of its own`);
+    if (!values._esm)
+      throw new Error(`${entry.model_name} needs a kernel: it has no module of its own`);
     addStyle(values._css);
     const loaded = (await importModule(values._esm)).default;
     const widget = typeof loaded === "function" ? await loaded() : loaded;

@@ -1,7 +1,6 @@
 /* What is too wide for the page scrolls inside itself; with a tab stop the keyboard can scroll it too.
  * The theme does so for code; equations and tables are left to this script. */
 (() => {
-  "use strict";
   const WIDE = "main .katex-display, main .pst-scrollable-table-container, main .output, main pre";
 
   function mark(element) {
@@ -16,7 +15,6 @@
 
 /* Paper is light: the dark page prints in the light page's colors. */
 (() => {
-  "use strict";
   const page = document.documentElement.dataset;
   let shown = page.theme;
   window.addEventListener("beforeprint", () => {

@@ -107,6 +107,6 @@ def test_the_widgets_text_can_be_read(colors):
 
 def test_formulas_in_a_role_s_color_take_its_readable_variant():
     """Chapters write `\\color{#0072B2}{Q}`: the style sheet must know exactly these values."""
-    rules = re.findall(r'\[style\*="color:(#\w+)" i\] \{ color: var\((--[\w-]+)\)', PAGE)
+    rules = re.findall(r'\[style\*="color:(#\w+)" i\]\s*\{\s*color: var\((--[\w-]+)\)', PAGE)
     expected = [(style.COLORS[role].lower(), f"--afm-{role}-text") for role in ROLES]
     assert [(color.lower(), variable) for color, variable in rules] == expected

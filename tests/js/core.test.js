@@ -1,9 +1,22 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-
-import { attention, causalMask, entropy, matmul, maskedSoftmax, softmax, transpose } from "../../transformer_lib/widgets/math/linear.js";
-import { alibiBias, alibiSlopes, applyRotary, rotaryAngles, sinusoidal } from "../../transformer_lib/widgets/math/positions.js";
 import { readFloats, readJson } from "../../transformer_lib/widgets/core/wire.js";
+import {
+  attention,
+  causalMask,
+  entropy,
+  maskedSoftmax,
+  matmul,
+  softmax,
+  transpose,
+} from "../../transformer_lib/widgets/math/linear.js";
+import {
+  alibiBias,
+  alibiSlopes,
+  applyRotary,
+  rotaryAngles,
+  sinusoidal,
+} from "../../transformer_lib/widgets/math/positions.js";
 import { close, fixture } from "./support.js";
 
 const library = fixture("core");

@@ -25,5 +25,16 @@ test("the shortlist is in order and holds the word that came", () => {
 
 test("rows of a flat array", () => {
   const flat = Float32Array.from({ length: 12 }, (_, i) => i);
-  assert.deepEqual(unflatten(flat, 2, 3, 2), [[[0, 1], [2, 3], [4, 5]], [[6, 7], [8, 9], [10, 11]]]);
+  assert.deepEqual(unflatten(flat, 2, 3, 2), [
+    [
+      [0, 1],
+      [2, 3],
+      [4, 5],
+    ],
+    [
+      [6, 7],
+      [8, 9],
+      [10, 11],
+    ],
+  ]);
 });

@@ -1,7 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { contrast, divergingScale, luminance, makeScale, parseColor, sequentialScale } from "../../transformer_lib/widgets/core/color.js";
+import {
+  contrast,
+  divergingScale,
+  luminance,
+  makeScale,
+  parseColor,
+  sequentialScale,
+} from "../../transformer_lib/widgets/core/color.js";
 import { clip, showToken } from "../../transformer_lib/widgets/core/dom.js";
 import { csvText } from "../../transformer_lib/widgets/core/export.js";
 
@@ -61,6 +68,12 @@ test("tokens are shown with their invisible characters, and shortened by what re
 });
 
 test("CSV is quoted where needed, and no cell becomes a formula", () => {
-  assert.equal(csvText([["a", 0.5], ['say "hi", you\n', -1e-7]]), 'a,0.5\r\n"say ""hi"", you\n",-1e-7\r\n');
+  assert.equal(
+    csvText([
+      ["a", 0.5],
+      ['say "hi", you\n', -1e-7],
+    ]),
+    'a,0.5\r\n"say ""hi"", you\n",-1e-7\r\n',
+  );
   assert.equal(csvText([["=1+1", "@x", "-a"]]), "'=1+1,'@x,'-a\r\n");
 });

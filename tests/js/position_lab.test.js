@@ -3,20 +3,48 @@ import { test } from "node:test";
 
 import { dot } from "../../transformer_lib/widgets/math/linear.js";
 import { applyRotary } from "../../transformer_lib/widgets/math/positions.js";
-import { effect, settled, write } from "../../transformer_lib/widgets/position_lab/view.js";
 import {
-  compute, encode, movable, normalStream, pairsToShow, randomProjections, spreadAt, wavelengths,
+  compute,
+  encode,
+  movable,
+  normalStream,
+  pairsToShow,
+  randomProjections,
+  spreadAt,
+  wavelengths,
 } from "../../transformer_lib/widgets/position_lab/model.js";
+import { effect, settled, write } from "../../transformer_lib/widgets/position_lab/view.js";
 import { close, fixture } from "./support.js";
 
 const library = fixture("position_lab");
-const TABLE = [[1, 2], [0, 1], [3, -1], [2, 2], [1, 1]];
+const TABLE = [
+  [1, 2],
+  [0, 1],
+  [3, -1],
+  [2, 2],
+  [1, 1],
+];
 const settings = (more = {}) => ({
-  method: "sinusoidal", d_model: 8, base: 10000, n_positions: 11, position: 2, offset: 3, pair: 0,
-  projected: false, own_angle: false, n_heads: 8, head: 1, ...more,
+  method: "sinusoidal",
+  d_model: 8,
+  base: 10000,
+  n_positions: 11,
+  position: 2,
+  offset: 3,
+  pair: 0,
+  projected: false,
+  own_angle: false,
+  n_heads: 8,
+  head: 1,
+  ...more,
 });
-const fromCase = ({ n, width, base, position, offset }) =>
-  ({ n_positions: n, d_model: width, base, position, offset });
+const fromCase = ({ n, width, base, position, offset }) => ({
+  n_positions: n,
+  d_model: width,
+  base,
+  position,
+  offset,
+});
 
 test("sinusoidal: rows, products and the shifted row are the library's", () => {
   for (const { rows, scores, turned, ...rest } of library.sinusoidal) {
@@ -40,7 +68,10 @@ test("rotary: the turned vectors and their products are the library's", () => {
 
 test("ALiBi: biases, and the weights over equal scores, are the library's", () => {
   for (const { heads, n, head, scores, weights } of library.alibi) {
-    const lab = compute(settings({ method: "alibi", n_heads: heads, n_positions: n, head, position: 0 }), TABLE);
+    const lab = compute(
+      settings({ method: "alibi", n_heads: heads, n_positions: n, head, position: 0 }),
+      TABLE,
+    );
     close(lab.scores, scores);
     close(lab.weights, weights);
   }
@@ -71,7 +102,11 @@ test("the bug, a cosine with its own angle, fails both tests", () => {
   const lab = compute(settings({ own_angle: true }), TABLE);
   assert.ok(lab.missed > 0.1 && lab.spread > 0.1);
   const right = compute(settings(), TABLE);
-  close(lab.rows.map((row) => row[2]), right.rows.map((row) => row[2]), 1e-15); // sines are right
+  close(
+    lab.rows.map((row) => row[2]),
+    right.rows.map((row) => row[2]),
+    1e-15,
+  ); // sines are right
 });
 
 test("a learned table has no rows beyond its own, and no rotation", () => {
@@ -97,12 +132,37 @@ test("small helpers, by hand", () => {
   assert.deepEqual(pairsToShow(16, 2), [0, 2, 4, 8, 11, 15]);
   assert.deepEqual(pairsToShow(1, 0), [0]);
   assert.deepEqual(pairsToShow(3, 1), [0, 1, 2]);
-  assert.equal(spreadAt([[1, 2, 3], [4, 5, 6], [7, 8, 9]], 1), 4);
-  assert.equal(spreadAt([[1, 2], [4, 5]], -1), 0);
-  assert.deepEqual(
-    [0, 12.2684, 35333.4, -0.75, 1.2e-15, 0.25, 1000, 999.96].map(write),
-    ["0", "12.27", "35,333", "−0.75", "1.2e-15", "0.25", "1,000", "1,000"],
+  assert.equal(
+    spreadAt(
+      [
+        [1, 2, 3],
+        [4, 5, 6],
+        [7, 8, 9],
+      ],
+      1,
+    ),
+    4,
   );
+  assert.equal(
+    spreadAt(
+      [
+        [1, 2],
+        [4, 5],
+      ],
+      -1,
+    ),
+    0,
+  );
+  assert.deepEqual([0, 12.2684, 35333.4, -0.75, 1.2e-15, 0.25, 1000, 999.96].map(write), [
+    "0",
+    "12.27",
+    "35,333",
+    "−0.75",
+    "1.2e-15",
+    "0.25",
+    "1,000",
+    "1,000",
+  ]);
   assert.match(effect("base", settings(), wavelengths(8, 10000)), /6,283 positions/);
   assert.equal(effect("", settings(), null), "");
   assert.match(effect("position", settings(), null), /hands/);

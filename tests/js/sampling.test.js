@@ -2,7 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { uniform } from "../../transformer_lib/widgets/core/random.js";
-import { countDraws, draw, filterLogits, ranked } from "../../transformer_lib/widgets/math/sampling.js";
+import {
+  countDraws,
+  draw,
+  filterLogits,
+  ranked,
+} from "../../transformer_lib/widgets/math/sampling.js";
 import { close, fixture } from "./support.js";
 
 const { cases } = fixture("sampling");
@@ -16,7 +21,11 @@ test("what temperature, top-k and top-p leave is the library's", () => {
     if (tied) {
       close(falling(left.probabilities), falling(probabilities), 1e-6, where);
     } else {
-      assert.deepEqual(left.cut.map((reason) => reason === null), kept, where);
+      assert.deepEqual(
+        left.cut.map((reason) => reason === null),
+        kept,
+        where,
+      );
       close(left.probabilities, probabilities, 1e-6, where);
     }
   }
@@ -27,8 +36,19 @@ test("equal logits keep their order, and what cuts a token is named", () => {
   assert.deepEqual(ranked(logits), [1, 3, 0, 2, 4]);
   assert.deepEqual(filterLogits(logits, { topK: 3 }).cut, [null, null, "top-k", null, "top-k"]);
   assert.deepEqual(filterLogits(logits, { temperature: 0 }).probabilities, [0, 1, 0, 0, 0]);
-  assert.deepEqual(filterLogits(logits, { temperature: 0 }).cut, ["greedy", null, "greedy", "greedy", "greedy"]);
-  assert.deepEqual(filterLogits([0, 0, 0, 0], { topK: 3, topP: 0.6 }).cut, [null, null, "top-p", "top-k"]);
+  assert.deepEqual(filterLogits(logits, { temperature: 0 }).cut, [
+    "greedy",
+    null,
+    "greedy",
+    "greedy",
+    "greedy",
+  ]);
+  assert.deepEqual(filterLogits([0, 0, 0, 0], { topK: 3, topP: 0.6 }).cut, [
+    null,
+    null,
+    "top-p",
+    "top-k",
+  ]);
 });
 
 test("the running total is that of the distribution that top-p looks at", () => {
@@ -40,9 +60,20 @@ test("the running total is that of the distribution that top-p looks at", () => 
 test("draws follow the probabilities, and the same chance gives the same token", () => {
   const { probabilities, order } = filterLogits([2, 0.5, 1, -1, 0], { temperature: 0.8, topK: 4 });
   const next = uniform(11);
-  const counts = countDraws(Array.from({ length: 20000 }, () => draw(probabilities, order, next())), 5);
-  close(counts.map((count) => count / 20000), probabilities, 0.012);
+  const counts = countDraws(
+    Array.from({ length: 20000 }, () => draw(probabilities, order, next())),
+    5,
+  );
+  close(
+    counts.map((count) => count / 20000),
+    probabilities,
+    0.012,
+  );
   assert.equal(counts[3], 0, "a token that top-k has cut was drawn");
   assert.equal(draw(probabilities, order, 0), 0);
-  assert.equal(draw([0.3, 0, 0.3 - 1e-12], [0, 2, 1], 0.99999), 2, "rounding must not draw what is cut");
+  assert.equal(
+    draw([0.3, 0, 0.3 - 1e-12], [0, 2, 1], 0.99999),
+    2,
+    "rounding must not draw what is cut",
+  );
 });

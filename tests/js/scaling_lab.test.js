@@ -2,14 +2,20 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { normal, uniform } from "../../transformer_lib/widgets/core/random.js";
-import { drawScores, look } from "../../transformer_lib/widgets/scaling_lab/view.js";
 import { brief } from "../../transformer_lib/widgets/scaling_lab/panels.js";
+import { drawScores, look } from "../../transformer_lib/widgets/scaling_lab/view.js";
 import { close, fixture } from "./support.js";
 
 test("weights, entropy and the Jacobian's norm are PyTorch's", () => {
   for (const { scores, d_k, raw, scaled } of fixture("scaling_lab").cases) {
-    const found = look(scores.map((score) => ({ [d_k]: score })), d_k);
-    for (const [side, right] of [[found.raw, raw], [found.scaled, scaled]]) {
+    const found = look(
+      scores.map((score) => ({ [d_k]: score })),
+      d_k,
+    );
+    for (const [side, right] of [
+      [found.raw, raw],
+      [found.scaled, scaled],
+    ]) {
       close(side.weights, right.weights);
       close(side.entropy, right.entropy);
       close(side.gradient, right.gradient);

@@ -1,14 +1,30 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { STEPS, contributions, operandsOf, readArrays, runHeads, stageOf, termsOf, writeNumber } from "../../transformer_lib/widgets/step_scrubber/model.js";
-import { readingOf, verdictOf } from "../../transformer_lib/widgets/step_scrubber/reading.js";
+import {
+  contributions,
+  operandsOf,
+  readArrays,
+  runHeads,
+  STEPS,
+  stageOf,
+  termsOf,
+  writeNumber,
+} from "../../transformer_lib/widgets/step_scrubber/model.js";
 import { cellNumber } from "../../transformer_lib/widgets/step_scrubber/operand.js";
+import { readingOf, verdictOf } from "../../transformer_lib/widgets/step_scrubber/reading.js";
 import { close, fixture } from "./support.js";
 
 const { cases } = fixture("step_scrubber");
-const loaded = cases.map(({ shape, flat, runs }) => ({ shape, runs, arrays: readArrays(Float64Array.from(flat), shape) }));
-const textOf = (parts) => parts.map((part) => (typeof part === "string" ? part : part.text ?? `^${part.sup.text}`)).join("");
+const loaded = cases.map(({ shape, flat, runs }) => ({
+  shape,
+  runs,
+  arrays: readArrays(Float64Array.from(flat), shape),
+}));
+const textOf = (parts) =>
+  parts
+    .map((part) => (typeof part === "string" ? part : (part.text ?? `^${part.sup.text}`)))
+    .join("");
 
 test("every stage of every head is the library's, in every setting", () => {
   let compared = 0;
@@ -50,10 +66,12 @@ test("the causal mask hides the future, and only that", () => {
   const { arrays } = loaded[0];
   const run = runHeads(arrays, { heads: 3, causal: true });
   const { result, open } = stageOf(5, run, 1);
-  result.forEach((row, i) => row.forEach((value, j) => {
-    assert.equal(value === -Infinity, j > i);
-    assert.equal(open[i][j], j <= i);
-  }));
+  result.forEach((row, i) =>
+    row.forEach((value, j) => {
+      assert.equal(value === -Infinity, j > i);
+      assert.equal(open[i][j], j <= i);
+    }),
+  );
   assert.equal(textOf(termsOf(5, run, 1, 1, 4)).endsWith(" becomes −∞"), true);
   assert.equal(textOf(termsOf(6, run, 1, 1, 4)), "e^−∞ = 0 = 0.0000");
 });
@@ -61,16 +79,69 @@ test("the causal mask hides the future, and only that", () => {
 // mary gave, by hand: two components, two heads of width 1, W_Q = W_K = W_V = W_O = identity.
 const eye = [1, 0, 0, 1];
 const none = [0, 0];
-const small = readArrays(Float64Array.from([2, 1, 0, 3, 0, 0, 0, 0, ...eye, ...none, ...eye, ...none, ...eye, ...none, ...eye, ...none]), [2, 2, 2, 1]);
+const small = readArrays(
+  Float64Array.from([
+    2,
+    1,
+    0,
+    3,
+    0,
+    0,
+    0,
+    0,
+    ...eye,
+    ...none,
+    ...eye,
+    ...none,
+    ...eye,
+    ...none,
+    ...eye,
+    ...none,
+  ]),
+  [2, 2, 2, 1],
+);
 
 test("by hand: scores, softmax and output of two words in two heads", () => {
   const run = runHeads(small, { heads: 2 });
-  close(run.raw, [[[4, 0], [0, 0]], [[1, 3], [3, 9]]], 1e-12);
+  close(
+    run.raw,
+    [
+      [
+        [4, 0],
+        [0, 0],
+      ],
+      [
+        [1, 3],
+        [3, 9],
+      ],
+    ],
+    1e-12,
+  );
   const e = Math.exp(4);
-  close(run.weights[0], [[e / (e + 1), 1 / (e + 1)], [0.5, 0.5]], 1e-12);
-  close(run.output[1], [1, (Math.exp(3) * 1 + Math.exp(9) * 3) / (Math.exp(3) + Math.exp(9))], 1e-12);
+  close(
+    run.weights[0],
+    [
+      [e / (e + 1), 1 / (e + 1)],
+      [0.5, 0.5],
+    ],
+    1e-12,
+  );
+  close(
+    run.output[1],
+    [1, (Math.exp(3) * 1 + Math.exp(9) * 3) / (Math.exp(3) + Math.exp(9))],
+    1e-12,
+  );
   const one = runHeads(small, { heads: 1 });
-  close(one.raw, [[[5, 3], [3, 9]]], 1e-12); // the heads' scores, added
+  close(
+    one.raw,
+    [
+      [
+        [5, 3],
+        [3, 9],
+      ],
+    ],
+    1e-12,
+  ); // the heads' scores, added
   close(contributions(run, 1, 0), [1, 0], 1e-12);
 });
 
@@ -86,21 +157,37 @@ test("the arithmetic is written out, longest sums shortened", () => {
 });
 
 test("numbers have a true minus sign, and no negative zero", () => {
-  assert.deepEqual([-1.5, -0.001, 0, -Infinity].map((value) => writeNumber(value)), ["−1.50", "0.00", "0.00", "−∞"]);
+  assert.deepEqual(
+    [-1.5, -0.001, 0, -Infinity].map((value) => writeNumber(value)),
+    ["−1.50", "0.00", "0.00", "−∞"],
+  );
   assert.deepEqual([16, -11.314, 9.99, 250].map(cellNumber), ["16.0", "−11.3", "9.99", "250"]);
 });
 
 test("readings name who asks, who is asked and what the mask hides", () => {
   const run = runHeads(small, { heads: 2, causal: true });
-  const say = (step, row, column, columns = ["0", "1"]) => textOf(readingOf({ step, run, head: 0, row, column, words: ["mary", "gave"], columns }));
-  assert.equal(say(3, 1, 0), "gave scores mary in head 0: 0.00, the same as every other word: this query asks nothing.");
+  const say = (step, row, column, columns = ["0", "1"]) =>
+    textOf(readingOf({ step, run, head: 0, row, column, words: ["mary", "gave"], columns }));
+  assert.equal(
+    say(3, 1, 0),
+    "gave scores mary in head 0: 0.00, the same as every other word: this query asks nothing.",
+  );
   assert.equal(say(3, 0, 1), "mary scores gave in head 0: 0.00 (its largest score is 4.00).");
   assert.equal(say(5, 0, 1), "mary may not see gave, which comes later: the score becomes −∞.");
   assert.equal(say(6, 0, 1), "mary puts nothing on gave: the mask hides it.");
   assert.equal(say(6, 1, 0), "gave puts 50.0 % of its attention in head 0 on mary.");
-  assert.equal(say(7, 1, 0), "gave receives 1.00 in component 0 in head 0, most of it from mary: 1.00.");
-  assert.equal(say(8, 1, 1), "gave keeps what the heads found side by side: component 1 comes from head 1.");
-  assert.equal(say(9, 1, 0, ["giver", "receiver"]), "gave takes home 1.00 in giver: head 0 adds 1.00, head 1 adds 0.00.");
+  assert.equal(
+    say(7, 1, 0),
+    "gave receives 1.00 in component 0 in head 0, most of it from mary: 1.00.",
+  );
+  assert.equal(
+    say(8, 1, 1),
+    "gave keeps what the heads found side by side: component 1 comes from head 1.",
+  );
+  assert.equal(
+    say(9, 1, 0, ["giver", "receiver"]),
+    "gave takes home 1.00 in giver: head 0 adds 1.00, head 1 adds 0.00.",
+  );
 });
 
 test("rounding is no difference between two orders", () => {

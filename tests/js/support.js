@@ -9,7 +9,10 @@ import { join } from "node:path";
 
 export function fixture(name) {
   const folder = process.env.AFM_FIXTURES;
-  assert.ok(folder, "run these by `pytest tests/test_javascript.py`, which writes the numbers first");
+  assert.ok(
+    folder,
+    "run these by `pytest tests/test_javascript.py`, which writes the numbers first",
+  );
   return JSON.parse(readFileSync(join(folder, `${name}.json`), "utf8"));
 }
 
@@ -34,7 +37,10 @@ export function fakeModel(values) {
     },
     on: (event, callback) => listeners.set(event, [...(listeners.get(event) ?? []), callback]),
     off: (event, callback) =>
-      listeners.set(event, (listeners.get(event) ?? []).filter((known) => known !== callback)),
+      listeners.set(
+        event,
+        (listeners.get(event) ?? []).filter((known) => known !== callback),
+      ),
     save_changes() {
       this.saved += 1;
     },

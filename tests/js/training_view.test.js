@@ -1,36 +1,77 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { crossing, linePath, linearTicks, logLimits, logTicks, nearest, trailingMean, windowAt } from "../../transformer_lib/widgets/training_view/curves.js";
-import { derive, isDense, lastNumber, nats } from "../../transformer_lib/widgets/training_view/view.js";
+import {
+  crossing,
+  linearTicks,
+  linePath,
+  logLimits,
+  logTicks,
+  nearest,
+  trailingMean,
+  windowAt,
+} from "../../transformer_lib/widgets/training_view/curves.js";
 import { short } from "../../transformer_lib/widgets/training_view/plot.js";
+import {
+  derive,
+  isDense,
+  lastNumber,
+  nats,
+} from "../../transformer_lib/widgets/training_view/view.js";
 import { close, fixture } from "./support.js";
 
 test("the smoothed loss is the mean of the last rows, gaps left out", () => {
   for (const { values, window, means } of fixture("training_view").cases) {
     const found = trailingMean(values, window);
-    assert.deepEqual(found.map((mean) => mean === null), means.map((mean) => mean === null));
-    close(found.map((mean) => mean ?? 0), means.map((mean) => mean ?? 0));
+    assert.deepEqual(
+      found.map((mean) => mean === null),
+      means.map((mean) => mean === null),
+    );
+    close(
+      found.map((mean) => mean ?? 0),
+      means.map((mean) => mean ?? 0),
+    );
   }
   assert.deepEqual(trailingMean([3, null, 1], 1), [3, null, 1]);
-  assert.deepEqual([0, 7, 15, 39, 400].map((row) => windowAt(row, 10)), [1, 2, 4, 10, 10]);
+  assert.deepEqual(
+    [0, 7, 15, 39, 400].map((row) => windowAt(row, 10)),
+    [1, 2, 4, 10, 10],
+  );
 });
 
 test("what was passed, and when: by the smoothed loss, not by one lucky batch", () => {
   const loss = [3, 3, 3, 3, 3, 3, 3, 0.5, 3, 1, 1, 1, 1, 1, 1, 1];
-  const curve = { names: ["step", "loss"], columns: [loss.map((_, i) => 10 * i), loss], loss: "loss" };
-  const text = { baselines: [["chance", 3.1], ["bigram", 1.2], ["never", 0.4]], floor: 0.3 };
-  const at = (smoothing) => Object.fromEntries(derive(curve, text, smoothing).passed.map((line) => [line.name, line.at]));
+  const curve = {
+    names: ["step", "loss"],
+    columns: [loss.map((_, i) => 10 * i), loss],
+    loss: "loss",
+  };
+  const text = {
+    baselines: [
+      ["chance", 3.1],
+      ["bigram", 1.2],
+      ["never", 0.4],
+    ],
+    floor: 0.3,
+  };
+  const at = (smoothing) =>
+    Object.fromEntries(derive(curve, text, smoothing).passed.map((line) => [line.name, line.at]));
   assert.deepEqual(at(1), { never: -1, bigram: 7, chance: 0 });
   assert.deepEqual(at(3), { never: -1, bigram: 10, chance: 0 });
-  assert.deepEqual(derive(curve, text, 1).passed.map(({ name }) => name), ["never", "bigram", "chance"]);
+  assert.deepEqual(
+    derive(curve, text, 1).passed.map(({ name }) => name),
+    ["never", "bigram", "chance"],
+  );
   assert.equal(crossing([2, null, 1], 1.5, 1), -1);
 });
 
 test("gaps, and the nearest row", () => {
   assert.deepEqual(lastNumber([1, null, 3, null], 3), [2, 3]);
   assert.equal(lastNumber([null, null], 1), null);
-  assert.deepEqual([-5, 14, 16, 30, 99].map((step) => nearest([10, 20, 30], step)), [0, 0, 1, 2, 2]);
+  assert.deepEqual(
+    [-5, 14, 16, 30, 99].map((step) => nearest([10, 20, 30], step)),
+    [0, 0, 1, 2, 2],
+  );
   assert.equal(nearest([7], 100), 0);
   assert.equal(nearest([], 3), 0);
 });
@@ -56,18 +97,42 @@ test("axes", () => {
 });
 
 test("losses are short", () => {
-  assert.deepEqual([3.0445, 0.52, 0.0995, 0.041, 0.00412, 0.00003, 0].map(nats), ["3.04", "0.52", "0.10", "0.041", "0.0041", "3e−5", "0.00"]);
+  assert.deepEqual([3.0445, 0.52, 0.0995, 0.041, 0.00412, 0.00003, 0].map(nats), [
+    "3.04",
+    "0.52",
+    "0.10",
+    "0.041",
+    "0.0041",
+    "3e−5",
+    "0.00",
+  ]);
 });
 
 test("the ends of an axis are short at any size", () => {
-  assert.deepEqual([0, 12, 0.042, 0.001, 4.26e-6, 1e-7, -3e-5, 99999, 123456].map(short), ["0", "12", "0.042", "0.001", "4.3e−6", "1e−7", "−3e−5", "100000", "1.2e5"]);
+  assert.deepEqual([0, 12, 0.042, 0.001, 4.26e-6, 1e-7, -3e-5, 99999, 123456].map(short), [
+    "0",
+    "12",
+    "0.042",
+    "0.001",
+    "4.3e−6",
+    "1e−7",
+    "−3e−5",
+    "100000",
+    "1.2e5",
+  ]);
 });
 
 test("another run's losses are smoothed, what was measured now and then is not", () => {
-  const [often, seldom] = [[4, 2, 2, 2, 4, 4, 4, 2, null], [null, null, 3, null, null, 2, null, null, 1]];
+  const [often, seldom] = [
+    [4, 2, 2, 2, 4, 4, 4, 2, null],
+    [null, null, 3, null, null, 2, null, null, 1],
+  ];
   assert.deepEqual([often, seldom, [null], [3, null]].map(isDense), [true, false, false, false]);
   const columns = [often.map((_, i) => i), often.map(() => 1), often, seldom];
   const curve = { names: ["step", "loss", "other loss", "validation loss"], columns, loss: "loss" };
   const { besides } = derive(curve, { baselines: [], floor: null }, 2);
-  assert.deepEqual(besides.map(({ smooth }) => smooth), [[4, 2, 2, 2, 4, 4, 4, 3, null], seldom]);
+  assert.deepEqual(
+    besides.map(({ smooth }) => smooth),
+    [[4, 2, 2, 2, 4, 4, 4, 3, null], seldom],
+  );
 });

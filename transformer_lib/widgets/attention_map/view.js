@@ -19,7 +19,9 @@ function render({ model, el }) {
   };
   const rowsOf = (flat) =>
     queries.map((_, q) => flat.subarray(q * keys.length, (q + 1) * keys.length));
-  const [queryNames, keyNames] = [queries, keys].map((list) => list.map((token) => clip(showToken(token))));
+  const [queryNames, keyNames] = [queries, keys].map((list) =>
+    list.map((token) => clip(showToken(token))),
+  );
 
   const compare = heads > 1 ? " Then compare the heads: the small pictures show each of them." : "";
   const fig = figure(el, {
@@ -33,24 +35,33 @@ function render({ model, el }) {
   };
 
   const layerChoice = select({
-    label: "layer", value: 0, options: Array.from({ length: layers }, (_, i) => `layer ${i}`),
+    label: "layer",
+    value: 0,
+    options: Array.from({ length: layers }, (_, i) => `layer ${i}`),
     onChange: (layer) => choose({ layer }),
   });
   if (layers > 1) fig.controls.append(layerChoice.element);
 
   const headNames = Array.from({ length: heads }, (_, i) => `head ${i}`);
   const small = { class: "afm-thumbnail", width: keys.length, height: queries.length };
-  const thumbnails = heads > 1 && heads <= MAX_THUMBNAILS
-    ? headNames.map(() => element("canvas", { ...small, "aria-hidden": "true" }))
-    : [];
+  const thumbnails =
+    heads > 1 && heads <= MAX_THUMBNAILS
+      ? headNames.map(() => element("canvas", { ...small, "aria-hidden": "true" }))
+      : [];
   const headChoice = (thumbnails.length ? choices : select)({
-    label: "head", value: 0, onChange: (head) => choose({ head }),
-    options: headNames.map((text, i) => (thumbnails.length ? { text, picture: thumbnails[i] } : text)),
+    label: "head",
+    value: 0,
+    onChange: (head) => choose({ head }),
+    options: headNames.map((text, i) =>
+      thumbnails.length ? { text, picture: thumbnails[i] } : text,
+    ),
   });
   if (heads > 1) fig.controls.append(headChoice.element);
 
   const map = grid({
-    rows: queries, columns: keys, label: title,
+    rows: queries,
+    columns: keys,
+    label: title,
     cellName: (row, column, text) => `${queryNames[row]} attends to ${keyNames[column]}: ${text}`,
     onSelect: (query, key) => choose({ query, key }),
     onHover: (query, key) => (query === null ? read() : read(query, key)),
@@ -62,7 +73,10 @@ function render({ model, el }) {
     const at = query * keys.length + key;
     const open = !mask || head_(mask, layer, head)[at];
     const weight = head_(weights, layer, head)[at].toFixed(2);
-    const [asking, asked] = [{ text: queries[query], role: "query" }, { text: keys[key], role: "key" }];
+    const [asking, asked] = [
+      { text: queries[query], role: "query" },
+      { text: keys[key], role: "key" },
+    ];
     if (open) fig.say(asking, " attends to ", asked, ": ", { text: weight });
     else fig.say(asking, " may not attend to ", asked, ": the mask hides it");
   }

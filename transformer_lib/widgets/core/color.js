@@ -9,10 +9,21 @@
 const SCALE_STEPS = 256;
 
 const COLOR_VARIABLES = {
-  query: "--afm-q", queryText: "--afm-q-text", key: "--afm-k", keyText: "--afm-k-text",
-  value: "--afm-v", valueText: "--afm-v-text", output: "--afm-o", outputText: "--afm-o-text",
-  masked: "--afm-m", maskedText: "--afm-m-text", weight: "--afm-weight-full",
-  negative: "--afm-negative-full", surface: "--afm-surface", ink: "--afm-ink", soft: "--afm-soft",
+  query: "--afm-q",
+  queryText: "--afm-q-text",
+  key: "--afm-k",
+  keyText: "--afm-k-text",
+  value: "--afm-v",
+  valueText: "--afm-v-text",
+  output: "--afm-o",
+  outputText: "--afm-o-text",
+  masked: "--afm-m",
+  maskedText: "--afm-m-text",
+  weight: "--afm-weight-full",
+  negative: "--afm-negative-full",
+  surface: "--afm-surface",
+  ink: "--afm-ink",
+  soft: "--afm-soft",
   line: "--afm-line",
 };
 
@@ -36,7 +47,10 @@ export function parseColor(text) {
   }
   const rgb = /^rgba?\(([^)]*)\)$/.exec(text);
   if (!rgb) throw new Error(`not a color that can be mixed: ${text}`);
-  return rgb[1].split(/[\s,/]+/).slice(0, 3).map(Number);
+  return rgb[1]
+    .split(/[\s,/]+/)
+    .slice(0, 3)
+    .map(Number);
 }
 
 /** Relative luminance as WCAG defines it, 0 for black and 1 for white. */
@@ -91,7 +105,8 @@ export function themeOf(el) {
   if (said) return /dark|high-contrast$/.test(said) ? "dark" : "light";
   for (let node = el.parentElement; node; node = node.parentElement) {
     const background = getComputedStyle(node).backgroundColor;
-    if (/^rgb\(/.test(background)) return luminance(parseColor(background)) < 0.2 ? "dark" : "light";
+    if (/^rgb\(/.test(background))
+      return luminance(parseColor(background)) < 0.2 ? "dark" : "light";
   }
   return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
 }

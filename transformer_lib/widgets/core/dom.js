@@ -25,7 +25,11 @@ export function element(tag, attributes = {}, ...children) {
 }
 
 export function svgElement(tag, attributes = {}, ...children) {
-  return withContent(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+  return withContent(
+    document.createElementNS("http://www.w3.org/2000/svg", tag),
+    attributes,
+    children,
+  );
 }
 
 /** Set attributes; null or false removes one. */
@@ -94,7 +98,13 @@ export function choices({ label, options, value, onChange }) {
     const { text, picture = null } = typeof option === "string" ? { text: option } : option;
     inputs[index].addEventListener("change", () => onChange(index));
     const name = element("span", { class: "afm-choice-name", dir: "auto" }, clip(text, 40));
-    return element("label", { class: "afm-choice" }, inputs[index], ...(picture ? [picture] : []), name);
+    return element(
+      "label",
+      { class: "afm-choice" },
+      inputs[index],
+      ...(picture ? [picture] : []),
+      name,
+    );
   });
   set(value);
   const row = element("div", { class: "afm-choice-row" }, ...items);
@@ -114,7 +124,7 @@ export function showToken(text) {
   return text
     .replace(/\r?\n/g, "↵")
     .replace(/\t/g, "⇥")
-    .replace(/[\p{Cs}\u0000-\u001f\u007f]/gu, "�")
+    .replace(/[\p{Cs}\p{Cc}]/gu, "�")
     .replace(/^ +| +$/g, (spaces) => "␣".repeat(spaces.length));
 }
 
@@ -132,7 +142,11 @@ export function clip(text, length = 40) {
 /** The hatch of what is masked, cut or out of reach: fill="url(#id)". */
 export function hatchPattern(id) {
   const pattern = svgElement("pattern", {
-    id, width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)",
+    id,
+    width: 6,
+    height: 6,
+    patternUnits: "userSpaceOnUse",
+    patternTransform: "rotate(45)",
   });
   pattern.append(
     svgElement("rect", { class: "afm-hatch-ground", width: 6, height: 6 }),

@@ -6,9 +6,24 @@
 import { button, element } from "./dom.js";
 
 const EXPORTED_STYLES = [
-  "fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-opacity",
-  "stroke-linecap", "stroke-linejoin", "paint-order", "opacity", "font-family", "font-size", "font-weight",
-  "font-style", "text-anchor", "dominant-baseline", "visibility", "display",
+  "fill",
+  "fill-opacity",
+  "stroke",
+  "stroke-width",
+  "stroke-dasharray",
+  "stroke-opacity",
+  "stroke-linecap",
+  "stroke-linejoin",
+  "paint-order",
+  "opacity",
+  "font-family",
+  "font-size",
+  "font-weight",
+  "font-style",
+  "text-anchor",
+  "dominant-baseline",
+  "visibility",
+  "display",
 ];
 
 export function exportButtons({ picture, root, name, csv }) {
@@ -18,10 +33,15 @@ export function exportButtons({ picture, root, name, csv }) {
     PNG: () => downloadPng(`${name}.png`, pictureSvg(picture, background())),
     CSV: () => download(`${name}.csv`, csvText(csv()), "text/csv"),
   };
-  const buttons = Object.entries(formats).map(([format, onClick]) =>
-    button({ label: format, title: `Download what is shown as ${format}`, onClick }).element,
+  const buttons = Object.entries(formats).map(
+    ([format, onClick]) =>
+      button({ label: format, title: `Download what is shown as ${format}`, onClick }).element,
   );
-  return element("div", { class: "afm-exports", role: "group", "aria-label": "Download" }, ...buttons);
+  return element(
+    "div",
+    { class: "afm-exports", role: "group", "aria-label": "Download" },
+    ...buttons,
+  );
 }
 
 /** Rows as CSV: quoted where needed; a text that a spreadsheet would run as a formula stays text. */
@@ -37,7 +57,9 @@ export function csvText(rows) {
 /** One SVG text that shows the picture's SVG elements where they stand. */
 export function pictureSvg(picture, background) {
   const frame = picture.getBoundingClientRect();
-  const shown = [...picture.querySelectorAll("svg")].filter((svg) => !svg.parentElement.closest("svg"));
+  const shown = [...picture.querySelectorAll("svg")].filter(
+    (svg) => !svg.parentElement.closest("svg"),
+  );
   const whole = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   let [width, height] = [0, 0];
   for (const svg of shown) {
@@ -65,12 +87,17 @@ export function pictureSvg(picture, background) {
 
 function inlineStyles(from, to) {
   const style = getComputedStyle(from);
-  to.setAttribute("style", EXPORTED_STYLES.map((name) => `${name}:${style.getPropertyValue(name)}`).join(";"));
+  to.setAttribute(
+    "style",
+    EXPORTED_STYLES.map((name) => `${name}:${style.getPropertyValue(name)}`).join(";"),
+  );
   for (let i = 0; i < from.children.length; i += 1) inlineStyles(from.children[i], to.children[i]);
 }
 
 function download(name, content, type) {
-  const address = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));
+  const address = URL.createObjectURL(
+    content instanceof Blob ? content : new Blob([content], { type }),
+  );
   const link = element("a", { href: address, download: name });
   document.body.append(link);
   link.click();

@@ -25,12 +25,18 @@ export function figure(el, { name, hint }) {
   const root = element(
     "figure",
     { class: "afm", "aria-label": clip(name, 200), "data-afm-theme": themeOf(el) },
-    caption, controls, picture, foot,
+    caption,
+    controls,
+    picture,
+    foot,
   );
   el.append(root);
 
   const fig = {
-    element: root, controls, picture, reading,
+    element: root,
+    controls,
+    picture,
+    reading,
     get colors() {
       return palette(root);
     },
@@ -55,14 +61,20 @@ export function figure(el, { name, hint }) {
 
     /** Put a part into the picture; `basis` is the width in pixels from which parts stand side by side. */
     add(part, { basis = 280 } = {}) {
-      const holder = element("div", { class: "afm-part", style: `flex-basis:${basis}px` }, part.element);
+      const holder = element(
+        "div",
+        { class: "afm-part", style: `flex-basis:${basis}px` },
+        part.element,
+      );
       picture.append(holder);
       if (part.theme) fig.onTheme((colors) => part.theme(colors));
       if (!part.layout) return;
       let known = 0;
       const lay = () => {
         const width = Math.floor(holder.clientWidth);
-        if (width > 0 && width !== known) part.layout((known = width));
+        if (width <= 0 || width === known) return;
+        known = width;
+        part.layout(width);
       };
       lay();
       const observer = new ResizeObserver(lay);

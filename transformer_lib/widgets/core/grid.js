@@ -23,18 +23,32 @@ import { element, showToken, svgElement, uniqueId } from "./dom.js";
 import { drawFrame, gridGeometry, thinLabels } from "./gridframe.js";
 
 const GRID_KEYS = {
-  ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1],
-  Home: [0, -Infinity], End: [0, Infinity], PageUp: [-Infinity, 0], PageDown: [Infinity, 0],
+  ArrowUp: [-1, 0],
+  ArrowDown: [1, 0],
+  ArrowLeft: [0, -1],
+  ArrowRight: [0, 1],
+  Home: [0, -Infinity],
+  End: [0, Infinity],
+  PageUp: [-Infinity, 0],
+  PageDown: [Infinity, 0],
 };
 
 export function grid(options) {
   const {
-    label, rowTitle = "queries", columnTitle = "keys", format = (value) => value.toFixed(2),
-    scale: scaleOf = sequentialScale, onSelect = () => {}, onHover = () => {}, onPress = null,
-    maxCell = 56, minCell = 7,
+    label,
+    rowTitle = "queries",
+    columnTitle = "keys",
+    format = (value) => value.toFixed(2),
+    scale: scaleOf = sequentialScale,
+    onSelect = () => {},
+    onHover = () => {},
+    onPress = null,
+    maxCell = 56,
+    minCell = 7,
   } = options;
-  const cellName = options.cellName ?? ((row, column, text) =>
-    `${showToken(rows[row])}, ${showToken(columns[column])}: ${text}`);
+  const cellName =
+    options.cellName ??
+    ((row, column, text) => `${showToken(rows[row])}, ${showToken(columns[column])}: ${text}`);
   let { rows, columns } = options;
   let [values, allowed, colors, geometry] = [null, null, null, null];
   let [makeScale_, scale, width] = [scaleOf, null, 0];
@@ -59,15 +73,23 @@ export function grid(options) {
     table.forEach((line, r) => {
       columns.forEach((_, c) => {
         const rect = svgElement("rect", {
-          role: "gridcell", class: "afm-cell", tabindex: "-1", "aria-selected": "false",
-          x: left + c * cell + gap, y: top + r * cell + gap, width: cell - 2 * gap,
-          height: cell - 2 * gap, rx: cell > 28 ? 3 : 0,
+          role: "gridcell",
+          class: "afm-cell",
+          tabindex: "-1",
+          "aria-selected": "false",
+          x: left + c * cell + gap,
+          y: top + r * cell + gap,
+          width: cell - 2 * gap,
+          height: cell - 2 * gap,
+          rx: cell > 28 ? 3 : 0,
         });
         line.append(rect);
         cells.push(rect);
         if (cell < 30) return;
         const text = svgElement("text", {
-          x: left + (c + 0.5) * cell, y: top + (r + 0.5) * cell, class: "afm-cell-number",
+          x: left + (c + 0.5) * cell,
+          y: top + (r + 0.5) * cell,
+          class: "afm-cell-number",
           "font-size": cell < 38 ? 11 : 12,
         });
         texts.append(text);
@@ -89,7 +111,12 @@ export function grid(options) {
       const text = open ? format(values[at]) : "masked";
       const fill = open ? scale.fill(values[at]) : `url(#${hatch})`;
       change(rect, at, "fill", fill);
-      change(rect, at, "aria-label", cellName(Math.floor(at / columns.length), at % columns.length, text));
+      change(
+        rect,
+        at,
+        "aria-label",
+        cellName(Math.floor(at / columns.length), at % columns.length, text),
+      );
       if (!numbers.length) return;
       const shown = open ? (short ? text.replace(/^([-−]?)0\./, "$1.") : text) : "";
       if (numbers[at].textContent !== shown) numbers[at].textContent = shown;
@@ -99,7 +126,8 @@ export function grid(options) {
 
   // Remembered here, since to ask the page costs more than to tell it.
   function change(rect, at, attribute, value) {
-    const known = (written[at] ??= {});
+    written[at] ??= {};
+    const known = written[at];
     if (known[attribute] === value) return;
     known[attribute] = value;
     rect.setAttribute(attribute, value);
@@ -119,7 +147,14 @@ export function grid(options) {
     thinLabels(geometry.columnLabels, geometry.cell, selected?.[1]);
     const { cell, left, top } = geometry;
     const outline = (kind, x, y, w, h) =>
-      svgElement("rect", { class: `afm-outline afm-outline-${kind}`, x, y, width: w, height: h, rx: 3 });
+      svgElement("rect", {
+        class: `afm-outline afm-outline-${kind}`,
+        x,
+        y,
+        width: w,
+        height: h,
+        rx: 3,
+      });
     marks.append(outline("frame", left, top, columns.length * cell, rows.length * cell));
     if (!selected) return;
     marks.append(
@@ -227,7 +262,9 @@ export function grid(options) {
       values = Float64Array.from(Array.from(matrix, (row) => Array.from(row)).flat());
       allowed = mask && Array.from(mask, (row) => Array.from(row)).flat();
       if (values.length !== rows.length * columns.length) {
-        throw new Error(`${values.length} values for ${rows.length} rows and ${columns.length} columns`);
+        throw new Error(
+          `${values.length} values for ${rows.length} rows and ${columns.length} columns`,
+        );
       }
       repaint();
     },

@@ -1,6 +1,14 @@
 // The still part of core/grid.js: where cells stand, labels, titles and the hatch of masked cells.
 
-import { clip, fitText, hatchPattern, setAttributes, showToken, svgElement, textWidth } from "./dom.js";
+import {
+  clip,
+  fitText,
+  hatchPattern,
+  setAttributes,
+  showToken,
+  svgElement,
+  textWidth,
+} from "./dom.js";
 
 const LABEL_FONT = "13px system-ui, sans-serif";
 const TITLE_ROOM = 18;
@@ -10,7 +18,10 @@ export function gridGeometry({ rows, columns, rowTitle, columnTitle, width, maxC
   const side = rowTitle ? TITLE_ROOM : 0;
   const widest = (labels, limit) => {
     const texts = labels.map((text) => fitText(showToken(text), LABEL_FONT, limit));
-    return { texts, width: Math.ceil(Math.max(0, ...texts.map((text) => textWidth(text, LABEL_FONT)))) };
+    return {
+      texts,
+      width: Math.ceil(Math.max(0, ...texts.map((text) => textWidth(text, LABEL_FONT)))),
+    };
   };
   const rowNames = widest(rows, Math.min(120, 0.26 * width));
   const left = side + rowNames.width + (rowNames.width ? 14 : 0);
@@ -21,10 +32,16 @@ export function gridGeometry({ rows, columns, rowTitle, columnTitle, width, maxC
   const head = columnNames.width ? (upright ? columnNames.width + 14 : 24) : 0;
   const top = (columnTitle ? TITLE_ROOM + 2 : 0) + head;
   return {
-    cell, left, top, upright,
-    rowTexts: rowNames.texts, columnTexts: columnNames.texts,
-    width: Math.ceil(left + cell * columns.length + 2), height: Math.ceil(top + cell * rows.length + 2),
-    rowLabels: [], columnLabels: [],
+    cell,
+    left,
+    top,
+    upright,
+    rowTexts: rowNames.texts,
+    columnTexts: columnNames.texts,
+    width: Math.ceil(left + cell * columns.length + 2),
+    height: Math.ceil(top + cell * rows.length + 2),
+    rowLabels: [],
+    columnLabels: [],
   };
 }
 
@@ -45,7 +62,9 @@ export function drawFrame(svg, geometry, { rows, columns, label, rowTitle, colum
 
   const axes = rowTitle && columnTitle ? ` (rows: ${rowTitle}, columns: ${columnTitle})` : "";
   const table = svgElement("g", {
-    role: "grid", "aria-label": `${label}${axes}`, "aria-rowcount": rows.length + 1,
+    role: "grid",
+    "aria-label": `${label}${axes}`,
+    "aria-rowcount": rows.length + 1,
     "aria-colcount": columns.length + 1,
   });
   // The empty corner, so that every row has as many cells and each stands under its header.
@@ -55,7 +74,10 @@ export function drawFrame(svg, geometry, { rows, columns, label, rowTitle, colum
     const x = left + (c + 0.5) * cell;
     const node = headerText("columnheader", text, geometry.columnTexts[c]);
     if (geometry.upright) {
-      setAttributes(node, { transform: `translate(${x} ${top - 8}) rotate(-90)`, "text-anchor": "start" });
+      setAttributes(node, {
+        transform: `translate(${x} ${top - 8}) rotate(-90)`,
+        "text-anchor": "start",
+      });
     } else {
       setAttributes(node, { x, y: top - 12, "text-anchor": "middle" });
     }
@@ -77,7 +99,11 @@ export function drawFrame(svg, geometry, { rows, columns, label, rowTitle, colum
 }
 
 function headerText(role, text, shown) {
-  return svgElement("text", { role, class: `afm-${role}`, "aria-label": clip(showToken(text), 80) }, shown);
+  return svgElement(
+    "text",
+    { role, class: `afm-${role}`, "aria-label": clip(showToken(text), 80) },
+    shown,
+  );
 }
 
 function axisTitle(text, role, x, y, transform = null) {

@@ -34,7 +34,10 @@ export function plane({ label, reach, axes = ["", ""], points, onMove = null, on
   const items = points.map((point, index) => makeItem(point, index));
   front.append(...items.map((item) => item.group));
 
-  const toPixels = ([x, y]) => [((x + reach) / (2 * reach)) * size, ((reach - y) / (2 * reach)) * size];
+  const toPixels = ([x, y]) => [
+    ((x + reach) / (2 * reach)) * size,
+    ((reach - y) / (2 * reach)) * size,
+  ];
 
   function fromPointer(event) {
     const box = svg.getBoundingClientRect();
@@ -47,17 +50,45 @@ export function plane({ label, reach, axes = ["", ""], points, onMove = null, on
     const name = clip(showToken(point.name), 24);
     const color = role ? `afm-${role === "value" ? "value-role" : role}` : "afm-neutral";
     const line = kind === "arrow" ? svgElement("line", { class: `afm-shaft ${color}` }) : null;
-    const head = kind === "arrow" ? svgElement("path", { class: `afm-arrowhead ${color}`, id: `${arrowHead}-${index}` }) : null;
+    const head =
+      kind === "arrow"
+        ? svgElement("path", { class: `afm-arrowhead ${color}`, id: `${arrowHead}-${index}` })
+        : null;
     const mark = svgElement("circle", { class: `afm-mark afm-${kind} ${color}` });
     const touch = svgElement("circle", { class: "afm-touch", r: 22 });
-    const text = svgElement("text", { class: `afm-point-name ${color}`, "text-anchor": "middle" }, name);
+    const text = svgElement(
+      "text",
+      { class: `afm-point-name ${color}`, "text-anchor": "middle" },
+      name,
+    );
     const interactive = movable || onSelect;
     const group = svgElement(
       "g",
-      { class: `afm-point ${movable ? "afm-movable" : ""}`, tabindex: interactive ? 0 : null, role: interactive ? "button" : "img", "aria-roledescription": movable ? "movable point" : null },
-      ...(interactive ? [touch] : []), ...(line ? [line, head] : []), mark, text,
+      {
+        class: `afm-point ${movable ? "afm-movable" : ""}`,
+        tabindex: interactive ? 0 : null,
+        role: interactive ? "button" : "img",
+        "aria-roledescription": movable ? "movable point" : null,
+      },
+      ...(interactive ? [touch] : []),
+      ...(line ? [line, head] : []),
+      mark,
+      text,
     );
-    const item = { group, line, head, mark, touch, text, name, kind, movable, at: [0, 0], radius: 6, note: "" };
+    const item = {
+      group,
+      line,
+      head,
+      mark,
+      touch,
+      text,
+      name,
+      kind,
+      movable,
+      at: [0, 0],
+      radius: 6,
+      note: "",
+    };
     if (interactive) listen(item, index);
     return item;
   }
@@ -81,13 +112,20 @@ export function plane({ label, reach, axes = ["", ""], points, onMove = null, on
       const at = fromPointer(event);
       onMove(index, inside([at[0] + offset[0], at[1] + offset[1]], reach));
     });
-    for (const end of ["pointerup", "pointercancel"]) group.addEventListener(end, () => (dragging = false));
+    for (const end of ["pointerup", "pointercancel"])
+      group.addEventListener(end, () => (dragging = false));
     group.addEventListener("keydown", (event) => {
       const direction = ARROWS[event.key];
       if (direction && item.movable) {
         event.preventDefault();
         const step = event.shiftKey ? 5 * STEP : STEP;
-        onMove(index, inside(item.at.map((value, axis) => value + step * direction[axis]), reach));
+        onMove(
+          index,
+          inside(
+            item.at.map((value, axis) => value + step * direction[axis]),
+            reach,
+          ),
+        );
       } else if (onSelect && (event.key === "Enter" || event.key === " ")) {
         event.preventDefault();
         onSelect(index);
@@ -109,7 +147,10 @@ export function plane({ label, reach, axes = ["", ""], points, onMove = null, on
     item.text.setAttribute("y", below ? y + away + 9 : y - away);
     const where = item.at.map((value) => value.toFixed(2)).join(", ");
     const keys = item.movable ? "; arrow keys move it" : "";
-    item.group.setAttribute("aria-label", `${item.name} at ${where}${item.note ? `; ${item.note}` : ""}${keys}`);
+    item.group.setAttribute(
+      "aria-label",
+      `${item.name} at ${where}${item.note ? `; ${item.note}` : ""}${keys}`,
+    );
   }
 
   function drawBack() {
@@ -124,7 +165,11 @@ export function plane({ label, reach, axes = ["", ""], points, onMove = null, on
     }
     const [cx, cy] = toPixels([0, 0]);
     back.append(
-      svgElement("text", { class: "afm-axis afm-axis-name", x: size - 4, y: cy + 16, "text-anchor": "end" }, axes[0]),
+      svgElement(
+        "text",
+        { class: "afm-axis afm-axis-name", x: size - 4, y: cy + 16, "text-anchor": "end" },
+        axes[0],
+      ),
       svgElement("text", { class: "afm-axis afm-axis-name", x: cx + 6, y: 14 }, axes[1]),
     );
   }
@@ -133,7 +178,12 @@ export function plane({ label, reach, axes = ["", ""], points, onMove = null, on
     element: svg,
     layout(width) {
       size = Math.max(200, Math.min(width, 460));
-      for (const [name, value] of Object.entries({ width: size, height: size, viewBox: `0 0 ${size} ${size}` })) svg.setAttribute(name, value);
+      for (const [name, value] of Object.entries({
+        width: size,
+        height: size,
+        viewBox: `0 0 ${size} ${size}`,
+      }))
+        svg.setAttribute(name, value);
       drawBack();
       items.forEach(draw);
     },
@@ -162,7 +212,8 @@ function setPlace(circle, x, y) {
 }
 
 function drawArrow(item, [ox, oy], [x, y]) {
-  for (const [name, value] of Object.entries({ x1: ox, y1: oy, x2: x, y2: y })) item.line.setAttribute(name, value);
+  for (const [name, value] of Object.entries({ x1: ox, y1: oy, x2: x, y2: y }))
+    item.line.setAttribute(name, value);
   const angle = (Math.atan2(y - oy, x - ox) * 180) / Math.PI;
   const long = Math.hypot(x - ox, y - oy);
   item.head.setAttribute("d", long > 8 ? "M0,0 L-11,-5 L-11,5 Z" : "");

@@ -2,8 +2,9 @@ import { clip, element, showToken } from "../core/dom.js";
 import { figure } from "../core/figure.js";
 import { readJson } from "../core/wire.js";
 
-const HINT = "Try: point at a word on the left to see which keys it attends to. Click a colored square "
-  + "to show or hide its head; a double click shows that head alone.";
+const HINT =
+  "Try: point at a word on the left to see which keys it attends to. Click a colored square " +
+  "to show or hide its head; a double click shows that head alone.";
 let views = 0;
 
 /* bertviz's program begins with require.config({ paths: { d3, jquery } }) and then asks
@@ -11,14 +12,27 @@ let views = 0;
  * libraries lie beside the page, in a notebook they come from the addresses that bertviz names. */
 function libraries(paths) {
   const page = globalThis.afm?.load;
-  if (page) return loadInTurn([["jQuery", "bertviz/jquery.js"], ["d3", "bertviz/d3.js"]], page);
+  if (page)
+    return loadInTurn(
+      [
+        ["jQuery", "bertviz/jquery.js"],
+        ["d3", "bertviz/d3.js"],
+      ],
+      page,
+    );
   if (typeof globalThis.define === "function" && globalThis.define.amd && globalThis.require) {
     globalThis.require.config({ paths });
     return new Promise((resolve, reject) => {
       globalThis.require(["jquery", "d3"], (...both) => resolve(both), reject);
     });
   }
-  return loadInTurn([["jQuery", `${paths.jquery}.js`], ["d3", `${paths.d3}.js`]], loadScript);
+  return loadInTurn(
+    [
+      ["jQuery", `${paths.jquery}.js`],
+      ["d3", `${paths.d3}.js`],
+    ],
+    loadScript,
+  );
 }
 
 async function loadInTurn(wanted, load) {
@@ -67,14 +81,40 @@ async function render({ model, el }) {
   const layer = element("select", { id: "layer", "aria-label": "Layer" });
   const vis = element("div", { id: "vis" });
   if (attention.length > 1) {
-    fig.controls.append(element("label", { class: "afm-control" }, element("span", { class: "afm-label" }, "layer"), layer));
+    fig.controls.append(
+      element(
+        "label",
+        { class: "afm-control" },
+        element("span", { class: "afm-label" }, "layer"),
+        layer,
+      ),
+    );
   } else layer.hidden = true;
-  const scroll = element("div", { class: "afm-scroll", tabindex: "0", role: "region", "aria-label": "Lines from queries to keys" }, vis);
-  const root = element("div", { class: "afm-bertviz", id }, fig.controls, ...(layer.hidden ? [layer] : []), scroll);
+  const scroll = element(
+    "div",
+    {
+      class: "afm-scroll",
+      tabindex: "0",
+      role: "region",
+      "aria-label": "Lines from queries to keys",
+    },
+    vis,
+  );
+  const root = element(
+    "div",
+    { class: "afm-bertviz", id },
+    fig.controls,
+    ...(layer.hidden ? [layer] : []),
+    scroll,
+  );
   fig.picture.append(root);
 
-  const heads = () => [...vis.querySelectorAll("rect[role=checkbox]")].map((box) => Boolean(box.__data__));
-  const rest = () => fig.say(`${tokens.length} tokens, ${attention[0].length} heads: a line is darker the larger the weight.`);
+  const heads = () =>
+    [...vis.querySelectorAll("rect[role=checkbox]")].map((box) => Boolean(box.__data__));
+  const rest = () =>
+    fig.say(
+      `${tokens.length} tokens, ${attention[0].length} heads: a line is darker the larger the weight.`,
+    );
 
   function read(side, index) {
     const open = heads();
@@ -88,8 +128,17 @@ async function render({ model, el }) {
     const many = weights.length > 1 ? `, on average over ${weights.length} heads` : "";
     const asking = { text: tokens[query], role: "query" };
     const asked = { text: tokens[key], role: "key" };
-    if (side === "left") fig.say(asking, " attends most to ", asked, ": ", { text: along[best].toFixed(2) }, many);
-    else fig.say(asked, " gets most attention from ", asking, ": ", { text: along[best].toFixed(2) }, many);
+    if (side === "left")
+      fig.say(asking, " attends most to ", asked, ": ", { text: along[best].toFixed(2) }, many);
+    else
+      fig.say(
+        asked,
+        " gets most attention from ",
+        asking,
+        ": ",
+        { text: along[best].toFixed(2) },
+        many,
+      );
   }
 
   /** bertviz draws for the mouse: give what it drew names, tab stops and keys. */
@@ -98,7 +147,8 @@ async function render({ model, el }) {
     if (!svg || svg.dataset.named) return;
     svg.dataset.named = "yes";
     const boxes = svg.querySelectorAll(":scope > g:not([id]) > rect");
-    const check = () => boxes.forEach((box) => box.setAttribute("aria-checked", String(Boolean(box.__data__))));
+    const check = () =>
+      boxes.forEach((box) => box.setAttribute("aria-checked", String(Boolean(box.__data__))));
     boxes.forEach((box, head) => {
       box.setAttribute("role", "checkbox");
       box.setAttribute("tabindex", "0");
@@ -108,7 +158,11 @@ async function render({ model, el }) {
         event.preventDefault();
         box.dispatchEvent(new MouseEvent(event.shiftKey ? "dblclick" : "click", { bubbles: true }));
       });
-      for (const kind of ["click", "dblclick"]) box.addEventListener(kind, () => { check(); rest(); });
+      for (const kind of ["click", "dblclick"])
+        box.addEventListener(kind, () => {
+          check();
+          rest();
+        });
     });
     check();
     for (const side of ["left", "right"]) {
@@ -119,7 +173,9 @@ async function render({ model, el }) {
         word.setAttribute("tabindex", "0");
         word.setAttribute("aria-label", `${side === "left" ? "query" : "key"} ${shown[index]}`);
         word.addEventListener("mouseover", () => read(side, index));
-        word.addEventListener("focus", () => word.dispatchEvent(new MouseEvent("mouseover", { bubbles: true })));
+        word.addEventListener("focus", () =>
+          word.dispatchEvent(new MouseEvent("mouseover", { bubbles: true })),
+        );
         word.addEventListener("blur", () => group.dispatchEvent(new MouseEvent("mouseleave")));
       });
       group.addEventListener("mouseleave", rest);
@@ -132,10 +188,16 @@ async function render({ model, el }) {
   fig.onEnd(() => observer.disconnect());
   const view = { name: null, attn: attention, left_text: shown, right_text: shown };
   attached(root)
-    .then(() => run(program, {
-      attention: [view], default_filter: "0", root_div_id: id, layer: null, heads: null,
-      include_layers: attention.map((_, index) => index),
-    }))
+    .then(() =>
+      run(program, {
+        attention: [view],
+        default_filter: "0",
+        root_div_id: id,
+        layer: null,
+        heads: null,
+        include_layers: attention.map((_, index) => index),
+      }),
+    )
     .catch((error) => {
       console.error(error);
       fig.say(`bertviz could not start: ${error.message ?? error}`);

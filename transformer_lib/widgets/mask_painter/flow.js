@@ -31,7 +31,9 @@ export function flow({ words, onSource }) {
     svg.replaceChildren();
     svg.classList.toggle("afm-dense", n > 12);
     setAttributes(svg, { width, height, viewBox: `0 0 ${width} ${height}` });
-    paths = Object.fromEntries(WIRES.map((kind) => [kind, svgElement("path", { class: `afm-wire afm-wire-${kind}` })]));
+    paths = Object.fromEntries(
+      WIRES.map((kind) => [kind, svgElement("path", { class: `afm-wire afm-wire-${kind}` })]),
+    );
     svg.append(...Object.values(paths));
     nodes = Array.from({ length: layers + 1 }, (_, layer) => {
       const title = layer === 0 ? "input" : `layer ${layer}`;
@@ -49,7 +51,11 @@ export function flow({ words, onSource }) {
         : { x: xOf(i), y, "text-anchor": "middle" };
       const name = svgElement("text", { class: "afm-columnheader", ...place }, names[i]);
       const target = svgElement("rect", {
-        class: "afm-target", x: xOf(i) - step / 2, y: yOf(0, layers) - 24, width: step, height: height - yOf(0, layers) + 24,
+        class: "afm-target",
+        x: xOf(i) - step / 2,
+        y: yOf(0, layers) - 24,
+        width: step,
+        height: height - yOf(0, layers) + 24,
       });
       target.addEventListener("click", () => onSource(i));
       nodes[0][i].name = name;
@@ -65,21 +71,28 @@ export function flow({ words, onSource }) {
     if (built !== layers) build(layers);
     const lines = { idle: [], moved: [], held: [], swayed: [] };
     for (let layer = 1; layer <= layers; layer += 1) {
-      carried.forEach((row, i) => row.forEach((kind, j) => {
-        if (!kind) return;
-        const held = levels[layer - 1][j];
-        const path = `M${xOf(j).toFixed(1)} ${yOf(layer - 1, layers)}L${xOf(i).toFixed(1)} ${yOf(layer, layers)}`;
-        lines[kind === 2 ? (held ? "held" : "idle") : held ? "swayed" : "moved"].push(path);
-      }));
+      carried.forEach((row, i) =>
+        row.forEach((kind, j) => {
+          if (!kind) return;
+          const held = levels[layer - 1][j];
+          const path = `M${xOf(j).toFixed(1)} ${yOf(layer - 1, layers)}L${xOf(i).toFixed(1)} ${yOf(layer, layers)}`;
+          lines[kind === 2 ? (held ? "held" : "idle") : held ? "swayed" : "moved"].push(path);
+        }),
+      );
     }
     for (const kind of WIRES) paths[kind].setAttribute("d", lines[kind].join(""));
-    levels.forEach((level, layer) => level.forEach((held, i) => {
-      const kind = !held ? "free" : layer > 0 && i < source ? "leak" : "holds";
-      nodes[layer][i].setAttribute("class", `afm-dot afm-dot-${kind}`);
-    }));
+    levels.forEach((level, layer) =>
+      level.forEach((held, i) => {
+        const kind = !held ? "free" : layer > 0 && i < source ? "leak" : "holds";
+        nodes[layer][i].setAttribute("class", `afm-dot afm-dot-${kind}`);
+      }),
+    );
     words.forEach((_, i) => nodes[0][i].name.classList.toggle("afm-source", i === source));
     const last = words.filter((_, i) => levels[layers][i]).map((word) => showToken(word));
-    svg.setAttribute("aria-label", `What ${showToken(words[source])} holds, through ${layers} of attention's layers: it ends in ${last.join(", ") || "no position"}`);
+    svg.setAttribute(
+      "aria-label",
+      `What ${showToken(words[source])} holds, through ${layers} of attention's layers: it ends in ${last.join(", ") || "no position"}`,
+    );
   }
 
   return {

@@ -26,7 +26,13 @@ export function outputs({ rows, width: components }) {
       line.bar.setAttribute("width", BAR_WIDTH * Math.min(1, sum));
       line.total.textContent = sum.toFixed(2);
       line.group.classList.toggle("afm-short", sum < 0.9995);
-      line.row.setAttribute("aria-label", `${clip(showToken(rows[i]))}: row sum ${sum.toFixed(2)}, output ${output[i].slice(0, count).map((y) => y.toFixed(2)).join(", ")}`);
+      line.row.setAttribute(
+        "aria-label",
+        `${clip(showToken(rows[i]))}: row sum ${sum.toFixed(2)}, output ${output[i]
+          .slice(0, count)
+          .map((y) => y.toFixed(2))
+          .join(", ")}`,
+      );
       line.cells.forEach(({ rect, text }, c) => {
         rect.setAttribute("fill", scale.fill(output[i][c]));
         if (!text) return;
@@ -43,11 +49,25 @@ export function outputs({ rows, width: components }) {
     const size = Math.max(8, Math.min(52, Math.floor((width - left - BAR_WIDTH - 52) / count)));
     const start = left + BAR_WIDTH + 44;
     const bottom = places.at(-1).y + places.at(-1).height;
-    for (const [key, value] of Object.entries({ width, height: bottom + 2, viewBox: `0 0 ${width} ${bottom + 2}`, role: "list", "aria-label": "Row sums and outputs" })) svg.setAttribute(key, value);
+    for (const [key, value] of Object.entries({
+      width,
+      height: bottom + 2,
+      viewBox: `0 0 ${width} ${bottom + 2}`,
+      role: "list",
+      "aria-label": "Row sums and outputs",
+    }))
+      svg.setAttribute(key, value);
     svg.append(
-      svgElement("text", { class: "afm-axis afm-soft-text", x: left, y: places[0].y - 10, "aria-hidden": "true" }, "row sum"),
-      svgElement("text", { class: "afm-axis afm-output", x: start, y: places[0].y - 10, "aria-hidden": "true" },
-        components > count ? `output (first ${count})` : "output"),
+      svgElement(
+        "text",
+        { class: "afm-axis afm-soft-text", x: left, y: places[0].y - 10, "aria-hidden": "true" },
+        "row sum",
+      ),
+      svgElement(
+        "text",
+        { class: "afm-axis afm-output", x: start, y: places[0].y - 10, "aria-hidden": "true" },
+        components > count ? `output (first ${count})` : "output",
+      ),
     );
     lines = places.map(({ y, height }, i) => {
       const row = svgElement("g", { role: "listitem" });
@@ -55,15 +75,57 @@ export function outputs({ rows, width: components }) {
       const thick = Math.max(2, Math.min(14, height - 6));
       const middle = y + height / 2;
       const small = height < 14;
-      if (!small) group.append(svgElement("text", { class: "afm-rowheader", x: named, y: middle, "text-anchor": "end" }, fitText(showToken(rows[i]), OUTPUT_FONT, named)));
-      const bar = svgElement("rect", { class: "afm-bar", x: left, y: middle - thick / 2, height: thick, width: 0, rx: 2 });
-      const total = svgElement("text", { class: "afm-sum", x: left + BAR_WIDTH + 4, y: middle, visibility: small ? "hidden" : null });
-      group.append(svgElement("rect", { class: "afm-bar-room", x: left, y: middle - thick / 2, height: thick, width: BAR_WIDTH, rx: 2 }), bar, total);
+      if (!small)
+        group.append(
+          svgElement(
+            "text",
+            { class: "afm-rowheader", x: named, y: middle, "text-anchor": "end" },
+            fitText(showToken(rows[i]), OUTPUT_FONT, named),
+          ),
+        );
+      const bar = svgElement("rect", {
+        class: "afm-bar",
+        x: left,
+        y: middle - thick / 2,
+        height: thick,
+        width: 0,
+        rx: 2,
+      });
+      const total = svgElement("text", {
+        class: "afm-sum",
+        x: left + BAR_WIDTH + 4,
+        y: middle,
+        visibility: small ? "hidden" : null,
+      });
+      group.append(
+        svgElement("rect", {
+          class: "afm-bar-room",
+          x: left,
+          y: middle - thick / 2,
+          height: thick,
+          width: BAR_WIDTH,
+          rx: 2,
+        }),
+        bar,
+        total,
+      );
       const cells = Array.from({ length: count }, (_, c) => {
-        const rect = svgElement("rect", { class: "afm-cell", x: start + c * size, y, width: size, height, rx: height > 20 ? 3 : 0 });
+        const rect = svgElement("rect", {
+          class: "afm-cell",
+          x: start + c * size,
+          y,
+          width: size,
+          height,
+          rx: height > 20 ? 3 : 0,
+        });
         group.append(rect);
         if (size < 34 || height < 18) return { rect, text: null };
-        const text = svgElement("text", { class: "afm-cell-number", "font-size": 12, x: start + (c + 0.5) * size, y: middle });
+        const text = svgElement("text", {
+          class: "afm-cell-number",
+          "font-size": 12,
+          x: start + (c + 0.5) * size,
+          y: middle,
+        });
         group.append(text);
         return { rect, text };
       });

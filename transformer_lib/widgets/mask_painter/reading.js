@@ -4,7 +4,7 @@
 //   maskWarning(words, mask, sums, rule)         empty rows, row sums below 1; null if all is well
 //   cellReading(words, mask, weights, i, j)      one cell
 
-import { LARGE_NEGATIVE, ZERO_AFTER, emptyRows } from "../math/masks.js";
+import { emptyRows, LARGE_NEGATIVE, ZERO_AFTER } from "../math/masks.js";
 
 const MOST_WORDS = 5;
 
@@ -30,15 +30,25 @@ export function flowReading(words, levels, source) {
   const [first, last] = [positionsOf(levels[1]), positionsOf(levels[layers])];
   const name = { text: words[source], role: "value" };
   if (!first.length) return ["Nobody looks at ", name, ": after 1 layer nothing of it is left."];
-  const parts = ["Something of ", name, " is in ", ...listing(words, first, "output"), " after 1 layer"];
-  if (layers > 1 && String(first) === String(last)) parts.push(`, and nowhere else after ${layers}`);
+  const parts = [
+    "Something of ",
+    name,
+    " is in ",
+    ...listing(words, first, "output"),
+    " after 1 layer",
+  ];
+  if (layers > 1 && String(first) === String(last))
+    parts.push(`, and nowhere else after ${layers}`);
   else if (layers > 1 && !last.length) parts.push(`, and nowhere after ${layers}`);
-  else if (layers > 1) parts.push(", and in ", ...listing(words, last, "output"), ` after ${layersText(layers)}`);
+  else if (layers > 1)
+    parts.push(", and in ", ...listing(words, last, "output"), ` after ${layersText(layers)}`);
   const before = last.filter((i) => i < source);
   if (!before.length) return [...parts, "."];
   const verb = before.length > 1 ? " come" : " comes";
   return [
-    ...parts, ". ", ...listing(words, before, "output"),
+    ...parts,
+    ". ",
+    ...listing(words, before, "output"),
     `${verb} before it: in a model that writes word by word, that is a leak.`,
   ];
 }
@@ -48,20 +58,25 @@ export function maskWarning(words, mask, sums, rule) {
   const verb = empty.length > 1 ? " look at nothing" : " looks at nothing";
   if (empty.length && rule === LARGE_NEGATIVE) {
     return [
-      ...listing(words, empty, "query"), verb,
+      ...listing(words, empty, "query"),
+      verb,
       ", and −1e9 covers it up: the same large number everywhere gives even weights to all, the hidden ones too.",
     ];
   }
   if (empty.length) {
     return [
-      ...listing(words, empty, "query"), verb,
-      empty.length > 1 ? ": the rows are empty, and the outputs are zero." : ": the row is empty, and the output is zero.",
+      ...listing(words, empty, "query"),
+      verb,
+      empty.length > 1
+        ? ": the rows are empty, and the outputs are zero."
+        : ": the row is empty, and the output is zero.",
     ];
   }
   const short = sums.flatMap((sum, i) => (sum < 0.9995 ? [i] : []));
   if (rule === ZERO_AFTER && short.length) {
     return [
-      short.length === 1 ? "The row of " : "The rows of ", ...listing(words, short, "query"),
+      short.length === 1 ? "The row of " : "The rows of ",
+      ...listing(words, short, "query"),
       short.length === 1 ? " sums" : " sum",
       " to less than 1: hidden words still stand in the denominator, and leak through it.",
     ];
@@ -70,7 +85,10 @@ export function maskWarning(words, mask, sums, rule) {
 }
 
 export function cellReading(words, mask, weights, i, j) {
-  const [query, key] = [{ text: words[i], role: "query" }, { text: words[j], role: "key" }];
+  const [query, key] = [
+    { text: words[i], role: "query" },
+    { text: words[j], role: "key" },
+  ];
   if (!mask[i][j]) return [query, " may not look at ", key, "."];
   return [query, " looks at ", key, ": ", { text: weights[i][j].toFixed(2) }, "."];
 }

@@ -1,12 +1,31 @@
-import { choices, clip, element, select, showToken, slider, svgElement, toggle } from "../core/dom.js";
+import {
+  choices,
+  clip,
+  element,
+  select,
+  showToken,
+  slider,
+  svgElement,
+  toggle,
+} from "../core/dom.js";
 import { figure } from "../core/figure.js";
-import { flow } from "./flow.js";
 import { grid } from "../core/grid.js";
-import { attentionScores } from "../math/linear.js";
-import { cellReading, flowReading, maskWarning } from "./reading.js";
-import { PRESETS, RULES, andMasks, carriers, maskedAttention, presetMask, reach, recognize, sameMask } from "../math/masks.js";
-import { outputs } from "./outputs.js";
 import { readFloats, readJson, send } from "../core/wire.js";
+import { attentionScores } from "../math/linear.js";
+import {
+  andMasks,
+  carriers,
+  maskedAttention,
+  PRESETS,
+  presetMask,
+  RULES,
+  reach,
+  recognize,
+  sameMask,
+} from "../math/masks.js";
+import { flow } from "./flow.js";
+import { outputs } from "./outputs.js";
+import { cellReading, flowReading, maskWarning } from "./reading.js";
 
 const MAX_LAYERS = 6;
 const ICON = 5;
@@ -33,18 +52,26 @@ function render({ model, el }) {
     [preset, chosen] = [name, name];
     const drawn = presetMask(name, n, sizes);
     const mask = base ? andMasks(drawn, base) : drawn;
-    if (sameMask(mask, maskNow())) update(); // nothing to tell, but the choice is new
+    if (sameMask(mask, maskNow()))
+      update(); // nothing to tell, but the choice is new
     else write(mask);
   };
 
   const presets = choices({
-    label: "mask", value: 0, onChange: (index) => usePreset(PRESETS[index].name),
+    label: "mask",
+    value: 0,
+    onChange: (index) => usePreset(PRESETS[index].name),
     options: PRESETS.map(({ name, size }) => ({ text: name, picture: icon(name, size) })),
   });
   const sliders = PRESETS.filter((p) => p.size).map(({ name, size, label }) => ({
-    name, size,
+    name,
+    size,
     control: slider({
-      label, min: 1, max: n, step: 1, value: sizes[size],
+      label,
+      min: 1,
+      max: n,
+      step: 1,
+      value: sizes[size],
       onInput: (value) => {
         sizes[size] = value;
         usePreset(name);
@@ -52,16 +79,35 @@ function render({ model, el }) {
     }),
   }));
   const keeping = toggle({
-    label: "and: keep hidden what is hidden now", value: false,
+    label: "and: keep hidden what is hidden now",
+    value: false,
     onChange: (on) => (base = on ? maskNow() : null),
   });
-  const rules = select({ label: "hide by", options: RULES, value: 0, onChange: (rule) => send(model, "rule", rule) });
-  const sources = select({ label: "follow", options: words, value: 0, onChange: (at) => send(model, "source", at) });
+  const rules = select({
+    label: "hide by",
+    options: RULES,
+    value: 0,
+    onChange: (rule) => send(model, "rule", rule),
+  });
+  const sources = select({
+    label: "follow",
+    options: words,
+    value: 0,
+    onChange: (at) => send(model, "source", at),
+  });
   const layers = slider({
-    label: "layers", min: 1, max: MAX_LAYERS, step: 1, value: 1, onInput: (count) => send(model, "layers", count),
+    label: "layers",
+    min: 1,
+    max: MAX_LAYERS,
+    step: 1,
+    value: 1,
+    onInput: (count) => send(model, "layers", count),
   });
   fig.controls.append(
-    presets.element, ...sliders.map(({ control }) => control.element), keeping.element, rules.element,
+    presets.element,
+    ...sliders.map(({ control }) => control.element),
+    keeping.element,
+    rules.element,
   );
 
   const paintCell = (i, j, may) => {
@@ -71,8 +117,11 @@ function render({ model, el }) {
     write(mask);
   };
   const map = grid({
-    rows: words, columns: words, label: "Attention weights under the mask",
-    maxCell: 52, cellName: (i, j, text) => `${names[i]}, ${names[j]}: ${text}`,
+    rows: words,
+    columns: words,
+    label: "Attention weights under the mask",
+    maxCell: 52,
+    cellName: (i, j, text) => `${names[i]}, ${names[j]}: ${text}`,
     onSelect: (i, j) => {
       if (stroke && brush !== null) paintCell(i, j, brush);
       else read([i, j]);
@@ -85,7 +134,8 @@ function render({ model, el }) {
       }
       if (phase !== "move") brush = !maskNow()[i][j];
       // A fast pointer skips cells: fill in the straight line from the last one.
-      for (const [a, b] of phase === "move" && last ? between(last, [i, j]) : [[i, j]]) paintCell(a, b, brush);
+      for (const [a, b] of phase === "move" && last ? between(last, [i, j]) : [[i, j]])
+        paintCell(a, b, brush);
       last = [i, j];
     },
   });
@@ -94,35 +144,57 @@ function render({ model, el }) {
 
   const results = outputs({ rows: words, width: dv });
   const warning = element("p", { class: "afm-warning", role: "status" });
-  fig.add({
-    element: element("div", {},
-      element("div", { class: "afm-beside" }, map.element, results.element), warning,
-    ),
-    layout(width) {
-      const beside = width >= 520;
-      map.layout(beside ? width - 252 : width);
-      const lines = words.map((_, i) => {
-        const cell = map.cell(i, 0);
-        const [y, height] = [Number(cell.getAttribute("y")), Number(cell.getAttribute("height"))];
-        return beside ? { y, height } : { y: y - Number(map.cell(0, 0).getAttribute("y")) + 24, height };
-      });
-      results.layout(beside ? 240 : width, lines);
+  fig.add(
+    {
+      element: element(
+        "div",
+        {},
+        element("div", { class: "afm-beside" }, map.element, results.element),
+        warning,
+      ),
+      layout(width) {
+        const beside = width >= 520;
+        map.layout(beside ? width - 252 : width);
+        const lines = words.map((_, i) => {
+          const cell = map.cell(i, 0);
+          const [y, height] = [Number(cell.getAttribute("y")), Number(cell.getAttribute("height"))];
+          return beside
+            ? { y, height }
+            : { y: y - Number(map.cell(0, 0).getAttribute("y")) + 24, height };
+        });
+        results.layout(beside ? 240 : width, lines);
+      },
+      theme(colors) {
+        map.theme(colors);
+        results.theme(colors);
+      },
     },
-    theme(colors) {
-      map.theme(colors);
-      results.theme(colors);
-    },
-  }, { basis: 540 });
+    { basis: 540 },
+  );
 
   const graph = flow({ words, onSource: (at) => send(model, "source", at) });
-  fig.add({
-    element: element("div", {},
-      element("div", { class: "afm-controls", style: "padding: 0 0 8px" }, sources.element, layers.element),
-      graph.element,
-      element("p", { class: "afm-legend" }, "Green: something of the word you follow is here, carried by keys and values (line) or by the weights alone (dashes). A heavy ring: it stands before that word."),
-    ),
-    layout: graph.layout,
-  }, { basis: 300 });
+  fig.add(
+    {
+      element: element(
+        "div",
+        {},
+        element(
+          "div",
+          { class: "afm-controls", style: "padding: 0 0 8px" },
+          sources.element,
+          layers.element,
+        ),
+        graph.element,
+        element(
+          "p",
+          { class: "afm-legend" },
+          "Green: something of the word you follow is here, carried by keys and values (line) or by the weights alone (dashes). A heavy ring: it stands before that word.",
+        ),
+      ),
+      layout: graph.layout,
+    },
+    { basis: 300 },
+  );
 
   let state = null;
   function read(cell) {
@@ -145,12 +217,19 @@ function render({ model, el }) {
     const levels = reach(carried, source, count);
     state = { mask, weights, sums, output, levels };
     // Where −1e9 hides a whole row nothing is hidden, so nothing is hatched.
-    map.paint(weights, carried.map((row, i) => row.map((kind, j) => mask[i][j] || weights[i][j] > 0)));
+    map.paint(
+      weights,
+      weights.map((row, i) => row.map((weight, j) => mask[i][j] || weight > 0)),
+    );
     results.paint(sums, output);
     graph.paint(carried, levels, source);
     const wrong = maskWarning(words, mask, sums, rule);
     warning.hidden = !wrong;
-    warning.replaceChildren(...(wrong ?? []).map((part) => part.text ? element("bdi", {}, clip(showToken(part.text))) : part));
+    warning.replaceChildren(
+      ...(wrong ?? []).map((part) =>
+        part.text ? element("bdi", {}, clip(showToken(part.text))) : part,
+      ),
+    );
     read(null);
   }
 
@@ -158,17 +237,22 @@ function render({ model, el }) {
     name: "mask",
     csv: () => [
       ["query", "key", "may attend", "weight"],
-      ...words.flatMap((query, i) => words.map((key, j) => [query, key, Number(state.mask[i][j]), state.weights[i][j]])),
+      ...words.flatMap((query, i) =>
+        words.map((key, j) => [query, key, Number(state.mask[i][j]), state.weights[i][j]]),
+      ),
     ],
   });
-  for (const trait of ["cells", "source", "layers", "rule"]) fig.listen(model, `change:${trait}`, update);
+  for (const trait of ["cells", "source", "layers", "rule"])
+    fig.listen(model, `change:${trait}`, update);
   update();
   return fig.end;
 }
 
 function vectors(flat, n, dk, dv) {
   const take = (start, width) =>
-    Array.from({ length: n }, (_, i) => Array.from(flat.subarray(start + i * width, start + (i + 1) * width)));
+    Array.from({ length: n }, (_, i) =>
+      Array.from(flat.subarray(start + i * width, start + (i + 1) * width)),
+    );
   return { q: take(0, dk), k: take(n * dk, dk), v: take(2 * n * dk, dv) };
 }
 
@@ -188,10 +272,25 @@ function between([i0, j0], [i1, j1]) {
 /** A small picture of a preset. */
 function icon(name, size) {
   const mask = presetMask(name, ICON, { [size]: { window: 2, real: 3, block: 3 }[size] });
-  const picture = svgElement("svg", { class: "afm-maskicon", width: 29, height: 29, "aria-hidden": "true" });
-  mask.forEach((row, i) => row.forEach((may, j) =>
-    picture.append(svgElement("rect", { x: 6 * j, y: 6 * i, width: 5, height: 5, class: may ? "afm-open" : null })),
-  ));
+  const picture = svgElement("svg", {
+    class: "afm-maskicon",
+    width: 29,
+    height: 29,
+    "aria-hidden": "true",
+  });
+  mask.forEach((row, i) =>
+    row.forEach((may, j) =>
+      picture.append(
+        svgElement("rect", {
+          x: 6 * j,
+          y: 6 * i,
+          width: 5,
+          height: 5,
+          class: may ? "afm-open" : null,
+        }),
+      ),
+    ),
+  );
   return picture;
 }
 

@@ -56,7 +56,12 @@ export function attentionScores(q, k, { scale = null, bias = null } = {}) {
 }
 
 /** Attention, step by step: scores before the softmax, weights after it, and the output. */
-export function attention(q, k, v, { mask = null, causal = false, scale = null, bias = null } = {}) {
+export function attention(
+  q,
+  k,
+  v,
+  { mask = null, causal = false, scale = null, bias = null } = {},
+) {
   const scores = attentionScores(q, k, { scale, bias });
   const past = causal ? causalMask(q.length, k.length) : null;
   const weights = scores.map((row, i) => {

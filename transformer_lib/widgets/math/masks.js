@@ -8,7 +8,7 @@
 //
 // A rule is one of three ways to apply a mask; the first is the right one.
 
-import { matmul, maskedSoftmax, softmax } from "./linear.js";
+import { maskedSoftmax, matmul, softmax } from "./linear.js";
 
 export const MINUS_INFINITY = 0;
 export const ZERO_AFTER = 1;
@@ -25,11 +25,11 @@ export const PRESETS = [
 ];
 
 const RULE_OF = {
-  "causal": (i, j) => j <= i,
-  "padding": (i, j, { real }) => j < real,
+  causal: (i, j) => j <= i,
+  padding: (_, j, { real }) => j < real,
   "sliding window": (i, j, { window }) => j <= i && j > i - window,
-  "bidirectional": () => true,
-  "block": (i, j, { block }) => Math.floor(i / block) === Math.floor(j / block),
+  bidirectional: () => true,
+  block: (i, j, { block }) => Math.floor(i / block) === Math.floor(j / block),
 };
 
 export function presetMask(name, n, sizes = {}) {

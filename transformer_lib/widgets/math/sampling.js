@@ -14,7 +14,10 @@ export function ranked(logits) {
   return Array.from(logits, (_, i) => i).sort((a, b) => logits[b] - logits[a] || a - b);
 }
 
-export function filterLogits(logits, { temperature = 1, topK = null, topP = null, order = ranked(logits) } = {}) {
+export function filterLogits(
+  logits,
+  { temperature = 1, topK = null, topP = null, order = ranked(logits) } = {},
+) {
   const cut = new Array(logits.length).fill(null);
   const greedy = temperature === 0;
   const count = greedy ? 1 : Math.min(topK ?? logits.length, logits.length);

@@ -82,7 +82,11 @@ export function encode(settings, table, start = 0, count = settings.n_positions)
   if (method === "rotary") {
     const word = Array.from({ length: width }, (_, at) => at % 2); // every hand starts at twelve
     const angles = rotaryAngles(count, width, { base, start });
-    const turn = (row) => applyRotary(angles.map(() => row), angles);
+    const turn = (row) =>
+      applyRotary(
+        angles.map(() => row),
+        angles,
+      );
     const queries = turn(projected ? times(wq, word) : word);
     return { queries, keys: projected ? turn(times(wk, word)) : queries };
   }
@@ -94,7 +98,11 @@ export function encode(settings, table, start = 0, count = settings.n_positions)
       : sinusoidal(count, width, options);
   }
   if (!projected) return { rows, queries: rows, keys: rows };
-  return { rows, queries: rows.map((row) => times(wq, row)), keys: rows.map((row) => times(wk, row)) };
+  return {
+    rows,
+    queries: rows.map((row) => times(wq, row)),
+    keys: rows.map((row) => times(wk, row)),
+  };
 }
 
 /** The largest and smallest score at the distance k, and how far apart they are. */
@@ -144,8 +152,15 @@ export function compute(settings, table) {
     });
   }
   return {
-    reach: rows.length, rows, queries, keys, scores, missed,
-    turned: shift(rows[position]), arrived: rows[position + offset], spread: spreadAt(scores, offset),
+    reach: rows.length,
+    rows,
+    queries,
+    keys,
+    scores,
+    missed,
+    turned: shift(rows[position]),
+    arrived: rows[position + offset],
+    spread: spreadAt(scores, offset),
   };
 }
 

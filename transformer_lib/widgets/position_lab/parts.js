@@ -19,7 +19,9 @@ export function panel(draw, onPoint = null) {
     const drawn = draw({ svg, title, ...state });
     state.at = drawn.at ?? (() => null);
     setAttributes(svg, {
-      width: state.width, height: drawn.height, viewBox: `0 0 ${state.width} ${drawn.height}`,
+      width: state.width,
+      height: drawn.height,
+      viewBox: `0 0 ${state.width} ${drawn.height}`,
       "aria-label": drawn.says,
     });
   };
@@ -54,7 +56,11 @@ export const dot2 = (x, y, fill) => svgElement("circle", { cx: x, cy: y, r: 3.5,
 export const polyline = (points, stroke, extra = {}) =>
   svgElement("polyline", {
     points: points.map(([x, y]) => `${x.toFixed(2)},${y.toFixed(2)}`).join(" "),
-    fill: "none", stroke, "stroke-width": 1.5, "stroke-linejoin": "round", ...extra,
+    fill: "none",
+    stroke,
+    "stroke-width": 1.5,
+    "stroke-linejoin": "round",
+    ...extra,
   });
 
 const tables = new Map();
@@ -89,7 +95,10 @@ export function heat(rows, columns, count, { colors, low, high }, box) {
     painted.set(rows, { key, href });
   }
   return svgElement("image", {
-    ...box, href, preserveAspectRatio: "none", "image-rendering": "pixelated",
+    ...box,
+    href,
+    preserveAspectRatio: "none",
+    "image-rendering": "pixelated",
   });
 }
 
@@ -122,9 +131,13 @@ export function hatched(box) {
 
 export function axes(svg, { top, w, h, last, across, down }) {
   svg.append(
-    text(LEFT, 13, across[0]), text(LEFT + w, 13, across[1], { "text-anchor": "end" }),
+    text(LEFT, 13, across[0]),
+    text(LEFT + w, 13, across[1], { "text-anchor": "end" }),
     text(LEFT - 6, top + 10, "0", { "text-anchor": "end" }),
     text(LEFT - 6, top + h, String(last), { "text-anchor": "end" }),
-    text(0, 0, down, { "text-anchor": "middle", transform: `translate(12 ${top + h / 2}) rotate(-90)` }),
+    text(0, 0, down, {
+      "text-anchor": "middle",
+      transform: `translate(12 ${top + h / 2}) rotate(-90)`,
+    }),
   );
 }

@@ -4,7 +4,16 @@
 //       likely: tokens that may get a line (for their width); lines: how many there are room for
 //   picture.paint(found, topP, counts, draws)      found: look() of sampling_lab.js
 
-import { clip, fitText, hatchPattern, setAttributes, showToken, svgElement, textWidth, uniqueId } from "../core/dom.js";
+import {
+  clip,
+  fitText,
+  hatchPattern,
+  setAttributes,
+  showToken,
+  svgElement,
+  textWidth,
+  uniqueId,
+} from "../core/dom.js";
 
 const LINE = 25;
 const NOW = 56; // widths of the columns of numbers
@@ -21,7 +30,8 @@ export function percent(share) {
 }
 
 /** A probability among several tokens: never quite 0 or 100 %, even where the computer rounds to that. */
-export const percentAmong = (share, count) => percent(count > 1 ? Math.min(1 - 1e-9, Math.max(1e-9, share)) : share);
+export const percentAmong = (share, count) =>
+  percent(count > 1 ? Math.min(1 - 1e-9, Math.max(1e-9, share)) : share);
 
 /** The end of a text, which is what the next token follows. */
 export function tail(text, length) {
@@ -37,12 +47,19 @@ export function bars(vocabulary, likely, room) {
   const size = vocabulary.length;
   const lines = Math.min(size, room);
   const single = size <= room ? size : room - 1; // lines of one token; the last line is the others'
-  const svg = svgElement("svg", { class: "afm-sampling", role: "list", "aria-label": "The most probable tokens" });
+  const svg = svgElement("svg", {
+    class: "afm-sampling",
+    role: "list",
+    "aria-label": "The most probable tokens",
+  });
   const hatch = uniqueId("cut");
   let [place, items, stair, bound, head, data] = [null, [], null, null, null, null];
 
   function layout(width) {
-    const longest = Math.max(...likely.map((i) => textWidth(clip(showToken(vocabulary[i]), 60), LABEL)), textWidth(`${size} others`, LABEL));
+    const longest = Math.max(
+      ...likely.map((i) => textWidth(clip(showToken(vocabulary[i]), 60), LABEL)),
+      textWidth(`${size} others`, LABEL),
+    );
     const named = Math.ceil(Math.min(longest + 2, 150, 0.24 * width));
     const left = named + 10;
     const right = width - DRAWN - NOW;
@@ -54,7 +71,10 @@ export function bars(vocabulary, likely, room) {
     scale(top, bottom);
     items = Array.from({ length: lines }, (_, i) => makeLine(top + LINE * i));
     stair = svgElement("path", { class: "afm-total" });
-    bound = { line: svgElement("line", { class: "afm-bound", y1: top - 4, y2: bottom + 6 }), name: svgElement("text", { class: "afm-bound-name", y: bottom + 34 }) };
+    bound = {
+      line: svgElement("line", { class: "afm-bound", y1: top - 4, y2: bottom + 6 }),
+      name: svgElement("text", { class: "afm-bound-name", y: bottom + 34 }),
+    };
     svg.append(svgElement("g", { "aria-hidden": "true" }, stair, bound.line, bound.name));
     items.forEach(({ group, mark }) => group.append(mark)); // above the stair
     place.top = top;
@@ -66,10 +86,24 @@ export function bars(vocabulary, likely, room) {
     const group = svgElement("g", { "aria-hidden": "true" });
     for (const share of [0, 0.25, 0.5, 0.75, 1]) {
       const x = place.x(share);
-      group.append(svgElement("line", { class: "afm-grid-line", x1: x, x2: x, y1: top, y2: bottom }));
-      if (share % 0.5 === 0) group.append(svgElement("text", { class: "afm-axis afm-soft-text", x, y: bottom + 16, "text-anchor": "middle" }, `${100 * share} %`));
+      group.append(
+        svgElement("line", { class: "afm-grid-line", x1: x, x2: x, y1: top, y2: bottom }),
+      );
+      if (share % 0.5 === 0)
+        group.append(
+          svgElement(
+            "text",
+            { class: "afm-axis afm-soft-text", x, y: bottom + 16, "text-anchor": "middle" },
+            `${100 * share} %`,
+          ),
+        );
     }
-    const title = (x, text, kind = "soft-text") => svgElement("text", { class: `afm-axis afm-${kind}`, x, y: top - 10, "text-anchor": "end" }, text);
+    const title = (x, text, kind = "soft-text") =>
+      svgElement(
+        "text",
+        { class: `afm-axis afm-${kind}`, x, y: top - 10, "text-anchor": "end" },
+        text,
+      );
     head = title(place.width - 2, "drawn", "output");
     group.append(title(place.named, "token"), title(place.right + NOW, "now"), head);
     svg.append(group);
@@ -79,11 +113,38 @@ export function bars(vocabulary, likely, room) {
     const middle = y + LINE / 2;
     const item = svgElement("g", { role: "listitem" });
     const group = svgElement("g", { "aria-hidden": "true" });
-    const name = svgElement("text", { class: "afm-sampling-text", x: place.named, y: middle + 4, "text-anchor": "end" });
-    const now = svgElement("rect", { class: "afm-now", x: place.left, y: middle - 6, height: 12, rx: 2 });
-    const own = svgElement("rect", { class: "afm-own", x: place.left, y: middle - 9, height: 18, rx: 3 });
-    const share = svgElement("text", { class: "afm-sampling-text", x: place.right + NOW, y: middle + 4, "text-anchor": "end" });
-    const drawn = svgElement("text", { class: "afm-sampling-text afm-output", x: place.width - 2, y: middle + 4, "text-anchor": "end" });
+    const name = svgElement("text", {
+      class: "afm-sampling-text",
+      x: place.named,
+      y: middle + 4,
+      "text-anchor": "end",
+    });
+    const now = svgElement("rect", {
+      class: "afm-now",
+      x: place.left,
+      y: middle - 6,
+      height: 12,
+      rx: 2,
+    });
+    const own = svgElement("rect", {
+      class: "afm-own",
+      x: place.left,
+      y: middle - 9,
+      height: 18,
+      rx: 3,
+    });
+    const share = svgElement("text", {
+      class: "afm-sampling-text",
+      x: place.right + NOW,
+      y: middle + 4,
+      "text-anchor": "end",
+    });
+    const drawn = svgElement("text", {
+      class: "afm-sampling-text afm-output",
+      x: place.width - 2,
+      y: middle + 4,
+      "text-anchor": "end",
+    });
     const mark = svgElement("path", { class: "afm-drawn", d: "M0 -6L5 0L0 6L-5 0Z" });
     group.append(name, own, now, share, drawn);
     item.append(group);
@@ -91,7 +152,12 @@ export function bars(vocabulary, likely, room) {
     return { item, group, name, own, now, share, drawn, mark, middle, fitted: new Map() };
   }
 
-  function paint(found = data?.found, topP = data?.topP, counts = data?.counts, draws = data?.draws) {
+  function paint(
+    found = data?.found,
+    topP = data?.topP,
+    counts = data?.counts,
+    draws = data?.draws,
+  ) {
     if (!found) return;
     data = { found, topP, counts, draws };
     if (!place) return;
@@ -99,25 +165,42 @@ export function bars(vocabulary, likely, room) {
     head.setAttribute("visibility", draws ? "visible" : "hidden");
     const totals = items.map((_, i) => (i < single ? found.totals[i] : 1));
     const full = totals.findIndex((total) => total > 1 - 1e-9); // there it ends
-    const steps = totals.slice(0, full + 1).map((total, i) => `H${place.x(total).toFixed(1)}V${place.top + LINE * (i + 1)}`);
+    const steps = totals
+      .slice(0, full + 1)
+      .map((total, i) => `H${place.x(total).toFixed(1)}V${place.top + LINE * (i + 1)}`);
     stair.setAttribute("d", `M${place.left} ${place.top}${steps.join("")}`);
     const shown = topP < 1 && found.cut[found.order.at(-1)] !== "greedy";
-    for (const node of Object.values(bound)) node.setAttribute("visibility", shown ? "visible" : "hidden");
+    for (const node of Object.values(bound))
+      node.setAttribute("visibility", shown ? "visible" : "hidden");
     setAttributes(bound.line, { x1: place.x(topP), x2: place.x(topP) });
     bound.name.textContent = `p = ${topP.toFixed(2)}`;
-    setAttributes(bound.name, { x: place.x(topP), "text-anchor": topP > 0.8 ? "end" : topP < 0.2 ? "start" : "middle" });
+    setAttributes(bound.name, {
+      x: place.x(topP),
+      "text-anchor": topP > 0.8 ? "end" : topP < 0.2 ? "start" : "middle",
+    });
   }
 
   /** What each line shows: a token, or all others together. */
   function linesOf({ order, own, probabilities, cut, remain: among }, counts) {
     const sum = (list, values) => list.reduce((total, i) => total + values[i], 0);
     const tokens = order.slice(0, single).map((i) => ({
-      name: showToken(vocabulary[i]), own: own[i], now: probabilities[i], cut: cut[i], count: counts[i], remain: among,
+      name: showToken(vocabulary[i]),
+      own: own[i],
+      now: probabilities[i],
+      cut: cut[i],
+      count: counts[i],
+      remain: among,
     }));
     if (single === size) return tokens;
     const rest = order.slice(single);
     const remain = rest.filter((i) => cut[i] === null).length;
-    const all = { own: sum(rest, own), now: sum(rest, probabilities), cut: remain ? null : [...new Set(rest.map((i) => cut[i]))].sort().reverse().join(", "), count: sum(rest, counts), remain: among };
+    const all = {
+      own: sum(rest, own),
+      now: sum(rest, probabilities),
+      cut: remain ? null : [...new Set(rest.map((i) => cut[i]))].sort().reverse().join(", "),
+      count: sum(rest, counts),
+      remain: among,
+    };
     return [...tokens, { ...all, name: `${rest.length} others`, others: remain }];
   }
 
@@ -126,18 +209,31 @@ export function bars(vocabulary, likely, room) {
     if (!line.fitted.has(name)) line.fitted.set(name, fitText(name, LABEL, place.named));
     line.name.textContent = line.fitted.get(name);
     const kept = cut === null;
-    line.name.setAttribute("class", `afm-sampling-text${kept ? "" : " afm-cut-text"}${others === undefined ? "" : " afm-others"}`);
+    line.name.setAttribute(
+      "class",
+      `afm-sampling-text${kept ? "" : " afm-cut-text"}${others === undefined ? "" : " afm-others"}`,
+    );
     const across = (value) => Math.max(value > 0 ? 1 : 0, place.x(value) - place.left);
-    setAttributes(line.own, { width: across(own), class: kept ? "afm-own" : "afm-own afm-own-cut", fill: kept ? "none" : `url(#${hatch})` });
+    setAttributes(line.own, {
+      width: across(own),
+      class: kept ? "afm-own" : "afm-own afm-own-cut",
+      fill: kept ? "none" : `url(#${hatch})`,
+    });
     setAttributes(line.now, { width: across(now) });
     share.textContent = kept ? percentAmong(now, remain) : cut.replace("top-p, top-k", "top-p, k");
     share.setAttribute("class", kept ? "afm-sampling-text" : "afm-sampling-text afm-cut-text");
     drawn.textContent = draws ? String(count) : "";
     mark.setAttribute("visibility", draws && count ? "visible" : "hidden");
-    if (draws) mark.setAttribute("transform", `translate(${place.x(count / draws).toFixed(1)} ${middle})`);
+    if (draws)
+      mark.setAttribute("transform", `translate(${place.x(count / draws).toFixed(1)} ${middle})`);
     const left = others && others > 0 ? ` (${others} of them remain)` : "";
-    const says = kept ? `now ${percentAmong(now, remain)}${left}` : `cut by ${cut === "greedy" ? "greedy decoding" : cut.replace(", ", " and ")}`;
-    item.setAttribute("aria-label", `${clip(name)}: the model's own ${percentAmong(own, size)}, ${says}${draws ? `, drawn ${count} of ${draws}` : ""}`);
+    const says = kept
+      ? `now ${percentAmong(now, remain)}${left}`
+      : `cut by ${cut === "greedy" ? "greedy decoding" : cut.replace(", ", " and ")}`;
+    item.setAttribute(
+      "aria-label",
+      `${clip(name)}: the model's own ${percentAmong(own, size)}, ${says}${draws ? `, drawn ${count} of ${draws}` : ""}`,
+    );
   }
 
   return { element: svg, layout, paint };
@@ -146,18 +242,48 @@ export function bars(vocabulary, likely, room) {
 /** What the marks mean, in as many lines as needed; returns where it ends. */
 function legend(svg, width, hatch) {
   const entries = [
-    ["the model's own", svgElement("rect", { class: "afm-own", y: -13, width: 20, height: 16, rx: 3, fill: "none" })],
-    ["what is drawn from", svgElement("rect", { class: "afm-now", y: -10, width: 20, height: 11, rx: 2 })],
-    ["cut", svgElement("rect", { class: "afm-own afm-own-cut", y: -13, width: 20, height: 16, rx: 3, fill: `url(#${hatch})` })],
+    [
+      "the model's own",
+      svgElement("rect", { class: "afm-own", y: -13, width: 20, height: 16, rx: 3, fill: "none" }),
+    ],
+    [
+      "what is drawn from",
+      svgElement("rect", { class: "afm-now", y: -10, width: 20, height: 11, rx: 2 }),
+    ],
+    [
+      "cut",
+      svgElement("rect", {
+        class: "afm-own afm-own-cut",
+        y: -13,
+        width: 20,
+        height: 16,
+        rx: 3,
+        fill: `url(#${hatch})`,
+      }),
+    ],
     ["running total", svgElement("path", { class: "afm-total", d: "M0 -9H10V1H20" })],
-    ["share of the draws", svgElement("path", { class: "afm-drawn", d: "M0 -6L5 0L0 6L-5 0Z", transform: "translate(10 -5)" })],
+    [
+      "share of the draws",
+      svgElement("path", {
+        class: "afm-drawn",
+        d: "M0 -6L5 0L0 6L-5 0Z",
+        transform: "translate(10 -5)",
+      }),
+    ],
   ];
   let [x, y] = [1, 16];
   const group = svgElement("g", { "aria-hidden": "true" });
   for (const [text, sign] of entries) {
     const wide = 26 + textWidth(text, SMALL);
     if (x > 1 && x + wide > width) [x, y] = [1, y + 22];
-    group.append(svgElement("g", { transform: `translate(${x} ${y})` }, sign, svgElement("text", { class: "afm-axis afm-soft-text", x: 26 }, text)));
+    group.append(
+      svgElement(
+        "g",
+        { transform: `translate(${x} ${y})` },
+        sign,
+        svgElement("text", { class: "afm-axis afm-soft-text", x: 26 }, text),
+      ),
+    );
     x += wide + 16;
   }
   svg.append(group);

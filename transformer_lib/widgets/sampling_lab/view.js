@@ -1,9 +1,9 @@
 import { button, element, select, slider, textWidth } from "../core/dom.js";
 import { figure } from "../core/figure.js";
-import { entropy, softmax } from "../math/linear.js";
 import { uniform } from "../core/random.js";
-import { countDraws, draw, filterLogits, ranked } from "../math/sampling.js";
 import { readFloats, readJson, send } from "../core/wire.js";
+import { entropy, softmax } from "../math/linear.js";
+import { countDraws, draw, filterLogits, ranked } from "../math/sampling.js";
 import { bars, percentAmong, tail } from "./bars.js";
 
 const HOTTEST = 3;
@@ -15,13 +15,16 @@ const SETTINGS = ["context", "temperature", "top_k", "top_p"];
 /** The values of top-k's slider: each up to 20, then wider and wider steps; the last one keeps all. */
 export function kSteps(vocabulary) {
   const steps = [];
-  for (let k = 1; k < vocabulary; k += k < 20 ? 1 : 10 ** Math.floor(Math.log10(k / 2))) steps.push(k);
+  for (let k = 1; k < vocabulary; k += k < 20 ? 1 : 10 ** Math.floor(Math.log10(k / 2)))
+    steps.push(k);
   return [...steps, vocabulary];
 }
 
 /** How many lines the picture needs: the same in all contexts, so that nothing jumps. */
 export function linesFor(rows) {
-  const counts = rows.map((logits) => softmax(Array.from(logits)).filter((share) => share >= SLIGHT).length);
+  const counts = rows.map(
+    (logits) => softmax(Array.from(logits)).filter((share) => share >= SLIGHT).length,
+  );
   return Math.min(ROWS[1], Math.max(ROWS[0], 1 + Math.max(...counts)));
 }
 
@@ -59,36 +62,62 @@ function render({ model, el }) {
   }
 
   const which = select({
-    label: "after", value: 0, options: contexts.map((text) => tail(text, 48)),
+    label: "after",
+    value: 0,
+    options: contexts.map((text) => tail(text, 48)),
     onChange: (context) => change({ context }),
   });
   which.element.classList.add("afm-context");
   const heat = slider({
-    label: "temperature", min: 0, max: HOTTEST, step: 0.05, value: 1,
+    label: "temperature",
+    min: 0,
+    max: HOTTEST,
+    step: 0.05,
+    value: 1,
     format: (value) => (value === 0 ? "0: greedy" : value.toFixed(2)),
     onInput: (temperature) => change({ temperature }),
   });
   const keep = slider({
-    label: "top-k", min: 0, max: steps.length - 1, step: 1, value: 0,
+    label: "top-k",
+    min: 0,
+    max: steps.length - 1,
+    step: 1,
+    value: 0,
     format: (at) => (at === steps.length - 1 ? `all ${size}` : String(steps[at])),
     onInput: (at) => change({ top_k: at === steps.length - 1 ? null : steps[at] }),
   });
   const nucleus = slider({
-    label: "top-p", min: 0.01, max: 1, step: 0.01, value: 1,
+    label: "top-p",
+    min: 0.01,
+    max: 1,
+    step: 0.01,
+    value: 1,
     format: (value) => (value === 1 ? "1: all" : value.toFixed(2)),
     onInput: (value) => change({ top_p: value === 1 ? null : value }),
   });
-  const drawing = [1, 100].map((count) =>
-    button({ label: `draw ${count}`, title: `Draw ${count === 1 ? "a token" : `${count} tokens`} from what remains`, onClick: () => drawNow(count) }).element,
+  const drawing = [1, 100].map(
+    (count) =>
+      button({
+        label: `draw ${count}`,
+        title: `Draw ${count === 1 ? "a token" : `${count} tokens`} from what remains`,
+        onClick: () => drawNow(count),
+      }).element,
   );
   const reset = button({
-    label: "reset", title: "Settings as they were, nothing drawn",
+    label: "reset",
+    title: "Settings as they were, nothing drawn",
     onClick: () => {
       model.set("_clicks", 0);
       change(start);
     },
   });
-  fig.controls.append(which.element, heat.element, keep.element, nucleus.element, element("div", { class: "afm-draws" }, ...drawing, reset.element));
+  fig.controls.append(
+    which.element,
+    heat.element,
+    keep.element,
+    nucleus.element,
+    element("div", { class: "afm-draws" }, ...drawing, reset.element),
+  );
   const rows = contexts.map((_, at) => logits.subarray(at * size, (at + 1) * size));
   const lines = linesFor(rows);
   const likely = new Set(rows.flatMap((row) => ranked(row).slice(0, lines)));
@@ -99,7 +128,11 @@ function render({ model, el }) {
   function layout(width) {
     contexts.forEach((text, at) => {
       let length = 48;
-      while (length > 12 && textWidth(tail(text, length), "14px system-ui, sans-serif") > width - 90) length -= 2;
+      while (
+        length > 12 &&
+        textWidth(tail(text, length), "14px system-ui, sans-serif") > width - 90
+      )
+        length -= 2;
       which.input.options[at].text = tail(text, length);
     });
     picture.layout(width);
@@ -107,14 +140,21 @@ function render({ model, el }) {
 
   function now() {
     return look(rows[model.get("context")], {
-      temperature: model.get("temperature"), topK: model.get("top_k"), topP: model.get("top_p"),
+      temperature: model.get("temperature"),
+      topK: model.get("top_k"),
+      topP: model.get("top_p"),
     });
   }
 
   function drawNow(count) {
     const draws = model.get("draws");
     const click = model.get("_clicks") + 1;
-    const more = drawMany(now(), Math.min(count, MOST_DRAWS - draws.length), model.get("_seed"), click);
+    const more = drawMany(
+      now(),
+      Math.min(count, MOST_DRAWS - draws.length),
+      model.get("_seed"),
+      click,
+    );
     model.set("_clicks", click);
     send(model, "draws", [...draws, ...more]);
   }
@@ -140,15 +180,46 @@ function render({ model, el }) {
     const context = ["“", { text: tail(contexts[model.get("context")], 36), role: "query" }, "”"];
     fig.say(
       ...(found.remain === 1
-        ? ["After ", ...context, temperature === 0 ? " greedy decoding takes " : " only one token remains: ", name,
-          `${temperature === 0 ? ", always" : ""}. The model itself gives it `, { text: percentAmong(found.own[best], size) }, "."]
-        : [{ text: `${found.remain} of ${size}` }, " tokens remain after ", ...context, ", with an entropy of ",
-          { text: `${found.entropy.toFixed(2)} nats` }, ": as uncertain as a choice among ", { text: Math.exp(found.entropy).toFixed(1) },
-          " equally likely ones. ", name, " is drawn with ", { text: percentAmong(found.probabilities[best], found.remain) }, "; the model's own is ",
-          { text: percentAmong(found.own[best], size) }, "."]),
-      ...(draws.length === 0 ? [] : draws.length === 1 ? [" Drawn: ", { text: vocabulary[draws[0]], role: "output" }, "."]
-        : [" Drawn last: ", { text: vocabulary[draws.at(-1)], role: "output" }, "; of ", { text: String(draws.length) }, " draws, ",
-          { text: String(count) }, " gave ", name, "."]),
+        ? [
+            "After ",
+            ...context,
+            temperature === 0 ? " greedy decoding takes " : " only one token remains: ",
+            name,
+            `${temperature === 0 ? ", always" : ""}. The model itself gives it `,
+            { text: percentAmong(found.own[best], size) },
+            ".",
+          ]
+        : [
+            { text: `${found.remain} of ${size}` },
+            " tokens remain after ",
+            ...context,
+            ", with an entropy of ",
+            { text: `${found.entropy.toFixed(2)} nats` },
+            ": as uncertain as a choice among ",
+            { text: Math.exp(found.entropy).toFixed(1) },
+            " equally likely ones. ",
+            name,
+            " is drawn with ",
+            { text: percentAmong(found.probabilities[best], found.remain) },
+            "; the model's own is ",
+            { text: percentAmong(found.own[best], size) },
+            ".",
+          ]),
+      ...(draws.length === 0
+        ? []
+        : draws.length === 1
+          ? [" Drawn: ", { text: vocabulary[draws[0]], role: "output" }, "."]
+          : [
+              " Drawn last: ",
+              { text: vocabulary[draws.at(-1)], role: "output" },
+              "; of ",
+              { text: String(draws.length) },
+              " draws, ",
+              { text: String(count) },
+              " gave ",
+              name,
+              ".",
+            ]),
     );
   }
 
@@ -158,9 +229,18 @@ function render({ model, el }) {
       const found = now();
       const counts = countDraws(model.get("draws"), size);
       const table = found.order.map((i, rank) => [
-        vocabulary[i], rows[model.get("context")][i], found.own[i], found.totals[rank], found.cut[i] ?? "", found.probabilities[i], counts[i],
+        vocabulary[i],
+        rows[model.get("context")][i],
+        found.own[i],
+        found.totals[rank],
+        found.cut[i] ?? "",
+        found.probabilities[i],
+        counts[i],
       ]);
-      return [["token", "logit", "own probability", "running total", "cut by", "probability", "drawn"], ...table];
+      return [
+        ["token", "logit", "own probability", "running total", "cut by", "probability", "drawn"],
+        ...table,
+      ];
     },
   });
   for (const name of [...SETTINGS, "draws"]) fig.listen(model, `change:${name}`, update);

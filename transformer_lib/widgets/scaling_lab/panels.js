@@ -17,10 +17,15 @@ export function brief(value) {
   return size < 10 ? value.toFixed(size < 0.1 ? 3 : 2) : value.toFixed(size < 100 ? 1 : 0);
 }
 
-const signed = (value) => `${value < 0 ? "−" : ""}${Math.abs(value).toFixed(Math.abs(value) < 10 ? 2 : 1)}`;
+const signed = (value) =>
+  `${value < 0 ? "−" : ""}${Math.abs(value).toFixed(Math.abs(value) < 10 ? 2 : 1)}`;
 
 export function panels(n) {
-  const svg = svgElement("svg", { class: "afm-scaling", role: "list", "aria-label": "Scores and weights of each key, raw and scaled" });
+  const svg = svgElement("svg", {
+    class: "afm-scaling",
+    role: "list",
+    "aria-label": "Scores and weights of each key, raw and scaled",
+  });
   let [sides, data] = [[], null];
 
   function layout(width) {
@@ -41,16 +46,41 @@ export function panels(n) {
     const longest = Math.max(20, width - 60 - 46);
     const item = svgElement("g", { role: "listitem" });
     const shown = svgElement("g", { "aria-hidden": "true" });
-    shown.append(svgElement("text", { class: "afm-scaling-title", x: left, y: 14 }, title), svgElement("text", { class: "afm-axis afm-soft-text", x: bar, y: 34 }, "weight"), svgElement("text", { class: "afm-axis afm-soft-text", x: scoreEnd, y: 34, "text-anchor": "end" }, "score"));
+    shown.append(
+      svgElement("text", { class: "afm-scaling-title", x: left, y: 14 }, title),
+      svgElement("text", { class: "afm-axis afm-soft-text", x: bar, y: 34 }, "weight"),
+      svgElement(
+        "text",
+        { class: "afm-axis afm-soft-text", x: scoreEnd, y: 34, "text-anchor": "end" },
+        "score",
+      ),
+    );
     const lines = Array.from({ length: n }, (_, j) => {
       const y = TOP + LINE * j + 12;
-      const score = svgElement("text", { class: "afm-scaling-number", x: scoreEnd, y: y + 4, "text-anchor": "end" });
-      const rect = svgElement("rect", { class: "afm-weight-bar", x: bar, y: y - 8, height: 16, rx: 3 });
+      const score = svgElement("text", {
+        class: "afm-scaling-number",
+        x: scoreEnd,
+        y: y + 4,
+        "text-anchor": "end",
+      });
+      const rect = svgElement("rect", {
+        class: "afm-weight-bar",
+        x: bar,
+        y: y - 8,
+        height: 16,
+        rx: 3,
+      });
       const weight = svgElement("text", { class: "afm-scaling-number", y: y + 4 });
       shown.append(score, rect, weight);
       return { score, rect, weight };
     });
-    const foot = [0, 1].map((line) => svgElement("text", { class: "afm-scaling-foot", x: left, y: TOP + LINE * n + 24 + 20 * line }));
+    const foot = [0, 1].map((line) =>
+      svgElement("text", {
+        class: "afm-scaling-foot",
+        x: left,
+        y: TOP + LINE * n + 24 + 20 * line,
+      }),
+    );
     shown.append(...foot);
     item.append(shown);
     svg.append(item);
@@ -70,8 +100,13 @@ export function panels(n) {
       });
       foot[0].textContent = `entropy ${brief(entropy)}`;
       foot[1].textContent = `gradient ${brief(gradient)}`;
-      const said = scores.map((score, j) => `key ${j + 1}: score ${signed(score)}, weight ${weights[j].toFixed(2)}`);
-      item.setAttribute("aria-label", `${name}: ${said.join("; ")}; entropy ${brief(entropy)}, norm of the Jacobian ${brief(gradient)}`);
+      const said = scores.map(
+        (score, j) => `key ${j + 1}: score ${signed(score)}, weight ${weights[j].toFixed(2)}`,
+      );
+      item.setAttribute(
+        "aria-label",
+        `${name}: ${said.join("; ")}; entropy ${brief(entropy)}, norm of the Jacobian ${brief(gradient)}`,
+      );
     }
   }
 
@@ -96,31 +131,80 @@ export function saturation() {
     d_k = now;
     if (!size) return;
     const { w, left, right, top, bottom } = size;
-    const x = (gap) => left + ((Math.min(gap, RANGE) / RANGE) * (right - left));
+    const x = (gap) => left + (Math.min(gap, RANGE) / RANGE) * (right - left);
     const y = (share) => bottom - share * (bottom - top);
-    const path = (f, times) => Array.from({ length: 81 }, (_, i) => `${i ? "L" : "M"}${x((i * RANGE) / 80).toFixed(1)},${y(times * f((i * RANGE) / 80)).toFixed(1)}`).join("");
+    const path = (f, times) =>
+      Array.from(
+        { length: 81 },
+        (_, i) =>
+          `${i ? "L" : "M"}${x((i * RANGE) / 80).toFixed(1)},${y(times * f((i * RANGE) / 80)).toFixed(1)}`,
+      ).join("");
     svg.replaceChildren(
-      svgElement("text", { class: "afm-scaling-title", x: 0, y: 14 }, "Only two keys: weight of the larger score"),
+      svgElement(
+        "text",
+        { class: "afm-scaling-title", x: 0, y: 14 },
+        "Only two keys: weight of the larger score",
+      ),
       svgElement("line", { class: "afm-axis-line", x1: left, x2: right, y1: bottom, y2: bottom }),
       svgElement("path", { class: "afm-curve afm-curve-weight", d: path(weight, 1) }),
       svgElement("path", { class: "afm-curve afm-curve-slope", d: path(slope, 1) }),
-      svgElement("text", { class: "afm-axis afm-soft-text", x: left - 6, y: y(1) + 4, "text-anchor": "end" }, "1"),
-      svgElement("text", { class: "afm-axis afm-soft-text", x: left - 6, y: y(0) + 4, "text-anchor": "end" }, "0"),
-      svgElement("text", { class: "afm-axis afm-soft-text", x: w / 2, y: size.h - 4, "text-anchor": "middle" }, "difference of the two scores, 0 to 8"),
+      svgElement(
+        "text",
+        { class: "afm-axis afm-soft-text", x: left - 6, y: y(1) + 4, "text-anchor": "end" },
+        "1",
+      ),
+      svgElement(
+        "text",
+        { class: "afm-axis afm-soft-text", x: left - 6, y: y(0) + 4, "text-anchor": "end" },
+        "0",
+      ),
+      svgElement(
+        "text",
+        { class: "afm-axis afm-soft-text", x: w / 2, y: size.h - 4, "text-anchor": "middle" },
+        "difference of the two scores, 0 to 8",
+      ),
       svgElement("text", { class: "afm-axis afm-soft-text", x: x(4.4), y: y(0.86) }, "weight p"),
-      svgElement("text", { class: "afm-axis afm-soft-text", x: x(4.4), y: y(0.07) }, "slope p(1 − p)"),
+      svgElement(
+        "text",
+        { class: "afm-axis afm-soft-text", x: x(4.4), y: y(0.07) },
+        "slope p(1 − p)",
+      ),
     );
-    const marks = [["raw", Math.sqrt(2 * d_k)], ["scaled", Math.SQRT2]];
+    const marks = [
+      ["raw", Math.sqrt(2 * d_k)],
+      ["scaled", Math.SQRT2],
+    ];
     marks.forEach(([name, gap], i) => {
       const beyond = gap > RANGE ? " →" : "";
-      const place = { class: `afm-gap afm-gap-${name}`, x1: x(gap), x2: x(gap), y1: top, y2: bottom };
+      const place = {
+        class: `afm-gap afm-gap-${name}`,
+        x1: x(gap),
+        x2: x(gap),
+        y1: top,
+        y2: bottom,
+      };
       const anchor = gap > RANGE / 2 ? "end" : "start";
       svg.append(
         svgElement("line", place),
-        svgElement("text", { class: `afm-axis afm-gap-name afm-gap-${name}`, x: x(gap) + (anchor === "end" ? 4 : -4), y: bottom + 15 + (i === 1 && gap > 0 && Math.abs(Math.sqrt(2 * d_k) - gap) < 2.5 ? 14 : 0), "text-anchor": anchor }, `${name}: ${brief(gap)}${beyond}`),
+        svgElement(
+          "text",
+          {
+            class: `afm-axis afm-gap-name afm-gap-${name}`,
+            x: x(gap) + (anchor === "end" ? 4 : -4),
+            y:
+              bottom +
+              15 +
+              (i === 1 && gap > 0 && Math.abs(Math.sqrt(2 * d_k) - gap) < 2.5 ? 14 : 0),
+            "text-anchor": anchor,
+          },
+          `${name}: ${brief(gap)}${beyond}`,
+        ),
       );
     });
-    svg.setAttribute("aria-label", `Two scores: the standard deviation of their difference is ${brief(marks[0][1])} raw, where the slope is ${brief(slope(marks[0][1]))}, and ${brief(Math.SQRT2)} scaled, where it is ${brief(slope(Math.SQRT2))}`);
+    svg.setAttribute(
+      "aria-label",
+      `Two scores: the standard deviation of their difference is ${brief(marks[0][1])} raw, where the slope is ${brief(slope(marks[0][1]))}, and ${brief(Math.SQRT2)} scaled, where it is ${brief(slope(Math.SQRT2))}`,
+    );
   }
 
   return { element: svg, layout, paint };

@@ -1,8 +1,8 @@
 import { button, slider } from "../core/dom.js";
 import { figure } from "../core/figure.js";
-import { entropy, softmax } from "../math/linear.js";
 import { normal } from "../core/random.js";
 import { send } from "../core/wire.js";
+import { entropy, softmax } from "../math/linear.js";
 import { panels, saturation } from "./panels.js";
 
 const LARGEST_POWER = 12;
@@ -56,16 +56,22 @@ function render({ model, el }) {
     hint: "Try: move d_k to the right. Then draw new vectors a few times at a large d_k.",
   });
   const width = slider({
-    label: "d_k", min: 0, max: LARGEST_POWER, step: 1, value: Math.log2(model.get("d_k")),
+    label: "d_k",
+    min: 0,
+    max: LARGEST_POWER,
+    step: 1,
+    value: Math.log2(model.get("d_k")),
     format: (power) => String(Math.round(2 ** power)),
     onInput: (power) => send(model, "d_k", 2 ** power),
   });
   const again = button({
-    label: "draw new vectors", title: "Another random query with other random keys",
+    label: "draw new vectors",
+    title: "Another random query with other random keys",
     onClick: () => send(model, "seed", (model.get("seed") + 1) % MOST_SEEDS),
   });
   const back = button({
-    label: "first ones", title: "The vectors that the figure began with",
+    label: "first ones",
+    title: "The vectors that the figure began with",
     onClick: () => send(model, "seed", start),
   });
   fig.controls.append(width.element, again.element, back.element);
@@ -88,14 +94,26 @@ function render({ model, el }) {
     width.set(Math.log2(d_k));
     rows.paint(found);
     curve.paint(d_k);
-    const share = (side) => `${(100 * Math.max(...side.weights)).toFixed(side === found.raw ? 1 : 0)} %`;
+    const share = (side) =>
+      `${(100 * Math.max(...side.weights)).toFixed(side === found.raw ? 1 : 0)} %`;
     const times = found.scaled.gradient / found.raw.gradient;
     fig.say(
-      "At d_k = ", { text: String(d_k) }, " the largest raw score takes ", { text: share(found.raw) },
-      " of the attention, the largest scaled one ", { text: share(found.scaled) }, ". ",
-      ...(d_k === 1 ? ["At width 1 both are the same."] : times > 1
-        ? ["Scaling lets ", { text: factor(times) }, " times as much gradient through."]
-        : ["Here scaling lets ", { text: factor(1 / times) }, " times less gradient through: it happens, by a near tie."]),
+      "At d_k = ",
+      { text: String(d_k) },
+      " the largest raw score takes ",
+      { text: share(found.raw) },
+      " of the attention, the largest scaled one ",
+      { text: share(found.scaled) },
+      ". ",
+      ...(d_k === 1
+        ? ["At width 1 both are the same."]
+        : times > 1
+          ? ["Scaling lets ", { text: factor(times) }, " times as much gradient through."]
+          : [
+              "Here scaling lets ",
+              { text: factor(1 / times) },
+              " times less gradient through: it happens, by a near tie.",
+            ]),
     );
   }
 
@@ -103,9 +121,16 @@ function render({ model, el }) {
     name: "scaling",
     csv: () => {
       const { raw, scaled } = now();
-      const lines = raw.scores.map((score, j) => [j + 1, score, raw.weights[j], scaled.scores[j], scaled.weights[j]]);
+      const lines = raw.scores.map((score, j) => [
+        j + 1,
+        score,
+        raw.weights[j],
+        scaled.scores[j],
+        scaled.weights[j],
+      ]);
       return [
-        ["key", "score", "weight", "scaled score", "scaled weight"], ...lines,
+        ["key", "score", "weight", "scaled score", "scaled weight"],
+        ...lines,
         ["entropy", "", raw.entropy, "", scaled.entropy],
         ["norm of the Jacobian", "", raw.gradient, "", scaled.gradient],
       ];

@@ -8,7 +8,7 @@
 
 import { element } from "../core/dom.js";
 import { grid } from "../core/grid.js";
-import { TITLE_LINE, cellNumber, operand, scaleFor, widest } from "./operand.js";
+import { cellNumber, operand, scaleFor, TITLE_LINE, widest } from "./operand.js";
 
 const GAP = 14;
 const SMALL_CELL = 9;
@@ -16,7 +16,8 @@ const LARGE_CELL = 46;
 const READABLE_CELL = 34;
 const KEPT_FORMS = 12;
 
-const headRoom = (names, cell) => TITLE_LINE + (names ? (widest(names) > cell - 6 ? Math.min(96, widest(names)) + 14 : 24) : 6);
+const headRoom = (names, cell) =>
+  TITLE_LINE + (names ? (widest(names) > cell - 6 ? Math.min(96, widest(names)) + 14 : 24) : 6);
 
 /** The result with its operands; a part for figure.add. */
 export function stageBoard({ onSelect }) {
@@ -26,7 +27,7 @@ export function stageBoard({ onSelect }) {
 
   /** What makes two stages look alike but for numbers and names. */
   function formOf({ labels, blocks, stage: { kind, left, top } }) {
-    return JSON.stringify([labels, blocks, kind, left && left[0].length, top && top.length]);
+    return JSON.stringify([labels, blocks, kind, left?.[0].length, top?.length]);
   }
 
   /** Take out the picture of this form, or draw it; then write the numbers into it. */
@@ -55,7 +56,8 @@ export function stageBoard({ onSelect }) {
   function draw({ stage, names, labels, blocks }) {
     const { left: a, top: b, result, kind } = stage;
     const tokens = widest(labels.rows) + 24;
-    const room = (columns) => (width - tokens - (columns > result[0].length ? GAP : 0) - 6) / columns;
+    const room = (columns) =>
+      (width - tokens - (columns > result[0].length ? GAP : 0) - 6) / columns;
     let cell = room(result[0].length + (a ? a[0].length : 0));
     const stacked = kind === "each" && cell < READABLE_CELL; // no room beside: the scores go on top
     if (stacked) cell = room(result[0].length);
@@ -63,8 +65,16 @@ export function stageBoard({ onSelect }) {
     cell = Math.floor(Math.max(small ? 30 : SMALL_CELL, Math.min(LARGE_CELL, cell)));
 
     const map = grid({
-      rows: labels.rows, columns: labels.columns, label: names.result, rowTitle: "", columnTitle: "",
-      scale: () => ({ fill: (value) => live.fill(value), text: (value) => live.text(value) }), format: cellNumber, onSelect, maxCell: cell, minCell: cell,
+      rows: labels.rows,
+      columns: labels.columns,
+      label: names.result,
+      rowTitle: "",
+      columnTitle: "",
+      scale: () => ({ fill: (value) => live.fill(value), text: (value) => live.text(value) }),
+      format: cellNumber,
+      onSelect,
+      maxCell: cell,
+      minCell: cell,
       cellName: (...at) => now.cellName(...at),
     });
     const frame = element("div", { class: "afm-result" }, map.svg);
@@ -74,31 +84,58 @@ export function stageBoard({ onSelect }) {
 
     const above = stacked ? a : b;
     const aboveNames = stacked ? labels.rows : labels.top;
-    const startX = Math.max(mapLeft, above && aboveNames ? Math.min(110, widest(aboveNames)) + 14 : 0);
+    const startX = Math.max(
+      mapLeft,
+      above && aboveNames ? Math.min(110, widest(aboveNames)) + 14 : 0,
+    );
     const beside = stacked ? null : a;
     const startY = Math.max(mapTop, beside ? headRoom(labels.left, cell) : 0);
     frame.style.padding = `${startY - mapTop}px 0 0 ${startX - mapLeft}px`;
-    const topView = above && operand({
-      values: above, rowNames: aboveNames, cell, left: startX, top: TITLE_LINE + 4, blocks,
-    });
-    const leftView = beside && operand({
-      values: beside, columnNames: labels.left, cell, left: 2, top: startY,
-    });
+    const topView =
+      above &&
+      operand({
+        values: above,
+        rowNames: aboveNames,
+        cell,
+        left: startX,
+        top: TITLE_LINE + 4,
+        blocks,
+      });
+    const leftView =
+      beside &&
+      operand({
+        values: beside,
+        columnNames: labels.left,
+        cell,
+        left: 2,
+        top: startY,
+      });
     const name = element("span");
     const under = element("p", { class: "afm-name", style: `padding-left:${startX}px` }, name);
-    const children = [...(topView ? [...(leftView ? [element("div")] : []), topView.svg] : []),
-      ...(leftView ? [leftView.svg] : []), frame, ...(leftView ? [element("div")] : []), under];
+    const children = [
+      ...(topView ? [...(leftView ? [element("div")] : []), topView.svg] : []),
+      ...(leftView ? [leftView.svg] : []),
+      frame,
+      ...(leftView ? [element("div")] : []),
+      under,
+    ];
     return { map, topView, leftView, stacked, name, children };
   }
 
   /** New numbers and names in the picture that stands. */
   function fill() {
-    const { stage: { left: a, top: b, result, open = null }, names } = now;
+    const {
+      stage: { left: a, top: b, result, open = null },
+      names,
+    } = now;
     const { map, topView, leftView, stacked, name } = parts;
     const beside = { title: names.left, role: names.leftRole, weights: names.leftWeights };
     const above = { title: names.top, role: names.topRole, binary: names.binary };
     live = scaleFor(names.binary ? a : result, names.weights)(colors);
-    map.paint(result.map((row) => row.map((value) => (value === -Infinity ? 0 : value))), open);
+    map.paint(
+      result.map((row) => row.map((value) => (value === -Infinity ? 0 : value))),
+      open,
+    );
     map.svg.querySelector("[role=grid]").setAttribute("aria-label", names.result);
     topView?.paint(stacked ? a : b, colors, stacked ? { ...beside, weights: false } : above);
     leftView?.paint(a, colors, beside);
@@ -121,7 +158,10 @@ export function stageBoard({ onSelect }) {
       const [before, focused] = [parts, box.contains(document.activeElement)];
       [now, chosen] = [next, null];
       build();
-      return () => focused && parts !== before && parts?.map.cell(...parts.map.selected)?.focus({ preventScroll: true });
+      return () =>
+        focused &&
+        parts !== before &&
+        parts?.map.cell(...parts.map.selected)?.focus({ preventScroll: true });
     },
     mark,
     layout(available) {

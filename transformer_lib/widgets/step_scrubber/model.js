@@ -17,7 +17,10 @@ export function readArrays(flat, [tokens, dModel, heads, dHead]) {
   let at = 0;
   const width = heads * dHead;
   const take = (rows, columns) =>
-    Array.from({ length: rows }, () => Array.from(flat.subarray(at, (at += columns))));
+    Array.from({ length: rows }, () => {
+      at += columns;
+      return Array.from(flat.subarray(at - columns, at));
+    });
   const [x, places] = [take(tokens, dModel), take(tokens, dModel)];
   const layer = (inputs, outputs) => ({ weight: take(inputs, outputs), bias: take(1, outputs)[0] });
   const layers = [layer(dModel, width), layer(dModel, width), layer(dModel, width)];
@@ -30,11 +33,16 @@ function project(x, { weight, bias }) {
 
 function cutColumns(matrix, heads) {
   const width = matrix[0].length / heads;
-  return Array.from({ length: heads }, (_, h) => matrix.map((row) => row.slice(h * width, (h + 1) * width)));
+  return Array.from({ length: heads }, (_, h) =>
+    matrix.map((row) => row.slice(h * width, (h + 1) * width)),
+  );
 }
 
 /** All stages for all heads. `order[place]` is the word that stands at that place. */
-export function runHeads({ x: words, places, layers }, { heads, causal = false, placed = true, order = null }) {
+export function runHeads(
+  { x: words, places, layers },
+  { heads, causal = false, placed = true, order = null },
+) {
   const x = (order ?? words.map((_, i) => i)).map((word, place) =>
     words[word].map((value, c) => value + (placed ? places[place][c] : 0)),
   );
@@ -49,7 +57,23 @@ export function runHeads({ x: words, places, layers }, { heads, causal = false, 
   const weights = scaled.map((scores) => scores.map((row, i) => maskedSoftmax(row, mask[i])));
   const z = weights.map((one, h) => matmul(one, v[h]));
   const concat = x.map((_, i) => z.flatMap((one) => one[i]));
-  return { x, q, k, v, root, mask, raw, scaled, masked, weights, z, concat, output: project(concat, layers[3]), layers, heads };
+  return {
+    x,
+    q,
+    k,
+    v,
+    root,
+    mask,
+    raw,
+    scaled,
+    masked,
+    weights,
+    z,
+    concat,
+    output: project(concat, layers[3]),
+    layers,
+    heads,
+  };
 }
 
 /** The matrices of one step. A kind "product" is left · top; "each" works entry by entry. */
@@ -62,7 +86,13 @@ export function stageOf(step, run, head) {
   return [
     { kind: "product", left: q[head], top: transpose(k[head]), result: raw[head] },
     { kind: "each", left: raw[head], top: null, result: scaled[head] },
-    { kind: "each", left: scaled[head], top: mask.map((row) => row.map(Number)), result: masked[head], open: mask },
+    {
+      kind: "each",
+      left: scaled[head],
+      top: mask.map((row) => row.map(Number)),
+      result: masked[head],
+      open: mask,
+    },
     { kind: "each", left: masked[head], top: null, result: weights[head], open: mask },
     { kind: "product", left: weights[head], top: v[head], result: z[head] },
     { kind: "blocks", left: null, top: concat, result: concat },
@@ -94,17 +124,35 @@ export function termsOf(step, run, head, i, j) {
   const b = (value) => ({ text: writeNumber(value), role: "top" });
   if (kind === "product") {
     const column = top.map((row) => row[j]);
-    const bias = step <= 2 ? cutColumns([run.layers[step].bias], run.heads)[head][0][j] : step === 9 ? run.layers[3].bias[j] : 0;
+    const bias =
+      step <= 2
+        ? cutColumns([run.layers[step].bias], run.heads)[head][0][j]
+        : step === 9
+          ? run.layers[3].bias[j]
+          : 0;
     const terms = left[i].map((value, c) => [value, column[c]]);
-    const kept = largest(terms.map(([one, other]) => Math.abs(one * other)), SHOWN_TERMS);
+    const kept = largest(
+      terms.map(([one, other]) => Math.abs(one * other)),
+      SHOWN_TERMS,
+    );
     const parts = kept.flatMap((c, n) => [n ? " + " : "", a(terms[c][0]), " · ", b(terms[c][1])]);
     const rest = terms.length - kept.length;
     const more = rest ? [` + ${rest} smaller terms`] : [];
-    return [...parts, ...more, ...(bias ? [" + bias ", b(bias)] : []), ...equals(dot(left[i], column) + bias)];
+    return [
+      ...parts,
+      ...more,
+      ...(bias ? [" + bias ", b(bias)] : []),
+      ...equals(dot(left[i], column) + bias),
+    ];
   }
-  if (step === 4) return [a(left[i][j]), " / √", String(run.q[0][0].length), ...equals(result[i][j])];
-  if (step === 5) return run.mask[i][j] ? [a(left[i][j]), " stays", ...equals(result[i][j])] : [a(left[i][j]), " becomes ", { text: "−∞", role: "result" }];
-  if (step === 8) return [{ text: writeNumber(top[i][j]), role: "top" }, " is copied", ...equals(result[i][j])];
+  if (step === 4)
+    return [a(left[i][j]), " / √", String(run.q[0][0].length), ...equals(result[i][j])];
+  if (step === 5)
+    return run.mask[i][j]
+      ? [a(left[i][j]), " stays", ...equals(result[i][j])]
+      : [a(left[i][j]), " becomes ", { text: "−∞", role: "result" }];
+  if (step === 8)
+    return [{ text: writeNumber(top[i][j]), role: "top" }, " is copied", ...equals(result[i][j])];
   return softmaxTerms(left[i], run.mask[i], j, result[i][j], a, equals);
 }
 
@@ -112,15 +160,27 @@ function softmaxTerms(row, open, j, weight, a, equals) {
   const power = (value) => ["e", { sup: a(value) }];
   if (!open[j]) return ["e", { sup: { text: "−∞", role: "left" } }, " = 0", ...equals(0, 4)];
   const allowed = row.map((_, c) => c).filter((c) => open[c]);
-  const kept = largest(row.map((value, c) => (open[c] ? Math.exp(value - row[j]) : -1)), Math.min(SHOWN_TERMS, allowed.length));
+  const kept = largest(
+    row.map((value, c) => (open[c] ? Math.exp(value - row[j]) : -1)),
+    Math.min(SHOWN_TERMS, allowed.length),
+  );
   const rest = allowed.length - kept.length;
   const sum = kept.flatMap((c, n) => [n ? " + " : "", ...power(row[c])]);
-  return [...power(row[j]), " / (", ...sum, rest ? ` + ${rest} smaller` : "", ")", ...equals(weight, 4)];
+  return [
+    ...power(row[j]),
+    " / (",
+    ...sum,
+    rest ? ` + ${rest} smaller` : "",
+    ")",
+    ...equals(weight, 4),
+  ];
 }
 
 /** The places of the `count` largest numbers, from left to right. */
 function largest(sizes, count) {
-  const byWeight = sizes.map((_, c) => c).sort((one, other) => sizes[other] - sizes[one] || one - other);
+  const byWeight = sizes
+    .map((_, c) => c)
+    .sort((one, other) => sizes[other] - sizes[one] || one - other);
   return byWeight.slice(0, count).sort((one, other) => one - other);
 }
 

@@ -13,7 +13,10 @@ export const TITLE_LINE = 20;
 
 /** The number that fits into a cell: three digits at most. */
 export function cellNumber(value) {
-  return writeNumber(value, Number.isInteger(value) && Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 9.995 ? 1 : 2);
+  return writeNumber(
+    value,
+    Number.isInteger(value) && Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 9.995 ? 1 : 2,
+  );
 }
 
 export function scaleFor(values, weights) {
@@ -23,7 +26,12 @@ export function scaleFor(values, weights) {
 }
 
 export function widest(labels) {
-  return Math.ceil(Math.max(0, ...labels.map((text) => textWidth(fitText(showToken(text), STEP_FONT, 110), STEP_FONT))));
+  return Math.ceil(
+    Math.max(
+      0,
+      ...labels.map((text) => textWidth(fitText(showToken(text), STEP_FONT, 110), STEP_FONT)),
+    ),
+  );
 }
 
 /**
@@ -34,11 +42,17 @@ function pathCells(group, cell, left, top) {
   const paths = [];
   return (values, fillOf) => {
     const areas = new Map();
-    values.forEach((line, r) => line.forEach((value, c) => {
-      const fill = fillOf(value);
-      areas.set(fill, `${areas.get(fill) ?? ""}M${left + c * cell} ${top + r * cell}h${cell}v${cell}h-${cell}z`);
-    }));
-    while (paths.length < areas.size) group.append(paths[paths.push(svgElement("path", { class: "afm-cell" })) - 1]);
+    values.forEach((line, r) =>
+      line.forEach((value, c) => {
+        const fill = fillOf(value);
+        areas.set(
+          fill,
+          `${areas.get(fill) ?? ""}M${left + c * cell} ${top + r * cell}h${cell}v${cell}h-${cell}z`,
+        );
+      }),
+    );
+    while (paths.length < areas.size)
+      group.append(paths[paths.push(svgElement("path", { class: "afm-cell" })) - 1]);
     paths.splice(areas.size).forEach((path) => path.remove());
     [...areas].forEach(([fill, d], at) => setAttributes(paths[at], { fill, d }));
   };
@@ -46,26 +60,41 @@ function pathCells(group, cell, left, top) {
 
 /** Cells that are large enough for a number in them. */
 function numberedCells(group, cell, left, top, [rows, columns]) {
-  const places = Array.from({ length: rows * columns }, (_, at) => [left + (at % columns) * cell, top + Math.floor(at / columns) * cell]);
+  const places = Array.from({ length: rows * columns }, (_, at) => [
+    left + (at % columns) * cell,
+    top + Math.floor(at / columns) * cell,
+  ]);
   const cells = places.map(([x, y]) => {
     const rect = svgElement("rect", { class: "afm-cell", x, y, width: cell, height: cell, rx: 3 });
-    const text = svgElement("text", { class: "afm-cell-number", x: x + cell / 2, y: y + cell / 2, "font-size": cell < 38 ? 11 : 12 });
+    const text = svgElement("text", {
+      class: "afm-cell-number",
+      x: x + cell / 2,
+      y: y + cell / 2,
+      "font-size": cell < 38 ? 11 : 12,
+    });
     group.append(rect, ...(cell < 30 ? [] : [text]));
     return [rect, text];
   });
-  return (values, fillOf, inkOf, write) => values.flat().forEach((value, at) => {
-    const [rect, text] = cells[at];
-    rect.setAttribute("fill", fillOf(value));
-    text.setAttribute("fill", inkOf(value));
-    text.textContent = write(value);
-  });
+  return (values, fillOf, inkOf, write) =>
+    values.flat().forEach((value, at) => {
+      const [rect, text] = cells[at];
+      rect.setAttribute("fill", fillOf(value));
+      text.setAttribute("fill", inkOf(value));
+      text.textContent = write(value);
+    });
 }
 
 /** One operand: cells in line with the result's, its name and its labels on the free side. */
 export function operand({ values, rowNames, columnNames, cell, left, top, blocks = null }) {
   const [rows, columns] = [values.length, values[0].length];
   const [width, height] = [left + columns * cell + 2, top + rows * cell + 2];
-  const svg = svgElement("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", class: "afm-operand" });
+  const svg = svgElement("svg", {
+    width,
+    height,
+    viewBox: `0 0 ${width} ${height}`,
+    role: "img",
+    class: "afm-operand",
+  });
   const group = svgElement("g");
   const draw = (cell > 20 ? numberedCells : pathCells)(group, cell, left, top, [rows, columns]);
   const name = svgElement("text", { x: left, y: 13 });
@@ -74,14 +103,28 @@ export function operand({ values, rowNames, columnNames, cell, left, top, blocks
   (rowNames ?? []).forEach((text, r) => {
     if (r % every) return;
     const shown = fitText(showToken(text), STEP_FONT, left - 10);
-    svg.append(svgElement("text", { class: "afm-rowheader", x: left - 8, y: top + (r + 0.5) * cell, "text-anchor": "end" }, shown));
+    svg.append(
+      svgElement(
+        "text",
+        { class: "afm-rowheader", x: left - 8, y: top + (r + 0.5) * cell, "text-anchor": "end" },
+        shown,
+      ),
+    );
   });
   const upright = columnNames && widest(columnNames) > cell - 6;
   (columnNames ?? []).forEach((text, c) => {
     if (c % every) return;
     const x = left + (c + 0.5) * cell;
-    const place = upright ? { transform: `translate(${x} ${top - 8}) rotate(-90)`, "text-anchor": "start" } : { x, y: top - 12, "text-anchor": "middle" };
-    svg.append(svgElement("text", { class: "afm-columnheader", ...place }, fitText(showToken(text), STEP_FONT, upright ? 96 : cell)));
+    const place = upright
+      ? { transform: `translate(${x} ${top - 8}) rotate(-90)`, "text-anchor": "start" }
+      : { x, y: top - 12, "text-anchor": "middle" };
+    svg.append(
+      svgElement(
+        "text",
+        { class: "afm-columnheader", ...place },
+        fitText(showToken(text), STEP_FONT, upright ? 96 : cell),
+      ),
+    );
   });
   if (blocks > 1) {
     for (let b = 1; b < blocks; b += 1) {
@@ -96,7 +139,12 @@ export function operand({ values, rowNames, columnNames, cell, left, top, blocks
     paint(shown, colors, { title, role, weights = false, binary = false }) {
       const shades = scaleFor(shown, weights)(colors);
       const or = (special, usual) => (value) => (value === -Infinity ? special : usual(value));
-      draw(shown, or("var(--afm-hatch)", shades.fill), or("var(--afm-ink)", shades.text), binary ? String : cellNumber);
+      draw(
+        shown,
+        or("var(--afm-hatch)", shades.fill),
+        or("var(--afm-ink)", shades.text),
+        binary ? String : cellNumber,
+      );
       svg.setAttribute("aria-label", `${title}: ${rows} rows, ${columns} columns`);
       name.setAttribute("class", `afm-name afm-${role}`);
       name.textContent = title;
@@ -105,8 +153,12 @@ export function operand({ values, rowNames, columnNames, cell, left, top, blocks
       if (!box) return;
       const [r, c, tall, wide] = box;
       setAttributes(outline, {
-        class: `afm-outline afm-outline-${kind} afm-from`, visibility: "visible",
-        x: left + c * cell, y: top + r * cell, width: wide * cell, height: tall * cell,
+        class: `afm-outline afm-outline-${kind} afm-from`,
+        visibility: "visible",
+        x: left + c * cell,
+        y: top + r * cell,
+        width: wide * cell,
+        height: tall * cell,
       });
     },
   };

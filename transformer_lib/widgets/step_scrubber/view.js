@@ -1,17 +1,36 @@
 import { button, choices, clip, element, showToken, toggle } from "../core/dom.js";
 import { figure } from "../core/figure.js";
 import { readFloats, readJson, send } from "../core/wire.js";
-import { STEPS, operandsOf, readArrays, runHeads, stageOf, termsOf, writeNumber } from "./model.js";
-import { readingOf, verdictOf } from "./reading.js";
 import { stageBoard } from "./board.js";
+import { operandsOf, readArrays, runHeads, STEPS, stageOf, termsOf, writeNumber } from "./model.js";
+import { readingOf, verdictOf } from "./reading.js";
 
 const COMPARED = 8;
 const TITLES = [
-  ["x", "W_Q", "q"], ["x", "W_K", "k"], ["x", "W_V", "v"], ["q", "k.mT", "scores"],
-  ["scores", null, "scores"], ["scores", "mask", "scores"], ["scores", null, "weights"],
-  ["weights", "v", "z"], [null, "z of each head", "z"], ["z", "W_O", "y"],
+  ["x", "W_Q", "q"],
+  ["x", "W_K", "k"],
+  ["x", "W_V", "v"],
+  ["q", "k.mT", "scores"],
+  ["scores", null, "scores"],
+  ["scores", "mask", "scores"],
+  ["scores", null, "weights"],
+  ["weights", "v", "z"],
+  [null, "z of each head", "z"],
+  ["z", "W_O", "y"],
 ];
-const ROLES = { q: "query", k: "key", v: "value", W_Q: "query", W_K: "key", W_V: "value", "k.mT": "key", z: "output", "z of each head": "output", y: "output", W_O: "output" };
+const ROLES = {
+  q: "query",
+  k: "key",
+  v: "value",
+  W_Q: "query",
+  W_K: "key",
+  W_V: "value",
+  "k.mT": "key",
+  z: "output",
+  "z of each head": "output",
+  y: "output",
+  W_O: "output",
+};
 
 function render({ model, el }) {
   const { tokens, order, code, features, outputs, hasPlaces } = readJson(model, "_text");
@@ -32,18 +51,26 @@ function render({ model, el }) {
   const next = button({ label: "next →", onClick: () => walk(1) });
   back.element.setAttribute("aria-label", "One step back");
   const counts = choices({
-    label: "heads", options: ["1", String(nHeads)], value: 1, onChange: (at) => put("one_head")(at === 0),
+    label: "heads",
+    options: ["1", String(nHeads)],
+    value: 1,
+    onChange: (at) => put("one_head")(at === 0),
   });
   const heads = choices({
-    label: "show head", options: Array.from({ length: nHeads }, (_, h) => String(h)), value: 0, onChange: put("head"),
+    label: "show head",
+    options: Array.from({ length: nHeads }, (_, h) => String(h)),
+    value: 0,
+    onChange: put("head"),
   });
   const placed = toggle({ label: "places in keys", value: true, onChange: put("placed") });
   const shuffled = toggle({ label: "shuffle words", value: false, onChange: put("shuffled") });
   const causal = toggle({ label: "causal mask", value: false, onChange: put("causal") });
   const switches = [shuffled, ...(hasPlaces ? [placed] : []), causal].map((one) => one.element);
   fig.controls.append(
-    strip.element, element("div", { class: "afm-control" }, back.element, next.element),
-    ...(nHeads > 1 ? [counts.element, heads.element] : []), ...switches,
+    strip.element,
+    element("div", { class: "afm-control" }, back.element, next.element),
+    ...(nHeads > 1 ? [counts.element, heads.element] : []),
+    ...switches,
   );
 
   const board = stageBoard({ onSelect: (row, column) => put("_cell")([row, column]) });
@@ -54,15 +81,32 @@ function render({ model, el }) {
     item.addEventListener("click", () => put("step")(step));
     return item;
   });
-  fig.add({ element: element("div", {}, element("ol", { class: "afm-code", start: 0, "aria-label": "The code of the steps" }, ...lines), arithmetic) }, { basis: 256 });
+  fig.add(
+    {
+      element: element(
+        "div",
+        {},
+        element(
+          "ol",
+          { class: "afm-code", start: 0, "aria-label": "The code of the steps" },
+          ...lines,
+        ),
+        arithmetic,
+      ),
+    },
+    { basis: 256 },
+  );
   const verdict = element("div", { class: "afm-compare" });
   fig.add({ element: verdict }, { basis: 700 });
 
   let state = null;
   function settings(changes = {}) {
     return {
-      heads: model.get("one_head") ? 1 : nHeads, causal: model.get("causal"), placed: model.get("placed"),
-      order: model.get("shuffled") ? order : inOrder, ...changes,
+      heads: model.get("one_head") ? 1 : nHeads,
+      causal: model.get("causal"),
+      placed: model.get("placed"),
+      order: model.get("shuffled") ? order : inOrder,
+      ...changes,
     };
   }
 
@@ -71,7 +115,10 @@ function render({ model, el }) {
   function runsFor(how) {
     const key = JSON.stringify([how.heads, how.causal, how.placed]);
     if (computed?.key !== key) {
-      computed = { key, runs: [inOrder, order].map((places) => runHeads(arrays, { ...how, order: places })) };
+      computed = {
+        key,
+        runs: [inOrder, order].map((places) => runHeads(arrays, { ...how, order: places })),
+      };
     }
     return computed.runs;
   }
@@ -81,9 +128,12 @@ function render({ model, el }) {
     const [inner, merged] = [numbers(width), numbers(all)];
     return [
       ...[0, 1, 2].map(() => ({ left: features, top: features, columns: inner })),
-      { left: inner, top: inner, columns: words }, { left: words, top: null, columns: words },
-      { left: words, top: words, columns: words }, { left: words, top: null, columns: words },
-      { left: words, top: words, columns: inner }, { left: null, top: words, columns: merged },
+      { left: inner, top: inner, columns: words },
+      { left: words, top: null, columns: words },
+      { left: words, top: words, columns: words },
+      { left: words, top: null, columns: words },
+      { left: words, top: words, columns: inner },
+      { left: null, top: words, columns: merged },
       { left: merged, top: merged, columns: outputs },
     ].map((labels) => ({ rows: words, ...labels }))[step];
   }
@@ -92,8 +142,15 @@ function render({ model, el }) {
     const [left, top, result] = TITLES[step];
     const part = count > 1 && step < 8 ? `, head ${head}` : "";
     return {
-      left, top, result: `${result}${part}`, weights: step === 6, binary: step === 5, leftWeights: step === 7,
-      leftRole: ROLES[left], topRole: ROLES[top], resultRole: ROLES[result],
+      left,
+      top,
+      result: `${result}${part}`,
+      weights: step === 6,
+      binary: step === 5,
+      leftWeights: step === 7,
+      leftRole: ROLES[left],
+      topRole: ROLES[top],
+      resultRole: ROLES[result],
     };
   }
 
@@ -124,8 +181,13 @@ function render({ model, el }) {
       else line.removeAttribute("aria-current");
     });
     const refocus = board.show({
-      step, stage, names, labels, blocks: step === 8 ? how.heads : null,
-      cellName: (row, column, text) => `${names.result}, ${showToken(words[row])}, ${showToken(labels.columns[column])}: ${text}`,
+      step,
+      stage,
+      names,
+      labels,
+      blocks: step === 8 ? how.heads : null,
+      cellName: (row, column, text) =>
+        `${names.result}, ${showToken(words[row])}, ${showToken(labels.columns[column])}: ${text}`,
     });
     point();
     refocus();
@@ -134,17 +196,35 @@ function render({ model, el }) {
   function point() {
     const { step, run, head, words, stage, labels, names, how } = state;
     const cell = model.get("_cell");
-    const [row, column] = [Math.min(cell[0], words.length - 1), Math.min(cell[1], stage.result[0].length - 1)];
+    const [row, column] = [
+      Math.min(cell[0], words.length - 1),
+      Math.min(cell[1], stage.result[0].length - 1),
+    ];
     board.mark(row, column, operandsOf(step, run, head, row, column));
     arithmetic.replaceChildren(...termsOf(step, run, head, row, column).map(spoken));
-    fig.say(...readingOf({ step, run, head, row, column, words, columns: labels.columns, place: names.result }));
+    fig.say(
+      ...readingOf({
+        step,
+        run,
+        head,
+        row,
+        column,
+        words,
+        columns: labels.columns,
+        place: names.result,
+      }),
+    );
     compare(how, row);
   }
 
   function spoken(part) {
     if (typeof part === "string") return part;
     if (part.sup) return element("sup", {}, spoken(part.sup));
-    return element("span", { class: `afm-${{ left: "query", top: "key", result: "number" }[part.role]}` }, part.text);
+    return element(
+      "span",
+      { class: `afm-${{ left: "query", top: "key", result: "number" }[part.role]}` },
+      part.text,
+    );
   }
 
   /** What the selected word takes home in this order of the words, and in the other one. */
@@ -153,22 +233,60 @@ function render({ model, el }) {
     const rows = [inOrder, order].map((places, at) => {
       return { places, y: state.both[at][places.indexOf(word)] };
     });
-    const lines = rows.map(({ places, y }) => element("div", { class: places === how.order ? "afm-order afm-on" : "afm-order" },
-      element("span", { class: "afm-sentence", dir: "auto" }, places.map((at) => clip(showToken(tokens[at]), 20)).slice(0, 12).join(" ")),
-      element("span", { class: "afm-numbers-row" }, ...y.slice(0, COMPARED).map((value, c) =>
-        element("span", { class: "afm-pair" }, element("span", { class: "afm-label" }, clip(outputs[c], 16)), element("span", { class: "afm-output" }, writeNumber(value))),
-      ), y.length > COMPARED ? "…" : ""),
-    ));
-    const name = element("p", { class: "afm-comparison" }, "What ", element("bdi", { class: "afm-query afm-token" }, clip(showToken(tokens[word]), 30)),
-      " takes home, ", element("span", { class: "afm-name" }, "y"), ", in both orders: ", verdictOf(rows[0].y, rows[1].y));
+    const lines = rows.map(({ places, y }) =>
+      element(
+        "div",
+        { class: places === how.order ? "afm-order afm-on" : "afm-order" },
+        element(
+          "span",
+          { class: "afm-sentence", dir: "auto" },
+          places
+            .map((at) => clip(showToken(tokens[at]), 20))
+            .slice(0, 12)
+            .join(" "),
+        ),
+        element(
+          "span",
+          { class: "afm-numbers-row" },
+          ...y
+            .slice(0, COMPARED)
+            .map((value, c) =>
+              element(
+                "span",
+                { class: "afm-pair" },
+                element("span", { class: "afm-label" }, clip(outputs[c], 16)),
+                element("span", { class: "afm-output" }, writeNumber(value)),
+              ),
+            ),
+          y.length > COMPARED ? "…" : "",
+        ),
+      ),
+    );
+    const name = element(
+      "p",
+      { class: "afm-comparison" },
+      "What ",
+      element("bdi", { class: "afm-query afm-token" }, clip(showToken(tokens[word]), 30)),
+      " takes home, ",
+      element("span", { class: "afm-name" }, "y"),
+      ", in both orders: ",
+      verdictOf(rows[0].y, rows[1].y),
+    );
     verdict.replaceChildren(name, ...lines);
   }
 
   fig.exports({
     name: "multi-head-attention",
-    csv: () => [["", ...state.labels.columns], ...state.words.map((word, i) => [word, ...state.stage.result[i].map((value) => (Number.isFinite(value) ? value : "-inf"))])],
+    csv: () => [
+      ["", ...state.labels.columns],
+      ...state.words.map((word, i) => [
+        word,
+        ...state.stage.result[i].map((value) => (Number.isFinite(value) ? value : "-inf")),
+      ]),
+    ],
   });
-  for (const trait of ["step", "head", "causal", "shuffled", "placed", "one_head"]) fig.listen(model, `change:${trait}`, update);
+  for (const trait of ["step", "head", "causal", "shuffled", "placed", "one_head"])
+    fig.listen(model, `change:${trait}`, update);
   fig.listen(model, "change:_cell", point);
   update();
   return fig.end;

@@ -4,8 +4,18 @@
 //   picture.draw(run, { nSteps, logSteps, aboveFloor, smoothed, below })   run: derive() of training_view.js
 //   picture.point(row, still)      the row that is looked at; still: chosen, not only under the mouse
 
-import { isNumber, linePath, linearTicks, logLimits, logTicks } from "./curves.js";
-import { clip, element, fitText, hatchPattern, setAttributes, showToken, svgElement, textWidth, uniqueId } from "../core/dom.js";
+import {
+  clip,
+  element,
+  fitText,
+  hatchPattern,
+  setAttributes,
+  showToken,
+  svgElement,
+  textWidth,
+  uniqueId,
+} from "../core/dom.js";
+import { isNumber, linearTicks, linePath, logLimits, logTicks } from "./curves.js";
 
 const FONT = "12px system-ui, sans-serif";
 const SERIES = ["second", "third", "fourth"];
@@ -17,7 +27,8 @@ const LEGEND = 18; // the height of a line of names
 export const plainName = (name) => clip(showToken(name.replaceAll("_", " ")), 40);
 
 /** The name in a sentence: "the fast recipe's loss", but "GPT-2's loss". */
-export const inSentence = (name, the = "the") => (/^\p{Lu}/u.test(name) ? plainName(name) : `${the} ${plainName(name)}`);
+export const inSentence = (name, the = "the") =>
+  /^\p{Lu}/u.test(name) ? plainName(name) : `${the} ${plainName(name)}`;
 
 const tickText = (tick) => (Math.abs(tick) >= 1000 ? tick.toLocaleString("en-US") : String(tick));
 
@@ -29,7 +40,8 @@ export function short(value) {
 }
 
 const numbersOf = (values) => values.filter(isNumber);
-const extreme = (values, pick) => values.reduce((a, b) => pick(a, b), pick === Math.min ? Infinity : -Infinity);
+const extreme = (values, pick) =>
+  values.reduce((a, b) => pick(a, b), pick === Math.min ? Infinity : -Infinity);
 
 export function plot({ onHover, onChoose }) {
   const svg = svgElement("svg", { class: "afm-training", role: "img" });
@@ -55,13 +67,20 @@ export function plot({ onHover, onChoose }) {
   });
   svg.addEventListener("pointermove", (event) => {
     if (!run?.steps.length) return;
-    const [right, down] = began ? [Math.abs(event.clientX - began[0]), Math.abs(event.clientY - began[1])] : [0, 0];
+    const [right, down] = began
+      ? [Math.abs(event.clientX - began[0]), Math.abs(event.clientY - began[1])]
+      : [0, 0];
     if (right > SLOP && right > down) dragging = true;
     if (dragging) onChoose(stepAt(event));
     else if (event.pointerType === "mouse") onHover(stepAt(event));
   });
   svg.addEventListener("pointerup", (event) => {
-    if (began && !dragging && Math.hypot(event.clientX - began[0], event.clientY - began[1]) <= 2 * SLOP) onChoose(stepAt(event)); // a tap
+    if (
+      began &&
+      !dragging &&
+      Math.hypot(event.clientX - began[0], event.clientY - began[1]) <= 2 * SLOP
+    )
+      onChoose(stepAt(event)); // a tap
     [dragging, began] = [false, null];
   });
   svg.addEventListener("pointercancel", () => ([dragging, began] = [false, null]));
@@ -81,7 +100,11 @@ export function plot({ onHover, onChoose }) {
     const widest = Math.max(below ? 36 : 0, ...marks.map((text) => textWidth(text, FONT)));
     const wide = { left: Math.ceil(widest) + 10, right: width - 8 };
     frame = { ...tall, ...wide, shift, y, x: stepAxis(wide) };
-    setAttributes(svg, { width, height: height + strip, viewBox: `0 0 ${width} ${height + strip}` });
+    setAttributes(svg, {
+      width,
+      height: height + strip,
+      viewBox: `0 0 ${width} ${height + strip}`,
+    });
     svg.replaceChildren(hatchPattern(hatch));
     drawLegend(legend);
     drawAxes();
@@ -97,7 +120,9 @@ export function plot({ onHover, onChoose }) {
   function stepAxis({ left, right }) {
     const steps = run.steps;
     const last = Math.max(how.nSteps ?? 0, steps.at(-1) ?? 0, 1);
-    const first = how.logSteps ? Math.max(1, Math.min(steps.find((step) => step > 0) ?? 1, last / 10)) : Math.min(steps[0] ?? 0, 1);
+    const first = how.logSteps
+      ? Math.max(1, Math.min(steps.find((step) => step > 0) ?? 1, last / 10))
+      : Math.min(steps[0] ?? 0, 1);
     const place = how.logSteps ? (step) => Math.log(Math.max(step, first)) : (step) => step;
     const [from, to] = [place(first), place(last)];
     const of = (step) => left + ((place(step) - from) / (to - from || 1)) * (right - left);
@@ -105,40 +130,64 @@ export function plot({ onHover, onChoose }) {
       const at = from + ((pixel - left) / (right - left)) * (to - from);
       return how.logSteps ? Math.exp(at) : at;
     };
-    return { of, back, ticks: how.logSteps ? logTicks(first, last, 3.5) : linearTicks(first, last, (right - left) / 110) };
+    return {
+      of,
+      back,
+      ticks: how.logSteps
+        ? logTicks(first, last, 3.5)
+        : linearTicks(first, last, (right - left) / 110),
+    };
   }
 
   function lossAxis({ top, bottom }, shift) {
-    const others = run.besides.flatMap(({ raw, smooth }) => numbersOf([...smooth, ...(how.smoothed ? [] : raw)]));
+    const others = run.besides.flatMap(({ raw, smooth }) =>
+      numbersOf([...smooth, ...(how.smoothed ? [] : raw)]),
+    );
     const losses = [...numbersOf(run.smooth), ...numbersOf(how.smoothed ? [] : run.raw), ...others];
     const lines = run.passed.map(({ level }) => level);
     if (how.aboveFloor) {
       const [low, high] = logLimits([...losses, ...lines].map((loss) => loss - shift));
-      const of = (loss) => (loss - shift > 0 ? bottom - (Math.log(Math.max(loss - shift, low) / low) / Math.log(high / low)) * (bottom - top) : NaN);
+      const of = (loss) =>
+        loss - shift > 0
+          ? bottom -
+            (Math.log(Math.max(loss - shift, low) / low) / Math.log(high / low)) * (bottom - top)
+          : NaN;
       return { of, ticks: logTicks(low, high) };
     }
     const all = [...losses, ...lines, ...(run.floor === null ? [] : [run.floor])];
     const [least, most] = all.length ? [extreme(all, Math.min), extreme(all, Math.max)] : [0, 1];
     const room = (most - least || 1) / (bottom - top);
     const low = least - 24 * room; // room for the floor's name
-    const [start, high] = [least >= 0 && run.floor === null ? Math.max(0, low) : low, most + 20 * room];
-    return { of: (loss) => bottom - ((loss - start) / (high - start)) * (bottom - top), ticks: linearTicks(start, high, 5) };
+    const [start, high] = [
+      least >= 0 && run.floor === null ? Math.max(0, low) : low,
+      most + 20 * room,
+    ];
+    return {
+      of: (loss) => bottom - ((loss - start) / (high - start)) * (bottom - top),
+      ticks: linearTicks(start, high, 5),
+    };
   }
 
-  const axisText = (text, x, y, anchor) => svgElement("text", { class: "afm-axis afm-soft-text", x, y, "text-anchor": anchor }, text);
+  const axisText = (text, x, y, anchor) =>
+    svgElement("text", { class: "afm-axis afm-soft-text", x, y, "text-anchor": anchor }, text);
 
   function drawAxes() {
-    const { left, right, top, bottom, x, y, shift } = frame;
+    const { left, right, bottom, x, y, shift } = frame;
     const group = svgElement("g", { "aria-hidden": "true" });
     for (const tick of y.ticks) {
       const at = y.of(tick + shift);
-      group.append(svgElement("line", { class: "afm-grid-line", x1: left, x2: right, y1: at, y2: at }), axisText(String(tick), left - 6, at + 4, "end"));
+      group.append(
+        svgElement("line", { class: "afm-grid-line", x1: left, x2: right, y1: at, y2: at }),
+        axisText(String(tick), left - 6, at + 4, "end"),
+      );
     }
     let free = -Infinity;
     for (const tick of x.ticks) {
       const [at, half] = [x.of(tick), textWidth(tickText(tick), FONT) / 2];
       const middle = Math.min(right - half, Math.max(left + half, at));
-      group.append(svgElement("line", { class: "afm-grid-line", x1: at, x2: at, y1: bottom, y2: bottom + 4 }));
+      group.append(
+        svgElement("line", { class: "afm-grid-line", x1: at, x2: at, y1: bottom, y2: bottom + 4 }),
+      );
       if (middle - half < free + 6) continue;
       group.append(axisText(tickText(tick), middle, bottom + 18, "middle"));
       free = middle + half;
@@ -152,7 +201,9 @@ export function plot({ onHover, onChoose }) {
 
   /** The curves' names, side by side as long as there is room, then on the next line. */
   function placedNames() {
-    const first = how.aboveFloor ? `${plainName(run.loss)} − floor, in nats` : `${plainName(run.loss)} in nats`;
+    const first = how.aboveFloor
+      ? `${plainName(run.loss)} − floor, in nats`
+      : `${plainName(run.loss)} in nats`;
     const kinds = ["afm-curve-first", ...run.besides.map((_, i) => `afm-curve-${SERIES[i % 3]}`)];
     let [at, line] = [0, 0];
     return [first, ...run.besides.map(({ name }) => plainName(name))].map((name, i) => {
@@ -169,7 +220,10 @@ export function plot({ onHover, onChoose }) {
     const group = svgElement("g", { "aria-hidden": "true" });
     for (const { text, kind, at, line } of placed) {
       const y = 14 + LEGEND * line;
-      group.append(svgElement("line", { class: `afm-curve-line ${kind}`, x1: at, x2: at + 20, y1: y, y2: y }), axisText(text, at + 26, y + 4, "start"));
+      group.append(
+        svgElement("line", { class: `afm-curve-line ${kind}`, x1: at, x2: at + 20, y1: y, y2: y }),
+        axisText(text, at + 26, y + 4, "start"),
+      );
     }
     svg.append(group);
   }
@@ -178,49 +232,113 @@ export function plot({ onHover, onChoose }) {
     if (run.floor === null || how.aboveFloor) return;
     const { left, right, bottom, y } = frame;
     const at = y.of(run.floor);
-    svg.append(svgElement("rect", { x: left, y: at, width: right - left, height: Math.max(0, bottom - at), fill: `url(#${hatch})` }));
+    svg.append(
+      svgElement("rect", {
+        x: left,
+        y: at,
+        width: right - left,
+        height: Math.max(0, bottom - at),
+        fill: `url(#${hatch})`,
+      }),
+    );
   }
 
   /** Lines with their names at the right, moved down where they would cover one another. */
   function drawBaselines() {
-    const { left, right, top, bottom, y } = frame;
+    const { left, right, top, y } = frame;
     const group = svgElement("g", { "aria-hidden": "true" });
     const lines = run.passed.map((line) => ({ ...line, y: y.of(line.level) }));
-    if (run.floor !== null && !how.aboveFloor) lines.push({ name: "floor", level: run.floor, y: y.of(run.floor), floor: true });
+    if (run.floor !== null && !how.aboveFloor)
+      lines.push({ name: "floor", level: run.floor, y: y.of(run.floor), floor: true });
     let free = top;
-    names = lines.filter((one) => isNumber(one.y)).sort((a, b) => a.y - b.y).map((line) => {
-      group.prepend(svgElement("line", { class: line.floor ? "afm-floor" : "afm-baseline", x1: left, x2: right, y1: line.y, y2: line.y }));
-      const own = line.floor ? line.y + 15 : line.y - 5;
-      const at = Math.max(own, free);
-      const name = fitText(plainName(line.name), FONT, Math.max(60, right - left - 150));
-      const node = svgElement("text", { class: `afm-baseline-name${line.floor ? " afm-floor-name" : ""}${at > own ? " afm-moved-name" : ""}`, x: right - 4, y: at, "text-anchor": "end" });
-      group.append(node);
-      free = at + 15;
-      return { node, text: `${name} ${Number(line.level.toPrecision(3))}`, at: line.floor || width < 480 ? -1 : line.at };
-    });
+    names = lines
+      .filter((one) => isNumber(one.y))
+      .sort((a, b) => a.y - b.y)
+      .map((line) => {
+        group.prepend(
+          svgElement("line", {
+            class: line.floor ? "afm-floor" : "afm-baseline",
+            x1: left,
+            x2: right,
+            y1: line.y,
+            y2: line.y,
+          }),
+        );
+        const own = line.floor ? line.y + 15 : line.y - 5;
+        const at = Math.max(own, free);
+        const name = fitText(plainName(line.name), FONT, Math.max(60, right - left - 150));
+        const node = svgElement("text", {
+          class: `afm-baseline-name${line.floor ? " afm-floor-name" : ""}${at > own ? " afm-moved-name" : ""}`,
+          x: right - 4,
+          y: at,
+          "text-anchor": "end",
+        });
+        group.append(node);
+        free = at + 15;
+        return {
+          node,
+          text: `${name} ${Number(line.level.toPrecision(3))}`,
+          at: line.floor || width < 480 ? -1 : line.at,
+        };
+      });
     svg.append(group);
   }
 
   function pathOf(values) {
     const xs = run.steps.map(frame.x.of);
-    return linePath(xs, values.map((value) => (isNumber(value) ? frame.y.of(value) : null)));
+    return linePath(
+      xs,
+      values.map((value) => (isNumber(value) ? frame.y.of(value) : null)),
+    );
   }
 
   function drawCurves() {
     const { left, right, top, bottom } = frame;
     const inside = uniqueId("inside");
     const group = svgElement("g", { "aria-hidden": "true", "clip-path": `url(#${inside})` });
-    svg.append(svgElement("clipPath", { id: inside }, svgElement("rect", { x: left - 4, y: top - 4, width: right - left + 8, height: bottom - top + 8 })), group);
-    if (how.smoothed) group.append(svgElement("path", { class: "afm-curve-line afm-curve-first afm-curve-raw", d: pathOf(run.raw) }));
-    group.append(svgElement("path", { class: "afm-curve-line afm-curve-first", d: pathOf(run.smooth) }));
+    svg.append(
+      svgElement(
+        "clipPath",
+        { id: inside },
+        svgElement("rect", {
+          x: left - 4,
+          y: top - 4,
+          width: right - left + 8,
+          height: bottom - top + 8,
+        }),
+      ),
+      group,
+    );
+    if (how.smoothed)
+      group.append(
+        svgElement("path", {
+          class: "afm-curve-line afm-curve-first afm-curve-raw",
+          d: pathOf(run.raw),
+        }),
+      );
+    group.append(
+      svgElement("path", { class: "afm-curve-line afm-curve-first", d: pathOf(run.smooth) }),
+    );
     run.besides.forEach(({ dense, raw, smooth }, i) => {
       const kind = `afm-curve-${SERIES[i % 3]}`;
       const rows = run.steps.map((_, at) => at).filter((at) => isNumber(smooth[at]));
-      const [xs, ys] = [rows.map((at) => frame.x.of(run.steps[at])), rows.map((at) => frame.y.of(smooth[at]))];
-      if (how.smoothed && dense) group.append(svgElement("path", { class: `afm-curve-line ${kind} afm-curve-raw`, d: pathOf(raw) }));
+      const [xs, ys] = [
+        rows.map((at) => frame.x.of(run.steps[at])),
+        rows.map((at) => frame.y.of(smooth[at])),
+      ];
+      if (how.smoothed && dense)
+        group.append(
+          svgElement("path", { class: `afm-curve-line ${kind} afm-curve-raw`, d: pathOf(raw) }),
+        );
       group.append(svgElement("path", { class: `afm-curve-line ${kind}`, d: linePath(xs, ys) }));
       if (rows.length > 60) return;
-      rows.forEach((_, at) => isNumber(ys[at]) && group.append(svgElement("circle", { class: `afm-curve-dot ${kind}`, cx: xs[at], cy: ys[at], r: 3 })));
+      rows.forEach(
+        (_, at) =>
+          isNumber(ys[at]) &&
+          group.append(
+            svgElement("circle", { class: `afm-curve-dot ${kind}`, cx: xs[at], cy: ys[at], r: 3 }),
+          ),
+      );
     });
     setAttributes(veil, { y: top - 4, height: bottom - top + 4 });
     group.append(veil);
@@ -228,7 +346,9 @@ export function plot({ onHover, onChoose }) {
 
   function stripLimits() {
     const numbers = numbersOf(run.column(how.below));
-    const [low, high] = numbers.length ? [extreme(numbers, Math.min), extreme(numbers, Math.max)] : [0, 1];
+    const [low, high] = numbers.length
+      ? [extreme(numbers, Math.min), extreme(numbers, Math.max)]
+      : [0, 1];
     return { low, high };
   }
 
@@ -238,22 +358,44 @@ export function plot({ onHover, onChoose }) {
     const values = run.column(how.below);
     const share = (value) => (high > low ? (value - low) / (high - low) : 0.5);
     const y = (value) => top + STRIP - 10 - share(value) * (STRIP - 34);
-    const path = linePath(run.steps.map(x.of), values.map((value) => (isNumber(value) ? y(value) : null)));
-    svg.append(svgElement("g", { "aria-hidden": "true" },
-      svgElement("line", { class: "afm-grid-line", x1: left, x2: right, y1: y(low), y2: y(low) }),
-      svgElement("line", { class: "afm-grid-line", x1: left, x2: right, y1: y(high), y2: y(high) }),
-      axisText(short(high), left - 6, y(high) + 4, "end"), axisText(high > low ? short(low) : "", left - 6, y(low) + 4, "end"),
-      axisText(fitText(plainName(how.below), FONT, width / 2), left, top + 12, "start"),
-      svgElement("path", { class: "afm-curve-line afm-curve-second", d: path })));
+    const path = linePath(
+      run.steps.map(x.of),
+      values.map((value) => (isNumber(value) ? y(value) : null)),
+    );
+    svg.append(
+      svgElement(
+        "g",
+        { "aria-hidden": "true" },
+        svgElement("line", { class: "afm-grid-line", x1: left, x2: right, y1: y(low), y2: y(low) }),
+        svgElement("line", {
+          class: "afm-grid-line",
+          x1: left,
+          x2: right,
+          y1: y(high),
+          y2: y(high),
+        }),
+        axisText(short(high), left - 6, y(high) + 4, "end"),
+        axisText(high > low ? short(low) : "", left - 6, y(low) + 4, "end"),
+        axisText(fitText(plainName(how.below), FONT, width / 2), left, top + 12, "start"),
+        svgElement("path", { class: "afm-curve-line afm-curve-second", d: path }),
+      ),
+    );
   }
 
   function paint() {
     if (!frame || !run) return;
     const known = row >= 0 && row < run.steps.length;
-    for (const { node, text, at } of names) node.textContent = at >= 0 && at <= row ? `${text}, passed at ${run.steps[at]}` : text;
-    for (const node of [veil, cursor, dot]) node.setAttribute("visibility", known ? "visible" : "hidden");
-    const told = run.passed.filter(({ at }) => at >= 0).map(({ name, at }) => `${plainName(name)} passed at step ${run.steps[at]}`);
-    svg.setAttribute("aria-label", `${inSentence(run.loss, "The")} over ${run.steps.length} rows${run.steps.length ? `, from step ${run.steps[0]} to ${run.steps.at(-1)}` : ""}${told.length ? `; ${told.join("; ")}` : ""}`);
+    for (const { node, text, at } of names)
+      node.textContent = at >= 0 && at <= row ? `${text}, passed at ${run.steps[at]}` : text;
+    for (const node of [veil, cursor, dot])
+      node.setAttribute("visibility", known ? "visible" : "hidden");
+    const told = run.passed
+      .filter(({ at }) => at >= 0)
+      .map(({ name, at }) => `${plainName(name)} passed at step ${run.steps[at]}`);
+    svg.setAttribute(
+      "aria-label",
+      `${inSentence(run.loss, "The")} over ${run.steps.length} rows${run.steps.length ? `, from step ${run.steps[0]} to ${run.steps.at(-1)}` : ""}${told.length ? `; ${told.join("; ")}` : ""}`,
+    );
     if (!known) return;
     const [x, y] = [frame.x.of(run.steps[row]), frame.y.of(run.smooth[row] ?? NaN)];
     setAttributes(cursor, { x1: x, x2: x });

@@ -1,7 +1,7 @@
 import { button, element, select, slider, toggle } from "../core/dom.js";
-import { crossing, isNumber, nearest, trailingMean, windowAt } from "./curves.js";
 import { figure } from "../core/figure.js";
 import { readJson, send } from "../core/wire.js";
+import { crossing, isNumber, nearest, trailingMean, windowAt } from "./curves.js";
 import { inSentence, plainName, plot } from "./plot.js";
 
 const WINDOWS = [1, 5, 10, 20, 50, 100];
@@ -13,7 +13,9 @@ const QUIET = 1200; // ms without news until the reading is spoken again
 export function nats(value) {
   const size = Math.abs(value);
   if (size >= 0.0995 || size === 0) return value.toFixed(2);
-  return size < 0.00095 ? value.toExponential(0).replace("e-", "e−") : String(Number(value.toPrecision(2)));
+  return size < 0.00095
+    ? value.toExponential(0).replace("e-", "e−")
+    : String(Number(value.toPrecision(2)));
 }
 
 /** What can be said of each row: steps, the smoothed loss, what it has passed, and when. */
@@ -25,12 +27,19 @@ export function derive({ names, columns, loss }, { baselines, floor }, smoothing
     .map(([name, level]) => ({ name, level, at: crossing(smooth, level) }))
     .sort((a, b) => a.level - b.level);
   const others = names.filter((name) => name !== "step" && name !== loss);
-  const besides = others.filter((name) => name.includes("loss")).map((name) => {
-    const values = column(name);
-    const dense = isDense(values);
-    const means = dense ? trailingMean(values, smoothing) : values;
-    return { name, dense, raw: values, smooth: means.map((mean, i) => (isNumber(values[i]) ? mean : null)) };
-  });
+  const besides = others
+    .filter((name) => name.includes("loss"))
+    .map((name) => {
+      const values = column(name);
+      const dense = isDense(values);
+      const means = dense ? trailingMean(values, smoothing) : values;
+      return {
+        name,
+        dense,
+        raw: values,
+        smooth: means.map((mean, i) => (isNumber(values[i]) ? mean : null)),
+      };
+    });
   return { steps: column("step"), raw, smooth, passed, floor, loss, others, besides, column };
 }
 
@@ -53,25 +62,61 @@ function soon(begin, cancel, ...what) {
 }
 
 function render({ model, el }) {
-  const state = { run: null, known: null, row: -1, hover: null, playing: null, below: "", quiet: null };
+  const state = {
+    run: null,
+    known: null,
+    row: -1,
+    hover: null,
+    playing: null,
+    below: "",
+    quiet: null,
+  };
 
   const read = () => readJson(model, "_text");
   const further = read().floor === null ? "" : " Then look at the loss minus the floor.";
-  const fig = figure(el, { name: "Training view", hint: `Try: move along the curve, or press play.${further}` });
-  const along = slider({
-    label: "step", min: 0, max: 1, step: 1, value: 0,
-    format: (row) => String(state.run?.steps[row] ?? "none"), onInput: choose,
+  const fig = figure(el, {
+    name: "Training view",
+    hint: `Try: move along the curve, or press play.${further}`,
   });
-  const play = button({ label: "play", title: "Play the run", onClick: () => (state.playing === null ? start() : stop()) });
+  const along = slider({
+    label: "step",
+    min: 0,
+    max: 1,
+    step: 1,
+    value: 0,
+    format: (row) => String(state.run?.steps[row] ?? "none"),
+    onInput: choose,
+  });
+  const play = button({
+    label: "play",
+    title: "Play the run",
+    onClick: () => (state.playing === null ? start() : stop()),
+  });
   const windows = [...new Set([...WINDOWS, model.get("smoothing")])].sort((a, b) => a - b);
   const smoothing = select({
-    label: "smoothing", value: 0, options: windows.map((rows) => (rows === 1 ? "none" : `mean of ${rows}`)),
+    label: "smoothing",
+    value: 0,
+    options: windows.map((rows) => (rows === 1 ? "none" : `mean of ${rows}`)),
     onChange: (at) => send(model, "smoothing", windows[at]),
   });
-  const logSteps = toggle({ label: "logarithmic steps", value: false, onChange: (on) => send(model, "log_steps", on) });
-  const above = toggle({ label: "loss − floor", value: false, onChange: (on) => send(model, "above_floor", on) });
+  const logSteps = toggle({
+    label: "logarithmic steps",
+    value: false,
+    onChange: (on) => send(model, "log_steps", on),
+  });
+  const above = toggle({
+    label: "loss − floor",
+    value: false,
+    onChange: (on) => send(model, "above_floor", on),
+  });
   const below = element("span", { class: "afm-below" });
-  fig.controls.append(element("div", { class: "afm-along" }, along.element, play.element), smoothing.element, logSteps.element, above.element, below);
+  fig.controls.append(
+    element("div", { class: "afm-along" }, along.element, play.element),
+    smoothing.element,
+    logSteps.element,
+    above.element,
+    below,
+  );
   const picture = plot({
     onHover: (step) => {
       state.hover = step === null || state.playing !== null ? null : nearest(state.run.steps, step);
@@ -104,7 +149,9 @@ function render({ model, el }) {
       state.row = Math.min(last, first + Math.round(shown * (last - first)));
       point();
       if (share >= 1) return stop();
-      state.playing = calm ? soon(setTimeout, clearTimeout, frame, 50) : soon(requestAnimationFrame, cancelAnimationFrame, frame);
+      state.playing = calm
+        ? soon(setTimeout, clearTimeout, frame, 50)
+        : soon(requestAnimationFrame, cancelAnimationFrame, frame);
     };
     frame();
   }
@@ -139,8 +186,11 @@ function render({ model, el }) {
     above.element.hidden = text.floor === null;
     offer(others.filter((name) => !name.includes("loss")));
     picture.draw(state.run, {
-      nSteps: text.n_steps, logSteps: model.get("log_steps"), aboveFloor: model.get("above_floor") && text.floor !== null,
-      smoothed: model.get("smoothing") > 1, below: state.below,
+      nSteps: text.n_steps,
+      logSteps: model.get("log_steps"),
+      aboveFloor: model.get("above_floor") && text.floor !== null,
+      smoothed: model.get("smoothing") > 1,
+      below: state.below,
     });
     point();
   }
@@ -153,7 +203,9 @@ function render({ model, el }) {
     if (!names.includes(state.below)) state.below = "";
     const list = ["", ...names];
     const pick = select({
-      label: "below", value: list.indexOf(state.below), options: list.map((name) => (name === "" ? "nothing" : plainName(name))),
+      label: "below",
+      value: list.indexOf(state.below),
+      options: list.map((name) => (name === "" ? "nothing" : plainName(name))),
       onChange: (at) => {
         state.below = list[at];
         update();
@@ -174,7 +226,12 @@ function render({ model, el }) {
     const window = model.get("smoothing");
     if (row < 0) return fig.say("No step yet. The curve is drawn while the model trains.");
     const loss = smooth[row];
-    if (!isNumber(loss)) return fig.say("At step ", { text: String(steps[row]) }, " no loss was measured, or it is not a number.");
+    if (!isNumber(loss))
+      return fig.say(
+        "At step ",
+        { text: String(steps[row]) },
+        " no loss was measured, or it is not a number.",
+      );
     const gap = floor === null ? 0 : loss - floor;
     const best = passed.find(({ at }) => at >= 0 && at <= row);
     const next = passed.length ? passed.at(-1) : null;
@@ -182,15 +239,39 @@ function render({ model, el }) {
     const beside = besides.flatMap(({ name, dense, smooth: values }) => {
       const found = lastNumber(values, row);
       if (!found) return [];
-      return [` ${inSentence(name, "The")} is `, { text: nats(found[1]) }, dense ? mean(found[0]) : "", found[0] === row ? "." : ` (step ${steps[found[0]]}).`];
+      return [
+        ` ${inSentence(name, "The")} is `,
+        { text: nats(found[1]) },
+        dense ? mean(found[0]) : "",
+        found[0] === row ? "." : ` (step ${steps[found[0]]}).`,
+      ];
     });
     const named = besides.length ? inSentence(state.run.loss) : "the loss"; // which loss, where there are several
     fig.say(
-      "After step ", { text: String(steps[row]) }, ` ${named} is `, { text: `${nats(loss)} nats` }, mean(row),
-      ...(floor === null ? [] : [", ", { text: nats(Math.abs(gap)) }, gap >= 0 ? " above the floor" : " below the floor, by the chance of its examples"]),
-      ...(best ? ["; it passed ", { text: best.name, role: "output" }, " at step ", { text: String(steps[best.at]) }]
-        : next ? ["; it has not passed ", { text: next.name, role: "output" }, " yet"] : []),
-      ".", ...beside,
+      "After step ",
+      { text: String(steps[row]) },
+      ` ${named} is `,
+      { text: `${nats(loss)} nats` },
+      mean(row),
+      ...(floor === null
+        ? []
+        : [
+            ", ",
+            { text: nats(Math.abs(gap)) },
+            gap >= 0 ? " above the floor" : " below the floor, by the chance of its examples",
+          ]),
+      ...(best
+        ? [
+            "; it passed ",
+            { text: best.name, role: "output" },
+            " at step ",
+            { text: String(steps[best.at]) },
+          ]
+        : next
+          ? ["; it has not passed ", { text: next.name, role: "output" }, " yet"]
+          : []),
+      ".",
+      ...beside,
     );
   }
 
@@ -212,14 +293,21 @@ function render({ model, el }) {
       const { steps, raw, smooth, loss, others, besides, column } = state.run;
       const dense = besides.filter((one) => one.dense);
       const cell = (value) => (isNumber(value) ? value : "");
-      const head = ["step", loss, "smoothed", ...others, ...dense.map(({ name }) => `smoothed ${name}`)];
+      const head = [
+        "step",
+        loss,
+        "smoothed",
+        ...others,
+        ...dense.map(({ name }) => `smoothed ${name}`),
+      ];
       const columns = [raw, smooth, ...others.map(column), ...dense.map((one) => one.smooth)];
       return [head, ...steps.map((step, i) => [step, ...columns.map((values) => cell(values[i]))])];
     },
   });
   fig.listen(model, "change:_curve", news);
   fig.listen(model, "change:_text", update);
-  for (const name of ["smoothing", "log_steps", "above_floor"]) fig.listen(model, `change:${name}`, update);
+  for (const name of ["smoothing", "log_steps", "above_floor"])
+    fig.listen(model, `change:${name}`, update);
   fig.listen(model, "change:step", () => state.playing === null && point());
   fig.onEnd(() => {
     clearTimeout(state.quiet);

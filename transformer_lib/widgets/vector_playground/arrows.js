@@ -3,7 +3,16 @@
 //   const plane = vectorPlane({ tokens, reach, onMove(i, [x, y]), onSelect(i) });
 //   fig.add(plane);   plane.update({ vectors, selected, weights, output });
 
-import { clip, element, fitText, holdTouch, setAttributes, showToken, svgElement, textWidth } from "../core/dom.js";
+import {
+  clip,
+  element,
+  fitText,
+  holdTouch,
+  setAttributes,
+  showToken,
+  svgElement,
+  textWidth,
+} from "../core/dom.js";
 
 const TOKEN_FONT = "600 14px system-ui, sans-serif";
 const MOVES = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
@@ -11,28 +20,42 @@ const KEY_STEP = 0.1;
 
 export function vectorPlane({ tokens, reach, onMove, onSelect }) {
   const svg = svgElement("svg", {
-    class: "afm-vp", role: "group", "aria-label": "The vectors in the plane",
+    class: "afm-vp",
+    role: "group",
+    "aria-label": "The vectors in the plane",
   });
   const ground = svgElement("g", { "aria-hidden": "true", class: "afm-vp-ground" });
   const sums = svgElement("g", { "aria-hidden": "true", class: "afm-vp-sums" });
   const result = arrow("afm-vp-arrow afm-vp-arrow-output");
   const arrows = tokens.map(() => arrow("afm-vp-arrow"));
-  const names = tokens.map(() => svgElement("text", { class: "afm-vp-name", "aria-hidden": "true" }));
+  const names = tokens.map(() =>
+    svgElement("text", { class: "afm-vp-name", "aria-hidden": "true" }),
+  );
   const handles = tokens.map((token, i) => handle(token, i));
   svg.append(ground, ...arrows.map((one) => one.node), result.node, sums, ...names, ...handles);
   let [size, now, held] = [0, null, null];
 
-  const toPixel = ([x, y]) => [((x + reach) / (2 * reach)) * size, ((reach - y) / (2 * reach)) * size];
+  const toPixel = ([x, y]) => [
+    ((x + reach) / (2 * reach)) * size,
+    ((reach - y) / (2 * reach)) * size,
+  ];
   const limit = (value) => Math.min(reach, Math.max(-reach, value));
   const round = (value) => Math.round(limit(value) * 100) / 100;
 
   function handle(token, i) {
     const node = svgElement("g", {
-      class: "afm-vp-handle", tabindex: "0", role: "slider", "aria-label": `vector of ${clip(showToken(token))}`,
-      "aria-valuemin": "0", "aria-valuemax": (reach * Math.SQRT2).toFixed(2),
+      class: "afm-vp-handle",
+      tabindex: "0",
+      role: "slider",
+      "aria-label": `vector of ${clip(showToken(token))}`,
+      "aria-valuemin": "0",
+      "aria-valuemax": (reach * Math.SQRT2).toFixed(2),
       "aria-roledescription": "arrow, moved with the arrow keys",
     });
-    node.append(svgElement("circle", { r: 16, class: "afm-vp-hit" }), svgElement("circle", { r: 7, class: "afm-vp-tip" }));
+    node.append(
+      svgElement("circle", { r: 16, class: "afm-vp-hit" }),
+      svgElement("circle", { r: 7, class: "afm-vp-tip" }),
+    );
     holdTouch(node);
     node.addEventListener("focus", () => onSelect(i));
     node.addEventListener("pointerdown", (event) => {
@@ -58,7 +81,10 @@ export function vectorPlane({ tokens, reach, onMove, onSelect }) {
       event.preventDefault();
       event.stopPropagation();
       const step = event.shiftKey ? KEY_STEP / 10 : KEY_STEP;
-      onMove(i, now.vectors[i].map((value, axis) => round(value + step * move[axis])));
+      onMove(
+        i,
+        now.vectors[i].map((value, axis) => round(value + step * move[axis])),
+      );
     });
     return node;
   }
@@ -76,8 +102,16 @@ export function vectorPlane({ tokens, reach, onMove, onSelect }) {
       const zero = toPixel([0, 0]);
       const text = String(at).replace("-", "−");
       ground.append(
-        svgElement("text", { class: "afm-vp-number", x, y: zero[1] + 14, "text-anchor": "middle" }, text),
-        svgElement("text", { class: "afm-vp-number", x: zero[0] - 6, y: y + 4, "text-anchor": "end" }, text),
+        svgElement(
+          "text",
+          { class: "afm-vp-number", x, y: zero[1] + 14, "text-anchor": "middle" },
+          text,
+        ),
+        svgElement(
+          "text",
+          { class: "afm-vp-number", x: zero[0] - 6, y: y + 4, "text-anchor": "end" },
+          text,
+        ),
       );
     }
   }
@@ -113,7 +147,9 @@ export function vectorPlane({ tokens, reach, onMove, onSelect }) {
     const line = [toPixel([0, 0]), ...points].map((point) => point.join(",")).join(" ");
     sums.replaceChildren(
       svgElement("polyline", { points: line, class: "afm-vp-sum" }),
-      ...points.slice(0, -1).map(([cx, cy]) => svgElement("circle", { cx, cy, r: 2.5, class: "afm-vp-sum-dot" })),
+      ...points
+        .slice(0, -1)
+        .map(([cx, cy]) => svgElement("circle", { cx, cy, r: 2.5, class: "afm-vp-sum-dot" })),
     );
   }
 
@@ -124,14 +160,24 @@ export function vectorPlane({ tokens, reach, onMove, onSelect }) {
       return [x - 6, y - 6, x + 6, y + 6];
     });
     const free = ([left, top, right, bottom]) =>
-      left >= 0 && top >= 0 && right <= size && bottom <= size &&
+      left >= 0 &&
+      top >= 0 &&
+      right <= size &&
+      bottom <= size &&
       taken.every((box) => right < box[0] || left > box[2] || bottom < box[1] || top > box[3]);
     vectors.forEach((vector, i) => {
       const tip = toPixel(vector);
       const text = fitText(showToken(tokens[i]), TOKEN_FONT, 0.3 * size);
       const width = textWidth(text, TOKEN_FONT);
       const outward = [vector[0] >= 0 ? 1 : -1, vector[1] >= 0 ? -1 : 1];
-      const places = [[1, 1], [1, 2], [1, -1], [1, -2], [-1, 1], [-1, -1]].map(([side, lift]) => {
+      const places = [
+        [1, 1],
+        [1, 2],
+        [1, -1],
+        [1, -2],
+        [-1, 1],
+        [-1, -1],
+      ].map(([side, lift]) => {
         const x = side * outward[0] > 0 ? tip[0] + 11 : tip[0] - 11 - width;
         const y = tip[1] + lift * outward[1] * 11;
         return [x, y - 8, x + width, y + 8];

@@ -1,8 +1,8 @@
 import { button, choices, clip, setAttributes, showToken, slider } from "../core/dom.js";
 import { figure } from "../core/figure.js";
 import { grid } from "../core/grid.js";
-import { attention } from "../math/linear.js";
 import { readJson, send } from "../core/wire.js";
+import { attention } from "../math/linear.js";
 import { vectorPlane } from "./arrows.js";
 
 function render({ model, el }) {
@@ -19,7 +19,11 @@ function render({ model, el }) {
     hint: "Try: drag the tip of an arrow, or select one and make it longer. Long keys win: watch a column darken.",
   });
   const move = (i, vector) =>
-    send(model, "coordinates", model.get("coordinates").map((old, j) => (j === i ? vector : old)));
+    send(
+      model,
+      "coordinates",
+      model.get("coordinates").map((old, j) => (j === i ? vector : old)),
+    );
   const select_ = (i) => send(model, "selected", i);
   const polar = (length, angle) => {
     const i = model.get("selected");
@@ -29,26 +33,42 @@ function render({ model, el }) {
   const lengthNow = () => Math.hypot(...model.get("coordinates")[model.get("selected")]);
 
   const which = choices({
-    label: "vector", options: names.map((name) => clip(name, 16)), value: 0, onChange: select_,
+    label: "vector",
+    options: names.map((name) => clip(name, 16)),
+    value: 0,
+    onChange: select_,
   });
   const length = slider({
-    label: "length", min: 0, max: Math.floor(reach * Math.SQRT2 * 100) / 100, step: 0.01, value: 1,
+    label: "length",
+    min: 0,
+    max: Math.floor(reach * Math.SQRT2 * 100) / 100,
+    step: 0.01,
+    value: 1,
     format: (value) => value.toFixed(2),
     onInput: (value) => polar(value, angles[model.get("selected")]),
   });
   const angle = slider({
-    label: "angle", min: -180, max: 180, step: 1, value: 0,
+    label: "angle",
+    min: -180,
+    max: 180,
+    step: 1,
+    value: 0,
     format: (value) => `${Math.round(value)}°`.replace("-", "−"),
     onInput: (value) => polar(lengthNow(), (value * Math.PI) / 180),
   });
   const reset = button({
-    label: "Reset", title: "Put all vectors back", onClick: () => send(model, "coordinates", start),
+    label: "Reset",
+    title: "Put all vectors back",
+    onClick: () => send(model, "coordinates", start),
   });
   fig.controls.append(which.element, length.element, angle.element, reset.element);
 
   const plane = vectorPlane({ tokens, reach, onMove: move, onSelect: select_ });
   const map = grid({
-    rows: tokens, columns: tokens, label: "Attention weights", maxCell: 60,
+    rows: tokens,
+    columns: tokens,
+    label: "Attention weights",
+    maxCell: 60,
     cellName: (row, column, text) => `${names[row]} attends to ${names[column]}: ${text}`,
     onSelect: (row, column) => {
       key = column;
@@ -86,17 +106,26 @@ function render({ model, el }) {
     const most = row.indexOf(Math.max(...row));
     const [x, y] = output[selected].map((value) => value.toFixed(2).replace("-", "−"));
     fig.say(
-      { text: tokens[selected], role: "query" }, " attends most to ",
-      { text: most === selected ? "itself" : tokens[most], role: "key" }, ": ",
-      { text: row[most].toFixed(2) }, ". The average of all vectors with its weights is its ",
-      { text: "output", role: "output" }, ", ", { text: `(${x}, ${y})` }, ".",
+      { text: tokens[selected], role: "query" },
+      " attends most to ",
+      { text: most === selected ? "itself" : tokens[most], role: "key" },
+      ": ",
+      { text: row[most].toFixed(2) },
+      ". The average of all vectors with its weights is its ",
+      { text: "output", role: "output" },
+      ", ",
+      { text: `(${x}, ${y})` },
+      ".",
     );
   }
 
   function readCell(row, column) {
     fig.say(
-      { text: tokens[row], role: "query" }, " attends to ", { text: tokens[column], role: "key" },
-      ": ", { text: state.weights[row][column].toFixed(2) },
+      { text: tokens[row], role: "query" },
+      " attends to ",
+      { text: tokens[column], role: "key" },
+      ": ",
+      { text: state.weights[row][column].toFixed(2) },
     );
   }
 
@@ -104,7 +133,12 @@ function render({ model, el }) {
     name: "self-attention",
     csv: () => [
       ["token", "x", "y", ...tokens.map((token) => `weight on ${token}`), "output x", "output y"],
-      ...tokens.map((token, i) => [token, ...state.vectors[i], ...state.weights[i], ...state.output[i]]),
+      ...tokens.map((token, i) => [
+        token,
+        ...state.vectors[i],
+        ...state.weights[i],
+        ...state.output[i],
+      ]),
     ],
   });
   fig.listen(model, "change:coordinates", update);
