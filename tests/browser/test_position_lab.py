@@ -37,7 +37,7 @@ def reading(page):
 def shown_product(page):
     """Positions and product in the sentence of reading."""
     found = re.search(
-        r"of position (\d+) and position (\d+) is (−?[\d.,]+(?:e-\d+)?)", reading(page)
+        r"of position (\d+) and position (\d+) is (−?[\d.,]+(?:e−\d+)?)", reading(page)
     )
     assert found, reading(page)
     return int(found[1]), int(found[2]), float(found[3].replace("−", "-").replace(",", ""))

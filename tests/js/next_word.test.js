@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { shortlist, surprises, unflatten } from "../../transformer_lib/widgets/next_word/view.js";
+import { shortlist, surprises, unflatten } from "../../transformer_lib/widgets/next_word/model.js";
 import { close, fixture } from "./support.js";
 
 test("surprises and losses are the library's", () => {
@@ -20,7 +20,7 @@ test("the shortlist is in order and holds the word that came", () => {
   const row = [0.1, 0.4, 0.05, 0.25, 0.2];
   assert.deepEqual(shortlist(row, 3, 3), [1, 3, 4]);
   assert.deepEqual(shortlist(row, 2, 3), [1, 3, 2]);
-  assert.deepEqual(shortlist([0.5, 0.5], 1), [0, 1]);
+  assert.deepEqual(shortlist([0.5, 0.5], 1, 8), [0, 1]);
 });
 
 test("rows of a flat array", () => {

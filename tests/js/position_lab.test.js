@@ -3,17 +3,19 @@ import { test } from "node:test";
 
 import { dot } from "../../transformer_lib/widgets/math/linear.js";
 import { applyRotary } from "../../transformer_lib/widgets/math/positions.js";
+import { METHODS, methodNamed } from "../../transformer_lib/widgets/position_lab/methods.js";
 import {
   compute,
-  encode,
+  effect,
   movable,
-  normalStream,
   pairsToShow,
-  randomProjections,
+  settled,
   spreadAt,
-  wavelengths,
 } from "../../transformer_lib/widgets/position_lab/model.js";
-import { effect, settled, write } from "../../transformer_lib/widgets/position_lab/view.js";
+import {
+  randomProjections,
+  wavelengths,
+} from "../../transformer_lib/widgets/position_lab/vectors.js";
 import { close, fixture } from "./support.js";
 
 const library = fixture("position_lab");
@@ -88,7 +90,7 @@ test("random projections break the sinusoidal distance, but not the rotary one",
 
 test("projected scores are (W_Q x)·(W_K y), rotary turned after the projection", () => {
   const [wq, wk] = randomProjections(8);
-  const { rows } = encode(settings(), TABLE);
+  const { rows } = methodNamed("sinusoidal").encode(settings(), TABLE, 0, 11);
   const lab = compute(settings({ projected: true }), TABLE);
   const apply = (w, x) => w.map((row) => dot(row, x));
   close(lab.scores[2][5], dot(apply(wq, rows[2]), apply(wk, rows[5])), 1e-12);
@@ -114,15 +116,15 @@ test("a learned table has no rows beyond its own, and no rotation", () => {
   assert.equal(lab.reach, 5);
   assert.equal(lab.scores.length, 5);
   assert.ok(lab.missed > 0.1);
-  const now = settled(settings({ method: "learned", position: 9, offset: 30, pair: 7 }), [5, 2]);
+  const now = settled(settings({ method: "learned", position: 9, offset: 30, pair: 7 }), TABLE);
   assert.deepEqual([now.position, now.offset, now.pair], [0, 4, 0]);
 });
 
 test("settings are moved inside of what the others allow, and left alone where they fit", () => {
-  assert.deepEqual(settled(settings(), [5, 2]), settings());
-  assert.equal(settled(settings({ position: 10 }), [5, 2]).position, 7);
-  assert.equal(settled(settings({ position: 0, offset: -4 }), [5, 2]).position, 4);
-  assert.equal(settled(settings({ head: 9, n_heads: 3 }), [5, 2]).head, 2);
+  assert.deepEqual(settled(settings(), TABLE), settings());
+  assert.equal(settled(settings({ position: 10 }), TABLE).position, 7);
+  assert.equal(settled(settings({ position: 0, offset: -4 }), TABLE).position, 4);
+  assert.equal(settled(settings({ head: 9, n_heads: 3 }), TABLE).head, 2);
   assert.deepEqual(movable(11, 3), [0, 7]);
   assert.deepEqual(movable(11, -3), [3, 10]);
 });
@@ -153,27 +155,26 @@ test("small helpers, by hand", () => {
     ),
     0,
   );
-  assert.deepEqual([0, 12.2684, 35333.4, -0.75, 1.2e-15, 0.25, 1000, 999.96].map(write), [
-    "0",
-    "12.27",
-    "35,333",
-    "−0.75",
-    "1.2e-15",
-    "0.25",
-    "1,000",
-    "1,000",
-  ]);
   assert.match(effect("base", settings(), wavelengths(8, 10000)), /6,283 positions/);
   assert.equal(effect("", settings(), null), "");
   assert.match(effect("position", settings(), null), /hands/);
   assert.match(effect("position", settings({ method: "alibi" }), null), /same/);
 });
 
-test("the random numbers are normal, and the same every time", () => {
-  const normal = normalStream(3);
-  const numbers = Array.from({ length: 20000 }, normal);
-  const mean = numbers.reduce((a, b) => a + b) / numbers.length;
-  const variance = numbers.reduce((a, b) => a + b * b) / numbers.length;
-  assert.ok(Math.abs(mean) < 0.03 && Math.abs(variance - 1) < 0.05);
-  assert.equal(normalStream(3)(), numbers[0]);
+test("the methods are those that Python lists, and every entry says what it needs", () => {
+  assert.deepEqual(
+    METHODS.map(({ name }) => name),
+    library.methods,
+  );
+  for (const method of METHODS) {
+    assert.equal(typeof (method.encode ?? method.bias), "function", method.name);
+    assert.ok(method.label && method.measured && method.titles.scores, method.name);
+    assert.ok(method.panels.includes("scores") && method.panels.includes("distance"));
+    const lab = compute(settings({ method: method.name, position: 0, offset: 1 }), TABLE);
+    if (method.encode) {
+      assert.equal(lab.rows[0].length, method.width(settings(), TABLE), method.name);
+      assert.ok(method.hands.every((name) => lab[name]) && method.rowName(1) && method.titles.code);
+    }
+    assert.equal(lab.reach, method.rows(settings(), TABLE), method.name);
+  }
 });

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { percent, percentAmong, tail } from "../../transformer_lib/widgets/sampling_lab/bars.js";
 import {
   drawMany,
   kSteps,
   linesFor,
   look,
-} from "../../transformer_lib/widgets/sampling_lab/view.js";
+  tail,
+} from "../../transformer_lib/widgets/sampling_lab/model.js";
 import { close } from "./support.js";
 
 test("top-k's slider has each number up to 20, wider steps after it, and ends with all", () => {
@@ -42,35 +42,6 @@ test("each click draws other tokens, the same click the same ones", () => {
   assert.deepEqual(drawMany(left, 30, 3, 1), drawMany(left, 30, 3, 1));
   assert.notDeepEqual(drawMany(left, 30, 3, 1), drawMany(left, 30, 3, 2));
   assert.notDeepEqual(drawMany(left, 30, 3, 1), drawMany(left, 30, 4, 1));
-});
-
-test("probabilities read well", () => {
-  const texts = [1, 0.99999, 0.9995, 0.9994, 0.9951, 0.951, 0.6234, 0.05, 0.0005, 0.0004, 0].map(
-    percent,
-  );
-  assert.deepEqual(texts, [
-    "100 %",
-    "> 99.9 %",
-    "> 99.9 %",
-    "99.9 %",
-    "99.5 %",
-    "95.1 %",
-    "62 %",
-    "5.0 %",
-    "0.1 %",
-    "< 0.1 %",
-    "0 %",
-  ]);
-  for (let share = 0; share < 1; share += 0.00007)
-    assert.notEqual(percent(share), "100 %", String(share));
-});
-
-test("what is one of several is never all or nothing", () => {
-  assert.deepEqual(
-    [1, 0.5, 0].map((share) => percentAmong(share, 3)),
-    ["> 99.9 %", "50 %", "< 0.1 %"],
-  );
-  assert.equal(percentAmong(1, 1), "100 %");
 });
 
 test("of a long context its end is shown, characters whole and line ends visible", () => {

@@ -1,8 +1,6 @@
-import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { inside } from "../../transformer_lib/widgets/core/plane.js";
-import { lookUp } from "../../transformer_lib/widgets/soft_dictionary/view.js";
+import { lookUp } from "../../transformer_lib/widgets/soft_dictionary/model.js";
 import { close, fixture } from "./support.js";
 
 test("weights and answers are the library's", () => {
@@ -12,9 +10,4 @@ test("weights and answers are the library's", () => {
     close(found.weights, weights);
     close(found.answer, answer);
   }
-});
-
-test("a moved point stays inside the plane, on hundredths", () => {
-  assert.deepEqual(inside([0.123456, -0.999999], 2), [0.12, -1]);
-  assert.deepEqual(inside([7, -7], 2), [2, -2]);
 });

@@ -9,7 +9,6 @@ import {
   STEPS,
   stageOf,
   termsOf,
-  writeNumber,
 } from "../../transformer_lib/widgets/step_scrubber/model.js";
 import { cellNumber } from "../../transformer_lib/widgets/step_scrubber/operand.js";
 import { readingOf, verdictOf } from "../../transformer_lib/widgets/step_scrubber/reading.js";
@@ -156,11 +155,7 @@ test("the arithmetic is written out, longest sums shortened", () => {
   assert.match(long, /^(−?[\d.]+ · −?[\d.]+ \+ ){5}16 smaller terms \+ bias −?[\d.]+ = −?[\d.]+$/);
 });
 
-test("numbers have a true minus sign, and no negative zero", () => {
-  assert.deepEqual(
-    [-1.5, -0.001, 0, -Infinity].map((value) => writeNumber(value)),
-    ["−1.50", "0.00", "0.00", "−∞"],
-  );
+test("a cell has room for three digits", () => {
   assert.deepEqual([16, -11.314, 9.99, 250].map(cellNumber), ["16.0", "−11.3", "9.99", "250"]);
 });
 

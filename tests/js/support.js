@@ -1,6 +1,6 @@
 // For the tests under node: numbers that the library computed, and a model as the host makes it.
 //
-//   const { cases } = fixture("core");      // written by tests/js/fixtures_core.py
+//   const { cases } = fixture("math");      // written by tests/js/math/fixtures_math.py
 //   close(actual, expected);                // nested arrays of numbers, equal to 1e-6
 //   const model = fakeModel({ temperature: 1 });
 import assert from "node:assert/strict";
@@ -11,7 +11,7 @@ export function fixture(name) {
   const folder = process.env.AFM_FIXTURES;
   assert.ok(
     folder,
-    "run these by `pytest tests/test_javascript.py`, which writes the numbers first",
+    "run these by `pytest tests/widgets/test_javascript.py`, which writes the numbers first",
   );
   return JSON.parse(readFileSync(join(folder, `${name}.json`), "utf8"));
 }

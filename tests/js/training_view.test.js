@@ -3,21 +3,13 @@ import { test } from "node:test";
 
 import {
   crossing,
-  linearTicks,
-  linePath,
-  logLimits,
-  logTicks,
-  nearest,
-  trailingMean,
-  windowAt,
-} from "../../transformer_lib/widgets/training_view/curves.js";
-import { short } from "../../transformer_lib/widgets/training_view/plot.js";
-import {
   derive,
   isDense,
   lastNumber,
-  nats,
-} from "../../transformer_lib/widgets/training_view/view.js";
+  nearest,
+  trailingMean,
+  windowAt,
+} from "../../transformer_lib/widgets/training_view/model.js";
 import { close, fixture } from "./support.js";
 
 test("the smoothed loss is the mean of the last rows, gaps left out", () => {
@@ -74,52 +66,6 @@ test("gaps, and the nearest row", () => {
   );
   assert.equal(nearest([7], 100), 0);
   assert.equal(nearest([], 3), 0);
-});
-
-test("a line breaks at gaps, and many points in one pixel keep first, lowest, highest and last", () => {
-  assert.equal(linePath([0, 1, 2, 3], [5, 6, null, 8]), "M0.0,5.0L1.0,6.0M3.0,8.0");
-  const n = 20000;
-  const xs = Array.from({ length: n }, (_, i) => (100 * i) / n);
-  const ys = xs.map((_, i) => (i === 777 ? -50 : i % 7));
-  const points = linePath(xs, ys).match(/[ML]/g).length;
-  assert.ok(points <= 4 * 101, `${points} points`);
-  assert.ok(linePath(xs, ys).includes(",-50.0"), "an outlier is lost");
-});
-
-test("axes", () => {
-  assert.deepEqual(linearTicks(0, 3.1, 5), [0, 1, 2, 3]);
-  assert.deepEqual(linearTicks(-0.05, 0.3, 5), [0, 0.1, 0.2, 0.3]);
-  assert.deepEqual(logTicks(1, 100), [1, 2, 5, 10, 20, 50, 100]);
-  assert.deepEqual(logTicks(1, 10000), [1, 10, 100, 1000, 10000]);
-  assert.deepEqual(logLimits([-1, 0, 2, 0.5]), [0.4, 2.5]);
-  assert.deepEqual(logLimits([1, 1e-9]), [1e-4, 1.25]);
-  assert.deepEqual(logLimits([-1]), [0.1, 1]);
-});
-
-test("losses are short", () => {
-  assert.deepEqual([3.0445, 0.52, 0.0995, 0.041, 0.00412, 0.00003, 0].map(nats), [
-    "3.04",
-    "0.52",
-    "0.10",
-    "0.041",
-    "0.0041",
-    "3e−5",
-    "0.00",
-  ]);
-});
-
-test("the ends of an axis are short at any size", () => {
-  assert.deepEqual([0, 12, 0.042, 0.001, 4.26e-6, 1e-7, -3e-5, 99999, 123456].map(short), [
-    "0",
-    "12",
-    "0.042",
-    "0.001",
-    "4.3e−6",
-    "1e−7",
-    "−3e−5",
-    "100000",
-    "1.2e5",
-  ]);
 });
 
 test("another run's losses are smoothed, what was measured now and then is not", () => {

@@ -22,6 +22,10 @@ def test_settings_travel_and_come_back():
     assert {"d_model", "base", "method", "_table"} <= set(lab.get_state())
 
 
+def test_the_methods_are_the_entries_of_the_table():
+    assert METHODS == ("sinusoidal", "rotary", "alibi", "learned")
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_is_accepted(method):
     assert PositionLab(method=method).method == method
@@ -51,6 +55,10 @@ def test_without_a_table_there_is_an_untrained_one_and_always_the_same():
         ({"base": float("nan")}, "base is nan, but must be above 1"),
         ({"method": "</SCRIPT>"}, "method is '</SCRIPT>', but must be one of"),
         ({"n_positions": 3}, "n_positions is 3, but must be at least 4"),
+        ({"n_positions": 513}, "n_positions is 513, but the lab shows at most 512"),
+        ({"d_model": 1026}, "d_model is 1026, but the lab shows at most 1024"),
+        ({"n_heads": 10**9}, "n_heads is 1000000000, but the lab shows at most 64"),
+        ({"table": np.zeros((5000, 4))}, r"at most 4096 positions.*table\[:4096, :1024\]"),
         ({"position": -1}, "position is -1, but must be at least 0"),
         ({"table": [[1.0, 2.0]]}, r"table has the shape \(1, 2\)"),
         ({"table": np.zeros((5, 3))}, "an even number of components"),

@@ -100,6 +100,15 @@ def float_bytes(array: object) -> bytes:
     return np.ascontiguousarray(array, dtype="<f4").tobytes()
 
 
+def double_bytes(array: object) -> bytes:
+    """An array as float64, for numbers that float32 cannot hold (read by `readDoubles`).
+
+    >>> len(double_bytes([1e-50, 1.0]))
+    16
+    """
+    return np.ascontiguousarray(array, dtype="<f8").tobytes()
+
+
 def constant(value: object) -> traitlets.Bytes:
     """A trait that tells JavaScript what Python has decided, so that each limit is written once.
 

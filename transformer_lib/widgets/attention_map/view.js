@@ -2,6 +2,7 @@ import { sequentialScale } from "../core/color.js";
 import { choices, clip, element, select, showToken } from "../core/dom.js";
 import { figure } from "../core/figure.js";
 import { grid } from "../core/grid.js";
+import { fixed } from "../core/numbers.js";
 import { readFloats, readJson, send } from "../core/wire.js";
 
 // With more heads than this, a list of names is easier to use than a row of small pictures.
@@ -13,7 +14,7 @@ function render({ model, el }) {
   const weights = readFloats(model, "_weights");
   const mask = readMask(model);
   const size = queries.length * keys.length;
-  const head_ = (flat, layer, head) => {
+  const headOf = (flat, layer, head) => {
     const start = (layer * heads + head) * size;
     return flat.subarray(start, start + size);
   };
@@ -71,8 +72,8 @@ function render({ model, el }) {
   function read(query = model.get("selection")[2], key = model.get("selection")[3]) {
     const [layer, head] = model.get("selection");
     const at = query * keys.length + key;
-    const open = !mask || head_(mask, layer, head)[at];
-    const weight = head_(weights, layer, head)[at].toFixed(2);
+    const open = !mask || headOf(mask, layer, head)[at];
+    const weight = fixed(headOf(weights, layer, head)[at]);
     const [asking, asked] = [
       { text: queries[query], role: "query" },
       { text: keys[key], role: "key" },
@@ -86,7 +87,7 @@ function render({ model, el }) {
     const [layer] = model.get("selection");
     thumbnails.forEach((canvas, head) => {
       const pen = canvas.getContext("2d");
-      head_(weights, layer, head).forEach((weight, at) => {
+      headOf(weights, layer, head).forEach((weight, at) => {
         pen.fillStyle = scale.fill(weight);
         pen.fillRect(at % keys.length, Math.floor(at / keys.length), 1, 1);
       });
@@ -98,8 +99,8 @@ function render({ model, el }) {
     const [layer, head, query, key] = model.get("selection");
     if (layer !== shown[0]) paintThumbnails(fig.colors);
     if (layer !== shown[0] || head !== shown[1]) {
-      const open = mask && rowsOf(head_(mask, layer, head));
-      map.paint(rowsOf(head_(weights, layer, head)), open);
+      const open = mask && rowsOf(headOf(mask, layer, head));
+      map.paint(rowsOf(headOf(weights, layer, head)), open);
     }
     shown = [layer, head];
     layerChoice.set(layer);
@@ -112,7 +113,7 @@ function render({ model, el }) {
     name: "attention",
     csv: () => {
       const [layer, head] = model.get("selection");
-      const rows = rowsOf(head_(weights, layer, head));
+      const rows = rowsOf(headOf(weights, layer, head));
       return [["query", ...keys], ...queries.map((token, q) => [token, ...rows[q]])];
     },
   });

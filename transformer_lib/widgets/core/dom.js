@@ -6,7 +6,9 @@
 //   choices({ label, options, value, onChange })   a row of radio buttons, value = index
 //   toggle({ label, value, onChange })             a checkbox
 //   button({ label, title, onClick })              -> { element }
-//   showToken(text): control characters made visible.  clip(text, 40).  fitText(text, font, width)
+//   setSize(svg, width, height)
+//   showToken(text): control characters made visible.  clip(text, 40)
+//   textWidth(text)   fitText(text, width)      in font(13), or another: textWidth(text, font(12))
 //   hatchPattern(id): what is masked or cut, as fill="url(#id)"
 //   holdTouch(node): for what can be dragged inside an SVG, or the page scrolls instead
 //
@@ -39,6 +41,11 @@ export function setAttributes(node, attributes) {
     else node.setAttribute(name, value === true ? "" : value);
   }
   return node;
+}
+
+/** An SVG element's size in pixels, which are also its units. */
+export function setSize(svg, width, height) {
+  return setAttributes(svg, { width, height, viewBox: `0 0 ${width} ${height}` });
 }
 
 function withContent(node, attributes, children) {
@@ -162,17 +169,20 @@ export function holdTouch(node) {
 
 let ruler = null;
 
+/** The figures' font (see widget.css) at a size, as `textWidth` measures it. */
+export const font = (size = 13, weight = "normal") => `${weight} ${size}px system-ui, sans-serif`;
+
 /** The width of a text in pixels, without a layout. */
-export function textWidth(text, font) {
+export function textWidth(text, face = font()) {
   ruler ??= document.createElement("canvas").getContext("2d");
-  ruler.font = font;
+  ruler.font = face;
   return ruler.measureText(text).width;
 }
 
 /** The text, shortened until it is at most `width` pixels wide. */
-export function fitText(text, font, width) {
+export function fitText(text, width, face = font()) {
   let fitted = clip(text, 60);
-  for (let length = 59; length > 0 && textWidth(fitted, font) > width; length -= 1) {
+  for (let length = 59; length > 0 && textWidth(fitted, face) > width; length -= 1) {
     fitted = clip(text, length);
   }
   return fitted;

@@ -6,7 +6,7 @@
 //     label: "Attention weights",                          // the name of the grid
 //     rowTitle: "queries", columnTitle: "keys",            // "" for none
 //     scale: (colors) => sequentialScale(colors),          // or divergingScale(colors, limit)
-//     format: (value) => value.toFixed(2),                 // the number in the cell
+//     format: (value) => fixed(value),                     // the number in the cell
 //     cellName: (row, column, text) => "roses, gave: 0.62",  // what a screen reader says
 //     onSelect(row, column) {},  onHover(row, column) {},  // onHover(null) when the pointer leaves
 //     onPress(row, column, phase) {},   // "start", "move", "end", and "key" for Space or Enter: for
@@ -21,8 +21,9 @@
 import { sequentialScale } from "./color.js";
 import { element, showToken, svgElement, uniqueId } from "./dom.js";
 import { drawFrame, gridGeometry, thinLabels } from "./gridframe.js";
+import { fixed } from "./numbers.js";
 
-const GRID_KEYS = {
+const KEYS = {
   ArrowUp: [-1, 0],
   ArrowDown: [1, 0],
   ArrowLeft: [0, -1],
@@ -38,7 +39,7 @@ export function grid(options) {
     label,
     rowTitle = "queries",
     columnTitle = "keys",
-    format = (value) => value.toFixed(2),
+    format = (value) => fixed(value),
     scale: scaleOf = sequentialScale,
     onSelect = () => {},
     onHover = () => {},
@@ -51,7 +52,7 @@ export function grid(options) {
     ((row, column, text) => `${showToken(rows[row])}, ${showToken(columns[column])}: ${text}`);
   let { rows, columns } = options;
   let [values, allowed, colors, geometry] = [null, null, null, null];
-  let [makeScale_, scale, width] = [scaleOf, null, 0];
+  let [scaleNow, scale, width] = [scaleOf, null, 0];
   let selected = null;
   let cells = [];
   let numbers = [];
@@ -104,7 +105,7 @@ export function grid(options) {
 
   function repaint() {
     if (!values || !colors || !cells.length) return;
-    scale ??= makeScale_(colors);
+    scale ??= scaleNow(colors);
     const short = geometry.cell < 38;
     cells.forEach((rect, at) => {
       const open = !allowed || allowed[at];
@@ -188,7 +189,7 @@ export function grid(options) {
       onPress(at[0], at[1], "key");
       return;
     }
-    const step = GRID_KEYS[event.key];
+    const step = KEYS[event.key];
     if (!step || event.altKey || event.metaKey) return;
     event.preventDefault();
     event.stopPropagation();
@@ -274,7 +275,7 @@ export function grid(options) {
       mark();
     },
     setScale(now) {
-      makeScale_ = now;
+      scaleNow = now;
       scale = null;
       repaint();
     },

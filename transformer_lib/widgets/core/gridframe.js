@@ -5,22 +5,22 @@ import {
   fitText,
   hatchPattern,
   setAttributes,
+  setSize,
   showToken,
   svgElement,
   textWidth,
 } from "./dom.js";
 
-const LABEL_FONT = "13px system-ui, sans-serif";
 const TITLE_ROOM = 18;
 
 /** Sizes in pixels for a given width: the cell, and the room for labels on the left and on top. */
 export function gridGeometry({ rows, columns, rowTitle, columnTitle, width, maxCell, minCell }) {
   const side = rowTitle ? TITLE_ROOM : 0;
   const widest = (labels, limit) => {
-    const texts = labels.map((text) => fitText(showToken(text), LABEL_FONT, limit));
+    const texts = labels.map((text) => fitText(showToken(text), limit));
     return {
       texts,
-      width: Math.ceil(Math.max(0, ...texts.map((text) => textWidth(text, LABEL_FONT)))),
+      width: Math.ceil(Math.max(0, ...texts.map((text) => textWidth(text)))),
     };
   };
   const rowNames = widest(rows, Math.min(120, 0.26 * width));
@@ -49,7 +49,7 @@ export function gridGeometry({ rows, columns, rowTitle, columnTitle, width, maxC
 export function drawFrame(svg, geometry, { rows, columns, label, rowTitle, columnTitle, hatch }) {
   const { cell, left, top, width, height } = geometry;
   svg.replaceChildren();
-  setAttributes(svg, { width, height, viewBox: `0 0 ${width} ${height}`, role: "presentation" });
+  setAttributes(setSize(svg, width, height), { role: "presentation" });
   svg.append(hatchPattern(hatch));
   const titles = svgElement("g", { "aria-hidden": "true" });
   if (columnTitle) titles.append(axisTitle(columnTitle, "key", left, 13));

@@ -10,9 +10,9 @@
 //
 // x grows to the right, y upward; both run from -reach to reach. Moved points stay inside.
 
-import { clip, holdTouch, showToken, svgElement, textWidth, uniqueId } from "./dom.js";
+import { clip, holdTouch, setSize, showToken, svgElement, textWidth, uniqueId } from "./dom.js";
+import { fixed } from "./numbers.js";
 
-const NAME_FONT = "13px system-ui, sans-serif";
 const STEP = 0.1;
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
 
@@ -140,12 +140,12 @@ export function plane({ label, reach, axes = ["", ""], points, onMove = null, on
     for (const circle of [item.mark, item.touch]) setPlace(circle, x, y);
     item.mark.setAttribute("r", item.kind === "arrow" ? 4 : item.radius);
     if (item.line) drawArrow(item, [ox, oy], [x, y]);
-    const half = textWidth(item.name, NAME_FONT) / 2;
+    const half = textWidth(item.name) / 2;
     const away = item.kind === "arrow" ? 8 : item.radius + 6;
     const below = item.kind === "ring" || (item.kind === "arrow" && y > oy) || y < away + 16;
     item.text.setAttribute("x", Math.min(size - half - 2, Math.max(half + 2, x)));
     item.text.setAttribute("y", below ? y + away + 9 : y - away);
-    const where = item.at.map((value) => value.toFixed(2)).join(", ");
+    const where = item.at.map((value) => fixed(value)).join(", ");
     const keys = item.movable ? "; arrow keys move it" : "";
     item.group.setAttribute(
       "aria-label",
@@ -178,12 +178,7 @@ export function plane({ label, reach, axes = ["", ""], points, onMove = null, on
     element: svg,
     layout(width) {
       size = Math.max(200, Math.min(width, 460));
-      for (const [name, value] of Object.entries({
-        width: size,
-        height: size,
-        viewBox: `0 0 ${size} ${size}`,
-      }))
-        svg.setAttribute(name, value);
+      setSize(svg, size, size);
       drawBack();
       items.forEach(draw);
     },

@@ -1,5 +1,6 @@
 import { clip, element, showToken } from "../core/dom.js";
 import { figure } from "../core/figure.js";
+import { fixed } from "../core/numbers.js";
 import { readJson } from "../core/wire.js";
 
 const HINT =
@@ -129,14 +130,14 @@ async function render({ model, el }) {
     const asking = { text: tokens[query], role: "query" };
     const asked = { text: tokens[key], role: "key" };
     if (side === "left")
-      fig.say(asking, " attends most to ", asked, ": ", { text: along[best].toFixed(2) }, many);
+      fig.say(asking, " attends most to ", asked, ": ", { text: fixed(along[best]) }, many);
     else
       fig.say(
         asked,
         " gets most attention from ",
         asking,
         ": ",
-        { text: along[best].toFixed(2) },
+        { text: fixed(along[best]) },
         many,
       );
   }

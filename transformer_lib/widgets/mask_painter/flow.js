@@ -5,9 +5,8 @@
 //   fig.add(part);
 //   part.paint(carried, levels, source)      from core/masks.js: carriers() and reach()
 
-import { element, fitText, setAttributes, showToken, svgElement, textWidth } from "../core/dom.js";
+import { element, fitText, setSize, showToken, svgElement, textWidth } from "../core/dom.js";
 
-const WORD_FONT = "13px system-ui, sans-serif";
 const LAYER_STEP = 58;
 const LAYER_NAMES = 62;
 const WIRES = ["idle", "moved", "held", "swayed"];
@@ -24,13 +23,13 @@ export function flow({ words, onSource }) {
   function build(layers) {
     const step = (width - LAYER_NAMES) / n;
     const radius = Math.max(2.5, Math.min(10, 0.36 * step));
-    const names = words.map((word) => fitText(showToken(word), WORD_FONT, 96));
-    const longest = Math.max(...names.map((name) => textWidth(name, WORD_FONT)));
+    const names = words.map((word) => fitText(showToken(word), 96));
+    const longest = Math.max(...names.map((name) => textWidth(name)));
     const upright = longest > step - 6;
     const height = yOf(0, layers) + (upright ? 28 + longest : 44);
     svg.replaceChildren();
     svg.classList.toggle("afm-dense", n > 12);
-    setAttributes(svg, { width, height, viewBox: `0 0 ${width} ${height}` });
+    setSize(svg, width, height);
     paths = Object.fromEntries(
       WIRES.map((kind) => [kind, svgElement("path", { class: `afm-wire afm-wire-${kind}` })]),
     );

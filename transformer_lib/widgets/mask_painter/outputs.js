@@ -5,15 +5,19 @@
 //   part.theme(colors)   part.paint(sums, output)   part.element
 
 import { makeScale } from "../core/color.js";
-import { clip, fitText, showToken, svgElement } from "../core/dom.js";
+import { clip, fitText, setSize, showToken, svgElement } from "../core/dom.js";
+import { fixed } from "../core/numbers.js";
 
-const OUTPUT_FONT = "13px system-ui, sans-serif";
 const MOST_COMPONENTS = 4;
 const BAR_WIDTH = 44;
 
 export function outputs({ rows, width: components }) {
   const count = Math.min(components, MOST_COMPONENTS);
-  const svg = svgElement("svg", { class: "afm-outputs" });
+  const svg = svgElement("svg", {
+    class: "afm-outputs",
+    role: "list",
+    "aria-label": "Row sums and outputs",
+  });
   let [colors, lines, data] = [null, [], null];
 
   function paint() {
@@ -24,19 +28,19 @@ export function outputs({ rows, width: components }) {
     lines.forEach((line, i) => {
       const sum = sums[i];
       line.bar.setAttribute("width", BAR_WIDTH * Math.min(1, sum));
-      line.total.textContent = sum.toFixed(2);
+      line.total.textContent = fixed(sum);
       line.group.classList.toggle("afm-short", sum < 0.9995);
       line.row.setAttribute(
         "aria-label",
-        `${clip(showToken(rows[i]))}: row sum ${sum.toFixed(2)}, output ${output[i]
+        `${clip(showToken(rows[i]))}: row sum ${fixed(sum)}, output ${output[i]
           .slice(0, count)
-          .map((y) => y.toFixed(2))
+          .map((y) => fixed(y))
           .join(", ")}`,
       );
       line.cells.forEach(({ rect, text }, c) => {
         rect.setAttribute("fill", scale.fill(output[i][c]));
         if (!text) return;
-        text.textContent = output[i][c].toFixed(2);
+        text.textContent = fixed(output[i][c]);
         text.setAttribute("fill", scale.text(output[i][c]));
       });
     });
@@ -49,14 +53,7 @@ export function outputs({ rows, width: components }) {
     const size = Math.max(8, Math.min(52, Math.floor((width - left - BAR_WIDTH - 52) / count)));
     const start = left + BAR_WIDTH + 44;
     const bottom = places.at(-1).y + places.at(-1).height;
-    for (const [key, value] of Object.entries({
-      width,
-      height: bottom + 2,
-      viewBox: `0 0 ${width} ${bottom + 2}`,
-      role: "list",
-      "aria-label": "Row sums and outputs",
-    }))
-      svg.setAttribute(key, value);
+    setSize(svg, width, bottom + 2);
     svg.append(
       svgElement(
         "text",
@@ -80,7 +77,7 @@ export function outputs({ rows, width: components }) {
           svgElement(
             "text",
             { class: "afm-rowheader", x: named, y: middle, "text-anchor": "end" },
-            fitText(showToken(rows[i]), OUTPUT_FONT, named),
+            fitText(showToken(rows[i]), named),
           ),
         );
       const bar = svgElement("rect", {

@@ -4,6 +4,7 @@
 //   maskWarning(words, mask, sums, rule)         empty rows, row sums below 1; null if all is well
 //   cellReading(words, mask, weights, i, j)      one cell
 
+import { fixed } from "../core/numbers.js";
 import { emptyRows, LARGE_NEGATIVE, ZERO_AFTER } from "../math/masks.js";
 
 const MOST_WORDS = 5;
@@ -90,5 +91,5 @@ export function cellReading(words, mask, weights, i, j) {
     { text: words[j], role: "key" },
   ];
   if (!mask[i][j]) return [query, " may not look at ", key, "."];
-  return [query, " looks at ", key, ": ", { text: weights[i][j].toFixed(2) }, "."];
+  return [query, " looks at ", key, ": ", { text: fixed(weights[i][j]) }, "."];
 }

@@ -7,7 +7,7 @@ import torch
 import traitlets
 from torch import Tensor
 
-from transformer_lib.widgets.base import Widget, float_bytes, json_bytes
+from transformer_lib.widgets.base import Widget, double_bytes, json_bytes
 from transformer_lib.widgets.inputs import to_numpy, to_tokens
 from transformer_lib.widgets.joining import bundle, stylesheet
 
@@ -69,7 +69,7 @@ class NextWord(Widget):
             _check_possible(p[np.arange(len(targets)), targets], name, self._words)
         text = {"words": self._words, "vocabulary": vocabulary, "predictors": self._names}
         super().__init__(
-            _probabilities=float_bytes(np.stack(rows)),
+            _probabilities=double_bytes(np.stack(rows)),
             _text=json_bytes(text | {"targets": targets}),
             selection=len(targets) if selection is None else selection,
             _chosen=0 if predictor is None else self._number(predictor),
@@ -97,7 +97,7 @@ class NextWord(Widget):
     @property
     def surprises(self) -> dict[str, Tensor]:
         """For each predictor −ln P of the words at positions 1 to T - 1, in nats."""
-        flat = torch.frombuffer(bytearray(self._probabilities), dtype=torch.float32).double()
+        flat = torch.frombuffer(bytearray(self._probabilities), dtype=torch.float64)
         rows = flat.reshape(len(self._names), len(self._targets), -1)
         came = torch.tensor(self._targets).expand(len(rows), -1).unsqueeze(2)
         return dict(zip(self._names, -rows.gather(2, came).squeeze(2).log(), strict=True))

@@ -1,20 +1,10 @@
-// The pictures of the position lab. Each is drawn by panel() of position_lab_parts.js, with
-// view = { settings, lab, waves, pairs, slopes, write, ...titles } from position_lab.js.
+// The pictures of the position lab. Each is drawn by panel() of parts.js, with
+// view = { settings, method, lab, waves, pairs, slopes, titles } from view.js.
 
 import { svgElement } from "../core/dom.js";
-import {
-  around,
-  axes,
-  brief,
-  dot2,
-  hatched,
-  heat,
-  LEFT,
-  line,
-  outline,
-  polyline,
-  text,
-} from "./parts.js";
+import { short } from "../core/numbers.js";
+import { write } from "./model.js";
+import { around, axes, dot, hatched, heat, LEFT, line, outline, polyline, text } from "./parts.js";
 
 const largest = (rows) => rows.reduce((top, row) => Math.max(top, ...row.map(Math.abs)), 0);
 const marksOf = ({ position, offset }, colors) => [
@@ -24,10 +14,9 @@ const marksOf = ({ position, offset }, colors) => [
 
 /** One dial for each pair shown, and beside it the path that the tip of its hand has taken. */
 export function drawClocks({ svg, title, width, colors, view }) {
-  const { settings, lab, pairs, waves } = view;
-  title.textContent = view.clocksTitle;
-  const turning = settings.method === "rotary"; // there the two hands may belong to two vectors
-  const hands = turning ? [lab.queries, lab.keys] : [lab.rows, lab.rows];
+  const { settings, method, lab, pairs, waves, titles } = view;
+  title.textContent = titles.clocks;
+  const hands = method.hands.map((name) => lab[name]);
   const reach = Math.max(largest(hands[0]), largest(hands[1]));
   const span = settings.n_positions - 1;
   const [rowHeight, radius, from] = [56, 21, 60];
@@ -49,7 +38,7 @@ export function drawClocks({ svg, title, width, colors, view }) {
       );
     }
     const turn = waves
-      ? ` · one turn in ${view.write(waves[pair])}${width > 330 ? " positions" : ""}`
+      ? ` · one turn in ${write(waves[pair])}${width > 330 ? " positions" : ""}`
       : "";
     svg.append(
       text(
@@ -78,7 +67,7 @@ export function drawClocks({ svg, title, width, colors, view }) {
         }),
       );
       svg.append(line(x(p), top + 22, x(p), top + 54, color, { "stroke-opacity": 0.6 }));
-      svg.append(dot2(x(p), y(lab.rows[p][2 * pair]), color));
+      svg.append(dot(x(p), y(lab.rows[p][2 * pair]), color));
     });
   });
   const height = pairs.length * rowHeight;
@@ -95,10 +84,7 @@ export function drawCode({ svg, title, width, colors, view }) {
   const { settings, lab } = view;
   const n = settings.n_positions;
   const components = lab.rows[0].length;
-  title.textContent =
-    settings.method === "rotary"
-      ? "One word's query, turned at every position"
-      : "The code of every position";
+  title.textContent = view.titles.code;
   const [w, h] = [width - LEFT - 2, Math.min(300, Math.max(120, 8 * n))];
   const top = 22;
   const cell = [w / components, h / n];
@@ -134,7 +120,7 @@ export function drawCode({ svg, title, width, colors, view }) {
 export function drawScores({ svg, title, width, colors, view }) {
   const { settings, lab } = view;
   const n = settings.n_positions;
-  title.textContent = view.scoresTitle;
+  title.textContent = view.titles.scores;
   const side = Math.min(width - LEFT - 2, 300);
   const top = 22;
   const limit = Math.max(1e-9, largest(lab.scores));
@@ -173,10 +159,10 @@ export function drawScores({ svg, title, width, colors, view }) {
       colors.ink,
     ),
   );
-  svg.append(dot2(x(p + offset), y(row[p + offset]), colors.keyText));
-  svg.append(text(LEFT - 6, y(high) + 4, brief(high), { "text-anchor": "end" }));
+  svg.append(dot(x(p + offset), y(row[p + offset]), colors.keyText));
+  svg.append(text(LEFT - 6, y(high) + 4, short(high), { "text-anchor": "end" }));
   if (low < -0.2 * (high - low))
-    svg.append(text(LEFT - 6, y(low), brief(low), { "text-anchor": "end" }));
+    svg.append(text(LEFT - 6, y(low), short(low), { "text-anchor": "end" }));
   svg.append(text(LEFT, base + tall + 18, `the row of position ${p}`));
   const at = (px, py) => {
     const [r, c] = [Math.floor((py - top) / cell), Math.floor((px - LEFT) / cell)];
@@ -186,7 +172,7 @@ export function drawScores({ svg, title, width, colors, view }) {
   return {
     height: base + tall + 24,
     at,
-    says: `Scores of ${lab.reach} query and key positions; at the marked pair ${view.write(row[p + offset])}`,
+    says: `Scores of ${lab.reach} query and key positions; at the marked pair ${write(row[p + offset])}`,
   };
 }
 
@@ -197,8 +183,8 @@ export function drawShift({ svg, title, width, colors, view }) {
   const scale = around(colors, Math.max(1e-9, largest(lab.rows)));
   const { position: p, offset: k } = settings;
   const strips = [
-    [`R(${k}) times ${view.rowName(p)}`, lab.turned],
-    [view.rowName(p + k), lab.arrived],
+    [`R(${k}) times ${view.method.rowName(p)}`, lab.turned],
+    [view.method.rowName(p + k), lab.arrived],
     ["their difference", lab.turned.map((value, at) => value - lab.arrived[at])],
   ];
   strips.forEach(([label, row], order) => {
@@ -216,7 +202,7 @@ export function drawShift({ svg, title, width, colors, view }) {
     );
   });
   const passed = lab.missed < 1e-9;
-  const most = view.write(lab.missed);
+  const most = write(lab.missed);
   svg.append(text(0, 144, `${passed ? "✓" : "✗"} largest difference at any position: ${most}`));
   return { height: 154, says: `Shift test: largest difference at any position ${most}` };
 }
@@ -241,16 +227,16 @@ export function drawDistance({ svg, title, width, colors, view }) {
       colors.ink,
     ),
   );
-  svg.append(dot2(x(p), y(lab.scores[p][p + k]), colors.queryText));
+  svg.append(dot(x(p), y(lab.scores[p][p + k]), colors.queryText));
   svg.append(text(LEFT - 6, y(0) + 4, "0", { "text-anchor": "end" }));
   const edge = high > 0 ? high : low;
-  if (edge) svg.append(text(LEFT - 6, y(edge) + 4, brief(edge), { "text-anchor": "end" }));
+  if (edge) svg.append(text(LEFT - 6, y(edge) + 4, short(edge), { "text-anchor": "end" }));
   svg.append(text(LEFT, top + tall + 18, `p = 0, distance ${k}`));
   svg.append(
     text(right, top + tall + 18, `p = ${settings.n_positions - 1}`, { "text-anchor": "end" }),
   );
   const passed = lab.spread < 1e-9;
-  const most = view.write(Math.max(...scores) - Math.min(...scores));
+  const most = write(Math.max(...scores) - Math.min(...scores));
   svg.append(
     text(
       0,
@@ -281,10 +267,10 @@ export function drawPenalties({ svg, title, width, colors, view }) {
   });
   const away = Math.abs(settings.offset);
   const value = -view.slopes[settings.head] * away;
-  if (value >= floor) svg.append(dot2(x(away), y(value), colors.keyText));
+  if (value >= floor) svg.append(dot(x(away), y(value), colors.keyText));
   svg.append(
     text(LEFT - 6, top + 5, "0", { "text-anchor": "end" }),
-    text(LEFT - 6, top + tall, brief(floor), { "text-anchor": "end" }),
+    text(LEFT - 6, top + tall, short(floor), { "text-anchor": "end" }),
   );
   svg.append(
     text(LEFT, top + tall + 18, "distance 0"),

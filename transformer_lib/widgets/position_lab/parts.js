@@ -1,12 +1,16 @@
 // What the pictures of the position lab are made of: a titled SVG, text, lines, small heatmaps.
 
 import { divergingScale, parseColor, sequentialScale } from "../core/color.js";
-import { element, hatchPattern, setAttributes, svgElement, uniqueId } from "../core/dom.js";
+import {
+  element,
+  hatchPattern,
+  setAttributes,
+  setSize,
+  svgElement,
+  uniqueId,
+} from "../core/dom.js";
 
 export const LEFT = 60;
-
-/** Two significant digits, for the ends of an axis. */
-export const brief = (value) => Number(value.toPrecision(2)).toString().replace("-", "−");
 
 /** A titled SVG that is drawn again when its width, its colors or its data change. */
 export function panel(draw, onPoint = null) {
@@ -18,12 +22,7 @@ export function panel(draw, onPoint = null) {
     svg.replaceChildren();
     const drawn = draw({ svg, title, ...state });
     state.at = drawn.at ?? (() => null);
-    setAttributes(svg, {
-      width: state.width,
-      height: drawn.height,
-      viewBox: `0 0 ${state.width} ${drawn.height}`,
-      "aria-label": drawn.says,
-    });
+    setAttributes(setSize(svg, state.width, drawn.height), { "aria-label": drawn.says });
   };
   const point = (event) => {
     const box = svg.getBoundingClientRect();
@@ -52,7 +51,7 @@ export const line = (x1, y1, x2, y2, stroke, extra = {}) =>
   svgElement("line", { x1, y1, x2, y2, stroke, "stroke-width": 1, ...extra });
 export const outline = (x, y, width, height, stroke) =>
   svgElement("rect", { x, y, width, height, stroke, fill: "none", "stroke-width": 2, rx: 1 });
-export const dot2 = (x, y, fill) => svgElement("circle", { cx: x, cy: y, r: 3.5, fill });
+export const dot = (x, y, fill) => svgElement("circle", { cx: x, cy: y, r: 3.5, fill });
 export const polyline = (points, stroke, extra = {}) =>
   svgElement("polyline", {
     points: points.map(([x, y]) => `${x.toFixed(2)},${y.toFixed(2)}`).join(" "),

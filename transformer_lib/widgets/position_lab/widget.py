@@ -1,13 +1,24 @@
 """How four methods tell a position: clock hands, codes, products, and what a shift does to them."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import traitlets
 
 from transformer_lib.widgets.base import Widget, float_bytes
 from transformer_lib.widgets.joining import bundle, stylesheet
 
-METHODS = ("sinusoidal", "rotary", "alibi", "learned")
+# The names of the entries in methods.js, where a method is added.
+METHODS = tuple(
+    re.findall(
+        r'^  name: "(\w+)",$', Path(__file__).with_name("methods.js").read_text("utf-8"), re.M
+    )
+)
 _SMALLEST = {"d_model": 2, "n_positions": 4, "n_heads": 1, "position": 0, "pair": 0, "head": 0}
+# More would take longer than a frame to compute.
+_LARGEST = {"d_model": 1024, "n_positions": 512, "n_heads": 64}
+_LARGEST_TABLE = (4096, 1024)
 
 
 class SettingError(traitlets.TraitError, ValueError):
@@ -27,9 +38,11 @@ class PositionLab(Widget):
     and W_K), `own_angle` (the bug), `n_heads`, `head`. A position or pair that the other settings
     do not allow is moved inside by the browser.
 
-    Raises ValueError for an odd or too small `d_model`, a `base` of 1 or less, other settings out
-    of their range, an unknown `method`, or a table that is not finite or not [positions, an even
-    number of components].
+    At most 512 positions, 1024 components and 64 heads; a table of at most 4096 positions.
+
+    Raises ValueError for an odd `d_model`, a `base` of 1 or less, other settings out of their
+    range, an unknown `method`, or a table that is not finite or not [positions, an even number of
+    components].
 
     >>> lab = PositionLab(d_model=16, position=5)
     >>> lab
@@ -90,6 +103,10 @@ class PositionLab(Widget):
         name, value = proposal["trait"].name, proposal["value"]
         if value < _SMALLEST[name]:
             raise SettingError(f"{name} is {value}, but must be at least {_SMALLEST[name]}")
+        if value > _LARGEST.get(name, value):
+            raise SettingError(
+                f"{name} is {value}, but the lab shows at most {_LARGEST[name]}: choose fewer"
+            )
         if name == "d_model" and value % 2:
             raise SettingError(f"d_model is {value}, but must be even: each pair is one hand")
         return value
@@ -105,6 +122,12 @@ def _table_array(table: object) -> np.ndarray:
         raise ValueError(
             f"table has the shape {array.shape}, but must be [positions, components] with at least "
             "4 positions and an even number of components"
+        )
+    if array.shape[0] > _LARGEST_TABLE[0] or array.shape[1] > _LARGEST_TABLE[1]:
+        rows, columns = _LARGEST_TABLE
+        raise ValueError(
+            f"table has the shape {array.shape}, but the lab shows at most {rows} positions and "
+            f"{columns} components: give a part of it, table[:{rows}, :{columns}]"
         )
     if not np.isfinite(array).all():
         raise ValueError("table holds NaN or infinity: there is nothing to draw")

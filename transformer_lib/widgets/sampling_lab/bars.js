@@ -2,46 +2,25 @@
 //
 //   const picture = bars(vocabulary, likely, lines);   fig.add(picture)
 //       likely: tokens that may get a line (for their width); lines: how many there are room for
-//   picture.paint(found, topP, counts, draws)      found: look() of sampling_lab.js
+//   picture.paint(found, topP, counts, draws)      found: look() of model.js
 
 import {
   clip,
   fitText,
+  font,
   hatchPattern,
   setAttributes,
+  setSize,
   showToken,
   svgElement,
   textWidth,
   uniqueId,
 } from "../core/dom.js";
+import { fixed, percentAmong } from "../core/numbers.js";
 
 const LINE = 25;
 const NOW = 56; // widths of the columns of numbers
 const DRAWN = 52;
-const LABEL = "13px system-ui, sans-serif";
-const SMALL = "12px system-ui, sans-serif";
-
-/** A probability as it reads well: 62 %, 4.3 %, < 0.1 %. */
-export function percent(share) {
-  if (share > 0 && share < 0.0005) return "< 0.1 %";
-  if (share < 1 && share >= 0.9995) return "> 99.9 %";
-  const digits = share >= 1 || share === 0 || (share >= 0.0995 && share < 0.9) ? 0 : 1;
-  return `${(100 * share).toFixed(digits)} %`;
-}
-
-/** A probability among several tokens: never quite 0 or 100 %, even where the computer rounds to that. */
-export const percentAmong = (share, count) =>
-  percent(count > 1 ? Math.min(1 - 1e-9, Math.max(1e-9, share)) : share);
-
-/** The end of a text, which is what the next token follows. */
-export function tail(text, length) {
-  const shown = showToken(text.slice(-8 * length));
-  const parts = Array.from(new Intl.Segmenter().segment(shown), ({ segment }) => segment);
-  if (parts.length <= length && text.length <= 8 * length) return shown;
-  const end = parts.slice(1 - length).join("");
-  const word = end.search(/\s[\p{L}\p{N}<]/u); // from the beginning of a word, if one is near
-  return `…${word >= 0 && word < length / 2 ? end.slice(word + 1) : end}`;
-}
 
 export function bars(vocabulary, likely, room) {
   const size = vocabulary.length;
@@ -57,8 +36,8 @@ export function bars(vocabulary, likely, room) {
 
   function layout(width) {
     const longest = Math.max(
-      ...likely.map((i) => textWidth(clip(showToken(vocabulary[i]), 60), LABEL)),
-      textWidth(`${size} others`, LABEL),
+      ...likely.map((i) => textWidth(clip(showToken(vocabulary[i]), 60))),
+      textWidth(`${size} others`),
     );
     const named = Math.ceil(Math.min(longest + 2, 150, 0.24 * width));
     const left = named + 10;
@@ -67,7 +46,7 @@ export function bars(vocabulary, likely, room) {
     svg.replaceChildren(hatchPattern(hatch));
     const top = legend(svg, width, hatch) + 30;
     const bottom = top + LINE * lines;
-    setAttributes(svg, { width, height: bottom + 40, viewBox: `0 0 ${width} ${bottom + 40}` });
+    setSize(svg, width, bottom + 40);
     scale(top, bottom);
     items = Array.from({ length: lines }, (_, i) => makeLine(top + LINE * i));
     stair = svgElement("path", { class: "afm-total" });
@@ -173,7 +152,7 @@ export function bars(vocabulary, likely, room) {
     for (const node of Object.values(bound))
       node.setAttribute("visibility", shown ? "visible" : "hidden");
     setAttributes(bound.line, { x1: place.x(topP), x2: place.x(topP) });
-    bound.name.textContent = `p = ${topP.toFixed(2)}`;
+    bound.name.textContent = `p = ${fixed(topP)}`;
     setAttributes(bound.name, {
       x: place.x(topP),
       "text-anchor": topP > 0.8 ? "end" : topP < 0.2 ? "start" : "middle",
@@ -206,7 +185,7 @@ export function bars(vocabulary, likely, room) {
 
   function paintLine(line, { name, own, now, cut, count, others, remain }, draws) {
     const { item, share, drawn, mark, middle } = line;
-    if (!line.fitted.has(name)) line.fitted.set(name, fitText(name, LABEL, place.named));
+    if (!line.fitted.has(name)) line.fitted.set(name, fitText(name, place.named));
     line.name.textContent = line.fitted.get(name);
     const kept = cut === null;
     line.name.setAttribute(
@@ -274,7 +253,7 @@ function legend(svg, width, hatch) {
   let [x, y] = [1, 16];
   const group = svgElement("g", { "aria-hidden": "true" });
   for (const [text, sign] of entries) {
-    const wide = 26 + textWidth(text, SMALL);
+    const wide = 26 + textWidth(text, font(12));
     if (x > 1 && x + wide > width) [x, y] = [1, y + 22];
     group.append(
       svgElement(

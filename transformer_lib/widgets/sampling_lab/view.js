@@ -1,50 +1,16 @@
-import { button, element, select, slider, textWidth } from "../core/dom.js";
+import { button, element, font, select, slider, textWidth } from "../core/dom.js";
 import { figure } from "../core/figure.js";
-import { uniform } from "../core/random.js";
+import { fixed, percentAmong } from "../core/numbers.js";
 import { readFloats, readJson, send } from "../core/wire.js";
-import { entropy, softmax } from "../math/linear.js";
-import { countDraws, draw, filterLogits, ranked } from "../math/sampling.js";
-import { bars, percentAmong, tail } from "./bars.js";
+import { countDraws, ranked } from "../math/sampling.js";
+import { bars } from "./bars.js";
+import { drawMany, kSteps, linesFor, look, tail } from "./model.js";
 
-const HOTTEST = 3;
-const MOST_DRAWS = 100000;
-const ROWS = [8, 16]; // lines of the picture, at least and at most
-const SLIGHT = 0.002; // a token of smaller probability needs no line of its own
 const SETTINGS = ["context", "temperature", "top_k", "top_p"];
-
-/** The values of top-k's slider: each up to 20, then wider and wider steps; the last one keeps all. */
-export function kSteps(vocabulary) {
-  const steps = [];
-  for (let k = 1; k < vocabulary; k += k < 20 ? 1 : 10 ** Math.floor(Math.log10(k / 2)))
-    steps.push(k);
-  return [...steps, vocabulary];
-}
-
-/** How many lines the picture needs: the same in all contexts, so that nothing jumps. */
-export function linesFor(rows) {
-  const counts = rows.map(
-    (logits) => softmax(Array.from(logits)).filter((share) => share >= SLIGHT).length,
-  );
-  return Math.min(ROWS[1], Math.max(ROWS[0], 1 + Math.max(...counts)));
-}
-
-/** Everything that the figure shows of one row of logits. */
-export function look(logits, { temperature, topK, topP }) {
-  const order = ranked(logits);
-  const own = softmax(Array.from(logits));
-  const left = filterLogits(Array.from(logits), { temperature, topK, topP, order });
-  const remain = left.cut.filter((reason) => reason === null).length;
-  return { ...left, own, remain, entropy: entropy(left.probabilities) };
-}
-
-/** `count` tokens; each click on "draw" has random numbers of its own. */
-export function drawMany(left, count, seed, click) {
-  const next = uniform(seed * 65537 + click);
-  return Array.from({ length: count }, () => draw(left.probabilities, left.order, next()));
-}
 
 function render({ model, el }) {
   const { vocabulary, contexts } = readJson(model, "_text");
+  const { hottest, draws: mostDraws } = readJson(model, "_limits");
   const size = vocabulary.length;
   const logits = readFloats(model, "_logits");
   const steps = kSteps(size);
@@ -71,10 +37,10 @@ function render({ model, el }) {
   const heat = slider({
     label: "temperature",
     min: 0,
-    max: HOTTEST,
+    max: hottest,
     step: 0.05,
     value: 1,
-    format: (value) => (value === 0 ? "0: greedy" : value.toFixed(2)),
+    format: (value) => (value === 0 ? "0: greedy" : fixed(value)),
     onInput: (temperature) => change({ temperature }),
   });
   const keep = slider({
@@ -92,7 +58,7 @@ function render({ model, el }) {
     max: 1,
     step: 0.01,
     value: 1,
-    format: (value) => (value === 1 ? "1: all" : value.toFixed(2)),
+    format: (value) => (value === 1 ? "1: all" : fixed(value)),
     onInput: (value) => change({ top_p: value === 1 ? null : value }),
   });
   const drawing = [1, 100].map(
@@ -128,11 +94,7 @@ function render({ model, el }) {
   function layout(width) {
     contexts.forEach((text, at) => {
       let length = 48;
-      while (
-        length > 12 &&
-        textWidth(tail(text, length), "14px system-ui, sans-serif") > width - 90
-      )
-        length -= 2;
+      while (length > 12 && textWidth(tail(text, length), font(14)) > width - 90) length -= 2;
       which.input.options[at].text = tail(text, length);
     });
     picture.layout(width);
@@ -151,7 +113,7 @@ function render({ model, el }) {
     const click = model.get("_clicks") + 1;
     const more = drawMany(
       now(),
-      Math.min(count, MOST_DRAWS - draws.length),
+      Math.min(count, mostDraws - draws.length),
       model.get("_seed"),
       click,
     );
@@ -168,7 +130,7 @@ function render({ model, el }) {
     nucleus.set(topP ?? 1);
     const found = now();
     const draws = model.get("draws");
-    for (const node of drawing) node.disabled = draws.length >= MOST_DRAWS;
+    for (const node of drawing) node.disabled = draws.length >= mostDraws;
     picture.paint(found, topP ?? 1, countDraws(draws, size), draws.length);
     say(found, temperature, draws);
   }
@@ -194,9 +156,9 @@ function render({ model, el }) {
             " tokens remain after ",
             ...context,
             ", with an entropy of ",
-            { text: `${found.entropy.toFixed(2)} nats` },
+            { text: `${fixed(found.entropy)} nats` },
             ": as uncertain as a choice among ",
-            { text: Math.exp(found.entropy).toFixed(1) },
+            { text: fixed(Math.exp(found.entropy), 1) },
             " equally likely ones. ",
             name,
             " is drawn with ",

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import traitlets
 
-from transformer_lib.widgets.base import Widget, float_bytes, json_bytes
+from transformer_lib.widgets.base import Widget, constant, float_bytes, json_bytes
 from transformer_lib.widgets.inputs import to_numpy, to_tokens
 from transformer_lib.widgets.joining import bundle, stylesheet
 
@@ -49,6 +49,7 @@ class SamplingLab(Widget):
     _css = stylesheet("sampling_lab")
     _logits = traitlets.Bytes().tag(sync=True)
     _text = traitlets.Bytes().tag(sync=True)
+    _limits = constant({"hottest": HOTTEST, "draws": _MOST_DRAWS})
     _seed = traitlets.Int().tag(sync=True)
     _clicks = traitlets.Int().tag(sync=True)  # on "draw": each has random numbers of its own
     context = traitlets.Int().tag(sync=True)

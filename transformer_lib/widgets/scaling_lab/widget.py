@@ -2,11 +2,12 @@
 
 import traitlets
 
-from transformer_lib.widgets.base import Widget
+from transformer_lib.widgets.base import Widget, constant
 from transformer_lib.widgets.joining import bundle, stylesheet
 
-WIDEST = 4096
+WIDEST = 4096  # a power of two: the slider goes by powers
 _MOST_KEYS = 16
+_SEEDS = 2**31
 
 
 class ScalingLab(Widget):
@@ -27,6 +28,7 @@ class ScalingLab(Widget):
 
     _esm = bundle("scaling_lab")
     _css = stylesheet("scaling_lab")
+    _limits = constant({"widest": WIDEST, "seeds": _SEEDS})
     n_keys = traitlets.Int().tag(sync=True)
     d_k = traitlets.Int().tag(sync=True)
     seed = traitlets.Int().tag(sync=True)
@@ -44,7 +46,7 @@ class ScalingLab(Widget):
 
     @traitlets.validate("seed")
     def _check_seed(self, proposal: dict) -> int:
-        if not 0 <= proposal["value"] < 2**31:
+        if not 0 <= proposal["value"] < _SEEDS:
             raise ValueError(f"seed is {proposal['value']}; choose one from 0 to 2**31 - 1")
         return proposal["value"]
 

@@ -1,123 +1,14 @@
-import { button, clip, fitText, showToken, slider, svgElement } from "../core/dom.js";
+import { button, slider } from "../core/dom.js";
 import { figure } from "../core/figure.js";
+import { fixed, percent, precise } from "../core/numbers.js";
 import { plane } from "../core/plane.js";
 import { readFloats, readJson, send } from "../core/wire.js";
-import { dot, softmax } from "../math/linear.js";
-
-const COLDEST = 0.03;
-const HOTTEST = 10;
-const ROW = 30;
-const FONT = "13px system-ui, sans-serif";
-
-/** What the dictionary answers: the scores, the weights and the average of the values. */
-export function lookUp(keys, values, query, temperature) {
-  const scores = keys.map((key) => dot(key, query));
-  const weights = softmax(scores, temperature);
-  return { scores, weights, answer: dot(weights, values) };
-}
-
-/** The entries as lines: name, weight as a bar, value; and the answer below. */
-function shelf(names, values, unit) {
-  const svg = svgElement("svg", {
-    class: "afm-shelf",
-    role: "list",
-    "aria-label": "Weights, values and the answer",
-  });
-  let [lines, total, answerLine, data] = [[], 0, null, null];
-
-  function layout(width) {
-    const named = Math.min(128, 0.34 * width);
-    const valued = 62;
-    total = Math.max(40, width - named - valued - 60);
-    const bar = named + 10;
-    const height = ROW * (names.length + 1) + 40;
-    for (const [name, value] of Object.entries({
-      width,
-      height,
-      viewBox: `0 0 ${width} ${height}`,
-    }))
-      svg.setAttribute(name, value);
-    const heading = (x, text, anchor, role) =>
-      svgElement(
-        "text",
-        { class: `afm-axis afm-${role}`, x, y: 12, "text-anchor": anchor, "aria-hidden": "true" },
-        text,
-      );
-    svg.replaceChildren(
-      heading(named, "key", "end", "key"),
-      heading(bar, "weight", "start", "soft-text"),
-      heading(width - 4, "value", "end", "value-role"),
-    );
-    lines = names.map((name, i) => {
-      const y = 36 + ROW * i;
-      const rect = svgElement("rect", {
-        class: "afm-weight-bar",
-        x: bar,
-        y: y - 9,
-        height: 18,
-        rx: 3,
-      });
-      const number = svgElement("text", { class: "afm-shelf-text", y: y + 5 });
-      const group = svgElement("g", { role: "listitem" });
-      const shown = svgElement("g", { "aria-hidden": "true" });
-      shown.append(
-        svgElement(
-          "text",
-          { class: "afm-shelf-text", x: named, y: y + 5, "text-anchor": "end" },
-          fitText(showToken(name), FONT, named),
-        ),
-        rect,
-        number,
-        svgElement(
-          "text",
-          { class: "afm-shelf-text afm-value-role", x: width - 4, y: y + 5, "text-anchor": "end" },
-          String(Number(values[i].toPrecision(4))),
-        ),
-      );
-      group.append(shown);
-      svg.append(group);
-      return { group, rect, number, bar };
-    });
-    const y = 36 + ROW * names.length + 12;
-    const text = svgElement("text", {
-      class: "afm-shelf-answer afm-output",
-      x: width - 4,
-      y: y + 5,
-      "text-anchor": "end",
-    });
-    const group = svgElement("g", { role: "listitem" });
-    group.append(
-      svgElement("line", { class: "afm-axis-line", x1: 0, x2: width, y1: y - 16, y2: y - 16 }),
-      text,
-    );
-    svg.append(group);
-    answerLine = { group, text };
-    paint();
-  }
-
-  function paint(now = data) {
-    data = now;
-    if (!data || !lines.length) return;
-    lines.forEach(({ group, rect, number, bar }, i) => {
-      const weight = data.weights[i];
-      rect.setAttribute("width", Math.max(1, total * weight));
-      number.setAttribute("x", bar + total * weight + 6);
-      number.textContent = weight.toFixed(2);
-      group.setAttribute(
-        "aria-label",
-        `${clip(showToken(names[i]))}: weight ${weight.toFixed(2)}, value ${values[i]}`,
-      );
-    });
-    const answer = `${data.answer.toFixed(1)} ${unit}`.trim();
-    answerLine.text.textContent = `answer: ${answer}`;
-    answerLine.group.setAttribute("aria-label", `answer: ${answer}`);
-  }
-
-  return { element: svg, layout, paint };
-}
+import { lookUp } from "./model.js";
+import { shelf } from "./shelf.js";
 
 function render({ model, el }) {
   const { names, unit, axes } = readJson(model, "_text");
+  const { coldest, hottest } = readJson(model, "_limits");
   const flat = readFloats(model, "_keys");
   const values = Array.from(readFloats(model, "_values"));
   const keys = names.map((_, i) => [flat[2 * i], flat[2 * i + 1]]);
@@ -130,13 +21,13 @@ function render({ model, el }) {
   });
   const heat = slider({
     label: "temperature τ",
-    min: Math.log10(COLDEST),
-    max: Math.log10(HOTTEST),
+    min: Math.log10(coldest),
+    max: Math.log10(hottest),
     step: 0.001,
     value: Math.log10(start.temperature),
-    format: (power) => (10 ** power).toPrecision(2),
+    format: (power) => precise(10 ** power),
     onInput: (power) =>
-      send(model, "temperature", Math.min(HOTTEST, Math.max(COLDEST, 10 ** power))),
+      send(model, "temperature", Math.min(hottest, Math.max(coldest, 10 ** power))),
   });
   fig.controls.append(
     heat.element,
@@ -176,7 +67,7 @@ function render({ model, el }) {
       place.style(i, {
         radius: 4 + 14 * Math.sqrt(weight),
         opacity: 0.35 + 0.65 * weight,
-        note: `weight ${weight.toFixed(2)}`,
+        note: `weight ${fixed(weight)}`,
       }),
     );
     list.paint(found);
@@ -185,8 +76,8 @@ function render({ model, el }) {
 
   function say({ weights, answer }) {
     const best = weights.indexOf(Math.max(...weights));
-    const amount = `${answer.toFixed(1)} ${unit}`.trim();
-    const share = `${Math.round(100 * weights[best])} %`;
+    const amount = `${fixed(answer, 1)} ${unit}`.trim();
+    const share = percent(weights[best], 0);
     if (weights[best] > 0.995)
       fig.say(
         "A hard dictionary: ",

@@ -6,7 +6,7 @@ import torch
 import traitlets
 from torch import Tensor
 
-from transformer_lib.widgets.base import Widget, float_bytes, json_bytes
+from transformer_lib.widgets.base import Widget, constant, float_bytes, json_bytes
 from transformer_lib.widgets.inputs import to_numpy, to_tokens
 from transformer_lib.widgets.joining import bundle, stylesheet
 
@@ -45,6 +45,7 @@ class SoftDictionary(Widget):
     _keys = traitlets.Bytes().tag(sync=True)
     _values = traitlets.Bytes().tag(sync=True)
     _text = traitlets.Bytes().tag(sync=True)
+    _limits = constant({"coldest": COLDEST, "hottest": HOTTEST})
     query = traitlets.Tuple(traitlets.Float(), traitlets.Float()).tag(sync=True)
     temperature = traitlets.Float(1.0).tag(sync=True)
 

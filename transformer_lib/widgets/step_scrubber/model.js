@@ -7,6 +7,7 @@
 //   operandsOf(step, run, head, i, j)             // { left, top }: what to outline, [row, column, rows, columns]
 //   termsOf(step, run, head, i, j)                // the arithmetic of one number, as parts of text
 
+import { fixed } from "../core/numbers.js";
 import { causalMask, dot, maskedSoftmax, matmul, transpose } from "../math/linear.js";
 
 export const STEPS = ["Q", "K", "V", "QKᵀ", "÷√d", "mask", "softmax", "·V", "concat", "·W_O"];
@@ -109,19 +110,12 @@ export function operandsOf(step, run, head, i, j) {
   return { left: [i, j, 1, 1], top: top && [i, j, 1, 1] };
 }
 
-/** A number as it is written everywhere: two decimals, a true minus sign, −∞. */
-export function writeNumber(value, digits = 2) {
-  if (value === -Infinity) return "−∞";
-  const text = value.toFixed(digits);
-  return /^-0\.?0*$/.test(text) ? text.slice(1) : text.replace("-", "−");
-}
-
 /** The arithmetic of entry (i, j): texts, { text, role } for an operand, { sup } for an exponent. */
 export function termsOf(step, run, head, i, j) {
   const { kind, left, top, result } = stageOf(step, run, head);
-  const equals = (value, digits) => [" = ", { text: writeNumber(value, digits), role: "result" }];
-  const a = (value) => ({ text: writeNumber(value), role: "left" });
-  const b = (value) => ({ text: writeNumber(value), role: "top" });
+  const equals = (value, digits) => [" = ", { text: fixed(value, digits), role: "result" }];
+  const a = (value) => ({ text: fixed(value), role: "left" });
+  const b = (value) => ({ text: fixed(value), role: "top" });
   if (kind === "product") {
     const column = top.map((row) => row[j]);
     const bias =
@@ -152,7 +146,7 @@ export function termsOf(step, run, head, i, j) {
       ? [a(left[i][j]), " stays", ...equals(result[i][j])]
       : [a(left[i][j]), " becomes ", { text: "−∞", role: "result" }];
   if (step === 8)
-    return [{ text: writeNumber(top[i][j]), role: "top" }, " is copied", ...equals(result[i][j])];
+    return [{ text: fixed(top[i][j]), role: "top" }, " is copied", ...equals(result[i][j])];
   return softmaxTerms(left[i], run.mask[i], j, result[i][j], a, equals);
 }
 

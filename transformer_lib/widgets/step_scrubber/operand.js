@@ -5,15 +5,14 @@
 //   view.mark([row, column, rows, columns], "row");     // outlined
 
 import { divergingScale, sequentialScale } from "../core/color.js";
-import { fitText, setAttributes, showToken, svgElement, textWidth } from "../core/dom.js";
-import { writeNumber } from "./model.js";
+import { fitText, setAttributes, setSize, showToken, svgElement, textWidth } from "../core/dom.js";
+import { fixed } from "../core/numbers.js";
 
-const STEP_FONT = "13px system-ui, sans-serif";
 export const TITLE_LINE = 20;
 
 /** The number that fits into a cell: three digits at most. */
 export function cellNumber(value) {
-  return writeNumber(
+  return fixed(
     value,
     Number.isInteger(value) && Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 9.995 ? 1 : 2,
   );
@@ -26,12 +25,7 @@ export function scaleFor(values, weights) {
 }
 
 export function widest(labels) {
-  return Math.ceil(
-    Math.max(
-      0,
-      ...labels.map((text) => textWidth(fitText(showToken(text), STEP_FONT, 110), STEP_FONT)),
-    ),
-  );
+  return Math.ceil(Math.max(0, ...labels.map((text) => textWidth(fitText(showToken(text), 110)))));
 }
 
 /**
@@ -88,13 +82,7 @@ function numberedCells(group, cell, left, top, [rows, columns]) {
 export function operand({ values, rowNames, columnNames, cell, left, top, blocks = null }) {
   const [rows, columns] = [values.length, values[0].length];
   const [width, height] = [left + columns * cell + 2, top + rows * cell + 2];
-  const svg = svgElement("svg", {
-    width,
-    height,
-    viewBox: `0 0 ${width} ${height}`,
-    role: "img",
-    class: "afm-operand",
-  });
+  const svg = setSize(svgElement("svg", { role: "img", class: "afm-operand" }), width, height);
   const group = svgElement("g");
   const draw = (cell > 20 ? numberedCells : pathCells)(group, cell, left, top, [rows, columns]);
   const name = svgElement("text", { x: left, y: 13 });
@@ -102,7 +90,7 @@ export function operand({ values, rowNames, columnNames, cell, left, top, blocks
   const every = Math.max(1, Math.ceil(14 / cell));
   (rowNames ?? []).forEach((text, r) => {
     if (r % every) return;
-    const shown = fitText(showToken(text), STEP_FONT, left - 10);
+    const shown = fitText(showToken(text), left - 10);
     svg.append(
       svgElement(
         "text",
@@ -122,7 +110,7 @@ export function operand({ values, rowNames, columnNames, cell, left, top, blocks
       svgElement(
         "text",
         { class: "afm-columnheader", ...place },
-        fitText(showToken(text), STEP_FONT, upright ? 96 : cell),
+        fitText(showToken(text), upright ? 96 : cell),
       ),
     );
   });

@@ -1,9 +1,10 @@
 // The sentences of the step scrubber: what the selected number means, and whether two orders of the
 // words can be told apart.
 
-import { contributions, writeNumber } from "./model.js";
+import { fixed, percent } from "../core/numbers.js";
+import { contributions } from "./model.js";
 
-const number = (value, digits) => ({ text: writeNumber(value, digits) });
+const number = (value, digits) => ({ text: fixed(value, digits) });
 
 /** One sentence about the selected number, as parts for figure.say. */
 export function readingOf({ step, run, head, row, column, words, columns }) {
@@ -71,7 +72,7 @@ export function readingOf({ step, run, head, row, column, words, columns }) {
             asking,
             " puts ",
             {
-              text: `${(100 * value).toFixed((value > 0 && value < 0.1) || (value > 0.999 && value < 1) ? 2 : 1)} %`,
+              text: percent(value, value > 0 && value < 0.1 ? 2 : 1),
             },
             " of its attention",
             inHead,
@@ -111,7 +112,7 @@ function rank(scores, column) {
   const top = Math.max(...scores);
   if (scores.every((score) => Math.abs(score - top) < 1e-9))
     return ", the same as every other word: this query asks nothing.";
-  if (scores[column] < top - 1e-9) return ` (its largest score is ${writeNumber(top)}).`;
+  if (scores[column] < top - 1e-9) return ` (its largest score is ${fixed(top)}).`;
   return scores.filter((score) => score > top - 1e-9).length > 1
     ? ", its largest score, and not the only one."
     : ", its largest score.";

@@ -1,8 +1,9 @@
 import { button, choices, clip, element, showToken, toggle } from "../core/dom.js";
 import { figure } from "../core/figure.js";
+import { fixed } from "../core/numbers.js";
 import { readFloats, readJson, send } from "../core/wire.js";
 import { stageBoard } from "./board.js";
-import { operandsOf, readArrays, runHeads, STEPS, stageOf, termsOf, writeNumber } from "./model.js";
+import { operandsOf, readArrays, runHeads, STEPS, stageOf, termsOf } from "./model.js";
 import { readingOf, verdictOf } from "./reading.js";
 
 const COMPARED = 8;
@@ -255,7 +256,7 @@ function render({ model, el }) {
                 "span",
                 { class: "afm-pair" },
                 element("span", { class: "afm-label" }, clip(outputs[c], 16)),
-                element("span", { class: "afm-output" }, writeNumber(value)),
+                element("span", { class: "afm-output" }, fixed(value)),
               ),
             ),
           y.length > COMPARED ? "…" : "",

@@ -1,27 +1,41 @@
 // The picture of the training view: the curve, baselines and the floor, and a strip below it.
 //
 //   const picture = plot({ onHover(step or null), onChoose(step) });   fig.add(picture)
-//   picture.draw(run, { nSteps, logSteps, aboveFloor, smoothed, below })   run: derive() of training_view.js
+//   picture.draw(run, { nSteps, logSteps, aboveFloor, smoothed, below })   run: derive() of model.js
 //   picture.point(row, still)      the row that is looked at; still: chosen, not only under the mouse
 
+import {
+  axisLine,
+  axisText,
+  gridLine,
+  linearScale,
+  linearTicks,
+  logLimits,
+  logScale,
+  logTicks,
+} from "../core/axes.js";
+import { isNumber, linePath } from "../core/curves.js";
 import {
   clip,
   element,
   fitText,
+  font,
   hatchPattern,
   setAttributes,
+  setSize,
   showToken,
   svgElement,
   textWidth,
   uniqueId,
 } from "../core/dom.js";
-import { isNumber, linearTicks, linePath, logLimits, logTicks } from "./curves.js";
+import { short } from "../core/numbers.js";
 
-const FONT = "12px system-ui, sans-serif";
 const SERIES = ["second", "third", "fourth"];
 const STRIP = 74;
 const SLOP = 6; // px that a finger moves along the curve before it drags
 const LEGEND = 18; // the height of a line of names
+const SMALL = font(12);
+const tickText = (tick) => short(tick, 6);
 
 /** A column's or a baseline's name in words. */
 export const plainName = (name) => clip(showToken(name.replaceAll("_", " ")), 40);
@@ -29,15 +43,6 @@ export const plainName = (name) => clip(showToken(name.replaceAll("_", " ")), 40
 /** The name in a sentence: "the fast recipe's loss", but "GPT-2's loss". */
 export const inSentence = (name, the = "the") =>
   /^\p{Lu}/u.test(name) ? plainName(name) : `${the} ${plainName(name)}`;
-
-const tickText = (tick) => (Math.abs(tick) >= 1000 ? tick.toLocaleString("en-US") : String(tick));
-
-/** An end of the strip's axis: 12, 0.042, 4.3e−6. */
-export function short(value) {
-  const size = Math.abs(value);
-  if (size === 0 || (size >= 0.001 && size < 1e5)) return String(Number(value.toPrecision(2)));
-  return value.toExponential(1).replace(".0e", "e").replace("e+", "e").replaceAll("-", "−");
-}
 
 const numbersOf = (values) => values.filter(isNumber);
 const extreme = (values, pick) =>
@@ -96,15 +101,14 @@ export function plot({ onHover, onChoose }) {
     const tall = { top: 34 + further, bottom: height - 40 };
     const y = lossAxis(tall, shift);
     const below = how.below ? stripLimits() : null;
-    const marks = [...y.ticks.map(String), ...(below ? [below.low, below.high].map(short) : [])];
-    const widest = Math.max(below ? 36 : 0, ...marks.map((text) => textWidth(text, FONT)));
+    const marks = [
+      ...y.ticks.map(tickText),
+      ...(below ? [short(below.low), short(below.high)] : []),
+    ];
+    const widest = Math.max(below ? 36 : 0, ...marks.map((text) => textWidth(text, SMALL)));
     const wide = { left: Math.ceil(widest) + 10, right: width - 8 };
     frame = { ...tall, ...wide, shift, y, x: stepAxis(wide) };
-    setAttributes(svg, {
-      width,
-      height: height + strip,
-      viewBox: `0 0 ${width} ${height + strip}`,
-    });
+    setSize(svg, width, height + strip);
     svg.replaceChildren(hatchPattern(hatch));
     drawLegend(legend);
     drawAxes();
@@ -123,20 +127,13 @@ export function plot({ onHover, onChoose }) {
     const first = how.logSteps
       ? Math.max(1, Math.min(steps.find((step) => step > 0) ?? 1, last / 10))
       : Math.min(steps[0] ?? 0, 1);
-    const place = how.logSteps ? (step) => Math.log(Math.max(step, first)) : (step) => step;
-    const [from, to] = [place(first), place(last)];
-    const of = (step) => left + ((place(step) - from) / (to - from || 1)) * (right - left);
-    const back = (pixel) => {
-      const at = from + ((pixel - left) / (right - left)) * (to - from);
-      return how.logSteps ? Math.exp(at) : at;
-    };
-    return {
-      of,
-      back,
-      ticks: how.logSteps
-        ? logTicks(first, last, 3.5)
-        : linearTicks(first, last, (right - left) / 110),
-    };
+    const ends = [
+      [first, last],
+      [left, right],
+    ];
+    return how.logSteps
+      ? { ...logScale(...ends), ticks: logTicks(first, last, 3.5) }
+      : { ...linearScale(...ends), ticks: linearTicks(first, last, (right - left) / 110) };
   }
 
   function lossAxis({ top, bottom }, shift) {
@@ -146,30 +143,22 @@ export function plot({ onHover, onChoose }) {
     const losses = [...numbersOf(run.smooth), ...numbersOf(how.smoothed ? [] : run.raw), ...others];
     const lines = run.passed.map(({ level }) => level);
     if (how.aboveFloor) {
-      const [low, high] = logLimits([...losses, ...lines].map((loss) => loss - shift));
-      const of = (loss) =>
-        loss - shift > 0
-          ? bottom -
-            (Math.log(Math.max(loss - shift, low) / low) / Math.log(high / low)) * (bottom - top)
-          : NaN;
-      return { of, ticks: logTicks(low, high) };
+      const limits = logLimits([...losses, ...lines].map((loss) => loss - shift));
+      const above = logScale(limits, [bottom, top]);
+      const of = (loss) => (loss > shift ? above.of(loss - shift) : NaN);
+      return { of, ticks: logTicks(...limits) };
     }
     const all = [...losses, ...lines, ...(run.floor === null ? [] : [run.floor])];
     const [least, most] = all.length ? [extreme(all, Math.min), extreme(all, Math.max)] : [0, 1];
     const room = (most - least || 1) / (bottom - top);
     const low = least - 24 * room; // room for the floor's name
-    const [start, high] = [
-      least >= 0 && run.floor === null ? Math.max(0, low) : low,
-      most + 20 * room,
-    ];
+    const start = least >= 0 && run.floor === null ? Math.max(0, low) : low;
+    const high = most + 20 * room;
     return {
-      of: (loss) => bottom - ((loss - start) / (high - start)) * (bottom - top),
+      ...linearScale([start, high], [bottom, top]),
       ticks: linearTicks(start, high, 5),
     };
   }
-
-  const axisText = (text, x, y, anchor) =>
-    svgElement("text", { class: "afm-axis afm-soft-text", x, y, "text-anchor": anchor }, text);
 
   function drawAxes() {
     const { left, right, bottom, x, y, shift } = frame;
@@ -177,23 +166,21 @@ export function plot({ onHover, onChoose }) {
     for (const tick of y.ticks) {
       const at = y.of(tick + shift);
       group.append(
-        svgElement("line", { class: "afm-grid-line", x1: left, x2: right, y1: at, y2: at }),
-        axisText(String(tick), left - 6, at + 4, "end"),
+        gridLine(left, at, right, at),
+        axisText(tickText(tick), left - 6, at + 4, "end"),
       );
     }
     let free = -Infinity;
     for (const tick of x.ticks) {
-      const [at, half] = [x.of(tick), textWidth(tickText(tick), FONT) / 2];
+      const [at, half] = [x.of(tick), textWidth(tickText(tick), SMALL) / 2];
       const middle = Math.min(right - half, Math.max(left + half, at));
-      group.append(
-        svgElement("line", { class: "afm-grid-line", x1: at, x2: at, y1: bottom, y2: bottom + 4 }),
-      );
+      group.append(gridLine(at, bottom, at, bottom + 4));
       if (middle - half < free + 6) continue;
       group.append(axisText(tickText(tick), middle, bottom + 18, "middle"));
       free = middle + half;
     }
     group.append(
-      svgElement("line", { class: "afm-axis-line", x1: left, x2: right, y1: bottom, y2: bottom }),
+      axisLine(left, bottom, right, bottom),
       axisText("step", right, bottom + 34, "end"),
     );
     svg.append(group);
@@ -207,8 +194,8 @@ export function plot({ onHover, onChoose }) {
     const kinds = ["afm-curve-first", ...run.besides.map((_, i) => `afm-curve-${SERIES[i % 3]}`)];
     let [at, line] = [0, 0];
     return [first, ...run.besides.map(({ name }) => plainName(name))].map((name, i) => {
-      const text = fitText(name, FONT, width - 30);
-      const wide = 42 + textWidth(text, FONT);
+      const text = fitText(name, width - 30, SMALL);
+      const wide = 42 + textWidth(text, SMALL);
       if (at > 0 && at + wide - 14 > width) [at, line] = [0, line + 1];
       const place = { text, kind: kinds[i], at, line };
       at += wide;
@@ -266,7 +253,7 @@ export function plot({ onHover, onChoose }) {
         );
         const own = line.floor ? line.y + 15 : line.y - 5;
         const at = Math.max(own, free);
-        const name = fitText(plainName(line.name), FONT, Math.max(60, right - left - 150));
+        const name = fitText(plainName(line.name), Math.max(60, right - left - 150), SMALL);
         const node = svgElement("text", {
           class: `afm-baseline-name${line.floor ? " afm-floor-name" : ""}${at > own ? " afm-moved-name" : ""}`,
           x: right - 4,
@@ -277,7 +264,7 @@ export function plot({ onHover, onChoose }) {
         free = at + 15;
         return {
           node,
-          text: `${name} ${Number(line.level.toPrecision(3))}`,
+          text: `${name} ${short(line.level, 3)}`,
           at: line.floor || width < 480 ? -1 : line.at,
         };
       });
@@ -366,17 +353,11 @@ export function plot({ onHover, onChoose }) {
       svgElement(
         "g",
         { "aria-hidden": "true" },
-        svgElement("line", { class: "afm-grid-line", x1: left, x2: right, y1: y(low), y2: y(low) }),
-        svgElement("line", {
-          class: "afm-grid-line",
-          x1: left,
-          x2: right,
-          y1: y(high),
-          y2: y(high),
-        }),
+        gridLine(left, y(low), right, y(low)),
+        gridLine(left, y(high), right, y(high)),
         axisText(short(high), left - 6, y(high) + 4, "end"),
         axisText(high > low ? short(low) : "", left - 6, y(low) + 4, "end"),
-        axisText(fitText(plainName(how.below), FONT, width / 2), left, top + 12, "start"),
+        axisText(fitText(plainName(how.below), width / 2, SMALL), left, top + 12, "start"),
         svgElement("path", { class: "afm-curve-line afm-curve-second", d: path }),
       ),
     );

@@ -1,59 +1,15 @@
+import { isNumber } from "../core/curves.js";
 import { button, element, select, slider, toggle } from "../core/dom.js";
 import { figure } from "../core/figure.js";
+import { reading } from "../core/numbers.js";
 import { readJson, send } from "../core/wire.js";
-import { crossing, isNumber, nearest, trailingMean, windowAt } from "./curves.js";
+import { derive, lastNumber, nearest, windowAt } from "./model.js";
 import { inSentence, plainName, plot } from "./plot.js";
 
 const WINDOWS = [1, 5, 10, 20, 50, 100];
 const PLAY_SECONDS = 6;
 const CALM_JUMPS = 10; // with reduced motion: so many still pictures
 const QUIET = 1200; // ms without news until the reading is spoken again
-
-/** A loss as it reads well: 3.04, 0.52, 0.0041. */
-export function nats(value) {
-  const size = Math.abs(value);
-  if (size >= 0.0995 || size === 0) return value.toFixed(2);
-  return size < 0.00095
-    ? value.toExponential(0).replace("e-", "e−")
-    : String(Number(value.toPrecision(2)));
-}
-
-/** What can be said of each row: steps, the smoothed loss, what it has passed, and when. */
-export function derive({ names, columns, loss }, { baselines, floor }, smoothing) {
-  const column = (name) => columns[names.indexOf(name)];
-  const raw = column(loss);
-  const smooth = trailingMean(raw, smoothing);
-  const passed = baselines
-    .map(([name, level]) => ({ name, level, at: crossing(smooth, level) }))
-    .sort((a, b) => a.level - b.level);
-  const others = names.filter((name) => name !== "step" && name !== loss);
-  const besides = others
-    .filter((name) => name.includes("loss"))
-    .map((name) => {
-      const values = column(name);
-      const dense = isDense(values);
-      const means = dense ? trailingMean(values, smoothing) : values;
-      return {
-        name,
-        dense,
-        raw: values,
-        smooth: means.map((mean, i) => (isNumber(values[i]) ? mean : null)),
-      };
-    });
-  return { steps: column("step"), raw, smooth, passed, floor, loss, others, besides, column };
-}
-
-/** Whether most rows have a number, as far as it goes: a run's own loss, not one measured now and then. */
-export function isDense(values) {
-  const [first, last] = [values.findIndex(isNumber), values.findLastIndex(isNumber)];
-  return first >= 0 && 2 * values.filter(isNumber).length > last - first + 1 && last > first;
-}
-
-/** The last number at or before a row: [row, value], or null. */
-export function lastNumber(values, row) {
-  for (let i = row; i >= 0; i -= 1) if (isNumber(values[i])) return [i, values[i]];
-  return null;
-}
 
 /** Start something that comes later; returns what calls it off. */
 function soon(begin, cancel, ...what) {
@@ -241,7 +197,7 @@ function render({ model, el }) {
       if (!found) return [];
       return [
         ` ${inSentence(name, "The")} is `,
-        { text: nats(found[1]) },
+        { text: reading(found[1]) },
         dense ? mean(found[0]) : "",
         found[0] === row ? "." : ` (step ${steps[found[0]]}).`,
       ];
@@ -251,13 +207,13 @@ function render({ model, el }) {
       "After step ",
       { text: String(steps[row]) },
       ` ${named} is `,
-      { text: `${nats(loss)} nats` },
+      { text: `${reading(loss)} nats` },
       mean(row),
       ...(floor === null
         ? []
         : [
             ", ",
-            { text: nats(Math.abs(gap)) },
+            { text: reading(Math.abs(gap)) },
             gap >= 0 ? " above the floor" : " below the floor, by the chance of its examples",
           ]),
       ...(best

@@ -7,14 +7,16 @@ import {
   clip,
   element,
   fitText,
+  font,
   holdTouch,
   setAttributes,
+  setSize,
   showToken,
   svgElement,
   textWidth,
 } from "../core/dom.js";
+import { fixed } from "../core/numbers.js";
 
-const TOKEN_FONT = "600 14px system-ui, sans-serif";
 const MOVES = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
 const KEY_STEP = 0.1;
 
@@ -127,7 +129,7 @@ export function vectorPlane({ tokens, reach, onMove, onSelect }) {
       setAttributes(handles[j], {
         transform: `translate(${tip[0]} ${tip[1]})`,
         "aria-valuenow": Math.hypot(...vector).toFixed(2),
-        "aria-valuetext": `x ${vector[0].toFixed(2)}, y ${vector[1].toFixed(2)}`,
+        "aria-valuetext": `x ${fixed(vector[0])}, y ${fixed(vector[1])}`,
       });
       handles[j].classList.toggle("afm-chosen", j === selected);
       names[j].classList.toggle("afm-chosen", j === selected);
@@ -167,8 +169,8 @@ export function vectorPlane({ tokens, reach, onMove, onSelect }) {
       taken.every((box) => right < box[0] || left > box[2] || bottom < box[1] || top > box[3]);
     vectors.forEach((vector, i) => {
       const tip = toPixel(vector);
-      const text = fitText(showToken(tokens[i]), TOKEN_FONT, 0.3 * size);
-      const width = textWidth(text, TOKEN_FONT);
+      const text = fitText(showToken(tokens[i]), 0.3 * size, font(14, "600"));
+      const width = textWidth(text, font(14, "600"));
       const outward = [vector[0] >= 0 ? 1 : -1, vector[1] >= 0 ? -1 : 1];
       const places = [
         [1, 1],
@@ -193,7 +195,7 @@ export function vectorPlane({ tokens, reach, onMove, onSelect }) {
     element: element("div", { class: "afm-vp-box" }, svg),
     layout(width) {
       size = Math.min(width, 440);
-      setAttributes(svg, { width: size, height: size, viewBox: `0 0 ${size} ${size}` });
+      setSize(svg, size, size);
       drawGround();
       draw();
     },

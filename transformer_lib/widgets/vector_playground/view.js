@@ -1,6 +1,7 @@
 import { button, choices, clip, setAttributes, showToken, slider } from "../core/dom.js";
 import { figure } from "../core/figure.js";
 import { grid } from "../core/grid.js";
+import { fixed } from "../core/numbers.js";
 import { readJson, send } from "../core/wire.js";
 import { attention } from "../math/linear.js";
 import { vectorPlane } from "./arrows.js";
@@ -24,7 +25,7 @@ function render({ model, el }) {
       "coordinates",
       model.get("coordinates").map((old, j) => (j === i ? vector : old)),
     );
-  const select_ = (i) => send(model, "selected", i);
+  const choose = (i) => send(model, "selected", i);
   const polar = (length, angle) => {
     const i = model.get("selected");
     angles[i] = angle;
@@ -36,7 +37,7 @@ function render({ model, el }) {
     label: "vector",
     options: names.map((name) => clip(name, 16)),
     value: 0,
-    onChange: select_,
+    onChange: choose,
   });
   const length = slider({
     label: "length",
@@ -44,7 +45,7 @@ function render({ model, el }) {
     max: Math.floor(reach * Math.SQRT2 * 100) / 100,
     step: 0.01,
     value: 1,
-    format: (value) => value.toFixed(2),
+    format: (value) => fixed(value),
     onInput: (value) => polar(value, angles[model.get("selected")]),
   });
   const angle = slider({
@@ -53,7 +54,7 @@ function render({ model, el }) {
     max: 180,
     step: 1,
     value: 0,
-    format: (value) => `${Math.round(value)}°`.replace("-", "−"),
+    format: (value) => `${fixed(value, 0)}°`,
     onInput: (value) => polar(lengthNow(), (value * Math.PI) / 180),
   });
   const reset = button({
@@ -63,7 +64,7 @@ function render({ model, el }) {
   });
   fig.controls.append(which.element, length.element, angle.element, reset.element);
 
-  const plane = vectorPlane({ tokens, reach, onMove: move, onSelect: select_ });
+  const plane = vectorPlane({ tokens, reach, onMove: move, onSelect: choose });
   const map = grid({
     rows: tokens,
     columns: tokens,
@@ -73,7 +74,7 @@ function render({ model, el }) {
     onSelect: (row, column) => {
       key = column;
       if (row === model.get("selected")) update();
-      else select_(row);
+      else choose(row);
     },
     onHover: (row, column) => (row === null ? read() : readCell(row, column)),
   });
@@ -104,13 +105,13 @@ function render({ model, el }) {
     const { selected, weights, output } = state;
     const row = weights[selected];
     const most = row.indexOf(Math.max(...row));
-    const [x, y] = output[selected].map((value) => value.toFixed(2).replace("-", "−"));
+    const [x, y] = output[selected].map((value) => fixed(value));
     fig.say(
       { text: tokens[selected], role: "query" },
       " attends most to ",
       { text: most === selected ? "itself" : tokens[most], role: "key" },
       ": ",
-      { text: row[most].toFixed(2) },
+      { text: fixed(row[most]) },
       ". The average of all vectors with its weights is its ",
       { text: "output", role: "output" },
       ", ",
@@ -125,7 +126,7 @@ function render({ model, el }) {
       " attends to ",
       { text: tokens[column], role: "key" },
       ": ",
-      { text: state.weights[row][column].toFixed(2) },
+      { text: fixed(state.weights[row][column]) },
     );
   }
 

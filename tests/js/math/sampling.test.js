@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { uniform } from "../../transformer_lib/widgets/core/random.js";
+import { uniform } from "../../../transformer_lib/widgets/core/random.js";
 import {
   countDraws,
   draw,
   filterLogits,
   ranked,
-} from "../../transformer_lib/widgets/math/sampling.js";
-import { close, fixture } from "./support.js";
+} from "../../../transformer_lib/widgets/math/sampling.js";
+import { close, fixture } from "../support.js";
 
 const { cases } = fixture("sampling");
 const falling = (list) => [...list].sort((a, b) => b - a);

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-
 import {
   contrast,
   divergingScale,
@@ -8,9 +7,7 @@ import {
   makeScale,
   parseColor,
   sequentialScale,
-} from "../../transformer_lib/widgets/core/color.js";
-import { clip, showToken } from "../../transformer_lib/widgets/core/dom.js";
-import { csvText } from "../../transformer_lib/widgets/core/export.js";
+} from "../../../transformer_lib/widgets/core/color.js";
 
 const LIGHT = { surface: "#ffffff", weight: "#3d3b8e", negative: "#a65a00" };
 const DARK = { surface: "#171b21", weight: "#b4bcff", negative: "#f0a24a" };
@@ -52,28 +49,4 @@ test("a scale runs from end to end, and takes the end's color outside", () => {
   assert.equal(diverging.fill(2), "rgb(61, 59, 142)");
   assert.equal(diverging.fill(-2), "rgb(166, 90, 0)");
   assert.ok(luminance(parseColor(diverging.fill(0))) > 0.97);
-});
-
-test("tokens are shown with their invisible characters, and shortened by what readers count", () => {
-  assert.equal(showToken(" a b \n"), "␣a b ↵");
-  assert.equal(showToken("  "), "␣␣");
-  assert.equal(showToken("\t\u0000\ud800"), "⇥��");
-  assert.equal(showToken(""), "(empty)");
-  assert.equal(showToken("ಸುಸಾನ್‌ಗೆ"), "ಸುಸಾನ್‌ಗೆ");
-  assert.equal(clip("abcdef", 6), "abcdef");
-  assert.equal(clip("abcdefg", 6), "abcde…");
-  assert.equal(clip("👩‍👩‍👧‍👦👩‍👩‍👧‍👦👩‍👩‍👧‍👦", 3), "👩‍👩‍👧‍👦👩‍👩‍👧‍👦👩‍👩‍👧‍👦");
-  assert.equal(clip("👩‍👩‍👧‍👦👩‍👩‍👧‍👦👩‍👩‍👧‍👦", 2), "👩‍👩‍👧‍👦…");
-  assert.equal(clip("x".repeat(1e6), 3), "xx…");
-});
-
-test("CSV is quoted where needed, and no cell becomes a formula", () => {
-  assert.equal(
-    csvText([
-      ["a", 0.5],
-      ['say "hi", you\n', -1e-7],
-    ]),
-    'a,0.5\r\n"say ""hi"", you\n",-1e-7\r\n',
-  );
-  assert.equal(csvText([["=1+1", "@x", "-a"]]), "'=1+1,'@x,'-a\r\n");
 });

@@ -1,4 +1,4 @@
-"""What the library computes, for tests/js/core.test.js (written by tests/test_javascript.py)."""
+"""The library's attention and positions, for the tests of math/linear.js and math/positions.js."""
 
 import torch
 

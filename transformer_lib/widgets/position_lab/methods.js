@@ -1,0 +1,139 @@
+// The methods of the position lab, one entry each; an entry more is a method more, here and in Python
+// (widget.py reads the names below). An entry has
+//
+//   name, label       the value of the trait, and the choice that the reader sees
+//   panels            the pictures that it has, of those in view.js
+//   controls          the controls that it needs besides the method, p, k and the number of positions
+//   width(settings, table), rows(settings, table)      components, and positions that exist
+//   encode(settings, table, start, count)  -> { queries, keys } or also { rows }: what stands at each
+//                     position, where that differs from the query (through W_Q); or
+//   bias(settings)    -> [query][key], for a method that changes the scores and no vector
+//   turns             -1 if a later position turns against the clock's R(k), else 1
+//   hands             the two vectors that a dial shows: their names in { rows, queries, keys }
+//   hasWaves          whether each pair of components turns evenly
+//   rowName(p)        the name of what stands at a position
+//   titles            of the pictures: clocks, code, scores
+//   effects           sentences on what the position and the distance do, where they differ from the usual
+//   measured          what a score is called in a sentence
+
+import { alibiBias, applyRotary, rotaryAngles, sinusoidal as waves } from "../math/positions.js";
+import { ownAngleEncoding, project, randomProjections } from "./vectors.js";
+
+const VECTOR_PANELS = ["clocks", "code", "scores", "shift", "distance"];
+
+const sinusoidal = {
+  name: "sinusoidal",
+  label: "sinusoidal",
+  panels: VECTOR_PANELS,
+  controls: ["d_model", "base", "pair", "projected", "own_angle"],
+  width: ({ d_model }) => d_model,
+  rows: ({ n_positions }) => n_positions,
+  encode({ d_model, base, own_angle, projected }, _, start, count) {
+    const encoding = own_angle ? ownAngleEncoding : waves;
+    return throughProjections(encoding(count, d_model, { base, start }), projected);
+  },
+  turns: 1,
+  hands: ["rows", "rows"],
+  hasWaves: true,
+  rowName: (p) => `PE(${p})`,
+  titles: {
+    clocks:
+      "Each pair of components is a clock hand: the sine (solid) points right, the cosine (dashed) up",
+    code: "The code of every position",
+    scores: "PE·PEᵀ: every position with every position",
+  },
+  effects: {},
+  measured: "The product",
+};
+
+const rotary = {
+  name: "rotary",
+  label: "rotary",
+  panels: VECTOR_PANELS,
+  controls: ["d_model", "base", "pair", "projected"],
+  width: ({ d_model }) => d_model,
+  rows: ({ n_positions }) => n_positions,
+  encode({ d_model, base, projected }, _, start, count) {
+    const word = Array.from({ length: d_model }, (_, at) => at % 2); // every hand starts at twelve
+    const angles = rotaryAngles(count, d_model, { base, start });
+    const turn = (vector) =>
+      applyRotary(
+        angles.map(() => vector),
+        angles,
+      );
+    if (!projected) {
+      const queries = turn(word);
+      return { queries, keys: queries };
+    }
+    const [wq, wk] = randomProjections(d_model);
+    return { queries: turn(project(wq, word)), keys: turn(project(wk, word)) };
+  },
+  turns: -1,
+  hands: ["queries", "keys"], // through W_Q and W_K they belong to two vectors
+  hasWaves: true,
+  rowName: (p) => `q(${p})`,
+  titles: {
+    clocks:
+      "Each pair of components is a hand that is turned: the first (solid) points right, the second (dashed) up",
+    code: "One word's query, turned at every position",
+    scores: "Turned query · turned key, of one word everywhere",
+  },
+  effects: {},
+  measured: "The product",
+};
+
+const alibi = {
+  name: "alibi",
+  label: "ALiBi",
+  panels: ["penalties", "weights", "scores", "distance"],
+  controls: ["n_heads", "head"],
+  width: ({ d_model }) => d_model,
+  rows: ({ n_positions }) => n_positions,
+  bias: ({ n_heads, n_positions, head }) => alibiBias(n_heads, n_positions, n_positions)[head],
+  titles: { scores: "What is added to the scores" },
+  effects: {
+    position: "Moving on changes nothing as long as the distance is the same.",
+    offset: "Each step away costs the same.",
+  },
+  measured: "The penalty",
+};
+
+const learned = {
+  name: "learned",
+  label: "learned",
+  panels: VECTOR_PANELS,
+  controls: ["pair", "projected"],
+  width: (_, table) => table[0].length,
+  rows: ({ n_positions }, table) => Math.min(n_positions, table.length),
+  encode: ({ projected }, table, start, count) =>
+    throughProjections(table.slice(start, start + count), projected),
+  turns: 1,
+  hands: ["rows", "rows"],
+  hasWaves: false,
+  rowName: (p) => `row ${p}`,
+  titles: {
+    clocks: "Pairs of the table as hands: nothing makes them turn evenly",
+    code: "The code of every position",
+    scores: "Row · row of the table",
+  },
+  effects: {
+    position: "Each position has a row of its own, unrelated to its neighbors'.",
+    offset: "In this table the distance has no meaning of its own.",
+  },
+  measured: "The product",
+};
+
+export const METHODS = [sinusoidal, rotary, alibi, learned];
+
+export const methodNamed = (name) => METHODS.find((method) => method.name === name);
+
+/** Rows as queries and keys: as they are, or each through its random projection. */
+function throughProjections(rows, projected) {
+  if (!projected) return { rows, queries: rows, keys: rows };
+  const [wq, wk] = randomProjections(rows[0].length);
+  return {
+    rows,
+    queries: rows.map((row) => project(wq, row)),
+    keys: rows.map((row) => project(wk, row)),
+  };
+}

@@ -1,0 +1,102 @@
+// The entries as lines: name, weight as a bar, value; and the answer below.
+//
+//   const list = shelf(names, values, unit);   fig.add(list)   list.paint({ weights, answer })
+
+import { clip, fitText, setSize, showToken, svgElement } from "../core/dom.js";
+import { fixed, short } from "../core/numbers.js";
+
+const ROW = 30;
+
+export function shelf(names, values, unit) {
+  const svg = svgElement("svg", {
+    class: "afm-shelf",
+    role: "list",
+    "aria-label": "Weights, values and the answer",
+  });
+  let [lines, total, answerLine, data] = [[], 0, null, null];
+
+  function layout(width) {
+    const named = Math.min(128, 0.34 * width);
+    const valued = 62;
+    total = Math.max(40, width - named - valued - 60);
+    const bar = named + 10;
+    const height = ROW * (names.length + 1) + 40;
+    setSize(svg, width, height);
+    const heading = (x, text, anchor, role) =>
+      svgElement(
+        "text",
+        { class: `afm-axis afm-${role}`, x, y: 12, "text-anchor": anchor, "aria-hidden": "true" },
+        text,
+      );
+    svg.replaceChildren(
+      heading(named, "key", "end", "key"),
+      heading(bar, "weight", "start", "soft-text"),
+      heading(width - 4, "value", "end", "value-role"),
+    );
+    lines = names.map((name, i) => {
+      const y = 36 + ROW * i;
+      const rect = svgElement("rect", {
+        class: "afm-weight-bar",
+        x: bar,
+        y: y - 9,
+        height: 18,
+        rx: 3,
+      });
+      const number = svgElement("text", { class: "afm-shelf-text", y: y + 5 });
+      const group = svgElement("g", { role: "listitem" });
+      const shown = svgElement("g", { "aria-hidden": "true" });
+      shown.append(
+        svgElement(
+          "text",
+          { class: "afm-shelf-text", x: named, y: y + 5, "text-anchor": "end" },
+          fitText(showToken(name), named),
+        ),
+        rect,
+        number,
+        svgElement(
+          "text",
+          { class: "afm-shelf-text afm-value-role", x: width - 4, y: y + 5, "text-anchor": "end" },
+          short(values[i], 4),
+        ),
+      );
+      group.append(shown);
+      svg.append(group);
+      return { group, rect, number, bar };
+    });
+    const y = 36 + ROW * names.length + 12;
+    const text = svgElement("text", {
+      class: "afm-shelf-answer afm-output",
+      x: width - 4,
+      y: y + 5,
+      "text-anchor": "end",
+    });
+    const group = svgElement("g", { role: "listitem" });
+    group.append(
+      svgElement("line", { class: "afm-axis-line", x1: 0, x2: width, y1: y - 16, y2: y - 16 }),
+      text,
+    );
+    svg.append(group);
+    answerLine = { group, text };
+    paint();
+  }
+
+  function paint(now = data) {
+    data = now;
+    if (!data || !lines.length) return;
+    lines.forEach(({ group, rect, number, bar }, i) => {
+      const weight = data.weights[i];
+      rect.setAttribute("width", Math.max(1, total * weight));
+      number.setAttribute("x", bar + total * weight + 6);
+      number.textContent = fixed(weight);
+      group.setAttribute(
+        "aria-label",
+        `${clip(showToken(names[i]))}: weight ${fixed(weight)}, value ${values[i]}`,
+      );
+    });
+    const answer = `${fixed(data.answer, 1)} ${unit}`.trim();
+    answerLine.text.textContent = `answer: ${answer}`;
+    answerLine.group.setAttribute("aria-label", `answer: ${answer}`);
+  }
+
+  return { element: svg, layout, paint };
+}
