@@ -105,7 +105,7 @@ def test_arrow_keys_move_the_focused_vector(open_page):
     for key in ("ArrowRight", "ArrowUp", "ArrowUp", "Shift+ArrowLeft"):
         page.keyboard.press(key)
     np.testing.assert_allclose(check_numbers(page)[3], [-0.11, -0.2], atol=1e-9)
-    assert handle(page, "to").get_attribute("aria-valuetext") == "x -0.11, y -0.20"
+    assert handle(page, "to").get_attribute("aria-valuetext") == "x −0.11, y −0.20"
 
 
 def test_length_angle_and_reset(open_page):

@@ -1,9 +1,9 @@
 import { button, slider } from "../core/dom.js";
 import { figure } from "../core/figure.js";
 import { fixed, percent, precise } from "../core/numbers.js";
-import { plane } from "../core/plane.js";
 import { readFloats, readJson, send } from "../core/wire.js";
 import { lookUp } from "./model.js";
+import { points } from "./points.js";
 import { shelf } from "./shelf.js";
 
 function render({ model, el }) {
@@ -41,20 +41,16 @@ function render({ model, el }) {
     }).element,
   );
 
-  const place = plane({
-    label: "Keys in the plane, and the query",
+  const map = points({
+    names,
+    keys,
+    query: start.query,
     reach,
     axes,
-    points: [
-      ...names.map((name) => ({ name, role: "key" })),
-      { name: "query", role: "query", kind: "ring", movable: true },
-    ],
-    onMove: (_, at) => send(model, "query", at),
+    onMove: (at) => send(model, "query", at),
   });
-  keys.forEach((key, i) => place.place(i, key));
-  place.style(names.length, { radius: 9 });
   const list = shelf(names, values, unit);
-  fig.add(place, { basis: 300 });
+  fig.add(map, { basis: 300 });
   fig.add(list, { basis: 300 });
 
   const now = () => lookUp(keys, values, model.get("query"), model.get("temperature"));
@@ -62,14 +58,7 @@ function render({ model, el }) {
   function update() {
     const found = now();
     heat.set(Math.log10(model.get("temperature")));
-    place.place(names.length, model.get("query"));
-    found.weights.forEach((weight, i) =>
-      place.style(i, {
-        radius: 4 + 14 * Math.sqrt(weight),
-        opacity: 0.35 + 0.65 * weight,
-        note: `weight ${fixed(weight)}`,
-      }),
-    );
+    map.paint(model.get("query"), found.weights);
     list.paint(found);
     say(found);
   }

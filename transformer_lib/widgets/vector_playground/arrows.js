@@ -8,25 +8,23 @@ import {
   element,
   fitText,
   font,
-  holdTouch,
   setAttributes,
-  setSize,
   showToken,
   svgElement,
   textWidth,
 } from "../core/dom.js";
 import { fixed } from "../core/numbers.js";
-
-const MOVES = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
-const KEY_STEP = 0.1;
+import { plane } from "../core/plane.js";
 
 export function vectorPlane({ tokens, reach, onMove, onSelect }) {
-  const svg = svgElement("svg", {
-    class: "afm-vp",
-    role: "group",
-    "aria-label": "The vectors in the plane",
+  const ground = plane({
+    label: "The vectors in the plane",
+    reach,
+    largest: 440,
+    numbers: true,
+    onLayout: draw,
   });
-  const ground = svgElement("g", { "aria-hidden": "true", class: "afm-vp-ground" });
+  ground.svg.classList.add("afm-vp");
   const sums = svgElement("g", { "aria-hidden": "true", class: "afm-vp-sums" });
   const result = arrow("afm-vp-arrow afm-vp-arrow-output");
   const arrows = tokens.map(() => arrow("afm-vp-arrow"));
@@ -34,15 +32,9 @@ export function vectorPlane({ tokens, reach, onMove, onSelect }) {
     svgElement("text", { class: "afm-vp-name", "aria-hidden": "true" }),
   );
   const handles = tokens.map((token, i) => handle(token, i));
-  svg.append(ground, ...arrows.map((one) => one.node), result.node, sums, ...names, ...handles);
-  let [size, now, held] = [0, null, null];
-
-  const toPixel = ([x, y]) => [
-    ((x + reach) / (2 * reach)) * size,
-    ((reach - y) / (2 * reach)) * size,
-  ];
-  const limit = (value) => Math.min(reach, Math.max(-reach, value));
-  const round = (value) => Math.round(limit(value) * 100) / 100;
+  ground.svg.append(...arrows.map((one) => one.node), result.node, sums, ...names, ...handles);
+  let now = null;
+  const toPixel = ground.toPixels;
 
   function handle(token, i) {
     const node = svgElement("g", {
@@ -58,68 +50,17 @@ export function vectorPlane({ tokens, reach, onMove, onSelect }) {
       svgElement("circle", { r: 16, class: "afm-vp-hit" }),
       svgElement("circle", { r: 7, class: "afm-vp-tip" }),
     );
-    holdTouch(node);
     node.addEventListener("focus", () => onSelect(i));
-    node.addEventListener("pointerdown", (event) => {
-      if (event.button) return;
-      held = i;
-      node.setPointerCapture(event.pointerId);
-      node.focus({ preventScroll: true });
-      onSelect(i);
-    });
-    node.addEventListener("pointermove", (event) => {
-      if (held !== i) return;
-      const box = svg.getBoundingClientRect();
-      const x = ((event.clientX - box.left) / size) * 2 * reach - reach;
-      const y = reach - ((event.clientY - box.top) / size) * 2 * reach;
-      onMove(i, [round(x), round(y)]);
-    });
-    const release = () => (held = null);
-    node.addEventListener("pointerup", release);
-    node.addEventListener("pointercancel", release);
-    node.addEventListener("keydown", (event) => {
-      const move = MOVES[event.key];
-      if (!move || event.ctrlKey || event.metaKey || event.altKey) return;
-      event.preventDefault();
-      event.stopPropagation();
-      const step = event.shiftKey ? KEY_STEP / 10 : KEY_STEP;
-      onMove(
-        i,
-        now.vectors[i].map((value, axis) => round(value + step * move[axis])),
-      );
+    ground.movable(node, {
+      at: () => now.vectors[i],
+      onMove: (point) => onMove(i, point),
+      shift: 0.1,
     });
     return node;
   }
 
-  function drawGround() {
-    ground.replaceChildren();
-    for (let at = -Math.floor(reach); at <= reach; at += 1) {
-      const [x, y] = toPixel([at, at]);
-      const kind = at === 0 ? "afm-vp-axis" : "afm-vp-line";
-      ground.append(
-        svgElement("line", { class: kind, x1: x, x2: x, y1: 0, y2: size }),
-        svgElement("line", { class: kind, x1: 0, x2: size, y1: y, y2: y }),
-      );
-      if (at === 0) continue;
-      const zero = toPixel([0, 0]);
-      const text = String(at).replace("-", "−");
-      ground.append(
-        svgElement(
-          "text",
-          { class: "afm-vp-number", x, y: zero[1] + 14, "text-anchor": "middle" },
-          text,
-        ),
-        svgElement(
-          "text",
-          { class: "afm-vp-number", x: zero[0] - 6, y: y + 4, "text-anchor": "end" },
-          text,
-        ),
-      );
-    }
-  }
-
   function draw() {
-    if (!now || !size) return;
+    if (!now || !ground.size) return;
     const { vectors, selected, weights, output } = now;
     const origin = toPixel([0, 0]);
     vectors.forEach((vector, j) => {
@@ -164,12 +105,12 @@ export function vectorPlane({ tokens, reach, onMove, onSelect }) {
     const free = ([left, top, right, bottom]) =>
       left >= 0 &&
       top >= 0 &&
-      right <= size &&
-      bottom <= size &&
+      right <= ground.size &&
+      bottom <= ground.size &&
       taken.every((box) => right < box[0] || left > box[2] || bottom < box[1] || top > box[3]);
     vectors.forEach((vector, i) => {
       const tip = toPixel(vector);
-      const text = fitText(showToken(tokens[i]), 0.3 * size, font(14, "600"));
+      const text = fitText(showToken(tokens[i]), 0.3 * ground.size, font(14, "600"));
       const width = textWidth(text, font(14, "600"));
       const outward = [vector[0] >= 0 ? 1 : -1, vector[1] >= 0 ? -1 : 1];
       const places = [
@@ -192,13 +133,8 @@ export function vectorPlane({ tokens, reach, onMove, onSelect }) {
   }
 
   return {
-    element: element("div", { class: "afm-vp-box" }, svg),
-    layout(width) {
-      size = Math.min(width, 440);
-      setSize(svg, size, size);
-      drawGround();
-      draw();
-    },
+    element: element("div", { class: "afm-vp-box" }, ground.element),
+    layout: ground.layout,
     update(state) {
       now = state;
       draw();
