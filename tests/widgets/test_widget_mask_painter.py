@@ -81,6 +81,20 @@ def test_wrong_words_and_shapes_are_refused(words, shape, error, message, as_a_r
         MaskPainter(words, x, x, x)
 
 
+def test_more_words_than_can_be_painted_are_refused():
+    x = torch.randn(65, 3)
+    with pytest.raises(ValueError, match="65 words, but this figure shows at most 64"):
+        MaskPainter([f"w{i}" for i in range(65)], x, x, x)
+
+
+def test_numbers_that_float32_cannot_hold_are_refused():
+    x = torch.randn(5, 3, dtype=torch.float64)
+    large = x.clone()
+    large[1, 2] = 1e300
+    with pytest.raises(ValueError, match=r"k holds 1e\+300 at index \(1, 2\)"):
+        MaskPainter(WORDS, x, large, x)
+
+
 def test_nan_is_refused(as_a_reader):
     x = torch.randn(5, 3)
     bad = x.clone()

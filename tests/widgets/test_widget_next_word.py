@@ -1,5 +1,7 @@
 """NextWord, the Python side: what it accepts, what it computes, what comes back."""
 
+import math
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -67,6 +69,13 @@ IMPOSSIBLE = torch.eye(7)[[0, 2, 3, 3]]
 def test_bad_input_gets_a_clear_error(words, given, options, message):
     with pytest.raises(ValueError, match=message):
         NextWord(words, VOCABULARY, given, **options)
+
+
+def test_a_tiny_probability_is_a_large_surprise_not_an_infinite_one():
+    rows = torch.full((1, 7), (1 - 1e-50) / 6, dtype=torch.float64)
+    rows[0, VOCABULARY.index(WORDS[1])] = 1e-50
+    widget = NextWord(WORDS[:2], VOCABULARY, {"a": rows})
+    assert widget.losses["a"] == pytest.approx(50 * math.log(10))
 
 
 def test_words_must_be_text(as_a_reader):

@@ -68,6 +68,7 @@ def test_another_setting_forgets_the_draws(change):
         ({"logits": [1.0, 2.0]}, ValueError, r"\(2,\), but must be \[contexts, vocabulary\].*-1\]"),
         ({"logits": np.zeros((0, 5))}, ValueError, "at least one of each"),
         ({"logits": [[float("nan")] * 5] * 2}, ValueError, "NaN"),
+        ({"logits": [[1e300] * 5] * 2}, ValueError, r"logits holds 1e\+300 at index \(0, 0\)"),
         ({"vocabulary": WORDS[:4]}, ValueError, "4 vocabulary tokens for 5 columns of the logits"),
         ({"vocabulary": range(5)}, TypeError, r"vocabulary tokens\[0\] is int"),
         ({"contexts": ["mary gave"]}, ValueError, "1 contexts for 2 rows of the logits"),

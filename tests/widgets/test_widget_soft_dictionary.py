@@ -41,9 +41,28 @@ def test_repr_is_stable():
         ((NAMES, KEYS * float("nan"), VALUES), {}, ValueError, "keys holds 6 numbers that are NaN"),
         ((NAMES, KEYS, VALUES), {"temperature": 0.0}, ValueError, "temperature is 0.0; choose one"),
         ((NAMES, KEYS, VALUES), {"temperature": 11.0}, ValueError, "from 0.03 to 10"),
+        (
+            (NAMES, KEYS.double() + 1e300, VALUES),
+            {},
+            ValueError,
+            r"keys holds 1e\+300 at .*at most 1e\+06",
+        ),
+        ((NAMES, KEYS, [1e39] * 3), {}, ValueError, r"values holds 1e\+39 at index \(0,\)"),
+        ((NAMES, KEYS, VALUES), {"query": (float("nan"), 1)}, ValueError, "query holds 1 numbers"),
+        ((NAMES, KEYS, VALUES), {"query": (float("inf"), 0)}, ValueError, "query holds 1 numbers"),
+        ((NAMES, KEYS, VALUES), {"query": (1e8, 0)}, ValueError, r"query holds 1e\+08 at index"),
+        ((NAMES, KEYS, VALUES), {"query": (1, 2, 3)}, ValueError, r"query has shape \(3,\)"),
         (([], torch.zeros(0, 2), []), {}, ValueError, "n of at least 1"),
     ],
 )
 def test_bad_input_gets_a_clear_error(arguments, options, error, message):
     with pytest.raises(error, match=message):
         SoftDictionary(*arguments, **options)
+
+
+def test_a_query_that_is_set_later_is_checked_too():
+    widget = SoftDictionary(NAMES, KEYS, VALUES)
+    before = widget.query
+    with pytest.raises(ValueError, match="query holds 1 numbers that are NaN"):
+        widget.query = (float("nan"), 0.0)
+    assert widget.query == before

@@ -126,6 +126,9 @@ def test_selection_comes_back_by_name_and_can_be_observed():
         (softmax(2, 3), "ab", None, ValueError, "2 keys for 3 columns of the weights"),
         (softmax(1, 1, 1, 2, 2), "ab", None, ValueError, "5 axes.*one of the batch"),
         (softmax(2), "ab", None, ValueError, "1 axes"),
+        (softmax(129, 2), "ab", None, ValueError, r"129 queries, .* 128, .*\[\.\.\., :128, :128\]"),
+        (softmax(2, 1024), "ab", None, ValueError, "1024 keys, but this figure shows at most 128"),
+        (softmax(2, 2) + 0j, "ab", None, TypeError, r"weights is complex64, .*weights\.real"),
         (torch.zeros(0, 2, 2), "ab", None, ValueError, "nothing to show"),
     ],
 )
@@ -183,6 +186,7 @@ def test_vectors_come_back_as_a_tensor():
         ("ab", [[1.0, 2.0]], {}, "2 tokens for 1 vectors"),
         ("a" * 17, [[1.0, 2.0]] * 17, {}, "1 to 16 tokens"),
         ("a", [[float("nan"), 2.0]], {}, "NaN"),
+        ("ab", [[1e9, 0.0], [1.0, 1.0]], {}, r"vectors holds 1e\+09 at index \(0, 0\).*1e\+06"),
         ("a", [[1.0, 2.0]], {"selected": 1}, r"selected is 1, but must be in 0 .. 0"),
     ],
 )

@@ -1,4 +1,4 @@
-"""What widgets accept from outside, checked where it enters: arrays, masks and tokens."""
+"""Arrays, masks and tokens from outside, checked where they enter a widget."""
 
 from collections.abc import Sequence
 
@@ -6,20 +6,51 @@ import numpy as np
 
 from transformer_lib import checks
 
+# Numbers travel to the page as float32; a larger one would arrive there as infinity.
+_FLOAT32 = float(np.finfo(np.float32).max)
 
-def to_numpy(array: object, name: str) -> np.ndarray:
+
+def to_numpy(array: object, name: str, *, largest: float = _FLOAT32) -> np.ndarray:
     """float64 of a tensor (any device, any float type, with or without gradients) or an array.
 
-    Raises ValueError for NaN or infinite values, by their index.
+    Raises ValueError for NaN, infinity and numbers beyond `largest`, by their index; TypeError for
+    complex numbers.
 
     >>> to_numpy([[1, 2]], "vectors")
     array([[1., 2.]])
     """
     if hasattr(array, "detach"):
-        array = array.detach().cpu().double()
-    array = np.asarray(array, dtype=np.float64)
+        array = array.detach().cpu()
+        array = array if array.is_complex() else array.double()
+    array = np.asarray(array)
+    if np.iscomplexobj(array):
+        raise TypeError(
+            f"{name} is {array.dtype}, but a figure draws real numbers: choose {name}.real, "
+            f"or {name}.abs()"
+        )
+    array = array.astype(np.float64)
     checks.require_finite(array, name)
+    if (np.abs(array) > largest).any():
+        where = tuple(int(i) for i in np.argwhere(np.abs(array) > largest)[0])
+        raise ValueError(
+            f"{name} holds {array[where]:.4g} at index {where}, but this figure draws numbers of "
+            f"at most {largest:.4g}: scale them down"
+        )
     return array
+
+
+def require_few(count: int, most: int, name: str, example: str) -> None:
+    """At most `most` tokens: a cell for each pair of them is an element of the page.
+
+    >>> require_few(1024, 128, "tokens", "weights[..., :128, :128]")
+    Traceback (most recent call last):
+    ValueError: 1024 tokens, but this figure shows at most 128, ... such as weights[..., :128, :128]
+    """
+    if count > most:
+        raise ValueError(
+            f"{count} {name}, but this figure shows at most {most}, since each pair of tokens is "
+            f"a cell and more cells would freeze the page: give it a part, such as {example}"
+        )
 
 
 def to_mask(mask: object, shape: tuple[int, ...]) -> np.ndarray:

@@ -18,7 +18,6 @@ import {
   maskedAttention,
   PRESETS,
   presetMask,
-  RULES,
   reach,
   recognize,
   sameMask,
@@ -27,11 +26,11 @@ import { flow } from "./flow.js";
 import { outputs } from "./outputs.js";
 import { cellReading, flowReading, maskWarning } from "./reading.js";
 
-const MAX_LAYERS = 6;
 const ICON = 5;
 
 function render({ model, el }) {
   const { words } = readJson(model, "_text");
+  const limits = readJson(model, "_limits");
   const [n, dk, dv] = model.get("_sizes_of");
   const { q, k, v } = vectors(readFloats(model, "_vectors"), n, dk, dv);
   const scores = attentionScores(q, k);
@@ -85,7 +84,7 @@ function render({ model, el }) {
   });
   const rules = select({
     label: "hide by",
-    options: RULES,
+    options: limits.rules,
     value: 0,
     onChange: (rule) => send(model, "rule", rule),
   });
@@ -98,7 +97,7 @@ function render({ model, el }) {
   const layers = slider({
     label: "layers",
     min: 1,
-    max: MAX_LAYERS,
+    max: limits.layers,
     step: 1,
     value: 1,
     onInput: (count) => send(model, "layers", count),

@@ -6,14 +6,13 @@
 //   carriers(mask, rule) -> [i][j]: 2 key and value j enter output i, 1 j only moves its weights, 0
 //   reach(carried, source, layers) -> [layer][i]: is anything of the source left in position i?
 //
-// A rule is one of three ways to apply a mask; the first is the right one.
+// A rule is one of three ways to apply a mask (MaskPainter names them); the first is the right one.
 
 import { maskedSoftmax, matmul, softmax } from "./linear.js";
 
 export const MINUS_INFINITY = 0;
 export const ZERO_AFTER = 1;
 export const LARGE_NEGATIVE = 2;
-export const RULES = ["−∞ on the scores", "0 on the weights", "−1e9 on the scores"];
 
 /** A preset's name, and the size that it can be given: its key, label, and first value for n words. */
 export const PRESETS = [

@@ -35,8 +35,8 @@ class SamplingLab(Widget):
         context: which context comes first, counted from 0.
         seed: of the draws.
 
-    Raises ValueError if sizes do not fit, logits are not finite, or a setting is out of range;
-    TypeError if tokens or contexts are not text.
+    Raises ValueError if sizes do not fit, logits are not finite in float32, or a setting is out of
+    range; TypeError if tokens or contexts are not text.
 
     >>> lab = SamplingLab([[2.0, 1.0, 0.0]], ["roses", "books", "a"], ["mary gave"])
     >>> lab

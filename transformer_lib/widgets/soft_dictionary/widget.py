@@ -11,6 +11,8 @@ from transformer_lib.widgets.inputs import to_numpy, to_tokens
 from transformer_lib.widgets.joining import bundle, stylesheet
 
 COLDEST, HOTTEST = 0.03, 10.0
+# Of coordinates, which are moved by hundredths, and of values, which are written out.
+_FARTHEST, _LARGEST = 1e6, 1e9
 
 
 class SoftDictionary(Widget):
@@ -29,8 +31,9 @@ class SoftDictionary(Widget):
         unit: what the values count, such as "minutes".
         axes: what the two components stand for.
 
-    Raises ValueError if sizes do not fit, numbers are not finite, or the temperature is outside its
-    range; TypeError if names are not text.
+    Raises ValueError if sizes do not fit, numbers are not finite, coordinates are beyond a million
+    or values beyond a billion, or the temperature is outside its range; TypeError if
+    names are not text.
 
     >>> videos = SoftDictionary(["roses", "feast"], [[2.0, 0.0], [0.0, 2.0]], [10.0, 30.0])
     >>> videos
@@ -60,7 +63,8 @@ class SoftDictionary(Widget):
         unit: str = "",
         axes: Sequence[str] = ("", ""),
     ) -> None:
-        keys, values = to_numpy(keys, "keys"), to_numpy(values, "values")
+        keys = to_numpy(keys, "keys", largest=_FARTHEST)
+        values = to_numpy(values, "values", largest=_LARGEST)
         if keys.ndim != 2 or keys.shape[1] != 2 or len(keys) == 0:
             raise ValueError(
                 f"keys have shape {keys.shape}, but must be [n, 2] with n of at least 1: they are "
@@ -77,9 +81,13 @@ class SoftDictionary(Widget):
             _keys=float_bytes(keys),
             _values=float_bytes(values),
             _text=json_bytes(text),
-            query=tuple(map(float, query)),
+            query=_point(query),
             temperature=temperature,
         )
+
+    @traitlets.validate("query")
+    def _check_query(self, proposal: dict) -> tuple[float, float]:
+        return _point(proposal["value"])
 
     @traitlets.validate("temperature")
     def _check_temperature(self, proposal: dict) -> float:
@@ -105,3 +113,10 @@ class SoftDictionary(Widget):
 
     def _sizes(self) -> dict[str, object]:
         return {"keys": len(self._values) // 4}
+
+
+def _point(query: Sequence[float]) -> tuple[float, float]:
+    point = to_numpy(query, "query", largest=_FARTHEST)
+    if point.shape != (2,):
+        raise ValueError(f"query has shape {point.shape}; it is a point of the plane: (x, y)")
+    return tuple(point.tolist())

@@ -12,6 +12,7 @@ from transformer_lib.widgets.inputs import to_numpy, to_tokens
 from transformer_lib.widgets.joining import bundle, stylesheet
 
 _MOST_TOKENS = 16
+_LARGEST = 1e6  # coordinates: the arrows are moved by hundredths
 
 
 class VectorPlayground(Widget):
@@ -25,7 +26,8 @@ class VectorPlayground(Widget):
     `widget.vectors` is where the arrows are now, and can be set; `widget.selected` is the selected
     token's index. Both can be observed (the first as "coordinates").
 
-    Raises ValueError if the vectors are not [tokens, 2], not finite, or more than 16.
+    Raises ValueError if the vectors are not [tokens, 2], not finite, beyond a million, or more than
+    16.
 
     >>> widget = VectorPlayground(["mary", "gave"], [[1.0, 0.5], [-0.5, 1.0]])
     >>> widget
@@ -80,7 +82,7 @@ class VectorPlayground(Widget):
 
 
 def _coordinates(vectors: object) -> list[list[float]]:
-    array = to_numpy(vectors, "vectors")
+    array = to_numpy(vectors, "vectors", largest=_LARGEST)
     if array.ndim != 2 or array.shape[1] != 2 or not 1 <= len(array) <= _MOST_TOKENS:
         raise ValueError(
             f"vectors have shape {array.shape}, but must be [tokens, 2] with 1 to {_MOST_TOKENS} "
