@@ -1,5 +1,6 @@
 """GPT: a stack of causal blocks that predicts each next token."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 import torch
@@ -186,7 +187,6 @@ class GPT(nn.Module):
         self.head = (
             None if config.tied else nn.Linear(config.d_model, config.vocabulary, bias=False)
         )
-        self.register_load_state_dict_pre_hook(_rename)
         self.initialize()
 
     @torch.no_grad()
@@ -272,12 +272,14 @@ class GPT(nn.Module):
         return sum(parameter.numel() for parameter in self.parameters())
 
 
-def _rename(module, state: dict[str, Tensor], prefix: str, *_) -> None:
-    """Weights saved before the embedding held its smear and positions keep their values."""
-    for name in [
-        name for name in state if name.startswith((f"{prefix}smear.", f"{prefix}positions."))
-    ]:
-        state[f"{prefix}embedding.{name.removeprefix(prefix)}"] = state.pop(name)
+def current_names(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """A GPT's ``state_dict``, also one saved before the embedding held its smear and positions.
+
+    >>> current_names({"smear.weights.0": torch.ones(1)})
+    {'embedding.smear.weights.0': tensor([1.])}
+    """
+    moved = ("smear.", "positions.")
+    return {f"embedding.{k}" if k.startswith(moved) else k: w for k, w in weights.items()}
 
 
 def require_config(config: GPTConfig) -> None:
