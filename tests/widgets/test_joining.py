@@ -6,7 +6,7 @@ import re
 import pytest
 from nodes import run_node
 
-from transformer_lib.widgets.joining import bundle, stylesheet
+from transformer_lib.widgets.joining import FOLDER, bundle, stylesheet
 
 
 @pytest.fixture
@@ -60,6 +60,30 @@ def test_modules_with_equal_private_names_do_not_meet(folder):
         "export default { render: write };\n",
     )
     assert answer(path) == [1, 2, 3]
+
+
+def test_comments_are_left_out_and_nothing_else_is(folder):
+    path = folder(
+        core__a="// Head.\n//\n//   usage()\n\n/** One\n * of * them. */\nexport const one = 1; // kept\n",
+        w__view='import { one } from "../core/a.js";\n/* Two. */\nconst two = "/* 2 */";\n'
+        "export default { render: () => [one, two, `// ${one}`] };\n",
+    )
+    text = bundle("w", path)
+    assert re.findall(r"//.*|/\*.*", text) == [
+        "// core/a.js",
+        "// kept",
+        "// w/view.js",
+        '/* 2 */";',
+        "// ${one}`] };",
+    ]
+    assert answer(path) == [1, "/* 2 */", "// 1"]
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.rglob("*.js")), ids=lambda path: path.name)
+def test_no_template_goes_over_lines(path):
+    """In one that did, a line that begins with // would be left out as a comment."""
+    for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
+        assert line.count("`") % 2 == 0, f"{path.name}:{number}"
 
 
 def test_exports_with_equal_names_are_imported_under_others(folder):

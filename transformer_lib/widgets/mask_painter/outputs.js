@@ -11,8 +11,8 @@ import { fixed } from "../core/numbers.js";
 const MOST_COMPONENTS = 4;
 const BAR_WIDTH = 44;
 
-export function outputs({ rows, width: components }) {
-  const count = Math.min(components, MOST_COMPONENTS);
+export function outputs({ rows, width: dv }) {
+  const count = Math.min(dv, MOST_COMPONENTS);
   const svg = svgElement("svg", {
     class: "afm-outputs",
     role: "list",
@@ -30,12 +30,10 @@ export function outputs({ rows, width: components }) {
       line.bar.setAttribute("width", BAR_WIDTH * Math.min(1, sum));
       line.total.textContent = fixed(sum);
       line.group.classList.toggle("afm-short", sum < 0.9995);
+      const components = output[i].slice(0, count).map((y) => fixed(y));
       line.row.setAttribute(
         "aria-label",
-        `${clip(showToken(rows[i]))}: row sum ${fixed(sum)}, output ${output[i]
-          .slice(0, count)
-          .map((y) => fixed(y))
-          .join(", ")}`,
+        `${clip(showToken(rows[i]))}: row sum ${fixed(sum)}, output ${components.join(", ")}`,
       );
       line.cells.forEach(({ rect, text }, c) => {
         rect.setAttribute("fill", scale.fill(output[i][c]));
@@ -63,7 +61,7 @@ export function outputs({ rows, width: components }) {
       svgElement(
         "text",
         { class: "afm-axis afm-output", x: start, y: places[0].y - 10, "aria-hidden": "true" },
-        components > count ? `output (first ${count})` : "output",
+        dv > count ? `output (first ${count})` : "output",
       ),
     );
     lines = places.map(({ y, height }, i) => {

@@ -51,7 +51,7 @@ export const line = (x1, y1, x2, y2, stroke, extra = {}) =>
   svgElement("line", { x1, y1, x2, y2, stroke, "stroke-width": 1, ...extra });
 export const outline = (x, y, width, height, stroke) =>
   svgElement("rect", { x, y, width, height, stroke, fill: "none", "stroke-width": 2, rx: 1 });
-export const dot = (x, y, fill) => svgElement("circle", { cx: x, cy: y, r: 3.5, fill });
+export const marker = (x, y, fill) => svgElement("circle", { cx: x, cy: y, r: 3.5, fill });
 export const polyline = (points, stroke, extra = {}) =>
   svgElement("polyline", {
     points: points.map(([x, y]) => `${x.toFixed(2)},${y.toFixed(2)}`).join(" "),
@@ -140,3 +140,12 @@ export function axes(svg, { top, w, h, last, across, down }) {
     }),
   );
 }
+
+/** The largest size of a number in rows. */
+export const largest = (rows) => rows.reduce((top, row) => Math.max(top, ...row.map(Math.abs)), 0);
+
+/** The two marked positions in their colors. */
+export const marksOf = ({ position, offset }, colors) => [
+  [position, colors.queryText],
+  [position + offset, colors.keyText],
+];

@@ -4,16 +4,9 @@ import { readFloats, send } from "../core/wire.js";
 import { alibiSlopes } from "../math/positions.js";
 import { METHODS, methodNamed } from "./methods.js";
 import { bounds, compute, effect, pairsToShow, settled, write } from "./model.js";
-import {
-  drawClocks,
-  drawCode,
-  drawDistance,
-  drawPenalties,
-  drawScores,
-  drawShift,
-  drawWeights,
-} from "./panels.js";
 import { panel } from "./parts.js";
+import { drawDistance, drawPenalties, drawScores, drawWeights } from "./score_panels.js";
+import { drawClocks, drawCode, drawShift } from "./vector_panels.js";
 import { wavelengths } from "./vectors.js";
 
 // Controls that every method has; the others are named in its entry.

@@ -4,6 +4,7 @@
 //       likely: tokens that may get a line (for their width); lines: how many there are room for
 //   picture.paint(found, topP, counts, draws)      found: look() of model.js
 
+import { axisText, gridLine, linearScale } from "../core/axes.js";
 import {
   clip,
   fitText,
@@ -16,7 +17,7 @@ import {
   textWidth,
   uniqueId,
 } from "../core/dom.js";
-import { fixed, percentAmong } from "../core/numbers.js";
+import { fixed, percent, percentAmong } from "../core/numbers.js";
 
 const LINE = 25;
 const NOW = 56; // widths of the columns of numbers
@@ -42,7 +43,7 @@ export function bars(vocabulary, likely, room) {
     const named = Math.ceil(Math.min(longest + 2, 150, 0.24 * width));
     const left = named + 10;
     const right = width - DRAWN - NOW;
-    place = { width, named, left, right, x: (share) => left + share * (right - left) };
+    place = { width, named, left, right, x: linearScale([0, 1], [left, right]).of };
     svg.replaceChildren(hatchPattern(hatch));
     const top = legend(svg, width, hatch) + 30;
     const bottom = top + LINE * lines;
@@ -65,26 +66,15 @@ export function bars(vocabulary, likely, room) {
     const group = svgElement("g", { "aria-hidden": "true" });
     for (const share of [0, 0.25, 0.5, 0.75, 1]) {
       const x = place.x(share);
-      group.append(
-        svgElement("line", { class: "afm-grid-line", x1: x, x2: x, y1: top, y2: bottom }),
-      );
-      if (share % 0.5 === 0)
-        group.append(
-          svgElement(
-            "text",
-            { class: "afm-axis afm-soft-text", x, y: bottom + 16, "text-anchor": "middle" },
-            `${100 * share} %`,
-          ),
-        );
+      group.append(gridLine(x, top, x, bottom));
+      if (share % 0.5 === 0) group.append(axisText(percent(share), x, bottom + 16, "middle"));
     }
-    const title = (x, text, kind = "soft-text") =>
-      svgElement(
-        "text",
-        { class: `afm-axis afm-${kind}`, x, y: top - 10, "text-anchor": "end" },
-        text,
-      );
-    head = title(place.width - 2, "drawn", "output");
-    group.append(title(place.named, "token"), title(place.right + NOW, "now"), head);
+    head = axisText("drawn", place.width - 2, top - 10, "end", "output");
+    group.append(
+      axisText("token", place.named, top - 10, "end"),
+      axisText("now", place.right + NOW, top - 10, "end"),
+      head,
+    );
     svg.append(group);
   }
 
@@ -256,12 +246,7 @@ function legend(svg, width, hatch) {
     const wide = 26 + textWidth(text, font(12));
     if (x > 1 && x + wide > width) [x, y] = [1, y + 22];
     group.append(
-      svgElement(
-        "g",
-        { transform: `translate(${x} ${y})` },
-        sign,
-        svgElement("text", { class: "afm-axis afm-soft-text", x: 26 }, text),
-      ),
+      svgElement("g", { transform: `translate(${x} ${y})` }, sign, axisText(text, 26, 0)),
     );
     x += wide + 16;
   }

@@ -1,6 +1,7 @@
 // The soft dictionary's arithmetic.
 
 import { dot, softmax } from "../math/linear.js";
+
 /** What the dictionary answers: the scores, the weights and the average of the values. */
 export function lookUp(keys, values, query, temperature) {
   const scores = keys.map((key) => dot(key, query));
