@@ -64,7 +64,8 @@ def test_modules_with_equal_private_names_do_not_meet(folder):
 
 def test_comments_are_left_out_and_nothing_else_is(folder):
     path = folder(
-        core__a="// Head.\n//\n//   usage()\n\n/** One\n * of * them. */\nexport const one = 1; // kept\n",
+        core__a="// Head.\n//\n//   usage()\n\n/** One\n * of * them. */\n"
+        "export const one = 1; // kept\n",
         w__view='import { one } from "../core/a.js";\n/* Two. */\nconst two = "/* 2 */";\n'
         "export default { render: () => [one, two, `// ${one}`] };\n",
     )
