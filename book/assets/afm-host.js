@@ -65,7 +65,7 @@
     observer.observe(element);
   }
 
-  // As in a notebook, setting an equal value again is no change.
+  // As in a notebook, setting an equal value again is not a change.
   function same(one, other) {
     if (Object.is(one, other)) return true;
     if (typeof one !== "object" || typeof other !== "object" || !one || !other) return false;

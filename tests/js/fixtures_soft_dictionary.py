@@ -1,4 +1,4 @@
-"""What the library answers to a few queries of a soft dictionary."""
+"""The library's answers to a few queries of a soft dictionary."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""What the library computes at every step, for tests/js/step_scrubber.test.js."""
+"""The library's numbers at every step, for tests/js/step_scrubber.test.js."""
 
 import itertools
 

@@ -12,7 +12,7 @@ test("surprises and losses are the library's", () => {
   }
 });
 
-test("a certain word is no surprise, not even by rounding", () => {
+test("a certain word is not a surprise, not even by rounding", () => {
   assert.deepEqual(surprises([[1.0000001, 0]], [0]), { each: [0], loss: 0 });
 });
 

@@ -185,7 +185,7 @@ test("readings name who asks, who is asked and what the mask hides", () => {
   );
 });
 
-test("rounding is no difference between two orders", () => {
+test("rounding does not tell two orders apart", () => {
   assert.match(verdictOf([1, 2], [1 + 1e-9, 2]), /the same vector/);
   assert.match(verdictOf([1, 2], [1.001, 2]), /two different vectors/);
 });

@@ -10,6 +10,11 @@ import {
   trailingMean,
   windowAt,
 } from "../../transformer_lib/widgets/training_view/model.js";
+import {
+  limitsOf,
+  lossAxis,
+  stepAxis,
+} from "../../transformer_lib/widgets/training_view/scales.js";
 import { close, fixture } from "./support.js";
 
 test("the smoothed loss is the mean of the last rows, gaps left out", () => {
@@ -81,4 +86,21 @@ test("another run's losses are smoothed, what was measured now and then is not",
     besides.map(({ smooth }) => smooth),
     [[4, 2, 2, 2, 4, 4, 4, 3, null], seldom],
   );
+});
+
+test("the axes hold every loss, baseline and the floor, and room for its name", () => {
+  const loss = [3, 2, 1, 0.5];
+  const curve = { names: ["step", "loss"], columns: [[1, 10, 100, 1000], loss], loss: "loss" };
+  const run = derive(curve, { baselines: [["chance", 3.1]], floor: 0.3 }, 1);
+  const box = { top: 10, bottom: 210 };
+  const y = lossAxis(run, { smoothed: false, aboveFloor: false }, box, 0);
+  for (const level of [...loss, 3.1, 0.3]) assert.ok(y.of(level) > 20 && y.of(level) < 200);
+  assert.ok(y.of(0.3) > y.of(0.5), "upside down");
+  const above = lossAxis(run, { smoothed: false, aboveFloor: true }, box, 0.3);
+  assert.ok(Number.isNaN(above.of(0.2)) && above.of(0.5) < 210);
+  const x = stepAxis(run, { logSteps: true, nSteps: 2000 }, { left: 40, right: 640 });
+  assert.deepEqual([x.of(1), Math.round(x.of(2000))], [40, 640]);
+  assert.ok(Math.abs(x.back(x.of(100)) - 100) < 1e-9);
+  assert.deepEqual(limitsOf([null, 3, NaN, 1]), [1, 3]);
+  assert.deepEqual(limitsOf([null]), [0, 1]);
 });

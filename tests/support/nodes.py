@@ -22,7 +22,7 @@ def node() -> str:
 
 
 def run_node(*arguments: object, **environment: str) -> str:
-    """What node prints; the test fails if it ends with an error."""
+    """The output of node; the test fails if it ends with an error."""
     done = subprocess.run(
         [node(), *map(str, arguments)],
         env={**os.environ, **environment},

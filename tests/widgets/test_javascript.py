@@ -58,5 +58,5 @@ def test_joined_module_imports_under_node(tmp_path, name):
 @pytest.mark.parametrize(
     "path", sorted(FOLDER.rglob("*.js")), ids=lambda path: f"{path.parent.name}/{path.name}"
 )
-def test_each_module_imports_under_node_as_it_stands(path):
+def test_each_module_imports_under_node_unjoined(path):
     run_node("--input-type=module", "--eval", f"await import({json.dumps(path.as_uri())});")

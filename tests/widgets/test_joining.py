@@ -24,7 +24,7 @@ def folder(tmp_path):
 
 
 def answer(folder, name: str = "w") -> object:
-    """What `render()` of the joined module returns under node."""
+    """The result of the joined module's `render()` under node."""
     path = folder / "joined.mjs"
     path.write_text(bundle(name, folder), encoding="utf-8")
     check = f"""

@@ -21,7 +21,7 @@ CURVE = {"step": [1, 2, 4], "training_loss": [2.0, 1.5, float("nan")], "rate": [
 
 
 def sent(view):
-    """What the page has been told: the columns by name."""
+    """The columns, by name, as the page has been told."""
     told = json.loads(view._curve)
     return dict(zip(told["names"], told["columns"], strict=True))
 
@@ -155,7 +155,7 @@ def test_steps_that_make_no_sense_change_nothing():
         view.append(3, 1.0)
     with pytest.raises(ValueError, match="step nan"):
         view.append(math.nan, 1.0)
-    with pytest.raises(TypeError, match="accuracy is 'high', which is no number"):
+    with pytest.raises(TypeError, match="accuracy is 'high', which is not a number"):
         view.append(5, 1.0, accuracy="high")
     assert view.curve["step"] == [1, 2, 4]
     assert "accuracy" not in view.curve

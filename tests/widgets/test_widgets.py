@@ -38,7 +38,7 @@ def test_a_widget_carries_its_module_and_style_as_text(cls):
 
 @pytest.mark.parametrize("cls", OWN, ids=lambda cls: cls.__name__)
 def test_no_string_trait_takes_any_text(cls):
-    """Strings stand unescaped in the page: a choice that is checked may be one, a token not."""
+    """Strings are unescaped in the page: a choice that is checked may be one, a token not."""
     checked = {
         name
         for member in vars(cls).values()

@@ -1,4 +1,4 @@
-"""What torch computes, for tests/js/mask_painter.test.js: masks, weights, what depends on what."""
+"""Masks, weights and dependencies by torch, for tests/js/math/masks.test.js."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""What the library leaves of many distributions: random ones, equal logits, extreme settings."""
+"""Many distributions, filtered by the library: random ones, equal logits, extreme settings."""
 
 import itertools
 

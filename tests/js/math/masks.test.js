@@ -26,7 +26,7 @@ test("every preset is the library's mask, and is recognized", () => {
   }
 });
 
-test("a drawn mask is no preset; of two presets that look alike, the preferred one is named", () => {
+test("a drawn mask is not a preset; of two presets that look alike, the preferred one is named", () => {
   const drawn = presetMask("causal", 5);
   drawn[0][4] = true;
   assert.equal(recognize(drawn, sizes), null);

@@ -1,6 +1,6 @@
-// What is shown, as a file: the picture's SVG elements side by side (SVG, PNG) and a table (CSV).
+// The figure as a file: the picture's SVG elements side by side (SVG, PNG) and a table (CSV).
 //
-//   exportButtons({ picture, root, name: "attention", csv: () => rows }) -> element  (see figure.js)
+//   exportButtons({ picture, root, say, name: "attention", csv: () => rows }) -> element  (see figure.js)
 //   pictureSvg(picture, background) -> text      csvText(rows) -> text
 
 import { button, element } from "./dom.js";
@@ -26,11 +26,11 @@ const EXPORTED_STYLES = [
   "display",
 ];
 
-export function exportButtons({ picture, root, name, csv }) {
+export function exportButtons({ picture, root, say, name, csv }) {
   const background = () => getComputedStyle(root).backgroundColor;
   const formats = {
     SVG: () => download(`${name}.svg`, pictureSvg(picture, background()), "image/svg+xml"),
-    PNG: () => downloadPng(`${name}.png`, pictureSvg(picture, background())),
+    PNG: () => downloadPng(`${name}.png`, pictureSvg(picture, background()), say),
     CSV: () => download(`${name}.csv`, csvText(csv()), "text/csv"),
   };
   const buttons = Object.entries(formats).map(
@@ -54,7 +54,7 @@ export function csvText(rows) {
   return `${rows.map((row) => Array.from(row, cell).join(",")).join("\r\n")}\r\n`;
 }
 
-/** One SVG text that shows the picture's SVG elements where they stand. */
+/** One SVG text that shows the picture's SVG elements in their places. */
 export function pictureSvg(picture, background) {
   const frame = picture.getBoundingClientRect();
   const shown = [...picture.querySelectorAll("svg")].filter(
@@ -105,7 +105,7 @@ function download(name, content, type) {
   setTimeout(() => URL.revokeObjectURL(address), 10000);
 }
 
-function downloadPng(name, svg) {
+function downloadPng(name, svg, say) {
   const image = new Image();
   const address = URL.createObjectURL(new Blob([svg], { type: "image/svg+xml" }));
   image.addEventListener("load", () => {
@@ -117,7 +117,8 @@ function downloadPng(name, svg) {
     canvas.toBlob((blob) => download(name, blob, "image/png"), "image/png");
   });
   image.addEventListener("error", () => {
-    throw new Error("this browser could not draw the picture as PNG; SVG works");
+    URL.revokeObjectURL(address);
+    say("This browser could not draw the picture as PNG. SVG works.");
   });
   image.src = address;
 }

@@ -59,7 +59,7 @@ export function figure(el, { name, hint }) {
       ends.push(callback);
     },
 
-    /** Put a part into the picture; `basis` is the width in pixels from which parts stand side by side. */
+    /** Put a part into the picture; `basis` is the width in pixels from which parts are side by side. */
     add(part, { basis = 280 } = {}) {
       const holder = element(
         "div",
@@ -83,7 +83,7 @@ export function figure(el, { name, hint }) {
     },
 
     exports(options) {
-      foot.append(exportButtons({ picture, root, ...options }));
+      foot.append(exportButtons({ picture, root, say: fig.say, ...options }));
     },
 
     end() {

@@ -1,4 +1,4 @@
-// The still part of core/grid.js: where cells stand, labels, titles and the hatch of masked cells.
+// The still part of core/grid.js: the places of cells, labels, titles and the hatch of masked cells.
 
 import {
   clip,
@@ -67,7 +67,7 @@ export function drawFrame(svg, geometry, { rows, columns, label, rowTitle, colum
     "aria-rowcount": rows.length + 1,
     "aria-colcount": columns.length + 1,
   });
-  // The empty corner, so that every row has as many cells and each stands under its header.
+  // The empty corner, so that every row has as many cells and each is under its header.
   const corner = svgElement("rect", { role: "cell", width: left, height: top, fill: "none" });
   const header = svgElement("g", { role: "row" }, corner);
   columns.forEach((text, c) => {

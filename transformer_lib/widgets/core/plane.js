@@ -2,7 +2,7 @@
 //
 //   const ground = plane({ label: "Keys and the query", reach: 2.4, largest: 460, onLayout: draw,
 //                          axes: ["gardens", "feasts"], numbers: true });
-//   ground.svg.append(...)              what stands in it, in pixels
+//   ground.svg.append(...)              the contents, in pixels
 //   ground.toPixels([x, y])             x grows to the right, y upward; both from -reach to reach
 //   ground.movable(node, { at: () => [x, y], onMove([x, y]) {}, shift: 5 })   shift: steps with that key
 //   fig.add(ground)                     onLayout() is called whenever its size has changed

@@ -1,4 +1,4 @@
-// What comes from Python: JSON and arrays in `Bytes` traits, which arrive as a DataView.
+// Reading traits from Python: JSON and arrays in `Bytes` traits, which arrive as a DataView.
 //
 //   const { tokens } = readJson(model, "_text");      // base.json_bytes({"tokens": [...]})
 //   const weights = readFloats(model, "_weights");    // base.float_bytes(array), a Float32Array

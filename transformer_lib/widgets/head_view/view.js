@@ -9,7 +9,7 @@ const HINT =
 let views = 0;
 
 /* bertviz's program begins with require.config({ paths: { d3, jquery } }) and then asks
- * requirejs(["jquery", "d3"], callback). It gets a stand-in for both: on the book's page the two
+ * requirejs(["jquery", "d3"], callback). It gets a substitute for both: on the book's page the two
  * libraries lie beside the page, in a notebook they come from the addresses that bertviz names. */
 function libraries(paths) {
   const page = globalThis.afm?.load;

@@ -1,7 +1,7 @@
 // Row sums of attention weights as bars, and the output vectors beside them: one line a query.
 //
 //   const part = outputs({ rows: words, width: 2 });
-//   part.layout(width, lines)     lines: [{ y, height }], where the rows of the grid beside it stand
+//   part.layout(width, lines)     lines: [{ y, height }], the rows of the grid beside it
 //   part.theme(colors)   part.paint(sums, output)   part.element
 
 import { makeScale } from "../core/color.js";

@@ -1,4 +1,4 @@
-// What the mask painter says, as parts for figure.say: strings and { text, role }.
+// The sentences of the mask painter, as parts for figure.say: strings and { text, role }.
 //
 //   flowReading(words, levels, source)           where the source can be found after the layers
 //   maskWarning(words, mask, sums, rule)         empty rows, row sums below 1; null if all is well
@@ -79,7 +79,7 @@ export function maskWarning(words, mask, sums, rule) {
       short.length === 1 ? "The row of " : "The rows of ",
       ...listing(words, short, "query"),
       short.length === 1 ? " sums" : " sum",
-      " to less than 1: hidden words still stand in the denominator, and leak through it.",
+      " to less than 1: hidden words are still in the denominator, and leak through it.",
     ];
   }
   return null;

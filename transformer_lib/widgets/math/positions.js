@@ -46,7 +46,7 @@ export function alibiSlopes(nHeads) {
   return [...powers(whole), ...between.slice(0, nHeads - whole)];
 }
 
-/** -slope times the distance to the key; the last query stands at the last key. */
+/** -slope times the distance to the key; the last query is at the last key. */
 export function alibiBias(nHeads, queries, keys) {
   return alibiSlopes(nHeads).map((slope) =>
     Array.from({ length: queries }, (_, i) =>

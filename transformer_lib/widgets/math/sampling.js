@@ -28,7 +28,7 @@ export function filterLogits(
   order.slice(0, count).forEach((i, rank) => {
     total += first[i];
     totals[rank] = total;
-    // What stands before this token reaches p already; the first token has nothing before it.
+    // The tokens before this one reach p already; nothing comes before the first.
     if (!greedy && topP !== null && topP < 1 && total - first[i] >= topP) cut[i] = "top-p";
   });
   return { probabilities: share(logits, cut, greedy ? 1 : temperature), cut, order, totals };

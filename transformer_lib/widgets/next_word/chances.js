@@ -1,4 +1,4 @@
-// What may come next: the most probable words as bars, the one that came marked.
+// The words that may come next: the most probable as bars, the one that came marked.
 //
 //   const list = chances(vocabulary);   fig.add(list)   list.paint({ row, came })
 

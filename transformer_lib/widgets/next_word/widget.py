@@ -1,4 +1,4 @@
-"""One text, several predictors: what each expected at every word, and how surprised it was."""
+"""One text and several predictors: the expectation of each at every word, and its surprise."""
 
 from collections.abc import Mapping, Sequence
 
@@ -26,7 +26,7 @@ class NextWord(Widget):
         selection: the position at which the figure starts, 1 to T - 1; None: the last.
         predictor: the one with which it starts; None: the first.
 
-    Raises ValueError if sizes do not fit, a row is no distribution, a word is not in the
+    Raises ValueError if sizes do not fit, a row is not a distribution, a word is not in the
     vocabulary, or a predictor gives a word that came no probability at all (its surprise would be
     infinite); TypeError if words are not text.
 
@@ -123,7 +123,7 @@ def _targets(words: list[str], vocabulary: list[str]) -> list[int]:
         if word not in number:
             raise ValueError(
                 f"words[{position}] is {word!r}, which is not in the vocabulary, so nobody can "
-                "predict it; add it there, or write it as it stands there"
+                "predict it; add it there, or write it as it is written there"
             )
     return [number[word] for word in words[1:]]
 

@@ -1,17 +1,17 @@
-// The methods of the position lab, one entry each; an entry more is a method more, here and in Python
-// (widget.py reads the names below). An entry has
+// The methods of the position lab, one entry each; to add a method, add an entry (widget.py reads
+// the names from this file). An entry has
 //
 //   name, label       the value of the trait, and the choice that the reader sees
 //   panels            the pictures that it has, of those in view.js
 //   controls          the controls that it needs besides the method, p, k and the number of positions
 //   width(settings, table), rows(settings, table)      components, and positions that exist
-//   encode(settings, table, start, count)  -> { queries, keys } or also { rows }: what stands at each
-//                     position, where that differs from the query (through W_Q); or
+//   encode(settings, table, start, count)  -> { queries, keys } or also { rows }: the vectors at each
+//                     position, where queries differ from them (through W_Q); or
 //   bias(settings)    -> [query][key], for a method that changes the scores and no vector
 //   turns             -1 if a later position turns against the clock's R(k), else 1
 //   hands             the two vectors that a dial shows: their names in { rows, queries, keys }
 //   hasWaves          whether each pair of components turns evenly
-//   rowName(p)        the name of what stands at a position
+//   rowName(p)        the name of the vector at a position
 //   titles            of the pictures: clocks, code, scores
 //   effects           sentences on what the position and the distance do, where they differ from the usual
 //   measured          what a score is called in a sentence

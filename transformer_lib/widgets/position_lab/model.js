@@ -1,8 +1,8 @@
-// What the position lab shows, computed from its settings: pure functions, no page.
+// The position lab's numbers, computed from its settings: pure functions, no page.
 //
 //   const lab = compute({ method, d_model, base, n_positions, position, offset, projected, own_angle,
 //                         n_heads, head }, table)
-//   lab.queries, lab.keys   [position][component]: what stands at each position (none for ALiBi)
+//   lab.queries, lab.keys   [position][component]: the vector at each position (none for ALiBi)
 //   lab.scores              [query position][key position]; lab.reach: rows that exist
 //   lab.turned, lab.arrived R(k) applied to row p, and row p + k; lab.missed: worst gap at any p
 //   lab.spread              how much scores at the distance k differ along the text
@@ -110,7 +110,7 @@ export function pairsToShow(pairs, chosen, count = 5) {
   return [...new Set([...spread, chosen])].sort((a, b) => a - b);
 }
 
-/** What the control that was touched last does, in one sentence. */
+/** One sentence on the effect of the control that was touched last. */
 export function effect(changed, settings, waves) {
   const own = methodNamed(settings.method).effects[changed];
   const slowest = waves ? write(waves.at(-1)) : "";

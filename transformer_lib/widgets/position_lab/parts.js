@@ -1,4 +1,4 @@
-// What the pictures of the position lab are made of: a titled SVG, text, lines, small heatmaps.
+// Parts of the position lab's pictures: a titled SVG, text, lines, small heatmaps.
 
 import { divergingScale, parseColor, sequentialScale } from "../core/color.js";
 import {

@@ -149,7 +149,7 @@ export function bars(vocabulary, likely, room) {
     });
   }
 
-  /** What each line shows: a token, or all others together. */
+  /** The contents of each line: a token, or all others together. */
   function linesOf({ order, own, probabilities, cut, remain: among }, counts) {
     const sum = (list, values) => list.reduce((total, i) => total + values[i], 0);
     const tokens = order.slice(0, single).map((i) => ({
@@ -208,7 +208,7 @@ export function bars(vocabulary, likely, room) {
   return { element: svg, layout, paint };
 }
 
-/** What the marks mean, in as many lines as needed; returns where it ends. */
+/** A key to the marks, in as many lines as needed; returns where it ends. */
 function legend(svg, width, hatch) {
   const entries = [
     [

@@ -1,4 +1,4 @@
-// What the sampling lab shows of one row of logits, and its draws: no page here.
+// The sampling lab's numbers for one row of logits, and its draws. Nothing here touches the page.
 
 import { showToken } from "../core/dom.js";
 import { uniform } from "../core/random.js";

@@ -1,4 +1,4 @@
-"""What temperature, top-k and top-p leave of a model's distribution over the next token."""
+"""A model's distribution over the next token under temperature, top-k and top-p."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What the width d_k does to scores, softmax and gradient, with and without division by √d_k."""
+"""The effect of the width d_k on scores, softmax and gradient, with and without 1/√d_k."""
 
 import traitlets
 

@@ -2,7 +2,7 @@
 
 import { dot, softmax } from "../math/linear.js";
 
-/** What the dictionary answers: the scores, the weights and the average of the values. */
+/** The dictionary's answer: the scores, the weights and the average of the values. */
 export function lookUp(keys, values, query, temperature) {
   const scores = keys.map((key) => dot(key, query));
   const weights = softmax(scores, temperature);

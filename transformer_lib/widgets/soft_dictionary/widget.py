@@ -29,7 +29,7 @@ class SoftDictionary(Widget):
         query: where the query starts, (x, y).
         temperature: from 0.03 (hard) to 10 (soft).
         unit: what the values count, such as "minutes".
-        axes: what the two components stand for.
+        axes: names of the two components.
 
     Raises ValueError if sizes do not fit, numbers are not finite, coordinates are beyond a million
     or values beyond a billion, or the temperature is outside its range; TypeError if

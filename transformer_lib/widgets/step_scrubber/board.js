@@ -1,4 +1,4 @@
-// What the step scrubber draws: a result grid with its operands beside it and above it, so that row
+// The step scrubber's picture: a result grid with its operands beside it and above it, so that row
 // and column meet in the selected number; the code; and a comparison of two orders of the words.
 //
 //   const board = stageBoard({ onSelect });
@@ -25,7 +25,7 @@ export function stageBoard({ onSelect }) {
   let [now, width, colors, parts, chosen, live] = [null, 0, null, null, null, null];
   const kept = new Map(); // forms drawn at this width in these colors, the latest last
 
-  /** What makes two stages look alike but for numbers and names. */
+  /** A key that is equal for stages that differ in numbers and names only. */
   function formOf({ labels, blocks, stage: { kind, left, top } }) {
     return JSON.stringify([labels, blocks, kind, left?.[0].length, top?.length]);
   }
@@ -40,7 +40,7 @@ export function stageBoard({ onSelect }) {
     if (kept.size > KEPT_FORMS) kept.delete(kept.keys().next().value);
     const changed = next !== parts;
     parts = next;
-    fill(); // before it is put in: a page that stands is dearer to write to
+    fill(); // before it is put in: writing to attached nodes is slower
     if (chosen) mark(...chosen);
     if (!changed) return;
     box.style.gridTemplateColumns = parts.leftView ? "max-content max-content" : "max-content";
@@ -122,7 +122,7 @@ export function stageBoard({ onSelect }) {
     return { map, topView, leftView, stacked, name, children };
   }
 
-  /** New numbers and names in the picture that stands. */
+  /** Write new numbers and names into the current picture. */
   function fill() {
     const {
       stage: { left: a, top: b, result, open = null },

@@ -3,7 +3,7 @@
 //
 //   const arrays = readArrays(flat, [tokens, dModel, heads, dHead])
 //   const run = runHeads(arrays, { heads, causal, placed, order })      // every stage, every head
-//   const stage = stageOf(step, run, head)        // { left, top, result }: matrices as they stand
+//   const stage = stageOf(step, run, head)        // { left, top, result }: the matrices of this step
 //   operandsOf(step, run, head, i, j)             // { left, top }: what to outline, [row, column, rows, columns]
 //   termsOf(step, run, head, i, j)                // the arithmetic of one number, as parts of text
 
@@ -39,7 +39,7 @@ function cutColumns(matrix, heads) {
   );
 }
 
-/** All stages for all heads. `order[place]` is the word that stands at that place. */
+/** All stages for all heads. `order[place]` is the word at that place. */
 export function runHeads(
   { x: words, places, layers },
   { heads, causal = false, placed = true, order = null },
@@ -178,7 +178,7 @@ function largest(sizes, count) {
   return byWeight.slice(0, count).sort((one, other) => one - other);
 }
 
-/** What each head adds to entry (i, j) of the output: Z_h W_O of that head alone. */
+/** The part that each head adds to entry (i, j) of the output: Z_h W_O of that head alone. */
 export function contributions(run, i, j) {
   const blocks = cutColumns([run.concat[i]], run.heads);
   const rows = run.layers[3].weight.map((row) => row[j]);

@@ -139,7 +139,7 @@ function shares(run, row, column) {
   ];
 }
 
-/** Are two outputs of the same word different? Rounding in floats is no difference. */
+/** Are two outputs of the same word different? Rounding errors do not count. */
 export function verdictOf(one, other) {
   const gap = Math.max(...one.map((value, c) => Math.abs(value - other[c])));
   const size = Math.max(...one.map(Math.abs), 1e-9);

@@ -228,7 +228,7 @@ function render({ model, el }) {
     );
   }
 
-  /** What the selected word takes home in this order of the words, and in the other one. */
+  /** The selected word's output in this order of the words and in the other one. */
   function compare(how, row) {
     const word = how.order[row];
     const rows = [inOrder, order].map((places, at) => {

@@ -23,7 +23,7 @@ class Cell(NamedTuple):
 
 
 def code_lines(*, biased: bool) -> tuple[str, ...]:
-    """The ten lines of Python that the ten steps stand for.
+    """The ten lines of Python behind the ten steps.
 
     >>> code_lines(biased=False)[3]
     'scores = q @ k.mT'
@@ -49,8 +49,8 @@ class StepScrubber(Widget):
     `attention` is a module with linear layers `query`, `key`, `value` and `output` and a number
     `n_heads`, such as the library's `MultiHeadAttention` without positions of its own. `x` is
     [tokens, d_model]. `places` [tokens, d_model], if given, belong to the places and not to the
-    words: they are added to whatever word stands there, and can be switched off. `order` is what
-    the shuffle toggle does to the words: `order[place]` is the word that then stands there
+    words: they are added to whatever word is there, and can be switched off. `order` is what
+    the shuffle toggle does to the words: `order[place]` is the word that is then there
     (default: the sentence backwards). `features` and `output_features` name the components.
 
     What the reader does comes back, and can be set: `widget.step` (0 to 9), `widget.head`,
@@ -98,7 +98,7 @@ class StepScrubber(Widget):
         if added.shape != words.shape:
             raise ValueError(
                 f"places have shape {added.shape}, but must have the shape of x, {words.shape}: "
-                "one vector for each place, added to the word that stands there"
+                "one vector for each place, added to the word at that place"
             )
         order = list(range(n))[::-1] if order is None else [int(i) for i in order]
         if sorted(order) != list(range(n)):

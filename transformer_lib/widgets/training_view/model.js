@@ -43,7 +43,7 @@ export function nearest(steps, step) {
   return high >= 0 && Math.abs(steps[high] - step) < Math.abs(steps[low] - step) ? high : low;
 }
 
-/** What can be said of each row: steps, the smoothed loss, what it has passed, and when. */
+/** Steps, the smoothed loss, the baselines that it has passed, and when. */
 export function derive({ names, columns, loss }, { baselines, floor }, smoothing) {
   const column = (name) => columns[names.indexOf(name)];
   const raw = column(loss);

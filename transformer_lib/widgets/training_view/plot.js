@@ -4,16 +4,7 @@
 //   picture.draw(run, { nSteps, logSteps, aboveFloor, smoothed, below })   run: derive() of model.js
 //   picture.point(row, still)      the row that is looked at; still: chosen, not only under the mouse
 
-import {
-  axisLine,
-  axisText,
-  gridLine,
-  linearScale,
-  linearTicks,
-  logLimits,
-  logScale,
-  logTicks,
-} from "../core/axes.js";
+import { axisLine, axisText, gridLine } from "../core/axes.js";
 import { isNumber, linePath } from "../core/curves.js";
 import {
   clip,
@@ -29,10 +20,11 @@ import {
   uniqueId,
 } from "../core/dom.js";
 import { short } from "../core/numbers.js";
+import { follow } from "./pointing.js";
+import { limitsOf, lossAxis, stepAxis } from "./scales.js";
 
 const SERIES = ["second", "third", "fourth"];
 const STRIP = 74;
-const SLOP = 6; // px that a finger moves along the curve before it drags
 const LEGEND = 18; // the height of a line of names
 const SMALL = font(12);
 const tickText = (tick) => short(tick, 6);
@@ -44,10 +36,6 @@ export const plainName = (name) => clip(showToken(name.replaceAll("_", " ")), 40
 export const inSentence = (name, the = "the") =>
   /^\p{Lu}/u.test(name) ? plainName(name) : `${the} ${plainName(name)}`;
 
-const numbersOf = (values) => values.filter(isNumber);
-const extreme = (values, pick) =>
-  values.reduce((a, b) => pick(a, b), pick === Math.min ? Infinity : -Infinity);
-
 export function plot({ onHover, onChoose }) {
   const svg = svgElement("svg", { class: "afm-training", role: "img" });
   const holder = element("div", { class: "afm-training-holder" }, svg);
@@ -57,39 +45,15 @@ export function plot({ onHover, onChoose }) {
   const cursor = svgElement("line", { class: "afm-cursor" });
   const dot = svgElement("circle", { class: "afm-cursor-dot", r: 5 });
 
-  const stepAt = (event) => {
-    const box = svg.getBoundingClientRect();
-    return frame.x.back(((event.clientX - box.left) * width) / box.width);
-  };
-  let dragging = false;
-  let began = null; // where a finger came down: it may yet scroll the page
-  svg.addEventListener("pointerdown", (event) => {
-    if (!run?.steps.length || event.button > 0) return;
-    began = event.pointerType === "touch" ? [event.clientX, event.clientY] : null;
-    dragging = !began;
-    svg.setPointerCapture(event.pointerId);
-    if (dragging) onChoose(stepAt(event));
+  follow(svg, {
+    ready: () => Boolean(run?.steps.length),
+    stepAt: (event) => {
+      const box = svg.getBoundingClientRect();
+      return frame.x.back(((event.clientX - box.left) * width) / box.width);
+    },
+    onHover,
+    onChoose,
   });
-  svg.addEventListener("pointermove", (event) => {
-    if (!run?.steps.length) return;
-    const [right, down] = began
-      ? [Math.abs(event.clientX - began[0]), Math.abs(event.clientY - began[1])]
-      : [0, 0];
-    if (right > SLOP && right > down) dragging = true;
-    if (dragging) onChoose(stepAt(event));
-    else if (event.pointerType === "mouse") onHover(stepAt(event));
-  });
-  svg.addEventListener("pointerup", (event) => {
-    if (
-      began &&
-      !dragging &&
-      Math.hypot(event.clientX - began[0], event.clientY - began[1]) <= 2 * SLOP
-    )
-      onChoose(stepAt(event)); // a tap
-    [dragging, began] = [false, null];
-  });
-  svg.addEventListener("pointercancel", () => ([dragging, began] = [false, null]));
-  svg.addEventListener("pointerleave", () => !dragging && run?.steps.length && onHover(null));
 
   function build() {
     if (!width || !run) return;
@@ -99,15 +63,12 @@ export function plot({ onHover, onChoose }) {
     const strip = how.below ? STRIP : 0;
     const shift = how.aboveFloor ? run.floor : 0;
     const tall = { top: 34 + further, bottom: height - 40 };
-    const y = lossAxis(tall, shift);
-    const below = how.below ? stripLimits() : null;
-    const marks = [
-      ...y.ticks.map(tickText),
-      ...(below ? [short(below.low), short(below.high)] : []),
-    ];
+    const y = lossAxis(run, how, tall, shift);
+    const below = how.below ? limitsOf(run.column(how.below)) : null;
+    const marks = [...y.ticks.map(tickText), ...(below ? below.map((end) => short(end)) : [])];
     const widest = Math.max(below ? 36 : 0, ...marks.map((text) => textWidth(text, SMALL)));
     const wide = { left: Math.ceil(widest) + 10, right: width - 8 };
-    frame = { ...tall, ...wide, shift, y, x: stepAxis(wide) };
+    frame = { ...tall, ...wide, shift, y, x: stepAxis(run, how, wide) };
     setSize(svg, width, height + strip);
     svg.replaceChildren(hatchPattern(hatch));
     drawLegend(legend);
@@ -119,45 +80,6 @@ export function plot({ onHover, onChoose }) {
     setAttributes(cursor, { y1: frame.top, y2: frame.bottom });
     svg.append(cursor, dot);
     paint();
-  }
-
-  function stepAxis({ left, right }) {
-    const steps = run.steps;
-    const last = Math.max(how.nSteps ?? 0, steps.at(-1) ?? 0, 1);
-    const first = how.logSteps
-      ? Math.max(1, Math.min(steps.find((step) => step > 0) ?? 1, last / 10))
-      : Math.min(steps[0] ?? 0, 1);
-    const ends = [
-      [first, last],
-      [left, right],
-    ];
-    return how.logSteps
-      ? { ...logScale(...ends), ticks: logTicks(first, last, 3.5) }
-      : { ...linearScale(...ends), ticks: linearTicks(first, last, (right - left) / 110) };
-  }
-
-  function lossAxis({ top, bottom }, shift) {
-    const others = run.besides.flatMap(({ raw, smooth }) =>
-      numbersOf([...smooth, ...(how.smoothed ? [] : raw)]),
-    );
-    const losses = [...numbersOf(run.smooth), ...numbersOf(how.smoothed ? [] : run.raw), ...others];
-    const lines = run.passed.map(({ level }) => level);
-    if (how.aboveFloor) {
-      const limits = logLimits([...losses, ...lines].map((loss) => loss - shift));
-      const above = logScale(limits, [bottom, top]);
-      const of = (loss) => (loss > shift ? above.of(loss - shift) : NaN);
-      return { of, ticks: logTicks(...limits) };
-    }
-    const all = [...losses, ...lines, ...(run.floor === null ? [] : [run.floor])];
-    const [least, most] = all.length ? [extreme(all, Math.min), extreme(all, Math.max)] : [0, 1];
-    const room = (most - least || 1) / (bottom - top);
-    const low = least - 24 * room; // room for the floor's name
-    const start = least >= 0 && run.floor === null ? Math.max(0, low) : low;
-    const high = most + 20 * room;
-    return {
-      ...linearScale([start, high], [bottom, top]),
-      ticks: linearTicks(start, high, 5),
-    };
   }
 
   function drawAxes() {
@@ -331,16 +253,8 @@ export function plot({ onHover, onChoose }) {
     group.append(veil);
   }
 
-  function stripLimits() {
-    const numbers = numbersOf(run.column(how.below));
-    const [low, high] = numbers.length
-      ? [extreme(numbers, Math.min), extreme(numbers, Math.max)]
-      : [0, 1];
-    return { low, high };
-  }
-
   /** One more column, on an axis of its own. */
-  function drawStrip(top, { low, high }) {
+  function drawStrip(top, [low, high]) {
     const { left, right, x } = frame;
     const values = run.column(how.below);
     const share = (value) => (high > low ? (value - low) / (high - low) : 0.5);

@@ -18,7 +18,7 @@ _ALSO_FOLLOWED = ("rate", "gradient_norm")
 
 @runtime_checkable
 class TrainingStep(Protocol):
-    """What `follow` reads of a step, as a `Trainer` yields it."""
+    """The part of a step that `follow` reads, as a `Trainer` yields it."""
 
     step: int
     loss: float
@@ -50,7 +50,7 @@ class TrainingView(Widget):
             loss minus the floor is shown, on a logarithmic axis.
 
     Raises ValueError if columns do not fit, steps do not rise, or a baseline or the floor is not
-    finite; TypeError for values that are no numbers.
+    finite; TypeError for values that are not numbers.
 
     >>> view = TrainingView({"step": [1, 2, 3], "loss": [2.0, 1.5, 1.25]}, floor=1.0)
     >>> view
@@ -116,7 +116,7 @@ class TrainingView(Widget):
 
         A column whose name holds "loss" is drawn beside the loss, others can be chosen below it.
 
-        Raises ValueError for a step before the last one, TypeError for what is no number.
+        Raises ValueError for a step before the last one, TypeError for anything that is not a number.
         """
         step = _number(step, "step")
         row = {name: _number(value, name) for name, value in others.items()}
@@ -233,7 +233,7 @@ def _number(value: object, name: str) -> float:
     try:
         return float(value)
     except (TypeError, ValueError) as error:
-        raise TypeError(f"{name} is {value!r}, which is no number") from error
+        raise TypeError(f"{name} is {value!r}, which is not a number") from error
 
 
 def _finite(value: object, name: str) -> float:
