@@ -417,7 +417,7 @@ def require_multi_head_input(module, x, memory, mask, causal: bool, cache) -> No
 
 
 def _require_memory(module, x: Tensor, memory: Tensor, causal: bool, cache) -> None:
-    """Cross-attention: what makes sense within one sequence only is refused."""
+    """Cross-attention: refuse whatever makes sense within one sequence only."""
     if memory.shape[0] != x.shape[0]:
         raise ValueError(
             f"x holds {x.shape[0]} sequences and memory {memory.shape[0]}: sequence b of x attends "

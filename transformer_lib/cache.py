@@ -38,7 +38,7 @@ class KeyValueCache:
         ValueError: a size is smaller than 1; in :meth:`extend`, a shape or device that does not
             fit, more tokens than there is room for, or a tensor that carries a gradient. Then
             nothing has been written.
-        TypeError: ``dtype`` is no floating point type; in :meth:`extend`, the dtype differs.
+        TypeError: ``dtype`` is not a floating point type; in :meth:`extend`, the dtype differs.
 
     >>> cache = KeyValueCache(batch=1, n_heads=2, capacity=5, d_head=3)
     >>> keys, values = cache.extend(torch.ones(1, 2, 4, 3), torch.zeros(1, 2, 4, 3))

@@ -36,8 +36,8 @@ from transformer_lib.positions import (
     require_even,
 )
 
-# A scheme is one line here: what makes it from a GPTConfig, and whether it is added to the
-# embeddings or acts within attention.
+# A scheme is one line here: how it is made from a GPTConfig. Those of ADDED are added to the
+# embeddings, those of WITHIN act within attention.
 ADDED = {
     "learned": lambda config: LearnedPositions(config.context, config.d_model),
     "sinusoidal": lambda config: SinusoidalPositions(config.d_model),
