@@ -13,24 +13,12 @@ import time
 from pathlib import Path
 
 import pytest
-from misbehaving import CONTENT, GOOD, files_in, quick_fetch, sends, serving, the_file
+from misbehaving import CONTENT, GOOD, files_in, quick_fetch, sends, the_file
 
 from transformer_lib.data import downloads
-from transformer_lib.data.downloads import cache_folder, fetch
-from transformer_lib.data.transfer import sha256
+from transformer_lib.data.downloads import cache_folder, fetch, sha256
 
-
-@pytest.fixture
-def server():
-    with serving() as server:
-        yield server
-
-
-@pytest.fixture(autouse=True)
-def _environment(tmp_path, monkeypatch):
-    monkeypatch.delenv("TRANSFORMER_LIB_DATA", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setenv("no_proxy", "*")
+pytestmark = pytest.mark.usefixtures("empty_cache")
 
 
 def test_a_download_is_cached_and_not_repeated(server, tmp_path):
@@ -86,8 +74,9 @@ def test_a_damaged_file_in_the_cache_is_replaced_by_a_whole_one_only(server, tmp
 FULL = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
-from transformer_lib.data import downloads, transfer
-file = transfer.RemoteFile(name="a.bin", url=sys.argv[1], size=int(sys.argv[2]), sha256=sys.argv[3])
+from transformer_lib.data import downloads
+url, size, proof = sys.argv[1:]
+file = downloads.RemoteFile(name="a.bin", url=url, size=int(size), sha256=proof)
 try:
     downloads.fetch(file)
 except downloads.DataFileError as error:
@@ -125,11 +114,12 @@ def test_a_full_disk_leaves_nothing(server, tmp_path, monkeypatch):
 
 KILLED = """
 import os, signal, sys
-from transformer_lib.data import downloads, transfer
+from transformer_lib.data import downloads
 def kill(*args):
     os.kill(os.getpid(), signal.SIGKILL)
-setattr(os, sys.argv[1], kill)
-file = transfer.RemoteFile(name="a.bin", url=sys.argv[2], size=int(sys.argv[3]), sha256=sys.argv[4])
+moment, url, size, proof = sys.argv[1:]
+setattr(os, moment, kill)
+file = downloads.RemoteFile(name="a.bin", url=url, size=int(size), sha256=proof)
 downloads.fetch(file)
 """
 

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transformer_lib.data import texts
-from transformer_lib.data.downloads import DataFileError
-from transformer_lib.data.transfer import RemoteFile, sha256
+from transformer_lib.data.downloads import DataFileError, RemoteFile, sha256
 
 VERSE = "ನಮಸ್ಕಾರ, Rosen für Susan\n"
 

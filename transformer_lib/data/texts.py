@@ -10,8 +10,7 @@ import os
 import re
 from pathlib import Path
 
-from transformer_lib.data.downloads import fetch
-from transformer_lib.data.transfer import RemoteFile
+from transformer_lib.data.downloads import RemoteFile, fetch
 
 TINY_SHAKESPEARE = RemoteFile(
     name="tiny_shakespeare.txt",
