@@ -5,7 +5,7 @@ computes their probabilities.
 """
 
 import random
-import unicodedata
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -132,7 +132,7 @@ def _require_name(name) -> None:
         raise ValueError(
             f"a name has {len(name)} characters ({name[:20]!r}...); give at most {MOST_LETTERS}."
         )
-    if name.split() != [name] or "Cc" in map(unicodedata.category, name):
+    if name.split() != [name] or re.search(r"[\x00-\x1f\x7f-\x9f]", name):
         raise ValueError(
             f"{name!r} is not a name: give one word, without spaces or control characters."
         )
