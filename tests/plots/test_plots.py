@@ -42,14 +42,13 @@ def _calls():
         "position_heatmap": lambda ax: plots.position_heatmap(table, ax=ax),
         "position_curves": lambda ax: plots.position_curves(table, ax=ax),
         "curves": lambda ax: plots.curves([1, 2, 3], {"a": [1, 2, 3], "b": [3, 2, 1]}, ax=ax),
-        "bands": lambda ax: plots.bands([1, 2, 3], {"a": torch.rand(5, 3)}, xlabel="step", ax=ax),
         "bars": lambda ax: plots.bars(WORDS, {"a": np.ones(5), "b": np.ones(5)}, ax=ax),
         "vectors_2d": lambda ax: plots.vectors_2d(scores[:, :2], WORDS, ax=ax),
         "shape_boxes": lambda ax: plots.shape_boxes(("Q", ("s", "d_k")), "=", ("X", (5, 2)), ax=ax),
     }
 
 
-DRAWING = sorted(set(plots.__all__) - {"COLORS", "TEXT_COLORS", "house"})
+DRAWING = sorted(set(plots.__all__) - {"COLORS", "LINE", "SOFT", "TEXT_COLORS", "house"})
 
 
 def test_every_function_is_tried():
@@ -201,9 +200,11 @@ def test_curves_keep_roles_and_differ_in_more_than_color():
 
 def test_a_band_reaches_from_min_to_max_around_the_median():
     runs = np.array([[1.0, 5.0], [2.0, 9.0], [6.0, 7.0]])
-    plots.bands([0, 1], {"scaled": runs})
+    plots.curves([0, 1], {"scaled": runs, "one": [3, 4]})
     axes = plt.gca()
     np.testing.assert_allclose(axes.lines[0].get_ydata(), [2, 7])
+    np.testing.assert_allclose(axes.lines[1].get_ydata(), [3, 4])
+    assert len(axes.collections) == 1
     box = axes.collections[0].get_paths()[0].get_extents()
     assert (box.y0, box.y1) == (1, 9)
 
@@ -246,7 +247,7 @@ def test_boxes_have_the_proportions_of_their_shapes():
 ERRORS = [
     (lambda: plots.attention_heatmap(torch.ones(2, 3, 5, 5)), r"2 axes, got shape \(2, 3, 5, 5\)"),
     (lambda: plots.attention_heatmap(torch.ones(5)), r"2 axes, got shape \(5,\)"),
-    (lambda: plots.attention_heatmap([[0.5, np.nan]]), r"holds nan at \[0, 1\]"),
+    (lambda: plots.attention_heatmap([[0.5, np.nan]]), r"has nan at \[0, 1\]"),
     (lambda: plots.attention_heatmap([[1.5, -0.5]]), "never negative: draw scores with"),
     (lambda: plots.attention_heatmap([["a", "b"]]), "must be numbers"),
     (lambda: plots.attention_heatmap([[1, 2], [3]]), "rows of equal length"),
@@ -254,7 +255,7 @@ ERRORS = [
     (lambda: plots.attention_heatmap([[1.0]], queries=["a", "b"]), "2 labels for 1 positions"),
     (lambda: plots.attention_heatmap(torch.eye(4), queries="mary"), "got one string: split it"),
     (lambda: plots.attention_heatmap([[1.0]], mask=[[True, False]]), r"got shape \(1, 2\)"),
-    (lambda: plots.scores_heatmap([[np.inf]]), r"holds inf at \[0, 0\]"),
+    (lambda: plots.scores_heatmap([[np.inf]]), r"has inf at \[0, 0\]"),
     (lambda: plots.mask_heatmap(torch.ones(2, 2)), "boolean, True = may attend; got float32"),
     (lambda: plots.mask_heatmap([True]), "two axes"),
     (lambda: plots.vectors_2d(torch.ones(5, 3)), r"must have shape \(n, 2\)"),
@@ -262,7 +263,8 @@ ERRORS = [
     (lambda: plots.curves([1, 2], {"a": [1, 2, 3]}), "curve 'a' has 3 points, x has 2"),
     (lambda: plots.curves([1, 2], [[1, 2]]), "must be a dict"),
     (lambda: plots.curves([1, 2], {"a": [1, 2]}, log="z"), 'log must be "", "x", "y" or "xy"'),
-    (lambda: plots.bands([1, 2], {"a": [1, 2]}), r"2 axes, got shape \(2,\)"),
+    (lambda: plots.curves([[1, 2]], {"a": [1, 2]}), r"x must have 1 axis, got shape \(1, 2\)"),
+    (lambda: plots.curves([1], {"a": [[[1]]]}), r"1 or 2 axes, got shape \(1, 1, 1\)"),
     (lambda: plots.bars(["a"], [1, 2]), "2 numbers for 1 labels"),
     (lambda: plots.position_curves(torch.ones(3, 4), dims=[4]), "dimensions 0 to 3"),
     (lambda: plots.shape_boxes("×"), "at least one matrix"),
@@ -275,3 +277,4 @@ ERRORS = [
 def test_errors_name_the_value_and_the_fix(draw, message):
     with pytest.raises((TypeError, ValueError), match=message):
         draw()
+    assert not plt.get_fignums()

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Colormap
 from matplotlib.patches import Rectangle
 
-from .style import HATCH, LINE, SCORES, TEXT_COLORS, WEIGHTS, array, canvas, token_labels
+from .style import CARD, HATCH, LINE, SCORES, TEXT_COLORS, WEIGHTS, array, canvas, token_labels
 
 __all__ = ["attention_heatmap", "mask_heatmap", "position_heatmap", "scores_heatmap"]
 
@@ -158,7 +158,7 @@ def _matrix(
         for row, column in np.argwhere(hidden):
             axes.add_patch(
                 Rectangle(
-                    (column, row), 1, 1, facecolor="#FFFFFF", edgecolor=HATCH, hatch="////", lw=0.8
+                    (column, row), 1, 1, facecolor=CARD, edgecolor=HATCH, hatch="////", lw=0.8
                 )
             )
         if dots is not None:
