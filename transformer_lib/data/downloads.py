@@ -1,15 +1,17 @@
-"""Files from the network: described, fetched once, proved by their sha256, never half there.
+"""Files from the network: fetched once, verified by their sha256, and kept in a cache.
 
-A file is held in memory until it is proved, so this is meant for files of some megabytes. It is
-then written under a temporary name and renamed, so the cache holds whole, right files and nothing
-else. How one request is made is in ``transfer``.
+A file is held in memory until it is verified, so this is meant for files of some megabytes. It is
+then written under a temporary name and renamed, so the cache holds complete, correct files and
+nothing else. ``transfer`` makes the requests.
 """
 
 import contextlib
 import dataclasses
+import errno
 import hashlib
 import os
 import re
+import stat
 import sys
 import tempfile
 import time
@@ -30,7 +32,7 @@ class DataFileError(OSError):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RemoteFile:
-    """A file that has an address, and the proof that it is the right one.
+    """The address of a file, and how to tell that it is the right one.
 
     Attributes:
         name: relative path in the cache, with ``/`` between folders.
@@ -121,10 +123,11 @@ def fetch(
         file: what to fetch.
         folder: the cache; None: the folder that ``TRANSFORMER_LIB_DATA`` names, or else
             :func:`cache_folder`.
-        attempts: how often to try. Between them: 1, 2, 4 ... seconds, or as the server asks.
+        attempts: how many times to try, with pauses of 1, 2, 4 ... seconds between, or as long as
+            the server asks.
         timeout: seconds without a byte after which an attempt is given up.
-        deadline: seconds for the whole download, all attempts and pauses together, after which it
-            is given up whatever the server still sends.
+        deadline: seconds after which the download as a whole, with all attempts and pauses, is
+            given up, whatever the server is still sending.
         wait: called with the seconds to wait.
         report: called with a line about the progress, and whether that line is to stay.
 
@@ -151,10 +154,10 @@ def fetch(
     path = folder / file.name
     damage = ""
     try:
-        body = path.read_bytes()
+        body = _read(path, file.size)
         if file.is_right(body):
             return body
-        damage = f" (The {path} that is there is damaged: its sha256 is {sha256(body)}.)"
+        damage = f" (The {path} that is there is damaged: it has {_described(body, file.size)}.)"
     except FileNotFoundError:
         pass  # the usual case: not downloaded yet
     except OSError as error:
@@ -184,7 +187,7 @@ def _download(
     wait: Callable[[float], object],
     report: Callable[[str, bool], object],
 ) -> bytes:
-    """The verified content of ``file``, from its address; ``TransferFailure`` if it is not had."""
+    """The verified content of ``file``, from its address, or the last attempt's failure."""
     for attempt in range(1, attempts + 1):
         try:
             body, kind = get(file.url, file.size, clock, _Percents(file, report))
@@ -203,7 +206,7 @@ def _download(
 
 
 class _Percents:
-    """Called with numbers of bytes; reports each percent once."""
+    """To be called with the number of bytes so far; reports each percent once."""
 
     def __init__(self, file: RemoteFile, report: Callable[[str, bool], object]):
         self._file, self._report, self._shown = file, report, -1
@@ -220,7 +223,7 @@ def _supplied(file: RemoteFile, folder: Path) -> bytes:
     path = folder / file.name
     otherwise = f"{_by_hand(file, folder)} Or unset {DATA_VARIABLE}, and it is downloaded."
     try:
-        body = path.read_bytes()
+        body = _read(path, file.size)
     except OSError as error:
         raise DataFileError(
             f"{DATA_VARIABLE} names the folder {folder}, but {path} cannot be read: "
@@ -228,10 +231,28 @@ def _supplied(file: RemoteFile, folder: Path) -> bytes:
         ) from error
     if not file.is_right(body):
         raise DataFileError(
-            f"{path}, in the folder that {DATA_VARIABLE} names, is another file: {len(body):,} "
-            f"bytes with sha256 {sha256(body)}. It was left as it is. {otherwise}"
+            f"{path}, in the folder that {DATA_VARIABLE} names, is another file: it has "
+            f"{_described(body, file.size)}. It was left as it is. {otherwise}"
         )
     return body
+
+
+def _read(path: Path, size: int) -> bytes:
+    """What the file at ``path`` contains; of a larger one only ``size`` bytes and one more.
+
+    A pipe would be waited for, and a device might never end: only regular files are opened.
+    """
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+    with open(path, "rb") as file:
+        return file.read(size + 1)
+
+
+def _described(body: bytes, size: int) -> str:
+    """What :func:`_read` has found, for an error message."""
+    if len(body) > size:
+        return f"more than {size:,} bytes"
+    return f"{len(body):,} bytes with sha256 {sha256(body)}"
 
 
 def _by_hand(file: RemoteFile, folder: Path) -> str:
