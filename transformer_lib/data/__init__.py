@@ -1,1 +1,1 @@
-"""Data to train on: stories, texts and pairs, and their way into batches. Import from the modules."""
+"""Data to train on: stories, texts and pairs, and batches of them. Import from the modules."""
