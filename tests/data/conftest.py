@@ -1,4 +1,4 @@
-"""What the tests of downloads share."""
+"""Fixtures for tests that download."""
 
 import pytest
 from misbehaving import serving

@@ -1,6 +1,6 @@
-"""Downloads: the cache holds whole files only, whatever the disk does or the reader has put there.
+"""Downloads: the cache has complete files only, whatever the disk does or the reader puts there.
 
-What servers do wrong is in ``test_transfer.py``.
+The failures of servers are in ``test_transfer.py``.
 """
 
 import errno

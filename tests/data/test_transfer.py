@@ -1,6 +1,6 @@
 """One file over HTTP: each way in which a server or a network misbehaves, from localhost.
 
-It ends in an error that says why and how to supply the file by hand, and in an empty cache.
+Each ends with an error that says why, and how to supply the file by hand, and with an empty cache.
 """
 
 import inspect
@@ -58,7 +58,7 @@ pytestmark = pytest.mark.usefixtures("empty_cache")
 )  # fmt: skip
 def test_what_fails_leaves_nothing_and_says_what_to_do(server, tmp_path, answer, cause, attempts):
     server.answers = [answer]
-    timeout = 0.4 if "0.4 s" in cause else 10.0  # a stalling machine is no stalling server
+    timeout = 0.4 if "0.4 s" in cause else 10.0  # else a slow machine would look like a slow server
     error, waits, lines = quick_fetch(the_file(server), timeout=timeout)
     assert isinstance(error, DataFileError)
     assert f"set/a.bin could not be downloaded: {cause}" in str(error)
@@ -129,8 +129,8 @@ def test_the_deadline_holds_for_a_proxy_that_is_asked_for_a_tunnel(server, monke
     server.answers = [drips(b"HTTP/1.1 200 O", b"K")]
     monkeypatch.delenv("no_proxy")
     monkeypatch.setenv("https_proxy", f"http://127.0.0.1:{server.server_port}")
-    error, _, _ = quick_fetch(the_file(url="https://example.org/a.bin"), deadline=0.5)
-    assert "only 0 of 263,942 bytes came in 0.5 s" in str(error)
+    error, _, _ = quick_fetch(the_file(url="https://example.org/a.bin"), deadline=1.0)
+    assert "only 0 of 263,942 bytes came in 1 s" in str(error)
     assert server.requests == 1
 
 

@@ -1,4 +1,4 @@
-"""A server on this machine that misbehaves as a test asks, and the file it should have sent."""
+"""A local server that misbehaves as a test asks, and the file that it should have sent."""
 
 import contextlib
 import socket

@@ -238,9 +238,9 @@ def _supplied(file: RemoteFile, folder: Path) -> bytes:
 
 
 def _read(path: Path, size: int) -> bytes:
-    """What the file at ``path`` contains; of a larger one only ``size`` bytes and one more.
+    """The content of the file at ``path``; of a larger one, only ``size`` bytes and one more.
 
-    A pipe would be waited for, and a device might never end: only regular files are opened.
+    Only regular files are opened: a pipe would be waited for, and a device might never end.
     """
     if not stat.S_ISREG(path.stat().st_mode):
         raise OSError(errno.EINVAL, "it is not a regular file", str(path))
@@ -249,7 +249,7 @@ def _read(path: Path, size: int) -> bytes:
 
 
 def _described(body: bytes, size: int) -> str:
-    """What :func:`_read` has found, for an error message."""
+    """The wrong content that :func:`_read` has found, for an error message."""
     if len(body) > size:
         return f"more than {size:,} bytes"
     return f"{len(body):,} bytes with sha256 {sha256(body)}"

@@ -73,7 +73,7 @@ class Blocks:
 
 
 def pack(sequences: Sequence[Sequence[int]], length: int) -> Blocks:
-    """Blocks of ``length`` tokens that hold whole sequences, in their order, as many as fit.
+    """Blocks of ``length`` tokens with whole sequences in them, in their order, as many as fit.
 
     All sequences begin with the same token, the separator. It is also the last target of each
     sequence, so every token is a target once, and always with the beginning of its own sequence in

@@ -20,7 +20,7 @@ PIECE = 1 << 16  # bytes read at a time
 
 
 class TransferFailure(Exception):
-    """What went wrong; whether another attempt may help, and after how many seconds."""
+    """A cause; whether another attempt may help, and after how many seconds at the earliest."""
 
     def __init__(self, cause: str, *, again: bool, pause: float = 0.0):
         super().__init__(cause)
@@ -64,13 +64,13 @@ class Clock:
 
 
 def get(url: str, size: int, clock: Clock, progress: Callable[[int], object]) -> tuple[bytes, str]:
-    """What the server sends, and its content type. Redirections are followed.
+    """The body of the server's answer and its content type. Redirections are followed.
 
     A body longer than ``size`` is not read to its end: one byte more is enough to know that it is
     another file. ``progress`` is called with the number of bytes so far.
 
-    The clock cannot limit the look-up of the server's name, which the system limits itself; of
-    several addresses found there, each has the clock's patience to accept a connection.
+    The clock does not limit the look-up of the server's name, which the system does. If the server
+    has several addresses, each is given the clock's patience to accept a connection.
 
     Raises:
         TransferFailure: there is no answer, it is not a file, or it did not come in time.
@@ -81,8 +81,8 @@ def get(url: str, size: int, clock: Clock, progress: Callable[[int], object]) ->
     """
     request = urllib.request.Request(url, headers={"User-Agent": "transformer_lib"})
     body = bytearray()
-    # What a server says reaches the reader only as a repr, and in no traceback (hence "from None"):
-    # it could hold sequences that a terminal obeys.
+    # The server's own words could contain sequences that a terminal obeys. So the reader sees them
+    # only as a repr, and not in a traceback (hence "from None").
     try:
         response = _opener(clock).open(request, timeout=clock.patience())
     except urllib.error.HTTPError as error:

@@ -23,6 +23,7 @@ import math
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from numbers import Integral
 
 from transformer_lib import checks
 from transformer_lib.data.gifts.world import (
@@ -310,7 +311,7 @@ def _is_one(chances: Iterable[float]) -> bool:
 
 
 def _require_not_negative(value, name: str) -> None:
-    if not isinstance(value, int) or isinstance(value, bool):
+    if not isinstance(value, Integral) or isinstance(value, bool):  # numpy's ints are Integral, too
         raise TypeError(f"{name} is {value!r}, of type {type(value).__name__}; it must be an int.")
     if value < 0:
         raise ValueError(f"{name} is {value}; it must not be negative.")

@@ -31,7 +31,7 @@ Choose = Callable[..., Any]
 
 @dataclass
 class World:
-    """What has happened so far in a story.
+    """The state of things at one point of a story.
 
     Attributes:
         owners: who has which gift: ``{"roses": "mary"}``.
