@@ -17,7 +17,8 @@ SWAPPED = [4, 1, 2, 3, 0]
 def attention(n_heads=2):
     torch.manual_seed(0)
     module = MultiHeadAttention(4, 2, bias=False).requires_grad_(False)
-    module.n_heads, module.d_head = n_heads, 4 // n_heads
+    module.n_heads = module.n_kv_heads = n_heads
+    module.d_head = 4 // n_heads
     for parameter in module.parameters():
         parameter.mul_(3)
     return module

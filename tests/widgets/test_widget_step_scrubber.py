@@ -110,6 +110,12 @@ def test_it_refuses_what_it_cannot_show():
             (WORDS, x, MultiHeadAttention(6, 3, positions=RotaryPositions(2))),
             {},
         ),
+        (
+            TypeError,
+            "1 heads of keys and values for 3 of queries",
+            (WORDS, x, MultiHeadAttention(6, 3, n_kv_heads=1)),
+            {},
+        ),
     ]
     for error, message, arguments, options in cases:
         with pytest.raises(error, match=message):

@@ -58,7 +58,8 @@ class StepScrubber(Widget):
     `widget.one_head`: the same matrices with a single softmax.
 
     Raises ValueError for shapes that do not fit, more than 64 tokens or components, or numbers
-    that are not finite; TypeError for a module without these layers or with its own positions.
+    that are not finite; TypeError for a module without these layers, with its own positions or with
+    fewer heads of keys than of queries.
 
     >>> from transformer_lib.attention import MultiHeadAttention
     >>> StepScrubber(["mary", "gave"], np.ones((2, 6)), MultiHeadAttention(6, 3))
@@ -166,6 +167,11 @@ def _layers(attention: object, d_model: int) -> tuple[list[np.ndarray], list[np.
         raise TypeError(
             f"this attention has {type(attention.positions).__name__} of its own, which the steps "
             "do not show; give one without, and the places in `places`"
+        )
+    if (shared := getattr(attention, "n_kv_heads", attention.n_heads)) != attention.n_heads:
+        raise TypeError(
+            f"this attention has {shared} heads of keys and values for {attention.n_heads} of "
+            "queries, which the steps do not show; give one with as many of each"
         )
     layers = [getattr(attention, name) for name in LAYERS]
     weights = [

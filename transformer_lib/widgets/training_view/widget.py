@@ -116,7 +116,7 @@ class TrainingView(Widget):
 
         A column whose name holds "loss" is drawn beside the loss, others can be chosen below it.
 
-        Raises ValueError for a step before the last one, TypeError for anything that is not a number.
+        Raises ValueError for a step before the last one, TypeError for values that are not numbers.
         """
         step = _number(step, "step")
         row = {name: _number(value, name) for name, value in others.items()}
