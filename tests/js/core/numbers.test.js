@@ -51,8 +51,8 @@ test("a number of decimals that is given is kept, and nothing is rounded to 0 or
 
 test("decimals: a true minus sign, no negative zero, −∞", () => {
   assert.deepEqual(
-    [1.005, -0.401, -0.001, -Infinity, 1e-9].map((value) => fixed(value)),
-    ["1.00", "−0.40", "0.00", "−∞", "0.00"],
+    [1.005, -0.401, -0.001, -Infinity, Infinity, 1e-9, 1e50].map((value) => fixed(value)),
+    ["1.00", "−0.40", "0.00", "−∞", "∞", "0.00", "1e50"],
   );
   assert.deepEqual([fixed(-12.6, 0), fixed(-0.2, 0), fixed(0.12345, 4)], ["−13", "0", "0.1235"]);
 });

@@ -10,7 +10,8 @@ const power = (value, digits) => withMinus(value.toExponential(digits).replace(/
 
 /** So many decimals. */
 export function fixed(value, digits = 2) {
-  if (value === -Infinity) return "−∞";
+  if (Math.abs(value) === Infinity) return value > 0 ? "∞" : "−∞";
+  if (Math.abs(value) >= 1e15) return power(value, 1); // toFixed would write digits that are not there
   const text = value.toFixed(digits);
   return /^-0\.?0*$/.test(text) ? text.slice(1) : withMinus(text);
 }

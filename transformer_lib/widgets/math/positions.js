@@ -3,7 +3,7 @@
 //   sinusoidal(nPositions, dModel, { base, start })   -> [position][dimension]
 //   rotaryAngles(nPositions, dHead, { base, start })  -> [position][pair]
 //   applyRotary(x, angles)                            pairs (2i, 2i+1) of each row turned
-//   alibiSlopes(nHeads)   alibiBias(nHeads, queries, keys) -> [head][query][key]
+//   alibiSlopes(nHeads) -> [head]   alibiBias(slope, queries, keys) -> [query][key]
 
 /** Frequency of the pair 2i, 2i+1: base^(-2i/d). */
 function frequency(pair, width, base) {
@@ -47,10 +47,8 @@ export function alibiSlopes(nHeads) {
 }
 
 /** -slope times the distance to the key; the last query is at the last key. */
-export function alibiBias(nHeads, queries, keys) {
-  return alibiSlopes(nHeads).map((slope) =>
-    Array.from({ length: queries }, (_, i) =>
-      Array.from({ length: keys }, (_, j) => -slope * Math.abs(i + keys - queries - j)),
-    ),
+export function alibiBias(slope, queries, keys) {
+  return Array.from({ length: queries }, (_, i) =>
+    Array.from({ length: keys }, (_, j) => -slope * Math.abs(i + keys - queries - j)),
   );
 }

@@ -16,7 +16,13 @@
 //   effects           sentences on what the position and the distance do, where they differ from the usual
 //   measured          what a score is called in a sentence
 
-import { alibiBias, applyRotary, rotaryAngles, sinusoidal as waves } from "../math/positions.js";
+import {
+  alibiBias,
+  alibiSlopes,
+  applyRotary,
+  rotaryAngles,
+  sinusoidal as waves,
+} from "../math/positions.js";
 import { ownAngleEncoding, project, randomProjections } from "./vectors.js";
 
 const VECTOR_PANELS = ["clocks", "code", "scores", "shift", "distance"];
@@ -89,7 +95,8 @@ const alibi = {
   controls: ["n_heads", "head"],
   width: ({ d_model }) => d_model,
   rows: ({ n_positions }) => n_positions,
-  bias: ({ n_heads, n_positions, head }) => alibiBias(n_heads, n_positions, n_positions)[head],
+  bias: ({ n_heads, n_positions, head }) =>
+    alibiBias(alibiSlopes(n_heads)[head], n_positions, n_positions),
   titles: { scores: "What is added to the scores" },
   effects: {
     position: "Moving on changes nothing as long as the distance is the same.",

@@ -1,0 +1,64 @@
+"""Figures at the limits that Python sets: they open, have few elements, and answer a key."""
+
+import time
+
+import pytest
+import torch
+
+from transformer_lib.widgets import (
+    AttentionMap,
+    MaskPainter,
+    NextWord,
+    PositionLab,
+    SoftDictionary,
+    VectorPlayground,
+)
+from transformer_lib.widgets.attention_map.widget import MOST_TOKENS
+from transformer_lib.widgets.mask_painter.widget import MOST_WORDS
+
+SECONDS = 20  # a figure that draws a line for each unit of a plane would take minutes
+
+
+def tokens(count: int) -> list[str]:
+    return [f"token {i}" for i in range(count)]
+
+
+def unusable(page) -> list[str]:
+    """Attributes and texts with numbers that could not be computed (a picture's data aside)."""
+    return page.locator(".afm *").evaluate_all(
+        """(nodes) => nodes.flatMap((node) => [
+          ...[...node.attributes].filter(({ name }) => name !== "href").map(({ value }) => value),
+          ...[...node.childNodes].filter(({ nodeType }) => nodeType === 3).map((one) => one.data),
+        ]).filter((text) => /NaN|Infinity|undefined/.test(text))"""
+    )
+
+
+@pytest.mark.parametrize(
+    ("make", "most"),
+    [
+        (lambda: VectorPlayground(["a", "b"], [[1e6, 0.0], [1.0, 1.0]]), 400),
+        (lambda: SoftDictionary(["a", "b"], [[1e6, 0.0], [0.0, -1e6]], [1e9, -1e9]), 400),
+        (lambda: AttentionMap(torch.eye(MOST_TOKENS), tokens(MOST_TOKENS)), 20_000),
+        (lambda: MaskPainter(tokens(MOST_WORDS), *torch.randn(3, MOST_WORDS, 2)), 12_000),
+        (lambda: PositionLab(n_positions=512, d_model=1024, pair=511), 1_000),
+        (lambda: PositionLab(method="alibi", n_positions=512, n_heads=64), 1_000),
+    ],
+    ids=["playground", "dictionary", "map", "painter", "positions", "alibi"],
+)
+def test_a_figure_at_its_limit_opens(open_page, make, most):
+    start = time.monotonic()
+    page = open_page(make())
+    assert page.locator(".afm *").count() < most
+    assert unusable(page) == []
+    assert page.locator(".afm-reading").inner_text()
+    assert time.monotonic() - start < SECONDS
+
+
+def test_a_word_of_a_tiny_probability_is_drawn(open_page):
+    rows = torch.tensor([[1e-50, 1 - 1e-50]], dtype=torch.float64)
+    page = open_page(NextWord(["b", "a"], ["a", "b"], {"mine": rows}))
+    reading = page.locator(".afm-reading").inner_text()
+    assert "the probability 1e−50" in reading
+    assert "≈ 115.13 nats" in reading
+    assert "as if between 1e50 equally likely words" in reading
+    assert unusable(page) == []
