@@ -178,3 +178,26 @@ test("the methods are those that Python lists, and every entry says what it need
     assert.equal(lab.reach, method.rows(settings(), TABLE), method.name);
   }
 });
+
+test("a method more is an entry more", () => {
+  const none = {
+    ...methodNamed("sinusoidal"),
+    name: "none",
+    encode: (_settings, _table, _start, count) => {
+      const rows = Array.from({ length: count }, () => [1, 0]);
+      return { rows, queries: rows, keys: rows };
+    },
+    width: () => 2,
+    effects: { offset: "The distance changes nothing." },
+  };
+  METHODS.push(none);
+  try {
+    const lab = compute(settings({ method: "none" }), TABLE);
+    assert.equal(lab.scores[2][5], 1);
+    assert.equal(lab.spread, 0);
+    assert.equal(settled(settings({ method: "none", pair: 3 }), TABLE).pair, 0);
+    assert.match(effect("offset", settings({ method: "none" }), null), /changes nothing/);
+  } finally {
+    METHODS.pop();
+  }
+});

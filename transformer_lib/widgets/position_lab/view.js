@@ -1,6 +1,6 @@
 import { choices, element, slider, toggle } from "../core/dom.js";
 import { figure } from "../core/figure.js";
-import { readFloats, send } from "../core/wire.js";
+import { readFloats, readJson, send } from "../core/wire.js";
 import { alibiSlopes } from "../math/positions.js";
 import { METHODS, methodNamed } from "./methods.js";
 import { bounds, compute, effect, pairsToShow, settled, write } from "./model.js";
@@ -18,6 +18,7 @@ function render({ model, el }) {
   const table = Array.from({ length: rows }, (_, p) =>
     Array.from(numbers.subarray(p * columns, (p + 1) * columns)),
   );
+  const { smallest, largest } = readJson(model, "_limits");
   const fig = figure(el, {
     name: "Position lab",
     hint: "Try: drag the position. In every dial both hands turn, and the angle between them stays. Then choose rotary and switch on W_Q and W_K.",
@@ -43,6 +44,9 @@ function render({ model, el }) {
     });
   const plain = (label, name, min, max) =>
     slider({ label, min, max, step: 1, value: model.get(name), onInput: set(name) });
+  /** From the smallest that there is to a usual number, or further if Python began further. */
+  const counted = (label, name, usual) =>
+    plain(label, name, smallest[name], Math.min(largest[name], Math.max(usual, model.get(name))));
   const switched = (label, name) => toggle({ label, value: model.get(name), onChange: set(name) });
   const controls = {
     method: choices({
@@ -55,8 +59,8 @@ function render({ model, el }) {
     offset: plain("distance k", "offset", -31, 31),
     d_model: stepped("components d", "d_model", widths),
     base: stepped("base", "base", bases),
-    n_positions: plain("positions", "n_positions", 4, Math.max(64, model.get("n_positions"))),
-    n_heads: plain("heads", "n_heads", 1, Math.max(16, model.get("n_heads"))),
+    n_positions: counted("positions", "n_positions", 64),
+    n_heads: counted("heads", "n_heads", 16),
     head: plain("head", "head", 0, 7),
     pair: plain("pair i", "pair", 0, 15),
     projected: switched("through random W_Q and W_K", "projected"),

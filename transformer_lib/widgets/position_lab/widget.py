@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import traitlets
 
-from transformer_lib.widgets.base import Widget, float_bytes
+from transformer_lib.widgets.base import Widget, constant, float_bytes
 from transformer_lib.widgets.joining import bundle, stylesheet
 
 # The names of the entries in methods.js, where a method is added.
@@ -55,6 +55,7 @@ class PositionLab(Widget):
     _css = stylesheet("position_lab")
     _table = traitlets.Bytes().tag(sync=True)
     _table_shape = traitlets.List(traitlets.Int()).tag(sync=True)
+    _limits = constant({"smallest": _SMALLEST, "largest": _LARGEST})
     method = traitlets.Unicode("sinusoidal").tag(sync=True)
     d_model = traitlets.Int(32).tag(sync=True)
     base = traitlets.Float(10_000.0).tag(sync=True)

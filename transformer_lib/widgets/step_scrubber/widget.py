@@ -11,7 +11,6 @@ from transformer_lib.widgets.inputs import to_numpy, to_tokens
 from transformer_lib.widgets.joining import bundle, stylesheet
 
 LAYERS = ("query", "key", "value", "output")
-_STEPS = 10
 LARGEST = 64  # tokens, and components of a vector: more than this nobody can read
 
 
@@ -136,7 +135,7 @@ class StepScrubber(Widget):
     @traitlets.validate("step", "head")
     def _check_range(self, proposal: dict) -> int:
         name, value = proposal["trait"].name, proposal["value"]
-        size = _STEPS if name == "step" else (self._shape or [0, 0, 1])[2]
+        size = len(code_lines(biased=False)) if name == "step" else (self._shape or [0, 0, 1])[2]
         if not 0 <= value < size:
             raise ValueError(f"{name} is {value}, but must be in 0 .. {size - 1}")
         return value
