@@ -5,8 +5,8 @@ import pytest
 import torch
 from torch import nn
 
-from transformer_lib.exercises.comparing import close, first_difference, form_mistake
-from transformer_lib.exercises.runner import Case, Exercise
+from transformer_lib.exercises.engine.comparing import close, first_difference, form_mistake
+from transformer_lib.exercises.engine.runner import Case, Exercise
 
 
 @pytest.mark.parametrize(
@@ -147,6 +147,6 @@ RIGHTS = [
 @pytest.mark.parametrize("odd", ODD, ids=lambda odd: type(odd).__name__)
 def test_no_result_is_too_odd(right, odd):
     function = Exercise(right=lambda: right, cases=[Case("nothing")])
-    for verdict in (function.check(lambda: odd), Exercise(right=right).check(odd)):
+    for verdict in (function(lambda: odd), Exercise(right=right)(odd)):
         assert verdict.passed is False, verdict
         assert verdict.diagnosis

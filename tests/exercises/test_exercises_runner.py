@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch import nn
 
-from transformer_lib.exercises import runner
-from transformer_lib.exercises.runner import Case, Exercise, randn
-from transformer_lib.exercises.verdict import NOT_ATTEMPTED, Verdict
+from transformer_lib.exercises.engine import runner
+from transformer_lib.exercises.engine.runner import Case, Exercise, randn
+from transformer_lib.exercises.engine.verdict import NOT_ATTEMPTED, Verdict
 
 # Made here, since its first use imports for seconds.
 JAGGED = torch.nested.nested_tensor([torch.ones(5)], layout=torch.jagged)
@@ -30,13 +30,13 @@ WEIGHTS = Exercise(
         Case("3 queries and 7 keys", randn(3, 5, seed=2), randn(7, 5, seed=3)),
     ],
     axes="queries keys",
-    also=[lambda w, q, k: "Q asks alone." if (w == 1).all() else None],
+    also={"Q asks alone.": lambda w, q, k: (w == 1).all()},
     praise="Right: rows sum to 1.",
 )
 
 
 def says(answer, exercise=WEIGHTS):
-    verdict = exercise.check(answer)
+    verdict = exercise(answer)
     assert isinstance(verdict, Verdict)
     return repr(verdict)
 
@@ -90,7 +90,7 @@ class _NoForward(nn.Module):
     ],
 )  # fmt: skip
 def test_a_stub_is_not_attempted(answer):
-    assert WEIGHTS.check(answer) == NOT_ATTEMPTED
+    assert WEIGHTS(answer) == NOT_ATTEMPTED
 
 
 def _forgets_return(q, k):
@@ -151,7 +151,7 @@ def test_the_readers_own_interrupt_passes():
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        WEIGHTS.check(interrupted)
+        WEIGHTS(interrupted)
 
 
 def _writes(q, k):

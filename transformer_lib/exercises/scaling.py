@@ -1,50 +1,17 @@
 """Checks for chapter 03, why √d_k."""
 
-from typing import Any
-
 import torch
 from torch import Tensor
 
-from .runner import Case, Exercise, randn
-from .verdict import Verdict
-
-__all__ = [
-    "check_scaled_weights",
-    "check_score_variance",
-    "check_softmax_jacobian",
-    "check_temperature_for_entropy",
-]
-
-
-def check_score_variance(answer: Any) -> Verdict:
-    """`answer(d_k)`: the variance of q·k, measured on random q and k of width d_k: a number.
-
-    All components are independent, with mean 0 and variance 1. An error of ten percent is allowed.
-    """
-    return SCORE_VARIANCE.check(answer)
-
-
-def check_scaled_weights(answer: Any) -> Verdict:
-    """`answer(q, k)`: the attention weights of several heads, scaled as in the paper.
-
-    q and k [heads, tokens, d_k] give [heads, queries, keys]; d_model is heads times d_k.
-    """
-    return SCALED_WEIGHTS.check(answer)
-
-
-def check_softmax_jacobian(answer: Any) -> Verdict:
-    """`answer(s, scale)`: the Jacobian of softmax(scale · s) with respect to s. [n] -> [n, n]."""
-    return SOFTMAX_JACOBIAN.check(answer)
-
-
-def check_temperature_for_entropy(answer: Any) -> Verdict:
-    """`answer(s, entropy)`: the temperature at which softmax(s / τ) has this entropy, in nats."""
-    return TEMPERATURE.check(answer)
-
+from transformer_lib.exercises.engine.runner import Case, Exercise, randn
 
 # --- the variance of a score ----------------------------------------------------------------------
 
-SCORE_VARIANCE = Exercise(
+check_score_variance = Exercise(
+    asks="""`answer(d_k)`: the variance of q·k, measured on random q and k of width d_k: a number.
+
+    All components are independent, with mean 0 and variance 1. An error of ten percent is allowed.
+    """,
     right=lambda d_k: float(d_k),
     wrong={
         "This is the standard deviation; the variance is its square.": lambda d_k: d_k**0.5,
@@ -74,7 +41,11 @@ def _weights(q: Tensor, k: Tensor, factor: float) -> Tensor:
     return torch.softmax(q @ k.mT * factor, dim=-1)
 
 
-SCALED_WEIGHTS = Exercise(
+check_scaled_weights = Exercise(
+    asks="""`answer(q, k)`: the attention weights of several heads, scaled as in the paper.
+
+    q and k [heads, tokens, d_k] give [heads, queries, keys]; d_model is heads times d_k.
+    """,
     right=lambda q, k: _weights(q, k, q.shape[-1] ** -0.5),
     wrong={
         "The scores are not scaled at all.": lambda q, k: _weights(q, k, 1.0),
@@ -121,7 +92,8 @@ def _p(s: Tensor, scale: float) -> Tensor:
     return torch.softmax(scale * s, dim=0)
 
 
-SOFTMAX_JACOBIAN = Exercise(
+check_softmax_jacobian = Exercise(
+    asks="`answer(s, scale)`: the Jacobian of softmax(scale · s) with respect to s. [n] -> [n, n].",
     right=_jacobian,
     wrong={
         "Only the diagonal: raising one score also lowers the weight of all the others.": (
@@ -172,7 +144,8 @@ def _temperature(s: Tensor, entropy: float) -> float:
 
 _LN_2 = 0.6931471805599453
 
-TEMPERATURE = Exercise(
+check_temperature_for_entropy = Exercise(
+    asks="`answer(s, entropy)`: the temperature at which softmax(s / τ) has this entropy, in nats.",
     right=_temperature,
     wrong={
         "This is 1/τ, a factor of the scores; the temperature divides them.": (

@@ -1,0 +1,270 @@
+"""Keep a notebook alive and unchanged while it runs a reader's answer.
+
+An answer goes wrong by mistake, not by malice, so this is a guard rail and not a sandbox:
+
+- refused with `PermissionError`: ending the process, starting another, switching off the alarm of
+  the time limit, and a recursion limit above `DEEPEST`;
+- cut: what is printed beyond `MOST_PRINTED` characters;
+- ended: threads that still run when the check is over;
+- put back: random states, PyTorch's global settings, the working directory, the environment.
+
+It costs some microseconds for each check, needs no process, signal or thread, and touches other
+threads of the program in nothing: whatever is replaced here looks at who calls.
+
+One thing cannot be stopped from within a process: a single call into C that takes for ever, such
+as `sum(range(10**11))`. It keeps Python's lock, so that no alarm and no thread gets a turn. The
+reader has to restart the kernel. Running each answer in a process of its own would help, but
+would cost seconds for each check and could not return gradients.
+"""
+
+import functools
+import importlib
+import os
+import random
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TextIO
+
+import numpy
+import torch
+
+DEEPEST = 5_000
+MOST_PRINTED = 20_000
+
+_REFUSED = {
+    "end the notebook's process": "os._exit os.abort os.kill os.killpg signal.raise_signal "
+    "signal.pthread_kill os.execv os.execve",
+    "start another process": "os.fork os.forkpty os.posix_spawn os.posix_spawnp os.system "
+    "subprocess.Popen.__init__ multiprocessing.process.BaseProcess.start",
+    "change the alarm that limits its time": "signal.setitimer signal.alarm signal.signal "
+    "signal.pthread_sigmask",
+}
+
+_lock = threading.Lock()
+_guards: dict[int, "Guard"] = {}  # by the thread that runs an answer
+_replaced: list[tuple[Any, str, Any]] = []  # owner, name, original
+
+
+class Guard:
+    """What one check has seen of its answer: how much it printed, which threads it started."""
+
+    def __init__(self) -> None:
+        self.printed = 0
+        self.started: list[threading.Thread] = []
+        self.left_running = False
+
+
+@contextmanager
+def guarded() -> Iterator[Guard]:
+    """Guard this thread in the block. Ends the threads that the answer has left behind."""
+    me = threading.get_ident()
+    if me in _guards:  # an answer that calls a check itself
+        yield _guards[me]
+        return
+    guard = Guard()
+    with _lock:
+        if not _guards:
+            _install()
+        _guards[me] = guard
+    try:
+        yield guard
+    finally:
+        guard.left_running = _end(guard.started)
+        with _lock:
+            del _guards[me]
+            if not _guards:
+                _uninstall()
+
+
+@contextmanager
+def settings_kept() -> Iterator[None]:
+    """What an answer changes for the whole program in the block is put back after it."""
+    before = [(restore, read, _read(read)) for read, restore in _SETTINGS]
+    try:
+        yield
+    finally:
+        for restore, read, old in before:
+            if old is not None and _read(read) != old:
+                restore(old)
+
+
+@contextmanager
+def random_kept(seed: int) -> Iterator[None]:
+    """Seeded random numbers in the block; the notebook's go on after it as before."""
+    before = _random_states()
+    # Not torch.manual_seed: without a GPU it keeps a stack trace of every call.
+    torch.default_generator.manual_seed(seed)
+    random.seed(seed)
+    numpy.random.seed(seed)
+    try:
+        yield
+    finally:
+        for restore, state in before:
+            restore(state)
+
+
+def _random_states() -> list[tuple[Callable, Any]]:
+    states = [
+        (torch.set_rng_state, torch.get_rng_state()),
+        (random.setstate, random.getstate()),
+        (numpy.random.set_state, numpy.random.get_state()),
+    ]
+    if torch.cuda.is_initialized():
+        states.append((torch.cuda.set_rng_state_all, torch.cuda.get_rng_state_all()))
+    return states
+
+
+def _restore_environment(before: dict[str, str]) -> None:
+    os.environ.clear()
+    os.environ.update(before)
+
+
+def _restore_device(before: torch.device) -> None:
+    # The CPU is what holds when no device is set, and setting it would slow every call down.
+    torch.set_default_device(None if before == torch.device("cpu") else before)
+
+
+# Originals, taken before anything here is replaced.
+_SETTINGS = [
+    (torch.get_default_dtype, torch.set_default_dtype),
+    (torch.get_default_device, _restore_device),
+    (torch.is_grad_enabled, torch.set_grad_enabled),
+    (torch.get_num_threads, torch.set_num_threads),
+    (torch.are_deterministic_algorithms_enabled, torch.use_deterministic_algorithms),
+    (sys.getrecursionlimit, sys.setrecursionlimit),
+    (os.getcwd, os.chdir),
+    (lambda: dict(os.environ), _restore_environment),
+]
+
+
+def _read(read: Callable) -> Any:
+    try:
+        return read()
+    except OSError:  # the working directory may have been deleted
+        return None
+
+
+def _install() -> None:
+    for what, paths in _REFUSED.items():
+        for path in paths.split():
+            owner, name = _find(path)
+            if hasattr(owner, name):
+                _replace(owner, name, functools.partial(_refusing, what))
+    _replace(sys, "setrecursionlimit", _shallow)
+    _replace(threading.Thread, "start", _noted)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is not None:
+            _replace(sys, name, _Bounded)
+
+
+def _uninstall() -> None:
+    while _replaced:
+        owner, name, original = _replaced.pop()
+        setattr(owner, name, original)
+
+
+def _find(path: str) -> tuple[Any, str]:
+    """The owner and the name of what "os.fork" or "subprocess.Popen.__init__" names."""
+    module, *names, last = path.split(".")
+    if module == "multiprocessing":
+        module, names = f"{module}.{names[0]}", names[1:]
+    try:
+        owner = importlib.import_module(module)
+    except ImportError:  # Python in a browser has no processes
+        return None, last
+    for name in names:
+        owner = getattr(owner, name)
+    return owner, last
+
+
+def _replace(owner: Any, name: str, wrap: Callable) -> None:
+    original = getattr(owner, name)
+    setattr(owner, name, wrap(original))
+    _replaced.append((owner, name, original))
+
+
+def _guard() -> Guard | None:
+    """The guard of the calling thread: an answer's own, or one that an answer has started."""
+    if guard := _guards.get(threading.get_ident()):
+        return guard
+    thread = threading.current_thread()
+    return next((guard for guard in _guards.values() if thread in guard.started), None)
+
+
+def _refusing(what: str, original: Callable) -> Callable:
+    @functools.wraps(original)
+    def refused(*args: Any, **kwargs: Any) -> Any:
+        if _guard():
+            raise PermissionError(f"an answer may not {what}")
+        return original(*args, **kwargs)
+
+    return refused
+
+
+def _shallow(original: Callable) -> Callable:
+    @functools.wraps(original)
+    def setrecursionlimit(limit: int, /) -> None:
+        if _guard() and isinstance(limit, int) and limit > DEEPEST:
+            raise PermissionError(f"an answer may not set a recursion limit above {DEEPEST:,}")
+        original(limit)
+
+    return setrecursionlimit
+
+
+def _noted(original: Callable) -> Callable:
+    @functools.wraps(original)
+    def start(thread: threading.Thread) -> None:
+        # A daemon of a class of its own, such as tqdm's monitor, belongs to a library.
+        a_librarys = thread.daemon and type(thread) is not threading.Thread
+        if (guard := _guard()) and not a_librarys:
+            guard.started.append(thread)
+        original(thread)
+
+    return start
+
+
+def _end(threads: list[threading.Thread]) -> bool:
+    """End the threads that still run. Were there any?"""
+    for thread in threads:  # those that are about to end by themselves
+        if thread.ident is not None:
+            thread.join(0.1)
+    running = [thread for thread in threads if thread.is_alive()]
+    if running:
+        try:
+            import ctypes
+        except ImportError:
+            return True
+        for thread in running:
+            ident, error = ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit)
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, error)
+        for thread in running:
+            thread.join(0.1)
+    return bool(running)
+
+
+class _Bounded:
+    """`sys.stdout` or `sys.stderr`: passes on what an answer prints, but not without end."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        guard = _guard()
+        if guard is None:
+            return self._stream.write(text)
+        left = MOST_PRINTED - guard.printed
+        guard.printed += len(text)
+        if left > 0:
+            self._stream.write(text[:left])
+            if len(text) > left:
+                self._stream.write("\n… (an answer's output is cut here)\n")
+        return len(text)
+
+    def writelines(self, lines: Any) -> None:
+        for line in lines:
+            self.write(line)
