@@ -1,5 +1,6 @@
 """The runner: whatever an answer does, a verdict comes back, and it names what happened."""
 
+import dataclasses
 import functools
 import textwrap
 
@@ -297,3 +298,44 @@ def test_right_must_be_a_function_when_there_are_cases():
         Exercise(right=3, cases=[Case("one", 1)])
     with pytest.raises(TypeError, match="name each argument"):
         Exercise(right=lambda *x: x, cases=[Case("two", 1, 2)])
+
+
+def test_a_check_explains_itself():
+    asks = """`answer(x)`: twice x.
+
+        x [n] -> [n].
+    """
+    check = Exercise(asks=asks, right=lambda x: 2 * x, cases=[Case("one", 1)])
+    assert check.__doc__ == "`answer(x)`: twice x.\n\nx [n] -> [n]."
+    assert repr(check) == "<check of `answer(x)`: twice x.>"
+
+
+def test_what_is_right_in_several_forms_is_adapted():
+    ones = Exercise(right=lambda n: torch.ones(n), cases=[Case("3", 3)], adapt=lambda x: x.float())
+    assert says(lambda n: torch.ones(n).double(), ones) == "✓ Right."
+    assert says(lambda n: torch.zeros(n).long(), ones) == "✗ At [0] you have 0, right is 1."
+    assert says(lambda: 1, ones) == "✗ Your function must take 1 argument: (n)."
+
+
+def test_the_form_is_judged_before():
+    form = Exercise(right=lambda: torch.ones(2), cases=[Case("")], unique=False)
+    check = Exercise(right=lambda: torch.ones(2), cases=[Case("")], before=form, praise="Both.")
+    assert says(lambda: torch.ones(3), check).startswith("✗ Your result has the shape (3,)")
+    assert says(lambda: torch.zeros(2), check) == "✗ At [0] you have 0, right is 1."
+    assert says(lambda: torch.ones(2), check) == "✓ Both."
+    assert says(None, check) == "○ not attempted yet"
+
+
+def test_a_sentence_may_have_blanks():
+    also = {
+        "At {} it is {:.2f}.": lambda w, q, k: ("[0, 0]", w[0, 0].item()) if w.min() > 1 else None
+    }
+    check = dataclasses.replace(WEIGHTS, also=also)
+    first = _right(*WEIGHTS.cases[0].inputs)[0, 0].item() + 1.5
+    assert says(lambda q, k: _right(q, k) + 1.5, check).endswith(f": at [0, 0] it is {first:.2f}.")
+
+
+def test_a_mistake_in_an_exercise_is_not_taken_for_the_answers():
+    broken = Exercise(right=lambda x: x.no_such_name, cases=[Case("3", 3)])
+    with pytest.raises(AttributeError):
+        broken(lambda x: x)

@@ -1,4 +1,4 @@
-"""Checks of the reader's own answers: a module for each chapter, a `check_<name>` for each exercise.
+"""Checks of the reader's own answers: a module for each chapter, a check for each exercise.
 
     from transformer_lib.exercises.self_attention import check_one_output
 

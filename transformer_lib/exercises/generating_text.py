@@ -296,9 +296,9 @@ def _exchanged(scores, log_probabilities, width):
 
 
 check_beam_step = Exercise(
-    asks="""`answer(scores, log_probabilities, width)`: (scores, parents, tokens) of the best `width`.
+    asks="""`answer(scores, log_probabilities, width)`: (scores, parents, tokens) of the best beams.
 
-    scores [beams], log_probabilities [beams, vocabulary] -> each [width], best first.
+    scores [beams], log_probabilities [beams, vocabulary] -> each [width], the best first.
     """,
     right=_beam_step,
     wrong={

@@ -216,7 +216,7 @@ def _miscount(**changes):
 
 
 check_count = Exercise(
-    asks="`answer(vocabulary, context, n_layers, d_model)`: how many numbers GPT-2's wiring learns.",
+    asks="`answer(vocabulary, context, n_layers, d_model)`: the number of parameters of a GPT-2.",
     right=_miscount(),
     wrong={
         "The output is counted once more. It is tied: the embedding's own table.": _miscount(
@@ -459,7 +459,7 @@ def _case(
 
 _ALL = [(query, key) for query in range(TOKENS) for key in range(query + 1, TOKENS)]
 check_leaks = Exercise(
-    asks="""`answer(model, ids, vocabulary)`: True if a later token changes an earlier position's logits.
+    asks="""`answer(model, ids, vocabulary)`: True if a later token changes earlier logits.
 
     model: ids [batch, tokens] -> logits [batch, tokens, vocabulary].
     """,

@@ -71,9 +71,9 @@ def _padding(*lengths: int, tokens: int) -> Tensor:
 
 
 check_combined_mask = Exercise(
-    asks="""`answer(causal, padding)`: causal [tokens, tokens], padding [batch, tokens], both boolean.
+    asks="""`answer(causal, padding)`: both masks in one, boolean, [batch, tokens, tokens].
 
-    True = may attend, and True = a real word. The result is boolean, [batch, tokens, tokens].
+    causal [tokens, tokens], True = may attend; padding [batch, tokens], True = a real word.
     """,
     right=_combined,
     wrong={
@@ -233,7 +233,7 @@ def _window(tokens: int, window: int) -> Tensor:
 
 
 check_sliding_window = Exercise(
-    asks="`answer(tokens, window)`: a boolean mask [tokens, tokens]; each query sees `window` keys.",
+    asks="`answer(tokens, window)`: a boolean mask [tokens, tokens] of `window` keys a query.",
     right=_window,
     wrong={
         "Each query sees one key too many: a window of w is the word itself and w - 1 before it.": (
@@ -284,7 +284,10 @@ _LEAKY[0, 4] = True
 _SHIFT = torch.ones(4).diag(-1).bool()
 
 check_reach = Exercise(
-    asks="`answer(mask, source, layers)`: boolean [tokens], what holds something of the source then.",
+    asks="""`answer(mask, source, layers)`: which words hold something of the word `source`.
+
+    mask [tokens, tokens], boolean -> boolean [tokens], after that many layers.
+    """,
     right=_reach,
     wrong={
         "You follow one layer only, whatever `layers` says.": lambda mask, s, n: _reach(mask, s, 1),
@@ -409,7 +412,10 @@ def _partly(starts: Callable, same: Callable, changes: tuple[Callable, ...]) -> 
 
 
 check_is_causal = Exercise(
-    asks="`answer(f, x)`: is no output of f, [tokens, dim] to [tokens, dim], changed by its future?",
+    asks="""`answer(f, x)`: True if no output of f changes with what comes after it.
+
+    f maps [tokens, dim] to [tokens, dim]; x [tokens, dim].
+    """,
     right=_is_causal,
     wrong={
         f"{_ALWAYS.format('True')}, whatever f does: is it the future that you change?": (

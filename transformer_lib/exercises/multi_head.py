@@ -47,7 +47,10 @@ def _fused_batch_mixed(qkv, n_heads):
 
 
 check_split_fused = Exercise(
-    asks="`answer(qkv, n_heads)`: [batch, tokens, 3 d_model] -> 3 × [batch, heads, tokens, d_head].",
+    asks="""`answer(qkv, n_heads)`: queries, keys and values, each with an axis for the heads.
+
+    qkv [batch, tokens, 3 d_model] -> three of [batch, heads, tokens, d_head].
+    """,
     right=_split_fused,
     wrong={
         "You reshape without a transpose: a head gets pieces of different tokens. The axes must be "

@@ -61,7 +61,7 @@ def _floored(n_positions, d_model):
 
 
 check_sinusoidal = Exercise(
-    asks="`answer(n_positions, d_model)`: the sinusoidal encoding [positions, d_model], base 10000.",
+    asks="`answer(n_positions, d_model)`: the sinusoidal encoding [positions, d_model].",
     right=lambda n_positions, d_model: sinusoidal_encoding(n_positions, d_model),
     wrong={
         "Your positions count from 1; the first position is 0.": lambda n_positions, d_model: (

@@ -106,9 +106,10 @@ def _transposed_weights(x, memory, W_Q, W_K, W_V):
 
 
 check_cross_attention = Exercise(
-    asks="""`answer(x, memory, W_Q, W_K, W_V)`: queries from x, keys and values from memory, no scaling.
+    asks="""`answer(x, memory, W_Q, W_K, W_V)`: queries from x, keys and values from memory.
 
-    x [s_q, d], memory [s_k, d], W_Q and W_K [d, d_k], W_V [d, d_v] give [s_q, d_v].
+    x [s_q, d], memory [s_k, d], W_Q and W_K [d, d_k], W_V [d, d_v] give [s_q, d_v]; the scores are
+    not scaled.
     """,
     right=_cross_attention,
     wrong={

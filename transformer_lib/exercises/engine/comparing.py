@@ -67,11 +67,13 @@ def plain(value: Any) -> Any:
 
 
 def _plain_tensor(value: torch.Tensor) -> Any:
-    if type(value) in (torch.Tensor, torch.nn.Parameter) or value.layout != torch.strided:
+    if type(value) in (torch.Tensor, torch.nn.Parameter):
         return value
-    if type(value).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
-        return Other("an odd tensor")
     with torch._C.DisableTorchFunctionSubclass():
+        if value.layout != torch.strided:  # as nested tensors are: named by its layout
+            return value
+        if type(value).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
+            return Other("an odd tensor")
         return value.as_subclass(torch.Tensor)
 
 

@@ -8,12 +8,12 @@ An answer goes wrong by mistake, not by malice, so this is a guard rail and not 
 - ended: threads that still run when the check is over;
 - put back: random states, PyTorch's global settings, the working directory, the environment.
 
-It costs some microseconds for each check, needs no process, signal or thread, and touches other
-threads of the program in nothing: whatever is replaced here looks at who calls.
+It costs about two milliseconds for each check, and needs no process, signal or thread. Other
+threads of the program notice nothing: each replacement looks at who calls it.
 
 One thing cannot be stopped from within a process: a single call into C that takes for ever, such
-as `sum(range(10**11))`. It keeps Python's lock, so that no alarm and no thread gets a turn. The
-reader has to restart the kernel. Running each answer in a process of its own would help, but
+as `sum(range(10**11))`. It keeps Python's lock, so no alarm and no thread gets a turn, and the
+reader has to restart the kernel. To run each answer in a process of its own would help, but it
 would cost seconds for each check and could not return gradients.
 """
 
@@ -25,7 +25,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TextIO
+from typing import Any
 
 import numpy
 import torch
@@ -97,7 +97,8 @@ def random_kept(seed: int) -> Iterator[None]:
     # Not torch.manual_seed: without a GPU it keeps a stack trace of every call.
     torch.default_generator.manual_seed(seed)
     random.seed(seed)
-    numpy.random.seed(seed)
+    numpys = numpy.random.get_bit_generator()
+    numpys.state = type(numpys)(seed).state
     try:
         yield
     finally:
@@ -106,10 +107,11 @@ def random_kept(seed: int) -> Iterator[None]:
 
 
 def _random_states() -> list[tuple[Callable, Any]]:
+    numpys = numpy.random.get_bit_generator()
     states = [
         (torch.set_rng_state, torch.get_rng_state()),
         (random.setstate, random.getstate()),
-        (numpy.random.set_state, numpy.random.get_state()),
+        (functools.partial(setattr, numpys, "state"), numpys.state),
     ]
     if torch.cuda.is_initialized():
         states.append((torch.cuda.set_rng_state_all, torch.cuda.get_rng_state_all()))
@@ -247,7 +249,7 @@ def _end(threads: list[threading.Thread]) -> bool:
 class _Bounded:
     """`sys.stdout` or `sys.stderr`: passes on what an answer prints, but not without end."""
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: Any) -> None:
         self._stream = stream
 
     def __getattr__(self, name: str) -> Any:
