@@ -28,7 +28,7 @@ def _endless_and_deaf(x):
 @pytest.mark.parametrize("answer", [_endless, _endless_and_deaf])
 def test_an_endless_loop_is_stopped(answer):
     before = signal.getsignal(signal.SIGALRM)
-    assert repr(DOUBLE(answer)) == "✗ Stopped after 0.3 s: a loop without an end?"
+    assert repr(DOUBLE(answer)) == "✗ Stopped after 0.3 s: an endless loop?"
     assert signal.getsignal(signal.SIGALRM) is before
     assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
 

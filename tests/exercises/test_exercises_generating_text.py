@@ -157,7 +157,7 @@ WRONG[check_beam_step] = [
     (lambda s, x, w: beam_by_topk(s, x, len(s)), "You keep as many as there were beams"),
     (
         lambda s, x, w: tuple(beam_by_topk(s, x, w)[i] for i in (0, 2, 1)),
-        "Parents and tokens are exchanged",
+        "Parents and tokens are swapped",
     ),
 ]
 
@@ -206,13 +206,13 @@ WRONG[check_cached_step] = [
     ),
     (
         lambda q, k, v, old, values: (plain(q, k, v), *longer(k, v, old, values)),
-        "The new token sees itself only",
+        "The new token sees only itself",
     ),
     (
         lambda q, k, v, *old: (
             (plain(q, *longer(k, v, *old), is_causal=True), *longer(k, v, *old))
         ),
-        "The query sees the first key only",
+        "The query sees only the first key",
     ),
     (
         lambda q, k, v, *old: (plain(q, *longer(k, v, *old)), *old),

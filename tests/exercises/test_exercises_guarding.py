@@ -18,7 +18,7 @@ from transformer_lib.exercises.engine.guarding import DEEPEST, MOST_PRINTED, gua
 from transformer_lib.exercises.engine.runner import Case, Exercise, randn
 
 double = Exercise(right=lambda x: 2 * x, cases=[Case("3 numbers", randn(3, seed=0))], seconds=0.3)
-STOPPED = "✗ Stopped after 0.3 s: a loop without an end?"
+STOPPED = "✗ Stopped after 0.3 s: an endless loop?"
 
 
 def then(hostile):
@@ -392,8 +392,8 @@ class Backward(torch.autograd.Function):
         (Signature(), "raises KeyError: 'no signature'"),
         (lambda x: Unclassed(), "raises OSError"),
         (lambda x: (2 * x).as_subclass(Tensor), "Right."),
-        (lambda x: {Unclassed: 1}, "a dict; a torch tensor is asked for"),
-        (lambda x: "roses" * 10**7, "a string; a torch tensor is asked for"),
+        (lambda x: {Unclassed: 1}, "a dict; a torch tensor is expected"),
+        (lambda x: "roses" * 10**7, "a string; a torch tensor is expected"),
     ],
 )
 def test_odd_answers_get_a_short_verdict_that_can_be_shown(answer, words):
@@ -419,7 +419,7 @@ def test_keys_of_a_dict_are_not_asked_anything():
             raise SystemExit
 
     verdict = Exercise(right={"a": 1})({Key(): 1})
-    assert verdict.diagnosis == "Your result has the keys ['(a Key)']; right are ['a']."
+    assert verdict.diagnosis == "Your result has the keys ['(a Key)']; the right ones are ['a']."
 
 
 def test_a_gradient_that_raises_gets_a_verdict():

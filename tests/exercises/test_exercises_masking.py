@@ -56,10 +56,10 @@ WRONG[check_causal_mask] = [
     ),
     (
         lambda q, k: torch.arange(k)[:, None] <= torch.arange(k - q, k),
-        "Rows and columns are exchanged:",
+        "Rows and columns are swapped:",
     ),
     (lambda q, k: torch.arange(k) <= torch.arange(q)[:, None], "The mask is aligned to the"),
-    (lambda q, k: torch.full((q, k), -math.inf).triu(k - q + 1), "This mask is to be added"),
+    (lambda q, k: torch.full((q, k), -math.inf).triu(k - q + 1), "This mask, of 0 and -inf, is"),
     (
         lambda q, k: torch.ones(q, k).tril(k - q),
         "On 5 queries and 5 keys: your result is `torch.float32`, not `torch.bool`: a comparison",
@@ -97,7 +97,7 @@ WRONG[check_combined_mask] = [
     ),
     (
         lambda causal, padding: causal & (padding[:, :, None] & padding[:, None]),
-        "You hide the padding as a query, too:",
+        "You hide the padding as a query too:",
     ),
     (
         lambda causal, padding: torch.stack([causal & ~real for real in padding]),
@@ -164,19 +164,9 @@ def from_top_allowed(scores, mask, empty):
     return powers / (powers.sum(-1, keepdim=True) + ~mask.any(-1, keepdim=True))
 
 
-FENCE = (
-    "Right on allowed scores far below hidden ones, but on allowed scores of -15,000 and -20,000: "
-    "a large negative number is a fence that can be climbed: these allowed scores lie below it, "
-    "and the hidden keys take the row. Use -inf."
-)
-HIDDEN_TOO_LATE = (
-    "You hide after the exponential: where the allowed scores lie far below the hidden ones, "
-    "theirs underflow to 0, or the hidden ones overflow, and NaN comes of it. Hide before."
-)
-HIDDEN_TOO_LATE_AND_EMPTY = (
-    "You hide after the exponential: NaN in an empty row, and also where the allowed scores lie "
-    "far below the hidden ones: theirs underflow to 0, or the hidden ones overflow."
-)
+FENCE = "but on allowed scores of -15,000 and -20,000: a large negative number is a fence"
+HIDDEN_TOO_LATE = "You hide after the exponential. Where the allowed scores"
+HIDDEN_TOO_LATE_AND_EMPTY = "You hide after the exponential. That gives NaN in an empty row"
 
 
 def all_or_nothing(scores, mask):
@@ -221,7 +211,7 @@ WRONG[check_empty_rows] = [
         ),
         "You zero every row in which",
     ),
-    (all_or_nothing, "One empty row, and you zero"),
+    (all_or_nothing, "One row is empty, and you zero"),
     (
         lambda scores, mask: torch.nan_to_num((scores + additive(mask)).softmax(-1)),
         "but on scores that carry a gradient: the weights are right, but their gradient is NaN",
@@ -375,22 +365,15 @@ def by_gradient(f, x):
 
 
 EVERY, FIRST, LAST = slice(None), slice(1), slice(-1, None)
-ALWAYS_FALSE = (
-    "Your test answers False every time, for causal attention, too: compare only the outputs "
-    "*before* the first changed word, and change to finite numbers, since 0 times NaN or infinity "
-    "is NaN."
-)
-LAST_ONLY = "You change the last word only, so that a leak among the words before it goes unseen."
-FIRST_ONLY = "You look at the first output only, so that a leak to a later word goes unseen."
+ALWAYS_FALSE = "Your test answers False every time"
+LAST_ONLY = "You change only the last word, so a leak among the words before it goes unseen."
+FIRST_ONLY = "You look only at the first output, so a leak to a later word goes unseen."
 ROUNDING = (
     "You allow for rounding, and a faint leak slips through: nothing that a past output is made of "
     "has changed, so ask for bitwise equality."
 )
-NOISE_TOO = " And try random numbers, too, not the negative alone."
-STEPS = (
-    "A leak in steps goes unseen. The gradient is zero on both sides of a step, and a change that "
-    "keeps every sign does not cross this one: try negatives, and compare the outputs."
-)
+NOISE_TOO = " And try random numbers too, not only the negative."
+STEPS = "A leak in steps goes unseen."
 
 
 WRONG[check_is_causal] = [
@@ -404,12 +387,12 @@ WRONG[check_is_causal] = [
     (with_cuts(LAST, negative), LAST_ONLY + NOISE_TOO),
     (with_cuts(FIRST, negative), FIRST_ONLY + NOISE_TOO),
     (with_cuts(EVERY, negative, same=nearly), ROUNDING + NOISE_TOO),
-    (with_cuts(EVERY, negative), "You change the future to"),
+    (with_cuts(EVERY, negative), "You change the future only to"),
     (by_gradient, STEPS),
     (with_cuts(EVERY, lambda future: 2 * future), STEPS),
     (
         lambda f, x: torch.tensor([True, False]),
-        "On causal attention: your result is a tensor of shape (2,); a bool is asked for.",
+        "On causal attention: your result is a tensor of shape (2,); a bool is expected.",
     ),
 ]
 

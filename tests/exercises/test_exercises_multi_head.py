@@ -69,7 +69,7 @@ WRONG[check_split_fused] = [
     (batch_mixed, "The batch is mixed: your"),
     (
         lambda qkv, n_heads: [split_by_view(qkv, n_heads)[i] for i in (1, 0, 2)],
-        "Queries and keys are exchanged.",
+        "Queries and keys are swapped.",
     ),
     (
         lambda qkv, n_heads: [x.transpose(1, 2) for x in split_by_view(qkv, n_heads)],
@@ -221,7 +221,7 @@ WRONG[check_giver_and_receiver] = [
     (design(place=0.0), "Both heads average giver"),
     (design(signs=(1, 1)), "Both heads find the giver:"),
     (design(signs=(-1, -1)), "Both heads find the receiver:"),
-    (design(signs=(-1, 1)), "Giver and receiver are exchanged."),
+    (design(signs=(-1, 1)), "Giver and receiver are swapped."),
     (design(output=keep(1, 0)), "W_O drops the second head:"),
     (design(output=keep(0, 1)), "W_O drops the first head:"),
     (design(output=keep(1, 0, onto_first=True)), "W_O adds the two heads up,"),
@@ -237,7 +237,7 @@ WRONG[check_giver_and_receiver] = [
     ),
     (
         lambda: torch.zeros(6, 6),
-        "Your result is a tensor of shape (6, 6); a tuple of 4 is asked for.",
+        "Your result is a tensor of shape (6, 6); a tuple of 4 is expected.",
     ),
     (
         lambda: [torch.zeros(6, 3)] * 4,

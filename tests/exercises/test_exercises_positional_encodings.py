@@ -81,7 +81,7 @@ RIGHT[check_sinusoidal] = [
 
 WRONG[check_sinusoidal] = [
     (lambda n, d: fill(n, d, right_angle, first=1), "Your positions count from"),
-    (concatenated, "All sines stand in the first"),
+    (concatenated, "All sines are in the first"),
     (lambda n, d: fill(n, d, right_angle, math.cos, math.sin), "Sine and cosine have changed"),
     (lambda n, d: fill(n, d, lambda p, j, d: p / 10_000 ** (j / d)), "The cosine has an angle of"),
     (
@@ -188,7 +188,7 @@ WRONG[check_halves_order] = [
     (lambda d: torch.tensor([*range(d // 2, d), *range(d // 2)]), "You swap the halves; it is"),
     (
         lambda d: [*range(0, d, 2), *range(1, d, 2)],
-        "On 10 components: your result is a list; a torch tensor is asked for.",
+        "On 10 components: your result is a list; a torch tensor is expected.",
     ),
 ]
 
@@ -202,7 +202,7 @@ def raises(n, d):
 
 for check in (check_sinusoidal, check_shift_matrix):
     WRONG[check] += [
-        (torch.zeros(3, 4), "You gave a tensor of shape (3, 4); the function itself is"),
+        (torch.zeros(3, 4), "You gave a tensor of shape (3, 4); give the function itself"),
         (lambda n: n, "Your function must take 2 arguments: ("),
         (raises, ", `return 1 / (n - n)`): division by zero"),
     ]
@@ -259,10 +259,7 @@ def shifted(x):
     return torch.stack([shift_matrix(p, x.shape[1]) @ row for p, row in enumerate(x)])
 
 
-CLOCKWISE = (
-    "You turn both clockwise. The scores know the distance then, too, but the task asks for "
-    "counterclockwise: the minus stands above the diagonal."
-)
+CLOCKWISE = "You turn both clockwise."
 
 
 def encoding(x):
@@ -344,7 +341,7 @@ WRONG[check_alibi_weights] = [
     (lambda s: alibi(s, sign=1), "The weights grow with the"),
     (lambda s: alibi(s, slopes(len(s))[:1].repeat(len(s))), "All heads have the same slope:"),
     (lambda s: alibi(s, slopes(len(s), first=0)), "Your slopes start at 2^0:"),
-    (lambda s: alibi(s, slopes(len(s)).flip(0)), "The slopes stand in reverse:"),
+    (lambda s: alibi(s, slopes(len(s)).flip(0)), "The slopes are in reverse order:"),
     (after, "The penalty is subtracted after the softmax:"),
     (lambda s: after(s, again=True), "The penalty is subtracted after the softmax and"),
     (lambda s: alibi(s, causal=False), "The future is not hidden:"),

@@ -159,7 +159,7 @@ WRONG[check_directed_relation] = [
         pair([[1, 0], [0, 1], [0, 0]], [[0, 0], [1, 1], [0, 1]]),
         "The noun scores itself as high as the verb, which must be ahead.",
     ),
-    (torch.ones(3, 2), "Your result is a tensor of shape (3, 2); a tuple of 2 is asked for."),
+    (torch.ones(3, 2), "Your result is a tensor of shape (3, 2); a tuple of 2 is expected."),
 ]
 
 

@@ -179,17 +179,17 @@ def test_every_answer_gets_fresh_inputs():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda w: w.numpy(), "a NumPy array; a torch tensor is asked for"),
-        (lambda w: w.tolist(), "a list; a torch tensor is asked for"),
-        (lambda w: _right, "a function; a torch tensor is asked for"),
-        (lambda w: w.sum().item(), "a number; a torch tensor is asked for"),
+        (lambda w: w.numpy(), "a NumPy array; a torch tensor is expected"),
+        (lambda w: w.tolist(), "a list; a torch tensor is expected"),
+        (lambda w: _right, "a function; a torch tensor is expected"),
+        (lambda w: w.sum().item(), "a number; a torch tensor is expected"),
         (lambda w: w.to("meta"), "on the device `meta`, the inputs are on `cpu`"),
         (lambda w: w.double(), "`torch.float64`, not `torch.float32`"),
         (lambda w: w.bfloat16(), "`torch.bfloat16`, not `torch.float32`"),
         (lambda w: w.to(torch.complex64), "`torch.complex64`, not `torch.float32`"),
         (lambda w: w.long(), "`torch.int64`, not `torch.float32`"),
-        (lambda w: w.to_sparse(), "an ordinary one is asked for"),
-        (lambda w: JAGGED, "an ordinary one is asked for"),
+        (lambda w: w.to_sparse(), "an ordinary one is expected"),
+        (lambda w: JAGGED, "an ordinary one is expected"),
         (lambda w: w[:0], "has the shape (0, 5); right is (5, 5) = (queries, keys)"),
         (lambda w: w / 0 * 0, "holds nan (first at [0, 0])"),
         (lambda w: w / 0, "holds inf (first at [0, 0])"),
@@ -263,16 +263,14 @@ def test_a_value_is_checked_without_giving_the_answer_away():
     assert says(9, count) == "✗ No W_O."
     assert says(13, count) == "✗ 13 is too large."
     assert says(..., count) == says(None, count) == "○ not attempted yet"
-    assert says("12", count) == "✗ Your result is a string; an int is asked for."
+    assert says("12", count) == "✗ Your result is a string; an int is expected."
 
 
 def test_functions_and_values_are_told_apart():
     assert says(lambda q: q) == "✗ Your function must take 2 arguments: (q, k)."
-    assert says(torch.eye(5)) == (
-        "✗ You gave a tensor of shape (5, 5); the function itself is asked for."
-    )
+    assert says(torch.eye(5)) == ("✗ You gave a tensor of shape (5, 5); give the function itself.")
     count = Exercise(right=12)
-    assert says(lambda: 12, count) == "✗ You gave a function; its result is asked for: call it."
+    assert says(lambda: 12, count) == "✗ You gave a function; give its result: call it."
 
 
 def test_the_example_in_the_docstring_works():

@@ -58,11 +58,11 @@ WRONG[check_score_variance] = [
         lambda d_k: (torch.randn(20_000, d_k) * torch.randn(20_000, d_k)).sum(-1).mean().item(),
         "This is the mean of the scores,",
     ),
-    (lambda d_k: by_sampling(d_k) / d_k, "The scores are divided by"),
+    (lambda d_k: by_sampling(d_k) / d_k, "You have already divided"),
 ]
 
 
-WRONG[check_score_variance] += [(one_pair, "One pair tells nothing")]
+WRONG[check_score_variance] += [(one_pair, "One pair says nothing")]
 
 
 # --- scaled weights

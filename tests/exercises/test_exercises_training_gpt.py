@@ -135,7 +135,7 @@ WRONG[check_accumulate] = [
     (lambda g, n: n @ g, "Weighted, but never divided"),
     (lambda g, n: n @ g / len(n), "You divide by the number of parts"),
     (lambda g, n: sum(g) / sum(n), "The parts' sums, not their means"),
-    (lambda g, n: (1 / n) @ g / (1 / n).sum(), "The weights are the wrong way round"),
+    (lambda g, n: (1 / n) @ g / (1 / n).sum(), "The weights are the wrong way around"),
     (lambda g, n: g[len(n) - 1] * 1, "Only the last part's gradient"),
 ]
 
@@ -285,7 +285,7 @@ def by_decomposition(gradient, n_iterations):
 
 
 WRONG[check_orthogonalize] = [
-    (lambda gradient, n_iterations: gradient / gradient.norm(), "Nothing happens"),
+    (lambda gradient, n_iterations: gradient / gradient.norm(), "Only the length of the gradient"),
     (iterated(lambda x: 3.4445 * x - 4.775 * x**3 + 2.0315 * x**5), "Powers of each number"),
     (iterated(squared_elementwise), "A² is a matrix product"),
     (iterated(from_the_other_side), "A is X times Xᵀ"),
@@ -318,7 +318,7 @@ RIGHT[check_decays] = [
 WRONG[check_decays] = [
     (lambda name, p: True, "Everything decays"),
     (lambda name, p: False, "Nothing decays"),
-    (lambda name, p: p.ndim == 1, "The wrong way round"),
+    (lambda name, p: p.ndim == 1, "The wrong way around"),
     (lambda name, p: name.endswith("weight"), "The gains of the norms decay"),
     (lambda name, p: not ("norm" in name or name.endswith("bias")), "You go by the word `norm`"),
     (
@@ -353,7 +353,7 @@ WRONG[check_utilization] = [
     ),
     (
         lambda r, n, m, t, d, p: r * (6 * n + 4 * m * t * d) / p,
-        "Attention's own products are counted for the forward pass",
+        "Attention's own products are counted only for the forward pass",
     ),
     (lambda r, n, m, t, d, p: 6 * r * n / p, "Attention's products are missing"),
     (
@@ -364,7 +364,7 @@ WRONG[check_utilization] = [
     (lambda r, n, m, t, d, p: in_words(r, n, 1, t, d, p), "Each layer has attention"),
     (lambda r, n, m, t, d, p: in_words(r, n, m, 1, d, p), "A token is compared with all"),
     (lambda *given: 1 / in_words(*given), "The reciprocal"),
-    (lambda *given: 100 * in_words(*given), "In percent"),
+    (lambda *given: 100 * in_words(*given), "That is in percent"),
 ]
 
 

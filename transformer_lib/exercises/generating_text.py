@@ -23,10 +23,8 @@ check_temperature = Exercise(
         "them back. Temperature divides the logits, their logarithms.": (
             lambda probabilities, temperature: probabilities
         ),
-        "You divide the probabilities by the temperature: they sum to something else than 1, and "
-        "their ratios stay as they were.": (
-            lambda probabilities, temperature: probabilities / temperature
-        ),
+        "You divide the probabilities by the temperature: they no longer sum to 1, and their "
+        "ratios stay the same.": (lambda probabilities, temperature: probabilities / temperature),
         "Upside down: your exponent is the temperature, so a high one sharpens. It is 1/T, since "
         "the logits are divided.": (
             lambda probabilities, temperature: _temperature(probabilities, 1 / temperature)
@@ -34,8 +32,8 @@ check_temperature = Exercise(
         "The normalization is missing: the powers do not sum to 1.": (
             lambda probabilities, temperature: probabilities ** (1 / temperature)
         ),
-        "You take the softmax of probabilities. It wants logits: the logarithms of the "
-        "probabilities are some.": lambda probabilities, temperature: torch.softmax(
+        "You take the softmax of probabilities. It wants logits, such as the logarithms of "
+        "the probabilities.": lambda probabilities, temperature: torch.softmax(
             probabilities / temperature, -1
         ),
     },
@@ -183,11 +181,11 @@ check_cached_step = Exercise(
                 *_extended(k, v, keys, values),
             )
         ),
-        "The new token sees itself only: its query must meet all the keys in the cache.": (
+        "The new token sees only itself: its query must meet all the keys in the cache.": (
             lambda q, k, v, keys, values: (v, *_extended(k, v, keys, values))
         ),
-        "The query sees the first key only. A causal mask that is aligned to the top left takes "
-        "it for the first token; the last one needs no mask at all.": _first_only,
+        "The query sees only the first key. A causal mask that is aligned to the top left "
+        "takes it for the first token; the last one needs no mask at all.": _first_only,
         "The cache that you return has not grown: the next token will miss this one.": (
             lambda q, k, v, keys, values: (
                 _attend(q, *_extended(k, v, keys, values)),
@@ -330,7 +328,7 @@ check_beam_step = Exercise(
                 scores, log_probabilities, len(scores)
             )
         ),
-        "Parents and tokens are exchanged: // gives the row, the beam; % the column, the token.": (
+        "Parents and tokens are swapped: // gives the row, the beam; % the column, the token.": (
             _exchanged
         ),
     },

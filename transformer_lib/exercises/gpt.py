@@ -39,8 +39,8 @@ check_next_token_loss = Exercise(
         "read. They predict token t + 1.": lambda logits, ids, real: _surprise(logits, ids)[
             real
         ].mean(),
-        "You cut the first position of everything. That is no shift: the logits at position t are "
-        "still compared with token t. Cut the last of the logits.": (
+        "You cut the first position of everything. That is not a shift: the logits at "
+        "position t are still compared with token t. Cut the last of the logits.": (
             lambda logits, ids, real: _surprise(logits[:, 1:], ids[:, 1:])[real[:, 1:]].mean()
         ),
         "The shift goes the wrong way: you ask position t for token t - 1.": (
@@ -166,12 +166,12 @@ check_block = Exercise(
         "attention.": lambda x, norm_1, attention, norm_2, feed_forward: (
             x + attention(norm_1(x)) + feed_forward(norm_2(x))
         ),
-        "The norms are exchanged: norm_1 belongs to the attention.": (
+        "The norms are swapped: norm_1 belongs to the attention.": (
             lambda x, norm_1, attention, norm_2, feed_forward: _block(
                 x, norm_2, attention, norm_1, feed_forward
             )
         ),
-        "The sub-layers are exchanged: tokens exchange what they know first.": (
+        "The sub-layers are swapped: tokens exchange what they know first.": (
             lambda x, norm_1, attention, norm_2, feed_forward: _block(
                 x, norm_1, feed_forward, norm_2, attention
             )
@@ -237,7 +237,7 @@ check_count = Exercise(
         "All norms are missing, 4 · d_model in a block and 2 · d_model at the end.": _miscount(
             vectors=9, final=0
         ),
-        "Matrices only: biases and norms are missing.": _miscount(vectors=0, final=0),
+        "You count only matrices: biases and norms are missing.": _miscount(vectors=0, final=0),
         "The feed-forward layer has two matrices, d_model × 4 d_model and back: you count one.": (
             _miscount(squares=8)
         ),
@@ -271,7 +271,7 @@ check_initial_loss = Exercise(
         "A factor of one half is missing: ln of the mean of eˢ is half the variance of s.": (
             lambda vocabulary, d_model, std: math.log(vocabulary) + d_model * std**2
         ),
-        "You take the spread where the variance is asked for: square it.": (
+        "You use the standard deviation where the variance belongs: square it.": (
             lambda vocabulary, d_model, std: math.log(vocabulary) + d_model**0.5 * std / 2
         ),
         "The variance of one weight is not that of a logit, which sums d_model of them.": (
@@ -372,19 +372,18 @@ check_bigram_loss = Exercise(
         "You count on the held-out stories: a predictor must not see what it is tested on.": (
             lambda train, held_out, size: _bigram(held_out, held_out, size)
         ),
-        "You measure on the training stories; the held-out ones are asked for.": (
+        "You measure on the training stories: measure on the held-out ones.": (
             lambda train, held_out, size: _bigram(train, train, size)
         ),
-        "The last token of a story and the first of the next are no pair: count within stories.": (
-            _across_stories
-        ),
-        "You flatten both sets. The last token of a story and the first of the next are no pair: "
-        "count and measure within stories.": lambda train, held_out, size: _across_stories(
+        "The last token of a story and the first of the next are not a pair: count within "
+        "stories.": (_across_stories),
+        "You flatten both sets. The last token of a story and the first of the next are not a "
+        "pair: count and measure within stories.": lambda train, held_out, size: _across_stories(
             train, held_out.reshape(1, -1), size
         ),
         "1 is added to the counts, but the rows are divided by the old sums, so that they sum to "
         "more than 1.": _old_denominator,
-        "That is the unigram: how often a token comes, whatever came before it.": _unigram,
+        "That is the unigram: how often a token occurs, whatever came before it.": _unigram,
         "That is bits: use the natural logarithm.": lambda train, held_out, size: (
             _bigram(train, held_out, size) / math.log(2)
         ),
@@ -471,17 +470,17 @@ check_leaks = Exercise(
         ),
         "You never find a leak. Change tokens, and compare the logits before the change: "
         "do the two texts really differ?": lambda model, ids, vocabulary: False,
-        "The other way round: it leaks if the past does *not* stay the same.": _by_cuts(
+        "The other way around: it leaks if the past does *not* stay the same.": _by_cuts(
             verdict=lambda found: not any(found)
         ),
-        "You change the last token only (or only the last result is kept). A leak from another "
+        "You change only the last token (or keep only the last result). A leak from another "
         "place stays hidden: change what comes after t for every t.": _by_cuts(cuts=[TOKENS - 1]),
         "You cut at one place only: a leak within one half stays hidden. Try every t.": _by_cuts(
             cuts=[TOKENS // 2]
         ),
-        "You compare the first position only (or return in the first round of the loop); the "
-        "others may leak, too.": _by_cuts(cuts=[1]),
-        "You ask that it leaks at every cut: one is enough. Return `False` after the loop, not "
+        "You compare only the first position (or return in the first round of the loop); the "
+        "others may leak too.": _by_cuts(cuts=[1]),
+        "You ask for a leak at every cut: one is enough. Return `False` after the loop, not "
         "within it.": _by_cuts(verdict=all),
         "Your cuts begin too late: what position 0 sees of token 1 stays hidden.": _by_cuts(
             cuts=range(2, TOKENS)
@@ -489,12 +488,12 @@ check_leaks = Exercise(
         "Your cuts end too early: what the last token tells the one before stays hidden.": _by_cuts(
             cuts=range(1, TOKENS - 1)
         ),
-        "You look at neighbors only: a token may reach further back than to the one before it. "
-        "Change all that comes after t, or compare all that comes before.": _by_cuts(
+        "You look only at neighbors: a token may reach further back than to the one before "
+        "it. Change all that comes after t, or compare all that comes before.": _by_cuts(
             changed=lambda t: slice(t, t + 1), compared=lambda t: slice(t - 1, t)
         ),
-        "You overwrite the future with token 0. Where 0 stands already, nothing changes: add 1 to "
-        "each token, modulo the vocabulary.": _by_cuts(change=lambda ids: 0 * ids),
+        "You overwrite the future with token 0. Where there is a 0 already, nothing changes: "
+        "add 1 to each token, modulo the vocabulary.": _by_cuts(change=lambda ids: 0 * ids),
         "A leak may be faint: compare the logits themselves, without a tolerance or with a tiny "
         "one.": _by_cuts(tolerance=0.1),
     },

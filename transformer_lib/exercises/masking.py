@@ -35,18 +35,18 @@ check_causal_mask = Exercise(
         "The diagonal is hidden: a query may see its own position, so compare with `<=`.": (
             lambda q, k: _lower(q, k, k - q - 1)
         ),
-        "Each query sees one key too far: the next one, which it is to predict.": lambda q, k: (
+        "Each query sees one key too far: the next one, which it must predict.": lambda q, k: (
             _lower(q, k, k - q + 1)
         ),
         "This is the upper triangle: each query sees the future, and the past is hidden.": (
             lambda q, k: ~_lower(q, k, k - q - 1)
         ),
-        "Rows and columns are exchanged: rows are the queries, columns are the keys.": (
+        "Rows and columns are swapped: rows are the queries, columns are the keys.": (
             lambda q, k: _causal(q, k).T
         ),
-        "The mask is aligned to the top left, so that the last query misses the newest keys: "
-        "shift the diagonal by `keys - queries`.": lambda q, k: _lower(q, k, 0),
-        "This mask is to be added to the scores (0 and -inf); a boolean one is asked for.": (
+        "The mask is aligned to the top left, so the last query misses the newest keys: shift "
+        "the diagonal by `keys - queries`.": lambda q, k: _lower(q, k, 0),
+        "This mask, of 0 and -inf, is meant to be added to the scores; return a boolean one.": (
             _additive
         ),
     },
@@ -77,18 +77,18 @@ check_combined_mask = Exercise(
     """,
     right=_combined,
     wrong={
-        "A key must be in the past *and* no padding; you allow what is either of the two.": (
+        "A key must be in the past *and* be a real word; you allow a key that is either.": (
             lambda causal, padding: causal | padding.unsqueeze(1)
         ),
-        "The axis for the queries is missing: `causal & padding` fits only where there are as many "
-        "sentences as words, and then gives word i the padding of sentence i.": (
+        "The axis for the queries is missing: `causal & padding` works only if there are as "
+        "many sentences as words, and then gives word i the padding of sentence i.": (
             lambda causal, padding: causal & padding
         ),
-        "You hide the padding as a query, so that real words still look at it: hide it as a key, "
+        "You hide the padding as a query, so real words still look at it: hide it as a key, "
         "with an axis of size 1 for the queries.": lambda causal, padding: (
             causal & padding.unsqueeze(2)
         ),
-        "You hide the padding as a query, too: hide it as a key only.": (
+        "You hide the padding as a query too: hide it only as a key.": (
             lambda causal, padding: causal & padding.unsqueeze(1) & padding.unsqueeze(2)
         ),
         "You hide the real words and show the padding: `padding` is True for real words.": (
@@ -168,25 +168,24 @@ check_empty_rows = Exercise(
         "The empty row is NaN: all of its scores are -inf, and the softmax divides 0 by 0.": (
             lambda scores, mask: _filled(scores, mask, -torch.inf)
         ),
-        "The empty row is uniform: the same large negative number everywhere is no mask at all.": (
+        "The empty row is uniform: the same large negative number everywhere masks nothing.": (
             lambda scores, mask: _filled(scores, mask, -1e9)
         ),
-        "The empty row is uniform, and where allowed scores lie below your large negative number, "
-        "the hidden keys win: use -inf.": (lambda scores, mask: _filled(scores, mask, -1e4)),
-        "The weights are set to zero after the softmax, so that rows no longer sum to 1.": (
+        "The empty row is uniform, and where allowed scores are below your large negative "
+        "number, the hidden keys win: use -inf.": (
+            lambda scores, mask: _filled(scores, mask, -1e4)
+        ),
+        "The weights are set to zero after the softmax, so the rows no longer sum to 1.": (
             lambda scores, mask: scores.softmax(dim=-1) * mask
         ),
-        "You hide after the exponential: NaN in an empty row, and also where the allowed scores "
-        "lie far below the hidden ones: theirs underflow to 0, or the hidden ones overflow.": (
-            lambda scores, mask: _renormalized(scores, mask, guarded=False)
-        ),
-        "You hide after the exponential: where the allowed scores lie far below the hidden ones, "
-        "theirs underflow to 0, or the hidden ones overflow, and NaN comes of it. Hide before.": (
-            lambda scores, mask: _renormalized(scores, mask, guarded=True)
-        ),
-        "`exp` of a large score is infinite: subtract the row's maximum first, as `softmax`.": (
-            _exponentials
-        ),
+        "You hide after the exponential. That gives NaN in an empty row, and also where the "
+        "allowed scores are far below the hidden ones: their exponentials underflow, or the "
+        "hidden ones overflow.": (lambda scores, mask: _renormalized(scores, mask, guarded=False)),
+        "You hide after the exponential. Where the allowed scores are far below the hidden "
+        "ones, their exponentials underflow, or the hidden ones overflow, and the result is "
+        "NaN: hide before it.": (lambda scores, mask: _renormalized(scores, mask, guarded=True)),
+        "`exp` of a large score is infinite: subtract the row's maximum first, as `softmax` "
+        "does.": (_exponentials),
         "Hidden scores are set to 0, but e^0 = 1 is a weight like any other: use -inf.": (
             lambda scores, mask: (scores * mask).softmax(dim=-1)
         ),
@@ -194,7 +193,7 @@ check_empty_rows = Exercise(
         "empty.": lambda scores, mask: (
             _masked_softmax(scores, mask) * mask.all(dim=-1, keepdim=True)
         ),
-        "One empty row, and you zero all rows of all sentences: decide row by row.": (
+        "One row is empty, and you zero all rows of all sentences: decide row by row.": (
             lambda scores, mask: _masked_softmax(scores, mask) * mask.any(dim=-1).all()
         ),
     },
@@ -208,12 +207,12 @@ check_empty_rows = Exercise(
     axes="batch queries keys",
     also={
         "No gradient flows from the weights back to the scores: is there a `detach`?": _cut_off,
-        "The weights are right, but their gradient is NaN: a NaN or a division by zero that you "
-        "replace afterward is still there in the backward pass, so mend the row before it.": (
+        "The weights are right, but their gradient is NaN: a NaN or a division by zero that "
+        "you replace afterward is still there in the backward pass: fix the row beforehand.": (
             _gradient_is_nan
         ),
-        "A large negative number is a fence that can be climbed: these allowed scores lie below "
-        "it, and the hidden keys take the row. Use -inf.": _climbs_a_fence,
+        "A large negative number is a fence that can be climbed: these allowed scores are "
+        "below it, and the hidden keys take the row. Use -inf.": _climbs_a_fence,
     },
     praise="Right: empty rows are zero, forward and backward, and all others sum to 1.",
 )
@@ -251,7 +250,7 @@ check_sliding_window = Exercise(
         "These are fixed blocks: the window must move along with the query.": lambda n, w: (
             (torch.arange(n).unsqueeze(1) // w == torch.arange(n) // w) & (_distance(n) >= 0)
         ),
-        "These are fixed blocks, and each looks into its future, too.": lambda n, w: (
+        "These are fixed blocks, and each looks into its future too.": lambda n, w: (
             torch.arange(n).unsqueeze(1) // w == torch.arange(n) // w
         ),
         "The past beyond the window is shown, and the window is hidden.": lambda n, w: (
@@ -390,15 +389,15 @@ def _by_gradient(f: Callable, x: Tensor) -> bool:
 _X = randn(5, 3, seed=11)
 _ALWAYS = "Your test answers {} every time"
 _NEGATIVES = (
-    "You change the future to its negative alone, so that a leak which is the same for both, such "
-    "as a norm, goes unseen: try random numbers, too."
+    "You change the future only to its negative, so a leak that is the same for both, such as "
+    "a norm, goes unseen: try random numbers too."
 )
 _PARTLY = {  # sentence: the words to begin the change at, and how to compare
-    "You change the last word only, so that a leak among the words before it goes unseen.": (
+    "You change only the last word, so a leak among the words before it goes unseen.": (
         lambda x: range(len(x) - 1, len(x)),
         torch.equal,
     ),
-    "You look at the first output only, so that a leak to a later word goes unseen.": (
+    "You look only at the first output, so a leak to a later word goes unseen.": (
         lambda x: range(1, 2),
         torch.equal,
     ),
@@ -421,12 +420,12 @@ check_is_causal = Exercise(
         f"{_ALWAYS.format('True')}, whatever f does: is it the future that you change?": (
             lambda f, x: True
         ),
-        f"{_ALWAYS.format('False')}, for causal attention, too: compare only the outputs *before* "
+        f"{_ALWAYS.format('False')}, for causal attention too: compare only the outputs *before* "
         "the first changed word, and change to finite numbers, since 0 times NaN or infinity is "
         "NaN.": lambda f, x: False,
         **{mistake: _partly(*how, _BOTH) for mistake, how in _PARTLY.items()},
         **{
-            f"{mistake} And try random numbers, too, not the negative alone.": _partly(
+            f"{mistake} And try random numbers too, not only the negative.": _partly(
                 *how, (_negative,)
             )
             for mistake, how in _PARTLY.items()

@@ -63,7 +63,7 @@ check_split_fused = Exercise(
         "then all keys, then all values.": _fused_heads_first,
         "The batch is mixed: your first axis of the reshape is not the batch, so a sentence gets "
         "tokens of another one.": _fused_batch_mixed,
-        "Queries and keys are exchanged.": lambda qkv, n_heads: tuple(
+        "Queries and keys are swapped.": lambda qkv, n_heads: tuple(
             _split_fused(qkv, n_heads)[i] for i in (1, 0, 2)
         ),
     },
@@ -129,7 +129,7 @@ check_multi_head = Exercise(
         "Split and merge both lack the transpose.": _variant(
             split=_split_untransposed, merge=_merge_untransposed
         ),
-        "W_O is missing: the heads stand side by side and are never mixed.": _without_output,
+        "W_O is missing: the heads are side by side and are never mixed.": _without_output,
         "W_O is transposed.": lambda x, W_Q, W_K, W_V, W_O, n_heads: _multi_head(
             x, W_Q, W_K, W_V, W_O.T, n_heads
         ),
@@ -168,8 +168,8 @@ check_count = Exercise(
         "The biases are not counted.": lambda d_model, n_heads, d_head, bias: (
             4 * d_model * n_heads * d_head
         ),
-        "You count every head as d_model wide. A head is d_head wide, so that narrow heads cost "
-        "4·d_model² together, however many they are.": lambda d_model, n_heads, d_head, bias: (
+        "You count every head as d_model wide. A head is d_head wide, so narrow heads cost "
+        "4·d_model² together, however many there are.": lambda d_model, n_heads, d_head, bias: (
             _count(d_model, n_heads, d_model, bias)
         ),
         "You count all heads as narrow: where n_heads · d_head is not d_model, the matrices are "
@@ -293,14 +293,14 @@ check_giver_and_receiver = Exercise(
         "Both heads find the receiver: the first one needs the opposite sign for the place.": (
             _found((0, 1), (0, 1))
         ),
-        "Giver and receiver are exchanged.": _found((0, 1), (1, 0)),
+        "Giver and receiver are swapped.": _found((0, 1), (1, 0)),
         "W_O drops the second head: its last three rows must carry the receiver on.": _found(
             (1, 0), (0, 0)
         ),
         "W_O drops the first head: its first three rows must carry the giver on.": _found(
             (0, 0), (0, 1)
         ),
-        "W_O adds the two heads up, so that nobody can tell any more who is who.": _found(
+        "W_O adds the two heads up, so nobody can tell who is who any more.": _found(
             (1, 1), (0, 0)
         ),
         "W_O writes the sum of both heads into both halves.": _found((1, 1), (1, 1)),
@@ -401,8 +401,8 @@ check_without_head = Exercise(
         "The value's bias is left: weights that sum to one let it through whole.": (
             _with_projections(_value_is_bias)
         ),
-        "You cut after W_O, which has mixed the heads already: there is no slice of the output "
-        "that belongs to one head.": _after_output,
+        "You cut after W_O, which has already mixed the heads: no slice of the output belongs "
+        "to one head.": _after_output,
         "The slice is wrong: every n_heads-th component is zero, but a head holds d_head "
         "neighbors.": lambda attention, x, head: _silenced(
             attention, x, slice(head, None, attention.n_heads)
@@ -412,7 +412,7 @@ check_without_head = Exercise(
                 attention, x, slice(head * attention.n_heads, (head + 1) * attention.n_heads)
             )
         ),
-        "You silence the head before the one asked for: heads are counted from 0.": (
+        "You silence the head before the right one: heads are counted from 0.": (
             lambda attention, x, head: _silenced(attention, x, _slice(attention, head - 1))
         ),
         "Only this head is left; all others are silent.": _only_this,

@@ -67,8 +67,8 @@ check_sinusoidal = Exercise(
         "Your positions count from 1; the first position is 0.": lambda n_positions, d_model: (
             _encode(n_positions, 2 * _pair(d_model) / d_model, first=1)
         ),
-        "All sines stand in the first half and all cosines in the second; each sine belongs "
-        "beside the cosine of its angle, in 2i and 2i+1.": _halves,
+        "All sines are in the first half and all cosines in the second; each sine belongs "
+        "next to the cosine of its angle, in 2i and 2i+1.": _halves,
         "Sine and cosine have changed places: 2i holds the sine.": lambda n_positions, d_model: (
             _encode(n_positions, 2 * _pair(d_model) / d_model, flip=True)
         ),
@@ -85,8 +85,8 @@ check_sinusoidal = Exercise(
         "The exponent is i/d, half of what it must be: 2i/d for pair i.": (
             lambda n_positions, d_model: _encode(n_positions, _pair(d_model) / d_model)
         ),
-        "The cosine's exponent is j − 1/d for component j: brackets are missing, it is "
-        "(j − 1)/d.": _odd_component_minus_fraction,
+        "The cosine's exponent is j − 1/d for component j: parentheses are missing, it is (j "
+        "− 1)/d.": _odd_component_minus_fraction,
         "`-log(10000) / d // 2` is evaluated from left to right and rounded down to -1: write "
         "`-log(10000) / d`, times 2i.": _floored,
     },
@@ -129,11 +129,11 @@ check_shift_matrix = Exercise(
     right=lambda offset, d_model: shift_matrix(offset, d_model),
     wrong={
         "This is the transpose, R(−k): it takes PE(p) back to PE(p − k). In the order (sine, "
-        "cosine) the minus stands below the diagonal.": lambda offset, d_model: shift_matrix(
+        "cosine) the minus is below the diagonal.": lambda offset, d_model: shift_matrix(
             -offset, d_model
         ),
-        "The blocks are laid out for all sines first, then all cosines; here each sine stands "
-        "beside its cosine.": _half_blocks,
+        "The blocks are laid out for all sines first, then all cosines; here each sine is "
+        "next to its cosine.": _half_blocks,
         "Every block turns by the same angle: pair i needs its own frequency, "
         "10000^(−2i/d).": lambda offset, d_model: _blocks(
             offset, d_model, frequencies=torch.ones(d_model // 2, dtype=torch.float64)
@@ -184,7 +184,7 @@ check_rotary_attention = Exercise(
         "where.": lambda q, k, v: attention(_turn(q), _turn(k), _turn(v)),
         "Only the queries are turned; the angle between query and key then depends on the "
         "query's own position.": lambda q, k, v: attention(_turn(q), k, v),
-        "Only the keys are turned; the queries must turn, too.": lambda q, k, v: attention(
+        "Only the keys are turned; the queries must turn too.": lambda q, k, v: attention(
             q, _turn(k), v
         ),
         "You add an encoding to queries and keys; rotary positions turn them.": (
@@ -195,8 +195,8 @@ check_rotary_attention = Exercise(
         ),
         "Queries and keys turn in opposite directions, so the score depends on the sum of the "
         "positions, not on their difference.": lambda q, k, v: attention(_turn(q), _turn(k, -1), v),
-        "You turn both clockwise. The scores know the distance then, too, but the task asks for "
-        "counterclockwise: the minus stands above the diagonal.": lambda q, k, v: attention(
+        "You turn both clockwise. The scores still know the distance, but the exercise asks "
+        "for counterclockwise: the minus is above the diagonal.": lambda q, k, v: attention(
             _turn(q, -1), _turn(k, -1), v
         ),
         "You pair component i with i + d/2, as Hugging Face's Llama checkpoints do; here the pairs "
@@ -255,7 +255,7 @@ check_alibi_weights = Exercise(
         "Your slopes start at 2^0: the first head has h = 1.": lambda scores: _alibi(
             scores, _powers(scores.shape[0], first=0)
         ),
-        "The slopes stand in reverse: the first head is the steepest.": lambda scores: _alibi(
+        "The slopes are in reverse order: the first head is the steepest.": lambda scores: _alibi(
             scores, _powers(scores.shape[0]).flip(0)
         ),
         "The penalty is subtracted after the softmax: it belongs on the scores, before.": (
@@ -263,7 +263,7 @@ check_alibi_weights = Exercise(
         ),
         "The penalty is subtracted after the softmax and the rows are divided by their new sum: "
         "it belongs on the scores, before.": lambda scores: _after_softmax(scores, again=True),
-        "The future is not hidden: a query may see itself and what stands before it.": (
+        "The future is not hidden: a query may see itself and what comes before it.": (
             lambda scores: _alibi(scores, causal=False)
         ),
         "There is no penalty in your weights: this is plain causal attention.": lambda scores: (
@@ -290,7 +290,7 @@ check_halves_order = Exercise(
     asks="`answer(d_head)`: the order in which pairs (2i, 2i+1) become halves (i, i + d/2).",
     right=lambda d_head: _order(d_head),
     wrong={
-        "This is the way back, from halves to pairs: the inverse of the order asked for.": (
+        "This is the way back, from halves to pairs: the inverse of the order that you need.": (
             lambda d_head: _order(d_head).argsort()
         ),
         "Nothing moves: component 2i+1 has to go to i + d/2.": lambda d_head: torch.arange(d_head),

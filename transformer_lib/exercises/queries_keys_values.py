@@ -26,9 +26,8 @@ check_soft_lookup = Exercise(
         "You return an average of the keys; compare with the keys, return from the values.": (
             lambda q, keys, values, temperature: torch.softmax(keys @ q / temperature, dim=0) @ keys
         ),
-        "This is the value of the best key alone, a hard dictionary; every value takes part.": (
-            lambda q, keys, values, temperature: values[(keys @ q).argmax()]
-        ),
+        "This is the value of the best key alone, a hard dictionary; in a soft one, every "
+        "value takes part.": (lambda q, keys, values, temperature: values[(keys @ q).argmax()]),
         "You multiply by the temperature: a low one makes the dictionary harder, so divide.": (
             lambda q, keys, values, temperature: (
                 torch.softmax(keys @ q * temperature, dim=0) @ values
@@ -45,7 +44,7 @@ check_soft_lookup = Exercise(
         "The scores are used as they are: the softmax is missing.": (
             lambda q, keys, values, temperature: keys @ q / temperature @ values
         ),
-        "These are the weights; the average of the values is still to be taken.": (
+        "These are the weights; the average of the values is still missing.": (
             lambda q, keys, values, temperature: torch.softmax(keys @ q / temperature, dim=0)
         ),
         "The values are summed, not averaged: the weights do not reach them.": (
@@ -278,7 +277,7 @@ check_score_rank = Exercise(
         "This is d_k alone; a matrix of s rows has at most rank s, and X at most rank d.": (
             lambda s, d, d_k: d_k
         ),
-        "You forget X: W_Q can make many columns, but their rank is not above d.": (
+        "You forget X: W_Q can make many columns, but their rank is at most d.": (
             lambda s, d, d_k: min(s, d_k)
         ),
         "You forget the number of words: a matrix of s rows has at most rank s.": (

@@ -21,11 +21,11 @@ check_score_variance = Exercise(
         "Your data are not centered: torch.rand has mean 1/2; use torch.randn.": (
             lambda d_k: 7 / 144 * d_k
         ),
-        "This is the mean of the scores, which is near 0; their variance is asked for.": (
+        "This is the mean of the scores, which is near 0; return their variance.": (
             lambda d_k: 0.0
         ),
-        "The scores are divided by √d_k already, so their variance is 1.": lambda d_k: 1.0,
-        "One pair tells nothing about a variance: draw some thousands.": lambda d_k: float("nan"),
+        "You have already divided the scores by √d_k, so their variance is 1.": lambda d_k: 1.0,
+        "One pair says nothing about a variance: draw a few thousand.": lambda d_k: float("nan"),
     },
     cases=[Case("d_k = 64", 64), Case("d_k = 257", 257)],
     tolerance=(0.1, 0.5),
@@ -64,7 +64,7 @@ check_scaled_weights = Exercise(
         "You divide by the square root of the number of tokens, the wrong axis.": lambda q, k: (
             _weights(q, k, q.shape[-2] ** -0.5)
         ),
-        "These are the scaled scores; the softmax over the keys is still to be taken.": (
+        "These are the scaled scores; the softmax over the keys is still missing.": (
             lambda q, k: q @ k.mT / q.shape[-1] ** 0.5
         ),
         "The softmax runs over the queries, not the keys.": lambda q, k: torch.softmax(
@@ -151,11 +151,11 @@ check_temperature_for_entropy = Exercise(
         "This is 1/τ, a factor of the scores; the temperature divides them.": (
             lambda s, entropy: 1 / _temperature(s, entropy)
         ),
-        "Your entropy is in bits (log2); it is given in nats (log).": (
+        "Your entropy is in bits (log2); the one that you are given is in nats (log).": (
             lambda s, entropy: _temperature(s, entropy * _LN_2)
         ),
-        "This is the entropy at temperature 1; the temperature is asked for.": lambda s, entropy: (
-            float(torch.distributions.Categorical(logits=s).entropy())
+        "This is the entropy at temperature 1; return the temperature.": lambda s, entropy: float(
+            torch.distributions.Categorical(logits=s).entropy()
         ),
         "This is the square root of the temperature: divide the scores by τ, not by τ².": (
             lambda s, entropy: _temperature(s, entropy) ** 0.5

@@ -34,17 +34,17 @@ check_one_output = Exercise(
         "The scores are divided by their sum, but not put through exp first.": lambda x, i: (
             (x @ x[i]) / (x @ x[i]).sum() @ x
         ),
-        "You use w_ji, the column of i, where the row of i is asked for: w_ij.": lambda x, i: (
+        "You use w_ji, the column of i; the exercise asks for w_ij, the row of i.": lambda x, i: (
             torch.softmax(x @ x.T, dim=-1)[:, i] @ x
         ),
         "All inputs get the same weight: the dot products are not used.": lambda x, i: x.mean(0),
         "The scores are divided by the square root of the dimension; here they stay raw.": (
             lambda x, i: torch.softmax(x @ x[i] / x.shape[1] ** 0.5, dim=0) @ x
         ),
-        "These are the weights; the weighted average of the inputs is still to be taken.": (
+        "These are the weights; the weighted average of the inputs is still missing.": (
             lambda x, i: torch.softmax(x @ x[i], dim=0)
         ),
-        "These are all outputs; only the one at position i is asked for.": lambda x, i: (
+        "These are all the outputs; return only the one at position i.": lambda x, i: (
             torch.softmax(x @ x.T, dim=-1) @ x
         ),
         "This is the output at position i - 1: positions count from 0.": lambda x, i: _one_output(
@@ -149,8 +149,8 @@ check_equivariance = Exercise(
     wrong={
         _ALWAYS.format("True"): lambda f, x, order: True,
         _ALWAYS.format("False"): lambda f, x, order: False,
-        "This tests invariance, that the output stays as it was; the outputs must be reordered "
-        "as well: compare with f(x)[order].": lambda f, x, order: torch.allclose(
+        "This tests invariance, that the output stays the same. For equivariance the outputs "
+        "are reordered too: compare with f(x)[order].": lambda f, x, order: torch.allclose(
             f(x[order]), f(x), atol=1e-5
         ),
         "You reorder the outputs only; f must also be called on the reordered input, x[order].": (
@@ -159,15 +159,14 @@ check_equivariance = Exercise(
         "One side uses the inverse order: that works for a swap of two words, not in general.": (
             lambda f, x, order: torch.allclose(f(x[order])[order], f(x), atol=1e-5)
         ),
-        "You try an order of your own; the one to try is the argument `order`.": (
+        "You try an order of your own: use the argument `order`.": (
             lambda f, x, order: _follows(f, x, order.sort(descending=True).values)
         ),
         "You reorder the columns, the dimensions; the words are the rows.": (
             lambda f, x, order: torch.allclose(f(x[:, order]), f(x)[:, order], atol=1e-5)
         ),
-        "You ask for bitwise equality: sums in another order round differently, so allow for it.": (
-            lambda f, x, order: torch.equal(f(x[order]), f(x)[order])
-        ),
+        "You ask for bitwise equality, but sums in another order round differently: allow for "
+        "that.": (lambda f, x, order: torch.equal(f(x[order]), f(x)[order])),
     },
     cases=[
         Case("self-attention and a cycle of words", _self_attention, _X, _CYCLE),
@@ -280,7 +279,7 @@ check_prefers_roses = Exercise(
     call=lambda answer: in_float32(answer() if callable(answer) else answer),
     unique=False,
     also={
-        "*gave* gives its largest weight to two words alike: *roses* must be ahead.": _undecided,
+        "*gave* gives two words the same largest weight: *roses* must be ahead.": _undecided,
         "It is *roses* that prefers *gave*: the row asks and the column answers, so the weight "
         "to raise is in row *gave*, column *roses*.": _asked_the_wrong_way_round,
         "Only a norm has grown: *roses* is longer than *gave* but points elsewhere, so *gave* "
@@ -292,7 +291,7 @@ check_prefers_roses = Exercise(
         "Only a norm has grown: *roses* is so long that *{}* prefers it too, so turn it away from "
         "the people as well.": _people_lost_to_roses,
         "*gave* prefers *roses*, but *{}* now prefers *{}*.": _people_lost,
-        "*gave* prefers *roses*, but with weight {:.3f}; 0.9 is asked for.": _too_little,
+        "*gave* prefers *roses*, but with weight {:.3f}; it must be at least 0.9.": _too_little,
     },
     axes="words components",
     praise="Right: *gave* prefers something longer than itself, and the people do not follow.",

@@ -72,8 +72,8 @@ check_schedule = Exercise(
         ),
         "The last step has the rate 0, so it changes nothing: 0 is reached one step after the "
         "last.": _variant(down=lambda left, n_steps, n_up, n_down: left / n_down),
-        "The first step of the decay still has the factor 1: divide by n_down + 1, so that the "
-        "step before the decay is the last full one.": _variant(
+        "The first step of the decay still has the factor 1: divide by n_down + 1, so that "
+        "the step before the decay is the last at full rate.": _variant(
             down=lambda left, n_steps, n_up, n_down: (left + 1) / n_down
         ),
         "It falls from the end of the warm-up on: a trapezoid is level in between.": (
@@ -128,7 +128,7 @@ check_accumulate = Exercise(
         "be multiplied by its own count first.": lambda gradients, counts: (
             gradients.sum(0) / counts.sum()
         ),
-        "The weights are the wrong way round: a part with many targets counts less.": (
+        "The weights are the wrong way around: a part with many targets counts less.": (
             lambda gradients, counts: (gradients / counts[:, None]).sum(0) / (1 / counts).sum()
         ),
         "Only the last part's gradient: the others are forgotten, as by a zero_grad() inside the "
@@ -240,9 +240,7 @@ check_orthogonalize = Exercise(
     """,
     right=_iterated(),
     wrong={
-        "Nothing happens to the gradient but its length: run the iteration.": _iterated(
-            step=lambda x: x
-        ),
+        "Only the length of the gradient changes: run the iteration.": _iterated(step=lambda x: x),
         "Powers of each number: `**` and `*` work on the numbers, and the singular values need "
         "matrix products, `@`.": _iterated(step=lambda x: A * x + B * x**3 + C * x**5),
         "A² is a matrix product, A @ A: you square each number.": _iterated(
@@ -257,8 +255,8 @@ check_orthogonalize = Exercise(
         ),
         "The gradient is not divided by its norm: the iteration needs singular values of at most "
         "1.": _iterated(size=lambda gradient: 1.0),
-        "You divide by the largest singular value. It would do, but costs a decomposition; the "
-        "Frobenius norm bounds it, and is asked for.": _iterated(
+        "You divide by the largest singular value. It would do, but costs a decomposition: "
+        "use the Frobenius norm, which is at least as large.": _iterated(
             size=lambda gradient: torch.linalg.matrix_norm(gradient, 2)
         ),
         "You divide by the largest number; the norm is the root of the sum of squares.": _iterated(
@@ -269,8 +267,8 @@ check_orthogonalize = Exercise(
         ),
         "One iteration too few.": _iterated(extra=-1),
         "One iteration too many.": _iterated(extra=1),
-        "That is U Vᵀ exactly, by the decomposition. Here the iteration is asked for, which gets "
-        "by with products.": _exact,
+        "That is U Vᵀ exactly, by a decomposition. Use the iteration, which needs only "
+        "products.": _exact,
     },
     cases=[
         Case("a 5 × 5 gradient, 3 times", 0.3 * randn(5, 5, seed=0), 3),
@@ -300,12 +298,12 @@ check_decays = Exercise(
             lambda name, p: True
         ),
         "Nothing decays: matrices do.": _by_rule(lambda name, p: False),
-        "The wrong way round: vectors decay, matrices do not.": _by_rule(
+        "The wrong way around: vectors decay, matrices do not.": _by_rule(
             lambda name, p: p.ndim < 2
         ),
-        "The gains of the norms decay: they are called `weight` as well. Ask for the number of "
+        "The gains of the norms decay: they are called `weight` too. Ask for the number of "
         "axes, not for the name.": _by_rule(lambda name, p: "bias" not in name),
-        "You go by the word `norm`; in the second model the norms are called otherwise. Ask for "
+        "You go by the word `norm`; in the second model the norms have other names. Ask for "
         "the number of axes.": _by_rule(lambda name, p: "bias" not in name and "norm" not in name),
         "The embedding is left out. It is a matrix, and decays in GPT's recipe.": _by_rule(
             lambda name, p: p.ndim >= 2 and "embedding" not in name
@@ -358,10 +356,10 @@ check_utilization = Exercise(
         "That is the forward pass alone: the backward pass costs twice as much again.": (
             _utilization(products=2.0, scores=4.0)
         ),
-        "The products with parameters cost 6 a parameter: 2 forward, 4 backward. You count the "
-        "forward pass alone.": _utilization(products=2.0),
-        "Attention's own products are counted for the forward pass alone: 4, of which the backward "
-        "pass makes 12.": _utilization(scores=4.0),
+        "The products with parameters cost 6 operations a parameter: 2 forward, 4 backward. "
+        "You count only the forward pass.": _utilization(products=2.0),
+        "Attention's own products are counted only for the forward pass: 4, which the "
+        "backward pass makes 12.": _utilization(scores=4.0),
         "Attention's products are missing: scores and averages multiply vectors, not parameters.": (
             _utilization(scores=0.0)
         ),
@@ -377,7 +375,7 @@ check_utilization = Exercise(
         "The reciprocal: it is what is done, divided by what could be done.": (
             lambda *given: 1 / _utilization()(*given)
         ),
-        "In percent; a share is asked for.": lambda *given: 100 * _utilization()(*given),
+        "That is in percent: return a share.": lambda *given: 100 * _utilization()(*given),
     },
     cases=[
         Case("a small GPT on a laptop", 13_000.0, 1_900_000, 4, 256, 192, 3e11),

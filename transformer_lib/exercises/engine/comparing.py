@@ -163,14 +163,14 @@ def _form(got: Any, right: Any, axes: str | Sequence[str], what: str) -> str | N
         return _tensor_form(got, right, axes if isinstance(axes, str) else "", what)
     if isinstance(right, Mapping):
         if not isinstance(got, Mapping):
-            return f"Your {what} is {describe(got)}; a dict is asked for."
+            return f"Your {what} is {describe(got)}; a dict is expected."
         if got.keys() != right.keys():
-            return f"Your {what} has the keys {list(got)}; right are {list(right)}."
+            return f"Your {what} has the keys {list(got)}; the right ones are {list(right)}."
         pairs = [(got[key], right[key], f"item {key!r} of your {what}") for key in right]
     elif isinstance(right, list | tuple):
         if not isinstance(got, list | tuple) or len(got) != len(right):
             has = f"{describe(got)}" + (f" of {len(got)}" if isinstance(got, list | tuple) else "")
-            return f"Your {what} is {has}; {describe(right)} of {len(right)} is asked for."
+            return f"Your {what} is {has}; {describe(right)} of {len(right)} is expected."
         both = enumerate(zip(got, right, strict=True))
         pairs = [(g, r, f"item {n} of your {what}") for n, (g, r) in both]
     else:
@@ -185,26 +185,26 @@ def _scalar_form(got: Any, right: Any, what: str) -> str | None:
     if numbers and isinstance(got, int | float) and not isinstance(got, bool):
         bad = not math.isfinite(got) and math.isfinite(right)
         return (
-            f"Your {what} is {got}: a division by zero, a number beyond all bounds, or infinity "
+            f"Your {what} is {got}: a division by zero, a number too large to represent, or infinity "
             "minus infinity."
             if bad
             else None
         )
     if type(got) is type(right):
         return None
-    return f"Your {what} is {describe(got)}; {describe(right)} is asked for."
+    return f"Your {what} is {describe(got)}; {describe(right)} is expected."
 
 
 def _tensor_form(got: Any, right: torch.Tensor, axes: str, what: str) -> str | None:
     if not isinstance(got, torch.Tensor):
-        return f"Your {what} is {describe(got)}; a torch tensor is asked for."
+        return f"Your {what} is {describe(got)}; a torch tensor is expected."
     if got.device != right.device:
         return (
             f"Your {what} is on the device `{got.device}`, the inputs are on `{right.device}`: "
-            "make new tensors with `device=x.device`."
+            "create tensors with `device=x.device`."
         )
     if not _ordinary(got):
-        return f"Your {what} is a sparse, nested or packed tensor; an ordinary one is asked for."
+        return f"Your {what} is a sparse, nested or packed tensor; an ordinary one is expected."
     if got.shape != right.shape:
         return f"Your {what} has {_shapes(tuple(got.shape), tuple(right.shape), axes.split())}."
     if got.dtype != right.dtype:
@@ -216,7 +216,7 @@ def _tensor_form(got: Any, right: torch.Tensor, axes: str, what: str) -> str | N
     if strange.any():
         index = strange.nonzero()[0].tolist()
         value = got.detach()[tuple(index)].item()
-        return f"Your {what} holds {value} (first at {index}), where a finite number is right."
+        return f"Your {what} holds {value} (first at {index}), where a finite number is expected."
     return None
 
 

@@ -190,9 +190,9 @@ class Exercise:
             return None
         if not self.cases:
             value = not callable(answer) or callable(self.right)
-            return None if value else "You gave a function; its result is asked for: call it."
+            return None if value else "You gave a function; give its result: call it."
         if not callable(answer):
-            return f"You gave {describe(answer)}; the function itself is asked for."
+            return f"You gave {describe(answer)}; give the function itself."
         inputs, names = self.cases[0].inputs, ", ".join(self._names())
         try:
             inspect.signature(answer).bind(*inputs)
@@ -245,7 +245,9 @@ class Exercise:
             return self._exception(outcome)
         if outcome.written:
             name = self._names()[outcome.written[0]]
-            return f"You write into the argument `{name}`, which is the caller's: make a new one."
+            return (
+                f"You write into the argument `{name}`, which belongs to the caller: make a copy."
+            )
         if mistake := form_mistake(outcome.result, right, self.axes):
             return mistake
         if self.also:  # a gradient can run code of the answer
@@ -267,7 +269,7 @@ class Exercise:
 
     def _exception(self, outcome: Outcome) -> str:
         if isinstance(outcome.error, TimeOver):
-            return f"Stopped after {self.seconds:g} s: a loop without an end?"
+            return f"Stopped after {self.seconds:g} s: an endless loop?"
         where = f" ({outcome.where})" if outcome.where else ""
         what = f"{type(outcome.error).__name__}{where}"
         return f"Your answer raises {what}: {message_of(outcome.error)}"
