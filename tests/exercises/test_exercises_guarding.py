@@ -9,10 +9,12 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
+from IPython.core.autocall import ExitAutocall, ZMQExitAutocall
 
 from transformer_lib.exercises.engine.guarding import DEEPEST, MOST_PRINTED, guarded, random_kept
 from transformer_lib.exercises.engine.runner import Case, Exercise, randn
@@ -61,6 +63,16 @@ def test_what_would_end_or_leave_the_notebook_is_refused(hostile):
     verdict = double(then(hostile))
     assert "raises PermissionError (line " in verdict.diagnosis
     assert ": an answer may not " in verdict.diagnosis
+
+
+def test_exit_in_a_notebook_is_refused():
+    asked = []
+    shell = SimpleNamespace(ask_exit=lambda: asked.append("exit"))
+    for leave in (ExitAutocall(shell), ZMQExitAutocall(shell)):
+        assert ": an answer may not end the notebook's process" in double(then(leave)).diagnosis
+    assert asked == []
+    ExitAutocall(shell)()
+    assert asked == ["exit"]
 
 
 def test_outside_of_a_check_nothing_is_refused():

@@ -176,7 +176,7 @@ def design(*, length=9.0, signs=(1, -1), output=None, values=1.0, place=1.0):
 
 
 def one_query_two_keys():
-    """The sign of the place stands in the keys, and the names come out through W_O."""
+    """The sign of the place is in the keys, and the names come out through W_O."""
     W_Q, W_K, W_V, W_O = torch.zeros(4, 6, 6).unbind(0)
     W_Q[4, 2], W_Q[4, 5] = 20.0, 20.0
     W_K[3, 2] = W_K[3, 5] = 1.0

@@ -241,7 +241,7 @@ def _matrices(answer):
 
 
 def _gave_in_both_orders(answer, one, other):
-    """What *gave* gets in `one gave roses to other` and the other way round: [2, 6]."""
+    """The output of *gave* in `one gave roses to other` and the other way around: [2, 6]."""
     *projections, W_O = _matrices(answer)
     x = torch.stack([gift_sentence(one, other), gift_sentence(other, one)])
     q, k, v = (split_heads(x @ W, 2) for W in projections)
@@ -327,7 +327,7 @@ def _slice(attention, head) -> slice:
 
 
 def _heads(attention: MultiHeadAttention, x: Tensor, change=None) -> Tensor:
-    """What the heads return, [batch, tokens, heads · d_head], after `change(q, k, v)` in place."""
+    """The heads' results, [batch, tokens, heads · d_head], after `change(q, k, v)` in place."""
     q, k, v = attention.project(x)
     if change:
         change(q, k, v)

@@ -1,8 +1,8 @@
-"""What every check shares: running an answer, comparing its result, and naming its mistake.
+"""The engine of all checks: run an answer, compare its result, name its mistake.
 
 runner     `Exercise` and `Case`: how to write a check
-calling    one call of an answer, from which an outcome always comes back
-guarding   what an answer may not do, and what is put back after it
+calling    one call of an answer, which always ends in an outcome
+guarding   keeps the notebook alive and unchanged while an answer runs
 comparing  is this the right result, and if not, where does it differ?
-verdict    what the reader sees
+verdict    the sentence that the reader sees
 """

@@ -35,7 +35,7 @@ class TimeOver(BaseException):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one call did: `result`, or `error` and `where`; which `inputs` it got and wrote into."""
+    """One call's `result`, or `error` and `where`; which `inputs` it got and wrote into."""
 
     result: Any = None
     error: BaseException | None = None

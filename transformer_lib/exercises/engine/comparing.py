@@ -183,12 +183,11 @@ def _form(got: Any, right: Any, axes: str | Sequence[str], what: str) -> str | N
 def _scalar_form(got: Any, right: Any, what: str) -> str | None:
     numbers = isinstance(right, int | float) and not isinstance(right, bool)
     if numbers and isinstance(got, int | float) and not isinstance(got, bool):
-        bad = not math.isfinite(got) and math.isfinite(right)
+        if math.isfinite(got) or not math.isfinite(right):
+            return None
         return (
-            f"Your {what} is {got}: a division by zero, a number too large to represent, or infinity "
-            "minus infinity."
-            if bad
-            else None
+            f"Your {what} is {got}: a division by zero, a number too large to represent, or "
+            "infinity minus infinity."
         )
     if type(got) is type(right):
         return None

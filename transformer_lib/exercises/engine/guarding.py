@@ -18,13 +18,13 @@ would cost seconds for each check and could not return gradients.
 """
 
 import functools
-import importlib
 import os
+import pkgutil
 import random
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy
@@ -35,7 +35,8 @@ MOST_PRINTED = 20_000
 
 _REFUSED = {
     "end the notebook's process": "os._exit os.abort os.kill os.killpg signal.raise_signal "
-    "signal.pthread_kill os.execv os.execve",
+    "signal.pthread_kill os.execv os.execve IPython.core.autocall.ExitAutocall.__call__ "
+    "IPython.core.autocall.ZMQExitAutocall.__call__",  # exit() and quit() in a notebook
     "start another process": "os.fork os.forkpty os.posix_spawn os.posix_spawnp os.system "
     "subprocess.Popen.__init__ multiprocessing.process.BaseProcess.start",
     "change the alarm that limits its time": "signal.setitimer signal.alarm signal.signal "
@@ -48,7 +49,7 @@ _replaced: list[tuple[Any, str, Any]] = []  # owner, name, original
 
 
 class Guard:
-    """What one check has seen of its answer: how much it printed, which threads it started."""
+    """One check's record of its answer: how much it printed, which threads it started."""
 
     def __init__(self) -> None:
         self.printed = 0
@@ -80,14 +81,15 @@ def guarded() -> Iterator[Guard]:
 
 @contextmanager
 def settings_kept() -> Iterator[None]:
-    """What an answer changes for the whole program in the block is put back after it."""
+    """Put back what an answer changes for the whole program in the block."""
     before = [(restore, read, _read(read)) for read, restore in _SETTINGS]
     try:
         yield
     finally:
         for restore, read, old in before:
             if old is not None and _read(read) != old:
-                restore(old)
+                with suppress(OSError):  # a working directory that was deleted meanwhile
+                    restore(old)
 
 
 @contextmanager
@@ -151,7 +153,13 @@ def _read(read: Callable) -> Any:
 def _install() -> None:
     for what, paths in _REFUSED.items():
         for path in paths.split():
-            owner, name = _find(path)
+            owner, _, name = path.rpartition(".")
+            if path.partition(".")[0] not in sys.modules:  # no notebook, or no processes
+                continue
+            try:
+                owner = pkgutil.resolve_name(owner)
+            except (ImportError, AttributeError):  # another version of IPython
+                continue
             if hasattr(owner, name):
                 _replace(owner, name, functools.partial(_refusing, what))
     _replace(sys, "setrecursionlimit", _shallow)
@@ -167,20 +175,6 @@ def _uninstall() -> None:
         setattr(owner, name, original)
 
 
-def _find(path: str) -> tuple[Any, str]:
-    """The owner and the name of what "os.fork" or "subprocess.Popen.__init__" names."""
-    module, *names, last = path.split(".")
-    if module == "multiprocessing":
-        module, names = f"{module}.{names[0]}", names[1:]
-    try:
-        owner = importlib.import_module(module)
-    except ImportError:  # Python in a browser has no processes
-        return None, last
-    for name in names:
-        owner = getattr(owner, name)
-    return owner, last
-
-
 def _replace(owner: Any, name: str, wrap: Callable) -> None:
     original = getattr(owner, name)
     setattr(owner, name, wrap(original))
@@ -192,7 +186,7 @@ def _guard() -> Guard | None:
     if guard := _guards.get(threading.get_ident()):
         return guard
     thread = threading.current_thread()
-    return next((guard for guard in _guards.values() if thread in guard.started), None)
+    return next((guard for guard in list(_guards.values()) if thread in guard.started), None)
 
 
 def _refusing(what: str, original: Callable) -> Callable:
