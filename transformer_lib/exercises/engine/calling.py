@@ -84,20 +84,20 @@ def call_safely(
     *,
     seconds: float,
     code: CodeType | None = None,
-    seed: int = 0,
+    convert: Callable = plain,
 ) -> Outcome:
     """Run `call(answer, *copies of inputs)`; the notebook's own state is left alone.
 
-    The result is made of plain values, see `comparing.plain`. With `code`, that of the answer,
-    an exception is located in it.
+    The result is converted to plain values, under the same limit. An exception is located in
+    `code`, the answer's.
     """
     given = copy.deepcopy(inputs)
     before = [_snapshot(item) for item in given]
     result, error, where = None, None, ""
-    with settings_kept(), random_kept(seed):
+    with settings_kept(), random_kept(seed=0):
         try:
             with time_limit(seconds):
-                result = plain(call(answer, *given))
+                result = convert(call(answer, *given))
         except KeyboardInterrupt:  # the reader's own, at the keyboard
             raise
         except BaseException as caught:  # all else is the answer's: exit() and TimeOver, too

@@ -19,7 +19,6 @@ would cost seconds for each check and could not return gradients.
 
 import functools
 import os
-import pkgutil
 import random
 import sys
 import threading
@@ -33,15 +32,19 @@ import torch
 DEEPEST = 5_000
 MOST_PRINTED = 20_000
 
-_REFUSED = {
-    "end the notebook's process": "os._exit os.abort os.kill os.killpg signal.raise_signal "
-    "signal.pthread_kill os.execv os.execve IPython.core.autocall.ExitAutocall.__call__ "
-    "IPython.core.autocall.ZMQExitAutocall.__call__",  # exit() and quit() in a notebook
-    "start another process": "os.fork os.forkpty os.posix_spawn os.posix_spawnp os.system "
-    "subprocess.Popen.__init__ multiprocessing.process.BaseProcess.start",
-    "change the alarm that limits its time": "signal.setitimer signal.alarm signal.signal "
-    "signal.pthread_sigmask",
-}
+_END = "end the notebook's process"
+_START = "start another process"
+_ALARM = "change the alarm that limits its time"
+_REFUSED = [  # module, class, names, and what they would do
+    ("os", "", "_exit abort kill killpg execv execve", _END),
+    ("signal", "", "raise_signal pthread_kill", _END),
+    ("IPython.core.autocall", "ExitAutocall", "__call__", _END),  # exit() in a notebook
+    ("IPython.core.autocall", "ZMQExitAutocall", "__call__", _END),
+    ("os", "", "fork forkpty posix_spawn posix_spawnp system", _START),
+    ("subprocess", "Popen", "__init__", _START),
+    ("multiprocessing.process", "BaseProcess", "start", _START),
+    ("signal", "", "setitimer alarm signal pthread_sigmask", _ALARM),
+]
 
 _lock = threading.Lock()
 _guards: dict[int, "Guard"] = {}  # by the thread that runs an answer
@@ -93,31 +96,33 @@ def settings_kept() -> Iterator[None]:
 
 
 @contextmanager
-def random_kept(seed: int) -> Iterator[None]:
-    """Seeded random numbers in the block; the notebook's go on after it as before."""
-    before = _random_states()
+def torch_random_kept(seed: int) -> Iterator[None]:
+    """Seeded random numbers of PyTorch, on the CPU, in the block."""
+    before = torch.get_rng_state()
     # Not torch.manual_seed: without a GPU it keeps a stack trace of every call.
     torch.default_generator.manual_seed(seed)
-    random.seed(seed)
-    numpys = numpy.random.get_bit_generator()
-    numpys.state = type(numpys)(seed).state
     try:
         yield
     finally:
-        for restore, state in before:
-            restore(state)
+        torch.set_rng_state(before)
 
 
-def _random_states() -> list[tuple[Callable, Any]]:
+@contextmanager
+def random_kept(seed: int) -> Iterator[None]:
+    """Seeded random numbers in the block; the notebook's go on after it as before."""
     numpys = numpy.random.get_bit_generator()
-    states = [
-        (torch.set_rng_state, torch.get_rng_state()),
-        (random.setstate, random.getstate()),
-        (functools.partial(setattr, numpys, "state"), numpys.state),
-    ]
-    if torch.cuda.is_initialized():
-        states.append((torch.cuda.set_rng_state_all, torch.cuda.get_rng_state_all()))
-    return states
+    pythons_state, numpys_state = random.getstate(), numpys.state
+    gpus_states = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
+    random.seed(seed)
+    numpys.state = type(numpys)(seed).state
+    try:
+        with torch_random_kept(seed):
+            yield
+    finally:
+        random.setstate(pythons_state)
+        numpys.state = numpys_state
+        if gpus_states is not None:
+            torch.cuda.set_rng_state_all(gpus_states)
 
 
 def _restore_environment(before: dict[str, str]) -> None:
@@ -151,22 +156,17 @@ def _read(read: Callable) -> Any:
 
 
 def _install() -> None:
-    for what, paths in _REFUSED.items():
-        for path in paths.split():
-            owner, _, name = path.rpartition(".")
-            if path.partition(".")[0] not in sys.modules:  # no notebook, or no processes
-                continue
-            try:
-                owner = pkgutil.resolve_name(owner)
-            except (ImportError, AttributeError):  # another version of IPython
-                continue
-            if hasattr(owner, name):
-                _replace(owner, name, functools.partial(_refusing, what))
-    _replace(sys, "setrecursionlimit", _shallow)
-    _replace(threading.Thread, "start", _noted)
+    for module, kind, names, what in _REFUSED:
+        owner = sys.modules.get(module)
+        owner = getattr(owner, kind, None) if kind else owner
+        for name in names.split():
+            if hasattr(owner, name):  # Windows has no fork, a browser no processes
+                _replace(owner, name, _refusing(what, getattr(owner, name)))
+    _replace(sys, "setrecursionlimit", _shallow(sys.setrecursionlimit))
+    _replace(threading.Thread, "start", _noted(threading.Thread.start))
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is not None:
-            _replace(sys, name, _Bounded)
+            _replace(sys, name, _Bounded(getattr(sys, name)))
 
 
 def _uninstall() -> None:
@@ -175,10 +175,9 @@ def _uninstall() -> None:
         setattr(owner, name, original)
 
 
-def _replace(owner: Any, name: str, wrap: Callable) -> None:
-    original = getattr(owner, name)
-    setattr(owner, name, wrap(original))
-    _replaced.append((owner, name, original))
+def _replace(owner: Any, name: str, replacement: Any) -> None:
+    _replaced.append((owner, name, getattr(owner, name)))
+    setattr(owner, name, replacement)
 
 
 def _guard() -> Guard | None:
@@ -189,6 +188,7 @@ def _guard() -> Guard | None:
     return next((guard for guard in list(_guards.values()) if thread in guard.started), None)
 
 
+@functools.cache
 def _refusing(what: str, original: Callable) -> Callable:
     @functools.wraps(original)
     def refused(*args: Any, **kwargs: Any) -> Any:
@@ -199,6 +199,7 @@ def _refusing(what: str, original: Callable) -> Callable:
     return refused
 
 
+@functools.cache
 def _shallow(original: Callable) -> Callable:
     @functools.wraps(original)
     def setrecursionlimit(limit: int, /) -> None:
@@ -209,6 +210,7 @@ def _shallow(original: Callable) -> Callable:
     return setrecursionlimit
 
 
+@functools.cache
 def _noted(original: Callable) -> Callable:
     @functools.wraps(original)
     def start(thread: threading.Thread) -> None:

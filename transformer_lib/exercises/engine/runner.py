@@ -42,6 +42,7 @@ import copy
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import CodeType
 from typing import Any
 
 import torch
@@ -62,7 +63,7 @@ from transformer_lib.exercises.engine.comparing import (
     form_mistake,
     plain,
 )
-from transformer_lib.exercises.engine.guarding import guarded, random_kept
+from transformer_lib.exercises.engine.guarding import guarded, torch_random_kept
 from transformer_lib.exercises.engine.verdict import NOT_ATTEMPTED, Verdict
 
 _FAILED = object()  # "this wrong computation raises on this case"
@@ -145,17 +146,10 @@ class Exercise:
         return verdict
 
     def _judge(self, answer: Any) -> Verdict:
-        code = None
-
-        def look(answer: Any) -> tuple:  # even this can run code of the answer
-            nonlocal code
-            code = code_of(answer)
-            return _blank(plain(answer)), self._wrong_kind(answer)
-
-        seen = call_safely(look, answer, seconds=self.seconds)
+        seen = call_safely(self._look_at, answer, seconds=self.seconds, convert=tuple)
         if seen.error is not None:
             return Verdict(False, self._exception(seen))
-        blank, mistake = seen.result
+        code, blank, mistake = seen.result
         if blank:
             return NOT_ATTEMPTED
         if mistake:
@@ -174,6 +168,13 @@ class Exercise:
         rights = [_compute(self.right, case) for case in self._cases()]
         mistake = self._named(outcomes, rights) or self._first_mistake(outcomes, rights)
         return Verdict(False, mistake) if mistake else Verdict(True, self.praise)
+
+    def _look_at(self, answer: Any) -> tuple[CodeType | None, bool, str | None]:
+        """The answer's code, whether nobody has filled it in, and what is wrong with its kind.
+
+        Even this can run code of the answer.
+        """
+        return code_of(answer), _blank(plain(answer)), self._wrong_kind(answer)
 
     def _cases(self) -> Sequence[Case]:
         return self.cases or [Case("")]
@@ -279,7 +280,7 @@ def _compute(computation: Any, case: Case, *, may_fail: bool = False) -> Any:
     """The result of a right or wrong computation, with the random numbers that an answer gets."""
     if not callable(computation):
         return computation
-    with random_kept(0):
+    with torch_random_kept(0):
         try:
             return computation(*copy.deepcopy(case.inputs))
         except (RuntimeError, ValueError, IndexError, TypeError, ArithmeticError):
