@@ -3,11 +3,11 @@
     python book/notebooks.py [CHAPTER ...]          run, normalize and save (default: all of them)
     python book/notebooks.py --check [CHAPTER ...]  change nothing; say what is wrong and exit 1
 
-CHAPTER is a name (03-scaling) or a path. A chapter runs top to bottom in an empty folder; it does
-not run again if neither its code nor the library has changed since it last ran. Kept: text outputs, tags, hide settings and
-alternative texts. Dropped: pictures, widget state and views, times, and whatever else an editor
-wrote into the metadata. Two checksums in the notebook's metadata (of its code, of its outputs) let
-`--check` find a notebook that was edited or stripped after it ran, without running it again.
+CHAPTER is a name (03-scaling) or a path. A chapter runs top to bottom in an empty folder, unless
+neither its code nor the library has changed since it last ran. Kept: text outputs, tags, hide
+settings and alternative texts. Dropped: pictures, widget state and views, times, and whatever else
+an editor wrote into the metadata. Two checksums in the notebook's metadata (of its code, of its
+outputs) let `--check` find a notebook that was edited or stripped after it ran, without running it.
 """
 
 import argparse

@@ -10,8 +10,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from conftest import CHROMIUM_NAMES
 from playwright.sync_api import sync_playwright
+
+CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 
 
 def on_debian() -> bool:

@@ -4,6 +4,7 @@
 
 The page holds one state tag and, for each widget, a view tag, which book/assets/afm-host.js mounts.
 Also here: what every widget's test needs (HOSTILE tokens, axe, the time to repaint, downloads).
+`@each_look` runs a test, which takes `theme` and `width`, in each theme and at each width once.
 """
 
 import json
@@ -14,6 +15,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
 from ipywidgets import DOMWidget
 from ipywidgets.embed import dependency_state, embed_data
 from playwright.sync_api import Page
@@ -23,6 +25,9 @@ STATE = "application/vnd.jupyter.widget-state+json"
 VIEW = "application/vnd.jupyter.widget-view+json"
 # The grounds and text colors of the book's theme.
 THEMES = {"light": ("#ffffff", "#222832"), "dark": ("#14181e", "#ced6dd")}
+
+# Contrast depends on the theme, and what fits on the width: their product would find no more.
+each_look = pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 360)])
 
 
 def page_html(widgets: Sequence[DOMWidget], *, theme: str = "light", before: str = "") -> str:

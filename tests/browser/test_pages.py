@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 from built import BUILD, READ, weight
-from harness import check_fits
+from harness import check_fits, each_look
 
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 MODULES = Path(os.environ.get("AFM_NPM") or Path(sys.prefix) / "npm" / "node_modules")
 BUDGET = {"with widgets": 500_000, "without widgets": 300_000}  # bytes, gzipped, figures aside
-CHAPTER = next((page for page in READ if page.startswith("chapters/")), None)
+CHAPTER = next(page for page in READ if page.startswith("chapters/"))
 CODE = "div.cell_input pre"
 
 
 @pytest.fixture
-def open_built(browser, watched):
+def open_built(book, browser, watched):
     """Open a page of the book, all its widgets mounted; what it loads is in `page.loaded`."""
     contexts = []
 
@@ -52,8 +52,7 @@ def axe(page):
     return [f"{v['id']}: {[n['html'][:200] for n in v['nodes'][:3]]}" for v in found["violations"]]
 
 
-@pytest.mark.parametrize("width", [1280, 360])
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@each_look
 @pytest.mark.parametrize("name", READ)
 def test_page(open_built, name, theme, width):
     page = open_built(name, theme=theme, width=width)
