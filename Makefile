@@ -76,9 +76,12 @@ test: lint
 	$(PYTEST) -m "not soak"
 
 # Hundreds of kills, damaged and forged checkpoints, full disks, and a thousand models of random
-# wirings and sizes in each test, in place of 60: some minutes. Writes a run log.
-soak: $(VENV)/installed
+# wirings and sizes in each test, in place of 60: some minutes. Writes a run log. Then the times that
+# figures take to repaint are measured.
+soak: $(VENV)/npm/installed
 	$(BIN)/python benchmarks/soak.py
+	$(BIN)/python tests/browser/chromium.py
+	$(BIN)/python -m pytest -m soak
 
 # The library's tests and the chapters in environments of their own: with the oldest versions that
 # pyproject.toml claims, and with the newest there are. The other tests need the book's own tools.

@@ -189,6 +189,7 @@ def test_follows_the_theme(open_page):
     assert all(one != other for one, other in zip(light, dark, strict=True))
 
 
+@pytest.mark.soak
 def test_time_to_repaint_at_32_tokens(open_page, report):
     page = open_page(AttentionMap(weights(8, 32, 32), [f"token {i}" for i in range(32)]))
     switch = """(step) => {

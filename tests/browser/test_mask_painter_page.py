@@ -85,6 +85,7 @@ def test_follows_the_theme(open_page):
     assert light[3] != dark[3]
 
 
+@pytest.mark.soak
 def test_time_to_repaint_at_32_tokens(open_page, report):
     x = torch.randn(32, 8)
     page = open_page(MaskPainter([f"token {i}" for i in range(32)], x, x, x))

@@ -103,6 +103,7 @@ def test_hostile_words_stay_text(open_page):
     check_hostile(open_page(widget(words, words), width=360))
 
 
+@pytest.mark.soak
 def test_repaint_time_is_reported(open_page, report):
     page = open_page(widget(WORDS * 3))
     move = """(step) => {

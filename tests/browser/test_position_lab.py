@@ -215,6 +215,7 @@ def test_two_labs_do_not_disturb_each_other(open_page):
     assert "position 8 " in second
 
 
+@pytest.mark.soak
 def test_repaint_time_is_reported(open_page, report):
     page = open_page(PositionLab(n_positions=32, d_model=64))
     times = repaint_ms(

@@ -205,6 +205,7 @@ def test_hostile_tokens_and_contexts_stay_text(open_page):
     check_hostile(page)
 
 
+@pytest.mark.soak
 def test_repaint_time_is_reported(open_page, report):
     logits = torch.randn(8, 65, generator=torch.Generator().manual_seed(1))
     page = open_page(SamplingLab(3 * logits, [chr(48 + i) for i in range(65)], list("abcdefgh")))

@@ -83,6 +83,7 @@ def test_fits_and_is_accessible_in_both_themes(open_page, theme, width):
     check_axe(page)
 
 
+@pytest.mark.soak
 def test_repaint_time_is_reported(open_page, report):
     page = open_page(ScalingLab(n_keys=16))
     move = """(step) => {

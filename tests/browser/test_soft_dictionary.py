@@ -122,6 +122,7 @@ def test_hostile_names_stay_text(open_page):
     check_hostile(page)
 
 
+@pytest.mark.soak
 def test_repaint_time_is_reported(open_page, report):
     keys, values = torch.randn(32, 2), torch.arange(32.0)
     names = [f"video {i}" for i in range(32)]

@@ -273,6 +273,7 @@ def test_hostile_names_stay_text(open_page):
     check_hostile(open_page(hostile, width=360))
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("rows", [400, 20_000])
 def test_repaint_time_and_weight_are_reported(open_page, report, rows):
     losses = [0.5 + 3 / step + 0.02 * math.sin(7 * step) for step in range(1, rows + 1)]

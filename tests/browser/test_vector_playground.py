@@ -177,6 +177,7 @@ def test_axe(open_page, theme, width):
     check_fits(page)
 
 
+@pytest.mark.soak
 def test_time_to_repaint(open_page, report):
     angles = np.linspace(0, 6, 16)
     vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1)
