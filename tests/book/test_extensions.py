@@ -245,6 +245,7 @@ def published(tmp_path_factory):
     return folder / "_build" / "html"
 
 
+@pytest.mark.slow
 def test_the_colab_button_opens_the_chapter(published):
     text = (published / "chapters" / "03-small.html").read_text(encoding="utf-8")
     place = "github/someone/some-book/blob/main/chapters/03-small.ipynb"
@@ -252,6 +253,7 @@ def test_the_colab_button_opens_the_chapter(published):
     assert "colab.research" not in (published / "book" / "words.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_formulas_are_rendered_and_styled_where_they_are(published):
     text = (published / "chapters" / "03-small.html").read_text(encoding="utf-8")
     assert text.count('<span class="katex">') == 3
@@ -263,6 +265,7 @@ def test_formulas_are_rendered_and_styled_where_they_are(published):
     assert (published / "_static" / "katex" / "fonts" / "KaTeX_Main-Regular.woff2").exists()
 
 
+@pytest.mark.slow
 def test_cells_on_the_page(published):
     text = (published / "chapters" / "03-small.html").read_text(encoding="utf-8")
     assert re.findall(r"<summary>(.*)</summary>", text) == ["Setup", "Solution"]
@@ -272,6 +275,7 @@ def test_cells_on_the_page(published):
     assert "3 · Small" in (published / "book" / "words.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "message"),
     [
