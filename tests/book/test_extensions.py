@@ -40,6 +40,7 @@ katex_assets = load("katex_assets")
 katex_server = load("katex_server")
 lean_theme = load("lean_theme")
 math_punctuation = load("math_punctuation")
+notices = load("notices")
 
 
 # --- each alone
@@ -196,6 +197,30 @@ def test_bertvizs_libraries_are_there_and_whole():
         assert "sourceMappingURL" not in text[-200:]
 
 
+def test_the_notices_hold_the_license_of_every_part():
+    text = notices.notices()
+    for words in (
+        "Apache License",  # bertviz
+        "Khan Academy",  # KaTeX, and its fonts:
+        "Reserved Font Name KaTeX_Main",
+        "SIL Open Font License",
+        "Font Awesome Free",
+        "Icons: CC BY 4.0",
+        "Bootstrap v",
+        "Mike Bostock",  # d3
+        "JS Foundation",  # jQuery
+        "Sphinx Developers",
+        "Executable Books",
+    ):
+        assert words in text, words
+
+
+def test_a_part_without_a_license_stops_the_build(monkeypatch):
+    monkeypatch.setattr(notices, "python_licenses", lambda package: [])
+    with pytest.raises(ExtensionError, match="bertviz brings no license"):
+        notices.notices()
+
+
 # --- a small book
 
 PAGE = """\
@@ -263,6 +288,14 @@ def test_formulas_are_rendered_and_styled_where_they_are(published):
     assert "katex/katex.css" in text
     assert "katex" not in (published / "book" / "words.html").read_text(encoding="utf-8")
     assert (published / "_static" / "katex" / "fonts" / "KaTeX_Main-Regular.woff2").exists()
+
+
+@pytest.mark.slow
+def test_every_page_leads_to_the_notices(published):
+    assert (published / "_static" / "licenses.txt").stat().st_size > 10_000
+    for page in ("chapters/03-small", "book/words"):
+        text = (published / f"{page}.html").read_text(encoding="utf-8")
+        assert 'href="../_static/licenses.txt"' in text
 
 
 @pytest.mark.slow
