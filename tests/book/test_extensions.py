@@ -209,7 +209,7 @@ def test_the_notices_hold_the_license_of_every_part():
         "Bootstrap v",
         "Mike Bostock",  # d3
         "JS Foundation",  # jQuery
-        "Sphinx Developers",
+        "the Sphinx team",
         "Executable Books",
     ):
         assert words in text, words
