@@ -208,9 +208,9 @@ def test_the_notices_hold_the_license_of_every_part():
         "Icons: CC BY 4.0",
         "Bootstrap v",
         "Mike Bostock",  # d3
-        "JS Foundation",  # jQuery
+        "OpenJS Foundation",  # jQuery
         "the Sphinx team",
-        "Executable Books",
+        "Chris Holdgraf",  # the theme
     ):
         assert words in text, words
 

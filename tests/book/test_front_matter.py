@@ -67,6 +67,26 @@ def test_every_file_linked_exists(name):
         assert (ROOT / target).is_file(), target
 
 
+def test_the_versions_of_python_that_are_claimed_are_tried():
+    first, last = re.search(r"Python (3\.\d+) to (3\.\d+)", text("README.md")).groups()
+    assert f"Python {first} to {last}" in text("Makefile")
+    assert PROJECT["requires-python"] == f">={first}"
+    tried = re.findall(r'"(3\.\d+)"', text(".github/workflows/test.yml"))
+    assert {first, last} <= set(tried)
+    minor = int(last.split(".")[1])
+    assert f"(3, 11) <= sys.version_info < (3, {minor + 1})" in text("Makefile")
+
+
+def test_the_issue_forms_are_valid():
+    command = [Path(sys.executable).parent / "check-jsonschema", "--builtin-schema"]
+    forms = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
+    assert forms
+    done = subprocess.run(
+        [*command, "vendor.github-issue-forms", *forms], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_the_picture_is_small_and_described():
     alt, path = re.search(r"!\[([^\]]+)\]\(([^)]+)\)", text("README.md")).groups()
     picture = (ROOT / path).read_bytes()

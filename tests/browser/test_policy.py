@@ -1,4 +1,4 @@
-"""The book over http, under its Content-Security-Policy: all of it works, and nothing else may load."""
+"""The book over http, under its Content-Security-Policy: it works, and nothing else may load."""
 
 import threading
 from functools import partial
