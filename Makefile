@@ -38,8 +38,8 @@ $(VENV)/installed: requirements.txt pyproject.toml | $(BIN)/python
 	$(BIN)/python $(FIND_FONTS)
 	touch $@
 
-# What the pages need of npm's packages (the style of KaTeX, d3 and jQuery for bertviz) and the tests
-# (axe). Into .venv: nothing of it ever stands in git.
+# The npm packages that the pages need (KaTeX's style, d3 and jQuery for bertviz) and the tests (axe).
+# They are installed into .venv and never committed.
 $(VENV)/npm/installed: book/package.json $(VENV)/installed
 	mkdir -p $(VENV)/npm && cp book/package.json $(VENV)/npm/
 	cd $(VENV)/npm && npm install --no-package-lock --ignore-scripts --no-audit --no-fund --silent

@@ -1,4 +1,4 @@
-"""Build the book, or one chapter of it, with Jupyter Book; print where it lies.
+"""Build the book, or one chapter of it, with Jupyter Book, and print its address.
 
     python book/build.py                      the whole book; any warning fails it
     python book/build.py --only 03-scaling    that chapter and the pages around the chapters, in a
@@ -43,7 +43,7 @@ def only(toc: dict, chapter: str) -> dict:
     wanted = f"chapters/{chapter}"
     if source(wanted) is None:
         names = sorted(path.stem for path in (ROOT / "chapters").glob("*.ipynb"))
-        raise SystemExit(f"There is no chapter {chapter!r}. There are: {', '.join(names)}.")
+        raise SystemExit(f"There is no chapter {chapter!r}. The chapters are: {', '.join(names)}.")
     around = [d for d in documents(toc) if not d.startswith("chapters/") and source(d)]
     root, *others = around if toc["root"] in around else [wanted, *around]
     chapters = [{"file": d} for d in dict.fromkeys([wanted, *others]) if d != root]
@@ -96,7 +96,7 @@ def main() -> None:
     toc = yaml.safe_load(path.read_text(encoding="utf-8"))
     if chapter is None:
         execute(toc, arguments.jobs)
-        # Pages of an earlier build that are no longer made must not linger among the new ones.
+        # Remove pages of an earlier build, some of which may no longer be made.
         shutil.rmtree(ROOT / "_build" / "html", ignore_errors=True)
         html = build(ROOT, path, "-W", "--all")
         page = html / "index.html"

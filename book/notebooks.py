@@ -151,17 +151,17 @@ def normalize(nb: NotebookNode, config: dict) -> NotebookNode:
 
 
 def cell_problems(cell: NotebookNode) -> list[tuple[str, str]]:
-    """What is wrong with one executed code cell: (cause, fix)."""
+    """The problems of one executed code cell: (cause, fix)."""
     found = []
     errors = [output for output in cell.outputs if output.output_type == "error"]
     if "raises-exception" in tags(cell) and not errors:
-        found.append(("is tagged raises-exception and raises nothing", "mend the cell or the tag"))
+        found.append(("is tagged raises-exception and raises nothing", "correct cell or tag"))
     if errors and "raises-exception" not in tags(cell):
-        found.append((f"stores the error {errors[0].ename}", f"mend the cell, then {FIX}"))
+        found.append((f"stores the error {errors[0].ename}", f"correct the cell, then {FIX}"))
     for output in cell.outputs:
         if output.output_type == "stream" and output.name == "stderr":
             first = output.text.strip().splitlines()[:1]
-            found.append((f"writes to stderr: {first}", "cure the cause of the warning"))
+            found.append((f"writes to stderr: {first}", "remove the cause of the warning"))
         texts = [output.get("text", ""), *output.get("data", {}).values()]
         texts = [text for text in texts if isinstance(text, str)]
         if any("svg" in kind for kind in output.get("data", {})):

@@ -12,8 +12,8 @@ import pytest
 import torch
 from schedule import place, unit
 
-# Shapes and types in the library's signatures are checked in the tests, and only there. This has
-# to stand before anything imports the library. (An int is good where a float is asked for.)
+# Shapes and types in the library's signatures are checked in the tests, and only there. This must
+# come before anything imports the library. (An int will do where a float is asked for.)
 jaxtyping.install_import_hook(
     "transformer_lib",
     "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))",

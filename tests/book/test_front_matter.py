@@ -119,5 +119,5 @@ def test_no_file_holds_the_address_of_a_package_registry():
         path = ROOT / name
         if path == Path(__file__) or not path.is_file():
             continue
-        # (Pictures and weights are no text; an address in them would be found all the same.)
+        # (Pictures and weights are not text, but an address in them would be found, too.)
         assert not address.search(path.read_text("utf-8", errors="replace")), name

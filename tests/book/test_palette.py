@@ -1,6 +1,6 @@
 """One palette: the page's style sheet, the widgets' fallbacks and the plots agree, and can be read.
 
-Text must reach a contrast of 4.5 : 1 on every ground that it may stand on (WCAG 2.2, 1.4.3).
+Text must reach a contrast of 4.5 : 1 on every background it may have (WCAG 2.2, 1.4.3).
 """
 
 import re

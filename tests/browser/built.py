@@ -16,7 +16,7 @@ TOC = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
 DOCUMENTS = documents(TOC)
 READ = sorted(f"{document}.html" for document in [*DOCUMENTS, "search"])
 PAGES = [*READ, "index.html"]  # which only leads on to the first page
-# What a page loads by itself, as opposed to where the reader may go.
+# The attributes by which a page loads something by itself; links only lead the reader there.
 LOADING = {"script": "src", "link": "href", "img": "src", "source": "src", "iframe": "src"}
 COMPRESSED = {".woff2", ".png", ".jpg"}
 
@@ -60,7 +60,7 @@ def dead_links(page: Path) -> list[str]:
 
 
 def third_parties(page: Path) -> list[str]:
-    """What a page would load from elsewhere."""
+    """The addresses elsewhere from which a page would load something."""
     found = []
     for tag, attributes in elements(page):
         address = attributes.get(LOADING.get(tag, ""), "")

@@ -4,8 +4,8 @@
         page = open_page(AttentionMap(weights, tokens), theme="dark", width=360)
         page.get_by_role("gridcell", name="roses attends to gave").click()
 
-`book` is the folder of the built pages, `browser` the Chromium itself; `watched(context)` fits a
-context of one's own with the checks.
+`book` is the folder of the built pages, `browser` the Chromium itself; `watched(context)` adds
+the checks to a context that a test has made itself.
 `report(name, value)` adds a measured number to the summary at the end of the run.
 """
 

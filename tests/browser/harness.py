@@ -31,7 +31,7 @@ each_look = pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark
 
 
 def page_html(widgets: Sequence[DOMWidget], *, theme: str = "light", before: str = "") -> str:
-    """One page with the widgets below one another; `before` is HTML that stands above them."""
+    """One page with the widgets below one another; `before` is HTML above them."""
     # Only these widgets: without `state`, every widget that the process has ever made is written.
     state = dependency_state(list(widgets), drop_defaults=False)
     data = embed_data(list(widgets), drop_defaults=False, state=state)
@@ -113,7 +113,7 @@ AXE_TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practi
 
 
 def axe(page: Page, inside: str = "html") -> tuple[list[str], int]:
-    """What axe finds by WCAG 2.2 AA and its best practices, and how many rules have passed."""
+    """Violations of WCAG 2.2 AA and axe's best practices, and the number of rules that passed."""
     modules = os.environ.get("AFM_NPM") or Path(sys.prefix) / "npm" / "node_modules"
     script = Path(modules) / "axe-core" / "axe.min.js"
     assert script.exists(), f"there is no {script}: `make test` gets it (or set AFM_NPM)"

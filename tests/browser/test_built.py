@@ -1,4 +1,4 @@
-"""The built book's files, without a browser: complete, linked, described, and nobody else's."""
+"""The built book's files, without a browser: complete, linked, described, and self-contained."""
 
 import getpass
 import json
