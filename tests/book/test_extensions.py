@@ -310,17 +310,25 @@ def test_cells_on_the_page(published):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("change", "messages"),
     [
-        ({"page": PAGE + "\n[no](nowhere.md)\n"}, "target not found"),
-        ({"page": PAGE + "\n$\\nocommand$\n"}, "KaTeX|Undefined control sequence"),
-        ({"more": [new_code_cell("undefined_name")]}, "undefined_name"),
-        ({"more": [new_code_cell("import warnings; warnings.warn('w')")]}, "stderr"),
-        ({"url": "https://example.org"}, "OWNER/NAME"),
+        (
+            {
+                "page": PAGE + "\n[no](nowhere.md)\n",
+                "more": [new_code_cell("import warnings; warnings.warn('w')")],
+            },
+            ["target not found", "stderr"],
+        ),
+        ({"page": PAGE + "\n$\\nocommand$\n"}, ["KaTeX|Undefined control sequence"]),
+        ({"more": [new_code_cell("undefined_name")]}, ["undefined_name"]),
+        ({"url": "https://example.org"}, ["OWNER/NAME"]),
     ],
+    ids=["two warnings", "formula", "cell", "address"],
 )
-def test_a_mistake_fails_the_build(tmp_path, change, message):
+def test_a_mistake_fails_the_build(tmp_path, change, messages):
     done = small_book(tmp_path, **change)
     assert done.returncode != 0
-    assert re.search(message, done.stdout + done.stderr), done.stdout[-3000:] + done.stderr[-3000:]
+    for message in messages:
+        found = re.search(message, done.stdout + done.stderr)
+        assert found, done.stdout[-3000:] + done.stderr[-3000:]
     assert "The book is built" not in done.stdout
