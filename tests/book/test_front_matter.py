@@ -60,6 +60,13 @@ def test_every_command_named_exists(name):
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
+def test_every_path_named_exists(name):
+    paths = re.findall(r"`((?:book|chapters|tests|transformer_lib)/[\w./-]+)`", text(name))
+    assert paths
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
 def test_every_file_linked_exists(name):
     targets = re.findall(r"\]\((?!https:)([^)#]+)\)", text(name))
     assert targets
