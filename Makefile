@@ -73,7 +73,7 @@ check: lint
 # The book is built by the first test that needs it, while others run (tests/support/schedule.py).
 test: lint
 	$(BIN)/python tests/browser/chromium.py
-	$(PYTEST) -m "not soak"
+	$(PYTEST) -m "not soak" --durations=10
 
 # Hundreds of kills, damaged and forged checkpoints, full disks, and a thousand models of random
 # wirings and sizes in each test, in place of 60: some minutes. Writes a run log. Then the times that
