@@ -67,7 +67,6 @@ lint: $(VENV)/npm/installed
 
 # Without the browser, without running the chapters, and without what takes seconds a test.
 check: lint
-	$(BIN)/python book/notebooks.py --check
 	$(PYTEST) -q -m "not slow and not soak" --ignore=tests/browser --ignore=tests/chapters/test_nbval.py
 
 # The book is built by the first test that needs it, while others run (tests/support/schedule.py).

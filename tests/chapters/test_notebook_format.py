@@ -71,6 +71,21 @@ def test_a_second_run_changes_nothing(right, path):
     assert path.read_text(encoding="utf-8") == right
 
 
+def test_a_run_that_is_kept_is_as_good_as_a_fresh_one(right, path, tmp_path, monkeypatch):
+    runs = notebooks.Runs(tmp_path / "runs")
+    assert notebooks.refresh(path, UNSET, runs) == []
+    monkeypatch.setattr(notebooks, "execute", lambda nb: pytest.fail("it has run again"))
+    change(path, lambda nb: nb.cells[3].update(outputs=[]))
+    assert notebooks.refresh(path, UNSET, runs) == []
+    assert path.read_text(encoding="utf-8") == right
+
+
+def test_a_chapter_is_found_by_its_name_and_by_its_path():
+    expected = notebooks.ROOT / "chapters" / "03-scaling.ipynb"
+    assert notebooks.chapter("03-scaling") == expected
+    assert notebooks.chapter(str(expected)) == expected
+
+
 def test_ids_follow_the_text_and_not_the_place():
     cells = [new_code_cell("a"), new_markdown_cell("a"), new_code_cell("a"), new_code_cell("b")]
     first = [c.id for c in notebooks.normalize(new_notebook(cells=cells), UNSET).cells]
