@@ -64,6 +64,7 @@ chapter: $(VENV)/installed
 lint: $(VENV)/npm/installed
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
+	$(MODULES)/.bin/biome ci --error-on-warnings .
 
 # Without the browser, without running the chapters, and without what takes seconds a test.
 check: lint
