@@ -14,9 +14,10 @@ from torch import nn
 
 from transformer_lib import checks
 from transformer_lib.gpt import GPTConfig
-from transformer_lib.training import recipe_checks, schedules, training_checks
+from transformer_lib.training import recipe_checks, schedules
+from transformer_lib.training.device import choose_precision
+from transformer_lib.training.loop import require_clip
 from transformer_lib.training.optimizers import Muon, adamw
-from transformer_lib.training.precision import choose_precision
 
 WIRINGS = {"gpt1": GPTConfig.gpt1, "gpt2": GPTConfig.gpt2, "fast": GPTConfig.fast}
 SCHEDULES = ("linear", "cosine", "trapezoid")
@@ -90,7 +91,7 @@ class Recipe:
         recipe_checks.require_types(self)
         recipe_checks.require_storable(self)
         recipe_checks.require_seed(self.seed)
-        training_checks.require_clip(self.clip)
+        require_clip(self.clip)
         for name, known in [
             ("wiring", WIRINGS), ("optimizer", OPTIMIZERS), ("schedule", SCHEDULES),
         ]:  # fmt: skip
