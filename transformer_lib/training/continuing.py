@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from transformer_lib import checks
-from transformer_lib.gpt import GPT
+from transformer_lib.gpt import GPT, current_names
 from transformer_lib.sampling import generate
 from transformer_lib.training import checkpoints
 from transformer_lib.training.corpora import Tokenizer, tokenizer_of
@@ -62,7 +62,7 @@ def load_trained(path: str | os.PathLike, *, device: torch.device | None = None)
         tokenizer = tokenizer_of(checkpoint.configuration["tokenizer"])
         config, weights = recipe.model_config(tokenizer.size), checkpoint.state["model"]
         model = GPT(config).to(device).eval()
-        model.load_state_dict(weights)
+        model.load_state_dict(current_names(weights))
     except torch.OutOfMemoryError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from transformer_lib.data.batches import Batches
-from transformer_lib.gpt import GPT
+from transformer_lib.gpt import GPT, current_names
 from transformer_lib.training import checkpoints, files
 from transformer_lib.training.corpora import Corpus, corpus_of, describe_tokenizer
 from transformer_lib.training.device import best_device
@@ -162,6 +162,7 @@ class Run:
         saved = checkpoints.load_checkpoint(
             path, configuration=self.configuration, vocabulary=self.corpus.tokenizer.hash
         )
+        saved.state["model"] = current_names(saved.state["model"])
         self.trainer.load_state_dict(saved.state, other_devices=other_devices)
         self.begun, threads = saved.step, torch.get_num_threads()
         alike = saved.threads == threads or self.trainer.device.type != "cpu"

@@ -16,7 +16,7 @@ import safetensors.torch
 import torch
 
 from transformer_lib.data.gifts import Grammar
-from transformer_lib.gpt import GPT
+from transformer_lib.gpt import GPT, current_names
 from transformer_lib.tokenizers import CharacterTokenizer, WordTokenizer
 from transformer_lib.training import files
 from transformer_lib.training.continuing import load_trained
@@ -137,7 +137,7 @@ def load_shipped(name_or_path: str | os.PathLike, *, device: torch.device | None
         recipe = Recipe.from_json(manifest["recipe"])
         tokenizer, grammar = tokenizer_of(manifest["tokenizer"]), _grammar_of(manifest)
         model = GPT(recipe.model_config(tokenizer.size))
-        model.load_state_dict(safetensors.torch.load(contents[WEIGHTS]))
+        model.load_state_dict(current_names(safetensors.torch.load(contents[WEIGHTS])))
     except (KeyError, TypeError, AttributeError, ValueError, RuntimeError) as error:
         cause = f"it has no entry {error}" if isinstance(error, KeyError) else error
         raise ValueError(f"{folder / MANIFEST} is damaged ({cause}). {_AGAIN}") from error
