@@ -1,4 +1,4 @@
-"""A CUDA device without a GPU: shapes, types, devices and autocast are CUDA's, numbers there are none.
+"""A CUDA device without a GPU: its shapes, types and autocast, and no numbers.
 
 PyTorch's ``FakeTensorMode`` knows what each operation would return on a GPU: its shape and type,
 and an error where a tensor is on another device. A build of PyTorch for CPUs lacks one thing for
@@ -42,25 +42,35 @@ def try_it() -> None:
 
 
 class Watched(TorchDispatchMode):
-    """Answers what a program reads from a GPU (True, 1 or 0.0), pins memory; and counts both.
+    """Makes up what a program reads from a tensor, pins memory; and counts both.
 
     Attributes:
-        reads: how often the program waited for a number.
+        reads: how many numbers the program waited for.
         pinned: how many tensors were copied into pinned memory.
+        waited: for each copy from the CPU to the GPU, whether the program waited for it.
     """
 
     def __init__(self):
         super().__init__()
         self.reads = self.pinned = 0
+        self.waited: list[bool] = []
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        on_gpu = bool(args) and getattr(args[0], "device", torch.device("cpu")).type == "cuda"
         if function is aten._local_scalar_dense.default:
-            self.reads += args[0].device.type == "cuda"
-            dtype = args[0].dtype
-            return True if dtype == torch.bool else 0.0 if dtype.is_floating_point else 1
+            self.reads += on_gpu
+            if args[0].dtype.is_floating_point:
+                return 0.0 if on_gpu else 1.0  # GradScaler counts infinities, AdamW its steps
+            return False if args[0].dtype == torch.bool else 1
+        if function is aten.equal.default:
+            self.reads += on_gpu
+            return True
         if function is aten._pin_memory.default:
             self.pinned += 1
             return args[0].clone()
+        to = (kwargs or {}).get("device")
+        if function is aten._to_copy.default and to is not None and to.type == "cuda":
+            self.waited.append(not kwargs.get("non_blocking", False))
         return function(*args, **kwargs or {})
 
 
@@ -79,7 +89,6 @@ def fake_cuda(*, bfloat16: bool = True) -> Iterator[Watched]:
 
     with ExitStack() as stack:
         for name, value in {
-            "is_available": lambda: True,
             "device": lambda device: nullcontext(),
             "is_bf16_supported": supported,
             "get_device_name": lambda device=None: "a fake GPU",
