@@ -12,10 +12,12 @@ import signal
 import sys
 import time
 import traceback
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 import torch.nn.functional as F
+from pretend_cuda import cuda_group
 from small_runs import RECIPE, differences, end_of, resumed, trained
 from torch.distributed import TCPStore
 
@@ -25,6 +27,7 @@ from transformer_lib.training.cli import main
 from transformer_lib.training.corpora import corpus_of
 from transformer_lib.training.distributed import Processes, processes
 from transformer_lib.training.run import Run
+from transformer_lib.training.state import random_state
 
 FOLDER, RANK = Path(sys.argv[-1]), int(os.environ["RANK"])
 CORPUS = corpus_of(RECIPE)
@@ -96,6 +99,28 @@ def losses():
     return found
 
 
+def on_cuda_only():
+    """What is exchanged by processes whose group serves GPUs and nothing else, as NCCL's do."""
+    with cuda_group() as device:
+        here = Processes(RANK, 2, device)
+        state = {"rank": RANK, "random": random_state(), "rows": list(range(1 + 5 * RANK))}
+        first, second = here.gather(state)
+        mine = (first, second)[RANK]
+        refused = ""
+        try:
+            replace(here, device=None).gather(state)  # from where they lie, the CPU
+        except RuntimeError as error:
+            refused = str(error)
+        return {
+            "ranks": [first["rank"], second["rank"]],
+            "rows": [len(first["rows"]), len(second["rows"])],
+            "random": mine["random"]["torch"].equal(state["random"]["torch"]),
+            "sum": here.sum(torch.tensor([1.0, RANK])).tolist(),
+            "any": [here.any(False), here.any(RANK == 1)],
+            "refused": refused,
+        }
+
+
 def ended_by(number, where, function, call, *ranks):
     """Train; at the ``call``-th call of ``where.function`` a signal comes to ``ranks``."""
     calls, original = 0, getattr(where, function)
@@ -126,6 +151,7 @@ KILL, TERM = signal.SIGKILL, signal.SIGTERM
 SCENARIOS = {
     "resume": resume,
     "losses": losses,
+    "on cuda only": on_cuda_only,
     "other number": other_number,
     # The calls of step 6, of the save and the evaluation at step 8, and of step 5.
     "killed before the backward pass": lambda: ended_by(KILL, F, "cross_entropy", 12, 1),

@@ -28,19 +28,19 @@ class Translator(nn.Module):
     def __init__(self):
         super().__init__()
         self.words, self.places = nn.Embedding(WORDS, 12), nn.Embedding(9, 12)
-        self.transformer = nn.Transformer(
-            12, nhead=3, num_encoder_layers=1, num_decoder_layers=1, dim_feedforward=20,
-            dropout=0.0, batch_first=True,
-        )  # fmt: skip
+        sizes = {"nhead": 3, "dim_feedforward": 20, "dropout": 0.0, "batch_first": True}
+        layer = nn.TransformerEncoderLayer(12, **sizes)
+        self.encoder = nn.TransformerEncoder(layer, 1, enable_nested_tensor=False)
+        self.decoder = nn.TransformerDecoder(nn.TransformerDecoderLayer(12, **sizes), 1)
         self.head = nn.Linear(12, WORDS)
 
     def forward(self, source, so_far):
         hidden, length = source == PADDING, so_far.shape[1]
         future = torch.ones(length, length, dtype=torch.bool).triu(1)
-        x = self.transformer(
-            self.embed(source), self.embed(so_far), tgt_mask=future,
-            src_key_padding_mask=hidden, memory_key_padding_mask=hidden,
-        )  # fmt: skip
+        memory = self.encoder(self.embed(source), src_key_padding_mask=hidden)
+        x = self.decoder(
+            self.embed(so_far), memory, tgt_mask=future, memory_key_padding_mask=hidden
+        )
         return self.head(x)
 
     def embed(self, ids):
