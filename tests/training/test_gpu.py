@@ -9,6 +9,7 @@ import pytest
 import torch
 from fake_cuda import fake_cuda
 from small_models import small_gpt, stories
+from small_runs import RECIPE
 from wirings import CONTEXT, VOCABULARY, WIRINGS
 
 from transformer_lib.data.batches import Batches
@@ -24,6 +25,7 @@ from transformer_lib.training.device import (
 from transformer_lib.training.evaluation import answer_accuracy, mean_loss
 from transformer_lib.training.loop import Trainer
 from transformer_lib.training.optimizers import Muon, adamw
+from transformer_lib.training.run import Run
 
 CUDA = torch.device("cuda", 0)
 
@@ -224,6 +226,12 @@ def test_a_trainer_chooses_its_kernels_for_the_whole_step():
             trainer.take_step()
         assert found == 2 * [("tf32", "high", True, False)]
         assert settings() == before
+
+
+def test_a_recipe_can_ask_for_it():
+    for asked in (True, False):
+        run = Run(RECIPE.with_changes(deterministic=asked), device=torch.device("cpu"))
+        assert run.trainer.deterministic == asked
 
 
 @pytest.mark.parametrize("there", [("cuda", "mps"), ("mps", "xpu"), ("xpu",), ()])

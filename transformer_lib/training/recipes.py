@@ -36,7 +36,8 @@ class Recipe:
         block: tokens of a row of a batch. Stories are packed whole into it; texts are cut.
         window: tokens of the windows in which the validation text is read; ``block`` if None.
         batch_size: rows of a step's batch, of all processes and accumulated parts together.
-        accumulation, clip, precision, compiled: see :class:`~transformer_lib.training.loop.Trainer`
+        accumulation, clip, precision, compiled, deterministic: see
+            :class:`~transformer_lib.training.loop.Trainer`.
         n_steps: how many steps.
         optimizer: ``"muon"`` or ``"adamw"``; ``lr`` is its rate, ``adamw_lr`` that of the
             parameters that Muon leaves to AdamW; ``betas``, ``weight_decay`` are of both,
@@ -70,6 +71,7 @@ class Recipe:
     clip: float | None = None
     precision: str | None = None
     compiled: bool = False
+    deterministic: bool = False
     n_steps: int = 1000
     optimizer: str = "muon"
     lr: float = 0.03

@@ -196,6 +196,7 @@ def make_trainer(
         precision=recipe.precision,
         processes=processes,
         compiled=recipe.compiled,
+        deterministic=recipe.deterministic,
     )
 
 
