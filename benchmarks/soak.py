@@ -7,7 +7,8 @@ Writes transformer_lib/runs/soak.json (not with --few). A small GPT is trained a
 forks of this process, with dropout, accumulated parts, clipping and ends of epochs: killed at
 random moments and at every call of a save, with and without losing what was not yet flushed; its
 checkpoints damaged, forged, and saved to disks without room. A resumed run must end in the very
-bits of the one that was never interrupted. What is not as promised ends the program.
+bits of the one that was never interrupted. And a model that Inductor has compiled must have the
+losses of one that it has not. What is not as promised ends the program.
 """
 
 import argparse
@@ -23,6 +24,7 @@ import torch
 
 from transformer_lib.training.machine import REPOSITORY, new_run
 from transformer_lib.training.recipes import Recipe
+from transformer_lib.training.run import Run
 from transformer_lib.training.runs import RUNS_FOLDER, save_run
 
 sys.path.append(str(REPOSITORY / "tests" / "support"))
@@ -47,6 +49,25 @@ def properties() -> dict[str, int]:
     return {"properties": len(passing), "cases": sum(passing)}
 
 
+def compiled(recipe: Recipe) -> dict[str, float]:
+    """Some steps of a model that Inductor has made kernels for, beside those of a plain one."""
+    from torch._inductor import metrics
+
+    kernels, furthest = [], []
+    for wiring in ("gpt2", "fast"):
+        one = recipe.with_changes(wiring=wiring, dropout=0.0, n_layers=1, n_steps=6)
+        metrics.reset()
+        found, plain = (
+            [step.loss for step in Run(one.with_changes(compiled=flag)).steps()]
+            for flag in (True, False)
+        )
+        kernels.append(metrics.generated_kernel_count)
+        furthest.append(max(abs(x - y) for x, y in zip(found, plain, strict=True)))
+    expect(min(kernels) > 0, f"{kernels} kernels were made: nothing was compiled")
+    expect(max(furthest) < 1e-5, f"compiled losses are off by {furthest}")
+    return {"kernels": sum(kernels), "largest_difference": max(furthest)}
+
+
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--few", action="store_true", help="a share of it; write no run log")
@@ -65,6 +86,7 @@ def main() -> None:
         }
         if not few:
             campaigns["random models"] = properties
+            campaigns["compiled"] = lambda: compiled(recipe)  # the last: its threads stay
         for name, campaign in campaigns.items():
             start = time.perf_counter()
             result[name], seconds[name] = campaign(), round(time.perf_counter() - start, 1)
