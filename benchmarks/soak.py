@@ -18,10 +18,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import torch
+from torch import distributed as dist
+from torch import nn
 
+from transformer_lib.training.distributed import ALONE, Processes
 from transformer_lib.training.machine import REPOSITORY, new_run
 from transformer_lib.training.recipes import Recipe
 from transformer_lib.training.run import Run
@@ -49,23 +53,38 @@ def properties() -> dict[str, int]:
     return {"properties": len(passing), "cases": sum(passing)}
 
 
-def compiled(recipe: Recipe) -> dict[str, float]:
-    """Some steps of a model that Inductor has made kernels for, beside those of a plain one."""
-    from torch._inductor import metrics
+class Joined(Processes):
+    """One process that goes through what several do."""
 
-    kernels, furthest = [], []
+    def join(self, model: nn.Module) -> nn.Module:
+        return nn.parallel.DistributedDataParallel(model)
+
+    def joining(self, model: nn.Module, *, last: bool) -> AbstractContextManager:
+        return nullcontext() if last else model.no_sync()
+
+
+def compiled(recipe: Recipe) -> dict[str, float]:
+    """Some steps of a model that Inductor has compiled, alone and joined, beside those of a plain
+    one.
+    """
+    from torch._dynamo.utils import counters
+
+    graphs, furthest = [], []
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
     for wiring in ("gpt2", "fast"):
         one = recipe.with_changes(wiring=wiring, dropout=0.0, n_layers=1, n_steps=6)
-        metrics.reset()
-        found, plain = (
-            [step.loss for step in Run(one.with_changes(compiled=flag)).steps()]
-            for flag in (True, False)
-        )
-        kernels.append(metrics.generated_kernel_count)
-        furthest.append(max(abs(x - y) for x, y in zip(found, plain, strict=True)))
-    expect(min(kernels) > 0, f"{kernels} kernels were made: nothing was compiled")
+        plain = [step.loss for step in Run(one).steps()]
+        for processes in (ALONE, Joined()):
+            torch._dynamo.reset()
+            counters.clear()
+            run = Run(one.with_changes(compiled=True), processes=processes)
+            found = [step.loss for step in run.steps()]
+            furthest.append(max(abs(x - y) for x, y in zip(found, plain, strict=True)))
+            graphs.append(counters["stats"]["unique_graphs"])
+    dist.destroy_process_group()
+    expect(min(graphs) > 0, f"{graphs} graphs: something was not compiled")
     expect(max(furthest) < 1e-5, f"compiled losses are off by {furthest}")
-    return {"kernels": sum(kernels), "largest_difference": max(furthest)}
+    return {"graphs": sum(graphs), "largest_difference": max(furthest)}
 
 
 def main() -> None:
