@@ -45,6 +45,7 @@ def stopped(folder, options, number, wait):
         program.kill()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "number", "wait"),
     [(TRAINING, signal.SIGTERM, 0.1), (EVALUATION, signal.SIGTERM, 0.05)],
@@ -67,6 +68,7 @@ def test_a_signal_saves_and_ends_the_program(tmp_path, options, number, wait):
     assert next(iter(run.trainer)).step == saved.step + 1
 
 
+@pytest.mark.slow
 def test_a_signal_before_the_first_save_says_that_nothing_is_there(tmp_path):
     """While the data is made: nothing was lost, and there is nothing to go on from."""
     script = (
