@@ -22,7 +22,7 @@ from transformer_lib.training.run import Run
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="together.py forks")
 
-TOGETHER = Path(__file__).with_name("together.py")
+TOGETHER = Path(__file__).parents[1] / "support" / "together.py"
 DIED = [
     ("killed before the backward pass", 0, 4),
     ("killed before the sum of losses", 0, 4),
@@ -106,6 +106,15 @@ def test_two_processes_give_the_losses_of_one(launched, name):
         assert found[name] == pytest.approx(found[f"{name}, alone"], rel=0, abs=1e-6)
         assert found[name][0] - found[name][5] > 0.1  # they learn
         assert found[f"{name}, padding"] > 0
+
+
+def test_nothing_is_exchanged_but_tensors_on_the_groups_device(launched):
+    """NCCL serves GPUs only; random states, which live on the CPU, once ended a run there."""
+    for result in results_of(launched, "on cuda only"):
+        found = result["returned"]
+        assert "No backend type associated with device type cpu" in found.pop("refused")
+        assert found == {"ranks": [0, 1], "rows": [1, 6], "random": True,
+                         "sum": [2.0, 1.0], "any": [False, True]}  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "left", "saved"), DIED)

@@ -11,8 +11,8 @@ from transformer_lib.gpt import GPT, current_names
 from transformer_lib.sampling import generate
 from transformer_lib.training import checkpoints
 from transformer_lib.training.corpora import Tokenizer, tokenizer_of
+from transformer_lib.training.device import best_device
 from transformer_lib.training.manifests import MANIFEST, CheckpointError
-from transformer_lib.training.precision import best_device
 from transformer_lib.training.recipes import Recipe
 
 

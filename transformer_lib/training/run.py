@@ -19,10 +19,10 @@ from transformer_lib.data.batches import Batches
 from transformer_lib.gpt import GPT, current_names
 from transformer_lib.training import checkpoints, files
 from transformer_lib.training.corpora import Corpus, corpus_of, describe_tokenizer
+from transformer_lib.training.device import best_device
 from transformer_lib.training.distributed import ALONE, Processes
 from transformer_lib.training.evaluation import answer_accuracy, mean_loss
 from transformer_lib.training.loop import Step, Trainer
-from transformer_lib.training.precision import best_device
 from transformer_lib.training.recipes import Recipe
 from transformer_lib.training.stopping import Stopped, Stopping, watching
 
@@ -97,7 +97,7 @@ class Run:
         for step in trainer:
             self.seconds += step.seconds
             self._recent = [self._recent[0] + step.loss, self._recent[1] + 1]
-            asked = trainer.processes.any(stopping.number is not None, trainer.device)
+            asked = trainer.processes.any(stopping.number is not None)
             measures = self._measures(step.step)
             if folder is not None and (asked or measures or step.step % recipe.save_every == 0):
                 self.save(folder)
@@ -196,6 +196,7 @@ def make_trainer(
         precision=recipe.precision,
         processes=processes,
         compiled=recipe.compiled,
+        deterministic=recipe.deterministic,
     )
 
 

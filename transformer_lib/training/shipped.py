@@ -21,7 +21,7 @@ from transformer_lib.tokenizers import CharacterTokenizer, WordTokenizer
 from transformer_lib.training import files
 from transformer_lib.training.continuing import load_trained
 from transformer_lib.training.corpora import describe_tokenizer, grammar_json, tokenizer_of
-from transformer_lib.training.precision import best_device
+from transformer_lib.training.device import best_device
 from transformer_lib.training.recipes import Recipe
 from transformer_lib.training.runs import RunLog, load_run
 
