@@ -21,9 +21,8 @@ from pathlib import Path
 
 import torch
 
-from transformer_lib.training.machine import REPOSITORY, new_run
 from transformer_lib.training.recipes import Recipe
-from transformer_lib.training.runs import RUNS_FOLDER, save_run
+from transformer_lib.training.run_log import REPOSITORY, RUNS_FOLDER, new_run, save_run
 
 sys.path.append(str(REPOSITORY / "tests" / "support"))
 

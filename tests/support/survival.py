@@ -20,9 +20,15 @@ import torch
 from disks import Disk, in_a_child, write_to_full
 from forgeries import DAMAGES, HOSTILE, damaged, forge, only_reading
 
-from transformer_lib.training.checkpoints import find_checkpoints, load_checkpoint
-from transformer_lib.training.corpora import Corpus, corpus_of
-from transformer_lib.training.manifests import MANIFEST, STATE, TENSORS, CheckpointError
+from transformer_lib.data.corpora import Corpus, corpus_of
+from transformer_lib.training.checkpoints import (
+    MANIFEST,
+    STATE,
+    TENSORS,
+    CheckpointError,
+    find_checkpoints,
+    load_checkpoint,
+)
 from transformer_lib.training.recipes import Recipe
 from transformer_lib.training.run import Run
 from transformer_lib.training.state import pack

@@ -21,9 +21,9 @@ from torch.distributed import TCPStore
 from transformer_lib.data.packing import IGNORED
 from transformer_lib.training import loop, run
 from transformer_lib.training.cli import main
-from transformer_lib.training.corpora import corpus_of
 from transformer_lib.training.distributed import Processes, processes
 from transformer_lib.training.run import Run
+from transformer_lib.training.tasks import corpus_of
 
 FOLDER, RANK = Path(sys.argv[-1]), int(os.environ["RANK"])
 CORPUS = corpus_of(RECIPE)

@@ -13,7 +13,7 @@ import pytest
 import torch
 from disks import Disk, in_a_child
 
-from transformer_lib.training import files
+from transformer_lib import storage
 from transformer_lib.training.checkpoints import find_checkpoints, load_checkpoint, save_checkpoint
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks, and reads /proc")
@@ -110,7 +110,7 @@ def test_a_full_disk(tmp_path, monkeypatch, name):
             path, mode = "/dev/full", "wb"
         return open(path, mode, **options)
 
-    monkeypatch.setattr(files, "open", full, raising=False)
+    monkeypatch.setattr(storage, "open", full, raising=False)
     with pytest.raises(OSError, match="No space left on device") as caught:
         save(tmp_path, 2)
     assert caught.value.errno == errno.ENOSPC

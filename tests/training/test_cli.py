@@ -8,7 +8,7 @@ import pytest
 
 from transformer_lib.training.checkpoints import find_checkpoints, load_checkpoint
 from transformer_lib.training.cli import main
-from transformer_lib.training.runs import load_run
+from transformer_lib.training.run_log import load_run
 
 TINY = [
     *("--n-steps", "6", "--evaluate-every", "3", "--save-every", "2", "--batch-size", "8"),

@@ -9,8 +9,8 @@ import time
 import pytest
 
 from transformer_lib.training.checkpoints import find_checkpoints, load_checkpoint
-from transformer_lib.training.continuing import recipe_of
 from transformer_lib.training.run import Run
+from transformer_lib.training.trained import recipe_of
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM")
 

@@ -13,17 +13,17 @@ from small_models import small_gpt, stories
 from torch import nn
 
 from transformer_lib.data.batches import Batches
+from transformer_lib.data.corpora import text_corpus
 from transformer_lib.training import cli, files
 from transformer_lib.training.checkpoints import find_checkpoints, load_checkpoint, save_checkpoint
 from transformer_lib.training.cli import main
-from transformer_lib.training.corpora import text_corpus
 from transformer_lib.training.distributed import processes
 from transformer_lib.training.loop import Trainer
 from transformer_lib.training.optimizers import Muon, adamw
 from transformer_lib.training.recipes import Recipe
 from transformer_lib.training.run import Run
-from transformer_lib.training.runs import FORMAT, FORMAT_VERSION, load_run, save_run
-from transformer_lib.training.shipped import MANIFEST, TRAINED_FOLDER, load_shipped
+from transformer_lib.training.run_log import FORMAT, FORMAT_VERSION, load_run, save_run
+from transformer_lib.training.trained import MANIFEST, TRAINED_FOLDER, load_shipped
 
 TINY = [
     *("--n-steps", "3", "--evaluate-every", "3", "--batch-size", "8", "--n-layers", "1"),
