@@ -27,13 +27,14 @@ def save(folder, step):
 
 
 def step_of(folder):
-    """The step of the newest checkpoint, all of which must be as it was saved; 0: there is none."""
-    if not find_checkpoints(folder):
-        return 0
-    loaded = load_checkpoint(folder, **ABOUT)
-    assert loaded.state["x"] == loaded.step
-    assert loaded.state["weight"].tolist() == [loaded.step] * 50
-    return loaded.step
+    """The step of the newest checkpoint; 0: there is none. Each must be as it was saved."""
+    step = 0
+    for path in find_checkpoints(folder):
+        loaded = load_checkpoint(path, **ABOUT)
+        assert loaded.state["x"] == loaded.step
+        assert loaded.state["weight"].tolist() == [loaded.step] * 50
+        step = loaded.step
+    return step
 
 
 def save_until(folder, step, last_call, power_lost):

@@ -80,7 +80,7 @@ def test_what_is_damaged_or_not_there_is_refused(copy, as_a_reader):
     with pytest.raises(ValueError, match=r"manifest\.json is damaged"):
         load_shipped(copy)
     (copy / MANIFEST).write_text("[]")
-    with pytest.raises(ValueError, match="is no manifest of a trained model"):
+    with pytest.raises(ValueError, match="is JSON, but not a transformer_lib trained model"):
         load_shipped(copy)
 
 

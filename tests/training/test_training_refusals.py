@@ -12,9 +12,10 @@ import torch
 from small_models import small_gpt, stories
 from torch import nn
 
+from transformer_lib import storage
 from transformer_lib.data.batches import Batches
 from transformer_lib.data.corpora import text_corpus
-from transformer_lib.training import cli, files
+from transformer_lib.training import cli
 from transformer_lib.training.checkpoints import find_checkpoints, load_checkpoint, save_checkpoint
 from transformer_lib.training.cli import main
 from transformer_lib.training.distributed import processes
@@ -90,8 +91,8 @@ def test_there_are_two_betas(betas, as_a_reader):
         (["--clip", "-1"], "clip is -1"),
         (["--adamw-lr", "NaN"], "adamw_lr is nan, which a checkpoint cannot hold"),
         (["--decay", "Infinity"], "decay is inf"),
-        (["--grammar", '{"ask": NaN}'], "grammar is"),
-        (["--data", "caf\udce9.txt"], r"data is 'caf\udce9.txt', which is no valid Unicode"),
+        (["--grammar", '{"ask": NaN}'], "--grammar cannot be read: NaN is not a number"),
+        (["--data", "caf\udce9.txt"], r"data is 'caf\udce9.txt', which is not valid Unicode"),
         (["--seed", "9" * 23], "choose -2**63 <= seed"),
         (["--model", '{"context": 32}', "--window", "64"], "block = 61, window = 64 need 64"),
     ],
@@ -114,7 +115,7 @@ def test_a_folder_that_cannot_be_written_to_is_told_before_the_first_step(
     def denied(dir):
         raise PermissionError(13, "Permission denied", str(dir))
 
-    monkeypatch.setattr(files.tempfile, "TemporaryFile", denied)
+    monkeypatch.setattr(storage.tempfile, "TemporaryFile", denied)
     assert main(["train", "--folder", str(tmp_path / "run"), *TINY]) == 1
     assert "(Permission denied), so no step was taken" in capsys.readouterr().err
 

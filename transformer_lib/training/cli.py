@@ -21,6 +21,7 @@ from transformer_lib.training.checkpoints import (
     CheckpointError,
     describe_checkpoint,
     find_checkpoints,
+    step_of,
 )
 from transformer_lib.training.distributed import LostProcessError, Processes, processes
 from transformer_lib.training.loop import Step
@@ -230,8 +231,14 @@ def _value(name: str, text: str) -> Any:
 
 def train_command(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
     recipe = PRESETS[chosen.preset].with_changes(**changes_of(chosen))
-    resume = chosen.folder if chosen.go_on and find_checkpoints(chosen.folder) else None
-    return _train(recipe, chosen, arguments, resume)
+    require_run_folder(chosen.folder, resumed=True)
+    there = find_checkpoints(chosen.folder)
+    if there and not chosen.go_on:
+        raise ValueError(
+            f"{chosen.folder} holds a run already, saved at step {step_of(there[-1])}. Go on with "
+            f"it by: {PROGRAM} resume {shlex.quote(chosen.folder)}; or choose another folder."
+        )
+    return _train(recipe, chosen, arguments, resume=chosen.folder if there else None)
 
 
 def resume_command(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
@@ -254,7 +261,6 @@ def resume_command(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
 
 
 def _train(recipe: Recipe, chosen, arguments: Sequence[str], resume: str | None) -> int:
-    require_run_folder(chosen.folder, resume is not None)
     folder = Path(chosen.folder)
     with processes() as (here, device), reporting(here, chosen.tensorboard) as report:
         run = trained_run(

@@ -355,7 +355,7 @@ def _read(folder: Path, name: str, manifest: Mapping[str, Any], sizes: tuple[int
     """A file of which the manifest says what it holds, and the caller how large it may be."""
     stated = manifest["files"].get(name)
     if not isinstance(stated, dict) or type(stated.get("size")) is not int:
-        raise UnusableFileError("is not described by its manifest.")
+        raise UnusableFileError("is damaged: its manifest does not describe it.")
     least, most = sizes
     if not least <= stated["size"] <= most:
         raise UnusableFileError(
