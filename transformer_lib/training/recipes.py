@@ -194,7 +194,7 @@ def _require_parts(recipe: Recipe) -> None:
     """The data has a name; ``model`` and ``grammar`` name fields that are theirs to choose."""
     if not recipe.data:
         raise ValueError("data is an empty text; give the name of a data set, or a file's path.")
-    if recipe.data.startswith(("//", r"\\\\")):  # Windows would show it the reader's password
+    if recipe.data.startswith(("//", "\\\\")):  # Windows would show it the reader's password
         raise ValueError(
             f"data is {recipe.data!r}, a file on another machine. Copy it to this one."
         )

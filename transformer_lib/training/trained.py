@@ -128,8 +128,7 @@ def load_shipped(name_or_path: str | os.PathLike, *, device: torch.device | None
     except (safetensors.SafetensorError, *NONSENSE) as error:
         if isinstance(error, torch.OutOfMemoryError):
             raise
-        cause = f"it has no entry {error}" if isinstance(error, KeyError) else error
-        raise ValueError(f"{file} is damaged ({cause}). {AGAIN}") from error
+        raise ValueError(f"{file} is damaged ({_in_a_line(error)}). {AGAIN}") from error
     return Trained(
         path=folder,
         model=model.to(device or best_device()).eval(),
@@ -233,7 +232,7 @@ def sizes_of(configuration: Mapping[str, Any]) -> tuple[int, int]:
         least = _bytes(_sketch(recipe, tokenizer_of(configuration["tokenizer"])))
     except NONSENSE as error:
         raise UnusableFileError(
-            f"does not describe the model of a run ({error!r:.300})."
+            f"does not describe the model of a run ({_in_a_line(error)})."
         ) from error
     return least, MOST_TIMES * least + MOST_BESIDE
 
@@ -295,7 +294,7 @@ def _of_checkpoint(checkpoint: Checkpoint, device: torch.device | None) -> Train
             raise
         raise CheckpointError(
             checkpoint.path,
-            f"does not hold the model of a run ({type(error).__name__}: {error!s:.500}).",
+            f"does not hold the model of a run ({_in_a_line(error)}).",
             "If a loop of your own saved it, load it there by load_checkpoint.",
         ) from error
     return Trained(
@@ -311,13 +310,19 @@ def _of_checkpoint(checkpoint: Checkpoint, device: torch.device | None) -> Train
     )
 
 
+def _in_a_line(error: Exception) -> str:
+    """(PyTorch's take several.)"""
+    if isinstance(error, KeyError):
+        return f"there is no entry {error}"
+    return " ".join(str(error).split())[:500].rstrip(" .")
+
+
 def _recipe(configuration: Mapping[str, Any]) -> Recipe:
     try:
         return Recipe.from_json(configuration["recipe"])
     except NONSENSE as error:
-        cause = f"there is no entry {error}" if isinstance(error, KeyError) else error
         raise UnusableFileError(
-            f"does not hold the recipe of a run: {cause}", storage.INSTALL
+            f"does not hold the recipe of a run ({_in_a_line(error)}).", storage.INSTALL
         ) from error
 
 
