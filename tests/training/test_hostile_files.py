@@ -85,7 +85,7 @@ def with_recipe(checkpoint, **changes):
     [
         ({"d_model": 8192, "n_layers": 8}, "a model of its recipe takes"),
         ({"model": {"d_ff": 2**20}}, "a model of its recipe takes"),
-        ({"n_layers": 1000, "d_model": 2**16}, "a model of its recipe takes"),
+        ({"n_layers": 100, "d_model": 2**16}, "a model of its recipe takes"),
         ({"n_layers": 10**6}, "n_layers is 1,000,000; choose at most 1,000"),
         ({"d_model": 10**15 + 1}, "d_model is 1,000,000,000,000,001; choose at most"),
         ({"model": {"smear": 10**9}}, "smear = 1,000,000,000; choose at most"),
