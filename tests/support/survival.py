@@ -116,7 +116,9 @@ class Soak:
                     break
                 counts["killed"] += 1
                 taken = int.from_bytes(self.reached, "big") + 1  # perhaps: the one in progress
-                saved = self.load(folder).step if find_checkpoints(folder) else 0
+                saved = 0
+                for path in find_checkpoints(folder):  # each is whole
+                    saved = self.load(path).step
                 lost = max(lost, taken - saved)
                 expect(lost <= self.recipe.save_every, f"{lost} steps lost at {saved}")
                 self.reached[:] = saved.to_bytes(8, "big")

@@ -10,6 +10,7 @@ import sys
 import pytest
 import torch
 
+from transformer_lib.data.gifts import Grammar
 from transformer_lib.tokenizers import CharacterTokenizer, WordTokenizer
 from transformer_lib.training import cli, tasks
 from transformer_lib.training.checkpoints import find_checkpoints
@@ -73,12 +74,12 @@ def test_a_text_is_shown_while_it_is_written_and_stays_when_it_is_interrupted(
 
     def generate(model, ids, n_tokens, **options):
         if len(written) == 3:
-            assert capsys.readouterr().out.count("roses") == sum(written)
+            assert capsys.readouterr().out.count("susan") == sum(written)
             raise KeyboardInterrupt
         written.append(n_tokens)
-        return torch.cat((ids, torch.full((1, n_tokens), ROSES)), dim=1)
+        return torch.cat((ids, torch.full((1, n_tokens), susan)), dim=1)
 
-    ROSES = 15
+    susan = WordTokenizer(Grammar().vocabulary).encode("susan")[0]
     monkeypatch.setattr(tasks, "generate", generate)
     options = ["--tokens", str(10**30), "--prompt", "<story> mary"]
     assert main(["sample", str(trained), *options]) == 130

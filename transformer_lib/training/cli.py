@@ -417,8 +417,10 @@ def _beginning(run: Run) -> str:
     trainer = run.trainer
     text = (
         f"{_n_parameters(trainer.model):,} parameters on {trainer.device} in {trainer.precision}, "
-        f"{trainer.processes.size} process(es), steps {trainer.step + 1} to {run.recipe.n_steps}"
+        f"{trainer.processes.size} process(es), "
     )
+    ended = trainer.step == run.recipe.n_steps
+    text += "no step left" if ended else f"steps {trainer.step + 1} to {run.recipe.n_steps}"
     if run.corpus.floor is not None:
         text += f"; floor {run.corpus.floor:.4f}"
         text += f", {run.corpus.seen} validation stories left out, as they are trained on"
