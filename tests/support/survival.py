@@ -20,7 +20,7 @@ import torch
 from disks import Disk, in_a_child, write_to_full
 from forgeries import DAMAGES, HOSTILE, damaged, forge, only_reading
 
-from transformer_lib.data.corpora import Corpus, corpus_of
+from transformer_lib.data.corpora import Corpus
 from transformer_lib.training.checkpoints import (
     MANIFEST,
     STATE,
@@ -32,6 +32,7 @@ from transformer_lib.training.checkpoints import (
 from transformer_lib.training.recipes import Recipe
 from transformer_lib.training.run import Run
 from transformer_lib.training.state import pack
+from transformer_lib.training.tasks import corpus_of
 
 LONGEST_LIFE = 0.4  # seconds until a kill
 
