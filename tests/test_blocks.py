@@ -1,20 +1,27 @@
-"""The block: against PyTorch's encoder layer (both norms), and its options."""
+"""Blocks of parts: against PyTorch's encoder layer (both norms), step by step, and dropout."""
 
 import pytest
 import torch
 from torch import nn
 from torch.testing import assert_close
 
-from transformer_lib.blocks import Block, make_norm
+from transformer_lib.attention import MultiHeadAttention
+from transformer_lib.blocks import NORMS
 from transformer_lib.cache import KeyValueCache
 from transformer_lib.interpret.maps import attention_maps
-from transformer_lib.layers import RMSNorm
+from transformer_lib.layers import FeedForward, LayerNorm
 from transformer_lib.masks import causal_mask, padding_mask
 from transformer_lib.positions import RotaryPositions
 
 BATCH, TOKENS, HEADS, D_HEAD, D_FF = 2, 5, 3, 4, 17
 D_MODEL = HEADS * D_HEAD
 EXACT = {"rtol": 0, "atol": 1e-12}
+
+
+def make_block(norm="pre", *, activation="relu", dropout=0.0, **options):
+    attention = MultiHeadAttention(D_MODEL, HEADS, dropout=dropout, **options)
+    feed_forward = FeedForward(D_MODEL, D_FF, activation)
+    return NORMS[norm](attention, feed_forward, LayerNorm(D_MODEL), LayerNorm(D_MODEL), dropout)
 
 
 def random_x(tokens=TOKENS):
@@ -29,7 +36,7 @@ def pytorchs_layer(block):
         D_FF,
         dropout=0.0,
         activation="relu" if block.feed_forward.activation == "relu" else "gelu",
-        norm_first=block.norm == "pre",
+        norm_first=isinstance(block, NORMS["pre"]),
         batch_first=True,
     ).double()
     pairs = [
@@ -53,7 +60,7 @@ def pytorchs_layer(block):
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
 @pytest.mark.parametrize("causal", [True, False])
 def test_forward_and_gradients_equal_pytorch(norm, activation, causal):
-    block = Block(D_MODEL, HEADS, D_FF, norm=norm, activation=activation).double()
+    block = make_block(norm, activation=activation).double()
     for parameter in block.parameters():  # norms with other weights than 1, too
         nn.init.normal_(parameter, std=0.5)
     theirs, pairs = pytorchs_layer(block)
@@ -73,22 +80,11 @@ def test_forward_and_gradients_equal_pytorch(norm, activation, causal):
         assert_close(our.bias.grad, their.bias.grad, **EXACT)
 
 
-def test_norms_and_biases():
-    plain = Block(D_MODEL, HEADS, bias=False, rms_norm=True)
-    assert isinstance(plain.norm_1, RMSNorm)
-    assert isinstance(plain.norm_2, RMSNorm)
-    assert not [name for name, _ in plain.named_parameters() if "bias" in name]
-    assert make_norm(D_MODEL, bias=False).bias is None
-    assert sum(p.numel() for p in plain.parameters()) == 12 * D_MODEL**2 + 2 * D_MODEL
-    count = sum(p.numel() for p in Block(D_MODEL, HEADS).parameters())
-    assert count == 12 * D_MODEL**2 + 13 * D_MODEL
-
-
 @pytest.mark.parametrize("norm", ["pre", "post"])
 @pytest.mark.parametrize("qk_norm", [True, False])
 @torch.no_grad()
 def test_step_by_step_equals_the_full_pass(norm, qk_norm):
-    block = Block(D_MODEL, HEADS, norm=norm, positions=RotaryPositions(D_HEAD), qk_norm=qk_norm)
+    block = make_block(norm, positions=RotaryPositions(D_HEAD), qk_norm=qk_norm)
     block, x = block.double(), random_x(7)
     cache = KeyValueCache(BATCH, HEADS, 7, D_HEAD, dtype=torch.float64)
     parts = [block(part, causal=True, cache=cache) for part in x.split([3, 1, 2, 1], dim=1)]
@@ -97,8 +93,10 @@ def test_step_by_step_equals_the_full_pass(norm, qk_norm):
 
 def test_normalized_queries_and_keys():
     """Their length is √d_head, whatever the input's, before and after positions turn them."""
-    block = Block(D_MODEL, HEADS, positions=RotaryPositions(D_HEAD), qk_norm=True).double()
-    attend, x = block.attention, random_x()
+    attend, x = (
+        make_block(positions=RotaryPositions(D_HEAD), qk_norm=True).double().attention,
+        random_x(),
+    )
     q, k, v = attend.project(x)
     for vectors in (q, k):
         lengths = vectors.norm(dim=-1)
@@ -116,23 +114,23 @@ def test_normalized_queries_and_keys():
 
 def test_dropout_of_each_result_before_it_is_added():
     """With almost everything dropped, what is left of the block is the stream itself."""
-    block, x = Block(D_MODEL, HEADS, dropout=0.999999).double(), random_x()
+    block, x = make_block(dropout=0.999999).double(), random_x()
     assert block(x).equal(x)
     block.eval()
     assert not block(x).equal(x)
 
 
 @pytest.mark.usefixtures("as_a_reader")
-def test_what_makes_no_block():
-    with pytest.raises(ValueError, match="norm is 'before'; choose one of 'pre', 'post'"):
-        Block(D_MODEL, HEADS, norm="before")
+def test_what_does_not_make_a_block():
     with pytest.raises(ValueError, match="d_model = 12 is not divisible by n_heads = 5"):
-        Block(D_MODEL, 5)
+        MultiHeadAttention(D_MODEL, 5)
     with pytest.raises(TypeError, match="qk_norm is 'yes', of type str; it must be True or False"):
-        Block(D_MODEL, HEADS, qk_norm="yes")
+        make_block(qk_norm="yes")
+    with pytest.raises(TypeError, match="bias is 'no', of type str; it must be True or False"):
+        make_block(bias="no")
     with pytest.raises(ValueError, match="dropout is 1"):
-        Block(D_MODEL, HEADS, dropout=1.0)
+        make_block(dropout=1.0)
     with pytest.raises(ValueError, match="does not suit heads of width 4"):
-        Block(D_MODEL, HEADS, positions=RotaryPositions(6))
+        make_block(positions=RotaryPositions(6))
     with pytest.raises(ValueError, match=r"x has shape \(2, 5, 7\)"):
-        Block(D_MODEL, HEADS, norm="post")(torch.ones(2, 5, 7))
+        make_block("post")(torch.ones(2, 5, 7))

@@ -54,10 +54,10 @@ def test_the_public_functions_of_the_core_have_examples():
         "masks": ["causal_mask", "padding_mask", "sliding_window_mask", "combine_masks"],
         "positions": ["sinusoidal_encoding", "shift_matrix", "apply_rotary", "alibi_bias"],
         "cache": ["KeyValueCache", "ModelCache"],
-        "layers": ["FeedForward", "RMSNorm", "Smear"],
-        "blocks": ["Block"],
+        "layers": ["FeedForward", "SwiGLU", "LayerNorm", "RMSNorm", "Smear", "Embedding"],
+        "blocks": ["PreNorm", "PostNorm"],
         "gpt": ["GPTConfig", "GPT"],
         "sampling": ["filter_logits", "generate", "beam_search"],
-        "trace": ["attention_maps"],
+        "interpret.maps": ["attention_maps"],
     }.items():
         assert {f"transformer_lib.{module}.{name}" for name in names} <= found

@@ -40,7 +40,7 @@ def hugging_faces(kind, model):
     }[kind]()
     pairs = [
         (words.weight, [model.embedding.weight]),
-        (positions.weight, [model.positions.table.weight]),
+        (positions.weight, [model.embedding.positions.table.weight]),
     ]
     norms = [] if kind == "gpt1" else [(body.ln_f, model.final_norm)]
     for their, our in zip(body.h, model.blocks, strict=True):

@@ -11,7 +11,7 @@ from wirings import CONTEXT, HEADS, VOCABULARY, WIRINGS, make, random_ids
 
 from transformer_lib.blocks import NORMS
 from transformer_lib.fast.decoding import decoder
-from transformer_lib.gpt import GPT, POSITIONS, GPTConfig
+from transformer_lib.gpt import GATED, GPT, POSITIONS, GPTConfig
 from transformer_lib.interpret.maps import attention_maps
 from transformer_lib.layers import ACTIVATIONS
 
@@ -51,10 +51,11 @@ def problems(draw, dtype):
         context=context,
         n_layers=draw(st.integers(1, 3)),
         n_heads=n_heads,
+        n_kv_heads=draw(st.sampled_from([None, *(n for n in (1, 2, 4) if n_heads % n == 0)])),
         d_model=n_heads * draw(st.sampled_from([4, 6, 10])),
         d_ff=draw(st.sampled_from([None, 1, 17])),
-        norm=draw(st.sampled_from(NORMS)),
-        activation=draw(st.sampled_from(sorted(ACTIVATIONS))),
+        norm=draw(st.sampled_from(sorted(NORMS))),
+        activation=draw(st.sampled_from(sorted([*ACTIVATIONS, *GATED]))),
         positions=draw(st.sampled_from(POSITIONS)),
         smear=draw(st.integers(0, 4)),
         **{flag: draw(st.booleans()) for flag in flags},

@@ -11,7 +11,7 @@ from IPython.core.formatters import DisplayFormatter
 import transformer_lib
 from transformer_lib import masks, notebook
 from transformer_lib.attention import MultiHeadAttention, attention
-from transformer_lib.notebook import Source, _without_docstrings, only_checks, show
+from transformer_lib.notebook import Source, _without_docstrings, left_out, show
 
 
 @pytest.mark.parametrize(
@@ -31,10 +31,13 @@ def test_the_source_is_the_objects_own(obj, module, indent):
 
 
 @pytest.mark.parametrize("obj", [attention, MultiHeadAttention, notebook, masks])
-def test_docstrings_and_checks_go_and_nothing_else(obj):
+def test_docstrings_checks_and_steps_go_and_nothing_else(obj):
     class Drop(ast.NodeTransformer):
         def visit_Expr(self, node):
-            return None if only_checks(node) else node
+            return None if left_out(node) else node
+
+        def visit_FunctionDef(self, node):
+            return None if left_out(node) else self.generic_visit(node)
 
         def generic_visit(self, node):
             super().generic_visit(node)

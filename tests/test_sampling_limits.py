@@ -41,7 +41,7 @@ def test_temperatures_that_would_overflow(temperature):
 @pytest.mark.parametrize("temperature", [0, 1.0])
 def test_nan_on_the_way_is_found(cache, temperature):
     model = make(WIRINGS["gpt2"])
-    model.positions.table.weight.data[8] = torch.nan
+    model.embedding.positions.table.weight.data[8] = torch.nan
     options = {"temperature": temperature, "cache": cache}
     assert generate(model, random_ids(tokens=3), 6, **options).shape == (2, 9)
     with pytest.raises(ValueError, match="the model's logits holds 46 numbers that are NaN"):
@@ -50,7 +50,7 @@ def test_nan_on_the_way_is_found(cache, temperature):
 
 def test_nan_on_the_way_is_found_by_beam_search():
     model = make(WIRINGS["gpt2"])
-    model.positions.table.weight.data[8] = torch.nan
+    model.embedding.positions.table.weight.data[8] = torch.nan
     assert beam_search(model, random_ids(tokens=3), 6, width=2)[1].isfinite().all()
     with pytest.raises(ValueError, match="the model's logits holds 92 numbers that are NaN"):
         beam_search(model, random_ids(tokens=3), 7, width=2)

@@ -12,10 +12,12 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from transformer_lib import checks, module_checks
-from transformer_lib.cache import KeyValueCache
+from transformer_lib import checks
+from transformer_lib.cache import KeyValueCache, autocasts
 from transformer_lib.fast.kernels import causal_weights, explicit_is_faster, fused_attention
+from transformer_lib.fast.steps import Step, linear_step, stepper_of
 from transformer_lib.masks import causal_mask, combine_masks
+from transformer_lib.positions import Positions
 
 
 def attention_weights(
@@ -52,7 +54,7 @@ def attention_weights(
     tensor([[1.0000, 0.0000],
             [0.5000, 0.5000]])
     """
-    checks.require_attention(q, k, mask=mask, bias=bias)
+    checks.require_attention(q, k, mask=mask, causal=causal, scale=scale, bias=bias)
     scale = q.shape[-1] ** -0.5 if scale is None else scale
     scores = q @ k.transpose(-2, -1) * scale
     if bias is not None:
@@ -99,7 +101,9 @@ def attention(
     >>> attention(torch.ones(1, 4), torch.ones(2, 4), torch.tensor([[1.0], [3.0]]))
     tensor([[2.]])
     """
-    checks.require_attention(q, k, v, mask=mask, bias=bias, dropout=dropout)
+    checks.require_attention(
+        q, k, v, mask=mask, causal=causal, scale=scale, bias=bias, dropout=dropout
+    )
     if not explicit_is_faster(q, k, v):
         return fused_attention(q, k, v, mask, causal, scale, bias, dropout)
     if causal and mask is None and bias is None and q.shape[-2] == k.shape[-2]:
@@ -117,7 +121,7 @@ def split_heads(
     >>> split_heads(torch.zeros(2, 3, 8), n_heads=4).shape
     torch.Size([2, 4, 3, 2])
     """
-    module_checks.require_split(x, n_heads)
+    require_splittable(x, n_heads)
     batch, tokens, width = x.shape
     return x.reshape(batch, tokens, n_heads, width // n_heads).transpose(1, 2)
 
@@ -130,6 +134,7 @@ def merge_heads(
     >>> merge_heads(torch.zeros(2, 4, 3, 2)).shape
     torch.Size([2, 3, 8])
     """
+    require_heads_axis(x)
     return x.transpose(1, 2).flatten(start_dim=2)
 
 
@@ -140,19 +145,23 @@ class MultiHeadAttention(nn.Module):
         d_model: width of the input and of the output.
         n_heads: number of heads.
         d_head: width of each head, ``d_model / n_heads`` if None.
+        n_kv_heads: number of heads of the keys and values, ``n_heads`` if None. With fewer, each
+            serves ``n_heads / n_kv_heads`` heads of the queries, and a cache is smaller by that
+            factor (grouped-query attention; with one, multi-query attention).
         bias: whether the four projections add a bias.
         dropout: of the attention weights, while training.
-        positions: what makes the scores depend on distance: a ``RotaryPositions`` or
-            ``AlibiPositions`` of :mod:`transformer_lib.positions`.
-        qk_norm: whether each head's queries and keys are brought to a length of √d_head (their root
-            mean square is 1) before positions turn them, so that no score can exceed √d_head.
+        positions: where the tokens are, as far as attention itself must know: a
+            :class:`~transformer_lib.positions.Positions`, such as ``RotaryPositions``.
+        qk_norm: whether each head's queries and keys are scaled to a length of √d_head (a root mean
+            square of 1) before positions turn them, so that no score can exceed √d_head.
 
     Raises:
-        ValueError: ``d_model`` is not divisible by ``n_heads`` and no ``d_head`` is given; sizes
-            below 1; positions made for another width or number of heads.
+        ValueError: ``d_model`` is not divisible by ``n_heads`` and no ``d_head`` is given;
+            ``n_heads`` is not divisible by ``n_kv_heads``; sizes below 1; positions made for
+            another width or number of heads.
 
-    Source: Vaswani et al. 2017, section 3.2.2; normalized queries and keys: Henry et al. 2020
-    (there with a learned factor, which is 1 here).
+    Source: Vaswani et al. 2017, section 3.2.2; grouped queries: Ainslie et al. 2023; normalized
+    queries and keys: Henry et al. 2020 (there with a learned factor, which is 1 here).
 
     >>> attend = MultiHeadAttention(d_model=8, n_heads=2)
     >>> attend(torch.zeros(3, 5, 8), causal=True).shape
@@ -165,22 +174,25 @@ class MultiHeadAttention(nn.Module):
         n_heads: int,
         *,
         d_head: int | None = None,
+        n_kv_heads: int | None = None,
         bias: bool = True,
         dropout: float = 0.0,
-        positions=None,
+        positions: Positions | None = None,
         qk_norm: bool = False,
     ):
         super().__init__()
-        d_head = module_checks.require_heads(d_model, n_heads, d_head)
+        require_heads(d_model, n_heads, d_head, n_kv_heads)
         checks.require_dropout(dropout)
+        checks.require_flag(bias, "bias")
         checks.require_flag(qk_norm, "qk_norm")
-        module_checks.require_positions(positions, n_heads, d_head)
-        self.n_heads, self.d_head = n_heads, d_head
+        self.n_heads, self.n_kv_heads = n_heads, n_kv_heads or n_heads
+        self.d_head = d_head or d_model // n_heads
+        require_positions(positions, self.n_heads, self.n_kv_heads, self.d_head)
         self.dropout, self.positions, self.qk_norm = dropout, positions, qk_norm
-        self.query = nn.Linear(d_model, n_heads * d_head, bias=bias)
-        self.key = nn.Linear(d_model, n_heads * d_head, bias=bias)
-        self.value = nn.Linear(d_model, n_heads * d_head, bias=bias)
-        self.output = nn.Linear(n_heads * d_head, d_model, bias=bias)
+        self.query = nn.Linear(d_model, self.n_heads * self.d_head, bias=bias)
+        self.key = nn.Linear(d_model, self.n_kv_heads * self.d_head, bias=bias)
+        self.value = nn.Linear(d_model, self.n_kv_heads * self.d_head, bias=bias)
+        self.output = nn.Linear(self.n_heads * self.d_head, d_model, bias=bias)
 
     def project(
         self,
@@ -196,34 +208,23 @@ class MultiHeadAttention(nn.Module):
 
         With a cache, ``x`` are the tokens after those in the cache; the cache is extended by them.
         """
-        if memory is None and cache is None:
-            q, k, v = self.project_together(x)
-        else:
-            source = x if memory is None else memory
-            q = split_heads(self.query(x), self.n_heads)
-            k = split_heads(self.key(source), self.n_heads)
-            v = split_heads(self.value(source), self.n_heads)
-        if self.qk_norm:
-            q, k = (F.rms_norm(x, (self.d_head,), eps=1e-6) for x in (q, k))
-        start = 0 if cache is None else cache.length
+        source = x if memory is None else memory
+        q = split_heads(self.query(x), self.n_heads)
+        k = split_heads(self.key(source), self.n_kv_heads)
+        v = split_heads(self.value(source), self.n_kv_heads)
+        if self.qk_norm:  # in 16 bits, some devices return it in 32
+            q, k = (F.rms_norm(x, (self.d_head,), eps=1e-6).to(v.dtype) for x in (q, k))
         if self.positions is not None:
+            start = 0 if cache is None else cache.length
             q, k = self.positions.rotate(q, start), self.positions.rotate(k, start)
         if cache is not None:
             k, v = cache.extend(k, v)
+        if self.n_kv_heads < self.n_heads:
+            k, v = (x.repeat_interleave(self.n_heads // self.n_kv_heads, dim=1) for x in (k, v))
         return q, k, v
 
-    def project_together(self, x):
-        """Queries, keys and values of one sequence by one product, which reads ``x`` once."""
-        layers = (self.query, self.key, self.value)
-        if not module_checks.are_plain(layers):  # hooks, LoRA, pruning: what they do must happen
-            return tuple(split_heads(layer(x), self.n_heads) for layer in layers)
-        weight = torch.cat([layer.weight for layer in layers])
-        bias = None if self.query.bias is None else torch.cat([layer.bias for layer in layers])
-        joined = F.linear(x, weight, bias).unflatten(-1, (3, self.n_heads, self.d_head))
-        return joined.permute(2, 0, 3, 1, 4).unbind()
-
     def mask_and_bias(self, q, k, mask):
-        """What lies over the scores: ``mask`` with an axis for the heads, the positions' bias."""
+        """The mask, with an axis for the heads, and the positions' bias, to apply to the scores."""
         mask = mask.unsqueeze(1) if mask is not None and mask.ndim == 3 else mask
         if self.positions is None:
             return mask, None
@@ -239,15 +240,200 @@ class MultiHeadAttention(nn.Module):
         cache: KeyValueCache | None = None,
     ) -> Float[Tensor, "batch queries d_model"]:
         """Attend to ``memory``, or to ``x`` itself."""
-        module_checks.require_multi_head(self, x, memory, mask, causal, cache)
+        require_multi_head_input(self, x, memory, mask, causal, cache)
         q, k, v = self.project(x, memory, cache)
         mask, bias = self.mask_and_bias(q, k, mask)
         dropout = self.dropout if self.training else 0.0
         result = attention(q, k, v, mask, causal=causal, bias=bias, dropout=dropout)
         return self.output(merge_heads(result))
 
+    def stepper(self, cache: KeyValueCache) -> Step | None:
+        """x -> x for one token, causal, which extends the cache: see :mod:`fast.steps`."""
+        like, groups = self.query.weight, self.n_heads // self.n_kv_heads
+        project, output = linear_step(self.query, self.key, self.value), linear_step(self.output)
+        rotating = self.n_heads + self.n_kv_heads
+        rotate = _rotation_step(self.positions, self.n_heads, cache.capacity, like)
+        near = self._newest_row(cache.capacity, like)
+        if near is None:  # the newest query's row depends on more than the distance
+            return None
+        shape, scale = (-1, rotating + self.n_kv_heads, self.d_head), self.d_head**-0.5
+        nothing, biased, capacity = like.new_zeros(()), bool(near.any()), cache.capacity
+
+        def step(x: Tensor) -> Tensor:
+            place, qkv = cache.length, project(x).view(shape)
+            if self.qk_norm or rotate is not None:
+                qkv = qkv.contiguous()
+                qk = qkv[:, :rotating]  # both are changed in place, in memory of this step's own
+                if self.qk_norm:
+                    qk.copy_(F.rms_norm(qk, shape[-1:], eps=1e-6))
+                if rotate is not None:
+                    rotate(qk, place)
+            kv = qkv[:, self.n_heads :].unflatten(1, (2, self.n_kv_heads)).transpose(0, 1)
+            keys, values = cache.append(kv)
+            q = qkv[:, : self.n_heads].reshape(-1, groups, self.d_head)  # those that share a key
+            scores = torch.baddbmm(nothing, q, keys.mT, beta=0, alpha=scale)
+            if biased:
+                row = near[:, capacity - 1 - place :]
+                scores = (scores.view(-1, *row.shape) + row).view(scores.shape)
+            result = torch.bmm(scores.softmax(dim=-1), values).view(*x.shape[:-1], -1)
+            return output(result)
+
+        return step
+
+    def _newest_row(self, keys: int, like: Tensor) -> Float[Tensor, "heads {keys}"] | None:
+        """What :meth:`mask_and_bias` adds to the scores of the newest of ``keys`` tokens.
+
+        None if the row for fewer tokens is not the end of it, or has nothing to attend to.
+        """
+        rows = []
+        for n in {1, 2, 3, max(1, keys // 2), keys}:
+            q, k = (like.new_zeros(()).expand(1, self.n_heads, m, self.d_head) for m in (1, n))
+            mask, bias = self.mask_and_bias(q, k, None)
+            row = like.new_zeros(1, self.n_heads, 1, n)
+            row = row if bias is None else row + bias
+            row = row if mask is None else row.masked_fill(~mask, -torch.inf)
+            rows.append(row[0, :, 0])
+        longest = max(rows, key=lambda row: row.shape[1])
+        alike = all(row.equal(longest[:, -row.shape[1] :]) for row in rows)
+        return longest[:, -keys:] if alike and longest[:, -1].isfinite().all() else None
+
     def extra_repr(self) -> str:
         return (
-            f"n_heads={self.n_heads}, d_head={self.d_head}, dropout={self.dropout}, "
-            f"positions={self.positions}, qk_norm={self.qk_norm}"
+            f"n_heads={self.n_heads}, n_kv_heads={self.n_kv_heads}, d_head={self.d_head}, "
+            f"dropout={self.dropout}, positions={self.positions}, qk_norm={self.qk_norm}"
+        )
+
+
+def _rotation_step(positions, n_heads: int, capacity: int, like: Tensor) -> Step | None:
+    """qk ``[batch, heads, d_head]``, place -> nothing: queries and keys are rotated in place."""
+    if positions is None:
+        return None
+    stepper = stepper_of(positions)
+    if stepper is not None:
+        return stepper(capacity, like)
+
+    def rotate(qk: Tensor, place: int) -> None:
+        for part in (qk[:, :n_heads], qk[:, n_heads:]):
+            part.copy_(positions.rotate(part.unsqueeze(2), place).squeeze(2))
+
+    return rotate
+
+
+@checks.at_the_door
+def require_splittable(x, n_heads: int) -> None:
+    """``x`` is ``[batch, tokens, width]`` and ``n_heads`` divides its width."""
+    checks.require_count(n_heads, "n_heads")
+    if x.ndim != 3 or x.shape[-1] % n_heads:
+        raise ValueError(
+            f"x has shape {tuple(x.shape)}; to be split into {n_heads} heads it must be "
+            f"[batch, tokens, width] with a width divisible by {n_heads}."
+        )
+
+
+@checks.at_the_door
+def require_heads_axis(x) -> None:
+    """``x`` is ``[batch, heads, tokens, d_head]``."""
+    if x.ndim != 4:
+        raise ValueError(
+            f"x has shape {tuple(x.shape)}; heads are merged from [batch, heads, tokens, d_head], "
+            f"as split_heads returns them."
+        )
+
+
+def require_heads(
+    d_model: int, n_heads: int, d_head: int | None = None, n_kv_heads: int | None = None
+) -> None:
+    """The heads' number and width fit the model's width."""
+    checks.require_count(d_model, "d_model")
+    checks.require_count(n_heads, "n_heads")
+    if d_head is not None:
+        checks.require_count(d_head, "d_head")
+    elif d_model % n_heads:
+        divisors = [n for n in range(1, min(d_model, 256) + 1) if d_model % n == 0]
+        raise ValueError(
+            f"d_model = {d_model} is not divisible by n_heads = {n_heads}, so the heads cannot "
+            f"share it equally. Choose n_heads from {', '.join(map(str, divisors))}, or give "
+            f"d_head."
+        )
+    if n_kv_heads is not None:
+        checks.require_count(n_kv_heads, "n_kv_heads")
+        if n_heads % n_kv_heads:
+            raise ValueError(
+                f"n_heads = {n_heads} is not divisible by n_kv_heads = {n_kv_heads}, so the heads "
+                f"of the queries cannot share the keys equally. Choose a divisor of {n_heads}."
+            )
+
+
+def require_positions(positions, n_heads: int, n_kv_heads: int, d_head: int) -> None:
+    """``positions`` (or None) suits heads of this number and width: it is tried on zeros."""
+    if positions is None:
+        return
+    if not isinstance(positions, Positions):
+        raise TypeError(
+            f"positions is {positions!r}; give RotaryPositions or AlibiPositions. (Sinusoidal and "
+            f"learned positions are added to the embeddings, before attention.)"
+        )
+    try:
+        for heads in (n_heads, n_kv_heads):
+            positions.rotate(torch.zeros(1, heads, 1, d_head), 0)
+    except ValueError as error:
+        raise ValueError(
+            f"{positions} does not suit heads of width {d_head}. Make the positions for that width."
+        ) from error
+    bias = positions.bias(1, 1, torch.device("cpu"), torch.float32)
+    if bias is not None and bias.shape != (n_heads, 1, 1):
+        raise ValueError(
+            f"{positions} gives a bias of shape {tuple(bias.shape)} for 1 query and 1 key; "
+            f"this module has n_heads = {n_heads}. Make the positions for as many heads."
+        )
+
+
+@checks.at_the_door
+def require_multi_head_input(module, x, memory, mask, causal: bool, cache) -> None:
+    """All arguments of ``MultiHeadAttention.forward``, before anything is written to the cache."""
+    weight = module.query.weight
+    for name, tokens in (("x", x), ("memory", memory)):
+        if name == "memory" and memory is None:
+            continue
+        checks.require_float_tensor(tokens, name)
+        if tokens.ndim != 3 or tokens.shape[-1] != weight.shape[1] or tokens.shape[1] == 0:
+            raise ValueError(
+                f"{name} has shape {tuple(tokens.shape)}; it must be [batch, tokens, d_model] with "
+                f"d_model = {weight.shape[1]} and at least one token (an empty sequence has "
+                f"nothing to attend to)."
+            )
+        checks.require_same_device("the module", weight, name, tokens)
+        if not autocasts(weight.device.type):
+            checks.require_same_dtype("the module", weight, name, tokens)
+    if memory is not None:
+        _require_memory(module, x, memory, causal, cache)
+    keys = x.shape[1] if memory is None else memory.shape[1]
+    if cache is not None:
+        keys += cache.length
+    per_head = mask.unsqueeze(1) if isinstance(mask, Tensor) and mask.ndim == 3 else mask
+    checks.require_flag(causal, "causal")
+    checks.require_mask(per_head, (x.shape[0], module.n_heads, x.shape[1], keys), x.device)
+
+
+def _require_memory(module, x: Tensor, memory: Tensor, causal: bool, cache) -> None:
+    """Cross-attention: what makes sense within one sequence only is refused."""
+    if memory.shape[0] != x.shape[0]:
+        raise ValueError(
+            f"x holds {x.shape[0]} sequences and memory {memory.shape[0]}: sequence b of x attends "
+            f"to sequence b of memory. Give as many of both."
+        )
+    if module.positions is not None:
+        raise ValueError(
+            f"{module.positions} measures distances within one sequence; x and memory are two. "
+            f"Use positions=None for attention to a memory."
+        )
+    if causal:
+        raise ValueError(
+            "causal=True hides the future of one sequence; x and memory are two. Pass a mask if "
+            "parts of the memory must be hidden."
+        )
+    if cache is not None:
+        raise ValueError(
+            "cache and memory are given together: a memory does not grow, so appending it at each "
+            "step would repeat it. Use the cache for self-attention only."
         )

@@ -1,71 +1,48 @@
-"""The block: attention, then feed-forward, each added to the residual stream."""
+"""Blocks: attention, then feed-forward, each added to the residual stream.
+
+A block is made of its parts: an attention, a feed-forward layer and two norms, each any module that
+takes and returns ``[batch, tokens, d_model]``. (The attention is called with ``mask``, ``causal``
+and ``cache``, as :class:`~transformer_lib.attention.MultiHeadAttention` is.)
+"""
 
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from transformer_lib import checks
-from transformer_lib.attention import MultiHeadAttention
 from transformer_lib.cache import KeyValueCache
-from transformer_lib.layers import FeedForward, RMSNorm
-
-NORMS = ("pre", "post")
+from transformer_lib.fast.steps import Step, is_idle, step_of
 
 
-def make_norm(d_model: int, *, rms: bool = False, bias: bool = True) -> nn.Module:
-    """LayerNorm, or RMSNorm (which has no bias), of vectors ``d_model`` wide.
-
-    >>> make_norm(8, rms=True)
-    RMSNorm(8, eps=1e-05)
-    """
-    return RMSNorm(d_model) if rms else nn.LayerNorm(d_model, bias=bias)
-
-
-class Block(nn.Module):
+class PreNorm(nn.Module):
     """One layer of a Transformer: tokens exchange what they know, then each thinks for itself.
 
+    Each part reads a normalized copy of the stream, as in GPT-2.
+
     Args:
-        d_model, n_heads: as for :class:`~transformer_lib.attention.MultiHeadAttention`, and so are
-            ``positions`` and ``qk_norm``.
-        d_ff: width of the feed-forward layer, 4 · d_model if None.
-        norm: ``"pre"``: each sub-layer reads a normalized copy of the stream (GPT-2);
-            ``"post"``: the stream itself is normalized after each addition (the paper, GPT-1).
-        activation: of the feed-forward layer, see :class:`~transformer_lib.layers.FeedForward`.
-        rms_norm: RMSNorm in place of LayerNorm.
-        bias: whether the products and LayerNorm have one.
-        dropout: of the attention weights, and of each sub-layer's result before it is added.
+        attention, feed_forward, norm_1, norm_2: the parts.
+        dropout: of each part's result before it is added, while training.
 
-    Raises:
-        ValueError: as the parts; an unknown ``norm``.
+    Source: Radford et al. 2019, section 2.3; analyzed by Xiong et al. 2020.
 
-    Source: Vaswani et al. 2017, section 3.1; pre-norm: Radford et al. 2019, section 2.3.
-
-    >>> Block(d_model=8, n_heads=2)(torch.zeros(3, 5, 8), causal=True).shape
+    >>> from transformer_lib.attention import MultiHeadAttention
+    >>> from transformer_lib.layers import FeedForward, LayerNorm
+    >>> block = PreNorm(MultiHeadAttention(8, 2), FeedForward(8), LayerNorm(8), LayerNorm(8))
+    >>> block(torch.zeros(3, 5, 8), causal=True).shape
     torch.Size([3, 5, 8])
     """
 
     def __init__(
         self,
-        d_model: int,
-        n_heads: int,
-        d_ff: int | None = None,
-        *,
-        norm: str = "pre",
-        activation: str = "gelu_tanh",
-        rms_norm: bool = False,
-        bias: bool = True,
+        attention: nn.Module,
+        feed_forward: nn.Module,
+        norm_1: nn.Module,
+        norm_2: nn.Module,
         dropout: float = 0.0,
-        positions=None,
-        qk_norm: bool = False,
     ):
         super().__init__()
-        checks.require_choice(norm, "norm", NORMS)
-        self.norm = norm
-        self.norm_1 = make_norm(d_model, rms=rms_norm, bias=bias)
-        self.attention = MultiHeadAttention(
-            d_model, n_heads, bias=bias, dropout=dropout, positions=positions, qk_norm=qk_norm
-        )
-        self.norm_2 = make_norm(d_model, rms=rms_norm, bias=bias)
-        self.feed_forward = FeedForward(d_model, d_ff, activation, bias=bias)
+        checks.require_dropout(dropout)
+        self.norm_1, self.attention = norm_1, attention
+        self.norm_2, self.feed_forward = norm_2, feed_forward
         self.dropout = nn.Dropout(dropout)
 
     def forward(
@@ -78,11 +55,79 @@ class Block(nn.Module):
     ) -> Float[Tensor, "batch tokens d_model"]:
         """The stream after this block; mask, causal and cache are those of the attention."""
         options = {"mask": mask, "causal": causal, "cache": cache}
-        if self.norm == "pre":
-            x = x + self.dropout(self.attention(self.norm_1(x), **options))
-            return x + self.dropout(self.feed_forward(self.norm_2(x)))
+        x = x + self.dropout(self.attention(self.norm_1(x), **options))
+        return x + self.dropout(self.feed_forward(self.norm_2(x)))
+
+    def stepper(self, cache: KeyValueCache) -> Step | None:
+        """x -> x for one token: see :mod:`fast.steps`."""
+        if not is_idle(self.dropout):
+            return None
+        norm_1, attend = step_of(self.norm_1), step_of(self.attention, cache)
+        norm_2, think = step_of(self.norm_2), step_of(self.feed_forward)
+
+        def step(x: Tensor) -> Tensor:
+            x = x + attend(norm_1(x))
+            return x + think(norm_2(x))
+
+        return step
+
+
+class PostNorm(nn.Module):
+    """One layer of a Transformer, as in the paper and in GPT-1: the stream itself is normalized
+    after each addition.
+
+    Args:
+        attention, feed_forward, norm_1, norm_2: the parts.
+        dropout: of each part's result before it is added, while training.
+
+    Source: Vaswani et al. 2017, section 3.1.
+
+    >>> from transformer_lib.attention import MultiHeadAttention
+    >>> from transformer_lib.layers import FeedForward, LayerNorm
+    >>> block = PostNorm(MultiHeadAttention(8, 2), FeedForward(8), LayerNorm(8), LayerNorm(8))
+    >>> block(torch.zeros(3, 5, 8), causal=True).shape
+    torch.Size([3, 5, 8])
+    """
+
+    def __init__(
+        self,
+        attention: nn.Module,
+        feed_forward: nn.Module,
+        norm_1: nn.Module,
+        norm_2: nn.Module,
+        dropout: float = 0.0,
+    ):
+        super().__init__()
+        checks.require_dropout(dropout)
+        self.norm_1, self.attention = norm_1, attention
+        self.norm_2, self.feed_forward = norm_2, feed_forward
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch tokens d_model"],
+        mask: Bool[Tensor, "..."] | None = None,
+        *,
+        causal: bool = False,
+        cache: KeyValueCache | None = None,
+    ) -> Float[Tensor, "batch tokens d_model"]:
+        """The stream after this block; mask, causal and cache are those of the attention."""
+        options = {"mask": mask, "causal": causal, "cache": cache}
         x = self.norm_1(x + self.dropout(self.attention(x, **options)))
         return self.norm_2(x + self.dropout(self.feed_forward(x)))
 
-    def extra_repr(self) -> str:
-        return f"norm={self.norm!r}"
+    def stepper(self, cache: KeyValueCache) -> Step | None:
+        """x -> x for one token: see :mod:`fast.steps`."""
+        if not is_idle(self.dropout):
+            return None
+        norm_1, attend = step_of(self.norm_1), step_of(self.attention, cache)
+        norm_2, think = step_of(self.norm_2), step_of(self.feed_forward)
+
+        def step(x: Tensor) -> Tensor:
+            x = norm_1(x + attend(x))
+            return norm_2(x + think(x))
+
+        return step
+
+
+NORMS = {"pre": PreNorm, "post": PostNorm}

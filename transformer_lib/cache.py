@@ -4,7 +4,23 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from transformer_lib import checks, module_checks
+from transformer_lib import checks
+
+# Asked once: within a model that torch.compile traces, PyTorch 2.10 cannot be asked.
+_AUTOCASTED = {
+    device for device in ("cpu", "cuda", "mps", "xpu") if torch.amp.is_autocast_available(device)
+}
+
+
+def autocasts(device_type: str) -> bool:
+    """Whether autocast chooses the dtypes there, so that those of the weights need not fit."""
+    return device_type in _AUTOCASTED and torch.is_autocast_enabled(device_type)
+
+
+def compute_dtype(weight: Tensor) -> torch.dtype:
+    """The dtype in which products with ``weight`` are computed: its own, or autocast's."""
+    device = weight.device.type
+    return torch.get_autocast_dtype(device) if autocasts(device) else weight.dtype
 
 
 class KeyValueCache:
@@ -75,7 +91,7 @@ class KeyValueCache:
         What is returned are views of the cache's own memory, good until :meth:`reset`.
         """
         keys, values = self._memory
-        module_checks.require_cache_entry(keys, self._length, k, v)
+        require_cache_entry(keys, self._length, k, v)
         end = self._length + k.shape[2]
         keys[:, :, self._length : end] = k
         values[:, :, self._length : end] = v
@@ -85,8 +101,8 @@ class KeyValueCache:
     def append(
         self, kv: Float[Tensor, "2 batch n_heads d_head"]
     ) -> Float[Tensor, "2 batch*n_heads length d_head"]:
-        """:meth:`extend` by the key and value of one token, for ``decoding``: without its checks,
-        and as ``torch.bmm`` takes them.
+        """:meth:`extend` by the key and value of one token, without checks, as ``torch.bmm`` takes
+        them: for the steps of :mod:`transformer_lib.fast.steps`.
 
         >>> cache = KeyValueCache(batch=1, n_heads=2, capacity=5, d_head=3)
         >>> keys, values = cache.append(torch.ones(2, 1, 2, 3))
@@ -96,6 +112,11 @@ class KeyValueCache:
         self._memory.select(3, self._length).copy_(kv)
         self._length += 1
         return self._memory.flatten(1, 2).narrow(2, 0, self._length)
+
+    def rewind(self, tokens: int) -> None:
+        """Forget the newest ``tokens``."""
+        require_rewind(self._length, tokens)
+        self._length -= tokens
 
     def reset(self) -> None:
         """Forget everything and keep the memory."""
@@ -115,7 +136,7 @@ class KeyValueCache:
 
 class ModelCache:
     """All that a decoder keeps of the tokens so far: a :class:`KeyValueCache` for each layer, and
-    the last tokens' embeddings, which a model with a ``Smear`` mixes into the next ones.
+    what :meth:`before` was given, such as the embeddings that a ``Smear`` mixes into later ones.
 
     Made by the model, which knows the sizes: ``model.new_cache(batch)``.
 
@@ -142,7 +163,7 @@ class ModelCache:
         sizes = (batch, n_heads, capacity, d_head)
         options = {"dtype": dtype, "device": device}
         self.layers = [KeyValueCache(*sizes, **options) for _ in range(n_layers)]
-        self.last: Float[Tensor, "batch last d_model"] | None = None
+        self._vectors: Float[Tensor, "batch capacity d_model"] | None = None
 
     @property
     def batch(self) -> int:
@@ -159,21 +180,40 @@ class ModelCache:
         """How many tokens there is room for."""
         return self.layers[0].capacity
 
-    def remember(self, embedded: Float[Tensor, "batch tokens d_model"], reach: int) -> None:
-        """The embeddings of the newest tokens: ``last`` are the last ``reach`` of all so far."""
-        if embedded.shape[1] < reach and self.last is not None:
-            embedded = torch.cat((self.last, embedded), dim=1)
-        self.last = embedded[:, -reach:]
+    def before(
+        self, x: Float[Tensor, "batch tokens d_model"], reach: int
+    ) -> Float[Tensor, "batch last d_model"]:
+        """Store ``x``, the vectors of the tokens that come now; return those of the ``reach``
+        tokens before them, or of all there are.
+
+        Call it before the layers extend their caches. What it stores for tokens that are rewound,
+        or that no layer stores in the end, is written over.
+
+        >>> cache = ModelCache(1, batch=1, n_heads=1, capacity=5, d_head=2)
+        >>> cache.before(torch.ones(1, 1, 2), reach=3).shape
+        torch.Size([1, 0, 2])
+        """
+        start, tokens = self.length, x.shape[1]
+        if self._vectors is None:
+            shape = (self.batch, self.capacity, x.shape[2])
+            with torch.inference_mode(False):  # a step may come first, and a whole pass later
+                self._vectors = torch.zeros(shape, dtype=x.dtype, device=x.device)
+        self._vectors[:, start : start + tokens] = x.detach()
+        return self._vectors[:, max(0, start - reach) : start]
+
+    def rewind(self, tokens: int) -> None:
+        """Forget the newest ``tokens`` of each sequence."""
+        for layer in self.layers:
+            layer.rewind(tokens)
 
     def reset(self) -> None:
         """Forget everything and keep the memory."""
-        self.last = None
         for layer in self.layers:
             layer.reset()
 
     def select(self, rows: Int[Tensor, " new_batch"]) -> None:
         """Sequence b goes on from what was sequence ``rows[b]``, in every layer."""
-        self.last = None if self.last is None else self.last[rows]
+        self._vectors = None if self._vectors is None else self._vectors[rows]
         for layer in self.layers:
             layer.select(rows)
 
@@ -181,4 +221,44 @@ class ModelCache:
         return (
             f"ModelCache(layers={len(self.layers)}, batch={self.batch}, length={self.length}, "
             f"capacity={self.capacity})"
+        )
+
+
+def require_cache_entry(stored: Tensor, length: int, k, v) -> None:
+    """``k`` and ``v`` fit behind the ``length`` tokens that ``stored`` already holds."""
+    batch, n_heads, capacity, d_head = stored.shape
+    for name, x in (("k", k), ("v", v)):
+        checks.require_float_tensor(x, name)
+        checks.require_same("the cache", stored, name, x)
+        if x.ndim != 4 or (*x.shape[:2], x.shape[3]) != (batch, n_heads, d_head):
+            raise ValueError(
+                f"{name} has shape {tuple(x.shape)}; this cache takes [{batch}, {n_heads}, tokens, "
+                f"{d_head}] (batch, heads, tokens, d_head). Make the cache for these sizes."
+            )
+        if x.requires_grad and torch.is_grad_enabled():
+            raise ValueError(
+                f"{name} carries a gradient; a cache is for generation, its memory is written "
+                f"again and again. Call the model under torch.no_grad()."
+            )
+    if k.shape != v.shape:
+        raise ValueError(
+            f"k has shape {tuple(k.shape)} and v {tuple(v.shape)}: each key needs its value."
+        )
+    require_room(length, k.shape[2], capacity)
+
+
+def require_room(length: int, tokens: int, capacity: int) -> None:
+    """A cache has room for ``tokens`` more."""
+    if length + tokens > capacity:
+        raise ValueError(
+            f"the cache holds {length} of at most {capacity} tokens and cannot take {tokens} more. "
+            f"Make it with capacity={length + tokens} or larger, or call reset()."
+        )
+
+
+def require_rewind(length: int, tokens: int) -> None:
+    """``tokens`` of the ``length`` that are stored can be forgotten."""
+    if not 0 <= tokens <= length:
+        raise ValueError(
+            f"{tokens} tokens cannot be rewound: the cache holds {length}. Choose 0 to {length}."
         )

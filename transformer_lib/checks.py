@@ -1,24 +1,59 @@
-"""Argument checks, one line each where they are used.
+"""Argument checks that several modules share. Each other check is at the foot of its owner's file.
 
 ``ValueError``: a shape, width, device or value that does not fit. ``TypeError``: a wrong dtype, or
 not a tensor at all. Every message says what came in, why it cannot work, and what to do. Nothing
 here looks at a tensor's numbers (on a GPU the program would have to wait for them), except
-``require_finite`` and ``require_lengths``, which are for the boundaries.
+``require_finite``, which is for the boundaries.
+
+Arguments are checked once, at the door. A model's ``forward``, decorated by :func:`require_once`,
+checks what it is given; the parts within, whose own checks are decorated by :func:`at_the_door`, do
+not check again what the model hands them. Called on its own, each part checks.
 """
 
+import threading
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
-from numbers import Real
+from functools import wraps
+from numbers import Integral, Real
 
 import torch
 from torch import Tensor
 
+_state = threading.local()  # .inside: a model that has checked its arguments is running
+
+
+def require_once(forward: Callable) -> Callable:
+    """Decorates the ``forward`` of a model: while it runs, the checks of its parts do nothing."""
+
+    @wraps(forward)
+    def checked(*args, **kwargs):
+        if torch.compiler.is_compiling() or getattr(_state, "inside", False):
+            return forward(*args, **kwargs)
+        _state.inside = True
+        try:
+            return forward(*args, **kwargs)
+        finally:
+            _state.inside = False
+
+    return checked
+
+
+def at_the_door(require: Callable[..., None]) -> Callable[..., None]:
+    """Decorates the check of a part: it does nothing within a model that has checked already."""
+
+    @wraps(require)
+    def unless_inside(*args, **kwargs) -> None:
+        if torch.compiler.is_compiling() or not getattr(_state, "inside", False):
+            require(*args, **kwargs)
+
+    return unless_inside
+
 
 def require_count(value, name: str) -> None:
     """``value`` is an int of at least 1."""
-    if not isinstance(value, int) or isinstance(value, bool):
+    if not isinstance(value, Integral) or isinstance(value, bool):
         raise TypeError(f"{name} is {value!r}, of type {type(value).__name__}; it must be an int.")
     if value < 1:
         raise ValueError(f"{name} is {value}; it must be at least 1.")
@@ -40,45 +75,16 @@ def require_choice(value, name: str, choices) -> None:
 
 
 def require_flag(value, name: str) -> None:
-    """``value`` is True or False, no text and no number."""
+    """``value`` is True or False, not a text or a number that is taken for one."""
     if not isinstance(value, bool):
         raise TypeError(
             f"{name} is {value!r}, of type {type(value).__name__}; it must be True or False."
         )
 
 
-def require_even(value, name: str, reason: str) -> None:
-    """``value`` is a positive even int; ``reason`` says why."""
-    require_count(value, name)
-    if value % 2:
-        raise ValueError(f"{name} is {value}, an odd number; {reason}. Choose an even {name}.")
-
-
-def require_base(base) -> None:
-    """``base``, of the wavelengths, is a number above 1."""
-    if not 1 < base < float("inf"):
-        raise ValueError(
-            f"base is {base}; it must be a finite number above 1 (the papers use 10000)."
-        )
-
-
-def require_waves(width, name: str, base, dtype, *, n_positions=1, start: int = 0) -> None:
-    """The arguments that sinusoids and rotary angles share."""
-    require_even(width, name, "each frequency turns a pair of components")
-    require_count(n_positions, "n_positions")
-    require_base(base)
-    require_start(start)
-    require_float_dtype(dtype)
-
-
-def require_start(start: int) -> None:
-    """``start``, the position of the first token, is not negative."""
-    if start < 0:
-        raise ValueError(f"start is {start}; positions count from 0. Pass start >= 0.")
-
-
 def require_dropout(dropout: float) -> None:
     """``dropout`` is a probability below 1."""
+    require_number(dropout, "dropout")
     if not 0 <= dropout < 1:
         raise ValueError(f"dropout is {dropout}; it is a probability: choose 0 <= dropout < 1.")
 
@@ -137,7 +143,10 @@ def require_finite(x, name: str) -> None:
         )
 
 
-def require_attention(q, k, v=None, *, mask=None, bias=None, dropout: float = 0.0) -> None:
+@at_the_door
+def require_attention(
+    q, k, v=None, *, mask=None, causal=False, scale=None, bias=None, dropout: float = 0.0
+) -> None:
     """Queries, keys, values, mask and bias fit together."""
     tensors = {"q": q, "k": k} if v is None else {"q": q, "k": k, "v": v}
     for name, x in tensors.items():
@@ -174,7 +183,10 @@ def require_attention(q, k, v=None, *, mask=None, bias=None, dropout: float = 0.
         require_float_tensor(bias, "bias")
         require_same("q", q, "bias", bias)
         require_broadcast("bias", bias, weights_shape)
+    require_flag(causal, "causal")
     require_dropout(dropout)
+    if scale is not None and not abs(scale) < float("inf"):
+        raise ValueError(f"scale is {scale}; it multiplies the scores: choose a finite number.")
 
 
 def require_mask(mask, shape: tuple[int, ...], device: torch.device) -> None:
@@ -229,24 +241,6 @@ def require_masks(masks: list) -> None:
             f"masks of shapes {shapes} do not broadcast. Axes count from the right: the last is "
             f"keys, the one before it queries; give a missing axis the size 1 (unsqueeze)."
         ) from error
-
-
-def require_lengths(lengths, keys: int) -> Tensor:
-    """``lengths`` as a tensor of integers with one axis, none of them beyond ``keys``."""
-    lengths = torch.as_tensor(lengths)
-    if lengths.is_floating_point() or lengths.is_complex() or lengths.dtype == torch.bool:
-        raise TypeError(f"lengths have dtype {lengths.dtype}; they must be integers (counts).")
-    lengths = lengths.long()  # in 8 bits, the number of keys might not fit
-    if lengths.ndim != 1:
-        raise ValueError(
-            f"lengths have shape {tuple(lengths.shape)}; give one length for each sequence: "
-            f"[batch]."
-        )
-    if lengths.device.type == "cpu" and ((lengths < 0) | (lengths > keys)).any():
-        raise ValueError(
-            f"lengths are {lengths.tolist()}; each must lie between 0 and keys = {keys}."
-        )
-    return lengths
 
 
 def require_fields(configuration) -> None:

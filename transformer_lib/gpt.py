@@ -1,24 +1,47 @@
 """GPT: a stack of causal blocks that predicts each next token."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from transformer_lib import model_checks, module_checks
-from transformer_lib.blocks import NORMS, Block, make_norm
-from transformer_lib.cache import ModelCache
-from transformer_lib.layers import ACTIVATIONS, Smear
+from transformer_lib import checks
+from transformer_lib.attention import MultiHeadAttention, require_heads
+from transformer_lib.blocks import NORMS
+from transformer_lib.cache import ModelCache, compute_dtype, require_room
+from transformer_lib.fast.steps import Step, linear_step, step_of
+from transformer_lib.layers import (
+    ACTIVATIONS,
+    Embedding,
+    FeedForward,
+    LayerNorm,
+    RMSNorm,
+    Smear,
+    SwiGLU,
+    require_smear_start,
+)
 from transformer_lib.positions import (
     AlibiPositions,
     LearnedPositions,
     RotaryPositions,
     SinusoidalPositions,
+    require_even,
 )
 
-POSITIONS = ("learned", "sinusoidal", "rotary", "alibi")
+# A scheme is one line here: what makes it from a GPTConfig, and whether it is added to the
+# embeddings or acts within attention.
+ADDED = {
+    "learned": lambda config: LearnedPositions(config.context, config.d_model),
+    "sinusoidal": lambda config: SinusoidalPositions(config.d_model),
+}
+WITHIN = {
+    "rotary": lambda config: RotaryPositions(config.d_head),
+    "alibi": lambda config: AlibiPositions(config.n_heads),
+}
+POSITIONS = (*ADDED, *WITHIN)
+GATED = {"swiglu": SwiGLU}
 PROJECTIONS = ("normal", "depth", "zero")
 
 
@@ -30,10 +53,12 @@ class GPTConfig:
         vocabulary: number of token ids.
         context: how many tokens the model reads at most.
         n_layers, n_heads, d_model: number of blocks, heads of each, width of the residual stream.
-        d_ff: width of the feed-forward layers, 4 · d_model if None.
-        norm: ``"pre"`` or ``"post"``, see :class:`~transformer_lib.blocks.Block`.
+        d_ff: width of the feed-forward layers; if None, 4 · d_model, and 8/3 · d_model with a gate.
+        n_kv_heads: heads of the keys and values, ``n_heads`` if None.
+        norm: ``"pre"`` or ``"post"``, see :mod:`transformer_lib.blocks`.
         rms_norm: RMSNorm in place of LayerNorm.
-        activation: ``"relu"``, ``"gelu"``, ``"gelu_tanh"`` or ``"relu_squared"``.
+        activation: ``"relu"``, ``"gelu"``, ``"gelu_tanh"``, ``"relu_squared"``, or ``"swiglu"``,
+            with a gate.
         positions: ``"learned"``, ``"sinusoidal"``, ``"rotary"`` or ``"alibi"``.
         bias: whether the products within the blocks and LayerNorm have one.
         tied: whether the embedding's table is the output's matrix as well.
@@ -72,11 +97,15 @@ class GPTConfig:
     qk_norm: bool = False
     smear: int = 0
     smear_start: float = 0.0
+    n_kv_heads: int | None = None
 
     def __post_init__(self):
-        choices = {"norm": NORMS, "activation": ACTIVATIONS}
-        choices |= {"positions": POSITIONS, "projections": PROJECTIONS}
-        model_checks.require_config(self, choices)
+        require_config(self)
+
+    @property
+    def d_head(self) -> int:
+        """Width of each head."""
+        return self.d_model // self.n_heads
 
     @classmethod
     def gpt1(cls, **changes) -> "GPTConfig":
@@ -103,6 +132,36 @@ class GPTConfig:
         start = {"projections": "zero", "embedding_std": 0.3}
         return cls(**wiring | start | {"activation": "relu_squared"} | sizes)
 
+    def make_embedding(self) -> Embedding:
+        """The first part: from ids to vectors."""
+        smear = Smear(self.d_model, self.smear, self.smear_start) if self.smear else None
+        positions = ADDED[self.positions](self) if self.positions in ADDED else None
+        options = {"positions": positions, "smear": smear, "dropout": self.dropout}
+        return Embedding(self.vocabulary, self.d_model, **options)
+
+    def make_block(self) -> nn.Module:
+        """One layer, made of its parts."""
+        attention, feed_forward = self.make_attention(), self.make_feed_forward()
+        norms = self.make_norm(), self.make_norm()
+        return NORMS[self.norm](attention, feed_forward, *norms, dropout=self.dropout)
+
+    def make_attention(self) -> MultiHeadAttention:
+        """The part of a block in which tokens exchange what they know."""
+        positions = WITHIN[self.positions](self) if self.positions in WITHIN else None
+        options = {"bias": self.bias, "dropout": self.dropout, "qk_norm": self.qk_norm}
+        sizes = {"n_kv_heads": self.n_kv_heads, "positions": positions}
+        return MultiHeadAttention(self.d_model, self.n_heads, **sizes, **options)
+
+    def make_feed_forward(self) -> FeedForward | SwiGLU:
+        """The part of a block in which each token thinks for itself."""
+        if self.activation in GATED:
+            return GATED[self.activation](self.d_model, self.d_ff, bias=self.bias)
+        return FeedForward(self.d_model, self.d_ff, self.activation, bias=self.bias)
+
+    def make_norm(self) -> RMSNorm | LayerNorm:
+        """A norm of the stream. (An RMSNorm has no bias.)"""
+        return RMSNorm(self.d_model) if self.rms_norm else LayerNorm(self.d_model, bias=self.bias)
+
 
 class GPT(nn.Module):
     """A decoder on its own: embedding, blocks, and a score for each possible next token.
@@ -120,24 +179,14 @@ class GPT(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
         self.config = config
-        d_model = config.d_model
-        self.embedding = nn.Embedding(config.vocabulary, d_model)
-        self.smear = None
-        if config.smear > 0:
-            self.smear = Smear(d_model, config.smear, config.smear_start)
-        self.positions = embedding_positions(config)
-        self.dropout = nn.Dropout(config.dropout)
-        fields = ("d_ff", "norm", "activation", "rms_norm", "bias", "dropout", "qk_norm")
-        options = {name: getattr(config, name) for name in fields}
-        self.blocks = nn.ModuleList(
-            Block(d_model, config.n_heads, positions=attention_positions(config), **options)
-            for _ in range(config.n_layers)
+        self.embedding = config.make_embedding()
+        self.blocks = nn.ModuleList(config.make_block() for _ in range(config.n_layers))
+        # With post-norm, the last block has normalized already.
+        self.final_norm = config.make_norm() if config.norm == "pre" else nn.Identity()
+        # A tied table has one name only: two for one tensor would confuse checkpoints.
+        self.head = (
+            None if config.tied else nn.Linear(config.d_model, config.vocabulary, bias=False)
         )
-        self.final_norm = nn.Identity()  # post-norm: the last block has normalized already
-        if config.norm == "pre":
-            self.final_norm = make_norm(d_model, rms=config.rms_norm, bias=config.bias)
-        # No layer shares the tied table: two names for one tensor are trouble for checkpoints.
-        self.head = None if config.tied else nn.Linear(d_model, config.vocabulary, bias=False)
         self.initialize()
 
     @torch.no_grad()
@@ -155,6 +204,7 @@ class GPT(nn.Module):
             block.attention.output.weight.mul_(factor)
             block.feed_forward.contract.weight.mul_(factor)
 
+    @checks.require_once
     def forward(
         self, ids: Int[Tensor, "batch tokens"], cache: ModelCache | None = None
     ) -> Float[Tensor, "batch tokens vocabulary"]:
@@ -165,45 +215,54 @@ class GPT(nn.Module):
 
         Raises:
             ValueError: not ``[batch, tokens]``, an id beyond the vocabulary, more tokens than the
-                context or the cache has room for, another device; nothing is written then.
-            TypeError: ids that are no integers.
+                context or the cache has room for, another device, a cache while gradients are
+                computed; nothing is written then.
+            TypeError: ids that are not integers.
         """
-        model_checks.require_decoder(self, ids, cache)
-        start = 0 if cache is None else cache.length
-        embedded = x = self.embedding(ids)
-        if self.smear is not None:
-            x = self.smear(x, None if cache is None else cache.last)
-        if self.positions is not None:
-            x = self.positions(x, start)
-        x = self.dropout(x)
-        for layer, block in enumerate(self.blocks):
-            x = block(x, causal=True, cache=None if cache is None else cache.layers[layer])
-        if cache is not None and self.smear is not None:
-            cache.remember(embedded, self.smear.reach)
+        require_input(self, ids, cache)
+        x = self.embedding(ids, cache)
+        caches = [None] * len(self.blocks) if cache is None else cache.layers
+        for block, layer in zip(self.blocks, caches, strict=True):
+            x = block(x, causal=True, cache=layer)
         return self.logits(self.final_norm(x))
 
     def logits(
         self, x: Float[Tensor, "batch tokens d_model"]
     ) -> Float[Tensor, "batch tokens vocabulary"]:
-        """Each vector's dot product with each token's: the embedding's own rows, if tied."""
-        table = self.embedding if self.head is None else self.head
-        return F.linear(x, table.weight)
+        """Each vector's score for each token: its dot product with the embedding's row, if tied."""
+        return self.embedding.logits(x) if self.head is None else self.head(x)
+
+    def stepper(self, cache: ModelCache) -> Step:
+        """ids ``[batch]`` -> logits ``[batch, vocabulary]``: see :mod:`fast.decoding`."""
+        embed = step_of(self.embedding, cache)
+        pairs = zip(self.blocks, cache.layers, strict=True)
+        blocks = [step_of(block, layer) for block, layer in pairs]
+        normalize = step_of(self.final_norm)
+        score = self.embedding.logits if self.head is None else linear_step(self.head)
+
+        @torch.inference_mode()
+        def step(ids: Tensor) -> Tensor:
+            x = embed(ids)
+            x = x[0] if len(ids) == 1 else x
+            for block in blocks:
+                x = block(x)
+            return score(normalize(x)).view(len(ids), -1)
+
+        return step
 
     def new_cache(self, batch: int, capacity: int | None = None) -> ModelCache:
         """An empty cache for ``batch`` sequences of up to ``capacity`` tokens (None: the context).
 
         In the dtype that attention computes in: the weights', or autocast's where that is on.
         """
-        weight = self.embedding.weight
-        device = weight.device.type
-        autocast = module_checks.autocasts(device)
+        config, weight = self.config, self.embedding.weight
         return ModelCache(
-            self.config.n_layers,
+            config.n_layers,
             batch,
-            self.config.n_heads,
-            self.config.context if capacity is None else capacity,
-            self.config.d_model // self.config.n_heads,
-            dtype=torch.get_autocast_dtype(device) if autocast else weight.dtype,
+            config.n_kv_heads or config.n_heads,
+            config.context if capacity is None else capacity,
+            config.d_head,
+            dtype=compute_dtype(weight),
             device=weight.device,
         )
 
@@ -213,15 +272,116 @@ class GPT(nn.Module):
         return sum(parameter.numel() for parameter in self.parameters())
 
 
-def embedding_positions(config: GPTConfig) -> nn.Module | None:
-    """Positions that are added to the embeddings, if the configuration's are of that kind."""
-    if config.positions == "learned":
-        return LearnedPositions(config.context, config.d_model)
-    return SinusoidalPositions(config.d_model) if config.positions == "sinusoidal" else None
+def current_names(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """A GPT's ``state_dict``, also one saved before the embedding held its smear and positions.
+
+    >>> current_names({"smear.weights.0": torch.ones(1)})
+    {'embedding.smear.weights.0': tensor([1.])}
+    """
+    moved = ("smear.", "positions.")
+    return {f"embedding.{k}" if k.startswith(moved) else k: w for k, w in weights.items()}
 
 
-def attention_positions(config: GPTConfig) -> RotaryPositions | AlibiPositions | None:
-    """Positions that act within attention, if the configuration's are of that kind."""
+def require_config(config: GPTConfig) -> None:
+    """All fields of a configuration."""
+    for name in ("dropout", "embedding_std", "smear_start"):
+        checks.require_number(getattr(config, name), name)
+    for name in ("vocabulary", "context", "n_layers"):
+        checks.require_count(getattr(config, name), name)
+    require_heads(config.d_model, config.n_heads, None, config.n_kv_heads)
+    if config.d_ff is not None:
+        checks.require_count(config.d_ff, "d_ff")
+    choices = {"norm": NORMS, "activation": (*ACTIVATIONS, *GATED)}
+    choices |= {"positions": POSITIONS, "projections": PROJECTIONS}
+    for name, known in choices.items():
+        checks.require_choice(getattr(config, name), name, known)
+    for field in fields(config):
+        if field.type is bool:
+            checks.require_flag(getattr(config, field.name), field.name)
     if config.positions == "rotary":
-        return RotaryPositions(config.d_model // config.n_heads)
-    return AlibiPositions(config.n_heads) if config.positions == "alibi" else None
+        require_even(config.d_head, "d_model / n_heads", "rotary positions turn pairs")
+    if config.positions == "sinusoidal":
+        require_even(config.d_model, "d_model", "sinusoidal positions are pairs")
+    require_smear(config.smear)
+    require_smear_start(config.smear_start, "smear_start")
+    checks.require_dropout(config.dropout)
+    if not 0 < config.embedding_std < float("inf"):
+        raise ValueError(
+            f"embedding_std is {config.embedding_std}; it is a spread: choose a finite number "
+            f"above 0 (GPT-2: 0.02)."
+        )
+
+
+def require_smear(smear) -> None:
+    """``smear`` is an int of at least 0."""
+    if not isinstance(smear, int) or isinstance(smear, bool) or smear < 0:
+        error = ValueError if type(smear) is int else TypeError
+        raise error(
+            f"smear is {smear!r}; it is how many tokens before each one are mixed in: choose 0 for "
+            f"none, 1 for the one before, 3 for the three before."
+        )
+
+
+def require_ids(ids, vocabulary: int) -> None:
+    """``ids`` are ``[batch, tokens]``, integers below ``vocabulary``.
+
+    Their values are looked at on the CPU only: on a GPU that would make the program wait.
+    """
+    if not isinstance(ids, Tensor) or ids.dtype not in (torch.int64, torch.int32):
+        tensor = isinstance(ids, Tensor)
+        found = f"have dtype {ids.dtype}" if tensor else f"are of type {type(ids).__name__}"
+        raise TypeError(
+            f"ids {found}; token ids are a tensor of integers: torch.tensor(ids), ids.long()."
+        )
+    if ids.ndim != 2 or 0 in ids.shape:
+        raise ValueError(
+            f"ids have shape {tuple(ids.shape)}; they must be [batch, tokens] with at least one "
+            f"sequence and one token. One sequence gets its first axis by ids.unsqueeze(0); an "
+            f"empty prompt has nothing to go on from: begin with a separator of your vocabulary."
+        )
+    if ids.device.type == "cpu" and not torch.compiler.is_compiling():
+        require_id_values(ids, vocabulary)
+
+
+def require_id_values(ids: Tensor, vocabulary: int) -> None:
+    """Every id is in 0 … vocabulary - 1 (at boundaries: a GPU must wait)."""
+    low, high = (int(x) for x in ids.aminmax())
+    if low < 0 or high >= vocabulary:
+        row, column = ((ids < 0) | (ids >= vocabulary)).nonzero()[0].tolist()
+        raise ValueError(
+            f"ids[{row}, {column}] is {int(ids[row, column])}; this model's vocabulary has ids 0 "
+            f"to {vocabulary - 1}. Encode the text with the tokenizer that the model was made for."
+        )
+
+
+def require_input(model, ids, cache) -> None:
+    """All arguments of ``GPT.forward``, before anything is written to the cache."""
+    config = model.config
+    require_ids(ids, config.vocabulary)
+    checks.require_same_device("the model", model.embedding.weight, "ids", ids)
+    start = 0 if cache is None else cache.length
+    require_context(start + ids.shape[1], config.context)
+    if cache is not None:
+        require_room(start, ids.shape[1], cache.capacity)
+        if (cache.batch, len(cache.layers)) != (ids.shape[0], config.n_layers):
+            raise ValueError(
+                f"the cache is made for {cache.batch} sequences and {len(cache.layers)} layers; "
+                f"ids hold {ids.shape[0]} sequences and the model has {config.n_layers} layers. "
+                f"Make the cache by model.new_cache({ids.shape[0]})."
+            )
+
+
+def require_context(tokens: int, context: int, new: int = 0) -> None:
+    """``tokens`` of a prompt and ``new`` ones fit into ``context``."""
+    if tokens + new <= context:
+        return
+    if new == 0:
+        raise ValueError(
+            f"{tokens} tokens are more than the model's context of {context}. Give the last "
+            f"{context} tokens, or cut the text into windows."
+        )
+    raise ValueError(
+        f"a prompt of {tokens} tokens and {new} new ones make {tokens + new}, more than this "
+        f"model's context of {context}. Ask for fewer, or give the last tokens of the prompt only: "
+        f"ids[:, -n:]."
+    )

@@ -1,17 +1,21 @@
-"""What stands beside attention in a block: the feed-forward layer, RMS normalization, the smear.
+"""The parts of a model beside attention: embedding, smear, norms, feed-forward layers.
 
-Shapes: ``x [..., tokens, d_model]``, of the smear ``[batch, tokens, d_model]``; each layer gives
-back the shape that it got.
+Shapes: ``x [..., tokens, d_model]``, of the smear ``[batch, tokens, d_model]``. The embedding makes
+them of token ids ``[batch, tokens]``; each other layer returns the shape that it was given.
 """
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from transformer_lib import checks, module_checks
+from transformer_lib import checks
+from transformer_lib.cache import ModelCache
+from transformer_lib.fast.steps import Step, is_idle, linear_step, stepper_of
+from transformer_lib.positions import AddedPositions
 
 
 def gelu_tanh(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
@@ -70,17 +74,97 @@ class FeedForward(nn.Module):
         checks.require_count(d_model, "d_model")
         checks.require_count(d_ff, "d_ff")
         checks.require_choice(activation, "activation", ACTIVATIONS)
+        checks.require_flag(bias, "bias")
         self.activation = activation
         self.expand = nn.Linear(d_model, d_ff, bias=bias)
         self.contract = nn.Linear(d_ff, d_model, bias=bias)
 
     def forward(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_model"]:
         """The same function of each token's vector."""
-        module_checks.require_width(x, self.expand.in_features)
+        require_width(x, self.expand.in_features)
         return self.contract(ACTIVATIONS[self.activation](self.expand(x)))
+
+    def stepper(self) -> Step:
+        """x -> x for one token: see :mod:`fast.steps`."""
+        expand, contract = linear_step(self.expand), linear_step(self.contract)
+        activation = ACTIVATIONS[self.activation]
+        return lambda x: contract(activation(expand(x)))
 
     def extra_repr(self) -> str:
         return f"activation={self.activation!r}"
+
+
+class SwiGLU(nn.Module):
+    """contract(silu(gate(x)) ⊙ expand(x)): a feed-forward layer whose gate decides what passes.
+
+    Args:
+        d_model: width of the input and of the output.
+        d_ff: width in between, 8/3 · d_model if None (rounded up): with three matrices, as many
+            parameters as a :class:`FeedForward` four times as wide as the model.
+        bias: whether the three products add a bias.
+
+    Raises:
+        ValueError: a size below 1; in ``forward``, another width.
+
+    Source: Shazeer 2020, equation 6; in Llama: Touvron et al. 2023, section 2.2.
+
+    >>> SwiGLU(d_model=6)
+    SwiGLU(
+      (gate): Linear(in_features=6, out_features=16, bias=False)
+      (expand): Linear(in_features=6, out_features=16, bias=False)
+      (contract): Linear(in_features=16, out_features=6, bias=False)
+    )
+    """
+
+    def __init__(self, d_model: int, d_ff: int | None = None, *, bias: bool = False):
+        super().__init__()
+        checks.require_count(d_model, "d_model")
+        d_ff = math.ceil(8 * d_model / 3) if d_ff is None else d_ff
+        checks.require_count(d_ff, "d_ff")
+        checks.require_flag(bias, "bias")
+        self.gate = nn.Linear(d_model, d_ff, bias=bias)
+        self.expand = nn.Linear(d_model, d_ff, bias=bias)
+        self.contract = nn.Linear(d_ff, d_model, bias=bias)
+
+    def forward(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_model"]:
+        """The same function of each token's vector."""
+        require_width(x, self.expand.in_features)
+        return self.contract(F.silu(self.gate(x)) * self.expand(x))
+
+    def stepper(self) -> Step:
+        """x -> x for one token: see :mod:`fast.steps`."""
+        both, contract = linear_step(self.gate, self.expand), linear_step(self.contract)
+
+        def step(x: Tensor) -> Tensor:
+            gate, expanded = both(x).chunk(2, dim=-1)
+            return contract(F.silu(gate) * expanded)
+
+        return step
+
+
+class LayerNorm(nn.LayerNorm):
+    """(x - mean) / √(variance + eps) · weight + bias, of each vector: PyTorch's, with a step.
+
+    Args:
+        d_model: width of the vectors, the last axis.
+        eps: keeps the root away from 0; inside of it.
+        bias: whether a bias is added.
+
+    Source: Ba et al. 2016.
+
+    >>> LayerNorm(2)(torch.tensor([[1.0, 3.0]]))
+    tensor([[-1.0000,  1.0000]], grad_fn=...)
+    """
+
+    def __init__(self, d_model: int, *, eps: float = 1e-5, bias: bool = True):
+        checks.require_count(d_model, "d_model")
+        checks.require_flag(bias, "bias")
+        super().__init__(d_model, eps, bias=bias)
+
+    def stepper(self) -> Step:
+        """x -> x for one token: see :mod:`fast.steps`."""
+        shape, weight, bias, eps = self.normalized_shape, self.weight, self.bias, self.eps
+        return lambda x: torch.layer_norm(x, shape, weight, bias, eps)
 
 
 class RMSNorm(nn.Module):
@@ -107,8 +191,13 @@ class RMSNorm(nn.Module):
 
     def forward(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_model"]:
         """Each vector of the last axis, with a root mean square of 1, times the weight."""
-        module_checks.require_width(x, self.weight.shape[0])
+        require_width(x, self.weight.shape[0])
         return F.rms_norm(x, self.weight.shape, self.weight, self.eps)
+
+    def stepper(self) -> Step:
+        """x -> x for one token: see :mod:`fast.steps`."""
+        shape, weight, eps = self.weight.shape, self.weight, self.eps
+        return lambda x: F.rms_norm(x, shape, weight, eps)
 
     def extra_repr(self) -> str:
         return f"{self.weight.shape[0]}, eps={self.eps}"
@@ -117,7 +206,7 @@ class RMSNorm(nn.Module):
 class Smear(nn.Module):
     """x_t + w_1 ⊙ x_{t-1} + … + w_reach ⊙ x_{t-reach}: a learned share of each vector before.
 
-    What an attention head would have to learn first (to look at the tokens just before) is there
+    An attention head would have to learn first to look at the tokens just before; this gives it
     from the beginning, for ``reach`` · ``d_model`` parameters: ``weights[k - 1]`` is w_k. Before
     the text begins there is nothing, and nothing is added.
 
@@ -141,7 +230,7 @@ class Smear(nn.Module):
         super().__init__()
         checks.require_count(d_model, "d_model")
         checks.require_count(reach, "reach")
-        module_checks.require_smear_start(start, "start")
+        require_smear_start(start, "start")
         # Vectors, not rows of one matrix: an optimizer lets matrices decay.
         self.weights = nn.ParameterList(torch.full((d_model,), float(start)) for _ in range(reach))
 
@@ -158,9 +247,9 @@ class Smear(nn.Module):
         """``last`` are the vectors just before the first of ``x``, ``reach`` of them or, near the
         beginning of the text, all that there are; None where it begins.
         """
-        module_checks.require_smear_input(x, len(self.weights[0]))
+        require_smear_input(x, len(self.weights[0]))
         last = x[:, :0] if last is None else last
-        module_checks.require_smear_last(last, x, self.reach)
+        require_smear_last(last, x, self.reach)
         nothing = x.new_zeros(x.shape[0], self.reach - last.shape[1], x.shape[2])
         earlier = torch.cat((nothing, last, x[:, :-1]), dim=1)
         result, tokens = x, x.shape[1]
@@ -169,5 +258,127 @@ class Smear(nn.Module):
             result = result + weight * earlier[:, first : first + tokens]
         return result
 
+    def stepper(self) -> Callable[[Tensor, Sequence[Tensor]], Tensor]:
+        """x, the vectors before it (the nearest last) -> x: see :mod:`fast.steps`."""
+        weights = [*self.weights]
+
+        def step(x: Tensor, last: Sequence[Tensor]) -> Tensor:
+            for weight, vector in zip(weights, reversed(last), strict=False):
+                x = x + weight * vector
+            return x
+
+        return step
+
     def extra_repr(self) -> str:
         return f"{len(self.weights[0])}, reach={self.reach}"
+
+
+class Embedding(nn.Embedding):
+    """Token ids as vectors: each one's row of a table; a share of the rows before it, if there is a
+    smear; and its position, if positions are added.
+
+    Args:
+        vocabulary: number of token ids, the rows of the table.
+        d_model: width of the vectors.
+        positions: :class:`~transformer_lib.positions.AddedPositions`, or None.
+        smear: a :class:`Smear`, or None.
+        dropout: of the vectors, while training.
+
+    >>> embedding = Embedding(vocabulary=7, d_model=4, smear=Smear(4))
+    >>> embedding(torch.tensor([[3, 1, 4]])).shape
+    torch.Size([1, 3, 4])
+    """
+
+    def __init__(
+        self,
+        vocabulary: int,
+        d_model: int,
+        *,
+        positions: AddedPositions | None = None,
+        smear: Smear | None = None,
+        dropout: float = 0.0,
+    ):
+        checks.require_count(vocabulary, "vocabulary")
+        checks.require_count(d_model, "d_model")
+        checks.require_dropout(dropout)
+        super().__init__(vocabulary, d_model)
+        self.smear, self.positions, self.dropout = smear, positions, nn.Dropout(dropout)
+
+    def forward(
+        self, ids: Int[Tensor, "batch tokens"], cache: ModelCache | None = None
+    ) -> Float[Tensor, "batch tokens d_model"]:
+        """With a cache, ``ids`` are the tokens after those in the cache."""
+        x = super().forward(ids)
+        if self.smear is not None:
+            x = self.smear(x, None if cache is None else cache.before(x, self.smear.reach))
+        if self.positions is not None:
+            x = self.positions(x, 0 if cache is None else cache.length)
+        return self.dropout(x)
+
+    def logits(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch vocabulary"]:
+        """Each vector's dot product with each row of the table, which so is the output's, too.
+
+        Source: Press and Wolf 2017.
+        """
+        return F.linear(x, self.weight)
+
+    def stepper(self, cache: ModelCache) -> Step | None:
+        """ids ``[batch]`` -> x ``[batch, d_model]``: see :mod:`fast.steps`."""
+        parts = [part for part in (self.smear, self.positions) if part is not None]
+        if not is_idle(self.dropout) or any(stepper_of(part) is None for part in parts):
+            return None
+        table = self.weight
+        mix = None if self.smear is None else self.smear.stepper()
+        reach = 0 if self.smear is None else self.smear.reach
+        add = None if self.positions is None else self.positions.stepper(cache.capacity, table)
+
+        def step(ids: Tensor) -> Tensor:
+            x = F.embedding(ids, table)
+            if mix is not None:
+                x = mix(x, cache.before(x.unsqueeze(1), reach).unbind(1))
+            return x if add is None else add(x, cache.length)
+
+        return step
+
+
+@checks.at_the_door
+def require_width(x, d_model: int) -> None:
+    """``x`` is ``[..., d_model]``."""
+    checks.require_float_tensor(x, "x")
+    if x.ndim == 0 or x.shape[-1] != d_model:
+        raise ValueError(
+            f"x has shape {tuple(x.shape)}; its last axis must be d_model = {d_model} wide."
+        )
+
+
+def require_smear_start(start, name: str) -> None:
+    """``start`` is a finite number."""
+    if not float("-inf") < start < float("inf"):
+        raise ValueError(
+            f"{name} is {start}; it is a share of the vector before: choose a finite number (0: "
+            f"none)."
+        )
+
+
+@checks.at_the_door
+def require_smear_input(x, d_model: int) -> None:
+    """``x`` is ``[batch, tokens, d_model]``."""
+    require_width(x, d_model)
+    if x.ndim != 3:
+        raise ValueError(
+            f"x has shape {tuple(x.shape)}; the smear looks back along the tokens and needs "
+            f"[batch, tokens, d_model]. One sequence gets its first axis by x.unsqueeze(0)."
+        )
+
+
+@checks.at_the_door
+def require_smear_last(last, x, reach: int) -> None:
+    """``last`` are at most ``reach`` vectors of the sequences of ``x``."""
+    checks.require_float_tensor(last, "last")
+    checks.require_same_dtype("x", x, "last", last)
+    batch, _, d_model = x.shape
+    if last.ndim != 3 or last.shape[::2] != (batch, d_model) or last.shape[1] > reach:
+        raise ValueError(
+            f"last has shape {tuple(last.shape)}; it must be [{batch}, 0 to {reach}, {d_model}]: "
+            f"the last {reach} vectors before x, or fewer where the text begins."
+        )

@@ -14,7 +14,7 @@ from transformer_lib import checks
 
 
 def _positions(queries: int, keys: int | None, device) -> tuple[Tensor, Tensor]:
-    """Where each query (a column) and each key (a row) stands: the last query at the last key."""
+    """Positions of queries (a column) and keys (a row): the last query is at the last key."""
     keys = queries if keys is None else keys
     checks.require_count(queries, "queries")
     checks.require_count(keys, "keys")
@@ -99,7 +99,7 @@ def padding_mask(
             [[1, 0, 0, 0]]], dtype=torch.int32)
     """
     checks.require_count(keys, "keys")
-    lengths = checks.require_lengths(lengths, keys)
+    lengths = _lengths(lengths, keys)
     return (torch.arange(keys, device=lengths.device) < lengths.unsqueeze(1)).unsqueeze(1)
 
 
@@ -124,3 +124,23 @@ def combine_masks(*masks: Bool[Tensor, "..."] | None) -> Bool[Tensor, "..."] | N
     for mask in masks[1:]:
         combined = combined & mask
     return combined
+
+
+def _lengths(lengths, keys: int) -> Tensor:
+    """``lengths`` as a tensor of integers with one axis, none of them beyond ``keys``."""
+    if not isinstance(lengths, Tensor) and len(lengths) == 0:
+        raise ValueError("lengths are empty; give one length for each sequence: [batch].")
+    lengths = torch.as_tensor(lengths)
+    if lengths.is_floating_point() or lengths.is_complex() or lengths.dtype == torch.bool:
+        raise TypeError(f"lengths have dtype {lengths.dtype}; they must be integers (counts).")
+    lengths = lengths.long()  # in 8 bits, the number of keys might not fit
+    if lengths.ndim != 1:
+        raise ValueError(
+            f"lengths have shape {tuple(lengths.shape)}; give one length for each sequence: "
+            f"[batch]."
+        )
+    if lengths.device.type == "cpu" and ((lengths < 0) | (lengths > keys)).any():
+        raise ValueError(
+            f"lengths are {lengths.tolist()}; each must lie between 0 and keys = {keys}."
+        )
+    return lengths

@@ -6,6 +6,7 @@ import textwrap
 from typing import Any
 
 __all__ = ["Source", "show"]
+STATEMENTS = (ast.Expr, ast.FunctionDef)
 
 
 class Source:
@@ -31,8 +32,8 @@ class Source:
 def show(obj: Any, *, docstring: bool = False) -> Source:
     """The library's own source of a function, class, method or module, for the end of a cell.
 
-    Docstrings and lines that only check arguments (:func:`only_checks`) are left out, unless
-    `docstring=True`; comments always are shown.
+    Docstrings and whatever is beside the point (:func:`left_out`) are not shown, unless
+    `docstring=True`; comments always are.
     TypeError for an object that has no Python source, such as a tensor.
 
     >>> from transformer_lib.exercises.verdict import Verdict
@@ -47,32 +48,39 @@ def show(obj: Any, *, docstring: bool = False) -> Source:
             f"show() needs a function, class, method or module written in Python; "
             f"{obj!r} has no Python source to show."
         ) from error
-    return Source((code if docstring else _without_docstrings(_without_checks(code))).strip("\n"))
+    return Source((code if docstring else _without_docstrings(_essential(code))).strip("\n"))
 
 
-def only_checks(node: ast.AST) -> bool:
-    """Whether a statement or a decorator does no more than check arguments, as the library's
-    functions called `require_...` do.
+def left_out(node: ast.AST) -> bool:
+    """Whether a statement or a decorator is beside the point of the code around it.
 
-    >>> only_checks(ast.parse("checks.require_count(n, 'n')").body[0])
+    It either only checks arguments, as the library's functions called `require_...` do, or is a
+    `stepper`, which computes the same numbers as the `forward` above it, one token at a time.
+
+    >>> left_out(ast.parse("checks.require_count(n, 'n')").body[0])
     True
     """
+    if isinstance(node, ast.FunctionDef):
+        return node.name == "stepper"
     node = node.value if isinstance(node, ast.Expr) else node
     called = node.func if isinstance(node, ast.Call) else node
     name = getattr(called, "attr", getattr(called, "id", ""))
     return name.lstrip("_").startswith("require_")
 
 
-def _without_checks(code: str) -> str:
-    """The same text less its lines that only check arguments; a body must not become empty."""
+def _essential(code: str) -> str:
+    """The same text less what is to be left out; a body must not become empty."""
     lines: list[str | None] = list(code.splitlines())
     for node in ast.walk(ast.parse(code)):
         body = node.body if isinstance(getattr(node, "body", None), list) else []
-        checking = [part for part in body if isinstance(part, ast.Expr) and only_checks(part)]
-        checking = checking if len(checking) < len(body) else []
-        checking += [part for part in getattr(node, "decorator_list", []) if only_checks(part)]
-        for part in checking:
-            lines[part.lineno - 1 : part.end_lineno] = [None] * (part.end_lineno - part.lineno + 1)
+        dropped = [part for part in body if isinstance(part, STATEMENTS) and left_out(part)]
+        dropped = dropped if len(dropped) < len(body) else []
+        dropped += [part for part in getattr(node, "decorator_list", []) if left_out(part)]
+        for part in dropped:
+            first, last = part.lineno - 1, part.end_lineno
+            if isinstance(part, ast.FunctionDef) and last < len(lines) and not lines[last]:
+                last += 1  # with the blank line after it
+            lines[first:last] = [None] * (last - first)
     return "\n".join(line for line in lines if line is not None)
 
 

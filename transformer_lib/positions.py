@@ -1,20 +1,51 @@
-"""Positions: what tells attention, which sees a set, where each token stands.
+"""Positions: how attention, which sees a set, learns where each token is.
 
-Four ways: sinusoidal and learned encodings are *added* to the tokens' vectors; rotary positions
-*turn* queries and keys; ALiBi adds a *bias* to the scores. Positions count from 0.
+There are four ways: sinusoidal and learned encodings are *added* to the tokens' vectors; rotary
+positions *turn* queries and keys; ALiBi adds a *bias* to the scores. Positions count from 0.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from transformer_lib import checks, module_checks
+from transformer_lib import checks
 from transformer_lib.fast.rotation import has_complex_numbers, turn_pairs, unit_numbers
 
 Device = torch.device | str | None
+
+
+@runtime_checkable
+class Positions(Protocol):
+    """Positions that act within attention: the argument of ``MultiHeadAttention(positions=...)``.
+
+    Queries and keys pass through ``rotate``, and ``bias`` is added to their scores. A scheme of its
+    own is a class with these two methods; one of them may do nothing.
+    """
+
+    def rotate(
+        self, x: Float[Tensor, "*batch tokens d_head"], start: int
+    ) -> Float[Tensor, "*batch tokens d_head"]:
+        """Queries or keys, with their positions; the first token of ``x`` is at ``start``."""
+
+    def bias(
+        self, queries: int, keys: int, device: Device, dtype: torch.dtype
+    ) -> Float[Tensor, "n_heads queries keys"] | None:
+        """What is added to the scaled scores; the last query is at the position of the last key."""
+
+
+@runtime_checkable
+class AddedPositions(Protocol):
+    """Positions that are added to the embeddings: the argument of ``Embedding(positions=...)``."""
+
+    def __call__(
+        self, x: Float[Tensor, "*batch tokens d_model"], start: int
+    ) -> Float[Tensor, "*batch tokens d_model"]:
+        """``x`` plus the vectors of its positions; its first token is at ``start``."""
 
 
 def _angles(n_positions: int, width: int, base: float, start: int, device: Device) -> Tensor:
@@ -53,7 +84,7 @@ def sinusoidal_encoding(
     tensor([[0.0000, 1.0000, 0.0000, 1.0000],
             [0.8415, 0.5403, 0.0100, 0.9999]])
     """
-    checks.require_waves(d_model, "d_model", base, dtype, n_positions=n_positions, start=start)
+    require_waves(d_model, "d_model", base, dtype, n_positions=n_positions, start=start)
     angles = _angles(n_positions, d_model, base, start, device)
     encoding = torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(start_dim=1)
     return encoding.to(dtype or torch.get_default_dtype())
@@ -80,7 +111,7 @@ def shift_matrix(
     tensor([[ 0.5403,  0.8415],
             [-0.8415,  0.5403]])
     """
-    checks.require_waves(d_model, "d_model", base, dtype)
+    require_waves(d_model, "d_model", base, dtype)
     angles = offset * _angles(1, d_model, base, 1, device)[0]
     sine, cosine = angles.sin(), angles.cos()
     blocks = torch.stack((cosine, sine, -sine, cosine), dim=-1).unflatten(-1, (2, 2))
@@ -108,7 +139,7 @@ def rotary_angles(
             [1.0000, 0.0100],
             [2.0000, 0.0200]])
     """
-    checks.require_waves(d_head, "d_head", base, dtype, n_positions=n_positions, start=start)
+    require_waves(d_head, "d_head", base, dtype, n_positions=n_positions, start=start)
     angles = _angles(n_positions, d_head, base, start, device)
     return angles.to(dtype or torch.get_default_dtype())
 
@@ -130,11 +161,12 @@ def apply_rotary(
     >>> apply_rotary(torch.tensor([[1.0, 0.0]]), torch.tensor([[torch.pi / 2]])).round()
     tensor([[-0., 1.]])
     """
-    module_checks.require_rotary(x, angles)
-    cosine, sine = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+    require_rotary(x, angles)
+    exact = torch.promote_types(x.dtype, torch.float32)  # cosines in 16 bits would be off by 0.2 %
+    cosine, sine = angles.cos().to(exact), angles.sin().to(exact)
     even, odd = x[..., 0::2], x[..., 1::2]
     turned = (even * cosine - odd * sine, even * sine + odd * cosine)
-    return torch.stack(turned, dim=-1).flatten(start_dim=-2)
+    return torch.stack(turned, dim=-1).flatten(start_dim=-2).to(x.dtype)
 
 
 def alibi_slopes(
@@ -204,16 +236,21 @@ class SinusoidalPositions(nn.Module):
 
     def __init__(self, d_model: int, *, base: float = 10_000.0):
         super().__init__()
-        checks.require_waves(d_model, "d_model", base, dtype=None)
+        require_waves(d_model, "d_model", base, dtype=None)
         self.d_model, self.base = d_model, base
 
     def forward(
         self, x: Float[Tensor, "*batch tokens d_model"], start: int = 0
     ) -> Float[Tensor, "*batch tokens d_model"]:
         """``x`` plus the encoding of its positions."""
-        module_checks.require_encodable(x, self.d_model, start)
+        require_encodable(x, self.d_model, start)
         options = {"base": self.base, "start": start, "dtype": x.dtype, "device": x.device}
         return x + sinusoidal_encoding(x.shape[-2], self.d_model, **options)
+
+    def stepper(self, capacity: int, like: Tensor) -> Callable[[Tensor, int], Tensor]:
+        """x, place -> x for one token: see :mod:`fast.steps`."""
+        encoding = self(like.new_zeros(capacity, self.d_model))
+        return lambda x, place: x + encoding[place]
 
     def extra_repr(self) -> str:
         return f"d_model={self.d_model}, base={self.base}"
@@ -243,13 +280,18 @@ class LearnedPositions(nn.Module):
     ) -> Float[Tensor, "*batch tokens d_model"]:
         """``x`` plus the rows of the table for its positions."""
         max_positions, d_model = self.table.weight.shape
-        module_checks.require_encodable(x, d_model, start, max_positions)
+        require_encodable(x, d_model, start, max_positions)
         return x + self.table.weight[start : start + x.shape[-2]]
+
+    def stepper(self, capacity: int, like: Tensor) -> Callable[[Tensor, int], Tensor]:
+        """x, place -> x for one token: see :mod:`fast.steps`."""
+        table = self.table.weight
+        return lambda x, place: x + table[place]
 
 
 @dataclass(frozen=True)
 class RotaryPositions:
-    """Rotary positions for ``MultiHeadAttention(positions=...)``: see :func:`apply_rotary`.
+    """Rotary :class:`Positions` for heads of this width: see :func:`apply_rotary`.
 
     >>> RotaryPositions(d_head=4).rotate(torch.ones(1, 2, 3, 4), start=0).shape
     torch.Size([1, 2, 3, 4])
@@ -259,12 +301,13 @@ class RotaryPositions:
     base: float = 10_000.0
 
     def __post_init__(self):
-        checks.require_waves(self.d_head, "d_head", self.base, dtype=None)
+        require_waves(self.d_head, "d_head", self.base, dtype=None)
 
     def rotate(
         self, x: Float[Tensor, "*batch tokens d_head"], start: int
     ) -> Float[Tensor, "*batch tokens d_head"]:
         """``x``, queries or keys, turned; its first token is at position ``start``."""
+        require_turnable(x, self.d_head)
         where = (x.shape[-2], self.d_head, self.base, start, x.device)
         if not has_complex_numbers(x.device):
             return apply_rotary(x, _angles(*where))
@@ -274,10 +317,24 @@ class RotaryPositions:
     def bias(self, queries: int, keys: int, device: Device, dtype: torch.dtype) -> None:
         """Nothing is added to the scores."""
 
+    def stepper(self, capacity: int, like: Tensor) -> Callable[[Tensor, int], None]:
+        """x ``[..., d_head]``, place -> nothing, for one token: ``x`` itself is turned.
+
+        See :mod:`fast.steps`. Turning the number 1 gives what any other is multiplied by.
+        """
+        ones = like.new_ones(capacity, self.d_head // 2).to(like.dtype.to_complex())
+        turned = self.rotate(torch.view_as_real(ones).flatten(-2), start=0)
+        numbers = torch.view_as_complex(turned.unflatten(-1, (-1, 2)))
+
+        def turn(x: Tensor, place: int) -> None:
+            torch.view_as_complex(x.unflatten(-1, (-1, 2))).mul_(numbers[place])
+
+        return turn
+
 
 @dataclass(frozen=True)
 class AlibiPositions:
-    """ALiBi for ``MultiHeadAttention(positions=...)``: see :func:`alibi_bias`.
+    """ALiBi, as :class:`Positions` for this number of heads: see :func:`alibi_bias`.
 
     >>> AlibiPositions(n_heads=2).bias(3, 3, "cpu", torch.float32).shape
     torch.Size([2, 3, 3])
@@ -297,3 +354,75 @@ class AlibiPositions:
     ) -> Float[Tensor, "n_heads queries keys"]:
         """What is added to the scaled scores."""
         return alibi_bias(self.n_heads, queries, keys, dtype=dtype, device=device)
+
+
+@checks.at_the_door
+def require_turnable(x, d_head: int) -> None:
+    """``x`` is ``[..., tokens, d_head]``."""
+    checks.require_float_tensor(x, "x")
+    if x.ndim < 2 or x.shape[-1] != d_head:
+        raise ValueError(
+            f"x has shape {tuple(x.shape)}; these rotary positions turn queries and keys "
+            f"[..., tokens, d_head] with d_head = {d_head}. Make them for the width of the heads."
+        )
+
+
+@checks.at_the_door
+def require_rotary(x, angles) -> None:
+    """``angles`` has one row for each token of ``x`` and one column for each pair."""
+    checks.require_float_tensor(x, "x")
+    checks.require_float_tensor(angles, "angles")
+    if x.ndim < 2 or x.shape[-1] % 2 or angles.shape != (x.shape[-2], x.shape[-1] // 2):
+        raise ValueError(
+            f"x has shape {tuple(x.shape)} and angles has shape {tuple(angles.shape)}; for x "
+            f"[..., tokens, d_head] the angles must be [tokens, d_head / 2]: make them by "
+            f"rotary_angles(tokens, d_head)."
+        )
+
+
+@checks.at_the_door
+def require_encodable(x, d_model: int, start: int, max_positions: int | None = None) -> None:
+    """``x`` is ``[..., tokens, d_model]``, its positions within the table, if there is one."""
+    checks.require_float_tensor(x, "x")
+    require_start(start)
+    if x.ndim < 2 or x.shape[-1] != d_model or x.shape[-2] == 0:
+        raise ValueError(
+            f"x has shape {tuple(x.shape)}; the positions need [..., tokens, d_model] with "
+            f"d_model = {d_model} and at least one token."
+        )
+    if max_positions is not None and start + x.shape[-2] > max_positions:
+        raise ValueError(
+            f"positions {start} to {start + x.shape[-2] - 1} are asked for, but only positions 0 "
+            f"to {max_positions - 1} were learned. Shorten the sequence, train with a larger "
+            f"max_positions, or use positions that are computed (sinusoidal, rotary, ALiBi)."
+        )
+
+
+def require_waves(width, name: str, base, dtype, *, n_positions=1, start: int = 0) -> None:
+    """The arguments that sinusoids and rotary angles share."""
+    require_even(width, name, "each frequency turns a pair of components")
+    checks.require_count(n_positions, "n_positions")
+    require_base(base)
+    require_start(start)
+    checks.require_float_dtype(dtype)
+
+
+def require_even(value, name: str, reason: str) -> None:
+    """``value`` is a positive even int; ``reason`` says why."""
+    checks.require_count(value, name)
+    if value % 2:
+        raise ValueError(f"{name} is {value}, an odd number; {reason}. Choose an even {name}.")
+
+
+def require_base(base) -> None:
+    """``base``, of the wavelengths, is a number above 1."""
+    if not 1 < base < float("inf"):
+        raise ValueError(
+            f"base is {base}; it must be a finite number above 1 (the papers use 10000)."
+        )
+
+
+def require_start(start: int) -> None:
+    """``start``, the position of the first token, is not negative."""
+    if start < 0:
+        raise ValueError(f"start is {start}; positions count from 0. Pass start >= 0.")

@@ -4,6 +4,7 @@ A model is anything that gives ``model(ids, cache) -> logits [batch, tokens, voc
 ``config`` with ``vocabulary`` and ``context``, and makes caches by ``new_cache(batch, capacity)``.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
@@ -12,8 +13,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from transformer_lib import checks, model_checks
+from transformer_lib import checks
 from transformer_lib.fast.decoding import decoder
+from transformer_lib.gpt import require_context, require_id_values, require_ids
 
 Logits = Float[Tensor, "*batch vocabulary"]
 
@@ -47,7 +49,7 @@ def keep_top_p(logits: Logits, p: float) -> Logits:
     >>> keep_top_p(torch.tensor([0.5, 0.125, 0.25, 0.125]).log(), p=0.7).exp()
     tensor([0.5000, 0.0000, 0.2500, 0.0000])
     """
-    model_checks.require_top_p(p)
+    require_top_p(p)
     if p == 1:
         return logits
     ordered, order = logits.sort(dim=-1, descending=True, stable=True)
@@ -80,7 +82,7 @@ def filter_logits(
     >>> filter_logits(logits, temperature=0).softmax(dim=-1)
     tensor([0., 1., 0.])
     """
-    model_checks.require_sampling(temperature, top_k, top_p)
+    require_sampling(temperature, top_k, top_p)
     if temperature == 0:
         best = logits.argmax(dim=-1, keepdim=True)
         return torch.full_like(logits, -torch.inf).scatter(-1, best, 0.0)
@@ -148,8 +150,8 @@ def generate(
     >>> generate(model, torch.tensor([[3, 1, 4]]), n_tokens=5).shape
     torch.Size([1, 8])
     """
-    model_checks.require_sampling(temperature, top_k, top_p)
-    model_checks.require_generation(model, ids, n_tokens)
+    require_sampling(temperature, top_k, top_p)
+    require_generation(model, ids, n_tokens)
     batch, prompt = ids.shape
     text = torch.cat((ids, ids.new_empty(batch, n_tokens)), dim=1)
     store = model.new_cache(batch, prompt + n_tokens - 1) if cache else None
@@ -172,7 +174,7 @@ def draw(
     generator: torch.Generator | None,
 ) -> Int[Tensor, " batch"]:
     """One token for each row, from :func:`filter_logits`."""
-    model_checks.require_drawn_from(logits)
+    require_drawn_from(logits)
     if temperature == 0:
         return logits.argmax(dim=-1)  # what filter_logits would leave, without a draw
     left = filter_logits(logits.float(), temperature=temperature, top_k=top_k, top_p=top_p)
@@ -204,7 +206,7 @@ def beam_search(
     (torch.Size([1, 5, 6]), torch.Size([1, 5]))
     """
     checks.require_count(width, "width")
-    model_checks.require_generation(model, ids, n_tokens)
+    require_generation(model, ids, n_tokens)
     batch, vocabulary = ids.shape[0], model.config.vocabulary
     cache = model.new_cache(batch, ids.shape[1] + n_tokens - 1)
     texts = ids.unsqueeze(1)  # [batch, beams, tokens]: at first, the prompt is the only beam
@@ -218,7 +220,7 @@ def beam_search(
             beams = scores.shape[1]
             if step > 0:
                 logits = advance(texts[:, :, -1].flatten())
-                model_checks.require_drawn_from(logits)
+                require_drawn_from(logits)
             following = logits.to(exact).log_softmax(dim=-1).unflatten(0, (batch, beams))
             candidates = (scores.unsqueeze(2) + following).flatten(start_dim=1)
             scores, best = candidates.topk(min(width, beams * vocabulary), dim=1)
@@ -240,3 +242,43 @@ def evaluating(model: nn.Module) -> Iterator[None]:
     finally:
         for module, mode in modes.items():
             module.training = mode
+
+
+def require_generation(model, ids, n_tokens: int) -> None:
+    """A prompt and the number of tokens to come, for this model."""
+    checks.require_count(n_tokens, "n_tokens")
+    require_ids(ids, model.config.vocabulary)
+    require_id_values(ids, model.config.vocabulary)
+    require_context(ids.shape[1], model.config.context, n_tokens)
+
+
+def require_sampling(temperature: float, top_k: int | None, top_p: float | None) -> None:
+    """The options of sampling."""
+    if temperature != 0 and not 1e-30 <= temperature <= 1e30:
+        raise ValueError(
+            f"temperature is {temperature}; it divides the logits, and in 32 bits the results must "
+            f"be finite: choose a number from 1e-30 to 1e30, or 0 for greedy decoding."
+        )
+    if top_k is not None:
+        checks.require_count(top_k, "top_k")
+    if top_p is not None:
+        require_top_p(top_p)
+
+
+def require_top_p(p: float) -> None:
+    """``p`` is a share of the probability, above 0 and at most 1."""
+    if not 0 < p <= 1:
+        raise ValueError(
+            f"top_p is {p}; it is the share of the probability to keep: choose 0 < top_p <= 1 "
+            f"(1 keeps all)."
+        )
+
+
+def require_drawn_from(logits: Tensor) -> None:
+    """The logits of one step hold neither NaN nor infinity.
+
+    Looked at on the CPU only: on a GPU that would make the program wait. The sum, which one such
+    number spoils, takes less time than a look at each.
+    """
+    if logits.device.type == "cpu" and not math.isfinite(logits.sum().item()):
+        checks.require_finite(logits, "the model's logits")

@@ -6,14 +6,14 @@ import importlib.util
 from nbformat import NotebookNode
 from rules import code_cells, tags
 
-from transformer_lib.notebook import only_checks
+from transformer_lib.notebook import left_out
 
 MARK = "library:"
 
 
 class _Bare(ast.NodeTransformer):
-    """Drops docstrings, annotations and lines that only check arguments: a chapter says in prose
-    what these say in the library.
+    """Drops docstrings and annotations, which a chapter replaces by prose, and what `show` leaves
+    out: lines that only check arguments, and steppers.
     """
 
     def _without_docstring(self, node):
@@ -21,15 +21,17 @@ class _Bare(ast.NodeTransformer):
         if ast.get_docstring(node, clean=False) is not None:
             node.body = node.body[1:]
         node.body = node.body or [ast.Pass()]
-        node.decorator_list = [d for d in node.decorator_list if not only_checks(d)]
+        node.decorator_list = [d for d in node.decorator_list if not left_out(d)]
         return node
 
     def visit_Expr(self, node):
-        return None if only_checks(node) else node
+        return None if left_out(node) else node
 
     visit_ClassDef = _without_docstring
 
     def visit_FunctionDef(self, node):
+        if left_out(node):
+            return None
         node.returns = None
         return self._without_docstring(node)
 

@@ -1,4 +1,4 @@
-"""The decoder: the same logits as the model it was made for, and that model where it knows less."""
+"""The decoder gives the model's logits, whatever a reader makes of the model's parts."""
 
 import copy
 import dataclasses
@@ -9,14 +9,19 @@ from torch import nn
 from torch.testing import assert_close
 from wirings import CONTEXT, VOCABULARY, WIRINGS, make, random_ids
 
-from transformer_lib.blocks import Block
+from transformer_lib.attention import MultiHeadAttention
+from transformer_lib.blocks import PreNorm
 from transformer_lib.cache import KeyValueCache
-from transformer_lib.fast.decoding import decoder, is_known, product
+from transformer_lib.fast.decoding import agree, computes_plainly, decoder
+from transformer_lib.fast.steps import product, stepper_of
 from transformer_lib.gpt import GPT, GPTConfig
+from transformer_lib.layers import FeedForward
+from transformer_lib.masks import combine_masks, sliding_window_mask
 from transformer_lib.positions import RotaryPositions
+from transformer_lib.sampling import beam_search, generate
 
 
-class OwnBlock(Block):
+class OwnBlock(PreNorm):
     """A block of a reader's own."""
 
     def forward(self, x, mask=None, *, causal=False, cache=None):
@@ -39,9 +44,8 @@ def with_a_forward_put_in_place(model):
 
 
 def with_own_block(model):
-    block = OwnBlock(12, 3).to(model.embedding.weight.dtype)
-    block.load_state_dict(model.blocks[1].state_dict())
-    model.blocks[1] = block
+    old = model.blocks[1]
+    model.blocks[1] = OwnBlock(old.attention, old.feed_forward, old.norm_1, old.norm_2).eval()
     return model
 
 
@@ -97,7 +101,7 @@ CHANGES = {
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 @torch.no_grad()
-def test_what_the_steps_do_not_know_is_called_as_it_is(change):
+def test_parts_of_a_readers_own_are_called_as_they_are(change):
     plain = make(dataclasses.replace(WIRINGS["gpt2"], positions="rotary"))
     model = change(copy.deepcopy(plain))
     ids = random_ids()
@@ -105,19 +109,20 @@ def test_what_the_steps_do_not_know_is_called_as_it_is(change):
     dtype = expected.dtype
     close = {torch.float64: 1e-12, torch.float32: 1e-3, torch.bfloat16: 0.3}[dtype]
     cache = model.new_cache(2)
-    model(ids[:, :-1], cache)
-    assert_close(decoder(model, cache)(ids[:, -1]), expected[:, -1], rtol=0, atol=close)
-    assert is_known(plain)
-    assert is_known(model) == (dtype == torch.float32)
+    model(ids[:, :-2], cache)
+    advance = decoder(model, cache)
+    for place in (-2, -1):  # the first step is computed both ways
+        assert_close(advance(ids[:, place]), expected[:, place], rtol=0, atol=close)
     if dtype == torch.float64:  # the change is one that would be missed
         assert (plain(ids) - expected).abs().max() > 1e-3
+        cache.rewind(1)  # and the model's own step computes it, too, with what it calls
+        assert_close(model.stepper(cache)(ids[:, -1]), expected[:, -1], rtol=0, atol=close)
 
 
 @pytest.mark.parametrize("name", WIRINGS)
 @torch.no_grad()
 def test_a_cache_may_be_larger_than_the_context(name):
     model, ids = make(WIRINGS[name]), random_ids()
-    assert is_known(model)
     cache = model.new_cache(2, capacity=100)
     advance = decoder(model, cache)
     logits = [advance(ids[:, t]) for t in range(CONTEXT)]
@@ -128,12 +133,89 @@ def test_a_cache_may_be_larger_than_the_context(name):
 def test_mixed_dtypes_and_autocast_are_left_to_the_model():
     model = make(WIRINGS["fast"], torch.float32)
     with torch.autocast("cpu", torch.bfloat16):
-        assert not is_known(model)
-    assert is_known(model)
+        assert not computes_plainly(model)
+    assert computes_plainly(model)
     model.head.double()
-    assert not is_known(model)
-    assert not is_known(nn.Sequential(model))
-    assert not is_known(nn.Linear(2, 2))
+    assert not computes_plainly(model)
+    assert not computes_plainly(make(WIRINGS["fast"], torch.bfloat16))
+    assert not computes_plainly(nn.Identity())
+
+
+class Gated(FeedForward):
+    """A feed-forward layer with a gate, as somebody adds it who forgets the step."""
+
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        self.gate = nn.Linear(self.expand.in_features, self.expand.out_features)
+
+
+def gated(self, x):
+    return self.contract(nn.functional.silu(self.gate(x)) * self.expand(x))
+
+
+def windowed(self, q, k, mask, of_the_library=MultiHeadAttention.mask_and_bias):
+    mask, bias = of_the_library(self, q, k, mask)
+    return combine_masks(mask, sliding_window_mask(q.shape[-2], 3, k.shape[-2])), bias
+
+
+def scaled(self, x, memory=None, cache=None, of_the_library=MultiHeadAttention.project):
+    q, k, v = of_the_library(self, x, memory, cache)
+    return 1.5 * q, k, v
+
+
+TRAPS = {
+    "a gate in the feed-forward layer": (FeedForward, "forward", gated),
+    "a sliding window": (MultiHeadAttention, "mask_and_bias", windowed),
+    "scaled queries": (MultiHeadAttention, "project", scaled),
+}
+
+
+@pytest.mark.parametrize("trap", TRAPS.values(), ids=TRAPS)
+@pytest.mark.parametrize("prompt", [1, 2, 7])
+@pytest.mark.parametrize("how", ["subclass", "within the library"])
+def test_a_change_of_forward_alone_never_changes_the_text(trap, prompt, how, monkeypatch):
+    """Three changes that an earlier decoder overlooked: the step is the library's old one."""
+    kind, name, change = trap
+    model = make(WIRINGS["gpt2"])
+    if name == "forward":
+        for block in model.blocks:
+            block.feed_forward.__class__ = Gated
+            block.feed_forward.gate = nn.Linear(12, 48, dtype=torch.float64)
+    if how == "subclass":
+        for block in model.blocks:
+            part = block.feed_forward if name == "forward" else block.attention
+            part.__class__ = type("Own", (type(part),), {name: change})
+    else:
+        monkeypatch.setattr(kind, name, change)
+    ids, n_tokens = random_ids(tokens=prompt), CONTEXT - prompt
+    expected = generate(model, ids, n_tokens, temperature=0, cache=False)
+    assert generate(model, ids, n_tokens, temperature=0).equal(expected)
+    assert beam_search(model, ids, n_tokens, width=1)[0][:, 0].equal(expected)
+    with torch.no_grad():
+        cache, whole = model.new_cache(2), model(expected)
+        advance = decoder(model, cache)
+        logits = [advance(expected[:, t]) for t in range(CONTEXT)]
+    assert_close(torch.stack(logits, dim=1), whole, rtol=0, atol=1e-12)
+
+
+def test_a_stepper_speaks_for_its_class_alone():
+    part = FeedForward(12)
+    assert stepper_of(part) is not None
+    assert stepper_of(type("Renamed", (FeedForward,), {})(12)) is not None
+    assert stepper_of(type("Own", (FeedForward,), {"forward": gated})(12)) is None
+    own = type("Own", (FeedForward,), {"forward": gated, "stepper": lambda self: torch.tanh})(12)
+    assert stepper_of(own)() is torch.tanh
+    part.forward = lambda x: x
+    assert stepper_of(part) is None
+    assert stepper_of(nn.Linear(2, 2)) is None
+
+
+def test_logits_agree_up_to_rounding():
+    logits = torch.tensor([1.0, -20.0, 3.0])
+    assert agree(logits + 1e-5, logits)
+    assert not agree(logits + 0.05, logits)
+    assert not agree(logits * torch.nan, logits)
+    assert not agree(logits.double() + 1e-6, logits.double())
 
 
 @torch.no_grad()

@@ -19,6 +19,9 @@ WIRINGS = {
     "fast, qk_norm": GPTConfig.fast(**SIZES, qk_norm=True, rms_norm=True),
     "sinusoidal": GPTConfig(**SIZES, positions="sinusoidal", rms_norm=True),
     "alibi, smear": GPTConfig(**SIZES, positions="alibi", smear=1, tied=False, bias=False),
+    "llama": GPTConfig(
+        **SIZES, positions="rotary", activation="swiglu", rms_norm=True, bias=False, n_kv_heads=1
+    ),
     "fast, smear 3": GPTConfig.fast(**SIZES, smear=3, smear_start=0.5),
 }
 

@@ -12,8 +12,6 @@ import torch
 from jaxtyping import Complex, Float
 from torch import Tensor
 
-from transformer_lib import module_checks
-
 
 def unit_numbers(
     angles: Callable[..., Tensor], *arguments, dtype: torch.dtype
@@ -43,14 +41,10 @@ def turn_pairs(
 ) -> Float[Tensor, "*batch tokens d_head"]:
     """Each pair of components (2i, 2i+1) of token p, as a number, times ``numbers[p, i]``.
 
-    Raises:
-        ValueError: ``numbers`` is not ``[tokens, d_head / 2]``.
-
     >>> turn_pairs(torch.tensor([[1.0, 0.0]]), torch.tensor([[1j]]))
     tensor([[0., 1.]])
     """
     real = numbers.real
-    module_checks.require_rotary(x, real)
     pairs = x.to(real.dtype).unflatten(-1, (-1, 2))
     try:
         pairs = torch.view_as_complex(pairs)

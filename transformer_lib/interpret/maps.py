@@ -9,8 +9,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from transformer_lib import checks, module_checks
-from transformer_lib.attention import MultiHeadAttention, attention_weights
+from transformer_lib import checks
+from transformer_lib.attention import (
+    MultiHeadAttention,
+    attention_weights,
+    require_multi_head_input,
+)
 
 Maps = dict[str, Float[Tensor, "batch heads queries keys"]]
 
@@ -95,7 +99,7 @@ def _weights(module, x, memory=None, mask=None, *, causal=False, cache=None) -> 
             "attention maps are taken without a cache: tracing would write each token to it twice. "
             "Give the model the whole sequence at once."
         )
-    module_checks.require_multi_head(module, x, memory, mask, causal, cache)
+    require_multi_head_input(module, x, memory, mask, causal, cache)
     q, k, _ = module.project(x, memory)
     mask, bias = module.mask_and_bias(q, k, mask)
     return attention_weights(q, k, mask, causal=causal, bias=bias)

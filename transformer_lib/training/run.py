@@ -232,6 +232,7 @@ class Run:
         require_same_run(saved, self.recipe, self.corpus)
         try:
             curve, seconds, recent = _progress(saved.state, saved.step, list(self.curve))
+            saved.state["model"] = TASKS[self.recipe.task].names(saved.state["model"])
             self.trainer.load_state_dict(saved.state, other_devices=other_devices)
         except torch.OutOfMemoryError:
             raise

@@ -4,18 +4,18 @@ This is the one place that tells kinds of training apart. Loop, run, checkpoints
 serve any task: to add one, write a :class:`Task`, and let :attr:`Recipe.task` name it.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from transformer_lib import checks
 from transformer_lib.data import texts
 from transformer_lib.data.corpora import Corpus, Tokenizer, stories_corpus, text_corpus
 from transformer_lib.data.gifts import Grammar
-from transformer_lib.gpt import GPT
+from transformer_lib.gpt import GPT, current_names
 from transformer_lib.sampling import generate
 from transformer_lib.training.distributed import ALONE, Processes
 from transformer_lib.training.evaluation import answer_accuracy, mean_loss
@@ -115,12 +115,14 @@ class Task:
         model: of a recipe and a tokenizer, a new model.
         measures: of a model and a corpus, numbers by name, ``"validation_loss"`` among them; NaN
             for what does not apply. (With the options of :func:`measures`.)
+        names: of a model's ``state_dict``, maybe an old one: the same under the names of today.
         write: of a trained model, a tokenizer, a prompt and a number of tokens: text, in pieces.
     """
 
     corpus: Callable[[Recipe], Corpus]
     model: Callable[[Recipe, Tokenizer], nn.Module] = gpt
     measures: Callable[..., dict[str, float]] = measures
+    names: Callable[[Mapping[str, Tensor]], dict[str, Tensor]] = current_names
     write: Callable[..., Iterator[str]] = continuation
 
 

@@ -35,7 +35,7 @@ from transformer_lib.training.checkpoints import Checkpoint, CheckpointError, di
 from transformer_lib.training.precision import best_device
 from transformer_lib.training.recipes import Recipe
 from transformer_lib.training.run_log import RunLog, decode, encode, load_run, logs_in, parse_run
-from transformer_lib.training.tasks import model_of
+from transformer_lib.training.tasks import TASKS, model_of
 
 FORMAT, FORMAT_VERSION = "transformer_lib trained model", 1
 WEIGHTS, RUN, MANIFEST = "weights.safetensors", "run.json", "manifest.json"
@@ -344,6 +344,7 @@ def _filled(
     recipe: Recipe, tokenizer: Tokenizer, sketch: nn.Module, weights: Mapping[str, torch.Tensor]
 ) -> nn.Module:
     """The model with these weights, after they were seen to fit its sketch."""
+    weights = TASKS[recipe.task].names(weights)
     dtypes = {parameter.dtype for parameter in sketch.parameters()}
     for name, weight in weights.items():
         if weight.dtype not in dtypes:

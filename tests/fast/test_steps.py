@@ -1,0 +1,141 @@
+"""Every part's step for one token equals its forward: found by looking, so none is forgotten."""
+
+import inspect
+import pkgutil
+
+import pytest
+import torch
+from torch import nn
+from torch.testing import assert_close
+from wirings import CONTEXT, WIRINGS, make, random_ids
+
+import transformer_lib
+from transformer_lib.cache import KeyValueCache, ModelCache
+from transformer_lib.fast.steps import is_idle, linear_step, step_of, stepper_of
+
+BATCH = 3
+
+
+def classes_with_steppers():
+    """Every class of the library that defines a stepper."""
+    found = set()
+    for info in pkgutil.walk_packages(transformer_lib.__path__, "transformer_lib."):
+        if info.ispkg or info.name.split(".")[1] in ("exercises", "widgets", "plots", "training"):
+            continue
+        module = __import__(info.name, fromlist=["*"])
+        for _, kind in inspect.getmembers(module, inspect.isclass):
+            if kind.__module__.startswith("transformer_lib") and "stepper" in vars(kind):
+                found.add(kind)
+    return found
+
+
+def parts_of_all_wirings():
+    """Each part with a stepper of each wiring: name -> (model, part)."""
+    found = {}
+    for wiring, config in WIRINGS.items():
+        model = make(config).eval()
+        parts = dict(model.named_modules())
+        parts |= {
+            f"{name}.positions": part.positions
+            for name, part in model.named_modules()
+            if stepper_of(getattr(part, "positions", None)) is not None
+        }
+        for name, part in parts.items():
+            if stepper_of(part) is not None:
+                found[f"{wiring}: {name or 'model'}"] = (model, part)
+    return found
+
+
+PARTS = parts_of_all_wirings()
+
+
+def test_every_stepper_of_the_library_is_among_the_parts():
+    assert classes_with_steppers() == {type(part) for _, part in PARTS.values()}
+
+
+def tokens_through(part, x, model):
+    """(the part's forward of all tokens, its steps token by token) for x [batch, tokens, ...]."""
+    parameters = list(inspect.signature(part.stepper).parameters)
+    if parameters == ["capacity", "like"]:
+        step, like = part.stepper(CONTEXT, x), x
+        if hasattr(part, "rotate"):
+            rows = x.clone().unbind(1)
+            for place, row in enumerate(rows):
+                step(row, place)
+            return part.rotate(like, 0), torch.stack(rows, dim=1)
+        rows = [step(row, place) for place, row in enumerate(x.unbind(1))]
+        return part(like, 0), torch.stack(rows, dim=1)
+    if not parameters and hasattr(part, "reach"):
+        step = part.stepper()
+        rows = [step(x[:, t], x[:, max(0, t - part.reach) : t].unbind(1)) for t in range(CONTEXT)]
+        return part(x), torch.stack(rows, dim=1)
+    if not parameters:
+        step = part.stepper()
+        return part(x), torch.stack([step(row) for row in x.unbind(1)], dim=1)
+    is_layer = any(part is block or part is block.attention for block in model.blocks)
+    whole = model.new_cache(len(x))
+    cache = whole.layers[0] if is_layer else whole
+    step = part.stepper(cache)
+    rows = []
+    for row in x.unbind(1):
+        length = whole.length
+        rows.append(step(row if len(x) > 1 or row.ndim == 1 else row[0]).view(len(x), -1))
+        if whole.length == length:  # an embedding's step leaves the cache's length to the layers
+            for layer in whole.layers:
+                layer.append(
+                    x.new_zeros(2, len(x), *layer._memory.shape[2::2], dtype=torch.float64)
+                )
+    return part(x, causal=True) if is_layer else part(x), torch.stack(rows, dim=1)
+
+
+@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize("batch", [1, BATCH])
+@torch.no_grad()
+def test_a_step_is_the_forward_of_one_token(name, batch):
+    model, part = PARTS[name]
+    x = random_ids(batch)
+    if not isinstance(part, nn.Embedding) and part is not model:
+        width = getattr(part, "d_head", None) if hasattr(part, "rotate") else model.config.d_model
+        x = torch.randn(batch, CONTEXT, width, dtype=torch.float64)
+    expected, stepped = tokens_through(part, x, model)
+    assert_close(stepped, expected, rtol=0, atol=1e-12)
+
+
+@torch.no_grad()
+def test_what_has_no_step_is_called_as_it_is():
+    class Own(nn.Module):
+        def forward(self, x, causal=None, cache=None):
+            assert x.shape[1] == 1
+            return x * (2 if cache is None else 3)
+
+    x = torch.randn(BATCH, 4)
+    assert step_of(Own())(x).equal(2 * x)
+    assert step_of(Own())(x[0]).equal(2 * x[0])
+    assert step_of(Own(), KeyValueCache(1, 1, 1, 1))(x).equal(3 * x)
+
+
+@torch.no_grad()
+def test_layers_that_were_changed_are_called():
+    plain, hooked = nn.Linear(4, 3), nn.Linear(4, 3)
+    hooked.register_forward_hook(lambda module, inputs, output: -output)
+    x = torch.randn(BATCH, 4)
+    assert_close(linear_step(plain, hooked)(x), torch.cat([plain(x), hooked(x)], dim=-1))
+    assert_close(linear_step(plain, plain)(x), torch.cat([plain(x), plain(x)], dim=-1))
+    mixed = nn.Linear(4, 3, bias=False)
+    assert_close(linear_step(plain, mixed)(x), torch.cat([plain(x), mixed(x)], dim=-1))
+    assert is_idle(nn.Dropout(0.5))
+    assert is_idle(nn.Identity())
+    assert not is_idle(nn.Dropout2d(0.5))
+
+
+def test_a_cache_rewinds():
+    cache = ModelCache(2, batch=1, n_heads=1, capacity=5, d_head=2)
+    for t in range(3):
+        assert cache.before(torch.full((1, 1, 2), float(t)), reach=2).shape[1] == min(t, 2)
+        for layer in cache.layers:
+            layer.append(torch.full((2, 1, 1, 2), float(t)))
+    cache.rewind(2)
+    assert cache.length == 1
+    assert cache.before(torch.ones(1, 1, 2), reach=2).tolist() == [[[0.0, 0.0]]]
+    with pytest.raises(ValueError, match=r"2 tokens cannot be rewound: the cache holds 1"):
+        cache.rewind(2)
