@@ -22,7 +22,7 @@ from transformer_lib.training.trained import recipe_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="together.py forks")
 
-TOGETHER = Path(__file__).with_name("together.py")
+TOGETHER = Path(__file__).parents[1] / "support" / "together.py"
 DIED = [
     ("killed before the backward pass", 0, 4),
     ("killed before the sum of losses", 0, 4),

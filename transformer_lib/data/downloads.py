@@ -7,11 +7,11 @@ right files and nothing else.
 import contextlib
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+from transformer_lib import storage
 from transformer_lib.data.transfer import RemoteFile, TransferFailure, download, sha256
 
 DATA_VARIABLE = "TRANSFORMER_LIB_DATA"
@@ -79,8 +79,7 @@ def fetch(
         DataFileError: the file cannot be had or cannot be stored. The message says why, and how to
             supply it by hand. Nothing half-written is left.
 
-    >>> import tempfile
-    >>> proof = sha256(b"roses")
+    >>>     >>> proof = sha256(b"roses")
     >>> file = RemoteFile(name="a.txt", url="https://example.org/a", size=5, sha256=proof)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = Path(folder, "a.txt").write_bytes(b"roses")
@@ -154,12 +153,4 @@ def _store(body: bytes, path: Path) -> None:
         with contextlib.suppress(FileNotFoundError):  # another program was faster
             if time.time() - old.stat().st_mtime > ABANDONED:
                 old.unlink()
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(body)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        Path(temporary).unlink(missing_ok=True)
+    storage.write_file(path, body)
