@@ -55,7 +55,7 @@ def their_model(model: GPT) -> transformers.GPT2LMHeadModel:
     theirs = transformers.GPT2LMHeadModel(transformers.GPT2Config(**sizes, **ends)).eval()
     body = theirs.transformer
     body.wte.weight.copy_(model.embedding.weight)
-    body.wpe.weight.copy_(model.positions.table.weight)
+    body.wpe.weight.copy_(model.embedding.positions.table.weight)
     norms = [(body.ln_f, model.final_norm)]
     for their, our in zip(body.h, model.blocks, strict=True):
         norms += [(their.ln_1, our.norm_1), (their.ln_2, our.norm_2)]

@@ -18,7 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from transformer_lib.blocks import Block
+from transformer_lib.blocks import PostNorm, PreNorm
 from transformer_lib.data.batches import Batches
 from transformer_lib.data.gifts import Grammar
 from transformer_lib.data.packing import IGNORED, Blocks, pack
@@ -39,7 +39,7 @@ STEPS, BATCH, EVERY, SEEDS = 400, 32, 10, (0, 1, 2)
 TRAINED, HELD_OUT, WRITTEN = 8000, 200, 50
 
 
-class NoResidual(Block):
+class NoResidual(PreNorm):
     """Each sub-layer's result replaces the stream in place of being added to it."""
 
     def forward(self, x, mask=None, *, causal=False, cache=None):
@@ -47,7 +47,7 @@ class NoResidual(Block):
         return self.feed_forward(self.norm_2(x))
 
 
-class NoMask(Block):
+class NoMask(PreNorm):
     """Every token sees every other, those to come included."""
 
     def forward(self, x, mask=None, *, causal=False, cache=None):
@@ -56,13 +56,13 @@ class NoMask(Block):
 
 # name: changes of the configuration, the block, whether there are positions
 VARIANTS = {
-    "GPT": ({}, Block, True),
-    "post-norm": ({"norm": "post", "projections": "normal"}, Block, True),
-    "no positions": ({}, Block, False),
-    "one layer": ({"n_layers": 1}, Block, True),
-    "one layer, no positions": ({"n_layers": 1}, Block, False),
+    "GPT": ({}, PreNorm, True),
+    "post-norm": ({"norm": "post", "projections": "normal"}, PostNorm, True),
+    "no positions": ({}, PreNorm, False),
+    "one layer": ({"n_layers": 1}, PreNorm, True),
+    "one layer, no positions": ({"n_layers": 1}, PreNorm, False),
     "no residual": ({}, NoResidual, True),
-    "six layers": ({"n_layers": 6}, Block, True),
+    "six layers": ({"n_layers": 6}, PreNorm, True),
     "six layers, no residual": ({"n_layers": 6}, NoResidual, True),
     "no mask": ({}, NoMask, True),
 }
@@ -76,7 +76,7 @@ def make(variant: str, tokenizer: WordTokenizer) -> GPT:
     for block in model.blocks:
         block.__class__ = kind  # the same parameters, wired in another way
     if not positions:
-        model.positions = None
+        model.embedding.positions = None
     return model
 
 

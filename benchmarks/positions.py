@@ -91,7 +91,7 @@ def by_frequency(
 def beyond_the_table(model: GPT) -> str:
     """What learned positions raise when one token more is asked for."""
     try:
-        model.positions(torch.zeros(1, LENGTH + 1, model.config.d_model))
+        model.embedding.positions(torch.zeros(1, LENGTH + 1, model.config.d_model))
     except ValueError as error:
         return str(error)
     raise AssertionError("a learned table has given a row that it does not have")

@@ -8,7 +8,7 @@ from torch.testing import assert_close
 from wirings import CONTEXT, D_MODEL, SIZES, VOCABULARY, WIRINGS, make, random_ids
 
 from transformer_lib.fast.decoding import decoder
-from transformer_lib.gpt import GPT, GPTConfig
+from transformer_lib.gpt import GPT, GPTConfig, current_names
 from transformer_lib.layers import Smear
 from transformer_lib.sampling import beam_search, generate
 from transformer_lib.training.checkpoints import load_checkpoint, save_checkpoint
@@ -98,7 +98,7 @@ def test_saved_and_loaded(tmp_path):
         for name, weight in model.state_dict().items()
     }  # as before the embedding held it
     other.initialize()
-    other.load_state_dict(old)
+    other.load_state_dict(current_names(old))
     assert other(ids).equal(model(ids))
     one_token = GPT(GPTConfig.fast(**SIZES))
     with pytest.raises(RuntimeError, match=r"smear\.weights\.1"):

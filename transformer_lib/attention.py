@@ -251,26 +251,27 @@ class MultiHeadAttention(nn.Module):
         """x -> x for one token, causal, which extends the cache: see :mod:`fast.steps`."""
         like, groups = self.query.weight, self.n_heads // self.n_kv_heads
         project, output = linear_step(self.query, self.key, self.value), linear_step(self.output)
-        rotating = self.n_heads + self.n_kv_heads
+        n_heads, rotating = self.n_heads, self.n_heads + self.n_kv_heads
         rotate = _rotation_step(self.positions, self.n_heads, cache.capacity, like)
         near = self._newest_row(cache.capacity, like)
         if near is None:  # the newest query's row depends on more than the distance
             return None
         shape, scale = (-1, rotating + self.n_kv_heads, self.d_head), self.d_head**-0.5
+        pairs, grouped = (-1, 2, self.n_kv_heads, self.d_head), (-1, groups, self.d_head)
         nothing, biased, capacity = like.new_zeros(()), bool(near.any()), cache.capacity
+        qk_norm = self.qk_norm
 
         def step(x: Tensor) -> Tensor:
             place, qkv = cache.length, project(x).view(shape)
-            if self.qk_norm or rotate is not None:
+            if qk_norm or rotate is not None:
                 qkv = qkv.contiguous()
                 qk = qkv[:, :rotating]  # both are changed in place, in memory of this step's own
-                if self.qk_norm:
+                if qk_norm:
                     qk.copy_(F.rms_norm(qk, shape[-1:], eps=1e-6))
                 if rotate is not None:
                     rotate(qk, place)
-            kv = qkv[:, self.n_heads :].unflatten(1, (2, self.n_kv_heads)).transpose(0, 1)
-            keys, values = cache.append(kv)
-            q = qkv[:, : self.n_heads].reshape(-1, groups, self.d_head)  # those that share a key
+            keys, values = cache.append(qkv[:, n_heads:].reshape(pairs).transpose(0, 1))
+            q = qkv[:, :n_heads].reshape(grouped)  # those that share a key
             scores = torch.baddbmm(nothing, q, keys.mT, beta=0, alpha=scale)
             if biased:
                 row = near[:, capacity - 1 - place :]
@@ -416,7 +417,7 @@ def require_multi_head_input(module, x, memory, mask, causal: bool, cache) -> No
 
 
 def _require_memory(module, x: Tensor, memory: Tensor, causal: bool, cache) -> None:
-    """Cross-attention: what makes sense within one sequence only is refused."""
+    """Cross-attention: refuse whatever makes sense within one sequence only."""
     if memory.shape[0] != x.shape[0]:
         raise ValueError(
             f"x holds {x.shape[0]} sequences and memory {memory.shape[0]}: sequence b of x attends "

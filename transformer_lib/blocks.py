@@ -13,22 +13,14 @@ from transformer_lib.cache import KeyValueCache
 from transformer_lib.fast.steps import Step, is_idle, step_of
 
 
-class PreNorm(nn.Module):
+class Block(nn.Module):
     """One layer of a Transformer: tokens exchange what they know, then each thinks for itself.
 
-    Each part reads a normalized copy of the stream, as in GPT-2.
+    The base of :class:`PreNorm` and :class:`PostNorm`, which say where the norms go.
 
     Args:
         attention, feed_forward, norm_1, norm_2: the parts.
         dropout: of each part's result before it is added, while training.
-
-    Source: Radford et al. 2019, section 2.3; analyzed by Xiong et al. 2020.
-
-    >>> from transformer_lib.attention import MultiHeadAttention
-    >>> from transformer_lib.layers import FeedForward, LayerNorm
-    >>> block = PreNorm(MultiHeadAttention(8, 2), FeedForward(8), LayerNorm(8), LayerNorm(8))
-    >>> block(torch.zeros(3, 5, 8), causal=True).shape
-    torch.Size([3, 5, 8])
     """
 
     def __init__(
@@ -44,6 +36,26 @@ class PreNorm(nn.Module):
         self.norm_1, self.attention = norm_1, attention
         self.norm_2, self.feed_forward = norm_2, feed_forward
         self.dropout = nn.Dropout(dropout)
+
+    def steps(self, cache: KeyValueCache) -> list[Step] | None:
+        """The parts' steps for one token, if dropout is as it should be: see :mod:`fast.steps`."""
+        if not is_idle(self.dropout):
+            return None
+        attend, think = step_of(self.attention, cache), step_of(self.feed_forward)
+        return [attend, think, step_of(self.norm_1), step_of(self.norm_2)]
+
+
+class PreNorm(Block):
+    """A block whose parts each read a normalized copy of the stream, as in GPT-2.
+
+    Source: Radford et al. 2019, section 2.3; analyzed by Xiong et al. 2020.
+
+    >>> from transformer_lib.attention import MultiHeadAttention
+    >>> from transformer_lib.layers import FeedForward, LayerNorm
+    >>> block = PreNorm(MultiHeadAttention(8, 2), FeedForward(8), LayerNorm(8), LayerNorm(8))
+    >>> block(torch.zeros(3, 5, 8), causal=True).shape
+    torch.Size([3, 5, 8])
+    """
 
     def forward(
         self,
@@ -60,10 +72,9 @@ class PreNorm(nn.Module):
 
     def stepper(self, cache: KeyValueCache) -> Step | None:
         """x -> x for one token: see :mod:`fast.steps`."""
-        if not is_idle(self.dropout):
+        if (steps := self.steps(cache)) is None:
             return None
-        norm_1, attend = step_of(self.norm_1), step_of(self.attention, cache)
-        norm_2, think = step_of(self.norm_2), step_of(self.feed_forward)
+        attend, think, norm_1, norm_2 = steps
 
         def step(x: Tensor) -> Tensor:
             x = x + attend(norm_1(x))
@@ -72,13 +83,8 @@ class PreNorm(nn.Module):
         return step
 
 
-class PostNorm(nn.Module):
-    """One layer of a Transformer, as in the paper and in GPT-1: the stream itself is normalized
-    after each addition.
-
-    Args:
-        attention, feed_forward, norm_1, norm_2: the parts.
-        dropout: of each part's result before it is added, while training.
+class PostNorm(Block):
+    """A block that normalizes the stream itself after each addition, as in the paper and in GPT-1.
 
     Source: Vaswani et al. 2017, section 3.1.
 
@@ -88,20 +94,6 @@ class PostNorm(nn.Module):
     >>> block(torch.zeros(3, 5, 8), causal=True).shape
     torch.Size([3, 5, 8])
     """
-
-    def __init__(
-        self,
-        attention: nn.Module,
-        feed_forward: nn.Module,
-        norm_1: nn.Module,
-        norm_2: nn.Module,
-        dropout: float = 0.0,
-    ):
-        super().__init__()
-        checks.require_dropout(dropout)
-        self.norm_1, self.attention = norm_1, attention
-        self.norm_2, self.feed_forward = norm_2, feed_forward
-        self.dropout = nn.Dropout(dropout)
 
     def forward(
         self,
@@ -118,10 +110,9 @@ class PostNorm(nn.Module):
 
     def stepper(self, cache: KeyValueCache) -> Step | None:
         """x -> x for one token: see :mod:`fast.steps`."""
-        if not is_idle(self.dropout):
+        if (steps := self.steps(cache)) is None:
             return None
-        norm_1, attend = step_of(self.norm_1), step_of(self.attention, cache)
-        norm_2, think = step_of(self.norm_2), step_of(self.feed_forward)
+        attend, think, norm_1, norm_2 = steps
 
         def step(x: Tensor) -> Tensor:
             x = norm_1(x + attend(x))

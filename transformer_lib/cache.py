@@ -38,7 +38,7 @@ class KeyValueCache:
         ValueError: a size is smaller than 1; in :meth:`extend`, a shape or device that does not
             fit, more tokens than there is room for, or a tensor that carries a gradient. Then
             nothing has been written.
-        TypeError: ``dtype`` is no floating point type; in :meth:`extend`, the dtype differs.
+        TypeError: ``dtype`` is not a floating point type; in :meth:`extend`, the dtype differs.
 
     >>> cache = KeyValueCache(batch=1, n_heads=2, capacity=5, d_head=3)
     >>> keys, values = cache.extend(torch.ones(1, 2, 4, 3), torch.zeros(1, 2, 4, 3))
@@ -68,6 +68,26 @@ class KeyValueCache:
     def batch(self) -> int:
         """How many sequences are stored."""
         return self._memory.shape[1]
+
+    @property
+    def n_heads(self) -> int:
+        """How many heads the keys and values have."""
+        return self._memory.shape[2]
+
+    @property
+    def d_head(self) -> int:
+        """Width of each key and value."""
+        return self._memory.shape[4]
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Of the keys and values."""
+        return self._memory.dtype
+
+    @property
+    def device(self) -> torch.device:
+        """On which the keys and values are."""
+        return self._memory.device
 
     @property
     def length(self) -> int:
@@ -100,7 +120,9 @@ class KeyValueCache:
 
     def append(
         self, kv: Float[Tensor, "2 batch n_heads d_head"]
-    ) -> Float[Tensor, "2 batch*n_heads length d_head"]:
+    ) -> tuple[
+        Float[Tensor, "batch*n_heads length d_head"], Float[Tensor, "batch*n_heads length d_head"]
+    ]:
         """:meth:`extend` by the key and value of one token, without checks, as ``torch.bmm`` takes
         them: for the steps of :mod:`transformer_lib.fast.steps`.
 
@@ -111,7 +133,7 @@ class KeyValueCache:
         """
         self._memory.select(3, self._length).copy_(kv)
         self._length += 1
-        return self._memory.flatten(1, 2).narrow(2, 0, self._length)
+        return self._memory.flatten(1, 2).narrow(2, 0, self._length).unbind()
 
     def rewind(self, tokens: int) -> None:
         """Forget the newest ``tokens``."""
@@ -224,6 +246,7 @@ class ModelCache:
         )
 
 
+@checks.at_the_door
 def require_cache_entry(stored: Tensor, length: int, k, v) -> None:
     """``k`` and ``v`` fit behind the ``length`` tokens that ``stored`` already holds."""
     batch, n_heads, capacity, d_head = stored.shape
@@ -235,16 +258,21 @@ def require_cache_entry(stored: Tensor, length: int, k, v) -> None:
                 f"{name} has shape {tuple(x.shape)}; this cache takes [{batch}, {n_heads}, tokens, "
                 f"{d_head}] (batch, heads, tokens, d_head). Make the cache for these sizes."
             )
-        if x.requires_grad and torch.is_grad_enabled():
-            raise ValueError(
-                f"{name} carries a gradient; a cache is for generation, its memory is written "
-                f"again and again. Call the model under torch.no_grad()."
-            )
+        require_no_gradient(name, x)
     if k.shape != v.shape:
         raise ValueError(
             f"k has shape {tuple(k.shape)} and v {tuple(v.shape)}: each key needs its value."
         )
     require_room(length, k.shape[2], capacity)
+
+
+def require_no_gradient(name: str, x: Tensor) -> None:
+    """Nothing that is computed from ``x`` would carry a gradient into a cache."""
+    if x.requires_grad and torch.is_grad_enabled():
+        raise ValueError(
+            f"{name} carries a gradient; a cache is for generation, its memory is written "
+            f"again and again. Call the model under torch.no_grad()."
+        )
 
 
 def require_room(length: int, tokens: int, capacity: int) -> None:

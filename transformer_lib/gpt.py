@@ -10,8 +10,14 @@ from torch import Tensor, nn
 from transformer_lib import checks
 from transformer_lib.attention import MultiHeadAttention, require_heads
 from transformer_lib.blocks import NORMS
-from transformer_lib.cache import ModelCache, compute_dtype, require_room
-from transformer_lib.fast.steps import Step, linear_step, step_of
+from transformer_lib.cache import (
+    KeyValueCache,
+    ModelCache,
+    compute_dtype,
+    require_no_gradient,
+    require_room,
+)
+from transformer_lib.fast.steps import Step, linear_step, product, step_of
 from transformer_lib.layers import (
     ACTIVATIONS,
     Embedding,
@@ -30,8 +36,8 @@ from transformer_lib.positions import (
     require_even,
 )
 
-# A scheme is one line here: what makes it from a GPTConfig, and whether it is added to the
-# embeddings or acts within attention.
+# A scheme is one line here: how it is made from a GPTConfig. Those of ADDED are added to the
+# embeddings, those of WITHIN act within attention.
 ADDED = {
     "learned": lambda config: LearnedPositions(config.context, config.d_model),
     "sinusoidal": lambda config: SinusoidalPositions(config.d_model),
@@ -238,7 +244,8 @@ class GPT(nn.Module):
         pairs = zip(self.blocks, cache.layers, strict=True)
         blocks = [step_of(block, layer) for block, layer in pairs]
         normalize = step_of(self.final_norm)
-        score = self.embedding.logits if self.head is None else linear_step(self.head)
+        table = self.embedding.weight
+        score = linear_step(self.head) if self.head is not None else lambda x: product(x, table)
 
         @torch.inference_mode()
         def step(ids: Tensor) -> Tensor:
@@ -354,21 +361,40 @@ def require_id_values(ids: Tensor, vocabulary: int) -> None:
         )
 
 
-def require_input(model, ids, cache) -> None:
+def require_input(model: GPT, ids, cache) -> None:
     """All arguments of ``GPT.forward``, before anything is written to the cache."""
-    config = model.config
+    config, weight = model.config, model.embedding.weight
     require_ids(ids, config.vocabulary)
-    checks.require_same_device("the model", model.embedding.weight, "ids", ids)
+    checks.require_same_device("the model", weight, "ids", ids)
     start = 0 if cache is None else cache.length
     require_context(start + ids.shape[1], config.context)
-    if cache is not None:
-        require_room(start, ids.shape[1], cache.capacity)
-        if (cache.batch, len(cache.layers)) != (ids.shape[0], config.n_layers):
-            raise ValueError(
-                f"the cache is made for {cache.batch} sequences and {len(cache.layers)} layers; "
-                f"ids hold {ids.shape[0]} sequences and the model has {config.n_layers} layers. "
-                f"Make the cache by model.new_cache({ids.shape[0]})."
-            )
+    if cache is None:
+        return
+    require_room(start, ids.shape[1], cache.capacity)
+    if (cache.batch, len(cache.layers)) != (ids.shape[0], config.n_layers):
+        raise ValueError(
+            f"the cache is made for {cache.batch} sequences and {len(cache.layers)} layers; "
+            f"ids hold {ids.shape[0]} sequences and the model has {config.n_layers} layers. "
+            f"Make the cache by model.new_cache({ids.shape[0]})."
+        )
+    if torch.is_grad_enabled():
+        for name, parameter in model.named_parameters():
+            require_no_gradient(name, parameter)
+    for layer in cache.layers:
+        require_same_kind(layer, model)
+
+
+def require_same_kind(layer: KeyValueCache, model: GPT) -> None:
+    """A layer's cache has the heads, dtype and device of this model."""
+    config, weight = model.config, model.embedding.weight
+    wanted = (config.n_kv_heads or config.n_heads, config.d_head, compute_dtype(weight))
+    found = (layer.n_heads, layer.d_head, layer.dtype)
+    if found != wanted or layer.device != weight.device:
+        raise ValueError(
+            f"the cache holds {found[0]} heads of width {found[1]} in {found[2]} on "
+            f"{layer.device}, and this model needs {wanted[0]} of width {wanted[1]} in "
+            f"{wanted[2]} on {weight.device}. Make the cache by model.new_cache({layer.batch})."
+        )
 
 
 def require_context(tokens: int, context: int, new: int = 0) -> None:

@@ -171,7 +171,7 @@ class RMSNorm(nn.Module):
     """x / √(mean(x²) + eps) · weight: LayerNorm without the mean and without a bias.
 
     Args:
-        d_model: width of what is normalized, the last axis.
+        d_model: width of the vectors that are normalized, the last axis.
         eps: keeps the root away from 0; inside of it.
 
     Raises:
@@ -213,7 +213,7 @@ class Smear(nn.Module):
     Args:
         d_model: width of the vectors.
         reach: how many tokens before each one are mixed in.
-        start: what all weights are at first; 0 is no smear.
+        start: the value of all weights at first; with 0 nothing is mixed in.
 
     Raises:
         ValueError: ``d_model`` or ``reach`` below 1, a ``start`` that is not finite; in

@@ -28,7 +28,7 @@ def causal_mask(
 ) -> Bool[Tensor, "queries keys"]:
     """Each query sees its own position and the past, never the future.
 
-    The mask is aligned to the bottom right: the last query stands at the last key and sees them
+    The mask is aligned to the bottom right: the last query is at the last key and sees them
     all, so that one new token sees its whole cache. (``is_causal=True`` of PyTorch's
     ``scaled_dot_product_attention`` aligns to the top left.) With more queries than keys, the
     first ``queries - keys`` rows have nothing to see.
@@ -127,7 +127,7 @@ def combine_masks(*masks: Bool[Tensor, "..."] | None) -> Bool[Tensor, "..."] | N
 
 
 def _lengths(lengths, keys: int) -> Tensor:
-    """``lengths`` as a tensor of integers with one axis, none of them beyond ``keys``."""
+    """``lengths`` as a tensor of integers with one axis, each at most ``keys``."""
     if not isinstance(lengths, Tensor) and len(lengths) == 0:
         raise ValueError("lengths are empty; give one length for each sequence: [batch].")
     lengths = torch.as_tensor(lengths)

@@ -203,7 +203,7 @@ def alibi_bias(
     dtype: torch.dtype | None = None,
     device: Device = None,
 ) -> Float[Tensor, "n_heads queries keys"]:
-    """-slope · distance, to be added to the scaled scores; the last query stands at the last key.
+    """-slope · distance, to be added to the scaled scores; the last query is at the last key.
 
     The paper's decoder sees the past only; with no causal mask, the future counts by its distance,
     too.

@@ -21,7 +21,7 @@ Logits = Float[Tensor, "*batch vocabulary"]
 
 
 def keep_top_k(logits: Logits, k: int) -> Logits:
-    """The ``k`` largest logits; all others become -inf. Of equal ones, those that topk prefers.
+    """The ``k`` largest logits; all others become -inf. Ties are broken as torch.topk breaks them.
 
     Raises:
         ValueError: ``k`` is smaller than 1. (Larger than the vocabulary: all are kept.)
@@ -39,7 +39,8 @@ def keep_top_k(logits: Logits, k: int) -> Logits:
 def keep_top_p(logits: Logits, p: float) -> Logits:
     """The fewest tokens whose probability together reaches ``p``; all others become -inf.
 
-    The most probable token is always among them; p = 1 keeps all.
+    The most probable token is always among them; p = 1 keeps all. (On a GPU, cumulative sums may
+    be rounded otherwise in each run, and with them a token at the very edge.)
 
     Raises:
         ValueError: ``p`` outside of (0, 1].
@@ -101,7 +102,7 @@ def next_logits(
 
     Raises:
         ValueError: no prompts, an empty one, ids beyond the vocabulary, more than the context.
-        TypeError: ids that are no integers.
+        TypeError: ids that are not integers.
 
     >>> from transformer_lib.gpt import GPT, GPTConfig
     >>> model = GPT(GPTConfig(vocabulary=7, context=8, n_layers=1, n_heads=2, d_model=12))
@@ -141,9 +142,8 @@ def generate(
 
     Raises:
         ValueError: an empty prompt, ids beyond the vocabulary, more tokens than the context,
-            options out of range, logits that are NaN or infinite (those of the tokens after the
-            first are looked at on the CPU only: a GPU would have to wait at each step).
-        TypeError: ids that are no integers.
+            options out of range, logits that are NaN or infinite, a generator of another device.
+        TypeError: ids that are not integers; options that are not numbers.
 
     >>> from transformer_lib.gpt import GPT, GPTConfig
     >>> model = GPT(GPTConfig(vocabulary=7, context=8, n_layers=1, n_heads=2, d_model=12))
@@ -152,16 +152,17 @@ def generate(
     """
     require_sampling(temperature, top_k, top_p)
     require_generation(model, ids, n_tokens)
+    require_generator(generator, ids.device)
     batch, prompt = ids.shape
     text = torch.cat((ids, ids.new_empty(batch, n_tokens)), dim=1)
     store = model.new_cache(batch, prompt + n_tokens - 1) if cache else None
     with evaluating(model):
         logits = model(ids, store)[:, -1]
-        checks.require_finite(logits, "the model's logits")
         step = decoder(model, store) if cache else None
         for end in range(prompt, prompt + n_tokens):
             if end > prompt:
                 logits = step(text[:, end - 1]) if cache else model(text[:, :end])[:, -1]
+            require_sound(logits)
             text[:, end] = draw(logits, temperature, top_k, top_p, generator)
     return text
 
@@ -174,7 +175,6 @@ def draw(
     generator: torch.Generator | None,
 ) -> Int[Tensor, " batch"]:
     """One token for each row, from :func:`filter_logits`."""
-    require_drawn_from(logits)
     if temperature == 0:
         return logits.argmax(dim=-1)  # what filter_logits would leave, without a draw
     left = filter_logits(logits.float(), temperature=temperature, top_k=top_k, top_p=top_p)
@@ -220,7 +220,7 @@ def beam_search(
             beams = scores.shape[1]
             if step > 0:
                 logits = advance(texts[:, :, -1].flatten())
-                require_drawn_from(logits)
+            require_sound(logits)
             following = logits.to(exact).log_softmax(dim=-1).unflatten(0, (batch, beams))
             candidates = (scores.unsqueeze(2) + following).flatten(start_dim=1)
             scores, best = candidates.topk(min(width, beams * vocabulary), dim=1)
@@ -254,6 +254,7 @@ def require_generation(model, ids, n_tokens: int) -> None:
 
 def require_sampling(temperature: float, top_k: int | None, top_p: float | None) -> None:
     """The options of sampling."""
+    checks.require_number(temperature, "temperature")
     if temperature != 0 and not 1e-30 <= temperature <= 1e30:
         raise ValueError(
             f"temperature is {temperature}; it divides the logits, and in 32 bits the results must "
@@ -267,6 +268,7 @@ def require_sampling(temperature: float, top_k: int | None, top_p: float | None)
 
 def require_top_p(p: float) -> None:
     """``p`` is a share of the probability, above 0 and at most 1."""
+    checks.require_number(p, "top_p")
     if not 0 < p <= 1:
         raise ValueError(
             f"top_p is {p}; it is the share of the probability to keep: choose 0 < top_p <= 1 "
@@ -274,11 +276,20 @@ def require_top_p(p: float) -> None:
         )
 
 
-def require_drawn_from(logits: Tensor) -> None:
-    """The logits of one step hold neither NaN nor infinity.
+def require_sound(logits: Tensor) -> None:
+    """The logits of one step hold neither NaN nor infinity: a GPU's program would end with them.
 
-    Looked at on the CPU only: on a GPU that would make the program wait. The sum, which one such
-    number spoils, takes less time than a look at each.
+    The sum, which one such number spoils, takes less time than a look at each. (A GPU has to wait
+    for it, at each step.)
     """
-    if logits.device.type == "cpu" and not math.isfinite(logits.sum().item()):
+    if not math.isfinite(logits.float().sum().item()):
         checks.require_finite(logits, "the model's logits")
+
+
+def require_generator(generator: torch.Generator | None, device: torch.device) -> None:
+    """The generator draws on the model's device."""
+    if generator is not None and generator.device.type != device.type:
+        raise ValueError(
+            f"generator is on {generator.device} and the model is on {device}; make it there: "
+            f"torch.Generator({device.type!r}).manual_seed(...)."
+        )

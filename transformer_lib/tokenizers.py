@@ -1,11 +1,12 @@
 """Tokenizers: from text to ids, the row numbers of an embedding table, and back.
 
 Two that need no training: one id for each character, or one for each word. Both refuse what they
-do not know instead of replacing it, so that what is decoded is what was encoded.
+do not know instead of replacing it, so what is decoded is what was encoded.
 """
 
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -13,10 +14,11 @@ from jaxtyping import Integer
 from torch import Tensor
 
 Ids = Integer[Tensor, " tokens"] | Iterable[int]
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # characters of Unicode's category Cc
 
 
 class _Tokenizer:
-    """What both share: a table of tokens and the numbers of its rows."""
+    """A table of tokens and the numbers of its rows; both tokenizers have one."""
 
     def __init__(self, vocabulary: Sequence[str]):
         self._vocabulary = tuple(vocabulary)
@@ -24,33 +26,23 @@ class _Tokenizer:
 
     @property
     def vocabulary(self) -> tuple[str, ...]:
-        """All tokens; the id of a token is its index. Makes the same tokenizer again."""
+        """All tokens; the id of a token is its index. From it the same tokenizer can be made."""
         return self._vocabulary
 
     @property
     def size(self) -> int:
-        """How many tokens there are: the rows of the embedding table."""
+        """The number of tokens: the rows of the embedding table."""
         return len(self._vocabulary)
 
     @property
     def hash(self) -> str:
-        """sha256 of the kind of tokenizer and its vocabulary: a checkpoint belongs to one hash."""
+        """sha256 of the tokenizer's kind and vocabulary: a checkpoint belongs to one hash."""
         content = json.dumps([type(self).__name__, *self._vocabulary])
         return hashlib.sha256(content.encode("ascii")).hexdigest()
 
     def _tokens(self, ids: Ids) -> list[str]:
         ids = ids.tolist() if hasattr(ids, "tolist") else list(ids)
-        if not isinstance(ids, list) or any(type(i) is not int for i in ids):
-            raise TypeError(
-                f"ids are {_shortened(ids)}; give one sequence of ints: a list, or a tensor of "
-                f"integers with one axis (of a batch: ids[0])."
-            )
-        for position, i in enumerate(ids):
-            if not 0 <= i < self.size:
-                raise ValueError(
-                    f"id {i} at position {position} is out of range: this tokenizer has {self.size}"
-                    f" tokens, ids 0 to {self.size - 1}. Was it made by another tokenizer?"
-                )
+        _require_ids(ids, self.size)
         return [self._vocabulary[i] for i in ids]
 
     def __repr__(self) -> str:
@@ -60,12 +52,14 @@ class _Tokenizer:
 class CharacterTokenizer(_Tokenizer):
     """One id for each character (Unicode code point) of ``text``, in sorted order.
 
-    ``text`` is what the model trains on, or any text or list that holds each character once.
+    ``text`` is what the model trains on, or any text or list with all of its characters. These may
+    be control characters, such as the newline: when you print what a model trained on a stranger's
+    text has written, print its ``repr``, which no terminal obeys.
 
     Raises:
-        ValueError: there is no character in ``text``, or an item of a list is not one character;
-            in :meth:`encode`, an unknown character; in :meth:`decode`, an id out of range.
-        TypeError: ``text`` is not made of text; in :meth:`decode`, ids that are not ints.
+        ValueError: ``text`` is empty, or an item of a list is not one character; in :meth:`encode`,
+            an unknown character; in :meth:`decode`, an id out of range.
+        TypeError: ``text`` does not consist of text; in :meth:`decode`, ids that are not ints.
 
     >>> tokenizer = CharacterTokenizer("mary gave roses")
     >>> tokenizer.encode("gary"), tokenizer.size
@@ -75,13 +69,8 @@ class CharacterTokenizer(_Tokenizer):
     """
 
     def __init__(self, text: str | Iterable[str]):
-        characters = _texts(text, "text")
-        for character in characters:
-            if len(character) != 1:
-                raise ValueError(
-                    f"{character!r} is not one character; give a text, or single characters. For "
-                    f"whole words there is WordTokenizer."
-                )
+        characters = list(text)
+        _require_characters(characters)
         super().__init__(sorted(set(characters)))
 
     def encode(self, text: str) -> list[int]:
@@ -94,8 +83,8 @@ class CharacterTokenizer(_Tokenizer):
         raise ValueError(
             f"character {character!r} (U+{ord(character):04X}) at position {position}, in "
             f"{text[max(0, position - 10) : position + 11]!r}, is not among the {self.size} of "
-            f"this tokenizer. Replace it, or make the tokenizer from a text that holds it (and "
-            f"train a new model: its embedding has no row for it)."
+            f"this tokenizer. Replace it, or make the tokenizer from a text that contains it (and "
+            f"train a new model: the embedding of this one has no row for it)."
         )
 
     def decode(self, ids: Ids) -> str:
@@ -104,15 +93,16 @@ class CharacterTokenizer(_Tokenizer):
 
 
 class WordTokenizer(_Tokenizer):
-    """One id for each of ``words``, in their order; words are what stands between spaces.
+    """One id for each of ``words``, in their order. In a text, spaces separate words.
 
-    A full stop is a word of its own if a space stands before it. :meth:`decode` puts one space
-    between words, whatever stood there.
+    A full stop is a word of its own if there is a space before it. :meth:`decode` puts one space
+    between words, whatever was there.
 
     Raises:
-        ValueError: no words, an empty one, one that holds a space, one given twice; in
-            :meth:`encode`, an unknown word; in :meth:`decode`, an id out of range.
-        TypeError: ``words`` is one text or holds something else than texts; in :meth:`decode`, ids
+        ValueError: no words, an empty one, one with a space or a control character (a terminal
+            might obey it), one given twice; in :meth:`encode`, an unknown word; in :meth:`decode`,
+            an id out of range.
+        TypeError: ``words`` is one text, or contains anything but texts; in :meth:`decode`, ids
             that are not ints.
 
     >>> tokenizer = WordTokenizer(["gave", "mary", "roses", "susan", "to", "."])
@@ -123,24 +113,8 @@ class WordTokenizer(_Tokenizer):
     """
 
     def __init__(self, words: Iterable[str]):
-        if isinstance(words, str):
-            raise TypeError(
-                f"words are one text, {_shortened(words)}; give a list. From a text: "
-                f"sorted(set(text.split()))."
-            )
-        words = _texts(words, "words")
-        for i, word in enumerate(words):
-            if word.split() != [word]:
-                raise ValueError(
-                    f"word {i} is {word!r}; a word is what stands between spaces, it can neither "
-                    f"be empty nor hold one."
-                )
-        twice = sorted(word for word, times in Counter(words).items() if times > 1)
-        if twice:
-            raise ValueError(
-                f"{', '.join(map(repr, twice))} stands twice in words; each word has one id. Leave "
-                f"the second out, or use sorted(set(words))."
-            )
+        words = words if isinstance(words, str) else list(words)
+        _require_words(words)
         super().__init__(words)
 
     def encode(self, text: str) -> list[int]:
@@ -156,7 +130,7 @@ class WordTokenizer(_Tokenizer):
         raise ValueError(
             f"word {word!r} at position {position} (of {len(words)} words, from 0) is not among "
             f"the {self.size} of this tokenizer. {hint}, or make the tokenizer from words that "
-            f"hold it (and train a new model: its embedding has no row for it)."
+            f"include it (and train a new model: the embedding of this one has no row for it)."
         )
 
     def decode(self, ids: Ids) -> str:
@@ -164,15 +138,65 @@ class WordTokenizer(_Tokenizer):
         return " ".join(self._tokens(ids))
 
 
-def _texts(items: Iterable[str], name: str) -> list[str]:
-    """``items`` as a list of texts that is not empty."""
-    items = list(items)
+def _require_ids(ids, size: int) -> None:
+    if not isinstance(ids, list) or any(type(i) is not int for i in ids):
+        raise TypeError(
+            f"ids are {_shortened(ids)}; give one sequence of ints: a list, or a tensor of "
+            f"integers with one axis (of a batch: ids[0])."
+        )
+    for position, i in enumerate(ids):
+        if not 0 <= i < size:
+            raise ValueError(
+                f"id {i} at position {position} is out of range: this tokenizer has {size} tokens, "
+                f"ids 0 to {size - 1}. Was it made by another tokenizer?"
+            )
+
+
+def _require_characters(characters: list) -> None:
+    _require_texts(characters, "text")
+    for character in characters:
+        if len(character) != 1:
+            raise ValueError(
+                f"{_shortened(character)} is not one character; give a text, or single characters. "
+                f"For whole words there is WordTokenizer."
+            )
+
+
+def _require_words(words: list | str) -> None:
+    if isinstance(words, str):
+        raise TypeError(
+            f"words are one text, {_shortened(words)}; give a list. From a text: "
+            f"sorted(set(text.split()))."
+        )
+    _require_texts(words, "words")
+    for i, word in enumerate(words):
+        if word.split() != [word]:
+            raise ValueError(
+                f"word {i} is {_shortened(word)}; words are separated by spaces, so a word must "
+                f"neither be empty nor contain one."
+            )
+        if CONTROL.search(word):
+            raise ValueError(
+                f"word {i} is {_shortened(word)}; it contains a control character, which a "
+                f"terminal might obey when the word is printed. Remove it."
+            )
+    twice = sorted(word for word, times in Counter(words).items() if times > 1)
+    if twice:
+        raise ValueError(
+            f"{_shortened(twice)} are in words more than once; each word has one id. Leave the "
+            f"second out, or use sorted(set(words))."
+        )
+
+
+def _require_texts(items: list, name: str) -> None:
+    """Texts, at least one."""
     for item in items:
         if not isinstance(item, str):
-            raise TypeError(f"{name} holds {item!r}, of type {type(item).__name__}; give texts.")
+            raise TypeError(
+                f"{name} contains {_shortened(item)}, of type {type(item).__name__}; give texts."
+            )
     if not items:
         raise ValueError(f"{name} is empty: a vocabulary needs at least one token.")
-    return items
 
 
 def _shortened(value) -> str:

@@ -1,12 +1,13 @@
 """One palette: the page's style sheet, the widgets' fallbacks and the plots agree, and can be read.
 
-Text must reach a contrast of 4.5 : 1 on every ground that it may stand on (WCAG 2.2, 1.4.3).
+Text must reach a contrast of 4.5 : 1 on every background that it may have (WCAG 2.2, 1.4.3).
 """
 
 import re
 from pathlib import Path
 
 import pytest
+from colors import contrast
 
 from transformer_lib.plots import style
 from transformer_lib.widgets.base import FOLDER
@@ -37,17 +38,6 @@ GROUNDS = {
 }
 
 
-def luminance(color: str) -> float:
-    levels = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    red, green, blue = (x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in levels)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
-def contrast(one: str, other: str) -> float:
-    dark, light = sorted([luminance(one), luminance(other)])
-    return (light + 0.05) / (dark + 0.05)
-
-
 def fallback(value: str) -> tuple[str, str]:
     """`var(--afm-query, #0072b2)` as the page's variable and the value where there is no page."""
     return re.fullmatch(r"var\((--[\w-]+), (#[0-9a-f]{6})\)", value).groups()
@@ -67,6 +57,41 @@ def test_the_palette_is_okabe_and_ito_s():
 def test_plots_use_the_page_s_colors(role):
     assert style.COLORS[role].lower() == LIGHT[f"--afm-{role}"]
     assert style.TEXT_COLORS[role].lower() == LIGHT[f"--afm-{role}-text"]
+
+
+@pytest.mark.parametrize(
+    ("variable", "color"),
+    [
+        ("ink", style.INK),
+        ("soft", style.SOFT),
+        ("line", style.LINE),
+        ("surface", style.CARD),
+        ("weight-full", style.FULL),
+        ("negative-full", style.NEGATIVE),
+    ],
+)
+def test_plots_use_the_light_widgets_colors(variable, color):
+    assert WIDGET_LIGHT[f"--afm-{variable}"] == color.lower()
+
+
+def colors_in_formulas(text: str) -> set[str]:
+    """The values in `\\color{#0072B2}` (in a notebook's JSON the backslash is doubled)."""
+    return {color.lower() for color in re.findall(r"\\color\{(#\w+)\}", text)}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [*sorted((ROOT / "chapters").glob("*.ipynb")), *sorted((ROOT / "book").glob("*.md"))],
+    ids=lambda path: path.name,
+)
+def test_formulas_use_the_roles_colors(path):
+    used = colors_in_formulas(path.read_text("utf-8"))
+    assert used <= {LIGHT[f"--afm-{role}"] for role in ROLES}
+
+
+def test_the_colors_of_formulas_are_found():
+    assert colors_in_formulas(r"$\color{#0072B2}{Q}\color{#123456}{K}$") == {"#0072b2", "#123456"}
+    assert len(colors_in_formulas((ROOT / "book" / "notation.md").read_text("utf-8"))) == 4
 
 
 @pytest.mark.parametrize("role", ROLES)

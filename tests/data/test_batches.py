@@ -198,7 +198,7 @@ def test_the_state_of_other_batches_is_refused(change, message):
         (lambda: pack([[9]], 0), ValueError, "length is 0; it must be at least 1"),
         (lambda: pack([[9, 1]], 5).mark([[1], [1]]), ValueError, "for 2 sequences, and 1 were"),
         (lambda: pack([[9, 1]], 5).mark([[2]]), ValueError, "position 2 .* of 2 tokens; .* 1 to 1"),
-        (lambda: pack([[9, 1]], 5).mark([[0]]), ValueError, "position 0 is asked for"),
+        (lambda: pack([[9, 1]], 5).mark([[0]]), ValueError, "position 0 is marked"),
         (lambda: cover(TEXT[:1], 5), ValueError, r"shape \(1,\); a text of at least 2 tokens"),
         (lambda: cover(TEXT.float(), 5), TypeError, "ids must be a tensor of integers"),
         (

@@ -1,6 +1,6 @@
-"""Downloads: the cache holds whole files only, whatever the disk does or the reader has put there.
+"""Downloads: the cache has complete files only, whatever the disk does or the reader puts there.
 
-What servers do wrong is in ``test_transfer.py``.
+The failures of servers are in ``test_transfer.py``.
 """
 
 import errno
@@ -12,25 +12,13 @@ import time
 from pathlib import Path
 
 import pytest
-from misbehaving import CONTENT, GOOD, files_in, quick_fetch, sends, serving, the_file
+from misbehaving import CONTENT, GOOD, files_in, quick_fetch, sends, the_file
 
 from transformer_lib import storage
 from transformer_lib.data import downloads
-from transformer_lib.data.downloads import cache_folder, fetch
-from transformer_lib.data.transfer import sha256
+from transformer_lib.data.downloads import cache_folder, fetch, sha256
 
-
-@pytest.fixture
-def server():
-    with serving() as server:
-        yield server
-
-
-@pytest.fixture(autouse=True)
-def _environment(tmp_path, monkeypatch):
-    monkeypatch.delenv("TRANSFORMER_LIB_DATA", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setenv("no_proxy", "*")
+pytestmark = pytest.mark.usefixtures("empty_cache")
 
 
 def test_a_download_is_cached_and_not_repeated(server, tmp_path):
@@ -76,7 +64,8 @@ def test_a_damaged_file_in_the_cache_is_replaced_by_a_whole_one_only(server, tmp
     path.write_bytes(CONTENT[:-1])
     server.answers = [sends(b"", status=404), GOOD]
     error, _, _ = quick_fetch(the_file(server), folder=tmp_path)
-    assert f"{path} that is there is damaged: its sha256 is {sha256(CONTENT[:-1])}" in str(error)
+    assert f"{path} that is there is damaged: it has 263,941 bytes with sha256 " in str(error)
+    assert sha256(CONTENT[:-1]) in str(error)
     assert path.read_bytes() == CONTENT[:-1]
     assert quick_fetch(the_file(server), folder=str(tmp_path))[0] == CONTENT
     assert path.read_bytes() == CONTENT
@@ -86,8 +75,9 @@ def test_a_damaged_file_in_the_cache_is_replaced_by_a_whole_one_only(server, tmp
 FULL = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
-from transformer_lib.data import downloads, transfer
-file = transfer.RemoteFile(name="a.bin", url=sys.argv[1], size=int(sys.argv[2]), sha256=sys.argv[3])
+from transformer_lib.data import downloads
+url, size, proof = sys.argv[1:]
+file = downloads.RemoteFile(name="a.bin", url=url, size=int(size), sha256=proof)
 try:
     downloads.fetch(file)
 except downloads.DataFileError as error:
@@ -124,11 +114,12 @@ def test_a_full_disk_leaves_nothing(server, tmp_path, monkeypatch):
 
 KILLED = """
 import os, signal, sys
-from transformer_lib.data import downloads, transfer
+from transformer_lib.data import downloads
 def kill(*args):
     os.kill(os.getpid(), signal.SIGKILL)
-setattr(os, sys.argv[1], kill)
-file = transfer.RemoteFile(name="a.bin", url=sys.argv[2], size=int(sys.argv[3]), sha256=sys.argv[4])
+moment, url, size, proof = sys.argv[1:]
+setattr(os, moment, kill)
+file = downloads.RemoteFile(name="a.bin", url=url, size=int(size), sha256=proof)
 downloads.fetch(file)
 """
 
@@ -185,7 +176,7 @@ def test_the_readers_own_folder(server, tmp_path, monkeypatch):
     (own / "set").mkdir(parents=True)
     (own / "set" / "a.bin").write_bytes(b"thorns")
     error, _, _ = quick_fetch(the_file(server))
-    assert f"is another file: 6 bytes with sha256 {sha256(b'thorns')}" in str(error)
+    assert f"is another file: it has 6 bytes with sha256 {sha256(b'thorns')}" in str(error)
     assert the_file().sha256 in str(error)
     assert "Or unset TRANSFORMER_LIB_DATA" in str(error)
     assert (own / "set" / "a.bin").read_bytes() == b"thorns"
@@ -193,6 +184,28 @@ def test_the_readers_own_folder(server, tmp_path, monkeypatch):
     assert quick_fetch(the_file(server)) == (CONTENT, [], [])
     assert files_in(tmp_path) == ["own/set/a.bin"]
     assert server.requests == 0
+
+
+def test_a_larger_file_in_the_readers_folder_is_not_read_to_its_end(tmp_path, monkeypatch):
+    monkeypatch.setenv("TRANSFORMER_LIB_DATA", str(tmp_path))
+    path = tmp_path / "set" / "a.bin"
+    path.parent.mkdir()
+    path.write_bytes(CONTENT)
+    os.truncate(path, 2**40)  # a hole: it takes no room on the disk
+    error, _, _ = quick_fetch(the_file())
+    assert "is another file: it has more than 263,942 bytes. It was left" in str(error)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no named pipes")
+@pytest.mark.parametrize("variable", ["TRANSFORMER_LIB_DATA", "XDG_CACHE_HOME"])
+def test_a_pipe_in_place_of_a_file_is_not_waited_for(tmp_path, monkeypatch, variable):
+    monkeypatch.setenv(variable, str(tmp_path))
+    path = tmp_path / ("set" if variable == "TRANSFORMER_LIB_DATA" else "transformer_lib/set")
+    path.mkdir(parents=True)
+    os.mkfifo(path / "a.bin")
+    error, _, _ = quick_fetch(the_file())
+    assert "cannot be read: " in str(error)
+    assert "it is not a regular file" in str(error)
 
 
 @pytest.mark.parametrize(

@@ -1,24 +1,18 @@
 """Texts: what is read is what is there, and what cannot be read is refused with the fix."""
 
-import gzip
+import os
 import re
 import sys
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from supplied import supply, write
 
 from transformer_lib.data import texts
 from transformer_lib.data.downloads import DataFileError
-from transformer_lib.data.transfer import RemoteFile, sha256
 
 VERSE = "ನಮಸ್ಕಾರ, Rosen für Susan\n"
-
-
-def write(folder, data):
-    path = folder / "mine.txt"
-    path.write_bytes(data)
-    return path
 
 
 # --- Python's documentation ---
@@ -58,63 +52,21 @@ def test_a_python_without_its_documentation(monkeypatch):
 # --- what is downloaded ---
 
 
-def supply(folder, monkeypatch, name, data):
-    """A small file in the reader's own folder, and the description that fits it."""
-    path = folder / name
-    path.parent.mkdir(exist_ok=True)
-    path.write_bytes(data)
-    monkeypatch.setenv("TRANSFORMER_LIB_DATA", str(folder))
-    return RemoteFile(name=name, url="http://localhost:1/", size=len(data), sha256=sha256(data))
-
-
 def test_tiny_shakespeare_is_the_files_text(tmp_path, monkeypatch):
     file = supply(tmp_path, monkeypatch, texts.TINY_SHAKESPEARE.name, b"First Citizen:\nSpeak.\n")
     monkeypatch.setattr(texts, "TINY_SHAKESPEARE", file)
     assert texts.tiny_shakespeare() == "First Citizen:\nSpeak.\n"
 
 
-@pytest.mark.parametrize(
-    ("split", "stem"), [("train", "train"), ("val", "val"), ("test", "test_2016_flickr")]
-)
-def test_multi30k_gives_pairs_german_first(tmp_path, monkeypatch, split, stem):
-    # A separator of lines for str.splitlines, but not in these files: the sides must stay aligned.
-    sides = {"de": "Eine Frau \nZwei\u2028Männer\n", "en": "A woman\nTwo men\n"}
-    files = {
-        f"{stem}.{side}": supply(
-            tmp_path, monkeypatch, f"multi30k/{stem}.{side}.gz", gzip.compress(text.encode())
-        )
-        for side, text in sides.items()
-    }
-    monkeypatch.setattr(texts, "MULTI30K", files)
-    pairs = [("Eine Frau", "A woman"), ("Zwei\u2028Männer", "Two men")]
-    assert texts.multi30k(split) == pairs
-    if split == "train":
-        assert texts.multi30k() == pairs
+def test_the_download_is_described():
+    assert texts.TINY_SHAKESPEARE.url.startswith("https://")
 
 
-def test_multi30k_has_three_splits():
-    with pytest.raises(ValueError, match="split is 'dev'; choose one of 'train', 'val', 'test'"):
-        texts.multi30k("dev")
-
-
-def test_every_download_is_described():
-    files = [texts.TINY_SHAKESPEARE, *texts.MULTI30K.values()]
-    assert len({file.name for file in files}) == len({file.sha256 for file in files}) == 7
-    for file in files:
-        assert file.url.startswith("https://")
-    names = {f"{stem}.{side}" for stem in texts.SPLITS.values() for side in ("de", "en")}
-    assert names == texts.MULTI30K.keys()
-    for name, file in texts.MULTI30K.items():
-        assert file.name == f"multi30k/{name}.gz"
-        assert file.url.endswith(f"/{name}.gz")
-
-
-@pytest.mark.parametrize("load", [texts.tiny_shakespeare, texts.multi30k])
-def test_the_real_description_refuses_another_file(tmp_path, monkeypatch, load):
-    file = texts.TINY_SHAKESPEARE if load is texts.tiny_shakespeare else texts.MULTI30K["train.de"]
+def test_the_real_description_refuses_another_file(tmp_path, monkeypatch):
+    file = texts.TINY_SHAKESPEARE
     supply(tmp_path, monkeypatch, file.name, b"x" * file.size)
     with pytest.raises(DataFileError, match=rf"another file.*{file.sha256}"):
-        load()
+        texts.tiny_shakespeare()
 
 
 # --- the reader's own ---
@@ -150,7 +102,7 @@ def test_a_wrong_encoding_names_the_byte_its_place_and_the_fix(tmp_path, mark):
     at = len(mark) + 7
     with pytest.raises(ValueError, match="is not utf-8") as caught:
         texts.from_file(path)
-    assert f"{path} is not utf-8: the byte 0xfc at offset {at} (line 2)" in str(caught.value)
+    assert f"'{path}' is not utf-8: the byte 0xfc at offset {at} (line 2)" in str(caught.value)
     assert path.read_bytes()[at] == 0xFC
     assert "encoding='cp1252' if it comes from Windows, 'latin-1'" in str(caught.value)
 
@@ -177,48 +129,63 @@ def test_other_unicode_is_recognised(tmp_path, encoding):
 
 @pytest.mark.parametrize("data", [b"", b" \r\n\t\n", b"\xef\xbb\xbf"])
 def test_an_empty_text(tmp_path, data):
-    with pytest.raises(ValueError, match=r"mine\.txt is empty .* Give a file with text"):
+    with pytest.raises(ValueError, match=r"mine\.txt' is empty .* Give a file with text"):
         texts.from_file(write(tmp_path, data))
 
 
 def test_no_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(FileNotFoundError, match=rf"nothing is at {tmp_path / 'mine.txt'}"):
+    with pytest.raises(FileNotFoundError, match=rf"nothing is at '{tmp_path / 'mine.txt'}'"):
         texts.from_file("mine.txt")
 
 
-def test_a_text_shorter_than_a_block():
-    texts.check_block_fits("roses", block=4)
-    with pytest.raises(ValueError, match=r"has 5 characters and a block needs 5 \+ 1 .* at most 4"):
-        texts.check_block_fits("roses", block=5)
-    with pytest.raises(ValueError, match="has 0 characters"):
-        texts.check_block_fits("", block=1)
+def test_a_path_through_a_file_and_a_path_of_nothing(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"there is no file '.*mine\.txt/below'"):
+        texts.from_file(write(tmp_path, b"roses") / "below")
+    with pytest.raises(ValueError, match=r"the path is empty .* give the path of a file"):
+        texts.from_file("")
+    with pytest.raises(ValueError, match=rf"'{tmp_path}' is a folder; give the path of one file"):
+        texts.from_file(tmp_path)
 
 
-def test_pairs(tmp_path):
-    path = write(tmp_path, '\ufeffRosen\t roses \r\n\n"Gib!\tGive!"'.encode())
-    assert texts.pairs_from_tsv(path) == [("Rosen", "roses"), ('"Gib!', 'Give!"')]
-    path = write(tmp_path, b"roses\tRosen\tby Mary\nGo.\tGeh.\tby Susan\n")
-    assert texts.pairs_from_tsv(path, columns=(0, 1)) == [("roses", "Rosen"), ("Go.", "Geh.")]
-    assert texts.pairs_from_tsv(path, columns=(2, 0)) == [("by Mary", "roses"), ("by Susan", "Go.")]
-    path = write(tmp_path, "für\tfor\n".encode("cp1252"))
-    assert texts.pairs_from_tsv(path, encoding="cp1252") == [("für", "for")]
+def test_a_link_is_followed(tmp_path):
+    (tmp_path / "link").symlink_to(write(tmp_path, b"roses"))
+    assert texts.from_file(tmp_path / "link") == "roses"
 
 
-@pytest.mark.parametrize(
-    ("data", "columns", "message"),
-    [
-        (b"a\tb\n\nRosen roses\n", None, r"line 3: 'Rosen roses' has 1 columns .* Put one tab"),
-        (b"a\tb\tc\n", None, r"line 1: .* has 3 columns .*columns=\(0, 1\)"),
-        (b"a\tb\n", (0, 2), r"has 2 columns .*columns=\(0, 2\) needs 3 of them"),
-        (b"a\tb\na\t \n", None, "line 2: .*its target is empty"),
-        (b"\tb\n", None, "line 1: .*its source is empty"),
-        (b"a\tb\n", (0, 0), r"columns are \(0, 0\); give two different ones"),
-        (b"a\tb\n", (-1, 0), r"columns are \(-1, 0\)"),
-        (b"\n", None, "is empty"),
-        (b"f\xfcr\tfor\n", None, "byte 0xfc at offset 1"),
-    ],
-)
-def test_lines_that_are_no_pairs(tmp_path, data, columns, message):
-    with pytest.raises(ValueError, match=message):
-        texts.pairs_from_tsv(write(tmp_path, data), columns=columns)
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no named pipes")
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ValueError, match=r"pipe' is not a regular file but a pipe\. Write what"):
+        texts.from_file(tmp_path / "pipe")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="needs /dev/zero")
+@pytest.mark.parametrize("device", ["/dev/zero", "/dev/full", "/dev/null"])
+def test_a_device_is_refused(device):
+    with pytest.raises(ValueError, match=rf"'{device}' is not a regular file but a device"):
+        texts.from_file(device)
+
+
+def test_a_file_that_is_too_large_is_not_read(tmp_path):
+    path = write(tmp_path, b"roses")
+    os.truncate(path, 2**40)  # a hole: it takes no room on the disk
+    with pytest.raises(ValueError, match=r"has 1,099,511,627,776 bytes; at most 268,435,456 are"):
+        texts.from_file(path)
+
+
+def test_the_largest_file_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(texts, "MOST_BYTES", 5)
+    assert texts.from_file(write(tmp_path, b"roses")) == "roses"
+    with pytest.raises(ValueError, match="has 6 bytes; at most 5 are read"):
+        texts.from_file(write(tmp_path, b"thorns"))
+
+
+def test_a_name_with_an_escape_sequence_is_shown_escaped(tmp_path):
+    path = tmp_path / "a\x1b[2J"
+    with pytest.raises(FileNotFoundError) as missing:
+        texts.from_file(path)
+    path.write_bytes(b"")
+    with pytest.raises(ValueError, match="is empty") as empty:
+        texts.from_file(path)
+    assert "\x1b" not in str(missing.value) + str(empty.value)

@@ -1,48 +1,35 @@
 """One file over HTTP: each way in which a server or a network misbehaves, from localhost.
 
-It ends in an error that says why and how to supply the file by hand, and in an empty cache.
+Each ends with an error that says why, and how to supply the file by hand, and with an empty cache.
 """
 
 import inspect
 import socket
 import ssl
 import time
-import urllib.error
-import urllib.request
+import traceback
 
 import pytest
 from misbehaving import (
     CONTENT,
     GOOD,
     PAGE,
+    drips,
     files_in,
     hangs_up,
     quick_fetch,
     sends,
-    serving,
+    sends_on,
     stalls_at_once,
     stalls_halfway,
     talks_nonsense,
     the_file,
-    trickles,
 )
 
-from transformer_lib.data import transfer
-from transformer_lib.data.downloads import DataFileError, fetch
-from transformer_lib.data.transfer import sha256
+from transformer_lib.data import downloads, transfer
+from transformer_lib.data.downloads import DataFileError, fetch, sha256
 
-
-@pytest.fixture
-def server():
-    with serving() as server:
-        yield server
-
-
-@pytest.fixture(autouse=True)
-def _environment(tmp_path, monkeypatch):
-    monkeypatch.delenv("TRANSFORMER_LIB_DATA", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setenv("no_proxy", "*")
+pytestmark = pytest.mark.usefixtures("empty_cache")
 
 
 @pytest.mark.parametrize(
@@ -52,6 +39,8 @@ def _environment(tmp_path, monkeypatch):
         (sends(b"", status=403), "the server answered 403 Forbidden", 1),
         (sends(b"", status=500), "the server answered 500 Internal Server Error", 4),
         (sends(b"", status=429), "the server answered 429 Too Many Requests", 4),
+        (sends(b"", status=499), "the server answered 499.", 1),
+        (sends(b"", status=304), "the server answered 304 Not Modified, a redirection that", 1),
         (stalls_at_once, "nothing came for 0.4 s, after 0 of 263,942 bytes", 4),
         (stalls_halfway, "nothing came for 0.4 s, after 100,000 of 263,942 bytes", 4),
         (sends(CONTENT[:-1], length=len(CONTENT)), "", 4),
@@ -69,7 +58,7 @@ def _environment(tmp_path, monkeypatch):
 )  # fmt: skip
 def test_what_fails_leaves_nothing_and_says_what_to_do(server, tmp_path, answer, cause, attempts):
     server.answers = [answer]
-    timeout = 0.4 if "0.4 s" in cause else 10.0  # a stalling machine is no stalling server
+    timeout = 0.4 if "0.4 s" in cause else 10.0  # else a slow machine would look like a slow server
     error, waits, lines = quick_fetch(the_file(server), timeout=timeout)
     assert isinstance(error, DataFileError)
     assert f"set/a.bin could not be downloaded: {cause}" in str(error)
@@ -77,7 +66,7 @@ def test_what_fails_leaves_nothing_and_says_what_to_do(server, tmp_path, answer,
     for advice in (the_file(server).url, the_file().sha256, "263,942 bytes", str(supplied)):
         assert advice in str(error)
     assert "Nothing was stored" in str(error)
-    assert "TRANSFORMER_LIB_DATA names; the name in it: set/a.bin" in str(error)
+    assert "save it as set/a.bin in any folder, and name that folder in" in str(error)
     assert files_in(tmp_path) == []
     assert server.requests == attempts
     assert waits == [1, 2, 4][: attempts - 1]
@@ -109,12 +98,86 @@ def test_progress_has_a_line_for_each_percent(server, monkeypatch):
     assert percents == [f"set/a.bin: {percent} % of 263,942 bytes" for percent in range(101)]
 
 
-def test_a_trickle_is_given_up(server, tmp_path):
-    server.answers = [trickles]
-    error, waits, _ = quick_fetch(the_file(server), deadline=0.2, attempts=2)
-    assert "bytes came in 0.2 s" in str(error)
-    assert waits == [1]
+OK = b"HTTP/1.1 200 OK\r\n"
+CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+WITHOUT_END = {
+    "status": drips(b"HTTP/1.1 200 O", b"K"),
+    "header": drips(OK + b"X: ", b"x"),
+    "body": drips(OK + b"Content-Length: 263942\r\n\r\n", b"x"),
+    "size of a chunk": drips(CHUNKED, b"0"),
+    "extension of a chunk": drips(CHUNKED + b"5;", b"x"),
+    "trailers": drips(CHUNKED + b"0\r\n", b"X: y\r\n", pause=0),
+    "continue, slowly": drips(b"", CONTINUE),
+    "continue, at full speed": drips(b"", CONTINUE, pause=0),
+    "redirections": sends_on,
+}
+
+
+@pytest.mark.parametrize("answer", WITHOUT_END.values(), ids=WITHOUT_END)
+def test_one_deadline_for_all_that_may_have_no_end(server, tmp_path, answer):
+    server.answers = [answer]
+    began = time.monotonic()
+    error, waits, _ = quick_fetch(the_file(server), deadline=0.5, attempts=3)
+    assert time.monotonic() - began < 8  # (half a second, on a machine with nothing else to do)
+    assert "of 263,942 bytes came in 0.5 s" in str(error)
+    assert waits == []
     assert files_in(tmp_path) == []
+
+
+def test_the_deadline_holds_for_a_proxy_that_is_asked_for_a_tunnel(server, monkeypatch):
+    server.answers = [drips(b"HTTP/1.1 200 O", b"K")]
+    monkeypatch.delenv("no_proxy")
+    monkeypatch.setenv("https_proxy", f"http://127.0.0.1:{server.server_port}")
+    error, _, _ = quick_fetch(the_file(url="https://example.org/a.bin"), deadline=1.0)
+    assert "only 0 of 263,942 bytes came in 1 s" in str(error)
+    assert server.requests == 1
+
+
+def test_pauses_count_as_well(server):
+    server.answers = [sends(b"", status=503, Retry_After="30")]
+    error, waits, _ = quick_fetch(the_file(server), deadline=20.0)
+    assert "the server answered 503 Service Unavailable" in str(error)
+    assert waits == []
+
+
+def test_the_body_of_a_redirection_is_not_read(server):
+    there = b"HTTP/1.1 302 Found\r\nLocation: /b.bin\r\n\r\n"
+    server.answers = [drips(there, CONTENT, pause=0), GOOD]
+    assert quick_fetch(the_file(server), deadline=10.0)[0] == CONTENT
+
+
+@pytest.mark.parametrize(
+    ("location", "cause"),
+    [
+        ("http://[::1", "the server redirects to an address that is not valid (ValueError("),
+        ("http://bücher/", "the server redirects to an address that is not valid (UnicodeEncode"),
+        ("file:///etc/passwd", "the server answered 302 Found, a redirection that leads to no"),
+        ("ftp://localhost:1/a", "no connection, or it broke ('unknown url type: ftp')"),
+        ("/a.bin", "the server answered 302 Found, a redirection that leads to no file"),
+    ],
+)
+def test_redirections_that_lead_nowhere(server, location, cause):
+    server.answers = [sends(b"", status=302, Location=location)]
+    error, _, _ = quick_fetch(the_file(server), attempts=1)
+    assert f"set/a.bin could not be downloaded: {cause}" in str(error)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda handler: handler.wfile.write(b"HTTP/1.1 404 \x1b]0;own\x07\r\n\r\n"),
+        lambda handler: handler.wfile.write(b"\x1b[2J" * 1000 + b"\r\n\r\n"),
+        sends(b"", status=302, Location="http://[\x1b[2J"),
+    ],
+)
+def test_no_escape_sequence_of_a_server_reaches_the_terminal(server, answer):
+    server.answers = [answer]
+    error, _, lines = quick_fetch(the_file(server), attempts=1)
+    told = "".join([*traceback.format_exception(error), *(line for line, _ in lines)])
+    assert "could not be downloaded" in told
+    assert not {"\x1b", "\x07"} & set(told)
+    assert len(str(error)) < 1000
 
 
 @pytest.mark.parametrize("first", [sends(b"", status=502), stalls_halfway, sends(CONTENT[:9])])
@@ -155,12 +218,13 @@ def test_no_server_and_no_network(tmp_path, monkeypatch):
     assert files_in(tmp_path) == []
 
 
-def test_a_refused_certificate_is_not_tried_again(monkeypatch):
+def test_a_refused_certificate_is_not_tried_again(server, monkeypatch):
     def refuse(*args, **kwargs):
-        raise urllib.error.URLError(ssl.SSLCertVerificationError(1, "self-signed certificate"))
+        raise ssl.SSLCertVerificationError(1, "self-signed certificate")
 
-    monkeypatch.setattr(urllib.request, "urlopen", refuse)
-    error, waits, _ = quick_fetch(the_file())
+    monkeypatch.setattr(ssl.SSLContext, "wrap_socket", refuse)
+    url = f"https://127.0.0.1:{server.server_port}/a.bin"
+    error, waits, _ = quick_fetch(the_file(url=url))
     assert "certificate was refused" in str(error)
     assert "self-signed" in str(error)
     assert waits == []
@@ -173,6 +237,10 @@ def test_a_refused_certificate_is_not_tried_again(monkeypatch):
         ({"name": "/a.bin"}, "must be a path within the cache folder"),
         ({"name": r"..\a.bin"}, "must be a path within the cache folder"),
         ({"name": ""}, "must be a path within the cache folder"),
+        ({"url": "file:///etc/passwd"}, "must be an address such as 'https://example.org/a.txt'"),
+        ({"url": "https:///a.bin"}, "must be an address such as"),
+        ({"url": "https://[::1/a.bin"}, "must be an address such as"),
+        ({"url": "a.bin"}, "the url of set/a.bin is 'a.bin'; it must be an address"),
         ({"size": 0}, "give its bytes, at least 1"),
         ({"sha256": "C0" * 32}, "64 hexadecimal digits in lower case"),
         ({"sha256": "c0" * 31}, "64 hexadecimal digits in lower case"),
@@ -183,11 +251,20 @@ def test_a_remote_file_that_cannot_be(changes, message):
         the_file(**changes)
 
 
-def test_at_least_one_attempt():
-    with pytest.raises(ValueError, match="attempts is 0; it must be at least 1"):
-        fetch(the_file(), attempts=0)
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"attempts": 0}, "attempts is 0; it must be at least 1"),
+        ({"timeout": 0.0}, "timeout is 0.0; it must be a number of seconds above 0"),
+        ({"deadline": -1.0}, "deadline is -1.0; it must be a number of seconds above 0"),
+        ({"deadline": float("nan")}, "deadline is nan; it must be a number of seconds above 0"),
+    ],
+)
+def test_attempts_and_times_that_cannot_be(options, message):
+    with pytest.raises(ValueError, match=message):
+        fetch(the_file(), **options)
 
 
 def test_waiting_is_real_unless_it_is_replaced():
     assert inspect.signature(fetch).parameters["wait"].default is time.sleep
-    assert transfer.LONGEST_PAUSE == 60
+    assert downloads.LONGEST_PAUSE == 60

@@ -1,4 +1,4 @@
-"""A server on this machine that misbehaves as a test asks, and the file it should have sent."""
+"""A local server that misbehaves as a test asks, and the file that it should have sent."""
 
 import contextlib
 import socket
@@ -6,8 +6,7 @@ import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from transformer_lib.data.downloads import DataFileError, fetch
-from transformer_lib.data.transfer import RemoteFile, sha256
+from transformer_lib.data.downloads import DataFileError, RemoteFile, fetch, sha256
 
 CONTENT = bytes(range(256)) * 1031 + b"roses\n"
 PAGE = b"\n<!DOCTYPE html><title>Log in</title>" + b"x" * len(CONTENT)
@@ -32,6 +31,8 @@ class Handler(BaseHTTPRequestHandler):
         answer = self.server.answers[min(self.server.requests, len(self.server.answers) - 1)]
         self.server.requests += 1
         answer(self)
+
+    do_CONNECT = do_GET  # as a proxy is asked
 
     def log_message(self, *args):
         pass
@@ -59,10 +60,21 @@ def stalls_halfway(handler):
     handler.server.ended.wait(20)
 
 
-def trickles(handler):
-    sends(b"", length=len(CONTENT))(handler)
-    while not handler.server.ended.wait(0.02):
-        handler.wfile.write(b"x")
+def drips(start, drop, pause=0.02):
+    """Sends ``start``, then ``drop`` again and again, without end."""
+
+    def answer(handler):
+        handler.wfile.write(start)
+        while not handler.server.ended.wait(pause):
+            handler.wfile.write(drop)
+
+    return answer
+
+
+def sends_on(handler):
+    """Redirects to another address each time, slowly."""
+    handler.server.ended.wait(0.2)
+    sends(b"", status=302, Location=f"/{handler.server.requests}")(handler)
 
 
 def hangs_up(handler):

@@ -1,1 +1,1 @@
-"""Data that needs no network, and batches of it. Import what you need from its module."""
+"""Data to train on: stories, texts and pairs, and batches of them. Import from the modules."""

@@ -1,7 +1,7 @@
-"""Blocks: token ids as rows of equal length, whole stories packed into each, or a text cut up.
+"""Token ids in rows of equal length: whole stories packed into blocks, or a long text cut up.
 
 A row has ``inputs`` and ``targets``, the same tokens one step later: at each position the model
-predicts what comes next. Where there is nothing to predict the target is ``IGNORED``, which
+predicts what comes next. Where there is nothing to predict, the target is ``IGNORED``, which
 ``F.cross_entropy`` leaves out of its mean.
 """
 
@@ -25,8 +25,8 @@ class Blocks:
     Attributes:
         inputs: ids, ``[blocks, tokens]``.
         targets: the next ids, ``[blocks, tokens]``; ``IGNORED`` where there is none.
-        spans: where each sequence lies that was packed whole: its block, its first column and the
-            column behind its last, ``[sequences, 3]``; of a text in windows, ``[0, 3]``.
+        spans: where each sequence was packed: its block, its first column and the column after its
+            last, ``[sequences, 3]``; for a text in windows, ``[0, 3]``.
     """
 
     inputs: Int[Tensor, "blocks tokens"]
@@ -41,14 +41,15 @@ class Blocks:
         return self.inputs[indices], self.targets[indices]
 
     def mark(self, positions: Sequence[Sequence[int]]) -> Bool[Tensor, "blocks tokens"]:
-        """True where the target is one of these tokens: their positions in each packed sequence.
+        """True where the target is a token at one of ``positions``, given for each sequence.
 
         With the positions of answers, ``(logits.argmax(-1) == blocks.targets)[marked]`` says which
         of them the model gets right.
 
         Raises:
-            ValueError: not one list for each sequence; position 0 (the first token of a sequence
-                separates it from the one before and is never asked for), or one beyond its end.
+            ValueError: not one list for each sequence; position 0 (a sequence's first token
+                separates it from the one before, and is not predicted in it), or one beyond its
+                end.
         """
         if len(positions) != len(self.spans):
             raise ValueError(
@@ -60,7 +61,7 @@ class Blocks:
             for place in places:
                 if not 0 < place < end - start:
                     raise ValueError(
-                        f"position {place} is asked for in a sequence of {end - start} tokens; "
+                        f"position {place} is marked in a sequence of {end - start} tokens; "
                         f"positions 1 to {end - start - 1} are predicted within it."
                     )
                 marked[block, start + place - 1] = True
@@ -72,12 +73,12 @@ class Blocks:
 
 
 def pack(sequences: Sequence[Sequence[int]], length: int) -> Blocks:
-    """Blocks of ``length`` tokens that hold whole sequences, in their order, as many as fit.
+    """Blocks of ``length`` tokens with whole sequences in them, in their order, as many as fit.
 
     All sequences begin with the same token, the separator. It is also the last target of each
-    sequence, so that every token is asked for once, none without the start of its own sequence in
-    sight; so a model can reach the entropy of the sequences, which it cannot where a window cuts
-    them. What remains of a block is padded with separators, whose targets are ``IGNORED``.
+    sequence, so every token is a target once, and always with the beginning of its own sequence in
+    view. A model can therefore reach the entropy of the sequences, which it cannot if windows cut
+    them. The rest of a block is padded with separators, whose targets are ``IGNORED``.
 
     Raises:
         ValueError: no sequences, an empty one, one longer than a block, different first tokens.
@@ -92,7 +93,7 @@ def pack(sequences: Sequence[Sequence[int]], length: int) -> Blocks:
             [   4,    5,    6,    7, -100, -100]])
     """
     checks.require_count(length, "length")
-    _check_sequences(sequences, length)
+    _require_sequences(sequences, length)
     separator = sequences[0][0]
     spans, packed = [], []
     for sequence in sequences:
@@ -112,18 +113,18 @@ def pack(sequences: Sequence[Sequence[int]], length: int) -> Blocks:
 def cover(ids: Integer[Tensor, " tokens"], length: int) -> Blocks:
     """A long text cut into windows of ``length`` without a gap, to measure the loss on all of it.
 
-    Every token but the first is the target once; the last window is padded.
+    Every token but the first is a target once; the last window is padded.
 
     Raises:
         ValueError: fewer than two tokens, or more than one axis.
-        TypeError: ``ids`` is no tensor of integers, or ``length`` is not an int.
+        TypeError: ``ids`` is not a tensor of integers, or ``length`` is not an int.
 
     >>> cover(torch.arange(6), length=3).targets
     tensor([[   1,    2,    3],
             [   4,    5, -100]])
     """
     checks.require_count(length, "length")
-    _check_ids(ids, 2)
+    _require_ids(ids, 2)
     padding = -(len(ids) - 1) % length
     ids = ids.long()
     inputs = torch.cat([ids[:-1], ids[:1].expand(padding)]).reshape(-1, length)
@@ -136,7 +137,7 @@ class Windows:
 
     Raises:
         ValueError: a text of ``length`` tokens or fewer, or more than one axis.
-        TypeError: ``ids`` is no tensor of integers, or ``length`` is not an int.
+        TypeError: ``ids`` is not a tensor of integers, or ``length`` is not an int.
 
     >>> inputs, targets = Windows(torch.arange(10), length=4).rows(torch.tensor([0, 5]))
     >>> targets
@@ -146,7 +147,7 @@ class Windows:
 
     def __init__(self, ids: Integer[Tensor, " tokens"], length: int):
         checks.require_count(length, "length")
-        _check_ids(ids, length + 1)
+        _require_ids(ids, length + 1)
         self._windows = ids.unfold(0, length + 1, 1)  # a view: nothing is copied
 
     def __len__(self) -> int:
@@ -158,13 +159,13 @@ class Windows:
         return windows[:, :-1], windows[:, 1:]
 
 
-def _check_sequences(sequences: Sequence[Sequence[int]], length: int) -> None:
+def _require_sequences(sequences: Sequence[Sequence[int]], length: int) -> None:
     if not sequences:
         raise ValueError("there are no sequences to pack; give at least one.")
     for i, sequence in enumerate(sequences):
         if not 0 < len(sequence) <= length:
             raise ValueError(
-                f"sequence {i} has {len(sequence)} tokens, and a block has {length}: a sequence is "
+                f"sequence {i} has {len(sequence)} tokens, and a block has {length}: sequences are "
                 f"packed whole. "
                 + ("Leave it out." if not sequence else f"Choose length={len(sequence)} or more.")
             )
@@ -175,7 +176,7 @@ def _check_sequences(sequences: Sequence[Sequence[int]], length: int) -> None:
             )
 
 
-def _check_ids(ids, least: int) -> None:
+def _require_ids(ids, least: int) -> None:
     if not isinstance(ids, Tensor) or ids.is_floating_point() or ids.dtype == torch.bool:
         raise TypeError("ids must be a tensor of integers: torch.tensor(tokenizer.encode(text)).")
     if ids.ndim != 1 or len(ids) < least:

@@ -1,74 +1,26 @@
-"""One file over HTTP, or a plain reason why not: several attempts, each of which can end.
+"""One request over HTTP that always ends: with a body, or with a plain reason why there is none.
 
-A body is held in memory until its length and its hash are right. So this is meant for files of some
-megabytes, and whoever stores them stores nothing that is not proved.
+``http.client`` limits the wait for each piece of an answer, not for the answer. A server that sends
+a header byte by byte, or "100 Continue" again and again, would hold it forever. Here every wait on
+the connection ends when the :class:`Clock` has run out, whatever is being sent.
 """
 
-import dataclasses
-import hashlib
+import http
 import http.client
-import re
+import io
 import socket
 import ssl
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
-from pathlib import PurePosixPath
+from functools import partial
 
 PIECE = 1 << 16  # bytes read at a time
-LONGEST_PAUSE = 60.0  # seconds, however long the server asks to wait
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class RemoteFile:
-    """A file that has an address, and the proof that it is the right one.
-
-    Attributes:
-        name: relative path in the cache, with ``/`` between folders.
-        url: where it is downloaded from.
-        size: in bytes.
-        sha256: of its bytes, 64 hexadecimal digits.
-
-    Raises:
-        ValueError: a name that leads out of the folder, a size below 1, a hash that is none.
-
-    >>> RemoteFile(name="a.txt", url="https://example.org/a", size=5, sha256="c0" * 32).name
-    'a.txt'
-    """
-
-    name: str
-    url: str
-    size: int
-    sha256: str
-
-    def is_right(self, body: bytes) -> bool:
-        """Is ``body`` this file's content?"""
-        return len(body) == self.size and sha256(body) == self.sha256
-
-    def __post_init__(self):
-        path = PurePosixPath(self.name)
-        if (
-            not path.name
-            or path.is_absolute()
-            or ".." in path.parts
-            or re.search(r"[\\:]", str(path))
-        ):
-            raise ValueError(
-                f"the name is {self.name!r}; it must be a path within the cache folder, such as "
-                f"'texts/a.txt'."
-            )
-        if self.size < 1:
-            raise ValueError(f"the size of {self.name} is {self.size}; give its bytes, at least 1.")
-        if not re.fullmatch(r"[0-9a-f]{64}", self.sha256):
-            raise ValueError(
-                f"the sha256 of {self.name} is {self.sha256!r}; it must be 64 hexadecimal digits "
-                f"in lower case, as sha256sum prints them."
-            )
 
 
 class TransferFailure(Exception):
-    """What went wrong with one attempt; is another of use, and after how long a pause?"""
+    """A cause; whether another attempt may help, and after how many seconds at the earliest."""
 
     def __init__(self, cause: str, *, again: bool, pause: float = 0.0):
         super().__init__(cause)
@@ -76,129 +28,188 @@ class TransferFailure(Exception):
         self.pause = pause
 
 
-def download(
-    file: RemoteFile,
-    attempts: int,
-    timeout: float,
-    deadline: float,
-    wait: Callable[[float], object],
-    report: Callable[[str, bool], object],
-) -> bytes:
-    """The verified content of ``file``, from its address; the arguments are those of ``fetch``.
+class Clock:
+    """The time that a download may take, from now on.
 
-    Tried again: errors of the server (5xx, 408, 429), a stall, a broken connection, a short body.
-    Not tried again, since it would come out the same: other answers (404), an HTML page in place of
-    the file, another file, a certificate that is refused.
+    Attributes:
+        timeout: seconds to wait for any one byte.
+        deadline: seconds for everything together.
 
     Raises:
-        TransferFailure: the last attempt failed; the message says how.
-        ValueError: ``attempts`` is below 1.
-
-    >>> nowhere = RemoteFile(name="a", url="http://localhost:1/a", size=5, sha256="c0" * 32)
-    >>> download(nowhere, 1, 5.0, 5.0, time.sleep, lambda line, stays: print(line))
-    Traceback (most recent call last):
-    transformer_lib.data.transfer.TransferFailure: ...
+        ValueError: one of them is not above 0.
     """
-    for attempt in range(1, attempts + 1):
-        try:
-            body, kind = _body(file, timeout, deadline, report)
-            _check(file, body, kind)
-            report(f"{file.name}: {file.size:,} bytes, sha256 as expected", True)
-            return body
-        except TransferFailure as failure:
-            note = f"{file.name}: attempt {attempt} of {attempts}: {failure}"
-            if not failure.again or attempt == attempts:
-                report(note, True)
-                raise
-            pause = max(2.0 ** (attempt - 1), min(failure.pause, LONGEST_PAUSE))
-            report(f"{note}; again in {pause:g} s", True)
-            wait(pause)
-    raise ValueError(f"attempts is {attempts}; it must be at least 1.")
+
+    def __init__(self, timeout: float, deadline: float):
+        for seconds, name in ((timeout, "timeout"), (deadline, "deadline")):
+            if not seconds > 0:
+                raise ValueError(f"{name} is {seconds}; it must be a number of seconds above 0.")
+        self.timeout, self.deadline = timeout, deadline
+        self._end = time.monotonic() + deadline
+
+    @property
+    def left(self) -> float:
+        """Seconds until the deadline; 0 once it is over."""
+        return max(0.0, self._end - time.monotonic())
+
+    def patience(self) -> float:
+        """Seconds to wait for the next byte.
+
+        Raises:
+            TimeoutError: the deadline is over.
+        """
+        left = self.left
+        if not left:
+            raise TimeoutError("the deadline is over")
+        return min(self.timeout, left)
 
 
-def _body(file, timeout, deadline, report) -> tuple[bytes, str]:
-    """What the server sends, and what kind it says it is. One attempt."""
-    request = urllib.request.Request(file.url, headers={"User-Agent": "transformer_lib"})
-    end = time.monotonic() + deadline
-    body, shown = bytearray(), -1
+def get(url: str, size: int, clock: Clock, progress: Callable[[int], object]) -> tuple[bytes, str]:
+    """The body of the server's answer and its content type. Redirections are followed.
+
+    A body longer than ``size`` is not read to its end: one byte more is enough to know that it is
+    another file. ``progress`` is called with the number of bytes so far.
+
+    The clock does not limit the look-up of the server's name, which the system does. If the server
+    has several addresses, each is given the clock's patience to accept a connection.
+
+    Raises:
+        TransferFailure: there is no answer, it is not a file, or it did not come in time.
+
+    >>> get("http://localhost:1/a", 5, Clock(timeout=1, deadline=1), print)
+    Traceback (most recent call last):
+    transformer_lib.data.transfer.TransferFailure: no connection, or it broke (...
+    """
+    request = urllib.request.Request(url, headers={"User-Agent": "transformer_lib"})
+    body = bytearray()
+    # The server's own words could contain sequences that a terminal obeys. So the reader sees them
+    # only as a repr, and not in a traceback (hence "from None").
     try:
-        with urllib.request.urlopen(request, timeout=timeout) as response:
-            # One byte more than expected is enough to know that it is another file.
-            while len(body) <= file.size and (piece := response.read1(PIECE)):
-                body += piece
-                if time.monotonic() > end:
-                    raise TransferFailure(
-                        f"only {len(body):,} of {file.size:,} bytes came in {deadline:g} s",
-                        again=True,
-                    )
-                percent = min(100, 100 * len(body) // file.size)
-                if percent > shown:
-                    report(f"{file.name}: {percent} % of {file.size:,} bytes", False)
-                    shown = percent
-            return bytes(body), response.headers.get_content_type()
+        response = _opener(clock).open(request, timeout=clock.patience())
     except urllib.error.HTTPError as error:
-        with error:
-            pause = error.headers.get("Retry-After", "")
-        # Errors of the server pass, and so do "timeout" and "too many requests"; the rest stay.
-        raise TransferFailure(
-            f"the server answered {error.code} {error.reason}",
-            again=error.code >= 500 or error.code in (408, 429),
-            pause=float(pause) if pause.isdecimal() else 0.0,
-        ) from error
+        error.close()
+        raise _refusal(error) from None
     except (OSError, http.client.HTTPException) as error:
-        reason = getattr(error, "reason", error)  # urllib wraps what befell the connection
-        refused = isinstance(reason, ssl.SSLCertVerificationError)
-        cause = _cause(reason, timeout)
+        raise _breakdown(error, clock, 0, size) from None
+    except ValueError as error:  # from urllib, about an address that the server has sent
         raise TransferFailure(
-            f"{cause}, after {len(body):,} of {file.size:,} bytes", again=not refused
-        ) from error
+            f"the server redirects to an address that is not valid ({error!r:.200})", again=False
+        ) from None
+    with response:
+        while len(body) <= size:
+            try:
+                piece = response.read1(PIECE)
+            except (OSError, http.client.HTTPException) as error:
+                raise _breakdown(error, clock, len(body), size) from None
+            if not piece:
+                break
+            body += piece
+            progress(len(body))
+        return bytes(body), response.headers.get_content_type()
 
 
-def _cause(reason: object, timeout: float) -> str:
-    """Why a connection failed, in words."""
-    if isinstance(reason, ssl.SSLCertVerificationError):
-        return (
-            f"the server's certificate was refused ({reason}: this Python has no root "
-            f"certificates, or something between you and the server reads along)"
-        )
-    if isinstance(reason, TimeoutError):
-        return f"nothing came for {timeout:g} s"
-    if isinstance(reason, http.client.IncompleteRead):
-        return "the server ended the connection"
-    if isinstance(reason, socket.gaierror):
-        return f"the server's name was not found (no network? {reason})"
-    return f"no connection, or it broke ({reason!r})"
-
-
-def _check(file: RemoteFile, body: bytes, kind: str) -> None:
-    if file.is_right(body):
-        return
-    start = body.lstrip(b"\xef\xbb\xbf \t\r\n")[:20].lower()
-    if kind == "text/html" or start.startswith((b"<!doctype html", b"<html", b"<head")):
-        raise TransferFailure(
-            "an HTML page came in place of the file (the login page of a network or proxy sends "
-            "such; open any page in a browser first)",
-            again=False,
-        )
-    if len(body) < file.size:
-        raise TransferFailure(f"only {len(body):,} of {file.size:,} bytes came", again=True)
-    if len(body) > file.size:
-        raise TransferFailure(
-            f"more than its {file.size:,} bytes came: it is another file", again=False
-        )
-    raise TransferFailure(
-        f"its sha256 is {sha256(body)} and not as expected: it is another file, or was changed "
-        f"on its way",
-        again=False,
+def _refusal(error: urllib.error.HTTPError) -> TransferFailure:
+    """An answer that is not a file."""
+    try:
+        phrase = " " + http.HTTPStatus(error.code).phrase  # the server's own could say anything
+    except ValueError:
+        phrase = ""
+    if 300 <= error.code < 400:
+        phrase += ", a redirection that leads to no file"
+    pause = error.headers.get("Retry-After", "")
+    return TransferFailure(
+        f"the server answered {error.code}{phrase}",
+        # Its own errors pass, and so do "timeout" and "too many requests"; the rest stay.
+        again=error.code >= 500 or error.code in (408, 429),
+        pause=float(pause) if pause.isdecimal() else 0.0,
     )
 
 
-def sha256(body: bytes) -> str:
-    """The SHA-256 of ``body`` as 64 hexadecimal digits.
+def _breakdown(error: Exception, clock: Clock, come: int, size: int) -> TransferFailure:
+    """A connection that failed, or took too long."""
+    if not clock.left:
+        return TransferFailure(
+            f"only {come:,} of {size:,} bytes came in {clock.deadline:g} s", again=False
+        )
+    # urllib wraps what happened to the connection.
+    reason = error.reason if isinstance(error, urllib.error.URLError) else error
+    cause = f"no connection, or it broke ({reason!r:.200})"
+    if isinstance(reason, ssl.SSLCertVerificationError):
+        cause = (
+            f"the server's certificate was refused ({reason!r:.200}: this Python has no root "
+            f"certificates, or something between you and the server reads along)"
+        )
+    elif isinstance(reason, TimeoutError):
+        cause = f"nothing came for {clock.timeout:g} s"
+    elif isinstance(reason, http.client.IncompleteRead):
+        cause = "the server ended the connection"
+    elif isinstance(reason, socket.gaierror):
+        cause = f"the server's name was not found (no network? {reason})"
+    again = not isinstance(reason, ssl.SSLCertVerificationError)
+    return TransferFailure(f"{cause}, after {come:,} of {size:,} bytes", again=again)
 
-    Source: FIPS 180-4.
 
-    >>> sha256(b"roses")[:8]
-    '0515aa08'
-    """
-    return hashlib.sha256(body).hexdigest()
+def _opener(clock: Clock) -> urllib.request.OpenerDirector:
+    """Opens http and https only (no file:, no ftp:), on connections that obey ``clock``."""
+    opener = urllib.request.OpenerDirector()
+    for handler in (
+        urllib.request.ProxyHandler(),
+        urllib.request.UnknownHandler(),
+        urllib.request.HTTPDefaultErrorHandler(),
+        urllib.request.HTTPErrorProcessor(),
+        _Redirections(),
+        _Connections(clock),
+    ):
+        opener.add_handler(handler)
+    return opener
+
+
+class _Redirections(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, request, answer, *details):
+        answer.close()  # else its body would be read, and that may never end
+        return super().redirect_request(request, answer, *details)
+
+
+class _Connections(urllib.request.AbstractHTTPHandler):
+    def __init__(self, clock):
+        super().__init__()
+        self._clock = clock
+
+    def http_open(self, request):
+        return self.do_open(partial(self._connection, http.client.HTTPConnection), request)
+
+    def https_open(self, request):
+        return self.do_open(partial(self._connection, http.client.HTTPSConnection), request)
+
+    http_request = https_request = urllib.request.AbstractHTTPHandler.do_request_
+
+    def _connection(self, kind, host, timeout):
+        """A connection; each redirection makes a new one, with less time left than ``timeout``."""
+        connection = kind(host, timeout=self._clock.patience())
+        connection.response_class = partial(_Response, self._clock)
+        return connection
+
+
+class _Response(http.client.HTTPResponse):
+    """An answer whose every byte, from the status line on, is read through :class:`_Timed`."""
+
+    def __init__(self, clock, connected, *args, **options):
+        super().__init__(connected, *args, **options)
+        self.fp = io.BufferedReader(_Timed(self.fp.detach(), connected, clock))
+
+
+class _Timed(io.RawIOBase):
+    """The bytes of a socket; each wait for some is as long as the clock's patience."""
+
+    def __init__(self, raw, connected, clock):
+        self._raw, self._connected, self._clock = raw, connected, clock
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        self._connected.settimeout(self._clock.patience())
+        return self._raw.readinto(buffer)
+
+    def close(self):
+        self._raw.close()
+        super().close()

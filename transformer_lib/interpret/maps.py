@@ -27,7 +27,7 @@ def attention_maps(model: nn.Module, *args: Any, **kwargs: Any) -> Maps:
     that runs more than once gives ``name``, ``name#2``, ``name#3``, …
 
     The weights are :func:`~transformer_lib.attention.attention_weights` of the queries and keys
-    that the module projects for this very input, with its mask and its bias. Dropout is no part of
+    that the module projects for this very input, with its mask and its bias. Dropout is not part of
     them: their rows sum to 1 in training mode, too (there, dropout still changes what the layers
     above receive: call ``model.eval()`` first for the maps of the model as it will be used).
     They carry no gradient, and the random state is put back afterwards, so that to look at a model

@@ -39,12 +39,9 @@ def vectors_2d(
     >>> vectors_2d([[2.0, 1.0], [-1.0, 1.5]], ["gave", "to"], color="key")
     """
     tips = array(vectors, "vectors", 2)
-    if tips.shape[1] != 2:
-        raise ValueError(f"vectors must have shape (n, 2) to lie in the plane, got {tips.shape}.")
     names = token_labels(labels, len(tips), "labels")
     colors = [color] * len(tips) if color is None or isinstance(color, str) else list(color)
-    if len(colors) != len(tips):
-        raise ValueError(f"color has {len(colors)} entries for {len(tips)} vectors.")
+    _require_arrows(tips, colors)
     with canvas(ax, (4.2, 4.2)) as axes:
         low, high = _square(tips)
         axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal", title=title)
@@ -72,7 +69,7 @@ def vectors_2d(
 
 
 def _square(tips: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The corners of a square that holds the origin, all tips and room for their labels."""
+    """The corners of a square with the origin, all tips and room for their labels in it."""
     low, high = np.minimum(tips.min(0), 0), np.maximum(tips.max(0), 0)
     side = max((high - low).max(), 1e-9) * 1.4
     middle = (low + high) / 2
@@ -80,8 +77,8 @@ def _square(tips: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _label_spots(tips: np.ndarray, names: Sequence[str]) -> list[np.ndarray]:
-    """A place for each label, in points: beyond its tip, turned aside from arrows and labels."""
-    # What is taken: (center, half size) of boxes, first along every arrow.
+    """A place for each label, in points: beyond its tip, turned away from arrows and labels."""
+    # Boxes that are taken, as (center, half size): at first along every arrow.
     taken = [(tip * part, np.array([2.0, 2.0])) for tip in tips for part in np.linspace(0, 1, 40)]
     spots = []
     for tip, name in zip(tips, names, strict=True):
@@ -90,7 +87,7 @@ def _label_spots(tips: np.ndarray, names: Sequence[str]) -> list[np.ndarray]:
         places = []
         for turn in np.radians([0, 20, -20, 40, -40, 60, -60, 90, -90, 120, -120, 150, -150]):
             way = np.array([np.cos(along + turn), np.sin(along + turn)])
-            # Far enough that the box of the text clears the tip on the side it lies on.
+            # Far enough for the box of the text to clear the tip, on whichever side it is.
             spot = tip + way * (6 + min(half / np.maximum(np.abs(way), 1e-9)))
             overlaps = [np.clip(half + size - np.abs(spot - at), 0, None) for at, size in taken]
             places.append((float(np.prod(overlaps, axis=1).sum()), spot))
@@ -105,23 +102,19 @@ def shape_boxes(
     ax: Axes | None = None,
     title: str = "",
 ) -> None:
-    """Equations of shapes: matrices as boxes with their sizes on the edges, operators between.
+    """Equations of shapes: matrices as boxes with sizes on their edges, and operators between them.
 
     A matrix is (name, (rows, columns)) or (name, (rows, columns), role); a size is a number or a
-    name ("s", "d_k", shown with the subscript). An operator is a string. For several lines, give a
-    list for each. The same size has the same length everywhere; `sizes` sets the length of a name,
-    in any unit.
+    name ("s", or "d_k", which is shown with a subscript). An operator is a string. For several
+    lines, give a list for each. Equal sizes have equal lengths; `sizes` sets the length of a named
+    one, in any unit.
 
     >>> shape_boxes(("Q", ("s", "d_k"), "query"), "×", ("Kᵀ", ("d_k", "s"), "key"), "=",
     ...             ("S", ("s", "s")), sizes={"s": 5, "d_k": 3})
     """
     rows = list(items) if all(isinstance(item, list) for item in items) else [list(items)]
     boxes = [item for row in rows for item in row if not isinstance(item, str)]
-    if not boxes:
-        raise ValueError("shape_boxes needs at least one matrix: (name, (rows, columns)).")
-    for box in boxes:
-        if not isinstance(box, tuple) or len(box) not in (2, 3) or not _is_shape(box[1]):
-            raise ValueError(f"a matrix is (name, (rows, columns)) or with a role, got {box!r}.")
+    _require_boxes(boxes)
     lengths = {size: _length(size) for box in boxes for size in box[1]} | dict(sizes or {})
     unit = (1.5 if len(rows) == 1 else 1.25) / max(
         lengths[size] for box in boxes for size in box[1]
@@ -146,15 +139,11 @@ def shape_boxes(
                 x += _width(item, lengths)
 
 
-_ROOM = 0.5  # inches for for the number of columns, above its box
-
-
-def _is_shape(shape: Any) -> bool:
-    return isinstance(shape, tuple | list) and len(shape) == 2
+_ROOM = 0.5  # inches for the number of columns, above its box
 
 
 def _length(size: str | int) -> float:
-    """A number is its own length; among names, the d's are the shorter ones."""
+    """A number is its own length; names that begin with d are shorter than the others."""
     return float(size) if isinstance(size, int | float) else 3.0 if size.startswith("d") else 5.0
 
 
@@ -165,7 +154,7 @@ def _width(item: tuple | str, lengths: Mapping) -> float:
 
 
 def _left(item: tuple) -> float:
-    """Room for the number of rows, left of the box; a subscript takes half as much."""
+    """Room for the number of rows, left of the box; subscripts are smaller."""
     head, _, subscript = str(item[1][0]).partition("_")
     return 0.32 + 0.1 * len(head) + 0.07 * len(subscript)
 
@@ -202,7 +191,7 @@ def _box(axes: Axes, item: tuple, at: tuple[float, float], lengths: Mapping) -> 
 
 
 def _symbol(name: str | int, *, bold: bool = False) -> str:
-    """`s` and `d_k` as mathematics, subscripts lowered; numbers, words and `$...$` as they are."""
+    """`s` and `d_k` as formulas, with subscripts; numbers, words and `$...$` as they are."""
     text = str(name)
     if "$" in text or not re.search(r"_|^[a-z]$", text):
         return text
@@ -212,3 +201,22 @@ def _symbol(name: str | int, *, bold: bool = False) -> str:
 
     text = re.sub(r"_(\w+)", lowered, text)
     return f"$\\mathbf{{{text}}}$" if bold else f"${text}$"
+
+
+def _require_arrows(tips: np.ndarray, colors: list) -> None:
+    if tips.shape[1] != 2:
+        raise ValueError(f"vectors must have shape (n, 2) to lie in the plane, got {tips.shape}.")
+    if len(colors) != len(tips):
+        raise ValueError(f"color has {len(colors)} entries for {len(tips)} vectors.")
+
+
+def _require_boxes(boxes: list) -> None:
+    if not boxes:
+        raise ValueError("shape_boxes needs at least one matrix: (name, (rows, columns)).")
+    for box in boxes:
+        is_box = isinstance(box, tuple) and len(box) in (2, 3)
+        if not is_box or not isinstance(box[1], tuple | list) or len(box[1]) != 2:
+            raise ValueError(
+                f"a matrix is (name, (rows, columns)) or (name, (rows, columns), role), got "
+                f"{box!r}."
+            )

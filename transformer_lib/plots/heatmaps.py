@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Colormap
 from matplotlib.patches import Rectangle
 
-from .style import HATCH, LINE, SCORES, TEXT_COLORS, WEIGHTS, array, canvas, token_labels
+from .style import CARD, HATCH, LINE, SCORES, TEXT_COLORS, WEIGHTS, array, canvas, token_labels
 
 __all__ = ["attention_heatmap", "mask_heatmap", "position_heatmap", "scores_heatmap"]
 
@@ -28,17 +28,13 @@ def attention_heatmap(
 ) -> None:
     """Attention weights [queries, keys], from white (0) to full color (1).
 
-    `mask` [queries, keys], True = may attend, hatches the cells that are out of reach.
-    ValueError for other shapes, for NaN and for negative weights.
+    Cells that `mask` [queries, keys], True = may attend, puts out of reach are hatched. ValueError
+    for other shapes, for NaN and for negative weights.
 
     >>> attention_heatmap([[0.9, 0.1], [0.3, 0.7]], queries=["a", "b"], keys=["a", "b"])
     """
     cells = array(weights, "weights", 2)
-    if cells.min() < 0:
-        raise ValueError(
-            f"weights hold {cells.min():.4g}, and a weight is never negative: "
-            "draw scores with scores_heatmap."
-        )
+    _require_not_negative(cells)
     hidden = np.zeros(cells.shape, bool) if mask is None else ~_boolean(mask, cells.shape)
     _matrix(cells, WEIGHTS, (0, max(1, cells.max())), hidden, queries, keys, ax, title)
 
@@ -111,13 +107,7 @@ def position_heatmap(
 
 def _boolean(mask: Any, shape: tuple[int, ...] | None = None) -> np.ndarray:
     found = mask.detach().cpu().numpy() if isinstance(mask, torch.Tensor) else np.asarray(mask)
-    if found.dtype != bool:
-        raise TypeError(
-            f"a mask is boolean, True = may attend; got {found.dtype}: use mask.bool()."
-        )
-    if found.ndim != 2 or found.size == 0 or (shape and found.shape != shape):
-        need = f"{shape} like the weights" if shape else "two axes, (queries, keys)"
-        raise ValueError(f"mask must have {need}, got shape {found.shape}.")
+    _require_mask(found, shape)
     return found
 
 
@@ -158,7 +148,7 @@ def _matrix(
         for row, column in np.argwhere(hidden):
             axes.add_patch(
                 Rectangle(
-                    (column, row), 1, 1, facecolor="#FFFFFF", edgecolor=HATCH, hatch="////", lw=0.8
+                    (column, row), 1, 1, facecolor=CARD, edgecolor=HATCH, hatch="////", lw=0.8
                 )
             )
         if dots is not None:
@@ -175,7 +165,7 @@ def _matrix(
 
 
 def _name(axes: Axes, rows: list[str], columns: list[str], size: float) -> None:
-    """Labels of the cells; every second, third, ... if they would not fit."""
+    """Labels of the cells; only every second, third, ... if not all of them fit."""
     every = max(1, int(np.ceil(0.2 / size)))
     axes.set_yticks(np.arange(len(rows))[::every] + 0.5, rows[::every])
     tilt = max(map(len, columns)) * 0.105 > size * every
@@ -196,7 +186,23 @@ def _number(value: float, limits: tuple[float, float]) -> str:
 
 
 def _readable_on(shade: tuple[float, float, float, float]) -> str:
-    """White or black, whichever contrasts more with the cell: always 4.5 : 1 (WCAG's luminance)."""
+    """White or black, whichever contrasts more with the cell: always 4.5 : 1, as WCAG measures."""
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in shade[:3]]
     luminance = float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
     return "#FFFFFF" if 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05 else "#000000"
+
+
+def _require_not_negative(weights: np.ndarray) -> None:
+    if weights.min() < 0:
+        raise ValueError(
+            f"one of the weights is {weights.min():.4g}, but a weight is never negative: draw "
+            f"scores with scores_heatmap."
+        )
+
+
+def _require_mask(mask: np.ndarray, shape: tuple[int, ...] | None) -> None:
+    if mask.dtype != bool:
+        raise TypeError(f"a mask is boolean, True = may attend; got {mask.dtype}: use mask.bool().")
+    if mask.ndim != 2 or mask.size == 0 or (shape and mask.shape != shape):
+        need = f"shape {shape}, like the weights" if shape else "two axes, (queries, keys)"
+        raise ValueError(f"mask must have {need}, got shape {mask.shape}.")

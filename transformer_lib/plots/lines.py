@@ -1,6 +1,6 @@
-"""Curves, bands over seeds, bars, and the curves of position encodings."""
+"""Curves with bands where there are several runs, bars, and position encodings as curves."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import cycle
 from typing import Any
 
@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 
 from .style import COLORS, CYCLE, LINE, SOFT, array, canvas, plain
 
-__all__ = ["bands", "bars", "curves", "position_curves"]
+__all__ = ["bars", "curves", "position_curves"]
 
 # One more than there are colors, so that a sixth curve differs from the first.
 _DASHES = ["-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)), (0, (3, 1)), (0, (9, 3))]
@@ -25,41 +25,24 @@ def curves(
     ax: Axes | None = None,
     title: str = "",
 ) -> None:
-    """Curves over one x [points]: {label: y [points]}. `log` is "", "x", "y" or "xy".
+    """Curves over the same x [points]: {label: y [points]}. `log` is "", "x", "y" or "xy".
 
-    A label that is a role ("query", "key", "value", "output") gets that role's color.
+    Of several runs, y [runs, points], the median is drawn, in a band from the minimum to the
+    maximum. A label that is a role ("query", "key", "value", "output") has that role's color.
 
     >>> curves([1, 2, 4], {"measured": [1.0, 2.1, 3.9], "theory": [1, 2, 4]}, log="xy")
+    >>> curves([0, 1, 2], {"scaled": [[3, 2, 1], [3, 1, 0], [3, 2, 2]]}, ylabel="loss")
     """
-    points, lines = _series(x, ys, 1)
+    points, lines = _series(x, ys)
+    _require_log(log)
+    several = any(y.ndim == 2 for y in lines.values())
     with canvas(ax, (5.0, 3.6)) as axes:
-        for (label, y), color, dash in zip(lines.items(), *_looks(lines), strict=False):
+        for (label, y), (color, dash) in zip(lines.items(), _looks(lines), strict=True):
+            if y.ndim == 2:
+                axes.fill_between(points, y.min(0), y.max(0), color=color, alpha=0.18, linewidth=0)
+                y = np.median(y, 0)
             axes.plot(points, y, label=label, color=color, linestyle=dash)
-        _finish(axes, xlabel, ylabel, title, log, legend=len(lines) > 1)
-        _whole_ticks(axes, points, log)
-
-
-def bands(
-    x: Any,
-    runs: Mapping[str, Any],
-    *,
-    xlabel: str = "",
-    ylabel: str = "",
-    log: str = "",
-    ax: Axes | None = None,
-    title: str = "",
-) -> None:
-    """Several runs of each kind, {label: y [seeds, points]}: the median, and a band from min
-    to max.
-
-    >>> bands([0, 1, 2], {"scaled": [[3, 2, 1], [3, 1, 0], [3, 2, 2]]}, ylabel="loss")
-    """
-    points, lines = _series(x, runs, 2)
-    with canvas(ax, (5.0, 3.6)) as axes:
-        for (label, y), color, dash in zip(lines.items(), *_looks(lines), strict=False):
-            axes.fill_between(points, y.min(0), y.max(0), color=color, alpha=0.18, linewidth=0)
-            axes.plot(points, np.median(y, 0), label=label, color=color, linestyle=dash)
-        _finish(axes, xlabel, ylabel, title, log, legend=True)
+        _finish(axes, xlabel, ylabel, title, log, legend=several or len(lines) > 1)
         _whole_ticks(axes, points, log)
 
 
@@ -78,15 +61,13 @@ def bars(
     """
     series = values if isinstance(values, Mapping) else {"": values}
     heights = {name: array(value, f"values {name}".strip(), 1) for name, value in series.items()}
-    for name, height in heights.items():
-        if len(height) != len(labels):
-            raise ValueError(f"values {name} has {len(height)} numbers for {len(labels)} labels.")
+    _require_numbers(heights, len(labels))
     width = 0.76 / len(heights)
     places = np.arange(len(labels))
     with canvas(ax, (max(3.2, min(6.4, 0.85 * len(labels) * len(heights) + 0.9)), 3.2)) as axes:
-        colors, _ = _looks(heights)
-        for n, ((name, height), color) in enumerate(zip(heights.items(), colors, strict=False)):
+        for n, (name, (color, _)) in enumerate(zip(heights, _looks(heights), strict=True)):
             shift = (n - (len(heights) - 1) / 2) * width
+            height = heights[name]
             drawn = axes.bar(places + shift, height, width * 0.94, label=name, color=color)
             axes.bar_label(drawn, [number.format(h) for h in height], padding=2, fontsize=11)
         axes.set_xticks(places, [plain(label) for label in labels])
@@ -104,47 +85,41 @@ def position_curves(
     ax: Axes | None = None,
     title: str = "",
 ) -> None:
-    """A few dimensions of position encodings [positions, d_model] as curves over the position.
+    """Position encodings [positions, d_model]: some dimensions, as curves over the position.
 
-    Without `dims`, at most four dimensions, from the fastest to the slowest.
+    Without `dims`, at most four, from the fastest to the slowest.
 
     >>> position_curves(np.sin(np.arange(30)[:, None] / np.array([1, 3, 9])), dims=[0, 2])
     """
     table = array(encoding, "encoding", 2)
     width = table.shape[1]
     chosen = list(dims) if dims is not None else sorted({0, width // 4, width // 2, width - 1})
-    for dim in chosen:
-        if not -width <= dim < width:
-            raise ValueError(f"dims holds {dim}, but the encoding has dimensions 0 to {width - 1}.")
+    _require_dims(chosen, width)
     lines = {f"dimension {dim % width}": table[:, dim] for dim in chosen}
     curves(np.arange(len(table)), lines, xlabel="position", ylabel="value", ax=ax, title=title)
 
 
 def _whole_ticks(axes: Axes, points: np.ndarray, log: str) -> None:
-    """No tick at step 2.5 where x counts something."""
+    """No tick at step 2.5 if x counts something."""
     if "x" not in log and np.array_equal(points, np.round(points)):
         axes.xaxis.get_major_locator().set_params(integer=True)
 
 
-def _series(x: Any, ys: Mapping[str, Any], ndim: int) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+def _series(x: Any, ys: Mapping[str, Any]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     points = array(x, "x", 1)
-    if not isinstance(ys, Mapping) or not ys:
-        raise TypeError("the curves must be a dict {label: numbers} that is not empty.")
-    lines = {label: array(y, f"curve {label!r}", ndim) for label, y in ys.items()}
-    for label, y in lines.items():
-        if y.shape[-1] != len(points):
-            raise ValueError(f"curve {label!r} has {y.shape[-1]} points, x has {len(points)}.")
+    _require_curves(ys)
+    lines = {label: array(y, f"curve {label!r}", 1, 2) for label, y in ys.items()}
+    _require_points(lines, len(points))
     return points, lines
 
 
-def _looks(series: Mapping[str, Any]) -> tuple[list, cycle]:
-    free = cycle(CYCLE)
-    return [COLORS.get(name) or next(free) for name in series], cycle(_DASHES)
+def _looks(names: Iterable[str]) -> list[tuple[str, Any]]:
+    """(color, dash pattern) for each."""
+    free, dashes = cycle(CYCLE), cycle(_DASHES)
+    return [(COLORS.get(name) or next(free), next(dashes)) for name in names]
 
 
 def _finish(axes: Axes, xlabel: str, ylabel: str, title: str, log: str, *, legend: bool) -> None:
-    if set(log) - set("xy"):
-        raise ValueError(f'log must be "", "x", "y" or "xy", got {log!r}.')
     if "x" in log:
         axes.set_xscale("log")
     if "y" in log:
@@ -161,3 +136,33 @@ def _finish(axes: Axes, xlabel: str, ylabel: str, title: str, log: str, *, legen
             ncols=-(-len(names) // rows),
             handlelength=2.6,
         )
+
+
+def _require_log(log: str) -> None:
+    if log not in ("", "x", "y", "xy", "yx"):
+        raise ValueError(f'log must be "", "x", "y" or "xy", got {log!r}.')
+
+
+def _require_dims(dims: Sequence[int], width: int) -> None:
+    for dim in dims:
+        if not -width <= dim < width:
+            raise ValueError(
+                f"dims contains {dim}, but the encoding has dimensions 0 to {width - 1}."
+            )
+
+
+def _require_numbers(heights: Mapping[str, np.ndarray], labels: int) -> None:
+    for name, height in heights.items():
+        if len(height) != labels:
+            raise ValueError(f"values {name} has {len(height)} numbers for {labels} labels.")
+
+
+def _require_curves(ys: Any) -> None:
+    if not isinstance(ys, Mapping) or not ys:
+        raise TypeError("the curves must be a dict {label: numbers}, and not an empty one.")
+
+
+def _require_points(lines: Mapping[str, np.ndarray], points: int) -> None:
+    for label, y in lines.items():
+        if y.shape[-1] != points:
+            raise ValueError(f"curve {label!r} has {y.shape[-1]} points, x has {points}.")

@@ -1,4 +1,9 @@
-"""The one visual language: colors by role, the house style, arguments turned into arrays."""
+"""The visual language of the book: colors by role, the house style, arguments as arrays.
+
+The only place in Python that holds colors. The same values are in `book/assets/afm.css` (the page),
+`transformer_lib/widgets/core/widget.css` (its fallbacks) and the formulas, `\\color{#0072B2}{Q}`;
+`tests/book/test_palette.py` fails if one of them differs.
+"""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,11 +17,14 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 
 __all__ = [
+    "CARD",
     "COLORS",
     "CYCLE",
+    "FULL",
     "HATCH",
     "INK",
     "LINE",
+    "NEGATIVE",
     "SCORES",
     "SOFT",
     "TEXT_COLORS",
@@ -29,8 +37,7 @@ __all__ = [
     "token_labels",
 ]
 
-# Okabe and Ito's palette, safe for color-blind readers. The page's style sheet and the widgets hold
-# the same values; a test keeps them equal.
+# Okabe and Ito's palette, safe for color-blind readers.
 COLORS = {
     "query": "#0072B2",
     "key": "#D55E00",
@@ -38,7 +45,7 @@ COLORS = {
     "output": "#CC79A7",
     "masked": "#8A8F98",
 }
-# The same roles as text on white, dark enough for a contrast of 4.5 : 1.
+# The same roles as text on the card, dark enough for a contrast of 4.5 : 1.
 TEXT_COLORS = {
     "query": "#00639B",
     "key": "#B04C00",
@@ -46,20 +53,22 @@ TEXT_COLORS = {
     "output": "#A1457A",
     "masked": "#5F6670",
 }
+CARD = "#FFFFFF"
 INK, SOFT, LINE, HATCH = "#1F2430", "#5B6270", "#DFE3E8", "#B9BEC6"
-# Colors without a role, for curves that are not a query, key, value or output. Each curve has a
-# dash pattern of its own as well, so that color is never the only difference.
-CYCLE = ["#3D3B8E", "#A65A00", "#8B1E3F", "#2A7F9E", "#5B6270"]
+FULL, NEGATIVE = "#3D3B8E", "#A65A00"  # a weight of 1, or the largest score; the lowest score
+# Colors without a role, for curves that are not a query, key, value or output. Each curve also has
+# a dash pattern of its own, so that color is never the only difference.
+CYCLE = [FULL, NEGATIVE, "#8B1E3F", "#2A7F9E", SOFT]
 
-WEIGHTS = LinearSegmentedColormap.from_list("weights", ["#FFFFFF", "#3D3B8E"])
-SCORES = LinearSegmentedColormap.from_list("scores", ["#A65A00", "#FFFFFF", "#3D3B8E"])
+WEIGHTS = LinearSegmentedColormap.from_list("weights", [CARD, FULL])
+SCORES = LinearSegmentedColormap.from_list("scores", [NEGATIVE, CARD, FULL])
 
 _RC = {
     "figure.dpi": 100,
-    "figure.facecolor": "#FFFFFF",
-    "savefig.facecolor": "#FFFFFF",
+    "figure.facecolor": CARD,
+    "savefig.facecolor": CARD,
     "savefig.transparent": False,
-    "axes.facecolor": "#FFFFFF",
+    "axes.facecolor": CARD,
     "axes.edgecolor": SOFT,
     "axes.labelcolor": INK,
     "axes.linewidth": 0.8,
@@ -100,7 +109,7 @@ def house() -> Iterator[None]:
     """
     with mpl.rc_context(_RC):
         yield
-        # A notebook's backend turns this on when the first figure is made; keep it on.
+        # A notebook's backend turns this on with the first figure; keep it on.
         interactive = mpl.is_interactive()
     mpl.interactive(interactive)
 
@@ -114,11 +123,11 @@ def canvas(ax: Axes | None, size: tuple[float, float]) -> Iterator[Axes]:
         yield ax
 
 
-def array(values: Any, what: str, ndim: int, *, infinite: str = "") -> np.ndarray:
-    """A float array of `ndim` axes from an array, tensor or list of numbers.
+def array(values: Any, what: str, *ndims: int, infinite: str = "") -> np.ndarray:
+    """A float array, with as many axes as one of `ndims`, of an array, tensor or list of numbers.
 
-    ValueError for another number of axes, for nothing to draw and for NaN or infinity, unless
-    `infinite` names the sign that is meant ("-").
+    ValueError for another number of axes, for nothing to draw, and for NaN or infinity, unless
+    `infinite` is the sign of the one that is meant ("-").
     """
     if isinstance(values, torch.Tensor):
         values = values.detach().cpu().to(torch.float64).numpy()
@@ -126,34 +135,47 @@ def array(values: Any, what: str, ndim: int, *, infinite: str = "") -> np.ndarra
         found = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise TypeError(f"{what} must be numbers in rows of equal length: {error}") from error
-    if found.ndim != ndim:
-        hint = " Pick one first: [layer, head] or [head]." if found.ndim > ndim > 1 else ""
-        raise ValueError(f"{what} must have {ndim} axes, got shape {found.shape}.{hint}")
-    if found.size == 0:
-        raise ValueError(f"{what} has shape {found.shape}: there is nothing to draw.")
+    _require_axes(found, what, ndims)
     allowed = np.isfinite(found) | (np.isneginf(found) if infinite == "-" else False)
-    if not allowed.all():
-        index = tuple(np.argwhere(~allowed)[0].tolist())
-        raise ValueError(f"{what} holds {found[index]} at {list(index)}; it cannot be drawn.")
+    _require_all(allowed, found, what)
     return found
 
 
 def token_labels(labels: Sequence[str] | None, n: int, what: str) -> list[str]:
-    """`n` labels as plain text: positions if there are none. ValueError for another number."""
+    """`n` labels as plain text, the positions if None are given. ValueError for another number."""
     if labels is None:
         return [str(position) for position in range(n)]
-    if isinstance(labels, str):
-        raise ValueError(f"{what} must be a list of {n} labels, got one string: split it first.")
-    if len(labels) != n:
-        raise ValueError(f"{what} has {len(labels)} labels for {n} positions: {list(labels)}.")
+    _require_labels(labels, n, what)
     return [plain(label) for label in labels]
 
 
 def plain(text: object) -> str:
-    """Text that matplotlib shows as it is: a dollar sign would start mathematics."""
+    """Text that matplotlib shows as it is: an unescaped dollar sign would start a formula."""
     return str(text).replace("\\", "\\\\").replace("$", r"\$") if "$" in str(text) else str(text)
 
 
 def role_color(name: str | None, fallback: str) -> str:
     """The color of a role, or a color by its own name."""
     return fallback if name is None else COLORS.get(name, name)
+
+
+def _require_axes(found: np.ndarray, what: str, ndims: tuple[int, ...]) -> None:
+    if found.ndim not in ndims:
+        number = " or ".join(map(str, ndims)) + (" axis" if ndims == (1,) else " axes")
+        hint = " Pick one first: [layer, head] or [head]." if found.ndim > max(ndims) > 1 else ""
+        raise ValueError(f"{what} must have {number}, got shape {found.shape}.{hint}")
+    if found.size == 0:
+        raise ValueError(f"{what} has shape {found.shape}: there is nothing to draw.")
+
+
+def _require_all(allowed: np.ndarray, found: np.ndarray, what: str) -> None:
+    if not allowed.all():
+        index = tuple(np.argwhere(~allowed)[0].tolist())
+        raise ValueError(f"{what} has {found[index]} at {list(index)}, which cannot be drawn.")
+
+
+def _require_labels(labels: Sequence[str], n: int, what: str) -> None:
+    if isinstance(labels, str):
+        raise ValueError(f"{what} must be a list of {n} labels, got one string: split it first.")
+    if len(labels) != n:
+        raise ValueError(f"{what} has {len(labels)} labels for {n} positions: {list(labels)}.")

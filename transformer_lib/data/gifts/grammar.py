@@ -1,4 +1,4 @@
-"""Gifts: stories about who gives what to whom, from a grammar whose entropy is known exactly.
+"""The grammar of the gift stories: it writes them, reads them, and knows their entropy exactly.
 
     <story> mary has roses at first . ... mary gave roses to susan . who has roses ? susan .
 
@@ -7,25 +7,37 @@ that each follow one of four rules:
 
     give      owner gave O to Y .       O any gift of the story, Y anyone but its owner
     give_it   owner gave it to Y .      it: the gift that was named last
-    ask       who has O ? owner .       the answer is certain for who has kept track
+    ask       who has O ? owner .       the answer is certain if you have kept track
     swap      X and Y swapped all gifts .
 
-Who, what and which rule is drawn at random; all other words follow. No text can be written in two
-ways, so the probability of a story is the product of the chances of its draws, and no model can
-predict such stories better, on average, than the grammar itself: its entropy is the floor under
-every loss curve. (Chosen for this book; the idea of a language with a known entropy is Shannon's,
-"A Mathematical Theory of Communication", 1948, section 7.)
+The people, the gifts and the rules are drawn at random; all other words follow from them. No text
+can be written in two ways, so the probability of a story is the product of the chances of its
+draws, and no model can predict such stories better, on average, than the grammar itself: its
+entropy is the floor under every loss curve. (Made for this book; the idea of a language with a
+known entropy is Shannon's, "A Mathematical Theory of Communication", 1948, section 7.)
 """
 
 import hashlib
 import json
 import math
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from numbers import Integral
 
-from transformer_lib.data import gift_checks
-from transformer_lib.data.worlds import FRAME, RULES, STORY, Choose, Sentence, World, chooser
+from transformer_lib import checks
+from transformer_lib.data.gifts.world import (
+    FRAME,
+    RULES,
+    STORY,
+    Choose,
+    Sentence,
+    World,
+    chooser,
+    require_names,
+)
+
+MOST_SENTENCES = 100  # a grammar may come from a stranger's file, and must be read in bounded time
 
 
 @dataclass(frozen=True)
@@ -34,7 +46,7 @@ class Question:
 
     Attributes:
         prompt: the story up to and with the question mark.
-        position: where the answer stands among the story's words, from 0 (so the model answers
+        position: the index of the answer among the story's words, from 0 (so the model answers
             with its prediction at ``position - 1``).
         answer: the person.
     """
@@ -49,15 +61,16 @@ class Grammar:
     """The grammar of the stories; the same configuration and seed give the same stories anywhere.
 
     Attributes:
-        people, gifts: their names, N and M of them.
+        people, gifts: their names, N and M of them, at most 50 each.
         n_gifts: how many of the gifts, K, a story is about.
-        n_sentences: how many sentences, n, follow those about who has what at first.
+        n_sentences: how many sentences, n, follow those about who has what at first; at most 100.
         give, give_it, ask, swap: the chance of each rule, a, b, c and d; together 1.
 
     Raises:
-        ValueError: names that are empty, hold a space, or are used twice; sizes or chances that do
-            not fit; in the methods, a text that is no story of this grammar.
-        TypeError: sizes that are no ints, a text where a list of names is meant.
+        ValueError: too many names; a name that is not a single word or is used twice; sizes or
+            chances that do not fit; in the methods, a text that is not a story of this grammar.
+        TypeError: sizes that are not ints, chances that are not numbers, anything but a list of
+            texts for the names.
 
     >>> grammar = Grammar(people=("mary", "susan"), gifts=("roses",), n_gifts=1, n_sentences=2)
     >>> story = grammar.stories(1, seed=1)[0]
@@ -79,14 +92,11 @@ class Grammar:
     swap: float = 0.0
 
     def __post_init__(self):
-        for field in ("people", "gifts"):
-            names = getattr(self, field)
-            if isinstance(names, str):  # it would be taken for a list of its letters
-                raise TypeError(f"{field} is the text {names!r}; give a list of names.")
-            object.__setattr__(self, field, tuple(names))  # JSON has lists, a hash needs a tuple
-        for rule in RULES:  # 1 and 1.0 are one grammar, and have one hash
+        _require_grammar(self)
+        for field in ("people", "gifts"):  # JSON has lists; a hash needs tuples
+            object.__setattr__(self, field, tuple(getattr(self, field)))
+        for rule in RULES:  # 1 and 1.0 make the same grammar, with the same hash
             object.__setattr__(self, rule, float(self._chance(rule)))
-        gift_checks.require_grammar(self)
 
     @property
     def vocabulary(self) -> tuple[str, ...]:
@@ -138,8 +148,14 @@ class Grammar:
         """The stories number ``start`` to ``start + count - 1`` of ``seed``.
 
         Each has its own random numbers, so that any part of a long series can be made again. They
-        are Python's ``random.random()``, whose numbers are the same in all versions of Python.
+        are those of Python's ``random.random()``, the same in every version of Python.
+
+        Raises:
+            ValueError: ``count`` or ``start`` is negative.
+            TypeError: one of them is not an int.
         """
+        _require_not_negative(count, "count")
+        _require_not_negative(start, "start")
         numbers = range(start, start + count)
         return [self._write(chooser(random.Random(f"{seed}:{number}"))) for number in numbers]
 
@@ -156,8 +172,9 @@ class Grammar:
     def log_probabilities(self, story: str) -> list[float]:
         """ln P(word | all words before it), in nats, for each word; 0 for ``<story>``, the first.
 
-        Computed from the probabilities of all sentences that may stand there: those that begin with
-        the words so far and this word, divided by those that begin with the words so far.
+        Computed from the probabilities of all sentences that are possible there: the sum over those
+        that begin with the words so far and this word, divided by the sum over those that begin
+        with the words so far.
         """
         log_probabilities, allowed = self._read(story)
         if not log_probabilities or STORY not in allowed:
@@ -183,13 +200,13 @@ class Grammar:
         return -math.fsum(log_probabilities) / len(log_probabilities)
 
     def questions(self, story: str) -> list[Question]:
-        """The questions in ``story``, each with its answer and where it stands.
+        """The questions in ``story``, each with its answer and the answer's position.
 
         >>> grammar = Grammar(n_gifts=1, n_sentences=1)
         >>> grammar.questions("<story> mary has roses at first . who has roses ? mary .")[0].answer
         'mary'
         """
-        self.log_probabilities(story)  # refuses what is no story
+        self.log_probabilities(story)  # refuses a text that is not a story
         words = story.split()
         return [
             Question(" ".join(words[: i + 4]), i + 4, words[i + 4])
@@ -201,7 +218,7 @@ class Grammar:
         return getattr(self, rule)
 
     def _write(self, choose: Choose) -> str:
-        """A story by the rules: for each sentence choose a rule, then one of its sentences."""
+        """A story by the rules: choose a rule for each sentence, then one of its sentences."""
         world, words = World(), [STORY]
         rules = [rule for rule in RULES if self._chance(rule) > 0]
         chances = [self._chance(rule) for rule in rules]
@@ -213,7 +230,7 @@ class Grammar:
         return " ".join(words)
 
     def _sentences(self, world: World, number: int) -> Iterator[tuple[Sentence, float]]:
-        """All sentences that may stand at ``number``, from 0, with their probabilities."""
+        """All possible sentences number ``number``, from 0, with their probabilities."""
         rules = {"at_first": 1.0} if number < self.n_gifts else {r: self._chance(r) for r in RULES}
         for rule, chance in rules.items():
             if chance > 0:
@@ -222,8 +239,11 @@ class Grammar:
                     yield sentence, chance / len(sentences)
 
     def _read(self, text: str) -> tuple[list[float], dict[str, float]]:
-        """ln P of each word of ``text``, and what may follow (only ``<story>``: it is complete)."""
-        world, begun, number = World(), 0, -1  # number: of the sentence; begun: its words so far
+        """ln P of each word of ``text``, and what may follow (``<story>``: the story is complete).
+
+        ``number`` counts the sentences, ``begun`` the words of the present one so far.
+        """
+        world, begun, number = World(), 0, -1
         open_sentences = [((STORY,), 1.0)]
         log_probabilities: list[float] = []
         words = text.split()
@@ -235,7 +255,7 @@ class Grammar:
             if word is None:
                 return log_probabilities, {w: chance / total for w, chance in allowed.items()}
             if word not in allowed or (position > 0 and word == STORY):
-                raise gift_checks.no_story(words, position, list(allowed))
+                raise _not_a_story(words, position, list(allowed))
             log_probabilities.append(math.log(allowed[word] / total))
             open_sentences = [entry for entry in open_sentences if entry[0][begun] == word]
             begun += 1
@@ -244,3 +264,54 @@ class Grammar:
                 number, begun = number + 1, 0
                 ended = number == self.n_gifts + self.n_sentences
                 open_sentences = [((STORY,), 1.0)] if ended else [*self._sentences(world, number)]
+
+
+def _not_a_story(words: list[str], position: int, allowed: list[str]) -> ValueError:
+    """The error for a text whose word at ``position`` is not one of those ``allowed`` there."""
+    before = " ".join(words[max(0, position - 6) : position])
+    wanted = "one of " + ", ".join(sorted(allowed)) if len(allowed) > 1 else repr(allowed[0])
+    if position > 0 and allowed == [STORY]:
+        wanted = "the end: a story of this grammar is complete here (give one story at a time)"
+    return ValueError(
+        f"this is not a story of this grammar: word {position} (from 0) is {words[position]!r}"
+        f"{f', after {before!r}' if before else ''}, where the grammar allows {wanted}."
+    )
+
+
+def _require_grammar(grammar: Grammar) -> None:
+    """Names, sizes and chances fit together."""
+    require_names(grammar.people, grammar.gifts)
+    for size in ("n_gifts", "n_sentences"):
+        checks.require_count(getattr(grammar, size), size)
+    if grammar.n_gifts > len(grammar.gifts):
+        raise ValueError(
+            f"n_gifts is {grammar.n_gifts}, but there are {len(grammar.gifts)} gifts to choose "
+            f"from. Name more gifts, or lower n_gifts."
+        )
+    if grammar.n_sentences > MOST_SENTENCES:
+        raise ValueError(
+            f"n_sentences is {grammar.n_sentences}; a story has at most {MOST_SENTENCES}."
+        )
+    chances = {rule: getattr(grammar, rule) for rule in RULES}
+    for rule, chance in chances.items():
+        checks.require_number(chance, rule)
+    if not (all(0 <= chance <= 1 for chance in chances.values()) and _is_one(chances.values())):
+        raise ValueError(
+            f"the chances of the rules are {chances}; none may be negative, and they must sum to 1."
+        )
+    needed = 2 if grammar.give + grammar.give_it + grammar.swap > 0 else 1
+    if len(grammar.people) < needed:
+        raise ValueError(
+            f"there are {len(grammar.people)} people; a story with these rules needs {needed}."
+        )
+
+
+def _is_one(chances: Iterable[float]) -> bool:
+    return math.isclose(math.fsum(chances), 1, abs_tol=1e-9)
+
+
+def _require_not_negative(value, name: str) -> None:
+    if not isinstance(value, Integral) or isinstance(value, bool):  # numpy's ints are Integral, too
+        raise TypeError(f"{name} is {value!r}, of type {type(value).__name__}; it must be an int.")
+    if value < 0:
+        raise ValueError(f"{name} is {value}; it must not be negative.")

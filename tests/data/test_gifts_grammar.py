@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transformer_lib.data.gifts import Grammar
-from transformer_lib.data.worlds import FRAME
+from transformer_lib.data.gifts.world import FRAME
 
 TWO, THREE = ("mary", "susan"), ("mary", "susan", "john")
 ALL_RULES = {"give": 0.4, "give_it": 0.1, "ask": 0.3, "swap": 0.2}
@@ -228,7 +228,7 @@ def test_a_grammar_cannot_be_changed():
         ("mary .", f"mary . {STORY}", r"is '<story>', .* the end: .*one story at a time"),
     ],
 )
-def test_a_text_that_is_no_story(old, new, message):
+def test_a_text_that_is_not_a_story(old, new, message):
     place = STORY.rindex(old) if old.endswith("mary .") else STORY.index(old)
     text = STORY[:place] + new + STORY[place + len(old) :]
     for method in (TALE.log_probabilities, TALE.log_likelihood, TALE.questions):
@@ -252,13 +252,26 @@ def test_a_rule_without_a_chance_is_not_allowed():
         ({"people": ("mary",)}, ValueError, "there are 1 people; .* needs 2"),
         ({"people": (), "ask": 1, "give": 0, "give_it": 0}, ValueError, "are 0 people; .* needs 1"),
         ({"people": "mary"}, TypeError, "people is the text 'mary'; give a list of names"),
-        ({"people": ("mary", "mary")}, ValueError, "'mary' is given to two"),
-        ({"people": ("mary", "roses")}, ValueError, "'roses' is given to two"),
+        ({"gifts": 3}, TypeError, "gifts is of type int; give a list of names"),
+        (
+            {"gifts": ("a", ["b"], "c")},
+            TypeError,
+            r"\['b'\] is of type list; a name must be a text",
+        ),
+        ({"people": ("mary", "mary")}, ValueError, "'mary' is used twice"),
+        ({"people": ("mary", "roses")}, ValueError, "'roses' is used twice"),
         ({"people": ("mary", "who")}, ValueError, "'who' is a word of the grammar itself"),
-        ({"people": ("mary", "mary ann")}, ValueError, "'mary ann' is no name: give one word"),
-        ({"gifts": ("", "a", "b")}, ValueError, "'' is no name"),
-        ({"give": 0.5}, ValueError, "chances of the rules are .*'give': 0.5.* all make 1"),
-        ({"give": -0.15, "swap": 0.5}, ValueError, "none may be below 0"),
+        ({"people": ("mary", "mary ann")}, ValueError, "'mary ann' is not a name: give one word"),
+        ({"gifts": ("", "a", "b")}, ValueError, "'' is not a name"),
+        ({"people": ("mary", "a\x1b[2J")}, ValueError, r"'a\\x1b\[2J' is not a name: .* control"),
+        ({"people": ("mary", "a" * 51)}, ValueError, "has 51 characters .* at most 50"),
+        ({"people": [f"p{i}" for i in range(51)]}, ValueError, "are 51 people; give at most 50"),
+        ({"gifts": [f"g{i}" for i in range(51)]}, ValueError, "are 51 gifts; give at most 50"),
+        ({"n_sentences": 101}, ValueError, "n_sentences is 101; a story has at most 100"),
+        ({"give": 0.5}, ValueError, "chances of the rules are .*'give': 0.5.* must sum to 1"),
+        ({"give": -0.15, "swap": 0.5}, ValueError, "none may be negative"),
+        ({"give": 10**400}, ValueError, "none may be negative, and they must sum to 1"),
+        ({"give": "0.35"}, TypeError, "give is '0.35', of type str; it must be a number"),
         ({"give": math.nan}, ValueError, "chances of the rules are"),
     ],
 )
@@ -271,3 +284,32 @@ def test_a_grammar_that_makes_no_sense_is_refused(change, error, message):
 def test_no_stories_have_no_floor():
     with pytest.raises(ValueError, match="there are no stories, so they have no floor"):
         SPECIFIED.floor([])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"count": -1}, ValueError, "count is -1; it must not be negative"),
+        ({"count": 2.5}, TypeError, "count is 2.5, of type float"),
+        ({"count": 1, "start": -1}, ValueError, "start is -1"),
+    ],
+)
+@pytest.mark.usefixtures("as_a_reader")
+def test_numbers_of_stories_that_make_no_sense(arguments, error, message):
+    with pytest.raises(error, match=message):
+        SPECIFIED.stories(**arguments)
+
+
+def test_many_names_are_refused_at_once():
+    """(Each compared with each, 300,000 of them took more than a minute.)"""
+    with pytest.raises(ValueError, match="there are 300000 people; give at most 50"):
+        Grammar(people=[f"p{i}" for i in range(300_000)])
+
+
+def test_the_largest_grammar_is_still_read():
+    people, gifts = [f"p{i}" for i in range(50)], [f"g{i}" for i in range(50)]
+    chances = {"give": 0.25, "give_it": 0.25, "ask": 0.25, "swap": 0.25}
+    largest = Grammar(people=people, gifts=gifts, n_gifts=50, n_sentences=100, **chances)
+    story = largest.stories(1)[0]
+    assert len(story.split()) <= largest.max_words == 1001
+    assert largest.log_likelihood(story) < 0

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from transformer_lib.data.worlds import RULES, World, chooser
+from transformer_lib.data.gifts.world import RULES, World, chooser
 
 TWO, THREE = ("mary", "susan"), ("mary", "susan", "john")
 

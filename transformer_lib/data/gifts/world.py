@@ -1,10 +1,12 @@
-"""The world of a ``gifts`` story: who has what, what may be said next, and what follows from it.
+"""The world of a gift story: who has what, which sentences are possible now, and their effect.
 
-This is the only place that knows the sentences; :mod:`transformer_lib.data.gifts` draws them and
+Only this module knows the sentences; :mod:`transformer_lib.data.gifts.grammar` draws them and
 computes their probabilities.
 """
 
 import random
+import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations, product
@@ -12,12 +14,16 @@ from typing import Any
 
 RULES = ("give", "give_it", "ask", "swap")
 STORY = "<story>"
-# All words that are no names. Also those of rules that a grammar gives no chance: a model trained
-# without swaps has rows for their words, and can go on to a grammar with them.
+# All words that are not names, including those of rules to which a grammar gives no chance: a model
+# trained without swaps has rows for their words, and can go on to a grammar with swaps.
 FRAME = (
     STORY, ".", "?", "has", "at", "first", "gave", "to", "it", "who", "and", "swapped", "all",
     "gifts",
 )  # fmt: skip
+# The number of possible sentences grows with people² and with people × gifts, and the names may
+# come from a stranger's file.
+MOST_NAMES = 50  # of people, and of gifts
+MOST_LETTERS = 50  # of a name
 
 Sentence = tuple[str, ...]
 Choose = Callable[..., Any]
@@ -25,7 +31,7 @@ Choose = Callable[..., Any]
 
 @dataclass
 class World:
-    """What has happened so far in a story.
+    """The state of things at one point of a story.
 
     Attributes:
         owners: who has which gift: ``{"roses": "mary"}``.
@@ -64,7 +70,7 @@ class World:
         raise ValueError(f"rule is {rule!r}; there are at_first, give, give_it, ask and swap.")
 
     def follow(self, sentence: Sentence) -> None:
-        """Change the world as ``sentence`` says."""
+        """Change the world as ``sentence`` says it has changed."""
         match sentence:
             case ("who", "has", gift, *_):
                 self.latest = gift
@@ -95,6 +101,38 @@ def chooser(numbers: random.Random) -> Choose:
             if number < chance:
                 return option
             number -= chance
-        return options[-1]  # the chances sum to 1 but for rounding
+        return options[-1]  # the chances sum to 1, up to rounding
 
     return choose
+
+
+def require_names(people: Sequence[str], gifts: Sequence[str]) -> None:
+    """Two lists of single words, all different, not too many and not too long."""
+    for names, kind in ((people, "people"), (gifts, "gifts")):
+        if isinstance(names, str):  # it would be taken for a list of its letters
+            raise TypeError(f"{kind} is the text {names!r}; give a list of names.")
+        if not isinstance(names, Sequence):
+            raise TypeError(f"{kind} is of type {type(names).__name__}; give a list of names.")
+        if len(names) > MOST_NAMES:
+            raise ValueError(f"there are {len(names)} {kind}; give at most {MOST_NAMES}.")
+        for name in names:
+            _require_name(name)
+    for name, times in Counter((*people, *gifts)).items():
+        if name in FRAME or times > 1:
+            problem = "a word of the grammar itself" if name in FRAME else "used twice"
+            raise ValueError(
+                f"the name {name!r} is {problem}, so texts would be ambiguous; change it."
+            )
+
+
+def _require_name(name) -> None:
+    if not isinstance(name, str):
+        raise TypeError(f"{name!r} is of type {type(name).__name__}; a name must be a text.")
+    if len(name) > MOST_LETTERS:
+        raise ValueError(
+            f"a name has {len(name)} characters ({name[:20]!r}...); give at most {MOST_LETTERS}."
+        )
+    if name.split() != [name] or re.search(r"[\x00-\x1f\x7f-\x9f]", name):
+        raise ValueError(
+            f"{name!r} is not a name: give one word, without spaces or control characters."
+        )
