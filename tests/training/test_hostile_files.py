@@ -105,6 +105,39 @@ def test_a_recipe_that_asks_for_another_model_than_the_file_holds(run_folder, ch
     refused(lambda: load_trained(run_folder), message, CheckpointError)
 
 
+@pytest.mark.parametrize("command", ["resume", "sample", "evaluate"])
+def test_no_command_makes_the_model_before_it_is_compared(run_folder, command):
+    (checkpoint,) = find_checkpoints(run_folder)
+    with_recipe(checkpoint, d_model=8192, n_layers=8)
+    refused(lambda: told(main([command, str(run_folder)])), "status 1")
+
+
+def told(status):
+    raise ValueError(f"status {status}")
+
+
+@pytest.mark.parametrize("command", ["resume", "evaluate"])
+@pytest.mark.parametrize("kind", ["device", "pipe", "another's", "missing"])
+def test_data_that_a_stranger_names_is_a_regular_file_and_is_not_shown(
+    run_folder, tmp_path, command, kind, capsys
+):
+    data = tmp_path / "data"
+    if kind == "pipe":
+        os.mkfifo(data)
+    elif kind == "another's":
+        data.write_text("secret words " * 100)
+    (checkpoint,) = find_checkpoints(run_folder)
+    with_recipe(checkpoint, data="/dev/zero" if kind == "device" else str(data), n_steps=9)
+    assert main([command, str(run_folder)]) == 1
+    error = capsys.readouterr().err
+    words = {
+        "device": "is not a regular file", "pipe": "is not a regular file",
+        "another's": "its text has changed", "missing": "there is no file",
+    }  # fmt: skip
+    assert words[kind] in error
+    assert "secret" not in error
+
+
 def test_a_sparse_file_of_many_gigabytes_is_not_read(run_folder):
     (checkpoint,) = find_checkpoints(run_folder)
     manifest = json.loads((checkpoint / MANIFEST).read_text())

@@ -173,15 +173,17 @@ def load_checkpoint(
         return _read(path, *about)
 
 
-def describe_checkpoint(path: str | os.PathLike) -> Checkpoint:
+def describe_checkpoint(path: str | os.PathLike, *, sizes: Sizes | None = None) -> Checkpoint:
     """What the manifest says of this checkpoint, or of the newest in this folder: without a state.
 
     Raises:
         FileNotFoundError, CheckpointError: as :func:`load_checkpoint`.
     """
     path = newest_checkpoint(path)
-    with _offering_the_one_before(path):
-        return _described(path, _read_manifest(path), {})
+    with _offering_the_one_before(path, None, None, sizes):
+        manifest = _read_manifest(path)
+        _require_size(path, manifest, sizes)
+        return _described(path, manifest, {})
 
 
 def find_checkpoints(folder: str | os.PathLike) -> list[Path]:
@@ -306,8 +308,7 @@ def _is_intact(path: Path, *about) -> bool:
 def _read(path: Path, configuration=None, vocabulary=None, sizes=None) -> Checkpoint:
     manifest = _read_manifest(path)
     _require_purpose(path / MANIFEST, manifest, configuration, vocabulary)
-    if sizes is not None:
-        _require_size(path, manifest, sizes)
+    _require_size(path, manifest, sizes)
     contents = {}
     for name, expected in manifest["files"].items():
         contents[name] = _read_file(path / name, expected["size"])
@@ -420,8 +421,10 @@ def _require_purpose(
         )
 
 
-def _require_size(path: Path, manifest: Mapping[str, Any], sizes: Sizes) -> None:
+def _require_size(path: Path, manifest: Mapping[str, Any], sizes: Sizes | None) -> None:
     """The tensors take no more and no less than what the configuration implies."""
+    if sizes is None:
+        return
     stated = manifest["files"][TENSORS]["size"]
     try:
         least, most = sizes(manifest["configuration"])

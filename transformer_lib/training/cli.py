@@ -36,6 +36,7 @@ from transformer_lib.training.trained import (
     load_trained,
     recipe_of,
     require_same_data,
+    sizes_of,
 )
 
 SMALLER = "Choose a smaller model, a smaller batch, or more accumulation."
@@ -249,7 +250,7 @@ def resume_command(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
             f"{chosen.folder} is an exported model: it can be sampled and evaluated, but a run "
             f"goes on from its own folder."
         )
-    checkpoint = describe_checkpoint(chosen.folder)
+    checkpoint = describe_checkpoint(chosen.folder, sizes=sizes_of)  # before a model is made
     recipe, path = recipe_of(checkpoint), checkpoint.path
     if not NAME.fullmatch(path.name):  # it was copied or renamed; a run goes on beside it
         raise ValueError(
