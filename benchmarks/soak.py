@@ -7,7 +7,8 @@ Writes transformer_lib/runs/soak.json (not with --few). A small GPT is trained a
 forks of this process, with dropout, accumulated parts, clipping and ends of epochs: killed at
 random moments and at every call of a save, with and without losing what was not yet flushed; its
 checkpoints damaged, forged, and saved to disks without room. A resumed run must end in the very
-bits of the one that was never interrupted. What is not as promised ends the program.
+bits of the one that was never interrupted. And a model that Inductor has compiled must have the
+losses of one that it has not. What is not as promised ends the program.
 """
 
 import argparse
@@ -17,11 +18,16 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import torch
+from torch import distributed as dist
+from torch import nn
 
+from transformer_lib.training.distributed import ALONE, Processes
 from transformer_lib.training.recipes import Recipe
+from transformer_lib.training.run import Run
 from transformer_lib.training.run_log import REPOSITORY, RUNS_FOLDER, new_run, save_run
 
 sys.path.append(str(REPOSITORY / "tests" / "support"))
@@ -46,6 +52,40 @@ def properties() -> dict[str, int]:
     return {"properties": len(passing), "cases": sum(passing)}
 
 
+class Joined(Processes):
+    """One process that goes through what several do."""
+
+    def join(self, model: nn.Module) -> nn.Module:
+        return nn.parallel.DistributedDataParallel(model)
+
+    def joining(self, model: nn.Module, *, last: bool) -> AbstractContextManager:
+        return nullcontext() if last else model.no_sync()
+
+
+def compiled(recipe: Recipe) -> dict[str, float]:
+    """Some steps of a model that Inductor has compiled, alone and joined, beside those of a plain
+    one.
+    """
+    from torch._dynamo.utils import counters
+
+    graphs, furthest = [], []
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    for wiring in ("gpt2", "fast"):
+        one = recipe.with_changes(wiring=wiring, dropout=0.0, n_layers=1, n_steps=6)
+        plain = [step.loss for step in Run(one).steps()]
+        for processes in (ALONE, Joined()):
+            torch._dynamo.reset()
+            counters.clear()
+            run = Run(one.with_changes(compiled=True), processes=processes)
+            found = [step.loss for step in run.steps()]
+            furthest.append(max(abs(x - y) for x, y in zip(found, plain, strict=True)))
+            graphs.append(counters["stats"]["unique_graphs"])
+    dist.destroy_process_group()
+    expect(min(graphs) > 0, f"{graphs} graphs: something was not compiled")
+    expect(max(furthest) < 1e-5, f"compiled losses are off by {furthest}")
+    return {"graphs": sum(graphs), "largest_difference": max(furthest)}
+
+
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--few", action="store_true", help="a share of it; write no run log")
@@ -64,6 +104,7 @@ def main() -> None:
         }
         if not few:
             campaigns["random models"] = properties
+            campaigns["compiled"] = lambda: compiled(recipe)  # the last: its threads stay
         for name, campaign in campaigns.items():
             start = time.perf_counter()
             result[name], seconds[name] = campaign(), round(time.perf_counter() - start, 1)

@@ -12,8 +12,7 @@ from transformer_lib.gpt import GPT, GPTConfig, current_names
 from transformer_lib.layers import Smear
 from transformer_lib.sampling import beam_search, generate
 from transformer_lib.training.checkpoints import load_checkpoint, save_checkpoint
-from transformer_lib.training.optimizers import Muon, adamw
-from transformer_lib.training.parameters import hidden_matrices
+from transformer_lib.training.optimizers import Muon, adamw, hidden_matrices
 
 CONFIG = WIRINGS["fast, smear 3"]
 

@@ -36,7 +36,7 @@ def show(obj: Any, *, docstring: bool = False) -> Source:
     `docstring=True`; comments always are.
     TypeError for an object that has no Python source, such as a tensor.
 
-    >>> from transformer_lib.exercises.verdict import Verdict
+    >>> from transformer_lib.exercises.engine.verdict import Verdict
     >>> show(Verdict.__bool__)
     def __bool__(self) -> bool:
         return self.passed is True

@@ -6,8 +6,8 @@ from links import CHAPTERS
 from nbformat import read
 from nbformat.v4 import new_code_cell, new_notebook
 
-RANDN = "transformer_lib.exercises.runner.randn"
-OUTCOME = "transformer_lib.exercises.calling.Outcome"
+RANDN = "transformer_lib.exercises.engine.runner.randn"
+OUTCOME = "transformer_lib.exercises.engine.calling.Outcome"
 RIGHT = """\
 def randn(*shape, seed: "a whole number", dtype=torch.float32):
     'Another docstring, other annotations and a comment do not matter.'
@@ -53,7 +53,7 @@ def test_the_same_definition_passes_whatever_its_layout():
         ("    inputs: tuple = ()\n", "", [RANDN, OUTCOME], "Outcome differs from"),
         ("class Outcome", "class Result", [RANDN, OUTCOME], "does not define it"),
         ("", "", [RANDN], "also defines ['Outcome']"),
-        ("", "", ["transformer_lib.exercises.runner.ones"], "defines no 'ones'"),
+        ("", "", ["transformer_lib.exercises.engine.runner.ones"], "defines no 'ones'"),
         ("", "", ["transformer_lib.nowhere.randn"], "no module 'transformer_lib.nowhere'"),
         ("", "", ["json.dumps"], "no module 'json'"),
     ],

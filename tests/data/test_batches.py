@@ -166,7 +166,7 @@ def test_a_source_that_fails_does_not_lose_its_batch():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"seed": 6}, "batches with seed = 6, and these have 5: their order is another"),
+        ({"seed": 6}, "batches with seed = 6, and these have 5: their order is different"),
         ({"batch_size": 4}, "batch_size = 4, and these have 3"),
         ({"rows": 8}, "rows = 8, and these have 7"),
         ({"drawn": -1}, "says that -1 batches were drawn"),

@@ -7,8 +7,8 @@ import threading
 import pytest
 import torch
 
-from transformer_lib.exercises.calling import TimeOver, time_limit
-from transformer_lib.exercises.runner import Case, Exercise, randn
+from transformer_lib.exercises.engine.calling import TimeOver, time_limit
+from transformer_lib.exercises.engine.runner import Case, Exercise, randn
 
 DOUBLE = Exercise(right=lambda x: 2 * x, cases=[Case("3 numbers", randn(3, seed=0))], seconds=0.3)
 
@@ -28,7 +28,7 @@ def _endless_and_deaf(x):
 @pytest.mark.parametrize("answer", [_endless, _endless_and_deaf])
 def test_an_endless_loop_is_stopped(answer):
     before = signal.getsignal(signal.SIGALRM)
-    assert repr(DOUBLE.check(answer)) == "✗ Stopped after 0.3 s: a loop without an end?"
+    assert repr(DOUBLE(answer)) == "✗ Stopped after 0.3 s: an endless loop?"
     assert signal.getsignal(signal.SIGALRM) is before
     assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
 
@@ -49,10 +49,10 @@ def test_an_alarm_of_somebody_else_is_put_back():
 def test_without_a_timer_answers_are_checked_all_the_same(monkeypatch, platform):
     if platform == "no timer":
         monkeypatch.delattr(signal, "setitimer")
-        assert DOUBLE.check(lambda x: x + x).passed
+        assert DOUBLE(lambda x: x + x).passed
     else:
         verdicts = []
-        worker = threading.Thread(target=lambda: verdicts.append(DOUBLE.check(lambda x: x + x)))
+        worker = threading.Thread(target=lambda: verdicts.append(DOUBLE(lambda x: x + x)))
         worker.start()
         worker.join()
         assert verdicts[0].passed

@@ -5,8 +5,8 @@ import pytest
 import torch
 from torch import nn
 
-from transformer_lib.exercises.comparing import close, first_difference, form_mistake
-from transformer_lib.exercises.runner import Case, Exercise
+from transformer_lib.exercises.engine.comparing import close, first_difference, form_mistake
+from transformer_lib.exercises.engine.runner import Case, Exercise
 
 
 @pytest.mark.parametrize(
@@ -92,9 +92,9 @@ def test_first_difference(got, right, words, hidden):
 @pytest.mark.parametrize(
     ("got", "right", "words"),
     [
-        ([1, 2], (1, 2, 3), "Your result is a list of 2; a tuple of 3 is asked for."),
-        ((1, 2), [1, 2, 3], "Your result is a tuple of 2; a list of 3 is asked for."),
-        (iter([1]), [1], "Your result is a list_iterator; a list of 1 is asked for."),
+        ([1, 2], (1, 2, 3), "Your result is a list of 2; a tuple of 3 is expected."),
+        ((1, 2), [1, 2, 3], "Your result is a tuple of 2; a list of 3 is expected."),
+        (iter([1]), [1], "Your result is a list_iterator; a list of 1 is expected."),
         ([1, torch.ones(1)], [1, 2], "Item 1 of your result is a tensor of shape (1,); an int is"),
         ({"a": np.float32(1)}, {"a": True}, "Item 'a' of your result is a number; a bool is"),
         (10**400, 3, "Your result is inf: "),
@@ -147,6 +147,6 @@ RIGHTS = [
 @pytest.mark.parametrize("odd", ODD, ids=lambda odd: type(odd).__name__)
 def test_no_result_is_too_odd(right, odd):
     function = Exercise(right=lambda: right, cases=[Case("nothing")])
-    for verdict in (function.check(lambda: odd), Exercise(right=right).check(odd)):
+    for verdict in (function(lambda: odd), Exercise(right=right)(odd)):
         assert verdict.passed is False, verdict
         assert verdict.diagnosis

@@ -1,12 +1,18 @@
-"""Exercises 1 to 3 of chapter 11: right answers pass, each wrong one gets its own diagnosis."""
+"""Chapter 11's checks: right answers pass, and each wrong one gets its diagnosis.
+
+The answers are written here as a reader would, independently of the tables of the checks.
+"""
 
 import math
+from collections import Counter
+from itertools import pairwise
 
 import pytest
 import torch
 import torch.nn.functional as F
-from diagnoses import not_attempted, wrong
+from diagnoses import exercises, judge
 
+from transformer_lib.exercises import gpt
 from transformer_lib.exercises.gpt import (
     check_bigram_loss,
     check_block,
@@ -17,20 +23,7 @@ from transformer_lib.exercises.gpt import (
 )
 from transformer_lib.gpt import GPT, GPTConfig
 
-CHECKS = [
-    check_next_token_loss,
-    check_block,
-    check_count,
-    check_initial_loss,
-    check_bigram_loss,
-    check_leaks,
-]
-
-
-@pytest.mark.parametrize("check", CHECKS)
-def test_a_stub_is_not_attempted_yet(check):
-    not_attempted(check)
-
+RIGHT, WRONG = {}, {}
 
 # --- 1: the loss --------------------------------------------------------------------------------
 
@@ -50,9 +43,7 @@ def by_loop(logits, ids, real):
     return total / count
 
 
-@pytest.mark.parametrize("answer", [by_cross_entropy, by_loop])
-def test_loss_right(answer):
-    assert check_next_token_loss(answer).passed
+RIGHT[check_next_token_loss] = [by_cross_entropy, by_loop]
 
 
 def masked_mean(each, real):
@@ -63,58 +54,51 @@ def each_loss(logits, targets):
     return F.cross_entropy(logits.mT, targets, reduction="none")
 
 
-@pytest.mark.parametrize(
-    ("answer", "diagnosis"),
-    [
-        (lambda x, ids, real: masked_mean(each_loss(x, ids), real), "No shift:"),
-        (
-            lambda x, ids, real: masked_mean(each_loss(x[:, 1:], ids[:, 1:]), real[:, 1:]),
-            "You cut the first position of everything.",
+WRONG[check_next_token_loss] = [
+    (lambda x, ids, real: masked_mean(each_loss(x, ids), real), "No shift:"),
+    (
+        lambda x, ids, real: masked_mean(each_loss(x[:, 1:], ids[:, 1:]), real[:, 1:]),
+        "You cut the first position of everything.",
+    ),
+    (
+        lambda x, ids, real: (each_loss(x[:, :-1], ids[:, 1:]) * real[:, 1:]).sum() / real.sum(),
+        "You divide by the number of all real tokens.",
+    ),
+    (
+        lambda x, ids, real: masked_mean(each_loss(x[:, 1:], ids[:, :-1]), real[:, :-1]),
+        "The shift goes the wrong way",
+    ),
+    (
+        lambda x, ids, real: masked_mean(each_loss(x[:, :-2], ids[:, 2:]), real[:, 2:]),
+        "Shifted twice",
+    ),
+    (lambda x, ids, real: each_loss(x[:, :-1], ids[:, 1:]).mean(), "The padding counts"),
+    (
+        lambda x, ids, real: masked_mean(each_loss(x[:, :-1], ids[:, 1:]), real[:, :-1]),
+        "You take `real` at the inputs.",
+    ),
+    (
+        lambda x, ids, real: (
+            sum(
+                by_cross_entropy(x[i : i + 1], ids[i : i + 1], real[i : i + 1])
+                for i in range(len(ids))
+            )
+            / len(ids)
         ),
-        (
-            lambda x, ids, real: (
-                (each_loss(x[:, :-1], ids[:, 1:]) * real[:, 1:]).sum() / real.sum()
-            ),
-            "You divide by the number of all real tokens.",
-        ),
-        (
-            lambda x, ids, real: masked_mean(each_loss(x[:, 1:], ids[:, :-1]), real[:, :-1]),
-            "The shift goes the wrong way",
-        ),
-        (
-            lambda x, ids, real: masked_mean(each_loss(x[:, :-2], ids[:, 2:]), real[:, 2:]),
-            "Shifted twice",
-        ),
-        (lambda x, ids, real: each_loss(x[:, :-1], ids[:, 1:]).mean(), "The padding counts"),
-        (
-            lambda x, ids, real: masked_mean(each_loss(x[:, :-1], ids[:, 1:]), real[:, :-1]),
-            "You take `real` at the inputs.",
-        ),
-        (
-            lambda x, ids, real: (
-                sum(
-                    by_cross_entropy(x[i : i + 1], ids[i : i + 1], real[i : i + 1])
-                    for i in range(len(ids))
-                )
-                / len(ids)
-            ),
-            "The mean of each sequence's mean",
-        ),
-        (
-            lambda x, ids, real: (each_loss(x[:, :-1], ids[:, 1:]) * real[:, 1:]).mean(),
-            "The padding is set to zero but still counted",
-        ),
-        (
-            lambda x, ids, real: (each_loss(x[:, :-1], ids[:, 1:]) * real[:, 1:]).sum(),
-            "The sum over the tokens",
-        ),
-        (lambda *given: by_cross_entropy(*given) * math.log2(math.e), "That is bits"),
-        (lambda x, *given: by_cross_entropy(x.softmax(2), *given), "The softmax is taken twice"),
-        (lambda *given: -by_cross_entropy(*given), "The sign"),
-    ],
-)
-def test_loss_wrong(answer, diagnosis):
-    wrong(check_next_token_loss, lambda logits, ids, real: answer(logits, ids, real), diagnosis)
+        "The mean of each sequence's mean",
+    ),
+    (
+        lambda x, ids, real: (each_loss(x[:, :-1], ids[:, 1:]) * real[:, 1:]).mean(),
+        "The padding is set to zero but still counted",
+    ),
+    (
+        lambda x, ids, real: (each_loss(x[:, :-1], ids[:, 1:]) * real[:, 1:]).sum(),
+        "The sum over the tokens",
+    ),
+    (lambda *given: by_cross_entropy(*given) * math.log2(math.e), "That is bits"),
+    (lambda x, *given: by_cross_entropy(x.softmax(2), *given), "The softmax is taken twice"),
+    (lambda *given: -by_cross_entropy(*given), "The sign"),
+]
 
 
 # --- 2: the block -------------------------------------------------------------------------------
@@ -131,9 +115,7 @@ def by_names(x, norm_1, attention, norm_2, feed_forward):
     return thought + exchanged + x
 
 
-@pytest.mark.parametrize("answer", [in_two_lines, by_names])
-def test_block_right(answer):
-    assert check_block(answer).passed
+RIGHT[check_block] = [in_two_lines, by_names]
 
 
 def normalized_stream(x, n1, a, n2, f):
@@ -141,30 +123,25 @@ def normalized_stream(x, n1, a, n2, f):
     return n2(x) + f(n2(x))
 
 
-@pytest.mark.parametrize(
-    ("answer", "diagnosis"),
-    [
-        (lambda x, n1, a, n2, f: n2(n1(x + a(x)) + f(n1(x + a(x)))), "That is post-norm"),
-        (lambda x, n1, a, n2, f: f(n2(a(n1(x)))), "The residuals are missing"),
-        (normalized_stream, "You add to the normalized copy."),
-        (
-            lambda x, n1, a, n2, f: x + n1(a(x)) + n2(f(x + n1(a(x)))),
-            "You normalize what a sub-layer gives",
-        ),
-        (lambda x, n1, a, n2, f: x + a(n1(x)) + f(n2(x)), "Both sub-layers read the same x"),
-        (lambda x, n1, a, n2, f: in_two_lines(x, n2, a, n1, f), "The norms are exchanged"),
-        (lambda x, n1, a, n2, f: in_two_lines(x, n1, f, n2, a), "The sub-layers are exchanged"),
-        (lambda x, n1, a, n2, f: f(n2(x + a(n1(x)))), "The second residual is missing."),
-        (lambda x, n1, a, n2, f: a(n1(x)) + f(n2(a(n1(x)))), "The first residual is missing."),
-        (lambda x, n1, a, n2, f: x + a(x) + f(x + a(x)), "The norms are missing"),
-        (
-            lambda x, n1, a, n2, f: in_two_lines(x, n1, a, n2, f).mean(1),
-            "On 2 texts of 3 tokens: your result has the shape (2, 5)",
-        ),
-    ],
-)
-def test_block_wrong(answer, diagnosis):
-    wrong(check_block, answer, diagnosis)
+WRONG[check_block] = [
+    (lambda x, n1, a, n2, f: n2(n1(x + a(x)) + f(n1(x + a(x)))), "That is post-norm"),
+    (lambda x, n1, a, n2, f: f(n2(a(n1(x)))), "The residuals are missing"),
+    (normalized_stream, "You add to the normalized copy."),
+    (
+        lambda x, n1, a, n2, f: x + n1(a(x)) + n2(f(x + n1(a(x)))),
+        "You normalize what a sub-layer gives",
+    ),
+    (lambda x, n1, a, n2, f: x + a(n1(x)) + f(n2(x)), "Both sub-layers read the same x"),
+    (lambda x, n1, a, n2, f: in_two_lines(x, n2, a, n1, f), "The norms are swapped"),
+    (lambda x, n1, a, n2, f: in_two_lines(x, n1, f, n2, a), "The sub-layers are swapped"),
+    (lambda x, n1, a, n2, f: f(n2(x + a(n1(x)))), "The second residual is missing."),
+    (lambda x, n1, a, n2, f: a(n1(x)) + f(n2(a(n1(x)))), "The first residual is missing."),
+    (lambda x, n1, a, n2, f: x + a(x) + f(x + a(x)), "The norms are missing"),
+    (
+        lambda x, n1, a, n2, f: in_two_lines(x, n1, a, n2, f).mean(1),
+        "On 2 texts of 3 tokens: your result has the shape (2, 5)",
+    ),
+]
 
 
 # --- 3: count -----------------------------------------------------------------------------------
@@ -187,50 +164,287 @@ def by_the_model(vocabulary, context, n_layers, d_model):
         return GPT(GPTConfig(**sizes, n_heads=2, d_model=d_model)).n_parameters
 
 
-@pytest.mark.parametrize("answer", [by_parts, by_the_model])
-def test_count_right(answer):
-    assert check_count(answer).passed
+RIGHT[check_count] = [by_parts, by_the_model]
 
 
 def test_count_gives_gpt_2():
     assert by_parts(50_257, 1024, 12, 768) == 124_439_808
 
 
-@pytest.mark.parametrize(
-    ("answer", "diagnosis"),
-    [
-        (lambda v, c, n, d: by_parts(v, c, n, d) + v * d, "The output is counted once more."),
-        (lambda v, c, n, d: by_parts(v, 0, n, d), "The table of positions is missing"),
-        (lambda v, c, n, d: by_parts(v, c, n, d) - 2 * d, "The final norm is missing"),
-        (lambda v, c, n, d: by_parts(v, c, n, d) - 9 * n * d, "No biases"),
-        (lambda v, c, n, d: by_parts(v, c, n, d) - 4 * n * d, "The norms of the block are"),
-        (lambda v, c, n, d: by_parts(v, c, n, d) - 2 * n * d, "A block has two norms"),
-        (lambda v, c, n, d: by_parts(v, c, n, d) - 4 * n * d - 2 * d, "All norms are missing"),
-        (lambda v, c, n, d: (v + c) * d + 12 * n * d * d, "Matrices only"),
-        (lambda v, c, n, d: by_parts(v, c, n, d) - 4 * n * d * d, "The feed-forward layer has two"),
-        (
-            lambda v, c, n, d: by_parts(v, c, n, d) - n * (6 * d * d + 3 * d),
-            "The feed-forward layer is 4",
-        ),
-        (lambda v, c, n, d: by_parts(v, c, n, d) - n * (d * d + d), "W_O is missing"),
-        (lambda v, c, n, d: by_parts(v, c, 1, d), "You count one block"),
-        (
-            lambda v, c, n, d: by_parts(v, c, n, d) - n * (4 * d * d + d),
-            "The feed-forward layer's second product",
-        ),
-        (lambda v, c, n, d: by_parts(v, c, n, d) - (2 * n + 1) * d, "A norm has a gain and"),
-        (
-            lambda v, c, n, d: by_parts(v, c, n, d) - 320,
-            "On a small GPT: you have 103,872, right is 104,192.",
-        ),
-        (lambda v, c, n, d: 10**400, "On a small GPT: your result is inf"),
-    ],
-)
-def test_count_wrong(answer, diagnosis):
-    wrong(
-        check_count,
-        lambda vocabulary, context, n_layers, d_model: answer(
-            vocabulary, context, n_layers, d_model
-        ),
-        diagnosis,
-    )
+WRONG[check_count] = [
+    (lambda v, c, n, d: by_parts(v, c, n, d) + v * d, "The output is counted once more."),
+    (lambda v, c, n, d: by_parts(v, 0, n, d), "The table of positions is missing"),
+    (lambda v, c, n, d: by_parts(v, c, n, d) - 2 * d, "The final norm is missing"),
+    (lambda v, c, n, d: by_parts(v, c, n, d) - 9 * n * d, "No biases"),
+    (lambda v, c, n, d: by_parts(v, c, n, d) - 4 * n * d, "The norms of the block are"),
+    (lambda v, c, n, d: by_parts(v, c, n, d) - 2 * n * d, "A block has two norms"),
+    (lambda v, c, n, d: by_parts(v, c, n, d) - 4 * n * d - 2 * d, "All norms are missing"),
+    (lambda v, c, n, d: (v + c) * d + 12 * n * d * d, "You count only matrices"),
+    (lambda v, c, n, d: by_parts(v, c, n, d) - 4 * n * d * d, "The feed-forward layer has two"),
+    (
+        lambda v, c, n, d: by_parts(v, c, n, d) - n * (6 * d * d + 3 * d),
+        "The feed-forward layer is 4",
+    ),
+    (lambda v, c, n, d: by_parts(v, c, n, d) - n * (d * d + d), "W_O is missing"),
+    (lambda v, c, n, d: by_parts(v, c, 1, d), "You count one block"),
+    (
+        lambda v, c, n, d: by_parts(v, c, n, d) - n * (4 * d * d + d),
+        "The feed-forward layer's second product",
+    ),
+    (lambda v, c, n, d: by_parts(v, c, n, d) - (2 * n + 1) * d, "A norm has a gain and"),
+    (
+        lambda v, c, n, d: by_parts(v, c, n, d) - 320,
+        "On a small GPT: you have 103,872, right is 104,192.",
+    ),
+    (lambda v, c, n, d: 10**400, "On a small GPT: your result is inf"),
+]
+
+
+# --- 4: the loss of a fresh model ---------------------------------------------------------------
+
+
+def by_formula(vocabulary, d_model, std):
+    return math.log(vocabulary) + 0.5 * d_model * std**2
+
+
+def by_the_mean_of_exponentials(vocabulary, d_model, std):
+    return math.log(vocabulary * math.exp(d_model * std * std / 2))
+
+
+RIGHT[check_initial_loss] = [by_formula, by_the_mean_of_exponentials]
+
+
+def test_initial_loss_is_a_fresh_model_s():
+    sizes = {"vocabulary": 997, "context": 64, "n_layers": 1, "n_heads": 2, "d_model": 64}
+    torch.manual_seed(0)
+    model = GPT(GPTConfig(**sizes, tied=False))
+    ids, targets = torch.randint(997, (2, 32, 64))
+    with torch.no_grad():
+        model.head.weight.normal_(std=0.15)
+        loss = torch.nn.functional.cross_entropy(model(ids).flatten(0, 1), targets.flatten())
+    assert loss.item() == pytest.approx(by_formula(997, 64, 0.15), abs=0.1)
+
+
+@pytest.mark.parametrize("sizes", [case.inputs for case in check_initial_loss.cases])
+def test_the_formula_holds_for_the_cases_of_the_check(sizes):
+    vocabulary, d_model, std = sizes
+    source = torch.Generator().manual_seed(0)
+    logits = std * math.sqrt(d_model) * torch.randn(300, vocabulary, generator=source)
+    loss = logits.logsumexp(-1).mean().item()  # the target's own logit is 0 on average
+    assert loss == pytest.approx(by_formula(*sizes), abs=0.005)
+
+
+WRONG[check_initial_loss] = [
+    (lambda v, d, s: math.log(v), "That holds for equal logits only"),
+    (lambda v, d, s: math.log(v) + d * s * s, "A factor of one half is missing"),
+    (lambda v, d, s: math.log(v) + math.sqrt(d) * s / 2, "You use the standard deviation where"),
+    (lambda v, d, s: math.log(v) + s * s / 2, "The variance of one weight"),
+    (lambda v, d, s: math.log(v) + d * d * s * s / 2, "d_model is squared"),
+    (lambda v, d, s: 2 * math.log(v) - by_formula(v, d, s), "The sign"),
+    (lambda v, d, s: math.log(v, 2) + d * s * s / 2, "That is bits"),
+]
+
+
+# --- 5: the bigram ------------------------------------------------------------------------------
+
+
+def by_index_put(train, held_out, size, *, start=1.0, accumulate=True):
+    counts = torch.full((size, size), start)
+    before, after = train[:, :-1], train[:, 1:]
+    counts.index_put_((before, after), torch.tensor(1.0), accumulate=accumulate)
+    table = counts / counts.sum(1, keepdim=True)
+    return -table[held_out[:, :-1], held_out[:, 1:]].log().mean()
+
+
+def by_counting(train, held_out, size):
+    pairs = Counter((a, b) for s in train.tolist() for a, b in pairwise(s))
+    starts = Counter(a for s in train.tolist() for a in s[:-1])
+    logs = [
+        math.log((pairs[a, b] + 1) / (starts[a] + size))
+        for s in held_out.tolist()
+        for a, b in pairwise(s)
+    ]
+    return -sum(logs) / len(logs)
+
+
+RIGHT[check_bigram_loss] = [by_index_put, by_counting]
+
+
+def plus_equals(train, held_out, size):
+    counts = torch.ones(size, size)
+    counts[train[:, :-1], train[:, 1:]] += 1
+    table = counts / counts.sum(1, keepdim=True)
+    return -table[held_out[:, :-1], held_out[:, 1:]].log().mean()
+
+
+def table_of(train, size):
+    counts = torch.ones(size, size)
+    for story in train.tolist():
+        for a, b in pairwise(story):
+            counts[a, b] += 1
+    return counts
+
+
+def measured(table, held_out):
+    return -table[held_out[:, :-1], held_out[:, 1:]].log().mean()
+
+
+def unigram(train, held_out, size):
+    counts = torch.ones(size)
+    for story in train.tolist():
+        for token in story[1:]:
+            counts[token] += 1
+    return -(counts / counts.sum())[held_out[:, 1:]].log().mean()
+
+
+def old_sums(train, held_out, size):
+    counts = table_of(train, size)
+    return measured(counts / (counts.sum(1, keepdim=True) - size), held_out)
+
+
+WRONG[check_bigram_loss] = [
+    (plus_equals, "The pairs are not all counted"),
+    (lambda t, h, n: by_index_put(t, h, n, start=0.0), "No smoothing"),
+    (lambda t, h, n: measured(table_of(t, n) / table_of(t, n).sum(0), h), "The columns sum to 1"),
+    (
+        lambda t, h, n: measured(table_of(t, n) / table_of(t, n).sum(), h),
+        "You divide by the sum of the whole table",
+    ),
+    (lambda t, h, n: by_index_put(h, h, n), "You count on the held-out stories"),
+    (lambda t, h, n: by_index_put(t, t, n), "You measure on the training stories"),
+    (lambda t, h, n: by_index_put(t.flatten()[None], h, n), "are not a pair: count within stories"),
+    (
+        lambda t, h, n: by_index_put(t.flatten()[None], h.flatten()[None], n),
+        "You flatten both sets",
+    ),
+    (old_sums, "1 is added to the counts"),
+    (unigram, "That is the unigram"),
+    (lambda t, h, n: by_counting(t, h, n) / math.log(2), "That is bits"),
+]
+
+
+# --- 6: the leak --------------------------------------------------------------------------------
+
+
+def by_cutting(model, ids, vocabulary):
+    """A text that ends at t has the logits of the longer text up to there."""
+    whole = model(ids)
+    ends = range(1, ids.shape[1])
+    return any(not torch.allclose(model(ids[:, :t]), whole[:, :t], atol=1e-6) for t in ends)
+
+
+def by_changing_each_token(model, ids, vocabulary):
+    before = model(ids)
+    for t in range(1, ids.shape[1]):
+        other = ids.clone()
+        other[:, t] = (other[:, t] + 2) % vocabulary
+        if (model(other)[:, :t] - before[:, :t]).abs().max() > 1e-6:
+            return True
+    return False
+
+
+def by_drawing_anew(model, ids, vocabulary):
+    before = model(ids)
+    for t in range(1, ids.shape[1]):
+        drawn = torch.randint(vocabulary, (len(ids), ids.shape[1] - t))
+        if not torch.equal(model(torch.cat([ids[:, :t], drawn], 1))[:, :t], before[:, :t]):
+            return True
+    return False
+
+
+def at_each_position(model, ids, vocabulary):
+    """All that comes after position t is changed, and t alone compared."""
+    pairs = ((ids[:, : t + 1], ids[:, t + 1 :]) for t in range(ids.shape[1] - 1))
+    others = [torch.cat([past, (future + 1) % vocabulary], 1) for past, future in pairs]
+    rows = [(model(other) - model(ids))[:, t] for t, other in enumerate(others)]
+    return torch.stack(rows).any()
+
+
+RIGHT[check_leaks] = [by_cutting, by_changing_each_token, by_drawing_anew, at_each_position]
+
+
+def test_drawing_the_future_anew_finds_every_leak_whatever_the_seed():
+    for seed in range(100):
+        torch.manual_seed(seed)
+        found = [by_drawing_anew(*case.inputs) for case in check_leaks.cases]
+        assert found == [False] + [True] * (len(found) - 1)
+
+
+def by_cutting_exactly(model, ids, vocabulary):
+    whole = model(ids)
+    ends = range(1, ids.shape[1])
+    return any(not torch.equal(model(ids[:, :t]), whole[:, :t]) for t in ends)
+
+
+RIGHT[check_leaks] += [by_cutting_exactly]
+
+
+def compared_everywhere(model, ids, vocabulary):
+    other = ids.clone()
+    other[:, -1] = (other[:, -1] + 1) % vocabulary
+    return not torch.equal(model(other), model(ids))
+
+
+def last_token(model, ids, vocabulary):
+    other = ids.clone()
+    other[:, -1] = (other[:, -1] + 3) % vocabulary
+    return not torch.allclose(model(other)[:, :-1], model(ids)[:, :-1])
+
+
+def in_halves(model, ids, vocabulary):
+    t = ids.shape[1] // 2
+    other = torch.cat([ids[:, :t], (ids[:, t:] + 1) % vocabulary], dim=1)
+    return bool((model(other)[:, :t] - model(ids)[:, :t]).abs().max() > 1e-6)
+
+
+def first_position(model, ids, vocabulary):
+    other = ids.clone()
+    other[:, 1:] = (other[:, 1:] + 1) % vocabulary
+    return not torch.allclose(model(other)[:, 0], model(ids)[:, 0])
+
+
+def each_cut(first=1, last=0, width=9, back=9, change=lambda ids: ids + 1, atol=0, verdict=any):
+    """At each cut, `width` tokens from there on are changed, and `back` before it compared."""
+
+    def leaks(model, ids, vocabulary):
+        found = []
+        for t in range(first, ids.shape[1] + last):
+            other, past = ids.clone(), slice(max(0, t - back), t)
+            other[:, t : t + width] = change(other[:, t : t + width]) % vocabulary
+            pair = model(other)[:, past], model(ids)[:, past]
+            found.append(not torch.allclose(*pair, rtol=0, atol=atol))
+        return verdict(found)
+
+    return leaks
+
+
+WRONG[check_leaks] = [
+    (compared_everywhere, "You find a leak in a model that has none"),
+    (lambda m, ids, v: not torch.equal(m(ids), m(ids)), "You never find a leak."),
+    (lambda m, ids, v: not by_cutting(m, ids, v), "The other way around"),
+    (last_token, "You change only the last token (or"),
+    (in_halves, "You cut at one place only"),
+    (first_position, "You compare only the first position"),
+    (lambda m, ids, v: not torch.equal(m(torch.randint(v, ids.shape)), m(ids)), "You find a"),
+    (each_cut(first=2), "Your cuts begin too late"),
+    (each_cut(last=-1), "Your cuts end too early"),
+    (each_cut(width=1, back=1), "You look only at neighbors"),
+    (each_cut(change=torch.zeros_like), "You overwrite the future with token 0."),
+    (each_cut(atol=1e-3), "A leak may be faint"),
+    (each_cut(atol=0.3), "A leak may be faint"),
+    (each_cut(verdict=all), "You ask for a leak at every cut"),
+    (each_cut(verdict=lambda found: found[-1]), "You change only the last token (or"),
+    (each_cut(verdict=lambda found: found[0]), "You compare only the first position (or"),
+]
+
+
+def test_the_right_answer_finds_the_library_s_model_causal():
+    model = GPT(GPTConfig(vocabulary=7, context=5, n_layers=2, n_heads=2, d_model=12)).eval()
+    ids = torch.randint(7, (2, 5))
+    assert not by_changing_each_token(model, ids, 7)
+    assert not by_cutting(model, ids, 7)
+
+
+@pytest.mark.parametrize("exercise", exercises(gpt))
+def test_answers(exercise):
+    judge(exercise, RIGHT[exercise], WRONG[exercise])

@@ -1,25 +1,33 @@
-"""Chapter 04's checks: right answers pass, each typical mistake gets its own sentence."""
+"""Chapter 04's checks: right answers pass, and each wrong one gets its diagnosis.
+
+The answers are written here as a reader would, independently of the tables of the checks.
+"""
 
 import math
 
 import pytest
 import torch
 import torch.nn.functional as F
+from diagnoses import exercises, judge
 
-from transformer_lib.exercises import masking as checks
-from transformer_lib.exercises.masking_flow import INVERTED
-from transformer_lib.masks import causal_mask, combine_masks
+from transformer_lib.exercises import masking
+from transformer_lib.exercises.masking import (
+    check_causal_mask,
+    check_combined_mask,
+    check_empty_rows,
+    check_is_causal,
+    check_reach,
+    check_sliding_window,
+)
+from transformer_lib.masks import causal_mask, combine_masks, sliding_window_mask
+
+RIGHT, WRONG = {}, {}
+INVERTED = "Your mask is inverted: True marks what is hidden"
 
 
 def stub(*arguments):
     """Nothing yet."""
     ...
-
-
-@pytest.mark.parametrize("name", checks.__all__)
-def test_a_stub_is_not_attempted_yet(name):
-    verdict = getattr(checks, name)(stub)
-    assert (verdict.passed, verdict.diagnosis) == (None, "not attempted yet")
 
 
 # --- causal
@@ -35,50 +43,28 @@ def causal_by_pieces(queries, keys):  # the past in one piece: for at least as m
     return torch.cat([torch.ones(queries, keys - queries), now], dim=1).bool()
 
 
-@pytest.mark.parametrize("answer", [causal_by_loop, causal_by_pieces, causal_mask])
-def test_causal_accepts(answer):
-    assert checks.check_causal_mask(answer).passed is True
+RIGHT[check_causal_mask] = [causal_by_loop, causal_by_pieces, causal_mask]
 
 
-@pytest.mark.parametrize(
-    ("answer", "diagnosis"),
-    [
-        (lambda q, k: torch.ones(q, k).triu(k - q + 1).bool(), INVERTED),
-        (
-            lambda q, k: torch.arange(k) < torch.arange(k - q, k)[:, None],
-            "The diagonal is hidden: a query may see its own position, so compare with `<=`.",
-        ),
-        (
-            lambda q, k: torch.ones(q, k).tril(k - q + 1).bool(),
-            "Each query sees one key too far: the next one, which it is to predict.",
-        ),
-        (
-            lambda q, k: torch.arange(k) >= torch.arange(k - q, k)[:, None],
-            "This is the upper triangle: each query sees the future, and the past is hidden.",
-        ),
-        (
-            lambda q, k: torch.arange(k)[:, None] <= torch.arange(k - q, k),
-            "Rows and columns are exchanged: rows are the queries, columns are the keys.",
-        ),
-        (
-            lambda q, k: torch.arange(k) <= torch.arange(q)[:, None],
-            "The mask is aligned to the top left, so that the last query misses the newest keys: "
-            "shift the diagonal by `keys - queries`.",
-        ),
-        (
-            lambda q, k: torch.full((q, k), -math.inf).triu(k - q + 1),
-            "This mask is to be added to the scores (0 and -inf); a boolean one is asked for.",
-        ),
-        (
-            lambda q, k: torch.ones(q, k).tril(k - q),
-            "On 5 queries and 5 keys: your result is `torch.float32`, not `torch.bool`: a "
-            "comparison such as `<=` gives booleans.",
-        ),
-    ],
-)
-def test_causal_diagnoses(answer, diagnosis):
-    verdict = checks.check_causal_mask(answer)
-    assert (verdict.passed, verdict.diagnosis) == (False, diagnosis)
+WRONG[check_causal_mask] = [
+    (lambda q, k: torch.ones(q, k).triu(k - q + 1).bool(), INVERTED),
+    (lambda q, k: torch.arange(k) < torch.arange(k - q, k)[:, None], "The diagonal is hidden: a"),
+    (lambda q, k: torch.ones(q, k).tril(k - q + 1).bool(), "Each query sees one key too"),
+    (
+        lambda q, k: torch.arange(k) >= torch.arange(k - q, k)[:, None],
+        "This is the upper triangle:",
+    ),
+    (
+        lambda q, k: torch.arange(k)[:, None] <= torch.arange(k - q, k),
+        "Rows and columns are swapped:",
+    ),
+    (lambda q, k: torch.arange(k) <= torch.arange(q)[:, None], "The mask is aligned to the"),
+    (lambda q, k: torch.full((q, k), -math.inf).triu(k - q + 1), "This mask, of 0 and -inf, is"),
+    (
+        lambda q, k: torch.ones(q, k).tril(k - q),
+        "On 5 queries and 5 keys: your result is `torch.float32`, not `torch.bool`: a comparison",
+    ),
+]
 
 
 # --- causal and padding
@@ -88,12 +74,10 @@ def combined_by_loop(causal, padding):
     return torch.stack([causal & real for real in padding])
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [combined_by_loop, lambda causal, padding: combine_masks(causal, padding[:, None])],
-)
-def test_combined_accepts(answer):
-    assert checks.check_combined_mask(answer).passed is True
+RIGHT[check_combined_mask] = [
+    combined_by_loop,
+    lambda causal, padding: combine_masks(causal, padding[:, None]),
+]
 
 
 def write_into_causal(causal, padding):
@@ -104,50 +88,32 @@ def write_into_causal(causal, padding):
     return torch.stack(rows)
 
 
-@pytest.mark.parametrize(
-    ("answer", "diagnosis"),
-    [
-        (
-            lambda causal, padding: (causal + padding[:, None]).bool(),
-            "A key must be in the past *and* no padding; you allow what is either of the two.",
-        ),
-        (
-            lambda causal, padding: causal * padding,
-            "The axis for the queries is missing: `causal & padding` fits only where there are as "
-            "many sentences as words, and then gives word i the padding of sentence i.",
-        ),
-        (
-            lambda causal, padding: torch.stack([causal & real[:, None] for real in padding]),
-            "You hide the padding as a query, so that real words still look at it: hide it as a "
-            "key, with an axis of size 1 for the queries.",
-        ),
-        (
-            lambda causal, padding: causal & (padding[:, :, None] & padding[:, None]),
-            "You hide the padding as a query, too: hide it as a key only.",
-        ),
-        (
-            lambda causal, padding: torch.stack([causal & ~real for real in padding]),
-            "You hide the real words and show the padding: `padding` is True for real words.",
-        ),
-        (lambda causal, padding: ~causal | ~padding[:, None], INVERTED),
-        (
-            lambda causal, padding: padding[:, None].repeat(1, padding.shape[1], 1),
-            "The padding is hidden, but the future is not.",
-        ),
-        (
-            lambda causal, padding: torch.stack([causal] * len(padding)),
-            "The future is hidden, but the padding is not.",
-        ),
-        (
-            write_into_causal,
-            "On 3 sentences of 5 words: you write into the argument `causal`, which is the "
-            "caller's: make a new one.",
-        ),
-    ],
-)
-def test_combined_diagnoses(answer, diagnosis):
-    verdict = checks.check_combined_mask(answer)
-    assert (verdict.passed, verdict.diagnosis) == (False, diagnosis)
+WRONG[check_combined_mask] = [
+    (lambda causal, padding: (causal + padding[:, None]).bool(), "A key must be in the past"),
+    (lambda causal, padding: causal * padding, "The axis for the queries"),
+    (
+        lambda causal, padding: torch.stack([causal & real[:, None] for real in padding]),
+        "You hide the padding as a query, so",
+    ),
+    (
+        lambda causal, padding: causal & (padding[:, :, None] & padding[:, None]),
+        "You hide the padding as a query too:",
+    ),
+    (
+        lambda causal, padding: torch.stack([causal & ~real for real in padding]),
+        "You hide the real words and",
+    ),
+    (lambda causal, padding: ~causal | ~padding[:, None], INVERTED),
+    (
+        lambda causal, padding: padding[:, None].repeat(1, padding.shape[1], 1),
+        "The padding is hidden, but",
+    ),
+    (lambda causal, padding: torch.stack([causal] * len(padding)), "The future is hidden, but"),
+    (
+        write_into_causal,
+        "On 3 sentences of 5 words: you write into the argument `causal`, which",
+    ),
+]
 
 
 # --- rows with nothing to attend to
@@ -174,9 +140,7 @@ def fenced(scores, mask, fence=-3e38):
     return scores.masked_fill(~mask, fence).softmax(-1) * mask
 
 
-@pytest.mark.parametrize("answer", [rows_by_where, rows_by_exp, rows_patched, fenced])
-def test_empty_rows_accepts(answer):
-    assert checks.check_empty_rows(answer).passed is True
+RIGHT[check_empty_rows] = [rows_by_where, rows_by_exp, rows_patched, fenced]
 
 
 def additive(mask, value=-math.inf):
@@ -200,19 +164,9 @@ def from_top_allowed(scores, mask, empty):
     return powers / (powers.sum(-1, keepdim=True) + ~mask.any(-1, keepdim=True))
 
 
-FENCE = (
-    "Right on allowed scores far below hidden ones, but on allowed scores of -15,000 and -20,000: "
-    "a large negative number is a fence that can be climbed: these allowed scores lie below it, "
-    "and the hidden keys take the row. Use -inf."
-)
-HIDDEN_TOO_LATE = (
-    "You hide after the exponential: where the allowed scores lie far below the hidden ones, "
-    "theirs underflow to 0, or the hidden ones overflow, and NaN comes of it. Hide before."
-)
-HIDDEN_TOO_LATE_AND_EMPTY = (
-    "You hide after the exponential: NaN in an empty row, and also where the allowed scores lie "
-    "far below the hidden ones: theirs underflow to 0, or the hidden ones overflow."
-)
+FENCE = "but on allowed scores of -15,000 and -20,000: a large negative number is a fence"
+HIDDEN_TOO_LATE = "You hide after the exponential. Where the allowed scores"
+HIDDEN_TOO_LATE_AND_EMPTY = "You hide after the exponential. That gives NaN in an empty row"
 
 
 def all_or_nothing(scores, mask):
@@ -220,79 +174,239 @@ def all_or_nothing(scores, mask):
     return torch.zeros_like(weights) if weights.isnan().any() else weights
 
 
-@pytest.mark.parametrize(
-    ("answer", "diagnosis"),
-    [
-        (
-            lambda scores, mask: (scores + additive(mask)).softmax(-1),
-            "The empty row is NaN: all of its scores are -inf, and the softmax divides 0 by 0.",
+WRONG[check_empty_rows] = [
+    (lambda scores, mask: (scores + additive(mask)).softmax(-1), "The empty row is NaN: all"),
+    (
+        lambda scores, mask: torch.where(mask, scores, torch.finfo().min).softmax(-1),
+        "The empty row is uniform:",
+    ),
+    (
+        lambda scores, mask: torch.where(mask, scores.softmax(-1), 0.0),
+        "The weights are set to zero",
+    ),
+    (
+        lambda scores, mask: F.normalize(scores.softmax(-1) * mask, p=1, dim=-1, eps=0),
+        HIDDEN_TOO_LATE_AND_EMPTY,
+    ),
+    (
+        lambda scores, mask: (
+            (kept := scores.softmax(-1) * mask)
+            / (kept.sum(-1, keepdim=True) + ~mask.any(-1, keepdim=True))
         ),
-        (
-            lambda scores, mask: torch.where(mask, scores, torch.finfo().min).softmax(-1),
-            "The empty row is uniform: the same large negative number everywhere is no mask at "
-            "all.",
+        HIDDEN_TOO_LATE,
+    ),
+    (lambda scores, mask: from_top_allowed(scores, mask, 0.0), HIDDEN_TOO_LATE),
+    (lambda scores, mask: from_top_allowed(scores, mask, -math.inf), HIDDEN_TOO_LATE_AND_EMPTY),
+    (lambda scores, mask: fenced(scores, mask, -1e4), FENCE),
+    (lambda scores, mask: fenced(scores, mask, -300.0), FENCE),
+    (
+        lambda scores, mask: rows_by_where(torch.where(mask, scores, -1e4), mask | True),
+        "The empty row is uniform,",
+    ),
+    (unguarded_exp, "`exp` of a large score is"),
+    (lambda scores, mask: torch.where(mask, scores, 0.0).softmax(-1), "Hidden scores are set to"),
+    (
+        lambda scores, mask: rows_by_where(scores, mask).masked_fill(
+            (~mask).any(-1, keepdim=True), 0.0
         ),
-        (
-            lambda scores, mask: torch.where(mask, scores.softmax(-1), 0.0),
-            "The weights are set to zero after the softmax, so that rows no longer sum to 1.",
-        ),
-        (
-            lambda scores, mask: F.normalize(scores.softmax(-1) * mask, p=1, dim=-1, eps=0),
-            HIDDEN_TOO_LATE_AND_EMPTY,
-        ),
-        (
-            lambda scores, mask: (
-                (kept := scores.softmax(-1) * mask)
-                / (kept.sum(-1, keepdim=True) + ~mask.any(-1, keepdim=True))
-            ),
-            HIDDEN_TOO_LATE,
-        ),
-        (lambda scores, mask: from_top_allowed(scores, mask, 0.0), HIDDEN_TOO_LATE),
-        (lambda scores, mask: from_top_allowed(scores, mask, -math.inf), HIDDEN_TOO_LATE_AND_EMPTY),
-        (lambda scores, mask: fenced(scores, mask, -1e4), FENCE),
-        (lambda scores, mask: fenced(scores, mask, -300.0), FENCE),
-        (
-            lambda scores, mask: rows_by_where(torch.where(mask, scores, -1e4), mask | True),
-            "The empty row is uniform, and where allowed scores lie below your large negative "
-            "number, the hidden keys win: use -inf.",
-        ),
-        (
-            unguarded_exp,
-            "`exp` of a large score is infinite: subtract the row's maximum first, as `softmax`.",
-        ),
-        (
-            lambda scores, mask: torch.where(mask, scores, 0.0).softmax(-1),
-            "Hidden scores are set to 0, but e^0 = 1 is a weight like any other: use -inf.",
-        ),
-        (
-            lambda scores, mask: rows_by_where(scores, mask).masked_fill(
-                (~mask).any(-1, keepdim=True), 0.0
-            ),
-            "You zero every row in which anything is hidden; only rows without any allowed key are "
-            "empty.",
-        ),
-        (
-            all_or_nothing,
-            "One empty row, and you zero all rows of all sentences: decide row by row.",
-        ),
-        (
-            lambda scores, mask: torch.nan_to_num((scores + additive(mask)).softmax(-1)),
-            "Right on allowed scores of 150, but on scores that carry a gradient: the weights "
-            "are right, but their gradient is NaN: a NaN or a division by zero that you replace "
-            "afterward still stands in the backward pass, so mend the row before it.",
-        ),
-        (
-            lambda scores, mask: rows_by_where(scores.detach(), mask),
-            "Right on allowed scores of 150, but on scores that carry a gradient: no gradient "
-            "flows from the weights back to the scores: is there a `detach`?",
-        ),
-        (
-            write_into_scores,
-            "On 3 sentences, one with an empty row: you write into the argument `scores`, which is "
-            "the caller's: make a new one.",
-        ),
-    ],
+        "You zero every row in which",
+    ),
+    (all_or_nothing, "One row is empty, and you zero"),
+    (
+        lambda scores, mask: torch.nan_to_num((scores + additive(mask)).softmax(-1)),
+        "but on scores that carry a gradient: the weights are right, but their gradient is NaN",
+    ),
+    (
+        lambda scores, mask: rows_by_where(scores.detach(), mask),
+        "but on scores that carry a gradient: no gradient flows from the weights back",
+    ),
+    (
+        write_into_scores,
+        "On 3 sentences, one with an empty row: you write into the argument `scores`, which",
+    ),
+]
+
+
+# --- sliding window
+
+
+def window_by_loop(tokens, window):
+    mask = torch.zeros(tokens, tokens, dtype=torch.bool)
+    for i in range(tokens):
+        mask[i, max(0, i - window + 1) : i + 1] = True
+    return mask
+
+
+RIGHT[check_sliding_window] = [window_by_loop, sliding_window_mask]
+
+
+def band(tokens, low, high):
+    return torch.ones(tokens, tokens).tril(high).triu(low).bool()
+
+
+WRONG[check_sliding_window] = [
+    (lambda n, w: band(n, -w, 0), "Each query sees one key too many:"),
+    (lambda n, w: band(n, 2 - w, 0), "Each query sees one key too few:"),
+    (lambda n, w: band(n, 1 - w, w - 1), "The window reaches into the"),
+    (lambda n, w: band(n, 0, w - 1), "The window lies in the future:"),
+    (
+        lambda n, w: torch.block_diag(*[torch.ones(w, w)] * n)[:n, :n].tril().bool(),
+        "These are fixed blocks: the",
+    ),
+    (
+        lambda n, w: torch.block_diag(*[torch.ones(w, w)] * n)[:n, :n].bool(),
+        "These are fixed blocks, and",
+    ),
+    (lambda n, w: band(n, -n, -w), "The past beyond the window"),
+    (lambda n, w: band(n, -n, 0), "This is the causal mask:"),
+    (lambda n, w: ~band(n, 1 - w, 0), INVERTED),
+]
+
+
+# --- what reaches where
+
+
+def reach_by_powers(mask, source, layers):
+    return torch.linalg.matrix_power(mask.double(), layers)[:, source] > 0
+
+
+def reach_by_walking(mask, source, layers):
+    held = {source}
+    for _ in range(layers):
+        held = {i for i in range(len(mask)) if any(mask[i, j] for j in held)}
+    return torch.tensor([i in held for i in range(len(mask))])
+
+
+RIGHT[check_reach] = [reach_by_powers, reach_by_walking]
+
+
+WRONG[check_reach] = [
+    (lambda mask, s, n: mask[:, s], "You follow one layer only,"),
+    (lambda mask, s, n: reach_by_powers(mask, s, n + 1), "You follow one layer too many."),
+    (lambda mask, s, n: reach_by_powers(mask, s, n - 1), "You follow one layer too few."),
+    (
+        lambda mask, s, n: torch.linalg.matrix_power(mask.double(), n)[s] > 0,
+        "You go backward, to what",
+    ),
+    (
+        lambda mask, s, n: reach_by_powers(mask | torch.eye(len(mask)).bool(), s, n),
+        "You keep every position that",
+    ),
+]
+
+
+# --- a test of causality
+
+
+def tries_every_cut(f, x):
+    before = f(x)
+    for cut in range(1, len(x)):
+        changed = torch.cat([x[:cut], torch.randn_like(x[cut:]).abs() * -x[cut:].sign()])
+        if not torch.equal(f(changed)[:cut], before[:cut]):
+            return False
+    return True
+
+
+def tries_every_word(f, x):
+    for j in range(1, len(x)):
+        changed = x.clone()
+        changed[j] *= -3
+        if (f(changed)[:j] != f(x)[:j]).any().item():
+            return False
+    return True
+
+
+RIGHT[check_is_causal] = [tries_every_cut, tries_every_word]
+
+
+def tries_noise(f, x):
+    cuts = [torch.cat([x[:cut], torch.randn_like(x[cut:])]) for cut in range(1, len(x))]
+    return all(torch.equal(f(y)[:cut], f(x)[:cut]) for cut, y in enumerate(cuts, start=1))
+
+
+def after_other_draws(draws):
+    """Noise, however it falls."""
+
+    def answer(f, x):
+        torch.randn(draws)
+        return tries_noise(f, x)
+
+    return answer
+
+
+RIGHT[check_is_causal] += [after_other_draws(draws) for draws in range(20)]
+
+
+def differs(f, x, futures, cut, same):
+    changed = [torch.cat([x[:cut], future(x[cut:])]) for future in futures]
+    return any(not same(f(y)[:cut], f(x)[:cut]) for y in changed)
+
+
+def negative(future):
+    return future.neg()
+
+
+def with_cuts(cuts, *futures, same=torch.equal):
+    """A test that tries some cuts only, or some changes only, or compares in its own way."""
+    return lambda f, x: not any(differs(f, x, futures, cut, same) for cut in range(1, len(x))[cuts])
+
+
+def nearly(a, b):
+    return torch.allclose(a, b, atol=1e-4)
+
+
+def by_gradient(f, x):
+    for i in range(len(x) - 1):
+        leaf = x.clone().requires_grad_()
+        f(leaf)[i].sum().backward()
+        if leaf.grad[i + 1 :].abs().sum() > 0:
+            return False
+    return True
+
+
+EVERY, FIRST, LAST = slice(None), slice(1), slice(-1, None)
+ALWAYS_FALSE = "Your test answers False every time"
+LAST_ONLY = "You change only the last word, so a leak among the words before it goes unseen."
+FIRST_ONLY = "You look only at the first output, so a leak to a later word goes unseen."
+ROUNDING = (
+    "You allow for rounding, and a faint leak slips through: nothing that a past output is made of "
+    "has changed, so ask for bitwise equality."
 )
-def test_empty_rows_diagnoses(answer, diagnosis):
-    verdict = checks.check_empty_rows(answer)
-    assert (verdict.passed, verdict.diagnosis) == (False, diagnosis)
+NOISE_TOO = " And try random numbers too, not only the negative."
+STEPS = "A leak in steps goes unseen."
+
+
+WRONG[check_is_causal] = [
+    (lambda f, x: torch.equal(f(torch.cat([x[:1], -x[1:]])), f(x)), ALWAYS_FALSE),
+    (with_cuts(EVERY, lambda future: future * float("nan")), ALWAYS_FALSE),
+    (with_cuts(EVERY, lambda future: future / 0), ALWAYS_FALSE),
+    (lambda f, x: torch.equal(f(x)[:-1], f(x.clone())[:-1]), "Your test answers True every"),
+    (with_cuts(LAST, negative, torch.randn_like), LAST_ONLY),
+    (with_cuts(FIRST, negative, torch.randn_like), FIRST_ONLY),
+    (with_cuts(EVERY, negative, torch.randn_like, same=nearly), ROUNDING),
+    (with_cuts(LAST, negative), LAST_ONLY + NOISE_TOO),
+    (with_cuts(FIRST, negative), FIRST_ONLY + NOISE_TOO),
+    (with_cuts(EVERY, negative, same=nearly), ROUNDING + NOISE_TOO),
+    (with_cuts(EVERY, negative), "You change the future only to"),
+    (by_gradient, STEPS),
+    (with_cuts(EVERY, lambda future: 2 * future), STEPS),
+    (
+        lambda f, x: torch.tensor([True, False]),
+        "On causal attention: your result is a tensor of shape (2,); a bool is expected.",
+    ),
+]
+
+
+def writes_into_x(f, x):
+    before = f(x)
+    right = tries_every_cut(f, x)
+    x[-1] = -before[-1]
+    return right
+
+
+WRONG[check_is_causal] += [(writes_into_x, "you write into the argument `x`")]
+
+
+@pytest.mark.parametrize("exercise", exercises(masking))
+def test_answers(exercise):
+    judge(exercise, RIGHT[exercise], WRONG[exercise])

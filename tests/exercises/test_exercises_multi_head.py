@@ -1,32 +1,27 @@
-"""Exercises 1 to 3 of chapter 05: right answers pass, each wrong one gets its own diagnosis."""
+"""Chapter 05's checks: right answers pass, and each wrong one gets its diagnosis.
+
+The answers are written here as a reader would, independently of the tables of the checks.
+"""
+
+import copy
 
 import pytest
 import torch
-from diagnoses import not_attempted
+from diagnoses import exercises, judge
 from torch import nn
 
 from transformer_lib.attention import merge_heads
+from transformer_lib.exercises import multi_head
 from transformer_lib.exercises.multi_head import (
     check_count,
     check_giver_and_receiver,
     check_multi_head,
     check_split_fused,
     check_without_head,
+    gift_sentence,
 )
 
-CHECKS = [
-    check_split_fused,
-    check_multi_head,
-    check_count,
-    check_giver_and_receiver,
-    check_without_head,
-]
-
-
-@pytest.mark.parametrize("check", CHECKS)
-def test_a_stub_is_not_attempted_yet(check):
-    not_attempted(check)
-
+RIGHT, WRONG = {}, {}
 
 # --- 1: split -----------------------------------------------------------------------------------
 
@@ -44,9 +39,7 @@ def split_by_loop(qkv, n_heads):
     return [torch.stack([qkv[:, :, a : a + h] for a in row], dim=1) for row in starts]
 
 
-@pytest.mark.parametrize("answer", [split_by_view, split_by_loop])
-def test_split_right(answer):
-    assert check_split_fused(answer).passed
+RIGHT[check_split_fused] = [split_by_view, split_by_loop]
 
 
 def no_transpose(qkv, n):
@@ -69,43 +62,20 @@ def batch_mixed(qkv, n):
     return tuple(p.reshape(t, b, n, -1).permute(1, 2, 0, 3) for p in qkv.split(w // 3, dim=2))
 
 
-@pytest.mark.parametrize(
-    ("answer", "diagnosis"),
-    [
-        (
-            no_transpose,
-            "You reshape without a transpose: a head gets pieces of different tokens. The axes "
-            "must be (batch, tokens, heads, d_head) first, then swap tokens and heads.",
-        ),
-        (
-            interleaved,
-            "Each head takes every n_heads-th component: reshape to (…, n_heads, d_head), not to "
-            "(…, d_head, n_heads).",
-        ),
-        (
-            heads_then_qkv,
-            "You cut into heads first and into q, k, v inside each head. Here all queries come "
-            "first, then all keys, then all values.",
-        ),
-        (
-            batch_mixed,
-            "The batch is mixed: your first axis of the reshape is not the batch, so a sentence "
-            "gets tokens of another one.",
-        ),
-        (
-            lambda qkv, n_heads: [split_by_view(qkv, n_heads)[i] for i in (1, 0, 2)],
-            "Queries and keys are exchanged.",
-        ),
-        (
-            lambda qkv, n_heads: [x.transpose(1, 2) for x in split_by_view(qkv, n_heads)],
-            "On 2 heads of width 7: item 0 of your result has its axes in the order (batch, "
-            "tokens, heads, d_head); right is (3, 2, 5, 7) = (batch, heads, tokens, d_head).",
-        ),
-    ],
-)
-def test_split_wrong(answer, diagnosis):
-    verdict = check_split_fused(answer)
-    assert (verdict.passed, verdict.diagnosis) == (False, diagnosis)
+WRONG[check_split_fused] = [
+    (no_transpose, "You reshape without a transpose:"),
+    (interleaved, "Each head takes every n_heads-th"),
+    (heads_then_qkv, "You cut into heads first"),
+    (batch_mixed, "The batch is mixed: your"),
+    (
+        lambda qkv, n_heads: [split_by_view(qkv, n_heads)[i] for i in (1, 0, 2)],
+        "Queries and keys are swapped.",
+    ),
+    (
+        lambda qkv, n_heads: [x.transpose(1, 2) for x in split_by_view(qkv, n_heads)],
+        "item 0 of your result has its axes in the order (batch, tokens, heads, d_head); right",
+    ),
+]
 
 
 # --- 2: multi-head attention --------------------------------------------------------------------
@@ -124,9 +94,7 @@ def in_numpy_style(x, W_Q, W_K, W_V, W_O, n_heads, *, scale=None, softmax=-1, me
     return (merged or merge_heads)(z) @ W_O
 
 
-@pytest.mark.parametrize("answer", [by_loop, in_numpy_style])
-def test_multi_head_right(answer):
-    assert check_multi_head(lambda *arguments: answer(*arguments)).passed
+RIGHT[check_multi_head] = [by_loop, in_numpy_style]
 
 
 def raw_split(x, W_Q, W_K, W_V, W_O, n_heads):
@@ -141,50 +109,27 @@ def raw_both(x, W_Q, W_K, W_V, W_O, n_heads):
     return nn.functional.scaled_dot_product_attention(q, k, v).reshape(b, t, d) @ W_O
 
 
-@pytest.mark.parametrize(
-    ("answer", "diagnosis"),
-    [
-        (
-            lambda x, *rest: in_numpy_style(x, *rest, scale=x.shape[-1] ** 0.5),
-            "The scores are divided by √d_model; each head's dot product has d_head terms, so "
-            "divide by √d_head.",
-        ),
-        (
-            lambda x, *rest: in_numpy_style(x, *rest, merged=lambda z: z.reshape(x.shape)),
-            "The heads are merged without a transpose: a token gets pieces of other tokens. Swap "
-            "heads and tokens first.",
-        ),
-        (
-            raw_split,
-            "The heads are split without a transpose: a head gets pieces of several tokens.",
-        ),
-        (raw_both, "Split and merge both lack the transpose."),
-        (
-            lambda x, Q, K, V, _, h: by_loop(x, Q, K, V, torch.eye(x.shape[-1]), h),
-            "W_O is missing: the heads stand side by side and are never mixed.",
-        ),
-        (lambda x, Q, K, V, out, h: by_loop(x, Q, K, V, out.mT, h), "W_O is transposed."),
-        (
-            lambda *a: in_numpy_style(*a, softmax=1),
-            "The softmax runs over the heads, not the keys.",
-        ),
-        (
-            lambda *a: in_numpy_style(*a, softmax=2),
-            "The softmax runs over the queries, not the keys.",
-        ),
-        (
-            lambda *a: in_numpy_style(*a, scale=1.0),
-            "The scores are not scaled: divide by √d_head.",
-        ),
-        (
-            lambda x, Q, K, V, out, h: by_loop(x, Q, K, V, out, 1),
-            "You compute one head: the whole width goes into one softmax.",
-        ),
-    ],
-)
-def test_multi_head_wrong(answer, diagnosis):
-    verdict = check_multi_head(answer)
-    assert (verdict.passed, verdict.diagnosis) == (False, diagnosis)
+WRONG[check_multi_head] = [
+    (
+        lambda x, *rest: in_numpy_style(x, *rest, scale=x.shape[-1] ** 0.5),
+        "The scores are divided by",
+    ),
+    (
+        lambda x, *rest: in_numpy_style(x, *rest, merged=lambda z: z.reshape(x.shape)),
+        "The heads are merged without",
+    ),
+    (raw_split, "The heads are split without"),
+    (raw_both, "Split and merge both lack"),
+    (
+        lambda x, Q, K, V, _, h: by_loop(x, Q, K, V, torch.eye(x.shape[-1]), h),
+        "W_O is missing: the heads",
+    ),
+    (lambda x, Q, K, V, out, h: by_loop(x, Q, K, V, out.mT, h), "W_O is transposed."),
+    (lambda *a: in_numpy_style(*a, softmax=1), "The softmax runs over the heads,"),
+    (lambda *a: in_numpy_style(*a, softmax=2), "The softmax runs over the queries,"),
+    (lambda *a: in_numpy_style(*a, scale=1.0), "The scores are not scaled:"),
+    (lambda x, Q, K, V, out, h: by_loop(x, Q, K, V, out, 1), "You compute one head: the"),
+]
 
 
 # --- 3: count -----------------------------------------------------------------------------------
@@ -195,47 +140,213 @@ def count_by_building(d, h, w, bias):
     return sum(p.numel() for layer in layers for p in layer.parameters())
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [count_by_building, lambda d, h, w, b: h * w * (4 * d + 3 * int(b)) + int(b) * d],
-)
-def test_count_right(answer):
-    assert check_count(answer).passed
+RIGHT[check_count] = [
+    count_by_building,
+    lambda d, h, w, b: h * w * (4 * d + 3 * int(b)) + int(b) * d,
+]
 
 
-@pytest.mark.parametrize(
-    ("answer", "diagnosis"),
-    [
-        (
-            lambda d, h, w, b: 3 * h * w * d + (3 * h * w if b else 0),
-            "W_O is not counted: it takes the heads' results, n_heads · d_head wide, back to "
-            "d_model.",
-        ),
-        (lambda d, h, w, b: 4 * h * w * d, "The biases are not counted."),
-        (
-            lambda d, h, w, b: 4 * h * d * d + (3 * h * d + d) * b,
-            "You count every head as d_model wide. A head is d_head wide, so that narrow heads "
-            "cost 4·d_model² together, however many they are.",
-        ),
-        (
-            lambda d, h, w, b: 4 * d * d + 4 * d * b,
-            "You count all heads as narrow: where n_heads · d_head is not d_model, the matrices "
-            "are not square.",
-        ),
-        (
-            lambda d, h, w, b: 4 * d * w + (3 * w + d) * b,
-            "You count one head: multiply its columns by n_heads.",
-        ),
-        (
-            lambda d, h, w, b: 4 * (d + b) * h * w,
-            "The bias of W_O is as wide as the output, d_model, not n_heads · d_head.",
-        ),
-        (
-            lambda d, h, w, b: 4 * d * h * w + 3 * h * w + d,
-            "The biases are counted although `bias` is False.",
-        ),
-    ],
-)
-def test_count_wrong(answer, diagnosis):
-    verdict = check_count(answer)
-    assert (verdict.passed, verdict.diagnosis) == (False, diagnosis)
+WRONG[check_count] = [
+    (lambda d, h, w, b: 3 * h * w * d + (3 * h * w if b else 0), "W_O is not counted: it takes"),
+    (lambda d, h, w, b: 4 * h * w * d, "The biases are not counted."),
+    (lambda d, h, w, b: 4 * h * d * d + (3 * h * d + d) * b, "You count every head as d_model"),
+    (lambda d, h, w, b: 4 * d * d + 4 * d * b, "You count all heads as narrow:"),
+    (lambda d, h, w, b: 4 * d * w + (3 * w + d) * b, "You count one head: multiply"),
+    (lambda d, h, w, b: 4 * (d + b) * h * w, "The bias of W_O is as wide"),
+    (lambda d, h, w, b: 4 * d * h * w + 3 * h * w + d, "The biases are counted although"),
+]
+
+
+# --- 4: giver and receiver ----------------------------------------------------------------------
+
+
+def design(*, length=9.0, signs=(1, -1), output=None, values=1.0, place=1.0):
+    """Two heads of width 3; `signs`: which way each weighs the place."""
+
+    def answer():
+        W_Q, W_K, W_V = torch.zeros(6, 6), torch.zeros(6, 6), torch.zeros(6, 6)
+        for head, sign in enumerate(signs):
+            at = 3 * head
+            W_K[3, at + 1], W_K[5, at] = 1, place
+            W_Q[4, at + 1], W_Q[4, at] = length, sign * length
+            W_V[[0, 1, 2], [at, at + 1, at + 2]] = values
+        return W_Q, W_K, W_V, torch.eye(6) if output is None else output
+
+    return answer
+
+
+def one_query_two_keys():
+    """The sign of the place is in the keys, and the names come out through W_O."""
+    W_Q, W_K, W_V, W_O = torch.zeros(4, 6, 6).unbind(0)
+    W_Q[4, 2], W_Q[4, 5] = 20.0, 20.0
+    W_K[3, 2] = W_K[3, 5] = 1.0
+    W_K[5, 2], W_K[5, 5] = 0.6, -0.6
+    mix = torch.tensor([[2.0, 0, 1], [0, 1, 0], [0, 1, 2]])
+    W_V[:3, :3] = W_V[:3, 3:] = mix
+    W_O[:3, :3] = W_O[3:, 3:] = mix.inverse()
+    return [W_Q, W_K, W_V, W_O]
+
+
+def of_dtype(dtype):
+    return lambda: [matrix.to(dtype) for matrix in design()()]
+
+
+RIGHT[check_giver_and_receiver] = [
+    design(),
+    one_query_two_keys,
+    of_dtype(torch.float64),
+    of_dtype(torch.int64),
+    design()(),
+]
+
+
+def keep(first, second, onto_first=False):
+    """An output matrix that keeps or drops the heads."""
+    W_O = torch.zeros(6, 6)
+    W_O[:3, :3], W_O[3:, 3:] = first * torch.eye(3), second * torch.eye(3)
+    if onto_first:
+        W_O[3:, :3], W_O[3:, 3:] = torch.eye(3), 0
+    return W_O
+
+
+def by_name():
+    """Head 0 always finds mary, or else susan; head 1 susan, or else ravi: the order is ignored."""
+    W_Q, W_K, W_V, W_O = (w.clone() for w in design(place=0.0)())
+    W_Q[4, 2], W_Q[4, 5] = 20.0, 20.0
+    W_K[:3, 2], W_K[:3, 5] = torch.tensor([2.0, 1, 0]), torch.tensor([0.0, 2, 1])
+    return W_Q, W_K, W_V, W_O
+
+
+WRONG[check_giver_and_receiver] = [
+    (design(place=0.0), "Both heads average giver"),
+    (design(signs=(1, 1)), "Both heads find the giver:"),
+    (design(signs=(-1, -1)), "Both heads find the receiver:"),
+    (design(signs=(-1, 1)), "Giver and receiver are swapped."),
+    (design(output=keep(1, 0)), "W_O drops the second head:"),
+    (design(output=keep(0, 1)), "W_O drops the first head:"),
+    (design(output=keep(1, 0, onto_first=True)), "W_O adds the two heads up,"),
+    (design(output=torch.eye(3).repeat(2, 2)), "W_O writes the sum of both"),
+    (design(values=0.0), "The output is zero: do the"),
+    (
+        by_name,
+        "On mary and susan: the output is the same in both orders",
+    ),
+    (
+        design(length=2.0),
+        "the right person leads in both heads, but with a share of only 0.70: the scores",
+    ),
+    (
+        lambda: torch.zeros(6, 6),
+        "Your result is a tensor of shape (6, 6); a tuple of 4 is expected.",
+    ),
+    (
+        lambda: [torch.zeros(6, 3)] * 4,
+        "Item 0 of your result has the shape (6, 3); right is (6, 6) = (d_model, heads).",
+    ),
+]
+
+
+def test_the_sentences_carry_names_place_and_question():
+    x = gift_sentence("susan", "ravi")
+    assert x[0].tolist() == [0, 1, 0, 1, 0, 1]
+    assert x[4].tolist() == [0, 0, 1, 1, 0, -1]
+    assert x[1].tolist() == [0, 0, 0, 0, 1, 0.5]
+    with pytest.raises(ValueError, match="there is no 'anna' here"):
+        gift_sentence("anna", "ravi")
+
+
+# --- 5: a silent head ---------------------------------------------------------------------------
+
+
+def without_values(attention, x, head):
+    mute = copy.deepcopy(attention)
+    rows = slice(head * mute.d_head, (head + 1) * mute.d_head)
+    mute.value.weight.data[rows] = 0
+    mute.value.bias.data[rows] = 0
+    return mute(x)
+
+
+def without_columns(attention, x, head):
+    q, k, v = attention.project(x)
+    z = nn.functional.scaled_dot_product_attention(q, k, v)
+    W = attention.output.weight.unflatten(1, (attention.n_heads, attention.d_head))
+    rest = [h for h in range(attention.n_heads) if h != head]
+    return attention.output.bias + sum(z[:, h] @ W[:, h].T for h in rest)
+
+
+RIGHT[check_without_head] = [without_values, without_columns]
+
+
+def muted(
+    layers,
+    parts=("weight", "bias"),
+    of=lambda m, head: slice(head * m.d_head, (head + 1) * m.d_head),
+):
+    """Zeros in the rows of one head in a copy of the module."""
+
+    def answer(attention, x, head):
+        mute = copy.deepcopy(attention)
+        for layer in layers:
+            for part in parts:
+                getattr(getattr(mute, layer), part).data[of(mute, head)] = 0
+        return mute(x)
+
+    return answer
+
+
+def in_the_module(attention, x, head):
+    attention.value.weight.data[head * attention.d_head : (head + 1) * attention.d_head] = 0
+    attention.value.bias.data[head * attention.d_head : (head + 1) * attention.d_head] = 0
+    return attention(x)
+
+
+def concat_and_project(mask, bias=True):
+    def answer(attention, x, head):
+        z = nn.functional.scaled_dot_product_attention(*attention.project(x)).clone()
+        z = z * mask(attention, head)
+        z = z.transpose(1, 2).flatten(2) @ attention.output.weight.T
+        return z + attention.output.bias if bias else z
+
+    return answer
+
+
+def others(attention, head):
+    return (torch.arange(attention.n_heads) != head).float()[:, None, None]
+
+
+WRONG[check_without_head] = [
+    (lambda attention, x, head: attention(x), "All heads are still there:"),
+    (muted(["query"]), "A query of zero, or keys of zero"),
+    (muted(["query"], ["weight"]), "The head still asks: with"),
+    (muted(["value"], ["weight"]), "The value's bias is left:"),
+    (muted(["output"]), "You cut after W_O, which"),
+    (
+        muted(["value"], of=lambda m, head: slice(head, None, m.n_heads)),
+        "The slice is wrong: every",
+    ),
+    (
+        muted(["value"], of=lambda m, head: slice(head * m.n_heads, (head + 1) * m.n_heads)),
+        "The slice is wrong: it has",
+    ),
+    (
+        muted(["value"], of=lambda m, head: slice((head - 1) * m.d_head, head * m.d_head)),
+        "You silence the head before",
+    ),
+    (
+        concat_and_project(lambda attention, head: 1 - others(attention, head)),
+        "Only this head is left; all",
+    ),
+    (concat_and_project(others, bias=False), "The bias of W_O is lost along"),
+    (
+        in_the_module,
+        "On head 1 of 2: you write into the argument `attention`, which",
+    ),
+]
+
+
+WRONG[check_without_head] += [(muted(["key"]), "A query of zero, or keys of zero")]
+
+
+@pytest.mark.parametrize("exercise", exercises(multi_head))
+def test_answers(exercise):
+    judge(exercise, RIGHT[exercise], WRONG[exercise])

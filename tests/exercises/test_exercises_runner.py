@@ -1,5 +1,6 @@
 """The runner: whatever an answer does, a verdict comes back, and it names what happened."""
 
+import dataclasses
 import functools
 import textwrap
 
@@ -7,9 +8,9 @@ import pytest
 import torch
 from torch import nn
 
-from transformer_lib.exercises import runner
-from transformer_lib.exercises.runner import Case, Exercise, randn
-from transformer_lib.exercises.verdict import NOT_ATTEMPTED, Verdict
+from transformer_lib.exercises.engine import runner
+from transformer_lib.exercises.engine.runner import Case, Exercise, randn
+from transformer_lib.exercises.engine.verdict import NOT_ATTEMPTED, Verdict
 
 # Made here, since its first use imports for seconds.
 JAGGED = torch.nested.nested_tensor([torch.ones(5)], layout=torch.jagged)
@@ -30,13 +31,13 @@ WEIGHTS = Exercise(
         Case("3 queries and 7 keys", randn(3, 5, seed=2), randn(7, 5, seed=3)),
     ],
     axes="queries keys",
-    also=[lambda w, q, k: "Q asks alone." if (w == 1).all() else None],
+    also={"Q asks alone.": lambda w, q, k: (w == 1).all()},
     praise="Right: rows sum to 1.",
 )
 
 
 def says(answer, exercise=WEIGHTS):
-    verdict = exercise.check(answer)
+    verdict = exercise(answer)
     assert isinstance(verdict, Verdict)
     return repr(verdict)
 
@@ -90,7 +91,7 @@ class _NoForward(nn.Module):
     ],
 )  # fmt: skip
 def test_a_stub_is_not_attempted(answer):
-    assert WEIGHTS.check(answer) == NOT_ATTEMPTED
+    assert WEIGHTS(answer) == NOT_ATTEMPTED
 
 
 def _forgets_return(q, k):
@@ -151,7 +152,7 @@ def test_the_readers_own_interrupt_passes():
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        WEIGHTS.check(interrupted)
+        WEIGHTS(interrupted)
 
 
 def _writes(q, k):
@@ -178,17 +179,17 @@ def test_every_answer_gets_fresh_inputs():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda w: w.numpy(), "a NumPy array; a torch tensor is asked for"),
-        (lambda w: w.tolist(), "a list; a torch tensor is asked for"),
-        (lambda w: _right, "a function; a torch tensor is asked for"),
-        (lambda w: w.sum().item(), "a number; a torch tensor is asked for"),
+        (lambda w: w.numpy(), "a NumPy array; a torch tensor is expected"),
+        (lambda w: w.tolist(), "a list; a torch tensor is expected"),
+        (lambda w: _right, "a function; a torch tensor is expected"),
+        (lambda w: w.sum().item(), "a number; a torch tensor is expected"),
         (lambda w: w.to("meta"), "on the device `meta`, the inputs are on `cpu`"),
         (lambda w: w.double(), "`torch.float64`, not `torch.float32`"),
         (lambda w: w.bfloat16(), "`torch.bfloat16`, not `torch.float32`"),
         (lambda w: w.to(torch.complex64), "`torch.complex64`, not `torch.float32`"),
         (lambda w: w.long(), "`torch.int64`, not `torch.float32`"),
-        (lambda w: w.to_sparse(), "an ordinary one is asked for"),
-        (lambda w: JAGGED, "an ordinary one is asked for"),
+        (lambda w: w.to_sparse(), "an ordinary one is expected"),
+        (lambda w: JAGGED, "an ordinary one is expected"),
         (lambda w: w[:0], "has the shape (0, 5); right is (5, 5) = (queries, keys)"),
         (lambda w: w / 0 * 0, "holds nan (first at [0, 0])"),
         (lambda w: w / 0, "holds inf (first at [0, 0])"),
@@ -262,16 +263,14 @@ def test_a_value_is_checked_without_giving_the_answer_away():
     assert says(9, count) == "✗ No W_O."
     assert says(13, count) == "✗ 13 is too large."
     assert says(..., count) == says(None, count) == "○ not attempted yet"
-    assert says("12", count) == "✗ Your result is a string; an int is asked for."
+    assert says("12", count) == "✗ Your result is a string; an int is expected."
 
 
 def test_functions_and_values_are_told_apart():
     assert says(lambda q: q) == "✗ Your function must take 2 arguments: (q, k)."
-    assert says(torch.eye(5)) == (
-        "✗ You gave a tensor of shape (5, 5); the function itself is asked for."
-    )
+    assert says(torch.eye(5)) == ("✗ You gave a tensor of shape (5, 5); give the function itself.")
     count = Exercise(right=12)
-    assert says(lambda: 12, count) == "✗ You gave a function; its result is asked for: call it."
+    assert says(lambda: 12, count) == "✗ You gave a function; give its result: call it."
 
 
 def test_the_example_in_the_docstring_works():
@@ -297,3 +296,44 @@ def test_right_must_be_a_function_when_there_are_cases():
         Exercise(right=3, cases=[Case("one", 1)])
     with pytest.raises(TypeError, match="name each argument"):
         Exercise(right=lambda *x: x, cases=[Case("two", 1, 2)])
+
+
+def test_a_check_explains_itself():
+    asks = """`answer(x)`: twice x.
+
+        x [n] -> [n].
+    """
+    check = Exercise(asks=asks, right=lambda x: 2 * x, cases=[Case("one", 1)])
+    assert check.__doc__ == "`answer(x)`: twice x.\n\nx [n] -> [n]."
+    assert repr(check) == "<check of `answer(x)`: twice x.>"
+
+
+def test_what_is_right_in_several_forms_is_adapted():
+    ones = Exercise(right=lambda n: torch.ones(n), cases=[Case("3", 3)], adapt=lambda x: x.float())
+    assert says(lambda n: torch.ones(n).double(), ones) == "✓ Right."
+    assert says(lambda n: torch.zeros(n).long(), ones) == "✗ At [0] you have 0, right is 1."
+    assert says(lambda: 1, ones) == "✗ Your function must take 1 argument: (n)."
+
+
+def test_the_form_is_judged_before():
+    form = Exercise(right=lambda: torch.ones(2), cases=[Case("")], unique=False)
+    check = Exercise(right=lambda: torch.ones(2), cases=[Case("")], before=form, praise="Both.")
+    assert says(lambda: torch.ones(3), check).startswith("✗ Your result has the shape (3,)")
+    assert says(lambda: torch.zeros(2), check) == "✗ At [0] you have 0, right is 1."
+    assert says(lambda: torch.ones(2), check) == "✓ Both."
+    assert says(None, check) == "○ not attempted yet"
+
+
+def test_a_sentence_may_have_blanks():
+    also = {
+        "At {} it is {:.2f}.": lambda w, q, k: ("[0, 0]", w[0, 0].item()) if w.min() > 1 else None
+    }
+    check = dataclasses.replace(WEIGHTS, also=also)
+    first = _right(*WEIGHTS.cases[0].inputs)[0, 0].item() + 1.5
+    assert says(lambda q, k: _right(q, k) + 1.5, check).endswith(f": at [0, 0] it is {first:.2f}.")
+
+
+def test_a_mistake_in_an_exercise_is_not_taken_for_the_answers():
+    broken = Exercise(right=lambda x: x.no_such_name, cases=[Case("3", 3)])
+    with pytest.raises(AttributeError):
+        broken(lambda x: x)

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from transformer_lib.exercises.verdict import NOT_ATTEMPTED, Verdict
+from transformer_lib.exercises.engine.verdict import NOT_ATTEMPTED, Verdict
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,58 @@
-"""What the tests of exercises ask of a check."""
+"""Judge an exercise by answers that are written independently of its table of wrong answers.
+
+The tests of a chapter hold two tables: the right answers of each exercise, and the wrong ones, each
+with words of the diagnosis that it must get. `judge` runs them all, and fails as well if a sentence
+of the exercise is reached by none of them.
+"""
+
+import re
+
+import pytest
+
+from transformer_lib.exercises.engine.runner import Exercise
 
 
-def wrong(check, answer, beginning):
-    """The answer fails with the diagnosis that begins so."""
-    verdict = check(answer)
-    assert verdict.passed is False
-    assert verdict.diagnosis.startswith(beginning), verdict.diagnosis
+def exercises(module):
+    """Every exercise that a chapter's module defines for readers, to parametrize a test with."""
+    found = {name: value for name, value in vars(module).items() if isinstance(value, Exercise)}
+    return [
+        pytest.param(exercise, id=name)
+        for name, exercise in found.items()
+        if name.startswith("check_")
+    ]
 
 
-def not_attempted(check):
+def judge(exercise, right, wrong):
+    """Right answers pass, wrong ones get their diagnosis, stubs none; no sentence is unreached."""
+    failures = [f"right, but {exercise(answer)}" for answer in right if not exercise(answer).passed]
+    sentences, reached = [*exercise.wrong, *exercise.also], set()
+    for number, (answer, words) in enumerate(wrong):
+        verdict = exercise(answer)
+        if verdict.passed is not False or words not in verdict.diagnosis:
+            failures.append(f"wrong answer {number}: no {words!r} in {verdict}")
+        if verdict.diagnosis != words and sum(words in sentence for sentence in sentences) > 1:
+            failures.append(f"wrong answer {number}: {words!r} is in more than one sentence")
+        reached |= {sentence for sentence in sentences if _said(sentence, verdict.diagnosis)}
+    failures += [
+        f"reached by no answer: {sentence}" for sentence in sentences if sentence not in reached
+    ]
+    assert right, "there is no right answer"
+    assert not failures, "\n".join(failures)
+    not_attempted(exercise)
+
+
+def not_attempted(exercise):
     """An answer that is still empty, or not there at all, is not a mistake."""
 
-    def stub(*arguments): ...
+    def stub(*arguments):
+        """To be written."""
+        ...
 
-    assert check(stub).passed is None
-    assert check(None).passed is None
+    for answer in (stub, None, ...):
+        assert repr(exercise(answer)) == "○ not attempted yet"
+
+
+def _said(sentence, diagnosis):
+    """Is this the sentence, its blanks filled, perhaps after the name of a case?"""
+    pattern = ".+".join(re.escape(part) for part in re.split(r"\{[^}]*\}", sentence))
+    return re.fullmatch(rf"((On|Right on) .+: )?{pattern}", diagnosis, re.IGNORECASE)

@@ -12,17 +12,21 @@ import signal
 import sys
 import time
 import traceback
+from dataclasses import replace
 from pathlib import Path
 
 import torch
+import torch.nn.functional as F
+from pretend_cuda import cuda_group
 from small_runs import RECIPE, differences, end_of, resumed, trained
 from torch.distributed import TCPStore
 
 from transformer_lib.data.packing import IGNORED
-from transformer_lib.training import loop, tasks
+from transformer_lib.training import tasks
 from transformer_lib.training.cli import main
 from transformer_lib.training.distributed import Processes, processes
 from transformer_lib.training.run import Run
+from transformer_lib.training.state import random_state
 from transformer_lib.training.tasks import corpus_of
 
 FOLDER, RANK = Path(sys.argv[-1]), int(os.environ["RANK"])
@@ -95,6 +99,28 @@ def losses():
     return found
 
 
+def on_cuda_only():
+    """What is exchanged by processes whose group serves GPUs and nothing else, as NCCL's do."""
+    with cuda_group() as device:
+        here = Processes(RANK, 2, device)
+        state = {"rank": RANK, "random": random_state(), "rows": list(range(1 + 5 * RANK))}
+        first, second = here.gather(state)
+        mine = (first, second)[RANK]
+        refused = ""
+        try:
+            replace(here, device=None).gather(state)  # from where they lie, the CPU
+        except RuntimeError as error:
+            refused = str(error)
+        return {
+            "ranks": [first["rank"], second["rank"]],
+            "rows": [len(first["rows"]), len(second["rows"])],
+            "random": mine["random"]["torch"].equal(state["random"]["torch"]),
+            "sum": here.sum(torch.tensor([1.0, RANK])).tolist(),
+            "any": [here.any(False), here.any(RANK == 1)],
+            "refused": refused,
+        }
+
+
 def ended_by(number, where, function, call, *ranks):
     """Train; at the ``call``-th call of ``where.function`` a signal comes to ``ranks``."""
     calls, original = 0, getattr(where, function)
@@ -125,15 +151,16 @@ KILL, TERM = signal.SIGKILL, signal.SIGTERM
 SCENARIOS = {
     "resume": resume,
     "losses": losses,
+    "on cuda only": on_cuda_only,
     "other number": other_number,
     # The calls of step 6, of the save and the evaluation at step 8, and of step 5.
-    "killed before the backward pass": lambda: ended_by(KILL, loop.F, "cross_entropy", 12, 1),
+    "killed before the backward pass": lambda: ended_by(KILL, F, "cross_entropy", 12, 1),
     "killed before the sum of losses": lambda: ended_by(KILL, Processes, "sum", 13, 1),
     "killed before a save": lambda: ended_by(KILL, Processes, "gather", 4, 1),
     "killed in an evaluation": lambda: ended_by(KILL, tasks, "mean_loss", 2, 1),
-    "the first killed": lambda: ended_by(KILL, loop.F, "cross_entropy", 12, 0),
-    "stopped in a step": lambda: ended_by(TERM, loop.F, "cross_entropy", 10, 0, 1),
-    "one stopped in a step": lambda: ended_by(TERM, loop.F, "cross_entropy", 10, 1),
+    "the first killed": lambda: ended_by(KILL, F, "cross_entropy", 12, 0),
+    "stopped in a step": lambda: ended_by(TERM, F, "cross_entropy", 10, 0, 1),
+    "one stopped in a step": lambda: ended_by(TERM, F, "cross_entropy", 10, 1),
     "stopped in an evaluation": lambda: ended_by(TERM, tasks, "mean_loss", 2, 0, 1),
 }
 

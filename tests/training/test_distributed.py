@@ -107,6 +107,15 @@ def test_two_processes_give_the_losses_of_one(launched, name):
         assert found[f"{name}, padding"] > 0
 
 
+def test_nothing_is_exchanged_but_tensors_on_the_groups_device(launched):
+    """NCCL serves GPUs only; random states, which live on the CPU, once ended a run there."""
+    for result in results_of(launched, "on cuda only"):
+        found = result["returned"]
+        assert "No backend type associated with device type cpu" in found.pop("refused")
+        assert found == {"ranks": [0, 1], "rows": [1, 6], "random": True,
+                         "sum": [2.0, 1.0], "any": [False, True]}  # fmt: skip
+
+
 @pytest.mark.parametrize(("name", "left", "saved"), DIED)
 def test_a_process_that_dies_ends_the_run_with_a_message(launched, name, left, saved):
     results = results_of(launched, name)

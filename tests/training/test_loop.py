@@ -129,6 +129,33 @@ def test_a_gradient_that_is_no_number_stops_before_the_step(value, make, clip):
     unchanged(trainer, before)
 
 
+@pytest.mark.parametrize("precision", ["float32", "float16"])
+@pytest.mark.parametrize("clip", [None, 1.0])
+def test_a_gradient_whose_square_overflows_stops_before_the_step(clip, precision):
+    """Clipping would make all gradients 0; Adam's mean of squares would be infinite for good."""
+    model = small_gpt()
+    trainer = trainer_of(model, clip=clip, precision=precision)
+    steps = iter(trainer)
+    next(steps)
+    model.blocks[0].norm_1.bias.register_hook(lambda g: torch.full_like(g, 1e30))
+    before = everything(trainer)
+    with pytest.raises(FloatingPointError, match=r"step 2: .* blocks\.0\.norm_1\.bias has numbers"):
+        next(steps)
+    unchanged(trainer, before)
+
+
+def test_a_trainer_does_not_share_the_state_that_it_is_given():
+    first = trainer_of(small_gpt())
+    first.take_step()
+    state = first.state_dict()
+    second = trainer_of(small_gpt())
+    second.load_state_dict(state)
+    before = everything(first)
+    for _ in second:
+        pass
+    unchanged(first, before)
+
+
 def test_in_float16_the_scaler_lowers_its_scale_and_at_last_stops():
     model = small_gpt()
     trainer = trainer_of(model, precision="float16", n_steps=40)

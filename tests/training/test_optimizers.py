@@ -7,13 +7,14 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
+from transformer_lib.training import optimizers
 from transformer_lib.training.optimizers import (
     Muon,
     adamw,
     orthogonalize,
+    require_finite_gradients,
     set_rates,
 )
-from transformer_lib.training.parameters import check_gradients
 
 
 class Tiny(nn.Module):
@@ -168,16 +169,52 @@ def test_nothing_changes_on_a_gradient_that_is_not_finite(make, bad):
     assert_close(after, before, rtol=0, atol=0)
 
 
-def test_many_bad_gradients_are_counted_and_large_ones_pass():
+@pytest.mark.parametrize("make", MAKERS, ids=["adamw", "muon"])
+def test_a_gradient_whose_square_overflows_is_refused(make):
+    """Adam's mean of squares would be infinite for good, and the parameters frozen in silence."""
+    model = Tiny()
+    optimizer = make(model)
+    backward(model)
+    model.norm.bias.grad[3] = -1e30
+    before = copy.deepcopy((model.state_dict(), optimizer.state_dict()["state"]))
+    with pytest.raises(FloatingPointError, match=r"norm.bias has numbers of up to 1e\+30, whose"):
+        optimizer.step()
+    assert_close((model.state_dict(), optimizer.state_dict()["state"]), before, rtol=0, atol=0)
+
+
+def test_an_optimizer_does_not_look_twice(monkeypatch):
+    looks, norm = [], optimizers.gradient_norm
+    monkeypatch.setattr(optimizers, "gradient_norm", lambda o: looks.append(o) or norm(o))
     model = Tiny()
     optimizer = adamw(model, 1e-2)
     backward(model)
-    model.first.weight.grad.fill_(1e30)  # the sum of squares is infinite, the numbers are not
-    check_gradients(optimizer)
+    with optimizers.gradients_checked(optimizer):
+        optimizer.step()
+    assert not looks
+    optimizer.step()
+    assert looks == [optimizer]
+
+
+def test_how_far_three_and_five_iterations_reach():
+    """The numbers of Muon's docstring, for singular values as shares of the matrix's norm."""
+    shares = torch.logspace(-6, -0.1, 2000, dtype=torch.float64)
+    for n, least, most in [(3, 0.018, 41), (5, 0.0015, 485)]:
+        reached = shares.clone()
+        for _ in range(n):
+            reached = 3.4445 * reached - 4.7750 * reached**3 + 2.0315 * reached**5
+        near = reached[shares >= least]
+        assert 0.68 < near.min() <= near.max() < 1.21
+        assert not (reached[shares < 0.95 * least] > 0.68).any()
+        assert most - 1 < (reached / shares).max() < most
+
+
+def test_many_bad_gradients_are_counted():
+    model = Tiny()
+    optimizer = adamw(model, 1e-2)
     for p in model.parameters():
-        p.grad.fill_(torch.nan)
+        p.grad = torch.full_like(p, torch.nan)
     with pytest.raises(FloatingPointError, match=r"first.weight, twin.weight and 8 others hold"):
-        check_gradients(optimizer)
+        require_finite_gradients(optimizer)
 
 
 @pytest.mark.parametrize("make", MAKERS, ids=["adamw", "muon"])

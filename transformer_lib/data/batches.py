@@ -14,7 +14,11 @@ from transformer_lib.data.packing import Batch
 
 @runtime_checkable
 class Source(Protocol):
-    """Numbered rows: :class:`~transformer_lib.data.packing.Blocks`, or ``Windows`` of a text."""
+    """Numbered rows: :class:`~transformer_lib.data.packing.Blocks`, or ``Windows`` of a text.
+
+    ``rows(indices)`` is a tuple of tensors that begin with these rows: what a model is called with,
+    and last its targets (``IGNORED`` where there is none).
+    """
 
     def __len__(self) -> int: ...
 
@@ -32,7 +36,7 @@ class Batches:
     Raises:
         ValueError: a batch size below 1, an empty source; in :meth:`load_state_dict`, the state of
             batches of another kind.
-        TypeError: a batch size or seed that is no int.
+        TypeError: a batch size or seed that is not an int.
 
     >>> from transformer_lib.data.packing import pack
     >>> batches = Batches(pack([[7, 1], [7, 2], [7, 3]], length=2), batch_size=2)
@@ -73,7 +77,7 @@ class Batches:
         return self._drawn * self._kind["batch_size"] / self._kind["rows"]
 
     def state_dict(self) -> dict[str, int]:
-        """Where the iterator stands, and what it draws from: four ints, for a checkpoint."""
+        """How many batches were drawn, and what from: four ints, for a checkpoint."""
         return {"drawn": self._drawn, **self._kind}
 
     def load_state_dict(self, state: Mapping[str, int]) -> None:
@@ -87,7 +91,7 @@ class Batches:
             if state[name] != value:
                 raise ValueError(
                     f"the state belongs to batches with {name} = {state[name]}, and these have "
-                    f"{value}: their order is another. Make them as they were, or start anew."
+                    f"{value}: their order is different. Make them as they were, or start anew."
                 )
         if type(state["drawn"]) is not int or state["drawn"] < 0:
             raise ValueError(

@@ -39,7 +39,7 @@ class Corpus:
 
     tokenizer: Tokenizer
     training: Source
-    validation: Blocks
+    validation: Source
     signature: str
     floor: float | None = None
     answers: Bool[Tensor, "blocks tokens"] | None = None

@@ -15,7 +15,8 @@ from torch import Tensor
 from transformer_lib import checks
 
 IGNORED = -100
-Batch = tuple[Int[Tensor, "batch tokens"], Int[Tensor, "batch tokens"]]
+# Tensors with the batch's rows first: what the model is called with, and last the targets.
+Batch = tuple[Tensor, ...]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

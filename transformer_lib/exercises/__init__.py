@@ -1,8 +1,10 @@
-"""Checks of the reader's own answers: one module a chapter, one `check_<name>` an exercise.
+"""Checks of the reader's own answers: a module for each chapter, a check for each exercise.
 
     from transformer_lib.exercises.self_attention import check_one_output
 
     check_one_output(my_function)     # shows ✓, ✗ with the mistake named, or ○ not attempted yet
+    help(check_one_output)            # what is asked
 
-A check never raises on an answer. How to write one: `transformer_lib.exercises.runner`.
+A check never raises because of an answer. `transformer_lib.exercises.engine.runner` says how to
+write one.
 """

@@ -1,23 +1,13 @@
-"""Checks for chapter 13, Generating text: temperature, top-p, a step of beam search."""
+"""Checks for chapter 13, generating text."""
 
 import operator
 
 import torch
 from torch import Tensor
 
-from .cached_steps import check_cache_bytes, check_cached_step
-from .runner import Case, Exercise, randn
-from .verdict import Verdict
+from transformer_lib.exercises.engine.runner import Case, Exercise, randn
 
-__all__ = [
-    "check_beam_step",
-    "check_cache_bytes",
-    "check_cached_step",
-    "check_nucleus",
-    "check_temperature",
-]
-
-# --- Exercise 1: temperature, without logits ----------------------------------------------------
+# --- Exercise 1: temperature, without logits ------------------------------------------------------
 
 
 def _temperature(probabilities, temperature):
@@ -25,17 +15,16 @@ def _temperature(probabilities, temperature):
     return powers / powers.sum()
 
 
-TEMPERATURE = Exercise(
+check_temperature = Exercise(
+    asks="`answer(probabilities, temperature)`: what temperature makes of them, both [vocabulary].",
     right=_temperature,
     wrong={
         "Nothing has changed: dividing all probabilities by one number and normalizing again gives "
         "them back. Temperature divides the logits, their logarithms.": (
             lambda probabilities, temperature: probabilities
         ),
-        "You divide the probabilities by the temperature: they sum to something else than 1, and "
-        "their ratios stay as they were.": (
-            lambda probabilities, temperature: probabilities / temperature
-        ),
+        "You divide the probabilities by the temperature: they no longer sum to 1, and their "
+        "ratios stay the same.": (lambda probabilities, temperature: probabilities / temperature),
         "Upside down: your exponent is the temperature, so a high one sharpens. It is 1/T, since "
         "the logits are divided.": (
             lambda probabilities, temperature: _temperature(probabilities, 1 / temperature)
@@ -43,8 +32,8 @@ TEMPERATURE = Exercise(
         "The normalization is missing: the powers do not sum to 1.": (
             lambda probabilities, temperature: probabilities ** (1 / temperature)
         ),
-        "You take the softmax of probabilities. It wants logits: the logarithms of the "
-        "probabilities are some.": lambda probabilities, temperature: torch.softmax(
+        "You take the softmax of probabilities. It wants logits, such as the logarithms of "
+        "the probabilities.": lambda probabilities, temperature: torch.softmax(
             probabilities / temperature, -1
         ),
     },
@@ -58,12 +47,7 @@ TEMPERATURE = Exercise(
 )
 
 
-def check_temperature(answer) -> Verdict:
-    """`answer(probabilities, temperature)`: what temperature makes of them, both [vocabulary]."""
-    return TEMPERATURE.check(answer)
-
-
-# --- Exercise 2: top-p --------------------------------------------------------------------------
+# --- Exercise 2: top-p ----------------------------------------------------------------------------
 
 
 def _kept(probabilities: Tensor, keep_sorted: Tensor, order: Tensor) -> Tensor:
@@ -110,7 +94,8 @@ def _where(probabilities: Tensor, keep: Tensor) -> Tensor:
     return left / left.sum()
 
 
-NUCLEUS = Exercise(
+check_nucleus = Exercise(
+    asks="`answer(probabilities, p)`: what top-p leaves of them, as a distribution; [vocabulary].",
     right=_nucleus,
     wrong={
         "The token with which the sum reaches p is cut. It belongs to the nucleus: cut those "
@@ -150,12 +135,137 @@ NUCLEUS = Exercise(
 )
 
 
-def check_nucleus(answer) -> Verdict:
-    """`answer(probabilities, p)`: what top-p leaves of them, as a distribution; [vocabulary]."""
-    return NUCLEUS.check(answer)
+# --- Exercise 3: one step of attention with a cache -----------------------------------------------
 
 
-# --- Exercise 5: one step of beam search --------------------------------------------------------
+def _attend(q: Tensor, keys: Tensor, values: Tensor, scale: float | None = None) -> Tensor:
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
+    return torch.softmax(scale * q @ keys.mT, -1) @ values
+
+
+def _extended(k, v, keys, values):
+    return torch.cat((keys, k), -2), torch.cat((values, v), -2)
+
+
+def _cached_step(q, k, v, keys, values):
+    keys, values = _extended(k, v, keys, values)
+    return _attend(q, keys, values), keys, values
+
+
+def _first_only(q, k, v, keys, values):
+    keys, values = _extended(k, v, keys, values)
+    return values[:, :1], keys, values
+
+
+def _at_the_front(q, k, v, keys, values):
+    keys, values = torch.cat((k, keys), -2), torch.cat((v, values), -2)
+    return _attend(q, keys, values), keys, values
+
+
+def _over_queries(q, k, v, keys, values):
+    keys, values = _extended(k, v, keys, values)
+    return torch.softmax(q @ keys.mT * q.shape[-1] ** -0.5, -2) @ values, keys, values
+
+
+check_cached_step = Exercise(
+    asks="""`answer(q, k, v, keys, values)`: (output, keys, values) of one new token.
+
+    q, k, v [heads, 1, d_head]; keys, values [heads, tokens, d_head] -> output [heads, 1, d_head],
+    and the extended keys and values.
+    """,
+    right=_cached_step,
+    wrong={
+        "The new token does not see itself: extend the cache first, then attend.": (
+            lambda q, k, v, keys, values: (
+                _attend(q, keys, values),
+                *_extended(k, v, keys, values),
+            )
+        ),
+        "The new token sees only itself: its query must meet all the keys in the cache.": (
+            lambda q, k, v, keys, values: (v, *_extended(k, v, keys, values))
+        ),
+        "The query sees only the first key. A causal mask that is aligned to the top left "
+        "takes it for the first token; the last one needs no mask at all.": _first_only,
+        "The cache that you return has not grown: the next token will miss this one.": (
+            lambda q, k, v, keys, values: (
+                _attend(q, *_extended(k, v, keys, values)),
+                keys,
+                values,
+            )
+        ),
+        "The new key and value go to the end. Attention does not mind the order; positions and "
+        "whoever reads the cache do.": _at_the_front,
+        "The scores are not scaled by 1/√d_head.": lambda q, k, v, keys, values: (
+            _attend(q, *_extended(k, v, keys, values), scale=1.0),
+            *_extended(k, v, keys, values),
+        ),
+        "The softmax runs over the queries. There is one, so every weight is 1: dim=-1.": (
+            _over_queries
+        ),
+    },
+    cases=[
+        Case(
+            f"a cache of {n} tokens",
+            *(2 * randn(3, 1, d, seed=seed + i) for i in range(3)),
+            *(randn(3, n, d, seed=seed + 3 + i) for i in range(2)),
+        )
+        for n, d, seed in ((5, 7, 0), (2, 5, 10))
+    ],
+    axes=("heads query d_head", "heads tokens d_head", "heads tokens d_head"),
+    praise="Right: one query, all the keys so far, and a cache that is longer by one.",
+)
+
+
+# --- Exercise 4: how large the cache is -----------------------------------------------------------
+
+
+def _cache_bytes(batch, tokens, n_layers, d_model, number):
+    return 2 * batch * tokens * n_layers * d_model * number
+
+
+check_cache_bytes = Exercise(
+    asks="`answer(batch, tokens, n_layers, d_model, number)`: the bytes of a model's cache.",
+    right=_cache_bytes,
+    wrong={
+        "Keys and values: you count one of the two.": (
+            lambda batch, tokens, n_layers, d_model, number: (
+                batch * tokens * n_layers * d_model * number
+            )
+        ),
+        "Queries are not stored: only the newest token's is ever used.": (
+            lambda batch, tokens, n_layers, d_model, number: (
+                3 * batch * tokens * n_layers * d_model * number
+            )
+        ),
+        "Each layer has keys and values of its own: times n_layers.": (
+            lambda batch, tokens, n_layers, d_model, number: 2 * batch * tokens * d_model * number
+        ),
+        "Each text of the batch has a cache of its own: times batch.": (
+            lambda batch, tokens, n_layers, d_model, number: (
+                2 * tokens * n_layers * d_model * number
+            )
+        ),
+        "That is how many numbers there are; each takes `number` bytes.": (
+            lambda batch, tokens, n_layers, d_model, number: 2 * batch * tokens * n_layers * d_model
+        ),
+        "Weights are never stored, so nothing grows with the square of the tokens.": (
+            lambda batch, tokens, n_layers, d_model, number: (
+                2 * batch * tokens**2 * n_layers * d_model * number
+            )
+        ),
+        "Those are the matrices that make keys and values, not the keys and values.": (
+            lambda batch, tokens, n_layers, d_model, number: 2 * n_layers * d_model**2 * number
+        ),
+    },
+    cases=[
+        Case("GPT-2 small, fp32", 1, 1024, 12, 768, 4),
+        Case("a small model, a batch of 5", 5, 61, 3, 97, 2),
+    ],
+    praise="Right: and it grows with every token, unlike the weights.",
+)
+
+
+# --- Exercise 5: one step of beam search ----------------------------------------------------------
 
 
 def _best(candidates: Tensor, width: int, columns: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -183,7 +293,11 @@ def _exchanged(scores, log_probabilities, width):
     return new, tokens, parents
 
 
-BEAM_STEP = Exercise(
+check_beam_step = Exercise(
+    asks="""`answer(scores, log_probabilities, width)`: (scores, parents, tokens) of the best beams.
+
+    scores [beams], log_probabilities [beams, vocabulary] -> each [width], the best first.
+    """,
     right=_beam_step,
     wrong={
         "Each beam keeps its own best token, so no beam ever dies: that is greedy decoding, "
@@ -214,7 +328,7 @@ BEAM_STEP = Exercise(
                 scores, log_probabilities, len(scores)
             )
         ),
-        "Parents and tokens are exchanged: // gives the row, the beam; % the column, the token.": (
+        "Parents and tokens are swapped: // gives the row, the beam; % the column, the token.": (
             _exchanged
         ),
     },
@@ -236,11 +350,3 @@ BEAM_STEP = Exercise(
     axes=("width", "width", "width"),
     praise="Right: all continuations of all beams compete, and the best survive.",
 )
-
-
-def check_beam_step(answer) -> Verdict:
-    """`answer(scores, log_probabilities, width)`: (scores, parents, tokens) of the best `width`.
-
-    scores [beams], log_probabilities [beams, vocabulary] -> each [width], best first.
-    """
-    return BEAM_STEP.check(answer)

@@ -5,52 +5,12 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from .masking_flow import INVERTED, IS_CAUSAL, REACH, SLIDING_WINDOW
-from .runner import Case, Exercise, randn
-from .verdict import Verdict
+from transformer_lib.exercises.engine.runner import Case, Exercise, randn
 
-__all__ = [
-    "check_causal_mask",
-    "check_combined_mask",
-    "check_empty_rows",
-    "check_is_causal",
-    "check_reach",
-    "check_sliding_window",
-]
-
-
-def check_causal_mask(answer: Callable) -> Verdict:
-    """`answer(queries, keys)`: a boolean mask [queries <= keys, keys]; the last sees all."""
-    return CAUSAL_MASK.check(answer)
-
-
-def check_combined_mask(answer: Callable) -> Verdict:
-    """`answer(causal, padding)`: causal [tokens, tokens], padding [batch, tokens], both boolean.
-
-    True = may attend, and True = a real word. The result is boolean, [batch, tokens, tokens].
-    """
-    return COMBINED_MASK.check(answer)
-
-
-def check_empty_rows(answer: Callable) -> Verdict:
-    """`answer(scores, mask)`, both [..., queries, keys]: weights; empty rows are zero, no NaN."""
-    return EMPTY_ROWS.check(answer)
-
-
-def check_sliding_window(answer: Callable) -> Verdict:
-    """`answer(tokens, window)`: a boolean mask [tokens, tokens]; each query sees `window` keys."""
-    return SLIDING_WINDOW.check(answer)
-
-
-def check_reach(answer: Callable) -> Verdict:
-    """`answer(mask, source, layers)`: boolean [tokens], what holds something of the source then."""
-    return REACH.check(answer)
-
-
-def check_is_causal(answer: Callable) -> Verdict:
-    """`answer(f, x)`: is no output of f, [tokens, dim] to [tokens, dim], changed by its future?"""
-    return IS_CAUSAL.check(answer)
-
+INVERTED = (
+    "Your mask is inverted: True marks what is hidden, but here, as in "
+    "`F.scaled_dot_product_attention`, True = may attend."
+)
 
 # --- causal ---------------------------------------------------------------------------------------
 
@@ -67,25 +27,26 @@ def _additive(queries: int, keys: int) -> Tensor:
     return torch.zeros(queries, keys).masked_fill(~_causal(queries, keys), -torch.inf)
 
 
-CAUSAL_MASK = Exercise(
+check_causal_mask = Exercise(
+    asks="`answer(queries, keys)`: a boolean mask [queries <= keys, keys]; the last sees all.",
     right=_causal,
     wrong={
         INVERTED: lambda q, k: ~_causal(q, k),
         "The diagonal is hidden: a query may see its own position, so compare with `<=`.": (
             lambda q, k: _lower(q, k, k - q - 1)
         ),
-        "Each query sees one key too far: the next one, which it is to predict.": lambda q, k: (
+        "Each query sees one key too far: the next one, which it must predict.": lambda q, k: (
             _lower(q, k, k - q + 1)
         ),
         "This is the upper triangle: each query sees the future, and the past is hidden.": (
             lambda q, k: ~_lower(q, k, k - q - 1)
         ),
-        "Rows and columns are exchanged: rows are the queries, columns are the keys.": (
+        "Rows and columns are swapped: rows are the queries, columns are the keys.": (
             lambda q, k: _causal(q, k).T
         ),
-        "The mask is aligned to the top left, so that the last query misses the newest keys: "
-        "shift the diagonal by `keys - queries`.": lambda q, k: _lower(q, k, 0),
-        "This mask is to be added to the scores (0 and -inf); a boolean one is asked for.": (
+        "The mask is aligned to the top left, so the last query misses the newest keys: shift "
+        "the diagonal by `keys - queries`.": lambda q, k: _lower(q, k, 0),
+        "This mask, of 0 and -inf, is meant to be added to the scores; return a boolean one.": (
             _additive
         ),
     },
@@ -109,21 +70,25 @@ def _padding(*lengths: int, tokens: int) -> Tensor:
     return torch.arange(tokens) < torch.tensor(lengths).unsqueeze(1)
 
 
-COMBINED_MASK = Exercise(
+check_combined_mask = Exercise(
+    asks="""`answer(causal, padding)`: both masks in one, boolean, [batch, tokens, tokens].
+
+    causal [tokens, tokens], True = may attend; padding [batch, tokens], True = a real word.
+    """,
     right=_combined,
     wrong={
-        "A key must be in the past *and* no padding; you allow what is either of the two.": (
+        "A key must be in the past *and* be a real word; you allow a key that is either.": (
             lambda causal, padding: causal | padding.unsqueeze(1)
         ),
-        "The axis for the queries is missing: `causal & padding` fits only where there are as many "
-        "sentences as words, and then gives word i the padding of sentence i.": (
+        "The axis for the queries is missing: `causal & padding` works only if there are as "
+        "many sentences as words, and then gives word i the padding of sentence i.": (
             lambda causal, padding: causal & padding
         ),
-        "You hide the padding as a query, so that real words still look at it: hide it as a key, "
+        "You hide the padding as a query, so real words still look at it: hide it as a key, "
         "with an axis of size 1 for the queries.": lambda causal, padding: (
             causal & padding.unsqueeze(2)
         ),
-        "You hide the padding as a query, too: hide it as a key only.": (
+        "You hide the padding as a query too: hide it only as a key.": (
             lambda causal, padding: causal & padding.unsqueeze(1) & padding.unsqueeze(2)
         ),
         "You hide the real words and show the padding: `padding` is True for real words.": (
@@ -171,30 +136,22 @@ def _filled(scores: Tensor, mask: Tensor, value: float) -> Tensor:
     return scores.masked_fill(~mask, value).softmax(dim=-1)
 
 
-def _gradient(weights: Tensor, scores: Tensor, mask: Tensor) -> str | None:
+def _cut_off(weights: Tensor, scores: Tensor, mask: Tensor) -> bool:
+    return scores.requires_grad and not weights.requires_grad
+
+
+def _gradient_is_nan(weights: Tensor, scores: Tensor, mask: Tensor) -> bool:
     if not scores.requires_grad:
-        return None
-    if not weights.requires_grad:
-        return "No gradient flows from the weights back to the scores: is there a `detach`?"
+        return False
     goal = (weights * torch.arange(weights.shape[-1])).sum()
-    if torch.autograd.grad(goal, scores)[0].isfinite().all():
-        return None
-    return (
-        "The weights are right, but their gradient is NaN: a NaN or a division by zero that you "
-        "replace afterward still stands in the backward pass, so mend the row before it."
-    )
+    return not torch.autograd.grad(goal, scores)[0].isfinite().all()
 
 
-def _fence(weights: Tensor, scores: Tensor, mask: Tensor) -> str | None:
+def _climbs_a_fence(weights: Tensor, scores: Tensor, mask: Tensor) -> bool:
     if scores[mask].max() > -10_000:
-        return None
+        return False
     kept = (weights * mask).sum(dim=-1)[mask.any(dim=-1)]
-    if kept.min() > 0.5:
-        return None
-    return (
-        "A large negative number is a fence that can be climbed: these allowed scores lie below "
-        "it, and the hidden keys take the row. Use -inf."
-    )
+    return bool(kept.min() <= 0.5)
 
 
 _MASK = torch.rand(3, 5, 7, generator=torch.Generator().manual_seed(3), device="cpu") > 0.5
@@ -204,31 +161,31 @@ _MASK[1, 2] = False
 _FAR_BELOW, _FAR_ABOVE = torch.where(_MASK, -80.0, 40.0), torch.where(_MASK, 150.0, 0.0)
 _BELOW_A_FENCE = torch.where(_MASK, -15_000.0 - 5_000 * (torch.arange(7, device="cpu") % 2), 3.0)
 
-EMPTY_ROWS = Exercise(
+check_empty_rows = Exercise(
+    asks="`answer(scores, mask)`, both [..., queries, keys]: weights; empty rows are zero, no NaN.",
     right=_masked_softmax,
     wrong={
         "The empty row is NaN: all of its scores are -inf, and the softmax divides 0 by 0.": (
             lambda scores, mask: _filled(scores, mask, -torch.inf)
         ),
-        "The empty row is uniform: the same large negative number everywhere is no mask at all.": (
+        "The empty row is uniform: the same large negative number everywhere masks nothing.": (
             lambda scores, mask: _filled(scores, mask, -1e9)
         ),
-        "The empty row is uniform, and where allowed scores lie below your large negative number, "
-        "the hidden keys win: use -inf.": (lambda scores, mask: _filled(scores, mask, -1e4)),
-        "The weights are set to zero after the softmax, so that rows no longer sum to 1.": (
+        "The empty row is uniform, and where allowed scores are below your large negative "
+        "number, the hidden keys win: use -inf.": (
+            lambda scores, mask: _filled(scores, mask, -1e4)
+        ),
+        "The weights are set to zero after the softmax, so the rows no longer sum to 1.": (
             lambda scores, mask: scores.softmax(dim=-1) * mask
         ),
-        "You hide after the exponential: NaN in an empty row, and also where the allowed scores "
-        "lie far below the hidden ones: theirs underflow to 0, or the hidden ones overflow.": (
-            lambda scores, mask: _renormalized(scores, mask, guarded=False)
-        ),
-        "You hide after the exponential: where the allowed scores lie far below the hidden ones, "
-        "theirs underflow to 0, or the hidden ones overflow, and NaN comes of it. Hide before.": (
-            lambda scores, mask: _renormalized(scores, mask, guarded=True)
-        ),
-        "`exp` of a large score is infinite: subtract the row's maximum first, as `softmax`.": (
-            _exponentials
-        ),
+        "You hide after the exponential. That gives NaN in an empty row, and also where the "
+        "allowed scores are far below the hidden ones: their exponentials underflow, or the "
+        "hidden ones overflow.": (lambda scores, mask: _renormalized(scores, mask, guarded=False)),
+        "You hide after the exponential. Where the allowed scores are far below the hidden "
+        "ones, their exponentials underflow, or the hidden ones overflow, and the result is "
+        "NaN: hide before it.": (lambda scores, mask: _renormalized(scores, mask, guarded=True)),
+        "`exp` of a large score is infinite: subtract the row's maximum first, as `softmax` "
+        "does.": (_exponentials),
         "Hidden scores are set to 0, but e^0 = 1 is a weight like any other: use -inf.": (
             lambda scores, mask: (scores * mask).softmax(dim=-1)
         ),
@@ -236,7 +193,7 @@ EMPTY_ROWS = Exercise(
         "empty.": lambda scores, mask: (
             _masked_softmax(scores, mask) * mask.all(dim=-1, keepdim=True)
         ),
-        "One empty row, and you zero all rows of all sentences: decide row by row.": (
+        "One row is empty, and you zero all rows of all sentences: decide row by row.": (
             lambda scores, mask: _masked_softmax(scores, mask) * mask.any(dim=-1).all()
         ),
     },
@@ -248,6 +205,247 @@ EMPTY_ROWS = Exercise(
         Case("scores that carry a gradient", randn(3, 5, 7, seed=8).requires_grad_(), _MASK),
     ],
     axes="batch queries keys",
-    also=[_gradient, _fence],
+    also={
+        "No gradient flows from the weights back to the scores: is there a `detach`?": _cut_off,
+        "The weights are right, but their gradient is NaN: a NaN or a division by zero that "
+        "you replace afterward is still there in the backward pass: fix the row beforehand.": (
+            _gradient_is_nan
+        ),
+        "A large negative number is a fence that can be climbed: these allowed scores are "
+        "below it, and the hidden keys take the row. Use -inf.": _climbs_a_fence,
+    },
     praise="Right: empty rows are zero, forward and backward, and all others sum to 1.",
+)
+
+
+# --- sliding window -------------------------------------------------------------------------------
+
+
+def _distance(tokens: int) -> Tensor:
+    """How far back each key lies, seen from each query; negative in the future."""
+    return torch.arange(tokens).unsqueeze(1) - torch.arange(tokens)
+
+
+def _window(tokens: int, window: int) -> Tensor:
+    back = _distance(tokens)
+    return (back >= 0) & (back < window)
+
+
+check_sliding_window = Exercise(
+    asks="`answer(tokens, window)`: a boolean mask [tokens, tokens] of `window` keys a query.",
+    right=_window,
+    wrong={
+        "Each query sees one key too many: a window of w is the word itself and w - 1 before it.": (
+            lambda n, w: _window(n, w + 1)
+        ),
+        "Each query sees one key too few: the word itself is one of the w.": lambda n, w: _window(
+            n, w - 1
+        ),
+        "The window reaches into the future as well as the past.": lambda n, w: (
+            _distance(n).abs() < w
+        ),
+        "The window lies in the future: it begins at the word and goes forward.": lambda n, w: (
+            _window(n, w).T
+        ),
+        "These are fixed blocks: the window must move along with the query.": lambda n, w: (
+            (torch.arange(n).unsqueeze(1) // w == torch.arange(n) // w) & (_distance(n) >= 0)
+        ),
+        "These are fixed blocks, and each looks into its future too.": lambda n, w: (
+            torch.arange(n).unsqueeze(1) // w == torch.arange(n) // w
+        ),
+        "The past beyond the window is shown, and the window is hidden.": lambda n, w: (
+            _distance(n) >= w
+        ),
+        "This is the causal mask: the window is not used.": lambda n, w: _distance(n) >= 0,
+        INVERTED: lambda n, w: ~_window(n, w),
+    },
+    cases=[Case("7 words, window 3", 7, 3), Case("11 words, window 2", 11, 2)],
+    axes="queries keys",
+    praise="Right: w keys for each query, the word itself included, and fewer at the start.",
+)
+
+# --- what reaches where ---------------------------------------------------------------------------
+
+
+def _reach(mask: Tensor, source: int, layers: int) -> Tensor:
+    held = torch.arange(len(mask)) == source
+    for _ in range(layers):
+        held = (mask & held).any(dim=1)
+    return held
+
+
+def _everywhere_so_far(mask: Tensor, source: int, layers: int) -> Tensor:
+    return _reach(mask | torch.eye(len(mask), dtype=torch.bool), source, layers)
+
+
+_LEAKY = torch.ones(7, 7, dtype=torch.bool).tril().triu(-1)  # a window of 2
+_LEAKY[0, 4] = True
+_SHIFT = torch.ones(4).diag(-1).bool()
+
+check_reach = Exercise(
+    asks="""`answer(mask, source, layers)`: which words hold something of the word `source`.
+
+    mask [tokens, tokens], boolean -> boolean [tokens], after that many layers.
+    """,
+    right=_reach,
+    wrong={
+        "You follow one layer only, whatever `layers` says.": lambda mask, s, n: _reach(mask, s, 1),
+        "You follow one layer too many.": lambda mask, s, n: _reach(mask, s, n + 1),
+        "You follow one layer too few.": lambda mask, s, n: _reach(mask, s, n - 1),
+        "You go backward, to what the source can look at: start from its column, not its row.": (
+            lambda mask, s, n: _reach(mask.T, s, n)
+        ),
+        "You keep every position that was ever reached; a word that may not look at itself loses "
+        "what it had.": _everywhere_so_far,
+    },
+    cases=[
+        Case("a causal mask and 1 layer", torch.ones(5, 5).tril().bool(), 2, 1),
+        Case("a window of 2 with a leak, and 3 layers", _LEAKY, 3, 3),
+        Case("each word sees only the one before, and 2 layers", _SHIFT, 1, 2),
+    ],
+    axes="tokens",
+    praise="Right: in each layer, a word takes over what the words it may look at hold.",
+)
+
+# --- functions that leak, and one that does not ---------------------------------------------------
+
+
+def _past(x: Tensor) -> Tensor:
+    return torch.ones(len(x), len(x), dtype=torch.bool, device=x.device).tril()
+
+
+def _attend(x: Tensor, mask: Tensor) -> Tensor:
+    return (x @ x.T).masked_fill(~mask, -torch.inf).softmax(dim=-1) @ x
+
+
+def _causal_attention(x: Tensor) -> Tensor:
+    return _attend(x, _past(x))
+
+
+def _unmasked(x: Tensor) -> Tensor:
+    return _attend(x, torch.ones_like(_past(x)))
+
+
+def _one_leak_at_the_start(x: Tensor) -> Tensor:
+    mask = _past(x)
+    mask[0, 1] = True
+    return _attend(x, mask)
+
+
+def _leak_to_the_last_but_one(x: Tensor) -> Tensor:
+    mask = _past(x)
+    mask[-2, -1] = True
+    return _attend(x, mask)
+
+
+def _faint(x: Tensor) -> Tensor:
+    """The average of all words is added, at a millionth of its size."""
+    return _causal_attention(x) + 1e-6 * x.mean(dim=0)
+
+
+def _step(x: Tensor) -> Tensor:
+    """The signs of the last word's components are added: their gradient is zero everywhere."""
+    return _causal_attention(x) + torch.sign(x[-1])
+
+
+def _norm(x: Tensor) -> Tensor:
+    """Divided by the norm of all words, which is the same for their negatives."""
+    return _causal_attention(x) / x.norm()
+
+
+# --- tests of causality, right and wrong ----------------------------------------------------------
+
+
+def _negative(future: Tensor) -> Tensor:
+    return -future
+
+
+_BOTH = (_negative, torch.randn_like)
+
+
+def _survives(
+    f: Callable, x: Tensor, starts: range, same: Callable, changes: tuple[Callable, ...]
+) -> bool:
+    return all(
+        same(f(torch.cat([x[:start], change(x[start:])]))[:start], f(x)[:start])
+        for start in starts
+        for change in changes
+    )
+
+
+def _near(a: Tensor, b: Tensor) -> bool:
+    return torch.allclose(a, b, atol=1e-5)
+
+
+def _is_causal(f: Callable, x: Tensor) -> bool:
+    return _survives(f, x, range(1, len(x)), torch.equal, _BOTH)
+
+
+def _by_gradient(f: Callable, x: Tensor) -> bool:
+    jacobian = torch.autograd.functional.jacobian(f, x).abs().sum(dim=(1, 3))
+    return bool((jacobian.triu(1) == 0).all())
+
+
+_X = randn(5, 3, seed=11)
+_ALWAYS = "Your test answers {} every time"
+_NEGATIVES = (
+    "You change the future only to its negative, so a leak that is the same for both, such as "
+    "a norm, goes unseen: try random numbers too."
+)
+_PARTLY = {  # sentence: the words to begin the change at, and how to compare
+    "You change only the last word, so a leak among the words before it goes unseen.": (
+        lambda x: range(len(x) - 1, len(x)),
+        torch.equal,
+    ),
+    "You look only at the first output, so a leak to a later word goes unseen.": (
+        lambda x: range(1, 2),
+        torch.equal,
+    ),
+    "You allow for rounding, and a faint leak slips through: nothing that a past output is made of "
+    "has changed, so ask for bitwise equality.": (lambda x: range(1, len(x)), _near),
+}
+
+
+def _partly(starts: Callable, same: Callable, changes: tuple[Callable, ...]) -> Callable:
+    return lambda f, x: _survives(f, x, starts(x), same, changes)
+
+
+check_is_causal = Exercise(
+    asks="""`answer(f, x)`: True if no output of f changes with what comes after it.
+
+    f maps [tokens, dim] to [tokens, dim]; x [tokens, dim].
+    """,
+    right=_is_causal,
+    wrong={
+        f"{_ALWAYS.format('True')}, whatever f does: is it the future that you change?": (
+            lambda f, x: True
+        ),
+        f"{_ALWAYS.format('False')}, for causal attention too: compare only the outputs *before* "
+        "the first changed word, and change to finite numbers, since 0 times NaN or infinity is "
+        "NaN.": lambda f, x: False,
+        **{mistake: _partly(*how, _BOTH) for mistake, how in _PARTLY.items()},
+        **{
+            f"{mistake} And try random numbers too, not only the negative.": _partly(
+                *how, (_negative,)
+            )
+            for mistake, how in _PARTLY.items()
+        },
+        _NEGATIVES: lambda f, x: _survives(f, x, range(1, len(x)), torch.equal, (_negative,)),
+        "A leak in steps goes unseen. The gradient is zero on both sides of a step, and a change "
+        "that keeps every sign does not cross this one: try negatives, and compare the outputs.": (
+            _by_gradient
+        ),
+    },
+    cases=[
+        Case("causal attention", _causal_attention, _X),
+        Case("attention without a mask", _unmasked, _X),
+        Case("a function in which word 0 sees word 1", _one_leak_at_the_start, _X),
+        Case(
+            "a function in which the last word but one sees the last", _leak_to_the_last_but_one, _X
+        ),
+        Case("a function with a faint leak", _faint, _X),
+        Case("a function that leaks the signs of some numbers", _step, _X),
+        Case("a function that divides by the norm of all words", _norm, _X),
+    ],
+    praise="Right: change the future, any part of it, and the past must stay the same, bit by bit.",
 )

@@ -1,20 +1,10 @@
-"""Checks for chapter 05, Many heads: splitting, merging, counting, designing, switching off."""
+"""Checks for chapter 05, many heads: splitting, merging, counting, designing, switching off."""
 
 import torch
 from torch import Tensor
 
-from .multi_head_design import check_giver_and_receiver, check_without_head, gift_sentence
-from .runner import Case, Exercise, randn
-from .verdict import Verdict
-
-__all__ = [
-    "check_count",
-    "check_giver_and_receiver",
-    "check_multi_head",
-    "check_split_fused",
-    "check_without_head",
-    "gift_sentence",
-]
+from transformer_lib.attention import MultiHeadAttention, merge_heads, split_heads
+from transformer_lib.exercises.engine.runner import Case, Exercise, randn
 
 
 def _split(x: Tensor, n_heads: int) -> Tensor:
@@ -31,7 +21,7 @@ def _split_untransposed(x: Tensor, n_heads: int) -> Tensor:
     return x.reshape(batch, n_heads, tokens, width // n_heads)
 
 
-# --- Exercise 1: split the result of one fused projection ---------------------------------------
+# --- Exercise 1: split the result of one fused projection -----------------------------------------
 
 
 def _split_fused(qkv, n_heads):
@@ -56,7 +46,11 @@ def _fused_batch_mixed(qkv, n_heads):
     )
 
 
-SPLIT_FUSED = Exercise(
+check_split_fused = Exercise(
+    asks="""`answer(qkv, n_heads)`: queries, keys and values, each with an axis for the heads.
+
+    qkv [batch, tokens, 3 d_model] -> three of [batch, heads, tokens, d_head].
+    """,
     right=_split_fused,
     wrong={
         "You reshape without a transpose: a head gets pieces of different tokens. The axes must be "
@@ -69,7 +63,7 @@ SPLIT_FUSED = Exercise(
         "then all keys, then all values.": _fused_heads_first,
         "The batch is mixed: your first axis of the reshape is not the batch, so a sentence gets "
         "tokens of another one.": _fused_batch_mixed,
-        "Queries and keys are exchanged.": lambda qkv, n_heads: tuple(
+        "Queries and keys are swapped.": lambda qkv, n_heads: tuple(
             _split_fused(qkv, n_heads)[i] for i in (1, 0, 2)
         ),
     },
@@ -82,12 +76,7 @@ SPLIT_FUSED = Exercise(
 )
 
 
-def check_split_fused(answer) -> Verdict:
-    """`answer(qkv, n_heads)`: [batch, tokens, 3 d_model] -> 3 × [batch, heads, tokens, d_head]."""
-    return SPLIT_FUSED.check(answer)
-
-
-# --- Exercise 2: multi-head attention without a loop --------------------------------------------
+# --- Exercise 2: multi-head attention without a loop ----------------------------------------------
 
 
 def _multi_head(
@@ -126,7 +115,8 @@ def _weights(width: int, seed: int) -> list[Tensor]:
     return list(randn(4, width, width, seed=seed))
 
 
-MULTI_HEAD = Exercise(
+check_multi_head = Exercise(
+    asks="`answer(x, W_Q, W_K, W_V, W_O, n_heads)`: [batch, tokens, d_model] -> the same shape.",
     right=_right_multi_head,
     wrong={
         "The scores are divided by √d_model; each head's dot product has d_head terms, so divide "
@@ -139,7 +129,7 @@ MULTI_HEAD = Exercise(
         "Split and merge both lack the transpose.": _variant(
             split=_split_untransposed, merge=_merge_untransposed
         ),
-        "W_O is missing: the heads stand side by side and are never mixed.": _without_output,
+        "W_O is missing: the heads are side by side and are never mixed.": _without_output,
         "W_O is transposed.": lambda x, W_Q, W_K, W_V, W_O, n_heads: _multi_head(
             x, W_Q, W_K, W_V, W_O.T, n_heads
         ),
@@ -159,12 +149,7 @@ MULTI_HEAD = Exercise(
 )
 
 
-def check_multi_head(answer) -> Verdict:
-    """`answer(x, W_Q, W_K, W_V, W_O, n_heads)`: [batch, tokens, d_model] -> the same shape."""
-    return MULTI_HEAD.check(answer)
-
-
-# --- Exercise 3: count the parameters -----------------------------------------------------------
+# --- Exercise 3: count the parameters -------------------------------------------------------------
 
 
 def _count(d_model, n_heads, d_head, bias):
@@ -172,7 +157,8 @@ def _count(d_model, n_heads, d_head, bias):
     return 4 * d_model * width + (3 * width + d_model if bias else 0)
 
 
-COUNT = Exercise(
+check_count = Exercise(
+    asks="`answer(d_model, n_heads, d_head, bias)`: the number of parameters of the four layers.",
     right=_count,
     wrong={
         "W_O is not counted: it takes the heads' results, n_heads · d_head wide, back to "
@@ -182,8 +168,8 @@ COUNT = Exercise(
         "The biases are not counted.": lambda d_model, n_heads, d_head, bias: (
             4 * d_model * n_heads * d_head
         ),
-        "You count every head as d_model wide. A head is d_head wide, so that narrow heads cost "
-        "4·d_model² together, however many they are.": lambda d_model, n_heads, d_head, bias: (
+        "You count every head as d_model wide. A head is d_head wide, so narrow heads cost "
+        "4·d_model² together, however many there are.": lambda d_model, n_heads, d_head, bias: (
             _count(d_model, n_heads, d_model, bias)
         ),
         "You count all heads as narrow: where n_heads · d_head is not d_model, the matrices are "
@@ -208,6 +194,236 @@ COUNT = Exercise(
 )
 
 
-def check_count(answer) -> Verdict:
-    """`answer(d_model, n_heads, d_head, bias)`: the number of parameters of the four layers."""
-    return COUNT.check(answer)
+# --- Exercise 4: two heads that find giver and receiver -------------------------------------------
+
+NAMES = ("mary", "susan", "ravi")  # components 0, 1, 2; then 3 person, 4 asks, 5 early
+
+
+def gift_sentence(giver: str, receiver: str) -> Tensor:
+    """*giver gave roses to receiver* as [5, 6]: mary, susan, ravi, person, asks, early.
+
+    Raises ValueError for a name that is not among mary, susan and ravi.
+
+    >>> gift_sentence("mary", "ravi")[0]
+    tensor([1., 0., 0., 1., 0., 1.])
+    """
+    for name in (giver, receiver):
+        if name not in NAMES:
+            raise ValueError(f"there is no {name!r} here: choose from {', '.join(NAMES)}")
+    x = torch.zeros(5, 6)
+    for token, name in ((0, giver), (4, receiver)):
+        x[token, NAMES.index(name)] = 1.0
+        x[token, 3] = 1.0
+    x[1, 4] = 1.0
+    x[:, 5] = torch.linspace(1, -1, 5)
+    return x
+
+
+def _designed():
+    W_Q, W_K, W_V = torch.zeros(6, 6), torch.zeros(6, 6), torch.zeros(6, 6)
+    W_Q[4, 0], W_Q[4, 1], W_Q[4, 3], W_Q[4, 4] = 9.0, 9.0, 9.0, -9.0
+    W_K[3, 0] = W_K[3, 3] = W_K[5, 1] = W_K[5, 4] = 1.0
+    W_V[:3, :3] = W_V[:3, 3:] = torch.eye(3)
+    return W_Q, W_K, W_V, torch.eye(6)
+
+
+def _matrices(answer):
+    """The four matrices in one dtype: any real one is right, since there is no input to match.
+
+    `answer` may also be the matrices themselves.
+    """
+    result = answer() if callable(answer) else answer
+    if not isinstance(result, list | tuple):
+        return result
+    real = [isinstance(x, Tensor) and not x.is_complex() for x in result]
+    dtype = torch.get_default_dtype()
+    return [x.to(dtype) if good else x for x, good in zip(result, real, strict=True)]
+
+
+def _gave_in_both_orders(answer, one, other):
+    """The output of *gave* in `one gave roses to other` and the other way around: [2, 6]."""
+    *projections, W_O = _matrices(answer)
+    x = torch.stack([gift_sentence(one, other), gift_sentence(other, one)])
+    q, k, v = (split_heads(x @ W, 2) for W in projections)
+    weights = (q @ k.mT / 3**0.5).softmax(-1)
+    return (merge_heads(weights @ v) @ W_O)[:, 1]
+
+
+def _found(first, second):
+    """The result [2, 6] of heads that find the given mixtures (of giver, of receiver)."""
+
+    def result(one, other):
+        one_hot = dict(zip(NAMES, torch.eye(3), strict=True))
+        rows = [(one_hot[one], one_hot[other]), (one_hot[other], one_hot[one])]
+        mix = [[g * row[0] + r * row[1] for g, r in (first, second)] for row in rows]
+        return torch.stack([torch.cat(halves) for halves in mix])
+
+    return result
+
+
+def _blind_to_order(result, one, other) -> bool:
+    return torch.allclose(result[0], result[1], atol=1e-3)
+
+
+def _too_soft(result, one, other) -> tuple | None:
+    halves = result.unflatten(1, (2, 3))
+    pair = [NAMES.index(one), NAMES.index(other)]
+    share = halves.amax(-1).amin().item()
+    return (share,) if halves.argmax(-1).tolist() == [pair, pair[::-1]] and share < 0.9 else None
+
+
+_FORM = Exercise(
+    right=_designed,
+    call=_matrices,
+    unique=False,
+    cases=[Case("")],
+    axes=["d_model heads"] * 3 + ["heads d_model"],
+)
+check_giver_and_receiver = Exercise(
+    asks="`answer()`: W_Q, W_K, W_V, W_O, each [6, 6], for two heads of width 3 (x @ W).",
+    right=_found((1, 0), (0, 1)),
+    before=_FORM,
+    call=_gave_in_both_orders,
+    wrong={
+        "Both heads average giver and receiver: without the place in the keys their scores are "
+        "equal.": _found((0.5, 0.5), (0.5, 0.5)),
+        "Both heads find the giver: the second one needs the opposite sign for the place.": _found(
+            (1, 0), (1, 0)
+        ),
+        "Both heads find the receiver: the first one needs the opposite sign for the place.": (
+            _found((0, 1), (0, 1))
+        ),
+        "Giver and receiver are swapped.": _found((0, 1), (1, 0)),
+        "W_O drops the second head: its last three rows must carry the receiver on.": _found(
+            (1, 0), (0, 0)
+        ),
+        "W_O drops the first head: its first three rows must carry the giver on.": _found(
+            (0, 0), (0, 1)
+        ),
+        "W_O adds the two heads up, so nobody can tell who is who any more.": _found(
+            (1, 1), (0, 0)
+        ),
+        "W_O writes the sum of both heads into both halves.": _found((1, 1), (1, 1)),
+        "The output is zero: do the values, W_V, carry the names?": _found((0, 0), (0, 0)),
+    },
+    cases=[Case("mary and susan", "mary", "susan"), Case("ravi and mary", "ravi", "mary")],
+    axes="orders d_model",
+    also={
+        "The right person leads in both heads, but with a share of only {:.2f}: the scores lie "
+        "too close together. Make the query longer.": _too_soft,
+        "The output is the same in both orders: no score depends on the place, component 5. Let "
+        "W_K pass it on, and let the query weigh it.": _blind_to_order,
+    },
+    tolerance=(0.0, 0.1),
+    praise="Right: two questions, two softmaxes, and both people arrive whole.",
+)
+
+
+# --- Exercise 5: switch a head off ----------------------------------------------------------------
+
+
+def _slice(attention, head) -> slice:
+    return slice(head * attention.d_head, (head + 1) * attention.d_head)
+
+
+def _heads(attention: MultiHeadAttention, x: Tensor, change=None) -> Tensor:
+    """The heads' results, [batch, tokens, heads · d_head], after `change(q, k, v)` in place."""
+    q, k, v = attention.project(x)
+    if change:
+        change(q, k, v)
+    return merge_heads((q @ k.mT * attention.d_head**-0.5).softmax(-1) @ v)
+
+
+def _silenced(attention, x, where) -> Tensor:
+    z = _heads(attention, x)
+    z[..., where] = 0
+    return attention.output(z)
+
+
+def _with_projections(change):
+    """The output after `change(attention, head, q, k, v)` has written into the projections."""
+
+    def wrong(attention, x, head):
+        return attention.output(_heads(attention, x, lambda *qkv: change(attention, head, *qkv)))
+
+    return wrong
+
+
+def _zero(number: int):
+    def change(attention, head, *qkv):
+        qkv[number][:, head] = 0
+
+    return change
+
+
+def _query_is_bias(attention, head, q, k, v):
+    q[:, head] = attention.query.bias[_slice(attention, head)]
+
+
+def _value_is_bias(attention, head, q, k, v):
+    v[:, head] = attention.value.bias[_slice(attention, head)]
+
+
+def _after_output(attention, x, head):
+    y = attention.output(_heads(attention, x))
+    y[..., _slice(attention, head)] = 0
+    return y
+
+
+def _only_this(attention, x, head):
+    z, where = _heads(attention, x), _slice(attention, head)
+    kept = torch.zeros_like(z)
+    kept[..., where] = z[..., where]
+    return attention.output(kept)
+
+
+def _module(d_model: int, n_heads: int, seed: int) -> MultiHeadAttention:
+    with torch.random.fork_rng(devices=[]):  # the layers draw numbers; leave the reader's alone
+        module = MultiHeadAttention(d_model, n_heads).requires_grad_(False)
+    for n, parameter in enumerate(module.parameters()):
+        parameter.copy_(0.7 * randn(*parameter.shape, seed=seed + n))
+    return module
+
+
+check_without_head = Exercise(
+    asks="`answer(attention, x, head)`: the output [batch, tokens, d_model] without that head.",
+    right=lambda attention, x, head: _silenced(attention, x, _slice(attention, head)),
+    wrong={
+        "All heads are still there: the output is unchanged.": (
+            lambda attention, x, head: attention(x)
+        ),
+        "A query of zero, or keys of zero, do not switch a head off: all its scores are 0, so it "
+        "attends to all keys alike and returns the average of their values.": _with_projections(
+            _zero(0)
+        ),
+        "The head still asks: with W_Q at zero its query is the bias. And even a query of zero "
+        "would attend to all keys alike.": _with_projections(_query_is_bias),
+        "The value's bias is left: weights that sum to one let it through whole.": (
+            _with_projections(_value_is_bias)
+        ),
+        "You cut after W_O, which has already mixed the heads: no slice of the output belongs "
+        "to one head.": _after_output,
+        "The slice is wrong: every n_heads-th component is zero, but a head holds d_head "
+        "neighbors.": lambda attention, x, head: _silenced(
+            attention, x, slice(head, None, attention.n_heads)
+        ),
+        "The slice is wrong: it has n_heads components, but a head has d_head.": (
+            lambda attention, x, head: _silenced(
+                attention, x, slice(head * attention.n_heads, (head + 1) * attention.n_heads)
+            )
+        ),
+        "You silence the head before the right one: heads are counted from 0.": (
+            lambda attention, x, head: _silenced(attention, x, _slice(attention, head - 1))
+        ),
+        "Only this head is left; all others are silent.": _only_this,
+        "The bias of W_O is lost along with the head.": lambda attention, x, head: (
+            _silenced(attention, x, _slice(attention, head)) - attention.output.bias
+        ),
+    },
+    cases=[
+        Case("head 1 of 2", _module(6, 2, seed=10), randn(3, 5, 6, seed=6), 1),
+        Case("head 2 of 5", _module(15, 5, seed=20), randn(2, 7, 15, seed=7), 2),
+    ],
+    axes="batch tokens d_model",
+    praise="Right: a silent head adds nothing to the sum that W_O makes.",
+)

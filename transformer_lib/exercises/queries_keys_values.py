@@ -1,51 +1,13 @@
 """Checks for chapter 02, queries, keys and values."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from .runner import Case, Exercise, randn
-from .self_attention import in_float32
-from .verdict import Verdict
-
-__all__ = [
-    "check_cross_attention",
-    "check_directed_relation",
-    "check_score_rank",
-    "check_soft_lookup",
-]
-
-
-def check_soft_lookup(answer: Any) -> Verdict:
-    """`answer(q, keys, values, temperature)`: the answer of a soft dictionary.
-
-    q [d_k], keys [n, d_k], values [n, d_v] and a positive temperature give [d_v].
-    """
-    return SOFT_LOOKUP.check(answer)
-
-
-def check_cross_attention(answer: Any) -> Verdict:
-    """`answer(x, memory, W_Q, W_K, W_V)`: queries from x, keys and values from memory, no scaling.
-
-    x [s_q, d], memory [s_k, d], W_Q and W_K [d, d_k], W_V [d, d_v] give [s_q, d_v].
-    """
-    return CROSS_ATTENTION.check(answer)
-
-
-def check_directed_relation(answer: Any) -> Verdict:
-    """A pair (W_Q, W_K), each [3, 2], for words that are an adjective, a noun or a verb.
-
-    The adjective's largest score is with the noun, the noun's with the verb, and neither is looked
-    for as hard by what it has found. Lists of rows will do.
-    """
-    return DIRECTED_RELATION.check(answer)
-
-
-def check_score_rank(answer: Any) -> Verdict:
-    """`answer(s, d, d_k)`: the rank of (X W_Q)(X W_K)ᵀ of random X [s, d], W [d, d_k]: an int."""
-    return SCORE_RANK.check(answer)
-
+from transformer_lib.exercises.engine.runner import Case, Exercise, randn
+from transformer_lib.exercises.self_attention import in_float32
 
 # --- the soft dictionary --------------------------------------------------------------------------
 
@@ -54,15 +16,18 @@ def _soft_lookup(q: Tensor, keys: Tensor, values: Tensor, temperature: float) ->
     return torch.softmax(keys @ q / temperature, dim=0) @ values
 
 
-SOFT_LOOKUP = Exercise(
+check_soft_lookup = Exercise(
+    asks="""`answer(q, keys, values, temperature)`: the answer of a soft dictionary.
+
+    q [d_k], keys [n, d_k], values [n, d_v] and a positive temperature give [d_v].
+    """,
     right=_soft_lookup,
     wrong={
         "You return an average of the keys; compare with the keys, return from the values.": (
             lambda q, keys, values, temperature: torch.softmax(keys @ q / temperature, dim=0) @ keys
         ),
-        "This is the value of the best key alone, a hard dictionary; every value takes part.": (
-            lambda q, keys, values, temperature: values[(keys @ q).argmax()]
-        ),
+        "This is the value of the best key alone, a hard dictionary; in a soft one, every "
+        "value takes part.": (lambda q, keys, values, temperature: values[(keys @ q).argmax()]),
         "You multiply by the temperature: a low one makes the dictionary harder, so divide.": (
             lambda q, keys, values, temperature: (
                 torch.softmax(keys @ q * temperature, dim=0) @ values
@@ -79,7 +44,7 @@ SOFT_LOOKUP = Exercise(
         "The scores are used as they are: the softmax is missing.": (
             lambda q, keys, values, temperature: keys @ q / temperature @ values
         ),
-        "These are the weights; the average of the values is still to be taken.": (
+        "These are the weights; the average of the values is still missing.": (
             lambda q, keys, values, temperature: torch.softmax(keys @ q / temperature, dim=0)
         ),
         "The values are summed, not averaged: the weights do not reach them.": (
@@ -139,7 +104,12 @@ def _transposed_weights(x, memory, W_Q, W_K, W_V):
     return _cross_attention(x, memory, W_Q.T, W_K.T, W_V.T)
 
 
-CROSS_ATTENTION = Exercise(
+check_cross_attention = Exercise(
+    asks="""`answer(x, memory, W_Q, W_K, W_V)`: queries from x, keys and values from memory.
+
+    x [s_q, d], memory [s_k, d], W_Q and W_K [d, d_k], W_V [d, d_v] give [s_q, d_v]; the scores are
+    not scaled.
+    """,
     right=_cross_attention,
     wrong={
         "The softmax runs over the queries, not the keys: use the last axis of the scores.": (
@@ -189,29 +159,14 @@ _KINDS = ["adjective", "noun", "verb"]
 _ASKS_FOR = {0: 1, 1: 2}  # the adjective asks for the noun, the noun for the verb
 
 
-def _is_directed(matrices: tuple[Tensor, Tensor]) -> str | None:
+def _scores(matrices: tuple[Tensor, Tensor]) -> Tensor:
+    """A = W_Q W_Kᵀ: row a, column b is how hard kind a looks for kind b."""
     W_Q, W_K = (matrix.detach().double() for matrix in matrices)
-    A = W_Q @ W_K.T
-    tie = 1e-6 * float(A.abs().max())
-    if torch.allclose(W_Q, W_K):
-        return "W_Q and W_K are equal, so the scores are symmetric: nothing is directed."
-    if torch.allclose(A, A.T, atol=1e-9):
-        return "W_Q W_Kᵀ is symmetric: whoever is looked for looks back just as hard."
-    if all(_finds(A.T, asking, wanted, tie) for asking, wanted in _ASKS_FOR.items()):
-        return "The direction is reversed, A is transposed: rows ask and columns answer."
-    for asking, wanted in _ASKS_FOR.items():
-        asks, answers = _KINDS[asking], _KINDS[wanted]
-        if A[asking].max() - A[asking].min() <= tie:
-            return f"The {asks} has the same score with everything: it looks for nothing."
-        rival, lead = _lead(A[asking], wanted)
-        other = "itself" if rival == asking else f"the {_KINDS[rival]}"
-        if abs(lead) <= tie:
-            return f"The {asks} scores {other} as high as the {answers}, which must be ahead."
-        if lead < 0:
-            return f"The {asks} looks for {other}, not for the {answers}."
-        if A[wanted, asking] >= A[asking, wanted] - tie:
-            return f"The {answers} looks back at the {asks} at least as hard as it is looked for."
-    return None
+    return W_Q @ W_K.T
+
+
+def _tie(A: Tensor) -> float:
+    return 1e-6 * float(A.abs().max())
 
 
 def _lead(row: Tensor, wanted: int) -> tuple[int, float]:
@@ -226,12 +181,66 @@ def _finds(A: Tensor, asking: int, wanted: int, tie: float) -> bool:
     return ahead and bool(A[wanted, asking] < A[asking, wanted] - tie)
 
 
+def _equal(matrices: tuple[Tensor, Tensor]) -> bool:
+    return torch.allclose(*(matrix.detach().double() for matrix in matrices))
+
+
+def _symmetric(matrices: tuple[Tensor, Tensor]) -> bool:
+    A = _scores(matrices)
+    return torch.allclose(A, A.T, atol=1e-9)
+
+
+def _reversed(matrices: tuple[Tensor, Tensor]) -> bool:
+    A = _scores(matrices)
+    return all(_finds(A.T, asking, wanted, _tie(A)) for asking, wanted in _ASKS_FOR.items())
+
+
+def _first(applies: Callable) -> Callable:
+    """Asks `applies(A, asking, wanted, tie)` of the adjective, then of the noun."""
+
+    def predicate(matrices: tuple[Tensor, Tensor]) -> tuple | None:
+        A = _scores(matrices)
+        found = (applies(A, asking, wanted, _tie(A)) for asking, wanted in _ASKS_FOR.items())
+        return next((blanks for blanks in found if blanks), None)
+
+    return predicate
+
+
+def _looks_for_nothing(A: Tensor, asking: int, wanted: int, tie: float) -> tuple | None:
+    return (_KINDS[asking],) if A[asking].max() - A[asking].min() <= tie else None
+
+
+def _rival(A: Tensor, asking: int, wanted: int) -> tuple[str, float]:
+    rival, lead = _lead(A[asking], wanted)
+    return ("itself" if rival == asking else f"the {_KINDS[rival]}"), lead
+
+
+def _as_high(A: Tensor, asking: int, wanted: int, tie: float) -> tuple | None:
+    rival, lead = _rival(A, asking, wanted)
+    return (_KINDS[asking], rival, _KINDS[wanted]) if abs(lead) <= tie else None
+
+
+def _looks_elsewhere(A: Tensor, asking: int, wanted: int, tie: float) -> tuple | None:
+    rival, lead = _rival(A, asking, wanted)
+    return (_KINDS[asking], rival, _KINDS[wanted]) if lead < -tie else None
+
+
+def _looks_back(A: Tensor, asking: int, wanted: int, tie: float) -> tuple | None:
+    back = A[wanted, asking] >= A[asking, wanted] - tie
+    return (_KINDS[wanted], _KINDS[asking]) if back else None
+
+
 def _two_matrices(answer: Any) -> Any:
     answer = answer() if callable(answer) else answer
     return tuple(map(in_float32, answer)) if isinstance(answer, list | tuple) else answer
 
 
-DIRECTED_RELATION = Exercise(
+check_directed_relation = Exercise(
+    asks="""A pair (W_Q, W_K), each [3, 2], for words that are an adjective, a noun or a verb.
+
+    The adjective's largest score is with the noun, the noun's with the verb, and neither is looked
+    for as hard by what it has found. Lists of rows will do.
+    """,
     right=lambda: (
         torch.tensor([[2.0, 0.0], [0.0, 2.0], [0.0, 0.0]]),
         torch.tensor([[0.0, 0.0], [2.0, 0.0], [0.0, 2.0]]),
@@ -239,7 +248,17 @@ DIRECTED_RELATION = Exercise(
     cases=[Case("your matrices")],
     call=_two_matrices,
     unique=False,
-    also=[_is_directed],
+    also={
+        "W_Q and W_K are equal, so the scores are symmetric: nothing is directed.": _equal,
+        "W_Q W_Kᵀ is symmetric: whoever is looked for looks back just as hard.": _symmetric,
+        "The direction is reversed, A is transposed: rows ask and columns answer.": _reversed,
+        "The {} has the same score with everything: it looks for nothing.": _first(
+            _looks_for_nothing
+        ),
+        "The {} scores {} as high as the {}, which must be ahead.": _first(_as_high),
+        "The {} looks for {}, not for the {}.": _first(_looks_elsewhere),
+        "The {} looks back at the {} at least as hard as it is looked for.": _first(_looks_back),
+    },
     axes=("features d_k", "features d_k"),
     praise="Right: the question and the answer are two different features now.",
 )
@@ -247,7 +266,8 @@ DIRECTED_RELATION = Exercise(
 
 # --- the rank of the scores -----------------------------------------------------------------------
 
-SCORE_RANK = Exercise(
+check_score_rank = Exercise(
+    asks="`answer(s, d, d_k)`: the rank of (X W_Q)(X W_K)ᵀ of random X [s, d], W [d, d_k]: an int.",
     right=lambda s, d, d_k: min(s, d, d_k),
     wrong={
         "This is d, the width of the words; the projections may be narrower.": lambda s, d, d_k: d,
@@ -257,7 +277,7 @@ SCORE_RANK = Exercise(
         "This is d_k alone; a matrix of s rows has at most rank s, and X at most rank d.": (
             lambda s, d, d_k: d_k
         ),
-        "You forget X: W_Q can make many columns, but their rank is not above d.": (
+        "You forget X: W_Q can make many columns, but their rank is at most d.": (
             lambda s, d, d_k: min(s, d_k)
         ),
         "You forget the number of words: a matrix of s rows has at most rank s.": (

@@ -1,50 +1,17 @@
 """Checks for chapter 03, why √d_k."""
 
-from typing import Any
-
 import torch
 from torch import Tensor
 
-from .runner import Case, Exercise, randn
-from .verdict import Verdict
-
-__all__ = [
-    "check_scaled_weights",
-    "check_score_variance",
-    "check_softmax_jacobian",
-    "check_temperature_for_entropy",
-]
-
-
-def check_score_variance(answer: Any) -> Verdict:
-    """`answer(d_k)`: the variance of q·k, measured on random q and k of width d_k: a number.
-
-    All components are independent, with mean 0 and variance 1. An error of ten percent is allowed.
-    """
-    return SCORE_VARIANCE.check(answer)
-
-
-def check_scaled_weights(answer: Any) -> Verdict:
-    """`answer(q, k)`: the attention weights of several heads, scaled as in the paper.
-
-    q and k [heads, tokens, d_k] give [heads, queries, keys]; d_model is heads times d_k.
-    """
-    return SCALED_WEIGHTS.check(answer)
-
-
-def check_softmax_jacobian(answer: Any) -> Verdict:
-    """`answer(s, scale)`: the Jacobian of softmax(scale · s) with respect to s. [n] -> [n, n]."""
-    return SOFTMAX_JACOBIAN.check(answer)
-
-
-def check_temperature_for_entropy(answer: Any) -> Verdict:
-    """`answer(s, entropy)`: the temperature at which softmax(s / τ) has this entropy, in nats."""
-    return TEMPERATURE.check(answer)
-
+from transformer_lib.exercises.engine.runner import Case, Exercise, randn
 
 # --- the variance of a score ----------------------------------------------------------------------
 
-SCORE_VARIANCE = Exercise(
+check_score_variance = Exercise(
+    asks="""`answer(d_k)`: the variance of q·k, measured on random q and k of width d_k: a number.
+
+    All components are independent, with mean 0 and variance 1. An error of ten percent is allowed.
+    """,
     right=lambda d_k: float(d_k),
     wrong={
         "This is the standard deviation; the variance is its square.": lambda d_k: d_k**0.5,
@@ -54,11 +21,11 @@ SCORE_VARIANCE = Exercise(
         "Your data are not centered: torch.rand has mean 1/2; use torch.randn.": (
             lambda d_k: 7 / 144 * d_k
         ),
-        "This is the mean of the scores, which is near 0; their variance is asked for.": (
+        "This is the mean of the scores, which is near 0; return their variance.": (
             lambda d_k: 0.0
         ),
-        "The scores are divided by √d_k already, so their variance is 1.": lambda d_k: 1.0,
-        "One pair tells nothing about a variance: draw some thousands.": lambda d_k: float("nan"),
+        "You have already divided the scores by √d_k, so their variance is 1.": lambda d_k: 1.0,
+        "One pair says nothing about a variance: draw a few thousand.": lambda d_k: float("nan"),
     },
     cases=[Case("d_k = 64", 64), Case("d_k = 257", 257)],
     tolerance=(0.1, 0.5),
@@ -74,7 +41,11 @@ def _weights(q: Tensor, k: Tensor, factor: float) -> Tensor:
     return torch.softmax(q @ k.mT * factor, dim=-1)
 
 
-SCALED_WEIGHTS = Exercise(
+check_scaled_weights = Exercise(
+    asks="""`answer(q, k)`: the attention weights of several heads, scaled as in the paper.
+
+    q and k [heads, tokens, d_k] give [heads, queries, keys]; d_model is heads times d_k.
+    """,
     right=lambda q, k: _weights(q, k, q.shape[-1] ** -0.5),
     wrong={
         "The scores are not scaled at all.": lambda q, k: _weights(q, k, 1.0),
@@ -93,7 +64,7 @@ SCALED_WEIGHTS = Exercise(
         "You divide by the square root of the number of tokens, the wrong axis.": lambda q, k: (
             _weights(q, k, q.shape[-2] ** -0.5)
         ),
-        "These are the scaled scores; the softmax over the keys is still to be taken.": (
+        "These are the scaled scores; the softmax over the keys is still missing.": (
             lambda q, k: q @ k.mT / q.shape[-1] ** 0.5
         ),
         "The softmax runs over the queries, not the keys.": lambda q, k: torch.softmax(
@@ -121,7 +92,8 @@ def _p(s: Tensor, scale: float) -> Tensor:
     return torch.softmax(scale * s, dim=0)
 
 
-SOFTMAX_JACOBIAN = Exercise(
+check_softmax_jacobian = Exercise(
+    asks="`answer(s, scale)`: the Jacobian of softmax(scale · s) with respect to s. [n] -> [n, n].",
     right=_jacobian,
     wrong={
         "Only the diagonal: raising one score also lowers the weight of all the others.": (
@@ -172,17 +144,18 @@ def _temperature(s: Tensor, entropy: float) -> float:
 
 _LN_2 = 0.6931471805599453
 
-TEMPERATURE = Exercise(
+check_temperature_for_entropy = Exercise(
+    asks="`answer(s, entropy)`: the temperature at which softmax(s / τ) has this entropy, in nats.",
     right=_temperature,
     wrong={
         "This is 1/τ, a factor of the scores; the temperature divides them.": (
             lambda s, entropy: 1 / _temperature(s, entropy)
         ),
-        "Your entropy is in bits (log2); it is given in nats (log).": (
+        "Your entropy is in bits (log2); the one that you are given is in nats (log).": (
             lambda s, entropy: _temperature(s, entropy * _LN_2)
         ),
-        "This is the entropy at temperature 1; the temperature is asked for.": lambda s, entropy: (
-            float(torch.distributions.Categorical(logits=s).entropy())
+        "This is the entropy at temperature 1; return the temperature.": lambda s, entropy: float(
+            torch.distributions.Categorical(logits=s).entropy()
         ),
         "This is the square root of the temperature: divide the scores by τ, not by τ².": (
             lambda s, entropy: _temperature(s, entropy) ** 0.5

@@ -6,62 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .runner import Case, Exercise, randn
-from .verdict import Verdict
-
-__all__ = [
-    "check_batched_attention",
-    "check_equivariance",
-    "check_one_output",
-    "check_prefers_roses",
-    "in_float32",
-]
-
-
-def check_one_output(answer: object) -> Verdict:
-    """`answer(x, i)`: one output, y_i = sum over j of w_ij x_j.
-
-    x [tokens, dim] and a position i give y_i [dim]; the weights are the softmax of the dot
-    products of x_i with every x_j.
-
-    >>> check_one_output(lambda x, i: (x @ x[i]).softmax(0) @ x)
-    ✓ Right: y_i is an average of all inputs, weighted by the row of i.
-    """
-    return ONE_OUTPUT.check(answer)
-
-
-def check_batched_attention(answer: object) -> Verdict:
-    """`answer(x)`: all outputs of a batch. x [batch, tokens, dim] -> [batch, tokens, dim].
-
-    >>> check_batched_attention(lambda x: (x @ x.mT).softmax(1) @ x)
-    ✗ The softmax runs over the queries (dim 1), not the keys: columns sum to 1, not rows.
-    """
-    return BATCHED_ATTENTION.check(answer)
-
-
-def check_equivariance(answer: object) -> Verdict:
-    """`answer(f, x, order)`: does f follow this reordering of its input's rows? -> bool.
-
-    f maps [tokens, dim] to [tokens, dim]; x [tokens, dim]; order [tokens] holds each position once,
-    so that x[order] is x with its rows reordered. Rounding must not make an f fail.
-
-    >>> check_equivariance(None)
-    ○ not attempted yet
-    """
-    return EQUIVARIANCE.check(answer)
-
-
-def check_prefers_roses(answer: object) -> Verdict:
-    """`answer()`, or the tensor itself: vectors [5, 2] such that *gave* prefers *roses*.
-
-    The rows are *mary gave roses to susan*; a list of rows will do. *gave* gives *roses* at least
-    0.9 of its attention; *mary* and *susan* still prefer a person, either of the two.
-
-    >>> check_prefers_roses(torch.eye(5))
-    ✗ Your result has the shape (5, 5); right is (5, 2) = (words, components).
-    """
-    return PREFERS_ROSES.check(answer)
-
+from transformer_lib.exercises.engine.runner import Case, Exercise, randn
 
 # --- one output -----------------------------------------------------------------------------------
 
@@ -70,7 +15,15 @@ def _one_output(x: Tensor, i: int) -> Tensor:
     return torch.softmax(x @ x[i], dim=0) @ x
 
 
-ONE_OUTPUT = Exercise(
+check_one_output = Exercise(
+    asks="""`answer(x, i)`: one output, y_i = sum over j of w_ij x_j.
+
+    x [tokens, dim] and a position i give y_i [dim]; the weights are the softmax of the dot
+    products of x_i with every x_j.
+
+    >>> check_one_output(lambda x, i: (x @ x[i]).softmax(0) @ x)
+    ✓ Right: y_i is an average of all inputs, weighted by the row of i.
+    """,
     right=_one_output,
     wrong={
         "The sum adds up x_i itself instead of every x_j, so nothing is mixed.": lambda x, i: x[i],
@@ -81,17 +34,17 @@ ONE_OUTPUT = Exercise(
         "The scores are divided by their sum, but not put through exp first.": lambda x, i: (
             (x @ x[i]) / (x @ x[i]).sum() @ x
         ),
-        "You use w_ji, the column of i, where the row of i is asked for: w_ij.": lambda x, i: (
+        "You use w_ji, the column of i; the exercise asks for w_ij, the row of i.": lambda x, i: (
             torch.softmax(x @ x.T, dim=-1)[:, i] @ x
         ),
         "All inputs get the same weight: the dot products are not used.": lambda x, i: x.mean(0),
         "The scores are divided by the square root of the dimension; here they stay raw.": (
             lambda x, i: torch.softmax(x @ x[i] / x.shape[1] ** 0.5, dim=0) @ x
         ),
-        "These are the weights; the weighted average of the inputs is still to be taken.": (
+        "These are the weights; the weighted average of the inputs is still missing.": (
             lambda x, i: torch.softmax(x @ x[i], dim=0)
         ),
-        "These are all outputs; only the one at position i is asked for.": lambda x, i: (
+        "These are all the outputs; return only the one at position i.": lambda x, i: (
             torch.softmax(x @ x.T, dim=-1) @ x
         ),
         "This is the output at position i - 1: positions count from 0.": lambda x, i: _one_output(
@@ -118,7 +71,12 @@ def _without_transpose(x: Tensor) -> Tensor:
     return torch.softmax(torch.bmm(x, x), dim=-1) @ x
 
 
-BATCHED_ATTENTION = Exercise(
+check_batched_attention = Exercise(
+    asks="""`answer(x)`: all outputs of a batch. x [batch, tokens, dim] -> [batch, tokens, dim].
+
+    >>> check_batched_attention(lambda x: (x @ x.mT).softmax(1) @ x)
+    ✗ The softmax runs over the queries (dim 1), not the keys: columns sum to 1, not rows.
+    """,
     right=_self_attention,
     wrong={
         "The softmax runs over the queries (dim 1), not the keys: columns sum to 1, not rows.": (
@@ -178,13 +136,21 @@ _CYCLE = torch.tensor([2, 0, 4, 1, 3])  # not its own inverse
 _SWAP = torch.tensor([0, 3, 2, 1, 4])  # its own inverse
 _ALWAYS = "Your test answers {} every time, whatever the function does."
 
-EQUIVARIANCE = Exercise(
+check_equivariance = Exercise(
+    asks="""`answer(f, x, order)`: does f follow this reordering of its input's rows? -> bool.
+
+    f maps [tokens, dim] to [tokens, dim]; x [tokens, dim]; order [tokens] holds each position once,
+    so that x[order] is x with its rows reordered. Rounding must not make an f fail.
+
+    >>> check_equivariance(None)
+    ○ not attempted yet
+    """,
     right=_follows,
     wrong={
         _ALWAYS.format("True"): lambda f, x, order: True,
         _ALWAYS.format("False"): lambda f, x, order: False,
-        "This tests invariance, that the output stays as it was; the outputs must be reordered "
-        "as well: compare with f(x)[order].": lambda f, x, order: torch.allclose(
+        "This tests invariance, that the output stays the same. For equivariance the outputs "
+        "are reordered too: compare with f(x)[order].": lambda f, x, order: torch.allclose(
             f(x[order]), f(x), atol=1e-5
         ),
         "You reorder the outputs only; f must also be called on the reordered input, x[order].": (
@@ -193,15 +159,14 @@ EQUIVARIANCE = Exercise(
         "One side uses the inverse order: that works for a swap of two words, not in general.": (
             lambda f, x, order: torch.allclose(f(x[order])[order], f(x), atol=1e-5)
         ),
-        "You try an order of your own; the one to try is the argument `order`.": (
+        "You try an order of your own: use the argument `order`.": (
             lambda f, x, order: _follows(f, x, order.sort(descending=True).values)
         ),
         "You reorder the columns, the dimensions; the words are the rows.": (
             lambda f, x, order: torch.allclose(f(x[:, order]), f(x)[:, order], atol=1e-5)
         ),
-        "You ask for bitwise equality: sums in another order round differently, so allow for it.": (
-            lambda f, x, order: torch.equal(f(x[order]), f(x)[order])
-        ),
+        "You ask for bitwise equality, but sums in another order round differently: allow for "
+        "that.": (lambda f, x, order: torch.equal(f(x[order]), f(x)[order])),
     },
     cases=[
         Case("self-attention and a cycle of words", _self_attention, _X, _CYCLE),
@@ -237,64 +202,97 @@ def in_float32(answer: Any) -> Any:
         return answer
 
 
-def _not_yet(x: Tensor) -> str | None:
-    """What keeps *gave* from preferring *roses*, or its cost to *mary* and *susan*."""
+def _weights(x: Tensor) -> Tensor:
     x = x.detach().double()
-    weights = torch.softmax(x @ x.T, dim=-1)
-    row = weights[_GAVE]
-    first, second = row.topk(2).values.tolist()
-    if first - second < _CLEARLY:
-        return "*gave* gives its largest weight to two words alike: *roses* must be ahead."
-    if row.argmax() == _GAVE:
-        return _prefers_itself(x, weights)
-    if row.argmax() != _ROSES:
-        return f"*gave* prefers *{_WORDS[row.argmax()]}*, with weight {first:.2f}, not *roses*."
-    for person in (_MARY, _SUSAN):
-        if mistake := _leaves_people(_WORDS[person], weights[person]):
-            return mistake
-    if first < _ENOUGH:  # rounded down, so that it never reads 0.900
-        return f"*gave* prefers *roses*, but with weight {first - 5e-4:.3f}; 0.9 is asked for."
-    return None
+    return torch.softmax(x @ x.T, dim=-1)
 
 
-def _leaves_people(name: str, row: Tensor) -> str | None:
-    most = row[[_MARY, _SUSAN]].max()
-    rival = max((_GAVE, _ROSES, _TO), key=lambda word: row[word])
-    if (most - row[rival]).abs() < _CLEARLY:
-        return f"*{name}* gives *{_WORDS[rival]}* as much as a person: a person must be ahead."
-    if row[rival] < most:
-        return None
-    if rival != _ROSES:
-        return f"*gave* prefers *roses*, but *{name}* now prefers *{_WORDS[rival]}*."
-    return (
-        f"Only a norm has grown: *roses* is so long that *{name}* prefers it too, so turn it away "
-        "from the people as well."
-    )
+def _choice(x: Tensor) -> int:
+    """The word that *gave* prefers."""
+    return int(_weights(x)[_GAVE].argmax())
 
 
-def _prefers_itself(x: Tensor, weights: Tensor) -> str:
-    if weights[_ROSES].argmax() == _GAVE:
-        return (
-            "It is *roses* that prefers *gave*: the row asks and the column answers, so the weight "
-            "to raise is in row *gave*, column *roses*."
-        )
-    if x[_ROSES].norm() > x[_GAVE].norm():
-        return (
-            "Only a norm has grown: *roses* is longer than *gave* but points elsewhere, so *gave* "
-            "still prefers itself; turn *roses* towards it."
-        )
-    return (
-        "*gave* still prefers itself: its dot product with *roses* cannot exceed its own square "
-        "unless *roses* is the longer of the two."
-    )
+def _prefers_itself(x: Tensor) -> bool:
+    return _choice(x) == _GAVE
 
 
-PREFERS_ROSES = Exercise(
+def _undecided(x: Tensor) -> bool:
+    first, second = _weights(x)[_GAVE].topk(2).values.tolist()
+    return first - second < _CLEARLY
+
+
+def _prefers_another(x: Tensor) -> tuple | None:
+    word = _choice(x)
+    return None if word == _ROSES else (_WORDS[word], float(_weights(x)[_GAVE, word]))
+
+
+def _asked_the_wrong_way_round(x: Tensor) -> bool:
+    return _prefers_itself(x) and int(_weights(x)[_ROSES].argmax()) == _GAVE
+
+
+def _longer_but_elsewhere(x: Tensor) -> bool:
+    return _prefers_itself(x) and bool(x[_ROSES].norm() > x[_GAVE].norm())
+
+
+def _rivals(x: Tensor) -> list[tuple[int, int, float]]:
+    """For *mary* and *susan*: the best word that is not a person, and how far a person leads it."""
+    found = []
+    for name in (_MARY, _SUSAN):
+        row = _weights(x)[name]
+        rival = max((_GAVE, _ROSES, _TO), key=lambda word: row[word])
+        found.append((name, rival, float(row[[_MARY, _SUSAN]].max() - row[rival])))
+    return found
+
+
+def _people_undecided(x: Tensor) -> tuple | None:
+    ties = [(name, rival) for name, rival, lead in _rivals(x) if abs(lead) < _CLEARLY]
+    return tuple(_WORDS[word] for word in ties[0]) if ties else None
+
+
+def _people_lost_to_roses(x: Tensor) -> tuple | None:
+    lost = [name for name, rival, lead in _rivals(x) if lead < 0 and rival == _ROSES]
+    return (_WORDS[lost[0]],) if lost else None
+
+
+def _people_lost(x: Tensor) -> tuple | None:
+    lost = [(name, rival) for name, rival, lead in _rivals(x) if lead < 0]
+    return tuple(_WORDS[word] for word in lost[0]) if lost else None
+
+
+def _too_little(x: Tensor) -> tuple | None:
+    share = float(_weights(x)[_GAVE, _ROSES])
+    # Rounded down, so that it never reads 0.900.
+    return (share - 5e-4,) if share < _ENOUGH else None
+
+
+check_prefers_roses = Exercise(
+    asks="""`answer()`, or the tensor itself: vectors [5, 2] such that *gave* prefers *roses*.
+
+    The rows are *mary gave roses to susan*; a list of rows will do. *gave* gives *roses* at least
+    0.9 of its attention; *mary* and *susan* still prefer a person, either of the two.
+
+    >>> check_prefers_roses(torch.eye(5))
+    ✗ Your result has the shape (5, 5); right is (5, 2) = (words, components).
+    """,
     right=lambda: torch.tensor([[1.6, 0.0], [0.4, 1.2], [0.0, 4.0], [0.2, 0.2], [1.5, 0.0]]),
     cases=[Case("your vectors")],
     call=lambda answer: in_float32(answer() if callable(answer) else answer),
     unique=False,
-    also=[_not_yet],
+    also={
+        "*gave* gives two words the same largest weight: *roses* must be ahead.": _undecided,
+        "It is *roses* that prefers *gave*: the row asks and the column answers, so the weight "
+        "to raise is in row *gave*, column *roses*.": _asked_the_wrong_way_round,
+        "Only a norm has grown: *roses* is longer than *gave* but points elsewhere, so *gave* "
+        "still prefers itself; turn *roses* towards it.": _longer_but_elsewhere,
+        "*gave* still prefers itself: its dot product with *roses* cannot exceed its own square "
+        "unless *roses* is the longer of the two.": _prefers_itself,
+        "*gave* prefers *{}*, with weight {:.2f}, not *roses*.": _prefers_another,
+        "*{}* gives *{}* as much as a person: a person must be ahead.": _people_undecided,
+        "Only a norm has grown: *roses* is so long that *{}* prefers it too, so turn it away from "
+        "the people as well.": _people_lost_to_roses,
+        "*gave* prefers *roses*, but *{}* now prefers *{}*.": _people_lost,
+        "*gave* prefers *roses*, but with weight {:.3f}; it must be at least 0.9.": _too_little,
+    },
     axes="words components",
     praise="Right: *gave* prefers something longer than itself, and the people do not follow.",
 )

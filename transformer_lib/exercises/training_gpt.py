@@ -1,24 +1,13 @@
-"""Checks for chapter 12, Training on a GPU: the schedule, accumulation, clipping; and the rest."""
+"""Checks for chapter 12, training on a GPU."""
 
 import math
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from .runner import Case, Exercise, randn
-from .training_steps import check_decays, check_orthogonalize, check_utilization
-from .verdict import Verdict
+from transformer_lib.exercises.engine.runner import Case, Exercise, randn
 
-__all__ = [
-    "check_accumulate",
-    "check_clip",
-    "check_decays",
-    "check_orthogonalize",
-    "check_schedule",
-    "check_utilization",
-]
-
-# --- Exercise 1: the trapezoid ------------------------------------------------------------------
+# --- Exercise 1: the trapezoid --------------------------------------------------------------------
 
 
 def _schedule(step: int, n_steps: int, n_up: int, n_down: int) -> float:
@@ -52,7 +41,8 @@ def _from_the_top(step, n_steps, n_up, n_down):
     return (n_steps + 1 - step) / (n_steps + 1 - n_up)
 
 
-SCHEDULE = Exercise(
+check_schedule = Exercise(
+    asks="`answer(step, n_steps, n_up, n_down)`: the factor of the rate at this step, from 1.",
     right=lambda n_steps, n_up, n_down: _all_steps(_schedule, n_steps, n_up, n_down),
     wrong={
         "There is no warm-up: below step n_up the factor is step / n_up.": _variant(
@@ -82,8 +72,8 @@ SCHEDULE = Exercise(
         ),
         "The last step has the rate 0, so it changes nothing: 0 is reached one step after the "
         "last.": _variant(down=lambda left, n_steps, n_up, n_down: left / n_down),
-        "The first step of the decay still has the factor 1: divide by n_down + 1, so that the "
-        "step before the decay is the last full one.": _variant(
+        "The first step of the decay still has the factor 1: divide by n_down + 1, so that "
+        "the step before the decay is the last at full rate.": _variant(
             down=lambda left, n_steps, n_up, n_down: (left + 1) / n_down
         ),
         "It falls from the end of the warm-up on: a trapezoid is level in between.": (
@@ -110,19 +100,18 @@ SCHEDULE = Exercise(
 )
 
 
-def check_schedule(answer) -> Verdict:
-    """`answer(step, n_steps, n_up, n_down)`: the factor of the rate at this step, from 1."""
-    return SCHEDULE.check(answer)
-
-
-# --- Exercise 2: accumulation -------------------------------------------------------------------
+# --- Exercise 2: accumulation ---------------------------------------------------------------------
 
 
 def _accumulate(gradients: Tensor, counts: Tensor) -> Tensor:
     return (gradients * counts[:, None]).sum(0) / counts.sum()
 
 
-ACCUMULATE = Exercise(
+check_accumulate = Exercise(
+    asks="""`answer(gradients, counts)`: the gradient of the mean loss over all targets.
+
+    gradients [parts, parameters], of each part's mean loss; counts [parts] -> [parameters].
+    """,
     right=_accumulate,
     wrong={
         "The mean of means: a target of a part with few targets weighs more than one of a part "
@@ -139,7 +128,7 @@ ACCUMULATE = Exercise(
         "be multiplied by its own count first.": lambda gradients, counts: (
             gradients.sum(0) / counts.sum()
         ),
-        "The weights are the wrong way round: a part with many targets counts less.": (
+        "The weights are the wrong way around: a part with many targets counts less.": (
             lambda gradients, counts: (gradients / counts[:, None]).sum(0) / (1 / counts).sum()
         ),
         "Only the last part's gradient: the others are forgotten, as by a zero_grad() inside the "
@@ -154,15 +143,7 @@ ACCUMULATE = Exercise(
 )
 
 
-def check_accumulate(answer) -> Verdict:
-    """`answer(gradients, counts)`: the gradient of the mean loss over all targets.
-
-    gradients [parts, parameters], of each part's mean loss; counts [parts] -> [parameters].
-    """
-    return ACCUMULATE.check(answer)
-
-
-# --- Exercise 3: clipping -----------------------------------------------------------------------
+# --- Exercise 3: clipping -------------------------------------------------------------------------
 
 
 def _by(factor):
@@ -179,7 +160,8 @@ def _each(gradients, limit):
     return [gradient * min(1.0, limit / float(gradient.norm())) for gradient in gradients]
 
 
-CLIP = Exercise(
+check_clip = Exercise(
+    asks="`answer(gradients, limit)`: a list of the gradients, together at most `limit` long.",
     right=_by(lambda numbers, limit: limit / max(limit, float(numbers.norm()))),
     wrong={
         "Each tensor by its own norm: that bends the direction of the step. There is one norm, of "
@@ -220,6 +202,184 @@ CLIP = Exercise(
 )
 
 
-def check_clip(answer) -> Verdict:
-    """`answer(gradients, limit)`: a list of the gradients, together at most `limit` long."""
-    return CLIP.check(answer)
+# --- Exercise 4: Newton and Schulz ----------------------------------------------------------------
+
+A, B, C = 3.4445, -4.7750, 2.0315
+
+
+def _step(x: Tensor) -> Tensor:
+    products = x @ x.T
+    return A * x + (B * products + C * products @ products) @ x
+
+
+def _iterated(step=_step, size=torch.linalg.matrix_norm, extra=0):
+    def orthogonalize(gradient, n_iterations):
+        x = gradient / size(gradient)
+        for _ in range(n_iterations + extra):
+            x = step(x)
+        return x
+
+    return orthogonalize
+
+
+def _other_side(x):
+    """As the right step on a square matrix with X^T X; on others the shapes do not fit."""
+    products = x.T @ x
+    return A * x + (B * products + C * products @ products) @ x
+
+
+def _exact(gradient, n_iterations):
+    u, _, vh = torch.linalg.svd(gradient, full_matrices=False)
+    return u @ vh
+
+
+check_orthogonalize = Exercise(
+    asks="""`answer(gradient, n_iterations)`: Newton and Schulz's iteration.
+
+    gradient [rows, columns] -> the same shape.
+    """,
+    right=_iterated(),
+    wrong={
+        "Only the length of the gradient changes: run the iteration.": _iterated(step=lambda x: x),
+        "Powers of each number: `**` and `*` work on the numbers, and the singular values need "
+        "matrix products, `@`.": _iterated(step=lambda x: A * x + B * x**3 + C * x**5),
+        "A² is a matrix product, A @ A: you square each number.": _iterated(
+            step=lambda x: A * x + (B * (x @ x.T) + C * (x @ x.T) ** 2) @ x
+        ),
+        "A is X times Xᵀ: you have Xᵀ X, whose shape fits only a square matrix.": _iterated(
+            step=_other_side
+        ),
+        "The first term is missing: a · X.": _iterated(step=lambda x: _step(x) - A * x),
+        "The last term is missing: c · A² · X.": _iterated(
+            step=lambda x: A * x + B * (x @ x.T) @ x
+        ),
+        "The gradient is not divided by its norm: the iteration needs singular values of at most "
+        "1.": _iterated(size=lambda gradient: 1.0),
+        "You divide by the largest singular value. It would do, but costs a decomposition: "
+        "use the Frobenius norm, which is at least as large.": _iterated(
+            size=lambda gradient: torch.linalg.matrix_norm(gradient, 2)
+        ),
+        "You divide by the largest number; the norm is the root of the sum of squares.": _iterated(
+            size=lambda gradient: gradient.abs().max()
+        ),
+        "You divide by the sum of squares: the root is missing.": _iterated(
+            size=lambda gradient: gradient.square().sum()
+        ),
+        "One iteration too few.": _iterated(extra=-1),
+        "One iteration too many.": _iterated(extra=1),
+        "That is U Vᵀ exactly, by a decomposition. Use the iteration, which needs only "
+        "products.": _exact,
+    },
+    cases=[
+        Case("a 5 × 5 gradient, 3 times", 0.3 * randn(5, 5, seed=0), 3),
+        Case("a 3 × 7 gradient, 5 times", 0.3 * randn(3, 7, seed=1), 5),
+    ],
+    axes="rows columns",
+    praise="Right: products of matrices alone, and all directions are about equally long.",
+)
+
+
+# --- Exercise 5: what decays ----------------------------------------------------------------------
+
+
+def _named(**modules: nn.Module) -> nn.ModuleDict:
+    return nn.ModuleDict(modules)
+
+
+def _by_rule(rule):
+    return lambda model: {name: rule(name, p) for name, p in model.named_parameters()}
+
+
+check_decays = Exercise(
+    asks="`answer(name, parameter)`: whether a parameter decays: True or False.",
+    right=_by_rule(lambda name, p: p.ndim >= 2),
+    wrong={
+        "Everything decays: a gain or a bias that is pulled to 0 loses its purpose.": _by_rule(
+            lambda name, p: True
+        ),
+        "Nothing decays: matrices do.": _by_rule(lambda name, p: False),
+        "The wrong way around: vectors decay, matrices do not.": _by_rule(
+            lambda name, p: p.ndim < 2
+        ),
+        "The gains of the norms decay: they are called `weight` too. Ask for the number of "
+        "axes, not for the name.": _by_rule(lambda name, p: "bias" not in name),
+        "You go by the word `norm`; in the second model the norms have other names. Ask for "
+        "the number of axes.": _by_rule(lambda name, p: "bias" not in name and "norm" not in name),
+        "The embedding is left out. It is a matrix, and decays in GPT's recipe.": _by_rule(
+            lambda name, p: p.ndim >= 2 and "embedding" not in name
+        ),
+        "You go by size: a long vector is still a vector. Ask for the number of axes.": _by_rule(
+            lambda name, p: p.numel() > 20
+        ),
+    },
+    cases=[
+        Case(
+            "a small model",
+            _named(
+                embedding=nn.Embedding(11, 5),
+                norm=nn.LayerNorm(5),
+                expand=nn.Linear(5, 23),
+                contract=nn.Linear(23, 5),
+                final_norm=nn.LayerNorm(5),
+            ),
+        ),
+        Case(
+            "a model with other names",
+            _named(
+                wte=nn.Embedding(7, 29), scale=nn.LayerNorm(29), small=nn.Linear(3, 5, bias=False)
+            ),
+        ),
+    ],
+    call=lambda answer, model: {name: answer(name, p) for name, p in model.named_parameters()},
+    praise="Right: matrices decay, vectors do not, whatever their names.",
+)
+
+
+# --- Exercise 6: how busy is the machine? ---------------------------------------------------------
+
+
+def _utilization(products=6.0, scores=12.0, by_layers=True, by_context=True):
+    def share(tokens_per_second, n_parameters, n_layers, context, d_model, peak):
+        attention = scores * (n_layers if by_layers else 1) * (context if by_context else 1)
+        return tokens_per_second * (products * n_parameters + attention * d_model) / peak
+
+    return share
+
+
+check_utilization = Exercise(
+    asks="""`answer(tokens_per_second, n_parameters, n_layers, context, d_model, peak)`: a share.
+
+    peak: floating point operations a second that the machine can do at best.
+    """,
+    right=_utilization(),
+    wrong={
+        "That is the forward pass alone: the backward pass costs twice as much again.": (
+            _utilization(products=2.0, scores=4.0)
+        ),
+        "The products with parameters cost 6 operations a parameter: 2 forward, 4 backward. "
+        "You count only the forward pass.": _utilization(products=2.0),
+        "Attention's own products are counted only for the forward pass: 4, which the "
+        "backward pass makes 12.": _utilization(scores=4.0),
+        "Attention's products are missing: scores and averages multiply vectors, not parameters.": (
+            _utilization(scores=0.0)
+        ),
+        "You count half of attention's products, those that a causal mask leaves. The convention "
+        "counts them all.": _utilization(scores=6.0),
+        "A multiplication and an addition are two operations: you count one.": _utilization(
+            products=3.0, scores=6.0
+        ),
+        "Each layer has attention: multiply by n_layers.": _utilization(by_layers=False),
+        "A token is compared with all tokens of the context: multiply by it.": _utilization(
+            by_context=False
+        ),
+        "The reciprocal: it is what is done, divided by what could be done.": (
+            lambda *given: 1 / _utilization()(*given)
+        ),
+        "That is in percent: return a share.": lambda *given: 100 * _utilization()(*given),
+    },
+    cases=[
+        Case("a small GPT on a laptop", 13_000.0, 1_900_000, 4, 256, 192, 3e11),
+        Case("GPT-2 small on a large GPU", 400_000.0, 85_000_000, 12, 1024, 768, 9.9e14),
+    ],
+    praise="Right: what the training needs, by what the machine could do.",
+)

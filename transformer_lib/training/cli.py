@@ -322,11 +322,8 @@ def evaluate_command(chosen: argparse.Namespace, arguments: Sequence[str]) -> in
     measured = TASKS[recipe.task].measures(
         trained.model, corpus, precision=recipe.precision or "float32"
     )
-    blocks, tokens = corpus.validation.inputs.shape
-    say(
-        f"step {trained.step}: {_measured(measured, corpus.floor)} ({blocks} blocks of {tokens} "
-        f"tokens)"
-    )
+    rows = f"{len(corpus.validation):,} rows"
+    say(f"step {trained.step}: {_measured(measured, corpus.floor)} ({rows})")
     return 0
 
 

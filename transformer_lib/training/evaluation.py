@@ -1,34 +1,40 @@
 """How good a model is, exactly: the mean loss over every target of a text, the share of answers."""
 
-from collections.abc import Iterator
+from collections.abc import Callable
 
 import torch
-import torch.nn.functional as F
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool
 from torch import Tensor, nn
 
 from transformer_lib import checks
-from transformer_lib.data.packing import IGNORED, Blocks
+from transformer_lib.data.batches import Source
+from transformer_lib.data.packing import IGNORED
 from transformer_lib.sampling import evaluating
+from transformer_lib.training.device import in_precision
 from transformer_lib.training.distributed import ALONE, Processes
-from transformer_lib.training.precision import in_precision
+from transformer_lib.training.losses import Loss, cross_entropy
 
 
 def mean_loss(
     model: nn.Module,
-    blocks: Blocks,
+    source: Source,
     *,
+    loss: Loss = cross_entropy,
     batch_size: int = 64,
     precision: str = "float32",
     processes: Processes = ALONE,
 ) -> float:
-    """The mean loss over all targets of ``blocks``, in nats, dropout off.
+    """The mean loss over all targets of ``source`` that count, dropout off.
 
-    Every target counts once, whatever the batches: not a mean of means, and no sample. Several
+    Every target counts once, whatever the batches: not a mean of means, and not a sample. Several
     processes share the work and get the same result.
 
+    Args:
+        model, loss, precision: as in :class:`~transformer_lib.training.loop.Trainer`.
+        source: rows, such as :class:`~transformer_lib.data.packing.Blocks`.
+
     Raises:
-        ValueError: no targets; a precision or batch size that is none.
+        ValueError: there are no targets; a precision or batch size out of range.
 
     >>> from transformer_lib.data.packing import cover
     >>> from transformer_lib.gpt import GPT, GPTConfig
@@ -37,22 +43,20 @@ def mean_loss(
     >>> 1.5 < loss < 2.5  # about ln 7
     True
     """
-    device = next(model.parameters()).device
-    total = torch.zeros(2, dtype=torch.float64, device=device)
-    for logits, targets in _predictions(model, blocks, batch_size, precision, processes):
-        flat = logits.float().flatten(0, 1), targets.flatten()
-        total[0] += F.cross_entropy(*flat, ignore_index=IGNORED, reduction="sum").double()
-        total[1] += (targets != IGNORED).sum()
-    loss, count = processes.sum(total).tolist()
+
+    def measured(logits: Tensor, targets: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
+        return loss(logits, targets), (targets != IGNORED).sum()
+
+    total, count = _totals(measured, model, source, batch_size, precision, processes)
     if count == 0:
-        raise ValueError(f"{blocks!r} has no targets, so there is no mean loss.")
-    return loss / count
+        raise ValueError(f"{source!r} has no targets, so there is no mean loss.")
+    return total / count
 
 
 def answer_accuracy(
     model: nn.Module,
-    blocks: Blocks,
-    marked: Bool[Tensor, "blocks tokens"],
+    source: Source,
+    marked: Bool[Tensor, "rows tokens"],
     *,
     batch_size: int = 64,
     precision: str = "float32",
@@ -63,29 +67,37 @@ def answer_accuracy(
     Raises:
         ValueError: nothing is marked.
     """
-    device = next(model.parameters()).device
-    total = torch.zeros(2, dtype=torch.float64, device=device)
-    asked = Blocks(blocks.inputs, blocks.targets.masked_fill(~marked, IGNORED), blocks.spans)
-    for logits, targets in _predictions(model, asked, batch_size, precision, processes):
-        here = targets != IGNORED
-        total[0] += (logits.argmax(dim=-1) == targets)[here].sum()
-        total[1] += here.sum()
-    right, count = processes.sum(total).tolist()
+
+    def measured(logits: Tensor, targets: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
+        asked = marked[indices].to(targets.device) & (targets != IGNORED)
+        return ((logits.argmax(dim=-1) == targets) & asked).sum(), asked.sum()
+
+    right, count = _totals(measured, model, source, batch_size, precision, processes)
     if count == 0:
-        raise ValueError(f"no target of {blocks!r} is marked, so there are no answers to count.")
+        raise ValueError(f"no target of {source!r} is marked, so there are no answers to count.")
     return right / count
 
 
 @torch.no_grad()
-def _predictions(
-    model: nn.Module, blocks: Blocks, batch_size: int, precision: str, processes: Processes
-) -> Iterator[tuple[Float[Tensor, "batch tokens vocabulary"], Int[Tensor, "batch tokens"]]]:
-    """Logits and targets of this process's share of the rows."""
+def _totals(
+    measured: Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]],
+    model: nn.Module,
+    source: Source,
+    batch_size: int,
+    precision: str,
+    processes: Processes,
+) -> list[float]:
+    """The two sums of what is measured on each batch, over all rows, in double precision."""
     checks.require_count(batch_size, "batch_size")
     device = next(model.parameters()).device
-    mine = torch.arange(len(blocks))[processes.rank :: processes.size]
-    with evaluating(model), in_precision(device, precision):
-        for indices in mine.split(batch_size):
-            if len(indices):
-                inputs, targets = blocks.rows(indices)
-                yield model(inputs.to(device)), targets.to(device)
+    mine = torch.arange(len(source))[processes.rank :: processes.size]
+    found = [torch.zeros(2, device=device)]
+    with evaluating(model):
+        for indices in mine.split(batch_size) if len(mine) else ():
+            *inputs, targets = (x.to(device) for x in source.rows(indices))
+            with in_precision(device, precision):
+                logits = model(*inputs)
+            sums = measured(logits.float(), targets, indices)
+            found.append(torch.stack(sums))
+    # Added up on the CPU: Apple's GPU has no double precision.
+    return processes.sum(torch.stack(found).cpu().double().sum(dim=0)).tolist()

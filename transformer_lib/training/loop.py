@@ -1,5 +1,6 @@
 """The training loop: a batch, its gradient, a step; and all that it needs to go on elsewhere."""
 
+import copy
 import math
 import time
 from collections.abc import Callable, Iterator
@@ -7,20 +8,27 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-import torch.nn.functional as F
-from torch import nn
+from torch import Tensor, nn
 
 from transformer_lib import checks
 from transformer_lib.data.batches import Batches
-from transformer_lib.data.packing import IGNORED, Batch
-from transformer_lib.training import training_checks
+from transformer_lib.training.device import (
+    choose_precision,
+    chosen_kernels,
+    in_precision,
+    require_precision,
+)
 from transformer_lib.training.distributed import ALONE, Processes
-from transformer_lib.training.optimizers import set_rates
-from transformer_lib.training.parameters import check_gradients
-from transformer_lib.training.precision import PRECISIONS, choose_precision, in_precision
+from transformer_lib.training.feeding import Feed, Share
+from transformer_lib.training.losses import Loss, cross_entropy
+from transformer_lib.training.optimizers import (
+    bad_gradients,
+    gradient_norm,
+    gradients_checked,
+    not_finite,
+    set_rates,
+)
 from transformer_lib.training.state import random_state, restore_random_state
-
-PARTS = ("model", "optimizer", "scaler", "batches")  # of a trainer, with a state of their own
 
 
 @dataclass(frozen=True)
@@ -29,7 +37,7 @@ class Step:
 
     Attributes:
         step: its number, from 1.
-        loss: mean over the batch's targets, in nats, before the step.
+        loss: mean over the batch's targets, before the step.
         rate: the learning rate of the optimizer's first group.
         gradient_norm: before clipping.
         tokens: targets of the batch.
@@ -52,25 +60,30 @@ class Trainer:
     """Trains ``model``: an iterator over steps that can be stopped, saved and resumed anywhere.
 
     Args:
-        model: called with ids ``[batch, tokens]``, gives logits ``[batch, tokens, vocabulary]``.
-        optimizer: of :mod:`transformer_lib.training.optimizers`.
-        batches: ``next(batches)`` is the whole batch of a step, for all processes together.
+        model: called with all tensors of a batch but the last, gives logits.
+        optimizer: of :mod:`transformer_lib.training.optimizers`, or any of PyTorch's.
+        batches: ``next(batches)`` is the whole batch of a step, for all processes together: a tuple
+            of tensors with the rows first, of which the last is the targets.
         n_steps: how many steps the run has.
+        loss: ``loss(logits, targets)`` is the sum over those targets that are not ``IGNORED``. What
+            is made small is its mean over these, in the whole batch. The logits come in float32.
         schedule: ``schedule(step, n_steps)`` is the factor of the optimizer's rate.
         accumulation: in how many parts a process computes its rows, to need less memory at a time.
             The gradient is that of the whole batch, up to rounding.
         clip: the largest norm of the gradient; longer ones are shortened to it. None: no limit.
-        precision: ``"float32"``, ``"bfloat16"`` or ``"float16"`` (with a scaled loss); None: what
-            suits the device, see :func:`~transformer_lib.training.precision.choose_precision`.
+        precision: ``"float32"``, ``"tf32"``, ``"bfloat16"`` or ``"float16"`` (with a scaled loss);
+            None: what suits the device. See :mod:`transformer_lib.training.device`.
         processes: of :func:`transformer_lib.training.distributed.processes`.
         compiled: whether ``torch.compile`` makes kernels for this model first (minutes, once).
+        deterministic: whether CUDA uses only kernels that give the same bits each time. (On a CPU
+            the same number of threads is enough.)
 
     Raises:
         ValueError: sizes, clip or a precision out of range; an optimizer of another model; a batch
             with fewer rows than parts, or without targets.
-        FloatingPointError: a loss or gradient is NaN or infinite. The message names the step and
-            the cause; neither parameters nor optimizer have changed. (In float16 gradients that
-            are too large only make the scaler lower its scale and leave the step out.)
+        FloatingPointError: a loss, a gradient or its norm is NaN or infinite. The message names the
+            step and the cause; neither parameters nor optimizer have changed. (In float16 gradients
+            that are too large only make the scaler lower its scale and leave the step out.)
 
     >>> from transformer_lib.data.packing import Windows
     >>> from transformer_lib.gpt import GPT, GPTConfig
@@ -89,22 +102,26 @@ class Trainer:
         batches: Batches,
         *,
         n_steps: int,
+        loss: Loss = cross_entropy,
         schedule: Callable[[int, int], float] | None = None,
         accumulation: int = 1,
         clip: float | None = None,
         precision: str | None = None,
         processes: Processes = ALONE,
         compiled: bool = False,
+        deterministic: bool = False,
     ):
         checks.require_count(n_steps, "n_steps")
         checks.require_count(accumulation, "accumulation")
-        training_checks.require_trained(model, optimizer, clip)
+        require_trained(model, optimizer)
+        require_clip(clip)
         self.model, self.optimizer, self.batches = model, optimizer, batches
-        self.n_steps, self.schedule, self.clip = n_steps, schedule, clip
-        self.accumulation, self.processes = accumulation, processes
+        self.n_steps, self.loss, self.schedule, self.clip = n_steps, loss, schedule, clip
+        self.processes, self.deterministic = processes, deterministic
         self.device = next(model.parameters()).device
         self.precision = precision or choose_precision(self.device)
-        checks.require_choice(self.precision, "precision", PRECISIONS)
+        require_precision(self.precision, self.device)
+        self.feed = Feed(batches, self.device, processes=processes, accumulation=accumulation)
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=self.precision == "float16")
         self.joined = processes.join(model)
         self.forward = torch.compile(self.joined) if compiled else self.joined
@@ -116,55 +133,70 @@ class Trainer:
 
     def take_step(self) -> Step:
         """Draw a batch and change the parameters once."""
-        start, number = time.perf_counter(), self.step + 1
-        self.model.train()
-        self.optimizer.zero_grad()
-        set_rates(self.optimizer, self.schedule(number, self.n_steps) if self.schedule else 1.0)
-        loss, n_targets = self.backward(next(self.batches))
-        training_checks.require_loss(number, loss)
-        norm = self.gradient_norm(number)
-        if self.clip is not None:
-            torch.nn.utils.clip_grads_with_norm_(self.model.parameters(), self.clip, norm)
-        self.scaler.step(self.optimizer)
-        self.scaler.update()
-        self.step, norm = number, float(norm)
+        start, number, tf32 = time.perf_counter(), self.step + 1, self.precision == "tf32"
+        with chosen_kernels(self.device, tf32=tf32, deterministic=self.deterministic):
+            self.model.train()
+            self.optimizer.zero_grad()
+            set_rates(self.optimizer, self.schedule(number, self.n_steps) if self.schedule else 1.0)
+            share = next(self.feed)
+            total = self.backward(share)
+            if number < self.n_steps:
+                self.feed.start()  # while a GPU still computes
+            loss, norm = self.update(number, total)
+        self.step = number
         rate, seconds = self.optimizer.param_groups[0]["lr"], time.perf_counter() - start
-        return Step(number, loss, rate, norm, n_targets, seconds)
+        return Step(number, loss, rate, norm, share.n_targets, seconds)
 
-    def backward(self, batch: Batch) -> tuple[float, int]:
-        """The gradient of the mean loss over all targets of ``batch``; that loss, their number."""
-        (inputs, targets), here = batch, self.processes
-        n_parts, n_targets = self.accumulation * here.size, int((targets != IGNORED).sum())
-        training_checks.require_parts(len(inputs), n_targets, here.size, self.accumulation)
-        inputs, targets = (x.tensor_split(n_parts)[here.rank :: here.size] for x in batch)
+    def backward(self, share: Share) -> Tensor:
+        """The gradient of the mean loss over all targets of the batch; that loss."""
         total = torch.zeros((), device=self.device)
-        for i, (ids, following) in enumerate(zip(inputs, targets, strict=True)):
-            with here.joining(self.joined, last=i == self.accumulation - 1):
+        for i, (*inputs, targets) in enumerate(share.parts, start=1):
+            with self.processes.joining(self.joined, last=i == len(share.parts)):
                 with in_precision(self.device, self.precision):
-                    logits = self.forward(ids.to(self.device)).flatten(0, 1).float()
-                    following = following.to(self.device).flatten()
-                    loss = F.cross_entropy(logits, following, reduction="sum") / n_targets
-                self.scaler.scale(loss * here.size).backward()  # joining takes the mean
+                    logits = self.forward(*inputs).float()
+                    loss = self.loss(logits, targets) / share.n_targets
+                # joining takes the mean over the processes, and the sum is wanted
+                self.scaler.scale(loss * self.processes.size).backward()
             total += loss.detach()
-        return float(here.sum(total)), n_targets
+        return self.processes.sum(total)
 
-    def gradient_norm(self, number: int) -> torch.Tensor:
-        """The gradient's norm, in true scale; infinite if the scaler will leave this step out."""
+    def update(self, number: int, total: Tensor) -> tuple[float, float]:
+        """Let the optimizer step, unless something is not finite. The loss and the norm."""
         self.scaler.unscale_(self.optimizer)
-        try:
-            return check_gradients(self.optimizer)
-        except FloatingPointError as error:
-            if self.scaler.get_scale() > 1:
-                return torch.tensor(math.inf, device=self.device)
-            raise FloatingPointError(f"step {number}: {error}") from error
+        length = gradient_norm(self.optimizer)
+        # The one place in a step where the program waits for a GPU:
+        loss, norm = torch.stack([total, length.to(self.device)]).tolist()
+        self.stop_unless_finite(number, loss, norm)
+        if self.clip is not None:
+            torch.nn.utils.clip_grads_with_norm_(self.model.parameters(), self.clip, length)
+        with gradients_checked(self.optimizer):
+            self.scaler.step(self.optimizer)
+        self.scaler.update()
+        return loss, norm
+
+    def stop_unless_finite(self, number: int, loss: float, norm: float) -> None:
+        """Nothing has changed so far, so the run can be mended and go on."""
+        if not math.isfinite(loss):
+            raise FloatingPointError(
+                f"step {number}: the loss is {loss}. No parameter was changed. Lower the learning "
+                f"rate or lengthen the warm-up; at the first step, look for NaN in the weights."
+            )
+        if math.isfinite(norm) or (self.scaler.get_scale() > 1 and not_finite(self.optimizer)):
+            return  # or the scaler will leave this step out
+        raise FloatingPointError(f"step {number}: {bad_gradients(self.optimizer)}")
 
     def state_dict(self) -> dict[str, Any]:
-        """All that must be saved to go on bit for bit. (All processes have to call it.)"""
-        parts = {name: getattr(self, name).state_dict() for name in PARTS}
+        """All that must be saved to go on as if nothing had happened. All processes must call it.
+
+        On a CPU the run then ends in the same bits, with as many threads; on CUDA, if it is
+        ``deterministic``. The tensors are the trainer's own, which the next step changes: save or
+        copy them before it.
+        """
+        parts = {name: part.state_dict() for name, part in self.parts().items()}
         return {"step": self.step, **parts, "random": self.processes.gather(random_state())}
 
     def load_state_dict(self, state: dict[str, Any], *, other_devices: bool = False) -> None:
-        """Go on from ``state``: the next step is the one that would have come there.
+        """Go on from (a copy of) ``state``: the next step is the one that would have come there.
 
         Raises:
             ValueError: it was saved with another number of processes or GPUs, unless
@@ -172,9 +204,49 @@ class Trainer:
                 belongs to other batches. Parameters, optimizer and step are as they were.
         """
         states, here = state["random"], self.processes
-        training_checks.require_processes(len(states), here.size, other_devices)
+        require_processes(len(states), here.size, other_devices)
         if here.rank < len(states):
             restore_random_state(states[here.rank], other_devices=other_devices)
-        for name in reversed(PARTS):  # the batches, which may refuse, first
-            getattr(self, name).load_state_dict(state[name])
+        # An optimizer keeps the very tensors that it is given, so it gets its own.
+        state = state | {"optimizer": copy.deepcopy(state["optimizer"])}
+        for name, part in reversed(self.parts().items()):  # the batches, which may refuse, first
+            part.load_state_dict(state[name])
         self.step = state["step"]
+
+    def parts(self) -> dict[str, Any]:
+        """All that has a state of its own."""
+        return {
+            "model": self.model,
+            "optimizer": self.optimizer,
+            "scaler": self.scaler,
+            "batches": self.feed,
+        }
+
+
+def require_trained(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+    """The optimizer has parameters of this model."""
+    here = {id(p) for p in model.parameters()}
+    if not any(id(p) in here for group in optimizer.param_groups for p in group["params"]):
+        raise ValueError(
+            f"the optimizer holds no parameter of this {type(model).__name__}, so no step would "
+            f"change it. Make the optimizer from the model that is trained, adamw(model, ...)."
+        )
+
+
+def require_clip(clip: float | None) -> None:
+    """The largest norm of a gradient; None: no limit."""
+    if clip is not None and not 0 < clip < math.inf:
+        raise ValueError(
+            f"clip is {clip}; it is the largest norm that a gradient may have, so it must be a "
+            f"finite number above 0. Leave it out (None) for no limit."
+        )
+
+
+def require_processes(saved: int, here: int, other_devices: bool) -> None:
+    """As many processes as the state was saved with, unless others will do."""
+    if saved != here and not other_devices:
+        raise ValueError(
+            f"the run was saved by {saved} processes, and here {here} would go on: dropout would "
+            f"draw other numbers. Start as many (torchrun --nproc-per-node={saved}), or pass "
+            f"other_devices=True."
+        )

@@ -16,9 +16,10 @@ from torch import nn
 from transformer_lib import checks, storage
 from transformer_lib.data.gifts import Grammar
 from transformer_lib.gpt import GPTConfig
-from transformer_lib.training import schedules, training_checks
+from transformer_lib.training import schedules
+from transformer_lib.training.device import choose_precision
+from transformer_lib.training.loop import require_clip
 from transformer_lib.training.optimizers import Muon, adamw
-from transformer_lib.training.precision import choose_precision
 
 WIRINGS = {"gpt1": GPTConfig.gpt1, "gpt2": GPTConfig.gpt2, "fast": GPTConfig.fast}
 SCHEDULES = ("linear", "cosine", "trapezoid")
@@ -45,7 +46,8 @@ class Recipe:
         block: tokens of a row of a batch. Stories are packed whole into it; texts are cut.
         window: tokens of the windows in which the validation text is read; ``block`` if None.
         batch_size: rows of a step's batch, of all processes and accumulated parts together.
-        accumulation, clip, precision, compiled: see :class:`~transformer_lib.training.loop.Trainer`
+        accumulation, clip, precision, compiled, deterministic: see
+            :class:`~transformer_lib.training.loop.Trainer`.
         n_steps: how many steps.
         optimizer: ``"muon"`` or ``"adamw"``; ``lr`` is its rate, ``adamw_lr`` that of the
             parameters that Muon leaves to AdamW; ``betas``, ``weight_decay`` are of both,
@@ -79,6 +81,7 @@ class Recipe:
     clip: float | None = None
     precision: str | None = None
     compiled: bool = False
+    deterministic: bool = False
     n_steps: int = 1000
     optimizer: str = "muon"
     lr: float = 0.03
@@ -100,7 +103,7 @@ class Recipe:
         checks.require_fields(self)
         _require_storable(self)
         require_seed(self.seed)
-        training_checks.require_clip(self.clip)
+        require_clip(self.clip)
         for name, known in [
             ("wiring", WIRINGS), ("optimizer", OPTIMIZERS), ("schedule", SCHEDULES),
         ]:  # fmt: skip

@@ -22,9 +22,9 @@ from transformer_lib.data.batches import Batches
 from transformer_lib.data.corpora import Corpus, describe_tokenizer
 from transformer_lib.training import checkpoints
 from transformer_lib.training.checkpoints import NAME, CheckpointError, find_checkpoints, step_of
+from transformer_lib.training.device import best_device
 from transformer_lib.training.distributed import ALONE, Processes
 from transformer_lib.training.loop import Step, Trainer
-from transformer_lib.training.precision import best_device
 from transformer_lib.training.recipes import Recipe
 from transformer_lib.training.tasks import TASKS, corpus_of, model_of
 from transformer_lib.training.trained import require_same_run, sizes_of
@@ -171,7 +171,7 @@ class Run:
         for step in trainer:
             self.seconds += step.seconds
             self._recent = [self._recent[0] + step.loss, self._recent[1] + 1]
-            asked = trainer.processes.any(stopping.number is not None, trainer.device)
+            asked = trainer.processes.any(stopping.number is not None)
             measures = self._measures(step.step)
             if folder is not None and (asked or measures or step.step % recipe.save_every == 0):
                 self.save(folder)
@@ -285,12 +285,14 @@ def make_trainer(
         optimizer,
         Batches(corpus.training, recipe.batch_size, seed=recipe.seed),
         n_steps=recipe.n_steps,
+        loss=TASKS[recipe.task].loss,
         schedule=recipe.factor,
         accumulation=recipe.accumulation,
         clip=recipe.clip,
         precision=recipe.precision,
         processes=processes,
         compiled=recipe.compiled,
+        deterministic=recipe.deterministic,
     )
 
 

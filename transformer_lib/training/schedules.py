@@ -9,7 +9,6 @@ from 0 (at step 0) to 1 (at step ``warmup``), and what it decays to it reaches a
 import math
 
 from transformer_lib import checks
-from transformer_lib.training import training_checks
 
 
 def linear(step: int, n_steps: int, *, warmup: int = 0, end: float = 0.0) -> float:
@@ -18,12 +17,12 @@ def linear(step: int, n_steps: int, *, warmup: int = 0, end: float = 0.0) -> flo
     Raises:
         ValueError: a step before the first or after the last; a warm-up that is negative or takes
             all steps; an ``end`` outside of [0, 1].
-        TypeError: ``step``, ``n_steps`` or ``warmup`` is no int.
+        TypeError: ``step``, ``n_steps`` or ``warmup`` is not an int.
 
     >>> [linear(step, 4) for step in (1, 2, 3, 4)]
     [1.0, 0.75, 0.5, 0.25]
     """
-    training_checks.require_schedule(step, n_steps, warmup, end)
+    require_schedule(step, n_steps, warmup, end)
     return _up(step, warmup, lambda: _down(step, max(warmup, 1), n_steps, end))
 
 
@@ -39,7 +38,7 @@ def cosine(step: int, n_steps: int, *, warmup: int = 0, end: float = 0.1) -> flo
     >>> [round(cosine(step, 4, end=0.0), 3) for step in (1, 2, 3, 4)]
     [1.0, 0.854, 0.5, 0.146]
     """
-    training_checks.require_schedule(step, n_steps, warmup, end)
+    require_schedule(step, n_steps, warmup, end)
 
     def wave() -> float:
         left = _down(step, max(warmup, 1), n_steps, 0.0)
@@ -64,9 +63,9 @@ def trapezoid(
     >>> [trapezoid(step, 5, decay=0.6) for step in (1, 2, 3, 4, 5)]
     [1.0, 1.0, 0.75, 0.5, 0.25]
     """
-    training_checks.require_schedule(step, n_steps, warmup, end)
+    require_schedule(step, n_steps, warmup, end)
     level = n_steps - round(decay * n_steps)  # the last step before the decay
-    training_checks.require_decay(decay, level, n_steps, warmup)
+    require_decay(decay, level, n_steps, warmup)
     level = max(level, 1)
     return _up(step, warmup, lambda: 1.0 if step <= level else _down(step, level, n_steps, end))
 
@@ -78,7 +77,7 @@ def inverse_square_root(step: int, d_model: int, *, warmup: int = 4000) -> float
 
     Raises:
         ValueError: ``step``, ``d_model`` or ``warmup`` below 1.
-        TypeError: one of them is no int.
+        TypeError: one of them is not an int.
 
     Source: Vaswani et al. 2017, section 5.3.
 
@@ -98,3 +97,34 @@ def _down(step: int, start: int, n_steps: int, end: float) -> float:
     """1 at step ``start``, ``end`` one step after the last."""
     left = (n_steps + 1 - step) / (n_steps + 1 - start)
     return end + (1 - end) * left
+
+
+def require_schedule(step: int, n_steps: int, warmup: int, end: float) -> None:
+    """A step of a schedule, and what it is made of."""
+    checks.require_count(n_steps, "n_steps")
+    checks.require_count(step, "step")
+    if step > n_steps:
+        raise ValueError(
+            f"step is {step}, of a schedule for {n_steps} steps. Make n_steps at least {step} (the "
+            f"rates of the earlier steps then differ, too), or stop."
+        )
+    if not isinstance(warmup, int) or isinstance(warmup, bool):
+        raise TypeError(f"warmup is {warmup!r}; it is a number of steps and must be an int.")
+    if not 0 <= warmup < n_steps:
+        raise ValueError(
+            f"warmup is {warmup}, of {n_steps} steps; choose 0 <= warmup < n_steps, so that the "
+            f"full rate is used at all."
+        )
+    if not 0 <= end <= 1:
+        raise ValueError(f"end is {end}; it is a share of the full rate: choose 0 <= end <= 1.")
+
+
+def require_decay(decay: float, level: int, n_steps: int, warmup: int) -> None:
+    """A trapezoid's decay is a share and begins, after step ``level``, behind the warm-up."""
+    if not 0 <= decay <= 1:
+        raise ValueError(f"decay is {decay}; it is a share of all steps: choose 0 <= decay <= 1.")
+    if level < warmup:
+        raise ValueError(
+            f"warmup = {warmup} and decay = {decay} of {n_steps} steps overlap; make the warm-up "
+            f"at most {level} steps, or the decay shorter."
+        )

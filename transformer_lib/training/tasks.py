@@ -19,6 +19,7 @@ from transformer_lib.gpt import GPT, current_names
 from transformer_lib.sampling import generate
 from transformer_lib.training.distributed import ALONE, Processes
 from transformer_lib.training.evaluation import answer_accuracy, mean_loss
+from transformer_lib.training.losses import Loss, cross_entropy
 from transformer_lib.training.recipes import Recipe
 
 TEXTS = {"python_docs": texts.python_docs, "tiny_shakespeare": texts.tiny_shakespeare}
@@ -113,6 +114,7 @@ class Task:
     Attributes:
         corpus: of a recipe, its data.
         model: of a recipe and a tokenizer, a new model.
+        loss: that it is trained by.
         measures: of a model and a corpus, numbers by name, ``"validation_loss"`` among them; NaN
             for what does not apply. (With the options of :func:`measures`.)
         names: of a model's ``state_dict``, maybe an old one: the same under the names of today.
@@ -121,6 +123,7 @@ class Task:
 
     corpus: Callable[[Recipe], Corpus]
     model: Callable[[Recipe, Tokenizer], nn.Module] = gpt
+    loss: Loss = cross_entropy
     measures: Callable[..., dict[str, float]] = measures
     names: Callable[[Mapping[str, Tensor]], dict[str, Tensor]] = current_names
     write: Callable[..., Iterator[str]] = continuation

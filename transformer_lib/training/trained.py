@@ -32,7 +32,7 @@ from transformer_lib.data.gifts import Grammar
 from transformer_lib.storage import UnusableFileError
 from transformer_lib.training import checkpoints
 from transformer_lib.training.checkpoints import Checkpoint, CheckpointError, differences
-from transformer_lib.training.precision import best_device
+from transformer_lib.training.device import best_device
 from transformer_lib.training.recipes import Recipe
 from transformer_lib.training.run_log import RunLog, decode, encode, load_run, logs_in, parse_run
 from transformer_lib.training.tasks import TASKS, model_of

@@ -1,17 +1,18 @@
 """The runner behind every `check_<name>`: run an answer safely, then name its mistake.
 
-To write a check, state what to try, what is right and what readers typically do instead. The
-runner does the rest: an unfilled stub, an exception and its line, endless loops, wrong type,
-device, shape or dtype, NaN, arguments written into, and at last the first number that differs.
+To write a check, state what is asked, what to try, what is right and what readers typically do
+instead. The runner does the rest: an unfilled stub, an exception and its line, endless loops,
+wrong type, device, shape or dtype, NaN, arguments written into, and at last the first number that
+differs.
 
     import torch
-    from transformer_lib.exercises.runner import Case, Exercise, randn
-    from transformer_lib.exercises.verdict import Verdict
+    from transformer_lib.exercises.engine.runner import Case, Exercise, randn
 
     def _right(x, i):                                # x [tokens, dim], i -> [dim]
         return torch.softmax(x @ x[i], dim=0) @ x
 
-    ONE_OUTPUT = Exercise(
+    check_one_output = Exercise(
+        asks="`answer(x, i)`: the output at position i. x [tokens, dim] -> [dim].",
         right=_right,
         wrong={                                      # the sentence : the computation that earns it
             "The weights are never normalized: a softmax is missing.":
@@ -27,32 +28,45 @@ device, shape or dtype, NaN, arguments written into, and at last the first numbe
         praise="Right: y_i is a weighted average of all inputs.",
     )
 
-    def check_one_output(answer) -> Verdict:
-        \"""`answer(x, i)`: the output at position i. x [tokens, dim] -> [dim].\"""
-        return ONE_OUTPUT.check(answer)
+`check_one_output(answer)` is then the verdict, and `help(check_one_output)` says what is asked.
 
 A sentence of `wrong` is given when the answer agrees with that computation on **every** case that
-is no edge case (and fails where it fails: `x @ x` works for squares only, and is found by a
+is not an edge case (and fails where it fails: `x @ x` works for squares only, and is found by a
 square and another case).
-In the tests, every sentence must be reached, by answers written independently of the table:
-`assert check_one_output(my_wrong_answer).diagnosis == "The sum adds x_i, not x_j."`
+
+The tests reach every sentence of `wrong` and `also` by answers that are written independently of
+these tables: see `tests/support/diagnoses.py`.
 """
 
 import copy
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import CodeType
 from typing import Any
 
 import torch
 
-from .calling import Outcome, TimeOver, call_safely, does_nothing, own_random_state, still_open
-from .comparing import close, describe, first_difference, form_mistake
-from .verdict import NOT_ATTEMPTED, Verdict
+from transformer_lib.exercises.engine.calling import (
+    Outcome,
+    TimeOver,
+    call_safely,
+    code_of,
+    does_nothing,
+    message_of,
+    still_open,
+)
+from transformer_lib.exercises.engine.comparing import (
+    close,
+    describe,
+    first_difference,
+    form_mistake,
+    plain,
+)
+from transformer_lib.exercises.engine.guarding import guarded, torch_random_kept
+from transformer_lib.exercises.engine.verdict import NOT_ATTEMPTED, Verdict
 
-__all__ = ["Case", "Exercise", "randn"]
-
-_FAILED = object()  # stands for "this wrong computation raises on this case"
+_FAILED = object()  # "this wrong computation raises on this case"
 
 
 def randn(*shape: int, seed: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
@@ -72,32 +86,39 @@ class Case:
         self.name, self.inputs, self.edge = name, inputs, edge
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Exercise:
-    """One exercise: what is right, what is typically wrong, and how to tell.
+    """One exercise: what is asked, what is right, what is typically wrong, and how to tell.
 
+    asks     what the answer must be, "`answer(q, k)`: ...": the check's own docstring
     right    the right computation, called with the inputs of a case (or, without cases, the value)
     wrong    {sentence: wrong computation or value}; the first that fits is given, so put the most
              specific first. A computation may raise where the mistake makes an answer raise
     cases    inputs to try, the simplest first. None at all: the answer is itself the result (a
              number, a tensor, a tuple), and the right value is not given away
-    call     call(answer, *inputs) -> result, if the answer is not plainly a function of the
-             inputs: `lambda cls, x: cls(6, 2)(x)` for a module, or to return gradients as well
+    call     call(answer, *inputs) -> result, if the answer is not a plain function of the inputs:
+             `lambda cls, x: cls(6, 2)(x)` for a module, or to return gradients as well
+    adapt    adapt(result) -> result, for what is right in more than one form, such as two dtypes
+    before   an exercise about the form of the same answer, which must be right first
     axes     names of the result's axes for messages, "queries keys"; for a tuple, one string each
-    also     functions (result, *inputs) -> sentence or None. They see a result of the right form
-             before it is compared (inputs: the very tensors the answer got, so gradients work)
+    also     {sentence: function of (result, *inputs)}, asked in turn about a result of the right
+             form, before it is compared (inputs: the very tensors the answer got, so gradients
+             work). True: the sentence is given. A tuple: it fills the sentence's {blanks}
     unique   False: many results are right, `right` is one of them, and `also` judges the values
     tolerance  (rtol, atol) where the dtype's own will not do: for estimates from random samples
     seconds  the time an answer has for one case
     praise   the sentence for a right answer
     """
 
+    asks: str = ""
     right: Any
     wrong: Mapping[str, Any] = field(default_factory=dict)
     cases: Sequence[Case] = ()
     call: Callable | None = None
+    adapt: Callable | None = None
+    before: "Exercise | None" = None
     axes: str | Sequence[str] = ""
-    also: Sequence[Callable] = ()
+    also: Mapping[str, Callable] = field(default_factory=dict)
     unique: bool = True
     tolerance: tuple[float, float] | None = None
     seconds: float = 10.0
@@ -109,20 +130,38 @@ class Exercise:
         for case in self.cases:  # every argument has a name of its own, for the messages
             if len(inspect.signature(self.right).bind(*case.inputs).arguments) != len(case.inputs):
                 raise TypeError("`right` must name each argument: no *args")
+        object.__setattr__(self, "__doc__", inspect.cleandoc(self.asks))
 
-    def check(self, answer: Any) -> Verdict:
+    def __repr__(self) -> str:
+        return f"<check of {(self.__doc__ or 'an answer').splitlines()[0]}>"
+
+    def __call__(self, answer: Any) -> Verdict:
         """The verdict on an answer. Never raises because of what the answer does."""
-        if _blank(answer):
+        if self.before and not (form := self.before(answer)).passed:
+            return form
+        with guarded() as guard:
+            verdict = self._judge(answer)
+        if verdict and guard.left_running:
+            return Verdict(False, "Your answer leaves a thread running: wait for it with `join()`.")
+        return verdict
+
+    def _judge(self, answer: Any) -> Verdict:
+        seen = call_safely(self._look_at, answer, seconds=self.seconds, convert=tuple)
+        if seen.error is not None:
+            return Verdict(False, self._exception(seen))
+        code, blank, mistake = seen.result
+        if blank:
             return NOT_ATTEMPTED
-        if mistake := self._wrong_kind(answer):
+        if mistake:
             return Verdict(False, mistake)
         outcomes = []
         for case in self._cases():
-            outcome = call_safely(self._call(), answer, case.inputs, seconds=self.seconds)
+            limits = {"seconds": self.seconds, "code": code}
+            outcome = call_safely(self._call, answer, case.inputs, **limits)
             if isinstance(outcome.error, TimeOver):
-                return Verdict(False, f"Stopped after {self.seconds:g} s: a loop without an end?")
+                return Verdict(False, self._exception(outcome))
             if still_open(outcome.error) or (outcome.error is None and _blank(outcome.result)):
-                if outcome.result is None and outcome.error is None and not does_nothing(answer):
+                if outcome.result is None and outcome.error is None and not does_nothing(code):
                     return Verdict(False, "Your function returns None: is a `return` missing?")
                 return NOT_ATTEMPTED
             outcomes.append(outcome)
@@ -130,27 +169,37 @@ class Exercise:
         mistake = self._named(outcomes, rights) or self._first_mistake(outcomes, rights)
         return Verdict(False, mistake) if mistake else Verdict(True, self.praise)
 
+    def _look_at(self, answer: Any) -> tuple[CodeType | None, bool, str | None]:
+        """The answer's code, whether nobody has filled it in, and what is wrong with its kind.
+
+        Even this can run code of the answer.
+        """
+        return code_of(answer), _blank(plain(answer)), self._wrong_kind(answer)
+
     def _cases(self) -> Sequence[Case]:
         return self.cases or [Case("")]
 
-    def _call(self) -> Callable:
+    def _call(self, answer: Any, *inputs: Any) -> Any:
         if self.call:
-            return self.call
-        return (lambda answer, *inputs: answer(*inputs)) if self.cases else (lambda answer: answer)
+            result = self.call(answer, *inputs)
+        else:
+            result = answer(*inputs) if self.cases else answer
+        return self.adapt(result) if self.adapt else result
 
     def _wrong_kind(self, answer: Any) -> str | None:
         if self.call:
             return None
         if not self.cases:
             value = not callable(answer) or callable(self.right)
-            return None if value else "You gave a function; its result is asked for: call it."
+            return None if value else "You gave a function; give its result: call it."
         if not callable(answer):
-            return f"You gave {describe(answer)}; the function itself is asked for."
+            return f"You gave {describe(answer)}; give the function itself."
         inputs, names = self.cases[0].inputs, ", ".join(self._names())
         try:
             inspect.signature(answer).bind(*inputs)
         except TypeError:
-            return f"Your function must take {len(inputs)} arguments: ({names})."
+            plural = "s" if len(inputs) > 1 else ""
+            return f"Your function must take {len(inputs)} argument{plural}: ({names})."
         except ValueError:  # some built-in functions have no signature to look at
             return None
         return None
@@ -194,42 +243,50 @@ class Exercise:
 
     def _mistake(self, outcome: Outcome, right: Any) -> str | None:
         if outcome.error is not None:
-            where = f" ({outcome.where})" if outcome.where else ""
-            what = f"{type(outcome.error).__name__}{where}"
-            return f"Your answer raises {what}: {_message(outcome.error)}"
+            return self._exception(outcome)
         if outcome.written:
             name = self._names()[outcome.written[0]]
-            return f"You write into the argument `{name}`, which is the caller's: make a new one."
+            return (
+                f"You write into the argument `{name}`, which belongs to the caller: make a copy."
+            )
         if mistake := form_mistake(outcome.result, right, self.axes):
             return mistake
-        for predicate in self.also:
-            if mistake := predicate(outcome.result, *outcome.inputs):
-                return mistake
+        if self.also:  # a gradient can run code of the answer
+            judged = call_safely(lambda _: self._special(outcome), seconds=self.seconds)
+            if judged.error is not None:
+                return self._exception(judged)
+            if judged.result:
+                return judged.result
         if self.unique and not close(outcome.result, right, self.tolerance):
             place = first_difference(outcome.result, right, self.tolerance, reveal=bool(self.cases))
             return f"{place[0].upper()}{place[1:]}."
         return None
 
+    def _special(self, outcome: Outcome) -> str | None:
+        for sentence, applies in self.also.items():
+            if blanks := applies(outcome.result, *outcome.inputs):
+                return sentence.format(*blanks) if isinstance(blanks, tuple) else sentence
+        return None
+
+    def _exception(self, outcome: Outcome) -> str:
+        if isinstance(outcome.error, TimeOver):
+            return f"Stopped after {self.seconds:g} s: an endless loop?"
+        where = f" ({outcome.where})" if outcome.where else ""
+        what = f"{type(outcome.error).__name__}{where}"
+        return f"Your answer raises {what}: {message_of(outcome.error)}"
+
 
 def _compute(computation: Any, case: Case, *, may_fail: bool = False) -> Any:
-    """The result of a right or wrong computation, with the random state that an answer gets."""
+    """The result of a right or wrong computation, with the random numbers that an answer gets."""
     if not callable(computation):
         return computation
-    with own_random_state(0):
+    with torch_random_kept(0):
         try:
             return computation(*copy.deepcopy(case.inputs))
         except (RuntimeError, ValueError, IndexError, TypeError, ArithmeticError):
             if may_fail:
                 return _FAILED
             raise
-
-
-def _message(error: BaseException) -> str:
-    """The first line of what an exception says, even if it cannot be asked."""
-    try:
-        return (str(error).strip() or "no message").splitlines()[0]
-    except Exception:
-        return "no message"
 
 
 def _blank(value: Any) -> bool:

@@ -1,10 +1,10 @@
-"""What a check says about an answer: right, wrong and why, or not attempted yet."""
+"""The verdict on an answer: right, wrong and why, or not attempted yet."""
 
 import html
 import re
 from dataclasses import dataclass
 
-__all__ = ["NOT_ATTEMPTED", "Verdict"]
+LONGEST = 1_500  # characters of a diagnosis; the longest sentence of an exercise has about 250
 
 # The symbol carries the meaning; the class only lets the page's own style color it,
 # so that the verdict reads the same in light, in dark and without any style at all.
@@ -16,8 +16,9 @@ class Verdict:
     """The outcome of a check, with one sentence that says why.
 
     `passed` is True, False, or None for an exercise nobody has tried yet; only True counts as
-    true in a condition. `diagnosis` is plain text in which `backticks` mark
-    code and *stars* a word of the example.
+    true in a condition. `diagnosis` is plain text in which `backticks` mark code and *stars* a word
+    of the example. An answer's own text can reach it, so it is cut, and what cannot be printed
+    (control characters, half of a surrogate pair) is written as an escape.
 
     >>> Verdict(False, "The softmax runs over the queries, not the keys.")
     ✗ The softmax runs over the queries, not the keys.
@@ -27,6 +28,9 @@ class Verdict:
 
     passed: bool | None
     diagnosis: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "diagnosis", _printable(self.diagnosis))
 
     def __bool__(self) -> bool:
         return self.passed is True
@@ -43,6 +47,12 @@ class Verdict:
             f'<p class="afm-verdict afm-verdict-{name}">'
             f'<strong role="img" aria-label="{name}">{symbol}</strong> {text}</p>'
         )
+
+
+def _printable(text: str) -> str:
+    text = text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
+    escaped = (c.encode("unicode_escape").decode("ascii") for c in text)
+    return "".join(c if c.isprintable() else e for c, e in zip(text, escaped, strict=True))
 
 
 NOT_ATTEMPTED = Verdict(None, "not attempted yet")

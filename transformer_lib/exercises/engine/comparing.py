@@ -1,17 +1,19 @@
 """Compare a result with the right one, and say in the reader's terms how it differs.
 
-A result is a tensor, a number, a bool, a string, or a tuple, list or dict of these. Nothing here
-raises on a strange result: `close` answers False and `form_mistake` says what is strange.
+A result is a tensor, a number, a bool, a string, or a tuple, list or dict of these. Whatever an
+answer returns is first made into such, by `plain`, under the answer's own time limit; after that
+none of its code runs any more. Nothing here raises on a strange result: `close` returns False and
+`form_mistake` says what is strange.
 """
 
 import math
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import torch
-
-__all__ = ["close", "describe", "first_difference", "form_mistake"]
 
 # (rtol, atol). Sums of a few terms in another order differ by 1e-6 in float32; a chain of exp,
 # division and sums by ten times that. The wrong computations of a check differ by 1e-2 and more.
@@ -32,12 +34,64 @@ _DTYPE_HINT = {
 }
 
 
+@dataclass(frozen=True)
+class Other:
+    """A result that no check can compare, as `describe` puts it into words."""
+
+    words: str
+
+
+def plain(value: Any) -> Any:
+    """The same value without any code of its own: subclasses become lists, numbers, tensors.
+
+    >>> plain(torch.Size([2, 3])), plain(range(3))
+    ((2, 3), Other(words='a range'))
+    """
+    if value is None or value is Ellipsis or value is NotImplemented or isinstance(value, bool):
+        return value
+    if isinstance(value, torch.Tensor):
+        return _plain_tensor(value)
+    if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():
+        return value.item()
+    for kind, convert in ((int, int.__int__), (float, float.__float__), (str, str.__str__)):
+        if isinstance(value, kind):
+            return convert(value)
+    if isinstance(value, list):  # the list itself, since `__iter__` may be the answer's own
+        return [plain(item) for item in list.copy(value)]
+    if isinstance(value, tuple):
+        return tuple(plain(item) for item in tuple.__getitem__(value, slice(None)))
+    if isinstance(value, Mapping):
+        found = dict.items(value) if isinstance(value, dict) else _pairs(value)
+        return {_plain_key(key): plain(item) for key, item in found}
+    return Other(describe(value))
+
+
+def _plain_tensor(value: torch.Tensor) -> Any:
+    if type(value) in (torch.Tensor, torch.nn.Parameter):
+        return value
+    with torch._C.DisableTorchFunctionSubclass():
+        if value.layout != torch.strided:  # as nested tensors are: named by its layout
+            return value
+        if type(value).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
+            return Other("an odd tensor")
+        return value.as_subclass(torch.Tensor)
+
+
+def _pairs(value: Mapping, most: int = 10_000) -> list[tuple]:
+    return [(key, value[key]) for key in islice(iter(value), most)]
+
+
+def _plain_key(key: Any) -> Any:
+    known = isinstance(key, int | float | str) or key is None
+    return plain(key) if known else f"({describe(key)})"
+
+
 def close(got: Any, right: Any, tolerance: tuple[float, float] | None = None) -> bool:
     """Is `got` the same as `right`, in shape and, up to rounding, in value?
 
     The dtype is not compared. NaN equals NaN, so that a wrong computation may give NaN.
     """
-    right, got = _plain(right), _plain(got)
+    right, got = _number(right), _number(got)
     if isinstance(right, torch.Tensor):
         if not isinstance(got, torch.Tensor) or not _readable(got, right):
             return False
@@ -68,7 +122,7 @@ def first_difference(
     got: Any, right: Any, tolerance: tuple[float, float] | None = None, *, reveal: bool = True
 ) -> str:
     """Where `got`, of the right form, first differs from `right`: index, value, right value."""
-    right, got = _plain(right), _plain(got)
+    right, got = _number(right), _number(got)
     if isinstance(right, torch.Tensor):
         index = tuple((~_same(got, right, tolerance)).nonzero()[0].tolist())
         ours, theirs = _write(got[index].item(), right[index].item())
@@ -89,6 +143,8 @@ def first_difference(
 
 def describe(value: Any) -> str:
     """The kind of a value in words: "a tensor", "a function", "a NumPy array"."""
+    if isinstance(value, Other):
+        return value.words
     if isinstance(value, torch.Tensor):
         return f"a tensor of shape {tuple(value.shape)}" if _ordinary(value) else "an odd tensor"
     kinds = [(bool, "a bool"), (int, "an int"), (float, "a number"), (str, "a string")]
@@ -102,19 +158,19 @@ def describe(value: Any) -> str:
 
 
 def _form(got: Any, right: Any, axes: str | Sequence[str], what: str) -> str | None:
-    got, right = _plain(got), _plain(right)
+    got, right = _number(got), _number(right)
     if isinstance(right, torch.Tensor):
         return _tensor_form(got, right, axes if isinstance(axes, str) else "", what)
     if isinstance(right, Mapping):
         if not isinstance(got, Mapping):
-            return f"Your {what} is {describe(got)}; a dict is asked for."
+            return f"Your {what} is {describe(got)}; a dict is expected."
         if got.keys() != right.keys():
-            return f"Your {what} has the keys {list(got)}; right are {list(right)}."
+            return f"Your {what} has the keys {list(got)}; the right ones are {list(right)}."
         pairs = [(got[key], right[key], f"item {key!r} of your {what}") for key in right]
     elif isinstance(right, list | tuple):
         if not isinstance(got, list | tuple) or len(got) != len(right):
             has = f"{describe(got)}" + (f" of {len(got)}" if isinstance(got, list | tuple) else "")
-            return f"Your {what} is {has}; {describe(right)} of {len(right)} is asked for."
+            return f"Your {what} is {has}; {describe(right)} of {len(right)} is expected."
         both = enumerate(zip(got, right, strict=True))
         pairs = [(g, r, f"item {n} of your {what}") for n, (g, r) in both]
     else:
@@ -127,28 +183,27 @@ def _form(got: Any, right: Any, axes: str | Sequence[str], what: str) -> str | N
 def _scalar_form(got: Any, right: Any, what: str) -> str | None:
     numbers = isinstance(right, int | float) and not isinstance(right, bool)
     if numbers and isinstance(got, int | float) and not isinstance(got, bool):
-        bad = not math.isfinite(got) and math.isfinite(right)
+        if math.isfinite(got) or not math.isfinite(right):
+            return None
         return (
-            f"Your {what} is {got}: a division by zero, a number beyond all bounds, or infinity "
-            "minus infinity."
-            if bad
-            else None
+            f"Your {what} is {got}: a division by zero, a number too large to represent, or "
+            "infinity minus infinity."
         )
     if type(got) is type(right):
         return None
-    return f"Your {what} is {describe(got)}; {describe(right)} is asked for."
+    return f"Your {what} is {describe(got)}; {describe(right)} is expected."
 
 
 def _tensor_form(got: Any, right: torch.Tensor, axes: str, what: str) -> str | None:
     if not isinstance(got, torch.Tensor):
-        return f"Your {what} is {describe(got)}; a torch tensor is asked for."
+        return f"Your {what} is {describe(got)}; a torch tensor is expected."
     if got.device != right.device:
         return (
             f"Your {what} is on the device `{got.device}`, the inputs are on `{right.device}`: "
-            "make new tensors with `device=x.device`."
+            "create tensors with `device=x.device`."
         )
     if not _ordinary(got):
-        return f"Your {what} is a sparse, nested or packed tensor; an ordinary one is asked for."
+        return f"Your {what} is a sparse, nested or packed tensor; an ordinary one is expected."
     if got.shape != right.shape:
         return f"Your {what} has {_shapes(tuple(got.shape), tuple(right.shape), axes.split())}."
     if got.dtype != right.dtype:
@@ -160,7 +215,7 @@ def _tensor_form(got: Any, right: torch.Tensor, axes: str, what: str) -> str | N
     if strange.any():
         index = strange.nonzero()[0].tolist()
         value = got.detach()[tuple(index)].item()
-        return f"Your {what} holds {value} (first at {index}), where a finite number is right."
+        return f"Your {what} holds {value} (first at {index}), where a finite number is expected."
     return None
 
 
@@ -172,10 +227,10 @@ def _shapes(got: tuple[int, ...], right: tuple[int, ...], names: list[str]) -> s
     return f"the shape {got}; right is {named}"
 
 
-def _plain(value: Any) -> Any:
-    """Tensors of one number and NumPy's numbers become Python's; all else stays.
+def _number(value: Any) -> Any:
+    """Tensors of one number and NumPy's numbers become Python's; all else stays as it is.
 
-    An int that no float can hold becomes infinite, as it would have as a float.
+    An int that no float can hold becomes infinite, as it would be as a float.
     """
     if isinstance(value, torch.Tensor):
         one = _ordinary(value) and value.ndim == 0 and value.device.type != "meta"

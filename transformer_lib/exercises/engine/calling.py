@@ -1,7 +1,7 @@
-"""Call a reader's answer so that nothing it does can stop the notebook.
+"""Call a reader's answer so that an outcome comes back, whatever it does.
 
-`call_safely` gives back an `Outcome` whatever happens: a result, an exception, time over, an
-argument written into. It decides nothing about right or wrong; `runner` does.
+`call_safely` gives back an `Outcome`: a result, an exception, time over, an argument written
+into. It decides nothing about right or wrong; `runner` does.
 """
 
 import copy
@@ -21,15 +21,12 @@ from typing import Any
 import torch
 from torch import nn
 
-__all__ = [
-    "Outcome",
-    "TimeOver",
-    "call_safely",
-    "does_nothing",
-    "own_random_state",
-    "still_open",
-    "time_limit",
-]
+from transformer_lib.exercises.engine.comparing import plain
+from transformer_lib.exercises.engine.guarding import random_kept, settings_kept
+
+# Taken before `guarding` replaces them. Windows and Python in a browser have no timer.
+_set_timer = getattr(signal, "setitimer", None)
+_set_handler = signal.signal
 
 
 class TimeOver(BaseException):
@@ -38,7 +35,7 @@ class TimeOver(BaseException):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one call did: `result`, or `error` and `where`; which `inputs` it got and wrote into."""
+    """One call's `result`, or `error` and `where`; which `inputs` it got and wrote into."""
 
     result: Any = None
     error: BaseException | None = None
@@ -49,72 +46,69 @@ class Outcome:
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Raise `TimeOver` in the block after `seconds`.
+    """Raise `TimeOver` in the block after `seconds`, and again each second if it is swallowed.
 
     Needs `signal.setitimer` (absent on Windows) and the main thread; elsewhere there is no limit.
     Python runs the alarm between two bytecodes, so one long call into C is waited for, and an
-    answer that swallows `BaseException` in an endless loop cannot be stopped.
+    answer that catches `BaseException` in an endless loop may not be stopped.
     An alarm that somebody else has set is put back, less the time that has passed.
     """
     main = threading.current_thread() is threading.main_thread()
-    if not hasattr(signal, "setitimer") or not main:
+    if _set_timer is None or not main:
         yield
         return
 
     def ring(signum, frame):
         raise TimeOver
 
-    before = signal.signal(signal.SIGALRM, ring)
+    before = _set_handler(signal.SIGALRM, ring)
     start = time.monotonic()
-    others_delay, others_interval = signal.setitimer(signal.ITIMER_REAL, seconds)
+    others_delay, others_interval = _set_timer(signal.ITIMER_REAL, seconds, 1.0)
     try:
         try:
             yield
         finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-    finally:  # of its own, in case the alarm rings at the very end of the block
-        signal.signal(signal.SIGALRM, before)
+            _set_timer(signal.ITIMER_REAL, 0)
+    finally:  # once more, in case the alarm rings at the very end of the block
+        _set_timer(signal.ITIMER_REAL, 0)
+        _set_handler(signal.SIGALRM, before)
         if others_delay:
             left = max(1e-3, others_delay - (time.monotonic() - start))
-            signal.setitimer(signal.ITIMER_REAL, left, others_interval)
-
-
-@contextmanager
-def own_random_state(seed: int) -> Iterator[None]:
-    """Seeded random numbers on the CPU in the block; the notebook's go on after it as before."""
-    before = torch.get_rng_state()
-    # Not torch.manual_seed: without a GPU it keeps a stack trace of every call.
-    torch.default_generator.manual_seed(seed)
-    try:
-        yield
-    finally:
-        torch.set_rng_state(before)
+            _set_timer(signal.ITIMER_REAL, left, others_interval)
 
 
 def call_safely(
-    call: Callable, answer: Any, inputs: tuple, *, seconds: float, seed: int = 0
+    call: Callable,
+    answer: Any = None,
+    inputs: tuple = (),
+    *,
+    seconds: float,
+    code: CodeType | None = None,
+    convert: Callable = plain,
 ) -> Outcome:
-    """Run `call(answer, *copies of inputs)`; the notebook's own random state is left alone."""
+    """Run `call(answer, *copies of inputs)`; the notebook's own state is left alone.
+
+    The result is converted to plain values, under the same limit. An exception is located in
+    `code`, the answer's.
+    """
     given = copy.deepcopy(inputs)
     before = [_snapshot(item) for item in given]
     result, error, where = None, None, ""
-    with own_random_state(seed):
+    with settings_kept(), random_kept(seed=0):
         try:
             with time_limit(seconds):
-                result = call(answer, *given)
+                result = convert(call(answer, *given))
         except KeyboardInterrupt:  # the reader's own, at the keyboard
             raise
         except BaseException as caught:  # all else is the answer's: exit() and TimeOver, too
-            error, where = caught, _line_of(caught, answer)
-    written = tuple(
-        n for n, (old, item) in enumerate(zip(before, given, strict=True)) if _changed(old, item)
-    )
+            error, where = caught, _line_of(caught, code)
+    pairs = zip(before, given, strict=True)
+    written = tuple(n for n, (old, item) in enumerate(pairs) if _written(old, item))
     return Outcome(result, error, where, given, written)
 
 
-def does_nothing(answer: Any) -> bool:
-    """Is the body of this function a stub: only `pass`, `...`, a docstring, `return None`?"""
-    code = _code_of(answer)
+def does_nothing(code: CodeType | None) -> bool:
+    """Is this the body of a stub: only `pass`, `...`, a docstring, `return None`?"""
     if code is None:
         return True
     idle = {"RESUME", "LOAD_CONST", "RETURN_CONST", "RETURN_VALUE", "NOP", "POP_TOP", "CACHE"}
@@ -129,10 +123,23 @@ def still_open(error: BaseException | None) -> bool:
             step = step.tb_next
         # A `raise` in Python, not PyTorch's "operator not implemented for this device" from C++.
         return step.tb_frame.f_code.co_code[step.tb_lasti] == dis.opmap["RAISE_VARARGS"]
-    return isinstance(error, TypeError | AttributeError) and "ellipsis" in str(error)
+    return isinstance(error, TypeError | AttributeError) and "ellipsis" in message_of(error)
 
 
-def _code_of(answer: Any) -> CodeType | None:
+def message_of(error: BaseException, most: int = 300) -> str:
+    """The first line of what an exception says, cut, even if it cannot be asked."""
+    try:
+        text = str(error).strip() or "no message"
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # `__str__` is the answer's own code
+        return "no message"
+    line = text.splitlines()[0]
+    return line if len(line) <= most else f"{line[:most]} …"
+
+
+def code_of(answer: Any) -> CodeType | None:
+    """The code that an answer runs when it is called, if it is written in Python."""
     while isinstance(answer, functools.partial):
         answer = answer.func
     if isinstance(answer, nn.Module):
@@ -141,16 +148,20 @@ def _code_of(answer: Any) -> CodeType | None:
         answer = answer.forward
     elif not inspect.isroutine(answer):
         answer = type(answer).__call__ if callable(answer) else None
-    return getattr(inspect.unwrap(answer), "__code__", None) if callable(answer) else None
+    try:
+        code = getattr(inspect.unwrap(answer), "__code__", None) if callable(answer) else None
+    except ValueError:  # wrapped in a circle
+        return None
+    return code if isinstance(code, CodeType) else None
 
 
-def _line_of(error: BaseException, answer: Any) -> str:
+def _line_of(error: BaseException, code: CodeType | None) -> str:
     """The deepest line in the file (or cell) of the answer: what the reader can change."""
-    code = _code_of(answer)
     found, step = "", error.__traceback__
     while code is not None and step is not None:
         if step.tb_frame.f_code.co_filename == code.co_filename:
             text = linecache.getline(code.co_filename, step.tb_lineno).strip()
+            text = text if len(text) <= 120 else f"{text[:120]} …"
             found = f"line {step.tb_lineno}" + (f", `{text}`" if text else "")
         step = step.tb_next
     return found
@@ -166,6 +177,13 @@ def _snapshot(item: Any) -> Any:
     if isinstance(item, list | tuple):
         return [_snapshot(value) for value in item]
     return item
+
+
+def _written(old: Any, item: Any) -> bool:
+    try:
+        return _changed(old, item)
+    except Exception:  # so much changed that the two cannot be compared any more
+        return True
 
 
 def _changed(old: Any, item: Any) -> bool:

@@ -1,0 +1,243 @@
+"""A GPU's rules without a GPU: every wiring in every precision on a fake CUDA device, and what
+training does differently there. (Gradients are computed on ``meta``: fake CUDA has no backward.)
+"""
+
+import os
+from unittest.mock import patch
+
+import pytest
+import torch
+from fake_cuda import fake_cuda
+from small_models import small_gpt, stories
+from small_runs import RECIPE
+from wirings import CONTEXT, VOCABULARY, WIRINGS
+
+from transformer_lib.data.batches import Batches
+from transformer_lib.data.packing import Windows
+from transformer_lib.gpt import GPT
+from transformer_lib.sampling import generate
+from transformer_lib.training.device import (
+    best_device,
+    choose_precision,
+    chosen_kernels,
+    in_precision,
+)
+from transformer_lib.training.evaluation import answer_accuracy, mean_loss
+from transformer_lib.training.loop import Trainer
+from transformer_lib.training.optimizers import Muon, adamw
+from transformer_lib.training.run import Run
+
+CUDA = torch.device("cuda", 0)
+
+
+def on_gpu(config):
+    with torch.device("cuda"):
+        return GPT(config)
+
+
+def windows():
+    return Windows(torch.arange(60) % VOCABULARY, length=CONTEXT)
+
+
+def trainer_of(model, *, optimizer=None, **options):
+    optimizer = Muon(model, outside=()) if optimizer is None else optimizer
+    return Trainer(model, optimizer, Batches(windows(), 6), **{"n_steps": 5} | options)
+
+
+def filled(model):
+    """In place of the backward pass: a gradient of ones for every parameter."""
+
+    def backward(loss):
+        assert loss.device == CUDA
+        assert loss.dtype == torch.float32
+        for p in model.parameters():
+            p.grad = torch.ones_like(p)
+
+    return patch("torch.Tensor.backward", backward)
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("wiring", WIRINGS)
+def test_every_wiring_trains_and_writes_on_a_gpu(wiring, precision):
+    with fake_cuda():
+        model = on_gpu(WIRINGS[wiring])
+        with filled(model):
+            step = trainer_of(model, precision=precision, clip=1.0).take_step()
+        assert step.step == 1
+        assert {p.device for p in model.parameters()} == {CUDA}
+        assert {p.dtype for p in model.parameters()} == {torch.float32}
+        ids = torch.ones(2, 3, dtype=torch.int64, device="cuda")
+        with in_precision(CUDA, precision):
+            logits = model(ids)
+            text = generate(model, ids, 3, top_k=5, top_p=0.9)
+        assert (logits.device, logits.dtype) == (CUDA, getattr(torch, precision))
+        assert (text.device, text.shape) == (CUDA, (2, 6))
+
+
+@pytest.mark.parametrize("wiring", WIRINGS)
+def test_every_wiring_has_its_gradients(wiring):
+    with torch.device("meta"):
+        model = GPT(WIRINGS[wiring])
+        ids = torch.ones(2, CONTEXT, dtype=torch.int64)
+    model(ids).sum().backward()
+    for name, p in model.named_parameters():
+        assert p.grad is not None, name
+        assert (p.grad.shape, p.grad.dtype) == (p.shape, p.dtype)
+
+
+@pytest.mark.parametrize("make", [lambda m: Muon(m), lambda m: adamw(m, 0.1)])
+def test_a_step_waits_once_and_copies_ahead(make):
+    with fake_cuda() as watched:
+        model = on_gpu(WIRINGS["gpt2"])
+        options = {"precision": "float32", "n_steps": 2, "accumulation": 3, "clip": 1.0}
+        trainer = trainer_of(model, optimizer=make(model), **options)
+        with filled(model):
+            watched.reads, watched.waited = 0, []
+            trainer.take_step()
+            assert watched.reads == 2  # one copy, of the loss and the norm
+            assert watched.pinned == 2 * (3 * 2)  # this step's batch and the next one's
+            assert watched.waited == 12 * [False]
+            assert trainer.batches.state_dict()["drawn"] == 2
+            assert trainer.feed.state_dict()["drawn"] == 1
+            trainer.take_step()
+        assert watched.reads == 4
+        assert watched.pinned == 12  # after the last step there is no next batch
+        assert trainer.feed.state_dict()["drawn"] == 2
+
+
+def test_evaluation_on_a_gpu():
+    with fake_cuda() as watched:
+        model, rows = on_gpu(WIRINGS["gpt2"]), windows()
+        marked = torch.ones(len(rows), CONTEXT, dtype=torch.bool)
+        watched.reads = 0
+        mean_loss(model, rows, batch_size=7, precision="float16")
+        answer_accuracy(model, rows, marked, batch_size=7)
+        assert watched.reads == 0  # it is added up on the CPU, all batches at once
+
+
+def test_a_run_is_saved_where_its_next_batch_has_not_been_used():
+    """On a CPU, told to draw early, as on CUDA."""
+
+    def trainer(seed):
+        torch.manual_seed(seed)
+        model = small_gpt()
+        trainer = Trainer(model, adamw(model, 0.01), Batches(stories(), 7), n_steps=6)
+        trainer.feed.early = True
+        return trainer
+
+    whole, begun, resumed = trainer(1), trainer(1), trainer(2)
+    losses = [step.loss for step in whole]
+    first = [begun.take_step().loss for _ in range(4)]
+    assert begun.batches.state_dict()["drawn"] == 5
+    state = begun.state_dict()
+    assert state["batches"]["drawn"] == 4
+    resumed.take_step()  # it has drawn a batch of its own, which it must forget
+    resumed.load_state_dict(state)
+    assert first + [step.loss for step in resumed] == losses
+
+
+def test_precision_is_that_of_the_device_that_is_asked_about():
+    current = [0]
+
+    class Device:
+        def __init__(self, device):
+            self.index = device.index
+
+        def __enter__(self):
+            current.append(self.index)
+
+        def __exit__(self, *error):
+            current.pop()
+
+    def supported(including_emulation=True):
+        return including_emulation or current[-1] == 1
+
+    with patch("torch.cuda.device", Device), patch("torch.cuda.is_bf16_supported", supported):
+        assert choose_precision("cuda:1") == "bfloat16"
+        assert choose_precision(torch.device("cuda", 0)) == "float16"
+        assert current == [0]
+
+
+def test_a_precision_that_the_device_lacks_is_refused(as_a_reader):
+    with fake_cuda(bfloat16=False):
+        model = on_gpu(WIRINGS["gpt2"])
+        assert trainer_of(model).precision == "float16"
+        with pytest.raises(ValueError, match=r"which a fake GPU has no units for.*'float16'"):
+            trainer_of(model, precision="bfloat16")
+    with pytest.raises(ValueError, match="'tf32', a format of NVIDIA's GPUs, and the model is on"):
+        trainer_of(GPT(WIRINGS["gpt2"]), precision="tf32")
+    with torch.device("meta"):
+        model = GPT(WIRINGS["gpt2"])
+    with pytest.raises(ValueError, match="PyTorch has no autocast for meta"):
+        trainer_of(model, precision="float16")
+
+
+def settings():
+    return (
+        torch.backends.cuda.matmul.fp32_precision,
+        torch.get_float32_matmul_precision(),
+        torch.are_deterministic_algorithms_enabled(),
+        torch.is_deterministic_algorithms_warn_only_enabled(),
+    )
+
+
+@pytest.fixture
+def _workspace(monkeypatch):
+    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", "")  # so that it is put back
+    monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG")
+
+
+@pytest.mark.usefixtures("_workspace")
+def test_kernels_are_chosen_within_and_put_back():
+    before = settings()
+    with chosen_kernels(CUDA):
+        assert settings() == ("ieee", "highest", *before[2:])
+        assert "CUBLAS_WORKSPACE_CONFIG" not in os.environ
+    assert settings() == before
+    with chosen_kernels(CUDA, tf32=True, deterministic=True):
+        assert settings() == ("tf32", "high", True, False)
+        assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == ":4096:8"
+    assert settings() == before
+    with pytest.raises(RuntimeError, match="shapes"), chosen_kernels(CUDA, tf32=True):
+        torch.ones(2, 3) @ torch.ones(2, 3)
+    assert settings() == before
+    torch.set_float32_matmul_precision("high")  # whatever the program chose
+    try:
+        with chosen_kernels(CUDA):
+            assert settings()[:2] == ("ieee", "highest")
+        assert settings()[:2] == ("tf32", "high")
+    finally:
+        torch.set_float32_matmul_precision(before[1])
+        torch.backends.cuda.matmul.fp32_precision = before[0]
+    with chosen_kernels(torch.device("cpu"), deterministic=True):
+        assert settings() == before
+
+
+@pytest.mark.usefixtures("_workspace")
+def test_a_trainer_chooses_its_kernels_for_the_whole_step():
+    with fake_cuda():
+        model, found = on_gpu(WIRINGS["fast"]), []
+        trainer = trainer_of(model, precision="tf32", deterministic=True)
+        note = lambda *arguments: found.append(settings())  # noqa: E731
+        model.register_forward_hook(note)
+        trainer.optimizer.register_step_post_hook(note)
+        before = settings()
+        with filled(model):
+            trainer.take_step()
+        assert found == 2 * [("tf32", "high", True, False)]
+        assert settings() == before
+
+
+def test_a_recipe_can_ask_for_it():
+    for asked in (True, False):
+        run = Run(RECIPE.with_changes(deterministic=asked), device=torch.device("cpu"))
+        assert run.trainer.deterministic == asked
+
+
+@pytest.mark.parametrize("there", [("cuda", "mps"), ("mps", "xpu"), ("xpu",), ()])
+def test_the_best_device(there, monkeypatch):
+    for name, backend in [
+        ("cuda", torch.cuda), ("mps", torch.backends.mps), ("xpu", torch.xpu),
+    ]:  # fmt: skip
+        monkeypatch.setattr(backend, "is_available", lambda name=name: name in there)
+    assert best_device().type == (*there, "cpu")[0]

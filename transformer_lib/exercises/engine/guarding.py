@@ -1,0 +1,268 @@
+"""Keep a notebook alive and unchanged while it runs a reader's answer.
+
+An answer goes wrong by mistake, not by malice, so this is a guard rail and not a sandbox:
+
+- refused with `PermissionError`: ending the process, starting another, switching off the alarm of
+  the time limit, and a recursion limit above `DEEPEST`;
+- cut: what is printed beyond `MOST_PRINTED` characters;
+- ended: threads that still run when the check is over;
+- put back: random states, PyTorch's global settings, the working directory, the environment.
+
+It costs about two milliseconds for each check, and needs no process, signal or thread. Other
+threads of the program notice nothing: each replacement looks at who calls it.
+
+One thing cannot be stopped from within a process: a single call into C that takes for ever, such
+as `sum(range(10**11))`. It keeps Python's lock, so no alarm and no thread gets a turn, and the
+reader has to restart the kernel. To run each answer in a process of its own would help, but it
+would cost seconds for each check and could not return gradients.
+"""
+
+import functools
+import os
+import random
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import numpy
+import torch
+
+DEEPEST = 5_000
+MOST_PRINTED = 20_000
+
+_END = "end the notebook's process"
+_START = "start another process"
+_ALARM = "change the alarm that limits its time"
+_REFUSED = [  # module, class, names, and what they would do
+    ("os", "", "_exit abort kill killpg execv execve", _END),
+    ("signal", "", "raise_signal pthread_kill", _END),
+    ("IPython.core.autocall", "ExitAutocall", "__call__", _END),  # exit() in a notebook
+    ("IPython.core.autocall", "ZMQExitAutocall", "__call__", _END),
+    ("os", "", "fork forkpty posix_spawn posix_spawnp system", _START),
+    ("subprocess", "Popen", "__init__", _START),
+    ("multiprocessing.process", "BaseProcess", "start", _START),
+    ("signal", "", "setitimer alarm signal pthread_sigmask", _ALARM),
+]
+
+_lock = threading.Lock()
+_guards: dict[int, "Guard"] = {}  # by the thread that runs an answer
+_replaced: list[tuple[Any, str, Any]] = []  # owner, name, original
+
+
+class Guard:
+    """One check's record of its answer: how much it printed, which threads it started."""
+
+    def __init__(self) -> None:
+        self.printed = 0
+        self.started: list[threading.Thread] = []
+        self.left_running = False
+
+
+@contextmanager
+def guarded() -> Iterator[Guard]:
+    """Guard this thread in the block. Ends the threads that the answer has left behind."""
+    me = threading.get_ident()
+    if me in _guards:  # an answer that calls a check itself
+        yield _guards[me]
+        return
+    guard = Guard()
+    with _lock:
+        if not _guards:
+            _install()
+        _guards[me] = guard
+    try:
+        yield guard
+    finally:
+        guard.left_running = _end(guard.started)
+        with _lock:
+            del _guards[me]
+            if not _guards:
+                _uninstall()
+
+
+@contextmanager
+def settings_kept() -> Iterator[None]:
+    """Put back what an answer changes for the whole program in the block."""
+    before = [(restore, read, _read(read)) for read, restore in _SETTINGS]
+    try:
+        yield
+    finally:
+        for restore, read, old in before:
+            if old is not None and _read(read) != old:
+                with suppress(OSError):  # a working directory that was deleted meanwhile
+                    restore(old)
+
+
+@contextmanager
+def torch_random_kept(seed: int) -> Iterator[None]:
+    """Seeded random numbers of PyTorch, on the CPU, in the block."""
+    before = torch.get_rng_state()
+    # Not torch.manual_seed: without a GPU it keeps a stack trace of every call.
+    torch.default_generator.manual_seed(seed)
+    try:
+        yield
+    finally:
+        torch.set_rng_state(before)
+
+
+@contextmanager
+def random_kept(seed: int) -> Iterator[None]:
+    """Seeded random numbers in the block; the notebook's go on after it as before."""
+    numpys = numpy.random.get_bit_generator()
+    pythons_state, numpys_state = random.getstate(), numpys.state
+    gpus_states = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
+    random.seed(seed)
+    numpys.state = type(numpys)(seed).state
+    try:
+        with torch_random_kept(seed):
+            yield
+    finally:
+        random.setstate(pythons_state)
+        numpys.state = numpys_state
+        if gpus_states is not None:
+            torch.cuda.set_rng_state_all(gpus_states)
+
+
+def _restore_environment(before: dict[str, str]) -> None:
+    os.environ.clear()
+    os.environ.update(before)
+
+
+def _restore_device(before: torch.device) -> None:
+    # The CPU is what holds when no device is set, and setting it would slow every call down.
+    torch.set_default_device(None if before == torch.device("cpu") else before)
+
+
+# Originals, taken before anything here is replaced.
+_SETTINGS = [
+    (torch.get_default_dtype, torch.set_default_dtype),
+    (torch.get_default_device, _restore_device),
+    (torch.is_grad_enabled, torch.set_grad_enabled),
+    (torch.get_num_threads, torch.set_num_threads),
+    (torch.are_deterministic_algorithms_enabled, torch.use_deterministic_algorithms),
+    (sys.getrecursionlimit, sys.setrecursionlimit),
+    (os.getcwd, os.chdir),
+    (lambda: dict(os.environ), _restore_environment),
+]
+
+
+def _read(read: Callable) -> Any:
+    try:
+        return read()
+    except OSError:  # the working directory may have been deleted
+        return None
+
+
+def _install() -> None:
+    for module, kind, names, what in _REFUSED:
+        owner = sys.modules.get(module)
+        owner = getattr(owner, kind, None) if kind else owner
+        for name in names.split():
+            if hasattr(owner, name):  # Windows has no fork, a browser no processes
+                _replace(owner, name, _refusing(what, getattr(owner, name)))
+    _replace(sys, "setrecursionlimit", _shallow(sys.setrecursionlimit))
+    _replace(threading.Thread, "start", _noted(threading.Thread.start))
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is not None:
+            _replace(sys, name, _Bounded(getattr(sys, name)))
+
+
+def _uninstall() -> None:
+    while _replaced:
+        owner, name, original = _replaced.pop()
+        setattr(owner, name, original)
+
+
+def _replace(owner: Any, name: str, replacement: Any) -> None:
+    _replaced.append((owner, name, getattr(owner, name)))
+    setattr(owner, name, replacement)
+
+
+def _guard() -> Guard | None:
+    """The guard of the calling thread: an answer's own, or one that an answer has started."""
+    if guard := _guards.get(threading.get_ident()):
+        return guard
+    thread = threading.current_thread()
+    return next((guard for guard in list(_guards.values()) if thread in guard.started), None)
+
+
+@functools.cache
+def _refusing(what: str, original: Callable) -> Callable:
+    @functools.wraps(original)
+    def refused(*args: Any, **kwargs: Any) -> Any:
+        if _guard():
+            raise PermissionError(f"an answer may not {what}")
+        return original(*args, **kwargs)
+
+    return refused
+
+
+@functools.cache
+def _shallow(original: Callable) -> Callable:
+    @functools.wraps(original)
+    def setrecursionlimit(limit: int, /) -> None:
+        if _guard() and isinstance(limit, int) and limit > DEEPEST:
+            raise PermissionError(f"an answer may not set a recursion limit above {DEEPEST:,}")
+        original(limit)
+
+    return setrecursionlimit
+
+
+@functools.cache
+def _noted(original: Callable) -> Callable:
+    @functools.wraps(original)
+    def start(thread: threading.Thread) -> None:
+        # A daemon of a class of its own, such as tqdm's monitor, belongs to a library.
+        a_librarys = thread.daemon and type(thread) is not threading.Thread
+        if (guard := _guard()) and not a_librarys:
+            guard.started.append(thread)
+        original(thread)
+
+    return start
+
+
+def _end(threads: list[threading.Thread]) -> bool:
+    """End the threads that still run. Were there any?"""
+    for thread in threads:  # those that are about to end by themselves
+        if thread.ident is not None:
+            thread.join(0.1)
+    running = [thread for thread in threads if thread.is_alive()]
+    if running:
+        try:
+            import ctypes
+        except ImportError:
+            return True
+        for thread in running:
+            ident, error = ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit)
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, error)
+        for thread in running:
+            thread.join(0.1)
+    return bool(running)
+
+
+class _Bounded:
+    """`sys.stdout` or `sys.stderr`: passes on what an answer prints, but not without end."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        guard = _guard()
+        if guard is None:
+            return self._stream.write(text)
+        left = MOST_PRINTED - guard.printed
+        guard.printed += len(text)
+        if left > 0:
+            self._stream.write(text[:left])
+            if len(text) > left:
+                self._stream.write("\n… (an answer's output is cut here)\n")
+        return len(text)
+
+    def writelines(self, lines: Any) -> None:
+        for line in lines:
+            self.write(line)

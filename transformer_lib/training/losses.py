@@ -1,0 +1,63 @@
+"""Losses: functions of logits and targets that return the sum over the targets that count.
+
+A sum, so that the parts of a batch add up: the loop and the evaluation divide by the number of
+targets that count, in the whole batch or the whole text. Targets that are ``IGNORED`` do not count.
+"""
+
+from collections.abc import Callable
+
+import torch.nn.functional as F
+from torch import Tensor
+
+from transformer_lib.data.packing import IGNORED
+
+Loss = Callable[[Tensor, Tensor], Tensor]
+
+
+def cross_entropy(logits: Tensor, targets: Tensor, *, label_smoothing: float = 0.0) -> Tensor:
+    """The cross-entropy in nats, summed over the targets that count.
+
+    Args:
+        logits: ``[..., classes]``.
+        targets: ids of classes, of the shape ``[...]``.
+        label_smoothing: the share of the probability that is asked for in equal parts from all
+            classes, 0.1 in "Attention is all you need". For the loop, bind it:
+            ``partial(cross_entropy, label_smoothing=0.1)``.
+
+    Raises:
+        ValueError: shapes that do not fit; a label smoothing outside of [0, 1).
+
+    Source: label smoothing: Szegedy et al. 2016 (Rethinking the Inception Architecture).
+
+    >>> import torch
+    >>> round(cross_entropy(torch.zeros(3, 7), torch.tensor([0, 6, IGNORED])).item(), 4)  # 2 ln 7
+    3.8918
+    """
+    require_fitting(logits, targets, label_smoothing)
+    return F.cross_entropy(
+        logits.flatten(0, -2),
+        targets.flatten(),
+        ignore_index=IGNORED,
+        reduction="sum",
+        label_smoothing=label_smoothing,
+    )
+
+
+def count(targets: Tensor) -> int:
+    """How many targets count."""
+    return int((targets != IGNORED).sum())
+
+
+def require_fitting(logits: Tensor, targets: Tensor, label_smoothing: float) -> None:
+    """Logits for each target; a share that is left for the right class."""
+    if logits.ndim < 2 or logits.shape[:-1] != targets.shape:
+        raise ValueError(
+            f"logits have shape {tuple(logits.shape)} and targets {tuple(targets.shape)}; logits "
+            f"need the axes of the targets and then one of classes. (The last tensor of a batch "
+            f"is its targets; the model is called with the others.)"
+        )
+    if not 0 <= label_smoothing < 1:
+        raise ValueError(
+            f"label_smoothing is {label_smoothing}; it is a share of the probability: choose "
+            f"0 <= label_smoothing < 1."
+        )
