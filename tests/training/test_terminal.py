@@ -46,10 +46,9 @@ def test_what_a_terminal_would_obey_is_spelled_out(text, shown):
     assert printable(text) == shown
 
 
-def test_words_that_hold_commands_reach_no_terminal(capsys):
-    words = WordTokenizer(["\x1b]0;pwned\x07\x1b[2J", "roses"])
-    cli.say(words.decode([0, 1]))
-    cli.tell(words.decode([0]))
+def test_commands_reach_no_terminal(capsys):
+    cli.say("\x1b]0;pwned\x07\x1b[2J roses")
+    cli.tell("\x1b]0;pwned\x07")
     out, err = capsys.readouterr()
     assert "\x1b" not in out + err
     assert r"\x1b[2J roses" in out
@@ -170,7 +169,7 @@ def test_a_progress_bar_whose_terminal_closes_is_given_up(trained, tmp_path, mon
         (["--n-iterations", "1000000000"], "n_iterations is 1,000,000,000; choose at most 100"),
         (["--data", ""], "data is an empty text"),
         (["--data", r"\\host\share"], "a file on another machine"),
-        (["--grammar", '{"n_sentences": 10000}', "--block", "1000000", "--n-stories", "1000000"],
+        (["--grammar", '{"n_sentences": 90}', "--block", "1000", "--n-stories", "1000000"],
          "words; choose at most 67,108,864"),
     ],
 )  # fmt: skip
