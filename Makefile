@@ -1,28 +1,33 @@
 # make book       build the book and print its address       make serve   ... and open it
-# make test       everything, a browser included             make check   the fast part, 2 to 3 min
-# make notebooks  run and normalise the chapters             make page CHAPTER=03-scaling
+# make test       everything, a browser included             make check   the fast part
+# make notebooks  run and normalize the chapters that have changed (PATHS=03-scaling: one of them)
+# make page       build one chapter: PATHS=03-scaling
+# make chapter    begin a chapter: NAME=14-inside-a-gpt TITLE="Inside a GPT"
 # make soak       the long counts of what make test samples
 # make trained    train the weights that the library ships
 #
-# All that is needed is make and Python >= 3.11 (another one: make PYTHON=python3.12 ...). The rest is
-# installed into .venv, from where your pip is configured to install from.
+# All that is needed is make and Python 3.11 to 3.14 (another one: make PYTHON=python3.12 ...). The
+# rest is installed into .venv, from where your pip is configured to install from.
 
 PYTHON ?= python3
+# Tests at a time, of one thread each: threads that wait for one another take many times as long
+# where cores are shared with other programs.
+WORKERS ?= 2
+export OMP_NUM_THREADS := 1
+
 VENV := .venv
 BIN := $(VENV)/bin
 MODULES := $(VENV)/npm/node_modules
 export PATH := $(abspath $(BIN)):$(PATH)
-# Two tests at a time, of one thread each: threads that wait for one another take many times as long
-# where cores are shared with other programs.
-export OMP_NUM_THREADS := 1
-PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: book page serve notebooks check test soak trained clean test-oldest test-newest colab-check
+.PHONY: book page chapter serve notebooks lint check test soak trained clean test-oldest test-newest \
+	colab-check
 .DEFAULT_GOAL := book
 
 $(BIN)/python:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-		{ echo "The book needs Python >= 3.11; $(PYTHON) is older. Try: make PYTHON=python3.12"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' || \
+		{ echo "The book needs Python 3.11 to 3.14; $(PYTHON) is another. Try: make PYTHON=python3.12"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
 # Matplotlib looks for the fonts once, and if that takes long says so on stderr, as a chapter must not.
@@ -33,18 +38,18 @@ $(VENV)/installed: requirements.txt pyproject.toml | $(BIN)/python
 	$(BIN)/python $(FIND_FONTS)
 	touch $@
 
-# What the pages need of npm's packages (the style of KaTeX, d3 and jQuery for bertviz) and the tests
-# (axe). Into .venv: nothing of it ever stands in git.
+# The npm packages that the pages need (KaTeX's style, d3 and jQuery for bertviz) and the tests (axe).
+# They are installed into .venv and never committed.
 $(VENV)/npm/installed: book/package.json $(VENV)/installed
 	mkdir -p $(VENV)/npm && cp book/package.json $(VENV)/npm/
 	cd $(VENV)/npm && npm install --no-package-lock --ignore-scripts --no-audit --no-fund --silent
 	touch $@
 
 book: $(VENV)/npm/installed
-	$(BIN)/python book/build.py
+	$(BIN)/python book/build.py --jobs $(WORKERS)
 
 page: $(VENV)/npm/installed
-	$(BIN)/python book/build.py --only $(CHAPTER)
+	$(BIN)/python book/build.py --only $(or $(PATHS),$(error say which: make page PATHS=03-scaling))
 
 serve: book
 	$(BIN)/python -m webbrowser "file://$(abspath _build/html/index.html)"
@@ -52,31 +57,35 @@ serve: book
 notebooks: $(VENV)/installed
 	$(BIN)/python book/notebooks.py $(PATHS)
 
-# What the fast part leaves out: running the chapters, and the browser.
-SLOW := --ignore=tests/browser --ignore=tests/chapters/test_nbval.py
+chapter: $(VENV)/installed
+	$(BIN)/python book/new_chapter.py "$(NAME)" "$(TITLE)"
 
-check: $(VENV)/npm/installed
+# The formatters and linters, in seconds: Python, notebooks, JavaScript.
+lint: $(VENV)/npm/installed
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
-	$(BIN)/python book/notebooks.py --check
-	$(PYTEST) -q $(SLOW)
 
-test: $(VENV)/npm/installed
+# Without the browser, without running the chapters, and without what takes seconds a test.
+check: lint
+	$(PYTEST) -q -m "not slow and not soak" --ignore=tests/browser --ignore=tests/chapters/test_nbval.py
+
+# The book is built by the first test that needs it, while others run (tests/support/schedule.py).
+test: lint
 	$(BIN)/python tests/browser/chromium.py
-	$(BIN)/python -m ruff check .
-	$(BIN)/python -m ruff format --check .
-	$(BIN)/python book/build.py
-	$(PYTEST)
+	$(PYTEST) -m "not soak" --durations=10
 
 # Hundreds of kills, damaged and forged checkpoints, full disks, and a thousand models of random
-# wirings and sizes in each test, in place of 60: some minutes. Writes a run log.
-soak: $(VENV)/installed
+# wirings and sizes in each test, in place of 60: some minutes. Writes a run log. Then the times that
+# figures take to repaint are measured.
+soak: $(VENV)/npm/installed
 	$(BIN)/python benchmarks/soak.py
+	$(BIN)/python tests/browser/chromium.py
+	$(BIN)/python -m pytest -m soak
 
 # The library's tests and the chapters in environments of their own: with the oldest versions that
 # pyproject.toml claims, and with the newest there are. The other tests need the book's own tools.
-LIBRARY_TESTS = $(filter-out $(foreach name,extensions front_matter javascript palette references workflows,\
-	tests/test_$(name).py),$(wildcard tests/test_*.py))
+BOOK_TESTS := tests/book tests/browser tests/chapters tests/js tests/widgets/test_javascript.py
+LIBRARY_TESTS := -m "not soak" tests $(BOOK_TESTS:%=--ignore=%)
 WITH_TESTS := -e '.[book]' pytest hypothesis beartype nbval nbclient
 NBVAL := -m pytest -q --nbval --nbval-cell-timeout=900 --nbval-kernel-name=python3 chapters
 

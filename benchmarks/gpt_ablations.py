@@ -42,9 +42,8 @@ TRAINED, HELD_OUT, WRITTEN = 8000, 200, 50
 class NoResidual(PreNorm):
     """Each sub-layer's result replaces the stream in place of being added to it."""
 
-    def forward(self, x, mask=None, *, causal=False, cache=None):
-        x = self.attention(self.norm_1(x), mask=mask, causal=causal, cache=cache)
-        return self.feed_forward(self.norm_2(x))
+    def wire(self, x, attend, think, norm_1, norm_2):
+        return think(norm_2(attend(norm_1(x))))
 
 
 class NoMask(PreNorm):

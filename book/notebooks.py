@@ -1,12 +1,13 @@
-"""Execute and normalise the chapters: the stored notebooks hold exactly what running them prints.
+"""Execute and normalize the chapters: the stored notebooks hold exactly what running them prints.
 
-    python book/notebooks.py [PATH ...]            run, normalise and save (default: all chapters)
-    python book/notebooks.py --check [PATH ...]    change nothing; say what is wrong and exit 1
+    python book/notebooks.py [CHAPTER ...]          run, normalize and save (default: all of them)
+    python book/notebooks.py --check [CHAPTER ...]  change nothing; say what is wrong and exit 1
 
-A chapter runs top to bottom in an empty folder. Kept: text outputs, tags, hide settings and
-alternative texts. Dropped: pictures, widget state and views, times, and whatever else an editor
-wrote into the metadata. Two checksums in the notebook's metadata (of its code, of its outputs) let
-`--check` find a notebook that was edited or stripped after it ran, without running it again.
+CHAPTER is a name (03-scaling) or a path. A chapter runs top to bottom in an empty folder, unless
+neither its code nor the library has changed since it last ran. Kept: text outputs, tags, hide
+settings and alternative texts. Dropped: pictures, widget state and views, times, and whatever else
+an editor wrote into the metadata. Two checksums in the notebook's metadata (of its code, of its
+outputs) let `--check` find a notebook that was edited or stripped after it ran, without running it.
 """
 
 import argparse
@@ -15,17 +16,17 @@ import json
 import os
 import re
 import sys
-import tempfile
 import time
 from copy import deepcopy
 from pathlib import Path
 
 import nbformat
 import yaml
+from execution import RUNS, Runs, execute
 from nbformat import NotebookNode
 
 ROOT = Path(__file__).resolve().parents[1]
-FIX = "run `make notebooks` (or `python book/notebooks.py PATH`)"
+FIX = "run `make notebooks` (or `make notebooks PATHS=...` for one)"
 CELL_METADATA = ("tags", "mystnb", "jupyter", "cellView")
 DROPPED_OUTPUT = re.compile(r"image/(png|jpeg)|application/vnd\.jupyter\.widget-view\+json")
 ADDRESS = re.compile(r"\b0x[0-9a-f]{8,}\b")
@@ -119,7 +120,7 @@ def normal_outputs(outputs: list[NotebookNode]) -> list[NotebookNode]:
     return kept
 
 
-def normalise(nb: NotebookNode, config: dict) -> NotebookNode:
+def normalize(nb: NotebookNode, config: dict) -> NotebookNode:
     """A copy of `nb` in the one form in which chapters are stored."""
     nb = deepcopy(nb)
     seen: dict[str, int] = {}
@@ -149,44 +150,18 @@ def normalise(nb: NotebookNode, config: dict) -> NotebookNode:
     return nb
 
 
-def execute(nb: NotebookNode, timeout: int = 900) -> NotebookNode:
-    """`nb` with the outputs of a fresh run, by this very Python, in an empty folder.
-
-    Raises nbclient's CellExecutionError for the first cell that fails.
-    """
-    from jupyter_client.kernelspec import KernelSpecManager
-    from jupyter_client.manager import AsyncKernelManager
-    from nbclient import NotebookClient
-
-    os.environ |= {"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "HF_HUB_OFFLINE": "1"}
-    nb = deepcopy(nb)
-    # No folders to search: the kernel is then ipykernel of this interpreter, whatever is installed.
-    specs = KernelSpecManager(kernel_dirs=[])
-    manager = AsyncKernelManager(kernel_name="python3", kernel_spec_manager=specs)
-    with tempfile.TemporaryDirectory() as folder:
-        client = NotebookClient(
-            nb,
-            km=manager,
-            timeout=timeout,
-            resources={"metadata": {"path": folder}},
-            extra_arguments=["--log-level=ERROR"],  # not a word about Jupyter's own TCP ports
-        )
-        client.execute(cleanup_kc=True)
-    return nb
-
-
 def cell_problems(cell: NotebookNode) -> list[tuple[str, str]]:
-    """What is wrong with one executed code cell: (cause, fix)."""
+    """The problems of one executed code cell: (cause, fix)."""
     found = []
     errors = [output for output in cell.outputs if output.output_type == "error"]
     if "raises-exception" in tags(cell) and not errors:
-        found.append(("is tagged raises-exception and raises nothing", "mend the cell or the tag"))
+        found.append(("is tagged raises-exception and raises nothing", "correct cell or tag"))
     if errors and "raises-exception" not in tags(cell):
-        found.append((f"stores the error {errors[0].ename}", f"mend the cell, then {FIX}"))
+        found.append((f"stores the error {errors[0].ename}", f"correct the cell, then {FIX}"))
     for output in cell.outputs:
         if output.output_type == "stream" and output.name == "stderr":
             first = output.text.strip().splitlines()[:1]
-            found.append((f"writes to stderr: {first}", "cure the cause of the warning"))
+            found.append((f"writes to stderr: {first}", "remove the cause of the warning"))
         texts = [output.get("text", ""), *output.get("data", {}).values()]
         texts = [text for text in texts if isinstance(text, str)]
         if any("svg" in kind for kind in output.get("data", {})):
@@ -243,23 +218,34 @@ def problems(path: Path, config: dict) -> list[str]:
     elif checksums.get("outputs") != outputs_digest(nb):
         cause = "its outputs are stripped or edited: they are not those that its run gave"
         found.append(f"{path.name}: {cause}. Fix: {FIX}")
-    if text != nbformat.writes(normalise(nb, config)) + "\n":
-        found.append(f"{path.name}: is not normalised (metadata, ids, outputs, colors). Fix: {FIX}")
+    if text != nbformat.writes(normalize(nb, config)) + "\n":
+        found.append(f"{path.name}: is not normalized (metadata, ids, outputs, colors). Fix: {FIX}")
     return found
 
 
-def refresh(path: Path, config: dict) -> list[str]:
-    """Run and normalise one notebook in place; a failing one stays as it was. Returns problems."""
+def refresh(path: Path, config: dict, runs: Runs | None = None) -> list[str]:
+    """Run and normalize one notebook in place; a failing one stays as it was. Returns problems.
+
+    With `runs`, a run that is kept there is taken for a fresh one, and a fresh one is kept.
+    """
     from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
-    nb = normalise(nbformat.read(path, as_version=4), config)
+    nb = normalize(nbformat.read(path, as_version=4), config)
     for cell in nb.cells:
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
     try:
-        nb = normalise(execute(nb), config)
+        if runs is None:
+            nb = execute(nb)
+        elif nb in runs:
+            nb = runs.outputs(nb)
+        else:
+            start = time.perf_counter()
+            nb = execute(nb)
+            runs.keep(path, nb, time.perf_counter() - start)
     except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
         return [f"{path.name}: did not run, and was left as it was.\n{error}"]
+    nb = normalize(nb, config)
     nb.metadata.checksums = {"code": code_digest(nb), "outputs": outputs_digest(nb)}
     # Written beside it, then renamed: an interruption leaves the old notebook or the new one.
     draft = path.with_name(f".{path.name}.{os.getpid()}")
@@ -271,16 +257,28 @@ def refresh(path: Path, config: dict) -> list[str]:
     return problems(path, config)
 
 
+def chapter(name: str) -> Path:
+    """The notebook that a path or a chapter's name means."""
+    path = Path(name)
+    return path if path.suffix == ".ipynb" else ROOT / "chapters" / f"{path.name}.ipynb"
+
+
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Execute and normalise the chapters.")
-    parser.add_argument("paths", nargs="*", type=Path, help="notebooks (default: all chapters)")
+    parser = argparse.ArgumentParser(description="Execute and normalize the chapters.")
+    parser.add_argument("paths", nargs="*", type=chapter, metavar="CHAPTER", help="default: all")
     parser.add_argument("--check", action="store_true", help="change nothing, report what is wrong")
     arguments = parser.parse_args()
     config = load_config()
+    runs = None if arguments.check else Runs(RUNS)
     found = []
     for path in arguments.paths or sorted((ROOT / "chapters").glob("*.ipynb")):
         start = time.perf_counter()
-        new = (problems if arguments.check else refresh)(path, config)
+        if not path.exists():
+            new = [f"{path.name}: there is no such file in {path.parent}"]
+        elif arguments.check:
+            new = problems(path, config)
+        else:
+            new = refresh(path, config, runs)
         seconds = "" if arguments.check else f" {time.perf_counter() - start:.1f} s"
         print(f"{path.name}:{seconds} {'not right' if new else 'ok'}", flush=True)
         found += new

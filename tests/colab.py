@@ -46,7 +46,7 @@ def write_stubs(site_packages: Path, pins: dict[str, str]) -> None:
 
 
 def replaced(report: dict, pins: dict[str, str]) -> list[str]:
-    """What a dry run would put in the place of something that is there."""
+    """The installed packages that a dry run would replace."""
     found = []
     for item in report["install"]:
         name, version = normal(item["metadata"]["name"]), item["metadata"]["version"]
@@ -90,7 +90,7 @@ def main() -> None:
     python = options.python or f"python{wanted}"
     if not (version := version_of(python)):
         if options.python:
-            sys.exit(f"There is no interpreter {python}.")
+            sys.exit(f"The interpreter {python} was not found.")
         python, version = sys.executable, version_of(sys.executable)
     print(f"Colab has Python {wanted}; asking pip about Python {version}.")
     report = dry_run(python, pins, f"{HERE.parent}[book]", *options.also)

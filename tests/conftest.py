@@ -1,14 +1,19 @@
-"""What every test shares: checked shapes, one thread, one seed."""
+"""For every test: checked shapes, one thread, one seed, its place in the order, shared folders."""
 
+import os
 import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
 
 import hypothesis
 import jaxtyping
 import pytest
 import torch
+from schedule import place, unit
 
-# Shapes and types in the library's signatures are checked in the tests, and only there. This has
-# to stand before anything imports the library. (An int is good where a float is asked for.)
+# Shapes and types in the library's signatures are checked in the tests, and only there. This must
+# come before anything imports the library. (An int will do where a float is asked for.)
 jaxtyping.install_import_hook(
     "transformer_lib",
     "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))",
@@ -36,3 +41,69 @@ def as_a_reader():
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory) -> Callable[[str, Callable[[Path], None]], Path]:
+    """`once(name, make)`: a folder that `make(folder)` fills in one worker; the others wait for it.
+
+    Where it fails, it fails in every test that asks, and is not tried again.
+    """
+    from filelock import FileLock
+
+    root = tmp_path_factory.getbasetemp()
+    root = root.parent if "PYTEST_XDIST_WORKER" in os.environ else root
+
+    def get(name: str, make: Callable[[Path], None]) -> Path:
+        folder, failed = root / name, root / f"{name} failed"
+        with FileLock(root / f"{name}.lock"):
+            if failed.exists():
+                pytest.fail(f"{name} could not be made: another test says why")
+            if not folder.exists():
+                folder.mkdir()
+                try:
+                    make(folder)
+                except BaseException:
+                    failed.touch()
+                    shutil.rmtree(folder)
+                    raise
+        return folder
+
+    return get
+
+
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: place(item.nodeid))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Units of tests/support/schedule.py, in the order of `place`, whatever --dist says."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Units(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            return unit(nodeid, self.numnodes)
+
+    config.option.loadscopereorder = False
+    return Units(config, log)
+
+
+def pytest_configure(config):
+    if hasattr(config.option, "numprocesses") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(AtOnce(config), "at-once")
+
+
+class AtOnce:
+    """Say in a line, at once, what has failed; the whole comes at the end, minutes later."""
+
+    def __init__(self, config):
+        self.config = config
+
+    def pytest_runtest_logreport(self, report):
+        if report.failed:
+            crash = getattr(report.longrepr, "reprcrash", None)
+            words = crash.message.splitlines()[:1] if crash else []
+            terminal = self.config.pluginmanager.get_plugin("terminalreporter")
+            terminal.ensure_newline()
+            terminal.write_line(f"{report.nodeid} failed: {''.join(words)}", red=True)

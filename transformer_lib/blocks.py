@@ -16,7 +16,8 @@ from transformer_lib.fast.steps import Step, is_idle, step_of
 class Block(nn.Module):
     """One layer of a Transformer: tokens exchange what they know, then each thinks for itself.
 
-    The base of :class:`PreNorm` and :class:`PostNorm`, which say where the norms go.
+    The base of :class:`PreNorm` and :class:`PostNorm`. A subclass says in ``wire(x, attend, think,
+    norm_1, norm_2)`` how the parts are put together: four functions of vectors.
 
     Args:
         attention, feed_forward, norm_1, norm_2: the parts.
@@ -37,12 +38,31 @@ class Block(nn.Module):
         self.norm_2, self.feed_forward = norm_2, feed_forward
         self.dropout = nn.Dropout(dropout)
 
-    def steps(self, cache: KeyValueCache) -> list[Step] | None:
-        """The parts' steps for one token, if dropout is as it should be: see :mod:`fast.steps`."""
+    def forward(
+        self,
+        x: Float[Tensor, "batch tokens d_model"],
+        mask: Bool[Tensor, "..."] | None = None,
+        *,
+        causal: bool = False,
+        cache: KeyValueCache | None = None,
+    ) -> Float[Tensor, "batch tokens d_model"]:
+        """The stream after this block; mask, causal and cache are those of the attention."""
+
+        def attend(x: Tensor) -> Tensor:
+            return self.dropout(self.attention(x, mask=mask, causal=causal, cache=cache))
+
+        def think(x: Tensor) -> Tensor:
+            return self.dropout(self.feed_forward(x))
+
+        return self.wire(x, attend, think, self.norm_1, self.norm_2)
+
+    def stepper(self, cache: KeyValueCache) -> Step | None:
+        """x -> x for one token: see :mod:`fast.steps`."""
         if not is_idle(self.dropout):
             return None
         attend, think = step_of(self.attention, cache), step_of(self.feed_forward)
-        return [attend, think, step_of(self.norm_1), step_of(self.norm_2)]
+        norm_1, norm_2 = step_of(self.norm_1), step_of(self.norm_2)
+        return lambda x: self.wire(x, attend, think, norm_1, norm_2)
 
 
 class PreNorm(Block):
@@ -57,30 +77,10 @@ class PreNorm(Block):
     torch.Size([3, 5, 8])
     """
 
-    def forward(
-        self,
-        x: Float[Tensor, "batch tokens d_model"],
-        mask: Bool[Tensor, "..."] | None = None,
-        *,
-        causal: bool = False,
-        cache: KeyValueCache | None = None,
-    ) -> Float[Tensor, "batch tokens d_model"]:
-        """The stream after this block; mask, causal and cache are those of the attention."""
-        options = {"mask": mask, "causal": causal, "cache": cache}
-        x = x + self.dropout(self.attention(self.norm_1(x), **options))
-        return x + self.dropout(self.feed_forward(self.norm_2(x)))
-
-    def stepper(self, cache: KeyValueCache) -> Step | None:
-        """x -> x for one token: see :mod:`fast.steps`."""
-        if (steps := self.steps(cache)) is None:
-            return None
-        attend, think, norm_1, norm_2 = steps
-
-        def step(x: Tensor) -> Tensor:
-            x = x + attend(norm_1(x))
-            return x + think(norm_2(x))
-
-        return step
+    def wire(self, x, attend, think, norm_1, norm_2):
+        """Nothing but additions on the stream itself."""
+        x = x + attend(norm_1(x))
+        return x + think(norm_2(x))
 
 
 class PostNorm(Block):
@@ -95,30 +95,10 @@ class PostNorm(Block):
     torch.Size([3, 5, 8])
     """
 
-    def forward(
-        self,
-        x: Float[Tensor, "batch tokens d_model"],
-        mask: Bool[Tensor, "..."] | None = None,
-        *,
-        causal: bool = False,
-        cache: KeyValueCache | None = None,
-    ) -> Float[Tensor, "batch tokens d_model"]:
-        """The stream after this block; mask, causal and cache are those of the attention."""
-        options = {"mask": mask, "causal": causal, "cache": cache}
-        x = self.norm_1(x + self.dropout(self.attention(x, **options)))
-        return self.norm_2(x + self.dropout(self.feed_forward(x)))
-
-    def stepper(self, cache: KeyValueCache) -> Step | None:
-        """x -> x for one token: see :mod:`fast.steps`."""
-        if (steps := self.steps(cache)) is None:
-            return None
-        attend, think, norm_1, norm_2 = steps
-
-        def step(x: Tensor) -> Tensor:
-            x = norm_1(x + attend(x))
-            return norm_2(x + think(x))
-
-        return step
+    def wire(self, x, attend, think, norm_1, norm_2):
+        """A norm after each addition."""
+        x = norm_1(x + attend(x))
+        return norm_2(x + think(x))
 
 
 NORMS = {"pre": PreNorm, "post": PostNorm}

@@ -61,7 +61,7 @@ def left_out(node: ast.AST) -> bool:
     True
     """
     if isinstance(node, ast.FunctionDef):
-        return node.name in ("stepper", "steps")
+        return node.name == "stepper"
     node = node.value if isinstance(node, ast.Expr) else node
     called = node.func if isinstance(node, ast.Call) else node
     name = getattr(called, "attr", getattr(called, "id", ""))

@@ -1,9 +1,9 @@
-"""Sphinx extension: how a chapter's cells stand on the page.
+"""Sphinx extension: how a chapter's cells look on the page.
 
 - A hidden cell opens at a line that says what it holds (Setup, Solution, Code). MyST-NB's own line
   is named "Toggle hidden content" while it reads "Show code cell source", which fails WCAG 2.5.3.
 - An error that is the lesson shows its last line, not the path to it: the files of the machine that
-  built the page mean nothing to the reader, and the cell that raised it stands right above.
+  built the page mean nothing to the reader, and the cell that raised it is right above.
 - The line that names a cell for Colab (`# @title ...`) is left out.
 """
 
@@ -23,7 +23,7 @@ RAISED = re.compile(
 
 
 def label(classes: list[str]) -> str:
-    """What the hidden part of a cell with these classes is called."""
+    """The name of the hidden part of a cell with these classes."""
     return next((LABELS[name] for name in classes if name in LABELS), "Code")
 
 

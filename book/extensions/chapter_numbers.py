@@ -1,6 +1,6 @@
 """Sphinx extension: a chapter has the number of its file, in sidebar, arrows and search.
 
-`chapters/07-positional-encodings` is chapter 7 whatever stands before it in the table of contents
+`chapters/07-positional-encodings` is chapter 7 whatever comes before it in the table of contents
 (Sphinx's own numbering counts entries, and some chapters are not written yet).
 """
 

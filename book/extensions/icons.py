@@ -21,7 +21,7 @@ ICON = re.compile(
     r'(?:"(?P<quoted>[\w-]+)"|(?P<bare>[a-z]\w*)):'
     r'\[(?P<width>\d+),(?P<height>\d+),\[(?P<aliases>[^\]]*)\],"[0-9a-f]+","(?P<path>[^"]+)"\]'
 )
-# What ends the list of each pack in the script, and the classes that ask for that pack: solid icons
+# Where each pack's list ends in the script, and the classes that ask for that pack. Solid icons
 # need none, so that two classes for another pack outweigh them.
 PACKS = {"fa-brands": ("fa-brands", "fab"), "fa-regular": ("fa-regular", "far"), "fa-solid": ("",)}
 BASE = """\
@@ -58,7 +58,7 @@ def drawings(script: str) -> dict[str, dict[str, str]]:
 
 
 def style(used: set[str], script: str) -> str:
-    """The style for the icon classes in `used` (`fa-sun`); what is no icon (`fa-lg`) is ignored."""
+    """The style for the icon classes in `used` (`fa-sun`); other classes (`fa-lg`) are ignored."""
     rules = [BASE]
     for pack, icons in drawings(script).items():
         classes = PACKS[pack]

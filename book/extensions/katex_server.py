@@ -23,7 +23,7 @@ def start_server_process(
 ) -> tuple[Popen, socket.socket]:
     """The server's process and a connection to it. KaTeXError if it ends or never answers."""
     path = rundir / "katex.sock"
-    # Its warnings into a file: a pipe that nobody reads fills up, and then the server stands still.
+    # Its warnings into a file: a pipe that nobody reads fills up, and then the server blocks.
     complaints = rundir / "stderr.txt"
     with complaints.open("wb") as errors:
         process = Popen(

@@ -137,6 +137,7 @@ def test_positions_compares_the_same_targets_everywhere(positions, reach):
         torch.testing.assert_close(measured[6 * k : 6 * k + 6], mean, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_scaling_starts_processes_that_agree_with_one_alone(tiny, tmp_path):
     module = tiny("scaling")
     path = tmp_path / "alone.json"

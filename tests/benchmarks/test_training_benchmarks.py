@@ -32,6 +32,7 @@ def benchmark(monkeypatch, tmp_path):
     return load
 
 
+@pytest.mark.slow
 def test_the_ladder_compares_every_rung_with_the_peer(benchmark, monkeypatch, tmp_path):
     monkeypatch.setattr(benchmark("peers"), "STEPS", 6)
     module = benchmark("train_gpt")

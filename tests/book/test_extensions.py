@@ -40,6 +40,7 @@ katex_assets = load("katex_assets")
 katex_server = load("katex_server")
 lean_theme = load("lean_theme")
 math_punctuation = load("math_punctuation")
+notices = load("notices")
 
 
 # --- each alone
@@ -196,6 +197,30 @@ def test_bertvizs_libraries_are_there_and_whole():
         assert "sourceMappingURL" not in text[-200:]
 
 
+def test_the_notices_hold_the_license_of_every_part():
+    text = notices.notices()
+    for words in (
+        "Apache License",  # bertviz
+        "Khan Academy",  # KaTeX, and its fonts:
+        "Reserved Font Name KaTeX_Main",
+        "SIL Open Font License",
+        "Font Awesome Free",
+        "Icons: CC BY 4.0",
+        "Bootstrap v",
+        "Mike Bostock",  # d3
+        "OpenJS Foundation",  # jQuery
+        "the Sphinx team",
+        "Chris Holdgraf",  # the theme
+    ):
+        assert words in text, words
+
+
+def test_a_part_without_a_license_stops_the_build(monkeypatch):
+    monkeypatch.setattr(notices, "python_licenses", lambda package: [])
+    with pytest.raises(ExtensionError, match="bertviz brings no license"):
+        notices.notices()
+
+
 # --- a small book
 
 PAGE = """\
@@ -245,6 +270,7 @@ def published(tmp_path_factory):
     return folder / "_build" / "html"
 
 
+@pytest.mark.slow
 def test_the_colab_button_opens_the_chapter(published):
     text = (published / "chapters" / "03-small.html").read_text(encoding="utf-8")
     place = "github/someone/some-book/blob/main/chapters/03-small.ipynb"
@@ -252,6 +278,7 @@ def test_the_colab_button_opens_the_chapter(published):
     assert "colab.research" not in (published / "book" / "words.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_formulas_are_rendered_and_styled_where_they_are(published):
     text = (published / "chapters" / "03-small.html").read_text(encoding="utf-8")
     assert text.count('<span class="katex">') == 3
@@ -263,6 +290,15 @@ def test_formulas_are_rendered_and_styled_where_they_are(published):
     assert (published / "_static" / "katex" / "fonts" / "KaTeX_Main-Regular.woff2").exists()
 
 
+@pytest.mark.slow
+def test_every_page_leads_to_the_notices(published):
+    assert (published / "_static" / "licenses.txt").stat().st_size > 10_000
+    for page in ("chapters/03-small", "book/words"):
+        text = (published / f"{page}.html").read_text(encoding="utf-8")
+        assert 'href="../_static/licenses.txt"' in text
+
+
+@pytest.mark.slow
 def test_cells_on_the_page(published):
     text = (published / "chapters" / "03-small.html").read_text(encoding="utf-8")
     assert re.findall(r"<summary>(.*)</summary>", text) == ["Setup", "Solution"]
@@ -272,18 +308,27 @@ def test_cells_on_the_page(published):
     assert "3 · Small" in (published / "book" / "words.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("change", "messages"),
     [
-        ({"page": PAGE + "\n[no](nowhere.md)\n"}, "target not found"),
-        ({"page": PAGE + "\n$\\nocommand$\n"}, "KaTeX|Undefined control sequence"),
-        ({"more": [new_code_cell("undefined_name")]}, "undefined_name"),
-        ({"more": [new_code_cell("import warnings; warnings.warn('w')")]}, "stderr"),
-        ({"url": "https://example.org"}, "OWNER/NAME"),
+        (
+            {
+                "page": PAGE + "\n[no](nowhere.md)\n",
+                "more": [new_code_cell("import warnings; warnings.warn('w')")],
+            },
+            ["target not found", "stderr"],
+        ),
+        ({"page": PAGE + "\n$\\nocommand$\n"}, ["KaTeX|Undefined control sequence"]),
+        ({"more": [new_code_cell("undefined_name")]}, ["undefined_name"]),
+        ({"url": "https://example.org"}, ["OWNER/NAME"]),
     ],
+    ids=["two warnings", "formula", "cell", "address"],
 )
-def test_a_mistake_fails_the_build(tmp_path, change, message):
+def test_a_mistake_fails_the_build(tmp_path, change, messages):
     done = small_book(tmp_path, **change)
     assert done.returncode != 0
-    assert re.search(message, done.stdout + done.stderr), done.stdout[-3000:] + done.stderr[-3000:]
+    for message in messages:
+        found = re.search(message, done.stdout + done.stderr)
+        assert found, done.stdout[-3000:] + done.stderr[-3000:]
     assert "The book is built" not in done.stdout

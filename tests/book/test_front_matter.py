@@ -60,11 +60,38 @@ def test_every_command_named_exists(name):
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
+def test_every_path_named_exists(name):
+    paths = re.findall(r"`((?:book|chapters|tests|transformer_lib)/[\w./-]+)`", text(name))
+    assert paths
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
 def test_every_file_linked_exists(name):
     targets = re.findall(r"\]\((?!https:)([^)#]+)\)", text(name))
     assert targets
     for target in targets:
         assert (ROOT / target).is_file(), target
+
+
+def test_the_versions_of_python_that_are_claimed_are_tried():
+    first, last = re.search(r"Python (3\.\d+) to (3\.\d+)", text("README.md")).groups()
+    assert f"Python {first} to {last}" in text("Makefile")
+    assert PROJECT["requires-python"] == f">={first}"
+    tried = re.findall(r'"(3\.\d+)"', text(".github/workflows/test.yml"))
+    assert {first, last} <= set(tried)
+    minor = int(last.split(".")[1])
+    assert f"(3, 11) <= sys.version_info < (3, {minor + 1})" in text("Makefile")
+
+
+def test_the_issue_forms_are_valid():
+    command = [Path(sys.executable).parent / "check-jsonschema", "--builtin-schema"]
+    forms = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
+    assert forms
+    done = subprocess.run(
+        [*command, "vendor.github-issue-forms", *forms], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_picture_is_small_and_described():
@@ -99,5 +126,5 @@ def test_no_file_holds_the_address_of_a_package_registry():
         path = ROOT / name
         if path == Path(__file__) or not path.is_file():
             continue
-        # (Pictures and weights are no text; an address in them would be found all the same.)
+        # (Pictures and weights are not text, but an address in them would be found, too.)
         assert not address.search(path.read_text("utf-8", errors="replace")), name

@@ -41,7 +41,7 @@ def pages() -> dict[str, str]:
 
 
 def links(page: str) -> dict[str, set[str]]:
-    """What follows the # in links to a page of book/, by the file that links."""
+    """The fragments (after #) of links to a page of book/, by the file that links."""
     pattern = re.compile(rf"\]\((?:\.\./book/)?{page}\.md#([^)\s]+)\)")
     return {name: set(pattern.findall(text)) for name, text in pages().items()}
 
@@ -125,7 +125,7 @@ def test_every_link_to_the_glossary_has_a_term():
     body = text.split("```{glossary}")[1].split("```")[0]
     terms = [line for line in body.splitlines() if line and not line.startswith(" ")]
     slugs = [anchors.slug(term) for term in terms]
-    assert slugs == sorted(slugs), "the terms stand in alphabetical order"
+    assert slugs == sorted(slugs), "the terms are in alphabetical order"
     assert len(set(slugs)) == len(slugs)
     for name, targets in links("glossary").items():
         assert targets <= set(slugs), (name, targets - set(slugs))

@@ -7,12 +7,16 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urlsplit
 
+import yaml
+from build import documents
+
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("AFM_BUILD") or ROOT / "_build" / "html")
-PAGES = sorted(path.relative_to(BUILD).as_posix() for path in BUILD.rglob("*.html"))
-# index.html only leads on to the first page.
-READ = [page for page in PAGES if page != "index.html"]
-# What a page loads by itself, as opposed to where the reader may go.
+TOC = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+DOCUMENTS = documents(TOC)
+READ = sorted(f"{document}.html" for document in [*DOCUMENTS, "search"])
+PAGES = [*READ, "index.html"]  # which only leads on to the first page
+# The attributes by which a page loads something by itself; links only lead the reader there.
 LOADING = {"script": "src", "link": "href", "img": "src", "source": "src", "iframe": "src"}
 COMPRESSED = {".woff2", ".png", ".jpg"}
 
@@ -56,7 +60,7 @@ def dead_links(page: Path) -> list[str]:
 
 
 def third_parties(page: Path) -> list[str]:
-    """What a page would load from elsewhere."""
+    """The addresses elsewhere from which a page would load something."""
     found = []
     for tag, attributes in elements(page):
         address = attributes.get(LOADING.get(tag, ""), "")

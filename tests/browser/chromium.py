@@ -1,4 +1,4 @@
-"""See to it that the browser tests have a Chromium: `python tests/browser/chromium.py`.
+"""Make sure that the browser tests have a Chromium: `python tests/browser/chromium.py`.
 
 One that is installed is used. Else Debian's own package is installed, where nobody has to be asked
 (as root, in a container for instance), and else the one that Playwright downloads.
@@ -10,8 +10,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from conftest import CHROMIUM_NAMES
 from playwright.sync_api import sync_playwright
+
+CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 
 
 def on_debian() -> bool:
@@ -32,7 +33,7 @@ def installed() -> bool:
 
 
 def commands() -> list[list[str]]:
-    """What to try, in this order, until one of them has brought a Chromium."""
+    """The commands to try, in this order, until there is a Chromium."""
     playwright = [sys.executable, "-m", "playwright", "install", "chromium"]
     if not hasattr(os, "geteuid") or os.geteuid() != 0:
         return [playwright]

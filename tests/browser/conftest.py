@@ -4,21 +4,25 @@
         page = open_page(AttentionMap(weights, tokens), theme="dark", width=360)
         page.get_by_role("gridcell", name="roses attends to gave").click()
 
-`browser` is the Chromium itself, `watched(context)` fits a context of one's own with the checks.
+`book` is the folder of the built pages, `browser` the Chromium itself; `watched(context)` adds
+the checks to a context that a test has made itself.
 `report(name, value)` adds a measured number to the summary at the end of the run.
 """
 
 import json
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from built import BUILD, ROOT
+from chromium import CHROMIUM_NAMES
 from harness import write_page
 from playwright.sync_api import Browser, BrowserContext, Error, Page, sync_playwright
 
-CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -30,6 +34,28 @@ ARGUMENTS = [
 ]
 LOCAL = ("file:", "data:", "blob:", "about:", "http://localhost:", "http://127.0.0.1:")
 measured: dict[str, object] = {}
+
+
+@pytest.fixture(scope="session")
+def book(once) -> Path:
+    """The folder of the book's pages, built from the present sources by the first that asks.
+
+    AFM_BUILD names a folder in which the book is built already.
+    """
+    if os.environ.get("AFM_BUILD"):
+        return BUILD
+
+    def build(folder: Path) -> None:
+        jobs = "2" if int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")) > 2 else "1"
+        log = folder / "log"
+        with log.open("w", encoding="utf-8") as file:
+            command = [sys.executable, "book/build.py", "--jobs", jobs]
+            done = subprocess.run(command, cwd=ROOT, stdout=file, stderr=subprocess.STDOUT)
+        if done.returncode:
+            pytest.fail(f"the book was not built\n{log.read_text(encoding='utf-8')[-8000:]}")
+
+    once("book", build)
+    return BUILD
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
-from harness import HOSTILE, check_axe, check_fits, check_hostile, download, repaint_ms
+from harness import HOSTILE, check_axe, check_fits, check_hostile, download, each_look, repaint_ms
 
 from transformer_lib.widgets import AttentionMap
 
@@ -163,8 +163,7 @@ def test_hostile_tokens_stay_text(open_page, width):
     ElementTree.fromstring(download(page, "SVG"))
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1000, 360])
+@each_look
 def test_axe(open_page, theme, width):
     causal = np.tril(np.ones((5, 5), dtype=bool))
     page = open_page(
@@ -190,6 +189,7 @@ def test_follows_the_theme(open_page):
     assert all(one != other for one, other in zip(light, dark, strict=True))
 
 
+@pytest.mark.soak
 def test_time_to_repaint_at_32_tokens(open_page, report):
     page = open_page(AttentionMap(weights(8, 32, 32), [f"token {i}" for i in range(32)]))
     switch = """(step) => {

@@ -1,4 +1,4 @@
-"""The built book's files, without a browser: complete, linked, described, and nobody else's."""
+"""The built book's files, without a browser: complete, linked, described, and self-contained."""
 
 import getpass
 import json
@@ -6,18 +6,26 @@ import re
 from pathlib import Path
 
 import pytest
-import yaml
-from built import BUILD, PAGES, READ, ROOT, dead_links, elements, poor_images, third_parties
+from built import (
+    BUILD,
+    DOCUMENTS,
+    PAGES,
+    READ,
+    ROOT,
+    TOC,
+    dead_links,
+    elements,
+    poor_images,
+    third_parties,
+)
 
-TOC = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
-DOCUMENTS = [TOC["root"], *(e["file"] for part in TOC["parts"] for e in part["chapters"])]
+pytestmark = pytest.mark.usefixtures("book")
 CHAPTERS = [document for document in DOCUMENTS if document.startswith("chapters/")]
 
 
 def test_the_book_is_built_from_the_sources_that_are_here():
     """Every page of the table of contents, every chapter in it, each from its present text."""
-    assert PAGES, f"there is no book in {BUILD}: run `make book` first"
-    assert {f"{document}.html" for document in DOCUMENTS} <= set(PAGES)
+    assert {path.relative_to(BUILD).as_posix() for path in BUILD.rglob("*.html")} == set(PAGES)
     assert {Path(d).name for d in CHAPTERS} == {p.stem for p in (ROOT / "chapters").glob("*.ipynb")}
     for document in DOCUMENTS:
         built = next(BUILD.joinpath("_sources", document).parent.glob(f"{Path(document).name}.*"))

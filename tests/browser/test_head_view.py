@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from harness import HOSTILE, check_axe, check_fits
+from harness import HOSTILE, check_axe, check_fits, each_look
 
 from transformer_lib.widgets.bertviz import HeadView
 
@@ -103,8 +103,7 @@ def test_hostile_tokens_stay_text(open_view):
     check_fits(page)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1000, 360])
+@each_look
 def test_it_fits_and_axe_finds_nothing(open_view, theme, width):
     page = open_view(theme=theme, width=width)
     page.get_by_role("button", name="query roses").hover()

@@ -101,7 +101,7 @@ def test_a_control_that_needs_a_kernel_says_so(open_page):
 
 @pytest.fixture
 def plain_page(browser, watched, tmp_path):
-    """A page of one's own HTML, with the host and other files beside it."""
+    """A page with any HTML, with the host and other files beside it."""
     contexts = []
 
     def open_(html: str, **files: str):

@@ -4,7 +4,7 @@ from xml.etree import ElementTree
 
 import pytest
 import torch
-from harness import HOSTILE, check_axe, check_fits, check_hostile, download, repaint_ms
+from harness import HOSTILE, check_axe, check_fits, check_hostile, download, each_look, repaint_ms
 
 from transformer_lib.masks import causal_mask
 from transformer_lib.widgets import MaskPainter
@@ -55,8 +55,7 @@ def test_hostile_words_stay_text(open_page, width):
     ElementTree.fromstring(download(page, "SVG"))
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1000, 360])
+@each_look
 def test_axe(open_page, theme, width):
     empty = causal_mask(5)
     empty[3] = False
@@ -86,6 +85,7 @@ def test_follows_the_theme(open_page):
     assert light[3] != dark[3]
 
 
+@pytest.mark.soak
 def test_time_to_repaint_at_32_tokens(open_page, report):
     x = torch.randn(32, 8)
     page = open_page(MaskPainter([f"token {i}" for i in range(32)], x, x, x))

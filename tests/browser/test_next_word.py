@@ -5,7 +5,7 @@ import re
 
 import pytest
 import torch
-from harness import HOSTILE, check_axe, check_fits, check_hostile, download, repaint_ms
+from harness import HOSTILE, check_axe, check_fits, check_hostile, download, each_look, repaint_ms
 
 from transformer_lib.widgets import NextWord
 
@@ -90,8 +90,7 @@ def test_csv_is_what_is_shown(open_page):
     assert numbers == pytest.approx(right, abs=1e-6)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1000, 360])
+@each_look
 def test_fits_and_is_accessible_in_both_themes(open_page, theme, width):
     page = open_page(widget(), theme=theme, width=width)
     assert page.locator("figure.afm").get_attribute("data-afm-theme") == theme
@@ -104,6 +103,7 @@ def test_hostile_words_stay_text(open_page):
     check_hostile(open_page(widget(words, words), width=360))
 
 
+@pytest.mark.soak
 def test_repaint_time_is_reported(open_page, report):
     page = open_page(widget(WORDS * 3))
     move = """(step) => {

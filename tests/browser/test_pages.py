@@ -1,22 +1,16 @@
 """Every page of the book in Chromium: offline, from file://, light and dark, wide and narrow."""
 
-import os
-import sys
-from pathlib import Path
-
 import pytest
 from built import BUILD, READ, weight
-from harness import check_fits
+from harness import axe, check_fits, each_look
 
-TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-MODULES = Path(os.environ.get("AFM_NPM") or Path(sys.prefix) / "npm" / "node_modules")
 BUDGET = {"with widgets": 500_000, "without widgets": 300_000}  # bytes, gzipped, figures aside
-CHAPTER = next((page for page in READ if page.startswith("chapters/")), None)
+CHAPTER = next(page for page in READ if page.startswith("chapters/"))
 CODE = "div.cell_input pre"
 
 
 @pytest.fixture
-def open_built(browser, watched):
+def open_built(book, browser, watched):
     """Open a page of the book, all its widgets mounted; what it loads is in `page.loaded`."""
     contexts = []
 
@@ -41,38 +35,23 @@ def open_built(browser, watched):
         context.close()
 
 
-def axe(page):
-    """What axe finds on the page: rule, and the first elements that break it."""
-    page.evaluate((MODULES / "axe-core" / "axe.min.js").read_text(encoding="utf-8"))
-    # Without preload: axe would fetch the style sheets, which file:// refuses. With all nodes of
-    # all results it takes four times as long on a page full of formulas.
-    options = {"runOnly": TAGS, "preload": False, "resultTypes": ["violations"]}
-    found = page.evaluate("(options) => axe.run(document, options)", options)
-    assert len(found["passes"]) > 20, "axe has checked next to nothing"
-    return [f"{v['id']}: {[n['html'][:200] for n in v['nodes'][:3]]}" for v in found["violations"]]
-
-
-@pytest.mark.parametrize("width", [1280, 360])
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@each_look
 @pytest.mark.parametrize("name", READ)
-def test_page(open_built, name, theme, width):
+def test_page(open_built, report, name, theme, width):
     page = open_built(name, theme=theme, width=width)
     assert page.evaluate("document.documentElement.dataset.theme") == theme
     check_fits(page)
     # Hidden cells, hints and solutions are part of the page too.
     page.evaluate("document.querySelectorAll('details').forEach((part) => (part.open = true))")
     check_fits(page)
-    assert axe(page) == []
+    wrong, passed = axe(page)
+    assert wrong == []
+    assert passed > 20, "axe has checked next to nothing"
     assert page.locator(".afm-failed").count() == 0
     views = page.locator("script[type='application/vnd.jupyter.widget-view+json']").count()
     assert page.locator(".afm-mount .afm").count() == views
-
-
-@pytest.mark.parametrize("name", READ)
-def test_weight(open_built, report, name):
-    page = open_built(name)
-    page.locator(".afm-bertviz svg[data-named]").count() or page.wait_for_timeout(100)
-    kind = "with widgets" if page.locator(".afm-mount").count() else "without widgets"
+    # By now, everything has been loaded: bertviz's libraries, for one.
+    kind = "with widgets" if views else "without widgets"
     total = weight(page.loaded)
     report(f"weight of {name} ({kind})", f"{total / 1e6:.3f} MB gzipped")
     assert 20_000 < total <= BUDGET[kind]

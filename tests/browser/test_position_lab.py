@@ -6,7 +6,7 @@ import re
 
 import pytest
 import torch
-from harness import check_axe, check_fits, download, repaint_ms
+from harness import check_axe, check_fits, download, each_look, repaint_ms
 
 from transformer_lib.positions import (
     LearnedPositions,
@@ -181,8 +181,7 @@ def test_a_learned_table_ends(open_page):
     torch.testing.assert_close(shown_rows(page), table.double(), rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1000, 360])
+@each_look
 def test_axe_finds_nothing_and_all_fits(open_page, theme, width):
     page = open_page(PositionLab(n_positions=40), theme=theme, width=width)
     for method in METHODS:
@@ -216,6 +215,7 @@ def test_two_labs_do_not_disturb_each_other(open_page):
     assert "position 8 " in second
 
 
+@pytest.mark.soak
 def test_repaint_time_is_reported(open_page, report):
     page = open_page(PositionLab(n_positions=32, d_model=64))
     times = repaint_ms(

@@ -4,7 +4,7 @@ import re
 
 import pytest
 import torch
-from harness import HOSTILE, check_axe, check_fits, check_hostile, download, repaint_ms
+from harness import HOSTILE, check_axe, check_fits, check_hostile, download, each_look, repaint_ms
 
 from transformer_lib.sampling import filter_logits
 from transformer_lib.widgets import SamplingLab
@@ -189,8 +189,7 @@ def test_downloads_are_what_is_shown(open_page):
     assert shown == pytest.approx(left[order].tolist(), abs=1e-6)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1000, 360])
+@each_look
 def test_fits_and_is_accessible_in_both_themes(open_page, theme, width):
     page = open_page(lab(), theme=theme, width=width)
     assert page.locator("figure.afm").get_attribute("data-afm-theme") == theme
@@ -206,6 +205,7 @@ def test_hostile_tokens_and_contexts_stay_text(open_page):
     check_hostile(page)
 
 
+@pytest.mark.soak
 def test_repaint_time_is_reported(open_page, report):
     logits = torch.randn(8, 65, generator=torch.Generator().manual_seed(1))
     page = open_page(SamplingLab(3 * logits, [chr(48 + i) for i in range(65)], list("abcdefgh")))

@@ -5,7 +5,7 @@ import re
 
 import pytest
 import torch
-from harness import check_axe, check_fits, repaint_ms
+from harness import check_axe, check_fits, each_look, repaint_ms
 
 from transformer_lib.widgets import ScalingLab
 
@@ -75,8 +75,7 @@ def test_touch_moves_the_slider(open_page):
     assert_right(page, 4096)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1000, 360])
+@each_look
 def test_fits_and_is_accessible_in_both_themes(open_page, theme, width):
     page = open_page(ScalingLab(), theme=theme, width=width)
     assert page.locator("figure.afm").get_attribute("data-afm-theme") == theme
@@ -84,6 +83,7 @@ def test_fits_and_is_accessible_in_both_themes(open_page, theme, width):
     check_axe(page)
 
 
+@pytest.mark.soak
 def test_repaint_time_is_reported(open_page, report):
     page = open_page(ScalingLab(n_keys=16))
     move = """(step) => {

@@ -4,7 +4,7 @@ import re
 
 import pytest
 import torch
-from harness import HOSTILE, check_axe, check_fits, check_hostile, download, repaint_ms
+from harness import HOSTILE, check_axe, check_fits, check_hostile, download, each_look, repaint_ms
 
 from transformer_lib.widgets import SoftDictionary
 
@@ -107,8 +107,7 @@ def test_csv_is_what_is_shown(open_page):
     assert weights == pytest.approx(right.tolist(), abs=1e-6)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1000, 360])
+@each_look
 def test_fits_and_is_accessible_in_both_themes(open_page, theme, width):
     page = open_page(dictionary(), theme=theme, width=width)
     assert page.locator("figure.afm").get_attribute("data-afm-theme") == theme
@@ -123,6 +122,7 @@ def test_hostile_names_stay_text(open_page):
     check_hostile(page)
 
 
+@pytest.mark.soak
 def test_repaint_time_is_reported(open_page, report):
     keys, values = torch.randn(32, 2), torch.arange(32.0)
     names = [f"video {i}" for i in range(32)]

@@ -161,6 +161,7 @@ def test_csv_holds_the_step_shown(open_page):
     )
 
 
+@pytest.mark.soak
 def test_repaint_time_at_32_tokens(open_page, report):
     module = MultiHeadAttention(32, 4).requires_grad_(False)
     page = open_page(StepScrubber([f"w{i}" for i in range(32)], torch.randn(32, 32), module))

@@ -5,7 +5,7 @@ import math
 import re
 
 import pytest
-from harness import HOSTILE, check_axe, check_fits, check_hostile, download, repaint_ms
+from harness import HOSTILE, check_axe, check_fits, check_hostile, download, each_look, repaint_ms
 
 from transformer_lib.widgets import TrainingView
 
@@ -257,8 +257,7 @@ def test_downloads_are_what_is_shown(open_page):
     assert rows[1][3] == ""
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1000, 360])
+@each_look
 def test_fits_and_is_accessible_in_both_themes(open_page, theme, width):
     page = open_page(view(), theme=theme, width=width)
     assert page.locator("figure.afm").get_attribute("data-afm-theme") == theme
@@ -274,6 +273,7 @@ def test_hostile_names_stay_text(open_page):
     check_hostile(open_page(hostile, width=360))
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("rows", [400, 20_000])
 def test_repaint_time_and_weight_are_reported(open_page, report, rows):
     losses = [0.5 + 3 / step + 0.02 * math.sin(7 * step) for step in range(1, rows + 1)]

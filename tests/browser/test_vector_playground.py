@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 import torch
-from harness import HOSTILE, check_axe, check_fits, check_hostile, download, repaint_ms
+from harness import HOSTILE, check_axe, check_fits, check_hostile, download, each_look, repaint_ms
 
 from transformer_lib.attention import attention, attention_weights
 from transformer_lib.widgets import VectorPlayground
@@ -170,14 +170,14 @@ def test_hostile_tokens_stay_text(open_page, width):
         check_hostile(page)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1000, 360])
+@each_look
 def test_axe(open_page, theme, width):
     page = open_page(VectorPlayground(TOKENS, VECTORS, selected=2), theme=theme, width=width)
     check_axe(page)
     check_fits(page)
 
 
+@pytest.mark.soak
 def test_time_to_repaint(open_page, report):
     angles = np.linspace(0, 6, 16)
     vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1)

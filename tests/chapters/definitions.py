@@ -73,7 +73,7 @@ def definitions(source: str) -> dict[str, ast.AST]:
 
 
 def wrong_definitions(nb: NotebookNode) -> list[str]:
-    """What is not the library's in the cells tagged `library:...`."""
+    """The differences from the library in the cells tagged `library:...`."""
     found = []
     for number, cell in code_cells(nb):
         names = [tag.removeprefix(MARK) for tag in tags(cell) if tag.startswith(MARK)]

@@ -1,4 +1,4 @@
-"""What every chapter must be, as functions: notebook in, list of problems out.
+"""The rules for chapters, as functions: notebook in, list of problems out.
 
 They run on the stored notebooks (test_structure.py) and, each in both directions, on small
 notebooks made in memory (test_rules.py). What running a notebook changes (stale outputs, counts,
@@ -80,7 +80,7 @@ def sets_up_second(nb: NotebookNode) -> list[str]:
 
 
 def shows_a_widget_first(nb: NotebookNode) -> list[str]:
-    """A living figure stands before the second section."""
+    """A living figure comes before the second section."""
     sections = headings(nb, 2)
     limit = sections[1][0] if len(sections) > 1 else len(nb.cells) + 1
     widgets: set[str] = set()
@@ -221,7 +221,7 @@ def _draws(cell: NotebookNode) -> bool:
     if "<Figure size" in text_of(cell):
         return True
     pending, calls = list(ast.parse(cell.source).body), []
-    while pending:  # what stands inside a function draws only where that is called
+    while pending:  # the body of a function draws only where that is called
         node = pending.pop()
         if not isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Lambda):
             calls += [ast.unparse(node.func)] if isinstance(node, ast.Call) else []

@@ -1,4 +1,4 @@
-"""What a chapter defines in front of the reader is what the library runs."""
+"""Objects that a chapter defines in front of the reader are those that the library runs."""
 
 import pytest
 from definitions import MARK, wrong_definitions

@@ -34,31 +34,36 @@ def run(*command: object, cwd: Path, **environment: str) -> str:
 
 
 @pytest.fixture(scope="session")
-def wheel(tmp_path_factory) -> Path:
+def wheel(once, tmp_path_factory) -> Path:
     """The wheel, built from a copy of the sources: nothing left over from another build gets in."""
-    source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
-    for part in PARTS:
-        if (ROOT / part).is_dir():
-            ignored = shutil.ignore_patterns("__pycache__")
-            shutil.copytree(ROOT / part, source / part, ignore=ignored)
-        else:
-            shutil.copy(ROOT / part, source)
-    pip = [sys.executable, "-m", "pip", "--quiet"]
-    options = ["--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", target]
-    run(*pip, "wheel", *options, source, cwd=target)
-    return next(target.glob("*.whl"))
+
+    def build(target: Path) -> None:
+        source = tmp_path_factory.mktemp("source")
+        for part in PARTS:
+            if (ROOT / part).is_dir():
+                ignored = shutil.ignore_patterns("__pycache__")
+                shutil.copytree(ROOT / part, source / part, ignore=ignored)
+            else:
+                shutil.copy(ROOT / part, source)
+        pip = [sys.executable, "-m", "pip", "--quiet"]
+        options = ["--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", target]
+        run(*pip, "wheel", *options, source, cwd=target)
+
+    return next(once("wheel", build).glob("*.whl"))
 
 
 @pytest.fixture(scope="session")
-def site(wheel, tmp_path_factory) -> Path:
+def site(wheel, once) -> Path:
     """A folder that holds the installed wheel and is found before the book's own sources."""
-    folder = tmp_path_factory.mktemp("site")
-    pip = [sys.executable, "-m", "pip", "--quiet"]
-    run(*pip, "install", "--no-deps", "--no-index", "--target", folder, wheel, cwd=folder)
-    where = "import transformer_lib; print(transformer_lib.__file__)"
-    found = run(sys.executable, "-c", where, cwd=folder, PYTHONPATH=str(folder))
-    assert Path(found.strip()).is_relative_to(folder)
-    return folder
+
+    def install(folder: Path) -> None:
+        pip = [sys.executable, "-m", "pip", "--quiet"]
+        run(*pip, "install", "--no-deps", "--no-index", "--target", folder, wheel, cwd=folder)
+        where = "import transformer_lib; print(transformer_lib.__file__)"
+        found = run(sys.executable, "-c", where, cwd=folder, PYTHONPATH=str(folder))
+        assert Path(found.strip()).is_relative_to(folder)
+
+    return once("site", install)
 
 
 def test_the_wheel_is_complete(wheel):
@@ -75,12 +80,14 @@ def test_the_wheel_is_complete(wheel):
 
 def test_chapter(chapter, site, tmp_path):
     shutil.copy(chapter, tmp_path)
-    nbval = ["--nbval", "--nbval-current-env", f"--nbval-cell-timeout={CELL_SECONDS}"]
-    quiet = ["-q", "--color=no", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    # Only the plugin that is needed: the others take longer to load than some chapters to run.
+    nbval = ["-p", "nbval.plugin", "--nbval", "--nbval-current-env"]
+    quiet = [f"--nbval-cell-timeout={CELL_SECONDS}", "-q", "--color=no", "-p", "no:cacheprovider"]
     said = run(
         *(sys.executable, "-m", "pytest", *nbval, *quiet, chapter.name),
         cwd=tmp_path,
         PYTHONPATH=str(site),
+        PYTEST_DISABLE_PLUGIN_AUTOLOAD="1",
         OMP_NUM_THREADS="1",
         PYTHONHASHSEED="0",
         HF_HUB_OFFLINE="1",

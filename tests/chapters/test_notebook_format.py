@@ -1,18 +1,13 @@
 """Stored chapters are what running them gives; and book/notebooks.py finds where they are not."""
 
-import importlib.util
 import json
 import re
 from pathlib import Path
 
 import nbformat
+import notebooks
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
-
-ROOT = Path(__file__).resolve().parents[2]
-_spec = importlib.util.spec_from_file_location("notebooks", ROOT / "book" / "notebooks.py")
-notebooks = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(notebooks)
 
 UNSET = {"repository": {"url": "", "branch": "main"}}
 ADDRESS = "https://github.com/someone/some-book"
@@ -25,7 +20,7 @@ def test_stored_chapter(chapter):
 
 @pytest.fixture(scope="module")
 def right(tmp_path_factory):
-    """The text of a small notebook, run and normalised."""
+    """The text of a small notebook, run and normalized."""
     picture = "import matplotlib.pyplot as plt\nplt.figure(figsize=(1, 1))\nplt.show()"
     cells = [
         new_markdown_cell("# Title  \n", metadata={"collapsed": True}),
@@ -76,10 +71,25 @@ def test_a_second_run_changes_nothing(right, path):
     assert path.read_text(encoding="utf-8") == right
 
 
+def test_a_run_that_is_kept_is_as_good_as_a_fresh_one(right, path, tmp_path, monkeypatch):
+    runs = notebooks.Runs(tmp_path / "runs")
+    assert notebooks.refresh(path, UNSET, runs) == []
+    monkeypatch.setattr(notebooks, "execute", lambda nb: pytest.fail("it has run again"))
+    change(path, lambda nb: nb.cells[3].update(outputs=[]))
+    assert notebooks.refresh(path, UNSET, runs) == []
+    assert path.read_text(encoding="utf-8") == right
+
+
+def test_a_chapter_is_found_by_its_name_and_by_its_path():
+    expected = notebooks.ROOT / "chapters" / "03-scaling.ipynb"
+    assert notebooks.chapter("03-scaling") == expected
+    assert notebooks.chapter(str(expected)) == expected
+
+
 def test_ids_follow_the_text_and_not_the_place():
     cells = [new_code_cell("a"), new_markdown_cell("a"), new_code_cell("a"), new_code_cell("b")]
-    first = [c.id for c in notebooks.normalise(new_notebook(cells=cells), UNSET).cells]
-    later = [c.id for c in notebooks.normalise(new_notebook(cells=cells[::-1]), UNSET).cells]
+    first = [c.id for c in notebooks.normalize(new_notebook(cells=cells), UNSET).cells]
+    later = [c.id for c in notebooks.normalize(new_notebook(cells=cells[::-1]), UNSET).cells]
     assert len(set(first)) == 4
     assert first[2] == f"{first[0]}-2"
     assert sorted(first) == sorted(later)
@@ -97,10 +107,10 @@ def test_ids_follow_the_text_and_not_the_place():
         (lambda nb: nb.cells[5].update(metadata={}), "stores the error ZeroDivisionError"),
         (lambda nb: nb.cells.pop(1), "cell 2: is not the setup cell"),
         (lambda nb: nb.cells[1].update(source="pass"), "not the one that _config.yml asks for"),
-        (lambda nb: nb.cells[0].update(metadata={"collapsed": True}), "is not normalised"),
-        (lambda nb: nb.cells[0].update(id="other"), "is not normalised"),
-        (lambda nb: nb.metadata.update(widgets={"state": {}}), "is not normalised"),
-        (lambda nb: nb.cells[6].update(source=r"$\color{#0072B2}{Q}$"), "is not normalised"),
+        (lambda nb: nb.cells[0].update(metadata={"collapsed": True}), "is not normalized"),
+        (lambda nb: nb.cells[0].update(id="other"), "is not normalized"),
+        (lambda nb: nb.metadata.update(widgets={"state": {}}), "is not normalized"),
+        (lambda nb: nb.cells[6].update(source=r"$\color{#0072B2}{Q}$"), "is not normalized"),
         (lambda nb: nb.metadata.update(checksums={}), "is stale"),
     ],
 )
@@ -176,7 +186,7 @@ def test_the_setup_cell_installs_only_from_an_address(path):
     for source in (unset, published):
         compile(source, "setup", "exec")
         exec(source, {})  # where the library is installed it does nothing
-    nb = notebooks.normalise(nbformat.read(path, as_version=4), SET)
+    nb = notebooks.normalize(nbformat.read(path, as_version=4), SET)
     assert nb.cells[1].source == published
     assert any("asks for" in problem for problem in notebooks.problems(path, SET))
 

@@ -85,6 +85,7 @@ def test_the_stated_entropy():
     assert f"{SPECIFIED.entropy:.4f}" == "0.4758"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("grammar", [SPECIFIED, SWAPPING])
 def test_a_monte_carlo_run_agrees_within_its_standard_error(grammar):
     """(With one seed in three a grammar that is right is further off; not with this one.)"""

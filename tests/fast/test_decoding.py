@@ -203,6 +203,10 @@ def test_a_stepper_speaks_for_its_class_alone():
     assert stepper_of(part) is not None
     assert stepper_of(type("Renamed", (FeedForward,), {})(12)) is not None
     assert stepper_of(type("Own", (FeedForward,), {"forward": gated})(12)) is None
+    rewired = type(
+        "Rewired", (PreNorm,), {"wire": lambda self, x, *parts: x}
+    )  # a block steps by it
+    assert stepper_of(rewired(*(nn.Identity() for _ in range(4)))) is not None
     own = type("Own", (FeedForward,), {"forward": gated, "stepper": lambda self: torch.tanh})(12)
     assert stepper_of(own)() is torch.tanh
     part.forward = lambda x: x

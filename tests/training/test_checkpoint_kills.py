@@ -48,6 +48,7 @@ def save_until(folder, step, last_call, power_lost):
     return in_a_child(work)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("power_lost", [False, True], ids=["killed", "power lost"])
 @pytest.mark.parametrize(("before", "step"), [((), 1), ((1,), 2), ((1, 2), 3), ((5,), 5)])
 def test_a_save_that_ends_at_any_call(tmp_path, before, step, power_lost):

@@ -89,6 +89,7 @@ def goes_on(folder, step):
     assert next(run.steps()).step == step + 1
 
 
+@pytest.mark.slow
 def test_a_run_of_two_resumed_after_any_step_ends_in_the_same_bits(launched):
     first, second = (each["returned"] for each in results_of(launched, "resume"))
     for result in (first, second):

@@ -220,6 +220,7 @@ print(len(losses))
 """
 
 
+@pytest.mark.slow
 def test_a_compiled_model_is_one_graph_trains_alike_and_keeps_its_names():
     """In a process of its own: Dynamo cannot trace the type checks that the tests switch on."""
     done = subprocess.run([sys.executable, "-c", COMPILED], capture_output=True, text=True)

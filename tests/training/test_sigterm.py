@@ -58,6 +58,7 @@ def stopped(folder, options, number, wait):
         program.kill()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "number", "wait"),
     [(TRAINING, signal.SIGTERM, 0.1), (EVALUATION, signal.SIGTERM, 0.05)],
@@ -80,6 +81,7 @@ def test_a_signal_saves_and_ends_the_program(tmp_path, options, number, wait):
     assert next(iter(run.trainer)).step == saved.step + 1
 
 
+@pytest.mark.slow
 def test_two_programs_in_one_folder(tmp_path, capsys):
     """The second is refused, whatever it wants to do there, until the first has ended."""
     folder = tmp_path / "run"
@@ -113,6 +115,7 @@ def stop(step):
         signal.raise_signal(signal.SIGUSR1)
 
 
+@pytest.mark.slow
 def test_a_terminal_that_closes_saves_and_ends_the_program(tmp_path):
     """SIGHUP, and nothing can be written any more."""
     folder = tmp_path / "run"
@@ -156,6 +159,7 @@ def test_a_run_that_was_begun_meanwhile_is_not_overwritten(tmp_path, monkeypatch
         trained_run(recipe, tmp_path / "run")
 
 
+@pytest.mark.slow
 def test_a_signal_before_the_first_save_says_that_nothing_is_there(tmp_path):
     """While the data is made: nothing was lost, and there is nothing to go on from."""
     script = (

@@ -15,6 +15,7 @@ from transformer_lib.training.run_log import REPOSITORY
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks, and reads /proc")
 
 
+@pytest.mark.soak
 def test_a_share_of_the_soak():
     """In a process of its own: one that has trained may not fork, and checked types draw."""
     command = [sys.executable, str(REPOSITORY / "benchmarks" / "soak.py"), "--few"]

@@ -41,6 +41,7 @@ def test_its_log_says_the_same(shipped):
     assert result["validation_loss"] <= 1.01 * result["floor"]
 
 
+@pytest.mark.slow
 def test_it_is_as_good_on_stories_that_nobody_has_seen(shipped):
     """600 stories of a seed that neither training nor validation used."""
     stories = shipped.grammar.stories(600, seed=31)

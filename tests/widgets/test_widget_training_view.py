@@ -110,6 +110,7 @@ def test_a_loop_that_breaks_off_has_sent_its_steps():
     assert sent(view)["step"] == list(range(1, 21))
 
 
+@pytest.mark.slow
 def test_an_executed_notebook_holds_the_whole_curve():
     """With a bare loop: what the throttle has held back is sent when the cell is done."""
     code = (

@@ -1,0 +1,148 @@
+"""Begin a chapter: a notebook that runs and keeps every rule, and the file of its exercises.
+
+    python book/new_chapter.py 14-inside-a-gpt "Inside a GPT"
+
+Writes chapters/14-inside-a-gpt.ipynb and transformer_lib/exercises/inside_a_gpt.py, lists the
+chapter in _toc.yml, and says what is left to do. The words in it are there to be replaced.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from notebooks import load_config, refresh
+
+ROOT = Path(__file__).resolve().parents[1]
+
+IMPORTS = """\
+import torch
+
+from transformer_lib import plots
+from transformer_lib.attention import attention_weights
+from transformer_lib.exercises.{module} import check_double, check_half, check_sum
+from transformer_lib.widgets import AttentionMap
+
+torch.set_printoptions(precision=3, sci_mode=False)
+"""
+START = """\
+words = "mary gave roses to susan".split()
+x = torch.eye(5)
+weights = attention_weights(x, x)
+"""
+PROOF = """\
+mine = torch.softmax(x @ x.mT / 5**0.5, dim=-1)
+torch.testing.assert_close(mine, weights)
+"""
+ALT = "Heat map of five by five attention weights. Say here what a reader should see in it."
+# What each exercise asks, in the notebook and in the library: (name, in words, the right answer).
+EXERCISES = [
+    ("double", "twice", "2 * x"),
+    ("half", "half of", "x / 2"),
+    ("sum", "the sum of", "x.sum()"),
+]
+LIBRARY = '''\
+"""Checks for chapter {number}, {title}."""
+
+from transformer_lib.exercises.engine.runner import Case, Exercise, randn
+'''
+CHECK = """
+check_{name} = Exercise(
+    asks="`answer(x)`: {words} x. x [tokens].",
+    right=lambda x: {right},
+    wrong={{
+        # "The mistake in a sentence, and what to do.": lambda x: what that mistake computes,
+    }},
+    cases=[Case("5 numbers", randn(5, seed=0)), Case("7 numbers", randn(7, seed=1))],
+    praise="Right.",
+)
+"""
+
+
+def code(source: str, *tags: str, **metadata: object) -> NotebookNode:
+    return new_code_cell(source, metadata={**({"tags": list(tags)} if tags else {}), **metadata})
+
+
+def exercise(number: int, name: str, words: str, right: str) -> list[NotebookNode]:
+    """The four cells of an exercise: what is asked, a stub, a hint, a solution."""
+    head = f"### Exercise {number} · Title\n\n*Difficulty ●○○ · importance ●●○ · 5 minutes*"
+    stub = f'def {name}(x):\n    """{words.capitalize()} x."""\n    ...\n\n\ncheck_{name}({name})'
+    solution = f"# @title Solution\ndef {name}(x):\n    return {right}\n\n\ncheck_{name}({name})"
+    return [
+        new_markdown_cell(f"{head}\n\nReturn {words} `x`."),
+        code(stub, "exercise"),
+        new_markdown_cell("<details><summary>Hint</summary>\n\nA first step.\n\n</details>"),
+        code(
+            solution, "solution", "hide-cell", jupyter={"source_hidden": True}, cellView="form"
+        ),
+    ]  # fmt: skip
+
+
+def skeleton(title: str, module: str) -> NotebookNode:
+    """A small chapter of the right anatomy (tests/chapters/rules.py)."""
+    aims = "**After this chapter you can**\n\n- do one thing;\n- do another."
+    cells = [
+        new_markdown_cell(f"# {title}\n\nThe question.\n\n{aims}\n\n*About 20 minutes to read.*"),
+        code("# written by `make notebooks`", "setup", "hide-cell"),
+        code(IMPORTS.format(module=module)),
+        new_markdown_cell("## The question, as a section\n\nSay what to try in the figure."),
+        code(START),
+        code("AttentionMap(weights, words)"),
+        new_markdown_cell(
+            "## The answer, step by step\n\nSource: "
+            "[Vaswani et al., 2017](../book/references.md#vaswani2017)."
+        ),
+        code("plots.attention_heatmap(weights, words)", mystnb={"image": {"alt": ALT}}),
+        new_markdown_cell("## Prove it\n\nCompare with something independent."),
+        code(PROOF),
+        new_markdown_cell("## Exercises"),
+        *(cell for n, parts in enumerate(EXERCISES, start=1) for cell in exercise(n, *parts)),
+        new_markdown_cell("## What goes wrong in practice\n\nThree to five entries."),
+        new_markdown_cell(
+            "## What you have\n\nWhat is still missing, so that the next one begins."
+        ),
+    ]
+    return new_notebook(cells=cells)
+
+
+def listed(toc: str, name: str) -> str:
+    """The text of _toc.yml with the chapter in its place, by number."""
+    entries = list(re.finditer(r"^( *- file: chapters/)(\d\d)\S*\n", toc, re.MULTILINE))
+    before = [entry for entry in entries if entry[2] < name[:2]]
+    place = before[-1].end() if before else entries[0].start()
+    return f"{toc[:place]}{entries[0][1]}{name}\n{toc[place:]}"
+
+
+def main() -> int:
+    name, title = (*sys.argv[1:], "", "")[:2]
+    if not re.fullmatch(r"\d\d(-[a-z0-9]+)+", name) or not title:
+        print('Say: make chapter NAME=14-inside-a-gpt TITLE="Inside a GPT"', file=sys.stderr)
+        return 1
+    number, _, rest = name.partition("-")
+    notebook = ROOT / "chapters" / f"{name}.ipynb"
+    library = ROOT / "transformer_lib" / "exercises" / f"{rest.replace('-', '_')}.py"
+    there = [*notebook.parent.glob(f"{number}-*.ipynb"), *([library] if library.exists() else [])]
+    if there:
+        print(f"{there[0].relative_to(ROOT)} is there already", file=sys.stderr)
+        return 1
+    checks = [CHECK.format(name=name, words=words, right=right) for name, words, right in EXERCISES]
+    library.write_text(LIBRARY.format(number=number, title=title) + "".join(checks), "utf-8")
+    nbformat.write(skeleton(title, library.stem), notebook)
+    toc = ROOT / "_toc.yml"
+    toc.write_text(listed(toc.read_text("utf-8"), name), encoding="utf-8")
+    problems = refresh(notebook, load_config())
+    print(*problems, sep="\n", file=sys.stderr)
+    tests = f"tests/exercises/test_exercises_{library.stem}.py"
+    print(
+        f"Written: {notebook.relative_to(ROOT)}, {library.relative_to(ROOT)}, _toc.yml.\n"
+        "Left to do: replace the words in both; list wrong answers, each with its diagnosis, and\n"
+        f"test them in {tests}; name the chapter in README.md and\n"
+        f"book/index.md; then `make notebooks PATHS={name}` and `make check`."
+    )
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

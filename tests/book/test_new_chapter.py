@@ -1,0 +1,74 @@
+"""`make chapter`: what it writes runs, keeps every rule, and is in the table of contents."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import new_chapter
+import pytest
+from links import dead_links, toc_problems
+from rules import RULES
+
+ROOT = Path(__file__).resolve().parents[2]
+PARTS = ("book", "chapters", "transformer_lib", "_config.yml", "_toc.yml")
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory):
+    """The book in another folder."""
+    folder = tmp_path_factory.mktemp("copy")
+    for part in PARTS:
+        if (ROOT / part).is_dir():
+            ignored = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(ROOT / part, folder / part, ignore=ignored)
+        else:
+            shutil.copy(ROOT / part, folder)
+    return folder
+
+
+def make_chapter(folder, *arguments):
+    return subprocess.run(
+        [sys.executable, "book/new_chapter.py", *arguments],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(folder)},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=300,
+    )
+
+
+@pytest.mark.slow
+def test_a_new_chapter_keeps_every_rule(copy):
+    done = make_chapter(copy, "14-inside-a-gpt", "Inside a GPT")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Left to do" in done.stdout
+    path = copy / "chapters" / "14-inside-a-gpt.ipynb"
+    nb = nbformat.read(path, as_version=4)
+    assert [problem for rule in RULES for problem in rule(nb)] == []
+    assert nb.cells[0].source.startswith("# Inside a GPT\n")
+    assert dead_links(path) == []
+    assert toc_problems(copy) == []
+    toc = (copy / "_toc.yml").read_text("utf-8")
+    assert "chapters/13-generating-text\n      - file: chapters/14-inside-a-gpt\n" in toc
+    again = make_chapter(copy, "14-another", "Another")
+    assert again.returncode == 1
+    assert "14-inside-a-gpt.ipynb is there already" in again.stderr
+
+
+@pytest.mark.parametrize("arguments", [(), ("14-name",), ("name", "Title"), ("14-Na/me", "Title")])
+def test_what_is_missing_is_said(arguments, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["new_chapter.py", *arguments])
+    assert new_chapter.main() == 1
+    assert "make chapter NAME=" in capsys.readouterr().err
+
+
+def test_a_chapter_is_listed_by_its_number():
+    toc = "chapters:\n  - file: chapters/02-b\n  - file: chapters/05-e\n  - file: book/index\n"
+    for name, before in {"01-a": "chapters:", "03-c": "02-b", "09-i": "05-e"}.items():
+        lines = new_chapter.listed(toc, name).splitlines()
+        assert lines[lines.index(f"  - file: chapters/{name}") - 1].endswith(before)
+        assert len(lines) == 5

@@ -1,0 +1,90 @@
+"""The book over http, under its Content-Security-Policy: it works, and nothing else may load."""
+
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from built import BUILD, READ
+
+# With formulas, bertviz, and figures of every kind of export.
+SEEN = [page for page in READ if page.startswith(("chapters/04", "chapters/05", "chapters/12"))]
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *arguments):
+        pass
+
+
+@pytest.fixture(scope="module")
+def server(book):
+    """The address at which the built book is served."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(BUILD))) as http:
+        threading.Thread(target=http.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{http.server_port}"
+        http.shutdown()
+
+
+@pytest.fixture
+def open_served(server, browser):
+    """Open a page of the served book; errors of any kind, broken rules too, are in `page.wrong`."""
+    contexts = []
+
+    def open_(name):
+        context = browser.new_context(viewport={"width": 1280, "height": 900})
+        contexts.append(context)
+        page = context.new_page()
+        page.wrong = []
+        page.on("console", lambda m: m.type == "error" and page.wrong.append(m.text))
+        page.on("pageerror", lambda error: page.wrong.append(str(error)))
+        page.on("requestfailed", lambda request: page.wrong.append(request.url[:200]))
+        page.goto(f"{server}/{name}")
+        page.evaluate("() => window.afm?.mountAll()")
+        return page
+
+    yield open_
+    for context in contexts:
+        context.close()
+
+
+def test_there_are_pages_to_see():
+    assert len(SEEN) == 3
+
+
+@pytest.mark.parametrize("name", SEEN)
+def test_every_figure_works_under_the_policy(open_served, name):
+    page = open_served(name)
+    views = page.locator("script[type='application/vnd.jupyter.widget-view+json']").count()
+    assert page.locator(".afm-mount .afm").count() == views > 0
+    for kind in ("SVG", "PNG", "CSV"):
+        button = page.get_by_role("button", name=kind, exact=True).first
+        if button.count():
+            with page.expect_download() as download:
+                button.click()
+            assert download.value.path().stat().st_size > 100
+    assert page.wrong == []
+
+
+LOADS = {
+    "a script": """(url) => new Promise((done) => {
+      const script = Object.assign(document.createElement("script"), { src: url, onerror: done });
+      document.head.append(script);
+    })""",
+    "a picture": """(url) => new Promise((done) => {
+      Object.assign(new Image(), { src: url, onerror: done });
+    })""",
+    "data": "(url) => fetch(url).catch(() => {})",
+}
+
+
+@pytest.mark.parametrize("what", LOADS)
+def test_nothing_is_loaded_from_elsewhere_whatever_asks_for_it(open_served, what):
+    page = open_served("book/notation.html")
+    page.evaluate(LOADS[what], "https://example.org/x")
+    assert "Content Security Policy" in "".join(page.wrong)
+
+
+def test_the_search_works_under_the_policy(open_served):
+    page = open_served("search.html?q=softmax")
+    page.locator("#search-results li a").first.wait_for()
+    assert page.wrong == []
