@@ -2,7 +2,7 @@
 
 Each scenario runs in forks of torchrun's processes, which have loaded PyTorch and trained nothing,
 so that one launch is enough for all; they meet at a port of their own. What a process returned, or
-the signal that ended it, stands in FOLDER/results-RANK.json; what it wrote to stdout and stderr, in
+the signal that ended it, is in FOLDER/results-RANK.json; what it wrote to stdout and stderr, in
 FOLDER/SCENARIO-RANK.txt. At last torchrun's processes themselves train until they are stopped.
 """
 

@@ -95,19 +95,22 @@ def chosen_kernels(
     if device.type != "cuda":
         yield
         return
-    matmul, product_bits = torch.backends.cuda.matmul, torch.backends.cuda.matmul.fp32_precision
+    backends = torch.backends.cuda.matmul, torch.backends.mkldnn.matmul
+    precisions = [backend.fp32_precision for backend in backends]
     was_on = torch.are_deterministic_algorithms_enabled()
     only_warned = torch.is_deterministic_algorithms_warn_only_enabled()
     if deterministic:  # cuBLAS needs a workspace of a fixed size, and reads this at its first use
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
         torch.use_deterministic_algorithms(True)
-    # (This sets fp32_precision, too. Set alone, it would make torch.compile raise.)
+    # Not by fp32_precision alone: get_float32_matmul_precision, which torch.compile calls, would
+    # then raise.
     torch.set_float32_matmul_precision("high" if tf32 else "highest")
     try:
         yield
     finally:
-        torch.set_float32_matmul_precision("high" if product_bits == "tf32" else "highest")
-        matmul.fp32_precision = product_bits
+        torch.set_float32_matmul_precision("high" if precisions[0] == "tf32" else "highest")
+        for backend, precision in zip(backends, precisions, strict=True):
+            backend.fp32_precision = precision
         torch.use_deterministic_algorithms(was_on, warn_only=only_warned)
 
 

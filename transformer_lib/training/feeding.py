@@ -1,4 +1,4 @@
-"""What one process computes of each batch: its rows in parts, on its device in time."""
+"""A process's share of each batch: its rows, in parts, on its device."""
 
 from dataclasses import dataclass
 from typing import Any

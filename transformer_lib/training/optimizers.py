@@ -64,9 +64,9 @@ class Muon(torch.optim.Optimizer):
         adamw_lr, betas, eps: AdamW's, for the others.
         weight_decay: of matrices and embeddings; vectors do not decay.
         momentum: how much of the gradients before is kept (Nesterov's form).
-        n_iterations: of Newton and Schulz. 3 are quicker, 5 reach smaller singular values: those
-            of at least 0.018 of the matrix's norm, or 0.0015, end between 0.68 and 1.21. Smaller
-            ones grow at most 41 times, or 485 times, and stay behind; a gradient can have many.
+        n_iterations: of Newton and Schulz. With 3, singular values of at least 0.018 of the
+            matrix's norm end between 0.68 and 1.21; with 5, those of at least 0.0015. Smaller ones
+            are multiplied by at most 41, or 485, and stay small; gradients can have many of them.
         dtype: that the iterations are computed in, the parameter's if None. bfloat16 is the faster
             one where the machine has units for it.
         outside: attributes of ``model`` (they may be None) whose matrices AdamW trains all the
