@@ -33,8 +33,7 @@ from transformer_lib.attention import (
     explicit_is_faster,
     fused_attention,
 )
-from transformer_lib.training.machine import new_run
-from transformer_lib.training.runs import RUNS_FOLDER, save_run
+from transformer_lib.training.run_log import RUNS_FOLDER, new_run, save_run
 
 TOKENS, LENGTHS, WIDTH = 8192, tuple(2**power for power in range(6, 14)), 64
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}

@@ -31,8 +31,7 @@ import transformers
 
 from transformer_lib.gpt import GPT, GPTConfig
 from transformer_lib.sampling import generate
-from transformer_lib.training.machine import new_run
-from transformer_lib.training.runs import RUNS_FOLDER, save_run
+from transformer_lib.training.run_log import RUNS_FOLDER, new_run, save_run
 
 TOKENS, ROUNDS, BATCHES, THREADS = 255, 9, (1, 2, 4, 8, 16, 32), 2
 SIZES = {"vocabulary": 65, "context": 256, "n_layers": 6, "n_heads": 6, "d_model": 384}

@@ -26,9 +26,8 @@ from transformer_lib.gpt import GPT, GPTConfig
 from transformer_lib.sampling import generate
 from transformer_lib.tokenizers import WordTokenizer
 from transformer_lib.training.loop import Trainer
-from transformer_lib.training.machine import new_run
 from transformer_lib.training.optimizers import Muon
-from transformer_lib.training.runs import RUNS_FOLDER, save_run
+from transformer_lib.training.run_log import RUNS_FOLDER, new_run, save_run
 from transformer_lib.training.schedules import trapezoid
 
 GRAMMAR = Grammar(

@@ -14,18 +14,18 @@ import time
 
 import torch
 import torch.nn.functional as F
-from transformer_lib.data.corpora import text_corpus
-from transformer_lib.training.device import in_precision
-from transformer_lib.training.run_log import RUNS_FOLDER, new_run, save_run
 
+from transformer_lib.data.corpora import text_corpus
 from transformer_lib.data.texts import tiny_shakespeare
 from transformer_lib.gpt import GPT, GPTConfig
 from transformer_lib.sampling import beam_search, generate
+from transformer_lib.training.device import in_precision
 from transformer_lib.training.distributed import ALONE
 from transformer_lib.training.evaluation import mean_loss
 from transformer_lib.training.optimizers import Muon, adamw
 from transformer_lib.training.recipes import PRESETS
 from transformer_lib.training.run import make_trainer
+from transformer_lib.training.run_log import RUNS_FOLDER, new_run, save_run
 
 DEVICE = torch.device("cuda")
 PRECISIONS = ("float32", "tf32", "bfloat16", "float16")

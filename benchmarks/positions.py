@@ -29,9 +29,8 @@ from transformer_lib.gpt import GPT, GPTConfig
 from transformer_lib.sampling import evaluating
 from transformer_lib.tokenizers import CharacterTokenizer
 from transformer_lib.training.loop import Trainer
-from transformer_lib.training.machine import new_run
 from transformer_lib.training.optimizers import Muon
-from transformer_lib.training.runs import RUNS_FOLDER, save_run
+from transformer_lib.training.run_log import RUNS_FOLDER, new_run, save_run
 from transformer_lib.training.schedules import trapezoid
 
 METHODS = ("sinusoidal", "learned", "rotary", "alibi")

@@ -11,8 +11,7 @@ import torch
 import torch.nn.functional as F
 
 from transformer_lib.attention import attention_weights
-from transformer_lib.training.machine import new_run
-from transformer_lib.training.runs import RUNS_FOLDER, save_run
+from transformer_lib.training.run_log import RUNS_FOLDER, new_run, save_run
 
 D_MODEL, KEYS, SEEDS, BATCH, STEPS, LAST = 16, 8, 5, 12, 100, 20
 WIDTHS = (16, 128, 1024)

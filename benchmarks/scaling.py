@@ -30,9 +30,8 @@ from transformer_lib.gpt import GPT, GPTConfig
 from transformer_lib.tokenizers import CharacterTokenizer
 from transformer_lib.training.distributed import processes
 from transformer_lib.training.loop import Trainer
-from transformer_lib.training.machine import new_run
 from transformer_lib.training.optimizers import adamw
-from transformer_lib.training.runs import RUNS_FOLDER, save_run
+from transformer_lib.training.run_log import RUNS_FOLDER, new_run, save_run
 
 SIZES = {"context": 64, "n_layers": 4, "n_heads": 4, "d_model": 128}
 BATCH, STEPS, WARM_UP, TURNS, RATE = 32, 40, 5, 3, 3e-4

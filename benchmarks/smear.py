@@ -8,11 +8,10 @@ differs, and nothing was tuned for any of them but the preset's own. The loss an
 answers are those of the preset's validation stories.
 """
 
-from transformer_lib.training.corpora import corpus_of
-from transformer_lib.training.machine import new_run
 from transformer_lib.training.recipes import PRESETS
 from transformer_lib.training.run import Run
-from transformer_lib.training.runs import RUNS_FOLDER, save_run
+from transformer_lib.training.run_log import RUNS_FOLDER, new_run, save_run
+from transformer_lib.training.tasks import corpus_of
 
 RECIPE, SEEDS, EVERY = PRESETS["gifts-small"], (0, 1, 2), 100
 SMEARS = [(0, 0.0), (1, 0.0), (1, 0.5), (2, 0.0), (2, 0.5), (3, 0.0), (3, 0.5)]  # reach, start

@@ -26,10 +26,9 @@ from torch import distributed as dist
 from torch import nn
 
 from transformer_lib.training.distributed import ALONE, Processes
-from transformer_lib.training.machine import REPOSITORY, new_run
 from transformer_lib.training.recipes import Recipe
 from transformer_lib.training.run import Run
-from transformer_lib.training.runs import RUNS_FOLDER, save_run
+from transformer_lib.training.run_log import REPOSITORY, RUNS_FOLDER, new_run, save_run
 
 sys.path.append(str(REPOSITORY / "tests" / "support"))
 

@@ -12,14 +12,13 @@ import statistics
 
 import torch
 
+from transformer_lib.data.corpora import Corpus, text_corpus
 from transformer_lib.data.texts import tiny_shakespeare
-from transformer_lib.training.corpora import Corpus, text_corpus
 from transformer_lib.training.distributed import ALONE
 from transformer_lib.training.evaluation import mean_loss
-from transformer_lib.training.machine import new_run
 from transformer_lib.training.recipes import PRESETS, Recipe
 from transformer_lib.training.run import make_trainer
-from transformer_lib.training.runs import RUNS_FOLDER, save_run
+from transformer_lib.training.run_log import RUNS_FOLDER, new_run, save_run
 
 SEEDS, WINDOWS, EVERY = (0, 1, 2), (256, 128, 64), 50
 CONFIGURATIONS_TRIED = 25  # 14 while the wiring was chosen, 11 for this preset and the ladder

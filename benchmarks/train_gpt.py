@@ -20,15 +20,14 @@ import torch
 from peers import BATCH, BLOCK, Peer, PeerTrainer
 
 from transformer_lib.data.batches import Batches
+from transformer_lib.data.corpora import Corpus, text_corpus
 from transformer_lib.data.texts import tiny_shakespeare
-from transformer_lib.training.corpora import Corpus, text_corpus
 from transformer_lib.training.device import has_amx
 from transformer_lib.training.distributed import ALONE
 from transformer_lib.training.evaluation import mean_loss
-from transformer_lib.training.machine import new_run
 from transformer_lib.training.recipes import Recipe
 from transformer_lib.training.run import make_trainer
-from transformer_lib.training.runs import RUNS_FOLDER, save_run
+from transformer_lib.training.run_log import RUNS_FOLDER, new_run, save_run
 
 SEEDS, PARTS, PEER = (0, 1, 2), 50, "peer"
 _START = Recipe(

@@ -17,7 +17,7 @@ PACKAGE = Path(transformer_lib.__file__).parent
 # Lower layers first: a module may import from lower layers and from its own group, no others.
 # A group is a module or a folder of the package; the modules of fast/ each stand where they serve.
 LAYERS = [
-    ["checks"],
+    ["checks", "storage"],
     ["masks", "cache"],
     ["fast.kernels", "fast.rotation", "fast.steps"],
     ["positions"],
@@ -31,7 +31,7 @@ LAYERS = [
 LEVEL = {group: level for level, groups in enumerate(LAYERS) for group in groups}
 # These stand beside the model code. What of the library each may import:
 BESIDE = {
-    "data": {"checks"},
+    "data": {"checks", "storage", "tokenizers"},
     "tokenizers": set(),
     "plots": {"checks"},
     "widgets": {"checks", "plots"},
@@ -51,7 +51,7 @@ MODULES = {name_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 
 
 def group_of(module: str) -> str:
-    """transformer_lib.training.runs -> training; transformer_lib.fast.kernels -> fast.kernels"""
+    """transformer_lib.training.run_log -> training; transformer_lib.fast.kernels -> fast.kernels"""
     parts = module.split(".")[1:]
     return ".".join(parts[:2]) if parts[:1] == ["fast"] else "".join(parts[:1])
 
@@ -114,7 +114,7 @@ def test_imports_run_one_way(module):
         ),
         ("transformer_lib.positions", "from transformer_lib import attention", ["attention"]),
         ("transformer_lib.attention", "from transformer_lib import layers, masks", ["layers"]),
-        ("transformer_lib.training.loop", "from transformer_lib.training.runs import RunLog", []),
+        ("transformer_lib.training.run", "from transformer_lib.training.loop import Step", []),
         ("transformer_lib.training.loop", "from transformer_lib.data import batches", []),
         ("transformer_lib.gpt", "from transformer_lib.data import batches", ["data"]),
         ("transformer_lib.widgets.lab", "from transformer_lib import positions", ["positions"]),
@@ -154,4 +154,4 @@ def test_no_module_of_the_models_needs_an_optional_package():
 
 
 def test_run_logs_are_read_without_torch():
-    assert "torch" not in modules_after("import transformer_lib.training.runs")
+    assert "torch" not in modules_after("import transformer_lib.training.run_log")

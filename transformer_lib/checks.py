@@ -11,7 +11,10 @@ not check again what the model hands them. Called on its own, each part checks.
 """
 
 import threading
-from collections.abc import Callable
+import types
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import fields
 from functools import wraps
 from numbers import Integral, Real
 
@@ -238,3 +241,46 @@ def require_masks(masks: list) -> None:
             f"masks of shapes {shapes} do not broadcast. Axes count from the right: the last is "
             f"keys, the one before it queries; give a missing axis the size 1 (unsqueeze)."
         ) from error
+
+
+def require_fields(configuration) -> None:
+    """Each field of a dataclass is of the type that its class states.
+
+    An int is good for a float; True and False are good for neither.
+    """
+    hints = typing.get_type_hints(type(configuration))
+    for field in fields(configuration):
+        value, hint = getattr(configuration, field.name), hints[field.name]
+        if not _fits(value, hint):
+            raise TypeError(
+                f"{field.name} is {value!r}, of type {type(value).__name__}; it must be "
+                f"{_spelled(hint)}."
+            )
+
+
+def _fits(value, hint) -> bool:
+    options = typing.get_args(hint)
+    if isinstance(hint, types.UnionType):
+        return any(_fits(value, option) for option in options)
+    if typing.get_origin(hint) is tuple:
+        alike = isinstance(value, tuple) and len(value) == len(options)
+        return alike and all(map(_fits, value, options))
+    if typing.get_origin(hint) is Mapping:
+        return isinstance(value, Mapping) and all(isinstance(key, str) for key in value)
+    if hint in (int, float):
+        return isinstance(value, int | hint) and not isinstance(value, bool)
+    return isinstance(value, typing.get_origin(hint) or hint)
+
+
+def _spelled(hint) -> str:
+    """A type in words."""
+    options = typing.get_args(hint)
+    if isinstance(hint, types.UnionType):
+        return " or ".join(_spelled(option) for option in options)
+    if typing.get_origin(hint) is tuple:
+        return f"{len(options)} numbers"
+    if typing.get_origin(hint) is Mapping:
+        return 'names with values, such as {"smear": 3}'
+    known = {int: "an int", float: "a number", str: "a text", bool: "True or False"}
+    known |= {types.NoneType: "None"}
+    return known.get(hint, f"a {getattr(hint, '__name__', hint)}")

@@ -14,12 +14,11 @@ import torch
 import torch.nn.functional as F
 
 from transformer_lib.gpt import GPT, GPTConfig
-from transformer_lib.training import runs
-from transformer_lib.training.machine import REPOSITORY
-from transformer_lib.training.runs import load_run
+from transformer_lib.training import run_log
+from transformer_lib.training.run_log import REPOSITORY, load_run
 
 FOLDER = REPOSITORY / "benchmarks"
-LOGS = sorted(path.stem for path in runs.RUNS_FOLDER.glob("*.json"))
+LOGS = sorted(path.stem for path in run_log.RUNS_FOLDER.glob("*.json"))
 BENCHMARKS = sorted(path.stem for path in FOLDER.glob("*.py") if "\ndef main(" in path.read_text())
 
 

@@ -7,10 +7,9 @@ import torch
 from torch.testing import assert_close
 
 from transformer_lib.gpt import GPT
-from transformer_lib.training.corpora import corpus_of
-from transformer_lib.training.machine import REPOSITORY
 from transformer_lib.training.recipes import Recipe
-from transformer_lib.training.runs import load_run
+from transformer_lib.training.run_log import REPOSITORY, load_run
+from transformer_lib.training.tasks import corpus_of
 
 TEXT = "Mary gave roses to Susan. Now Susan has the roses.\n" * 40
 TINY = {"n_layers": 1, "n_heads": 2, "d_model": 12, "batch_size": 2, "warmup": 0, "n_steps": 4}

@@ -3,16 +3,16 @@
 import pytest
 import torch
 
-from transformer_lib.data.gifts import Grammar
-from transformer_lib.tokenizers import CharacterTokenizer, WordTokenizer
-from transformer_lib.training.corpora import (
-    corpus_of,
+from transformer_lib.data.corpora import (
     describe_tokenizer,
     stories_corpus,
     text_corpus,
     tokenizer_of,
 )
+from transformer_lib.data.gifts import Grammar
+from transformer_lib.tokenizers import CharacterTokenizer, WordTokenizer
 from transformer_lib.training.recipes import Recipe
+from transformer_lib.training.tasks import corpus_of
 
 SMALL = Grammar(people=("mary", "susan"), gifts=("roses", "books"), n_gifts=1, n_sentences=2)
 

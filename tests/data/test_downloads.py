@@ -8,13 +8,13 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
 import pytest
 from misbehaving import CONTENT, GOOD, files_in, quick_fetch, sends, the_file
 
+from transformer_lib import storage
 from transformer_lib.data import downloads
 from transformer_lib.data.downloads import cache_folder, fetch, sha256
 
@@ -99,12 +99,11 @@ def test_a_file_size_limit_leaves_nothing(server, tmp_path):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_disk_leaves_nothing(server, tmp_path, monkeypatch):
-    def on_the_full_disk(prefix, suffix, dir):
-        path = Path(dir, f"{prefix}x{suffix}")
+    def on_the_full_disk(path, mode):
         path.symlink_to("/dev/full")
-        return os.open(path, os.O_WRONLY), str(path)
+        return open(path, "wb")
 
-    monkeypatch.setattr(tempfile, "mkstemp", on_the_full_disk)
+    monkeypatch.setattr(storage, "open", on_the_full_disk, raising=False)
     server.answers = [GOOD]
     error, _, _ = quick_fetch(the_file(server))
     assert os.strerror(errno.ENOSPC) in str(error)

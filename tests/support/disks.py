@@ -10,7 +10,7 @@ import sys
 import traceback
 from pathlib import Path
 
-from transformer_lib.training import files
+from transformer_lib import storage
 
 
 class Disk:
@@ -23,7 +23,7 @@ class Disk:
         self.real = real
         for name in real:
             setattr(os, name, getattr(self, name, None) or self.counted(real[name]))
-        files.open = self.open
+        storage.open = self.open
 
     def count(self):
         self.calls += 1
@@ -123,4 +123,4 @@ def write_to_full(name):
             path, mode = "/dev/full", "wb"
         return open(path, mode, **options)
 
-    files.open = full
+    storage.open = full

@@ -4,8 +4,9 @@ import json
 import os
 import struct
 
-from transformer_lib.training import files, manifests
-from transformer_lib.training.manifests import MANIFEST, STATE, TENSORS
+from transformer_lib import storage
+from transformer_lib.training import checkpoints
+from transformer_lib.training.checkpoints import MANIFEST, STATE, TENSORS
 
 
 def forge(path, tensors=None, state=None, **changes):
@@ -16,11 +17,11 @@ def forge(path, tensors=None, state=None, **changes):
     }
     manifest = json.loads((path / MANIFEST).read_bytes())
     del manifest["sha256"]
-    manifest["files"] = {name: files.signature(content) for name, content in contents.items()}
+    manifest["files"] = {name: storage.signature(content) for name, content in contents.items()}
     manifest |= changes
     for name, content in contents.items():
         (path / name).write_bytes(content)
-    (path / MANIFEST).write_bytes(manifests.signed(manifest))
+    (path / MANIFEST).write_bytes(checkpoints.signed(manifest))
 
 
 def header(text, body=b""):
@@ -29,7 +30,7 @@ def header(text, body=b""):
 
 
 ONE = {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}
-TRAVERSAL = {"../../model.safetensors": files.signature(b""), STATE: files.signature(b"")}
+TRAVERSAL = {"../../model.safetensors": storage.signature(b""), STATE: storage.signature(b"")}
 HOSTILE = {
     "a path that leads out": (MANIFEST, {"files": TRAVERSAL}),
     "an absolute path": (MANIFEST, {"files": {"/etc/passwd": {}, STATE: {}}}),

@@ -2,7 +2,7 @@
 
 import shutil
 
-from transformer_lib.training.files import canonical_json
+from transformer_lib.storage import canonical_json
 from transformer_lib.training.recipes import Recipe
 from transformer_lib.training.run import Run
 from transformer_lib.training.state import pack

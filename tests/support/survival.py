@@ -20,12 +20,19 @@ import torch
 from disks import Disk, in_a_child, write_to_full
 from forgeries import DAMAGES, HOSTILE, damaged, forge, only_reading
 
-from transformer_lib.training.checkpoints import find_checkpoints, load_checkpoint
-from transformer_lib.training.corpora import Corpus, corpus_of
-from transformer_lib.training.manifests import MANIFEST, STATE, TENSORS, CheckpointError
+from transformer_lib.data.corpora import Corpus
+from transformer_lib.training.checkpoints import (
+    MANIFEST,
+    STATE,
+    TENSORS,
+    CheckpointError,
+    find_checkpoints,
+    load_checkpoint,
+)
 from transformer_lib.training.recipes import Recipe
 from transformer_lib.training.run import Run
 from transformer_lib.training.state import pack
+from transformer_lib.training.tasks import corpus_of
 
 LONGEST_LIFE = 0.4  # seconds until a kill
 
@@ -110,7 +117,9 @@ class Soak:
                     break
                 counts["killed"] += 1
                 taken = int.from_bytes(self.reached, "big") + 1  # perhaps: the one in progress
-                saved = self.load(folder).step if find_checkpoints(folder) else 0
+                saved = 0
+                for path in find_checkpoints(folder):  # each is whole
+                    saved = self.load(path).step
                 lost = max(lost, taken - saved)
                 expect(lost <= self.recipe.save_every, f"{lost} steps lost at {saved}")
                 self.reached[:] = saved.to_bytes(8, "big")

@@ -22,12 +22,12 @@ from small_runs import RECIPE, differences, end_of, resumed, trained
 from torch.distributed import TCPStore
 
 from transformer_lib.data.packing import IGNORED
-from transformer_lib.training import run
+from transformer_lib.training import tasks
 from transformer_lib.training.cli import main
-from transformer_lib.training.corpora import corpus_of
 from transformer_lib.training.distributed import Processes, processes
 from transformer_lib.training.run import Run
 from transformer_lib.training.state import random_state
+from transformer_lib.training.tasks import corpus_of
 
 FOLDER, RANK = Path(sys.argv[-1]), int(os.environ["RANK"])
 CORPUS = corpus_of(RECIPE)
@@ -157,11 +157,11 @@ SCENARIOS = {
     "killed before the backward pass": lambda: ended_by(KILL, F, "cross_entropy", 12, 1),
     "killed before the sum of losses": lambda: ended_by(KILL, Processes, "sum", 13, 1),
     "killed before a save": lambda: ended_by(KILL, Processes, "gather", 4, 1),
-    "killed in an evaluation": lambda: ended_by(KILL, run, "mean_loss", 2, 1),
+    "killed in an evaluation": lambda: ended_by(KILL, tasks, "mean_loss", 2, 1),
     "the first killed": lambda: ended_by(KILL, F, "cross_entropy", 12, 0),
     "stopped in a step": lambda: ended_by(TERM, F, "cross_entropy", 10, 0, 1),
     "one stopped in a step": lambda: ended_by(TERM, F, "cross_entropy", 10, 1),
-    "stopped in an evaluation": lambda: ended_by(TERM, run, "mean_loss", 2, 0, 1),
+    "stopped in an evaluation": lambda: ended_by(TERM, tasks, "mean_loss", 2, 0, 1),
 }
 
 

@@ -13,7 +13,7 @@ import pytest
 import torch
 from disks import Disk, in_a_child
 
-from transformer_lib.training import files
+from transformer_lib import storage
 from transformer_lib.training.checkpoints import find_checkpoints, load_checkpoint, save_checkpoint
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks, and reads /proc")
@@ -27,13 +27,14 @@ def save(folder, step):
 
 
 def step_of(folder):
-    """The step of the newest checkpoint, all of which must be as it was saved; 0: there is none."""
-    if not find_checkpoints(folder):
-        return 0
-    loaded = load_checkpoint(folder, **ABOUT)
-    assert loaded.state["x"] == loaded.step
-    assert loaded.state["weight"].tolist() == [loaded.step] * 50
-    return loaded.step
+    """The step of the newest checkpoint; 0: there is none. Each must be as it was saved."""
+    step = 0
+    for path in find_checkpoints(folder):
+        loaded = load_checkpoint(path, **ABOUT)
+        assert loaded.state["x"] == loaded.step
+        assert loaded.state["weight"].tolist() == [loaded.step] * 50
+        step = loaded.step
+    return step
 
 
 def save_until(folder, step, last_call, power_lost):
@@ -111,7 +112,7 @@ def test_a_full_disk(tmp_path, monkeypatch, name):
             path, mode = "/dev/full", "wb"
         return open(path, mode, **options)
 
-    monkeypatch.setattr(files, "open", full, raising=False)
+    monkeypatch.setattr(storage, "open", full, raising=False)
     with pytest.raises(OSError, match="No space left on device") as caught:
         save(tmp_path, 2)
     assert caught.value.errno == errno.ENOSPC

@@ -16,9 +16,9 @@ import torch
 
 from transformer_lib.training.checkpoints import find_checkpoints, load_checkpoint
 from transformer_lib.training.cli import main
-from transformer_lib.training.continuing import recipe_of
 from transformer_lib.training.distributed import LostProcessError, losing_a_process
 from transformer_lib.training.run import Run
+from transformer_lib.training.trained import recipe_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="together.py forks")
 

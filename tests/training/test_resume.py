@@ -35,7 +35,9 @@ class Run:
             self.model.load_state_dict(state["model"])
             self.optimizer.load_state_dict(state["optimizer"])
             self.scaler.load_state_dict(state["scaler"])
-            restore_random_state(state["random"], self.generators)
+            restore_random_state(state["random"])
+            self.generators["order"].bit_generator.state = state["order"]
+            self.generators["noise"].set_state(state["noise"])
             self.step, self.epoch = checkpoint.step, state["data"]
 
     def state(self):
@@ -43,7 +45,9 @@ class Run:
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "scaler": self.scaler.state_dict(),
-            "random": random_state(self.generators),
+            "random": random_state(),
+            "order": self.generators["order"].bit_generator.state,
+            "noise": self.generators["noise"].get_state(),
             "data": self.epoch,
         }
 

@@ -1,4 +1,7 @@
-"""SIGTERM to the training program: it saves, says how to go on, and is gone within five seconds."""
+"""Signals to the training program: it saves, says how to go on, and is gone within five seconds.
+
+And two programs in one folder: the second is refused.
+"""
 
 import os
 import signal
@@ -8,9 +11,14 @@ import time
 
 import pytest
 
+from transformer_lib.storage import LOCK
+from transformer_lib.training import run as library_run
 from transformer_lib.training.checkpoints import find_checkpoints, load_checkpoint
-from transformer_lib.training.continuing import recipe_of
-from transformer_lib.training.run import Run
+from transformer_lib.training.cli import main
+from transformer_lib.training.recipes import Recipe
+from transformer_lib.training.run import STOPPING_SIGNALS, Run, Stopped, trained_run, watching
+from transformer_lib.training.tasks import corpus_of
+from transformer_lib.training.trained import recipe_of
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM")
 
@@ -23,19 +31,24 @@ TRAINING = ["--n-layers=2", "--n-validation=8", "--save-every=3", "--evaluate-ev
 EVALUATION = ["--n-layers=12", "--n-validation=300", "--save-every=100000", "--evaluate-every=1"]
 
 
+def started(folder, options, **others):
+    """A program that trains and has saved its first checkpoint."""
+    command = [sys.executable, "-m", "transformer_lib.training", "train", f"--folder={folder}"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    program = subprocess.Popen([*command, *SMALL, *options], env=environment, **(pipes | others))
+    until = time.monotonic() + 60
+    while not find_checkpoints(folder):
+        assert program.poll() is None, program.stdout and program.stdout.read()
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    return program
+
+
 def stopped(folder, options, number, wait):
     """Train until the first checkpoint is there and ``wait`` seconds more: stdout, status, time."""
-    command = [sys.executable, "-m", "transformer_lib.training", "train", f"--folder={folder}"]
-    program = subprocess.Popen(
-        [*command, *SMALL, *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-    )  # fmt: skip
+    program = started(folder, options)
     try:
-        until = time.monotonic() + 60
-        while not find_checkpoints(folder):
-            assert program.poll() is None, program.stdout.read()
-            assert time.monotonic() < until
-            time.sleep(0.01)
         time.sleep(wait)
         program.send_signal(number)
         start = time.perf_counter()
@@ -66,6 +79,84 @@ def test_a_signal_saves_and_ends_the_program(tmp_path, options, number, wait):
     run = Run(recipe_of(saved))
     run.load(folder)
     assert next(iter(run.trainer)).step == saved.step + 1
+
+
+@pytest.mark.slow
+def test_two_programs_in_one_folder(tmp_path, capsys):
+    """The second is refused, whatever it wants to do there, until the first has ended."""
+    folder = tmp_path / "run"
+    program = started(folder, TRAINING)
+    try:
+        for command in (
+            ["train", "--continue", f"--folder={folder}", *SMALL, *TRAINING],
+            ["resume", str(folder)],
+        ):
+            assert main(command) == 1
+            error = capsys.readouterr().err
+            assert f"process {program.pid} is training there. Wait until it has ended" in error
+            assert str(folder) in error
+        assert main(["sample", str(folder), "--tokens=3"]) == 0  # who only reads, may
+        assert program.poll() is None
+        program.kill()
+        program.wait()
+    finally:
+        program.kill()
+        program.communicate()
+    assert (folder / LOCK).exists()  # it was killed
+    saved = load_checkpoint(folder)
+    with pytest.raises(Stopped, match="SIGUSR1"):
+        trained_run(recipe_of(saved), folder, resume=folder, report=lambda run, step: stop(step))
+    assert load_checkpoint(folder).step > saved.step
+    assert not (folder / LOCK).exists()
+
+
+def stop(step):
+    if step is not None:
+        signal.raise_signal(signal.SIGUSR1)
+
+
+@pytest.mark.slow
+def test_a_terminal_that_closes_saves_and_ends_the_program(tmp_path):
+    """SIGHUP, and nothing can be written any more."""
+    folder = tmp_path / "run"
+    reading, writing = os.pipe()
+    program = started(folder, TRAINING, stdout=writing, stderr=writing)
+    os.close(writing)
+    os.close(reading)
+    before = load_checkpoint(folder).step
+    program.send_signal(signal.SIGHUP)
+    assert program.wait(60) == 128 + signal.SIGHUP
+    assert load_checkpoint(folder).step >= before
+
+
+def test_every_asking_signal_is_noted_and_an_ignored_one_stays_ignored():
+    for name in STOPPING_SIGNALS:
+        number = getattr(signal, name)
+        with watching() as stopping:
+            signal.raise_signal(number)
+            assert stopping.number == number
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # what nohup does
+    try:
+        with watching() as stopping:
+            signal.raise_signal(signal.SIGHUP)
+            assert stopping.number is None
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_a_run_that_was_begun_meanwhile_is_not_overwritten(tmp_path, monkeypatch):
+    """Another program has trained and ended while this one made its data."""
+    recipe = Recipe(n_steps=2, n_layers=1, d_model=16, n_stories=20, n_validation=4)
+
+    def corpus_while_another_trains(recipe):
+        for _ in Run(recipe, corpus_of(recipe)).steps(tmp_path / "run"):
+            pass
+        return corpus_of(recipe)
+
+    monkeypatch.setattr(library_run, "corpus_of", corpus_while_another_trains)
+    with pytest.raises(ValueError, match="holds a run already, saved at step 2"):
+        trained_run(recipe, tmp_path / "run")
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import pytest
 from disks import in_a_child
 from forgeries import only_reading
 
-from transformer_lib.training.machine import REPOSITORY
+from transformer_lib.training.run_log import REPOSITORY
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks, and reads /proc")
 

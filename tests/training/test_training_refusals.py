@@ -12,18 +12,19 @@ import torch
 from small_models import small_gpt, stories
 from torch import nn
 
+from transformer_lib import storage
 from transformer_lib.data.batches import Batches
-from transformer_lib.training import cli, files
+from transformer_lib.data.corpora import text_corpus
+from transformer_lib.training import cli
 from transformer_lib.training.checkpoints import find_checkpoints, load_checkpoint, save_checkpoint
 from transformer_lib.training.cli import main
-from transformer_lib.training.corpora import text_corpus
 from transformer_lib.training.distributed import processes
 from transformer_lib.training.loop import Trainer
 from transformer_lib.training.optimizers import Muon, adamw
 from transformer_lib.training.recipes import Recipe
 from transformer_lib.training.run import Run
-from transformer_lib.training.runs import FORMAT, FORMAT_VERSION, load_run, save_run
-from transformer_lib.training.shipped import MANIFEST, TRAINED_FOLDER, load_shipped
+from transformer_lib.training.run_log import FORMAT, FORMAT_VERSION, load_run, save_run
+from transformer_lib.training.trained import MANIFEST, TRAINED_FOLDER, load_shipped
 
 TINY = [
     *("--n-steps", "3", "--evaluate-every", "3", "--batch-size", "8", "--n-layers", "1"),
@@ -90,8 +91,8 @@ def test_there_are_two_betas(betas, as_a_reader):
         (["--clip", "-1"], "clip is -1"),
         (["--adamw-lr", "NaN"], "adamw_lr is nan, which a checkpoint cannot hold"),
         (["--decay", "Infinity"], "decay is inf"),
-        (["--grammar", '{"ask": NaN}'], "grammar is"),
-        (["--data", "caf\udce9.txt"], r"data is 'caf\udce9.txt', which is no valid Unicode"),
+        (["--grammar", '{"ask": NaN}'], "--grammar cannot be read: NaN is not a number"),
+        (["--data", "caf\udce9.txt"], r"data is 'caf\udce9.txt', which is not valid Unicode"),
         (["--seed", "9" * 23], "choose -2**63 <= seed"),
         (["--model", '{"context": 32}', "--window", "64"], "block = 61, window = 64 need 64"),
     ],
@@ -114,7 +115,7 @@ def test_a_folder_that_cannot_be_written_to_is_told_before_the_first_step(
     def denied(dir):
         raise PermissionError(13, "Permission denied", str(dir))
 
-    monkeypatch.setattr(files.tempfile, "TemporaryFile", denied)
+    monkeypatch.setattr(storage.tempfile, "TemporaryFile", denied)
     assert main(["train", "--folder", str(tmp_path / "run"), *TINY]) == 1
     assert "(Permission denied), so no step was taken" in capsys.readouterr().err
 

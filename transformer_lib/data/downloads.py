@@ -8,18 +8,18 @@ nothing else. ``transfer`` makes the requests.
 import contextlib
 import dataclasses
 import errno
-import hashlib
 import os
 import re
 import stat
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
+from transformer_lib import storage
 from transformer_lib.data.transfer import Clock, TransferFailure, get
+from transformer_lib.storage import sha256
 
 DATA_VARIABLE = "TRANSFORMER_LIB_DATA"
 ABANDONED = 3600.0  # seconds after which a temporary file has lost its program
@@ -59,17 +59,6 @@ class RemoteFile:
     def is_right(self, body: bytes) -> bool:
         """Is ``body`` this file's content?"""
         return len(body) == self.size and sha256(body) == self.sha256
-
-
-def sha256(body: bytes) -> str:
-    """The SHA-256 of ``body`` as 64 hexadecimal digits.
-
-    Source: FIPS 180-4.
-
-    >>> sha256(b"roses")[:8]
-    '0515aa08'
-    """
-    return hashlib.sha256(body).hexdigest()
 
 
 def cache_folder() -> Path:
@@ -270,15 +259,7 @@ def _store(body: bytes, path: Path) -> None:
         with contextlib.suppress(FileNotFoundError):  # another program was faster
             if time.time() - old.stat().st_mtime > ABANDONED:
                 old.unlink()
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(body)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        Path(temporary).unlink(missing_ok=True)
+    storage.write_file(path, body)
 
 
 def _require_file(file: RemoteFile) -> None:

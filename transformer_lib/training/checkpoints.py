@@ -5,15 +5,18 @@ A checkpoint is a folder ``step-00001000`` with three files:
 - ``tensors.safetensors``: all tensors;
 - ``state.json``: everything else of the run's state;
 - ``manifest.json``: step, configuration, vocabulary, and size and sha256 of the other two. It is
-  written in one canonical form and holds its own sha256, so that no byte of it can change unseen.
+  written in one canonical form and holds its own sha256, so that a damaged byte is noticed there,
+  too. (What may come from a stranger, and what that may do: see :mod:`transformer_lib.storage`.)
 
-They are written under a temporary name and flushed to the disk; then the folder is renamed.
+They are written under a temporary name and flushed to the disk; then the folder is renamed. One
+that is deleted is renamed first.
 """
 
-import json
 import os
-import shutil
-from collections.abc import Mapping
+import re
+import reprlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,13 +25,36 @@ import safetensors
 import safetensors.torch
 import torch
 
-from transformer_lib import checks
-from transformer_lib.training import files, manifests
-from transformer_lib.training.manifests import MANIFEST, NAME, STATE, TENSORS, CheckpointError
+from transformer_lib import checks, storage
 from transformer_lib.training.state import pack, unpack
 
+FORMAT, FORMAT_VERSION = "transformer_lib checkpoint", 1
+TENSORS, STATE, MANIFEST = "tensors.safetensors", "state.json", "manifest.json"
+# A second save of the same step is step-00001000-2: the first is whole until the second is.
+NAME = re.compile(r"step-(\d{8,18})(?:-(\d{1,9}))?")
 KEPT = 2
-MOST_HEADER_BYTES = 2**24  # more than any honest file needs
+# More than any honest one needs.
+MOST_BYTES = {MANIFEST: storage.MOST_JSON_BYTES, STATE: storage.MOST_JSON_BYTES, TENSORS: 2**40}
+MOST_HEADER_BYTES = 2**22
+COPY = "Copy it again from where it came."
+Sizes = Callable[[Mapping[str, Any]], tuple[int, int]]
+
+
+class CheckpointError(ValueError):
+    """A checkpoint that is refused.
+
+    Attributes:
+        file: which of its files.
+        cause, fix: what is wrong with it, and what to do.
+        before: the newest checkpoint before it that would be accepted; None if there is none.
+    """
+
+    def __init__(self, file: Path, cause: str, fix: str = COPY, before: Path | None = None):
+        offer = "No checkpoint before it can be used instead."
+        if before is not None:
+            offer = f"The one before it is intact: load_checkpoint({str(before)!r})."
+        super().__init__(f"{file} {cause} {fix} {offer}")
+        self.file, self.cause, self.fix, self.before = file, cause, fix, before
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +99,7 @@ def save_checkpoint(
         vocabulary: the tokenizer's hash.
 
     Raises:
-        ValueError: ``step`` below 1.
+        ValueError: ``step`` below 1, or of more than 18 digits.
         TypeError: a state, configuration or vocabulary that cannot be stored, or would not be read
             again. Nothing has been written.
         OSError: the disk is full, or the folder cannot be written to. Nothing half-written stays,
@@ -85,34 +111,35 @@ def save_checkpoint(
     >>> load_checkpoint(folder, **about).state
     {'drawn': 7, 'weight': tensor([1., 1.])}
     """
-    checks.require_count(step, "step")
+    _require_step(step)
     if not isinstance(vocabulary, str):
         raise TypeError(f"vocabulary is {vocabulary!r}; give the tokenizer's hash, a text.")
     tensors, rest = pack(dict(state))
-    contents = {TENSORS: safetensors.torch.save(tensors), STATE: files.canonical_json(rest)}
-    _check_sizes(contents)
-    manifest = {
-        "step": step,
-        "configuration": dict(configuration),
-        "vocabulary": vocabulary,
-        "threads": torch.get_num_threads(),
-        "files": {name: files.signature(content) for name, content in contents.items()},
-    }
+    contents = {TENSORS: safetensors.torch.save(tensors), STATE: storage.canonical_json(rest)}
     try:
-        contents[MANIFEST] = manifests.acceptable(manifest)
+        manifest = {
+            "step": step,
+            # As it is read again: keys become texts, and are then sorted as texts.
+            "configuration": storage.parse_json(storage.canonical_json(dict(configuration))),
+            "vocabulary": vocabulary,
+            "threads": torch.get_num_threads(),
+            "files": {name: storage.signature(content) for name, content in contents.items()},
+        }
+        contents[MANIFEST] = signed(manifest)
     except (TypeError, ValueError, RecursionError) as error:
         raise TypeError(
             f"the configuration cannot be stored: {error}. Use finite numbers, texts, lists and "
             f"dictionaries."
         ) from error
+    _require_readable(contents)
     folder = Path(folder)
     try:
         path = _write(folder, step, contents)
     except OSError as error:
         raise OSError(
             error.errno,
-            f"the checkpoint of step {step} was not saved ({error.strerror}); those before it are "
-            f"as they were. Make room there, or choose another folder",
+            f"the checkpoint of step {step} was not saved ({error.strerror or error}); those "
+            f"before it are as they were. Make room there, or choose another folder",
             str(folder),
         ) from error
     _delete_old(path)
@@ -124,33 +151,39 @@ def load_checkpoint(
     *,
     configuration: Mapping[str, Any] | None = None,
     vocabulary: str | None = None,
+    sizes: Sizes | None = None,
 ) -> Checkpoint:
     """Read and check a checkpoint: this one, or the newest in this folder of a run.
 
     Args:
         path: a folder that :func:`save_checkpoint` returned, or the one that it was given.
         configuration, vocabulary: what they must be; None if any will do.
+        sizes: of the checkpoint's configuration, the least and the most bytes that its tensors may
+            take. They are compared before anything is read; without, a file is read whole, however
+            long it is.
 
     Raises:
         FileNotFoundError: there is no checkpoint.
         CheckpointError: it is damaged, hostile, or of another configuration or vocabulary; the
             message names the file and the fix, and offers the checkpoint before it.
     """
-    path = Path(path)
-    if not NAME.fullmatch(path.name) and not (path / MANIFEST).exists():
-        found = find_checkpoints(path)
-        if not found:
-            hint = " (It is a file; a checkpoint is a folder.)" if path.is_file() else ""
-            raise FileNotFoundError(
-                f"there is no checkpoint in {path}: no folder step-00000000 with a "
-                f"{MANIFEST}.{hint} Give the folder that the run saved to."
-            )
-        path = found[-1]
-    try:
-        return _read(path, configuration, vocabulary)
-    except CheckpointError as error:
-        before = _newest_intact(path, configuration, vocabulary)
-        raise CheckpointError(error.file, error.cause, error.fix, before) from error
+    path = newest_checkpoint(path)
+    about = configuration, vocabulary, sizes
+    with _offering_the_one_before(path, *about):
+        return _read(path, *about)
+
+
+def describe_checkpoint(path: str | os.PathLike, *, sizes: Sizes | None = None) -> Checkpoint:
+    """What the manifest says of this checkpoint, or of the newest in this folder: without a state.
+
+    Raises:
+        FileNotFoundError, CheckpointError: as :func:`load_checkpoint`.
+    """
+    path = newest_checkpoint(path)
+    with _offering_the_one_before(path, None, None, sizes):
+        manifest = _read_manifest(path)
+        _require_size(path, manifest, sizes)
+        return _described(path, manifest, {})
 
 
 def find_checkpoints(folder: str | os.PathLike) -> list[Path]:
@@ -161,81 +194,125 @@ def find_checkpoints(folder: str | os.PathLike) -> list[Path]:
     return sorted(found, key=_order)
 
 
+def newest_checkpoint(path: str | os.PathLike) -> Path:
+    """``path``, if it is a checkpoint, or the newest in this folder of a run. It is not checked.
+
+    Raises:
+        FileNotFoundError: there is none.
+    """
+    path = Path(path)
+    has_manifest = os.path.lexists(path / MANIFEST)
+    if NAME.fullmatch(path.name) and (has_manifest or path.is_symlink()):
+        return path
+    if found := find_checkpoints(path):  # whatever else lies there
+        return found[-1]
+    if has_manifest or (NAME.fullmatch(path.name) and path.exists()):
+        return path
+    hint = " (It is a file; a checkpoint is a folder.)" if path.is_file() else ""
+    raise FileNotFoundError(
+        f"there is no checkpoint in {path}: no folder step-00000000 with a {MANIFEST}.{hint} Give "
+        f"the folder that the run saved to."
+    )
+
+
+def step_of(path: Path) -> int:
+    """The step that a checkpoint's name says."""
+    return _order(path)[0]
+
+
+def signed(manifest: Mapping[str, Any]) -> bytes:
+    """The manifest's file: with format, version, and the sha256 of all that it says.
+
+    >>> signed({})[:52]
+    b'{"format":"transformer_lib checkpoint","format_versi'
+    """
+    manifest = {"format": FORMAT, "format_version": FORMAT_VERSION, **manifest}
+    own = storage.sha256(storage.canonical_json(manifest))
+    return storage.canonical_json({**manifest, "sha256": own})
+
+
+def differences(saved: Any, wanted: Any, name: str = "") -> Iterator[str]:
+    """What differs in two configurations, entry by entry: only what does is said.
+
+    >>> list(differences({"lr": 0.1, "seed": 0}, {"lr": 0.2, "seed": 0}))
+    ['lr is 0.1 there and 0.2 here']
+    """
+    if isinstance(saved, dict) and isinstance(wanted, dict):
+        for key in sorted(saved.keys() | wanted.keys()):
+            inner = f"{name}.{key}" if name else key
+            if key not in wanted:
+                yield f"{inner} is {_brief(saved[key])} there and absent here"
+            elif key not in saved:
+                yield f"{inner} is absent there and {_brief(wanted[key])} here"
+            else:
+                yield from differences(saved[key], wanted[key], inner)
+    elif saved != wanted:
+        yield f"{name} is {_brief(saved)} there and {_brief(wanted)} here"
+
+
+def _brief(value: Any) -> str:
+    return reprlib.repr(value)
+
+
 def _order(path: Path) -> tuple[int, int]:
     step, again = NAME.fullmatch(path.name).groups()
     return int(step), int(again or 1)
 
 
-def _check_sizes(contents: Mapping[str, bytes]) -> None:
-    """No file is larger than what is read again."""
-    header = int.from_bytes(contents[TENSORS][:8], "little")
-    for what, size, most in [
-        ("the tensors' names and shapes", header, MOST_HEADER_BYTES),
-        ("the state without its tensors", len(contents[STATE]), manifests.MOST_BYTES[STATE]),
-    ]:
-        if size > most:
-            raise TypeError(
-                f"{what} take {size:,} bytes, and at most {most:,} are read again. Keep long lists "
-                f"as tensors, and many small tensors as one."
-            )
-
-
 def _write(folder: Path, step: int, contents: Mapping[str, bytes]) -> Path:
-    files.make_folders(folder)
-    for leftover in folder.glob(".step-*.tmp"):  # of a save that was killed
-        shutil.rmtree(leftover)
-    again = [_order(path)[1] for path in find_checkpoints(folder) if _order(path)[0] == step]
+    storage.make_folders(folder)
+    storage.sweep(folder, "step-*")  # left by a program that was killed
+    again = [_order(path)[1] for path in find_checkpoints(folder) if step_of(path) == step]
     path = folder / (f"step-{step:08d}" + (f"-{max(again) + 1}" if again else ""))
-    temporary = folder / f".{path.name}.tmp"
-    try:
-        temporary.mkdir()
-        for name, content in contents.items():
-            files.write_flushed(temporary / name, content)
-        files.flush_folder(temporary)
-        os.rename(temporary, path)
-    finally:
-        if temporary.exists():
-            shutil.rmtree(temporary)
-    files.flush_folder(folder)
+    storage.write_folder(path, contents)
     return path
 
 
 def _delete_old(newest: Path) -> None:
-    """Delete what is older than the last two intact ones. (Later steps are not ours to judge.)"""
+    """Delete what is older than the last two intact ones. (Leave those of later steps alone.)"""
     intact = 0
     for path in reversed(find_checkpoints(newest.parent)):
         if _order(path) > _order(newest):
             continue
         if intact == KEPT:
-            shutil.rmtree(path)
+            storage.remove_folder(path)
         else:
             intact += path == newest or _is_intact(path)
 
 
-def _newest_intact(path: Path, configuration=None, vocabulary=None) -> Path | None:
+@contextmanager
+def _offering_the_one_before(path: Path, *about) -> Iterator[None]:
+    try:
+        yield
+    except CheckpointError as error:
+        before = _newest_intact(path, *about)
+        raise CheckpointError(error.file, error.cause, error.fix, before) from error
+
+
+def _newest_intact(path: Path, *about) -> Path | None:
     """The newest acceptable checkpoint before ``path``."""
     if not NAME.fullmatch(path.name):
         return None
     older = [p for p in find_checkpoints(path.parent) if _order(p) < _order(path)]
-    accepted = (p for p in reversed(older) if _is_intact(p, configuration, vocabulary))
-    return next(accepted, None)
+    return next((p for p in reversed(older) if _is_intact(p, *about)), None)
 
 
-def _is_intact(path: Path, configuration=None, vocabulary=None) -> bool:
+def _is_intact(path: Path, *about) -> bool:
     try:
-        _read(path, configuration, vocabulary)
+        _read(path, *about)
     except CheckpointError:
         return False
     return True
 
 
-def _read(path: Path, configuration, vocabulary) -> Checkpoint:
-    manifest = manifests.read_manifest(path)
-    manifests.check_purpose(path / MANIFEST, manifest, configuration, vocabulary)
+def _read(path: Path, configuration=None, vocabulary=None, sizes=None) -> Checkpoint:
+    manifest = _read_manifest(path)
+    _require_purpose(path / MANIFEST, manifest, configuration, vocabulary)
+    _require_size(path, manifest, sizes)
     contents = {}
     for name, expected in manifest["files"].items():
-        contents[name] = manifests.read_file(path / name, expected["size"])
-        if files.signature(contents[name]) != expected:
+        contents[name] = _read_file(path / name, expected["size"])
+        if storage.signature(contents[name]) != expected:
             raise CheckpointError(
                 path / name, "is damaged: its size or sha256 is not that of the manifest."
             )
@@ -245,11 +322,118 @@ def _read(path: Path, configuration, vocabulary) -> Checkpoint:
     try:
         tensors = safetensors.torch.load(contents[TENSORS])
     except (safetensors.SafetensorError, ValueError, KeyError, RuntimeError, MemoryError) as error:
-        raise CheckpointError(path / TENSORS, f"is no safetensors file ({error}).") from error
+        raise CheckpointError(path / TENSORS, f"is not a safetensors file ({error}).") from error
     try:
-        state = unpack(tensors, json.loads(contents[STATE]))
+        state = unpack(tensors, storage.parse_json(contents[STATE]))
         state = dict(state.items())
     except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-        raise CheckpointError(path / STATE, f"is no state of a run ({error}).") from error
-    described = {key: manifest[key] for key in ("step", "configuration", "vocabulary", "threads")}
-    return Checkpoint(path=path, state=state, **described)
+        raise CheckpointError(path / STATE, f"is not the state of a run ({error}).") from error
+    return _described(path, manifest, state)
+
+
+def _described(path: Path, manifest: Mapping[str, Any], state: dict[str, Any]) -> Checkpoint:
+    names = ("step", "configuration", "vocabulary", "threads")
+    return Checkpoint(path=path, state=state, **{name: manifest[name] for name in names})
+
+
+def _read_file(path: Path, most: int) -> bytes:
+    try:
+        return storage.read_regular(path, min(most, MOST_BYTES[path.name]))
+    except storage.UnusableFileError as error:
+        raise CheckpointError(path, error.cause, error.fix or COPY) from error
+
+
+def _read_manifest(path: Path) -> dict[str, Any]:
+    file = path / MANIFEST
+    if path.is_symlink():
+        raise CheckpointError(path, "is a symbolic link.", "Name the folder itself.")
+    content = _read_file(file, MOST_BYTES[MANIFEST])
+    try:
+        manifest = storage.parse_format(content, FORMAT, FORMAT_VERSION)
+        if content != signed({key: manifest[key] for key in manifest if key != "sha256"}):
+            raise storage.UnusableFileError(
+                "is damaged: its content does not have the sha256 that it states."
+            )
+        _require_manifest(manifest, path.name)
+    except storage.UnusableFileError as error:
+        raise CheckpointError(file, error.cause, error.fix or COPY) from error
+    return manifest
+
+
+def _require_step(step: int) -> None:
+    checks.require_count(step, "step")
+    if step >= 10**18:
+        raise ValueError(f"step is {step}; a checkpoint's name has room for 18 digits.")
+
+
+def _require_readable(contents: Mapping[str, bytes]) -> None:
+    """No file is larger than what is read again."""
+    header = int.from_bytes(contents[TENSORS][:8], "little")
+    for name, size, most in [
+        ("the tensors' names and shapes", header, MOST_HEADER_BYTES),
+        ("the state without its tensors", len(contents[STATE]), MOST_BYTES[STATE]),
+        ("the configuration", len(contents[MANIFEST]), MOST_BYTES[MANIFEST]),
+    ]:
+        if size > most:
+            raise TypeError(
+                f"{name} would take {size:,} bytes, and at most {most:,} are read again. Keep long "
+                f"lists as tensors, and many small tensors as one."
+            )
+
+
+def _require_manifest(manifest: Mapping[str, Any], name: str) -> None:
+    """Its entries are of the types, and its files the ones, that are relied on from here on."""
+    types = {"step": int, "threads": int, "vocabulary": str, "configuration": dict, "files": dict}
+    for key, kind in types.items():
+        if type(manifest.get(key)) is not kind:
+            raise storage.UnusableFileError(f"has {manifest.get(key)!r:.80} as its {key}.")
+    if manifest["files"].keys() != {TENSORS, STATE}:
+        raise storage.UnusableFileError(f"names the files {sorted(manifest['files'])!r:.200}.")
+    for file in manifest["files"].values():
+        if not isinstance(file, dict) or type(file.get("size")) is not int or file["size"] < 0:
+            raise storage.UnusableFileError("does not say how many bytes its files have.")
+    if NAME.fullmatch(name) and step_of(Path(name)) != manifest["step"]:
+        raise storage.UnusableFileError(f"says step {manifest['step']}, in a folder named {name}.")
+
+
+def _require_purpose(
+    file: Path,
+    manifest: Mapping[str, Any],
+    configuration: Mapping[str, Any] | None,
+    vocabulary: str | None,
+) -> None:
+    """The checkpoint is for this configuration and vocabulary; None means any."""
+    if configuration is not None:
+        wanted = storage.parse_json(storage.canonical_json(dict(configuration)))  # lists, no tuples
+        different = list(differences(manifest["configuration"], wanted))
+        if different:
+            raise CheckpointError(
+                file,
+                f"is of another configuration: {'; '.join(different[:5])}.",
+                "Go on with the configuration that was saved, or save to another folder.",
+            )
+    if vocabulary is not None and vocabulary != manifest["vocabulary"]:
+        raise CheckpointError(
+            file,
+            f"is of another vocabulary (hash {manifest['vocabulary']:.12}… there, "
+            f"{vocabulary:.12}… here), so its ids mean other tokens.",
+            "Use the tokenizer of that run, or save to another folder.",
+        )
+
+
+def _require_size(path: Path, manifest: Mapping[str, Any], sizes: Sizes | None) -> None:
+    """The tensors take no more and no less than what the configuration implies."""
+    if sizes is None:
+        return
+    stated = manifest["files"][TENSORS]["size"]
+    try:
+        least, most = sizes(manifest["configuration"])
+    except storage.UnusableFileError as error:
+        raise CheckpointError(path / MANIFEST, error.cause, error.fix or COPY) from error
+    if not least <= stated <= most:
+        raise CheckpointError(
+            path / MANIFEST,
+            f"says that the tensors take {stated:,} bytes; a model of its recipe takes {least:,} "
+            f"or more, and with an optimizer at most {most:,}.",
+            "If a loop of your own saved it, load it there by load_checkpoint.",
+        )

@@ -1,30 +1,43 @@
 """The command line, ``python -m transformer_lib.training``: train, resume, evaluate, sample."""
 
 import argparse
-import json
+import contextlib
 import os
 import shlex
 import signal
 import sys
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import torch
+from tqdm import tqdm
 
-from transformer_lib.training import checkpoints, recipe_checks, shipped
-from transformer_lib.training.continuing import continue_text, load_trained, recipe_of
-from transformer_lib.training.corpora import corpus_of
-from transformer_lib.training.distributed import LostProcessError, processes
-from transformer_lib.training.evaluation import answer_accuracy, mean_loss
-from transformer_lib.training.machine import new_run
-from transformer_lib.training.manifests import NAME
-from transformer_lib.training.recipes import PRESETS, Recipe
-from transformer_lib.training.reports import reporting
-from transformer_lib.training.run import Run, trained_run
-from transformer_lib.training.runs import load_run, save_run
-from transformer_lib.training.stopping import Stopped
+from transformer_lib import storage
+from transformer_lib.training.checkpoints import (
+    NAME,
+    CheckpointError,
+    describe_checkpoint,
+    find_checkpoints,
+    step_of,
+)
+from transformer_lib.training.distributed import LostProcessError, Processes, processes
+from transformer_lib.training.loop import Step
+from transformer_lib.training.recipes import PRESETS, Recipe, require_seed
+from transformer_lib.training.run import Report, Run, Stopped, require_run_folder, trained_run
+from transformer_lib.training.run_log import RunLog, new_run, save_run
+from transformer_lib.training.tasks import TASKS, corpus_of
+from transformer_lib.training.trained import (
+    export,
+    find_log,
+    is_exported,
+    load_trained,
+    recipe_of,
+    require_same_data,
+    sizes_of,
+)
 
 SMALLER = "Choose a smaller model, a smaller batch, or more accumulation."
 PROGRAM = "python -m transformer_lib.training"
@@ -39,6 +52,8 @@ EXAMPLES = f"""examples:
 EXPECTED = (
     ValueError, TypeError, OSError, ImportError, FloatingPointError, LostProcessError, MemoryError,
 )  # fmt: skip
+# What a message tells a program to do, and what there is in its place on the command line.
+HERE = {"encoding=": "(Here: save the file as UTF-8.)"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -48,44 +63,90 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return chosen.command(chosen, arguments)
     except Stopped as stopped:
-        print(f"\n{stopped}. {_how_to_go_on(chosen.folder)}", flush=True)
+        with contextlib.suppress(OSError):  # the terminal may have closed: that was the signal
+            say(f"\n{stopped}. {_how_to_go_on(chosen.folder)}")
         return 128 + stopped.number
     except KeyboardInterrupt:
         if chosen.traceback:
             raise
-        print("\ninterrupted", file=sys.stderr, flush=True)
+        tell("\ninterrupted")
         return 128 + signal.SIGINT
+    except BrokenPipeError:
+        return 128 + getattr(signal, "SIGPIPE", 13)  # as any program whose reader has left
     except (*EXPECTED, RuntimeError) as error:
         memory = _is_about_memory(error)
         if chosen.traceback or not (memory or isinstance(error, EXPECTED)):
             raise
-        text = str(error) or type(error).__name__
-        if memory:
-            text = f"there is not enough memory ({text.splitlines()[0]}). {SMALLER}"
-        print(f"error: {text}", file=sys.stderr, flush=True)
+        tell(f"error: {_in_words(error, chosen.name, memory)}")
         return 1
 
 
+def say(text: str, end: str = "\n") -> None:
+    """Print a result.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    if sys.stdout is not None:  # so it is if it was closed before the program began
+        print(_for_terminal(text, sys.stdout), end=end, flush=True)
+
+
+def tell(text: str) -> None:
+    """Print a message on stderr. Where nobody can read it, that is no reason to end a run."""
+    if sys.stderr is not None:
+        with contextlib.suppress(OSError):
+            print(_for_terminal(text, sys.stderr), file=sys.stderr, flush=True)
+
+
+def printable(text: str) -> str:
+    """``text`` without what a terminal would obey, or show in another order: that is spelled out.
+
+    (Texts come from files, tokenizers and servers.)
+
+    >>> printable("\\x1b[2J roses")
+    '\\\\x1b[2J roses'
+    """
+    return "".join(ascii(c)[1:-1] if _is_command(c) else c for c in text)
+
+
+def _is_command(character: str) -> bool:
+    if character in "\n\t\u200c\u200d":  # Kannada, for one, needs the last two
+        return False
+    return unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp")
+
+
+def _for_terminal(text: str, stream) -> str:
+    encoding = stream.encoding or "utf-8"
+    return printable(text).encode(encoding, "backslashreplace").decode(encoding)
+
+
+def _in_words(error: Exception, command: str, memory: bool) -> str:
+    text = str(error) or type(error).__name__
+    if memory:
+        return f"there is not enough memory ({text.splitlines()[0]}). {SMALLER}"
+    if isinstance(error, CheckpointError):
+        text = f"{error.file} {error.cause} {error.fix}"
+        if error.before is not None:
+            before = shlex.quote(str(error.before))
+            text += f" The checkpoint before it is intact: {PROGRAM} {command} {before}"
+    return " ".join([text, *(hint for words, hint in HERE.items() if words in text)])
+
+
 def _is_about_memory(error: Exception) -> bool:
-    """(Without memory on a CPU, and beyond what it can address, PyTorch has no type of its own.)"""
+    """(Out of memory on a CPU, PyTorch raises a RuntimeError that only its text tells apart.)"""
     if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
         return True
     words = ("can't allocate memory", "not enough memory", "size calculation overflowed")
     return isinstance(error, RuntimeError) and any(word in str(error) for word in words)
 
 
-def _printable(path: str | os.PathLike) -> str:
-    """A path's name; what is no Unicode in it as ``\\udc...``"""
-    return str(path).encode("utf-8", "backslashreplace").decode("utf-8")
-
-
 def _how_to_go_on(folder: str) -> str:
-    if not checkpoints.find_checkpoints(folder):
+    if not find_checkpoints(folder):
         return "Nothing was saved yet."
     program, size = PROGRAM, os.environ.get("LOCAL_WORLD_SIZE", "1")  # torchrun sets it
     if size != "1":
         program = PROGRAM.replace("python", f"torchrun --nproc-per-node={size}")
-    return f"Go on by: {program} resume {_printable(shlex.quote(folder))}"
+    return f"Go on by: {program} resume {shlex.quote(folder)}"
 
 
 def parser() -> argparse.ArgumentParser:
@@ -97,7 +158,8 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     top.add_argument("--traceback", action="store_true", help="show where an error came from")
-    commands = top.add_subparsers(required=True, metavar="command")
+    anything = "of the run, of one checkpoint in it, or of an exported model"
+    commands = top.add_subparsers(required=True, metavar="command", dest="name")
 
     train = commands.add_parser("train", help="train a model from the start")
     train.set_defaults(command=train_command)
@@ -111,7 +173,9 @@ def parser() -> argparse.ArgumentParser:
     for field in fields(Recipe):
         recipe.add_argument(f"--{field.name.replace('_', '-')}", metavar=field.name.upper())
 
-    resume = commands.add_parser("resume", help="go on from a checkpoint, bit for bit")
+    resume = commands.add_parser(
+        "resume", help="go on from a checkpoint as if nothing had happened"
+    )
     resume.set_defaults(command=resume_command)
     resume.add_argument("folder", help="of the run, or of one checkpoint in it")
     resume.add_argument(
@@ -123,7 +187,7 @@ def parser() -> argparse.ArgumentParser:
 
     evaluate = commands.add_parser("evaluate", help="the exact loss on the validation data")
     evaluate.set_defaults(command=evaluate_command)
-    evaluate.add_argument("folder", help="of the run, or of one checkpoint in it")
+    evaluate.add_argument("folder", help=anything)
 
     export = commands.add_parser("export", help="write a finished run's model for others to load")
     export.set_defaults(command=export_command)
@@ -132,7 +196,7 @@ def parser() -> argparse.ArgumentParser:
 
     sample = commands.add_parser("sample", help="let a trained model write")
     sample.set_defaults(command=sample_command)
-    sample.add_argument("folder", help="of the run, or of one checkpoint in it")
+    sample.add_argument("folder", help=anything)
     sample.add_argument("--prompt", help="how the text begins (default: its first token)")
     sample.add_argument("--tokens", type=int, default=200, help="how many (default: %(default)s)")
     sample.add_argument("--temperature", type=float, default=0.8, help="0 is greedy")
@@ -152,20 +216,28 @@ def _value(name: str, text: str) -> Any:
     if Recipe.__dataclass_fields__[name].type is str:
         return text
     try:
-        value = json.loads(text)
+        value = storage.parse_json(text)
         return tuple(value) if isinstance(value, list) else value
-    except ValueError:
-        return {"True": True, "False": False, "None": None}.get(text, text)
+    except ValueError as error:
+        if text.lstrip()[:1] in ("{", "["):
+            raise ValueError(
+                f"--{name.replace('_', '-')} cannot be read: {error}. Write it as JSON, such as "
+                f"'{{\"smear\": 3}}' or '[0.9, 0.95]'."
+            ) from error
+    for number in (int, float):  # .5, 1_000, nan
+        with contextlib.suppress(ValueError):
+            return number(text)
+    return {"True": True, "False": False, "None": None}.get(text, text)
 
 
 def train_command(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
     recipe = PRESETS[chosen.preset].with_changes(**changes_of(chosen))
-    there = checkpoints.find_checkpoints(chosen.folder)
+    require_run_folder(chosen.folder, resumed=True)
+    there = find_checkpoints(chosen.folder)
     if there and not chosen.go_on:
-        step = int(NAME.fullmatch(there[-1].name)[1])
         raise ValueError(
-            f"{chosen.folder} holds a run already, saved at step {step}. Go on with it by: "
-            f"{PROGRAM} resume {shlex.quote(chosen.folder)}; or choose another folder."
+            f"{chosen.folder} holds a run already, saved at step {step_of(there[-1])}. Go on with "
+            f"it by: {PROGRAM} resume {shlex.quote(chosen.folder)}; or choose another folder."
         )
     return _train(recipe, chosen, arguments, resume=chosen.folder if there else None)
 
@@ -173,47 +245,46 @@ def train_command(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
 def resume_command(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
     if not Path(chosen.folder).name:  # ".", which may be a checkpoint
         chosen.folder = os.path.abspath(chosen.folder)
-    checkpoint = checkpoints.load_checkpoint(chosen.folder)
+    if is_exported(chosen.folder):
+        raise ValueError(
+            f"{chosen.folder} is an exported model: it can be sampled and evaluated, but a run "
+            f"goes on from its own folder."
+        )
+    checkpoint = describe_checkpoint(chosen.folder, sizes=sizes_of)  # before a model is made
     recipe, path = recipe_of(checkpoint), checkpoint.path
     if not NAME.fullmatch(path.name):  # it was copied or renamed; a run goes on beside it
         raise ValueError(
-            f"{_printable(path)} is a checkpoint, but its folder is not named as a run names it. "
-            f"Copy it into a folder of its own as step-{checkpoint.step:08d}, and resume that one."
+            f"{path} is a checkpoint, but its folder is not named as a run names it. Copy it into "
+            f"a folder of its own as step-{checkpoint.step:08d}, and resume that one."
         )
-    return _train(recipe, chosen, arguments, resume=chosen.folder)
+    chosen.folder = str(path.parent)
+    return _train(recipe, chosen, arguments, resume=str(path))
 
 
 def _train(recipe: Recipe, chosen, arguments: Sequence[str], resume: str | None) -> int:
     folder = Path(chosen.folder)
-    if resume is not None and NAME.fullmatch(folder.name):
-        folder = folder.parent
-    chosen.folder = str(folder)
     with processes() as (here, device), reporting(here, chosen.tensorboard) as report:
         run = trained_run(
             recipe, folder, resume=resume, report=report, processes=here, device=device,
             other_devices=getattr(chosen, "other_devices", False),
         )  # fmt: skip
         if here.is_first:
-            logs = [path for path in sorted(folder.glob("*.json")) if _is_log(path)]
-            if run.trainer.step > run.begun or not logs:  # else the log is of the steps that were
-                logs = [save_run(_log_of(run, folder, arguments), folder)]
-            print(f"done: {_summary(run)}; run log: {_printable(logs[-1])}", flush=True)
+            log = find_log(folder, run.recipe, run.curve)  # a finished run has one
+            log = log or save_run(_log_of(run, folder, arguments), folder)
+            say(f"done: {_summary(run)}; run log: {log}")
     return 0
 
 
-def _is_log(path: Path) -> bool:
-    try:
-        return bool(load_run(path))
-    except (ValueError, OSError):
-        return False
-
-
-def _log_of(run: Run, folder: Path, arguments: Sequence[str]):
-    model, corpus = run.trainer.model, run.corpus
-    answers = corpus.answers is not None
-    curve = {name: column for name, column in run.curve.items() if name != "accuracy" or answers}
+def _log_of(run: Run, folder: Path, arguments: Sequence[str]) -> RunLog:
+    corpus = run.corpus
+    measured = {name for name, column in run.curve.items() if column[-1] == column[-1]}  # not NaN
+    curve = {n: c for n, c in run.curve.items() if n != "accuracy" or n in measured}
     result = {name: column[-1] for name, column in curve.items()}
-    result |= {"parameters": model.n_parameters, "floor": corpus.floor, "seen": corpus.seen}
+    result |= {
+        "parameters": _n_parameters(run.trainer.model),
+        "floor": corpus.floor,
+        "seen": corpus.seen,
+    }
     words = "".join(c if c.isalnum() and c.isascii() else "-" for c in folder.name.lower())
     return new_run(
         "-".join(filter(None, words.split("-"))) or "run",
@@ -225,48 +296,154 @@ def _log_of(run: Run, folder: Path, arguments: Sequence[str]):
 
 
 def _summary(run: Run) -> str:
-    loss, accuracy = run.curve["validation_loss"][-1], run.curve["accuracy"][-1]
-    text = f"loss {loss:.4f} nats a token"
-    if run.corpus.floor is not None:
-        text += f" (floor {run.corpus.floor:.4f})"
-    if run.corpus.answers is not None:
-        text += f", {accuracy:.2%} of the answers right"
-    return f"{text}, after {run.seconds:.0f} s of training"
+    measured = {name: column[-1] for name, column in run.curve.items()}
+    return f"{_measured(measured, run.corpus.floor)}, after {run.seconds:.0f} s of training"
+
+
+def _measured(measured: dict[str, float], floor: float | None) -> str:
+    text = f"loss {measured['validation_loss']:.4f} nats a token"
+    if floor is not None:
+        text += f" (floor {floor:.4f})"
+    if measured["accuracy"] == measured["accuracy"]:
+        text += f", {measured['accuracy']:.2%} of the answers right"
+    return text
+
+
+def _n_parameters(model: torch.nn.Module) -> int:
+    return sum(parameter.numel() for parameter in model.parameters())
 
 
 def evaluate_command(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
     trained = load_trained(chosen.folder)
-    corpus = corpus_of(trained.recipe)
-    if corpus.signature != trained.checkpoint.configuration.get("data"):
-        raise ValueError(
-            f"{trained.recipe.data} is not what it was when the run began: its text has changed. "
-            f"Restore it, or train anew."
-        )
-    loss = mean_loss(trained.model, corpus.validation)
-    print(f"step {trained.checkpoint.step}: loss {loss:.4f} nats a token", end="")
-    if corpus.floor is not None:
-        print(f", floor {corpus.floor:.4f}", end="")
-    if corpus.answers is not None:
-        right = answer_accuracy(trained.model, corpus.validation, corpus.answers)
-        print(f", {right:.2%} of the answers right", end="")
-    print(f" ({len(corpus.validation)} blocks of {corpus.validation.inputs.shape[1]} tokens)")
+    recipe, corpus = trained.recipe, corpus_of(trained.recipe)
+    require_same_data(recipe, corpus, trained.data)
+    if corpus.tokenizer.hash != trained.tokenizer.hash:
+        raise ValueError(f"{recipe.data} has other tokens than the data of this model had.")
+    measured = TASKS[recipe.task].measures(
+        trained.model, corpus, precision=recipe.precision or "float32"
+    )
+    rows = f"{len(corpus.validation):,} rows"
+    say(f"step {trained.step}: {_measured(measured, corpus.floor)} ({rows})")
     return 0
 
 
 def export_command(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
-    print(f"written: {_printable(shipped.export(chosen.folder, chosen.destination))}")
+    say(f"written: {export(chosen.folder, chosen.destination)}")
     return 0
 
 
 def sample_command(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
-    recipe_checks.require_seed(chosen.seed)
+    require_seed(chosen.seed)
     trained = load_trained(chosen.folder)
     prompt = trained.tokenizer.vocabulary[0] if chosen.prompt is None else chosen.prompt
-    generator = torch.Generator(trained.model.embedding.weight.device).manual_seed(chosen.seed)
+    device = next(trained.model.parameters()).device
     options = {"temperature": chosen.temperature, "top_k": chosen.top_k, "top_p": chosen.top_p}
-    print(
-        continue_text(
-            trained.model, trained.tokenizer, prompt, chosen.tokens, generator=generator, **options
-        )
-    )
+    options["generator"] = torch.Generator(device).manual_seed(chosen.seed)
+    write = TASKS[trained.recipe.task].write
+    for piece in write(trained.model, trained.tokenizer, prompt, chosen.tokens, **options):
+        say(piece, end="")
+    say("")
     return 0
+
+
+# --- What a run tells while it trains ------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def reporting(processes: Processes, tensorboard: str | os.PathLike | None) -> Iterator[Report]:
+    """A function that shows a run's steps: a progress bar (lines without a terminal), TensorBoard.
+
+    Only the first of several processes shows anything.
+
+    Raises:
+        ModuleNotFoundError: ``tensorboard`` names a folder, and TensorBoard is not installed.
+    """
+    if not processes.is_first:
+        yield lambda run, step: None
+        return
+    writer = None if tensorboard is None else _writer(tensorboard)
+    visible = sys.stderr is not None and sys.stderr.isatty()
+    bar = tqdm(unit="step", disable=not visible, dynamic_ncols=True)
+
+    def report(run: Run, step: Step | None) -> None:
+        try:
+            _show(run, step, bar)
+        except OSError:  # the terminal has closed: the run goes on without a bar
+            bar.disable = True
+        if writer is not None and step is not None:
+            _write_events(run, step, writer)
+
+    try:
+        yield report
+    finally:
+        with contextlib.suppress(OSError):
+            bar.close()
+        if writer is not None:
+            writer.close()
+
+
+def _show(run: Run, step: Step | None, bar: tqdm) -> None:
+    if step is None:
+        bar.reset(total=run.recipe.n_steps)
+        bar.update(run.trainer.step)
+        _tell_above(bar, _beginning(run))
+        return
+    bar.update(1)
+    bar.set_postfix(
+        {"loss": f"{step.loss:.3f}", "tokens/s": f"{step.tokens_per_second:,.0f}"}, refresh=False
+    )
+    if _was_measured(run, step):
+        row = {name: column[-1] for name, column in run.curve.items()}
+        accuracy = "" if row["accuracy"] != row["accuracy"] else f", answers {row['accuracy']:.1%}"
+        _tell_above(
+            bar,
+            f"step {step.step}: training {row['training_loss']:.4f}, validation "
+            f"{row['validation_loss']:.4f}{accuracy}, {row['seconds']:.0f} s",
+        )
+
+
+def _tell_above(bar: tqdm, text: str) -> None:
+    with bar.external_write_mode(file=sys.stderr):
+        tell(text)
+
+
+def _was_measured(run: Run, step: Step) -> bool:
+    return run.curve["step"][-1:] == [step.step]
+
+
+def _beginning(run: Run) -> str:
+    trainer = run.trainer
+    text = (
+        f"{_n_parameters(trainer.model):,} parameters on {trainer.device} in {trainer.precision}, "
+        f"{trainer.processes.size} process(es), "
+    )
+    ended = trainer.step == run.recipe.n_steps
+    text += "no step left" if ended else f"steps {trainer.step + 1} to {run.recipe.n_steps}"
+    if run.corpus.floor is not None:
+        text += f"; floor {run.corpus.floor:.4f}"
+        text += f", {run.corpus.seen} validation stories left out, as they are trained on"
+    return text
+
+
+def _write_events(run: Run, step: Step, writer) -> None:
+    scalars = {
+        "loss/training": step.loss,
+        "rate": step.rate,
+        "gradient norm": step.gradient_norm,
+        "tokens per second": step.tokens_per_second,
+    }
+    if _was_measured(run, step):
+        scalars["loss/validation"] = run.curve["validation_loss"][-1]
+    for name, value in scalars.items():
+        writer.add_scalar(name, value, step.step)
+
+
+def _writer(folder: str | os.PathLike):
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"TensorBoard is asked for, and {error.name} is not installed: pip install "
+            f"tensorboard, or leave --tensorboard out."
+        ) from error
+    return SummaryWriter(os.fspath(folder))

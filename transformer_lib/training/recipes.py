@@ -4,17 +4,19 @@
 tiny Shakespeare), and for the stories of the ``gifts`` grammar.
 """
 
+import reprlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from typing import Any
 
 import torch
 from torch import nn
 
-from transformer_lib import checks
+from transformer_lib import checks, storage
+from transformer_lib.data.gifts import Grammar
 from transformer_lib.gpt import GPTConfig
-from transformer_lib.training import recipe_checks, schedules
+from transformer_lib.training import schedules
 from transformer_lib.training.device import choose_precision
 from transformer_lib.training.loop import require_clip
 from transformer_lib.training.optimizers import Muon, adamw
@@ -22,6 +24,14 @@ from transformer_lib.training.optimizers import Muon, adamw
 WIRINGS = {"gpt1": GPTConfig.gpt1, "gpt2": GPTConfig.gpt2, "fast": GPTConfig.fast}
 SCHEDULES = ("linear", "cosine", "trapezoid")
 OPTIMIZERS = ("muon", "adamw")
+# Counts, and the most that can be meant: a recipe may come in a stranger's file, or with a zero too
+# many, and beyond these nothing would ever end.
+MOST = {
+    "n_layers": 1000, "n_heads": 1000, "d_model": 2**16, "block": 2**20, "window": 2**20,
+    "batch_size": 2**20, "accumulation": 2**20, "n_steps": 10**9, "n_iterations": 100,
+    "evaluate_every": 10**9, "save_every": 10**9, "n_stories": 10**6, "n_validation": 10**5,
+}  # fmt: skip
+MOST_OF_MODEL = {"context": 2**20, "d_ff": 2**20, "smear": 1000}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +42,7 @@ class Recipe:
         data: ``"gifts"``, ``"python_docs"``, ``"tiny_shakespeare"``, or the path of a text file.
         wiring: ``"gpt1"``, ``"gpt2"`` or ``"fast"``: the constructor of ``GPTConfig``.
         n_layers, n_heads, d_model, dropout: of the model; ``model`` holds other fields of
-            ``GPTConfig``, by name.
+            ``GPTConfig``, by name (its vocabulary is that of the data).
         block: tokens of a row of a batch. Stories are packed whole into it; texts are cut.
         window: tokens of the windows in which the validation text is read; ``block`` if None.
         batch_size: rows of a step's batch, of all processes and accumulated parts together.
@@ -50,8 +60,8 @@ class Recipe:
             ``n_stories`` are trained on, and ``n_validation`` others measure the result.
 
     Raises:
-        ValueError, TypeError: a field that makes no sense; the message says which and why. (What
-            belongs to the model, the optimizer or the grammar is checked when that is made.)
+        ValueError, TypeError: a field that makes no sense; the message says which and why. (Values
+            within ``model`` and ``grammar`` are checked when these are made.)
 
     >>> Recipe(n_steps=100, d_model=64).with_changes(seed=3).seed
     3
@@ -90,22 +100,24 @@ class Recipe:
     n_validation: int = 1_000
 
     def __post_init__(self):
-        recipe_checks.require_types(self)
-        recipe_checks.require_storable(self)
-        recipe_checks.require_seed(self.seed)
+        checks.require_fields(self)
+        _require_storable(self)
+        require_seed(self.seed)
         require_clip(self.clip)
         for name, known in [
             ("wiring", WIRINGS), ("optimizer", OPTIMIZERS), ("schedule", SCHEDULES),
         ]:  # fmt: skip
             checks.require_choice(getattr(self, name), name, known)
-        for name in (
-            "block", "batch_size", "accumulation", "n_steps", "evaluate_every", "save_every",
-            "n_stories", "n_validation",
-        ):  # fmt: skip
-            checks.require_count(getattr(self, name), name)
-        if self.window is not None:
-            checks.require_count(self.window, "window")
+        for name, most in MOST.items():
+            if getattr(self, name) is not None:
+                _require_up_to(getattr(self, name), name, most)
+        _require_parts(self)
         self.factor(1, self.n_steps)
+
+    @property
+    def task(self) -> str:
+        """What its data makes of it: a name in ``tasks.TASKS``."""
+        return "stories" if self.data == "gifts" else "text"
 
     def with_changes(self, **changes) -> "Recipe":
         """This recipe with other values for some fields."""
@@ -122,13 +134,15 @@ class Recipe:
         >>> Recipe.from_json(Recipe(seed=3).as_json()) == Recipe(seed=3)
         True
         """
+        _require_names(content, cls, "the recipe")
         return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in content.items()})
 
     def model_config(self, vocabulary: int) -> GPTConfig:
         """The model's configuration, for so many tokens.
 
         Raises:
-            ValueError, TypeError: sizes that do not fit; a context shorter than a block or window.
+            ValueError, TypeError: sizes that do not fit; a context shorter than a block or window,
+                or than the smear reaches.
         """
         needed = max(self.block, self.window or 0)
         sizes = {"vocabulary": vocabulary, "context": needed}
@@ -138,6 +152,11 @@ class Recipe:
             raise ValueError(
                 f"the model's context is {config.context}, and block = {self.block}, window = "
                 f"{self.window} need {needed}. Make context at least {needed}, or leave it out."
+            )
+        if config.smear >= config.context:
+            raise ValueError(
+                f"smear is {config.smear}, and the context has {config.context} tokens; choose a "
+                f"smear below that (1 to 3 in the book's models)."
             )
         return config
 
@@ -160,6 +179,70 @@ class Recipe:
         options = {"decay": self.decay} if self.schedule == "trapezoid" else {}
         function = partial(getattr(schedules, self.schedule), warmup=self.warmup, **options)
         return function(step, n_steps)
+
+
+def require_seed(seed: int) -> None:
+    """A seed that PyTorch's generators take."""
+    if not -(2**63) <= seed < 2**63:
+        raise ValueError(f"seed is {seed}; choose -2**63 <= seed < 2**63.")
+
+
+def _require_up_to(value: int, name: str, most: int) -> None:
+    checks.require_count(value, name)
+    if value > most:
+        raise ValueError(f"{name} is {value:,}; choose at most {most:,}.")
+
+
+def _require_parts(recipe: Recipe) -> None:
+    """The data has a name; ``model`` and ``grammar`` name fields that are theirs to choose."""
+    if not recipe.data:
+        raise ValueError("data is an empty text; give the name of a data set, or a file's path.")
+    if recipe.data.startswith(("//", "\\\\")):  # Windows would show it the reader's password
+        raise ValueError(
+            f"data is {recipe.data!r}, a file on another machine. Copy it to this one."
+        )
+    _require_names(recipe.model, GPTConfig, "model")
+    _require_names(recipe.grammar, Grammar, "grammar")
+    for name in ("n_layers", "n_heads", "d_model", "dropout"):
+        if name in recipe.model:
+            raise ValueError(
+                f"model holds {name}, which is a field of the recipe itself, and is "
+                f"{getattr(recipe, name)} there. Choose {name} (--{name.replace('_', '-')}) and "
+                f"leave it out of model."
+            )
+    if "vocabulary" in recipe.model:
+        raise ValueError("model holds vocabulary, which follows from the data. Leave it out.")
+    for name, most in MOST_OF_MODEL.items():
+        value = recipe.model.get(name)
+        if isinstance(value, int) and value > most:
+            raise ValueError(f"model holds {name} = {value:,}; choose at most {most:,}.")
+
+
+def _require_names(given: Mapping[str, Any], kind: type, name: str) -> None:
+    known = [each.name for each in fields(kind)]
+    if unknown := [each for each in given if each not in known]:
+        raise ValueError(
+            f"{name} holds {unknown[0]!r:.80}, which {kind.__name__} does not have. There are: "
+            f"{', '.join(known)}."
+        )
+
+
+def _require_storable(recipe: Recipe) -> None:
+    """Each field can be written into a checkpoint, which is JSON in UTF-8."""
+    for each in fields(recipe):
+        value = getattr(recipe, each.name)
+        try:
+            storage.canonical_json(dict(value) if isinstance(value, Mapping) else value)
+        except UnicodeEncodeError as error:
+            raise ValueError(
+                f"{each.name} is {value!r}, which is not valid Unicode, and a checkpoint could not "
+                f"hold it. Rename the file, or write the text in UTF-8."
+            ) from error
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ValueError(
+                f"{each.name} is {reprlib.repr(value)}, which a checkpoint cannot hold ({error}). "
+                f"Use finite numbers, texts, lists and dictionaries."
+            ) from error
 
 
 _SHAKESPEARE = Recipe(data="tiny_shakespeare", window=256)

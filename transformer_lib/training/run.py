@@ -7,27 +7,101 @@ process in between (a signal, a full disk, no power) costs at most the steps sin
 import os
 import random
 import signal
+import threading
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
+from transformer_lib import storage
 from transformer_lib.data.batches import Batches
-from transformer_lib.gpt import GPT, current_names
-from transformer_lib.training import checkpoints, files
-from transformer_lib.training.corpora import Corpus, corpus_of, describe_tokenizer
+from transformer_lib.data.corpora import Corpus, describe_tokenizer
+from transformer_lib.training import checkpoints
+from transformer_lib.training.checkpoints import NAME, CheckpointError, find_checkpoints, step_of
 from transformer_lib.training.device import best_device
 from transformer_lib.training.distributed import ALONE, Processes
-from transformer_lib.training.evaluation import answer_accuracy, mean_loss
 from transformer_lib.training.loop import Step, Trainer
 from transformer_lib.training.recipes import Recipe
-from transformer_lib.training.stopping import Stopped, Stopping, watching
+from transformer_lib.training.tasks import TASKS, corpus_of, model_of
+from transformer_lib.training.trained import require_same_run, sizes_of
 
 COLUMNS = ("step", "training_loss", "validation_loss", "accuracy", "seconds")
+# Asks of a machine that is taken back, of the keyboard, of a terminal that closes, of Slurm.
+STOPPING_SIGNALS = ("SIGTERM", "SIGINT", "SIGHUP", "SIGUSR1")
 Report = Callable[["Run", Step | None], None]
+
+
+class Stopped(Exception):
+    """The run was asked to stop, and has been saved."""
+
+    def __init__(self, number: int):
+        super().__init__(f"stopped by {signal.Signals(number).name}")
+        self.number = number
+
+
+class Stopping:
+    """Notes a signal, so that the step in progress can be finished and saved.
+
+    Attributes:
+        number: of the signal that came; None so far.
+    """
+
+    def __init__(self):
+        self.number: int | None = None
+        self._at_once = False
+
+    def note(self, number: int, frame=None) -> None:
+        """A signal has come: a second Ctrl-C ends the program as usual, without saving."""
+        if number == signal.SIGINT and self.number is not None:
+            raise KeyboardInterrupt
+        self.number = number
+        if self._at_once:
+            raise Stopped(number)
+
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """Within it nothing needs to be finished (all is saved): a signal raises at once.
+
+        Raises:
+            Stopped: a signal comes, or has come before.
+        """
+        self._at_once = True
+        try:
+            if self.number is not None:
+                raise Stopped(self.number)
+            yield
+        finally:
+            self._at_once = False
+
+
+@contextmanager
+def watching() -> Iterator[Stopping]:
+    """A :class:`Stopping` to which the signals that ask for an end go within, and not after.
+
+    One that is ignored (``nohup``) stays ignored. (In a thread, to which Python sends no signals,
+    it never learns of any.)
+
+    >>> with watching() as stopping:
+    ...     signal.raise_signal(signal.SIGTERM)
+    ...     stopping.number == signal.SIGTERM
+    True
+    """
+    stopping = Stopping()
+    if threading.current_thread() is not threading.main_thread():
+        yield stopping
+        return
+    numbers = [getattr(signal, name) for name in STOPPING_SIGNALS if hasattr(signal, name)]
+    numbers = [number for number in numbers if signal.getsignal(number) != signal.SIG_IGN]
+    before = {number: signal.signal(number, stopping.note) for number in numbers}
+    try:
+        yield stopping
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 class Run:
@@ -35,7 +109,7 @@ class Run:
 
     Args:
         recipe: what is chosen.
-        corpus: the data, :func:`~transformer_lib.training.corpora.corpus_of` the recipe if None.
+        corpus: the data, :func:`~transformer_lib.training.tasks.corpus_of` the recipe if None.
         processes, device: of :func:`~transformer_lib.training.distributed.processes`.
 
     Attributes:
@@ -64,7 +138,7 @@ class Run:
     ):
         self.corpus = corpus_of(recipe) if corpus is None else corpus
         self.trainer = make_trainer(recipe, self.corpus, processes, device or best_device())
-        # What the device was best at stays the run's: elsewhere it goes on as it began.
+        # What suited the device stays the run's: elsewhere it goes on as it began.
         self.recipe = recipe = recipe.with_changes(precision=self.trainer.precision)
         self.curve: dict[str, list[float]] = {name: [] for name in COLUMNS}
         self.begun = 0
@@ -90,7 +164,7 @@ class Run:
         """
         recipe, trainer = self.recipe, self.trainer
         if folder is not None and trainer.step < recipe.n_steps and trainer.processes.is_first:
-            files.check_writable(Path(folder))
+            storage.require_writable(Path(folder))
         stopping = Stopping() if stopping is None else stopping
         if self._measures(trainer.step) and trainer.step not in self.curve["step"]:
             self._measure(folder, stopping)  # it was saved before that
@@ -118,21 +192,15 @@ class Run:
 
     def measure(self, stopping: Stopping | None = None) -> dict[str, float]:
         """Add a row to the curve: the exact loss on the validation data, the share of answers."""
-        trainer, corpus = self.trainer, self.corpus
+        trainer = self.trainer
         options = {"precision": trainer.precision, "processes": trainer.processes}
-        options["batch_size"] = max(1, 2**14 // corpus.validation.inputs.shape[1])
         with (stopping or Stopping()).at_once():
-            loss = mean_loss(trainer.model, corpus.validation, **options)
-            accuracy = float("nan")
-            if corpus.answers is not None:
-                accuracy = answer_accuracy(
-                    trainer.model, corpus.validation, corpus.answers, **options
-                )
+            measured = TASKS[self.recipe.task].measures(trainer.model, self.corpus, **options)
         total, count = self._recent
         mean = total / count if count else float("nan")
-        row = dict(zip(COLUMNS, (trainer.step, mean, loss, accuracy, self.seconds), strict=True))
-        for name, value in row.items():
-            self.curve[name].append(value)
+        row = {"step": trainer.step, "training_loss": mean, **measured, "seconds": self.seconds}
+        for name in COLUMNS:
+            self.curve[name].append(row[name])
         self._recent = [0.0, 0]
         return row
 
@@ -156,14 +224,25 @@ class Run:
         It warns if PyTorch used another number of threads then: sums are then rounded otherwise.
 
         Raises:
-            FileNotFoundError, CheckpointError: see ``load_checkpoint``.
+            FileNotFoundError, CheckpointError: see ``load_checkpoint``; or it is of another recipe
+                or other data.
             ValueError: another number of processes, see ``Trainer.load_state_dict``.
         """
-        saved = checkpoints.load_checkpoint(
-            path, configuration=self.configuration, vocabulary=self.corpus.tokenizer.hash
-        )
-        saved.state["model"] = current_names(saved.state["model"])
-        self.trainer.load_state_dict(saved.state, other_devices=other_devices)
+        saved = checkpoints.load_checkpoint(path, sizes=sizes_of)
+        require_same_run(saved, self.recipe, self.corpus)
+        try:
+            curve, seconds, recent = _progress(saved.state, saved.step, list(self.curve))
+            saved.state["model"] = TASKS[self.recipe.task].names(saved.state["model"])
+            self.trainer.load_state_dict(saved.state, other_devices=other_devices)
+        except torch.OutOfMemoryError:
+            raise
+        except (KeyError, TypeError, AttributeError, RuntimeError) as error:
+            raise CheckpointError(
+                saved.path,
+                f"does not hold the state of a run ({type(error).__name__}: {error!s:.500}).",
+                "If a loop of your own saved it, load it there by load_checkpoint.",
+            ) from error
+        self.curve, self.seconds, self._recent = curve, seconds, recent
         self.begun, threads = saved.step, torch.get_num_threads()
         alike = saved.threads == threads or self.trainer.device.type != "cpu"
         if not alike and self.trainer.processes.is_first:
@@ -173,8 +252,24 @@ class Run:
                 f"OMP_NUM_THREADS={saved.threads} for the same bits.",
                 stacklevel=2,
             )
-        run = saved.state["run"]
-        self.curve, self.seconds, self._recent = run["curve"], run["seconds"], run["recent"]
+
+
+def _progress(state: dict[str, Any], step: int, columns: list[str]) -> tuple[dict, float, list]:
+    """Curve, seconds and recent losses that a run has saved.
+
+    Raises:
+        KeyError, TypeError: they are not there, or are something else.
+    """
+    run = state["run"]
+    curve, seconds, recent = run["curve"], run["seconds"], run["recent"]
+    if state["step"] != step:
+        raise TypeError(f"its step is {state['step']!r:.80}, and that of its manifest is {step}")
+    numbers = [*curve.values(), recent, [seconds]]
+    if set(curve) != set(columns) or len({*map(len, curve.values())}) != 1 or len(recent) != 2:
+        raise TypeError("its curve has other columns, or columns of unequal length")
+    if not all(isinstance(number, int | float) for column in numbers for number in column):
+        raise TypeError("its curve holds something else than numbers")
+    return {name: curve[name] for name in columns}, seconds, recent
 
 
 def make_trainer(
@@ -182,7 +277,7 @@ def make_trainer(
 ) -> Trainer:
     """The model, its optimizer and its data, made from ``recipe.seed``."""
     seed_everything(recipe.seed)
-    model = GPT(recipe.model_config(corpus.tokenizer.size)).to(device)
+    model = model_of(recipe, corpus.tokenizer).to(device)
     optimizer = recipe.make_optimizer(model)
     seed_everything(recipe.seed + 1 + processes.rank)  # dropout: other numbers in each process
     return Trainer(
@@ -190,6 +285,7 @@ def make_trainer(
         optimizer,
         Batches(corpus.training, recipe.batch_size, seed=recipe.seed),
         n_steps=recipe.n_steps,
+        loss=TASKS[recipe.task].loss,
         schedule=recipe.factor,
         accumulation=recipe.accumulation,
         clip=recipe.clip,
@@ -219,15 +315,46 @@ def trained_run(
 ) -> Run:
     """Train by ``recipe`` to the end, saving into ``folder``; ``resume`` from a checkpoint.
 
-    SIGTERM and Ctrl-C save after the step in progress and raise :class:`Stopped`.
+    A signal (:data:`STOPPING_SIGNALS`) saves after the step in progress and raises
+    :class:`Stopped`. No other program can train in ``folder`` meanwhile; the processes that
+    ``torchrun`` starts are one run, and the first of them holds the folder.
+
+    Raises:
+        InUseError: another program trains there.
+        ValueError: ``folder`` holds a run, and ``resume`` is None.
     """
     report = report or (lambda run, step: None)
-    with watching() as stopping:
+    if folder is not None:
+        require_run_folder(folder, resume is not None)
+    with watching() as stopping, ExitStack() as held:
         with stopping.at_once():
             run = Run(recipe, processes=processes, device=device)
+            if folder is not None and processes.is_first:
+                storage.require_writable(Path(folder))
+                held.enter_context(storage.locked(Path(folder)))
+                require_run_folder(folder, resume is not None)  # another program may have trained
+                storage.sweep(Path(folder), "step-*")
             if resume is not None:
                 run.load(resume, other_devices=other_devices)
         report(run, None)
         for step in run.steps(folder, stopping):
             report(run, step)
     return run
+
+
+def require_run_folder(folder: str | os.PathLike, resumed: bool) -> None:
+    """A run can be saved there, and holds no other run, unless that is resumed."""
+    name = os.fspath(folder)
+    if not name:
+        raise ValueError("the folder's name is an empty text (an unset variable?). Name a folder.")
+    if NAME.fullmatch(Path(name).name):
+        raise ValueError(
+            f"{name} has the name of a checkpoint, and would be taken for one. Choose another name "
+            f"for the run's folder."
+        )
+    there = [] if resumed else find_checkpoints(folder)
+    if there:
+        raise ValueError(
+            f"{name} holds a run already, saved at step {step_of(there[-1])}. Resume that one, or "
+            f"choose another folder."
+        )

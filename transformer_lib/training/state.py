@@ -25,7 +25,11 @@ DTYPES = {
 }
 METADATA = "__metadata__"  # safetensors' own entry, which cannot name a tensor
 INTEGERS = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
-Generators = Mapping[str, torch.Generator | np.random.Generator]
+# The tensors that every version of safetensors writes and reads.
+STORED = {
+    torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64,
+    torch.bfloat16, torch.float16, torch.float32, torch.float64,
+}  # fmt: skip
 
 
 def pack(state: Any) -> tuple[dict[str, Tensor], Any]:
@@ -35,7 +39,8 @@ def pack(state: Any) -> tuple[dict[str, Tensor], Any]:
     is equal, types included: int keys, tuples, NaN, dtypes and NumPy arrays, too.
 
     Raises:
-        TypeError: something that is none of these; the message says where.
+        TypeError: something that is none of these, or a tensor of a dtype or layout that would not
+            be read again; the message says where.
 
     >>> pack({"weight": torch.ones(2), "betas": (0.9, 0.95)})
     ({'weight': tensor([1., 1.])}, {'weight': {'__tensor__': 'weight'}, 'betas': {'__tuple__': ...
@@ -45,7 +50,14 @@ def pack(state: Any) -> tuple[dict[str, Tensor], Any]:
 
     def encode(value: Any, path: str) -> Any:
         if isinstance(value, Tensor):
+            if value.layout != torch.strided or value.dtype not in STORED:
+                raise TypeError(
+                    f"the state's {path or 'value'} is a tensor of {value.dtype} ({value.layout}), "
+                    f"which a checkpoint does not hold. Convert it: .float(), .to_dense(), "
+                    f"torch.view_as_real(...)."
+                )
             same = (value.data_ptr(), value.device, value.dtype, value.shape, value.stride())
+            same += (value.is_neg(),)  # a view that turns the sign of what lies in memory
             if same in seen and value.numel():  # empty ones have no address
                 return {TENSOR: seen[same]}
             name = path or "state"
@@ -112,8 +124,8 @@ def unpack(tensors: Mapping[str, Tensor], packed: Any) -> Any:
     return decode(packed)
 
 
-def random_state(generators: Generators | None = None) -> dict[str, Any]:
-    """The state of Python's, NumPy's and PyTorch's generators (each GPU's, too), and of your own.
+def random_state() -> dict[str, Any]:
+    """The state of Python's, NumPy's and PyTorch's generators, each GPU's included.
 
     >>> state = random_state()
     >>> first = torch.rand(()); restore_random_state(state); bool(torch.rand(()) == first)
@@ -124,50 +136,33 @@ def random_state(generators: Generators | None = None) -> dict[str, Any]:
         "numpy": np.random.get_state(legacy=False),  # noqa: NPY002 (others may draw from it)
         "torch": torch.get_rng_state(),
         "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
-        "own": {
-            name: g.get_state() if isinstance(g, torch.Generator) else g.bit_generator.state
-            for name, g in (generators or {}).items()
-        },
     }
 
 
-def restore_random_state(
-    state: Mapping[str, Any], generators: Generators | None = None, *, other_devices: bool = False
-) -> None:
+def restore_random_state(state: Mapping[str, Any], *, other_devices: bool = False) -> None:
     """Put all generators back to where :func:`random_state` found them.
 
     Raises:
-        ValueError: other names of ``generators`` than there were; another number of GPUs, unless
-            ``other_devices``: then theirs are left as they are, and the run goes on with other
-            random numbers than it would have had. Nothing has been changed.
+        ValueError: another number of GPUs, unless ``other_devices``: then their generators are left
+            as they are, and the run goes on with other random numbers than it would have had.
+            Nothing has been changed.
     """
-    generators = generators or {}
-    if generators.keys() != state["own"].keys():
-        raise ValueError(
-            f"the checkpoint has the generators {sorted(state['own'])}, and {sorted(generators)} "
-            f"are to be restored; pass the same."
-        )
     n_gpus = torch.cuda.device_count()
     if n_gpus != len(state["cuda"]) and not other_devices:
         raise ValueError(
             f"the checkpoint was saved with {len(state['cuda'])} GPUs, and here are {n_gpus}: the "
-            f"run cannot go on with the same random numbers. Pass other_devices=True if it may go "
-            f"on with others."
+            f"run cannot go on with the same random numbers. Pass other_devices=True "
+            f"(--other-devices) if it may go on with others."
         )
     random.setstate(state["python"])
     np.random.set_state(state["numpy"])  # noqa: NPY002
     torch.set_rng_state(state["torch"])
     if n_gpus == len(state["cuda"]):
         torch.cuda.set_rng_state_all(state["cuda"])
-    for name, generator in generators.items():
-        if isinstance(generator, torch.Generator):
-            generator.set_state(state["own"][name])
-        else:
-            generator.bit_generator.state = state["own"][name]
 
 
 def _on_its_own(tensor: Tensor) -> Tensor:
     """On the CPU, contiguous, sharing no memory with a larger tensor."""
-    tensor = tensor.detach().cpu().contiguous()
+    tensor = tensor.detach().cpu().resolve_neg().contiguous()
     shared = tensor.untyped_storage().nbytes() != tensor.nbytes
     return tensor.clone() if shared else tensor

@@ -6,13 +6,13 @@ import shutil
 import pytest
 import torch
 
+from transformer_lib.data.corpora import mark_answers
 from transformer_lib.data.gifts import Grammar
 from transformer_lib.data.packing import pack
 from transformer_lib.training.cli import main
-from transformer_lib.training.corpora import mark_answers
 from transformer_lib.training.evaluation import answer_accuracy, mean_loss
 from transformer_lib.training.recipes import PRESETS
-from transformer_lib.training.shipped import MANIFEST, TRAINED_FOLDER, WEIGHTS, load_shipped
+from transformer_lib.training.trained import MANIFEST, TRAINED_FOLDER, WEIGHTS, load_shipped
 
 FOLDER = TRAINED_FOLDER / "gifts-v1"
 
@@ -81,7 +81,7 @@ def test_what_is_damaged_or_not_there_is_refused(copy, as_a_reader):
     with pytest.raises(ValueError, match=r"manifest\.json is damaged"):
         load_shipped(copy)
     (copy / MANIFEST).write_text("[]")
-    with pytest.raises(ValueError, match="is no manifest of a trained model"):
+    with pytest.raises(ValueError, match="is JSON, but not a transformer_lib trained model"):
         load_shipped(copy)
 
 

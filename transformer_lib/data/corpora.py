@@ -1,6 +1,5 @@
-"""What a run trains on and is measured by: token ids of stories or of a text, in two parts."""
+"""Corpora: stories or a text as token ids, one part to train on, another to measure by."""
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -10,17 +9,17 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from transformer_lib.data import texts
+from transformer_lib import storage
 from transformer_lib.data.batches import Source
 from transformer_lib.data.gifts import Grammar
 from transformer_lib.data.packing import Blocks, Windows, cover, pack
 from transformer_lib.tokenizers import CharacterTokenizer, WordTokenizer
-from transformer_lib.training.recipes import Recipe
 
 Tokenizer = CharacterTokenizer | WordTokenizer
 KINDS = {"characters": CharacterTokenizer, "words": WordTokenizer}
 TRAINING_SHARE = 0.9
 VALIDATION_SEED = 1_000_003  # of stories that measure: none is trained on
+MOST_WORDS = 2**26  # of stories: a minute or two to make, and a gigabyte
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -40,26 +39,11 @@ class Corpus:
 
     tokenizer: Tokenizer
     training: Source
-    validation: Blocks
+    validation: Source
     signature: str
     floor: float | None = None
     answers: Bool[Tensor, "blocks tokens"] | None = None
     seen: int = 0
-
-
-def corpus_of(recipe: Recipe) -> Corpus:
-    """The data that ``recipe`` names.
-
-    Raises:
-        FileNotFoundError, OSError, ValueError: the file is not there, cannot be downloaded, is no
-            text, or is too short for a block; see :mod:`transformer_lib.data.texts`.
-    """
-    if recipe.data == "gifts":
-        grammar = Grammar(**recipe.grammar)
-        return stories_corpus(grammar, recipe.n_stories, recipe.n_validation, recipe.block)
-    known = {"python_docs": texts.python_docs, "tiny_shakespeare": texts.tiny_shakespeare}
-    text = known[recipe.data]() if recipe.data in known else texts.from_file(recipe.data)
-    return text_corpus(text, recipe.block, recipe.window or recipe.block)
 
 
 def text_corpus(text: str, block: int, window: int | None = None) -> Corpus:
@@ -90,7 +74,7 @@ def text_corpus(text: str, block: int, window: int | None = None) -> Corpus:
         tokenizer=tokenizer,
         training=Windows(ids[:end], block),
         validation=cover(ids[end:], window or block),
-        signature=hashlib.sha256(text.encode("utf-8")).hexdigest(),
+        signature=storage.sha256(text.encode("utf-8")),
     )
 
 
@@ -98,7 +82,8 @@ def stories_corpus(grammar: Grammar, n_stories: int, n_validation: int, block: i
     """Stories of ``grammar``, packed whole into blocks; those that measure were never trained on.
 
     Raises:
-        ValueError: a story may be longer than a block; all validation stories occur in training.
+        ValueError: a story may be longer than a block; all validation stories occur in training;
+            more words than anybody means.
 
     >>> grammar = Grammar(n_gifts=1, n_sentences=2)
     >>> corpus = stories_corpus(grammar, 50, 20, block=19)
@@ -109,6 +94,12 @@ def stories_corpus(grammar: Grammar, n_stories: int, n_validation: int, block: i
         raise ValueError(
             f"a story of this grammar has up to {grammar.max_words} words, and a block has "
             f"{block}: stories are packed whole. Choose block={grammar.max_words} or more."
+        )
+    n_words = grammar.max_words * (n_stories + n_validation)
+    if n_words > MOST_WORDS:
+        raise ValueError(
+            f"{n_stories + n_validation:,} stories of up to {grammar.max_words:,} words are "
+            f"{n_words:,} words; choose at most {MOST_WORDS:,}: fewer stories, or shorter ones."
         )
     tokenizer = WordTokenizer(grammar.vocabulary)
     training = grammar.stories(n_stories)
@@ -127,7 +118,7 @@ def stories_corpus(grammar: Grammar, n_stories: int, n_validation: int, block: i
         tokenizer=tokenizer,
         training=pack([tokenizer.encode(story) for story in training], block),
         validation=validation,
-        signature=hashlib.sha256(json.dumps(described).encode("ascii")).hexdigest(),
+        signature=storage.sha256(json.dumps(described).encode("ascii")),
         floor=grammar.floor(fresh),
         answers=marked if marked.any() else None,
         seen=len(drawn) - len(fresh),
@@ -155,9 +146,9 @@ def tokenizer_of(described: Mapping[str, Any]) -> Tokenizer:
     """The tokenizer that :func:`describe_tokenizer` was given.
 
     Raises:
-        ValueError: a kind that there is not.
+        ValueError: an unknown kind.
     """
-    if described.get("kind") not in KINDS:
+    if described.get("kind") not in list(KINDS):
         raise ValueError(
             f"the tokenizer is of kind {described.get('kind')!r}; there are {', '.join(KINDS)}."
         )

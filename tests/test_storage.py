@@ -1,0 +1,212 @@
+"""Storage: strict JSON, files that are whole or not there, folders that one program holds."""
+
+import errno
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from disks import Disk, in_a_child
+
+from transformer_lib import storage
+from transformer_lib.storage import InUseError, UnusableFileError, locked, parse_json
+
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="forks, and reads /proc")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("NaN", "NaN is not a number in JSON"),
+        ('{"a": -Infinity}', "-Infinity is not a number"),
+        ("1e999", "1e999 is not a number"),
+        ('{"a": 1, "b": {"c": 1, "c": 2}}', "it names 'c' twice"),
+        ("[" * 100_000, "nested too deeply"),
+        ("9" * 10_000, "digits"),
+        ("{", "Expecting"),
+        (b"\xff\xfe", "utf-8"),
+    ],
+)
+def test_json_is_strict(content, message):
+    with pytest.raises(ValueError, match=message):
+        parse_json(content)
+
+
+def test_json_with_a_million_keys_is_read_in_time():
+    content = "{" + ",".join(f'"{i}":0' for i in range(10**6)) + ',"0":1}'
+    start = time.process_time()
+    with pytest.raises(ValueError, match="it names '0' twice"):
+        parse_json(content)
+    assert time.process_time() - start < 20
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no pipes in folders")
+def test_only_regular_files_of_bounded_size_are_read(tmp_path):
+    (tmp_path / "file").write_bytes(b"roses")
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    assert storage.read_regular(tmp_path / "file", 5) == b"roses"
+    for name, message in [
+        ("file", "has 5 bytes, and at most 4 are expected"),
+        ("link", "is a symbolic link"),
+        ("folder", "is not a regular file"),
+        ("pipe", "is not a regular file"),
+        ("nowhere", "is missing"),
+    ]:
+        with pytest.raises(UnusableFileError, match=message):
+            storage.read_regular(tmp_path / name, 4)
+
+
+def test_a_file_that_may_not_be_read_says_whom_to_ask(tmp_path, monkeypatch):
+    def denied(path, flags):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(os, "open", denied)
+    with pytest.raises(UnusableFileError, match=r"\(Permission denied\)\. Ask its owner"):
+        storage.read_regular(tmp_path / "file", 4)
+
+
+def files_in(folder):
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+def test_a_file_is_replaced_by_a_whole_one_or_not_at_all(tmp_path, monkeypatch):
+    path = tmp_path / "a.json"
+    storage.write_file(path, b"old")
+    for name in ("fsync", "replace"):
+
+        def fail(*_):
+            raise OSError(errno.EIO, "broken")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(os, name, fail)
+            with pytest.raises(OSError, match="broken"):
+                storage.write_file(path, b"new")
+        assert path.read_bytes() == b"old"
+        assert files_in(tmp_path) == ["a.json"]
+    storage.write_file(path, b"new")
+    assert path.read_bytes() == b"new"
+
+
+@on_linux
+@pytest.mark.parametrize("power_lost", [False, True], ids=["killed", "power lost"])
+def test_a_folder_is_deleted_whole_or_not_at_all(tmp_path, power_lost):
+    """Killed at every call: what has its name has all its files; the rest is swept up later."""
+    contents = {f"{i}": b"roses" * 100 for i in range(4)}
+    storage.write_folder(tmp_path / "original", contents)
+    ends, calls = [], None
+    while calls is None:
+        folder = tmp_path / f"{len(ends)}" / "step-1"
+        shutil.copytree(tmp_path / "original", folder)
+
+        def work(folder=folder):
+            disk = Disk(len(ends) + 1, power_lost)
+            storage.remove_folder(folder)
+            return disk.calls
+
+        calls = in_a_child(work)
+        if folder.exists():
+            assert {path.name: path.read_bytes() for path in folder.iterdir()} == contents
+        ends.append(folder.exists())
+        storage.sweep(folder.parent, "step-*")
+        assert files_in(folder.parent) == (["step-1", *(f"step-1/{n}" for n in contents)]
+                                           if folder.exists() else [])  # fmt: skip
+    assert len(ends) == calls + 1 >= 6
+    assert ends[0]
+    assert not ends[-1]
+
+
+def test_what_lies_in_the_way_of_a_folder_is_cleared_but_never_what_a_link_leads_to(tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis").write_text("years")
+    (tmp_path / ".a.tmp").symlink_to(tmp_path / "mine")
+    (tmp_path / ".b.tmp").write_text("a file")
+    (tmp_path / ".c.tmp").mkdir()
+    (tmp_path / ".c.tmp" / "half").write_text("")
+    for name in "abc":
+        storage.write_folder(tmp_path / name, {"x": b"1"})
+    assert files_in(tmp_path) == ["a", "a/x", "b", "b/x", "c", "c/x", "mine", "mine/thesis"]
+    (tmp_path / ".step-1.old").symlink_to(tmp_path / "mine")
+    storage.sweep(tmp_path, "step-*")
+    assert (tmp_path / "mine" / "thesis").read_text() == "years"
+    assert not (tmp_path / ".step-1.old").is_symlink()
+
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from transformer_lib.storage import locked
+with locked(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.readline()
+"""
+
+
+def holder(folder):
+    """Another process that holds ``folder`` until its stdin ends."""
+    program = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert program.stdout.readline().strip() == b"held"
+    return program
+
+
+def test_a_folder_is_held_by_one_process_that_the_message_names(tmp_path):
+    program = holder(tmp_path)
+    try:
+        with (
+            pytest.raises(InUseError, match=f"process {program.pid} is training there. Wait"),
+            locked(tmp_path),
+        ):
+            pass
+        program.communicate(b"\n", timeout=30)
+    finally:
+        program.kill()
+        program.wait()
+    with locked(tmp_path):
+        pass
+    assert files_in(tmp_path) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
+def test_the_lock_of_a_killed_process_holds_nobody_up(tmp_path):
+    program = holder(tmp_path)
+    program.send_signal(signal.SIGKILL)
+    program.wait()
+    assert files_in(tmp_path) == [storage.LOCK]
+    with locked(tmp_path):
+        assert (tmp_path / storage.LOCK).read_text() == f"{os.getpid()}\n"
+    assert files_in(tmp_path) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no flock")
+def test_a_lock_that_its_owner_deletes_at_that_moment_is_taken_anew(tmp_path, monkeypatch):
+    """Between opening the file and locking it, the owner ends: the file has no name any more."""
+    take, taken = storage._take, []
+
+    def take_late(handle):
+        if not taken:
+            (tmp_path / storage.LOCK).unlink()
+        taken.append(handle)
+        take(handle)
+
+    monkeypatch.setattr(storage, "_take", take_late)
+    with locked(tmp_path):
+        assert (tmp_path / storage.LOCK).exists()
+        with pytest.raises(InUseError), locked(tmp_path):
+            pass
+    assert len(taken) == 3
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no flock")
+def test_a_file_system_without_locks_is_told(tmp_path, monkeypatch):
+    def cannot(handle):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(storage, "_take", cannot)
+    with pytest.warns(UserWarning, match="cannot be locked .*take care"), locked(tmp_path):
+        pass

@@ -1,0 +1,143 @@
+"""Tasks: another family of models needs one entry here, and no second loop, run or command line."""
+
+import json
+from functools import partial
+
+import pytest
+import torch
+from forgeries import forge
+from small_runs import differences, end_of
+from torch import nn
+
+from transformer_lib.data.corpora import Corpus, text_corpus
+from transformer_lib.tokenizers import WordTokenizer
+from transformer_lib.training import tasks
+from transformer_lib.training.checkpoints import find_checkpoints
+from transformer_lib.training.cli import main
+from transformer_lib.training.evaluation import mean_loss
+from transformer_lib.training.losses import cross_entropy
+from transformer_lib.training.recipes import Recipe
+from transformer_lib.training.run import Run, trained_run
+from transformer_lib.training.tasks import TASKS, Task
+from transformer_lib.training.trained import load_trained
+
+RECIPE = Recipe(
+    data="reversed", d_model=16, n_heads=2, block=8, batch_size=4, n_steps=6, evaluate_every=3,
+    save_every=2, optimizer="adamw", lr=0.01, precision="float32", dropout=0.1,
+)  # fmt: skip
+WORDS = ["mary", "gave", "roses", "to", "susan"]
+
+
+class Pairs:
+    """Rows of two inputs and targets: words, and what is to be written behind what was."""
+
+    def __init__(self, n_rows):
+        self.words = torch.arange(n_rows * 4).view(n_rows, 4) ** 2 % len(WORDS)
+
+    def __len__(self):
+        return len(self.words)
+
+    def rows(self, indices):
+        sources, reverses = self.words[indices], self.words[indices].flip(1)
+        return sources, reverses.roll(1, dims=1), reverses
+
+
+class Reverser(nn.Module):
+    """Not a GPT, and not a decoder: two inputs."""
+
+    def __init__(self, vocabulary, width, n_heads, dropout):
+        super().__init__()
+        self.table = nn.Embedding(vocabulary, width)
+        self.transformer = nn.Transformer(width, n_heads, 1, 1, width, dropout, batch_first=True)
+        self.out = nn.Linear(width, vocabulary)
+
+    def forward(self, sources, written):
+        return self.out(self.transformer(self.table(sources), self.table(written)))
+
+
+def reversed_words(recipe):
+    tokenizer = WordTokenizer(WORDS)
+    return Corpus(tokenizer=tokenizer, training=Pairs(20), validation=Pairs(6), signature="words")
+
+
+def reverser(recipe, tokenizer):
+    return Reverser(tokenizer.size, recipe.d_model, recipe.n_heads, recipe.dropout)
+
+
+def measures(model, corpus, **options) -> dict[str, float]:
+    return {"validation_loss": mean_loss(model, corpus.validation, **options), "accuracy": 0.25}
+
+
+def write(model, tokenizer, prompt, n_tokens, **options):
+    ids = torch.tensor([tokenizer.encode(prompt)])
+    yield tokenizer.decode(model(ids, ids)[0].argmax(-1)[:n_tokens])
+
+
+@pytest.fixture
+def another_task(monkeypatch):
+    """The one entry."""
+    smoothed = partial(cross_entropy, label_smoothing=0.1)
+    task = Task(
+        corpus=reversed_words, model=reverser, loss=smoothed, measures=measures, names=dict,
+        write=write,
+    )  # fmt: skip
+    monkeypatch.setitem(TASKS, "reversal", task)
+    monkeypatch.setattr(Recipe, "task", property(lambda recipe: "reversal"))
+
+
+@pytest.mark.usefixtures("another_task", "as_a_reader")  # beartype draws random numbers
+def test_another_model_is_trained_stopped_resumed_measured_exported_and_written_by(
+    tmp_path, capsys
+):
+    whole = trained_run(RECIPE, tmp_path / "whole")
+    assert isinstance(whole.trainer.model, Reverser)
+    begun = Run(RECIPE)
+    for step in begun.steps(tmp_path / "run"):
+        if step.step == 4:
+            break
+    resumed = trained_run(RECIPE, tmp_path / "run", resume=find_checkpoints(tmp_path / "run")[-1])
+    assert differences(end_of(resumed), end_of(whole)) == []
+    assert resumed.curve["accuracy"] == [0.25, 0.25]
+    assert main(["resume", str(tmp_path / "run")]) == 0  # writes the log
+    assert main(["evaluate", str(tmp_path / "run")]) == 0
+    assert capsys.readouterr().out.count("25.00% of the answers") == 2
+    assert main(["export", str(tmp_path / "run"), str(tmp_path / "out")]) == 0
+    assert isinstance(load_trained(tmp_path / "out").model, Reverser)
+    capsys.readouterr()
+    for folder in ("run", "out"):
+        assert (
+            main(["sample", str(tmp_path / folder), "--prompt", "mary gave", "--tokens", "2"]) == 0
+        )
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == second
+    assert len(first.split()) == 2
+
+
+def test_recipes_and_their_tasks():
+    assert Recipe().task == "stories"
+    assert Recipe(data="python_docs").task == Recipe(data="mine.txt").task == "text"
+    assert "task" not in Recipe().as_json()  # it follows from the data
+    assert {Recipe().task, Recipe(data="x").task} == TASKS.keys()
+
+
+@pytest.mark.parametrize(("vocabulary", "rows"), [(65, 64), (70_000, 1)])
+def test_a_large_vocabulary_is_measured_in_small_pieces(vocabulary, rows, monkeypatch):
+    corpus = text_corpus("".join(map(chr, range(256, 256 + 3_000))) * 2, block=256)
+    object.__setattr__(corpus.tokenizer, "_vocabulary", ("x",) * vocabulary)
+    asked = {}
+    monkeypatch.setattr(
+        tasks, "mean_loss", lambda model, blocks, **options: asked.update(options) or 1.0
+    )
+    tasks.measures(nn.Identity(), corpus)
+    assert asked["batch_size"] == rows
+
+
+def test_a_field_that_is_younger_than_a_checkpoint_has_the_value_that_it_had(tmp_path):
+    """A recipe that was saved before a field was added: the run goes on from it."""
+    recipe = Recipe(n_steps=2, n_layers=1, d_model=16, n_stories=20, n_validation=4, save_every=1)
+    next(Run(recipe).steps(tmp_path / "run"))
+    (checkpoint,) = find_checkpoints(tmp_path / "run")
+    configuration = json.loads((checkpoint / "manifest.json").read_text())["configuration"]
+    del configuration["recipe"]["decay"]
+    forge(checkpoint, configuration=configuration)
+    assert trained_run(recipe, tmp_path / "run", resume=tmp_path / "run").trainer.step == 2

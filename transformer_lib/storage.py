@@ -1,0 +1,366 @@
+"""Files that are whole or not there, folders that one program uses, files that a stranger may send.
+
+Threat model. A run's folder, a checkpoint, an exported model, a run log and a text may come from a
+stranger, and may be damaged or malicious. Reading one must not run code, write anything, wait
+forever, or take memory or time beyond what its kind and its recipe allow: so files are regular and
+of bounded size, JSON is strict, and nothing is ever unpickled. A sha256 beside a file shows damage;
+it shows nothing about who wrote the file. A recipe that is typed in comes from the reader, by
+mistake at worst.
+
+(No PyTorch here: run logs are read, and data is downloaded, without it.)
+"""
+
+import contextlib
+import errno
+import hashlib
+import json
+import math
+import os
+import shutil
+import stat
+import tempfile
+import warnings
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+MOST_JSON_BYTES = 2**24  # more than any honest file needs; a list takes 40 times as much in memory
+INSTALL = "Install the version of transformer_lib that wrote it."
+
+
+class UnusableFileError(ValueError):
+    """A file that cannot be used.
+
+    Attributes:
+        cause: completes a sentence that starts with the file's name.
+        fix: what to do; None if only the caller can know.
+    """
+
+    def __init__(self, cause: str, fix: str | None = None):
+        super().__init__(f"{cause} {fix or ''}".strip())
+        self.cause, self.fix = cause, fix
+
+
+class InUseError(OSError):
+    """Another program uses this folder."""
+
+
+def sha256(content: bytes) -> str:
+    """64 hexadecimal digits that no other content has.
+
+    Source: FIPS 180-4.
+    """
+    return hashlib.sha256(content).hexdigest()
+
+
+def signature(content: bytes) -> dict[str, int | str]:
+    """Size and sha256 of a file's content.
+
+    >>> signature(b"")["size"]
+    0
+    """
+    return {"size": len(content), "sha256": sha256(content)}
+
+
+# --- JSON ---------------------------------------------------------------------------------------
+
+
+def canonical_json(value: Any) -> bytes:
+    """The one way in which this library writes ``value``: equal values give equal bytes.
+
+    Raises:
+        TypeError, ValueError: JSON cannot hold it.
+
+    >>> canonical_json({"b": 1, "a": [2.5, None]})
+    b'{"a":[2.5,null],"b":1}\\n'
+    """
+    text = json.dumps(
+        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+    )
+    return (text + "\n").encode()
+
+
+def parse_json(content: bytes | str) -> Any:
+    """The value that JSON says, and nothing that only Python's reader accepts.
+
+    Raises:
+        ValueError: it is not JSON, not UTF-8, nested too deeply, names a key twice, or holds a
+            number that is not finite.
+
+    >>> parse_json('{"a": NaN}')
+    Traceback (most recent call last):
+    ValueError: NaN is not a number in JSON
+    """
+    try:
+        text = content.decode("utf-8") if isinstance(content, bytes) else content
+        return json.loads(
+            text, object_pairs_hook=_unique, parse_constant=_not_finite, parse_float=_finite
+        )
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+
+
+def parse_format(content: bytes, kind: str, version: int) -> dict[str, Any]:
+    """A JSON object that says of itself that it is of this kind and version.
+
+    Raises:
+        UnusableFileError: it is damaged, of another kind, or of another version.
+    """
+    try:
+        value = parse_json(content)
+    except ValueError as error:
+        raise UnusableFileError(f"is damaged: it is not readable JSON ({error}).") from error
+    if not isinstance(value, dict) or value.get("format") != kind:
+        raise UnusableFileError(f"is JSON, but not a {kind}.")
+    if value.get("format_version") != version:
+        found = f"{value.get('format_version')!r:.80}"
+        raise UnusableFileError(
+            f"has format version {found}; this library reads version {version}.", INSTALL
+        )
+    return value
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = {}
+    for key, item in pairs:
+        if key in value:
+            raise ValueError(f"it names {key!r:.80} twice")
+        value[key] = item
+    return value
+
+
+def _not_finite(text: str) -> float:
+    raise ValueError(f"{text} is not a number in JSON")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    return value if math.isfinite(value) else _not_finite(f"{text:.40}")
+
+
+# --- Reading ------------------------------------------------------------------------------------
+
+
+def read_regular(path: Path, most: int) -> bytes:
+    """The content of a regular file of at most ``most`` bytes.
+
+    Raises:
+        UnusableFileError: it is missing, longer, a symbolic link, a folder, a pipe or a device, or
+            cannot be read.
+    """
+    if path.is_symlink():
+        raise UnusableFileError("is a symbolic link, which could lead anywhere.")
+    # Opening a pipe would wait forever, hence NONBLOCK; Windows has neither flag.
+    names = ("O_RDONLY", "O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY")
+    flags = 0
+    for name in names:
+        flags |= getattr(os, name, 0)
+    try:
+        handle = os.open(path, flags)
+    except FileNotFoundError as error:
+        raise UnusableFileError("is missing.") from error
+    except PermissionError as error:
+        raise UnusableFileError(
+            f"cannot be opened ({error.strerror}).", "Ask its owner for permission to read it."
+        ) from error
+    except OSError as error:
+        raise UnusableFileError(f"cannot be opened ({error.strerror}).") from error
+    try:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
+            raise UnusableFileError("is not a regular file.")
+        if status.st_size > most:
+            raise UnusableFileError(
+                f"has {status.st_size:,} bytes, and at most {most:,} are expected."
+            )
+        with open(handle, "rb", closefd=False) as file:
+            return file.read(status.st_size)
+    except (OSError, MemoryError) as error:
+        raise UnusableFileError(f"cannot be read ({error or type(error).__name__}).") from error
+    finally:
+        os.close(handle)
+
+
+# --- Writing: whole or not at all ----------------------------------------------------------------
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Write a file, or replace it: whatever happens, it is the old one or the new one.
+
+    Raises:
+        OSError: it cannot be written. Nothing half-written stays.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}.part")
+    try:
+        write_flushed(temporary, content)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    flush_folder(path.parent)
+
+
+def write_folder(path: Path, contents: Mapping[str, bytes]) -> None:
+    """Write a new folder with these files: whatever happens, all of it is there or nothing.
+
+    Raises:
+        OSError: it exists already, or cannot be written. Nothing half-written stays.
+    """
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        _delete(temporary)  # left by a program that was killed
+        temporary.mkdir()
+        for name, content in contents.items():
+            write_flushed(temporary / name, content)
+        flush_folder(temporary)
+        os.rename(temporary, path)
+    finally:
+        _delete(temporary)
+    flush_folder(path.parent)
+
+
+def remove_folder(path: Path) -> None:
+    """Delete a folder: whatever happens, nothing of its name is ever half there.
+
+    It is renamed first. What a kill leaves of the renamed one :func:`sweep` deletes.
+    """
+    renamed = path.with_name(f".{path.name}.old")
+    _delete(renamed)
+    os.rename(path, renamed)
+    flush_folder(path.parent)  # before what is in it goes: power may fail in between
+    _delete(renamed)
+
+
+def sweep(folder: Path, pattern: str) -> None:
+    """Delete what killed programs left of folders whose names match ``pattern``."""
+    for ending in ("tmp", "old"):
+        for leftover in folder.glob(f".{pattern}.{ending}"):
+            _delete(leftover)
+
+
+def _delete(path: Path) -> None:
+    """A file, a folder with all that is in it, or a link (never what it leads to)."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def write_flushed(path: Path, content: bytes) -> None:
+    """Write a new file; return when it is on the disk.
+
+    Raises:
+        OSError: it exists already, or cannot be written.
+    """
+    with open(path, "xb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def flush_folder(path: Path) -> None:
+    """Return when the names in this folder are on the disk. (Windows cannot flush a folder.)"""
+    if os.name == "nt":
+        return
+    folder = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def make_folders(path: Path) -> None:
+    """Make a folder and those above it, if need be; return when they are on the disk."""
+    for folder in reversed([path, *path.parents]):
+        if not folder.exists():
+            folder.mkdir(exist_ok=True)
+            flush_folder(folder.parent)
+
+
+def require_writable(folder: Path) -> None:
+    """Make ``folder``, if need be, and try whether files can be written there.
+
+    Raises:
+        OSError: they cannot.
+    """
+    try:
+        make_folders(folder)
+        with tempfile.TemporaryFile(dir=folder) as trial:
+            trial.write(b"trial")
+    except OSError as error:
+        raise OSError(
+            error.errno,
+            f"no checkpoint could be saved there ({error.strerror}), so no step was taken. Make "
+            f"it a folder that you may write to, or choose another",
+            str(folder),
+        ) from error
+
+
+# --- One program in a folder ---------------------------------------------------------------------
+
+LOCK = ".lock"
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Within it, no other program that asks for ``folder`` gets it.
+
+    The kernel ends the lock with the process, however that ends; a file that a killed program has
+    left behind locks nothing.
+
+    Raises:
+        InUseError: another program has it; the message names its process.
+    """
+    handle = _lock(folder / LOCK)
+    try:
+        os.ftruncate(handle, 0)
+        os.write(handle, f"{os.getpid()}\n".encode())
+        yield
+    finally:
+        if os.name != "nt":  # Windows does not delete files that are open
+            (folder / LOCK).unlink(missing_ok=True)
+        os.close(handle)
+
+
+def _lock(path: Path) -> int:
+    """The handle of a locked file at ``path``."""
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    while True:
+        handle = os.open(path, flags, 0o666)
+        try:
+            _take(handle)
+        except OSError as error:
+            if error.errno not in (errno.EACCES, errno.EAGAIN, errno.EDEADLK):
+                warnings.warn(
+                    f"{path.parent} cannot be locked ({error.strerror}): take care that no other "
+                    f"program trains there.",
+                    stacklevel=5,
+                )
+                return handle
+            owner = os.read(handle, 20).decode("ascii", "replace").strip()
+            os.close(handle)
+            name = f"process {owner}" if owner.isdecimal() else "another process"
+            raise InUseError(
+                errno.EAGAIN,
+                f"{name} is training there. Wait until it has ended, stop it (SIGTERM or Ctrl-C: "
+                f"it saves first), or choose another folder",
+                str(path.parent),
+            ) from error
+        try:
+            if os.path.samestat(os.fstat(handle), os.stat(path)):
+                return handle
+        except FileNotFoundError:
+            pass
+        os.close(handle)  # its last owner has deleted it in between
+
+
+def _take(handle: int) -> None:
+    if os.name == "nt":
+        import msvcrt
+
+        os.lseek(handle, 2**30, os.SEEK_SET)  # a locked byte cannot be read: not one of the number
+        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        os.lseek(handle, 0, os.SEEK_SET)
+    else:
+        import fcntl
+
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,0 +1,132 @@
+"""Tasks: the data, the model, the measures and the way of writing that a recipe asks for.
+
+This is the one place that tells kinds of training apart. Loop, run, checkpoints and command line
+serve any task: to add one, write a :class:`Task`, and let :attr:`Recipe.task` name it.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from transformer_lib import checks
+from transformer_lib.data import texts
+from transformer_lib.data.corpora import Corpus, Tokenizer, stories_corpus, text_corpus
+from transformer_lib.data.gifts import Grammar
+from transformer_lib.gpt import GPT, current_names
+from transformer_lib.sampling import generate
+from transformer_lib.training.distributed import ALONE, Processes
+from transformer_lib.training.evaluation import answer_accuracy, mean_loss
+from transformer_lib.training.losses import Loss, cross_entropy
+from transformer_lib.training.recipes import Recipe
+
+TEXTS = {"python_docs": texts.python_docs, "tiny_shakespeare": texts.tiny_shakespeare}
+PIECE = 32  # tokens that are written before they are shown
+
+
+def corpus_of(recipe: Recipe) -> Corpus:
+    """The data that ``recipe`` names.
+
+    A path may come from a stranger's checkpoint. It is opened as any text is: a regular file,
+    for reading; and nothing of it is shown before its sha256 is that of the checkpoint.
+
+    Raises:
+        FileNotFoundError, OSError, ValueError: the file is not there, cannot be downloaded, is not
+            a text, or is too short for a block; see :mod:`transformer_lib.data.texts`.
+    """
+    return TASKS[recipe.task].corpus(recipe)
+
+
+def model_of(recipe: Recipe, tokenizer: Tokenizer) -> nn.Module:
+    """A new model, as ``recipe`` says, for these tokens.
+
+    Raises:
+        ValueError, TypeError: sizes that do not fit.
+    """
+    return TASKS[recipe.task].model(recipe, tokenizer)
+
+
+def stories(recipe: Recipe) -> Corpus:
+    """Stories of the grammar of gifts."""
+    grammar = Grammar(**recipe.grammar)
+    return stories_corpus(grammar, recipe.n_stories, recipe.n_validation, recipe.block)
+
+
+def text(recipe: Recipe) -> Corpus:
+    """A text, by characters."""
+    known = TEXTS.get(recipe.data)
+    content = texts.from_file(recipe.data) if known is None else known()
+    return text_corpus(content, recipe.block, recipe.window or recipe.block)
+
+
+def gpt(recipe: Recipe, tokenizer: Tokenizer) -> GPT:
+    """A GPT."""
+    return GPT(recipe.model_config(tokenizer.size))
+
+
+def measures(
+    model: nn.Module, corpus: Corpus, *, precision: str = "float32", processes: Processes = ALONE
+) -> dict[str, float]:
+    """The exact loss on the validation data, and the share of right answers (NaN: nobody asks)."""
+    # Logits take the most memory: at most 128 MB of them at a time, whatever the vocabulary.
+    tokens = min(2**14, 2**25 // corpus.tokenizer.size)
+    rows = max(1, tokens // corpus.validation.inputs.shape[1])
+    options = {"batch_size": rows, "precision": precision, "processes": processes}
+    loss, accuracy = mean_loss(model, corpus.validation, **options), float("nan")
+    if corpus.answers is not None:
+        accuracy = answer_accuracy(model, corpus.validation, corpus.answers, **options)
+    return {"validation_loss": loss, "accuracy": accuracy}
+
+
+def continuation(
+    model: GPT, tokenizer: Tokenizer, prompt: str, n_tokens: int, **options: Any
+) -> Iterator[str]:
+    """``prompt`` and what the model writes after it, piece by piece, as long as you like.
+
+    When the context is full, the model goes on from the second half of it, read anew.
+
+    Args:
+        options: of :func:`~transformer_lib.sampling.generate`.
+
+    Raises:
+        ValueError: an empty prompt, unknown characters or words, options out of range.
+    """
+    checks.require_count(n_tokens, "n_tokens")
+    context, device = model.config.context, next(model.parameters()).device
+    ids, shown = tokenizer.encode(prompt), ""
+    while n_tokens > 0:
+        kept = ids if len(ids) < context else ids[-max(1, context // 2) :]
+        piece = min(n_tokens, context - len(kept), PIECE)
+        read = torch.tensor([kept], dtype=torch.int64, device=device)
+        new = generate(model, read, piece, **options)[0, len(kept) :].tolist()
+        # The token before goes along, so that the blank between two words is not lost.
+        yield tokenizer.decode((ids[-1:] if shown else ids) + new)[len(shown) :]
+        ids, shown = kept + new, tokenizer.decode(new[-1:])
+        n_tokens -= piece
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """One kind of training.
+
+    Attributes:
+        corpus: of a recipe, its data.
+        model: of a recipe and a tokenizer, a new model.
+        loss: that it is trained by.
+        measures: of a model and a corpus, numbers by name, ``"validation_loss"`` among them; NaN
+            for what does not apply. (With the options of :func:`measures`.)
+        names: of a model's ``state_dict``, maybe an old one: the same under the names of today.
+        write: of a trained model, a tokenizer, a prompt and a number of tokens: text, in pieces.
+    """
+
+    corpus: Callable[[Recipe], Corpus]
+    model: Callable[[Recipe, Tokenizer], nn.Module] = gpt
+    loss: Loss = cross_entropy
+    measures: Callable[..., dict[str, float]] = measures
+    names: Callable[[Mapping[str, Tensor]], dict[str, Tensor]] = current_names
+    write: Callable[..., Iterator[str]] = continuation
+
+
+TASKS = {"stories": Task(corpus=stories), "text": Task(corpus=text)}

@@ -1,0 +1,391 @@
+"""Trained models: out of a run's checkpoint, or out of a small folder that was exported from one.
+
+An exported folder holds ``weights.safetensors``, ``run.json`` (the log of the run that made them)
+and ``manifest.json``: format version, recipe, vocabulary, grammar, the loss to expect, and size and
+sha256 of the other two. ``make trained`` makes those in ``transformer_lib/trained``.
+
+The file of a stranger says how large a model it holds. Before a number of it is allocated, the
+model is built without memory, on the meta device, and compared with the file.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import safetensors
+import safetensors.torch
+import torch
+from torch import nn
+
+from transformer_lib import storage
+from transformer_lib.data.corpora import (
+    Corpus,
+    Tokenizer,
+    describe_tokenizer,
+    grammar_json,
+    tokenizer_of,
+)
+from transformer_lib.data.gifts import Grammar
+from transformer_lib.storage import UnusableFileError
+from transformer_lib.training import checkpoints
+from transformer_lib.training.checkpoints import Checkpoint, CheckpointError, differences
+from transformer_lib.training.device import best_device
+from transformer_lib.training.recipes import Recipe
+from transformer_lib.training.run_log import RunLog, decode, encode, load_run, logs_in, parse_run
+from transformer_lib.training.tasks import TASKS, model_of
+
+FORMAT, FORMAT_VERSION = "transformer_lib trained model", 1
+WEIGHTS, RUN, MANIFEST = "weights.safetensors", "run.json", "manifest.json"
+TRAINED_FOLDER = Path(__file__).resolve().parent.parent / "trained"
+AGAIN = "Install transformer_lib again, or export the model again."
+# Weights, up to three numbers more for each (what optimizers keep), and what is not the model's.
+MOST_TIMES, MOST_BESIDE = 4, 2**24
+# What reading a file that says something else than a model can raise.
+NONSENSE = (KeyError, TypeError, ValueError, AttributeError, RuntimeError, OverflowError)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Trained:
+    """A model that was trained, and what is known of it.
+
+    Attributes:
+        path: the folder that it came from.
+        model: in evaluation mode.
+        tokenizer: between its ids and text.
+        recipe: how it was trained.
+        step: after how many steps this is.
+        data: the signature of the data that it was trained on; None if it was not kept.
+        grammar: of the stories that it was trained on; None if on a text.
+        run: the log of its training; None of a checkpoint.
+        manifest: as in the file of an exported model; ``manifest["result"]`` holds the loss to
+            expect. Empty of a checkpoint.
+    """
+
+    path: Path
+    model: nn.Module
+    tokenizer: Tokenizer
+    recipe: Recipe
+    step: int
+    data: str | None
+    grammar: Grammar | None
+    run: RunLog | None
+    manifest: Mapping[str, Any]
+
+
+def load_trained(path: str | os.PathLike, *, device: torch.device | None = None) -> Trained:
+    """The model of a checkpoint, of a run's folder (its newest), or of an exported folder.
+
+    Its data is not needed.
+
+    Raises:
+        FileNotFoundError, CheckpointError: see ``load_checkpoint``; or the checkpoint is of another
+            loop, without the tokenizer and the model of a run.
+        ValueError: as :func:`load_shipped`.
+    """
+    if is_exported(path):
+        return load_shipped(path, device=device)
+    return _of_checkpoint(checkpoints.load_checkpoint(path, sizes=sizes_of), device)
+
+
+def load_shipped(name_or_path: str | os.PathLike, *, device: torch.device | None = None) -> Trained:
+    """A trained model: by its name, from the package; or from a folder that :func:`export` wrote.
+
+    Raises:
+        FileNotFoundError: there is no such model; the message names those that there are.
+        ValueError: a file is damaged, or of another version; the message names it and the fix.
+
+    >>> shipped = load_shipped("gifts-v1")
+    >>> shipped.grammar == Grammar(), shipped.manifest["result"]["accuracy"] > 0.99
+    (True, True)
+    """
+    folder = Path(name_or_path)
+    if not (folder / MANIFEST).is_file():
+        folder = TRAINED_FOLDER / str(name_or_path)
+    if not (folder / MANIFEST).is_file():
+        known = ", ".join(sorted(p.parent.name for p in TRAINED_FOLDER.glob(f"*/{MANIFEST}")))
+        raise FileNotFoundError(
+            f"there is no trained model {str(name_or_path)!r}. The package has: {known or 'none'}. "
+            f"Another one is loaded by the path of its folder."
+        )
+    file = folder / MANIFEST
+    try:
+        content = storage.read_regular(file, storage.MOST_JSON_BYTES)
+        manifest = decode(storage.parse_format(content, FORMAT, FORMAT_VERSION))
+        file = folder / RUN
+        run = parse_run(_read(folder, RUN, manifest, (0, storage.MOST_JSON_BYTES)))
+        file = folder / MANIFEST
+        recipe, tokenizer, grammar = _parts(manifest, run)
+        sketch = _sketch(recipe, tokenizer)
+        file = folder / WEIGHTS
+        least = _bytes(sketch)
+        content = _read(folder, WEIGHTS, manifest, (least, least + checkpoints.MOST_HEADER_BYTES))
+        model = _filled(recipe, tokenizer, sketch, safetensors.torch.load(content))
+    except UnusableFileError as error:
+        raise ValueError(f"{file} {error.cause} {error.fix or AGAIN}") from error
+    except (safetensors.SafetensorError, *NONSENSE) as error:
+        if isinstance(error, torch.OutOfMemoryError):
+            raise
+        raise ValueError(f"{file} is damaged ({_in_a_line(error)}). {AGAIN}") from error
+    return Trained(
+        path=folder,
+        model=model.to(device or best_device()).eval(),
+        tokenizer=tokenizer,
+        recipe=recipe,
+        step=recipe.n_steps,
+        data=manifest.get("data"),
+        grammar=grammar,
+        run=run,
+        manifest=manifest,
+    )
+
+
+def export(run_folder: str | os.PathLike, folder: str | os.PathLike) -> Path:
+    """Write the model of a finished run into ``folder``, a new one; return its path.
+
+    Raises:
+        FileNotFoundError: the run has no checkpoint, or no log.
+        FileExistsError: ``folder`` exists.
+        ValueError: the run has not finished.
+        CheckpointError: the checkpoint is damaged.
+        OSError: the disk is full, or cannot be written to. No half-written folder stays.
+    """
+    folder = Path(folder)
+    if folder.exists():
+        raise FileExistsError(f"{folder} exists; choose another folder, or delete it first.")
+    checkpoint = checkpoints.load_checkpoint(run_folder, sizes=sizes_of)
+    if checkpoint.path == Path(run_folder):
+        raise FileNotFoundError(
+            f"{run_folder} is a checkpoint, which has no run log. Give the folder of its run."
+        )
+    trained = _of_checkpoint(checkpoint, torch.device("cpu"))
+    recipe, grammar = trained.recipe, trained.grammar
+    if trained.step < recipe.n_steps:
+        raise ValueError(
+            f"the run in {run_folder} has not finished: it was saved at step {trained.step} of "
+            f"{recipe.n_steps}. Resume it first."
+        )
+    log = find_log(run_folder, recipe, checkpoint.state["run"]["curve"])
+    if log is None:
+        raise FileNotFoundError(
+            f"there is no run log in {run_folder} that belongs to its newest checkpoint, "
+            f"{checkpoint.path.name}. Resume the run first: it writes one."
+        )
+    run = load_run(log)
+    contents = {
+        WEIGHTS: safetensors.torch.save(dict(trained.model.state_dict())),
+        RUN: log.read_bytes(),
+    }
+    manifest = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "recipe": recipe.as_json(),
+        "parameters": sum(p.numel() for p in trained.model.parameters()),
+        "data": trained.data,
+        "tokenizer": describe_tokenizer(trained.tokenizer),
+        "vocabulary_sha256": trained.tokenizer.hash,
+        "grammar": None if grammar is None else grammar_json(grammar),
+        "grammar_sha256": None if grammar is None else grammar.hash,
+        "result": encode(run.result),
+        "files": {name: storage.signature(content) for name, content in contents.items()},
+    }
+    text = json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    contents[MANIFEST] = text.encode("utf-8")
+    storage.make_folders(folder.parent)
+    storage.write_folder(folder, contents)
+    return folder
+
+
+def is_exported(path: str | os.PathLike) -> bool:
+    """Whether ``path`` is a folder that :func:`export` wrote, damaged or not."""
+    try:
+        content = storage.read_regular(Path(path) / MANIFEST, storage.MOST_JSON_BYTES)
+        return storage.parse_json(content)["format"] == FORMAT
+    except (ValueError, TypeError, KeyError):
+        return all((Path(path) / name).is_file() for name in (MANIFEST, WEIGHTS))
+
+
+def recipe_of(checkpoint: Checkpoint) -> Recipe:
+    """The recipe that a checkpoint belongs to.
+
+    Raises:
+        CheckpointError: it does not belong to a run (but to another program, or another version).
+    """
+    try:
+        return _recipe(checkpoint.configuration)
+    except UnusableFileError as error:
+        raise CheckpointError(
+            checkpoint.path / checkpoints.MANIFEST, error.cause, error.fix
+        ) from error
+
+
+def sizes_of(configuration: Mapping[str, Any]) -> tuple[int, int]:
+    """The least and the most bytes of the tensors in a checkpoint of a run so configured.
+
+    Raises:
+        UnusableFileError: it is not the configuration of a run.
+    """
+    recipe = _recipe(configuration)
+    try:
+        least = _bytes(_sketch(recipe, tokenizer_of(configuration["tokenizer"])))
+    except NONSENSE as error:
+        raise UnusableFileError(
+            f"does not describe the model of a run ({_in_a_line(error)})."
+        ) from error
+    return least, MOST_TIMES * least + MOST_BESIDE
+
+
+def find_log(
+    folder: str | os.PathLike, recipe: Recipe, curve: Mapping[str, list[float]]
+) -> Path | None:
+    """The log in ``folder`` of the run that went by ``recipe`` and measured ``curve``."""
+    wanted = recipe.as_json()
+    for path, log in logs_in(folder).items():
+        measured = {name: curve.get(name) for name in log.curve}
+        alike = all(log.config.get(name) == value for name, value in wanted.items())
+        if alike and "step" in measured and repr(measured) == repr(log.curve):  # NaN is NaN
+            return path
+    return None
+
+
+def require_same_run(saved: Checkpoint, recipe: Recipe, corpus: Corpus) -> None:
+    """A checkpoint of ``recipe`` on ``corpus``, so that the run can go on from it.
+
+    Raises:
+        CheckpointError: says what is not the same.
+    """
+    file = saved.path / checkpoints.MANIFEST
+    # Both as recipes: fields that are younger than the checkpoint have the values that they had.
+    different = list(differences(recipe_of(saved).as_json(), recipe.as_json()))
+    if different:
+        raise CheckpointError(
+            file,
+            f"is of another configuration: {'; '.join(different)}.",
+            "Go on with the recipe that was saved (resume), or save to another folder.",
+        )
+    try:
+        require_same_data(recipe, corpus, saved.configuration.get("data"))
+    except ValueError as error:
+        raise CheckpointError(file, f"is of other data: {error}", "") from error
+    if saved.vocabulary != corpus.tokenizer.hash:
+        raise CheckpointError(file, "is of another vocabulary, so its ids mean other tokens.")
+
+
+def require_same_data(recipe: Recipe, corpus: Corpus, signature: str | None) -> None:
+    """``corpus`` is what a run with this signature of its data was trained on."""
+    if signature is not None and corpus.signature != signature:
+        raise ValueError(
+            f"{recipe.data} is not what it was when the run began: its text has changed. Restore "
+            f"it, or train anew."
+        )
+
+
+def _of_checkpoint(checkpoint: Checkpoint, device: torch.device | None) -> Trained:
+    recipe = recipe_of(checkpoint)
+    try:
+        tokenizer = tokenizer_of(checkpoint.configuration["tokenizer"])
+        sketch = _sketch(recipe, tokenizer)
+        model = _filled(recipe, tokenizer, sketch, dict(checkpoint.state["model"]))
+        grammar = _grammar_of(recipe)
+    except NONSENSE as error:
+        if isinstance(error, torch.OutOfMemoryError):
+            raise
+        raise CheckpointError(
+            checkpoint.path,
+            f"does not hold the model of a run ({_in_a_line(error)}).",
+            "If a loop of your own saved it, load it there by load_checkpoint.",
+        ) from error
+    return Trained(
+        path=checkpoint.path,
+        model=model.to(device or best_device()).eval(),
+        tokenizer=tokenizer,
+        recipe=recipe,
+        step=checkpoint.step,
+        data=checkpoint.configuration.get("data"),
+        grammar=grammar,
+        run=None,
+        manifest={},
+    )
+
+
+def _in_a_line(error: Exception) -> str:
+    """(PyTorch's take several.)"""
+    if isinstance(error, KeyError):
+        return f"there is no entry {error}"
+    return " ".join(str(error).split())[:500].rstrip(" .")
+
+
+def _recipe(configuration: Mapping[str, Any]) -> Recipe:
+    try:
+        return Recipe.from_json(configuration["recipe"])
+    except NONSENSE as error:
+        raise UnusableFileError(
+            f"does not hold the recipe of a run ({_in_a_line(error)}).", storage.INSTALL
+        ) from error
+
+
+def _grammar_of(recipe: Recipe) -> Grammar | None:
+    return Grammar(**recipe.grammar) if recipe.task == "stories" else None
+
+
+def _sketch(recipe: Recipe, tokenizer: Tokenizer) -> nn.Module:
+    """The model with shapes and dtypes, but without numbers."""
+    with torch.device("meta"):
+        return model_of(recipe, tokenizer)
+
+
+def _bytes(model: nn.Module) -> int:
+    return sum(parameter.nbytes for parameter in model.parameters())
+
+
+def _filled(
+    recipe: Recipe, tokenizer: Tokenizer, sketch: nn.Module, weights: Mapping[str, torch.Tensor]
+) -> nn.Module:
+    """The model with these weights, after they were seen to fit its sketch."""
+    weights = TASKS[recipe.task].names(weights)
+    dtypes = {parameter.dtype for parameter in sketch.parameters()}
+    for name, weight in weights.items():
+        if weight.dtype not in dtypes:
+            raise ValueError(f"{name} has dtype {weight.dtype}, and the model does not")
+        if not weight.isfinite().all():
+            raise ValueError(f"{name} holds numbers that are NaN or infinite")
+    sketch.load_state_dict({name: weight.to("meta") for name, weight in weights.items()})
+    model = model_of(recipe, tokenizer)
+    model.load_state_dict(weights)
+    return model
+
+
+def _read(folder: Path, name: str, manifest: Mapping[str, Any], sizes: tuple[int, int]) -> bytes:
+    """A file of which the manifest says what it holds, and the caller how large it may be."""
+    stated = manifest["files"].get(name)
+    if not isinstance(stated, dict) or type(stated.get("size")) is not int:
+        raise UnusableFileError("is damaged: its manifest does not describe it.")
+    least, most = sizes
+    if not least <= stated["size"] <= most:
+        raise UnusableFileError(
+            f"is said to have {stated['size']:,} bytes; from {least:,} to {most:,} are expected."
+        )
+    content = storage.read_regular(folder / name, stated["size"])
+    if storage.signature(content) != stated:
+        raise UnusableFileError("is damaged: it is not what its manifest says.")
+    return content
+
+
+def _parts(manifest: Mapping[str, Any], run: RunLog) -> tuple[Recipe, Tokenizer, Grammar | None]:
+    """What the manifest describes, after its entries were seen to fit each other and the log."""
+    tokenizer, grammar = tokenizer_of(manifest["tokenizer"]), None
+    if manifest["grammar"] is not None:
+        grammar = Grammar(**manifest["grammar"])
+    pairs = [
+        ("vocabulary_sha256", manifest["vocabulary_sha256"], tokenizer.hash),
+        ("grammar_sha256", manifest["grammar_sha256"], None if grammar is None else grammar.hash),
+        ("result", manifest["result"], dict(run.result)),
+    ]
+    for name, value in manifest["recipe"].items():
+        pairs.append((f"recipe[{name!r}]", value, run.config.get(name, value)))
+    for name, value, right in pairs:
+        if json.dumps(value, sort_keys=True) != json.dumps(right, sort_keys=True):  # NaN is NaN
+            raise ValueError(f"its {name} is not that of its other entries and of {RUN}")
+    return Recipe.from_json(manifest["recipe"]), tokenizer, grammar
