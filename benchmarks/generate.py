@@ -74,7 +74,7 @@ def their_model(model: GPT) -> transformers.GPT2LMHeadModel:
 
 
 def contenders(n_tokens: int) -> tuple[dict[str, Callable[[], torch.Tensor]], int]:
-    """What is measured, by name, and the bytes of weights that a step of generation reads."""
+    """The cases that are measured, by name, and the bytes of weights that one step reads."""
     torch.manual_seed(0)
     model = our_model()
     theirs = their_model(model)

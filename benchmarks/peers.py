@@ -1,4 +1,4 @@
-"""What people learn from today: Hugging Face's GPT-2, trained as nanoGPT documents for a CPU.
+"""The peer: Hugging Face's GPT-2, trained as nanoGPT documents for a CPU.
 
 nanoGPT's command (its README, "I only have a macbook"), without its printing and its evaluations:
 

@@ -89,7 +89,7 @@ def by_frequency(
 
 
 def beyond_the_table(model: GPT) -> str:
-    """What learned positions raise when one token more is asked for."""
+    """The error that learned positions raise when one token more is asked for."""
     try:
         model.embedding.positions(torch.zeros(1, LENGTH + 1, model.config.d_model))
     except ValueError as error:

@@ -62,7 +62,7 @@ def train(path: Path, n_steps: int, accumulation: int) -> None:
 
 
 def run(n_processes: int, n_steps: int, accumulation: int = 1) -> dict:
-    """What the first of ``n_processes`` wrote, started by torchrun."""
+    """The output of the first of ``n_processes``, started by torchrun."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "steps.json")
         launch = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={n_processes}"]

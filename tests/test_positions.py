@@ -153,7 +153,7 @@ def test_alibi_by_a_loop(queries, keys):
 
 
 def test_alibi_is_exact_in_double_precision_and_rounded_once_below_it():
-    exact = alibi_bias(12, 1, 1001, **DOUBLE)  # slopes that are no whole powers of 2, too
+    exact = alibi_bias(12, 1, 1001, **DOUBLE)  # slopes that are not whole powers of 2, too
     slopes = [2.0**-n for n in range(1, 9)] + [2 ** -(n + 0.5) for n in range(4)]
     assert_close(exact[:, 0, 0], -1000 * torch.tensor(slopes, **DOUBLE), rtol=1e-15, atol=0)
     rounded = alibi_bias(12, 1, 1001, dtype=torch.bfloat16)

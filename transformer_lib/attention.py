@@ -282,7 +282,7 @@ class MultiHeadAttention(nn.Module):
         return step
 
     def _newest_row(self, keys: int, like: Tensor) -> Float[Tensor, "heads {keys}"] | None:
-        """What :meth:`mask_and_bias` adds to the scores of the newest of ``keys`` tokens.
+        """The row that :meth:`mask_and_bias` adds to the scores of the newest of ``keys`` tokens.
 
         None if the row for fewer tokens is not the end of it, or has nothing to attend to.
         """

@@ -1,7 +1,7 @@
 """GPT: a stack of causal blocks that predicts each next token."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int
@@ -78,8 +78,8 @@ class GPTConfig:
         smear_start: these shares at the start, see :class:`~transformer_lib.layers.Smear`.
 
     Raises:
-        ValueError, TypeError: a field that makes no model; the message says which, why, and what to
-            choose.
+        ValueError, TypeError: a field that does not make a model; the message says which, why, and
+            what to choose.
 
     >>> GPTConfig.gpt2(n_layers=2).n_layers
     2
@@ -291,8 +291,7 @@ def current_names(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 def require_config(config: GPTConfig) -> None:
     """All fields of a configuration."""
-    for name in ("dropout", "embedding_std", "smear_start"):
-        checks.require_number(getattr(config, name), name)
+    checks.require_fields(config)
     for name in ("vocabulary", "context", "n_layers"):
         checks.require_count(getattr(config, name), name)
     require_heads(config.d_model, config.n_heads, None, config.n_kv_heads)
@@ -302,9 +301,6 @@ def require_config(config: GPTConfig) -> None:
     choices |= {"positions": POSITIONS, "projections": PROJECTIONS}
     for name, known in choices.items():
         checks.require_choice(getattr(config, name), name, known)
-    for field in fields(config):
-        if field.type is bool:
-            checks.require_flag(getattr(config, field.name), field.name)
     if config.positions == "rotary":
         require_even(config.d_head, "d_model / n_heads", "rotary positions turn pairs")
     if config.positions == "sinusoidal":
@@ -319,11 +315,10 @@ def require_config(config: GPTConfig) -> None:
         )
 
 
-def require_smear(smear) -> None:
-    """``smear`` is an int of at least 0."""
-    if not isinstance(smear, int) or isinstance(smear, bool) or smear < 0:
-        error = ValueError if type(smear) is int else TypeError
-        raise error(
+def require_smear(smear: int) -> None:
+    """``smear`` is at least 0."""
+    if smear < 0:
+        raise ValueError(
             f"smear is {smear!r}; it is how many tokens before each one are mixed in: choose 0 for "
             f"none, 1 for the one before, 3 for the three before."
         )

@@ -104,7 +104,7 @@ def padding_mask(
 
 
 def combine_masks(*masks: Bool[Tensor, "..."] | None) -> Bool[Tensor, "..."] | None:
-    """What every mask allows: the logical *and* of all masks that are not None (None if all are).
+    """The logical *and* of all masks that are not None: what each of them allows (None if all are).
 
     Axes are broadcast from the right, so ``[batch, 1, keys]`` and ``[queries, keys]`` make
     ``[batch, queries, keys]``.

@@ -35,7 +35,7 @@ class Positions(Protocol):
     def bias(
         self, queries: int, keys: int, device: Device, dtype: torch.dtype
     ) -> Float[Tensor, "n_heads queries keys"] | None:
-        """What is added to the scaled scores; the last query is at the position of the last key."""
+        """The term added to the scaled scores; the last query is at the last key."""
 
 
 @runtime_checkable
@@ -352,7 +352,7 @@ class AlibiPositions:
     def bias(
         self, queries: int, keys: int, device: Device, dtype: torch.dtype
     ) -> Float[Tensor, "n_heads queries keys"]:
-        """What is added to the scaled scores."""
+        """The term added to the scaled scores."""
         return alibi_bias(self.n_heads, queries, keys, dtype=dtype, device=device)
 
 

@@ -13,6 +13,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from transformer_lib.data.corpora import text_corpus
 from transformer_lib.gpt import GPT, GPTConfig
 from transformer_lib.training import run_log
 from transformer_lib.training.run_log import REPOSITORY, load_run
@@ -23,7 +24,7 @@ BENCHMARKS = sorted(path.stem for path in FOLDER.glob("*.py") if "\ndef main(" i
 
 
 def load(name):
-    """The module benchmarks/NAME.py; scripts are no package."""
+    """The module benchmarks/NAME.py; scripts are not a package."""
     spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -221,3 +222,18 @@ def test_attention_reads_the_peak_of_memory_in_fresh_processes(monkeypatch):
     assert fused < taught / 2
     assert fresh(os.getpid) != os.getpid()
     assert fresh(torch.get_num_threads) == torch.get_num_threads()
+
+
+def test_the_gpu_benchmark_runs_on_a_cpu_as_far_as_that_goes(monkeypatch):
+    gpu = load("gpu")
+    monkeypatch.setattr(gpu, "DEVICE", torch.device("cpu"))
+    monkeypatch.setattr(gpu, "PRECISIONS", ("float32", "bfloat16"))
+    monkeypatch.setattr(gpu, "WIRINGS", {name: gpu.WIRINGS[name] for name in ("fast", "llama")})
+    small = gpu.RECIPE.with_changes(n_layers=1, n_heads=2, d_model=16, block=16, batch_size=4)
+    monkeypatch.setattr(gpu, "RECIPE", small.with_changes(window=16, precision="float32"))
+    monkeypatch.setattr(gpu, "REPEATED", 4)
+    largest = gpu.every_wiring_in_every_precision()
+    assert largest["float32"] < 1e-6 < largest["bfloat16"] < 0.1
+    corpus = text_corpus("to be or not to be " * 40, 16)
+    assert gpu.repeated(corpus)
+    assert gpu.resumed(corpus)

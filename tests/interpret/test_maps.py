@@ -94,7 +94,7 @@ def test_looking_does_not_change_how_a_model_trains():
     assert sum(hooks(model)) == 0
     assert all(value.equal(state[name]) for name, value in model.state_dict().items())
     assert {name: set(vars(module)) for name, module in model.named_modules()} == attributes
-    for weights in maps.values():  # dropout is no part of the weights
+    for weights in maps.values():  # dropout is not part of the weights
         assert_close(weights.sum(dim=-1), torch.ones(weights.shape[:-1]))
 
 

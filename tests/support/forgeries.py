@@ -53,7 +53,7 @@ HOSTILE = {
     "a deep state": (STATE, {"state": b"[" * 100_000}),
     "a state that is a list": (STATE, {"state": b"[]"}),
     "a tensor that is not there": (STATE, {"state": b'{"a":{"__tensor__":"../../x"}}'}),
-    "keys that are no keys": (STATE, {"state": b'{"a":{"__items__":[[[],1]]}}'}),
+    "keys that are not hashable": (STATE, {"state": b'{"a":{"__items__":[[[],1]]}}'}),
     "objects in an array": (STATE, {"state": b'{"a":{"__array__":["x"],"dtype":"O"}}'}),
     "a number too long": (STATE, {"state": b'{"a":' + b"9" * 10_000 + b"}"}),
 }

@@ -30,7 +30,7 @@ def unit_numbers(
 
 @lru_cache(maxsize=4)
 def kept_numbers(angles, *arguments, dtype) -> Tensor:
-    """What :func:`unit_numbers` computes, and keeps."""
+    """As :func:`unit_numbers`, computed once for the same arguments."""
     with torch.inference_mode(False):  # what is kept must be good for training, too
         theta = angles(*arguments)
         return torch.polar(torch.ones_like(theta), theta).to(dtype)

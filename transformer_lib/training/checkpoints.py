@@ -59,7 +59,7 @@ class CheckpointError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Checkpoint:
-    """What was saved.
+    """A saved state and where it came from.
 
     Attributes:
         path: its folder.
@@ -174,7 +174,7 @@ def load_checkpoint(
 
 
 def describe_checkpoint(path: str | os.PathLike, *, sizes: Sizes | None = None) -> Checkpoint:
-    """What the manifest says of this checkpoint, or of the newest in this folder: without a state.
+    """The manifest of this checkpoint, or of the newest in this folder, without a state.
 
     Raises:
         FileNotFoundError, CheckpointError: as :func:`load_checkpoint`.
@@ -232,7 +232,7 @@ def signed(manifest: Mapping[str, Any]) -> bytes:
 
 
 def differences(saved: Any, wanted: Any, name: str = "") -> Iterator[str]:
-    """What differs in two configurations, entry by entry: only what does is said.
+    """The differences of two configurations, entry by entry.
 
     >>> list(differences({"lr": 0.1, "seed": 0}, {"lr": 0.2, "seed": 0}))
     ['lr is 0.1 there and 0.2 here']

@@ -36,7 +36,7 @@ MOST_OF_MODEL = {"context": 2**20, "d_ff": 2**20, "smear": 1000}
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """What is chosen for a training run.
+    """All choices of a training run.
 
     Attributes:
         data: ``"gifts"``, ``"python_docs"``, ``"tiny_shakespeare"``, or the path of a text file.
@@ -116,7 +116,7 @@ class Recipe:
 
     @property
     def task(self) -> str:
-        """What its data makes of it: a name in ``tasks.TASKS``."""
+        """The name in ``tasks.TASKS`` that follows from its data."""
         return "stories" if self.data == "gifts" else "text"
 
     def with_changes(self, **changes) -> "Recipe":

@@ -374,7 +374,7 @@ def _read(folder: Path, name: str, manifest: Mapping[str, Any], sizes: tuple[int
 
 
 def _parts(manifest: Mapping[str, Any], run: RunLog) -> tuple[Recipe, Tokenizer, Grammar | None]:
-    """What the manifest describes, after its entries were seen to fit each other and the log."""
+    """The objects that the manifest describes, once its entries fit one another and the log."""
     tokenizer, grammar = tokenizer_of(manifest["tokenizer"]), None
     if manifest["grammar"] is not None:
         grammar = Grammar(**manifest["grammar"])
