@@ -286,16 +286,19 @@ class MultiHeadAttention(nn.Module):
 
         None if the row for fewer tokens is not the end of it, or has nothing to attend to.
         """
-        rows = []
+        added = {}
         for n in {1, 2, 3, max(1, keys // 2), keys}:
             q, k = (like.new_zeros(()).expand(1, self.n_heads, m, self.d_head) for m in (1, n))
-            mask, bias = self.mask_and_bias(q, k, None)
-            row = like.new_zeros(1, self.n_heads, 1, n)
-            row = row if bias is None else row + bias
-            row = row if mask is None else row.masked_fill(~mask, -torch.inf)
-            rows.append(row[0, :, 0])
-        longest = max(rows, key=lambda row: row.shape[1])
-        alike = all(row.equal(longest[:, -row.shape[1] :]) for row in rows)
+            added[n] = self.mask_and_bias(q, k, None)
+        nothing = like.new_zeros(self.n_heads, 1)
+        if all(mask is None and bias is None for mask, bias in added.values()):
+            return nothing.expand(-1, keys)
+        rows = {}
+        for n, (mask, bias) in added.items():
+            row = nothing.expand(-1, n)[None, :, None] if bias is None else bias + nothing[:, None]
+            rows[n] = (row if mask is None else row.masked_fill(~mask, -torch.inf)).reshape(-1, n)
+        longest = rows[max(rows)]
+        alike = all(row.equal(longest[:, -n:]) for n, row in rows.items())
         return longest[:, -keys:] if alike and longest[:, -1].isfinite().all() else None
 
     def extra_repr(self) -> str:
