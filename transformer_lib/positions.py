@@ -189,7 +189,7 @@ def alibi_slopes(
     """
     checks.require_count(n_heads, "n_heads")
     checks.require_float_dtype(dtype)
-    lower = 2 ** (n_heads.bit_length() - 1)
+    lower = 2 ** (int(n_heads).bit_length() - 1)
     slopes = [2 ** (-8 * head / lower) for head in range(1, lower + 1)]
     between = [2 ** (-8 * head / (2 * lower)) for head in range(1, 2 * lower + 1, 2)]
     return torch.tensor((slopes + between)[:n_heads], dtype=dtype, device=device)
