@@ -47,9 +47,10 @@ class Block(nn.Module):
         cache: KeyValueCache | None = None,
     ) -> Float[Tensor, "batch tokens d_model"]:
         """The stream after this block; mask, causal and cache are those of the attention."""
+        options = {"mask": mask, "causal": causal, "cache": cache}
 
         def attend(x: Tensor) -> Tensor:
-            return self.dropout(self.attention(x, mask=mask, causal=causal, cache=cache))
+            return self.dropout(self.attention(x, **options))
 
         def think(x: Tensor) -> Tensor:
             return self.dropout(self.feed_forward(x))
