@@ -1,4 +1,4 @@
-"""Arguments that were taken for something else, or failed deep inside: each gets its own message."""
+"""Arguments that were taken for something else, or failed deep inside, get messages of their own."""
 
 import numpy as np
 import pytest
