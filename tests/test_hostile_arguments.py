@@ -1,4 +1,4 @@
-"""Arguments that were taken for something else, or failed deep inside, get messages of their own."""
+"""Arguments that were taken for something else or failed deep inside get their own messages."""
 
 import numpy as np
 import pytest
