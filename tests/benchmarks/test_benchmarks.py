@@ -18,6 +18,8 @@ from transformer_lib.gpt import GPT, GPTConfig
 from transformer_lib.training import run_log
 from transformer_lib.training.run_log import REPOSITORY, load_run
 
+pytestmark = pytest.mark.slow
+
 FOLDER = REPOSITORY / "benchmarks"
 LOGS = sorted(path.stem for path in run_log.RUNS_FOLDER.glob("*.json"))
 BENCHMARKS = sorted(path.stem for path in FOLDER.glob("*.py") if "\ndef main(" in path.read_text())

@@ -20,7 +20,10 @@ from transformer_lib.training.distributed import LostProcessError, losing_a_proc
 from transformer_lib.training.run import Run
 from transformer_lib.training.trained import recipe_of
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="together.py forks")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="together.py forks"),
+]
 
 TOGETHER = Path(__file__).parents[1] / "support" / "together.py"
 DIED = [

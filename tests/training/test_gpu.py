@@ -27,6 +27,8 @@ from transformer_lib.training.loop import Trainer
 from transformer_lib.training.optimizers import Muon, adamw
 from transformer_lib.training.run import Run
 
+pytestmark = pytest.mark.slow
+
 CUDA = torch.device("cuda", 0)
 
 

@@ -33,7 +33,10 @@ from transformer_lib.training.run import Run
 from transformer_lib.training.run_log import RUNS_FOLDER, load_run
 from transformer_lib.training.trained import TRAINED_FOLDER, load_shipped, load_trained
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks, and reads /proc")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="forks, and reads /proc"),
+]
 
 RECIPE = Recipe(
     n_layers=1, n_heads=2, d_model=16, n_steps=2, n_stories=20, n_validation=4, block=61,

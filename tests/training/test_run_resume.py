@@ -7,6 +7,8 @@ from small_runs import RECIPE, differences, end_of, resumed, trained
 from transformer_lib.training.run import Run
 from transformer_lib.training.tasks import corpus_of
 
+pytestmark = pytest.mark.slow
+
 FLOAT16 = RECIPE.with_changes(precision="float16", n_steps=5, optimizer="adamw", lr=0.01)
 
 

@@ -19,6 +19,8 @@ from transformer_lib.training.recipes import PRESETS, Recipe
 from transformer_lib.training.run import Run
 from transformer_lib.training.run_log import load_run
 
+pytestmark = pytest.mark.slow
+
 TINY = [
     "--n-steps=3", "--evaluate-every=3", "--batch-size=8", "--n-layers=1", "--n-heads=2",
     "--d-model=16", "--n-stories=80", "--n-validation=10", "--precision=float32",
