@@ -51,6 +51,12 @@ def says(answer, exercise=WEIGHTS):
         lambda q, k: torch.stack([torch.softmax(k @ row, 0) for row in q]),
         functools.partial(lambda dim, q, k: (q @ k.T).softmax(dim), -1),
         lambda q, k: nn.Parameter(_right(q, k)),  # a gradient does not matter
+        lambda q, k: _right(q.double(), k.double()),
+        lambda q, k: _right(q, k).numpy(),
+        lambda q, k: _right(q, k).flip(0).numpy()[::-1],
+        lambda q, k: _right(q, k).tolist(),
+        lambda q, k: list(_right(q, k)),
+        lambda q, k: tuple([*row] for row in _right(q, k)),
     ],
 )
 def test_a_right_answer_passes_however_it_is_written(answer):
@@ -179,12 +185,11 @@ def test_every_answer_gets_fresh_inputs():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda w: w.numpy(), "a NumPy array; a torch tensor is expected"),
-        (lambda w: w.tolist(), "a list; a torch tensor is expected"),
+        (lambda w: w.numpy().astype(object), "a NumPy array; a torch tensor is expected"),
+        (lambda w: w[0].tolist() + [[1]], "a list; a torch tensor is expected"),
         (lambda w: _right, "a function; a torch tensor is expected"),
         (lambda w: w.sum().item(), "a number; a torch tensor is expected"),
         (lambda w: w.to("meta"), "on the device `meta`, the inputs are on `cpu`"),
-        (lambda w: w.double(), "`torch.float64`, not `torch.float32`"),
         (lambda w: w.bfloat16(), "`torch.bfloat16`, not `torch.float32`"),
         (lambda w: w.to(torch.complex64), "`torch.complex64`, not `torch.float32`"),
         (lambda w: w.long(), "`torch.int64`, not `torch.float32`"),

@@ -47,7 +47,7 @@ these tables: see `tests/support/diagnoses.py`.
 import copy
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import CodeType
 from typing import Any
 
@@ -66,6 +66,7 @@ from transformer_lib.exercises.engine.comparing import (
     close,
     describe,
     first_difference,
+    fitted,
     form_mistake,
     plain,
 )
@@ -177,6 +178,8 @@ class Exercise:
                 return NOT_ATTEMPTED
             outcomes.append(outcome)
         rights = [compute(self.right, case) for case in self._cases()]
+        pairs = zip(outcomes, rights, strict=True)
+        outcomes = [replace(o, result=fitted(o.result, right)) for o, right in pairs]
         mistake = self._named(outcomes, rights) or self._first_mistake(outcomes, rights)
         return Verdict(False, mistake) if mistake else Verdict(True, self.praise)
 
