@@ -272,6 +272,12 @@ def _too_soft(result, one, other) -> tuple | None:
     return (share,) if halves.argmax(-1).tolist() == [pair, pair[::-1]] and share < 0.9 else None
 
 
+def _one_softmax(answer) -> bool:
+    W_Q, W_K, *_ = _matrices(answer)
+    scores = [W_Q[:, part] @ W_K[:, part].T for part in (slice(3), slice(3, 6))]
+    return torch.allclose(*scores, atol=1e-4)
+
+
 _FORM = Exercise(
     right=_designed,
     call=_matrices,
@@ -306,7 +312,16 @@ check_giver_and_receiver = Exercise(
         "W_O writes the sum of both heads into both halves.": _found((1, 1), (1, 1)),
         "The output is zero: do the values, W_V, carry the names?": _found((0, 0), (0, 0)),
     },
-    cases=[Case("mary and susan", "mary", "susan"), Case("ravi and mary", "ravi", "mary")],
+    # All six orders: one softmax can be tuned to four of them, and never to all.
+    cases=[
+        Case("mary and susan", "mary", "susan"),
+        Case("ravi and mary", "ravi", "mary"),
+        Case("susan and ravi", "susan", "ravi"),
+    ],
+    about={
+        "Your two heads ask the same question: W_Q W_Kᵀ is the same in both, so they are one "
+        "softmax, and no single one tells giver from receiver for all three people.": _one_softmax,
+    },
     axes="orders d_model",
     also={
         "The right person leads in both heads, but with a share of only {:.2f}: the scores lie "
@@ -423,6 +438,7 @@ check_without_head = Exercise(
     cases=[
         Case("head 1 of 2", _module(6, 2, seed=10), randn(3, 5, 6, seed=6), 1),
         Case("head 2 of 5", _module(15, 5, seed=20), randn(2, 7, 15, seed=7), 2),
+        Case("head 0 of 3", _module(6, 3, seed=30), randn(1, 3, 6, seed=8), 0),
     ],
     axes="batch tokens d_model",
     praise="Right: a silent head adds nothing to the sum that W_O makes.",

@@ -27,8 +27,9 @@ check_score_variance = Exercise(
         "You have already divided the scores by √d_k, so their variance is 1.": lambda d_k: 1.0,
         "One pair says nothing about a variance: draw a few thousand.": lambda d_k: float("nan"),
     },
-    cases=[Case("d_k = 64", 64), Case("d_k = 257", 257)],
+    cases=[Case("d_k = 64", 64), Case("d_k = 257", 257), Case("d_k = 13", 13)],
     tolerance=(0.1, 0.5),
+    measured=True,
     seconds=10,
     praise="Right: d_k products of variance 1 each, so the variance is d_k.",
 )
