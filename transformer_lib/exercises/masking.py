@@ -80,6 +80,8 @@ check_combined_mask = Exercise(
         "A key must be in the past *and* be a real word; you allow a key that is either.": (
             lambda causal, padding: causal | padding.unsqueeze(1)
         ),
+        "You allow a key that is in the past or a real word, but none that is both: that is what `^` "
+        "and `!=` do.": lambda causal, padding: causal ^ padding.unsqueeze(1),
         "The axis for the queries is missing: `causal & padding` works only if there are as "
         "many sentences as words, and then gives word i the padding of sentence i.": (
             lambda causal, padding: causal & padding
@@ -336,13 +338,13 @@ def _unmasked(x: Tensor) -> Tensor:
 
 def _one_leak_at_the_start(x: Tensor) -> Tensor:
     mask = _past(x)
-    mask[0, 1] = True
+    mask[0, 1:2] = True
     return _attend(x, mask)
 
 
 def _leak_to_the_last_but_one(x: Tensor) -> Tensor:
     mask = _past(x)
-    mask[-2, -1] = True
+    mask[-2:-1, -1] = True
     return _attend(x, mask)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from transformer_lib.exercises.engine.comparing import plain
 from transformer_lib.exercises.engine.runner import Case, Exercise, randn
 
 # --- one output -----------------------------------------------------------------------------------
@@ -233,13 +234,14 @@ _CLEARLY, _ENOUGH = 1e-6, 0.9  # a smaller lead is a tie; the least that *gave* 
 
 
 def in_float32(answer: Any) -> Any:
-    """Numbers of any dtype, or rows of numbers in a list, as a tensor; all else as it is."""
+    """Numbers of any dtype, in a tensor, an array or rows in a list, as a tensor; all else as is."""
+    answer = plain(answer)
     if isinstance(answer, Tensor):
         return answer if answer.is_complex() else answer.float()
     if not isinstance(answer, list | tuple):
         return answer
     try:
-        return torch.stack([torch.as_tensor(row).float() for row in answer])
+        return torch.stack([torch.as_tensor(row, device="cpu").float() for row in answer])
     except (TypeError, ValueError, RuntimeError):
         return answer
 

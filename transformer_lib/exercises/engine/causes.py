@@ -8,6 +8,7 @@ again: `probing` does that. `weights` looks at numbers that must sum to 1, `mask
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations_with_replacement
 from typing import Any
 
 import torch
@@ -46,10 +47,14 @@ def of_numbers(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
     """A sentence about numbers that are wrong in the same way everywhere; None if there is none."""
     if not trials:
         return None
-    for look in (_all_equal, _order, _factor, _offset, _transformed, _symmetric, _row_factors):
-        if sentence := look(trials, axes):
-            return sentence
-    return None
+    looks = (_factor, _offset, _transformed, _symmetric, _row_factors, _diagonal, _zero_sums)
+    return next((sentence for look in looks if (sentence := look(trials, axes))), None)
+
+
+def of_form(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
+    """The same for what shows before anything is known of the numbers: left empty, moved, added."""
+    looks = (_all_equal, _empty_parts, _order, _named_factor, _added)
+    return next((sentence for look in looks if (sentence := look(trials, axes))), None)
 
 
 def of_place(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
@@ -98,6 +103,44 @@ def _all_equal(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
     return f"All numbers of your result are equal, {values[0]:.4g} each, whatever the arguments."
 
 
+def _empty_parts(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
+    """Is a part along an axis all 0, though the right one is not?"""
+    ndim = trials[0].right.ndim
+    for axis in range(ndim) if trials[0].right.numel() > 1 else ():
+        empty = [
+            [
+                n
+                for n in range(t.right.shape[axis])
+                if not t.got.select(axis, n).any() and t.right.select(axis, n).any()
+            ]
+            for t in trials
+        ]
+        if all(empty) and any(
+            len(e) < t.right.shape[axis] for e, t in zip(empty, trials, strict=True)
+        ):
+            name = axis_name(axes, axis, ndim)
+            return f"Your result is all 0 for {_count(empty[0])} along the axis `{name}`."
+    return None
+
+
+def _added(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
+    """Is the result the right one plus, or minus, an argument?"""
+    for name in trials[0].inputs:
+        given = [t.inputs[name] for t in trials]
+        if not all(
+            isinstance(x, Tensor) and x.shape == t.right.shape
+            for x, t in zip(given, trials, strict=True)
+        ):
+            continue
+        for sign, words in ((1, "plus"), (-1, "minus")):
+            pairs = zip(given, trials, strict=True)
+            if all(same(t.got, t.right + sign * x.detach().double()) for x, t in pairs):
+                return f"Your result is the right one {words} `{name}`."
+        if all(same(t.got, x.detach().double()) for x, t in zip(given, trials, strict=True)):
+            return f"Your result is `{name}` itself, unchanged."
+    return None
+
+
 def _order(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
     ndim = trials[0].right.ndim
     if any(trial.right.ndim != ndim or trial.right.numel() < 2 for trial in trials):
@@ -118,7 +161,13 @@ def _order(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
         if all(_permuted(t.got, t.right, axis) for t in trials):
             name = axis_name(axes, axis, ndim)
             return f"The right numbers, in another order along the axis `{name}`."
+    if all(t.right.numel() > 3 and _same_numbers(t.got, t.right) for t in trials):
+        return "The right numbers, in other places: axes are mixed up in a reshape or a transpose."
     return None
+
+
+def _same_numbers(got: Tensor, right: Tensor) -> bool:
+    return same(got.flatten().sort().values, right.flatten().sort().values)
 
 
 def _permuted(got: Tensor, right: Tensor, axis: int) -> bool:
@@ -186,6 +235,30 @@ def named(values: Sequence[float], trials: Sequence[Trial]) -> str:
     return ""
 
 
+def _products(inputs: Mapping[str, Any]) -> dict[str, int]:
+    """Products of whole numbers among the inputs, and small multiples: "3 * n_heads * d_head"."""
+    whole = [(k, v) for k, v in inputs.items() if type(v) is int and v > 1]
+    found = {}
+    for count in (1, 2, 3):
+        for names in combinations_with_replacement(whole, count):
+            product = math.prod(value for _, value in names)
+            words = " * ".join(name for name, _ in names)
+            found |= {f"{k} * {words}" if k > 1 else words: k * product for k in (1, 2, 3, 4)}
+    return found
+
+
+def _product(values: Sequence[float], trials: Sequence[Trial]) -> str:
+    """Such a product that has these values; "" if there is none, or if they tell nothing."""
+    tables = [_products(trial.inputs) for trial in trials]
+    if len(trials) < 2 or len(set(values)) < 2:
+        return ""
+    for words in tables[0]:
+        pairs = zip(tables, values, strict=True)
+        if all(words in table and table[words] == value for table, value in pairs):
+            return f"`{words}`"
+    return ""
+
+
 _CONSTANTS = {
     2.0: "twice the right one",
     0.5: "half of the right one",
@@ -205,18 +278,25 @@ def _ratio(trial: Trial) -> float | None:
     return c if abs(c) > 1e-6 and same(trial.got, c * trial.right) else None
 
 
+def _named_factor(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
+    ratios = [_ratio(trial) for trial in trials]
+    if None in ratios:
+        return None
+    if all(math.isclose(c, -1, rel_tol=1e-3) for c in ratios):
+        return "Your result has the wrong sign: it is minus the right one."
+    if name := named(ratios, trials):
+        return f"Your result is {name} times the right one."
+    if name := named([1 / c for c in ratios], trials):
+        return f"Your result is the right one divided by {name}."
+    return None
+
+
 def _factor(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
     ratios = [_ratio(trial) for trial in trials]
     one_number = all(trial.right.numel() == 1 for trial in trials)
     if None in ratios:
         return None
-    if all(math.isclose(c, -1, rel_tol=1e-3) for c in ratios):
-        return "Your result has the wrong sign: it is minus the right one."
     equal = max(ratios) - min(ratios) <= 1e-3 * abs(ratios[0])
-    if name := named(ratios, trials):
-        return f"Your result is {name} times the right one."
-    if name := named([1 / c for c in ratios], trials):
-        return f"Your result is the right one divided by {name}."
     if one_number and (len(trials) < 2 or not equal):
         return None  # one number always is some multiple of another
     if equal:
@@ -257,6 +337,8 @@ def _offset(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
     way = "large" if offsets[0] > 0 else "small"
     if len(trials) > 1 and max(offsets) - min(offsets) <= 1e-3 * size:
         return f"Your result is too {way} by {size:.4g}" + ("." if one_number else ", everywhere.")
+    if one_number and (name := _product([abs(o) for o in offsets], trials)):
+        return f"Your result is too {way} by {name}."
     one_way = all(o > 0 for o in offsets) == any(o > 0 for o in offsets)
     if one_way and (name := named([abs(o) for o in offsets], trials)):
         return f"Your result is too {way} by {name}."
@@ -264,10 +346,6 @@ def _offset(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
 
 
 # --- a step too many or too few -----------------------------------------------------------------
-
-
-def _softmax_of(x: Tensor, axis: int) -> Tensor:
-    return torch.softmax(x, axis)
 
 
 _OF_RIGHT: dict[str, Callable] = {
@@ -292,14 +370,13 @@ def _transformed(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
     for sentence, change in _OF_RIGHT.items():
         if all(_telling(t) and same(t.got, change(t.right)) for t in trials):
             return sentence
+    if sentence := softmax_missing(trials, axes):
+        return sentence
     for axis in range(trials[0].right.ndim - 1, -1, -1):
         name = axis_name(axes, axis, trials[0].right.ndim)
         steps = {
-            f"The softmax over the axis `{name}` is missing.": lambda t, a=axis: same(
-                _softmax_of(t.got, a), t.right
-            ),
             f"A softmax over the axis `{name}` too many.": lambda t, a=axis: same(
-                t.got, _softmax_of(t.right, a)
+                t.got, t.right.softmax(a)
             ),
             f"The division by the sum over the axis `{name}` is missing.": lambda t, a=axis: same(
                 t.got / t.got.sum(a, keepdim=True), t.right
@@ -317,6 +394,15 @@ def _transformed(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
     return None
 
 
+def softmax_missing(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
+    """A sentence if a softmax of these numbers would be right."""
+    ndim = trials[0].right.ndim
+    for axis in range(ndim - 1, -1, -1):
+        if all(t.right.shape[axis] > 1 and same(t.got.softmax(axis), t.right) for t in trials):
+            return f"The softmax over the axis `{axis_name(axes, axis, ndim)}` is missing."
+    return None
+
+
 def _telling(trial: Trial) -> bool:
     return bool(trial.right.isfinite().all())
 
@@ -324,8 +410,35 @@ def _telling(trial: Trial) -> bool:
 def _symmetric(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
     if any(t.right.ndim < 2 or t.right.shape[-1] != t.right.shape[-2] for t in trials):
         return None
+    if all(same(t.right, t.right.mT) for t in trials):
+        if any(same(t.got, t.got.mT) for t in trials):
+            return None
+        return "The right result is symmetric, and yours is not: look at two cells that mirror."
     if any(t.right.shape[-1] < 2 or same(t.right, t.right.mT) for t in trials):
         return None
     if all(same(t.got, t.got.mT) for t in trials):
         return "Your result is symmetric: what i has of j, j has of i. The right one is not."
+    return None
+
+
+def _diagonal(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
+    if any(t.right.ndim != 2 or t.right.shape[0] != t.right.shape[1] > 1 for t in trials):
+        return None
+    if all(same(t.got.diagonal(), t.right.diagonal()) for t in trials):
+        return "The diagonal is right, and what stands beside it is not."
+    if all(same(t.got - t.got.diag().diag(), t.right - t.right.diag().diag()) for t in trials):
+        return "Only the diagonal is wrong."
+    return None
+
+
+def _zero_sums(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
+    """Must the numbers along an axis cancel?"""
+    ndim = trials[0].right.ndim
+    for axis in range(ndim):
+        sums = [(t.got.sum(axis), t.right.sum(axis)) for t in trials]
+        many = all(t.right.shape[axis] > 1 for t in trials)
+        if many and all(same(r, 0 * r) and not same(g, 0 * r) for g, r in sums):
+            worst = max((float(x) for x in sums[0][0].flatten()), key=abs)
+            name = axis_name(axes, axis, ndim)
+            return f"Along the axis `{name}` the numbers must sum to 0; yours sum to {worst:.4g}."
     return None

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from types import GeneratorType
 from typing import Any
 
 import numpy
@@ -68,6 +69,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         found = dict.items(value) if isinstance(value, dict) else _pairs(value)
         return {_plain_key(key): plain(item) for key, item in found}
+    if isinstance(value, GeneratorType | map):  # as good as a tuple: q, k, v = answer(...)
+        return tuple(plain(item) for item in islice(value, 10_000))
     return Other(describe(value))
 
 
@@ -199,6 +202,8 @@ def first_difference(
         key = next(key for key in keys if not close(got[key], right[key], tolerance))
         inner = first_difference(got[key], right[key], tolerance, reveal=reveal)
         return f"in item {key!r}: {inner}"
+    if isinstance(right, bool):
+        return f"you say {got}" + (f", where {right} is right" if reveal else ", which is not so")
     return f"you have {got!r}" + (f", right is {right!r}" if reveal else ", not right")
 
 

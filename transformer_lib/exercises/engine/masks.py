@@ -56,7 +56,13 @@ def _surplus(trials: Sequence[Trial]) -> str | None:
         return _where(more, "True where False is right, and nowhere the other way round")
     if all(x.any() for x in less) and not any(x.any() for x in more):
         return _where(less, "False where True is right, and nowhere the other way round")
-    return None
+    first = [x[0].nonzero()[0].tolist() for x in (more, less) if x[0].any()]
+    if len(first) < 2:
+        return None
+    return (
+        f"Your result is True where False is right, first at {first[0]}, and False where True is "
+        f"right, first at {first[1]}."
+    )
 
 
 _PARTS: list[tuple[str, Callable]] = [

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from transformer_lib.exercises.engine import causes, masks, probing, shapes, weights
-from transformer_lib.exercises.engine.calling import Outcome
+from transformer_lib.exercises.engine.calling import Outcome, message_of
 from transformer_lib.exercises.engine.causes import Trial
 from transformer_lib.exercises.engine.comparing import close, form_mistake, other_shape
 from transformer_lib.exercises.engine.guarding import torch_random_kept
@@ -40,11 +40,13 @@ class Search:
             steps = [self._as_if, self._size]
         elif form_mistake(outcome.result, right):
             steps = (
-                [self._shape, self._as_if, self._size] if other_shape(outcome.result, right) else []
+                [self._shape, self._as_if, self._ignores, self._size]
+                if other_shape(outcome.result, right)
+                else []
             )
         elif self.exercise.cases:
-            steps = [self._always, self._random, self._as_if, self._size, self._numbers]
-            steps += [self._blind, self._place]
+            steps = [self._always, self._scatter, self._random, self._as_if, self._size]
+            steps += [self._ignores, self._numbers, self._elsewhere, self._mixes, self._place]
         else:
             steps = [self._numbers]
         for step in steps:
@@ -178,9 +180,8 @@ class Search:
         """A size that stands in the code as a number, or an answer for squares only."""
         right_on = [n for n in range(len(self.rights)) if not self._wrong(n)]
         sizes = [set(causes.sizes(self._inputs(n)).values()) for n in range(len(self.rights))]
-        if sentence := probing.fixed_size(self.code, [sizes[n] for n in right_on], [sizes[number]]):
-            return sentence
-        return None
+        right_sizes = [sizes[n] for n in right_on]
+        return probing.fixed_size(self.code, self.exercise.right, right_sizes, [sizes[number]])
 
     def _numbers(self, number: int, deadline: float) -> str | None:
         outcome, right = self.outcomes[number], self.rights[number]
@@ -202,22 +203,42 @@ class Search:
     def _of_item(self, item: Any, trials: list[Trial], axes: list[str]) -> str | None:
         if isinstance(item, Tensor) and item.dtype == torch.bool:
             return masks.of_booleans(trials)
+        if sentence := causes.of_form(trials, axes):
+            return sentence
         if self.exercise.averages and (
             sentence := weights.behind(trials, self.exercise.averages, axes)
         ):
             return sentence
         rights = [trial.right for trial in trials]
         sums = weights.sums_to_one(rights) is not None
-        first, second = (causes.of_numbers, weights.of_weights)
-        if sums and (sentence := second(trials, axes)):
+        if sums and (missing := causes.softmax_missing(trials, axes)):
+            return missing
+        if sums and (sentence := weights.of_weights(trials, axes)):
             return sentence
-        return first(trials, axes)
+        return causes.of_numbers(trials, axes)
 
-    def _blind(self, number: int, deadline: float) -> str | None:
-        """What the answer does with other arguments."""
-        if (probe := self._probe(number)) is None:
+    def _scatter(self, number: int, deadline: float) -> str | None:
+        if not self.exercise.measured or (probe := self._probe(number)) is None:
             return None
-        return probe.ignores(self.code) or probe.mixes(self._axes([]))
+        return probe.scatter(self.exercise.tolerance)
+
+    def _ignores(self, number: int, deadline: float) -> str | None:
+        probe = self._probe(number)
+        return probe and probe.ignores(self.code)
+
+    def _mixes(self, number: int, deadline: float) -> str | None:
+        probe = self._probe(number)
+        return probe and probe.mixes(self._axes([]))
+
+    def _elsewhere(self, number: int, deadline: float) -> str | None:
+        """Does the answer raise where sizes differ? Then that says more than a number."""
+        for n in self._told():
+            if (error := self.outcomes[n].error) is not None:
+                message = message_of(error)
+                hint = shapes.of_error(message)
+                name = self.exercise.cases[n].name
+                return f"The numbers are wrong here, and on {name} it raises: {message}.{hint}"
+        return None
 
     def _probe(self, number: int) -> probing.Probe | None:
         outcome = self.outcomes[number]
@@ -266,10 +287,22 @@ def _number(x: float) -> Tensor:
 def _swapped(got: Any, right: Any) -> str | None:
     if not isinstance(right, list | tuple) or len(got) != len(right):
         return None
+    numbers = []
+    if len(right) > 1 and all(isinstance(x, Tensor) and x.numel() > 3 for x in right):
+        numbers = [torch.cat([x.detach().flatten() for x in items]) for items in (got, right)]
+        pairs = enumerate(zip(got, right, strict=True))
+        wrong = next((n for n, (g, r) in pairs if not close(g, r)), 0)
+        for other in range(len(right)):
+            doubled = other != wrong and close(got[wrong], right[other])
+            if doubled and close(got[other], right[other]):
+                return f"Item {wrong} of your result is what item {other} must be."
     for one in range(len(right)):
         for other in range(one + 1, len(right)):
             if close(got[one], right[other]) and close(got[other], right[one]):
                 return f"Items {one} and {other} of your result are swapped."
     if len(right) > 2 and all(close(g, r) for g, r in zip(got, reversed(right), strict=True)):
         return "The items of your result are in reverse order."
+    if numbers and causes.same(*(x.double().sort().values for x in numbers)):
+        if not any(causes.same(g, r) for g, r in zip(got, right, strict=True)):
+            return "The right numbers, in other places: axes are mixed up in a reshape or a slice."
     return None

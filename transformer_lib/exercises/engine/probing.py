@@ -34,12 +34,26 @@ def changes(inputs: Mapping[str, Any]) -> Iterator[Change]:
             if _alike(inputs[one], inputs[other]):
                 swap = {one: other, other: one}
                 yield f"`{one}` and `{other}` were swapped", _using(swap)
+    square = [k for k, v in inputs.items() if isinstance(v, Tensor) and _square(v)]
+    if len(square) > 1:
+        words = ", ".join(f"`{name}`" for name in square[:-1]) + f" and `{square[-1]}`"
+        for some, told in ((square, words), (square[:-1], words.rsplit(" and", 1)[0])):
+            if len(some) > 1:
+                yield f"{told} were transposed", _transposing(some)
     for name, value in inputs.items():
         for other in names:
             if other != name and _alike(inputs[other], value):
                 yield f"`{name}` were `{other}`", _using({name: other})
         for words, change in _instead(name, value):
             yield words, _changing(name, change)
+
+
+def _square(value: Tensor) -> bool:
+    return value.ndim == 2 and value.shape[0] == value.shape[1] and value.is_floating_point()
+
+
+def _transposing(names: Sequence[str]) -> Callable:
+    return lambda inputs: {k: x.mT if k in names else x for k, x in inputs.items()}
 
 
 def _alike(one: Any, other: Any) -> bool:
@@ -86,7 +100,7 @@ def _instead(name: str, value: Any) -> Iterator[tuple[str, Callable]]:
 def _tensors_instead(name: str, value: Tensor) -> Iterator[tuple[str, Callable]]:
     if value.ndim >= 2:
         yield f"`{name}` were transposed", lambda x: x.mT
-        if value.ndim == 2 and value.shape[0] == value.shape[1] and value.is_floating_point():
+        if _square(value):
             yield f"`{name}` were the identity: is it used?", lambda x: torch.eye(len(x)).to(x)
     if value.dtype == torch.bool:
         yield f"`{name}` were inverted", lambda x: ~x
@@ -101,7 +115,7 @@ def _tensors_instead(name: str, value: Tensor) -> Iterator[tuple[str, Callable]]
         yield f"`{name}` were divided by `{size}`", lambda x: x / x.shape[-1]
         yield f"`{name}` were `-{name}`", lambda x: -x
         yield f"`{name}` were squared", lambda x: x**2
-        yield f"`{name}` were `2 * {name}`: is it added twice?", lambda x: 2 * x
+        yield f"`{name}` were doubled", lambda x: 2 * x
         yield f"all of `{name}` were 0: is it used?", torch.zeros_like
         yield f"all of `{name}` were 1", torch.ones_like
         yield f"`{name}` went through a softmax first", lambda x: x.softmax(-1)
@@ -150,7 +164,7 @@ def as_if(
         if time.monotonic() > deadline:
             return None
         if all(_agrees(right, change, inputs[n], outcomes[n], tolerance) for n in order):
-            return f"Your result would be right if {words}."
+            return f"Your result would be right if {words}" + ("" if words.endswith("?") else ".")
     return None
 
 
@@ -180,6 +194,17 @@ class Probe:
         given = tuple(inputs.values())
         return call_safely(self.call, self.answer, given, seconds=self.seconds, seed=seed)
 
+    def scatter(self, tolerance: tuple[float, float]) -> str | None:
+        """A sentence if an estimate moves by more than it may when other numbers are drawn."""
+        others = [self.again(self.inputs, seed).result for seed in (1, 2, 3)]
+        found = [x for x in (self.result, *others) if isinstance(x, int | float)]
+        if len(found) > 1 and not all(close(x, found[0], tolerance) for x in found):
+            return (
+                f"With other random numbers your estimate is anything from {min(found):.3g} to "
+                f"{max(found):.3g}: draw more of them."
+            )
+        return None
+
     def random(self) -> str | None:
         """A sentence if the result depends on random numbers."""
         outcome = self.again(self.inputs, seed=1)
@@ -194,6 +219,7 @@ class Probe:
         """A sentence if an argument changes nothing, though it must."""
         here = _try(self.right, self.inputs)
         for name, value in self.inputs.items():
+            tried = 0
             for other in _others(value):
                 changed = {**self.inputs, name: other}
                 there = _try(self.right, changed)
@@ -202,7 +228,10 @@ class Probe:
                 outcome = self.again(changed)
                 if outcome.error is not None or not _equal(outcome.result, self.result):
                     break
-                return f"The argument `{name}` changes nothing in your result{_global(name, code)}."
+                tried += 1
+            else:
+                if tried:
+                    return f"The argument `{name}` changes nothing in your result{_why(name, code)}"
         return None
 
     def mixes(self, axes: Sequence[str]) -> str | None:
@@ -276,40 +305,56 @@ def _others(value: Any) -> list:
     if isinstance(value, bool):
         return [not value]
     if isinstance(value, int):
-        return [value + 1, value - 1]
+        return [value + 1, value - 1, 3 * value + 1, max(1, value // 2)]
     if isinstance(value, float):
-        return [1.5 * value]
+        return [1.5 * value, 0.6 * value]
     if not isinstance(value, Tensor) or not value.ndim or not value.numel():
         return []
     if value.dtype == torch.bool:
         return [value.roll(1, -1), ~value]
     if value.is_floating_point():
-        return [1.1 * value.detach().roll(1, -1) - 0.2]
+        return [1.1 * value.detach().roll(1, -1) - 0.2, 0.3 - 0.7 * value.detach()]
     return [value.flip(0)]
 
 
-def _global(name: str, code: CodeType | None) -> str:
+def _why(name: str, code: CodeType | None) -> str:
     """Does the answer read a variable of the notebook that is called almost the same?"""
     for other in code.co_names if code else ():
         if other != name and other.casefold() == name.casefold():
-            return f": you use `{other}`, a variable of the notebook"
+            return f": you use `{other}`, a variable of the notebook."
     return ": is it used?"
 
 
 def fixed_size(
-    code: CodeType | None, right_on: Sequence[set], wrong_on: Sequence[set]
+    code: CodeType | None, right: Callable, right_on: Sequence[set], wrong_on: Sequence[set]
 ) -> str | None:
-    """A sentence if a number in the code is a size of every right case and of no wrong one."""
+    """A sentence if a number in the code is a size of every right case and of no wrong one.
+
+    A number that the right computation holds too means something else.
+    """
     if code is None or not right_on or not wrong_on:
         return None
     common = set.intersection(*right_on) - set.union(*wrong_on)
-    for number in sorted(common & _numbers(code), reverse=True):
+    for number in sorted(common & _numbers(code) - _numbers_of(right), reverse=True):
         if number > 1:
             return (
                 f"Your code holds the number {number}, a size of the cases on which it is right: "
                 "take it from the shape of the input."
             )
     return None
+
+
+def _numbers_of(function: Callable, depth: int = 2) -> set[int]:
+    """The whole numbers in a function and in those of its module that it calls."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return set()
+    found = _numbers(code)
+    for name in code.co_names if depth else ():
+        called = function.__globals__.get(name)
+        if getattr(called, "__module__", "") == function.__module__:
+            found |= _numbers_of(called, depth - 1)
+    return found
 
 
 def _numbers(code: CodeType) -> set[int]:

@@ -285,7 +285,8 @@ class Exercise:
         outcome, right = search.outcomes[number], search.rights[number]
         if outcome.error is not None:
             hint = search.cause(number) or of_error(message_of(outcome.error)).strip()
-            return f"{self._exception(outcome)} {hint or ''}".strip()
+            raised = self._exception(outcome)
+            return f"{raised.rstrip('.')}. {hint}" if hint else raised
         if outcome.written:
             name = self._names()[outcome.written[0]]
             return (

@@ -9,7 +9,13 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from transformer_lib.exercises.engine.causes import Trial, axis_name, named, same
+from transformer_lib.exercises.engine.causes import (
+    Trial,
+    axis_name,
+    named,
+    same,
+    softmax_missing,
+)
 
 
 def of_weights(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
@@ -19,22 +25,25 @@ def of_weights(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
     ndim = trials[0].right.ndim
     name = axis_name(axes, axis, ndim)
     for other in range(ndim - 1, -1, -1):
-        over_other = all(t.got.shape[other] > 1 and _sums(t.got, other) for t in trials)
+        over_other = all(
+            t.got.shape[other] > 1 and _sums(t.got, other, or_zero=True) for t in trials
+        )
         if other != axis and over_other and not all(_sums(t.got, axis) for t in trials):
             wrong = axis_name(axes, other, ndim)
             return (
                 f"Your weights sum to 1 over the axis `{wrong}`; they must over `{name}`: the "
                 "softmax runs over the wrong axis."
             )
+    rows_sum = all(_sums_where(t, axis) for t in trials)
     for count in range(2, ndim + 1):
-        if all(_one(t.got.flatten(ndim - count).sum(-1)) for t in trials):
+        if not rows_sum and all(_one(t.got.flatten(ndim - count).sum(-1)) for t in trials):
             return (
                 f"Your weights sum to 1 over {'the whole result' if count == ndim else 'a matrix'},"
                 f" not over each row: one softmax for each, over the axis `{name}`."
             )
     if sentence := _hidden(trials, axis):
         return sentence
-    if not all(_sums_where(t, axis) for t in trials):
+    if not rows_sum:
         return _not_one(trials, axis, name)
     return _hardness(trials, axis, name)
 
@@ -42,13 +51,16 @@ def of_weights(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
 def behind(trials: Sequence[Trial], values: Callable, axes: Sequence[str]) -> str | None:
     """The same for the weights behind averages of `values(*inputs)`, where these can be told."""
     solved = []
-    for trial in trials:
-        v = values(*trial.inputs.values()).detach().double()
+    given = [values(*trial.inputs.values()).detach().double() for trial in trials]
+    for trial, v in zip(trials, given, strict=True):
         pair = _solve(trial.got, v), _solve(trial.right, v)
         if pair[1] is None:
             continue
         if pair[0] is None:
-            return "Your result is not made of what it must average: some of it lies outside."
+            return (
+                "Your result is not a mixture of what it must average: something else is added, or "
+                "the average is taken of something else."
+            )
         got, right = (x.unsqueeze(0) if x.ndim == 1 else x for x in pair)
         solved.append(Trial(got, right, trial.inputs))
     names = [*["batch"] * max(0, (solved[0].right.ndim if solved else 2) - 2), "queries", "keys"]
@@ -57,6 +69,8 @@ def behind(trials: Sequence[Trial], values: Callable, axes: Sequence[str]) -> st
     square = all(t.right.shape[-1] == t.right.shape[-2] > 1 for t in solved)
     if square and all(same(t.got, t.right.mT) for t in solved):
         return "The weights behind your result are transposed: rows are queries."
+    if sentence := softmax_missing(solved, names):
+        return sentence
     if not (sentence := of_weights(solved, names)):
         return None
     return sentence.replace("Your weights", "The weights behind your result", 1)
@@ -66,7 +80,8 @@ def sums_to_one(rights: Sequence[Tensor]) -> int | None:
     """The last axis along which all of these sum to 1 (or are 0), if they are weights at all."""
     for axis in range(rights[0].ndim - 1, -1, -1):
         if all(r.ndim == rights[0].ndim and r.shape[axis] > 1 for r in rights) and all(
-            bool((r >= 0).all()) and _sums(r, axis, or_zero=True) for r in rights
+            bool((r >= 0).all() and ((r > 0) & (r < 1)).any()) and _sums(r, axis, or_zero=True)
+            for r in rights
         ):
             return axis
     return None
@@ -132,14 +147,19 @@ def _hardness(trials: Sequence[Trial], axis: int, name: str) -> str | None:
 
 
 def _steepness(trial: Trial, axis: int) -> float | None:
-    """c, if the weights are the softmax of c times the right scores."""
-    if not bool((trial.right > 1e-12).all() and (trial.got > 1e-12).all()):
+    """c, if the weights are the softmax of c times the right scores, as far as they can be told."""
+    told = (trial.right > 1e-4) & (trial.got > 1e-4)
+    count = told.sum(axis, keepdim=True)
+    if not bool((count > 1).any()):
         return None
-    logs = [x.log() - x.log().mean(axis, keepdim=True) for x in (trial.got, trial.right)]
+    logs = []
+    for x in (trial.got, trial.right):
+        log = torch.where(told, x.clamp_min(1e-30).log(), 0.0)
+        logs.append(torch.where(told, log - log.sum(axis, keepdim=True) / count.clamp_min(1), 0.0))
     size = float((logs[1] ** 2).sum())
     c = float((logs[0] * logs[1]).sum()) / size if size else 0.0
     return (
-        c if abs(c) > 1e-3 and torch.allclose(logs[0], c * logs[1], rtol=1e-2, atol=1e-3) else None
+        c if abs(c) > 1e-3 and torch.allclose(logs[0], c * logs[1], rtol=1e-2, atol=1e-2) else None
     )
 
 
