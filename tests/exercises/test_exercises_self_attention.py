@@ -172,11 +172,14 @@ WRONG[check_equivariance] = [
     (lambda f, x, order: _close(f(x[order]), f(x)[torch.argsort(order)]), "inverse order"),
     (lambda f, x, order: _close(f(x[:, order]), f(x)[:, order]), "You reorder the columns"),
     (lambda f, x, order: bool((f(x[order]) == f(x)[order]).all()), "bitwise equality"),
-    (lambda f, x, order: _close(f(x[order])[0], f(x)[order[0]]), "You compare the first row only"),
-    (lambda f, x, order: _close(f(x[order])[-1], f(x)[order[-1]]), "You compare the last row only"),
+    (lambda f, x, order: _close(f(x[order])[0], f(x)[order[0]]), "let it pass: compare"),
+    (
+        lambda f, x, order: _close(f(x[order])[-1], f(x)[order[-1]]),
+        "let it pass: compare",
+    ),
     (
         lambda f, x, order: torch.allclose(f(x[order]), f(x)[order], atol=0.1),
-        "Your tolerance is so large",
+        "let it pass: compare",
     ),
     (lambda f, x, order: _close(f(x[order]).mean(), f(x)[order].mean()), "You compare the mean"),
     (
