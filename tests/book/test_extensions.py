@@ -4,6 +4,7 @@ The small book has the settings, templates and extensions of the real one, but i
 """
 
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -38,6 +39,7 @@ colab = load("colab")
 icons = load("icons")
 katex_assets = load("katex_assets")
 katex_server = load("katex_server")
+lean_state = load("lean_state")
 lean_theme = load("lean_theme")
 math_punctuation = load("math_punctuation")
 notices = load("notices")
@@ -222,6 +224,23 @@ def test_a_part_without_a_license_stops_the_build(monkeypatch):
         notices.notices()
 
 
+def test_each_kind_of_widget_is_written_once():
+    models = {
+        id_: {"state": {"_esm": esm, "_css": css, "_text": "t"}}
+        for id_, esm, css in (("a", "x", "y"), ("b", "</script>", "y"), ("c", "x", "y"))
+    }
+    models["d"] = {"state": {"value": 3}}  # a widget of somebody else
+    text = lean_state.lean(json.dumps({"state": models}))
+    assert "</script>" not in text
+    found = {id_: model["state"] for id_, model in json.loads(text)["state"].items()}
+    assert found == {
+        "a": {"_esm": "x", "_css": "y", "_text": "t"},
+        "b": {"_esm": "</script>", "_css": {"same_as": "a"}, "_text": "t"},
+        "c": {"_esm": {"same_as": "a"}, "_css": {"same_as": "a"}, "_text": "t"},
+        "d": {"value": 3},
+    }
+
+
 # --- a small book
 
 PAGE = """\
@@ -320,6 +339,13 @@ def test_cells_on_the_page(published):
     assert "ZeroDivisionError: division by zero" in text
     assert "Traceback" not in text
     assert "3 · Small" in (published / "book" / "words.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_two_questions_share_their_module(published):
+    text = (published / "chapters" / "03-small.html").read_text(encoding="utf-8")
+    assert text.count("core_dom = ") == 1
+    assert text.count('"same_as": ') == 2
 
 
 @pytest.mark.slow
