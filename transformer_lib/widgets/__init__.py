@@ -3,6 +3,7 @@
 from transformer_lib.widgets.attention_map import AttentionMap
 from transformer_lib.widgets.head_view import HeadView
 from transformer_lib.widgets.mask_painter import MaskPainter
+from transformer_lib.widgets.matrix_in_the_middle import MatrixInTheMiddle
 from transformer_lib.widgets.next_word import NextWord
 from transformer_lib.widgets.position_lab import PositionLab
 from transformer_lib.widgets.sampling_lab import SamplingLab
@@ -16,6 +17,7 @@ __all__ = [
     "AttentionMap",
     "HeadView",
     "MaskPainter",
+    "MatrixInTheMiddle",
     "NextWord",
     "PositionLab",
     "SamplingLab",
