@@ -21,7 +21,9 @@ from sphinx.util import logging
 from sphinx.writers.html5 import HTML5Translator
 
 QUESTION = re.compile(r"\bPredict(?:\.number|\.cell)?\(")
-VIEW = re.compile(r'<script type="application/vnd\.jupyter\.widget-view\+json">(.*?)</script>', re.S)
+VIEW = re.compile(
+    r'<script type="application/vnd\.jupyter\.widget-view\+json">(.*?)</script>', re.S
+)
 STATE = "application/vnd.jupyter.widget-state+json"
 # The markup of core/markup.js, as far as a page without JavaScript needs it.
 MARKS = (

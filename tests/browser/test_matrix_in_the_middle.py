@@ -5,7 +5,7 @@ import torch
 from harness import HOSTILE, check_axe, check_fits, check_hostile, download, each_look
 
 from transformer_lib.attention import attention_weights
-from transformer_lib.widgets import MatrixInTheMiddle
+from transformer_lib.widgets import Goal, MatrixInTheMiddle
 
 WORDS = ["mary", "gave", "roses", "to", "susan"]
 FEATURES = ["person", "giving", "thing", "who"]
@@ -85,6 +85,23 @@ def test_touch_chooses_and_presets_and_scores_work(open_page):
     page.get_by_role("radio", name="scores").tap()
     cell = page.get_by_role("gridcell", name="mary to mary: score")
     assert cell.get_attribute("aria-label") == "mary to mary: score 2.00"
+
+
+def test_text_sets_it_and_a_goal_is_reached(open_page):
+    goal = Goal("Prefer *mary*.", when=["weight roses mary > weight roses susan", "moved <= 1"])
+    links = " ".join(
+        f'<a href="#set:middle;{setting}">{setting}</a>'
+        for setting in ("matrix=identity", "reset", "asking=thing;answering=who;value=1")
+    )
+    page = open_page(middle(name="middle", goals=[goal]), before=f"<p>{links}</p>")
+    page.get_by_role("link", name="matrix=identity").click()
+    assert_right(page, torch.eye(4))
+    page.get_by_role("link", name="reset").click()
+    assert_right(page, A)
+    assert page.locator(".afm-reached").count() == 0
+    page.get_by_role("link", name="asking=thing").click()
+    assert_right(page, changed(2, 3, 1.0))
+    assert page.locator(".afm-reached").count() == 1
 
 
 def test_csv_is_what_is_shown(open_page):

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from transformer_lib.attention import attention_weights
-from transformer_lib.widgets import MatrixInTheMiddle
+from transformer_lib.widgets import Goal, MatrixInTheMiddle
 
 TOKENS = ["mary", "gave", "roses"]
 FEATURES = ["person", "giving"]
@@ -37,6 +37,21 @@ def test_it_opens_on_the_entry_that_is_named_or_on_the_largest():
     assert middle().entry == (0, 1)
     assert middle(entry=("giving", "person")).entry == (1, 0)
     assert middle(show="scores").show == "scores"
+
+
+def test_links_may_set_what_the_docstring_says():
+    widget = middle(presets={"identity": torch.eye(2)}, name="middle")
+    taken = [("matrix", "identity"), ("matrix", "as built"), ("asking", "person")]
+    taken += [("answering", "giving"), ("value", "-2.5"), ("show", "scores"), ("reset", "")]
+    assert all(widget.accepts(key, value) for key, value in taken)
+    refused = [("matrix", "none"), ("asking", "mary"), ("value", "101"), ("entry", "0,1")]
+    assert not any(widget.accepts(key, value) for key, value in refused)
+
+
+def test_goals_know_their_facts():
+    middle(goals=[Goal("Do.", when=["weight roses mary > score gave roses", "moved <= 1"])])
+    with pytest.raises(ValueError, match="there is no fact 'weight roses susan'"):
+        middle(goals=[Goal("Do.", when=["weight roses susan > 1"])])
 
 
 def test_repr_is_stable():

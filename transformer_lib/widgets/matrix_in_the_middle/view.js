@@ -3,9 +3,10 @@ import { button, choices, clip, element, showToken, slider } from "../core/dom.j
 import { figure } from "../core/figure.js";
 import { grid } from "../core/grid.js";
 import { fixed } from "../core/numbers.js";
+import { drive, labels } from "../core/state.js";
 import { readFloats, readJson, send } from "../core/wire.js";
 import { marked } from "./marked.js";
-import { equal, lookAt, pairsOf, rowsOf, termsOf, withEntry } from "./model.js";
+import { asymmetry, equal, lookAt, moved, pairsOf, rowsOf, termsOf, withEntry } from "./model.js";
 
 const KINDS = ["weights", "scores"];
 const MOST_NAMED = 3; // pairs or entries that the sentence names
@@ -223,6 +224,37 @@ function render({ model, el }) {
     fig.listen(model, `change:${trait}`, update);
   }
   update();
+
+  const setEntry = (at, index) => {
+    spoken = "entry";
+    model.set(
+      "entry",
+      model.get("entry").map((old, i) => (i === at ? index : old)),
+    );
+  };
+  const names = labels(tokens);
+  drive(fig, model, {
+    set: {
+      matrix: (at) => model.set("matrix", presets[at]),
+      asking: (index) => setEntry(0, index),
+      answering: (index) => setEntry(1, index),
+      value: (value) =>
+        model.set("matrix", withEntry(model.get("matrix"), model.get("entry"), value)),
+    },
+    facts() {
+      const facts = {
+        moved: moved(model.get("matrix"), start),
+        asymmetry: asymmetry(found.scores),
+      };
+      names.forEach((query, i) => {
+        names.forEach((key, j) => {
+          facts[`score ${query} ${key}`] = found.scores[i][j];
+          facts[`weight ${query} ${key}`] = found.weights[i][j];
+        });
+      });
+      return facts;
+    },
+  });
   return fig.end;
 }
 

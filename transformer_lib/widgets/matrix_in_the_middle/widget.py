@@ -1,6 +1,7 @@
 """The matrix between query and key, A = W_Q W_Kᵀ, on a sentence: move an entry and see the map."""
 
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -9,6 +10,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from transformer_lib.widgets.base import Widget, constant, float_bytes, json_bytes
+from transformer_lib.widgets.driving import Number, Option, Token
+from transformer_lib.widgets.goals import Goal
 from transformer_lib.widgets.inputs import require_few, to_numpy, to_tokens
 from transformer_lib.widgets.joining import bundle, stylesheet
 
@@ -34,6 +37,16 @@ class MatrixInTheMiddle(Widget):
         start: what to call the first matrix.
         entry: the entry that is chosen at the start, as two names of features.
         show: what the map shows, "weights" or "scores".
+        name: what links in the prose call the figure.
+        goals: challenges.
+
+    State (what `[text](#set:name;key=value)` sets): `matrix` (the name of a preset, or `start`),
+    `asking` and `answering` (features: the entry that is chosen), `value` (of that entry, from
+    -100 to 100), `show` (weights or scores), `reset`.
+
+    Facts (what goals read): `weight QUERY KEY` and `score QUERY KEY` of each pair of words, `moved`
+    (how many entries differ from the first matrix), `asymmetry` (the largest difference between a
+    score and the one in the other direction).
 
     `widget.A` is the matrix as it is now, and can be set; `widget.scores` and `widget.weights`
     follow it. Traits to observe: `matrix`, `entry`, `cell` and `show`.
@@ -60,6 +73,14 @@ class MatrixInTheMiddle(Widget):
     entry = traitlets.Tuple(traitlets.Int(), traitlets.Int()).tag(sync=True)
     cell = traitlets.Tuple(traitlets.Int(), traitlets.Int()).tag(sync=True)
     show = traitlets.Enum(["weights", "scores"], "weights").tag(sync=True)
+    _keys_of_text: ClassVar = {
+        "matrix": Token("presets"),
+        "asking": Token("features"),
+        "answering": Token("features"),
+        "value": Number(-_LARGEST, _LARGEST, whole=False),
+        "show": Option({"weights": "weights", "scores": "scores"}, "show"),
+    }
+    _facts = ("weight {tokens} {tokens}", "score {tokens} {tokens}", "moved", "asymmetry")
 
     def __init__(
         self,
@@ -72,6 +93,8 @@ class MatrixInTheMiddle(Widget):
         start: str = "as built",
         entry: Sequence[str] | None = None,
         show: str = "weights",
+        name: str = "",
+        goals: Sequence[Goal] = (),
     ) -> None:
         array = to_numpy(vectors, "vectors", largest=_LARGEST)
         if array.ndim != 2 or 0 in array.shape:
@@ -103,6 +126,8 @@ class MatrixInTheMiddle(Widget):
             entry=_chosen(entry, features, matrices[0]),
             cell=_telling(self._weights(matrices[0])),
             show=show,
+            name=name,
+            goals=goals,
         )
 
     @property
