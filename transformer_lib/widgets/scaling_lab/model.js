@@ -18,12 +18,15 @@ export function drawScores(seed, n, width) {
   });
 }
 
+/** 1 − p[i], from the other weights: the difference would round to 0 where p[i] is nearly 1. */
+const others = (p, i) => p.reduce((sum, weight, j) => (j === i ? sum : sum + weight), 0);
+
 /** The Frobenius norm of the softmax's Jacobian, diag(p) - p pᵀ. */
 export function jacobianNorm(p) {
   let sum = 0;
   for (let i = 0; i < p.length; i += 1) {
     for (let j = 0; j < p.length; j += 1) {
-      const entry = (i === j ? p[i] : 0) - p[i] * p[j];
+      const entry = i === j ? p[i] * others(p, i) : p[i] * p[j];
       sum += entry * entry;
     }
   }
@@ -40,7 +43,7 @@ export function look(prefix, d_k) {
       scores,
       weights,
       largest,
-      slope: largest * (1 - largest),
+      slope: largest * others(weights, weights.indexOf(largest)),
       entropy: entropy(weights),
       jacobian: jacobianNorm(weights),
     };
