@@ -174,14 +174,23 @@ WRONG[check_temperature_for_entropy] = [
 
 # --- PyTorch's start
 
-RIGHT[check_pytorch_width] = [576, 64 * 9.0, torch.tensor(576)]
+
+def by_searching(d_k):
+    """The first width at which measured scores spread as far: within the tolerance."""
+    width = d_k
+    while width / 9 < d_k:
+        width += 1
+    return width
+
+
+RIGHT[check_pytorch_width] = [lambda d_k: 9 * d_k, by_searching]
 WRONG[check_pytorch_width] = [
-    (8, "That is the spread itself;"),
-    (64, "At 64 the spread is 8/3:"),
-    (64 * 3, "You count the third once."),
-    (8 * 3, "You take the root twice:"),
-    (64 / 9, "A larger width makes"),
-    (64 * 81, "This is a third of a third"),
+    (lambda d_k: math.sqrt(d_k), "That is the spread itself;"),
+    (lambda d_k: d_k, "At the same width"),
+    (lambda d_k: 3 * d_k, "You count the third once."),
+    (lambda d_k: math.sqrt(3) * d_k, "The products have variance 1/9,"),
+    (lambda d_k: d_k / 9, "Smaller components make"),
+    (lambda d_k: 81 * d_k, "You square once too often:"),
 ]
 
 

@@ -180,23 +180,33 @@ check_temperature_for_entropy = Exercise(
 # --- PyTorch's start: predict, then run -----------------------------------------------------------
 
 check_pytorch_width = Exercise(
-    asks="The width at which scores of components with variance 1/3 spread as at 64 with 1.",
-    right=lambda: 576,
+    asks="""`answer(d_k)`: the width at which scores of components of variance 1/3 spread as at d_k.
+
+    At d_k the components have variance 1. The answer is a number.
+    """,
+    right=lambda d_k: 9.0 * d_k,
     wrong={
-        "That is the spread itself; you are asked for the width.": 8,
-        "At 64 the spread is 8/3: a product of two components of variance 1/3 has variance 1/9.": (
-            64
+        "That is the spread itself; you are asked for a width.": lambda d_k: d_k**0.5,
+        "At the same width the spread is smaller: each product has variance 1/9, not 1.": (
+            lambda d_k: d_k
         ),
-        "You count the third once. A product has two factors, and each brings one.": 192,
-        "You take the root twice: it is variances that add up, and they are d_k · 1/9.": 24,
-        "A larger width makes scores larger; with smaller components you need more of them.": (
-            64 / 9
+        "You count the third once. A product has two factors, and each brings one.": lambda d_k: (
+            3 * d_k
         ),
-        "This is a third of a third too many: the variance of a product is 1/9, not 1/81.": 5184,
+        "The products have variance 1/9, not 1/3; and it is their variances that add up.": (
+            lambda d_k: 3**0.5 * d_k
+        ),
+        "Smaller components make smaller scores; so you need more of them, not fewer.": lambda d_k: (
+            d_k / 9
+        ),
+        "You square once too often: a product of two components has variance 1/9, not 1/81.": (
+            lambda d_k: 81 * d_k
+        ),
     },
-    tolerance=(1e-6, 0.5),
-    praise="Right: 576 · 1/9 = 64. With PyTorch's start the same thing happens, at nine times the "
-    "width.",
+    cases=[Case("d_k = 64", 64), Case("d_k = 7", 7), Case("d_k = 1000", 1000)],
+    tolerance=(0.1, 0.5),
+    praise="Right: 9 d_k products of variance 1/9. With PyTorch's start the same thing happens, at "
+    "nine times the width.",
 )
 
 

@@ -97,7 +97,7 @@ def histograms(
     reach = 1.05 * max(np.abs(values).max() for values in lines.values())
     edges = np.linspace(-reach, reach, 122)
     with canvas(ax, (6.0, 0.5 + 1.05 * len(lines))) as axes:
-        for row, (label, values) in enumerate(lines.items()):
+        for row, values in enumerate(lines.values()):
             base = -1.35 * row
             counts, _ = np.histogram(values, edges)
             axes.stairs(base + counts / counts.max(), edges, baseline=base, fill=True, color=FULL)
