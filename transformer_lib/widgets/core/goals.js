@@ -4,7 +4,7 @@
 //   holds([["length gave", ">=", 2]], facts) -> are all conditions true?
 
 import { element } from "./dom.js";
-import { marked, plain } from "./markup.js";
+import { plain, rich } from "./markup.js";
 import { send } from "./wire.js";
 
 const TRIES = 5;
@@ -90,7 +90,7 @@ export function showGoals({ fig, model, goals, facts }) {
 function makeItem({ text, hint }) {
   const mark = element("span", { class: "afm-goal-mark", "aria-hidden": "true" }, "○");
   const state = element("span", { class: "afm-unseen" }, "Not reached yet: ");
-  const told = element("p", { class: "afm-goal-hint", hidden: true }, ...marked(hint));
+  const told = element("p", { class: "afm-goal-hint", hidden: true }, ...rich(hint));
   const ask = element(
     "button",
     { type: "button", class: "afm-button afm-goal-ask", "aria-expanded": "false", hidden: true },
@@ -100,7 +100,7 @@ function makeItem({ text, hint }) {
     told.hidden = !told.hidden;
     ask.setAttribute("aria-expanded", String(!told.hidden));
   });
-  const line = element("span", { class: "afm-goal-text" }, state, ...marked(text));
+  const line = element("span", { class: "afm-goal-text" }, state, ...rich(text));
   const node = element("li", { class: "afm-goal" }, mark, line, ask, told);
   return {
     element: node,
