@@ -67,14 +67,14 @@ class Number:
         return None
 
     def described(self, sizes: Sizes) -> dict[str, Any]:
-        range_ = {"low": self.low, "high": self._high(sizes)}
-        multiple = self.multiple if self.whole else 0
         return {
             "kind": "number",
             "trait": self.trait,
+            "low": self.low,
+            "high": self._high(sizes),
+            "multiple": self.multiple if self.whole else 0,
             "none": self.none,
-            "multiple": multiple,
-        } | range_
+        }
 
     def _high(self, sizes: Sizes) -> float | None:
         if not isinstance(self.high, str):

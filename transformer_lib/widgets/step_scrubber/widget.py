@@ -66,8 +66,8 @@ class StepScrubber(Widget):
     numbers from 0), `reset`.
 
     Facts (what goals read): `step`, `head`, `heads` (1 or all), `causal`, `shuffled`, `placed`
-    (1 or 0), `row`, `column`, `value` (the selected number), `difference` (the largest, between what the
-    selected word takes home in the two orders of the words).
+    (1 or 0), `row`, `column`, `value` (the selected number), `difference` (the largest, between
+    what the selected word takes home in the two orders of the words).
 
     Raises ValueError for shapes that do not fit, more than 64 tokens or components, or numbers
     that are not finite; TypeError for a module without these layers, with its own positions or with
