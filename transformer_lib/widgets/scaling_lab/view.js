@@ -1,6 +1,7 @@
 import { button, slider } from "../core/dom.js";
 import { figure } from "../core/figure.js";
 import { reading } from "../core/numbers.js";
+import { drive } from "../core/state.js";
 import { readJson, send } from "../core/wire.js";
 import { drawScores, look } from "./model.js";
 import { nearOne, panels } from "./panels.js";
@@ -100,7 +101,22 @@ function render({ model, el }) {
   fig.listen(model, "change:d_k", update);
   fig.listen(model, "change:seed", update);
   update();
+  drive(fig, model, { facts: () => factsOf(now(), model) });
   return fig.end;
+}
+
+/** The numbers that a goal may ask for, by name (widget.py, Facts). */
+function factsOf({ raw, scaled }, model) {
+  return {
+    d_k: model.get("d_k"),
+    seed: model.get("seed"),
+    "largest raw weight": raw.largest,
+    "largest scaled weight": scaled.largest,
+    "raw slope": raw.slope,
+    "scaled slope": scaled.slope,
+    "raw entropy": raw.entropy,
+    "scaled entropy": scaled.entropy,
+  };
 }
 
 export default { render };
