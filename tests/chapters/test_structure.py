@@ -1,7 +1,7 @@
 """Every stored chapter has the anatomy that the book promises (what the rules are: rules.py)."""
 
 import pytest
-from links import CHAPTERS, ROOT, dead_links, toc_problems
+from links import CHAPTERS, ROOT, dead_links, figures_called_alike, toc_problems
 from rules import RULES
 
 PAGES = sorted((ROOT / "book").glob("*.md")) + CHAPTERS
@@ -19,6 +19,11 @@ def test_chapter(notebook, rule):
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
 def test_links_lead_somewhere(page):
     assert dead_links(page) == []
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
+def test_no_two_figures_of_a_chapter_have_one_name(chapter):
+    assert figures_called_alike(chapter) == []
 
 
 def test_table_of_contents_is_complete():
