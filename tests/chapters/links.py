@@ -1,8 +1,8 @@
 """Links between the chapters and the pages of `book/`, resolved on the files themselves.
 
-Also the links that set a figure, `[two layers](#set:painter;layers=2)`: without running the chapter,
-by the call that makes the figure. Values that depend on the figure's own words (`follow=roses`) are
-for the browser tests, which click every such link of the built book.
+Also the links that set a figure, `[two layers](#set:painter;layers=2)`: without running the
+chapter, by the call that makes the figure. Values that depend on the figure's own words
+(`follow=roses`) are for the browser tests, which click every such link of the built book.
 """
 
 import ast
@@ -104,14 +104,12 @@ def named_figures(sources: list[str]) -> list[tuple[str, str]]:
         except SyntaxError:
             continue  # an error that is the lesson, or one that the run finds
         for node in ast.walk(tree):
-            if not isinstance(node, ast.Call) or not isinstance(
-                node.func, ast.Name | ast.Attribute
-            ):
+            if not isinstance(node, ast.Call):
                 continue
-            called = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
+            called = getattr(node.func, "id", getattr(node.func, "attr", ""))
             for keyword in node.keywords:
                 named = keyword.arg == "name" and isinstance(keyword.value, ast.Constant)
-                if named and isinstance(keyword.value.value, str) and called[0].isupper():
+                if named and isinstance(keyword.value.value, str) and called[:1].isupper():
                     found.append((keyword.value.value, called))
     return found
 
