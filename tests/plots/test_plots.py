@@ -293,3 +293,11 @@ def test_a_histogram_says_the_spread_and_keeps_one_axis():
         plots.histograms({})
     with pytest.raises(ValueError, match="samples 'a'"):
         plots.histograms({"a": [[1.0]]})
+
+
+def test_two_score_maps_can_share_a_scale():
+    for limit, shown in ((None, 2), (5, 5)):
+        plots.scores_heatmap([[2.0, -1.0]], limit=limit)
+        assert plt.gca().images[0].get_clim() == (-shown, shown)
+    with pytest.raises(ValueError, match="limit is 0, but must be a positive score"):
+        plots.scores_heatmap([[2.0, -1.0]], limit=0)

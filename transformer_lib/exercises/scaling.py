@@ -196,7 +196,7 @@ check_pytorch_width = Exercise(
         "The products have variance 1/9, not 1/3; and it is their variances that add up.": (
             lambda d_k: 3**0.5 * d_k
         ),
-        "Smaller components make smaller scores; so you need more of them, not fewer.": lambda d_k: (
+        "Smaller components make smaller scores: you need more of them, not fewer.": lambda d_k: (
             d_k / 9
         ),
         "You square once too often: a product of two components has variance 1/9, not 1/81.": (
