@@ -19,6 +19,7 @@ function render({ model, el }) {
   const { largest } = readJson(model, "_limits");
   const presets = model.get("_presets");
   const start = model.get("matrix");
+  const first = { entry: model.get("entry"), show: model.get("show") };
   const [tokenNames, featureNames] = [tokens, features].map((list) =>
     list.map((text) => clip(showToken(text), 24)),
   );
@@ -57,8 +58,13 @@ function render({ model, el }) {
   });
   const again = button({
     label: "start again",
-    title: "The matrix as it was",
-    onClick: () => send(model, "matrix", start),
+    title: "The matrix and the map as they were",
+    onClick: () => {
+      spoken = "entry";
+      model.set("entry", first.entry);
+      model.set("show", first.show);
+      send(model, "matrix", start);
+    },
   });
   fig.controls.append(entrySlider.element, whole.element, kind.element, again.element);
 
@@ -102,10 +108,10 @@ function render({ model, el }) {
   fig.add(
     named(element("p", { class: "afm-mm-name" }, "A: which feature asks for which"), middle),
     {
-      basis: 320,
+      basis: 285,
     },
   );
-  fig.add(named(title, map), { basis: 320 });
+  fig.add(named(title, map), { basis: 285 });
 
   let found = null;
   let scaled = "";
