@@ -163,7 +163,7 @@ BREACHES = [
     ("has_its_sections", _add(_markdown("## References"), "## Prove it"), "the last sections must"),
     ("claims_quietly", _edit("assert", "assert loss < 1", "loss"), "claim and asserts nothing"),
     ("claims_quietly", _output("assert", "True"), "claim and shows something"),
-    ("asserts_out_of_sight", _meta("assert", tags=[]), "cell 9 asserts in sight"),
+    ("asserts_out_of_sight", _meta("assert", tags=[]), "asserts in sight"),
     ("asserts_out_of_sight", _add(_code("for x in y:\n    assert x")), "asserts in sight"),
     ("lists_what_it_says", _edit("show", "show(f)", "print(f)"), "does not end in show"),
     ("cuts_no_line", _add(_code("x = " + 73 * "1")), "a line of 77 characters"),
@@ -316,7 +316,7 @@ def test_the_aims_bind_whom_they_name(monkeypatch):
     assert rules.problems(nb, "07-road", names) == []
     monkeypatch.setattr(rules, "HELD_TO_AIMS", ("07-road",))
     assert rules.problems(nb, "07-road", names) == [
-        "0 questions on the road, at least 3",
+        "1 questions on the road, at least 3",
         "0 challenges on the road, at least 1",
     ]
     nb.cells[3].source += " word" * 2_500
