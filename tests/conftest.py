@@ -4,6 +4,7 @@ import os
 import random
 import shutil
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import hypothesis
@@ -72,6 +73,16 @@ def once(tmp_path_factory) -> Callable[[str, Callable[[Path], None]], Path]:
     return get
 
 
+@pytest.fixture(scope="session")
+def running(tmp_path_factory) -> Callable[[Path], AbstractContextManager]:
+    """`with running(path):` while a notebook runs or a folder is written: another worker waits."""
+    from filelock import FileLock
+
+    root = tmp_path_factory.getbasetemp()
+    root = root.parent if "PYTEST_XDIST_WORKER" in os.environ else root
+    return lambda path: FileLock(root / f"{path.name}.running")
+
+
 def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: place(item.nodeid))
 
@@ -92,6 +103,18 @@ def pytest_xdist_make_scheduler(config, log):
 def pytest_configure(config):
     if hasattr(config.option, "numprocesses") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(AtOnce(config), "at-once")
+
+
+def pytest_terminal_summary(terminalreporter):
+    """What a newcomer meets in each chapter, if the chapters were looked at."""
+    reports = [report for some in terminalreporter.stats.values() for report in some]
+    names = (getattr(report, "nodeid", "") for report in reports)
+    if any(name.startswith("tests/chapters/test_structure.py") for name in names):
+        from report import table
+
+        terminalreporter.section("the road of each chapter")
+        for line in table():
+            terminalreporter.write_line(line)
 
 
 class AtOnce:

@@ -4,6 +4,7 @@ The small book has the settings, templates and extensions of the real one, but i
 """
 
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -38,9 +39,11 @@ colab = load("colab")
 icons = load("icons")
 katex_assets = load("katex_assets")
 katex_server = load("katex_server")
+lean_state = load("lean_state")
 lean_theme = load("lean_theme")
 math_punctuation = load("math_punctuation")
 notices = load("notices")
+reveal = load("reveal")
 
 
 # --- each alone
@@ -221,6 +224,23 @@ def test_a_part_without_a_license_stops_the_build(monkeypatch):
         notices.notices()
 
 
+def test_each_kind_of_widget_is_written_once():
+    models = {
+        id_: {"state": {"_esm": esm, "_css": css, "_text": "t"}}
+        for id_, esm, css in (("a", "x", "y"), ("b", "</script>", "y"), ("c", "x", "y"))
+    }
+    models["d"] = {"state": {"value": 3}}  # a widget of somebody else
+    text = lean_state.lean(json.dumps({"state": models}))
+    assert "</script>" not in text
+    found = {id_: model["state"] for id_, model in json.loads(text)["state"].items()}
+    assert found == {
+        "a": {"_esm": "x", "_css": "y", "_text": "t"},
+        "b": {"_esm": "</script>", "_css": {"same_as": "a"}, "_text": "t"},
+        "c": {"_esm": {"same_as": "a"}, "_css": {"same_as": "a"}, "_text": "t"},
+        "d": {"value": 3},
+    }
+
+
 # --- a small book
 
 PAGE = """\
@@ -235,6 +255,20 @@ CELLS = [
     new_code_cell('# @title Solution {display-mode: "form"}\nanswer = 42\nanswer'),
 ]
 CELLS[3].metadata["tags"] = ["solution", "hide-cell"]
+QUESTION = """\
+from transformer_lib.widgets import Predict
+Predict("Is *6* < `7`?", {"yes": "It **is**.", "no": "No."}, right="yes", then="Ends *here*.")\
+"""
+REVEAL = {"tags": ["reveal"]}
+ASKING = [
+    new_code_cell(QUESTION, metadata={"tags": ["hide-input"]}),
+    new_markdown_cell("The answer.\n\n## Why\n\nBecause.", metadata=REVEAL),
+    new_code_cell("6 < 7", metadata=REVEAL),
+    new_markdown_cell("In sight again."),
+    new_markdown_cell("Set [*it*](#set:scale;reset;d_k=16), [`x`](#set:b;to=1%3B%202)."),
+    new_code_cell(QUESTION.replace("yes", "sure"), metadata={"tags": ["hide-input"]}),
+    new_code_cell("True", metadata=REVEAL),
+]
 
 
 def small_book(folder, *, url="", page=PAGE, more=()):
@@ -264,7 +298,7 @@ def small_book(folder, *, url="", page=PAGE, more=()):
 def published(tmp_path_factory):
     """The small book as of a repository with an address."""
     folder = tmp_path_factory.mktemp("published")
-    done = small_book(folder, url=ADDRESS)
+    done = small_book(folder, url=ADDRESS, more=ASKING)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"The book is built: file://{folder}/_build/html/index.html" in done.stdout
     return folder / "_build" / "html"
@@ -301,11 +335,62 @@ def test_every_page_leads_to_the_notices(published):
 @pytest.mark.slow
 def test_cells_on_the_page(published):
     text = (published / "chapters" / "03-small.html").read_text(encoding="utf-8")
-    assert re.findall(r"<summary>(.*)</summary>", text) == ["Setup", "Solution"]
+    assert re.findall(r"<summary>(.*)</summary>", text) == ["Setup", "Solution", "Code", "Code"]
     assert "@title" not in text
     assert "ZeroDivisionError: division by zero" in text
     assert "Traceback" not in text
     assert "3 · Small" in (published / "book" / "words.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_two_questions_share_their_module(published):
+    text = (published / "chapters" / "03-small.html").read_text(encoding="utf-8")
+    assert text.count("core_dom = ") == 1
+    assert text.count('"same_as": ') == 2
+
+
+@pytest.mark.slow
+def test_a_link_that_sets_a_figure_is_plain_text_until_the_host_comes(published):
+    text = (published / "chapters" / "03-small.html").read_text(encoding="utf-8")
+    link = '<span class="afm-set" data-afm-set="#set:scale;reset;d_k=16"><em>it</em></span>'
+    assert f"Set {link}" in text
+    assert 'data-afm-set="#set:b;to=1%3B 2"' in text  # decoded, but for what would end a value
+    assert 'href="#set' not in text
+
+
+@pytest.mark.slow
+def test_what_gives_an_answer_away_is_marked(published):
+    text = (published / "chapters" / "03-small.html").read_text(encoding="utf-8")
+    text = re.sub(r"<script.*?</script>", "", text, flags=re.S)
+    parts = re.findall(r'<(\w+) class="(afm-reveal [^"]*)">(.*?)</\1>', text, flags=re.S)
+    assert [(tag, classes) for tag, classes, _ in parts] == [
+        ("div", "afm-reveal afm-reveal-1"),
+        ("h2", "afm-reveal afm-reveal-1"),
+        ("div", "afm-reveal afm-reveal-1"),
+        ("div", "afm-reveal afm-reveal-2"),
+    ]
+    assert "The answer." in parts[0][2]
+    assert "Because." in parts[2][2]
+    assert [n for n in (1, 2) if f"afm-guess afm-guess-{n}" in text] == [1, 2]
+    assert text.index("Because.") < text.index("In sight again.")
+    # The question and its answer, for those who have no JavaScript.
+    (first, second) = re.findall(r"<noscript>(<p>.*?)</noscript>", text, flags=re.S)
+    assert first == (
+        "<p><strong>Is <em>6</em> &lt; <code>7</code>?</strong></p><ul><li>yes</li><li>no</li></ul>"
+        "<p>The answer: <strong>yes</strong>. It <strong>is</strong>. Ends <em>here</em>.</p>"
+    )
+    assert "<li>sure</li>" in second
+    # Only where there is something to reveal.
+    assert "afm-reveal.js" in (published / "chapters" / "03-small.html").read_text("utf-8")
+    assert "afm-reveal.js" not in (published / "book" / "words.html").read_text("utf-8")
+
+
+def test_questions_of_every_kind_are_answered_without_javascript():
+    number = {"kind": "number", "question": "How many?", "right": 41.99999, "unit": "%", "then": ""}
+    assert "The answer: <strong>42 %</strong>." in reveal.without_script(number)
+    words = {"rows": ["a", "<b>"], "columns": ["c"], "right": [1, 0]}
+    cell = {"kind": "cell", "question": "Which?", "then": "So.", **words}
+    assert "<strong>&lt;b&gt;, c</strong>. So.</p>" in reveal.without_script(cell)
 
 
 @pytest.mark.slow
@@ -314,16 +399,17 @@ def test_cells_on_the_page(published):
     [
         (
             {
-                "page": PAGE + "\n[no](nowhere.md)\n",
-                "more": [new_code_cell("import warnings; warnings.warn('w')")],
+                "page": PAGE + "\n[no](nowhere.md)\n\n$\\nocommand$\n",
+                "more": [
+                    new_code_cell("import warnings; warnings.warn('w')"),
+                    new_markdown_cell("Nobody has asked.", metadata=REVEAL),
+                ],
             },
-            ["target not found", "stderr"],
+            ["target not found", "KaTeX|Undefined control sequence", "stderr", "no Predict stands"],
         ),
-        ({"page": PAGE + "\n$\\nocommand$\n"}, ["KaTeX|Undefined control sequence"]),
         ({"more": [new_code_cell("undefined_name")]}, ["undefined_name"]),
-        ({"url": "https://example.org"}, ["OWNER/NAME"]),
     ],
-    ids=["two warnings", "formula", "cell", "address"],
+    ids=["warnings", "cell"],
 )
 def test_a_mistake_fails_the_build(tmp_path, change, messages):
     done = small_book(tmp_path, **change)

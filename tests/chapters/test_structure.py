@@ -1,8 +1,15 @@
 """Every stored chapter has the anatomy that the book promises (what the rules are: rules.py)."""
 
 import pytest
-from links import CHAPTERS, ROOT, dead_links, toc_problems
-from rules import RULES
+from links import (
+    CHAPTERS,
+    ROOT,
+    dead_links,
+    figures_called_alike,
+    road_names,
+    toc_problems,
+)
+from rules import HELD_TO_AIMS, problems
 
 PAGES = sorted((ROOT / "book").glob("*.md")) + CHAPTERS
 
@@ -11,14 +18,22 @@ def test_there_are_chapters():
     assert CHAPTERS
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
-def test_chapter(notebook, rule):
-    assert rule(notebook) == []
+def test_chapter(notebook, chapter):
+    assert problems(notebook, chapter.stem, road_names(ROOT)) == []
+
+
+def test_the_chapters_held_to_the_aims_exist():
+    assert set(HELD_TO_AIMS) <= set(road_names(ROOT))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
 def test_links_lead_somewhere(page):
     assert dead_links(page) == []
+
+
+def test_no_two_figures_of_a_chapter_have_one_name():
+    found = {path.stem: figures_called_alike(path) for path in CHAPTERS}
+    assert {chapter: names for chapter, names in found.items() if names} == {}
 
 
 def test_table_of_contents_is_complete():

@@ -39,8 +39,14 @@ def _calls():
         "position_heatmap": lambda ax: plots.position_heatmap(table, ax=ax),
         "position_curves": lambda ax: plots.position_curves(table, ax=ax),
         "curves": lambda ax: plots.curves([1, 2, 3], {"a": [1, 2, 3], "b": [3, 2, 1]}, ax=ax),
+        "histograms": lambda ax: plots.histograms(
+            {"d_k 4": scores[0], "d_k 64": 4 * scores[0]}, ax=ax
+        ),
         "bars": lambda ax: plots.bars(WORDS, {"a": np.ones(5), "b": np.ones(5)}, ax=ax),
         "vectors_2d": lambda ax: plots.vectors_2d(scores[:, :2], WORDS, ax=ax),
+        "projections": lambda ax: plots.projections(
+            [1.0, 0.0, -0.5], [("q", "W_Q", [0.0, 3.0], "query", ["a", "b"])], WORDS[:3], ax=ax
+        ),
         "shape_boxes": lambda ax: plots.shape_boxes(("Q", ("s", "d_k")), "=", ("X", (5, 2)), ax=ax),
     }
 
@@ -212,6 +218,20 @@ def test_boxes_have_the_proportions_of_their_shapes():
     assert {"$d_{k}$", "$s$", "×", "Q", "Kᵀ", "6"} <= set(_numbers(plt.gca()))
 
 
+def test_projections_show_every_number_with_the_name_of_its_component():
+    made = [
+        ("q", "W_Q", [0.0, 3.0], "query", ["a", "b"]),
+        ("k", "W_K", [1.0], "key", ["c"]),
+        ("v", "W_V", [-2.0], "value"),
+    ]
+    plots.projections([1.0, 0.0, 0.5], made, WORDS[:3], name="gave")
+    assert list(filter(None, _numbers(plt.gca()))) == [
+        *["1", "mary", "0", "gave", "0.5", "roses", "gave"],
+        *["0", "a", "3", "b", "$q$", "$W_{Q}$"],
+        *["1", "c", "$k$", "$W_{K}$", "−2", "0", "$v$", "$W_{V}$"],
+    ]
+
+
 # --- errors ---------------------------------------------------------------------------------------
 
 ERRORS = [
@@ -243,6 +263,12 @@ ERRORS = [
     (lambda: plots.curves([1], {"a": [[[1]]]}), r"1 or 2 axes, got shape \(1, 1, 1\)"),
     (lambda: plots.bars(["a"], [1, 2]), "2 numbers for 1 labels"),
     (lambda: plots.position_curves(torch.ones(3, 4), dims=[4]), "dimensions 0 to 3"),
+    (
+        lambda: plots.projections([1.0], [("q", "W_Q", [1.0], "asks")]),
+        "q has the role 'asks'; roles are query, key",
+    ),
+    (lambda: plots.projections([1.0], []), "at least one vector"),
+    (lambda: plots.projections([1.0], [], ["a", "b"]), "labels has 2 labels for 1 positions"),
     (lambda: plots.shape_boxes("×"), "at least one matrix"),
     (lambda: plots.shape_boxes(("Q", 5, 2)), r"a matrix is \(name, .* got \('Q', 5, 2\)"),
 ]
@@ -254,3 +280,24 @@ def test_errors_name_the_value_and_the_fix(draw, message):
     with pytest.raises((TypeError, ValueError), match=message):
         draw()
     assert not plt.get_fignums()
+
+
+def test_a_histogram_says_the_spread_and_keeps_one_axis():
+    narrow = torch.tensor([-1.0, 1.0, -1.0, 1.0])
+    plots.histograms({"narrow": narrow, "wide": 5 * narrow}, xlabel="score")
+    axes = plt.gca()
+    assert [text.get_text() for text in axes.texts] == ["spread 1", "spread 5"]
+    assert [line.get_xdata().tolist() for line in axes.lines] == [[-1.0, 1.0], [-5.0, 5.0]]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["narrow", "wide"]
+    with pytest.raises(TypeError, match="not an empty one"):
+        plots.histograms({})
+    with pytest.raises(ValueError, match="samples 'a'"):
+        plots.histograms({"a": [[1.0]]})
+
+
+def test_two_score_maps_can_share_a_scale():
+    for limit, shown in ((None, 2), (5, 5)):
+        plots.scores_heatmap([[2.0, -1.0]], limit=limit)
+        assert plt.gca().images[0].get_clim() == (-shown, shown)
+    with pytest.raises(ValueError, match="limit is 0, but must be a positive score"):
+        plots.scores_heatmap([[2.0, -1.0]], limit=0)
