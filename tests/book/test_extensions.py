@@ -390,7 +390,7 @@ def test_the_road_passes_deeper_pages_by(published):
         line = re.search(r'<p class="afm-chapter">(.*?)</p>', text, re.S)[1]
         assert '<a href="03-small.html">Chapter 3</a>' in line
         assert "Deeper page of" in line
-        assert "back to the road" in text
+        assert ">Back to the road</p>" in text
         assert text.count('· More <span class="afm-deeper">deeper</span>') == 2  # both, below 3
     assert "afm-deeper" not in (published / "book" / "words.html").read_text(encoding="utf-8")
     assert '<p class="afm-chapter">Chapter 3</p>' in (chapters / "03-small.html").read_text("utf-8")
