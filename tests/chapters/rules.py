@@ -396,18 +396,21 @@ def speaks_plain_markdown(nb: NotebookNode) -> list[str]:
 
 
 def hides_nothing_from_nbval(nb: NotebookNode) -> list[str]:
-    """No skipped cell; an ignored output is followed by an assert of what matters."""
+    """No skipped cell; an ignored output is followed by an assert of what matters: in the cell
+    after, or in the claim after that.
+    """
     found = []
     cells = code_cells(nb)
-    for (number, cell), following in zip(cells, [*cells[1:], None], strict=True):
+    for at, (number, cell) in enumerate(cells):
         if "nbval-skip" in tags(cell) or re.search(r"#\s*NBVAL_", cell.source):
             found.append(f"cell {number} is kept from nbval: no nbval-skip, no NBVAL_ comment")
         for tag in tags(cell):
             if tag not in KNOWN_TAGS | {"nbval-skip"} and not tag.startswith("library:"):
                 found.append(f"cell {number} has the tag {tag!r}, which means nothing")
         if "nbval-ignore-output" in tags(cell):
-            tree = ast.parse(following[1].source) if following else ast.Module([], [])
-            if not any(isinstance(node, ast.Assert) for node in ast.walk(tree)):
+            after = [one for _, one in cells[at + 1 : at + 3]]
+            after = [one for one in after if one is after[0] or "claim" in tags(one)]
+            if not any(map(asserts, after)):
                 found.append(f"cell {number} has an ignored output and no assert in the cell after")
     return found
 
@@ -474,6 +477,37 @@ def keeps_its_aims(nb: NotebookNode) -> list[str]:
     ]
 
 
+def reveals_after_a_question(nb: NotebookNode) -> list[str]:
+    """What gives an answer away follows its `Predict` at once, whose code is hidden too."""
+    found, before = [], ""
+    for number, cell in enumerate(nb.cells, start=1):
+        if cell.cell_type == "code" and shows_question(cell.source):
+            before = "question"
+            if "hide-input" not in tags(cell):
+                found.append(
+                    f"cell {number} asks, and its code shows the answer: tag it hide-input"
+                )
+            if "reveal" in tags(cell):
+                found.append(f"cell {number} asks, and is itself hidden by the tag reveal")
+        elif "reveal" not in tags(cell):
+            before = ""
+        elif not before:
+            found.append(f"cell {number} is tagged reveal, and no Predict stands right before it")
+    return found
+
+
+def shows_question(source: str) -> bool:
+    """Whether a cell ends in a `Predict`: made there, or named and shown."""
+    body = ast.parse(source).body
+    if not body or not isinstance(body[-1], ast.Expr):
+        return False
+    last, asked = body[-1].value, r"(\w+\.)*Predict(\.number|\.cell)?"
+    if isinstance(last, ast.Name):
+        named = (node for node in body if isinstance(node, ast.Assign))
+        last = next((n.value for n in named if ast.unparse(n.targets[0]) == last.id), last)
+    return isinstance(last, ast.Call) and bool(re.fullmatch(asked, ast.unparse(last.func)))
+
+
 RULES = [
     begins_with_its_aims,
     sets_up_second,
@@ -488,6 +522,7 @@ RULES = [
     describes_its_figures,
     speaks_plain_markdown,
     hides_nothing_from_nbval,
+    reveals_after_a_question,
     has_run,
 ]
 FORM = {
