@@ -146,6 +146,7 @@
     note.textContent = `This figure could not start: ${error.message ?? error}`;
     place.replaceChildren(note);
     place.style.minHeight = "";
+    place.dispatchEvent(new CustomEvent("afm-failed", { bubbles: true }));
   }
 
   function prepare(tag) {
