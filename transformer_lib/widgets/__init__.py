@@ -1,6 +1,7 @@
 """Figures that compute in the reader's browser, on the page and in a notebook."""
 
 from transformer_lib.widgets.attention_map import AttentionMap
+from transformer_lib.widgets.goals import Goal
 from transformer_lib.widgets.head_view import HeadView
 from transformer_lib.widgets.mask_painter import MaskPainter
 from transformer_lib.widgets.next_word import NextWord
@@ -15,6 +16,7 @@ from transformer_lib.widgets.vector_playground import VectorPlayground
 
 __all__ = [
     "AttentionMap",
+    "Goal",
     "HeadView",
     "MaskPainter",
     "NextWord",

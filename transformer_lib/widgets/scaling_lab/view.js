@@ -1,6 +1,7 @@
 import { button, slider } from "../core/dom.js";
 import { figure } from "../core/figure.js";
 import { percent } from "../core/numbers.js";
+import { drive } from "../core/state.js";
 import { readJson, send } from "../core/wire.js";
 import { drawScores, factor, look } from "./model.js";
 import { panels } from "./panels.js";
@@ -99,7 +100,22 @@ function render({ model, el }) {
   fig.listen(model, "change:d_k", update);
   fig.listen(model, "change:seed", update);
   update();
+  drive(fig, model, { facts: () => factsOf(now(), model) });
   return fig.end;
+}
+
+/** The numbers that a goal may ask for, by name (widget.py, Facts). */
+function factsOf({ raw, scaled }, model) {
+  return {
+    d_k: model.get("d_k"),
+    seed: model.get("seed"),
+    "largest raw weight": Math.max(...raw.weights),
+    "largest scaled weight": Math.max(...scaled.weights),
+    "raw entropy": raw.entropy,
+    "scaled entropy": scaled.entropy,
+    "raw gradient": raw.gradient,
+    "scaled gradient": scaled.gradient,
+  };
 }
 
 export default { render };

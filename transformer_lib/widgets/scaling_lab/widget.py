@@ -1,8 +1,13 @@
 """The effect of the width d_k on scores, softmax and gradient, with and without 1/√d_k."""
 
+from collections.abc import Sequence
+from typing import ClassVar
+
 import traitlets
 
 from transformer_lib.widgets.base import Widget, constant
+from transformer_lib.widgets.driving import Number
+from transformer_lib.widgets.goals import Goal
 from transformer_lib.widgets.joining import bundle, stylesheet
 
 WIDEST = 4096  # a power of two: the slider goes by powers
@@ -20,6 +25,11 @@ class ScalingLab(Widget):
 
     `widget.d_k` and `widget.seed` come back from the reader and can be observed and set.
 
+    State (what `[text](#set:name;key=value)` sets): `d_k` (1 to 4096), `seed`, `reset`.
+
+    Facts (what goals read): `d_k`, `seed`, `largest raw weight`, `largest scaled weight`, `raw
+    entropy`, `scaled entropy`, `raw gradient`, `scaled gradient` (the norms of the Jacobian).
+
     Raises ValueError for a d_k outside 1 .. 4096 or a number of keys outside 2 .. 16.
 
     >>> ScalingLab(n_keys=10)
@@ -32,11 +42,33 @@ class ScalingLab(Widget):
     n_keys = traitlets.Int().tag(sync=True)
     d_k = traitlets.Int().tag(sync=True)
     seed = traitlets.Int().tag(sync=True)
+    _keys_of_text: ClassVar = {
+        "d_k": Number(1, WIDEST, "d_k"),
+        "seed": Number(0, _SEEDS - 1, "seed"),
+    }
+    _facts = (
+        "d_k",
+        "seed",
+        "largest raw weight",
+        "largest scaled weight",
+        "raw entropy",
+        "scaled entropy",
+        "raw gradient",
+        "scaled gradient",
+    )
 
-    def __init__(self, n_keys: int = 10, *, d_k: int = 64, seed: int = 3) -> None:
+    def __init__(
+        self,
+        n_keys: int = 10,
+        *,
+        d_k: int = 64,
+        seed: int = 3,
+        name: str = "",
+        goals: Sequence[Goal] = (),
+    ) -> None:
         if not 2 <= n_keys <= _MOST_KEYS:
             raise ValueError(f"n_keys is {n_keys}; choose 2 to {_MOST_KEYS} keys")
-        super().__init__(n_keys=n_keys, d_k=d_k, seed=seed)
+        super().__init__(n_keys=n_keys, d_k=d_k, seed=seed, name=name, goals=goals)
 
     @traitlets.validate("d_k")
     def _check_d_k(self, proposal: dict) -> int:

@@ -2,6 +2,7 @@ import { button, choices, clip, setAttributes, showToken, slider } from "../core
 import { figure } from "../core/figure.js";
 import { grid } from "../core/grid.js";
 import { fixed } from "../core/numbers.js";
+import { drive, labels } from "../core/state.js";
 import { readJson, send } from "../core/wire.js";
 import { attention } from "../math/linear.js";
 import { vectorPlane } from "./arrows.js";
@@ -148,7 +149,48 @@ function render({ model, el }) {
     update();
   });
   update();
+  const put = (vector) => move(model.get("selected"), within(vector, reach));
+  drive(fig, model, {
+    set: {
+      at: put,
+      length: (value) => put(fromPolar(value, angles[model.get("selected")])),
+      angle: (degrees) => {
+        angles[model.get("selected")] = (degrees * Math.PI) / 180;
+        put(fromPolar(lengthNow(), angles[model.get("selected")]));
+      },
+    },
+    facts: () => factsOf(labels(tokens), state, start),
+  });
   return fig.end;
+}
+
+const fromPolar = (length, angle) => [length * Math.cos(angle), length * Math.sin(angle)];
+
+/** The vector itself, or shorter, so that its tip is in the plane. */
+function within(vector, reach) {
+  const farthest = Math.max(...vector.map(Math.abs));
+  return farthest > reach ? vector.map((value) => (value * reach) / farthest) : vector;
+}
+
+/** The numbers that a goal may ask for, by name (widget.py, Facts). */
+function factsOf(names, { vectors, scores, weights, output }, start) {
+  const facts = {};
+  const degrees = (radians) => (radians * 180) / Math.PI;
+  const size = (vector) => Math.hypot(...vector);
+  names.forEach((one, i) => {
+    facts[`length ${one}`] = size(vectors[i]);
+    facts[`angle ${one}`] = degrees(Math.atan2(vectors[i][1], vectors[i][0]));
+    [facts[`output x ${one}`], facts[`output y ${one}`]] = output[i];
+    names.forEach((other, j) => {
+      const cosine = scores[i][j] / (size(vectors[i]) * size(vectors[j]) || 1);
+      facts[`score ${one} ${other}`] = scores[i][j];
+      facts[`weight ${one} ${other}`] = weights[i][j];
+      facts[`between ${one} ${other}`] = degrees(Math.acos(Math.min(1, Math.max(-1, cosine))));
+    });
+  });
+  const growth = vectors.map((vector, i) => size(vector) / (size(start[i]) || 1));
+  facts["longest growth"] = Math.max(...growth);
+  return facts;
 }
 
 export default { render };
