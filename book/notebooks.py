@@ -118,6 +118,15 @@ def fold(cell: NotebookNode) -> None:
     cell.metadata["jupyter"] = jupyter
 
 
+def fold_answer(cell: NotebookNode) -> None:
+    """Fold the outputs of a cell that gives an answer away (tag `reveal`), in JupyterLab."""
+    jupyter = dict(cell.metadata.get("jupyter", {}))
+    jupyter.pop("outputs_hidden", None)
+    if "reveal" in tags(cell):
+        jupyter["outputs_hidden"] = True
+    cell.metadata["jupyter"] = NotebookNode(jupyter)
+
+
 def digest(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
@@ -181,6 +190,8 @@ def normalize(nb: NotebookNode, config: dict) -> NotebookNode:
         if cell.cell_type == "markdown":
             cell.source = scoped_colors(cell.source)
         cell.source = cell.source.rstrip()
+        if cell.cell_type == "code":
+            fold_answer(cell)
         metadata = {key: cell.metadata[key] for key in CELL_METADATA if cell.metadata.get(key)}
         cell.metadata = NotebookNode(metadata)
         # An id made from the text stays the same wherever the cell moves and whoever converts it.

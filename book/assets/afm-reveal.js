@@ -27,17 +27,18 @@
   }
 
   /** A link to something hidden, or to a section whose heading is, opens it. */
-  function openTarget(scroll) {
+  function openTarget() {
     let target = null;
     try {
       target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
     } catch {
       return; // a stray % in the address
     }
-    const part = target?.closest(".afm-reveal") ?? target?.querySelector(":scope > .afm-reveal");
-    if (!part?.hidden || (part.parentElement === target && part.tagName === "DIV")) return;
+    const heading = ":scope > :is(h1, h2, h3, h4, h5, h6).afm-reveal"; // the section has the id
+    const part = target?.closest(".afm-reveal") ?? target?.querySelector(heading);
+    if (!part?.hidden) return;
     openAround(part);
-    if (scroll) target.scrollIntoView();
+    target.scrollIntoView();
   }
 
   function start() {
@@ -48,18 +49,15 @@
       part.addEventListener("beforematch", () => openAround(part));
     }
     html.classList.remove("afm-asking");
-    document.addEventListener("afm-revealed", (event) => {
-      openFor(event.target.closest(".afm-guess"));
-    });
-    document.addEventListener("afm-failed", (event) => {
-      openFor(event.target.closest(".afm-guess"));
-    });
+    for (const name of ["afm-revealed", "afm-failed"]) {
+      document.addEventListener(name, (event) => openFor(event.target.closest(".afm-guess")));
+    }
     for (const cell of document.querySelectorAll(".afm-guess")) {
       const asked = cell.querySelector('script[type="application/vnd.jupyter.widget-view+json"]');
       if (!asked || !window.afm || cell.querySelector(".afm-failed")) openFor(cell);
     }
-    openTarget(true);
-    window.addEventListener("hashchange", () => openTarget(true));
+    openTarget();
+    window.addEventListener("hashchange", openTarget);
   }
 
   document.addEventListener("DOMContentLoaded", start);

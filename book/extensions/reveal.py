@@ -1,10 +1,10 @@
 """Sphinx extension: what gives an answer away is hidden until the reader has guessed.
 
-The cells tagged `reveal` that follow a `Predict` stand in <div class="afm-reveal afm-reveal-1">, and
-the cell that asks has the classes `afm-guess afm-guess-1`; a heading among them has the classes
-itself. The script afm-reveal.js, on such pages only, hides the one until the other says that the
-answer may be seen. Without JavaScript all of it shows, and the question and its answer with it: a
-<noscript> is made of what the widget holds.
+The cells tagged `reveal` that follow a `Predict` stand in <div class="afm-reveal afm-reveal-1">
+(a heading among them has these classes itself), and the cell that asks has the classes `afm-guess
+afm-guess-1`. The script afm-reveal.js, on such pages only, hides the one until the other says that
+the answer may be seen. Without JavaScript all of it shows, and the question and its answer with
+it: a <noscript> is made of what the widget holds.
 """
 
 import base64
@@ -21,7 +21,9 @@ from sphinx.util import logging
 from sphinx.writers.html5 import HTML5Translator
 
 QUESTION = re.compile(r"\bPredict(?:\.number|\.cell)?\(")
-VIEW = re.compile(r'<script type="application/vnd\.jupyter\.widget-view\+json">(.*?)</script>', re.S)
+VIEW = re.compile(
+    r'<script type="application/vnd\.jupyter\.widget-view\+json">(.*?)</script>', re.S
+)
 STATE = "application/vnd.jupyter.widget-state+json"
 # The markup of core/markup.js, as far as a page without JavaScript needs it.
 MARKS = (
@@ -142,11 +144,11 @@ def without_script(question: dict) -> str:
     else:
         row, column = right
         answer = escape(f"{question['rows'][row]}, {question['columns'][column]}")
+    told = [f"The answer: <strong>{answer}</strong>.", sentence, html(question["then"])]
     return (
         f"<noscript><p><strong>{html(question['question'])}</strong></p>"
         + (f"<ul>{listed}</ul>" if listed else "")
-        + f"<p>The answer: <strong>{answer}</strong>. {sentence} {html(question['then'])}</p>"
-        "</noscript>\n"
+        + f"<p>{' '.join(filter(None, told))}</p></noscript>\n"
     )
 
 

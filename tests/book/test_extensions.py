@@ -41,6 +41,7 @@ katex_server = load("katex_server")
 lean_theme = load("lean_theme")
 math_punctuation = load("math_punctuation")
 notices = load("notices")
+reveal = load("reveal")
 
 
 # --- each alone
@@ -235,6 +236,19 @@ CELLS = [
     new_code_cell('# @title Solution {display-mode: "form"}\nanswer = 42\nanswer'),
 ]
 CELLS[3].metadata["tags"] = ["solution", "hide-cell"]
+QUESTION = """\
+from transformer_lib.widgets import Predict
+Predict("Is *6* < `7`?", {"yes": "It **is**.", "no": "No."}, right="yes", then="Ends *here*.")\
+"""
+REVEAL = {"tags": ["reveal"]}
+CELLS += [
+    new_code_cell(QUESTION, metadata={"tags": ["hide-input"]}),
+    new_markdown_cell("The answer.\n\n## Why\n\nBecause.", metadata=REVEAL),
+    new_code_cell("6 < 7", metadata=REVEAL),
+    new_markdown_cell("In sight again."),
+    new_code_cell(QUESTION.replace("yes", "sure"), metadata={"tags": ["hide-input"]}),
+    new_code_cell("True", metadata=REVEAL),
+]
 
 
 def small_book(folder, *, url="", page=PAGE, more=()):
@@ -301,11 +315,46 @@ def test_every_page_leads_to_the_notices(published):
 @pytest.mark.slow
 def test_cells_on_the_page(published):
     text = (published / "chapters" / "03-small.html").read_text(encoding="utf-8")
-    assert re.findall(r"<summary>(.*)</summary>", text) == ["Setup", "Solution"]
+    assert re.findall(r"<summary>(.*)</summary>", text) == ["Setup", "Solution", "Code", "Code"]
     assert "@title" not in text
     assert "ZeroDivisionError: division by zero" in text
     assert "Traceback" not in text
     assert "3 · Small" in (published / "book" / "words.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_what_gives_an_answer_away_is_marked(published):
+    text = (published / "chapters" / "03-small.html").read_text(encoding="utf-8")
+    text = re.sub(r"<script.*?</script>", "", text, flags=re.S)
+    parts = re.findall(r'<(\w+) class="(afm-reveal [^"]*)">(.*?)</\1>', text, flags=re.S)
+    assert [(tag, classes) for tag, classes, _ in parts] == [
+        ("div", "afm-reveal afm-reveal-1"),
+        ("h2", "afm-reveal afm-reveal-1"),
+        ("div", "afm-reveal afm-reveal-1"),
+        ("div", "afm-reveal afm-reveal-2"),
+    ]
+    assert "The answer." in parts[0][2]
+    assert "Because." in parts[2][2]
+    assert [n for n in (1, 2) if f"afm-guess afm-guess-{n}" in text] == [1, 2]
+    assert text.index("Because.") < text.index("In sight again.")
+    # The question and its answer, for those who have no JavaScript.
+    (first, second) = re.findall(r"<noscript>(<p>.*?)</noscript>", text, flags=re.S)
+    assert first == (
+        "<p><strong>Is <em>6</em> &lt; <code>7</code>?</strong></p><ul><li>yes</li><li>no</li></ul>"
+        "<p>The answer: <strong>yes</strong>. It <strong>is</strong>. Ends <em>here</em>.</p>"
+    )
+    assert "<li>sure</li>" in second
+    # Only where there is something to reveal.
+    assert "afm-reveal.js" in (published / "chapters" / "03-small.html").read_text("utf-8")
+    assert "afm-reveal.js" not in (published / "book" / "words.html").read_text("utf-8")
+
+
+def test_questions_of_every_kind_are_answered_without_javascript():
+    number = {"kind": "number", "question": "How many?", "right": 41.99999, "unit": "%", "then": ""}
+    assert "The answer: <strong>42 %</strong>." in reveal.without_script(number)
+    words = {"rows": ["a", "<b>"], "columns": ["c"], "right": [1, 0]}
+    cell = {"kind": "cell", "question": "Which?", "then": "So.", **words}
+    assert "<strong>&lt;b&gt;, c</strong>. So.</p>" in reveal.without_script(cell)
 
 
 @pytest.mark.slow
@@ -322,8 +371,12 @@ def test_cells_on_the_page(published):
         ({"page": PAGE + "\n$\\nocommand$\n"}, ["KaTeX|Undefined control sequence"]),
         ({"more": [new_code_cell("undefined_name")]}, ["undefined_name"]),
         ({"url": "https://example.org"}, ["OWNER/NAME"]),
+        (
+            {"more": [new_markdown_cell("Away.\n\n- b"), new_markdown_cell("c", metadata=REVEAL)]},
+            ["no Predict stands"],
+        ),
     ],
-    ids=["two warnings", "formula", "cell", "address"],
+    ids=["two warnings", "formula", "cell", "address", "nothing asked"],
 )
 def test_a_mistake_fails_the_build(tmp_path, change, messages):
     done = small_book(tmp_path, **change)

@@ -43,7 +43,13 @@ def _right():
         _markdown("## A question"),
         _code("Map(w)", "Map(queries=2)"),
         _markdown("## Another\n\nSee [Vaswani et al., 2017](../book/references.md#vaswani2017)."),
-        _code("plots.attention_heatmap(w)", mystnb=ALT),
+        _code(
+            'Predict("Which?", {"a": "A.", "b": "B."}, right="a")',
+            "Predict(options=2)",
+            tags=["hide-input"],
+        ),
+        _markdown("It is *a*."),
+        _code("plots.attention_heatmap(w)", mystnb=ALT, tags=["reveal"]),
         _code("print(loss)", "0.1234", tags=["nbval-ignore-output"]),
         _code("assert loss < 1", tags=["claim"]),
         _code("show(f)", "def f(): ...", tags=["listing"]),
@@ -55,9 +61,14 @@ def _right():
         _markdown("## What goes wrong in practice"),
         _code("1 / 0", tags=["raises-exception"]),
     ]
+    _tag(cells, "It is", "reveal")
     error = {"ename": "ZeroDivisionError", "evalue": "", "traceback": []}
     cells[-1].outputs = [new_output("error", **error)]
     return new_notebook(cells=cells)
+
+
+def _tag(cells, start, tag):
+    next(cell for cell in cells if cell.source.startswith(start)).metadata.tags = [tag]
 
 
 @pytest.mark.parametrize("rule", rules.RULES, ids=lambda rule: rule.__name__)
@@ -188,6 +199,11 @@ BREACHES = [
     ("hides_nothing_from_nbval", _meta("Map(w)", tags=["hide-inputs"]), "means nothing"),
     ("hides_nothing_from_nbval", _edit("assert", "assert loss < 1", "print(loss)"), "no assert"),
     ("hides_nothing_from_nbval", _add(_code("t", tags=["nbval-ignore-output"])), "no assert"),
+    ("reveals_after_a_question", _meta("Predict(", tags=[]), "tag it hide-input"),
+    ("reveals_after_a_question", _meta("Predict(", tags=["hide-input", "reveal"]), "itself hidden"),
+    ("reveals_after_a_question", _meta("It is", tags=[]), "no Predict stands right before"),
+    ("reveals_after_a_question", _drop("Predict("), "no Predict stands right before"),
+    ("reveals_after_a_question", _meta("Map(w)", tags=["reveal"]), "cell 5 is tagged reveal"),
     ("has_run", _unrun("Map(w)"), "cell 5 has not run"),
     ("has_run", _clear("1 / 0"), "raised nothing"),
     ("has_run", _meta("1 / 0", tags=[]), "raised an error"),
@@ -223,6 +239,7 @@ def test_every_rule_has_a_breach():
         _code("with plots.house():\n    pass"),
         _markdown("![A strip of five words.](x.png)\n\n```python\n# not a title\n```"),
         _code("Map(w)\nplayground = Map(w)\nplayground"),
+        _code("q = widgets.Predict.number(a)\nq", tags=["hide-input"]),
         _markdown(r"$\operatorname{softmax}$, $\color{#0072B2}{Q}$ and `{cite}` in code"),
         _code("x = 1\ntorch.testing.assert_close(x, x)"),
         _code("torch.testing.assert_close(x, x)", tags=["claim"]),

@@ -39,6 +39,9 @@ def _calls():
         "position_heatmap": lambda ax: plots.position_heatmap(table, ax=ax),
         "position_curves": lambda ax: plots.position_curves(table, ax=ax),
         "curves": lambda ax: plots.curves([1, 2, 3], {"a": [1, 2, 3], "b": [3, 2, 1]}, ax=ax),
+        "histograms": lambda ax: plots.histograms(
+            {"d_k 4": scores[0], "d_k 64": 4 * scores[0]}, ax=ax
+        ),
         "bars": lambda ax: plots.bars(WORDS, {"a": np.ones(5), "b": np.ones(5)}, ax=ax),
         "vectors_2d": lambda ax: plots.vectors_2d(scores[:, :2], WORDS, ax=ax),
         "shape_boxes": lambda ax: plots.shape_boxes(("Q", ("s", "d_k")), "=", ("X", (5, 2)), ax=ax),
@@ -266,3 +269,24 @@ def test_errors_name_the_value_and_the_fix(draw, message):
     with pytest.raises((TypeError, ValueError), match=message):
         draw()
     assert not plt.get_fignums()
+
+
+def test_a_histogram_says_the_spread_and_keeps_one_axis():
+    narrow = torch.tensor([-1.0, 1.0, -1.0, 1.0])
+    plots.histograms({"narrow": narrow, "wide": 5 * narrow}, xlabel="score")
+    axes = plt.gca()
+    assert [text.get_text() for text in axes.texts] == ["spread 1", "spread 5"]
+    assert [line.get_xdata().tolist() for line in axes.lines] == [[-1.0, 1.0], [-5.0, 5.0]]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["narrow", "wide"]
+    with pytest.raises(TypeError, match="not an empty one"):
+        plots.histograms({})
+    with pytest.raises(ValueError, match="samples 'a'"):
+        plots.histograms({"a": [[1.0]]})
+
+
+def test_two_score_maps_can_share_a_scale():
+    for limit, shown in ((None, 2), (5, 5)):
+        plots.scores_heatmap([[2.0, -1.0]], limit=limit)
+        assert plt.gca().images[0].get_clim() == (-shown, shown)
+    with pytest.raises(ValueError, match="limit is 0, but must be a positive score"):
+        plots.scores_heatmap([[2.0, -1.0]], limit=0)

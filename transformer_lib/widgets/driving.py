@@ -43,7 +43,7 @@ def labels(tokens: Sequence[str]) -> list[str]:
 class Number:
     """A number from `low` to `high`; None: no bound. A text as `high` names one of the sizes.
 
-    `none` is a word that stands for no number at all (`all` for top-k).
+    `none` is a word that stands for no number at all (`all` for top-k), `multiple` what divides it.
     """
 
     low: float | None = None
@@ -51,22 +51,30 @@ class Number:
     trait: str = ""
     whole: bool = True
     none: str = ""
+    multiple: int = 1
 
     def refusal(self, text: str, texts: Texts | None, sizes: Sizes) -> str | None:
         if self.none and text == self.none:
             return None
         also = f", or {self.none}" if self.none else ""
         value = to_number(text)
-        if value is None or (self.whole and value != int(value)):
-            return f"it takes a {'whole ' if self.whole else ''}number{also}"
+        if value is None or (self.whole and value % self.multiple):
+            kind = f"multiple of {self.multiple}" if self.multiple > 1 else "whole number"
+            return f"it takes a {kind if self.whole else 'number'}{also}"
         high = self._high(sizes)
         if (self.low is not None and value < self.low) or (high is not None and value > high):
             return f"it takes {_range(self.low, high)}{also}"
         return None
 
     def described(self, sizes: Sizes) -> dict[str, Any]:
-        numbers = {"low": self.low, "high": self._high(sizes), "whole": self.whole}
-        return {"kind": "number", "trait": self.trait, "none": self.none, **numbers}
+        return {
+            "kind": "number",
+            "trait": self.trait,
+            "low": self.low,
+            "high": self._high(sizes),
+            "multiple": self.multiple if self.whole else 0,
+            "none": self.none,
+        }
 
     def _high(self, sizes: Sizes) -> float | None:
         if not isinstance(self.high, str):
@@ -105,11 +113,13 @@ class Option:
 class Token:
     """One of a figure's own texts, by its text (see `labels`) or its position, counted from 0.
 
-    `of` is the list's name in the widget's `_text`. Not known before there is a widget.
+    `of` is the list's name in the widget's `_text`; those before position `first` are refused.
+    Which they are is not known before there is a widget.
     """
 
     of: str
     trait: str = ""
+    first: int = 0
 
     def refusal(self, text: str, texts: Texts | None, sizes: Sizes) -> str | None:
         if not text:
@@ -117,12 +127,13 @@ class Token:
         if texts is None:
             return None
         names = labels(texts[self.of])
-        if text in names or (text.isascii() and text.isdigit() and int(text) < len(names)):
+        places = [str(place) for place in range(self.first, len(names))]
+        if text in names[self.first :] or (text not in names and text in places):
             return None
-        return f"it takes {_among(names)}"
+        return f"it takes {_among(names[self.first :])}"
 
     def described(self, sizes: Sizes) -> dict[str, Any]:
-        return {"kind": "token", "trait": self.trait, "of": self.of}
+        return {"kind": "token", "trait": self.trait, "of": self.of, "first": self.first}
 
 
 @dataclass(frozen=True)

@@ -57,12 +57,12 @@ const READERS = {
   flag: (_, text) => ({ on: true, off: false })[text],
   option: ({ values }, text) => (Object.hasOwn(values, text) ? values[text] : undefined),
   action: (_, text) => (text === "" ? true : undefined),
-  number({ low, high, whole, none }, text) {
+  number({ low, high, multiple, none }, text) {
     if (none && text === none) return null;
     const value = toNumber(text);
     const fits =
       value !== undefined &&
-      !(whole && value !== Math.trunc(value)) &&
+      !(multiple && value % multiple) &&
       value >= (low ?? -Infinity) &&
       value <= (high ?? Infinity);
     return fits ? value : undefined;
@@ -73,7 +73,7 @@ const READERS = {
       value !== undefined && !(whole && value !== Math.trunc(value)) && value >= (low ?? -Infinity);
     return values.length === count && values.every(fits) ? values : undefined;
   },
-  token: ({ of }, text, texts) => tokenAt(texts[of], text),
+  token: ({ of, first }, text, texts) => tokenAt(texts[of], text, first),
   pair({ rows, columns }, text, texts) {
     for (let at = text.indexOf(","); at >= 0; at = text.indexOf(",", at + 1)) {
       const row = tokenAt(texts[rows], text.slice(0, at));
@@ -84,10 +84,10 @@ const READERS = {
 };
 
 /** Which token a text names, by what it says or by its position. */
-function tokenAt(tokens, text) {
-  const at = labels(tokens).indexOf(text);
-  if (at >= 0) return at;
-  return /^\d+$/.test(text) && Number(text) < tokens.length ? Number(text) : undefined;
+function tokenAt(tokens, text, first = 0) {
+  const named = labels(tokens).indexOf(text);
+  const at = named < 0 && /^\d+$/.test(text) ? Number(text) : named;
+  return at >= first && at < tokens.length ? at : undefined;
 }
 
 /** What a text means to a key; undefined if the key refuses it. */

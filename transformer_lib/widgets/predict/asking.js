@@ -1,10 +1,11 @@
 // The three ways to guess. Each is
 //
-//   { parts: [{ element, layout?, theme? }], read() -> guess or null, problem, lock(guess, answer) }
+//   { parts: [{ element, layout?, theme? }], read() -> guess or null, problem, lock(guess, answer),
+//     unlock() }
 //
 // `read` gives null where nothing is chosen or typed that could be a guess; `problem()` then says
-// what to do. `lock(guess, answer)` ends the choosing and marks both (null: not shown), and
-// `unlock()` takes that back, after printing.
+// what to do. `lock(guess, answer)` ends the choosing and marks both (a guess of null: nothing was
+// guessed), and `unlock()` takes that back, after printing.
 
 import { element, showToken, uniqueId } from "../core/dom.js";
 import { grid } from "../core/grid.js";
@@ -36,7 +37,7 @@ export function askOptions(question, labelledby) {
       rows.forEach(({ input, note, label }, at) => {
         const [isGuess, isAnswer] = [at === guess?.[0], at === answer[0]];
         input.disabled = true;
-        input.checked = isGuess;
+        if (guess) input.checked = isGuess;
         note.textContent = noteFor(isGuess, isAnswer);
         label.classList.toggle("afm-answer", isAnswer);
         label.classList.toggle("afm-guessed", isGuess);
@@ -169,7 +170,7 @@ export function askCell(question) {
     problem: () => "Choose a cell of the grid first.",
     lock(guess, right) {
       [held, answer] = [guess, right];
-      map.select(...(guess ?? [null]));
+      if (guess) map.select(...guess);
       chosen.hidden = true;
       paint();
     },

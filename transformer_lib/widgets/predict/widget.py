@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from numbers import Real
+from typing import SupportsFloat, SupportsIndex
 
 import traitlets
 
@@ -14,7 +15,7 @@ from transformer_lib.widgets.joining import bundle, stylesheet
 MOST_OPTIONS = 8
 MOST_LABELS = 16  # of rows, and of columns: each cell must be large enough for a finger
 
-Cell = tuple[str | int, str | int]
+Cell = tuple[str | SupportsIndex, str | SupportsIndex]
 
 
 class Predict(Widget):
@@ -82,8 +83,8 @@ class Predict(Widget):
         cls,
         question: str,
         *,
-        right: float,
-        within: float = 0.0,
+        right: SupportsFloat,
+        within: SupportsFloat = 0.0,
         unit: str = "",
         wrong: Sequence[tuple[float, float, str]] = (),
         otherwise: str,
