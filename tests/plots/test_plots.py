@@ -44,6 +44,9 @@ def _calls():
         ),
         "bars": lambda ax: plots.bars(WORDS, {"a": np.ones(5), "b": np.ones(5)}, ax=ax),
         "vectors_2d": lambda ax: plots.vectors_2d(scores[:, :2], WORDS, ax=ax),
+        "projections": lambda ax: plots.projections(
+            [1.0, 0.0, -0.5], [("q", "W_Q", [0.0, 3.0], "query", ["a", "b"])], WORDS[:3], ax=ax
+        ),
         "shape_boxes": lambda ax: plots.shape_boxes(("Q", ("s", "d_k")), "=", ("X", (5, 2)), ax=ax),
     }
 
@@ -226,6 +229,20 @@ def test_boxes_have_the_proportions_of_their_shapes():
     assert {"$d_{k}$", "$s$", "×", "Q", "Kᵀ", "6"} <= set(_numbers(plt.gca()))
 
 
+def test_projections_show_every_number_with_the_name_of_its_component():
+    made = [
+        ("q", "W_Q", [0.0, 3.0], "query", ["a", "b"]),
+        ("k", "W_K", [1.0], "key", ["c"]),
+        ("v", "W_V", [-2.0], "value"),
+    ]
+    plots.projections([1.0, 0.0, 0.5], made, WORDS[:3], name="gave")
+    assert list(filter(None, _numbers(plt.gca()))) == [
+        *["1", "mary", "0", "gave", "0.5", "roses", "gave"],
+        *["0", "a", "3", "b", "$q$", "$W_{Q}$"],
+        *["1", "c", "$k$", "$W_{K}$", "−2", "0", "$v$", "$W_{V}$"],
+    ]
+
+
 # --- errors ---------------------------------------------------------------------------------------
 
 ERRORS = [
@@ -258,6 +275,12 @@ ERRORS = [
     (lambda: plots.curves([1], {"a": [[[1]]]}), r"1 or 2 axes, got shape \(1, 1, 1\)"),
     (lambda: plots.bars(["a"], [1, 2]), "2 numbers for 1 labels"),
     (lambda: plots.position_curves(torch.ones(3, 4), dims=[4]), "dimensions 0 to 3"),
+    (
+        lambda: plots.projections([1.0], [("q", "W_Q", [1.0], "asks")]),
+        "q has the role 'asks'; roles are query, key",
+    ),
+    (lambda: plots.projections([1.0], []), "at least one vector"),
+    (lambda: plots.projections([1.0], [], ["a", "b"]), "labels has 2 labels for 1 positions"),
     (lambda: plots.shape_boxes("×"), "at least one matrix"),
     (lambda: plots.shape_boxes(("Q", 5, 2)), r"a matrix is \(name, .* got \('Q', 5, 2\)"),
 ]

@@ -21,7 +21,7 @@ from .style import (
     token_labels,
 )
 
-__all__ = ["shape_boxes", "vectors_2d"]
+__all__ = ["projections", "shape_boxes", "vectors_2d"]
 
 
 def vectors_2d(
@@ -194,6 +194,94 @@ def _box(axes: Axes, item: tuple, at: tuple[float, float], lengths: Mapping) -> 
     axes.text(left - 0.07, middle, _symbol(rows), ha="right", va="center", color=INK)
 
 
+def projections(
+    vector: Any,
+    made: Sequence[tuple],
+    labels: Sequence[str] | None = None,
+    *,
+    name: str = "x",
+    ax: Axes | None = None,
+    title: str = "",
+) -> None:
+    """One vector [d] on top, and below it what matrices make of it: rows of numbers.
+
+    Each entry of `made` is (name, matrix, vector, role), with labels for its components as a fifth
+    if you like: the name and the matrix as they are written, the vector that came out, its role.
+
+    >>> projections([1.0, 0.0], [("k", "W_K", [1.0], "key", ["person"])], ["person", "who"])
+    """
+    numbers = array(vector, "vector", 1)
+    top = token_labels(labels, len(numbers), "labels")
+    rows = [(*entry, None)[:5] for entry in made]
+    _require_made(rows)
+    outs = [array(row[2], f"made[{i}]", 1) for i, row in enumerate(rows)]
+    wide, gap = 0.72, 0.5
+    width = max(sum(map(len, outs)) * wide + gap * (len(outs) - 1), len(numbers) * wide)
+    with canvas(ax, (width + 0.2, 3.1 + 0.35 * bool(title))) as axes:
+        axes.set(xlim=(-0.1, width + 0.1), ylim=(-2.55, 0.55), title=title, aspect="equal")
+        axes.axis("off")
+        left = (width - len(numbers) * wide) / 2
+        _number_row(axes, numbers, top, (left, 0.0), name, None, above=True)
+        x = (width - sum(map(len, outs)) * wide - gap * (len(outs) - 1)) / 2
+        for (called, matrix, _, role, names), out in zip(rows, outs, strict=True):
+            below = token_labels(names, len(out), f"labels of {called}")
+            _number_row(axes, out, below, (x, -2.0), called, role, above=False)
+            middle = x + len(out) * wide / 2
+            start = width / 2 + 0.55 * (middle - width / 2), -0.62
+            shade = role_color(role, SOFT)
+            arrow = {"arrowstyle": "-|>", "color": shade, "lw": 2, "mutation_scale": 16}
+            axes.annotate("", (middle, -1.28), start, arrowprops={**arrow, "shrinkB": 0})
+            side = -1 if middle < width / 2 - 0.1 else 1
+            axes.text(
+                (start[0] + middle) / 2 + side * (0.14 + 0.18 * abs(middle - start[0])),
+                -0.95,
+                _symbol(matrix),
+                ha="right" if side < 0 else "left",
+                va="center",
+                fontsize=13,
+                color=TEXT_COLORS.get(role, INK),
+            )
+            x += len(out) * wide + gap
+
+
+def _number_row(
+    axes: Axes,
+    numbers: np.ndarray,
+    labels: Sequence[str],
+    at: tuple[float, float],
+    name: str,
+    role: str | None,
+    *,
+    above: bool,
+) -> None:
+    """Numbers in boxes, their labels above or below, and the vector's name on the other side."""
+    wide, high, (left, bottom) = 0.72, 0.42, at
+    shade = role_color(role, SOFT)
+    for i, (number, label) in enumerate(zip(numbers, labels, strict=True)):
+        axes.add_patch(
+            FancyBboxPatch(
+                (left + i * wide + 0.03, bottom - high),
+                wide - 0.06,
+                high,
+                boxstyle="round,pad=0,rounding_size=0.04",
+                facecolor=tuple(1 - 0.2 * bool(number) * (1 - c) for c in to_rgb(shade)),
+                edgecolor=shade,
+                linewidth=1.4,
+            )
+        )
+        x = left + (i + 0.5) * wide
+        text = f"{number:.3g}".replace("-", "−")
+        axes.text(x, bottom - high / 2, text, ha="center", va="center", color=INK)
+        y, side = (bottom + 0.06, "bottom") if above else (bottom - high - 0.06, "top")
+        axes.text(x, y, label, ha="center", va=side, color=INK, fontsize=11)
+    shown = {"fontsize": 14, "weight": "bold", "color": TEXT_COLORS.get(role, INK)}
+    if above:
+        axes.text(left - 0.12, bottom - high / 2, _symbol(name), ha="right", va="center", **shown)
+    else:
+        middle = left + len(numbers) * wide / 2
+        axes.text(middle, bottom + 0.1, _symbol(name), ha="center", va="bottom", **shown)
+
+
 def _symbol(name: str | int, *, bold: bool = False) -> str:
     """`s` and `d_k` as formulas, with subscripts; numbers, words and `$...$` as they are."""
     text = str(name)
@@ -216,6 +304,18 @@ def _require_arrows(tips: np.ndarray, colors: list) -> None:
     _require_plane(tips)
     if len(colors) != len(tips):
         raise ValueError(f"color has {len(colors)} entries for {len(tips)} vectors.")
+
+
+def _require_made(rows: list) -> None:
+    if not rows:
+        raise ValueError(
+            "projections needs at least one vector that was made: (name, matrix, ...)."
+        )
+    for row in rows:
+        if row[3] not in TEXT_COLORS:
+            raise ValueError(
+                f"{row[0]} has the role {row[3]!r}; roles are {', '.join(TEXT_COLORS)}."
+            )
 
 
 def _require_boxes(boxes: list) -> None:
