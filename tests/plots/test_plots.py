@@ -202,10 +202,16 @@ def test_two_pictures_that_are_compared_have_one_scale():
     assert sum(text.arrow_patch is not None for text in left.texts) == 1
 
 
-def test_arrows_end_at_their_vectors_and_labels_do_not_overlap():
+@pytest.mark.parametrize("crowded", [False, True])
+def test_arrows_end_at_their_vectors_and_labels_do_not_overlap(crowded):
     vectors = torch.tensor([[1.6, 0.2], [0.8, 1.0], [0.2, 1.4], [0.2, 0.2], [1.4, 0.4]])
-    plots.vectors_2d(vectors, WORDS)
-    figure, axes = plt.gcf(), plt.gca()
+    if crowded:  # as in chapter 01: a small plane, and one arrow more
+        figure, (axes, _) = plt.subplots(1, 2, figsize=(6.4, 3.5), layout="constrained")
+        vectors = torch.cat([vectors, torch.tensor([[0.925, 0.729]])])
+        plots.vectors_2d(vectors, [*WORDS, "new gave"], like=[[-0.8, 2.4]], ax=axes)
+    else:
+        plots.vectors_2d(vectors, WORDS)
+    figure, axes = plt.gcf(), plt.gcf().axes[0]
     arrows = [text for text in axes.texts if text.arrow_patch]
     np.testing.assert_allclose([arrow.xy for arrow in arrows], vectors)
     figure.canvas.draw()

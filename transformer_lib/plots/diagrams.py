@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -89,10 +90,11 @@ def _label_spots(tips: np.ndarray, names: Sequence[str]) -> list[np.ndarray]:
         half = np.array([3.9 * len(name) + 1, 7.0])
         along = np.arctan2(tip[1], tip[0]) if np.any(tip) else np.pi / 2
         places = []
-        for turn in np.radians([0, 20, -20, 40, -40, 60, -60, 90, -90, 120, -120, 150, -150]):
+        turns = np.radians([0, 20, -20, 40, -40, 60, -60, 90, -90, 120, -120, 150, -150])
+        for gap, turn in product((6, 18), turns):  # farther away only if nothing near is free
             way = np.array([np.cos(along + turn), np.sin(along + turn)])
             # Far enough for the box of the text to clear the tip, on whichever side it is.
-            spot = tip + way * (6 + min(half / np.maximum(np.abs(way), 1e-9)))
+            spot = tip + way * (gap + min(half / np.maximum(np.abs(way), 1e-9)))
             overlaps = [np.clip(half + size - np.abs(spot - at), 0, None) for at, size in taken]
             places.append((float(np.prod(overlaps, axis=1).sum()), spot))
         spots.append(min(places, key=lambda place: place[0])[1])
