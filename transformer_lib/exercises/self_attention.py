@@ -361,7 +361,7 @@ check_mended = Repair(
         "at the vector in the sum.": lambda x: x.clone(),
         "You have mended the sum: it adds up all x_j. The softmax still runs over the queries: "
         "columns add up to 1, not rows.": lambda x: torch.softmax(x @ x.T, dim=0) @ x,
-        "The softmax is gone: the scores are no weights.": lambda x: x @ x.T @ x,
+        "The softmax is gone: scores are not weights yet.": lambda x: x @ x.T @ x,
         "These are the weights; the weighted averages are missing.": (
             lambda x: torch.softmax(x @ x.T, dim=-1)
         ),
