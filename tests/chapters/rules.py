@@ -19,9 +19,8 @@ LONGEST_MEDIAN = 8  # lines of a code cell
 LONGEST_LINE = 76  # characters of code that fit a page of 1280 px, in an exercise's box as well
 # How long a road may be, and what must stand on it.
 AIMS = {"words": 2_500, "open cells": 30, "asserts": 0, "questions": 3, "challenges": 1}
-HELD_TO_AIMS: tuple[
-    str, ...
-] = ()  # whoever has finished a chapter adds its name: "01-self-attention"
+# Whoever has finished a chapter adds its name.
+HELD_TO_AIMS: tuple[str, ...] = ("03-scaling",)
 # Chapters of Part I that are not rewritten yet: the rules of the form do not bind them.
 BEFORE_THE_FORM = tuple(
     name
