@@ -4,6 +4,7 @@ The small book has the settings, templates and extensions of the real one, but i
 """
 
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -38,6 +39,7 @@ colab = load("colab")
 icons = load("icons")
 katex_assets = load("katex_assets")
 katex_server = load("katex_server")
+lean_state = load("lean_state")
 lean_theme = load("lean_theme")
 math_punctuation = load("math_punctuation")
 notices = load("notices")
@@ -222,6 +224,23 @@ def test_a_part_without_a_license_stops_the_build(monkeypatch):
         notices.notices()
 
 
+def test_each_kind_of_widget_is_written_once():
+    models = {
+        id_: {"state": {"_esm": esm, "_css": css, "_text": "t"}}
+        for id_, esm, css in (("a", "x", "y"), ("b", "</script>", "y"), ("c", "x", "y"))
+    }
+    models["d"] = {"state": {"value": 3}}  # a widget of somebody else
+    text = lean_state.lean(json.dumps({"state": models}))
+    assert "</script>" not in text
+    found = {id_: model["state"] for id_, model in json.loads(text)["state"].items()}
+    assert found == {
+        "a": {"_esm": "x", "_css": "y", "_text": "t"},
+        "b": {"_esm": "</script>", "_css": {"same_as": "a"}, "_text": "t"},
+        "c": {"_esm": {"same_as": "a"}, "_css": {"same_as": "a"}, "_text": "t"},
+        "d": {"value": 3},
+    }
+
+
 # --- a small book
 
 PAGE = """\
@@ -241,7 +260,7 @@ from transformer_lib.widgets import Predict
 Predict("Is *6* < `7`?", {"yes": "It **is**.", "no": "No."}, right="yes", then="Ends *here*.")\
 """
 REVEAL = {"tags": ["reveal"]}
-CELLS += [
+ASKING = [
     new_code_cell(QUESTION, metadata={"tags": ["hide-input"]}),
     new_markdown_cell("The answer.\n\n## Why\n\nBecause.", metadata=REVEAL),
     new_code_cell("6 < 7", metadata=REVEAL),
@@ -279,7 +298,7 @@ def small_book(folder, *, url="", page=PAGE, more=()):
 def published(tmp_path_factory):
     """The small book as of a repository with an address."""
     folder = tmp_path_factory.mktemp("published")
-    done = small_book(folder, url=ADDRESS)
+    done = small_book(folder, url=ADDRESS, more=ASKING)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"The book is built: file://{folder}/_build/html/index.html" in done.stdout
     return folder / "_build" / "html"
@@ -333,6 +352,13 @@ def test_a_link_that_sets_a_figure_is_plain_text_until_the_host_comes(published)
 
 
 @pytest.mark.slow
+def test_two_questions_share_their_module(published):
+    text = (published / "chapters" / "03-small.html").read_text(encoding="utf-8")
+    assert text.count("core_dom = ") == 1
+    assert text.count('"same_as": ') == 2
+
+
+@pytest.mark.slow
 def test_what_gives_an_answer_away_is_marked(published):
     text = (published / "chapters" / "03-small.html").read_text(encoding="utf-8")
     text = re.sub(r"<script.*?</script>", "", text, flags=re.S)
@@ -374,17 +400,16 @@ def test_questions_of_every_kind_are_answered_without_javascript():
         (
             {
                 "page": PAGE + "\n[no](nowhere.md)\n\n$\\nocommand$\n",
-                "more": [new_code_cell("import warnings; warnings.warn('w')")],
+                "more": [
+                    new_code_cell("import warnings; warnings.warn('w')"),
+                    new_markdown_cell("Nobody has asked.", metadata=REVEAL),
+                ],
             },
-            ["target not found", "KaTeX|Undefined control sequence", "stderr"],
+            ["target not found", "KaTeX|Undefined control sequence", "stderr", "no Predict stands"],
         ),
         ({"more": [new_code_cell("undefined_name")]}, ["undefined_name"]),
-        (
-            {"more": [new_markdown_cell("Away.\n\n- b"), new_markdown_cell("c", metadata=REVEAL)]},
-            ["no Predict stands"],
-        ),
     ],
-    ids=["warnings", "cell", "nothing asked"],
+    ids=["warnings", "cell"],
 )
 def test_a_mistake_fails_the_build(tmp_path, change, messages):
     done = small_book(tmp_path, **change)

@@ -43,13 +43,7 @@ def _right():
         _markdown("## A question"),
         _code("Map(w)", "Map(queries=2)"),
         _markdown("## Another\n\nSee [Vaswani et al., 2017](../book/references.md#vaswani2017)."),
-        _code(
-            'Predict("Which?", {"a": "A.", "b": "B."}, right="a")',
-            "Predict(options=2)",
-            tags=["hide-input"],
-        ),
-        _markdown("It is *a*."),
-        _code("plots.attention_heatmap(w)", mystnb=ALT, tags=["reveal"]),
+        _code("plots.attention_heatmap(w)", mystnb=ALT),
         _code("print(loss)", "0.1234", tags=["nbval-ignore-output"]),
         _code("assert loss < 1", tags=["claim"]),
         _code("show(f)", "def f(): ...", tags=["listing"]),
@@ -61,14 +55,9 @@ def _right():
         _markdown("## What goes wrong in practice"),
         _code("1 / 0", tags=["raises-exception"]),
     ]
-    _tag(cells, "It is", "reveal")
     error = {"ename": "ZeroDivisionError", "evalue": "", "traceback": []}
     cells[-1].outputs = [new_output("error", **error)]
     return new_notebook(cells=cells)
-
-
-def _tag(cells, start, tag):
-    next(cell for cell in cells if cell.source.startswith(start)).metadata.tags = [tag]
 
 
 @pytest.mark.parametrize("rule", rules.RULES, ids=lambda rule: rule.__name__)
@@ -129,6 +118,9 @@ def _unrun(start):
         _find(nb, start).execution_count = None
 
     return change
+
+
+ASKS = 'Predict("Which?", {"a": "A.", "b": "B."}, right="a")'
 
 
 def _no_summary(nb):
@@ -199,11 +191,10 @@ BREACHES = [
     ("hides_nothing_from_nbval", _meta("Map(w)", tags=["hide-inputs"]), "means nothing"),
     ("hides_nothing_from_nbval", _edit("assert", "assert loss < 1", "print(loss)"), "no assert"),
     ("hides_nothing_from_nbval", _add(_code("t", tags=["nbval-ignore-output"])), "no assert"),
-    ("reveals_after_a_question", _meta("Predict(", tags=[]), "tag it hide-input"),
-    ("reveals_after_a_question", _meta("Predict(", tags=["hide-input", "reveal"]), "itself hidden"),
-    ("reveals_after_a_question", _meta("It is", tags=[]), "no Predict stands right before"),
-    ("reveals_after_a_question", _drop("Predict("), "no Predict stands right before"),
+    ("reveals_after_a_question", _add(_code(ASKS)), "tag it hide-input"),
+    ("reveals_after_a_question", _add(_code(ASKS, tags=["reveal"])), "is itself hidden"),
     ("reveals_after_a_question", _meta("Map(w)", tags=["reveal"]), "cell 5 is tagged reveal"),
+    ("reveals_after_a_question", _meta("## Another", tags=["reveal"]), "no Predict stands right"),
     ("has_run", _unrun("Map(w)"), "cell 5 has not run"),
     ("has_run", _clear("1 / 0"), "raised nothing"),
     ("has_run", _meta("1 / 0", tags=[]), "raised an error"),
@@ -225,6 +216,21 @@ def test_long_cells_are_found():
     assert rules.keeps_cells_short(nb) == []
     nb.cells += [_code(long) for _ in range(30)]
     assert "9" in rules.keeps_cells_short(nb)[0]
+
+
+def test_answers_follow_their_question_at_once():
+    def problems(kinds):
+        made = {
+            "?": lambda: _code(ASKS, tags=["hide-input"]),
+            "c": lambda: _code("a", tags=["reveal"]),
+            "m": lambda: new_markdown_cell("It is *a*.", metadata={"tags": ["reveal"]}),
+            "-": lambda: _markdown("On we go."),
+        }
+        cells = [made[kind]() for kind in kinds]
+        return len(rules.reveals_after_a_question(new_notebook(cells=cells)))
+
+    assert problems("?mc-?c-?-") == 0
+    assert problems("?-mc") == 2
 
 
 def test_every_rule_has_a_breach():
