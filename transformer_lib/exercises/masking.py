@@ -80,8 +80,8 @@ check_combined_mask = Exercise(
         "A key must be in the past *and* be a real word; you allow a key that is either.": (
             lambda causal, padding: causal | padding.unsqueeze(1)
         ),
-        "You allow a key that is in the past or a real word, but none that is both: that is what `^` "
-        "and `!=` do.": lambda causal, padding: causal ^ padding.unsqueeze(1),
+        "You allow a key that is in the past or a real word, but none that is both: that is what "
+        "`^` and `!=` do.": lambda causal, padding: causal ^ padding.unsqueeze(1),
         "The axis for the queries is missing: `causal & padding` works only if there are as "
         "many sentences as words, and then gives word i the padding of sentence i.": (
             lambda causal, padding: causal & padding

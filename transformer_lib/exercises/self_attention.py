@@ -54,7 +54,7 @@ check_one_output = Exercise(
     },
     cases=[
         Case("5 words in 5 dimensions", 0.7 * randn(5, 5, seed=1), 2),
-        Case("3 words in 7 dimensions", 0.7 * randn(3, 7, seed=2), 0),
+        Case("3 words in 7 dimensions", 0.7 * randn(3, 7, seed=14), 1),
         Case("11 words in 2 dimensions", 0.7 * randn(11, 2, seed=7), 10),
     ],
     axes="dim",
@@ -234,7 +234,7 @@ _CLEARLY, _ENOUGH = 1e-6, 0.9  # a smaller lead is a tie; the least that *gave* 
 
 
 def in_float32(answer: Any) -> Any:
-    """Numbers of any dtype, in a tensor, an array or rows in a list, as a tensor; all else as is."""
+    """Numbers of any dtype, in a tensor, an array or a list of rows, as a tensor; else as it is."""
     answer = plain(answer)
     if isinstance(answer, Tensor):
         return answer if answer.is_complex() else answer.float()

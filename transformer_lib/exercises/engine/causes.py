@@ -33,6 +33,7 @@ def same(got: Tensor, right: Tensor) -> bool:
     largest = float(right.abs().max()) if right.numel() else 0.0
     if not math.isfinite(largest):
         return torch.equal(got.nan_to_num(), right.nan_to_num())
+    got, right = got.double(), right.double()
     return torch.allclose(got, right, rtol=_ENOUGH, atol=1e-6 + 1e-5 * largest, equal_nan=True)
 
 
@@ -47,13 +48,13 @@ def of_numbers(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
     """A sentence about numbers that are wrong in the same way everywhere; None if there is none."""
     if not trials:
         return None
-    looks = (_factor, _offset, _transformed, _symmetric, _row_factors, _diagonal, _zero_sums)
+    looks = (_factor, _offset, _symmetric, _row_factors, _diagonal, _zero_sums)
     return next((sentence for look in looks if (sentence := look(trials, axes))), None)
 
 
 def of_form(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
     """The same for what shows before anything is known of the numbers: left empty, moved, added."""
-    looks = (_all_equal, _empty_parts, _order, _named_factor, _added)
+    looks = (_all_equal, _empty_parts, _order, _named_factor, _added, _transformed)
     return next((sentence for look in looks if (sentence := look(trials, axes))), None)
 
 
@@ -174,9 +175,8 @@ def _permuted(got: Tensor, right: Tensor, axis: int) -> bool:
     """Is each slice along the axis a slice of the right result, each of them once?"""
     if right.shape[axis] < 2:
         return False
-    slices = [list(x.movedim(axis, 0).flatten(1).unbind()) for x in (got, right)]
-    left = slices[1]
-    for ours in slices[0]:
+    left = list(right.unbind(axis))
+    for ours in got.unbind(axis):
         found = next((n for n, theirs in enumerate(left) if same(ours, theirs)), None)
         if found is None:
             return False

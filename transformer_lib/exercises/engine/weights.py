@@ -41,7 +41,7 @@ def of_weights(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
                 f"Your weights sum to 1 over {'the whole result' if count == ndim else 'a matrix'},"
                 f" not over each row: one softmax for each, over the axis `{name}`."
             )
-    if sentence := _hidden(trials, axis):
+    if sentence := _hidden(trials, axis) or _left_out(trials):
         return sentence
     if not rows_sum:
         return _not_one(trials, axis, name)
@@ -120,6 +120,21 @@ def _hidden(trials: Sequence[Trial], axis: int) -> str | None:
     return f"What is hidden has weight: at {index} you have {value:.4g}, where exactly 0 is right."
 
 
+def _left_out(trials: Sequence[Trial]) -> str | None:
+    """Has something no weight that must have some?"""
+    missing = [(t.right > 0.01) & (t.got.abs() < 1e-5) for t in trials]
+    if not all(bool(x.any()) for x in missing):
+        return None
+    index = missing[0].nonzero()[0].tolist()
+    place = ""
+    if all(x.ndim >= 2 and x.shape[-1] == x.shape[-2] for x in missing):
+        if not any(bool(x.tril().any()) for x in missing):
+            place = ", and always in the future of a query: you need no mask here"
+        elif not any(bool((x & ~torch.eye(x.shape[-1], dtype=torch.bool)).any()) for x in missing):
+            place = ", and always where a query is its own key"
+    return f"What must take part has no weight, first at {index}{place}."
+
+
 def _not_one(trials: Sequence[Trial], axis: int, name: str) -> str:
     trial = trials[0]
     full = trial.right.sum(axis) > 0.5
@@ -143,7 +158,9 @@ def _hardness(trials: Sequence[Trial], axis: int, name: str) -> str | None:
             return f"The softmax gets the right scores {words} {expression}."
     if max(factors) - min(factors) < 1e-3 * abs(factors[0]):
         return f"The softmax gets {factors[0]:.4g} times the right scores."
-    return "The softmax gets scores of the wrong size: a factor before it is wrong."
+    return (
+        f"The softmax gets {factors[0]:.4g} times the right scores here, elsewhere another factor."
+    )
 
 
 def _steepness(trial: Trial, axis: int) -> float | None:
