@@ -2,6 +2,7 @@
 # make test       everything, a browser included             make check   the fast part
 # make notebooks  run and normalize the chapters that have changed (PATHS=03-scaling: one of them)
 # make page       build one chapter: PATHS=03-scaling
+# make references write book/references.md after a change to references.bib
 # make chapter    begin a chapter: NAME=14-inside-a-gpt TITLE="Inside a GPT"
 # make soak       the long counts of what make test samples
 # make trained    train the weights that the library ships
@@ -21,7 +22,7 @@ MODULES := $(VENV)/npm/node_modules
 export PATH := $(abspath $(BIN)):$(PATH)
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: book page chapter serve notebooks lint check test soak trained clean test-oldest test-newest \
+.PHONY: book page chapter serve notebooks references lab lint check test soak trained clean test-oldest test-newest \
 	colab-check
 .DEFAULT_GOAL := book
 
@@ -56,6 +57,10 @@ serve: book
 
 notebooks: $(VENV)/installed
 	$(BIN)/python book/notebooks.py $(PATHS)
+
+# The list of references as plain Markdown, from references.bib.
+references: $(VENV)/installed
+	$(BIN)/python book/extensions/bibliography.py
 
 chapter: $(VENV)/installed
 	$(BIN)/python book/new_chapter.py "$(NAME)" "$(TITLE)"
