@@ -1,4 +1,5 @@
 # make book       build the book and print its address       make serve   ... and open it
+# make lab        open your own copy of the chapters in JupyterLab
 # make test       everything, a browser included             make check   the fast part
 # make notebooks  run and normalize the chapters that have changed (PATHS=03-scaling: one of them)
 # make page       build one chapter: PATHS=03-scaling
@@ -54,6 +55,10 @@ page: $(VENV)/npm/installed
 
 serve: book
 	$(BIN)/python -m webbrowser "file://$(abspath _build/html/index.html)"
+
+# A copy of the chapters in lab/, for the reader to write in; what is written there is never replaced.
+lab: $(VENV)/installed
+	$(BIN)/python book/lab.py
 
 notebooks: $(VENV)/installed
 	$(BIN)/python book/notebooks.py $(PATHS)
