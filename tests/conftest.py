@@ -4,6 +4,7 @@ import os
 import random
 import shutil
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import hypothesis
@@ -70,6 +71,16 @@ def once(tmp_path_factory) -> Callable[[str, Callable[[Path], None]], Path]:
         return folder
 
     return get
+
+
+@pytest.fixture(scope="session")
+def running(tmp_path_factory) -> Callable[[Path], AbstractContextManager]:
+    """`with running(path):` while a notebook runs or a folder is written: another worker waits."""
+    from filelock import FileLock
+
+    root = tmp_path_factory.getbasetemp()
+    root = root.parent if "PYTEST_XDIST_WORKER" in os.environ else root
+    return lambda path: FileLock(root / f"{path.name}.running")
 
 
 def pytest_collection_modifyitems(items):

@@ -22,6 +22,7 @@ def linked_chapters(page: str) -> list[str]:
     return re.findall(r"chapters/([\w-]+)\.ipynb\)", text(page))
 
 
+@pytest.mark.slow
 def test_the_citation_is_valid_and_of_this_version():
     command = [Path(sys.executable).parent / "check-jsonschema", "--builtin-schema"]
     command += ["vendor.citation-file-format", ROOT / "CITATION.cff"]
@@ -84,6 +85,7 @@ def test_the_versions_of_python_that_are_claimed_are_tried():
     assert f"(3, 11) <= sys.version_info < (3, {minor + 1})" in text("Makefile")
 
 
+@pytest.mark.slow
 def test_the_issue_forms_are_valid():
     command = [Path(sys.executable).parent / "check-jsonschema", "--builtin-schema"]
     forms = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))

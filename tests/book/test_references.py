@@ -176,6 +176,7 @@ def build(folder: Path, **changed: str) -> subprocess.CompletedProcess:
     )
 
 
+@pytest.mark.slow
 def test_plain_links_reach_entries_terms_and_targets(tmp_path):
     done = build(tmp_path)
     assert done.returncode == 0, done.stderr
@@ -198,6 +199,7 @@ def test_plain_links_reach_entries_terms_and_targets(tmp_path):
     assert re.search(r'href="#term-Hard-key"[^>]*><span[^>]*>hard key<', words)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "old", "new", "problem"),
     [

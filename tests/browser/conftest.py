@@ -37,7 +37,7 @@ measured: dict[str, object] = {}
 
 
 @pytest.fixture(scope="session")
-def book(once) -> Path:
+def book(once, running) -> Path:
     """The folder of the book's pages, built from the present sources by the first that asks.
 
     AFM_BUILD names a folder in which the book is built already.
@@ -46,6 +46,9 @@ def book(once) -> Path:
         return BUILD
 
     def build(folder: Path) -> None:
+        for chapter in sorted((ROOT / "chapters").glob("*.ipynb")):
+            with running(chapter):  # nbval may be at it: what its run gives is built
+                pass
         jobs = "2" if int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")) > 2 else "1"
         log = folder / "log"
         with log.open("w", encoding="utf-8") as file:

@@ -1,16 +1,21 @@
 """Each chapter opened alone: in an empty folder, on the installed wheel, its outputs compared.
 
-This is `pytest --nbval` in its strict form, one run a chapter, none left out.
+This is `pytest --nbval` in its strict form, one run a chapter, none left out. What these runs
+gave is kept (tests/support/recording.py): the book is built from it and executes no chapter again.
 """
 
 import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from zipfile import ZipFile
 
+import nbformat
 import pytest
+import recording
+from execution import RUNS, Runs
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = ("pyproject.toml", "README.md", "LICENSE", "LICENSE-prose", "transformer_lib")
@@ -78,19 +83,22 @@ def test_the_wheel_is_complete(wheel):
     assert names == sources
 
 
-def test_chapter(chapter, site, tmp_path):
+def test_chapter(chapter, site, tmp_path, running):
     shutil.copy(chapter, tmp_path)
-    # Only the plugin that is needed: the others take longer to load than some chapters to run.
-    nbval = ["-p", "nbval.plugin", "--nbval", "--nbval-current-env"]
-    quiet = [f"--nbval-cell-timeout={CELL_SECONDS}", "-q", "--color=no", "-p", "no:cacheprovider"]
-    said = run(
-        *(sys.executable, "-m", "pytest", *nbval, *quiet, chapter.name),
-        cwd=tmp_path,
-        PYTHONPATH=str(site),
-        PYTEST_DISABLE_PLUGIN_AUTOLOAD="1",
-        OMP_NUM_THREADS="1",
-        PYTHONHASHSEED="0",
-        HF_HUB_OFFLINE="1",
-    )
-    assert " passed" in said
-    assert not any(word in said for word in ("skipped", "xfailed", "deselected"))
+    record, start = tmp_path / "run.ipynb", time.perf_counter()
+    quiet = [f"--nbval-cell-timeout={CELL_SECONDS}", "-q", "--color=no"]
+    with running(chapter):
+        said = run(
+            *(sys.executable, recording.__file__, chapter.name, record.name, *quiet),
+            cwd=tmp_path,
+            PYTHONPATH=str(site),
+            PYTEST_DISABLE_PLUGIN_AUTOLOAD="1",
+            OMP_NUM_THREADS="1",
+            PYTHONHASHSEED="0",
+            HF_HUB_OFFLINE="1",
+        )
+        assert " passed" in said
+        assert not any(word in said for word in ("skipped", "xfailed", "deselected"))
+        seconds = time.perf_counter() - start
+        with running(RUNS):  # one at a time writes into the cache
+            Runs(RUNS).keep(chapter, nbformat.read(record, as_version=4), seconds)

@@ -52,6 +52,7 @@ def change(path, edit):
     path.write_text(nbformat.writes(nb) + "\n", encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_run_keeps_text_and_drops_the_rest(right):
     nb = nbformat.reads(right, as_version=4)
     assert [cell.get("execution_count") for cell in nb.cells] == [None, 1, 2, 3, 4, 5, None]
@@ -66,11 +67,13 @@ def test_a_run_keeps_text_and_drops_the_rest(right):
     assert set(nb.metadata) == {"checksums", "kernelspec", "language_info"}
 
 
+@pytest.mark.slow
 def test_a_second_run_changes_nothing(right, path):
     assert notebooks.refresh(path, UNSET) == []
     assert path.read_text(encoding="utf-8") == right
 
 
+@pytest.mark.slow
 def test_a_run_that_is_kept_is_as_good_as_a_fresh_one(right, path, tmp_path, monkeypatch):
     runs = notebooks.Runs(tmp_path / "runs")
     assert notebooks.refresh(path, UNSET, runs) == []
@@ -169,6 +172,7 @@ def test_what_is_no_notebook_is_named(tmp_path):
         assert "00-small.ipynb: is not a valid notebook" in notebooks.problems(path, UNSET)[0]
 
 
+@pytest.mark.slow
 def test_a_notebook_that_fails_stays_as_it_was(path):
     change(path, lambda nb: nb.cells[3].update(source="undefined_name"))
     before = path.read_bytes()
@@ -179,6 +183,7 @@ def test_a_notebook_that_fails_stays_as_it_was(path):
     assert [item.name for item in path.parent.iterdir()] == [path.name]
 
 
+@pytest.mark.slow
 def test_an_interrupted_write_leaves_the_old_notebook(path, right, monkeypatch):
     change(path, lambda nb: nb.cells[3].update(source="2 > 1"))
     before = path.read_bytes()

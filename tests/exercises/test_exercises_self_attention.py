@@ -213,6 +213,7 @@ WRONG[check_prefers_roses] = [
 ]
 
 
+@pytest.mark.slow
 def test_a_longer_roses_alone_is_not_enough():
     """*susan* turns to it before *gave* has reached 0.9."""
     for hundredths in range(106, 400):

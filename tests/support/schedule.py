@@ -1,8 +1,8 @@
 """In which order the tests run, and which of them stay together in one worker.
 
-`make test` needs the book, which takes longer to build than most tests together, and it executes
-every chapter a second time. So one worker begins with the book and goes on with the chapters that
-train; the others have all the rest, and come to the book's pages at the end.
+What takes longest is running the chapters and, from what these runs gave, building the book. So one
+worker begins with the chapters that train and goes on with the book; the others begin with the
+other chapters, and all come to the book's pages at the end.
 """
 
 from pathlib import Path
@@ -30,20 +30,20 @@ def place(nodeid: str) -> tuple[int, int]:
     """Tests run in the order of this: what takes long, or waits for the book, is not left over."""
     chapter = executes(nodeid)
     number = -int(chapter.split("-")[0].rstrip("abcdefg")) if chapter else 0
-    if nodeid == FIRST:
-        return 0, 0
     if chapter:
-        return (1 if trains(chapter) else 3), number  # later chapters take longer
+        return (0 if trains(chapter) else 1), number  # later chapters take longer
+    if nodeid == FIRST:
+        return 2, 0
     if nodeid.startswith((BOOK, PAGES)):
         return 5, 0
-    return (4 if nodeid.startswith("tests/browser/") else 2), 0
+    return (4 if nodeid.startswith("tests/browser/") else 3), 0
 
 
 def unit(nodeid: str, workers: int) -> str:
     """Tests of one unit run in one worker, one after another: those of a file, with exceptions."""
     chapter = executes(nodeid)
     if workers <= 2 and (nodeid == FIRST or (chapter and trains(chapter))):
-        return "the book, and what trains: never side by side where there are two cores"
+        return "what trains, and then the book: never side by side where there are two cores"
     if chapter or nodeid == FIRST or nodeid.startswith(PAGES):
         return nodeid
     return nodeid.split("::")[0]
