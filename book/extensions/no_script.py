@@ -1,0 +1,23 @@
+"""Sphinx extension: where a figure needs JavaScript and there is none, a sentence says so."""
+
+from docutils import nodes
+from sphinx.application import Sphinx
+
+VIEW = "application/vnd.jupyter.widget-view+json"
+NOTE = (
+    '<noscript><p class="afm-noscript">A figure that you can use stands here. It computes in your '
+    "browser, with JavaScript, which is off. The text, the formulas and the code do without.</p>"
+    "</noscript>"
+)
+
+
+def add_notes(app: Sphinx, document: nodes.document) -> None:
+    for view in list(document.findall(nodes.raw)):
+        if view.get("format") == "html" and VIEW in view.astext():
+            place = view.parent.index(view)
+            view.parent.insert(place + 1, nodes.raw("", NOTE, format="html"))
+
+
+def setup(app: Sphinx) -> dict[str, object]:
+    app.connect("doctree-read", add_notes)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
