@@ -30,6 +30,7 @@ def right(tmp_path_factory):
         new_code_cell(picture, metadata={"mystnb": {"image": {"alt": "A dot."}}}),
         new_code_cell("1 / 0", metadata={"tags": ["raises-exception"]}),
         new_markdown_cell(r"$\color{#0072B2}{Q_{ij}} + 1$"),
+        new_code_cell("assert os", metadata={"tags": ["claim"]}),
     ]
     path = tmp_path_factory.mktemp("book") / "00-small.ipynb"
     nbformat.write(new_notebook(cells=cells, metadata={"widgets": {"state": {}}}), path)
@@ -55,7 +56,7 @@ def change(path, edit):
 @pytest.mark.slow
 def test_a_run_keeps_text_and_drops_the_rest(right):
     nb = nbformat.reads(right, as_version=4)
-    assert [cell.get("execution_count") for cell in nb.cells] == [None, 1, 2, 3, 4, 5, None]
+    assert [cell.get("execution_count") for cell in nb.cells] == [None, 1, 2, 3, 4, 5, None, 6]
     assert nb.cells[0].metadata == {}
     assert nb.cells[1].metadata == {"tags": ["setup", "hide-cell"]}
     assert nb.cells[2].outputs == [new_output("stream", name="stdout", text="one\n[]\n")]
@@ -89,6 +90,45 @@ def test_a_chapter_is_found_by_its_name_and_by_its_path():
     assert notebooks.chapter(str(expected)) == expected
 
 
+def folded(source, *tags, **metadata):
+    """(source, metadata) of a cell as the second code cell of a normalized notebook."""
+    cell = new_code_cell(source, metadata={"tags": list(tags), **metadata})
+    first = new_code_cell("", metadata={"tags": ["setup"]})
+    cell = notebooks.normalize(new_notebook(cells=[first, cell]), UNSET).cells[1]
+    assert notebooks.normalize(new_notebook(cells=[first, cell]), UNSET).cells[1] == cell
+    return cell.source, cell.metadata
+
+
+@pytest.mark.parametrize(
+    ("tag", "code", "name"),
+    [
+        ("claim", "assert x", "✓ checked"),
+        ("setup", "import math", "Imports"),
+        ("listing", "show(positions.Learned.forward)", "The library's Learned.forward"),
+        ("listing", "show(attention, docstring=True)", "The library's attention"),
+        ("hide-input", "Predict.number('How large?', right=x)", "Code of the question"),
+        ("hide-input", "plots.bars(x)", "Code of the figure"),
+        ("hide-input", "x = load()\nprint(x)", "Code of the numbers"),
+    ],
+)
+def test_what_stands_aside_is_folded_in_notebooks(tag, code, name):
+    source, metadata = folded(code, tag)
+    assert source == f'# @title {name} {{display-mode: "form"}}\n{code}'
+    assert metadata == {"tags": [tag], "cellView": "form", "jupyter": {"source_hidden": True}}
+    # Without the tag, the cell is open again.
+    assert folded(source, **{k: v for k, v in metadata.items() if k != "tags"}) == (code, {})
+
+
+def test_a_title_of_an_authors_own_is_kept():
+    source = '# @title Code of the loss curve {display-mode: "form"}\nplots.curves(x)'
+    assert folded(source, "hide-input")[0] == source
+    assert folded(source, "claim")[0].startswith("# @title ✓ checked")
+    solution = '# @title Solution {display-mode: "form"}\nx'
+    hidden = {"cellView": "form", "jupyter": {"source_hidden": True}}
+    tags = {"tags": ["solution", "hide-cell"]}
+    assert folded(solution, *tags["tags"], **hidden) == (solution, tags | hidden)
+
+
 def test_ids_follow_the_text_and_not_the_place():
     cells = [new_code_cell("a"), new_markdown_cell("a"), new_code_cell("a"), new_code_cell("b")]
     first = [c.id for c in notebooks.normalize(new_notebook(cells=cells), UNSET).cells]
@@ -115,6 +155,8 @@ def test_ids_follow_the_text_and_not_the_place():
         (lambda nb: nb.metadata.update(widgets={"state": {}}), "is not normalized"),
         (lambda nb: nb.cells[6].update(source=r"$\color{#0072B2}{Q}$"), "is not normalized"),
         (lambda nb: nb.metadata.update(checksums={}), "is stale"),
+        (lambda nb: nb.cells[7].metadata.pop("cellView"), "is not normalized"),
+        (lambda nb: nb.cells[7].update(source="assert os"), "is not normalized"),
     ],
 )
 def test_a_wrong_notebook_is_found(path, edit, message):
