@@ -113,8 +113,6 @@ def folded_as(cell: NotebookNode) -> str:
 def fold(cell: NotebookNode) -> None:
     """Fold a code cell in JupyterLab and Colab, or open it, as its tags say."""
     if "solution" in tags(cell):  # folded by its author; its title belongs to it
-        # Else its stored "Right" stands below the reader's own answer, before anything has run.
-        cell.metadata["jupyter"] = {**cell.metadata.get("jupyter", {}), "outputs_hidden": True}
         return
     name, code = folded_as(cell), TITLE.sub("", cell.source, count=1)
     jupyter = {k: v for k, v in cell.metadata.get("jupyter", {}).items() if k != "source_hidden"}
@@ -124,6 +122,18 @@ def fold(cell: NotebookNode) -> None:
         jupyter["source_hidden"] = True
         cell.metadata["cellView"] = "form"
     cell.metadata["jupyter"] = jupyter
+
+
+def fold_answer(cell: NotebookNode) -> None:
+    """Fold the outputs of a cell that gives an answer away (`reveal`, `solution`), in JupyterLab.
+
+    A solution's stored "Right" would stand below the reader's own answer, before anything has run.
+    """
+    jupyter = dict(cell.metadata.get("jupyter", {}))
+    jupyter.pop("outputs_hidden", None)
+    if {"reveal", "solution"} & set(tags(cell)):
+        jupyter["outputs_hidden"] = True
+    cell.metadata["jupyter"] = NotebookNode(jupyter)
 
 
 def digest(*parts: str) -> str:
@@ -189,6 +199,8 @@ def normalize(nb: NotebookNode, config: dict) -> NotebookNode:
         if cell.cell_type == "markdown":
             cell.source = scoped_colors(cell.source)
         cell.source = cell.source.rstrip()
+        if cell.cell_type == "code":
+            fold_answer(cell)
         metadata = {key: cell.metadata[key] for key in CELL_METADATA if cell.metadata.get(key)}
         cell.metadata = NotebookNode(metadata)
         # An id made from the text stays the same wherever the cell moves and whoever converts it.

@@ -4,6 +4,7 @@ The small book has the settings, templates and extensions of the real one, but i
 """
 
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -38,9 +39,11 @@ colab = load("colab")
 icons = load("icons")
 katex_assets = load("katex_assets")
 katex_server = load("katex_server")
+lean_state = load("lean_state")
 lean_theme = load("lean_theme")
 math_punctuation = load("math_punctuation")
 notices = load("notices")
+reveal = load("reveal")
 
 
 # --- each alone
@@ -240,6 +243,23 @@ def test_a_part_without_a_license_stops_the_build(monkeypatch):
         notices.notices()
 
 
+def test_each_kind_of_widget_is_written_once():
+    models = {
+        id_: {"state": {"_esm": esm, "_css": css, "_text": "t"}}
+        for id_, esm, css in (("a", "x", "y"), ("b", "</script>", "y"), ("c", "x", "y"))
+    }
+    models["d"] = {"state": {"value": 3}}  # a widget of somebody else
+    text = lean_state.lean(json.dumps({"state": models}))
+    assert "</script>" not in text
+    found = {id_: model["state"] for id_, model in json.loads(text)["state"].items()}
+    assert found == {
+        "a": {"_esm": "x", "_css": "y", "_text": "t"},
+        "b": {"_esm": "</script>", "_css": {"same_as": "a"}, "_text": "t"},
+        "c": {"_esm": {"same_as": "a"}, "_css": {"same_as": "a"}, "_text": "t"},
+        "d": {"value": 3},
+    }
+
+
 # --- a small book
 
 PAGE = """\
@@ -269,6 +289,19 @@ FORM = [
     new_markdown_cell("## Prove it\n\nIndeed.\n\n### By hand\n\nAnd so."),
     new_markdown_cell("## What goes wrong in practice\n\nMuch."),
     new_markdown_cell("## References\n\nSome."),
+]
+QUESTION = """\
+from transformer_lib.widgets import Predict
+Predict("Is *6* < `7`?", {"yes": "It **is**.", "no": "No."}, right="yes", then="Ends *here*.")\
+"""
+REVEAL = {"tags": ["reveal"]}
+ASKING = [
+    new_code_cell(QUESTION, metadata={"tags": ["hide-input"]}),
+    new_markdown_cell("The answer.\n\n## Why\n\nBecause.", metadata=REVEAL),
+    new_code_cell("6 < 7", metadata=REVEAL),
+    new_markdown_cell("In sight again."),
+    new_code_cell(QUESTION.replace("yes", "sure"), metadata={"tags": ["hide-input"]}),
+    new_code_cell("True", metadata=REVEAL),
 ]
 
 
@@ -305,7 +338,7 @@ def small_book(folder, *, url="", page=PAGE, more=()):
 def published(tmp_path_factory):
     """The small book as of a repository with an address."""
     folder = tmp_path_factory.mktemp("published")
-    done = small_book(folder, url=ADDRESS)
+    done = small_book(folder, url=ADDRESS, more=ASKING)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"The book is built: file://{folder}/_build/html/index.html" in done.stdout
     return folder / "_build" / "html"
@@ -342,7 +375,7 @@ def test_every_page_leads_to_the_notices(published):
 @pytest.mark.slow
 def test_cells_on_the_page(published):
     text = (published / "chapters" / "03-small.html").read_text(encoding="utf-8")
-    assert re.findall(r"<summary>(.*)</summary>", text) == ["Setup", "Solution"]
+    assert re.findall(r"<summary>(.*)</summary>", text) == ["Setup", "Solution", "Code", "Code"]
     assert "@title" not in text
     assert "ZeroDivisionError: division by zero" in text
     assert "Traceback" not in text
@@ -396,6 +429,47 @@ def test_the_road_passes_deeper_pages_by(published):
     assert '<p class="afm-chapter">Chapter 3</p>' in (chapters / "03-small.html").read_text("utf-8")
 
 
+def test_two_questions_share_their_module(published):
+    text = (published / "chapters" / "03-small.html").read_text(encoding="utf-8")
+    assert text.count("core_dom = ") == 1
+    assert text.count('"same_as": ') == 2
+
+
+@pytest.mark.slow
+def test_what_gives_an_answer_away_is_marked(published):
+    text = (published / "chapters" / "03-small.html").read_text(encoding="utf-8")
+    text = re.sub(r"<script.*?</script>", "", text, flags=re.S)
+    parts = re.findall(r'<(\w+) class="(afm-reveal [^"]*)">(.*?)</\1>', text, flags=re.S)
+    assert [(tag, classes) for tag, classes, _ in parts] == [
+        ("div", "afm-reveal afm-reveal-1"),
+        ("h2", "afm-reveal afm-reveal-1"),
+        ("div", "afm-reveal afm-reveal-1"),
+        ("div", "afm-reveal afm-reveal-2"),
+    ]
+    assert "The answer." in parts[0][2]
+    assert "Because." in parts[2][2]
+    assert [n for n in (1, 2) if f"afm-guess afm-guess-{n}" in text] == [1, 2]
+    assert text.index("Because.") < text.index("In sight again.")
+    # The question and its answer, for those who have no JavaScript.
+    (first, second) = re.findall(r"<noscript>(<p>.*?)</noscript>", text, flags=re.S)
+    assert first == (
+        "<p><strong>Is <em>6</em> &lt; <code>7</code>?</strong></p><ul><li>yes</li><li>no</li></ul>"
+        "<p>The answer: <strong>yes</strong>. It <strong>is</strong>. Ends <em>here</em>.</p>"
+    )
+    assert "<li>sure</li>" in second
+    # Only where there is something to reveal.
+    assert "afm-reveal.js" in (published / "chapters" / "03-small.html").read_text("utf-8")
+    assert "afm-reveal.js" not in (published / "book" / "words.html").read_text("utf-8")
+
+
+def test_questions_of_every_kind_are_answered_without_javascript():
+    number = {"kind": "number", "question": "How many?", "right": 41.99999, "unit": "%", "then": ""}
+    assert "The answer: <strong>42 %</strong>." in reveal.without_script(number)
+    words = {"rows": ["a", "<b>"], "columns": ["c"], "right": [1, 0]}
+    cell = {"kind": "cell", "question": "Which?", "then": "So.", **words}
+    assert "<strong>&lt;b&gt;, c</strong>. So.</p>" in reveal.without_script(cell)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "messages"),
@@ -403,9 +477,12 @@ def test_the_road_passes_deeper_pages_by(published):
         (
             {
                 "page": PAGE + "\n[no](nowhere.md)\n\n$\\nocommand$\n",
-                "more": [new_code_cell("import warnings; warnings.warn('w')")],
+                "more": [
+                    new_code_cell("import warnings; warnings.warn('w')"),
+                    new_markdown_cell("Nobody has asked.", metadata=REVEAL),
+                ],
             },
-            ["target not found", "KaTeX|Undefined control sequence", "stderr"],
+            ["target not found", "KaTeX|Undefined control sequence", "stderr", "no Predict stands"],
         ),
         ({"more": [new_code_cell("undefined_name")]}, ["undefined_name"]),
     ],

@@ -474,6 +474,37 @@ def keeps_its_aims(nb: NotebookNode) -> list[str]:
     ]
 
 
+def reveals_after_a_question(nb: NotebookNode) -> list[str]:
+    """What gives an answer away follows its `Predict` at once, whose code is hidden too."""
+    found, before = [], ""
+    for number, cell in enumerate(nb.cells, start=1):
+        if cell.cell_type == "code" and shows_question(cell.source):
+            before = "question"
+            if "hide-input" not in tags(cell):
+                found.append(
+                    f"cell {number} asks, and its code shows the answer: tag it hide-input"
+                )
+            if "reveal" in tags(cell):
+                found.append(f"cell {number} asks, and is itself hidden by the tag reveal")
+        elif "reveal" not in tags(cell):
+            before = ""
+        elif not before:
+            found.append(f"cell {number} is tagged reveal, and no Predict stands right before it")
+    return found
+
+
+def shows_question(source: str) -> bool:
+    """Whether a cell ends in a `Predict`: made there, or named and shown."""
+    body = ast.parse(source).body
+    if not body or not isinstance(body[-1], ast.Expr):
+        return False
+    last, asked = body[-1].value, r"(\w+\.)*Predict(\.number|\.cell)?"
+    if isinstance(last, ast.Name):
+        named = (node for node in body if isinstance(node, ast.Assign))
+        last = next((n.value for n in named if ast.unparse(n.targets[0]) == last.id), last)
+    return isinstance(last, ast.Call) and bool(re.fullmatch(asked, ast.unparse(last.func)))
+
+
 RULES = [
     begins_with_its_aims,
     sets_up_second,
@@ -488,6 +519,7 @@ RULES = [
     describes_its_figures,
     speaks_plain_markdown,
     hides_nothing_from_nbval,
+    reveals_after_a_question,
     has_run,
 ]
 FORM = {

@@ -138,6 +138,19 @@ def test_ids_follow_the_text_and_not_the_place():
     assert sorted(first) == sorted(later)
 
 
+def test_the_outputs_of_a_revealing_cell_are_folded():
+    cells = [
+        new_code_cell("a", metadata={"tags": ["reveal"], "jupyter": {"source_hidden": True}}),
+        new_code_cell("b", metadata={"jupyter": {"outputs_hidden": True}}),
+        new_markdown_cell("c", metadata={"tags": ["reveal"]}),
+    ]
+    found = [
+        c.metadata.get("jupyter")
+        for c in notebooks.normalize(new_notebook(cells=cells), UNSET).cells
+    ]
+    assert found == [{"source_hidden": True, "outputs_hidden": True}, None, None]
+
+
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
@@ -151,6 +164,7 @@ def test_ids_follow_the_text_and_not_the_place():
         (lambda nb: nb.cells.pop(1), "cell 2: is not the setup cell"),
         (lambda nb: nb.cells[1].update(source="pass"), "not the one that _config.yml asks for"),
         (lambda nb: nb.cells[0].update(metadata={"collapsed": True}), "is not normalized"),
+        (lambda nb: nb.cells[2].update(metadata={"tags": ["reveal"]}), "is not normalized"),
         (lambda nb: nb.cells[0].update(id="other"), "is not normalized"),
         (lambda nb: nb.metadata.update(widgets={"state": {}}), "is not normalized"),
         (lambda nb: nb.cells[6].update(source=r"$\color{#0072B2}{Q}$"), "is not normalized"),

@@ -130,6 +130,8 @@ def _edit_import(nb):
     cell.source, cell.metadata = "import math", NotebookNode()
 
 
+ASKS = 'Predict("Which?", {"a": "A.", "b": "B."}, right="a")'
+
 BREACHES = [
     ("begins_with_its_aims", _edit("# Title", "# Title", "Title"), "begins with the title"),
     ("begins_with_its_aims", _edit("# Title", "- do it.", "do it."), "what the reader can do"),
@@ -188,6 +190,10 @@ BREACHES = [
     ("hides_nothing_from_nbval", _meta("Map(w)", tags=["hide-inputs"]), "means nothing"),
     ("hides_nothing_from_nbval", _edit("assert", "assert loss < 1", "print(loss)"), "no assert"),
     ("hides_nothing_from_nbval", _add(_code("t", tags=["nbval-ignore-output"])), "no assert"),
+    ("reveals_after_a_question", _add(_code(ASKS)), "tag it hide-input"),
+    ("reveals_after_a_question", _add(_code(ASKS, tags=["reveal"])), "is itself hidden"),
+    ("reveals_after_a_question", _meta("Map(w)", tags=["reveal"]), "cell 5 is tagged reveal"),
+    ("reveals_after_a_question", _meta("## Another", tags=["reveal"]), "no Predict stands right"),
     ("has_run", _unrun("Map(w)"), "cell 5 has not run"),
     ("has_run", _clear("1 / 0"), "raised nothing"),
     ("has_run", _meta("1 / 0", tags=[]), "raised an error"),
@@ -211,6 +217,21 @@ def test_long_cells_are_found():
     assert "9" in rules.keeps_cells_short(nb)[0]
 
 
+def test_answers_follow_their_question_at_once():
+    def problems(kinds):
+        made = {
+            "?": lambda: _code(ASKS, tags=["hide-input"]),
+            "c": lambda: _code("a", tags=["reveal"]),
+            "m": lambda: new_markdown_cell("It is *a*.", metadata={"tags": ["reveal"]}),
+            "-": lambda: _markdown("On we go."),
+        }
+        cells = [made[kind]() for kind in kinds]
+        return len(rules.reveals_after_a_question(new_notebook(cells=cells)))
+
+    assert problems("?mc-?c-?-") == 0
+    assert problems("?-mc") == 2
+
+
 def test_every_rule_has_a_breach():
     shown = {rule for rule, _, _ in BREACHES} | {"keeps_cells_short"}
     assert shown == {rule.__name__ for rule in rules.RULES}
@@ -223,6 +244,7 @@ def test_every_rule_has_a_breach():
         _code("with plots.house():\n    pass"),
         _markdown("![A strip of five words.](x.png)\n\n```python\n# not a title\n```"),
         _code("Map(w)\nplayground = Map(w)\nplayground"),
+        _code("q = widgets.Predict.number(a)\nq", tags=["hide-input"]),
         _markdown(r"$\operatorname{softmax}$, $\color{#0072B2}{Q}$ and `{cite}` in code"),
         _code("x = 1\ntorch.testing.assert_close(x, x)"),
         _code("torch.testing.assert_close(x, x)", tags=["claim"]),

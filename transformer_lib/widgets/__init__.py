@@ -5,6 +5,7 @@ from transformer_lib.widgets.head_view import HeadView
 from transformer_lib.widgets.mask_painter import MaskPainter
 from transformer_lib.widgets.next_word import NextWord
 from transformer_lib.widgets.position_lab import PositionLab
+from transformer_lib.widgets.predict import Predict
 from transformer_lib.widgets.sampling_lab import SamplingLab
 from transformer_lib.widgets.scaling_lab import ScalingLab
 from transformer_lib.widgets.soft_dictionary import SoftDictionary
@@ -18,6 +19,7 @@ __all__ = [
     "MaskPainter",
     "NextWord",
     "PositionLab",
+    "Predict",
     "SamplingLab",
     "ScalingLab",
     "SoftDictionary",
