@@ -47,6 +47,11 @@ $(VENV)/npm/installed: book/package.json $(VENV)/installed
 	cd $(VENV)/npm && npm install --no-package-lock --ignore-scripts --no-audit --no-fund --silent
 	touch $@
 
+$(VENV)/lab/installed: book/lab.txt $(VENV)/installed
+	$(BIN)/python -m venv $(VENV)/lab
+	$(VENV)/lab/bin/python -m pip install --quiet --disable-pip-version-check -r book/lab.txt
+	touch $@
+
 book: $(VENV)/npm/installed
 	$(BIN)/python book/build.py --jobs $(WORKERS)
 
@@ -57,7 +62,7 @@ serve: book
 	$(BIN)/python -m webbrowser "file://$(abspath _build/html/index.html)"
 
 # A copy of the chapters in lab/, for the reader to write in; what is written there is never replaced.
-lab: $(VENV)/installed
+lab: $(VENV)/lab/installed
 	$(BIN)/python book/lab.py
 
 notebooks: $(VENV)/installed
@@ -81,14 +86,14 @@ check: lint
 	$(PYTEST) -q -m "not slow and not soak" --ignore=tests/browser --ignore=tests/chapters/test_nbval.py
 
 # The book is built by the first test that needs it, while others run (tests/support/schedule.py).
-test: lint
+test: lint $(VENV)/lab/installed
 	$(BIN)/python tests/browser/chromium.py
 	$(PYTEST) -m "not soak" --durations=10
 
 # Hundreds of kills, damaged and forged checkpoints, full disks, and a thousand models of random
 # wirings and sizes in each test, in place of 60: some minutes. Writes a run log. Then the times that
 # figures take to repaint are measured.
-soak: $(VENV)/npm/installed
+soak: $(VENV)/npm/installed $(VENV)/lab/installed
 	$(BIN)/python benchmarks/soak.py
 	$(BIN)/python tests/browser/chromium.py
 	$(BIN)/python -m pytest -m soak

@@ -11,9 +11,12 @@ how to get the new one. git ignores the folder.
 import argparse
 import hashlib
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
+
+from build import add_kernel
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "lab"
@@ -49,6 +52,18 @@ def copy(source: Path, target: Path) -> list[str]:
     return said
 
 
+def jupyterlab() -> str:
+    """The Python that has JupyterLab; AFM_LAB names another one than `make lab` installs."""
+    folder = Path(sys.prefix) / "lab" / ("Scripts" if os.name == "nt" else "bin")
+    return os.environ.get("AFM_LAB") or str(folder / "python")
+
+
+def settings(folder: Path) -> dict[str, str]:
+    """The environment in which JupyterLab, which has its own, runs this Python and its widgets."""
+    add_kernel(folder)
+    return {"JUPYTER_PATH": os.pathsep.join([str(folder), str(Path(sys.prefix, "share/jupyter"))])}
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Open your copy of the chapters in JupyterLab.")
     parser.add_argument("--no-open", action="store_true", help="only copy")
@@ -57,9 +72,11 @@ def main() -> int:
     print(f"Your copy of the chapters is in {FOLDER}.", flush=True)
     if arguments.no_open:
         return 0
-    lab = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={FOLDER}"]
+    lab = [jupyterlab(), "-m", "jupyterlab", f"--ServerApp.root_dir={FOLDER}"]
+    lab += ["--LabApp.default_url=/lab/tree/chapters"]
+    environment = os.environ | settings(ROOT / "_build" / "jupyter")
     try:
-        return subprocess.run([*lab, "--LabApp.default_url=/lab/tree/chapters"]).returncode
+        return subprocess.run(lab, env=environment).returncode
     except KeyboardInterrupt:  # the usual way to end JupyterLab
         return 0
 

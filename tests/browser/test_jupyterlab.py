@@ -6,7 +6,6 @@ Two chapters in `make test`; all the others in `make soak`, hence in the weekly 
 import os
 import socket
 import subprocess
-import sys
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -37,9 +36,12 @@ def server(tmp_path_factory) -> Iterator[SimpleNamespace]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
+    python = lab.jupyterlab()
+    assert Path(python).exists(), f"there is no {python}: `make test` gets it (or set AFM_LAB)"
     places = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
     places += ("JUPYTERLAB_SETTINGS_DIR", "JUPYTERLAB_WORKSPACES_DIR")
     settings = {place: str(folder / place.lower()) for place in places}
+    settings |= lab.settings(folder / "kernels")
     quiet = folder / "jupyterlab_settings_dir" / "@jupyterlab" / "apputils-extension"
     quiet.mkdir(parents=True)
     news = '{"fetchNews": "false", "checkForUpdates": false}'
@@ -51,7 +53,7 @@ def server(tmp_path_factory) -> Iterator[SimpleNamespace]:
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     with (folder / "log").open("w") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "jupyterlab", *options],
+            [python, "-m", "jupyterlab", *options],
             env=os.environ | settings | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
             stdout=log,
             stderr=subprocess.STDOUT,
