@@ -16,6 +16,9 @@
  *   afm.provide(path, value)    Called by such a script.
  *   afm.whenVisible(element, callback)   Calls back once, when the element is near the viewport.
  *   afm.mountAll() -> Promise   Mounts what is not mounted yet; for printing and for tests.
+ *
+ * It also makes buttons of the phrases that set a figure (book/extensions/set_links.py), and mounts the
+ * figure before the first click on one. The rest is the figures' own (widgets/core/state.js).
  */
 (() => {
   const STATE = 'script[type="application/vnd.jupyter.widget-state+json"]';
@@ -194,9 +197,45 @@
     return states;
   }
 
+  const SETTER = "[data-afm-set]";
+  const nameIn = (setter) => setter.dataset.afmSet.slice("#set:".length).split(";")[0];
+
+  function prepareSetter(setter) {
+    for (const [name, value] of Object.entries({
+      role: "button",
+      tabindex: "0",
+      title: "Sets the figure",
+    })) {
+      setter.setAttribute(name, value);
+    }
+    setter.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" && event.key !== " ") return;
+      event.preventDefault();
+      setter.click();
+    });
+  }
+
+  // Captured, and so before the figures' own listener, which is there only after the first of them.
+  async function mountFirst(event) {
+    const setter = event.target.closest?.(SETTER);
+    const name = setter && nameIn(setter);
+    if (!setter || window.afmFigures?.has(name)) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    const at = [...document.querySelectorAll(VIEW)].findIndex((tag) => {
+      const { model_id } = JSON.parse(tag.textContent);
+      return readStates()[model_id]?.state.name === name;
+    });
+    if (at >= 0) await mounts[at]();
+    if (window.afmFigures?.has(name)) setter.click();
+    else console.warn(`There is no figure ${name} on this page.`);
+  }
+
   const mountAll = () => Promise.all(mounts.map((mount) => mount()));
   window.afm = Object.freeze({ load, provide, whenVisible, mountAll });
   window.addEventListener("beforeprint", mountAll);
+  document.addEventListener("click", mountFirst, true);
+  document.querySelectorAll(SETTER).forEach(prepareSetter);
   document.querySelectorAll(VIEW).forEach(prepare);
 
   // Printing does not wait for modules to be imported: by then all figures must be there.

@@ -300,6 +300,7 @@ ASKING = [
     new_markdown_cell("The answer.\n\n## Why\n\nBecause.", metadata=REVEAL),
     new_code_cell("6 < 7", metadata=REVEAL),
     new_markdown_cell("In sight again."),
+    new_markdown_cell("Set [*it*](#set:scale;reset;d_k=16), [`x`](#set:b;to=1%3B%202)."),
     new_code_cell(QUESTION.replace("yes", "sure"), metadata={"tags": ["hide-input"]}),
     new_code_cell("True", metadata=REVEAL),
 ]
@@ -375,7 +376,7 @@ def test_every_page_leads_to_the_notices(published):
 @pytest.mark.slow
 def test_cells_on_the_page(published):
     text = (published / "chapters" / "03-small.html").read_text(encoding="utf-8")
-    assert re.findall(r"<summary>(.*)</summary>", text) == ["Setup", "Solution", "Code", "Code"]
+    assert re.findall(r"<summary>(.*)</summary>", text) == ["Setup", "Solution"]
     assert "@title" not in text
     assert "ZeroDivisionError: division by zero" in text
     assert "Traceback" not in text
@@ -429,10 +430,20 @@ def test_the_road_passes_deeper_pages_by(published):
     assert '<p class="afm-chapter">Chapter 3</p>' in (chapters / "03-small.html").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_two_questions_share_their_module(published):
     text = (published / "chapters" / "03-small.html").read_text(encoding="utf-8")
     assert text.count("core_dom = ") == 1
     assert text.count('"same_as": ') == 2
+
+
+@pytest.mark.slow
+def test_a_link_that_sets_a_figure_is_plain_text_until_the_host_comes(published):
+    text = (published / "chapters" / "03-small.html").read_text(encoding="utf-8")
+    link = '<span class="afm-set" data-afm-set="#set:scale;reset;d_k=16"><em>it</em></span>'
+    assert f"Set {link}" in text
+    assert 'data-afm-set="#set:b;to=1%3B 2"' in text  # decoded, but for what would end a value
+    assert 'href="#set' not in text
 
 
 @pytest.mark.slow

@@ -1,5 +1,11 @@
-"""Links between the chapters and the pages of `book/`, resolved on the files themselves."""
+"""Links between the chapters and the pages of `book/`, resolved on the files themselves.
 
+Also the links that set a figure, `[two layers](#set:painter;layers=2)`: without running the
+chapter, by the call that makes the figure. Values that depend on the figure's own words
+(`follow=roses`) are for the browser tests, which click every such link of the built book.
+"""
+
+import ast
 import re
 import unicodedata
 from functools import cache
@@ -60,6 +66,9 @@ def dead_links(path: Path) -> list[str]:
     """The links of a page that lead nowhere, each with the cause."""
     found = []
     for target in targets(markdown_of(path)):
+        if target.startswith("#set:"):
+            found += filter(None, [set_problem(path, target)])
+            continue
         url = urlparse(target)
         if url.scheme:
             if url.scheme not in ("https", "mailto") or not (url.netloc or url.path):
@@ -75,6 +84,62 @@ def dead_links(path: Path) -> list[str]:
         ):
             found.append(f"{target}: the page has no anchor `{url.fragment}`")
     return found
+
+
+def code_of(path: Path) -> list[str]:
+    """The code cells of a notebook; of a Markdown file none."""
+    if path.suffix != ".ipynb":
+        return []
+    nb = nbformat.read(path, as_version=4)
+    return [cell.source for cell in nb.cells if cell.cell_type == "code"]
+
+
+def named_figures(sources: list[str]) -> list[tuple[str, str]]:
+    """(name, class) of every `SomeWidget(..., name="some-name")` in these cells."""
+    found = []
+    for source in sources:
+        plain = re.sub(r"^\s*[%!].*$", "", source, flags=re.M)  # IPython's own lines
+        try:
+            tree = ast.parse(plain)
+        except SyntaxError:
+            continue  # an error that is the lesson, or one that the run finds
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Call):
+                continue
+            called = getattr(node.func, "id", getattr(node.func, "attr", ""))
+            for keyword in node.keywords:
+                named = keyword.arg == "name" and isinstance(keyword.value, ast.Constant)
+                if named and isinstance(keyword.value.value, str) and called[:1].isupper():
+                    found.append((keyword.value.value, called))
+    return found
+
+
+def figures_called_alike(path: Path) -> list[str]:
+    """The names that two figures of a chapter have: a link could not say which it sets."""
+    names = [name for name, _ in named_figures(code_of(path))]
+    return [
+        f"two figures are called {name!r}; rename one"
+        for name in sorted(set(names))
+        if names.count(name) > 1
+    ]
+
+
+def set_problem(path: Path, target: str) -> str | None:
+    """Why a link does not set a figure of its page; None if it does."""
+    from transformer_lib import widgets
+    from transformer_lib.widgets import driving
+
+    try:
+        figure, settings = driving.read_link(target)
+    except ValueError as error:
+        return str(error)
+    figures = dict(named_figures(code_of(path)))
+    if figure not in figures:
+        known = ", ".join(sorted(figures)) or "none"
+        return f"{target}: no figure of this page has name={figure!r}; there are: {known}"
+    keys = getattr(widgets, figures[figure])._keys_of_text
+    causes = [driving.refusal(keys, key, value) for key, value in settings]
+    return next((f"{target}: {cause}" for cause in causes if cause), None)
 
 
 def listing(toc: dict) -> list[tuple[str, str | None]]:

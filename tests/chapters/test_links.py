@@ -1,8 +1,8 @@
 """The checks of links and contents, on a small book made for the purpose."""
 
 import pytest
-from links import dead_links, road_names, toc_problems
-from nbformat.v4 import new_markdown_cell, new_notebook, writes
+from links import dead_links, figures_called_alike, road_names, toc_problems
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, writes
 
 
 @pytest.fixture
@@ -76,6 +76,57 @@ def test_code_is_not_searched_for_links(book):
     path = book / "book/index.md"
     path.write_text("`[x](y.md)`\n\n```python\nf[x](y)\n```\n")
     assert dead_links(path) == []
+
+
+FIGURES = [
+    'MaskPainter(words, q, k, v, name="painter")',
+    "%matplotlib inline\nlab = widgets.ScalingLab(\n    name='lab',\n)\nlab",
+    "this is not Python",
+]
+SETS = [
+    "#set:painter;layers=2;follow=roses",
+    "#set:painter;reset",
+    "#set:painter;mask=sliding-window;open=mary,susan",
+    "#set:lab;d_k=1024",
+]
+SETS_NOTHING = {
+    "#set:mask;layers=2": "no figure of this page has name='mask'; there are: lab, painter",
+    "#set:painter;layer=2": "there is no key 'layer'",
+    "#set:painter;layers=7": "layers=7: it takes a number from 1 to 6",
+    "#set:painter;layers=two": "layers=two: it takes a whole number",
+    "#set:painter;keep=yes": "keep=yes: it takes on or off",
+    "#set:painter;reset=on": "reset stands alone",
+    "#set:painter;mask=round": "it takes one of: causal, padding",
+    "#set:lab;d_k=2;seed=-1": "seed=-1: it takes a number from 0",
+    "#set:lab": "it sets nothing",
+    "#set:": "write #set:name;key=value",
+}
+
+
+def _figures(book, *targets, figures=FIGURES):
+    path = book / "chapters/01-one.ipynb"
+    links = "\n\n".join(f"See [*it* [now]]({target})." for target in targets)
+    cells = [new_markdown_cell(f"# One\n\n{links}"), *map(new_code_cell, figures)]
+    path.write_text(writes(new_notebook(cells=cells)))
+    return path
+
+
+def test_links_that_set_a_figure_pass(book):
+    assert dead_links(_figures(book, *SETS)) == []
+    assert figures_called_alike(book / "chapters/01-one.ipynb") == []
+
+
+@pytest.mark.parametrize("target", SETS_NOTHING)
+def test_a_link_that_sets_no_figure_is_found(book, target):
+    [problem] = dead_links(_figures(book, *SETS, target))
+    assert problem.startswith(target)
+    assert SETS_NOTHING[target] in problem
+
+
+def test_two_figures_of_one_name_are_found(book):
+    again = 'VectorPlayground(words, x, name="lab")'
+    path = _figures(book, figures=[*FIGURES, again])
+    assert figures_called_alike(path) == ["two figures are called 'lab'; rename one"]
 
 
 def test_a_complete_table_of_contents_passes(book):

@@ -140,7 +140,7 @@ def test_ids_follow_the_text_and_not_the_place():
 
 def test_the_outputs_of_a_revealing_cell_are_folded():
     cells = [
-        new_code_cell("a", metadata={"tags": ["reveal"], "jupyter": {"source_hidden": True}}),
+        new_code_cell("a", metadata={"tags": ["reveal", "hide-input"]}),
         new_code_cell("b", metadata={"jupyter": {"outputs_hidden": True}}),
         new_markdown_cell("c", metadata={"tags": ["reveal"]}),
     ]

@@ -125,6 +125,11 @@ def _no_summary(nb):
         nb.cells.remove(_find(nb, start))
 
 
+def _two_between(nb):
+    for _ in range(2):
+        _add(_code("y = loss"), "assert")(nb)
+
+
 def _edit_import(nb):
     cell = _find(nb, "from")
     cell.source, cell.metadata = "import math", NotebookNode()
@@ -154,7 +159,7 @@ BREACHES = [
     ("has_its_sections", _add(_markdown("## References"), "## Prove it"), "the last sections must"),
     ("claims_quietly", _edit("assert", "assert loss < 1", "loss"), "claim and asserts nothing"),
     ("claims_quietly", _output("assert", "True"), "claim and shows something"),
-    ("asserts_out_of_sight", _meta("assert", tags=[]), "cell 9 asserts in sight"),
+    ("asserts_out_of_sight", _meta("assert", tags=[]), "asserts in sight"),
     ("asserts_out_of_sight", _add(_code("for x in y:\n    assert x")), "asserts in sight"),
     ("lists_what_it_says", _edit("show", "show(f)", "print(f)"), "does not end in show"),
     ("cuts_no_line", _add(_code("x = " + 73 * "1")), "a line of 77 characters"),
@@ -194,6 +199,7 @@ BREACHES = [
     ("reveals_after_a_question", _add(_code(ASKS, tags=["reveal"])), "is itself hidden"),
     ("reveals_after_a_question", _meta("Map(w)", tags=["reveal"]), "cell 5 is tagged reveal"),
     ("reveals_after_a_question", _meta("## Another", tags=["reveal"]), "no Predict stands right"),
+    ("hides_nothing_from_nbval", _two_between, "no assert"),
     ("has_run", _unrun("Map(w)"), "cell 5 has not run"),
     ("has_run", _clear("1 / 0"), "raised nothing"),
     ("has_run", _meta("1 / 0", tags=[]), "raised an error"),
@@ -321,7 +327,7 @@ def test_the_aims_bind_whom_they_name(monkeypatch):
     assert rules.problems(nb, "07-road", names) == []
     monkeypatch.setattr(rules, "HELD_TO_AIMS", ("07-road",))
     assert rules.problems(nb, "07-road", names) == [
-        "0 questions on the road, at least 3",
+        "1 questions on the road, at least 3",
         "0 challenges on the road, at least 1",
     ]
     nb.cells[3].source += " word" * 2_500
@@ -369,3 +375,11 @@ $$\nx = y\n$$
         "challenges": 2,
         "lines cut": 1,
     }
+
+
+def test_a_claim_may_follow_after_one_cell_more():
+    nb = _right()
+    _add(_code("y = loss"), "assert")(nb)
+    assert rules.hides_nothing_from_nbval(nb) == []
+    nb.cells[9].metadata.tags = []
+    assert rules.hides_nothing_from_nbval(nb) != []

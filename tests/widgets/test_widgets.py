@@ -41,7 +41,8 @@ def test_no_string_trait_takes_any_text(cls):
     """Strings are unescaped in the page: a choice that is checked may be one, a token not."""
     checked = {
         name
-        for member in vars(cls).values()
+        for owner in cls.__mro__
+        for member in vars(owner).values()
         if isinstance(member, traitlets.traitlets.ValidateHandler)
         for name in member.trait_names
     }

@@ -6,6 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from transformer_lib.exercises.engine.choosing import Choice
+from transformer_lib.exercises.engine.comparing import plain
+from transformer_lib.exercises.engine.repairing import Repair
 from transformer_lib.exercises.engine.runner import Case, Exercise, randn
 from transformer_lib.exercises.self_attention import in_float32
 
@@ -61,13 +64,14 @@ check_soft_lookup = Exercise(
         ),
         Case(
             "7 keys at temperature 0.5",
-            randn(3, seed=4),
-            randn(7, 3, seed=5),
-            randn(7, 2, seed=6),
+            randn(2, seed=4),
+            randn(7, 2, seed=5),
+            randn(7, 11, seed=6),
             0.5,
         ),
     ],
     axes="d_v",
+    averages=lambda q, keys, values, temperature: values,
     praise="Right: compared by the keys, answered by the values, and harder as it gets colder.",
 )
 
@@ -140,15 +144,16 @@ check_cross_attention = Exercise(
             *(0.6 * randn(5, 5, seed=seed) for seed in range(10, 15)),
         ),
         Case(
-            "3 queries, 7 keys, d 5, d_k 2, d_v 11",
-            0.6 * randn(3, 5, seed=20),
-            0.6 * randn(7, 5, seed=21),
-            0.6 * randn(5, 2, seed=22),
-            0.6 * randn(5, 2, seed=23),
-            0.6 * randn(5, 11, seed=24),
+            "3 queries, 7 keys, d 11, d_k 2, d_v 13",
+            0.4 * randn(3, 11, seed=20),
+            0.4 * randn(7, 11, seed=21),
+            0.6 * randn(11, 2, seed=22),
+            0.6 * randn(11, 2, seed=23),
+            0.6 * randn(11, 13, seed=24),
         ),
     ],
     axes="queries d_v",
+    averages=lambda x, memory, W_Q, W_K, W_V: memory @ W_V,
     praise="Right: one row for each query, as wide as a value.",
 )
 
@@ -231,8 +236,11 @@ def _looks_back(A: Tensor, asking: int, wanted: int, tie: float) -> tuple | None
 
 
 def _two_matrices(answer: Any) -> Any:
-    answer = answer() if callable(answer) else answer
-    return tuple(map(in_float32, answer)) if isinstance(answer, list | tuple) else answer
+    answer = plain(answer() if callable(answer) else answer)
+    stacked = isinstance(answer, Tensor) and answer.shape == (2, 3, 2)
+    if stacked or isinstance(answer, list | tuple):
+        return tuple(map(in_float32, answer))
+    return answer
 
 
 check_directed_relation = Exercise(
@@ -293,7 +301,96 @@ check_score_rank = Exercise(
     cases=[
         Case("20 words, d 11, d_k 3", 20, 11, 3),
         Case("5 words, d 11, d_k 7", 5, 11, 7),
-        Case("20 words, d 2, d_k 13", 20, 2, 13),
+        Case("17 words, d 2, d_k 13", 17, 2, 13),
     ],
     praise="Right: a product has at most the rank of its thinnest factor.",
+)
+
+
+# --- repair a softmax -----------------------------------------------------------------------------
+
+
+def _with_powers(shift: Callable, total: Callable) -> Callable:
+    """A softmax from what is taken off the scores and what the powers are divided by."""
+
+    def softmax(scores: Tensor) -> Tensor:
+        powers = torch.exp(shift(scores))
+        return powers / total(powers)
+
+    return softmax
+
+
+def _rows(powers: Tensor) -> Tensor:
+    return powers.sum(-1, keepdim=True)
+
+
+def _broken_softmax(scores: Tensor) -> Tensor:
+    powers = torch.exp(scores)
+    return powers / powers.sum(dim=-1)
+
+
+_ROWS_APART = torch.tensor([[1.0], [-1.0], [0.0]]) * 1000.0
+_TIES = torch.tensor([[0.0, 0.0, 1000.0, 2.0, 0.0, 1.0, 0.0]])
+
+check_stable_softmax = Repair(
+    asks="""`answer(scores)`: the softmax of each row, mended. scores [queries, keys].
+
+    It must also serve for large scores, and for rows that are far apart.
+    """,
+    broken=_broken_softmax,
+    unchanged="Print the sums of the rows, for scores of shape (5, 5) and of shape (3, 7).",
+    right=lambda scores: torch.softmax(scores, dim=-1),
+    wrong={
+        "The rows are right now, but for scores around 1,000 the powers are infinite: take "
+        "something off each row first.": _with_powers(lambda s: s, _rows),
+        "Large scores no longer hurt, but each column is divided by the total of a row: keep the "
+        "axis that you sum over (keepdim).": _with_powers(
+            lambda s: s - s.amax(-1, keepdim=True), lambda p: p.sum(-1)
+        ),
+        "You take the largest score of the whole matrix off; in a row far below it, all powers "
+        "become 0. Each row has a maximum of its own.": _with_powers(lambda s: s - s.max(), _rows),
+        "You take the maximum of each column off, and so a different number off each score of a "
+        "row. That changes the weights.": _with_powers(
+            lambda s: s - s.amax(0, keepdim=True), _rows
+        ),
+        "You take the mean of each row off; a score far above the mean is still too large for "
+        "exp.": _with_powers(lambda s: s - s.mean(-1, keepdim=True), _rows),
+        "You cut large scores off. Two scores above the limit get equal weights, however far "
+        "apart they are.": _with_powers(lambda s: s.clamp(max=80.0), _rows),
+        "You divide the scores by their maximum: that changes their differences, and so the "
+        "weights. Subtract instead.": _with_powers(lambda s: s / s.amax(-1, keepdim=True), _rows),
+        "Where it was nan, it is 0 now, and those rows have no weights at all. The cause is still "
+        "there.": lambda scores: _with_powers(lambda s: s, _rows)(scores).nan_to_num(),
+        "Your columns sum to 1, not your rows: the keys stand along the last axis.": (
+            lambda scores: torch.softmax(scores, dim=0)
+        ),
+    },
+    cases=[
+        Case("one row of small scores", randn(1, 5, seed=30)),
+        Case("5 queries and 5 keys, small scores", randn(5, 5, seed=31)),
+        Case("3 queries and 7 keys, small scores", randn(3, 7, seed=32)),
+        Case("scores around 1,000", 1000 + randn(2, 11, seed=33)),
+        Case("one score far above the others of its row", _TIES),
+        Case("rows that are a thousand apart", _ROWS_APART + randn(3, 7, seed=34)),
+    ],
+    axes="queries keys",
+    praise="Right: each row gives up its own maximum, and is divided by its own total.",
+)
+
+
+# --- one matrix in two roles ----------------------------------------------------------------------
+
+check_shared_matrix = Choice(
+    asks="Which of four layers can use one matrix for queries and keys? A letter.",
+    right="c",
+    wrong={
+        "a": "Word 1 scores word 2 with 1, and word 2 scores word 1 with −1. With one matrix, both "
+        "are the same dot product.",
+        "b": "Words 1 and 2 score 1 with themselves, so their keys have length 1. The dot product "
+        "of two such vectors cannot be 3.",
+        "d": "Symmetric it is. But word 2 scores itself with −1, and a vector's dot product with "
+        "itself is a sum of squares.",
+    },
+    praise="Right: symmetric, nothing negative on the diagonal, and no score larger than the "
+    "lengths allow.",
 )

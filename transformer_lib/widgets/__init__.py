@@ -1,8 +1,10 @@
 """Figures that compute in the reader's browser, on the page and in a notebook."""
 
 from transformer_lib.widgets.attention_map import AttentionMap
+from transformer_lib.widgets.goals import Goal
 from transformer_lib.widgets.head_view import HeadView
 from transformer_lib.widgets.mask_painter import MaskPainter
+from transformer_lib.widgets.matrix_in_the_middle import MatrixInTheMiddle
 from transformer_lib.widgets.next_word import NextWord
 from transformer_lib.widgets.position_lab import PositionLab
 from transformer_lib.widgets.predict import Predict
@@ -15,8 +17,10 @@ from transformer_lib.widgets.vector_playground import VectorPlayground
 
 __all__ = [
     "AttentionMap",
+    "Goal",
     "HeadView",
     "MaskPainter",
+    "MatrixInTheMiddle",
     "NextWord",
     "PositionLab",
     "Predict",

@@ -34,6 +34,12 @@ A sentence of `wrong` is given when the answer agrees with that computation on *
 is not an edge case (and fails where it fails: `x @ x` works for squares only, and is found by a
 square and another case).
 
+Two other kinds are judged alike. `Choice` (`engine.choosing`) is answered by a letter, a line
+number, or several of them: which printout belongs to the wrong axis, which line holds the bug.
+`Repair` (`engine.repairing`) is an `Exercise` that also knows the `broken` function that the reader
+was given. A prediction is an `Exercise` without cases, whose right value is computed and not
+shown; a design (vectors, matrices) is one with `unique=False` and its conditions in `also`.
+
 The tests reach every sentence of `wrong` and `also` by answers that are written independently of
 these tables: see `tests/support/diagnoses.py`.
 """
@@ -41,7 +47,7 @@ these tables: see `tests/support/diagnoses.py`.
 import copy
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import CodeType
 from typing import Any
 
@@ -60,13 +66,17 @@ from transformer_lib.exercises.engine.comparing import (
     close,
     describe,
     first_difference,
+    fitted,
     form_mistake,
     plain,
 )
-from transformer_lib.exercises.engine.guarding import guarded, torch_random_kept
+from transformer_lib.exercises.engine.guarding import Guard, guarded, torch_random_kept
+from transformer_lib.exercises.engine.naming import Search
+from transformer_lib.exercises.engine.shapes import of_error
 from transformer_lib.exercises.engine.verdict import NOT_ATTEMPTED, Verdict
 
-_FAILED = object()  # "this wrong computation raises on this case"
+PRINTED = "You print and return None: write `return` in front of your result, not `print`."
+FAILED = object()  # "this wrong computation raises on this case"
 
 
 def randn(*shape: int, seed: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
@@ -105,6 +115,10 @@ class Exercise:
              form, before it is compared (inputs: the very tensors the answer got, so gradients
              work). True: the sentence is given. A tuple: it fills the sentence's {blanks}
     unique   False: many results are right, `right` is one of them, and `also` judges the values
+    about    {sentence: function of the answer}, asked in turn about an answer that is wrong in its
+             numbers and that no computation of `wrong` explains; True gives the sentence
+    averages  values(*inputs): what the result averages, so that the weights behind it can be found
+    measured  True: the number must come from random samples. One that theory gives is refused
     tolerance  (rtol, atol) where the dtype's own will not do: for estimates from random samples
     seconds  the time an answer has for one case
     praise   the sentence for a right answer
@@ -119,6 +133,9 @@ class Exercise:
     before: "Exercise | None" = None
     axes: str | Sequence[str] = ""
     also: Mapping[str, Callable] = field(default_factory=dict)
+    about: Mapping[str, Callable] = field(default_factory=dict)
+    averages: Callable | None = None
+    measured: bool = False
     unique: bool = True
     tolerance: tuple[float, float] | None = None
     seconds: float = 10.0
@@ -132,6 +149,11 @@ class Exercise:
                 raise TypeError("`right` must name each argument: no *args")
         object.__setattr__(self, "__doc__", inspect.cleandoc(self.asks))
 
+    @property
+    def sentences(self) -> list[str]:
+        """Every sentence that a wrong answer may get; tests reach them all."""
+        return [*self.wrong, *self.also, *self.about]
+
     def __repr__(self) -> str:
         return f"<check of {(self.__doc__ or 'an answer').splitlines()[0]}>"
 
@@ -140,12 +162,12 @@ class Exercise:
         if self.before and not (form := self.before(answer)).passed:
             return form
         with guarded() as guard:
-            verdict = self._judge(answer)
+            verdict = self._judge(answer, guard)
         if verdict and guard.left_running:
             return Verdict(False, "Your answer leaves a thread running: wait for it with `join()`.")
         return verdict
 
-    def _judge(self, answer: Any) -> Verdict:
+    def _judge(self, answer: Any, guard: Guard) -> Verdict:
         seen = call_safely(self._look_at, answer, seconds=self.seconds, convert=tuple)
         if seen.error is not None:
             return Verdict(False, self._exception(seen))
@@ -161,12 +183,18 @@ class Exercise:
             if isinstance(outcome.error, TimeOver):
                 return Verdict(False, self._exception(outcome))
             if still_open(outcome.error) or (outcome.error is None and _blank(outcome.result)):
+                if outcome.error is None and guard.printed:
+                    return Verdict(False, PRINTED)
                 if outcome.result is None and outcome.error is None and not does_nothing(code):
                     return Verdict(False, "Your function returns None: is a `return` missing?")
                 return NOT_ATTEMPTED
             outcomes.append(outcome)
-        rights = [_compute(self.right, case) for case in self._cases()]
-        mistake = self._named(outcomes, rights) or self._first_mistake(outcomes, rights)
+        rights = [compute(self.right, case) for case in self._cases()]
+        pairs = zip(outcomes, rights, strict=True)
+        outcomes = [replace(o, result=fitted(o.result, right)) for o, right in pairs]
+        search = Search(self, answer, code, outcomes, rights)
+        mistake = self._named(outcomes, rights) or self._first_mistake(search)
+        mistake = mistake or self._unmeasured(outcomes, rights)
         return Verdict(False, mistake) if mistake else Verdict(True, self.praise)
 
     def _look_at(self, answer: Any) -> tuple[CodeType | None, bool, str | None]:
@@ -211,29 +239,36 @@ class Exercise:
     def _named(self, outcomes: Sequence[Outcome], rights: Sequence[Any]) -> str | None:
         """The sentence of the first wrong computation that does what the answer does."""
         for sentence, wrong in self.wrong.items():
-            agrees, telling = True, False
-            for case, outcome, right in zip(self._cases(), outcomes, rights, strict=True):
-                if case.edge:
-                    continue
-                theirs = _compute(wrong, case, may_fail=True)
-                if theirs is _FAILED or outcome.error is not None:
-                    agrees = theirs is _FAILED and outcome.error is not None
-                else:
-                    agrees = close(outcome.result, theirs, self.tolerance)
-                    telling = telling or not close(theirs, right, self.tolerance)
-                if not agrees:
-                    break
+            agrees, telling = self._agrees(wrong, outcomes, rights)
             if agrees and telling:
                 return sentence
         return None
 
-    def _first_mistake(self, outcomes: Sequence[Outcome], rights: Sequence[Any]) -> str | None:
-        passed = ""
+    def _agrees(
+        self, wrong: Any, outcomes: Sequence[Outcome], rights: Sequence[Any]
+    ) -> tuple[bool, bool]:
+        """Does the answer do what this computation does, on every case? Is that ever wrong?"""
+        telling = False
         for case, outcome, right in zip(self._cases(), outcomes, rights, strict=True):
-            if mistake := self._mistake(outcome, right):
+            if case.edge:
+                continue
+            theirs = compute(wrong, case, may_fail=True)
+            if theirs is FAILED or outcome.error is not None:
+                if theirs is not FAILED or outcome.error is None:
+                    return False, telling
+            elif not close(outcome.result, theirs, self.tolerance):
+                return False, telling
+            else:
+                telling = telling or not close(theirs, right, self.tolerance)
+        return True, telling
+
+    def _first_mistake(self, search: Search) -> str | None:
+        passed = ""
+        for number, case in enumerate(self._cases()):
+            if mistake := self._mistake(search, number):
                 if len(self.cases) < 2:
                     return mistake
-                where = f"Right on {passed}, but on {case.name}" if passed else f"On {case.name}"
+                where = self._place(number, search.outcomes, passed)
                 word = mistake.split()[0]
                 if word.istitle() and (len(word) > 1 or word == "A"):  # not Q, not NaN
                     mistake = mistake[0].lower() + mistake[1:]
@@ -241,16 +276,24 @@ class Exercise:
             passed = case.name
         return None
 
-    def _mistake(self, outcome: Outcome, right: Any) -> str | None:
+    def _place(self, number: int, outcomes: Sequence[Outcome], passed: str) -> str:
+        """The words before the first mistake, which is on the case of this number."""
+        name = self._cases()[number].name
+        return f"Right on {passed}, but on {name}" if passed else f"On {name}"
+
+    def _mistake(self, search: Search, number: int) -> str | None:
+        outcome, right = search.outcomes[number], search.rights[number]
         if outcome.error is not None:
-            return self._exception(outcome)
+            hint = search.cause(number) or of_error(message_of(outcome.error)).strip()
+            raised = self._exception(outcome)
+            return f"{raised.rstrip('.')}. {hint}" if hint else raised
         if outcome.written:
             name = self._names()[outcome.written[0]]
             return (
                 f"You write into the argument `{name}`, which belongs to the caller: make a copy."
             )
         if mistake := form_mistake(outcome.result, right, self.axes):
-            return mistake
+            return (self.unique and search.cause(number)) or mistake
         if self.also:  # a gradient can run code of the answer
             judged = call_safely(lambda _: self._special(outcome), seconds=self.seconds)
             if judged.error is not None:
@@ -258,8 +301,29 @@ class Exercise:
             if judged.result:
                 return judged.result
         if self.unique and not close(outcome.result, right, self.tolerance):
+            if cause := self._about(search.answer) or search.cause(number):
+                return cause
             place = first_difference(outcome.result, right, self.tolerance, reveal=bool(self.cases))
             return f"{place[0].upper()}{place[1:]}."
+        return None
+
+    def _about(self, answer: Any) -> str | None:
+        for sentence, applies in self.about.items():
+            if call_safely(applies, answer, seconds=self.seconds).result is True:
+                return sentence
+        return None
+
+    def _unmeasured(self, outcomes: Sequence[Outcome], rights: Sequence[Any]) -> str | None:
+        """A sentence if numbers that must be measured are known too exactly for that."""
+        if not self.measured:
+            return None
+        pairs = [(float(o.result), float(r)) for o, r in zip(outcomes, rights, strict=True)]
+        for numbers in (
+            [got / right for got, right in pairs],
+            [got - right for got, right in pairs],
+        ):
+            if max(numbers) - min(numbers) < 1e-6:
+                return "This number is computed, not measured: draw random numbers and measure it."
         return None
 
     def _special(self, outcome: Outcome) -> str | None:
@@ -276,7 +340,7 @@ class Exercise:
         return f"Your answer raises {what}: {message_of(outcome.error)}"
 
 
-def _compute(computation: Any, case: Case, *, may_fail: bool = False) -> Any:
+def compute(computation: Any, case: Case, *, may_fail: bool = False) -> Any:
     """The result of a right or wrong computation, with the random numbers that an answer gets."""
     if not callable(computation):
         return computation
@@ -285,7 +349,7 @@ def _compute(computation: Any, case: Case, *, may_fail: bool = False) -> Any:
             return computation(*copy.deepcopy(case.inputs))
         except (RuntimeError, ValueError, IndexError, TypeError, ArithmeticError):
             if may_fail:
-                return _FAILED
+                return FAILED
             raise
 
 

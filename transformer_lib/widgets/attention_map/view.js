@@ -3,6 +3,7 @@ import { choices, clip, element, select, showToken } from "../core/dom.js";
 import { figure } from "../core/figure.js";
 import { grid } from "../core/grid.js";
 import { fixed } from "../core/numbers.js";
+import { drive, labels } from "../core/state.js";
 import { readFloats, readJson, send } from "../core/wire.js";
 
 // With more heads than this, a list of names is easier to use than a row of small pictures.
@@ -120,6 +121,29 @@ function render({ model, el }) {
   fig.listen(model, "change:selection", update);
   fig.onTheme(paintThumbnails);
   update();
+  const largest = weights.reduce((most, weight) => Math.max(most, weight), 0);
+  drive(fig, model, {
+    set: {
+      layer: (layer) => choose({ layer }),
+      head: (head) => choose({ head }),
+      query: (query) => choose({ query }),
+      key: (key) => choose({ key }),
+      cell: ([query, key]) => choose({ query, key }),
+    },
+    /** The numbers that a goal may ask for, by name (widget.py, Facts). */
+    facts() {
+      const [layer, head, query, key] = model.get("selection");
+      const shown = headOf(weights, layer, head);
+      const facts = { layer, head, query, key, "largest weight": largest };
+      facts["selected weight"] = shown[query * keys.length + key];
+      const [rows, columns] = [labels(queries), labels(keys)];
+      shown.forEach((weight, at) => {
+        const row = rows[Math.floor(at / keys.length)];
+        facts[`weight ${row} ${columns[at % keys.length]}`] = weight;
+      });
+      return facts;
+    },
+  });
   return fig.end;
 }
 

@@ -10,11 +10,13 @@ import {
 } from "../core/dom.js";
 import { figure } from "../core/figure.js";
 import { grid } from "../core/grid.js";
+import { drive, labels } from "../core/state.js";
 import { readFloats, readJson, send } from "../core/wire.js";
 import { attentionScores } from "../math/linear.js";
 import {
   andMasks,
   carriers,
+  emptyRows,
   maskedAttention,
   PRESETS,
   presetMask,
@@ -56,6 +58,11 @@ function render({ model, el }) {
     else write(mask);
   };
 
+  const keep = (on) => {
+    base = on ? maskNow() : null;
+    keeping.set(on);
+  };
+
   const presets = choices({
     label: "mask",
     value: 0,
@@ -80,7 +87,7 @@ function render({ model, el }) {
   const keeping = toggle({
     label: "and: keep hidden what is hidden now",
     value: false,
-    onChange: (on) => (base = on ? maskNow() : null),
+    onChange: (on) => keep(on),
   });
   const rules = select({
     label: "hide by",
@@ -244,7 +251,54 @@ function render({ model, el }) {
   for (const trait of ["cells", "source", "layers", "rule"])
     fig.listen(model, `change:${trait}`, update);
   update();
+  const firstMask = maskNow();
+  drive(fig, model, {
+    set: {
+      mask: usePreset,
+      size(count) {
+        const { size } = PRESETS.find(({ name }) => name === (chosen ?? preset)) ?? {};
+        if (!size) return;
+        sizes[size] = Math.min(n, count);
+        usePreset(chosen ?? preset);
+      },
+      keep,
+      open: ([i, j]) => paintCell(i, j, true),
+      hide: ([i, j]) => paintCell(i, j, false),
+    },
+    reset() {
+      for (const { size, first } of PRESETS) if (size) sizes[size] = first(n);
+      [preset, chosen] = [null, null];
+      keep(false);
+      update();
+    },
+    facts: () => factsOf(labels(words), state, firstMask, model),
+  });
   return fig.end;
+}
+
+/** The numbers that a goal may ask for, by name (widget.py, Facts). */
+function factsOf(names, { mask, weights, sums }, firstMask, model) {
+  const cells = mask.flatMap((row, i) => row.map((may, j) => ({ i, j, may })));
+  const count = (wanted) => cells.filter(wanted).length;
+  const facts = {
+    layers: model.get("layers"),
+    "changed cells": count(({ i, j, may }) => may !== firstMask[i][j]),
+    "open cells": count(({ may }) => may),
+    "future cells": count(({ i, j, may }) => may && j > i),
+    "empty rows": emptyRows(mask).length,
+  };
+  const carried = carriers(mask, model.get("rule"));
+  const { layers: most } = readJson(model, "_limits");
+  names.forEach((one, i) => {
+    facts[`row sum ${one}`] = sums[i];
+    const levels = reach(carried, i, most);
+    names.forEach((other, j) => {
+      facts[`weight ${one} ${other}`] = weights[i][j];
+      for (let layer = 1; layer <= most; layer += 1)
+        facts[`${one} reaches ${other} in ${layer}`] = Number(levels[layer][j]);
+    });
+  });
+  return facts;
 }
 
 function vectors(flat, n, dk, dv) {

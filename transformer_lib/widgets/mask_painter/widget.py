@@ -1,6 +1,7 @@
 """Draw a mask with the mouse, a finger or the arrow keys, and watch what it does to attention."""
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import torch
 import traitlets
@@ -8,6 +9,8 @@ from torch import Tensor
 
 from transformer_lib import checks
 from transformer_lib.widgets.base import Widget, constant, float_bytes, json_bytes
+from transformer_lib.widgets.driving import Flag, Number, Option, Pair, Token
+from transformer_lib.widgets.goals import Goal
 from transformer_lib.widgets.inputs import require_few, to_numpy
 from transformer_lib.widgets.joining import bundle, stylesheet
 
@@ -15,6 +18,7 @@ from transformer_lib.widgets.joining import bundle, stylesheet
 # 128 take 2.3 s and 0.25 s.
 MOST_WORDS = 64
 _MOST_LAYERS = 6
+PRESETS = ("causal", "padding", "sliding window", "bidirectional", "block")  # as in math/masks.js
 _RULES = ("−∞ on the scores", "0 on the weights", "−1e9 on the scores")  # as in math/masks.js
 
 
@@ -31,6 +35,16 @@ class MaskPainter(Widget):
     What the reader does comes back: `widget.mask` is a boolean tensor that the library takes as it
     is; `widget.source` is the position that the tracer follows, `widget.layers` through how many
     layers. All three can be set from Python.
+
+    State (what `[text](#set:name;key=value)` sets): `layers` (1 to 6), `follow` (a word), `rule`
+    (`minus-infinity`, `zero-after` or `minus-1e9`), `mask` (`causal`, `padding`, `sliding-window`,
+    `bidirectional` or `block`), `size` (of that mask: real words, window or block), `keep` (on or
+    off: presets only hide more), `open` and `hide` (a cell: `query,key`), `reset`.
+
+    Facts (what goals read): `changed cells` (that differ from the first mask), `open cells`,
+    `future cells` (open ones above the diagonal), `empty rows`, `layers`, `A reaches B in N`
+    (1 if something of the word A is in the position of B after N layers, else 0), `weight A B`,
+    `row sum A`.
 
     Raises ValueError for shapes that do not fit, more than 64 words, and NaN or infinity;
     TypeError for a mask that is not boolean, tensors that are not floating point and words that are
@@ -56,9 +70,37 @@ class MaskPainter(Widget):
     source = traitlets.Int().tag(sync=True)
     layers = traitlets.Int(2).tag(sync=True)
     rule = traitlets.Int(0).tag(sync=True)
+    _keys_of_text: ClassVar = {
+        "layers": Number(1, _MOST_LAYERS, "layers"),
+        "follow": Token("words", "source"),
+        "rule": Option({"minus-infinity": 0, "zero-after": 1, "minus-1e9": 2}, "rule"),
+        "mask": Option({name.replace(" ", "-"): name for name in PRESETS}),
+        "size": Number(1, MOST_WORDS),
+        "keep": Flag(),
+        "open": Pair("words", "words"),
+        "hide": Pair("words", "words"),
+    }
+    _facts = (
+        "changed cells",
+        "open cells",
+        "future cells",
+        "empty rows",
+        "layers",
+        f"{{words}} reaches {{words}} in {{1..{_MOST_LAYERS}}}",
+        "weight {words} {words}",
+        "row sum {words}",
+    )
 
     def __init__(
-        self, words: Sequence[str], q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None
+        self,
+        words: Sequence[str],
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        mask: Tensor | None = None,
+        *,
+        name: str = "",
+        goals: Sequence[Goal] = (),
     ) -> None:
         checks.require_attention(q, k, v)
         words = _words(words, q, k)
@@ -73,6 +115,8 @@ class MaskPainter(Widget):
             _sizes_of=[n, q.shape[1], v.shape[1]],
             cells=_cells(mask, n),
             source=n // 2,
+            name=name,
+            goals=goals,
         )
 
     @property

@@ -1,6 +1,7 @@
 import { choices } from "../core/dom.js";
 import { figure } from "../core/figure.js";
 import { fixed, precise } from "../core/numbers.js";
+import { drive, labels } from "../core/state.js";
 import { readDoubles, readJson, send } from "../core/wire.js";
 import { chances } from "./chances.js";
 import { surprises, unflatten } from "./model.js";
@@ -80,6 +81,19 @@ function render({ model, el }) {
   fig.listen(model, "change:selection", update);
   fig.listen(model, "change:_chosen", update);
   update();
+  drive(fig, model, {
+    /** The numbers that a goal may ask for, by name (widget.py, Facts). */
+    facts() {
+      const [chosen, position] = [model.get("_chosen"), model.get("selection")];
+      const { each, loss } = all[chosen];
+      const surprise = each[position - 1];
+      const facts = { position, surprise, probability: Math.exp(-surprise), loss };
+      labels(predictors).forEach((name, i) => {
+        facts[`loss ${name}`] = all[i].loss;
+      });
+      return facts;
+    },
+  });
   return fig.end;
 }
 

@@ -1,6 +1,7 @@
 """One text and several predictors: the expectation of each at every word, and its surprise."""
 
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -8,6 +9,8 @@ import traitlets
 from torch import Tensor
 
 from transformer_lib.widgets.base import Widget, double_bytes, json_bytes
+from transformer_lib.widgets.driving import Token
+from transformer_lib.widgets.goals import Goal
 from transformer_lib.widgets.inputs import to_numpy, to_tokens
 from transformer_lib.widgets.joining import bundle, stylesheet
 
@@ -25,6 +28,12 @@ class NextWord(Widget):
         predictors: {name: probabilities [T - 1, V]}; row t is of the word at position t + 1.
         selection: the position at which the figure starts, 1 to T - 1; None: the last.
         predictor: the one with which it starts; None: the first.
+
+    State (what `[text](#set:name;key=value)` sets): `predictor` (its name), `word` (not the first),
+    `reset`.
+
+    Facts (what goals read): `position` (of the selected word), `probability` and `surprise` (that
+    the chosen predictor gave it), `loss` (of the chosen predictor), `loss PREDICTOR`.
 
     Raises ValueError if sizes do not fit, a row is not a distribution, a word is not in the
     vocabulary, or a predictor gives a word that came no probability at all (its surprise would be
@@ -44,6 +53,12 @@ class NextWord(Widget):
     _text = traitlets.Bytes().tag(sync=True)
     selection = traitlets.Int(1).tag(sync=True)
     _chosen = traitlets.Int(0).tag(sync=True)
+    _keys_of_text: ClassVar = {
+        "predictor": Token("predictors", "_chosen"),
+        "word": Token("words", "selection", first=1),
+    }
+    _facts = ("position", "probability", "surprise", "loss", "loss {predictors}")
+    _also_reset = ("_chosen",)
 
     def __init__(
         self,
@@ -53,6 +68,8 @@ class NextWord(Widget):
         *,
         selection: int | None = None,
         predictor: str | None = None,
+        name: str = "",
+        goals: Sequence[Goal] = (),
     ) -> None:
         if len(words) < 2 or not predictors:
             raise ValueError(
@@ -65,14 +82,16 @@ class NextWord(Widget):
         targets = _targets(self._words, vocabulary)
         shape = (len(self._words) - 1, len(vocabulary))
         rows = [_distributions(p, f"predictors[{n!r}]", shape) for n, p in predictors.items()]
-        for name, p in zip(self._names, rows, strict=True):
-            _check_possible(p[np.arange(len(targets)), targets], name, self._words)
+        for one, p in zip(self._names, rows, strict=True):
+            _check_possible(p[np.arange(len(targets)), targets], one, self._words)
         text = {"words": self._words, "vocabulary": vocabulary, "predictors": self._names}
         super().__init__(
             _probabilities=double_bytes(np.stack(rows)),
             _text=json_bytes(text | {"targets": targets}),
             selection=len(targets) if selection is None else selection,
             _chosen=0 if predictor is None else self._number(predictor),
+            name=name,
+            goals=goals,
         )
         self._targets = targets
 

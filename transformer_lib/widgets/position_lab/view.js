@@ -1,5 +1,6 @@
 import { choices, element, slider, toggle } from "../core/dom.js";
 import { figure } from "../core/figure.js";
+import { drive } from "../core/state.js";
 import { readFloats, readJson, send } from "../core/wire.js";
 import { alibiSlopes } from "../math/positions.js";
 import { METHODS, methodNamed } from "./methods.js";
@@ -186,6 +187,16 @@ function render({ model, el }) {
   });
   for (const name of traits) fig.listen(model, `change:${name}`, paint);
   paint();
+  drive(fig, model, {
+    /** The numbers that a goal may ask for, by name (widget.py, Facts). */
+    facts() {
+      const { method, ...settings } = last.settings;
+      const facts = Object.fromEntries(Object.entries(settings).map(([k, v]) => [k, Number(v)]));
+      const { position, offset } = settings;
+      const score = last.lab.scores[position][position + offset];
+      return { ...facts, score, spread: last.lab.spread };
+    },
+  });
   return fig.end;
 }
 

@@ -1,12 +1,16 @@
 """How four methods tell a position: clock hands, codes, products, and what a shift does to them."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import traitlets
 
 from transformer_lib.widgets.base import Widget, constant, float_bytes
+from transformer_lib.widgets.driving import Flag, Number, Option
+from transformer_lib.widgets.goals import Goal
 from transformer_lib.widgets.joining import bundle, stylesheet
 
 # The names of the entries in methods.js, where a method is added.
@@ -38,6 +42,13 @@ class PositionLab(Widget):
     and W_K), `own_angle` (the bug), `n_heads`, `head`. A position or pair that the other settings
     do not allow is moved inside by the browser.
 
+    State (what `[text](#set:name;key=value)` sets): these settings by their names, `projected` and
+    `own_angle` by on or off; `reset`. A position or pair beyond the others is moved inside.
+
+    Facts (what goals read): `d_model`, `base`, `n_positions`, `position`, `offset`, `pair`, `head`,
+    `n_heads`, `projected` and `own_angle` (1 or 0), `score` (of the position with that at its
+    distance) and `spread` (between the scores of all positions at this distance).
+
     At most 512 positions, 1024 components and 64 heads; a table of at most 4096 positions.
 
     Raises ValueError for an odd `d_model`, a `base` of 1 or less, other settings out of their
@@ -67,15 +78,42 @@ class PositionLab(Widget):
     own_angle = traitlets.Bool(False).tag(sync=True)
     n_heads = traitlets.Int(8).tag(sync=True)
     head = traitlets.Int(1).tag(sync=True)
+    _keys_of_text: ClassVar = {
+        "method": Option({method: method for method in METHODS}, "method"),
+        "d_model": Number(2, _LARGEST["d_model"], "d_model", multiple=2),
+        "base": Number(1.001, trait="base", whole=False),
+        "n_positions": Number(4, _LARGEST["n_positions"], "n_positions"),
+        "position": Number(0, trait="position"),
+        "offset": Number(trait="offset"),
+        "pair": Number(0, trait="pair"),
+        "projected": Flag("projected"),
+        "own_angle": Flag("own_angle"),
+        "n_heads": Number(1, _LARGEST["n_heads"], "n_heads"),
+        "head": Number(0, trait="head"),
+    }
+    _facts = (*(key for key in _keys_of_text if key != "method"), "score", "spread")
 
-    def __init__(self, *, table: object | None = None, **settings: object) -> None:
+    def __init__(
+        self,
+        *,
+        table: object | None = None,
+        name: str = "",
+        goals: Sequence[Goal] = (),
+        **settings: object,
+    ) -> None:
         unknown = set(settings) - set(self._settings())
         if unknown:
             raise TypeError(
                 f"unknown setting {sorted(unknown)[0]!r}; there are {', '.join(self._settings())}"
             )
         array = _untrained_table() if table is None else _table_array(table)
-        super().__init__(_table=float_bytes(array), _table_shape=list(array.shape), **settings)
+        super().__init__(
+            _table=float_bytes(array),
+            _table_shape=list(array.shape),
+            name=name,
+            goals=goals,
+            **settings,
+        )
 
     @classmethod
     def _settings(cls) -> list[str]:

@@ -1,6 +1,7 @@
 import { button, element, font, select, slider, textWidth } from "../core/dom.js";
 import { figure } from "../core/figure.js";
 import { fixed, percentAmong } from "../core/numbers.js";
+import { drive, labels } from "../core/state.js";
 import { readFloats, readJson, send } from "../core/wire.js";
 import { countDraws, ranked } from "../math/sampling.js";
 import { bars } from "./bars.js";
@@ -207,6 +208,31 @@ function render({ model, el }) {
   });
   for (const name of [...SETTINGS, "draws"]) fig.listen(model, `change:${name}`, update);
   update();
+  const setting = (name) => [name, (value) => change({ [name]: value })];
+  drive(fig, model, {
+    set: { ...Object.fromEntries(SETTINGS.map(setting)), draw: drawNow },
+    /** The numbers that a goal may ask for, by name (widget.py, Facts). */
+    facts() {
+      const { probabilities, entropy, remain } = now();
+      const draws = model.get("draws");
+      const counts = countDraws(draws, size);
+      const facts = {
+        context: model.get("context"),
+        temperature: model.get("temperature"),
+        top_k: model.get("top_k") ?? size,
+        top_p: model.get("top_p") ?? 1,
+        remaining: remain,
+        entropy,
+        "largest probability": probabilities.reduce((most, p) => Math.max(most, p), 0),
+        draws: draws.length,
+      };
+      labels(vocabulary).forEach((token, i) => {
+        facts[`probability ${token}`] = probabilities[i];
+        facts[`drawn ${token}`] = counts[i];
+      });
+      return facts;
+    },
+  });
   return fig.end;
 }
 

@@ -2,10 +2,13 @@
 
 import math
 from collections.abc import Sequence
+from typing import ClassVar
 
 import traitlets
 
 from transformer_lib.widgets.base import Widget, constant, float_bytes, json_bytes
+from transformer_lib.widgets.driving import Number, Token
+from transformer_lib.widgets.goals import Goal
 from transformer_lib.widgets.inputs import to_numpy, to_tokens
 from transformer_lib.widgets.joining import bundle, stylesheet
 
@@ -34,6 +37,15 @@ class SamplingLab(Widget):
         top_p: the share of the probability that must remain, above 0; None: all.
         context: which context comes first, counted from 0.
         seed: of the draws.
+        name: what links in the prose call the figure.
+        goals: challenges.
+
+    State (what `[text](#set:name;key=value)` sets): `context` (its text, or its number from 0),
+    `temperature`, `top_k` and `top_p` (a number, or `all`), `draw` (so many tokens), `reset`.
+
+    Facts (what goals read): `context`, `temperature`, `top_k` (the vocabulary's size for all),
+    `top_p` (1 for all), `remaining` (tokens), `entropy` (nats), `largest probability`,
+    `probability TOKEN`, `draws`, `drawn TOKEN`.
 
     Raises ValueError if sizes do not fit, logits are not finite in float32, or a setting is out of
     range; TypeError if tokens or contexts are not text.
@@ -57,6 +69,26 @@ class SamplingLab(Widget):
     top_k = traitlets.Int(None, allow_none=True).tag(sync=True)
     top_p = traitlets.Float(None, allow_none=True).tag(sync=True)
     draws = traitlets.List(traitlets.Int()).tag(sync=True)
+    _keys_of_text: ClassVar = {
+        "context": Token("contexts", "context"),
+        "temperature": Number(0, HOTTEST, "temperature", whole=False),
+        "top_k": Number(1, trait="top_k", none="all"),
+        "top_p": Number(0.01, 1, "top_p", whole=False, none="all"),
+        "draw": Number(1, 1000),
+    }
+    _facts = (
+        "context",
+        "temperature",
+        "top_k",
+        "top_p",
+        "remaining",
+        "entropy",
+        "largest probability",
+        "probability {vocabulary}",
+        "draws",
+        "drawn {vocabulary}",
+    )
+    _also_reset = ("_clicks",)
 
     def __init__(
         self,
@@ -69,6 +101,8 @@ class SamplingLab(Widget):
         top_p: float | None = 0.9,
         context: int = 0,
         seed: int = 0,
+        name: str = "",
+        goals: Sequence[Goal] = (),
     ) -> None:
         array = to_numpy(logits, "logits")
         if array.ndim != 2 or 0 in array.shape:
@@ -91,6 +125,8 @@ class SamplingLab(Widget):
             temperature=temperature,
             top_k=top_k,
             top_p=top_p,
+            name=name,
+            goals=goals,
         )
 
     @property

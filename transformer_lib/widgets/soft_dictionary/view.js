@@ -1,7 +1,9 @@
 import { button, slider } from "../core/dom.js";
 import { figure } from "../core/figure.js";
 import { fixed, percent, precise } from "../core/numbers.js";
+import { drive, labels } from "../core/state.js";
 import { readFloats, readJson, send } from "../core/wire.js";
+import { entropy } from "../math/linear.js";
 import { lookUp, nearest, temperatures } from "./model.js";
 import { points } from "./points.js";
 import { shelf } from "./shelf.js";
@@ -17,7 +19,7 @@ function render({ model, el }) {
 
   const fig = figure(el, {
     name: "Soft dictionary",
-    hint: "Try: drag the blue query among the keys, or move it with the arrow keys. Then lower the temperature.",
+    hint: "Try: turn the blue query: drag its tip, or move it with the arrow keys. Then lower the temperature.",
   });
   const stops = temperatures(coldest, hottest);
   const heat = slider({
@@ -108,7 +110,26 @@ function render({ model, el }) {
   fig.listen(model, "change:query", update);
   fig.listen(model, "change:temperature", update);
   update();
+  drive(fig, model, { facts: () => factsOf(labels(names), now(), model) });
   return fig.end;
+}
+
+/** The numbers that a goal may ask for, by name (widget.py, Facts). */
+function factsOf(names, { scores, weights, answer }, model) {
+  const [x, y] = model.get("query");
+  const facts = {
+    answer,
+    temperature: model.get("temperature"),
+    entropy: entropy(weights),
+    "largest weight": Math.max(...weights),
+    "query x": x,
+    "query y": y,
+  };
+  names.forEach((name, i) => {
+    facts[`score ${name}`] = scores[i];
+    facts[`weight ${name}`] = weights[i];
+  });
+  return facts;
 }
 
 export default { render };

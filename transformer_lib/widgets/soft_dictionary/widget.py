@@ -1,12 +1,15 @@
 """A dictionary that answers every query a little: keys, values, and a query to move among them."""
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import torch
 import traitlets
 from torch import Tensor
 
 from transformer_lib.widgets.base import Widget, constant, float_bytes, json_bytes
+from transformer_lib.widgets.driving import Number, Numbers
+from transformer_lib.widgets.goals import Goal
 from transformer_lib.widgets.inputs import to_numpy, to_tokens
 from transformer_lib.widgets.joining import bundle, stylesheet
 
@@ -30,6 +33,14 @@ class SoftDictionary(Widget):
         temperature: from 0.03 (hard) to 10 (soft).
         unit: what the values count, such as "minutes".
         axes: names of the two components.
+        name: what links in the prose call the figure.
+        goals: challenges.
+
+    State (what `[text](#set:name;key=value)` sets): `query` (x,y), `temperature` (0.03 to 10),
+    `reset`.
+
+    Facts (what goals read): `weight NAME` and `score NAME` of each entry, `largest weight`,
+    `temperature`, `entropy` (of the weights, in nats), `answer`, `query x`, `query y`.
 
     Raises ValueError if sizes do not fit, numbers are not finite, coordinates are beyond a million
     or values beyond a billion, or the temperature is outside its range; TypeError if
@@ -51,6 +62,20 @@ class SoftDictionary(Widget):
     _limits = constant({"coldest": COLDEST, "hottest": HOTTEST})
     query = traitlets.Tuple(traitlets.Float(), traitlets.Float()).tag(sync=True)
     temperature = traitlets.Float(1.0).tag(sync=True)
+    _keys_of_text: ClassVar = {
+        "query": Numbers(2, "query"),
+        "temperature": Number(COLDEST, HOTTEST, "temperature", whole=False),
+    }
+    _facts = (
+        "weight {names}",
+        "score {names}",
+        "largest weight",
+        "temperature",
+        "entropy",
+        "answer",
+        "query x",
+        "query y",
+    )
 
     def __init__(
         self,
@@ -62,6 +87,8 @@ class SoftDictionary(Widget):
         temperature: float = 1.0,
         unit: str = "",
         axes: Sequence[str] = ("", ""),
+        name: str = "",
+        goals: Sequence[Goal] = (),
     ) -> None:
         keys = to_numpy(keys, "keys", largest=_FARTHEST)
         values = to_numpy(values, "values", largest=_LARGEST)
@@ -83,6 +110,8 @@ class SoftDictionary(Widget):
             _text=json_bytes(text),
             query=_point(query),
             temperature=temperature,
+            name=name,
+            goals=goals,
         )
 
     @traitlets.validate("query")

@@ -1,6 +1,7 @@
 import { button, choices, clip, element, showToken, toggle } from "../core/dom.js";
 import { figure } from "../core/figure.js";
 import { fixed } from "../core/numbers.js";
+import { drive } from "../core/state.js";
 import { readFloats, readJson, send } from "../core/wire.js";
 import { stageBoard } from "./board.js";
 import { operandsOf, readArrays, runHeads, STEPS, stageOf, termsOf } from "./model.js";
@@ -290,7 +291,32 @@ function render({ model, el }) {
     fig.listen(model, `change:${trait}`, update);
   fig.listen(model, "change:_cell", point);
   update();
+  drive(fig, model, {
+    set: { word: (at) => put("_cell")([settings().order.indexOf(at), model.get("_cell")[1]]) },
+    facts: () => factsOf(state, [inOrder, order], model),
+  });
   return fig.end;
+}
+
+/** The numbers that a goal may ask for, by name (widget.py, Facts). */
+function factsOf({ step, run, head, how, stage, both }, orders, model) {
+  const cell = model.get("_cell");
+  const row = Math.min(cell[0], stage.result.length - 1);
+  const column = Math.min(cell[1], stage.result[0].length - 1);
+  const word = how.order[row];
+  const [y, other] = both.map((output, at) => output[orders[at].indexOf(word)]);
+  return {
+    step,
+    head,
+    row,
+    column,
+    heads: run.heads,
+    causal: Number(how.causal),
+    shuffled: Number(model.get("shuffled")),
+    placed: Number(how.placed),
+    value: stage.result[row][column],
+    difference: Math.max(...y.map((value, i) => Math.abs(value - other[i]))),
+  };
 }
 
 export default { render };

@@ -1,16 +1,20 @@
 """Multi-head attention, one step at a time: every number, what it was made of, and its line."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import traitlets
 
 from transformer_lib.widgets.base import Widget, float_bytes, json_bytes
+from transformer_lib.widgets.driving import Flag, Number, Numbers, Option, Token
+from transformer_lib.widgets.goals import Goal
 from transformer_lib.widgets.inputs import to_numpy, to_tokens
 from transformer_lib.widgets.joining import bundle, stylesheet
 
 LAYERS = ("query", "key", "value", "output")
+_STEP_NAMES = ["q", "k", "v", "scores", "scale", "mask", "softmax", "average", "concat", "project"]
+STEPS = {name: step for step, name in enumerate(_STEP_NAMES)}  # as links call them
 LARGEST = 64  # tokens, and components of a vector: more than this nobody can read
 
 
@@ -56,6 +60,15 @@ class StepScrubber(Widget):
     `widget.selection` (row, column), `widget.causal`, `widget.shuffled`, `widget.placed`, and
     `widget.one_head`: the same matrices with a single softmax.
 
+    State (what `[text](#set:name;key=value)` sets): `step` (`q`, `k`, `v`, `scores`, `scale`,
+    `mask`, `softmax`, `average`, `concat`, `project`, or 0 to 9), `head`, `one_head`, `causal`,
+    `shuffled`, `placed` (on or off), `word` (the selected row, by its token), `cell` (row,column:
+    numbers from 0), `reset`.
+
+    Facts (what goals read): `step`, `head`, `heads` (1 or all), `causal`, `shuffled`, `placed`
+    (1 or 0), `row`, `column`, `value` (the selected number), `difference` (the largest, between
+    what the selected word takes home in the two orders of the words).
+
     Raises ValueError for shapes that do not fit, more than 64 tokens or components, or numbers
     that are not finite; TypeError for a module without these layers, with its own positions or with
     fewer heads of keys than of queries.
@@ -77,6 +90,29 @@ class StepScrubber(Widget):
     shuffled = traitlets.Bool(False).tag(sync=True)
     placed = traitlets.Bool(True).tag(sync=True)
     one_head = traitlets.Bool(False).tag(sync=True)
+    _keys_of_text: ClassVar = {
+        "step": Option(STEPS | {str(i): i for i in range(len(STEPS))}, "step"),
+        "head": Number(0, "heads", "head"),
+        "one_head": Flag("one_head"),
+        "causal": Flag("causal"),
+        "shuffled": Flag("shuffled"),
+        "placed": Flag("placed"),
+        "word": Token("tokens"),
+        "cell": Numbers(2, "_cell", whole=True, low=0),
+    }
+    _facts = (
+        "step",
+        "head",
+        "heads",
+        "causal",
+        "shuffled",
+        "placed",
+        "row",
+        "column",
+        "value",
+        "difference",
+    )
+    _also_reset = ("_cell",)
 
     def __init__(
         self,
@@ -89,6 +125,8 @@ class StepScrubber(Widget):
         features: Sequence[str] | None = None,
         output_features: Sequence[str] | None = None,
         selection: tuple[int, int] = (1, 0),
+        name: str = "",
+        goals: Sequence[Goal] = (),
     ) -> None:
         words = _matrix(x, "x")
         n, d_model = words.shape
@@ -118,6 +156,8 @@ class StepScrubber(Widget):
             _text=json_bytes(text),
             _shape=[n, d_model, n_heads, weights[0].shape[1] // n_heads],
             _cell=[min(selection[0], n - 1), selection[1]],
+            name=name,
+            goals=goals,
         )
 
     @property

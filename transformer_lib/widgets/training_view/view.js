@@ -2,6 +2,7 @@ import { isNumber } from "../core/curves.js";
 import { button, element, select, slider, toggle } from "../core/dom.js";
 import { figure } from "../core/figure.js";
 import { reading } from "../core/numbers.js";
+import { drive } from "../core/state.js";
 import { readJson, send } from "../core/wire.js";
 import { derive, lastNumber, nearest, windowAt } from "./model.js";
 import { inSentence, plainName, plot } from "./plot.js";
@@ -89,6 +90,8 @@ function render({ model, el }) {
     send(model, "step", row === last ? null : Math.round(state.run.steps[row]));
     point();
   }
+
+  const lastRow = () => state.run.steps.length - 1;
 
   function start() {
     const last = state.run.steps.length - 1;
@@ -270,6 +273,22 @@ function render({ model, el }) {
     state.playing?.();
   });
   update();
+  drive(fig, model, {
+    set: { step: (step) => choose(step === null ? lastRow() : nearest(state.run.steps, step)) },
+    /** The numbers that a goal may ask for, by name (widget.py, Facts). */
+    facts() {
+      const { steps, smooth, floor } = state.run;
+      const row = chosen();
+      return {
+        step: steps[row],
+        loss: smooth[row],
+        "above floor": floor === null ? Number.NaN : smooth[row] - floor,
+        smoothing: model.get("smoothing"),
+        log_steps: Number(model.get("log_steps")),
+        above_floor: Number(model.get("above_floor")),
+      };
+    },
+  });
   return fig.end;
 }
 

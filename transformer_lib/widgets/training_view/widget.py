@@ -2,13 +2,15 @@
 
 import math
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Protocol, SupportsFloat, TypeVar, runtime_checkable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Protocol, SupportsFloat, TypeVar, runtime_checkable
 
 import traitlets
 from IPython import get_ipython
 
 from transformer_lib.widgets.base import Widget, json_bytes
+from transformer_lib.widgets.driving import Flag, Number
+from transformer_lib.widgets.goals import Goal
 from transformer_lib.widgets.joining import bundle, stylesheet
 
 _PAUSE = 0.25  # seconds between two messages to the page, at least
@@ -48,6 +50,14 @@ class TrainingView(Widget):
         smoothing: over how many rows the mean is taken; None: 10 if there are more than 100.
         log_steps, above_floor: whether the axis of steps is logarithmic at first, and whether the
             loss minus the floor is shown, on a logarithmic axis.
+        name: what links in the prose call the figure.
+        goals: challenges.
+
+    State (what `[text](#set:name;key=value)` sets): `step` (the nearest one, or `last`),
+    `smoothing` (rows), `log_steps` and `above_floor` (on or off), `reset`.
+
+    Facts (what goals read): `step`, `loss` (as it is drawn at this step, smoothed), `above floor`
+    (that loss minus the floor), `smoothing`, `log_steps`, `above_floor` (1 or 0).
 
     Raises ValueError if columns do not fit, steps do not rise, or a baseline or the floor is not
     finite; TypeError for values that are not numbers.
@@ -68,6 +78,13 @@ class TrainingView(Widget):
     smoothing = traitlets.Int(1).tag(sync=True)
     log_steps = traitlets.Bool(False).tag(sync=True)
     above_floor = traitlets.Bool(False).tag(sync=True)
+    _keys_of_text: ClassVar = {
+        "step": Number(0, none="last"),
+        "smoothing": Number(1, trait="smoothing"),
+        "log_steps": Flag("log_steps"),
+        "above_floor": Flag("above_floor"),
+    }
+    _facts = ("step", "loss", "above floor", "smoothing", "log_steps", "above_floor")
 
     _unsent = False  # whether there are rows that the page does not know
     _waiting = False  # whether the end of the cell will send them
@@ -83,6 +100,8 @@ class TrainingView(Widget):
         smoothing: int | None = None,
         log_steps: bool = False,
         above_floor: bool = False,
+        name: str = "",
+        goals: Sequence[Goal] = (),
     ) -> None:
         self._columns = _checked({"step": [], "loss": []} if curve is None else curve)
         self._loss = next(name for name in self._columns if "loss" in name)
@@ -102,6 +121,8 @@ class TrainingView(Widget):
             smoothing=smoothing,
             log_steps=log_steps,
             above_floor=above_floor,
+            name=name,
+            goals=goals,
         )
 
     @property

@@ -2,6 +2,7 @@ import { button, choices, clip, setAttributes, showToken, slider } from "../core
 import { figure } from "../core/figure.js";
 import { grid } from "../core/grid.js";
 import { fixed } from "../core/numbers.js";
+import { drive, labels } from "../core/state.js";
 import { readJson, send } from "../core/wire.js";
 import { attention } from "../math/linear.js";
 import { vectorPlane } from "./arrows.js";
@@ -17,7 +18,7 @@ function render({ model, el }) {
 
   const fig = figure(el, {
     name: "Self-attention between vectors",
-    hint: "Try: drag the tip of an arrow, or select one and make it longer. Long keys win: watch a column darken.",
+    hint: "Try: drag the tip of an arrow, or choose a vector and change its length or its angle. Watch the grid and the purple arrow.",
   });
   const move = (i, vector) =>
     send(
@@ -109,14 +110,16 @@ function render({ model, el }) {
   function read() {
     const { selected, weights, output } = state;
     const row = weights[selected];
-    const most = row.indexOf(Math.max(...row));
+    const first = leaders(row);
+    const all = first.length > 1 && first.length === row.length;
     const [x, y] = output[selected].map((value) => fixed(value));
     fig.say(
       { text: tokens[selected], role: "query" },
-      " attends most to ",
-      { text: most === selected ? "itself" : tokens[most], role: "key" },
+      all ? " attends to all alike" : " attends most to ",
+      ...(all ? [] : listed(first.map((i) => (i === selected ? "itself" : tokens[i])))),
       ": ",
-      { text: fixed(row[most]) },
+      { text: fixed(row[first[0]]) },
+      first.length > 1 ? " each" : "",
       ". The average of all vectors with its weights is its ",
       { text: "output", role: "output" },
       ", ",
@@ -153,7 +156,62 @@ function render({ model, el }) {
     update();
   });
   update();
+  const put = (vector) => move(model.get("selected"), within(vector, reach));
+  drive(fig, model, {
+    set: {
+      at: put,
+      length: (value) => put(fromPolar(value, angles[model.get("selected")])),
+      angle: (degrees) => {
+        angles[model.get("selected")] = (degrees * Math.PI) / 180;
+        put(fromPolar(lengthNow(), angles[model.get("selected")]));
+      },
+    },
+    facts: () => factsOf(labels(tokens), state, start),
+  });
   return fig.end;
+}
+
+/** Which entries are the largest: several, if they are equal but for rounding. */
+function leaders(row) {
+  const most = Math.max(...row);
+  return row.flatMap((value, i) => (most - value < 1e-9 ? [i] : []));
+}
+
+/** Names with commas and "and" between them, as parts of a sentence. */
+function listed(names) {
+  return names.flatMap((text, i) => {
+    const before = i === 0 ? [] : [i === names.length - 1 ? " and " : ", "];
+    return [...before, { text, role: "key" }];
+  });
+}
+
+const fromPolar = (length, angle) => [length * Math.cos(angle), length * Math.sin(angle)];
+
+/** The vector itself, or shorter, so that its tip is in the plane. */
+function within(vector, reach) {
+  const farthest = Math.max(...vector.map(Math.abs));
+  return farthest > reach ? vector.map((value) => (value * reach) / farthest) : vector;
+}
+
+/** The numbers that a goal may ask for, by name (widget.py, Facts). */
+function factsOf(names, { vectors, scores, weights, output }, start) {
+  const facts = {};
+  const degrees = (radians) => (radians * 180) / Math.PI;
+  const size = (vector) => Math.hypot(...vector);
+  names.forEach((one, i) => {
+    facts[`length ${one}`] = size(vectors[i]);
+    facts[`angle ${one}`] = degrees(Math.atan2(vectors[i][1], vectors[i][0]));
+    [facts[`output x ${one}`], facts[`output y ${one}`]] = output[i];
+    names.forEach((other, j) => {
+      const cosine = scores[i][j] / (size(vectors[i]) * size(vectors[j]) || 1);
+      facts[`score ${one} ${other}`] = scores[i][j];
+      facts[`weight ${one} ${other}`] = weights[i][j];
+      facts[`between ${one} ${other}`] = degrees(Math.acos(Math.min(1, Math.max(-1, cosine))));
+    });
+  });
+  const growth = vectors.map((vector, i) => size(vector) / (size(start[i]) || 1));
+  facts["longest growth"] = Math.max(...growth);
+  return facts;
 }
 
 export default { render };

@@ -1,6 +1,7 @@
 """Self-attention between vectors in the plane, which the reader moves."""
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import torch
 import traitlets
@@ -8,6 +9,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from transformer_lib.widgets.base import Widget, json_bytes
+from transformer_lib.widgets.driving import Number, Numbers, Token
+from transformer_lib.widgets.goals import Goal
 from transformer_lib.widgets.inputs import to_numpy, to_tokens
 from transformer_lib.widgets.joining import bundle, stylesheet
 
@@ -26,6 +29,14 @@ class VectorPlayground(Widget):
     `widget.vectors` is where the arrows are now, and can be set; `widget.selected` is the selected
     token's index. Both can be observed (the first as "coordinates").
 
+    State (what `[text](#set:name;key=value)` sets): `selected` (a token), and of the selected arrow
+    `at` (x,y), `length` and `angle` (degrees, −180 to 180; 0 points right); `reset`. An arrow stays
+    within the plane.
+
+    Facts (what goals read): `score A B` and `weight A B` of each pair of tokens, `length A`,
+    `angle A` (degrees), `between A B` (the angle between two arrows, 0 to 180), `output x A`,
+    `output y A`, `longest growth` (the largest ratio of a length to what it was at first).
+
     Raises ValueError if the vectors are not [tokens, 2], not finite, beyond a million, or more than
     16.
 
@@ -43,8 +54,32 @@ class VectorPlayground(Widget):
     _start = traitlets.List(traitlets.List(traitlets.Float())).tag(sync=True)
     coordinates = traitlets.List(traitlets.List(traitlets.Float())).tag(sync=True)
     selected = traitlets.Int(0).tag(sync=True)
+    _keys_of_text: ClassVar = {
+        "selected": Token("tokens", "selected"),
+        "at": Numbers(2),
+        "length": Number(0, whole=False),
+        "angle": Number(-180, 180, whole=False),
+    }
+    _facts = (
+        "score {tokens} {tokens}",
+        "weight {tokens} {tokens}",
+        "length {tokens}",
+        "angle {tokens}",
+        "between {tokens} {tokens}",
+        "output x {tokens}",
+        "output y {tokens}",
+        "longest growth",
+    )
 
-    def __init__(self, tokens: Sequence[str], vectors: object, *, selected: int = 0) -> None:
+    def __init__(
+        self,
+        tokens: Sequence[str],
+        vectors: object,
+        *,
+        selected: int = 0,
+        name: str = "",
+        goals: Sequence[Goal] = (),
+    ) -> None:
         coordinates = _coordinates(vectors)
         tokens = to_tokens(tokens, len(coordinates), "tokens", "vectors")
         super().__init__(
@@ -52,6 +87,8 @@ class VectorPlayground(Widget):
             _start=coordinates,
             coordinates=coordinates,
             selected=selected,
+            name=name,
+            goals=goals,
         )
 
     @property

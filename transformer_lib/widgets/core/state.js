@@ -1,0 +1,196 @@
+// What the prose does with a figure: a link `[two layers](#set:painter;layers=2;follow=roses)` sets
+// it. The keys are declared in Python, in the widget's class (driving.py), and travel in `_driving`.
+//
+//   drive(fig, model, {                  // after the first update
+//     set: { at: (point) => move(point) },   // keys that are more than one trait; others are set here
+//     reset() {},                        // what is not in the model goes back to the first state, too
+//     facts: () => ({ "length gave": 1.2 }),   // numbers that goals (goals.js) read, as in Python
+//   });
+//   labels(["a", "b", "a"]) -> ["a", "b", "a#2"]      readLink("#set:painter;layers=2")
+//   readValue(key, "roses", texts) -> 2, or undefined if the key refuses it
+//
+// window.afmFigures: { get(name) -> handles, has(name) }; the page's host asks it (afm-host.js).
+// A handle is { element, set([[key, text], ...]), facts() }.
+
+import { watchChanges } from "./changes.js";
+import { element } from "./dom.js";
+import { showGoals } from "./goals.js";
+import { readJson } from "./wire.js";
+
+const NUMBER = /^[-+−]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i;
+const LINK = "#set:";
+
+/** A name for each token: its text; #2, #3 after it where the same text comes again. */
+export function labels(tokens) {
+  const seen = new Map();
+  return tokens.map((token) => {
+    seen.set(token, (seen.get(token) ?? 0) + 1);
+    return seen.get(token) === 1 ? token : `${token}#${seen.get(token)}`;
+  });
+}
+
+/** "#set:painter;layers=2" -> { name: "painter", settings: [["layers", "2"]] } */
+export function readLink(target) {
+  const [name, ...settings] = target.slice(target.startsWith(LINK) ? LINK.length : 0).split(";");
+  return {
+    name,
+    settings: settings.map((setting) => {
+      const [key, ...rest] = setting.split("=");
+      return [decode(key), decode(rest.join("="))];
+    }),
+  };
+}
+
+function decode(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text; // a lone percent sign
+  }
+}
+
+function toNumber(text) {
+  return NUMBER.test(text) ? Number(text.replace("−", "-")) : undefined;
+}
+
+const READERS = {
+  flag: (_, text) => ({ on: true, off: false })[text],
+  option: ({ values }, text) => (Object.hasOwn(values, text) ? values[text] : undefined),
+  action: (_, text) => (text === "" ? true : undefined),
+  number({ low, high, multiple, none }, text) {
+    if (none && text === none) return null;
+    const value = toNumber(text);
+    const fits =
+      value !== undefined &&
+      !(multiple && value % multiple) &&
+      value >= (low ?? -Infinity) &&
+      value <= (high ?? Infinity);
+    return fits ? value : undefined;
+  },
+  numbers({ count, whole, low }, text) {
+    const values = text.split(",").map(toNumber);
+    const fits = (value) =>
+      value !== undefined && !(whole && value !== Math.trunc(value)) && value >= (low ?? -Infinity);
+    return values.length === count && values.every(fits) ? values : undefined;
+  },
+  token: ({ of, first }, text, texts) => tokenAt(texts[of], text, first),
+  pair({ rows, columns }, text, texts) {
+    for (let at = text.indexOf(","); at >= 0; at = text.indexOf(",", at + 1)) {
+      const row = tokenAt(texts[rows], text.slice(0, at));
+      const column = tokenAt(texts[columns], text.slice(at + 1));
+      if (row !== undefined && column !== undefined) return [row, column];
+    }
+  },
+};
+
+/** Which token a text names, by what it says or by its position. */
+function tokenAt(tokens, text, first = 0) {
+  const named = labels(tokens).indexOf(text);
+  const at = named < 0 && /^\d+$/.test(text) ? Number(text) : named;
+  return at >= first && at < tokens.length ? at : undefined;
+}
+
+/** What a text means to a key; undefined if the key refuses it. */
+export function readValue(key, text, texts) {
+  return READERS[key.kind](key, text, texts);
+}
+
+export function drive(fig, model, { set = {}, reset = () => {}, facts = () => ({}) } = {}) {
+  const { keys, first, goals } = readJson(model, "_driving");
+  const texts = model.get("_text") ? readJson(model, "_text") : {};
+  // A live region must be there before it speaks; a goal that is reached has its own (goals.js).
+  const status = element("p", { class: "afm-unseen", role: "status" });
+  fig.element.append(status);
+
+  function setOne(key, text) {
+    if (key === "reset" && text === "") {
+      for (const [trait, value] of Object.entries(first)) model.set(trait, value);
+      reset();
+      return true;
+    }
+    const value = Object.hasOwn(keys, key) ? readValue(keys[key], text, texts) : undefined;
+    if (value === undefined) return false;
+    if (set[key]) set[key](value);
+    else model.set(keys[key].trait, value);
+    return true;
+  }
+
+  const handle = {
+    element: fig.element,
+    facts,
+    set(settings) {
+      const changed = watchChanges(fig.element);
+      const done = settings.filter(([key, text]) => {
+        const fits = setOne(key, text);
+        if (!fits) console.warn(`The figure ${model.get("name")} takes no ${key}=${text}.`);
+        return fits;
+      });
+      model.save_changes();
+      if (!done.length) return;
+      comeIntoView(fig.element);
+      const any = changed.mark();
+      const told = done.map(([key, text]) => (text ? `${key} ${text}` : key)).join(", ");
+      status.textContent = any
+        ? `The figure is set: ${told}.`
+        : `The figure is so already: ${told}.`;
+    },
+  };
+  const name = model.get("name");
+  if (name) fig.onEnd(register(name, handle));
+  showGoals({ fig, model, goals, facts });
+  return handle;
+}
+
+/** Scroll only if less than half of what could be seen of it is seen. */
+function comeIntoView(node) {
+  const { top, bottom, height } = node.getBoundingClientRect();
+  const window_ = window.innerHeight;
+  const seen = Math.min(bottom, window_) - Math.max(top, 0);
+  if (seen >= 0.5 * Math.min(height, window_)) return;
+  const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  node.scrollIntoView({
+    block: height < window_ ? "center" : "start",
+    behavior: calm ? "auto" : "smooth",
+  });
+}
+
+function register(name, handle) {
+  window.afmFigures ??= startListening();
+  const figures = window.afmFigures;
+  figures.set(name, [...(figures.get(name) ?? []), handle]);
+  return () => {
+    const left = figures.get(name).filter((known) => known !== handle);
+    if (left.length) figures.set(name, left);
+    else figures.delete(name);
+  };
+}
+
+/** The first figure with a name listens for all of them. */
+function startListening() {
+  const figures = new Map();
+  // Before a notebook's own handlers, which would follow the link.
+  document.addEventListener(
+    "click",
+    (event) => {
+      const link = event.target.closest?.(`[data-afm-set], a[href^="${LINK}"]`);
+      if (!link) return;
+      event.preventDefault();
+      event.stopPropagation();
+      const { name, settings } = readLink(link.dataset.afmSet ?? link.getAttribute("href"));
+      const handle = nearest(figures.get(name) ?? [], link);
+      if (handle) handle.set(settings);
+      else console.warn(`There is no figure ${name} on this page.`);
+    },
+    true,
+  );
+  return figures;
+}
+
+/** Of several (a notebook may be open twice), the one that shares the closest frame with the link. */
+function nearest(handles, link) {
+  for (let frame = link.parentElement; frame; frame = frame.parentElement) {
+    const found = handles.find((handle) => frame.contains(handle.element));
+    if (found) return found;
+  }
+  return handles[0];
+}
