@@ -373,20 +373,23 @@ def test_questions_of_every_kind_are_answered_without_javascript():
     [
         (
             {
-                "page": PAGE + "\n[no](nowhere.md)\n",
-                "more": [new_code_cell("import warnings; warnings.warn('w')")],
+                "page": PAGE + "\n[no](nowhere.md)\n\n$\\nocommand$\n",
+                "more": [
+                    new_code_cell("import warnings; warnings.warn('w')"),
+                    new_markdown_cell("Away.\n\n- b"),
+                    new_markdown_cell("c", metadata=REVEAL),
+                ],
             },
-            ["target not found", "stderr"],
+            [
+                "target not found",
+                "KaTeX|Undefined control sequence",
+                "stderr",
+                "no Predict stands",
+            ],
         ),
-        ({"page": PAGE + "\n$\\nocommand$\n"}, ["KaTeX|Undefined control sequence"]),
         ({"more": [new_code_cell("undefined_name")]}, ["undefined_name"]),
-        ({"url": "https://example.org"}, ["OWNER/NAME"]),
-        (
-            {"more": [new_markdown_cell("Away.\n\n- b"), new_markdown_cell("c", metadata=REVEAL)]},
-            ["no Predict stands"],
-        ),
     ],
-    ids=["two warnings", "formula", "cell", "address", "nothing asked"],
+    ids=["warnings", "cell"],
 )
 def test_a_mistake_fails_the_build(tmp_path, change, messages):
     done = small_book(tmp_path, **change)

@@ -110,17 +110,25 @@ def check_fits(page: Page) -> None:
 
 
 AXE_TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+# The rules that see colors and sizes. To all others a page is the same in any theme at any width.
+AXE_LOOKS = ["color-contrast", "link-in-text-block", "scrollable-region-focusable", "target-size"]
 
 
-def axe(page: Page, inside: str = "html") -> tuple[list[str], int]:
-    """Violations of WCAG 2.2 AA and axe's best practices, and the number of rules that passed."""
+def axe(
+    page: Page, inside: str = "html", rules: Sequence[str] | None = None
+) -> tuple[list[str], int]:
+    """Violations of WCAG 2.2 AA and axe's best practices, and the number of rules that passed.
+
+    `rules` names those to try; without it, all are tried.
+    """
     modules = os.environ.get("AFM_NPM") or Path(sys.prefix) / "npm" / "node_modules"
     script = Path(modules) / "axe-core" / "axe.min.js"
     assert script.exists(), f"there is no {script}: `make test` gets it (or set AFM_NPM)"
     page.evaluate(script.read_text(encoding="utf-8"))
     # Without preload: axe would fetch the style sheets, which file:// refuses. With all nodes of
     # all results it takes four times as long on a page full of formulas.
-    options = {"runOnly": AXE_TAGS, "preload": False, "resultTypes": ["violations"]}
+    only = {"type": "rule", "values": list(rules)} if rules else {"type": "tag", "values": AXE_TAGS}
+    options = {"runOnly": only, "preload": False, "resultTypes": ["violations"]}
     found = page.evaluate("([inside, options]) => axe.run(inside, options)", [inside, options])
     wrong = [f"{v['id']}: {[n['html'][:200] for n in v['nodes'][:3]]}" for v in found["violations"]]
     return wrong, len(found["passes"])

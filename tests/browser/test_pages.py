@@ -2,7 +2,7 @@
 
 import pytest
 from built import BUILD, READ, weight
-from harness import axe, check_fits, each_look
+from harness import AXE_LOOKS, axe, check_fits, each_look
 
 BUDGET = {"with widgets": 500_000, "without widgets": 300_000}  # bytes, gzipped, figures aside
 CHAPTER = next(page for page in READ if page.startswith("chapters/"))
@@ -44,9 +44,11 @@ def test_page(open_built, report, name, theme, width):
     # Hidden cells, hints and solutions are part of the page too.
     page.evaluate("document.querySelectorAll('details').forEach((part) => (part.open = true))")
     check_fits(page)
-    wrong, passed = axe(page)
+    # The narrow page has a header of its own, the same on all: one of them is looked at in full.
+    again = theme == "dark" and name != CHAPTER
+    wrong, passed = axe(page, rules=AXE_LOOKS if again else None)
     assert wrong == []
-    assert passed > 20, "axe has checked next to nothing"
+    assert passed > (2 if again else 20), "axe has checked next to nothing"
     assert page.locator(".afm-failed").count() == 0
     views = page.locator("script[type='application/vnd.jupyter.widget-view+json']").count()
     assert page.locator(".afm-mount .afm").count() == views
