@@ -6,8 +6,11 @@
 CHAPTER is a name (03-scaling) or a path. A chapter runs top to bottom in an empty folder, unless
 neither its code nor the library has changed since it last ran. Kept: text outputs, tags, hide
 settings and alternative texts. Dropped: pictures, widget state and views, times, and whatever else
-an editor wrote into the metadata. Two checksums in the notebook's metadata (of its code, of its
-outputs) let `--check` find a notebook that was edited or stripped after it ran, without running it.
+an editor wrote into the metadata. Cells that stand aside of the road (tags `claim`, `hide-input`,
+`listing`, the second `setup`) are folded in JupyterLab and Colab, under a line that names them:
+`# @title ...`, which the page takes as the name, too. Two checksums in the notebook's metadata (of
+its code, of its outputs) let `--check` find a notebook that was edited or stripped after it ran,
+without running it.
 """
 
 import argparse
@@ -31,6 +34,9 @@ CELL_METADATA = ("tags", "mystnb", "jupyter", "cellView")
 DROPPED_OUTPUT = re.compile(r"image/(png|jpeg)|application/vnd\.jupyter\.widget-view\+json")
 ADDRESS = re.compile(r"\b0x[0-9a-f]{8,}\b")
 COLOR = re.compile(r"\\color\{[^}]*\}\{")
+TITLE = re.compile(r"# @title (.*?)(?: \{display-mode: \"form\"\})?\n+")
+CHECKED = "✓ checked"
+QUESTION, FIGURE, NUMBERS = "Code of the question", "Code of the figure", "Code of the numbers"
 DECIMAL = re.compile(r"(?<![\w.])(\d+\.\d++)(?!\.\d)")  # not the parts of a version, 2.13.0
 
 SETUP_UNPUBLISHED = """\
@@ -38,17 +44,20 @@ SETUP_UNPUBLISHED = """\
 import importlib.util
 
 if importlib.util.find_spec("transformer_lib") is None:
-    raise ModuleNotFoundError("Run `make book`, or `pip install '.[book]'`, in the book's folder.")
+    raise ModuleNotFoundError(
+        "Run `make book`, or `pip install '.[book]'`, in the book's folder."
+    )
 """
 SETUP_PUBLISHED = """\
-# On Colab this installs the book's library; where it is installed already, nothing happens.
+# On Colab this installs the book's library. Where it is installed, nothing happens.
 import importlib.util
 import subprocess
 import sys
 
 if importlib.util.find_spec("transformer_lib") is None:
     library = "transformer_lib[book] @ git+{url}@{branch}"
-    subprocess.run([sys.executable, "-m", "pip", "install", "-q", library], check=True)
+    install = [sys.executable, "-m", "pip", "install", "-q", library]
+    subprocess.run(install, check=True)
 """
 
 
@@ -68,6 +77,45 @@ def load_config() -> dict:
 
 def tags(cell: NotebookNode) -> list[str]:
     return cell.metadata.get("tags", [])
+
+
+def folded_as(cell: NotebookNode) -> str:
+    """Under which name a code cell is folded in a notebook and on the page; "" if it is open.
+
+    A title that an author has given to the code of a figure is kept.
+    """
+    found = set(tags(cell))
+    given = TITLE.match(cell.source)
+    code = TITLE.sub("", cell.source, count=1)
+    if "claim" in found:
+        return CHECKED
+    if "setup" in found:
+        return "Imports"
+    if "listing" in found:
+        shown = re.search(r"\bshow\(([\w.]+)", code)
+        name = re.sub(r"^[a-z_]+\.(?=[A-Za-z_])", "", shown[1]) if shown else "code"
+        return f"The library's {name}"
+    if "hide-input" not in found:
+        return ""
+    if given and given[1] not in (QUESTION, FIGURE, NUMBERS):
+        return given[1]
+    if re.search(r"^Predict\b", code, re.M):
+        return QUESTION
+    return NUMBERS if "print(" in code else FIGURE
+
+
+def fold(cell: NotebookNode) -> None:
+    """Fold a code cell in JupyterLab and Colab, or open it, as its tags say."""
+    if "solution" in tags(cell):  # folded by its author; its title belongs to it
+        return
+    name, code = folded_as(cell), TITLE.sub("", cell.source, count=1)
+    jupyter = {k: v for k, v in cell.metadata.get("jupyter", {}).items() if k != "source_hidden"}
+    cell.metadata.pop("cellView", None)
+    cell.source = f'# @title {name} {{display-mode: "form"}}\n{code}' if name else code
+    if name:
+        jupyter["source_hidden"] = True
+        cell.metadata["cellView"] = "form"
+    cell.metadata["jupyter"] = jupyter
 
 
 def fold_answer(cell: NotebookNode) -> None:
@@ -133,9 +181,12 @@ def normalize(nb: NotebookNode, config: dict) -> NotebookNode:
     """A copy of `nb` in the one form in which chapters are stored."""
     nb = deepcopy(nb)
     seen: dict[str, int] = {}
+    first_setup = next((cell for cell in nb.cells if "setup" in tags(cell)), None)
     for cell in nb.cells:
-        if "setup" in tags(cell):
+        if cell is first_setup:
             cell.source = setup_source(config)
+        elif cell.cell_type == "code":
+            fold(cell)
         if cell.cell_type == "markdown":
             cell.source = scoped_colors(cell.source)
         cell.source = cell.source.rstrip()
@@ -212,7 +263,7 @@ def problems(path: Path, config: dict) -> list[str]:
         if cell.cell_type != "code":
             continue
         count += 1
-        if "setup" in tags(cell) and cell.source != setup_source(config):
+        if number == 2 and "setup" in tags(cell) and cell.source != setup_source(config):
             report(number, "the setup cell is not the one that _config.yml asks for")
         if cell.execution_count is None:
             stripped.append(number)

@@ -101,6 +101,7 @@ def test_a_backward_hook_of_a_projection_is_called():
     assert len(seen) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("as_a_reader")
 def test_plain_projections_compile_into_one_graph():
     attend = MultiHeadAttention(D_MODEL, HEADS)

@@ -50,6 +50,7 @@ def test_a_replaced_package_is_found_whatever_its_name_is_spelled():
     assert replaced({"install": [item]}, {"numpy": "2.1.0"}) == []
 
 
+@pytest.mark.slow
 def test_pip_takes_the_stubs_for_installed_packages():
     """Without an index: what the stubs satisfy needs nothing, and what they do not fails."""
     pins = {"torch": "2.11.0", "numpy": "2.1.0"}

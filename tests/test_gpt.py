@@ -103,6 +103,7 @@ def test_counting_by_formula():
     assert gpt2.n_parameters == (v + CONTEXT) * d + LAYERS * (12 * d**2 + 13 * d) + 2 * d
 
 
+@pytest.mark.slow
 @EVERY_WIRING
 def test_every_parameter_gets_a_gradient_and_one_batch_can_be_learned(config):
     model, ids = GPT(config), random_ids(batch=3)

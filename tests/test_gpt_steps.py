@@ -65,6 +65,7 @@ def problems(draw, dtype):
     return make(config, dtype), torch.randint(config.vocabulary, shape)
 
 
+@pytest.mark.slow
 @given(problems(torch.float64), st.data())
 @torch.no_grad()
 def test_any_model_piece_by_piece_with_its_cache_equals_the_full_pass(problem, data):
@@ -79,6 +80,7 @@ def test_any_model_piece_by_piece_with_its_cache_equals_the_full_pass(problem, d
     assert_close(torch.cat(parts, dim=1), model(ids), rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 @given(problems(torch.float64), st.data())
 @torch.no_grad()
 def test_any_model_token_by_token_with_its_decoder_equals_the_full_pass(problem, data):
@@ -95,6 +97,7 @@ def test_any_model_token_by_token_with_its_decoder_equals_the_full_pass(problem,
     assert cache.length == tokens
 
 
+@pytest.mark.slow
 @given(problems(torch.float32), st.data())
 @torch.no_grad()
 def test_in_any_model_what_comes_later_changes_nothing_before_it(problem, data):

@@ -146,6 +146,7 @@ def test_importing_the_package_loads_nothing_heavy():
     assert not loaded & {"torch", "numpy", "matplotlib", "anywidget", "ipywidgets", *OPTIONAL}
 
 
+@pytest.mark.slow
 def test_no_module_of_the_models_needs_an_optional_package():
     models = [name for name in MODULES if group_of(name) in {*LEVEL, *BESIDE} - {"widgets"}]
     loaded = modules_after("import " + ", ".join(models))

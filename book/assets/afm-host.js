@@ -127,6 +127,11 @@
     const entry = states[id];
     if (!entry) throw new Error(`the page holds no state of the widget ${id}`);
     const values = { ...entry.state };
+    for (const name of ["_esm", "_css"]) {
+      // Written once for each kind of widget (book/extensions/lean_state.py).
+      const owner = values[name]?.same_as;
+      if (owner) values[name] = states[owner].state[name];
+    }
     for (const { path, data } of entry.buffers ?? []) {
       const parent = path.slice(0, -1).reduce((node, key) => node[key], values);
       parent[path.at(-1)] = decode(data);

@@ -25,3 +25,41 @@
     page.theme = shown;
   });
 })();
+
+/* A folded section opens for a link that leads to it or into it, and on paper. */
+(() => {
+  const FOLDED = "details.afm-folded";
+
+  function openAt(hash) {
+    let target = null;
+    try {
+      target = document.getElementById(decodeURIComponent(hash.slice(1)));
+    } catch {
+      // A stray % in the address: nothing has such a name.
+    }
+    if (!target) return;
+    const inside = target.querySelector(`:scope > ${FOLDED}`);
+    if (inside) inside.open = true;
+    for (let part = target.closest("details"); part; part = part.parentElement.closest("details")) {
+      part.open = true;
+    }
+  }
+
+  openAt(location.hash);
+  window.addEventListener("hashchange", () => openAt(location.hash));
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.("a[href*='#']");
+    // Also where the address stays the same, and before the browser scrolls there.
+    if (link && link.pathname === location.pathname) openAt(link.hash);
+  });
+
+  let opened = [];
+  window.addEventListener("beforeprint", () => {
+    opened = [...document.querySelectorAll(`${FOLDED}:not([open])`)];
+    for (const part of opened) part.open = true;
+  });
+  window.addEventListener("afterprint", () => {
+    for (const part of opened) part.open = false;
+    opened = [];
+  });
+})();

@@ -1,10 +1,13 @@
 """Sphinx extension: how a chapter's cells look on the page.
 
-- A hidden cell opens at a line that says what it holds (Setup, Solution, Code). MyST-NB's own line
-  is named "Toggle hidden content" while it reads "Show code cell source", which fails WCAG 2.5.3.
+- A cell aside of the road opens at a line that says what it holds: its title (`# @title Imports`,
+  which `make notebooks` writes for notebooks; it is left out of the code), or else Setup,
+  Solution, Code. MyST-NB's own line is named "Toggle hidden content" while it reads "Show code cell
+  source", which fails WCAG 2.5.3.
+- The tags `setup`, `claim` and `listing` hide a whole cell. Two setup cells are one on the page.
+- The code that asks a question holds the answer, and is not shown.
 - An error that is the lesson shows its last line, not the path to it: the files of the machine that
   built the page mean nothing to the reader, and the cell that raised it is right above.
-- The line that names a cell for Colab (`# @title ...`) is left out.
 """
 
 import re
@@ -15,15 +18,25 @@ from myst_nb.sphinx_ import HideCodeCellNode
 from sphinx.application import Sphinx
 from sphinx.writers.html5 import HTML5Translator
 
-LABELS = {"tag_setup": "Setup", "tag_solution": "Solution", "tag_hide-output": "Output"}
-TITLE = re.compile(r"# @title .*\n+")
+LABELS = {
+    "tag_setup": "Setup",
+    "tag_claim": "✓ checked",
+    "tag_listing": "The library's code",
+    "tag_solution": "Solution",
+    "tag_hide-output": "Output",
+}
+WHOLE = {"tag_setup", "tag_claim", "tag_listing"}  # hidden from head to foot, whatever other tags
+TITLE = re.compile(r"# @title (.*?)(?: \{display-mode: .*\})?\n+")
+QUESTION = "Code of the question"
 RAISED = re.compile(
     r"^[A-Za-z_][\w.]*(?:Error|Exception|Warning|Interrupt|Exit|Iteration)\b.*", re.M
 )
 
 
-def label(classes: list[str]) -> str:
-    """The name of the hidden part of a cell with these classes."""
+def label(classes: list[str], title: str = "") -> str:
+    """The name of the hidden part of a cell with these classes, and this title of its own."""
+    if title and "tag_setup" not in classes:
+        return title
     return next((LABELS[name] for name in classes if name in LABELS), "Code")
 
 
@@ -58,15 +71,55 @@ def replace(block: nodes.literal_block, text: str, language: str) -> None:
     block["language"] = language
 
 
+def is_cell(node: nodes.Node) -> bool:
+    return isinstance(node, nodes.container) and node.get("nb_element") == "cell_code"
+
+
+def source_of(cell: nodes.container) -> nodes.container | None:
+    """The part of a cell that holds its code, if it is there."""
+    parts = (part for part in cell if part.get("nb_element") == "cell_code_source")
+    return next(parts, None)
+
+
+def take_title(cell: nodes.container) -> str:
+    """Take the line that names a cell out of its code; the name."""
+    source = source_of(cell)
+    for block in source.findall(nodes.literal_block) if source else ():
+        text = block.astext()
+        if title := TITLE.match(text):
+            replace(block, text[title.end() :], block["language"])
+            return title[1]
+    return ""
+
+
+def join_setup(cells: list[nodes.container]) -> None:
+    """Put the code of further setup cells into the first, so that one line opens all of it."""
+    first, *others = [cell for cell in cells if "tag_setup" in cell["classes"]] or [None]
+    for cell in others:
+        place = first.index(source_of(first)) + 1
+        parts = [part for part in cell if part.get("nb_element") == "cell_code_source"]
+        first.children[place:place] = parts
+        for part in parts:
+            part.parent = first
+        cell.parent.remove(cell)
+
+
 def mend_cells(app: Sphinx, document: nodes.document) -> None:
-    for cell in document.findall(nodes.container):
-        if cell.get("nb_element") == "cell_code" and cell.get("hide_mode"):
-            cell["prompt_show"] = label(cell["classes"])
+    cells = list(document.findall(is_cell))
+    for cell in cells:
+        title = take_title(cell)
+        if WHOLE & set(cell["classes"]):
+            cell["hide_mode"] = "all"
+            cell["prompt_hide"] = ""
+        question = title == QUESTION or {"afm-guess", "tag_hide-input"} <= set(cell["classes"])
+        if question and (source := source_of(cell)):
+            cell.remove(source)
+        elif cell.get("hide_mode"):
+            cell["prompt_show"] = label(cell["classes"], title)
+    join_setup(cells)
     for block in document.findall(nodes.literal_block):
         if "traceback" in block["classes"]:
             replace(block, last_line(block.astext()), "text")
-        elif TITLE.match(block.astext()):
-            replace(block, TITLE.sub("", block.astext(), count=1), block["language"])
 
 
 def setup(app: Sphinx) -> dict[str, object]:

@@ -81,6 +81,7 @@ def test_three_minutes_measures_every_seed_and_window(benchmark, monkeypatch, tm
     assert log.result["tokens per second"][1] == pytest.approx(64 / log.result["seconds"][1])
 
 
+@pytest.mark.slow
 def test_smear_trains_each_smear_from_each_seed(benchmark, monkeypatch, tmp_path):
     module = benchmark("smear")
     recipe = module.RECIPE.with_changes(**TINY | {"n_stories": 9, "n_validation": 3})

@@ -4,6 +4,7 @@ The small book has the settings, templates and extensions of the real one, but i
 """
 
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -38,6 +39,7 @@ colab = load("colab")
 icons = load("icons")
 katex_assets = load("katex_assets")
 katex_server = load("katex_server")
+lean_state = load("lean_state")
 lean_theme = load("lean_theme")
 math_punctuation = load("math_punctuation")
 notices = load("notices")
@@ -135,10 +137,19 @@ def test_a_katex_server_that_ends_is_an_error_with_its_words(tmp_path):
         (["cell", "tag_solution", "tag_hide-cell"], "Solution"),
         (["cell", "tag_hide-output"], "Output"),
         (["cell", "tag_hide-input"], "Code"),
+        (["cell", "tag_claim"], "✓ checked"),
+        (["cell", "tag_listing"], "The library's code"),
     ],
 )
 def test_hidden_cells_say_what_they_hold(classes, expected):
     assert cells.label(classes) == expected
+
+
+def test_the_title_of_a_cell_is_its_name():
+    assert cells.label(["cell", "tag_hide-input"], "Code of the figure") == "Code of the figure"
+    assert cells.label(["cell", "tag_setup"], "Imports") == "Setup"
+    assert cells.TITLE.match('# @title One of two {display-mode: "form"}\nx')[1] == "One of two"
+    assert cells.TITLE.match("# @title Solution\nx")[1] == "Solution"
 
 
 def test_a_traceback_is_cut_to_the_error():
@@ -153,8 +164,18 @@ def test_a_traceback_is_cut_to_the_error():
 
 
 def test_chapters_are_numbered_by_their_files():
-    assert chapter_numbers.number("chapters/07-positional-encodings") == 7
+    assert chapter_numbers.number("chapters/07-positional-encodings") == "7"
+    assert chapter_numbers.number("chapters/12b-muon") == "12b"
+    assert chapter_numbers.number("chapters/00-machine") == "0"
     assert chapter_numbers.number("book/07-pages") is None
+
+
+def test_a_deeper_page_belongs_to_its_chapter():
+    pages = ["book/index", "chapters/01-one", "chapters/12-train", "chapters/12b-muon"]
+    assert [chapter_numbers.is_deeper(page) for page in pages] == [False, False, False, True]
+    assert chapter_numbers.chapter_of("chapters/12b-muon", pages) == "chapters/12-train"
+    assert chapter_numbers.chapter_of("chapters/11b-more", pages) is None
+    assert chapter_numbers.chapter_of("book/index", pages) is None
 
 
 def test_punctuation_is_kept_with_its_formula():
@@ -222,6 +243,23 @@ def test_a_part_without_a_license_stops_the_build(monkeypatch):
         notices.notices()
 
 
+def test_each_kind_of_widget_is_written_once():
+    models = {
+        id_: {"state": {"_esm": esm, "_css": css, "_text": "t"}}
+        for id_, esm, css in (("a", "x", "y"), ("b", "</script>", "y"), ("c", "x", "y"))
+    }
+    models["d"] = {"state": {"value": 3}}  # a widget of somebody else
+    text = lean_state.lean(json.dumps({"state": models}))
+    assert "</script>" not in text
+    found = {id_: model["state"] for id_, model in json.loads(text)["state"].items()}
+    assert found == {
+        "a": {"_esm": "x", "_css": "y", "_text": "t"},
+        "b": {"_esm": "</script>", "_css": {"same_as": "a"}, "_text": "t"},
+        "c": {"_esm": {"same_as": "a"}, "_css": {"same_as": "a"}, "_text": "t"},
+        "d": {"value": 3},
+    }
+
+
 # --- a small book
 
 PAGE = """\
@@ -236,12 +274,28 @@ CELLS = [
     new_code_cell('# @title Solution {display-mode: "form"}\nanswer = 42\nanswer'),
 ]
 CELLS[3].metadata["tags"] = ["solution", "hide-cell"]
+FORM = [
+    new_markdown_cell("# Formed"),
+    new_code_cell("first = 1", metadata={"tags": ["setup", "hide-cell"]}),
+    new_code_cell("# @title Imports\nsecond = 2", metadata={"tags": ["setup"]}),
+    new_markdown_cell("## A section\n\nSee [the proof](#prove-it)."),
+    new_code_cell("assert second == 2", metadata={"tags": ["claim"]}),
+    new_code_cell("# @title The library's f\n'a listing'", metadata={"tags": ["listing"]}),
+    new_code_cell("# @title Code of the curve\n'curve'", metadata={"tags": ["hide-input"]}),
+    new_code_cell(
+        "# @title Code of the question\nsecret = 'gave'\n'question'",
+        metadata={"tags": ["hide-input"]},
+    ),
+    new_markdown_cell("## Prove it\n\nIndeed.\n\n### By hand\n\nAnd so."),
+    new_markdown_cell("## What goes wrong in practice\n\nMuch."),
+    new_markdown_cell("## References\n\nSome."),
+]
 QUESTION = """\
 from transformer_lib.widgets import Predict
 Predict("Is *6* < `7`?", {"yes": "It **is**.", "no": "No."}, right="yes", then="Ends *here*.")\
 """
 REVEAL = {"tags": ["reveal"]}
-CELLS += [
+ASKING = [
     new_code_cell(QUESTION, metadata={"tags": ["hide-input"]}),
     new_markdown_cell("The answer.\n\n## Why\n\nBecause.", metadata=REVEAL),
     new_code_cell("6 < 7", metadata=REVEAL),
@@ -259,11 +313,17 @@ def small_book(folder, *, url="", page=PAGE, more=()):
     config["repository"]["url"] = url
     (folder / "_config.yml").write_text(yaml.safe_dump(config), encoding="utf-8")
     toc = {"format": "jb-book", "root": "book/words"}
-    toc["parts"] = [{"caption": "Part", "chapters": [{"file": "chapters/03-small"}]}]
+    deeper = [{"file": f"chapters/{name}"} for name in ("03b-more", "03c-most")]
+    chapters = [{"file": "chapters/03-small", "sections": deeper}, {"file": "chapters/04-formed"}]
+    toc["parts"] = [{"caption": "Part", "chapters": chapters}]
     (folder / "_toc.yml").write_text(yaml.safe_dump(toc), encoding="utf-8")
     (folder / "book" / "words.md").write_text(page, encoding="utf-8")
     (folder / "chapters").mkdir()
     nbformat.write(new_notebook(cells=[*CELLS, *more]), folder / "chapters" / "03-small.ipynb")
+    nbformat.write(new_notebook(cells=FORM), folder / "chapters" / "04-formed.ipynb")
+    for name in ("03b-more", "03c-most"):
+        aside = [new_markdown_cell("# More\n\nMore of [it](03-small.ipynb).")]
+        nbformat.write(new_notebook(cells=aside), folder / "chapters" / f"{name}.ipynb")
     return subprocess.run(
         [sys.executable, "book/build.py"],
         cwd=folder,
@@ -279,7 +339,7 @@ def small_book(folder, *, url="", page=PAGE, more=()):
 def published(tmp_path_factory):
     """The small book as of a repository with an address."""
     folder = tmp_path_factory.mktemp("published")
-    done = small_book(folder, url=ADDRESS)
+    done = small_book(folder, url=ADDRESS, more=ASKING)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"The book is built: file://{folder}/_build/html/index.html" in done.stdout
     return folder / "_build" / "html"
@@ -316,11 +376,65 @@ def test_every_page_leads_to_the_notices(published):
 @pytest.mark.slow
 def test_cells_on_the_page(published):
     text = (published / "chapters" / "03-small.html").read_text(encoding="utf-8")
-    assert re.findall(r"<summary>(.*)</summary>", text) == ["Setup", "Solution", "Code", "Code"]
+    assert re.findall(r"<summary>(.*)</summary>", text) == ["Setup", "Solution"]
     assert "@title" not in text
     assert "ZeroDivisionError: division by zero" in text
     assert "Traceback" not in text
     assert "3 · Small" in (published / "book" / "words.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_what_stands_aside_of_the_road_is_folded(published):
+    text = (published / "chapters" / "04-formed.html").read_text(encoding="utf-8")
+    assert re.findall(r"<summary>(.*)</summary>", text) == [
+        "Setup",
+        "✓ checked",
+        "The library&#x27;s f",
+        "Code of the curve",
+        "Show the proof",
+        "Show the cases",
+    ]
+    # Both setup cells open at one line; the code that asks a question is not on the page.
+    setup = re.search(r"<details.*?</details>", text, re.S)[0]
+    assert all(f'<span class="n">{name}</span>' in setup for name in ("first", "second"))
+    assert "secret" not in text
+    assert "'question'" in text
+    # A section that is folded keeps its heading, its anchor and its place in the list.
+    proof = re.search(r'<section id="prove-it">\n<h2>.*?</h2>\n<details class="afm-folded">', text)
+    assert proof
+    assert text.count('href="#by-hand"') > 1
+
+
+def arrows(page):
+    text = page.read_text(encoding="utf-8")
+    return dict(re.findall(r'<a class="(left-prev|right-next)" href="([^"]*)"', text))
+
+
+@pytest.mark.slow
+def test_the_road_passes_deeper_pages_by(published):
+    chapters = published / "chapters"
+    assert arrows(chapters / "03-small.html") == {
+        "left-prev": "../book/words.html",
+        "right-next": "04-formed.html",
+    }
+    assert arrows(chapters / "04-formed.html") == {"left-prev": "03-small.html"}
+    for name in ("03b-more", "03c-most"):
+        assert arrows(chapters / f"{name}.html") == {"right-next": "03-small.html"}
+        text = (chapters / f"{name}.html").read_text(encoding="utf-8")
+        line = re.search(r'<p class="afm-chapter">(.*?)</p>', text, re.S)[1]
+        assert '<a href="03-small.html">Chapter 3</a>' in line
+        assert "Deeper page of" in line
+        assert ">Back to the road</p>" in text
+        assert text.count('· More <span class="afm-deeper">deeper</span>') == 2  # both, below 3
+    assert "afm-deeper" not in (published / "book" / "words.html").read_text(encoding="utf-8")
+    assert '<p class="afm-chapter">Chapter 3</p>' in (chapters / "03-small.html").read_text("utf-8")
+
+
+@pytest.mark.slow
+def test_two_questions_share_their_module(published):
+    text = (published / "chapters" / "03-small.html").read_text(encoding="utf-8")
+    assert text.count("core_dom = ") == 1
+    assert text.count('"same_as": ') == 2
 
 
 @pytest.mark.slow
@@ -376,16 +490,10 @@ def test_questions_of_every_kind_are_answered_without_javascript():
                 "page": PAGE + "\n[no](nowhere.md)\n\n$\\nocommand$\n",
                 "more": [
                     new_code_cell("import warnings; warnings.warn('w')"),
-                    new_markdown_cell("Away.\n\n- b"),
-                    new_markdown_cell("c", metadata=REVEAL),
+                    new_markdown_cell("Nobody has asked.", metadata=REVEAL),
                 ],
             },
-            [
-                "target not found",
-                "KaTeX|Undefined control sequence",
-                "stderr",
-                "no Predict stands",
-            ],
+            ["target not found", "KaTeX|Undefined control sequence", "stderr", "no Predict stands"],
         ),
         ({"more": [new_code_cell("undefined_name")]}, ["undefined_name"]),
     ],

@@ -153,6 +153,7 @@ def build(folder: Path, **changed: str) -> subprocess.CompletedProcess:
     )
 
 
+@pytest.mark.slow
 def test_plain_links_reach_entries_terms_and_targets(tmp_path):
     done = build(tmp_path)
     assert done.returncode == 0, done.stderr
@@ -170,6 +171,7 @@ def test_plain_links_reach_entries_terms_and_targets(tmp_path):
     assert 'href="../index.html"' in entry
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "old", "new", "problem"),
     [

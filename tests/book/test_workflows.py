@@ -27,6 +27,7 @@ def test_the_three_workflows_are_there():
     assert [path.name for path in WORKFLOWS] == ["publish.yml", "test.yml", "weekly.yml"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "schema", ["vendor.github-workflows", "custom.github-workflows-require-timeout"]
 )

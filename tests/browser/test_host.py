@@ -1,6 +1,7 @@
 """book/assets/afm-host.js: what it gives to widgets, what it loads, and how it fails."""
 
 import base64
+import json
 
 import pytest
 import traitlets
@@ -51,6 +52,22 @@ def test_one_module_and_one_style_for_many_widgets_one_model_for_many_views(open
     assert page.evaluate("runs") == {"modules": 1, "initialize": 2, "render": 3, "heard": []}
     styles = page.evaluate("[...document.querySelectorAll('style')].map((s) => s.textContent)")
     assert styles.count(Probe._css) == 1
+
+
+def test_a_text_may_be_that_of_another_model(plain_page):
+    first, second = probe(1), probe(2)
+    text = page_html([first, second])
+    for name in ("_esm", "_css"):
+        own = f'"{name}": {json.dumps(getattr(Probe, name))}'.replace("</script>", r"<\/script>")
+        assert text.count(own) == 2
+        before, _, after = text.rpartition(own)
+        other = min((first, second), key=lambda one: text.index(f'"{one.model_id}": {{'))
+        text = f'{before}"{name}": {{"same_as": "{other.model_id}"}}{after}'
+    page = plain_page(text)
+    page.evaluate("afm.mountAll()")
+    assert page.locator(".afm-mount", has_text="number 1").count() == 1
+    assert page.locator(".afm-mount", has_text="number 2").count() == 1
+    assert page.evaluate("runs.modules") == 1
 
 
 def test_bytes_inside_lists_are_put_back(open_page):

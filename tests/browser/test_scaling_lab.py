@@ -11,16 +11,18 @@ from transformer_lib.widgets import ScalingLab
 
 
 def sides(page):
-    """{raw or scaled: (scores, weights, entropy, gradient)}, as the list says them."""
+    """{raw or scaled: (scores, weights, largest, slope, [entropy, Jacobian])}, as the list says."""
     found = {}
     lines = page.get_by_role("listitem")
     for i in range(lines.count()):
         label = lines.nth(i).get_attribute("aria-label").replace("−", "-")
         scores = [float(x) for x in re.findall(r"score (-?[\d.]+)", label)]
-        weights = [float(x) for x in re.findall(r"weight ([\d.]+)", label)]
-        entropy = float(re.search(r"entropy ([-\d.e]+)", label)[1])
-        gradient = float(re.search(r"Jacobian ([-\d.e]+)", label)[1])
-        found[label.split(":")[0]] = (scores, weights, entropy, gradient)
+        below = label.rpartition("; ")[2]
+        found[label.split(":")[0]] = (
+            scores,
+            [float(x) for x in re.findall(r"weight ([\d.]+)(?=;)", label)],
+            *[float(x) for x in re.findall(r"(-?\d[\d.]*(?:e-?\d+)?)(?=,|$)", below)],
+        )
     return found
 
 
@@ -30,9 +32,12 @@ def assert_right(page, d_k):
     assert scaled[0] == pytest.approx([s / math.sqrt(d_k) for s in raw[0]], abs=0.06)
     p = torch.tensor(scaled[0], dtype=torch.float64).softmax(0)
     assert scaled[1] == pytest.approx(p.tolist(), abs=0.02)
-    assert scaled[2] == pytest.approx(torch.special.entr(p).sum().item(), abs=0.05)
-    J = torch.diag(p) - torch.outer(p, p)
-    assert scaled[3] == pytest.approx(J.norm().item(), abs=0.03)
+    assert scaled[2] == max(scaled[1])
+    assert scaled[3] == pytest.approx((p.max() * (1 - p.max())).item(), abs=0.02)
+    if len(scaled) > 4:
+        assert scaled[4] == pytest.approx(torch.special.entr(p).sum().item(), abs=0.05)
+        J = torch.diag(p) - torch.outer(p, p)
+        assert scaled[5] == pytest.approx(J.norm().item(), abs=0.03)
     return found
 
 
@@ -40,10 +45,35 @@ def test_first_state_teaches(open_page):
     page = open_page(ScalingLab(d_k=64))
     found = assert_right(page, 64)
     assert max(found["raw"][1]) > 0.8 > max(found["scaled"][1])
-    assert (
-        "At d_k = 64 the largest raw score takes 87.1 %"
-        in page.locator(".afm-reading").inner_text()
-    )
+    said = page.locator(".afm-reading").inner_text()
+    assert "At d_k = 64 the largest raw score takes a weight of 0.87 (slope 0.11)." in said
+    assert "Divided by √64, it takes 0.33 (slope 0.22)." in said
+
+
+def test_every_number_that_the_curve_marks_is_shown(open_page):
+    page = open_page(ScalingLab(d_k=64))
+    curve = page.locator(".afm-saturation")
+    shown = curve.locator("text").all_text_contents()
+    assert "typical raw difference: √(2 · 64) = 11.3" in shown
+    assert "p > 0.99, slope 1e−5" in shown
+    assert "typical scaled difference: √2 = 1.41" in shown
+    assert "p 0.80, slope 0.16" in shown
+    assert {"0", "0.5", "1"} | {str(tick) for tick in range(0, 13, 2)} <= set(shown)
+    page.get_by_role("slider", name="d_k").focus()
+    page.keyboard.press("End")
+    assert "√(2 · 4096) = 90.5 (beyond the axis)" in curve.get_attribute("aria-label")
+    box, above = curve.bounding_box(), page.locator(".afm-scaling").bounding_box()
+    assert box["y"] > above["y"] + above["height"] - 1  # where the text says: below
+
+
+def test_each_level_shows_more(open_page):
+    page = open_page(ScalingLab(d_k=64, show="row"))
+    assert len(assert_right(page, 64)["raw"]) == 6
+    assert page.locator(".afm-scaling-foot").count() == 8
+    page = open_page(ScalingLab(d_k=64, show="weights"))
+    assert len(sides(page)["raw"]) == 3
+    assert page.locator(".afm-saturation").count() == 0
+    assert "slope" not in page.locator("figure.afm").inner_text()
 
 
 def test_the_slider_moves_the_width(open_page):
@@ -81,6 +111,7 @@ def test_fits_and_is_accessible_in_both_themes(open_page, theme, width):
     assert page.locator("figure.afm").get_attribute("data-afm-theme") == theme
     check_fits(page)
     check_axe(page)
+    assert len(sides(page)["raw"]) == 4
 
 
 @pytest.mark.soak

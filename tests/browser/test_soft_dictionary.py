@@ -41,6 +41,37 @@ def test_first_state_teaches(open_page):
     assert "The query agrees most with garden party" in page.locator(".afm-reading").inner_text()
 
 
+def test_scores_are_shown(open_page):
+    page = open_page(dictionary())
+    lines = page.get_by_role("listitem")
+    labels = [lines.nth(i).get_attribute("aria-label") for i in range(3)]
+    scores = [float(re.search(r"score (-?[\d.]+)", label)[1]) for label in labels]
+    assert scores == pytest.approx((KEYS @ torch.tensor([1.0, 0.9])).tolist(), abs=0.0051)
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+def test_names_stand_clear_of_each_other_and_of_the_axes(open_page, width):
+    keys = torch.tensor([[1.8, 0.3], [1.3, 1.2], [0.2, 1.9]])
+    options = {"query": (1.0, 0.9), "axes": ("gardens", "parties")}
+    page = open_page(SoftDictionary(NAMES, keys, VALUES, **options), width=width)
+    boxes = page.locator(".afm-plane text").evaluate_all(
+        """(nodes) => nodes.map((node) => {
+          const { left, right, top, bottom } = node.getBoundingClientRect();
+          return { text: node.textContent, left, right, top: top + 2, bottom: bottom - 2 };
+        })"""
+    )
+    assert len(boxes) == 6
+    for i, one in enumerate(boxes):
+        for other in boxes[:i]:
+            apart = (
+                one["right"] <= other["left"]
+                or other["right"] <= one["left"]
+                or one["bottom"] <= other["top"]
+                or other["bottom"] <= one["top"]
+            )
+            assert apart, f"{one['text']} over {other['text']}"
+
+
 def test_drag_with_the_mouse(open_page):
     page = open_page(dictionary())
     box = page.locator(".afm-movable .afm-mark").bounding_box()

@@ -58,6 +58,17 @@ def test_first_state(open_page):
     )
 
 
+@pytest.mark.parametrize(
+    ("vectors", "said"),
+    [
+        ([[1, 0], [0, 1], [1, 0]], "a attends most to itself and c: 0.42 each. The average"),
+        ([[0, 0], [0, 1], [1, 0]], "a attends to all alike: 0.33 each. The average"),
+    ],
+)
+def test_a_tie_is_called_one(open_page, vectors, said):
+    assert reading(open_page(VectorPlayground(["a", "b", "c"], vectors))).startswith(said)
+
+
 def test_drag_with_the_mouse(open_page):
     page = open_page(VectorPlayground(TOKENS, VECTORS))
     box = page.locator(".afm-vp").bounding_box()

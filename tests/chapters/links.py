@@ -142,22 +142,46 @@ def set_problem(path: Path, target: str) -> str | None:
     return next((f"{target}: {cause}" for cause in causes if cause), None)
 
 
-def toc_problems(root: Path) -> list[str]:
-    """Chapters that the table of contents lacks, and entries of it without a file."""
+def listing(toc: dict) -> list[tuple[str, str | None]]:
+    """(page, the page that it is nested under) for all that a table of contents lists, in order."""
+    found: list[tuple[str, str | None]] = [(toc["root"], None)]
+
+    def add(entries: list[dict], above: str | None) -> None:
+        for entry in entries:
+            found.append((entry["file"], above))
+            add(entry.get("sections", []), entry["file"])
+
+    for part in toc.get("parts", [toc]):
+        add(part.get("chapters", []), None)
+    return found
+
+
+def road_names(root: Path) -> list[str]:
+    """The names of the chapters that the road leads over, in order."""
     toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
-    listed = [toc["root"]]
-    pending = [toc]
-    while pending:
-        node = pending.pop()
-        listed += [node["file"]] if "file" in node else []
-        for key in ("parts", "chapters", "sections"):
-            pending += node.get(key, [])
+    names = [name for name, above in listing(toc) if above is None]
+    return [name.removeprefix("chapters/") for name in names if name.startswith("chapters/")]
+
+
+def toc_problems(root: Path) -> list[str]:
+    """Chapters that the table of contents lacks, entries of it without a file, wrong places.
+
+    A deeper page, `07b-precision`, is nested under its chapter, 07, and nothing else is nested.
+    """
+    toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
+    pages = listing(toc)
+    listed = [name for name, _ in pages]
     chapters = {
         p.relative_to(root).with_suffix("").as_posix() for p in root.glob("chapters/*.ipynb")
     }
     found = [f"{name} is not in _toc.yml" for name in sorted(chapters - set(listed))]
-    for name in listed:
+    for name, above in pages:
         if not any((root / f"{name}{suffix}").is_file() for suffix in (".ipynb", ".md")):
             found.append(f"_toc.yml lists {name}, and there is no such file")
+        deeper = re.match(r"(chapters/\d+)[a-z]-", name)
+        if deeper and not (above or "").startswith(f"{deeper[1]}-"):
+            found.append(f"_toc.yml must list {name} in the `sections` of its chapter")
+        if above and not deeper:
+            found.append(f"_toc.yml lists {name} under {above}, which is for deeper pages only")
     found += [f"_toc.yml lists {n} twice" for n in sorted(set(listed)) if listed.count(n) > 1]
     return found

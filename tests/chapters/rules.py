@@ -3,6 +3,9 @@
 They run on the stored notebooks (test_structure.py) and, each in both directions, on small
 notebooks made in memory (test_rules.py). What running a notebook changes (stale outputs, counts,
 metadata) is checked by `book/notebooks.py --check`.
+
+The *road* of a chapter is what a newcomer reads in one sitting: all that stands before
+`## Exercises`. A cell on it is *open* unless a tag folds it.
 """
 
 import ast
@@ -13,10 +16,25 @@ from itertools import pairwise
 from nbformat import NotebookNode
 
 LONGEST_MEDIAN = 8  # lines of a code cell
-KNOWN_TAGS = {
-    "setup", "hide-cell", "hide-input", "hide-output", "exercise", "solution",
-    "raises-exception", "nbval-ignore-output", "reveal",
+LONGEST_LINE = 76  # characters of code that fit a page of 1280 px, in an exercise's box as well
+# How long a road may be, and what must stand on it.
+AIMS = {"words": 2_500, "open cells": 30, "asserts": 0, "questions": 3, "challenges": 1}
+# Whoever has finished a chapter adds its name.
+HELD_TO_AIMS: tuple[str, ...] = ("01-self-attention", "02-queries-keys-values")
+# Chapters of Part I that are not rewritten yet: the rules of the form do not bind them.
+BEFORE_THE_FORM = tuple(
+    name
+    for name in (
+        "01-self-attention", "02-queries-keys-values", "03-scaling", "04-masking", "05-multi-head",
+    )
+    if name not in HELD_TO_AIMS
+)  # fmt: skip
+FOLDED_TAGS = {"setup", "claim", "listing", "hide-cell", "hide-input", "solution"}
+KNOWN_TAGS = FOLDED_TAGS | {
+    "hide-output", "exercise", "raises-exception", "reveal", "nbval-ignore-output",
 }  # fmt: skip
+AFTER_THE_ROAD = ["Exercises", "Prove it", "What goes wrong in practice"]
+TITLE = re.compile(r"# @title .*\n+")
 DRAWS = re.compile(r"^(plt\.show|plots\.(?!house$)[a-z]\w*)$")
 RATING = re.compile(r"ifficulty [●○]{3}.*mportance [●○]{3}.*\b\d+ minutes")
 
@@ -72,11 +90,22 @@ def begins_with_its_aims(nb: NotebookNode) -> list[str]:
 
 
 def sets_up_second(nb: NotebookNode) -> list[str]:
-    """Cell 2 is the hidden setup cell, and there is no other."""
+    """Cell 2 is the hidden setup cell; only the reader's imports, right after it, join it."""
     marked = [n for n, cell in code_cells(nb) if "setup" in tags(cell)]
-    if marked != [2]:
-        return [f"cell 2 must be the one setup cell, found it at {marked}"]
-    return [] if "hide-cell" in tags(nb.cells[1]) else ["the setup cell needs the tag hide-cell"]
+    if marked not in ([2], [2, 3]):
+        return [f"cell 2 must be the setup cell (and cell 3 may be one), found {marked}"]
+    found = [] if "hide-cell" in tags(nb.cells[1]) else ["the setup cell needs the tag hide-cell"]
+    imports = nb.cells[2] if len(nb.cells) > 2 else nb.cells[1]
+    if imports.cell_type == "code" and marked == [2] and _only_imports(imports.source):
+        found.append("cell 3 only imports: tag it `setup`")
+    if marked == [2, 3] and imports.outputs:
+        found.append("cell 3 is a setup cell and shows something, which nobody sees")
+    return found
+
+
+def _only_imports(source: str) -> bool:
+    body = ast.parse(source).body
+    return bool(body) and all(isinstance(node, ast.Import | ast.ImportFrom) for node in body)
 
 
 def shows_a_widget_first(nb: NotebookNode) -> list[str]:
@@ -107,23 +136,132 @@ def _last_name(node: ast.AST) -> str:
 
 
 def has_its_sections(nb: NotebookNode) -> list[str]:
-    """Prove it, Exercises, What goes wrong in practice, and a summary, in this order; citations."""
+    """A summary, then the three sections after the road in their order; citations."""
     names = [text for _, text in headings(nb, 2)]
-    wanted = ["Prove it", "Exercises", "What goes wrong in practice"]
-    missing = [f"the section `## {name}` is missing" for name in wanted if name not in names]
-    if missing:
-        return missing
-    places = [names.index(name) for name in wanted]
-    if places != sorted(places):
-        return [f"the sections must come in the order {wanted}, found {names}"]
-    if names[-1] == wanted[-1]:
-        return ["a summary must follow `## What goes wrong in practice`, as a section of its own"]
-    cites = any("references.md#" in cell.source for cell in nb.cells)
-    found = [] if cites else ["the chapter cites nothing: link to references.md#…"]
+    found = [f"the section `## {name}` is missing" for name in AFTER_THE_ROAD if name not in names]
+    if found:
+        return found
+    start = names.index("Exercises")
+    after = [name for name in names[start:] if name != "References"]
+    if after != AFTER_THE_ROAD or "References" in names[:-1]:
+        return [
+            f"the last sections must be {AFTER_THE_ROAD} (and `## References`, if there are any), "
+            f"found {names[start:]}"
+        ]
+    if start < 2:
+        found.append("a summary must stand before `## Exercises`, as a section of its own")
+    if not any("references.md#" in cell.source for cell in nb.cells):
+        found.append("the chapter cites nothing: link to references.md#…")
+    return found + proves(nb)
+
+
+def proves(nb: NotebookNode) -> list[str]:
+    """Where there is a section `Prove it`, it compares with something."""
     proof = section(nb, "Prove it")
-    if not any("assert" in cell.source for _, cell in proof if cell.cell_type == "code"):
-        found.append("`## Prove it` asserts nothing")
+    if proof and not any(asserts(cell) or compares(cell) for _, cell in proof):
+        return ["`## Prove it` asserts nothing"]
+    return []
+
+
+def asserts(cell: NotebookNode) -> int:
+    """How many `assert` statements a cell holds."""
+    if cell.cell_type != "code":
+        return 0
+    return sum(isinstance(node, ast.Assert) for node in ast.walk(ast.parse(cell.source)))
+
+
+def compares(cell: NotebookNode) -> bool:
+    """Whether a cell calls torch.testing.assert_close, or another `assert_...`."""
+    return cell.cell_type == "code" and re.search(r"\bassert_\w+\(", cell.source) is not None
+
+
+def road(nb: NotebookNode) -> list[tuple[int, NotebookNode]]:
+    """The numbered cells before `## Exercises`; in the old order, those of no section after it."""
+    numbered = list(enumerate(nb.cells, start=1))
+    aside = {n for name in AFTER_THE_ROAD for n, _ in section(nb, name)}
+    return [(n, cell) for n, cell in numbered if n not in aside]
+
+
+def is_open(cell: NotebookNode) -> bool:
+    """Whether a code cell shows its code on the page before anybody clicks."""
+    return cell.cell_type == "code" and not FOLDED_TAGS & set(tags(cell))
+
+
+def leads_on(nb: NotebookNode, following: str | None) -> list[str]:
+    """The summary links the chapter that really follows; `following` is its name."""
+    names = [text for _, text in headings(nb, 2)]
+    if following is None or "Exercises" not in names or names.index("Exercises") < 1:
+        return []
+    summary = names[names.index("Exercises") - 1]
+    text = "\n".join(cell.source for _, cell in section(nb, summary))
+    if f"]({following}.ipynb)" not in text:
+        return [f"the summary (`## {summary}`) must link the next chapter: ({following}.ipynb)"]
+    return []
+
+
+def claims_quietly(nb: NotebookNode) -> list[str]:
+    """A cell tagged `claim` checks something, and shows nothing, which would be folded."""
+    found = []
+    for number, cell in code_cells(nb):
+        if "claim" in tags(cell):
+            if not (asserts(cell) or compares(cell)):
+                found.append(f"cell {number} is tagged claim and asserts nothing")
+            if cell.outputs:
+                found.append(f"cell {number} is tagged claim and shows something, which is folded")
     return found
+
+
+def asserts_out_of_sight(nb: NotebookNode) -> list[str]:
+    """No `assert` stands in open code on the road; a comparison by assert_close may."""
+    return [
+        f"cell {number} asserts in sight of the reader: move it into a cell tagged `claim`"
+        for number, cell in road(nb)
+        if is_open(cell) and asserts(cell)
+    ]
+
+
+def lists_what_it_says(nb: NotebookNode) -> list[str]:
+    """A cell tagged `listing` shows code of the library: `show(obj)`."""
+    return [
+        f"cell {number} is tagged listing and does not end in show(...)"
+        for number, cell in code_cells(nb)
+        if "listing" in tags(cell) and last_call(cell.source) != "show"
+    ]
+
+
+def cuts_no_line(nb: NotebookNode) -> list[str]:
+    """No line of open code is longer than the page is wide at 1280 px."""
+    return [
+        f"cell {number} has a line of {len(line)} characters, more than {LONGEST_LINE}: {line!r}"
+        for number, cell in code_cells(nb)
+        if is_open(cell)
+        for line in cut_lines(cell)
+    ]
+
+
+def cut_lines(cell: NotebookNode) -> list[str]:
+    """The lines of a cell that do not fit the page."""
+    lines = TITLE.sub("", cell.source, count=1).splitlines()
+    return [line for line in lines if len(line) > LONGEST_LINE]
+
+
+def is_marked_deeper(nb: NotebookNode, chapter: str) -> list[str]:
+    """A deeper page has one title and a line that says what it adds, with a link to its chapter."""
+    first = nb.cells[0]
+    if first.cell_type != "markdown" or not first.source.startswith("# "):
+        return ["cell 1 must be Markdown that begins with the title: `# Title`"]
+    found = []
+    if len(headings(nb, 1)) != 1:
+        found.append(f"there must be one title, found {[text for _, text in headings(nb, 1)]}")
+    if f"]({chapter}.ipynb" not in first.source:
+        found.append(f"cell 1 must link the chapter that it goes deeper than: ({chapter}.ipynb)")
+    if "need" not in first.source:
+        found.append("cell 1 must say that the road does not need this page")
+    if not headings(nb, 2):
+        found.append("a deeper page has sections, too")
+    if not any("references.md#" in cell.source for cell in nb.cells):
+        found.append("the page cites nothing: link to references.md#…")
+    return found + proves(nb)
 
 
 def section(nb: NotebookNode, name: str) -> list[tuple[int, NotebookNode]]:
@@ -138,10 +276,21 @@ def section(nb: NotebookNode, name: str) -> list[tuple[int, NotebookNode]]:
 
 def has_checked_exercises(nb: NotebookNode) -> list[str]:
     """Three to six exercises, each complete."""
+    return _exercises(nb, fewest=3)
+
+
+def may_have_exercises(nb: NotebookNode) -> list[str]:
+    """Exercises of a deeper page, if it has any, are complete."""
+    return _exercises(nb, fewest=1) if section(nb, "Exercises") else []
+
+
+def _exercises(nb: NotebookNode, fewest: int) -> list[str]:
     cells = section(nb, "Exercises")
     starts = [n for n, cell in cells if re.search(r"^### Exercise ", cell.source, re.M)]
-    if not 3 <= len(starts) <= 6:
-        return [f"there must be 3 to 6 exercises (`### Exercise n · Title`), found {len(starts)}"]
+    if not fewest <= len(starts) <= 6:
+        return [
+            f"there must be {fewest} to 6 exercises (`### Exercise n · Title`), found {len(starts)}"
+        ]
     ends = [*starts[1:], cells[-1][0] + 1]
     found = []
     for index, (start, end) in enumerate(zip(starts, ends, strict=True), start=1):
@@ -190,7 +339,8 @@ def _exercise(index: int, cells: list[NotebookNode]) -> list[str]:
 def keeps_cells_short(nb: NotebookNode) -> list[str]:
     """The median code cell has at most eight lines; the setup cell is written by the build."""
     cells = [cell for _, cell in code_cells(nb) if "setup" not in tags(cell)]
-    lines = [sum(bool(line.strip()) for line in cell.source.splitlines()) for cell in cells]
+    texts = [TITLE.sub("", cell.source, count=1) for cell in cells]
+    lines = [sum(bool(line.strip()) for line in text.splitlines()) for text in texts]
     median = statistics.median(lines) if lines else 0
     return [f"the median code cell has {median} lines"] if median > LONGEST_MEDIAN else []
 
@@ -245,18 +395,21 @@ def speaks_plain_markdown(nb: NotebookNode) -> list[str]:
 
 
 def hides_nothing_from_nbval(nb: NotebookNode) -> list[str]:
-    """No skipped cell; an ignored output is followed by an assert of what matters."""
+    """No skipped cell; an ignored output is followed by an assert of what matters: in the cell
+    after, or in the claim after that.
+    """
     found = []
     cells = code_cells(nb)
-    for (number, cell), following in zip(cells, [*cells[1:], None], strict=True):
+    for at, (number, cell) in enumerate(cells):
         if "nbval-skip" in tags(cell) or re.search(r"#\s*NBVAL_", cell.source):
             found.append(f"cell {number} is kept from nbval: no nbval-skip, no NBVAL_ comment")
         for tag in tags(cell):
             if tag not in KNOWN_TAGS | {"nbval-skip"} and not tag.startswith("library:"):
                 found.append(f"cell {number} has the tag {tag!r}, which means nothing")
         if "nbval-ignore-output" in tags(cell):
-            tree = ast.parse(following[1].source) if following else ast.Module([], [])
-            if not any(isinstance(node, ast.Assert) for node in ast.walk(tree)):
+            after = [one for _, one in cells[at + 1 : at + 3]]
+            after = [one for one in after if one is after[0] or "claim" in tags(one)]
+            if not any(map(asserts, after)):
                 found.append(f"cell {number} has an ignored output and no assert in the cell after")
     return found
 
@@ -273,6 +426,54 @@ def has_run(nb: NotebookNode) -> list[str]:
         elif not raised and "raises-exception" in tags(cell):
             found.append(f"cell {number} is tagged raises-exception and raised nothing")
     return found
+
+
+# --- what is counted on the road (report.py prints it for every chapter)
+
+
+def prose(nb: NotebookNode) -> str:
+    """The prose of the road as it stands before any click, without marks; formulas are a word."""
+    text = "\n\n".join(cell.source for _, cell in road(nb) if cell.cell_type == "markdown")
+    text = re.sub(r"<details>.*?</details>", " ", text, flags=re.S)
+    text = re.sub(r"<!--.*?-->|<[a-z/][^>]*>", " ", text, flags=re.S | re.I)
+    text = re.sub(r"^(```|~~~).*?^\1", " ", text, flags=re.S | re.M)
+    text = re.sub(r"\$\$.+?\$\$|\$[^$]+\$", " formula ", text, flags=re.S)
+    text = re.sub(r"!?\[((?:[^\]\[]|\[[^\]]*\])*)\]\([^)]*\)", r"\1", text)  # a link is its words
+    return re.sub(r"[#*_`|>-]+", " ", text)
+
+
+def calls(nb: NotebookNode, *names: str) -> int:
+    """How often the road's code calls one of these functions or classes."""
+    return sum(
+        isinstance(node, ast.Call) and ast.unparse(node.func) in names
+        for _, cell in road(nb)
+        if cell.cell_type == "code"
+        for node in ast.walk(ast.parse(cell.source))
+    )
+
+
+def counts(nb: NotebookNode) -> dict[str, int]:
+    """What AIMS names, on the road of a chapter; and the visible lines that are cut, anywhere."""
+    open_cells = [cell for _, cell in road(nb) if is_open(cell)]
+    return {
+        "words": len(re.findall(r"\w[\w'’-]*", prose(nb))),
+        "open cells": len(open_cells),
+        "asserts": sum(asserts(cell) for cell in open_cells),
+        "questions": calls(nb, "Predict", "Predict.number", "Predict.cell"),
+        "challenges": calls(nb, "Goal"),
+        "lines cut": sum(len(cut_lines(cell)) for _, cell in code_cells(nb) if is_open(cell)),
+    }
+
+
+def keeps_its_aims(nb: NotebookNode) -> list[str]:
+    """The road is short and asks: within AIMS. For the chapters that are HELD_TO_AIMS."""
+    found = counts(nb)
+    most = ("words", "open cells", "asserts")
+    return [
+        f"{found[name]} {name} on the road, {'at most' if name in most else 'at least'} {aim}"
+        for name, aim in AIMS.items()
+        if (found[name] > aim if name in most else found[name] < aim)
+    ]
 
 
 def reveals_after_a_question(nb: NotebookNode) -> list[str]:
@@ -311,6 +512,10 @@ RULES = [
     sets_up_second,
     shows_a_widget_first,
     has_its_sections,
+    claims_quietly,
+    asserts_out_of_sight,
+    lists_what_it_says,
+    cuts_no_line,
     has_checked_exercises,
     keeps_cells_short,
     describes_its_figures,
@@ -319,3 +524,38 @@ RULES = [
     reveals_after_a_question,
     has_run,
 ]
+FORM = {
+    sets_up_second,
+    has_its_sections,
+    claims_quietly,
+    asserts_out_of_sight,
+    lists_what_it_says,
+    cuts_no_line,
+}
+ROAD_ONLY = {
+    begins_with_its_aims,
+    shows_a_widget_first,
+    has_its_sections,
+    asserts_out_of_sight,
+    has_checked_exercises,
+}
+DEEPER_RULES = [rule for rule in RULES if rule not in ROAD_ONLY] + [may_have_exercises]
+
+
+def is_deeper(name: str) -> bool:
+    """Whether a notebook is a deeper page: `12b-muon`."""
+    return re.match(r"\d+[a-z]-", name) is not None
+
+
+def problems(nb: NotebookNode, name: str, road_names: list[str]) -> list[str]:
+    """All that is wrong with the notebook called `name`; `road_names` are the chapters in order."""
+    if is_deeper(name):
+        chapter = next((one for one in road_names if one[:2] == name[:2]), "a chapter not listed")
+        found = is_marked_deeper(nb, chapter)
+        return found + [problem for rule in DEEPER_RULES for problem in rule(nb)]
+    if name in BEFORE_THE_FORM:
+        return [problem for rule in RULES if rule not in FORM for problem in rule(nb)]
+    at = road_names.index(name)
+    found = leads_on(nb, next(iter(road_names[at + 1 :]), None))
+    found += keeps_its_aims(nb) if name in HELD_TO_AIMS else []
+    return found + [problem for rule in RULES for problem in rule(nb)]

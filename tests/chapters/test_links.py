@@ -1,7 +1,7 @@
 """The checks of links and contents, on a small book made for the purpose."""
 
 import pytest
-from links import dead_links, figures_called_alike, toc_problems
+from links import dead_links, figures_called_alike, road_names, toc_problems
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, writes
 
 
@@ -17,12 +17,13 @@ def book(tmp_path):
     (tmp_path / "book/references.md").write_text("```{bibliography} references.bib\n```\n")
     (tmp_path / "book/references.bib").write_text("@misc{vaswani2017,\n title = {A}\n}\n")
     (tmp_path / "book/index.md").write_text("# Book\n")
-    for name in ("01-one", "02-two"):
+    for name in ("01-one", "01b-more", "02-two"):
         cells = [new_markdown_cell(f"# Chapter {name}\n\n## What *is* `x`?")]
         (tmp_path / f"chapters/{name}.ipynb").write_text(writes(new_notebook(cells=cells)))
     (tmp_path / "_toc.yml").write_text(
         "root: book/index\nparts:\n- chapters:\n  - file: chapters/01-one\n"
-        "    sections:\n    - file: chapters/02-two\n- chapters:\n  - file: book/glossary\n"
+        "    sections:\n    - file: chapters/01b-more\n  - file: chapters/02-two\n"
+        "- chapters:\n  - file: book/glossary\n"
     )
     return tmp_path
 
@@ -130,6 +131,7 @@ def test_two_figures_of_one_name_are_found(book):
 
 def test_a_complete_table_of_contents_passes(book):
     assert toc_problems(book) == []
+    assert road_names(book) == ["01-one", "02-two"]
 
 
 @pytest.mark.parametrize(
@@ -138,6 +140,16 @@ def test_a_complete_table_of_contents_passes(book):
         ("chapters/02-two", "book/notation", "chapters/02-two is not in _toc.yml"),
         ("book/glossary", "book/nowhere", "_toc.yml lists book/nowhere, and there is no such file"),
         ("book/glossary", "chapters/01-one", "_toc.yml lists chapters/01-one twice"),
+        (
+            "  - file: chapters/02-two",
+            "    - file: chapters/02-two",
+            "_toc.yml lists chapters/02-two under chapters/01-one, which is for deeper pages only",
+        ),
+        (
+            "    sections:\n    - file: chapters/01b-more",
+            "  - file: chapters/01b-more",
+            "_toc.yml must list chapters/01b-more in the `sections` of its chapter",
+        ),
     ],
 )
 def test_an_incomplete_table_of_contents_is_found(book, old, new, problem):

@@ -30,6 +30,7 @@ def right(tmp_path_factory):
         new_code_cell(picture, metadata={"mystnb": {"image": {"alt": "A dot."}}}),
         new_code_cell("1 / 0", metadata={"tags": ["raises-exception"]}),
         new_markdown_cell(r"$\color{#0072B2}{Q_{ij}} + 1$"),
+        new_code_cell("assert os", metadata={"tags": ["claim"]}),
     ]
     path = tmp_path_factory.mktemp("book") / "00-small.ipynb"
     nbformat.write(new_notebook(cells=cells, metadata={"widgets": {"state": {}}}), path)
@@ -52,9 +53,10 @@ def change(path, edit):
     path.write_text(nbformat.writes(nb) + "\n", encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_run_keeps_text_and_drops_the_rest(right):
     nb = nbformat.reads(right, as_version=4)
-    assert [cell.get("execution_count") for cell in nb.cells] == [None, 1, 2, 3, 4, 5, None]
+    assert [cell.get("execution_count") for cell in nb.cells] == [None, 1, 2, 3, 4, 5, None, 6]
     assert nb.cells[0].metadata == {}
     assert nb.cells[1].metadata == {"tags": ["setup", "hide-cell"]}
     assert nb.cells[2].outputs == [new_output("stream", name="stdout", text="one\n[]\n")]
@@ -66,11 +68,13 @@ def test_a_run_keeps_text_and_drops_the_rest(right):
     assert set(nb.metadata) == {"checksums", "kernelspec", "language_info"}
 
 
+@pytest.mark.slow
 def test_a_second_run_changes_nothing(right, path):
     assert notebooks.refresh(path, UNSET) == []
     assert path.read_text(encoding="utf-8") == right
 
 
+@pytest.mark.slow
 def test_a_run_that_is_kept_is_as_good_as_a_fresh_one(right, path, tmp_path, monkeypatch):
     runs = notebooks.Runs(tmp_path / "runs")
     assert notebooks.refresh(path, UNSET, runs) == []
@@ -86,6 +90,45 @@ def test_a_chapter_is_found_by_its_name_and_by_its_path():
     assert notebooks.chapter(str(expected)) == expected
 
 
+def folded(source, *tags, **metadata):
+    """(source, metadata) of a cell as the second code cell of a normalized notebook."""
+    cell = new_code_cell(source, metadata={"tags": list(tags), **metadata})
+    first = new_code_cell("", metadata={"tags": ["setup"]})
+    cell = notebooks.normalize(new_notebook(cells=[first, cell]), UNSET).cells[1]
+    assert notebooks.normalize(new_notebook(cells=[first, cell]), UNSET).cells[1] == cell
+    return cell.source, cell.metadata
+
+
+@pytest.mark.parametrize(
+    ("tag", "code", "name"),
+    [
+        ("claim", "assert x", "✓ checked"),
+        ("setup", "import math", "Imports"),
+        ("listing", "show(positions.Learned.forward)", "The library's Learned.forward"),
+        ("listing", "show(attention, docstring=True)", "The library's attention"),
+        ("hide-input", "Predict.number('How large?', right=x)", "Code of the question"),
+        ("hide-input", "plots.bars(x)", "Code of the figure"),
+        ("hide-input", "x = load()\nprint(x)", "Code of the numbers"),
+    ],
+)
+def test_what_stands_aside_is_folded_in_notebooks(tag, code, name):
+    source, metadata = folded(code, tag)
+    assert source == f'# @title {name} {{display-mode: "form"}}\n{code}'
+    assert metadata == {"tags": [tag], "cellView": "form", "jupyter": {"source_hidden": True}}
+    # Without the tag, the cell is open again.
+    assert folded(source, **{k: v for k, v in metadata.items() if k != "tags"}) == (code, {})
+
+
+def test_a_title_of_an_authors_own_is_kept():
+    source = '# @title Code of the loss curve {display-mode: "form"}\nplots.curves(x)'
+    assert folded(source, "hide-input")[0] == source
+    assert folded(source, "claim")[0].startswith("# @title ✓ checked")
+    solution = '# @title Solution {display-mode: "form"}\nx'
+    hidden = {"cellView": "form", "jupyter": {"source_hidden": True}}
+    tags = {"tags": ["solution", "hide-cell"]}
+    assert folded(solution, *tags["tags"], **hidden) == (solution, tags | hidden)
+
+
 def test_ids_follow_the_text_and_not_the_place():
     cells = [new_code_cell("a"), new_markdown_cell("a"), new_code_cell("a"), new_code_cell("b")]
     first = [c.id for c in notebooks.normalize(new_notebook(cells=cells), UNSET).cells]
@@ -97,7 +140,7 @@ def test_ids_follow_the_text_and_not_the_place():
 
 def test_the_outputs_of_a_revealing_cell_are_folded():
     cells = [
-        new_code_cell("a", metadata={"tags": ["reveal"], "jupyter": {"source_hidden": True}}),
+        new_code_cell("a", metadata={"tags": ["reveal", "hide-input"]}),
         new_code_cell("b", metadata={"jupyter": {"outputs_hidden": True}}),
         new_markdown_cell("c", metadata={"tags": ["reveal"]}),
     ]
@@ -126,6 +169,8 @@ def test_the_outputs_of_a_revealing_cell_are_folded():
         (lambda nb: nb.metadata.update(widgets={"state": {}}), "is not normalized"),
         (lambda nb: nb.cells[6].update(source=r"$\color{#0072B2}{Q}$"), "is not normalized"),
         (lambda nb: nb.metadata.update(checksums={}), "is stale"),
+        (lambda nb: nb.cells[7].metadata.pop("cellView"), "is not normalized"),
+        (lambda nb: nb.cells[7].update(source="assert os"), "is not normalized"),
     ],
 )
 def test_a_wrong_notebook_is_found(path, edit, message):
@@ -166,6 +211,7 @@ def test_what_is_no_notebook_is_named(tmp_path):
         assert "00-small.ipynb: is not a valid notebook" in notebooks.problems(path, UNSET)[0]
 
 
+@pytest.mark.slow
 def test_a_notebook_that_fails_stays_as_it_was(path):
     change(path, lambda nb: nb.cells[3].update(source="undefined_name"))
     before = path.read_bytes()
@@ -176,6 +222,7 @@ def test_a_notebook_that_fails_stays_as_it_was(path):
     assert [item.name for item in path.parent.iterdir()] == [path.name]
 
 
+@pytest.mark.slow
 def test_an_interrupted_write_leaves_the_old_notebook(path, right, monkeypatch):
     change(path, lambda nb: nb.cells[3].update(source="2 > 1"))
     before = path.read_bytes()

@@ -36,35 +36,28 @@ def _right():
     cells = [
         _markdown("# Title\n\n**After this you can**\n\n- do it.\n\n*About 20 minutes.*"),
         _code("import importlib", tags=["setup", "hide-cell"]),
-        _code("from transformer_lib import plots\nfrom transformer_lib.widgets import Map"),
+        _code(
+            "from transformer_lib import plots\nfrom transformer_lib.widgets import Map",
+            tags=["setup"],
+        ),
         _markdown("## A question"),
         _code("Map(w)", "Map(queries=2)"),
         _markdown("## Another\n\nSee [Vaswani et al., 2017](../book/references.md#vaswani2017)."),
-        _code(
-            'Predict("Which?", {"a": "A.", "b": "B."}, right="a")',
-            "Predict(options=2)",
-            tags=["hide-input"],
-        ),
-        _markdown("It is *a*."),
-        _code("plots.attention_heatmap(w)", mystnb=ALT, tags=["reveal"]),
+        _code("plots.attention_heatmap(w)", mystnb=ALT),
         _code("print(loss)", "0.1234", tags=["nbval-ignore-output"]),
-        _code("assert loss < 1"),
-        _markdown("## Prove it"),
-        _code("torch.testing.assert_close(mine, theirs)"),
+        _code("assert loss < 1", tags=["claim"]),
+        _code("show(f)", "def f(): ...", tags=["listing"]),
+        _markdown("## What you have\n\nNext: [another](14-next.ipynb)."),
         _markdown("## Exercises\n\nThree of them."),
         *(cell for n in (1, 2, 3) for cell in _exercise(n)),
+        _markdown("## Prove it"),
+        _code("torch.testing.assert_close(mine, theirs)"),
         _markdown("## What goes wrong in practice"),
         _code("1 / 0", tags=["raises-exception"]),
-        _markdown("## What you have"),
     ]
-    _tag(cells, "It is", "reveal")
     error = {"ename": "ZeroDivisionError", "evalue": "", "traceback": []}
-    cells[-2].outputs = [new_output("error", **error)]
+    cells[-1].outputs = [new_output("error", **error)]
     return new_notebook(cells=cells)
-
-
-def _tag(cells, start, tag):
-    next(cell for cell in cells if cell.source.startswith(start)).metadata.tags = [tag]
 
 
 @pytest.mark.parametrize("rule", rules.RULES, ids=lambda rule: rule.__name__)
@@ -127,23 +120,49 @@ def _unrun(start):
     return change
 
 
+def _no_summary(nb):
+    for start in ("## What you have", "## Another"):
+        nb.cells.remove(_find(nb, start))
+
+
+def _two_between(nb):
+    for _ in range(2):
+        _add(_code("y = loss"), "assert")(nb)
+
+
+def _edit_import(nb):
+    cell = _find(nb, "from")
+    cell.source, cell.metadata = "import math", NotebookNode()
+
+
+ASKS = 'Predict("Which?", {"a": "A.", "b": "B."}, right="a")'
+
 BREACHES = [
     ("begins_with_its_aims", _edit("# Title", "# Title", "Title"), "begins with the title"),
     ("begins_with_its_aims", _edit("# Title", "- do it.", "do it."), "what the reader can do"),
     ("begins_with_its_aims", _edit("# Title", "20 minutes", "a while"), "how many minutes"),
     ("begins_with_its_aims", _edit("## A question", "## A", "# A"), "one title"),
-    ("sets_up_second", _meta("import importlib", tags=["hide-cell"]), "found it at []"),
+    ("sets_up_second", _meta("import importlib", tags=["hide-cell"]), "found [3]"),
     ("sets_up_second", _meta("import importlib", tags=["setup"]), "needs the tag hide-cell"),
-    ("sets_up_second", _add(_code("x = 1", tags=["setup", "hide-cell"])), "the one setup cell"),
+    ("sets_up_second", _add(_code("x = 1", tags=["setup", "hide-cell"])), "must be the setup"),
+    ("sets_up_second", _edit_import, "tag it `setup`"),
+    ("sets_up_second", _output("from", "Welcome"), "shows something, which nobody sees"),
     ("shows_a_widget_first", _edit("Map(w)", "Map(w)", "m = Map(w)"), "no widget"),
     ("shows_a_widget_first", _move("Map(w)", "## Prove it"), "no widget"),
     ("shows_a_widget_first", _edit("from", ".widgets", ".plots"), "no widget"),
     ("has_its_sections", _edit("## Prove it", "Prove", "Show"), "`## Prove it` is missing"),
     ("has_its_sections", _edit("## What goes", "in practice", ""), "in practice` is missing"),
-    ("has_its_sections", _drop("## What you have"), "a summary must follow"),
+    ("has_its_sections", _no_summary, "a summary must stand before"),
     ("has_its_sections", _edit("torch.t", ".assert_close", ""), "asserts nothing"),
     ("has_its_sections", _edit("## Another", "references.md#", "x.md#"), "cites nothing"),
-    ("has_its_sections", _move("## Prove it"), "in the order"),
+    ("has_its_sections", _move("## Prove it"), "the last sections must be"),
+    ("has_its_sections", _add(_markdown("## References"), "## Prove it"), "the last sections must"),
+    ("claims_quietly", _edit("assert", "assert loss < 1", "loss"), "claim and asserts nothing"),
+    ("claims_quietly", _output("assert", "True"), "claim and shows something"),
+    ("asserts_out_of_sight", _meta("assert", tags=[]), "asserts in sight"),
+    ("asserts_out_of_sight", _add(_code("for x in y:\n    assert x")), "asserts in sight"),
+    ("lists_what_it_says", _edit("show", "show(f)", "print(f)"), "does not end in show"),
+    ("cuts_no_line", _add(_code("x = " + 73 * "1")), "a line of 77 characters"),
     ("has_checked_exercises", _edit("### Exercise 3", "### Ex", "Ex"), "3 to 6 exercises"),
     ("has_checked_exercises", _edit("### Exercise 2", "2 ·", "4 ·"), "exercise 2: its heading"),
     ("has_checked_exercises", _edit("### Exercise 2", "●●○", "high"), "exercise 2: no rating"),
@@ -176,11 +195,11 @@ BREACHES = [
     ("hides_nothing_from_nbval", _meta("Map(w)", tags=["hide-inputs"]), "means nothing"),
     ("hides_nothing_from_nbval", _edit("assert", "assert loss < 1", "print(loss)"), "no assert"),
     ("hides_nothing_from_nbval", _add(_code("t", tags=["nbval-ignore-output"])), "no assert"),
-    ("reveals_after_a_question", _meta("Predict(", tags=[]), "tag it hide-input"),
-    ("reveals_after_a_question", _meta("Predict(", tags=["hide-input", "reveal"]), "itself hidden"),
-    ("reveals_after_a_question", _meta("It is", tags=[]), "no Predict stands right before"),
-    ("reveals_after_a_question", _drop("Predict("), "no Predict stands right before"),
+    ("reveals_after_a_question", _add(_code(ASKS)), "tag it hide-input"),
+    ("reveals_after_a_question", _add(_code(ASKS, tags=["reveal"])), "is itself hidden"),
     ("reveals_after_a_question", _meta("Map(w)", tags=["reveal"]), "cell 5 is tagged reveal"),
+    ("reveals_after_a_question", _meta("## Another", tags=["reveal"]), "no Predict stands right"),
+    ("hides_nothing_from_nbval", _two_between, "no assert"),
     ("has_run", _unrun("Map(w)"), "cell 5 has not run"),
     ("has_run", _clear("1 / 0"), "raised nothing"),
     ("has_run", _meta("1 / 0", tags=[]), "raised an error"),
@@ -204,6 +223,21 @@ def test_long_cells_are_found():
     assert "9" in rules.keeps_cells_short(nb)[0]
 
 
+def test_answers_follow_their_question_at_once():
+    def problems(kinds):
+        made = {
+            "?": lambda: _code(ASKS, tags=["hide-input"]),
+            "c": lambda: _code("a", tags=["reveal"]),
+            "m": lambda: new_markdown_cell("It is *a*.", metadata={"tags": ["reveal"]}),
+            "-": lambda: _markdown("On we go."),
+        }
+        cells = [made[kind]() for kind in kinds]
+        return len(rules.reveals_after_a_question(new_notebook(cells=cells)))
+
+    assert problems("?mc-?c-?-") == 0
+    assert problems("?-mc") == 2
+
+
 def test_every_rule_has_a_breach():
     shown = {rule for rule, _, _ in BREACHES} | {"keeps_cells_short"}
     assert shown == {rule.__name__ for rule in rules.RULES}
@@ -218,9 +252,134 @@ def test_every_rule_has_a_breach():
         _code("Map(w)\nplayground = Map(w)\nplayground"),
         _code("q = widgets.Predict.number(a)\nq", tags=["hide-input"]),
         _markdown(r"$\operatorname{softmax}$, $\color{#0072B2}{Q}$ and `{cite}` in code"),
+        _code("x = 1\ntorch.testing.assert_close(x, x)"),
+        _code("torch.testing.assert_close(x, x)", tags=["claim"]),
+        _code(f"# @title Code of the figure\n{'x' * 76}", tags=["hide-input"]),
+        _code(f"{'x' * 200}\nassert x", tags=["hide-input"]),
     ],
 )
 def test_what_is_allowed_is_no_breach(cell):
     nb = _right()
     nb.cells.insert(4, cell)
     assert [problem for rule in rules.RULES for problem in rule(nb)] == []
+
+
+def test_references_may_come_last():
+    nb = _right()
+    nb.cells.append(_markdown("## References"))
+    assert [problem for rule in rules.RULES for problem in rule(nb)] == []
+
+
+def test_the_summary_links_the_chapter_that_follows():
+    nb = _right()
+    assert rules.leads_on(nb, "14-next") == []
+    assert rules.leads_on(nb, None) == []
+    [problem] = rules.leads_on(nb, "15-other")
+    assert "(15-other.ipynb)" in problem
+    _move("## What you have", "## Prove it")(nb)  # a link elsewhere does not do
+    assert rules.leads_on(nb, "14-next") != []
+
+
+def _deeper():
+    return new_notebook(
+        cells=[
+            _markdown("# Title\n\nYou need none of this on [the road](07-road.ipynb)."),
+            _code("import importlib", tags=["setup", "hide-cell"]),
+            _markdown("## A section\n\n[Someone](../book/references.md#someone2020)"),
+            _code("assert x"),
+        ]
+    )
+
+
+def test_a_right_deeper_page_passes():
+    assert rules.problems(_deeper(), "07b-more", ["05-five", "07-road"]) == []
+    nb = _deeper()
+    nb.cells += [_markdown("## Exercises"), *_exercise(1)]
+    assert rules.problems(nb, "07b-more", ["05-five", "07-road"]) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (_edit("# Title", "# Title", "Title"), "begins with the title"),
+        (_edit("# Title", "07-road", "05-five"), "(07-road.ipynb)"),
+        (_edit("# Title", "You need none", "See much"), "does not need"),
+        (_edit("## A section", "## A", "# A"), "there must be one title"),
+        (_edit("## A section", "## A", "### A"), "has sections"),
+        (_edit("## A section", "references.md#", "x.md#"), "cites nothing"),
+        (_edit("import", "import importlib", "1 +"), "cell"),
+        (_meta("import", tags=[]), "must be the setup cell"),
+        (_add(_markdown("## Prove it"), "## A section"), "asserts nothing"),
+        (_add(_markdown("## Exercises"), "## A section"), "1 to 6 exercises"),
+    ],
+)
+def test_a_breach_on_a_deeper_page_is_found(change, words):
+    nb = _deeper()
+    change(nb)
+    if "1 +" in nb.cells[1].source:
+        nb.cells[1].execution_count, nb.cells[1].source = None, "1"
+    found = rules.problems(nb, "07b-more", ["05-five", "07-road"])
+    assert any(words in problem for problem in found), found
+
+
+def test_the_aims_bind_whom_they_name(monkeypatch):
+    nb, names = _right(), ["07-road", "14-next"]
+    assert rules.problems(nb, "07-road", names) == []
+    monkeypatch.setattr(rules, "HELD_TO_AIMS", ("07-road",))
+    assert rules.problems(nb, "07-road", names) == [
+        "1 questions on the road, at least 3",
+        "0 challenges on the road, at least 1",
+    ]
+    nb.cells[3].source += " word" * 2_500
+    nb.cells[4:4] = [_code("x") for _ in range(30)]
+    found = rules.problems(nb, "07-road", names)
+    assert any(problem.endswith("words on the road, at most 2500") for problem in found)
+    assert any(problem.endswith("open cells on the road, at most 30") for problem in found)
+
+
+def test_an_old_chapter_is_not_bound_by_the_form():
+    nb = _right()
+    _meta("assert", tags=[])(nb)
+    assert rules.problems(nb, "07-road", ["07-road", "14-next"]) != []
+    for name in rules.BEFORE_THE_FORM:
+        assert rules.problems(nb, name, [name]) == []
+
+
+def test_what_is_counted():
+    text = """\
+Two *words*, [a link](x.md#y), $a + b$ and `code here`.
+
+<details><summary>Going deeper: this</summary>
+
+is not counted at all
+
+</details>
+
+$$\nx = y\n$$
+"""
+    cells = [
+        _markdown(text),  # Two words a link formula and code here formula
+        _code("Predict.number('?', right=1)", tags=["hide-input"]),
+        _code("for x in (1, 2):\n    assert x"),
+        _code(f"Map(w, goals=[Goal('a'), Goal('b')])\n{'x' * 80}"),
+        _markdown("## Exercises\n\nNot counted"),
+        _code("assert Predict('?')", tags=["exercise"]),
+        _markdown("## Prove it\n\nNor this"),
+        _code("assert 1"),
+    ]
+    assert rules.counts(new_notebook(cells=cells)) == {
+        "words": 9,
+        "open cells": 2,
+        "asserts": 1,
+        "questions": 1,
+        "challenges": 2,
+        "lines cut": 1,
+    }
+
+
+def test_a_claim_may_follow_after_one_cell_more():
+    nb = _right()
+    _add(_code("y = loss"), "assert")(nb)
+    assert rules.hides_nothing_from_nbval(nb) == []
+    nb.cells[9].metadata.tags = []
+    assert rules.hides_nothing_from_nbval(nb) != []

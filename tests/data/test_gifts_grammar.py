@@ -96,6 +96,7 @@ def test_a_monte_carlo_run_agrees_within_its_standard_error(grammar):
     assert standard_error / grammar.mean_words < 0.002
 
 
+@pytest.mark.slow
 def test_the_floor_of_many_stories_approaches_the_entropy():
     stories = SWAPPING.stories(500, seed=5)
     assert math.isclose(SWAPPING.floor(stories), SWAPPING.entropy, rel_tol=0.01)

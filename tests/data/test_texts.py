@@ -86,6 +86,7 @@ def test_other_encodings_are_read_if_they_are_named(tmp_path, encoding):
     assert texts.from_file(path, encoding=encoding) == "Rosen für Susan\n"
 
 
+@pytest.mark.slow
 @given(text=st.text(alphabet=st.characters(exclude_characters="\r\0\ufeff", codec="utf-8")))
 def test_what_was_written_is_read(tmp_path_factory, text):
     text += "."

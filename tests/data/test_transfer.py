@@ -32,6 +32,7 @@ from transformer_lib.data.downloads import DataFileError, fetch, sha256
 pytestmark = pytest.mark.usefixtures("empty_cache")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answer", "cause", "attempts"),
     [
@@ -114,6 +115,7 @@ WITHOUT_END = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", WITHOUT_END.values(), ids=WITHOUT_END)
 def test_one_deadline_for_all_that_may_have_no_end(server, tmp_path, answer):
     server.answers = [answer]
@@ -125,6 +127,7 @@ def test_one_deadline_for_all_that_may_have_no_end(server, tmp_path, answer):
     assert files_in(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_the_deadline_holds_for_a_proxy_that_is_asked_for_a_tunnel(server, monkeypatch):
     server.answers = [drips(b"HTTP/1.1 200 O", b"K")]
     monkeypatch.delenv("no_proxy")
@@ -180,6 +183,7 @@ def test_no_escape_sequence_of_a_server_reaches_the_terminal(server, answer):
     assert len(str(error)) < 1000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", [sends(b"", status=502), stalls_halfway, sends(CONTENT[:9])])
 def test_what_passes_is_overcome(server, tmp_path, first):
     server.answers = [first, hangs_up, GOOD]

@@ -179,10 +179,12 @@ def swallow():
             return spin()
 
 
+@pytest.mark.slow
 def test_an_alarm_that_an_answer_swallows_rings_again():
     assert repr(double(then(swallow))) == STOPPED
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_an_alarm_that_rings_where_exceptions_are_lost_rings_again():
     assert repr(double(lambda x: [Deaf(), spin()][0])) == STOPPED

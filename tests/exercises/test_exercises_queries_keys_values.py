@@ -13,7 +13,9 @@ from transformer_lib.exercises.queries_keys_values import (
     check_cross_attention,
     check_directed_relation,
     check_score_rank,
+    check_shared_matrix,
     check_soft_lookup,
+    check_stable_softmax,
 )
 
 RIGHT, WRONG = {}, {}
@@ -192,6 +194,76 @@ WRONG[check_score_rank] = [
     (lambda s, d, d_k: min((d, d_k)), "You forget the number of"),
     (lambda s, d, d_k: min((d, s)), "You forget the narrow projections:"),
     (lambda s, d, d_k: sorted([s, d, d_k])[-1], "Ranks are bounded by the"),
+]
+
+
+# --- repair a softmax
+
+
+def powers_of(scores):
+    return scores.exp()
+
+
+def row_by_row(scores):
+    out = torch.empty_like(scores)
+    for i, row in enumerate(scores):
+        e = (row - row.max()).exp()
+        out[i] = e / e.sum()
+    return out
+
+
+def by_logsumexp(scores):
+    return torch.exp(scores - scores.logsumexp(1)[:, None])
+
+
+def columns_maximum(scores):
+    e = torch.exp(scores - scores.max(dim=0).values)
+    return e / e.sum(1)[:, None]
+
+
+def averaged(scores):
+    e = torch.exp(scores - scores.mean(1).unsqueeze(1))
+    return e / e.sum(1).unsqueeze(1)
+
+
+RIGHT[check_stable_softmax] = [row_by_row, by_logsumexp, lambda s: F.softmax(s, 1)]
+
+
+WRONG[check_stable_softmax] = [
+    (lambda s: powers_of(s) / powers_of(s).sum(1), "This still does what the broken function"),
+    (lambda s: powers_of(s) / powers_of(s).sum(1)[:, None], "The rows are right now, but for"),
+    (
+        lambda s: powers_of(s - s.max(1)[0][:, None]) / powers_of(s - s.max(1)[0][:, None]).sum(1),
+        "Large scores no longer hurt, but",
+    ),
+    (
+        lambda s: powers_of(s - s.max()) / powers_of(s - s.max()).sum(1)[:, None],
+        "You take the largest score of the whole matrix off",
+    ),
+    (columns_maximum, "You take the maximum of each column off"),
+    (averaged, "You take the mean of each row off"),
+    (
+        lambda s: powers_of(s.clip(max=80)) / powers_of(s.clip(max=80)).sum(1)[:, None],
+        "You cut large scores off.",
+    ),
+    (lambda s: F.softmax(s / s.max(1)[0][:, None], 1), "You divide the scores by their maximum"),
+    (
+        lambda s: torch.nan_to_num(powers_of(s) / powers_of(s).sum(1)[:, None], nan=0.0),
+        "Where it was nan, it is 0 now",
+    ),
+    (lambda s: F.softmax(s.T, dim=1).T, "Your columns sum to 1, not your rows"),
+]
+
+
+# --- one matrix in two roles
+
+RIGHT[check_shared_matrix] = ["c", "(C)"]
+
+
+WRONG[check_shared_matrix] = [
+    ("a", "Word 1 scores word 2 with 1"),
+    ("b", "Words 1 and 2 score 1 with themselves"),
+    ("d", "Symmetric it is."),
 ]
 
 

@@ -12,10 +12,14 @@ from diagnoses import exercises, judge
 
 from transformer_lib.exercises import scaling
 from transformer_lib.exercises.scaling import (
+    check_fair_report,
+    check_pytorch_width,
+    check_same_training,
     check_scaled_weights,
     check_score_variance,
     check_softmax_jacobian,
     check_temperature_for_entropy,
+    check_times_scaled,
 )
 
 RIGHT, WRONG = {}, {}
@@ -84,7 +88,7 @@ WRONG[check_scaled_weights] = [
     (lambda q, k: F.softmax(q @ k.mT / q.shape[2], dim=2), "You divide by d_k; the standard"),
     (
         lambda q, k: F.softmax(q @ k.mT / math.sqrt(q.shape[0] * q.shape[2]), dim=2),
-        "You divide by √d_model; each",
+        "You count the sentences, too;",
     ),
     (
         lambda q, k: F.softmax(q @ k.mT * math.sqrt(q.shape[2]), dim=2),
@@ -94,7 +98,7 @@ WRONG[check_scaled_weights] = [
         lambda q, k: F.softmax(q @ k.mT, dim=2) / math.sqrt(q.shape[2]),
         "You scale after the softmax:",
     ),
-    (lambda q, k: F.softmax(q @ k.mT / math.sqrt(q.shape[1]), dim=2), "You divide by the square"),
+    (lambda q, k: F.softmax(q @ k.mT / math.sqrt(q.shape[1]), dim=2), "Which axis of the scores"),
     (lambda q, k: (q / math.sqrt(q.shape[2])) @ k.mT, "These are the scaled scores;"),
     (lambda q, k: F.softmax(q @ k.mT / math.sqrt(q.shape[2]), dim=1), "The softmax runs over the"),
 ]
@@ -165,6 +169,131 @@ WRONG[check_temperature_for_entropy] = [
     (lambda s, entropy: entropy_of(s, 1.0), "This is the entropy at temperature"),
     (lambda s, entropy: math.sqrt(by_halving(s, entropy)), "This is the square root of"),
     (lambda s, entropy: 1.0, "This is always 1, whatever"),
+]
+
+
+# --- PyTorch's start
+
+
+def by_searching(d_k):
+    """The first width at which measured scores spread as far: within the tolerance."""
+    width = d_k
+    while width / 9 < d_k:
+        width += 1
+    return width
+
+
+RIGHT[check_pytorch_width] = [lambda d_k: 9 * d_k, by_searching]
+WRONG[check_pytorch_width] = [
+    (lambda d_k: math.sqrt(d_k), "That is the spread itself;"),
+    (lambda d_k: d_k, "At the same width"),
+    (lambda d_k: 3 * d_k, "You count the third once."),
+    (lambda d_k: math.sqrt(3) * d_k, "The products have variance 1/9,"),
+    (lambda d_k: d_k / 9, "Smaller components make"),
+    (lambda d_k: 81 * d_k, "You square once too often:"),
+]
+
+
+# --- how often are the scores divided?
+
+
+def by_spread(score, d_k):
+    spread = score(torch.randn(300, d_k), torch.randn(300, d_k)).std()
+    if spread > 2:
+        return 0
+    return 1 if spread > 0.5 else 2
+
+
+def by_one_product(score, d_k):
+    ones = torch.ones(1, d_k)
+    ratio = (score(ones, ones) / d_k).item()
+    return torch.tensor(round(-2 * math.log(ratio, d_k)))
+
+
+RIGHT[check_times_scaled] = [by_spread, by_one_product]
+WRONG[check_times_scaled] = [
+    (lambda score, d_k: 2 - by_spread(score, d_k), "You count the wrong way round:"),
+    (lambda score, d_k: 0, "You always say 0:"),
+    (lambda score, d_k: 1, "You always say 1:"),
+    (lambda score, d_k: 2, "You always say 2:"),
+    (lambda score, d_k: int(by_spread(score, d_k) > 0), "You see whether it was divided, but"),
+    (lambda score, d_k: 1 + (by_spread(score, d_k) == 2), "You see whether it was divided twice,"),
+    (
+        lambda score, d_k: score(torch.randn(400, d_k), torch.randn(400, d_k)).std(),
+        "This is the spread of",
+    ),
+]
+
+
+# --- the same training without the division
+
+
+def written_out(W_Q, rate):
+    root = math.sqrt(W_Q.shape[1])
+    return W_Q / root, rate / root / root, rate
+
+
+RIGHT[check_same_training] = [
+    written_out,
+    lambda W, r: [W * W.size(1) ** -0.5, torch.tensor(r / W.size(1)), r],
+]
+
+
+def powers(start, of_query, of_key=0.0):
+    """An answer that is off by powers of d_k."""
+
+    def answer(W_Q, rate):
+        d_k = float(W_Q.shape[-1])
+        return W_Q * d_k**start, rate * d_k**of_query, rate * d_k**of_key
+
+    return answer
+
+
+WRONG[check_same_training] = [
+    (lambda W_Q, rate: (W_Q, rate, rate), "Nothing is changed yet:"),
+    (powers(-0.5, 0), "The start is right, and then the"),
+    (powers(-0.5, -0.5), "The start is right. W_Q's rate is"),
+    (powers(-0.5, 1), "not grow: its gradient is"),
+    (powers(-0.5, 0.5), "not grow; and by how much?"),
+    (powers(-0.5, -1, -1), "W_K starts where it was"),
+    (powers(0, -1), "The rates are right for"),
+    (powers(0.5, -1), "W_Q starts √d_k times larger"),
+    (powers(-1, -1), "You divide W_Q by d_k; the"),
+    (powers(-1, -2), "You divide W_Q by d_k and its"),
+]
+
+
+def test_the_right_start_and_rates_give_the_same_losses():
+    """The claim behind the exercise, by training both ways."""
+    source = torch.Generator().manual_seed(0)
+    W_Q, W_K = (torch.randn(5, 7, generator=source, dtype=torch.float64) for _ in range(2))
+    question, keys = (torch.randn(3, 5, generator=source, dtype=torch.float64) for _ in range(2))
+    target = torch.eye(3, dtype=torch.float64)
+
+    def losses(W_Q, W_K, scale, of_query, of_key):
+        found = []
+        for _ in range(5):
+            W_Q, W_K = W_Q.detach().requires_grad_(), W_K.detach().requires_grad_()
+            weights = F.softmax(scale * (question @ W_Q) @ (keys @ W_K).T, dim=1)
+            loss = ((weights - target) ** 2).sum()
+            to_Q, to_K = torch.autograd.grad(loss, (W_Q, W_K))
+            W_Q, W_K = W_Q - of_query * to_Q, W_K - of_key * to_K
+            found.append(loss.detach())
+        return torch.stack(found)
+
+    start, of_query, of_key = check_same_training.right(W_Q, 0.3)
+    scaled = losses(W_Q, W_K, 7**-0.5, 0.3, 0.3)
+    torch.testing.assert_close(losses(start, W_K, 1.0, of_query, of_key), scaled)
+    assert scaled[4] < scaled[0]
+
+
+# --- which report?
+
+RIGHT[check_fair_report] = ["c", "C", "(c)"]
+WRONG[check_fair_report] = [
+    ("a", "One learning rate, and it is one"),
+    ("B", "One learning rate again,"),
+    ("d", "Two things differ,"),
 ]
 
 

@@ -12,8 +12,11 @@ from transformer_lib.exercises import self_attention
 from transformer_lib.exercises.self_attention import (
     check_batched_attention,
     check_equivariance,
+    check_mended,
     check_one_output,
     check_prefers_roses,
+    check_wrong_axis,
+    four_printouts,
 )
 
 RIGHT, WRONG = {}, {}
@@ -213,6 +216,7 @@ WRONG[check_prefers_roses] = [
 ]
 
 
+@pytest.mark.slow
 def test_a_longer_roses_alone_is_not_enough():
     """*susan* turns to it before *gave* has reached 0.9."""
     for hundredths in range(106, 400):
@@ -223,6 +227,72 @@ def test_a_longer_roses_alone_is_not_enough():
 
 def test_the_start_is_no_solution():
     assert not check_prefers_roses(torch.tensor(START))
+
+
+# --- find the wrong axis --------------------------------------------------------------------------
+
+
+RIGHT[check_wrong_axis] = ["B", "b", "(b)"]
+
+WRONG[check_wrong_axis] = [
+    ("A", "a weight is never negative"),
+    ("c", "one softmax ran over the whole matrix"),
+    ("D", "D is right"),
+    ("AB", "not among the choices"),
+]
+
+
+def test_the_printouts_are_what_the_sentences_say():
+    sums = {letter: (w.sum(1), w.sum(0), w.min()) for letter, w in four_printouts().items()}
+    ones = torch.ones(3)
+    by_row = {letter for letter, (rows, _, _) in sums.items() if torch.allclose(rows, ones)}
+    by_column = {
+        letter for letter, (_, columns, _) in sums.items() if torch.allclose(columns, ones)
+    }
+    assert (by_row, by_column) == ({"A", "D"}, {"B"})
+    assert {letter for letter, (_, _, least) in sums.items() if least < 0} == {"A"}
+    assert four_printouts()["C"].sum() == pytest.approx(1)
+
+
+# --- two silent mistakes --------------------------------------------------------------------------
+
+
+def _mended_by_loops(x):
+    weights = torch.softmax(x @ x.T, dim=1)
+    y = torch.zeros_like(x)
+    for i in range(len(x)):
+        for j in range(len(x)):
+            y[i] += weights[i, j] * x[j]
+    return y
+
+
+def _by_the_loops_of_the_chapter(dim, vector, weight=lambda w, i, j: w[i, j]):
+    def answer(x):
+        weights = torch.softmax(x @ x.T, dim=dim)
+        y = torch.zeros_like(x)
+        for i in range(x.shape[0]):
+            for j in range(x.shape[0]):
+                y[i] += weight(weights, i, j) * x[{"i": i, "j": j}[vector]]
+        return y
+
+    return answer
+
+
+RIGHT[check_mended] = [
+    _mended_by_loops,
+    lambda x: torch.softmax(x @ x.T, dim=0).T @ x,  # the scores are symmetric
+    lambda x: F.scaled_dot_product_attention(x, x, x, scale=1.0),
+]
+
+WRONG[check_mended] = [
+    (_by_the_loops_of_the_chapter(0, "i"), "still does what the broken function does"),
+    (_by_the_loops_of_the_chapter(-1, "i"), "You have mended the axis"),
+    (_by_the_loops_of_the_chapter(0, "j"), "You have mended the sum"),
+    (_by_the_loops_of_the_chapter(1, "j", lambda w, i, j: w[j, i]), "You have mended the sum"),
+    (lambda x: x @ (x.T @ x), "The softmax is gone"),
+    (lambda x: torch.softmax(x @ x.T, dim=1), "the weighted averages are missing"),
+    (lambda x: F.scaled_dot_product_attention(x, x, x), "divided by the square root"),
+]
 
 
 @pytest.mark.parametrize("exercise", exercises(self_attention))

@@ -125,6 +125,7 @@ def test_a_cache_is_refused_and_not_written_to():
     assert hooks(model)[0] == 0
 
 
+@pytest.mark.slow
 def test_a_compiled_model_is_traced_through_its_source():
     model, (x, memory) = TwoLayers().eval(), inputs()
     compiled = torch.compile(model, backend="eager")
@@ -164,6 +165,7 @@ def test_a_wrong_argument_gets_the_modules_own_error():
         attention_maps(MultiHeadAttention(D_MODEL, HEADS), torch.ones(2, 0, D_MODEL))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("as_a_reader")
 @pytest.mark.parametrize("name", ["", "first", "second"])
 def test_compiled_parts_are_traced_as_they_are_written(name):

@@ -19,7 +19,9 @@ def fixtures() -> dict:
             case[name] = {
                 "weights": weights.tolist(),
                 "entropy": torch.special.entr(weights).sum().item(),
-                "gradient": jacobian(lambda s: s.softmax(0), scores).norm().item(),
+                "jacobian": (J := jacobian(lambda s: s.softmax(0), scores)).norm().item(),
+                "largest": weights.max().item(),
+                "slope": J.diag()[weights.argmax()].item(),
             }
         cases.append(case)
     return {"cases": cases}

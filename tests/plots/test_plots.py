@@ -39,8 +39,14 @@ def _calls():
         "position_heatmap": lambda ax: plots.position_heatmap(table, ax=ax),
         "position_curves": lambda ax: plots.position_curves(table, ax=ax),
         "curves": lambda ax: plots.curves([1, 2, 3], {"a": [1, 2, 3], "b": [3, 2, 1]}, ax=ax),
+        "histograms": lambda ax: plots.histograms(
+            {"d_k 4": scores[0], "d_k 64": 4 * scores[0]}, ax=ax
+        ),
         "bars": lambda ax: plots.bars(WORDS, {"a": np.ones(5), "b": np.ones(5)}, ax=ax),
         "vectors_2d": lambda ax: plots.vectors_2d(scores[:, :2], WORDS, ax=ax),
+        "projections": lambda ax: plots.projections(
+            [1.0, 0.0, -0.5], [("q", "W_Q", [0.0, 3.0], "query", ["a", "b"])], WORDS[:3], ax=ax
+        ),
         "shape_boxes": lambda ax: plots.shape_boxes(("Q", ("s", "d_k")), "=", ("X", (5, 2)), ax=ax),
     }
 
@@ -185,10 +191,27 @@ def test_bars_carry_their_numbers():
     assert [bar.get_height() for bar in plt.gca().patches[:4]] == [0.5, 2, 1, 0.12345]
 
 
-def test_arrows_end_at_their_vectors_and_labels_do_not_overlap():
+def test_two_pictures_that_are_compared_have_one_scale():
+    few, many = torch.tensor([[1.0, 0.2]]), torch.tensor([[-0.8, 2.4], [1.0, 0.2]])
+    _, (left, right, alone) = plt.subplots(1, 3)
+    plots.vectors_2d(few, like=many, ax=left)
+    plots.vectors_2d(many, like=few, ax=right)
+    plots.vectors_2d(few, ax=alone)
+    assert left.get_xlim() == right.get_xlim() != alone.get_xlim()
+    assert left.get_ylim() == right.get_ylim() != alone.get_ylim()
+    assert sum(text.arrow_patch is not None for text in left.texts) == 1
+
+
+@pytest.mark.parametrize("crowded", [False, True])
+def test_arrows_end_at_their_vectors_and_labels_do_not_overlap(crowded):
     vectors = torch.tensor([[1.6, 0.2], [0.8, 1.0], [0.2, 1.4], [0.2, 0.2], [1.4, 0.4]])
-    plots.vectors_2d(vectors, WORDS)
-    figure, axes = plt.gcf(), plt.gca()
+    if crowded:  # as in chapter 01: a small plane, and one arrow more
+        figure, (axes, _) = plt.subplots(1, 2, figsize=(6.4, 3.5), layout="constrained")
+        vectors = torch.cat([vectors, torch.tensor([[0.925, 0.729]])])
+        plots.vectors_2d(vectors, [*WORDS, "new gave"], like=[[-0.8, 2.4]], ax=axes)
+    else:
+        plots.vectors_2d(vectors, WORDS)
+    figure, axes = plt.gcf(), plt.gcf().axes[0]
     arrows = [text for text in axes.texts if text.arrow_patch]
     np.testing.assert_allclose([arrow.xy for arrow in arrows], vectors)
     figure.canvas.draw()
@@ -210,6 +233,20 @@ def test_boxes_have_the_proportions_of_their_shapes():
     assert w.get_width() / q.get_height() == pytest.approx(6 / 5)
     assert to_hex(q.get_edgecolor()).upper() == plots.COLORS["query"]
     assert {"$d_{k}$", "$s$", "×", "Q", "Kᵀ", "6"} <= set(_numbers(plt.gca()))
+
+
+def test_projections_show_every_number_with_the_name_of_its_component():
+    made = [
+        ("q", "W_Q", [0.0, 3.0], "query", ["a", "b"]),
+        ("k", "W_K", [1.0], "key", ["c"]),
+        ("v", "W_V", [-2.0], "value"),
+    ]
+    plots.projections([1.0, 0.0, 0.5], made, WORDS[:3], name="gave")
+    assert list(filter(None, _numbers(plt.gca()))) == [
+        *["1", "mary", "0", "gave", "0.5", "roses", "gave"],
+        *["0", "a", "3", "b", "$q$", "$W_{Q}$"],
+        *["1", "c", "$k$", "$W_{K}$", "−2", "0", "$v$", "$W_{V}$"],
+    ]
 
 
 # --- errors ---------------------------------------------------------------------------------------
@@ -236,6 +273,7 @@ ERRORS = [
     (lambda: plots.mask_heatmap([True]), "two axes"),
     (lambda: plots.vectors_2d(torch.ones(5, 3)), r"must have shape \(n, 2\)"),
     (lambda: plots.vectors_2d(torch.ones(2, 2), color=["key"]), "1 entries for 2 vectors"),
+    (lambda: plots.vectors_2d(torch.ones(2, 2), like=torch.ones(5, 3)), "like must have shape"),
     (lambda: plots.curves([1, 2], {"a": [1, 2, 3]}), "curve 'a' has 3 points, x has 2"),
     (lambda: plots.curves([1, 2], [[1, 2]]), "must be a dict"),
     (lambda: plots.curves([1, 2], {"a": [1, 2]}, log="z"), 'log must be "", "x", "y" or "xy"'),
@@ -243,6 +281,12 @@ ERRORS = [
     (lambda: plots.curves([1], {"a": [[[1]]]}), r"1 or 2 axes, got shape \(1, 1, 1\)"),
     (lambda: plots.bars(["a"], [1, 2]), "2 numbers for 1 labels"),
     (lambda: plots.position_curves(torch.ones(3, 4), dims=[4]), "dimensions 0 to 3"),
+    (
+        lambda: plots.projections([1.0], [("q", "W_Q", [1.0], "asks")]),
+        "q has the role 'asks'; roles are query, key",
+    ),
+    (lambda: plots.projections([1.0], []), "at least one vector"),
+    (lambda: plots.projections([1.0], [], ["a", "b"]), "labels has 2 labels for 1 positions"),
     (lambda: plots.shape_boxes("×"), "at least one matrix"),
     (lambda: plots.shape_boxes(("Q", 5, 2)), r"a matrix is \(name, .* got \('Q', 5, 2\)"),
 ]
@@ -254,3 +298,24 @@ def test_errors_name_the_value_and_the_fix(draw, message):
     with pytest.raises((TypeError, ValueError), match=message):
         draw()
     assert not plt.get_fignums()
+
+
+def test_a_histogram_says_the_spread_and_keeps_one_axis():
+    narrow = torch.tensor([-1.0, 1.0, -1.0, 1.0])
+    plots.histograms({"narrow": narrow, "wide": 5 * narrow}, xlabel="score")
+    axes = plt.gca()
+    assert [text.get_text() for text in axes.texts] == ["spread 1", "spread 5"]
+    assert [line.get_xdata().tolist() for line in axes.lines] == [[-1.0, 1.0], [-5.0, 5.0]]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["narrow", "wide"]
+    with pytest.raises(TypeError, match="not an empty one"):
+        plots.histograms({})
+    with pytest.raises(ValueError, match="samples 'a'"):
+        plots.histograms({"a": [[1.0]]})
+
+
+def test_two_score_maps_can_share_a_scale():
+    for limit, shown in ((None, 2), (5, 5)):
+        plots.scores_heatmap([[2.0, -1.0]], limit=limit)
+        assert plt.gca().images[0].get_clim() == (-shown, shown)
+    with pytest.raises(ValueError, match="limit is 0, but must be a positive score"):
+        plots.scores_heatmap([[2.0, -1.0]], limit=0)

@@ -9,12 +9,14 @@ import re
 
 import pytest
 
+from transformer_lib.exercises.engine.choosing import Choice
 from transformer_lib.exercises.engine.runner import Exercise
 
 
 def exercises(module):
     """Every exercise that a chapter's module defines for readers, to parametrize a test with."""
-    found = {name: value for name, value in vars(module).items() if isinstance(value, Exercise)}
+    kinds = Exercise | Choice
+    found = {name: value for name, value in vars(module).items() if isinstance(value, kinds)}
     return [
         pytest.param(exercise, id=name)
         for name, exercise in found.items()
@@ -25,7 +27,7 @@ def exercises(module):
 def judge(exercise, right, wrong):
     """Right answers pass, wrong ones get their diagnosis, stubs none; no sentence is unreached."""
     failures = [f"right, but {exercise(answer)}" for answer in right if not exercise(answer).passed]
-    sentences, reached = [*exercise.wrong, *exercise.also], set()
+    sentences, reached = exercise.sentences, set()
     for number, (answer, words) in enumerate(wrong):
         verdict = exercise(answer)
         if verdict.passed is not False or words not in verdict.diagnosis:
@@ -53,6 +55,7 @@ def not_attempted(exercise):
 
 
 def _said(sentence, diagnosis):
-    """Is this the sentence, its blanks filled, perhaps after the name of a case?"""
+    """Is this the sentence, its blanks filled, perhaps after the name of a case or an option?"""
     pattern = ".+".join(re.escape(part) for part in re.split(r"\{[^}]*\}", sentence))
-    return re.fullmatch(rf"((On|Right on) .+: )?{pattern}", diagnosis, re.IGNORECASE)
+    before = r"(On|Right on|You have mended|This still) .+[:.] |.+ (is missing|does not belong): "
+    return re.fullmatch(f"({before})?{pattern}", diagnosis, re.IGNORECASE)

@@ -109,6 +109,7 @@ def test_parts_and_padding_change_nothing(accumulation):
     assert_close(parts.model.state_dict(), padded.model.state_dict(), rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_it_learns_and_is_measured_by_the_same_loss():
     model, source = Translator(), Reversals()
     everything = source.rows(torch.arange(len(source)))

@@ -74,6 +74,7 @@ def test_a_save_that_ends_at_any_call(tmp_path, before, step, power_lost):
     assert found == sorted(found)  # once the new one is there, it stays
 
 
+@pytest.mark.slow
 def test_kills_at_random_moments(tmp_path):
     draw = random.Random(1)
     save(tmp_path, 1)

@@ -107,6 +107,7 @@ def test_there_is_none(tmp_path):
             load_checkpoint(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["flipped", "truncated", "extended", "zeros", "missing"])
 def test_damaged_ones_are_all_found(run_folder, kind):
     draw = random.Random(kind)

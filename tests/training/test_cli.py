@@ -49,6 +49,7 @@ def test_progress_is_told_in_lines_where_there_is_no_terminal(tmp_path, capsys):
     assert re.search(r"step 3: training \d\.\d+, validation \d\.\d+, answers \d+\.\d%", err)
 
 
+@pytest.mark.slow
 def test_resuming_gives_the_same_end(trained, tmp_path, capsys):
     options = ["--folder", str(tmp_path / "b"), *TINY]
     assert main(["train", *options]) == 0

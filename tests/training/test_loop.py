@@ -69,6 +69,7 @@ def test_it_learns():
     assert losses[-1] < 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["bfloat16", "float16"])
 def test_sixteen_bits_train_to_about_the_same_losses(precision):
     torch.manual_seed(1)

@@ -33,6 +33,7 @@ def test_the_papers_schedule():
     assert peak == 37
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schedule", FACTORS)
 @given(data=st.data())
 def test_up_and_then_down(schedule, data):

@@ -103,6 +103,7 @@ def test_what_could_not_be_saved_is_refused_at_once(tmp_path, options, message, 
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_a_folder_that_cannot_be_written_to_is_told_before_the_first_step(
     tmp_path, capsys, monkeypatch
 ):
@@ -131,6 +132,7 @@ def test_a_folder_whose_name_is_no_unicode(tmp_path, capsys):
     assert "caf\udce9" in load_run(folder / "caf.json").command
 
 
+@pytest.mark.slow
 def test_stories_without_questions(tmp_path, capsys):
     folder, options = str(tmp_path / "run"), ["--grammar", '{"ask": 0, "give": 0.85}', *TINY]
     assert main(["train", "--folder", folder, *options]) == 0
@@ -142,6 +144,7 @@ def test_stories_without_questions(tmp_path, capsys):
     assert "accuracy" not in load_run(tmp_path / "run" / "run.json").result
 
 
+@pytest.mark.slow
 def test_a_renamed_checkpoint_is_not_resumed_into_itself(run_folder, tmp_path, capsys, monkeypatch):
     best = shutil.copytree(find_checkpoints(run_folder)[-1], tmp_path / "best")
     before = sorted(best.iterdir())

@@ -22,6 +22,7 @@ def test_what_the_reader_does_comes_back_and_can_be_observed():
         ({"n_keys": 1}, "n_keys is 1; choose 2 to 16 keys"),
         ({"n_keys": 17}, "n_keys is 17"),
         ({"seed": -1}, "seed is -1; choose one from 0"),
+        ({"show": "all"}, "show is 'all'; choose one of weights, slope, row"),
     ],
 )
 def test_bad_input_gets_a_clear_error(options, message):

@@ -6,6 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from transformer_lib.exercises.engine.choosing import Choice
+from transformer_lib.exercises.engine.repairing import Repair
 from transformer_lib.exercises.engine.runner import Case, Exercise, randn
 from transformer_lib.exercises.self_attention import in_float32
 
@@ -296,4 +298,93 @@ check_score_rank = Exercise(
         Case("20 words, d 2, d_k 13", 20, 2, 13),
     ],
     praise="Right: a product has at most the rank of its thinnest factor.",
+)
+
+
+# --- repair a softmax -----------------------------------------------------------------------------
+
+
+def _with_powers(shift: Callable, total: Callable) -> Callable:
+    """A softmax from what is taken off the scores and what the powers are divided by."""
+
+    def softmax(scores: Tensor) -> Tensor:
+        powers = torch.exp(shift(scores))
+        return powers / total(powers)
+
+    return softmax
+
+
+def _rows(powers: Tensor) -> Tensor:
+    return powers.sum(-1, keepdim=True)
+
+
+def _broken_softmax(scores: Tensor) -> Tensor:
+    powers = torch.exp(scores)
+    return powers / powers.sum(dim=-1)
+
+
+_ROWS_APART = torch.tensor([[1.0], [-1.0], [0.0]]) * 1000.0
+_TIES = torch.tensor([[0.0, 0.0, 1000.0, 2.0, 0.0, 1.0, 0.0]])
+
+check_stable_softmax = Repair(
+    asks="""`answer(scores)`: the softmax of each row, mended. scores [queries, keys].
+
+    It must also serve for large scores, and for rows that are far apart.
+    """,
+    broken=_broken_softmax,
+    unchanged="Print the sums of the rows, for scores of shape (5, 5) and of shape (3, 7).",
+    right=lambda scores: torch.softmax(scores, dim=-1),
+    wrong={
+        "The rows are right now, but for scores around 1,000 the powers are infinite: take "
+        "something off each row first.": _with_powers(lambda s: s, _rows),
+        "Large scores no longer hurt, but each column is divided by the total of a row: keep the "
+        "axis that you sum over (keepdim).": _with_powers(
+            lambda s: s - s.amax(-1, keepdim=True), lambda p: p.sum(-1)
+        ),
+        "You take the largest score of the whole matrix off; in a row far below it, all powers "
+        "become 0. Each row has a maximum of its own.": _with_powers(lambda s: s - s.max(), _rows),
+        "You take the maximum of each column off, and so a different number off each score of a "
+        "row. That changes the weights.": _with_powers(
+            lambda s: s - s.amax(0, keepdim=True), _rows
+        ),
+        "You take the mean of each row off; a score far above the mean is still too large for "
+        "exp.": _with_powers(lambda s: s - s.mean(-1, keepdim=True), _rows),
+        "You cut large scores off. Two scores above the limit get equal weights, however far "
+        "apart they are.": _with_powers(lambda s: s.clamp(max=80.0), _rows),
+        "You divide the scores by their maximum: that changes their differences, and so the "
+        "weights. Subtract instead.": _with_powers(lambda s: s / s.amax(-1, keepdim=True), _rows),
+        "Where it was nan, it is 0 now, and those rows have no weights at all. The cause is still "
+        "there.": lambda scores: _with_powers(lambda s: s, _rows)(scores).nan_to_num(),
+        "Your columns sum to 1, not your rows: the keys stand along the last axis.": (
+            lambda scores: torch.softmax(scores, dim=0)
+        ),
+    },
+    cases=[
+        Case("one row of small scores", randn(1, 5, seed=30)),
+        Case("5 queries and 5 keys, small scores", randn(5, 5, seed=31)),
+        Case("3 queries and 7 keys, small scores", randn(3, 7, seed=32)),
+        Case("scores around 1,000", 1000 + randn(2, 11, seed=33)),
+        Case("one score far above the others of its row", _TIES),
+        Case("rows that are a thousand apart", _ROWS_APART + randn(3, 7, seed=34)),
+    ],
+    axes="queries keys",
+    praise="Right: each row gives up its own maximum, and is divided by its own total.",
+)
+
+
+# --- one matrix in two roles ----------------------------------------------------------------------
+
+check_shared_matrix = Choice(
+    asks="Which of four layers can use one matrix for queries and keys? A letter.",
+    right="c",
+    wrong={
+        "a": "Word 1 scores word 2 with 1, and word 2 scores word 1 with −1. With one matrix, both "
+        "are the same dot product.",
+        "b": "Words 1 and 2 score 1 with themselves, so their keys have length 1. The dot product "
+        "of two such vectors cannot be 3.",
+        "d": "Symmetric it is. But word 2 scores itself with −1, and a vector's dot product with "
+        "itself is a sum of squares.",
+    },
+    praise="Right: symmetric, nothing negative on the diagonal, and no score larger than the "
+    "lengths allow.",
 )

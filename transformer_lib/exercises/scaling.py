@@ -1,8 +1,13 @@
 """Checks for chapter 03, why √d_k."""
 
+import math
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
+from transformer_lib.exercises.engine.choosing import Choice
+from transformer_lib.exercises.engine.repairing import Repair
 from transformer_lib.exercises.engine.runner import Case, Exercise, randn
 
 # --- the variance of a score ----------------------------------------------------------------------
@@ -41,18 +46,20 @@ def _weights(q: Tensor, k: Tensor, factor: float) -> Tensor:
     return torch.softmax(q @ k.mT * factor, dim=-1)
 
 
-check_scaled_weights = Exercise(
-    asks="""`answer(q, k)`: the attention weights of several heads, scaled as in the paper.
+check_scaled_weights = Repair(
+    asks="""`answer(q, k)`: the attention weights of several sentences, scaled as in the paper.
 
-    q and k [heads, tokens, d_k] give [heads, queries, keys]; d_model is heads times d_k.
+    q and k [sentences, words, d_k] give [sentences, queries, keys].
     """,
+    broken=lambda q, k: _weights(q, k, q.shape[-2] ** -0.5),
+    unchanged="Which axis of the scores is as long as a query?",
     right=lambda q, k: _weights(q, k, q.shape[-1] ** -0.5),
     wrong={
         "The scores are not scaled at all.": lambda q, k: _weights(q, k, 1.0),
         "You divide by d_k; the standard deviation of a score is the square root of d_k.": (
             lambda q, k: _weights(q, k, 1 / q.shape[-1])
         ),
-        "You divide by √d_model; each head's dot product has only d_k components.": lambda q, k: (
+        "You count the sentences, too; one dot product has only d_k components.": lambda q, k: (
             _weights(q, k, (q.shape[0] * q.shape[-1]) ** -0.5)
         ),
         "You multiply by √d_k, which makes the scores still larger: divide.": lambda q, k: _weights(
@@ -60,9 +67,6 @@ check_scaled_weights = Exercise(
         ),
         "You scale after the softmax: the rows no longer sum to 1 and stay as hard as before.": (
             lambda q, k: _weights(q, k, 1.0) / q.shape[-1] ** 0.5
-        ),
-        "You divide by the square root of the number of tokens, the wrong axis.": lambda q, k: (
-            _weights(q, k, q.shape[-2] ** -0.5)
         ),
         "These are the scaled scores; the softmax over the keys is still missing.": (
             lambda q, k: q @ k.mT / q.shape[-1] ** 0.5
@@ -72,11 +76,12 @@ check_scaled_weights = Exercise(
         ),
     },
     cases=[
-        Case("3 heads, 5 tokens, d_k 7", randn(3, 5, 7, seed=30), randn(3, 5, 7, seed=31)),
-        Case("2 heads, 11 tokens, d_k 13", randn(2, 11, 13, seed=32), randn(2, 11, 13, seed=33)),
+        Case("8 words of width 8", randn(2, 8, 8, seed=28), randn(2, 8, 8, seed=29)),
+        Case("3 sentences, 5 words, d_k 7", randn(3, 5, 7, seed=30), randn(3, 5, 7, seed=31)),
+        Case("2 sentences, 11 words, d_k 13", randn(2, 11, 13, seed=32), randn(2, 11, 13, seed=33)),
     ],
-    axes="heads queries keys",
-    praise="Right: divided by the square root of the width of one head's query.",
+    axes="sentences queries keys",
+    praise="Right: divided by the square root of the width of a query.",
 )
 
 
@@ -169,4 +174,169 @@ check_temperature_for_entropy = Exercise(
     tolerance=(5e-3, 1e-4),
     seconds=10,
     praise="Right: entropy grows with temperature, so a search by halving finds it.",
+)
+
+
+# --- PyTorch's start: predict, then run -----------------------------------------------------------
+
+check_pytorch_width = Exercise(
+    asks="""`answer(d_k)`: the width at which scores of components of variance 1/3 spread as at d_k.
+
+    At d_k the components have variance 1. The answer is a number.
+    """,
+    right=lambda d_k: 9.0 * d_k,
+    wrong={
+        "That is the spread itself; you are asked for a width.": lambda d_k: d_k**0.5,
+        "At the same width the spread is smaller: each product has variance 1/9, not 1.": (
+            lambda d_k: d_k
+        ),
+        "You count the third once. A product has two factors, and each brings one.": lambda d_k: (
+            3 * d_k
+        ),
+        "The products have variance 1/9, not 1/3; and it is their variances that add up.": (
+            lambda d_k: 3**0.5 * d_k
+        ),
+        "Smaller components make smaller scores: you need more of them, not fewer.": lambda d_k: (
+            d_k / 9
+        ),
+        "You square once too often: a product of two components has variance 1/9, not 1/81.": (
+            lambda d_k: 81 * d_k
+        ),
+    },
+    cases=[Case("d_k = 64", 64), Case("d_k = 7", 7), Case("d_k = 1000", 1000)],
+    tolerance=(0.1, 0.5),
+    praise="Right: 9 d_k products of variance 1/9. With PyTorch's start the same thing happens, at "
+    "nine times the width.",
+)
+
+
+# --- spot it: how often are these scores divided? -------------------------------------------------
+
+
+def _times_scaled(score: Callable, d_k: int) -> int:
+    source = torch.Generator().manual_seed(0)
+    q, k = (torch.randn(100, d_k, generator=source) for _ in range(2))
+    factor = (score(q, k) / (q @ k.T)).median().item()
+    return round(-math.log(factor) / math.log(d_k**0.5))
+
+
+def _raw(q: Tensor, k: Tensor) -> Tensor:
+    return q @ k.mT
+
+
+def _scaled(q: Tensor, k: Tensor) -> Tensor:
+    return torch.einsum("...qd,...kd->...qk", q, k) / k.shape[-1] ** 0.5
+
+
+def _queries_scaled(q: Tensor, k: Tensor) -> Tensor:
+    return (q * q.shape[-1] ** -0.5) @ k.mT
+
+
+def _scaled_twice(q: Tensor, k: Tensor) -> Tensor:
+    return _scaled(q / q.shape[-1] ** 0.5, k)
+
+
+check_times_scaled = Exercise(
+    asks="""`answer(score, d_k)`: how often score(q, k) divides by √d_k: 0, 1 or 2.
+
+    score takes queries [m, d_k] and keys [n, d_k] and gives scores [m, n].
+    """,
+    right=_times_scaled,
+    wrong={
+        "You count the wrong way round: a spread of √d_k means that nobody has divided.": (
+            lambda score, d_k: 2 - _times_scaled(score, d_k)
+        ),
+        "You always say 0: ask the function that you are given.": lambda score, d_k: 0,
+        "You always say 1: ask the function that you are given.": lambda score, d_k: 1,
+        "You always say 2: ask the function that you are given.": lambda score, d_k: 2,
+        "You see whether it was divided, but not whether once or twice.": lambda score, d_k: min(
+            1, _times_scaled(score, d_k)
+        ),
+        "You see whether it was divided twice, but not whether at all.": lambda score, d_k: max(
+            1, _times_scaled(score, d_k)
+        ),
+        "This is the spread of the scores. What does it say about the number of divisions?": (
+            lambda score, d_k: float(d_k) ** (0.5 * (1 - _times_scaled(score, d_k)))
+        ),
+    },
+    cases=[
+        Case("scores at width 64, as they are", _raw, 64),
+        Case("scores at width 16, divided once", _scaled, 16),
+        Case("queries divided, at width 101", _queries_scaled, 101),
+        Case("scores at width 256, divided twice", _scaled_twice, 256),
+        Case("scores at width 1009, as they are", _raw, 1009),
+        Case("scores at width 29, divided twice", _scaled_twice, 29),
+    ],
+    tolerance=(0.15, 0.05),
+    praise="Right: one number, the spread right before the softmax, tells them apart.",
+)
+
+
+# --- the same training without the division -------------------------------------------------------
+
+
+def _same_training(W_Q: Tensor, rate: float, start: float, step: float, other: float = 0) -> tuple:
+    """Powers of d_k: of W_Q's start, of its rate, and of W_K's rate."""
+    d_k = W_Q.shape[1]
+    return W_Q * d_k**start, rate * d_k**step, rate * d_k**other
+
+
+check_same_training = Exercise(
+    asks="""`answer(W_Q, rate)`: (start of W_Q, its rate, W_K's rate) to train alike, unscaled.
+
+    W_Q [d, d_k] is where the scaled attention starts, `rate` the learning rate of both matrices.
+    """,
+    right=lambda W_Q, rate: _same_training(W_Q, rate, -0.5, -1),
+    wrong={
+        "Nothing is changed yet: at the first step the scores would be √d_k times too large.": (
+            lambda W_Q, rate: _same_training(W_Q, rate, 0, 0)
+        ),
+        "The start is right, and then the first step is d_k times too long: what becomes of W_Q's "
+        "rate?": lambda W_Q, rate: _same_training(W_Q, rate, -0.5, 0),
+        "The start is right. W_Q's rate is still √d_k times too large: its gradient has grown by "
+        "√d_k, and the matrix has shrunk by √d_k.": lambda W_Q, rate: _same_training(
+            W_Q, rate, -0.5, -0.5
+        ),
+        "W_Q's rate must shrink, not grow: its gradient is √d_k times as large as before.": (
+            lambda W_Q, rate: _same_training(W_Q, rate, -0.5, 1)
+        ),
+        "W_Q's rate must shrink, not grow; and by how much?": lambda W_Q, rate: _same_training(
+            W_Q, rate, -0.5, 0.5
+        ),
+        "W_K starts where it was and sees the same scores, so it has the same gradient: its rate "
+        "stays.": lambda W_Q, rate: _same_training(W_Q, rate, -0.5, -1, -1),
+        "The rates are right for a start that is divided by √d_k; yours is not.": (
+            lambda W_Q, rate: _same_training(W_Q, rate, 0, -1)
+        ),
+        "W_Q starts √d_k times larger here; the division that is gone made the scores smaller.": (
+            lambda W_Q, rate: _same_training(W_Q, rate, 0.5, -1)
+        ),
+        "You divide W_Q by d_k; the scores were divided by its root.": (
+            lambda W_Q, rate: _same_training(W_Q, rate, -1, -1)
+        ),
+        "You divide W_Q by d_k and its rate by d_k²; the scores were divided by the root of d_k.": (
+            lambda W_Q, rate: _same_training(W_Q, rate, -1, -2)
+        ),
+    },
+    cases=[
+        Case("5 features, d_k 7", randn(5, 7, seed=38), 0.5),
+        Case("3 features, d_k 16", randn(3, 16, seed=39), 0.1),
+        Case("11 features, d_k 2", randn(11, 2, seed=40), 3.0),
+    ],
+    axes=("feature component", "", ""),
+    praise="Right: a smaller start and two smaller factors in the step, and all losses are equal.",
+)
+
+
+# --- which report says something? -----------------------------------------------------------------
+
+check_fair_report = Choice(
+    asks="Which of the four reports says something about the division by √d_k? A letter.",
+    right="c",
+    wrong={
+        "a": "One learning rate, and it is one that suits the division. What about the others?",
+        "b": "One learning rate again, and this time it suits the raw scores.",
+        "d": "Two things differ, the division and the start. Which of them made the difference?",
+    },
+    praise="Right: equal starts, equal data, several runs, and each side at every rate.",
 )

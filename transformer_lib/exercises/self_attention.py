@@ -6,6 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from transformer_lib.exercises.engine.choosing import Choice
+from transformer_lib.exercises.engine.repairing import Repair
 from transformer_lib.exercises.engine.runner import Case, Exercise, randn
 
 # --- one output -----------------------------------------------------------------------------------
@@ -295,4 +297,83 @@ check_prefers_roses = Exercise(
     },
     axes="words components",
     praise="Right: *gave* prefers something longer than itself, and the people do not follow.",
+)
+
+
+# --- find the wrong axis --------------------------------------------------------------------------
+
+
+def four_printouts() -> dict[str, Tensor]:
+    """Attention weights [query, key] of the same three words, computed by four people: {letter: w}.
+
+    >>> [tuple(weights.shape) for weights in four_printouts().values()]
+    [(3, 3), (3, 3), (3, 3), (3, 3)]
+    """
+    x = torch.tensor([[1.2, 0.3], [0.6, 1.1], [-0.5, 0.9]])
+    scores = x @ x.T
+    return {
+        "A": scores / scores.sum(dim=-1, keepdim=True),
+        "B": scores.softmax(dim=0),
+        "C": scores.flatten().softmax(dim=0).view(3, 3),
+        "D": scores.softmax(dim=-1),
+    }
+
+
+check_wrong_axis = Choice(
+    asks="""Which of the `four_printouts()` ran the softmax along the wrong axis? A letter.
+
+    >>> check_wrong_axis("E")
+    ✗ 'e' is not among the choices: a, b, c, d.
+    """,
+    right="B",
+    wrong={
+        "A": "The rows of A add up to 1, so its axis is right. Its mistake is another one: a "
+        "weight is never negative. Somebody divided the scores by their sum, without the "
+        "exponential.",
+        "C": "The rows of C do not add up to 1, but its columns do not either. All nine numbers "
+        "do: one softmax ran over the whole matrix.",
+        "D": "The rows of D add up to 1, and no number is negative: D is right.",
+    },
+    praise="Right: the columns of B add up to 1, and its rows do not. The queries compete for each "
+    "key.",
+)
+
+
+# --- two silent mistakes --------------------------------------------------------------------------
+
+
+def _broken(x: Tensor) -> Tensor:
+    weights = torch.softmax(x @ x.T, dim=0)
+    return weights.sum(dim=1, keepdim=True) * x
+
+
+check_mended = Repair(
+    asks="""`answer(x)`: self-attention of one sentence, mended. x [tokens, dim] -> [tokens, dim].
+
+    >>> check_mended(lambda x: torch.softmax(x @ x.T, dim=-1) @ x)
+    ✓ Right: the softmax runs over the keys, and the sum mixes what all positions hold.
+    """,
+    broken=_broken,
+    unchanged="Look at what should add up to 1, and at which vectors are added up.",
+    right=_self_attention,
+    wrong={
+        "You have mended the axis. Now each word comes out as it went in: nothing is mixed. Look "
+        "at the vector in the sum.": lambda x: x.clone(),
+        "You have mended the sum: it adds up all x_j. The softmax still runs over the queries: "
+        "columns add up to 1, not rows.": lambda x: torch.softmax(x @ x.T, dim=0) @ x,
+        "The softmax is gone: scores are not weights yet.": lambda x: x @ x.T @ x,
+        "These are the weights; the weighted averages are missing.": (
+            lambda x: torch.softmax(x @ x.T, dim=-1)
+        ),
+        "The scores are divided by the square root of the dimension; here they stay raw.": (
+            lambda x: torch.softmax(x @ x.T / x.shape[-1] ** 0.5, dim=-1) @ x
+        ),
+    },
+    cases=[
+        Case("5 words in 2 dimensions", 0.7 * randn(5, 2, seed=7)),
+        Case("as many words as dimensions", 0.7 * randn(3, 3, seed=8)),
+        Case("7 words in 11 dimensions", 0.5 * randn(7, 11, seed=9)),
+    ],
+    axes="tokens dim",
+    praise="Right: the softmax runs over the keys, and the sum mixes what all positions hold.",
 )

@@ -9,9 +9,9 @@ of the cell (in a script, call `plt.show()`). Rows are queries, columns are keys
 opaque light card on a light and on a dark page, with text of at least 12 pixels.
 """
 
-from .diagrams import shape_boxes, vectors_2d
+from .diagrams import projections, shape_boxes, vectors_2d
 from .heatmaps import attention_heatmap, mask_heatmap, position_heatmap, scores_heatmap
-from .lines import bars, curves, position_curves
+from .lines import bars, curves, histograms, position_curves
 from .style import COLORS, LINE, SOFT, TEXT_COLORS, house
 
 __all__ = [
@@ -22,10 +22,12 @@ __all__ = [
     "attention_heatmap",
     "bars",
     "curves",
+    "histograms",
     "house",
     "mask_heatmap",
     "position_curves",
     "position_heatmap",
+    "projections",
     "scores_heatmap",
     "shape_boxes",
     "vectors_2d",

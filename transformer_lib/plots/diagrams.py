@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from .style import (
     token_labels,
 )
 
-__all__ = ["shape_boxes", "vectors_2d"]
+__all__ = ["projections", "shape_boxes", "vectors_2d"]
 
 
 def vectors_2d(
@@ -29,12 +30,14 @@ def vectors_2d(
     labels: Sequence[str] | None = None,
     *,
     color: str | Sequence[str] | None = None,
+    like: Any = None,
     ax: Axes | None = None,
     title: str = "",
 ) -> None:
     """Arrows from the origin: vectors [n, 2], each with its label at the tip.
 
-    `color` is a role ("query", ...) or a color, one for all or one each.
+    `color` is a role ("query", ...) or a color, one for all or one each. Two pictures that are
+    compared need one scale: `like` holds all vectors [m, 2] that must find room in both.
 
     >>> vectors_2d([[2.0, 1.0], [-1.0, 1.5]], ["gave", "to"], color="key")
     """
@@ -42,8 +45,10 @@ def vectors_2d(
     names = token_labels(labels, len(tips), "labels")
     colors = [color] * len(tips) if color is None or isinstance(color, str) else list(color)
     _require_arrows(tips, colors)
+    others = tips if like is None else array(like, "like", 2)
+    _require_plane(others, "like")
     with canvas(ax, (4.2, 4.2)) as axes:
-        low, high = _square(tips)
+        low, high = _square(np.concatenate([tips, others]))
         axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal", title=title)
         axes.axhline(0, color=LINE, linewidth=1.2, zorder=0)
         axes.axvline(0, color=LINE, linewidth=1.2, zorder=0)
@@ -85,10 +90,11 @@ def _label_spots(tips: np.ndarray, names: Sequence[str]) -> list[np.ndarray]:
         half = np.array([3.9 * len(name) + 1, 7.0])
         along = np.arctan2(tip[1], tip[0]) if np.any(tip) else np.pi / 2
         places = []
-        for turn in np.radians([0, 20, -20, 40, -40, 60, -60, 90, -90, 120, -120, 150, -150]):
+        turns = np.radians([0, 20, -20, 40, -40, 60, -60, 90, -90, 120, -120, 150, -150])
+        for gap, turn in product((6, 18), turns):  # farther away only if nothing near is free
             way = np.array([np.cos(along + turn), np.sin(along + turn)])
             # Far enough for the box of the text to clear the tip, on whichever side it is.
-            spot = tip + way * (6 + min(half / np.maximum(np.abs(way), 1e-9)))
+            spot = tip + way * (gap + min(half / np.maximum(np.abs(way), 1e-9)))
             overlaps = [np.clip(half + size - np.abs(spot - at), 0, None) for at, size in taken]
             places.append((float(np.prod(overlaps, axis=1).sum()), spot))
         spots.append(min(places, key=lambda place: place[0])[1])
@@ -190,6 +196,94 @@ def _box(axes: Axes, item: tuple, at: tuple[float, float], lengths: Mapping) -> 
     axes.text(left - 0.07, middle, _symbol(rows), ha="right", va="center", color=INK)
 
 
+def projections(
+    vector: Any,
+    made: Sequence[tuple],
+    labels: Sequence[str] | None = None,
+    *,
+    name: str = "x",
+    ax: Axes | None = None,
+    title: str = "",
+) -> None:
+    """One vector [d] on top, and below it what matrices make of it: rows of numbers.
+
+    Each entry of `made` is (name, matrix, vector, role), with labels for its components as a fifth
+    if you like: the name and the matrix as they are written, the vector that came out, its role.
+
+    >>> projections([1.0, 0.0], [("k", "W_K", [1.0], "key", ["person"])], ["person", "who"])
+    """
+    numbers = array(vector, "vector", 1)
+    top = token_labels(labels, len(numbers), "labels")
+    rows = [(*entry, None)[:5] for entry in made]
+    _require_made(rows)
+    outs = [array(row[2], f"made[{i}]", 1) for i, row in enumerate(rows)]
+    wide, gap = 0.72, 0.5
+    width = max(sum(map(len, outs)) * wide + gap * (len(outs) - 1), len(numbers) * wide)
+    with canvas(ax, (width + 0.2, 3.1 + 0.35 * bool(title))) as axes:
+        axes.set(xlim=(-0.1, width + 0.1), ylim=(-2.55, 0.55), title=title, aspect="equal")
+        axes.axis("off")
+        left = (width - len(numbers) * wide) / 2
+        _number_row(axes, numbers, top, (left, 0.0), name, None, above=True)
+        x = (width - sum(map(len, outs)) * wide - gap * (len(outs) - 1)) / 2
+        for (called, matrix, _, role, names), out in zip(rows, outs, strict=True):
+            below = token_labels(names, len(out), f"labels of {called}")
+            _number_row(axes, out, below, (x, -2.0), called, role, above=False)
+            middle = x + len(out) * wide / 2
+            start = width / 2 + 0.55 * (middle - width / 2), -0.62
+            shade = role_color(role, SOFT)
+            arrow = {"arrowstyle": "-|>", "color": shade, "lw": 2, "mutation_scale": 16}
+            axes.annotate("", (middle, -1.28), start, arrowprops={**arrow, "shrinkB": 0})
+            side = -1 if middle < width / 2 - 0.1 else 1
+            axes.text(
+                (start[0] + middle) / 2 + side * (0.14 + 0.18 * abs(middle - start[0])),
+                -0.95,
+                _symbol(matrix),
+                ha="right" if side < 0 else "left",
+                va="center",
+                fontsize=13,
+                color=TEXT_COLORS.get(role, INK),
+            )
+            x += len(out) * wide + gap
+
+
+def _number_row(
+    axes: Axes,
+    numbers: np.ndarray,
+    labels: Sequence[str],
+    at: tuple[float, float],
+    name: str,
+    role: str | None,
+    *,
+    above: bool,
+) -> None:
+    """Numbers in boxes, their labels above or below, and the vector's name on the other side."""
+    wide, high, (left, bottom) = 0.72, 0.42, at
+    shade = role_color(role, SOFT)
+    for i, (number, label) in enumerate(zip(numbers, labels, strict=True)):
+        axes.add_patch(
+            FancyBboxPatch(
+                (left + i * wide + 0.03, bottom - high),
+                wide - 0.06,
+                high,
+                boxstyle="round,pad=0,rounding_size=0.04",
+                facecolor=tuple(1 - 0.2 * bool(number) * (1 - c) for c in to_rgb(shade)),
+                edgecolor=shade,
+                linewidth=1.4,
+            )
+        )
+        x = left + (i + 0.5) * wide
+        text = f"{number:.3g}".replace("-", "−")
+        axes.text(x, bottom - high / 2, text, ha="center", va="center", color=INK)
+        y, side = (bottom + 0.06, "bottom") if above else (bottom - high - 0.06, "top")
+        axes.text(x, y, label, ha="center", va=side, color=INK, fontsize=11)
+    shown = {"fontsize": 14, "weight": "bold", "color": TEXT_COLORS.get(role, INK)}
+    if above:
+        axes.text(left - 0.12, bottom - high / 2, _symbol(name), ha="right", va="center", **shown)
+    else:
+        middle = left + len(numbers) * wide / 2
+        axes.text(middle, bottom + 0.1, _symbol(name), ha="center", va="bottom", **shown)
+
+
 def _symbol(name: str | int, *, bold: bool = False) -> str:
     """`s` and `d_k` as formulas, with subscripts; numbers, words and `$...$` as they are."""
     text = str(name)
@@ -203,11 +297,27 @@ def _symbol(name: str | int, *, bold: bool = False) -> str:
     return f"$\\mathbf{{{text}}}$" if bold else f"${text}$"
 
 
-def _require_arrows(tips: np.ndarray, colors: list) -> None:
+def _require_plane(tips: np.ndarray, what: str = "vectors") -> None:
     if tips.shape[1] != 2:
-        raise ValueError(f"vectors must have shape (n, 2) to lie in the plane, got {tips.shape}.")
+        raise ValueError(f"{what} must have shape (n, 2) to lie in the plane, got {tips.shape}.")
+
+
+def _require_arrows(tips: np.ndarray, colors: list) -> None:
+    _require_plane(tips)
     if len(colors) != len(tips):
         raise ValueError(f"color has {len(colors)} entries for {len(tips)} vectors.")
+
+
+def _require_made(rows: list) -> None:
+    if not rows:
+        raise ValueError(
+            "projections needs at least one vector that was made: (name, matrix, ...)."
+        )
+    for row in rows:
+        if row[3] not in TEXT_COLORS:
+            raise ValueError(
+                f"{row[0]} has the role {row[3]!r}; roles are {', '.join(TEXT_COLORS)}."
+            )
 
 
 def _require_boxes(boxes: list) -> None:

@@ -44,18 +44,23 @@ def scores_heatmap(
     queries: Sequence[str] | None = None,
     keys: Sequence[str] | None = None,
     *,
+    limit: float | None = None,
     ax: Axes | None = None,
     title: str = "",
 ) -> None:
     """Scores before the softmax [queries, keys]: one color below 0, another above, white at 0.
 
-    A score of minus infinity is masked and drawn hatched. ValueError for NaN and plus infinity.
+    A score of minus infinity is masked and drawn hatched. `limit` is the score of full color, the
+    largest one unless it is given: give it where two pictures are compared. ValueError for NaN, for
+    plus infinity, and for a limit that is not positive.
 
     >>> scores_heatmap([[1.5, -2.0], [float("-inf"), 0.5]])
     """
     cells = array(scores, "scores", 2, infinite="-")
     hidden = np.isneginf(cells)
-    limit = np.abs(cells[~hidden]).max(initial=0) or 1
+    if limit is None:
+        limit = np.abs(cells[~hidden]).max(initial=0) or 1
+    _require_limit(limit)
     _matrix(np.where(hidden, 0, cells), SCORES, (-limit, limit), hidden, queries, keys, ax, title)
 
 
@@ -198,6 +203,11 @@ def _require_not_negative(weights: np.ndarray) -> None:
             f"one of the weights is {weights.min():.4g}, but a weight is never negative: draw "
             f"scores with scores_heatmap."
         )
+
+
+def _require_limit(limit: float) -> None:
+    if not 0 < limit < np.inf:
+        raise ValueError(f"limit is {limit}, but must be a positive score, drawn in full color.")
 
 
 def _require_mask(mask: np.ndarray, shape: tuple[int, ...] | None) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from .style import COLORS, CYCLE, LINE, SOFT, array, canvas, plain
+from .style import COLORS, CYCLE, FULL, LINE, NEGATIVE, SOFT, array, canvas, plain
 
-__all__ = ["bars", "curves", "position_curves"]
+__all__ = ["bars", "curves", "histograms", "position_curves"]
 
 # One more than there are colors, so that a sixth curve differs from the first.
 _DASHES = ["-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)), (0, (3, 1)), (0, (9, 3))]
@@ -76,6 +76,41 @@ def bars(
         axes.margins(y=0.14)
         _finish(axes, "", ylabel, title, "", legend=len(heights) > 1)
         axes.spines["bottom"].set_visible(False)
+
+
+def histograms(
+    samples: Mapping[str, Any],
+    *,
+    xlabel: str = "",
+    ax: Axes | None = None,
+    title: str = "",
+) -> None:
+    """A histogram for each label, one below the other over one axis: {label: samples [n]}.
+
+    A line from one standard deviation below the mean to one above it, with its number, says how far
+    the samples spread. The heights of two labels are not comparable; the areas are.
+
+    >>> histograms({"narrow": np.sin(np.arange(99)), "wide": 3 * np.sin(np.arange(99))})
+    """
+    _require_curves(samples)
+    lines = {label: array(values, f"samples {label!r}", 1) for label, values in samples.items()}
+    reach = 1.05 * max(np.abs(values).max() for values in lines.values())
+    edges = np.linspace(-reach, reach, 122)
+    with canvas(ax, (6.0, 0.5 + 1.05 * len(lines))) as axes:
+        for row, values in enumerate(lines.values()):
+            base = -1.35 * row
+            counts, _ = np.histogram(values, edges)
+            axes.stairs(base + counts / counts.max(), edges, baseline=base, fill=True, color=FULL)
+            spread, mean = values.std(), values.mean()
+            axes.plot([mean - spread, mean + spread], [base - 0.1] * 2, color=NEGATIVE, linewidth=3)
+            axes.text(
+                reach, base + 0.5, f"spread {spread:.3g}", ha="right", color=NEGATIVE, fontsize=11
+            )
+        places = [0.3 - 1.35 * row for row in range(len(lines))]
+        axes.set_yticks(places, [plain(label) for label in lines])
+        axes.tick_params(axis="y", length=0)
+        axes.set(xlim=(-reach, reach), xlabel=xlabel, title=title)
+        axes.spines["left"].set_visible(False)
 
 
 def position_curves(

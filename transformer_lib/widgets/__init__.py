@@ -4,6 +4,7 @@ from transformer_lib.widgets.attention_map import AttentionMap
 from transformer_lib.widgets.goals import Goal
 from transformer_lib.widgets.head_view import HeadView
 from transformer_lib.widgets.mask_painter import MaskPainter
+from transformer_lib.widgets.matrix_in_the_middle import MatrixInTheMiddle
 from transformer_lib.widgets.next_word import NextWord
 from transformer_lib.widgets.position_lab import PositionLab
 from transformer_lib.widgets.predict import Predict
@@ -19,6 +20,7 @@ __all__ = [
     "Goal",
     "HeadView",
     "MaskPainter",
+    "MatrixInTheMiddle",
     "NextWord",
     "PositionLab",
     "Predict",

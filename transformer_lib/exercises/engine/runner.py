@@ -34,6 +34,12 @@ A sentence of `wrong` is given when the answer agrees with that computation on *
 is not an edge case (and fails where it fails: `x @ x` works for squares only, and is found by a
 square and another case).
 
+Two other kinds are judged alike. `Choice` (`engine.choosing`) is answered by a letter, a line
+number, or several of them: which printout belongs to the wrong axis, which line holds the bug.
+`Repair` (`engine.repairing`) is an `Exercise` that also knows the `broken` function that the reader
+was given. A prediction is an `Exercise` without cases, whose right value is computed and not
+shown; a design (vectors, matrices) is one with `unique=False` and its conditions in `also`.
+
 The tests reach every sentence of `wrong` and `also` by answers that are written independently of
 these tables: see `tests/support/diagnoses.py`.
 """
@@ -66,7 +72,7 @@ from transformer_lib.exercises.engine.comparing import (
 from transformer_lib.exercises.engine.guarding import guarded, torch_random_kept
 from transformer_lib.exercises.engine.verdict import NOT_ATTEMPTED, Verdict
 
-_FAILED = object()  # "this wrong computation raises on this case"
+FAILED = object()  # "this wrong computation raises on this case"
 
 
 def randn(*shape: int, seed: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
@@ -132,6 +138,11 @@ class Exercise:
                 raise TypeError("`right` must name each argument: no *args")
         object.__setattr__(self, "__doc__", inspect.cleandoc(self.asks))
 
+    @property
+    def sentences(self) -> list[str]:
+        """Every sentence that a wrong answer may get; tests reach them all."""
+        return [*self.wrong, *self.also]
+
     def __repr__(self) -> str:
         return f"<check of {(self.__doc__ or 'an answer').splitlines()[0]}>"
 
@@ -165,7 +176,7 @@ class Exercise:
                     return Verdict(False, "Your function returns None: is a `return` missing?")
                 return NOT_ATTEMPTED
             outcomes.append(outcome)
-        rights = [_compute(self.right, case) for case in self._cases()]
+        rights = [compute(self.right, case) for case in self._cases()]
         mistake = self._named(outcomes, rights) or self._first_mistake(outcomes, rights)
         return Verdict(False, mistake) if mistake else Verdict(True, self.praise)
 
@@ -211,35 +222,47 @@ class Exercise:
     def _named(self, outcomes: Sequence[Outcome], rights: Sequence[Any]) -> str | None:
         """The sentence of the first wrong computation that does what the answer does."""
         for sentence, wrong in self.wrong.items():
-            agrees, telling = True, False
-            for case, outcome, right in zip(self._cases(), outcomes, rights, strict=True):
-                if case.edge:
-                    continue
-                theirs = _compute(wrong, case, may_fail=True)
-                if theirs is _FAILED or outcome.error is not None:
-                    agrees = theirs is _FAILED and outcome.error is not None
-                else:
-                    agrees = close(outcome.result, theirs, self.tolerance)
-                    telling = telling or not close(theirs, right, self.tolerance)
-                if not agrees:
-                    break
+            agrees, telling = self._agrees(wrong, outcomes, rights)
             if agrees and telling:
                 return sentence
         return None
 
+    def _agrees(
+        self, wrong: Any, outcomes: Sequence[Outcome], rights: Sequence[Any]
+    ) -> tuple[bool, bool]:
+        """Does the answer do what this computation does, on every case? Is that ever wrong?"""
+        telling = False
+        for case, outcome, right in zip(self._cases(), outcomes, rights, strict=True):
+            if case.edge:
+                continue
+            theirs = compute(wrong, case, may_fail=True)
+            if theirs is FAILED or outcome.error is not None:
+                if theirs is not FAILED or outcome.error is None:
+                    return False, telling
+            elif not close(outcome.result, theirs, self.tolerance):
+                return False, telling
+            else:
+                telling = telling or not close(theirs, right, self.tolerance)
+        return True, telling
+
     def _first_mistake(self, outcomes: Sequence[Outcome], rights: Sequence[Any]) -> str | None:
         passed = ""
-        for case, outcome, right in zip(self._cases(), outcomes, rights, strict=True):
-            if mistake := self._mistake(outcome, right):
+        for number, case in enumerate(self._cases()):
+            if mistake := self._mistake(outcomes[number], rights[number]):
                 if len(self.cases) < 2:
                     return mistake
-                where = f"Right on {passed}, but on {case.name}" if passed else f"On {case.name}"
+                where = self._place(number, outcomes, passed)
                 word = mistake.split()[0]
                 if word.istitle() and (len(word) > 1 or word == "A"):  # not Q, not NaN
                     mistake = mistake[0].lower() + mistake[1:]
                 return f"{where}: {mistake}"
             passed = case.name
         return None
+
+    def _place(self, number: int, outcomes: Sequence[Outcome], passed: str) -> str:
+        """The words before the first mistake, which is on the case of this number."""
+        name = self._cases()[number].name
+        return f"Right on {passed}, but on {name}" if passed else f"On {name}"
 
     def _mistake(self, outcome: Outcome, right: Any) -> str | None:
         if outcome.error is not None:
@@ -276,7 +299,7 @@ class Exercise:
         return f"Your answer raises {what}: {message_of(outcome.error)}"
 
 
-def _compute(computation: Any, case: Case, *, may_fail: bool = False) -> Any:
+def compute(computation: Any, case: Case, *, may_fail: bool = False) -> Any:
     """The result of a right or wrong computation, with the random numbers that an answer gets."""
     if not callable(computation):
         return computation
@@ -285,7 +308,7 @@ def _compute(computation: Any, case: Case, *, may_fail: bool = False) -> Any:
             return computation(*copy.deepcopy(case.inputs))
         except (RuntimeError, ValueError, IndexError, TypeError, ArithmeticError):
             if may_fail:
-                return _FAILED
+                return FAILED
             raise
 
 

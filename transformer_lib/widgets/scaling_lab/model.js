@@ -1,6 +1,5 @@
 // The numbers of the scaling lab: random scores at every width, and what a softmax makes of them.
 
-import { fixed, precise, short } from "../core/numbers.js";
 import { normal } from "../core/random.js";
 import { entropy, softmax } from "../math/linear.js";
 
@@ -19,32 +18,49 @@ export function drawScores(seed, n, width) {
   });
 }
 
+/** 1 − p[i], from the other weights: the difference would round to 0 where p[i] is nearly 1. */
+const others = (p, i) => p.reduce((sum, weight, j) => (j === i ? sum : sum + weight), 0);
+
 /** The Frobenius norm of the softmax's Jacobian, diag(p) - p pᵀ. */
 export function jacobianNorm(p) {
   let sum = 0;
   for (let i = 0; i < p.length; i += 1) {
     for (let j = 0; j < p.length; j += 1) {
-      const entry = (i === j ? p[i] : 0) - p[i] * p[j];
+      const entry = i === j ? p[i] * others(p, i) : p[i] * p[j];
       sum += entry * entry;
     }
   }
   return Math.sqrt(sum);
 }
 
-/** Scores, softmax, entropy and gradient at one width, raw and divided by √d_k. */
+/** Scores, softmax, its largest weight and the slope there, at one width, raw and divided by √d_k. */
 export function look(prefix, d_k) {
   const raw = prefix.map((sums) => sums[d_k]);
   const side = (scores) => {
     const weights = softmax(scores);
-    return { scores, weights, entropy: entropy(weights), gradient: jacobianNorm(weights) };
+    const largest = Math.max(...weights);
+    return {
+      scores,
+      weights,
+      largest,
+      slope: largest * others(weights, weights.indexOf(largest)),
+      entropy: entropy(weights),
+      jacobian: jacobianNorm(weights),
+    };
   };
   return { raw: side(raw), scaled: side(raw.map((score) => score / Math.sqrt(d_k))) };
 }
 
-/** A factor that reads well: 1.4, 38, 5,200 or 3 × 10^9. */
-export function factor(value) {
-  if (value < 10) return precise(value);
-  if (value < 1e6) return short(Number(value.toPrecision(2)));
-  const power = Math.floor(Math.log10(value));
-  return `${fixed(value / 10 ** power, 0)} × 10^${power}`;
+/** The weight of the larger of two scores that differ by `gap`. */
+export const weightAt = (gap) => 1 / (1 + Math.exp(-gap));
+
+/** How fast that weight changes with the difference: p(1 − p). */
+export function slopeAt(gap) {
+  const rest = Math.exp(-Math.abs(gap)); // 1 - p would round to 0 where it is small
+  return rest / (1 + rest) ** 2;
+}
+
+/** Two random scores differ typically (standard deviation) by √(2 d_k), scaled by √2. */
+export function typicalGaps(d_k) {
+  return { raw: Math.sqrt(2 * d_k), scaled: Math.SQRT2 };
 }

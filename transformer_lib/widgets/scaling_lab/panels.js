@@ -1,6 +1,9 @@
 // Scores and weights of all keys, raw and scaled, side by side.
 //
-//   const rows = panels(n);        rows.paint({ raw, scaled })      look() of model.js
+//   const rows = panels(n, 2);     rows.paint({ raw, scaled })      look() of model.js
+//
+// Below each side stands the largest weight; at level 1 its slope, too, and at level 2 two measures
+// of the whole row.
 
 import { axisText } from "../core/axes.js";
 import { setSize, svgElement } from "../core/dom.js";
@@ -11,7 +14,25 @@ const TOP = 42;
 
 const written = (score) => fixed(score, Math.abs(score) < 10 ? 2 : 1);
 
-export function panels(n) {
+/** What stands below each side: [name in the figure, name in full, text]. */
+function measures({ largest, slope, entropy, jacobian }, level) {
+  const norm = reading(jacobian);
+  return [
+    ["largest weight p", "largest weight p", nearOne(largest)],
+    ["slope p(1 − p)", "its slope p(1 − p)", reading(slope)],
+    ["entropy", "entropy", reading(entropy)],
+    ["‖J‖", "norm of the Jacobian", norm],
+  ].slice(0, [1, 2, 4][level]);
+}
+
+/** A weight; one that two decimals would round to 1 is said to be less. */
+export function nearOne(weight) {
+  if (weight > 0.99995) return "> 0.9999";
+  return fixed(weight, weight > 0.995 ? 4 : 2);
+}
+
+export function panels(n, level) {
+  const feet = [1, 2, 4][level];
   const svg = svgElement("svg", {
     class: "afm-scaling",
     role: "list",
@@ -20,7 +41,7 @@ export function panels(n) {
   let [sides, data] = [[], null];
 
   function layout(width) {
-    const height = TOP + LINE * n + 62;
+    const height = TOP + LINE * n + 22 + 20 * feet;
     setSize(svg, width, height);
     svg.replaceChildren();
     const half = width / 2;
@@ -61,7 +82,7 @@ export function panels(n) {
       shown.append(score, rect, weight);
       return { score, rect, weight };
     });
-    const foot = [0, 1].map((line) =>
+    const foot = Array.from({ length: feet }, (_, line) =>
       svgElement("text", {
         class: "afm-scaling-foot",
         x: left,
@@ -78,22 +99,22 @@ export function panels(n) {
     data = now;
     if (!data) return;
     for (const { name, item, lines, foot, bar, longest } of sides) {
-      const { scores, weights, entropy, gradient } = data[name];
+      const { scores, weights } = data[name];
       lines.forEach(({ score, rect, weight }, j) => {
         score.textContent = written(scores[j]);
         rect.setAttribute("width", Math.max(1, longest * weights[j]));
         weight.setAttribute("x", bar + longest * weights[j] + 5);
         weight.textContent = fixed(weights[j]);
       });
-      foot[0].textContent = `entropy ${reading(entropy)}`;
-      foot[1].textContent = `gradient ${reading(gradient)}`;
+      const below = measures(data[name], level);
+      below.forEach(([title, , text], line) => {
+        foot[line].textContent = `${title}${text.startsWith(">") ? " " : " = "}${text}`;
+      });
       const said = scores.map(
         (score, j) => `key ${j + 1}: score ${written(score)}, weight ${fixed(weights[j])}`,
       );
-      item.setAttribute(
-        "aria-label",
-        `${name}: ${said.join("; ")}; entropy ${reading(entropy)}, norm of the Jacobian ${reading(gradient)}`,
-      );
+      const told = below.map(([, title, text]) => `${title} ${text}`);
+      item.setAttribute("aria-label", `${name}: ${said.join("; ")}; ${told.join(", ")}`);
     }
   }
 

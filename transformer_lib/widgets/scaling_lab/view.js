@@ -1,14 +1,15 @@
 import { button, slider } from "../core/dom.js";
 import { figure } from "../core/figure.js";
-import { percent } from "../core/numbers.js";
+import { reading } from "../core/numbers.js";
 import { drive } from "../core/state.js";
 import { readJson, send } from "../core/wire.js";
-import { drawScores, factor, look } from "./model.js";
-import { panels } from "./panels.js";
+import { drawScores, look } from "./model.js";
+import { nearOne, panels } from "./panels.js";
 import { saturation } from "./saturation.js";
 
 function render({ model, el }) {
-  const { widest, seeds } = readJson(model, "_limits");
+  const { widest, seeds, levels } = readJson(model, "_limits");
+  const level = levels.indexOf(model.get("show"));
   const n = model.get("n_keys");
   const start = model.get("seed");
   let [drawn, prefix] = [null, null];
@@ -37,10 +38,10 @@ function render({ model, el }) {
     onClick: () => send(model, "seed", start),
   });
   fig.controls.append(width.element, again.element, back.element);
-  const rows = panels(n);
-  const curve = saturation();
+  const rows = panels(n, level);
+  const curve = level > 0 ? saturation() : null;
   fig.add(rows, { basis: 420 });
-  fig.add(curve, { basis: 300 });
+  if (curve) fig.add(curve, { basis: 1000 }); // always below
 
   function now() {
     if (drawn !== model.get("seed")) {
@@ -55,26 +56,24 @@ function render({ model, el }) {
     const found = now();
     width.set(Math.log2(d_k));
     rows.paint(found);
-    curve.paint(d_k);
-    const share = (side) => percent(Math.max(...side.weights), side === found.raw ? 1 : 0);
-    const times = found.scaled.gradient / found.raw.gradient;
+    curve?.paint(d_k);
+    const { raw, scaled } = found;
+    const gap = Math.abs(raw.largest - scaled.largest);
+    const slope = (side) => (level > 0 ? [" (slope ", { text: reading(side.slope) }, ")"] : []);
     fig.say(
       "At d_k = ",
       { text: String(d_k) },
-      " the largest raw score takes ",
-      { text: share(found.raw) },
-      " of the attention, the largest scaled one ",
-      { text: share(found.scaled) },
-      ". ",
-      ...(d_k === 1
-        ? ["At width 1 both are the same."]
-        : times > 1
-          ? ["Scaling lets ", { text: factor(times) }, " times as much gradient through."]
-          : [
-              "Here scaling lets ",
-              { text: factor(1 / times) },
-              " times less gradient through: it happens, by a near tie.",
-            ]),
+      " the largest raw score takes a weight of ",
+      { text: nearOne(raw.largest) },
+      ...slope(raw),
+      ...(gap < 1e-9
+        ? [". At width 1 the division by √1 changes nothing."]
+        : [
+            `. Divided by √${d_k}, it takes `,
+            { text: nearOne(scaled.largest) },
+            ...slope(scaled),
+            ".",
+          ]),
     );
   }
 
@@ -92,8 +91,10 @@ function render({ model, el }) {
       return [
         ["key", "score", "weight", "scaled score", "scaled weight"],
         ...lines,
+        ["largest weight p", "", raw.largest, "", scaled.largest],
+        ["slope p(1 - p)", "", raw.slope, "", scaled.slope],
         ["entropy", "", raw.entropy, "", scaled.entropy],
-        ["norm of the Jacobian", "", raw.gradient, "", scaled.gradient],
+        ["norm of the Jacobian", "", raw.jacobian, "", scaled.jacobian],
       ];
     },
   });
@@ -109,12 +110,12 @@ function factsOf({ raw, scaled }, model) {
   return {
     d_k: model.get("d_k"),
     seed: model.get("seed"),
-    "largest raw weight": Math.max(...raw.weights),
-    "largest scaled weight": Math.max(...scaled.weights),
+    "largest raw weight": raw.largest,
+    "largest scaled weight": scaled.largest,
+    "raw slope": raw.slope,
+    "scaled slope": scaled.slope,
     "raw entropy": raw.entropy,
     "scaled entropy": scaled.entropy,
-    "raw gradient": raw.gradient,
-    "scaled gradient": scaled.gradient,
   };
 }
 

@@ -10,6 +10,7 @@ from transformer_lib.widgets.driving import Number
 from transformer_lib.widgets.goals import Goal
 from transformer_lib.widgets.joining import bundle, stylesheet
 
+LEVELS = ("weights", "slope", "row")  # each shows what the one before shows, and more
 WIDEST = 4096  # a power of two: the slider goes by powers
 _MOST_KEYS = 16
 _SEEDS = 2**31
@@ -18,19 +19,23 @@ _SEEDS = 2**31
 class ScalingLab(Widget):
     """A random query and random keys, all components of mean 0 and variance 1, at any width d_k.
 
-    Shown side by side, raw and divided by √d_k: the scores, their softmax, its entropy, and the
-    Frobenius norm of its Jacobian diag(p) - p pᵀ, through which every gradient to the scores
-    passes; beside them, what two scores alone do to a softmax as they part. The numbers are drawn
-    in JavaScript from `seed`; a larger d_k adds components to the same vectors.
+    Shown side by side, raw and divided by √d_k: the scores, their softmax, and its largest weight
+    p. With `show="slope"` also the slope p(1 - p) there, which is how fast that weight grows with
+    its own score, and below it what two scores alone do to a softmax as they part: the typical
+    difference of two scores (its standard deviation, √(2 d_k) raw and √2 scaled) is marked, with
+    its weight and slope. With `show="row"` also the row's entropy in nats and the Frobenius norm of
+    its whole Jacobian diag(p) - p pᵀ. `show="weights"` leaves all of that out. The numbers are
+    drawn in JavaScript from `seed`; a larger d_k adds components to the same vectors.
 
     `widget.d_k` and `widget.seed` come back from the reader and can be observed and set.
 
     State (what `[text](#set:name;key=value)` sets): `d_k` (1 to 4096), `seed`, `reset`.
 
     Facts (what goals read): `d_k`, `seed`, `largest raw weight`, `largest scaled weight`, `raw
-    entropy`, `scaled entropy`, `raw gradient`, `scaled gradient` (the norms of the Jacobian).
+    slope`, `scaled slope` (of the largest weight), `raw entropy`, `scaled entropy`.
 
-    Raises ValueError for a d_k outside 1 .. 4096 or a number of keys outside 2 .. 16.
+    Raises ValueError for a d_k outside 1 .. 4096, a number of keys outside 2 .. 16, or another word
+    for `show`.
 
     >>> ScalingLab(n_keys=10)
     ScalingLab(keys=10)
@@ -38,10 +43,11 @@ class ScalingLab(Widget):
 
     _esm = bundle("scaling_lab")
     _css = stylesheet("scaling_lab")
-    _limits = constant({"widest": WIDEST, "seeds": _SEEDS})
+    _limits = constant({"widest": WIDEST, "seeds": _SEEDS, "levels": LEVELS})
     n_keys = traitlets.Int().tag(sync=True)
     d_k = traitlets.Int().tag(sync=True)
     seed = traitlets.Int().tag(sync=True)
+    show = traitlets.Unicode(read_only=True).tag(sync=True)
     _keys_of_text: ClassVar = {
         "d_k": Number(1, WIDEST, "d_k"),
         "seed": Number(0, _SEEDS - 1, "seed"),
@@ -51,10 +57,10 @@ class ScalingLab(Widget):
         "seed",
         "largest raw weight",
         "largest scaled weight",
+        "raw slope",
+        "scaled slope",
         "raw entropy",
         "scaled entropy",
-        "raw gradient",
-        "scaled gradient",
     )
 
     def __init__(
@@ -63,12 +69,16 @@ class ScalingLab(Widget):
         *,
         d_k: int = 64,
         seed: int = 3,
+        show: str = "slope",
         name: str = "",
         goals: Sequence[Goal] = (),
     ) -> None:
         if not 2 <= n_keys <= _MOST_KEYS:
             raise ValueError(f"n_keys is {n_keys}; choose 2 to {_MOST_KEYS} keys")
+        if show not in LEVELS:
+            raise ValueError(f"show is {show!r}; choose one of {', '.join(LEVELS)}")
         super().__init__(n_keys=n_keys, d_k=d_k, seed=seed, name=name, goals=goals)
+        self.set_trait("show", show)
 
     @traitlets.validate("d_k")
     def _check_d_k(self, proposal: dict) -> int:

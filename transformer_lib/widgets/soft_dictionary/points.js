@@ -1,13 +1,18 @@
-// Keys as dots in a plane, sized by their weights, and the query as a ring that can be moved.
+// Keys as arrows in a plane, wider with more weight, and the query as an arrow that can be moved.
+// A dotted line drops from each key onto the line of the query: how far out it lands, times the
+// length of the query, is the score.
 //
 //   const map = points({ names, keys, query, reach, axes, onMove([x, y]) {} });   fig.add(map)
 //   map.paint(query, weights)
 
-import { clip, showToken, svgElement, textWidth } from "../core/dom.js";
+import { arrow } from "../core/arrow.js";
+import { clip, setAttributes, showToken, svgElement, textWidth } from "../core/dom.js";
 import { fixed } from "../core/numbers.js";
 import { plane } from "../core/plane.js";
+import { dot } from "../math/linear.js";
 
-const QUERY_RADIUS = 9;
+const QUERY_RADIUS = 8;
+const AXIS_LINE = 20; // pixels that the name of an axis is high
 
 export function points({ names, keys, query: start, reach, axes, onMove }) {
   const ground = plane({
@@ -17,45 +22,115 @@ export function points({ names, keys, query: start, reach, axes, onMove }) {
     axes,
     onLayout: draw,
   });
-  const dots = names.map((name) => makePoint(name, "key", "dot"));
-  const ring = makePoint("query", "query", "ring");
-  ring.group.classList.add("afm-movable");
-  for (const [name, value] of [
-    ["tabindex", "0"],
-    ["role", "button"],
-    ["aria-roledescription", "movable point"],
-  ]) {
-    ring.group.setAttribute(name, value);
-  }
-  ring.group.prepend(ring.touch);
+  const tips = names.map((name) => makeTip(name, "key"));
+  const handle = makeTip("query", "query");
+  const ring = svgElement("circle", {
+    class: "afm-mark afm-ring afm-query",
+    r: QUERY_RADIUS,
+  });
+  handle.group.append(svgElement("circle", { class: "afm-touch", r: 22 }), ring);
+  setAttributes(handle.group, {
+    class: "afm-point afm-movable",
+    tabindex: "0",
+    role: "button",
+    "aria-roledescription": "movable arrow",
+  });
+  const ray = svgElement("line", { class: "afm-ray", "aria-hidden": "true" });
+  const drops = names.map(() => svgElement("line", { class: "afm-drop", "aria-hidden": "true" }));
   let [query, weights] = [start, names.map(() => 0)];
-  ground.movable(ring.group, { at: () => query, onMove, shift: 5 });
-  ground.svg.append(...dots.map(({ group }) => group), ring.group);
+  ground.movable(handle.group, { at: () => query, onMove, shift: 5 });
+  ground.svg.append(
+    ray,
+    ...drops,
+    ...tips.map(({ group }) => group),
+    handle.shaft.node,
+    ...tips.map(({ text }) => text),
+    handle.text,
+    handle.group,
+  );
 
   function draw() {
     if (!ground.size) return;
-    dots.forEach((point, i) => {
-      const radius = 4 + 14 * Math.sqrt(weights[i]);
-      point.mark.setAttribute("fill-opacity", 0.35 + 0.65 * weights[i]);
-      place(point, keys[i], radius, `; weight ${fixed(weights[i])}`);
+    const origin = ground.toPixels([0, 0]);
+    tips.forEach(({ group, shaft, name }, i) => {
+      shaft.place(origin, ground.toPixels(keys[i]), 1.5 + 6 * weights[i]);
+      shaft.node.setAttribute("opacity", 0.45 + 0.55 * weights[i]);
+      group.setAttribute("aria-label", `${name} at ${place(keys[i])}; weight ${fixed(weights[i])}`);
     });
-    place(ring, query, QUERY_RADIUS, "; arrow keys move it");
+    const tip = ground.toPixels(query);
+    handle.shaft.place(origin, tip, 3);
+    handle.group.setAttribute("transform", `translate(${tip[0]} ${tip[1]})`);
+    handle.group.setAttribute("aria-label", `query at ${place(query)}; arrow keys move it`);
+    drawProjections();
+    drawNames();
   }
 
-  function place({ group, mark, touch, text, name, kind }, at, radius, note) {
-    const [x, y] = ground.toPixels(at);
-    for (const circle of [mark, touch]) {
-      circle.setAttribute("cx", x);
-      circle.setAttribute("cy", y);
-    }
-    mark.setAttribute("r", radius);
-    const away = radius + 6;
-    const below = kind === "ring" || y < away + 16;
-    const half = textWidth(name) / 2;
-    text.setAttribute("x", Math.min(ground.size - half - 2, Math.max(half + 2, x)));
-    text.setAttribute("y", below ? y + away + 9 : y - away);
-    group.setAttribute("aria-label", `${name} at ${fixed(at[0])}, ${fixed(at[1])}${note}`);
+  function drawProjections() {
+    const length = Math.hypot(...query);
+    const toward = length ? query.map((value) => value / length) : null;
+    const shown = toward ? null : "none";
+    ray.setAttribute("display", shown ?? "inline");
+    drops.forEach((line, i) => {
+      line.setAttribute("display", shown ?? "inline");
+      if (toward) {
+        const far = dot(keys[i], toward);
+        join(line, keys[i], [far * toward[0], far * toward[1]]);
+        line.setAttribute("stroke-opacity", 0.4 + 0.6 * weights[i]);
+      }
+    });
+    if (!toward) return;
+    const far = reach / Math.max(...toward.map(Math.abs));
+    join(ray, [-far * toward[0], -far * toward[1]], [far * toward[0], far * toward[1]]);
   }
+
+  function join(line, from, to) {
+    const [[x1, y1], [x2, y2]] = [ground.toPixels(from), ground.toPixels(to)];
+    setAttributes(line, { x1, y1, x2, y2 });
+  }
+
+  // Each name goes to the first place around its tip that is inside the plane and free of the
+  // others, of the tips, and of the names of the axes.
+  function drawNames() {
+    const size = ground.size;
+    const [middleX, middleY] = ground.toPixels([0, 0]);
+    const taken = [...keys, query].map((point) => {
+      const [x, y] = ground.toPixels(point);
+      return [x - 8, y - 8, x + 8, y + 8];
+    });
+    taken.push(
+      [size - textWidth(axes[0]) - 8, middleY, size, middleY + AXIS_LINE],
+      [middleX, 0, middleX + textWidth(axes[1]) + 10, AXIS_LINE],
+    );
+    const free = ([left, top, right, bottom]) =>
+      left >= 0 &&
+      top >= 0 &&
+      right <= size &&
+      bottom <= size &&
+      taken.every((box) => right < box[0] || left > box[2] || bottom < box[1] || top > box[3]);
+    [{ text: handle.text, name: handle.name, at: query }, ...tips.map(atKey)].forEach(
+      ({ text, name, at }) => {
+        const [x, y] = ground.toPixels(at);
+        const half = textWidth(name) / 2;
+        const [out, up] = [at[0] >= 0 ? 1 : -1, at[1] >= 0 ? -1 : 1];
+        const spots = [
+          [0, up * 20],
+          [out * (half + 14), 0],
+          [out * (half + 10), up * 14],
+          [0, -up * 20],
+          [-out * (half + 14), up * 6],
+          [0, up * 36],
+        ].map(([right, down]) => {
+          const middle = Math.min(size - half - 2, Math.max(half + 2, x + right));
+          return [middle - half, y + down - 8, middle + half, y + down + 8];
+        });
+        const box = spots.find(free) ?? spots[0];
+        taken.push(box);
+        setAttributes(text, { x: (box[0] + box[2]) / 2, y: box[3] - 4 });
+      },
+    );
+  }
+
+  const atKey = ({ text, name }, i) => ({ text, name, at: keys[i] });
 
   return {
     element: ground.element,
@@ -67,15 +142,17 @@ export function points({ names, keys, query: start, reach, axes, onMove }) {
   };
 }
 
-function makePoint(title, role, kind) {
+const place = (point) => `${fixed(point[0])}, ${fixed(point[1])}`;
+
+function makeTip(title, role) {
   const name = clip(showToken(title), 24);
-  const mark = svgElement("circle", { class: `afm-mark afm-${kind} afm-${role}` });
-  const touch = svgElement("circle", { class: "afm-touch", r: 22 });
+  const shaft = arrow(`afm-shaft afm-${role}`);
   const text = svgElement(
     "text",
-    { class: `afm-point-name afm-${role}`, "text-anchor": "middle" },
+    { class: `afm-point-name afm-${role}`, "text-anchor": "middle", "aria-hidden": "true" },
     name,
   );
-  const group = svgElement("g", { class: "afm-point", role: "img" }, mark, text);
-  return { group, mark, touch, text, name, kind };
+  const group = svgElement("g", { class: "afm-point", role: "img" });
+  if (role === "key") group.append(shaft.node);
+  return { group, shaft, text, name };
 }

@@ -1,25 +1,29 @@
-// The entries as lines: name, weight as a bar, value; and the answer below.
+// The entries as lines: name, score, weight as a bar, value; and the answer below.
 //
-//   const list = shelf(names, values, unit);   fig.add(list)   list.paint({ weights, answer })
+//   const list = shelf(names, values, unit);   fig.add(list);
+//   list.paint({ scores, weights, answer })
 
 import { clip, fitText, setSize, showToken, svgElement } from "../core/dom.js";
-import { fixed, short } from "../core/numbers.js";
+import { fixed, precise, short } from "../core/numbers.js";
 
 const ROW = 30;
+
+const written = (score) => (Math.abs(score) < 1000 ? fixed(score) : precise(score));
 
 export function shelf(names, values, unit) {
   const svg = svgElement("svg", {
     class: "afm-shelf",
     role: "list",
-    "aria-label": "Weights, values and the answer",
+    "aria-label": "Scores, weights, values and the answer",
   });
   let [lines, total, answerLine, data] = [[], 0, null, null];
 
   function layout(width) {
-    const named = Math.min(128, 0.34 * width);
-    const valued = 62;
-    total = Math.max(40, width - named - valued - 60);
-    const bar = named + 10;
+    const named = Math.min(120, 0.3 * width);
+    const scored = named + 52;
+    const valued = 44;
+    const bar = scored + 12;
+    total = Math.max(24, width - bar - valued - 40);
     const height = ROW * (names.length + 1) + 40;
     setSize(svg, width, height);
     const heading = (x, text, anchor, role) =>
@@ -30,6 +34,7 @@ export function shelf(names, values, unit) {
       );
     svg.replaceChildren(
       heading(named, "key", "end", "key"),
+      heading(scored, "score", "end", "soft-text"),
       heading(bar, "weight", "start", "soft-text"),
       heading(width - 4, "value", "end", "value-role"),
     );
@@ -43,6 +48,12 @@ export function shelf(names, values, unit) {
         rx: 3,
       });
       const number = svgElement("text", { class: "afm-shelf-text", y: y + 5 });
+      const score = svgElement("text", {
+        class: "afm-shelf-text",
+        x: scored,
+        y: y + 5,
+        "text-anchor": "end",
+      });
       const group = svgElement("g", { role: "listitem" });
       const shown = svgElement("g", { "aria-hidden": "true" });
       shown.append(
@@ -51,6 +62,7 @@ export function shelf(names, values, unit) {
           { class: "afm-shelf-text", x: named, y: y + 5, "text-anchor": "end" },
           fitText(showToken(name), named),
         ),
+        score,
         rect,
         number,
         svgElement(
@@ -61,7 +73,7 @@ export function shelf(names, values, unit) {
       );
       group.append(shown);
       svg.append(group);
-      return { group, rect, number, bar };
+      return { group, score, rect, number, bar };
     });
     const y = 36 + ROW * names.length + 12;
     const text = svgElement("text", {
@@ -83,14 +95,15 @@ export function shelf(names, values, unit) {
   function paint(now = data) {
     data = now;
     if (!data || !lines.length) return;
-    lines.forEach(({ group, rect, number, bar }, i) => {
+    lines.forEach(({ group, score, rect, number, bar }, i) => {
       const weight = data.weights[i];
       rect.setAttribute("width", Math.max(1, total * weight));
       number.setAttribute("x", bar + total * weight + 6);
       number.textContent = fixed(weight);
+      score.textContent = written(data.scores[i]);
       group.setAttribute(
         "aria-label",
-        `${clip(showToken(names[i]))}: weight ${fixed(weight)}, value ${values[i]}`,
+        `${clip(showToken(names[i]))}: score ${written(data.scores[i])}, weight ${fixed(weight)}, value ${values[i]}`,
       );
     });
     const answer = `${fixed(data.answer, 1)} ${unit}`.trim();

@@ -19,7 +19,7 @@ function render({ model, el }) {
 
   const fig = figure(el, {
     name: "Soft dictionary",
-    hint: "Try: drag the blue query among the keys, or move it with the arrow keys. Then lower the temperature.",
+    hint: "Try: turn the blue query: drag its tip, or move it with the arrow keys. Then lower the temperature.",
   });
   const heat = slider({
     label: "temperature τ",

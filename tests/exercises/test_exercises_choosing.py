@@ -1,0 +1,71 @@
+"""Choices: a letter, a line, several; every wrong one gets its sentence."""
+
+import doctest
+
+import numpy as np
+import pytest
+import torch
+from diagnoses import judge
+
+from transformer_lib.exercises.engine import choosing
+from transformer_lib.exercises.engine.choosing import Choice
+
+PRINTOUT = Choice(
+    asks="Which printout belongs to the wrong axis? A letter.",
+    right="c",
+    wrong={"a": "Its rows sum to 1.", "b": "It is not a softmax at all."},
+    praise="Right: its columns sum to 1.",
+)
+LINE = Choice(right=4, wrong={2: "The mask is right."}, otherwise="Line {} does what it should.")
+LEAKS = Choice(right={"a", "d"}, wrong={"b": "It is causal.", "d": "The norm is of all words."})
+
+
+def test_the_sentences_are_all_reached():
+    wrong = [("a", "rows sum"), (lambda: "B", "not a softmax")]
+    judge(PRINTOUT, ["c", " C ", "(c)", "c.", ["c"], np.str_("c"), lambda: "c"], wrong)
+    right = [4, "4", 4.0, np.int64(4), torch.tensor(4), torch.tensor([4]), [4]]
+    judge(LINE, right, [(2, "mask is right"), (7, "Line 7 does")])
+    wrong = [("ab", "b does not belong: It is causal."), (["a"], "d is missing: The norm is of")]
+    judge(LEAKS, ["ad", "a, d", "A & d", {"d", "a"}, ("a", "d"), ["d", "a", "a"]], wrong)
+
+
+@pytest.mark.parametrize(
+    ("check", "answer", "words"),
+    [
+        (PRINTOUT, "x", "'x' is not among the choices: a, b, c."),
+        (PRINTOUT, ["c", "a"], "You chose 2: choose one."),
+        (PRINTOUT, {"c": 1}, "Your choice is a dict; give the option itself."),
+        (PRINTOUT, str, "Your choice is a class"),
+        (PRINTOUT, lambda: 1 / 0, "raises ZeroDivisionError: division by zero"),
+        (LEAKS, "d", "a is missing."),
+        (LEAKS, "xy", "'x' is not among the choices: a, b, d."),
+    ],
+)
+def test_other_answers_get_a_sentence(check, answer, words):
+    verdict = check(answer)
+    assert verdict.passed is False
+    assert words in verdict.diagnosis
+
+
+@pytest.mark.parametrize("empty", [None, ..., "", "  ", [], lambda: None, [...]])
+def test_an_empty_answer_is_not_attempted(empty):
+    assert repr(PRINTOUT(empty)) == "○ not attempted yet"
+
+
+def test_a_choice_of_words():
+    check = Choice(right=True, wrong={False: "Nothing hides the future."})
+    assert check(True).passed
+    assert check("true").passed
+    assert check(False).diagnosis == "Nothing hides the future."
+
+
+def test_a_mistake_in_the_table_is_found():
+    with pytest.raises(ValueError, match="also stands in `wrong`"):
+        Choice(right="a", wrong={"A": "No."})
+    with pytest.raises(ValueError, match="empty"):
+        Choice(right=set())
+
+
+def test_the_example_runs():
+    assert doctest.testmod(choosing).failed == 0
+    assert repr(PRINTOUT) == "<check of Which printout belongs to the wrong axis? A letter.>"
