@@ -1,9 +1,11 @@
 """Begin a chapter: a notebook that runs and keeps every rule, and the file of its exercises.
 
     python book/new_chapter.py 14-inside-a-gpt "Inside a GPT"
+    python book/new_chapter.py 14b-circuits "Circuits by hand"     a deeper page of chapter 14
 
 Writes chapters/14-inside-a-gpt.ipynb and transformer_lib/exercises/inside_a_gpt.py, lists the
-chapter in _toc.yml, and says what is left to do. The words in it are there to be replaced.
+chapter in _toc.yml, and says what is left to do. The words in it are there to be replaced. A deeper
+page is only the notebook, and its place below its chapter.
 """
 
 import re
@@ -31,6 +33,9 @@ START = """\
 words = "mary gave roses to susan".split()
 x = torch.eye(5)
 weights = attention_weights(x, x)
+"""
+CLAIM = """\
+assert torch.allclose(weights, weights.mT)
 """
 PROOF = """\
 mine = torch.softmax(x @ x.mT / 5**0.5, dim=-1)
@@ -80,13 +85,14 @@ def exercise(number: int, name: str, words: str, right: str) -> list[NotebookNod
     ]  # fmt: skip
 
 
-def skeleton(title: str, module: str) -> NotebookNode:
-    """A small chapter of the right anatomy (tests/chapters/rules.py)."""
+def skeleton(title: str, module: str, following: str | None = None) -> NotebookNode:
+    """A small chapter of the right anatomy (tests/chapters/rules.py); `following` is the next."""
     aims = "**After this chapter you can**\n\n- do one thing;\n- do another."
+    onward = f" [The next chapter]({following}.ipynb) begins there." if following else ""
     cells = [
         new_markdown_cell(f"# {title}\n\nThe question.\n\n{aims}\n\n*About 20 minutes to read.*"),
         code("# written by `make notebooks`", "setup", "hide-cell"),
-        code(IMPORTS.format(module=module)),
+        code(IMPORTS.format(module=module), "setup"),
         new_markdown_cell("## The question, as a section\n\nSay what to try in the figure."),
         code(START),
         code("AttentionMap(weights, words)"),
@@ -95,31 +101,80 @@ def skeleton(title: str, module: str) -> NotebookNode:
             "[Vaswani et al., 2017](../book/references.md#vaswani2017)."
         ),
         code("plots.attention_heatmap(weights, words)", mystnb={"image": {"alt": ALT}}),
-        new_markdown_cell("## Prove it\n\nCompare with something independent."),
-        code(PROOF),
+        new_markdown_cell(
+            "The weights are symmetric here. The line below this one has checked it."
+        ),
+        code(CLAIM, "claim"),
+        new_markdown_cell(
+            f"## What you have, and what is missing\n\nSay what is still missing.{onward}"
+        ),
         new_markdown_cell("## Exercises"),
         *(cell for n, parts in enumerate(EXERCISES, start=1) for cell in exercise(n, *parts)),
+        new_markdown_cell("## Prove it\n\nCompare with something independent."),
+        code(PROOF),
         new_markdown_cell("## What goes wrong in practice\n\nThree to five entries."),
+    ]
+    return new_notebook(cells=cells)
+
+
+def deeper_page(title: str, chapter: str) -> NotebookNode:
+    """A small deeper page of a chapter."""
+    aside = f"What this page adds. Nobody needs it on [the road]({chapter}.ipynb)."
+    cells = [
+        new_markdown_cell(f"# {title}\n\n{aside}"),
+        code("# written by `make notebooks`", "setup", "hide-cell"),
+        code("import torch", "setup"),
         new_markdown_cell(
-            "## What you have\n\nWhat is still missing, so that the next one begins."
+            "## A section\n\nSource: [Vaswani et al., 2017](../book/references.md#vaswani2017)."
         ),
+        code("torch.arange(5)"),
     ]
     return new_notebook(cells=cells)
 
 
 def listed(toc: str, name: str) -> str:
-    """The text of _toc.yml with the chapter in its place, by number."""
-    entries = list(re.finditer(r"^( *- file: chapters/)(\d\d)\S*\n", toc, re.MULTILINE))
-    before = [entry for entry in entries if entry[2] < name[:2]]
+    """The text of _toc.yml with the chapter in its place, by number; deeper pages in `sections`."""
+    entry = re.compile(r"^( *)- file: chapters/(\d\d[a-z]?)-\S*\n(?: *sections:\n)?", re.MULTILINE)
+    entries = list(entry.finditer(toc))
+    number = name.split("-")[0]
+    before = [each for each in entries if each[2] < number]
+    if not number.isdigit():
+        last = before[-1]  # its chapter, or the deeper page before it
+        if last[2].isdigit():
+            head = last[0] if "sections:" in last[0] else f"{last[0]}{last[1]}  sections:\n"
+            aside = f"{head}{last[1]}  - file: chapters/{name}\n"
+            return f"{toc[: last.start()]}{aside}{toc[last.end() :]}"
+        return f"{toc[: last.end()]}{last[1]}- file: chapters/{name}\n{toc[last.end() :]}"
     place = before[-1].end() if before else entries[0].start()
-    return f"{toc[:place]}{entries[0][1]}{name}\n{toc[place:]}"
+    indent = next(each[1] for each in entries if each[2].isdigit())
+    return f"{toc[:place]}{indent}- file: chapters/{name}\n{toc[place:]}"
+
+
+def write_deeper_page(name: str, title: str) -> int:
+    """Write chapters/NAME.ipynb below its chapter; 1 if there is no such chapter."""
+    chapters, toc = ROOT / "chapters", ROOT / "_toc.yml"
+    found = sorted(chapters.glob(f"{name[:2]}-*.ipynb"))
+    there = list(chapters.glob(f"{name[:3]}-*.ipynb"))
+    if there or not found:
+        problem = f"{there[0].name} is there already" if there else f"no chapter {name[:2]}"
+        print(problem, file=sys.stderr)
+        return 1
+    notebook = chapters / f"{name}.ipynb"
+    nbformat.write(deeper_page(title, found[0].stem), notebook)
+    toc.write_text(listed(toc.read_text("utf-8"), name), encoding="utf-8")
+    problems = refresh(notebook, load_config())
+    print(*problems, sep="\n", file=sys.stderr)
+    print(f"Written: {notebook.relative_to(ROOT)}, _toc.yml. Link it from {found[0].name}.")
+    return 1 if problems else 0
 
 
 def main() -> int:
     name, title = (*sys.argv[1:], "", "")[:2]
-    if not re.fullmatch(r"\d\d(-[a-z0-9]+)+", name) or not title:
+    if not re.fullmatch(r"\d\d[a-z]?(-[a-z0-9]+)+", name) or not title:
         print('Say: make chapter NAME=14-inside-a-gpt TITLE="Inside a GPT"', file=sys.stderr)
         return 1
+    if name[2] != "-":
+        return write_deeper_page(name, title)
     number, _, rest = name.partition("-")
     notebook = ROOT / "chapters" / f"{name}.ipynb"
     library = ROOT / "transformer_lib" / "exercises" / f"{rest.replace('-', '_')}.py"
@@ -129,9 +184,12 @@ def main() -> int:
         return 1
     checks = [CHECK.format(name=name, words=words, right=right) for name, words, right in EXERCISES]
     library.write_text(LIBRARY.format(number=number, title=title) + "".join(checks), "utf-8")
-    nbformat.write(skeleton(title, library.stem), notebook)
     toc = ROOT / "_toc.yml"
-    toc.write_text(listed(toc.read_text("utf-8"), name), encoding="utf-8")
+    contents = listed(toc.read_text("utf-8"), name)
+    after = contents.partition(f"chapters/{name}\n")[2]
+    following = re.search(r"file: chapters/(\d\d-\S+)", after)
+    nbformat.write(skeleton(title, library.stem, following and following[1]), notebook)
+    toc.write_text(contents, encoding="utf-8")
     problems = refresh(notebook, load_config())
     print(*problems, sep="\n", file=sys.stderr)
     tests = f"tests/exercises/test_exercises_{library.stem}.py"
@@ -139,7 +197,8 @@ def main() -> int:
         f"Written: {notebook.relative_to(ROOT)}, {library.relative_to(ROOT)}, _toc.yml.\n"
         "Left to do: replace the words in both; list wrong answers, each with its diagnosis, and\n"
         f"test them in {tests}; name the chapter in README.md and\n"
-        f"book/index.md; then `make notebooks PATHS={name}` and `make check`."
+        "book/index.md, and at the end of the chapter before it; then\n"
+        f"`make notebooks PATHS={name}` and `make check`."
     )
     return 1 if problems else 0
 

@@ -111,7 +111,8 @@ def mend_cells(app: Sphinx, document: nodes.document) -> None:
         if WHOLE & set(cell["classes"]):
             cell["hide_mode"] = "all"
             cell["prompt_hide"] = ""
-        if title == QUESTION and (source := source_of(cell)):
+        question = title == QUESTION or {"afm-guess", "tag_hide-input"} <= set(cell["classes"])
+        if question and (source := source_of(cell)):
             cell.remove(source)
         elif cell.get("hide_mode"):
             cell["prompt_show"] = label(cell["classes"], title)

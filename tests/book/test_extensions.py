@@ -137,10 +137,19 @@ def test_a_katex_server_that_ends_is_an_error_with_its_words(tmp_path):
         (["cell", "tag_solution", "tag_hide-cell"], "Solution"),
         (["cell", "tag_hide-output"], "Output"),
         (["cell", "tag_hide-input"], "Code"),
+        (["cell", "tag_claim"], "✓ checked"),
+        (["cell", "tag_listing"], "The library's code"),
     ],
 )
 def test_hidden_cells_say_what_they_hold(classes, expected):
     assert cells.label(classes) == expected
+
+
+def test_the_title_of_a_cell_is_its_name():
+    assert cells.label(["cell", "tag_hide-input"], "Code of the figure") == "Code of the figure"
+    assert cells.label(["cell", "tag_setup"], "Imports") == "Setup"
+    assert cells.TITLE.match('# @title One of two {display-mode: "form"}\nx')[1] == "One of two"
+    assert cells.TITLE.match("# @title Solution\nx")[1] == "Solution"
 
 
 def test_a_traceback_is_cut_to_the_error():
@@ -155,8 +164,18 @@ def test_a_traceback_is_cut_to_the_error():
 
 
 def test_chapters_are_numbered_by_their_files():
-    assert chapter_numbers.number("chapters/07-positional-encodings") == 7
+    assert chapter_numbers.number("chapters/07-positional-encodings") == "7"
+    assert chapter_numbers.number("chapters/12b-muon") == "12b"
+    assert chapter_numbers.number("chapters/00-machine") == "0"
     assert chapter_numbers.number("book/07-pages") is None
+
+
+def test_a_deeper_page_belongs_to_its_chapter():
+    pages = ["book/index", "chapters/01-one", "chapters/12-train", "chapters/12b-muon"]
+    assert [chapter_numbers.is_deeper(page) for page in pages] == [False, False, False, True]
+    assert chapter_numbers.chapter_of("chapters/12b-muon", pages) == "chapters/12-train"
+    assert chapter_numbers.chapter_of("chapters/11b-more", pages) is None
+    assert chapter_numbers.chapter_of("book/index", pages) is None
 
 
 def test_punctuation_is_kept_with_its_formula():
@@ -255,6 +274,22 @@ CELLS = [
     new_code_cell('# @title Solution {display-mode: "form"}\nanswer = 42\nanswer'),
 ]
 CELLS[3].metadata["tags"] = ["solution", "hide-cell"]
+FORM = [
+    new_markdown_cell("# Formed"),
+    new_code_cell("first = 1", metadata={"tags": ["setup", "hide-cell"]}),
+    new_code_cell("# @title Imports\nsecond = 2", metadata={"tags": ["setup"]}),
+    new_markdown_cell("## A section\n\nSee [the proof](#prove-it)."),
+    new_code_cell("assert second == 2", metadata={"tags": ["claim"]}),
+    new_code_cell("# @title The library's f\n'a listing'", metadata={"tags": ["listing"]}),
+    new_code_cell("# @title Code of the curve\n'curve'", metadata={"tags": ["hide-input"]}),
+    new_code_cell(
+        "# @title Code of the question\nsecret = 'gave'\n'question'",
+        metadata={"tags": ["hide-input"]},
+    ),
+    new_markdown_cell("## Prove it\n\nIndeed.\n\n### By hand\n\nAnd so."),
+    new_markdown_cell("## What goes wrong in practice\n\nMuch."),
+    new_markdown_cell("## References\n\nSome."),
+]
 QUESTION = """\
 from transformer_lib.widgets import Predict
 Predict("Is *6* < `7`?", {"yes": "It **is**.", "no": "No."}, right="yes", then="Ends *here*.")\
@@ -278,11 +313,17 @@ def small_book(folder, *, url="", page=PAGE, more=()):
     config["repository"]["url"] = url
     (folder / "_config.yml").write_text(yaml.safe_dump(config), encoding="utf-8")
     toc = {"format": "jb-book", "root": "book/words"}
-    toc["parts"] = [{"caption": "Part", "chapters": [{"file": "chapters/03-small"}]}]
+    deeper = [{"file": f"chapters/{name}"} for name in ("03b-more", "03c-most")]
+    chapters = [{"file": "chapters/03-small", "sections": deeper}, {"file": "chapters/04-formed"}]
+    toc["parts"] = [{"caption": "Part", "chapters": chapters}]
     (folder / "_toc.yml").write_text(yaml.safe_dump(toc), encoding="utf-8")
     (folder / "book" / "words.md").write_text(page, encoding="utf-8")
     (folder / "chapters").mkdir()
     nbformat.write(new_notebook(cells=[*CELLS, *more]), folder / "chapters" / "03-small.ipynb")
+    nbformat.write(new_notebook(cells=FORM), folder / "chapters" / "04-formed.ipynb")
+    for name in ("03b-more", "03c-most"):
+        aside = [new_markdown_cell("# More\n\nMore of [it](03-small.ipynb).")]
+        nbformat.write(new_notebook(cells=aside), folder / "chapters" / f"{name}.ipynb")
     return subprocess.run(
         [sys.executable, "book/build.py"],
         cwd=folder,
@@ -335,11 +376,58 @@ def test_every_page_leads_to_the_notices(published):
 @pytest.mark.slow
 def test_cells_on_the_page(published):
     text = (published / "chapters" / "03-small.html").read_text(encoding="utf-8")
-    assert re.findall(r"<summary>(.*)</summary>", text) == ["Setup", "Solution", "Code", "Code"]
+    assert re.findall(r"<summary>(.*)</summary>", text) == ["Setup", "Solution"]
     assert "@title" not in text
     assert "ZeroDivisionError: division by zero" in text
     assert "Traceback" not in text
     assert "3 · Small" in (published / "book" / "words.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_what_stands_aside_of_the_road_is_folded(published):
+    text = (published / "chapters" / "04-formed.html").read_text(encoding="utf-8")
+    assert re.findall(r"<summary>(.*)</summary>", text) == [
+        "Setup",
+        "✓ checked",
+        "The library&#x27;s f",
+        "Code of the curve",
+        "Show the proof",
+        "Show the cases",
+    ]
+    # Both setup cells open at one line; the code that asks a question is not on the page.
+    setup = re.search(r"<details.*?</details>", text, re.S)[0]
+    assert all(f'<span class="n">{name}</span>' in setup for name in ("first", "second"))
+    assert "secret" not in text
+    assert "'question'" in text
+    # A section that is folded keeps its heading, its anchor and its place in the list.
+    proof = re.search(r'<section id="prove-it">\n<h2>.*?</h2>\n<details class="afm-folded">', text)
+    assert proof
+    assert text.count('href="#by-hand"') > 1
+
+
+def arrows(page):
+    text = page.read_text(encoding="utf-8")
+    return dict(re.findall(r'<a class="(left-prev|right-next)" href="([^"]*)"', text))
+
+
+@pytest.mark.slow
+def test_the_road_passes_deeper_pages_by(published):
+    chapters = published / "chapters"
+    assert arrows(chapters / "03-small.html") == {
+        "left-prev": "../book/words.html",
+        "right-next": "04-formed.html",
+    }
+    assert arrows(chapters / "04-formed.html") == {"left-prev": "03-small.html"}
+    for name in ("03b-more", "03c-most"):
+        assert arrows(chapters / f"{name}.html") == {"right-next": "03-small.html"}
+        text = (chapters / f"{name}.html").read_text(encoding="utf-8")
+        line = re.search(r'<p class="afm-chapter">(.*?)</p>', text, re.S)[1]
+        assert '<a href="03-small.html">Chapter 3</a>' in line
+        assert "Deeper page of" in line
+        assert ">Back to the road</p>" in text
+        assert text.count('· More <span class="afm-deeper">deeper</span>') == 2  # both, below 3
+    assert "afm-deeper" not in (published / "book" / "words.html").read_text(encoding="utf-8")
+    assert '<p class="afm-chapter">Chapter 3</p>' in (chapters / "03-small.html").read_text("utf-8")
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """`make chapter`: what it writes runs, keeps every rule, and is in the table of contents."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -9,8 +10,8 @@ from pathlib import Path
 import nbformat
 import new_chapter
 import pytest
-from links import dead_links, toc_problems
-from rules import RULES
+from links import dead_links, road_names, toc_problems
+from rules import problems
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = ("book", "chapters", "transformer_lib", "_config.yml", "_toc.yml")
@@ -48,15 +49,47 @@ def test_a_new_chapter_keeps_every_rule(copy):
     assert "Left to do" in done.stdout
     path = copy / "chapters" / "14-inside-a-gpt.ipynb"
     nb = nbformat.read(path, as_version=4)
-    assert [problem for rule in RULES for problem in rule(nb)] == []
+    assert problems(nb, path.stem, road_names(copy)) == []
     assert nb.cells[0].source.startswith("# Inside a GPT\n")
     assert dead_links(path) == []
     assert toc_problems(copy) == []
     toc = (copy / "_toc.yml").read_text("utf-8")
     assert "chapters/13-generating-text\n      - file: chapters/14-inside-a-gpt\n" in toc
+    done = make_chapter(copy, "14b-circuits", "Circuits by hand")
+    assert done.returncode == 0, done.stdout + done.stderr
+    aside = copy / "chapters" / "14b-circuits.ipynb"
+    assert problems(nbformat.read(aside, as_version=4), aside.stem, road_names(copy)) == []
+    assert dead_links(aside) == toc_problems(copy) == []
     again = make_chapter(copy, "14-another", "Another")
     assert again.returncode == 1
     assert "14-inside-a-gpt.ipynb is there already" in again.stderr
+
+
+def test_a_chapter_in_between_leads_on():
+    nb = new_chapter.skeleton("Blocks", "blocks", "09-encoder-decoder")
+    assert any("](09-encoder-decoder.ipynb)" in cell.source for cell in nb.cells)
+
+
+def test_a_deeper_page_is_listed_below_its_chapter():
+    toc = "chapters:\n  - file: chapters/02-b\n  - file: chapters/05-e\n  - file: book/index\n"
+    first = new_chapter.listed(toc, "02b-more")
+    aside = "  - file: chapters/02-b\n    sections:\n    - file: chapters/02b-more\n"
+    assert first == toc.replace("  - file: chapters/02-b\n", aside)
+    second = new_chapter.listed(first, "02c-most")
+    assert second == first.replace("02b-more\n", "02b-more\n    - file: chapters/02c-most\n")
+    third = new_chapter.listed(second, "03-c")
+    assert third == second.replace("02c-most\n", "02c-most\n  - file: chapters/03-c\n")
+    before = new_chapter.listed(new_chapter.listed(toc, "02c-most"), "02b-more")
+    assert before == second
+
+
+@pytest.mark.parametrize("arguments", [("14b-name", "T"), ("01z-name", "Title")])
+def test_a_deeper_page_needs_its_chapter_and_a_free_letter(arguments, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["new_chapter.py", *arguments])
+    if arguments[0].startswith("01"):
+        monkeypatch.setattr(new_chapter.Path, "glob", lambda self, pattern: [Path("01z-x.ipynb")])
+    assert new_chapter.main() == 1
+    assert re.search("no chapter 14|01z-x.ipynb is there", capsys.readouterr().err)
 
 
 @pytest.mark.parametrize("arguments", [(), ("14-name",), ("name", "Title"), ("14-Na/me", "Title")])

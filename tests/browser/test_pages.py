@@ -1,12 +1,24 @@
 """Every page of the book in Chromium: offline, from file://, light and dark, wide and narrow."""
 
+from pathlib import Path
+
 import pytest
 from built import BUILD, READ, weight
 from harness import AXE_LOOKS, axe, check_fits, each_look
+from rules import BEFORE_THE_FORM, LONGEST_LINE
 
 BUDGET = {"with widgets": 500_000, "without widgets": 300_000}  # bytes, gzipped, figures aside
 CHAPTER = next(page for page in READ if page.startswith("chapters/"))
 CODE = "div.cell_input pre"
+FORMED = [
+    page for page in READ if page.startswith("chapters/") and Path(page).stem not in BEFORE_THE_FORM
+]
+EXAMPLE = "chapters/07-positional-encodings.html"  # of the form
+CHECKED = "✓ checked"
+# The lines of code in sight that are wider than the page.
+CUT = """() => [...document.querySelectorAll("div.cell_input pre")]
+  .filter((code) => code.checkVisibility() && code.scrollWidth > code.clientWidth + 1)
+  .map((code) => code.textContent.split("\\n").sort((a, b) => b.length - a.length)[0])"""
 
 
 @pytest.fixture
@@ -41,6 +53,10 @@ def test_page(open_built, report, name, theme, width):
     page = open_built(name, theme=theme, width=width)
     assert page.evaluate("document.documentElement.dataset.theme") == theme
     check_fits(page)
+    if width >= 1280 and name in FORMED:
+        folded = "document.querySelectorAll('.afm-folded').forEach((part) => (part.open = true))"
+        page.evaluate(folded)
+        assert page.evaluate(CUT) == [], f"code that is not folded has {LONGEST_LINE} characters"
     # Hidden cells, hints and solutions are part of the page too.
     page.evaluate("document.querySelectorAll('details').forEach((part) => (part.open = true))")
     check_fits(page)
@@ -96,6 +112,58 @@ def test_hidden_cells_open_by_keyboard(open_built):
         assert inside.is_visible()
     # Colab's line is not for this page.
     assert "@title" not in page.locator("main").inner_text()
+
+
+def test_what_a_claim_has_checked_opens_by_keyboard(open_built):
+    page = open_built(EXAMPLE)
+    summary = page.locator("summary", has_text=CHECKED).first
+    code = summary.locator("xpath=following-sibling::*[1]")
+    assert not code.is_visible()
+    summary.focus()
+    page.keyboard.press("Enter")
+    assert code.is_visible()
+    assert "assert" in code.inner_text()
+    assert summary.bounding_box()["height"] >= 24  # WCAG 2.5.8
+    # The imports open with the rest of the setup, at one line.
+    assert page.locator("summary", has_text="Setup").count() == 1
+    page.locator("summary", has_text="Setup").click()
+    assert page.locator(".tag_setup").count() == 1
+    assert "transformer_lib." in page.locator(".tag_setup div.cell_input").last.inner_text()
+
+
+FOLDED = {"#prove-it": "Prove it", "#what-goes-wrong-in-practice": "What goes wrong in practice"}
+
+
+def test_a_folded_section_opens_for_links_and_on_paper(open_built):
+    page = open_built(EXAMPLE)
+    parts = {anchor: page.locator(f"{anchor} > details") for anchor in FOLDED}
+    opened = "(part) => part.open"
+    assert [part.evaluate(opened) for part in parts.values()] == [False, False]
+    for anchor, title in FOLDED.items():
+        link = page.locator(f'.page-toc a[href="{anchor}"], #pst-page-toc-nav a[href="{anchor}"]')
+        link.first.click()
+        assert parts[anchor].evaluate(opened), title
+        heading = page.locator(f"{anchor} > h2")
+        assert heading.inner_text().startswith(title)
+        assert 0 <= heading.bounding_box()["y"] < 300
+        # The same link works again after the reader has closed the section.
+        parts[anchor].locator("summary").first.click()
+        assert not parts[anchor].evaluate(opened)
+        link.first.click()
+        assert parts[anchor].evaluate(opened), title
+        parts[anchor].locator("summary").first.click()
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert [part.evaluate(opened) for part in parts.values()] == [True, True]
+    page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    assert [part.evaluate(opened) for part in parts.values()] == [False, False]
+
+
+def test_an_address_with_an_anchor_opens_the_section(open_built):
+    anchor = "#what-goes-wrong-in-practice"
+    page = open_built(EXAMPLE)
+    page.goto(f"{page.url}{anchor}")
+    page.reload()
+    page.locator(f"{anchor} > details[open]").wait_for()
 
 
 def test_code_can_be_copied_offline(open_built):

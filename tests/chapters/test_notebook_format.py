@@ -30,6 +30,7 @@ def right(tmp_path_factory):
         new_code_cell(picture, metadata={"mystnb": {"image": {"alt": "A dot."}}}),
         new_code_cell("1 / 0", metadata={"tags": ["raises-exception"]}),
         new_markdown_cell(r"$\color{#0072B2}{Q_{ij}} + 1$"),
+        new_code_cell("assert os", metadata={"tags": ["claim"]}),
     ]
     path = tmp_path_factory.mktemp("book") / "00-small.ipynb"
     nbformat.write(new_notebook(cells=cells, metadata={"widgets": {"state": {}}}), path)
@@ -55,7 +56,7 @@ def change(path, edit):
 @pytest.mark.slow
 def test_a_run_keeps_text_and_drops_the_rest(right):
     nb = nbformat.reads(right, as_version=4)
-    assert [cell.get("execution_count") for cell in nb.cells] == [None, 1, 2, 3, 4, 5, None]
+    assert [cell.get("execution_count") for cell in nb.cells] == [None, 1, 2, 3, 4, 5, None, 6]
     assert nb.cells[0].metadata == {}
     assert nb.cells[1].metadata == {"tags": ["setup", "hide-cell"]}
     assert nb.cells[2].outputs == [new_output("stream", name="stdout", text="one\n[]\n")]
@@ -89,6 +90,45 @@ def test_a_chapter_is_found_by_its_name_and_by_its_path():
     assert notebooks.chapter(str(expected)) == expected
 
 
+def folded(source, *tags, **metadata):
+    """(source, metadata) of a cell as the second code cell of a normalized notebook."""
+    cell = new_code_cell(source, metadata={"tags": list(tags), **metadata})
+    first = new_code_cell("", metadata={"tags": ["setup"]})
+    cell = notebooks.normalize(new_notebook(cells=[first, cell]), UNSET).cells[1]
+    assert notebooks.normalize(new_notebook(cells=[first, cell]), UNSET).cells[1] == cell
+    return cell.source, cell.metadata
+
+
+@pytest.mark.parametrize(
+    ("tag", "code", "name"),
+    [
+        ("claim", "assert x", "✓ checked"),
+        ("setup", "import math", "Imports"),
+        ("listing", "show(positions.Learned.forward)", "The library's Learned.forward"),
+        ("listing", "show(attention, docstring=True)", "The library's attention"),
+        ("hide-input", "Predict.number('How large?', right=x)", "Code of the question"),
+        ("hide-input", "plots.bars(x)", "Code of the figure"),
+        ("hide-input", "x = load()\nprint(x)", "Code of the numbers"),
+    ],
+)
+def test_what_stands_aside_is_folded_in_notebooks(tag, code, name):
+    source, metadata = folded(code, tag)
+    assert source == f'# @title {name} {{display-mode: "form"}}\n{code}'
+    assert metadata == {"tags": [tag], "cellView": "form", "jupyter": {"source_hidden": True}}
+    # Without the tag, the cell is open again.
+    assert folded(source, **{k: v for k, v in metadata.items() if k != "tags"}) == (code, {})
+
+
+def test_a_title_of_an_authors_own_is_kept():
+    source = '# @title Code of the loss curve {display-mode: "form"}\nplots.curves(x)'
+    assert folded(source, "hide-input")[0] == source
+    assert folded(source, "claim")[0].startswith("# @title ✓ checked")
+    solution = '# @title Solution {display-mode: "form"}\nx'
+    hidden = {"cellView": "form", "jupyter": {"source_hidden": True}}
+    tags = {"tags": ["solution", "hide-cell"]}
+    assert folded(solution, *tags["tags"], **hidden) == (solution, tags | hidden)
+
+
 def test_ids_follow_the_text_and_not_the_place():
     cells = [new_code_cell("a"), new_markdown_cell("a"), new_code_cell("a"), new_code_cell("b")]
     first = [c.id for c in notebooks.normalize(new_notebook(cells=cells), UNSET).cells]
@@ -100,7 +140,7 @@ def test_ids_follow_the_text_and_not_the_place():
 
 def test_the_outputs_of_a_revealing_cell_are_folded():
     cells = [
-        new_code_cell("a", metadata={"tags": ["reveal"], "jupyter": {"source_hidden": True}}),
+        new_code_cell("a", metadata={"tags": ["reveal", "hide-input"]}),
         new_code_cell("b", metadata={"jupyter": {"outputs_hidden": True}}),
         new_markdown_cell("c", metadata={"tags": ["reveal"]}),
     ]
@@ -115,7 +155,7 @@ def test_the_outputs_of_a_revealing_cell_are_folded():
     ("edit", "message"),
     [
         (lambda nb: nb.cells[2].update(source="print('two')"), "is stale: its code has changed"),
-        (lambda nb: nb.cells[2].update(outputs=[]), "outputs are stripped or edited"),
+        (lambda nb: nb.cells[2].update(outputs=[]), "outputs are not those that its run gave"),
         (lambda nb: nb.cells[3].update(execution_count=None), "cell 4: is stripped"),
         (lambda nb: nb.cells.insert(3, nb.cells.pop(2)), "cell 3: is out of order: it ran as [3]"),
         (lambda nb: nb.cells[3].update(execution_count=9), "it ran as [9], not [3]"),
@@ -129,6 +169,8 @@ def test_the_outputs_of_a_revealing_cell_are_folded():
         (lambda nb: nb.metadata.update(widgets={"state": {}}), "is not normalized"),
         (lambda nb: nb.cells[6].update(source=r"$\color{#0072B2}{Q}$"), "is not normalized"),
         (lambda nb: nb.metadata.update(checksums={}), "is stale"),
+        (lambda nb: nb.cells[7].metadata.pop("cellView"), "is not normalized"),
+        (lambda nb: nb.cells[7].update(source="assert os"), "is not normalized"),
     ],
 )
 def test_a_wrong_notebook_is_found(path, edit, message):
@@ -136,6 +178,23 @@ def test_a_wrong_notebook_is_found(path, edit, message):
     found = notebooks.problems(path, UNSET)
     assert any(message in problem for problem in found), found
     assert all(problem.startswith("00-small.ipynb") and "Fix: " in problem for problem in found)
+
+
+def test_a_notebook_that_jupyter_has_opened_is_still_right(path):
+    kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+    language = {"name": "python", "version": "3.13.1", "file_extension": ".py"}
+    change(path, lambda nb: nb.metadata.update(kernelspec=kernel, language_info=language))
+    assert notebooks.problems(path, UNSET) == []
+
+
+def test_a_solution_s_verdict_waits_until_it_is_asked_for():
+    solution = new_code_cell(
+        "1", metadata={"tags": ["solution"], "jupyter": {"source_hidden": True}}
+    )
+    exercise = new_code_cell("2", metadata={"tags": ["exercise"]})
+    nb = notebooks.normalize(new_notebook(cells=[solution, exercise]), UNSET)
+    assert nb.cells[0].metadata.jupyter == {"source_hidden": True, "outputs_hidden": True}
+    assert "jupyter" not in nb.cells[1].metadata
 
 
 @pytest.mark.parametrize(
@@ -212,7 +271,7 @@ def test_the_setup_cell_installs_only_from_an_address(path):
 
 def test_without_the_library_the_setup_cell_says_what_to_do(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(ModuleNotFoundError, match="make book"):
+    with pytest.raises(ModuleNotFoundError, match="run `make lab` in it"):
         exec(notebooks.setup_source(UNSET), {})
     called = []
     monkeypatch.setattr("subprocess.run", lambda command, check: called.append((command, check)))
@@ -244,5 +303,5 @@ def test_the_command_line_checks_and_changes_nothing(path, capsys, monkeypatch):
     assert notebooks.main() == 1
     printed = capsys.readouterr()
     assert re.search(r"00-small\.ipynb: not right", printed.out)
-    assert "stripped or edited" in printed.err
+    assert "run or edited elsewhere, or stripped" in printed.err
     assert path.read_bytes() == before

@@ -120,18 +120,22 @@ def _unrun(start):
     return change
 
 
-ASKS = 'Predict("Which?", {"a": "A.", "b": "B."}, right="a")'
-
-
 def _no_summary(nb):
     for start in ("## What you have", "## Another"):
         nb.cells.remove(_find(nb, start))
+
+
+def _two_between(nb):
+    for _ in range(2):
+        _add(_code("y = loss"), "assert")(nb)
 
 
 def _edit_import(nb):
     cell = _find(nb, "from")
     cell.source, cell.metadata = "import math", NotebookNode()
 
+
+ASKS = 'Predict("Which?", {"a": "A.", "b": "B."}, right="a")'
 
 BREACHES = [
     ("begins_with_its_aims", _edit("# Title", "# Title", "Title"), "begins with the title"),
@@ -195,6 +199,7 @@ BREACHES = [
     ("reveals_after_a_question", _add(_code(ASKS, tags=["reveal"])), "is itself hidden"),
     ("reveals_after_a_question", _meta("Map(w)", tags=["reveal"]), "cell 5 is tagged reveal"),
     ("reveals_after_a_question", _meta("## Another", tags=["reveal"]), "no Predict stands right"),
+    ("hides_nothing_from_nbval", _two_between, "no assert"),
     ("has_run", _unrun("Map(w)"), "cell 5 has not run"),
     ("has_run", _clear("1 / 0"), "raised nothing"),
     ("has_run", _meta("1 / 0", tags=[]), "raised an error"),
@@ -322,7 +327,7 @@ def test_the_aims_bind_whom_they_name(monkeypatch):
     assert rules.problems(nb, "07-road", names) == []
     monkeypatch.setattr(rules, "HELD_TO_AIMS", ("07-road",))
     assert rules.problems(nb, "07-road", names) == [
-        "1 questions on the road, at least 3",
+        "0 questions on the road, at least 3",
         "0 challenges on the road, at least 1",
     ]
     nb.cells[3].source += " word" * 2_500
@@ -370,3 +375,11 @@ $$\nx = y\n$$
         "challenges": 2,
         "lines cut": 1,
     }
+
+
+def test_a_claim_may_follow_after_one_cell_more():
+    nb = _right()
+    _add(_code("y = loss"), "assert")(nb)
+    assert rules.hides_nothing_from_nbval(nb) == []
+    nb.cells[9].metadata.tags = []
+    assert rules.hides_nothing_from_nbval(nb) != []

@@ -19,7 +19,8 @@ def test_there_are_chapters():
 
 
 def test_chapter(notebook, chapter):
-    assert problems(notebook, chapter.stem, road_names(ROOT)) == []
+    found = problems(notebook, chapter.stem, road_names(ROOT))
+    assert not found, "\n".join(found)
 
 
 def test_the_chapters_held_to_the_aims_exist():

@@ -3,6 +3,7 @@
 The answers are written here as a reader would, independently of the tables of the checks.
 """
 
+import numpy as np
 import pytest
 import torch
 from diagnoses import exercises, judge
@@ -12,8 +13,11 @@ from transformer_lib.exercises import self_attention
 from transformer_lib.exercises.self_attention import (
     check_batched_attention,
     check_equivariance,
+    check_mended,
     check_one_output,
     check_prefers_roses,
+    check_wrong_axis,
+    four_printouts,
 )
 
 RIGHT, WRONG = {}, {}
@@ -132,7 +136,21 @@ def _row_by_row(f, x, order):
     return all((after[i] - before[j]).abs().max() < 1e-4 for i, j in enumerate(order.tolist()))
 
 
+def _as_it_comes(f, x, order):
+    return torch.allclose(f(x[order]), f(x)[order])
+
+
+def _generous(f, x, order):
+    return bool(((f(x[order]) - f(x)[order]).abs() < 0.01).all())
+
+
+def _as_arrays(f, x, order):
+    indices = order.tolist()
+    return np.allclose(f(x[indices]).numpy(), f(x).numpy()[np.array(indices)])
+
+
 RIGHT[check_equivariance] = [_with_matrices, _back_again, _row_by_row]
+RIGHT[check_equivariance] += [_as_it_comes, _generous, _as_arrays]
 
 
 def _close(a, b):
@@ -157,6 +175,16 @@ WRONG[check_equivariance] = [
     (lambda f, x, order: _close(f(x[order]), f(x)[torch.argsort(order)]), "inverse order"),
     (lambda f, x, order: _close(f(x[:, order]), f(x)[:, order]), "You reorder the columns"),
     (lambda f, x, order: bool((f(x[order]) == f(x)[order]).all()), "bitwise equality"),
+    (lambda f, x, order: _close(f(x[order])[0], f(x)[order[0]]), "let it pass: compare"),
+    (
+        lambda f, x, order: _close(f(x[order])[-1], f(x)[order[-1]]),
+        "let it pass: compare",
+    ),
+    (
+        lambda f, x, order: torch.allclose(f(x[order]), f(x)[order], atol=0.1),
+        "let it pass: compare",
+    ),
+    (lambda f, x, order: _close(f(x[order]).mean(), f(x)[order].mean()), "You compare the mean"),
     (
         lambda f, x, order: f(x[order]) == f(x)[order],
         "a tensor of shape (5, 7); a bool is expected",
@@ -216,7 +244,7 @@ WRONG[check_prefers_roses] = [
 @pytest.mark.slow
 def test_a_longer_roses_alone_is_not_enough():
     """*susan* turns to it before *gave* has reached 0.9."""
-    for hundredths in range(106, 400):
+    for hundredths in (*range(106, 400, 13), 276, 277):
         longer = _with(roses=[0.002 * hundredths, 0.014 * hundredths])
         words = "with weight 0." if hundredths < 277 else "so long that *susan* prefers it"
         assert words in check_prefers_roses(longer).diagnosis
@@ -224,6 +252,72 @@ def test_a_longer_roses_alone_is_not_enough():
 
 def test_the_start_is_no_solution():
     assert not check_prefers_roses(torch.tensor(START))
+
+
+# --- find the wrong axis --------------------------------------------------------------------------
+
+
+RIGHT[check_wrong_axis] = ["B", "b", "(b)"]
+
+WRONG[check_wrong_axis] = [
+    ("A", "a weight is never negative"),
+    ("c", "one softmax ran over the whole matrix"),
+    ("D", "D is right"),
+    ("AB", "not among the choices"),
+]
+
+
+def test_the_printouts_are_what_the_sentences_say():
+    sums = {letter: (w.sum(1), w.sum(0), w.min()) for letter, w in four_printouts().items()}
+    ones = torch.ones(3)
+    by_row = {letter for letter, (rows, _, _) in sums.items() if torch.allclose(rows, ones)}
+    by_column = {
+        letter for letter, (_, columns, _) in sums.items() if torch.allclose(columns, ones)
+    }
+    assert (by_row, by_column) == ({"A", "D"}, {"B"})
+    assert {letter for letter, (_, _, least) in sums.items() if least < 0} == {"A"}
+    assert four_printouts()["C"].sum() == pytest.approx(1)
+
+
+# --- two silent mistakes --------------------------------------------------------------------------
+
+
+def _mended_by_loops(x):
+    weights = torch.softmax(x @ x.T, dim=1)
+    y = torch.zeros_like(x)
+    for i in range(len(x)):
+        for j in range(len(x)):
+            y[i] += weights[i, j] * x[j]
+    return y
+
+
+def _by_the_loops_of_the_chapter(dim, vector, weight=lambda w, i, j: w[i, j]):
+    def answer(x):
+        weights = torch.softmax(x @ x.T, dim=dim)
+        y = torch.zeros_like(x)
+        for i in range(x.shape[0]):
+            for j in range(x.shape[0]):
+                y[i] += weight(weights, i, j) * x[{"i": i, "j": j}[vector]]
+        return y
+
+    return answer
+
+
+RIGHT[check_mended] = [
+    _mended_by_loops,
+    lambda x: torch.softmax(x @ x.T, dim=0).T @ x,  # the scores are symmetric
+    lambda x: F.scaled_dot_product_attention(x, x, x, scale=1.0),
+]
+
+WRONG[check_mended] = [
+    (_by_the_loops_of_the_chapter(0, "i"), "still does what the broken function does"),
+    (_by_the_loops_of_the_chapter(-1, "i"), "You have mended the axis"),
+    (_by_the_loops_of_the_chapter(0, "j"), "You have mended the sum"),
+    (_by_the_loops_of_the_chapter(1, "j", lambda w, i, j: w[j, i]), "You have mended the sum"),
+    (lambda x: x @ (x.T @ x), "The softmax is gone"),
+    (lambda x: torch.softmax(x @ x.T, dim=1), "the weighted averages are missing"),
+    (lambda x: F.scaled_dot_product_attention(x, x, x), "divided by the square root"),
+]
 
 
 @pytest.mark.parametrize("exercise", exercises(self_attention))

@@ -192,10 +192,27 @@ def test_bars_carry_their_numbers():
     assert [bar.get_height() for bar in plt.gca().patches[:4]] == [0.5, 2, 1, 0.12345]
 
 
-def test_arrows_end_at_their_vectors_and_labels_do_not_overlap():
+def test_two_pictures_that_are_compared_have_one_scale():
+    few, many = torch.tensor([[1.0, 0.2]]), torch.tensor([[-0.8, 2.4], [1.0, 0.2]])
+    _, (left, right, alone) = plt.subplots(1, 3)
+    plots.vectors_2d(few, like=many, ax=left)
+    plots.vectors_2d(many, like=few, ax=right)
+    plots.vectors_2d(few, ax=alone)
+    assert left.get_xlim() == right.get_xlim() != alone.get_xlim()
+    assert left.get_ylim() == right.get_ylim() != alone.get_ylim()
+    assert sum(text.arrow_patch is not None for text in left.texts) == 1
+
+
+@pytest.mark.parametrize("crowded", [False, True])
+def test_arrows_end_at_their_vectors_and_labels_do_not_overlap(crowded):
     vectors = torch.tensor([[1.6, 0.2], [0.8, 1.0], [0.2, 1.4], [0.2, 0.2], [1.4, 0.4]])
-    plots.vectors_2d(vectors, WORDS)
-    figure, axes = plt.gcf(), plt.gca()
+    if crowded:  # as in chapter 01: a small plane, and one arrow more
+        figure, (axes, _) = plt.subplots(1, 2, figsize=(6.4, 3.5), layout="constrained")
+        vectors = torch.cat([vectors, torch.tensor([[0.925, 0.729]])])
+        plots.vectors_2d(vectors, [*WORDS, "new gave"], like=[[-0.8, 2.4]], ax=axes)
+    else:
+        plots.vectors_2d(vectors, WORDS)
+    figure, axes = plt.gcf(), plt.gcf().axes[0]
     arrows = [text for text in axes.texts if text.arrow_patch]
     np.testing.assert_allclose([arrow.xy for arrow in arrows], vectors)
     figure.canvas.draw()
@@ -266,6 +283,7 @@ ERRORS = [
     (lambda: plots.mask_heatmap([True]), "two axes"),
     (lambda: plots.vectors_2d(torch.ones(5, 3)), r"must have shape \(n, 2\)"),
     (lambda: plots.vectors_2d(torch.ones(2, 2), color=["key"]), "1 entries for 2 vectors"),
+    (lambda: plots.vectors_2d(torch.ones(2, 2), like=torch.ones(5, 3)), "like must have shape"),
     (lambda: plots.curves([1, 2], {"a": [1, 2, 3]}), "curve 'a' has 3 points, x has 2"),
     (lambda: plots.curves([1, 2], [[1, 2]]), "must be a dict"),
     (lambda: plots.curves([1, 2], {"a": [1, 2]}, log="z"), 'log must be "", "x", "y" or "xy"'),

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -29,12 +30,14 @@ def vectors_2d(
     labels: Sequence[str] | None = None,
     *,
     color: str | Sequence[str] | None = None,
+    like: Any = None,
     ax: Axes | None = None,
     title: str = "",
 ) -> None:
     """Arrows from the origin: vectors [n, 2], each with its label at the tip.
 
-    `color` is a role ("query", ...) or a color, one for all or one each.
+    `color` is a role ("query", ...) or a color, one for all or one each. Two pictures that are
+    compared need one scale: `like` holds all vectors [m, 2] that must find room in both.
 
     >>> vectors_2d([[2.0, 1.0], [-1.0, 1.5]], ["gave", "to"], color="key")
     """
@@ -42,8 +45,10 @@ def vectors_2d(
     names = token_labels(labels, len(tips), "labels")
     colors = [color] * len(tips) if color is None or isinstance(color, str) else list(color)
     _require_arrows(tips, colors)
+    others = tips if like is None else array(like, "like", 2)
+    _require_plane(others, "like")
     with canvas(ax, (4.2, 4.2)) as axes:
-        low, high = _square(tips)
+        low, high = _square(np.concatenate([tips, others]))
         axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal", title=title)
         axes.axhline(0, color=LINE, linewidth=1.2, zorder=0)
         axes.axvline(0, color=LINE, linewidth=1.2, zorder=0)
@@ -85,10 +90,11 @@ def _label_spots(tips: np.ndarray, names: Sequence[str]) -> list[np.ndarray]:
         half = np.array([3.9 * len(name) + 1, 7.0])
         along = np.arctan2(tip[1], tip[0]) if np.any(tip) else np.pi / 2
         places = []
-        for turn in np.radians([0, 20, -20, 40, -40, 60, -60, 90, -90, 120, -120, 150, -150]):
+        turns = np.radians([0, 20, -20, 40, -40, 60, -60, 90, -90, 120, -120, 150, -150])
+        for gap, turn in product((6, 18), turns):  # farther away only if nothing near is free
             way = np.array([np.cos(along + turn), np.sin(along + turn)])
             # Far enough for the box of the text to clear the tip, on whichever side it is.
-            spot = tip + way * (6 + min(half / np.maximum(np.abs(way), 1e-9)))
+            spot = tip + way * (gap + min(half / np.maximum(np.abs(way), 1e-9)))
             overlaps = [np.clip(half + size - np.abs(spot - at), 0, None) for at, size in taken]
             places.append((float(np.prod(overlaps, axis=1).sum()), spot))
         spots.append(min(places, key=lambda place: place[0])[1])
@@ -291,9 +297,13 @@ def _symbol(name: str | int, *, bold: bool = False) -> str:
     return f"$\\mathbf{{{text}}}$" if bold else f"${text}$"
 
 
-def _require_arrows(tips: np.ndarray, colors: list) -> None:
+def _require_plane(tips: np.ndarray, what: str = "vectors") -> None:
     if tips.shape[1] != 2:
-        raise ValueError(f"vectors must have shape (n, 2) to lie in the plane, got {tips.shape}.")
+        raise ValueError(f"{what} must have shape (n, 2) to lie in the plane, got {tips.shape}.")
+
+
+def _require_arrows(tips: np.ndarray, colors: list) -> None:
+    _require_plane(tips)
     if len(colors) != len(tips):
         raise ValueError(f"color has {len(colors)} entries for {len(tips)} vectors.")
 

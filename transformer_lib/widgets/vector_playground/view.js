@@ -18,7 +18,7 @@ function render({ model, el }) {
 
   const fig = figure(el, {
     name: "Self-attention between vectors",
-    hint: "Try: drag the tip of an arrow, or select one and make it longer. Long keys win: watch a column darken.",
+    hint: "Try: drag the tip of an arrow, or choose a vector and change its length or its angle. Watch the grid and the purple arrow.",
   });
   const move = (i, vector) =>
     send(
@@ -30,7 +30,12 @@ function render({ model, el }) {
   const polar = (length, angle) => {
     const i = model.get("selected");
     angles[i] = angle;
-    move(i, [length * Math.cos(angle), length * Math.sin(angle)]);
+    const direction = [Math.cos(angle), Math.sin(angle)];
+    const border = reach / Math.max(...direction.map(Math.abs)); // as far as a drag would go
+    move(
+      i,
+      direction.map((part) => Math.min(length, border) * part),
+    );
   };
   const lengthNow = () => Math.hypot(...model.get("coordinates")[model.get("selected")]);
 
@@ -43,7 +48,7 @@ function render({ model, el }) {
   const length = slider({
     label: "length",
     min: 0,
-    max: Math.floor(reach * Math.SQRT2 * 100) / 100,
+    max: reach, // in the plane in every direction; a drag into a corner makes it longer
     step: 0.01,
     value: 1,
     format: (value) => fixed(value),
@@ -105,14 +110,16 @@ function render({ model, el }) {
   function read() {
     const { selected, weights, output } = state;
     const row = weights[selected];
-    const most = row.indexOf(Math.max(...row));
+    const first = leaders(row);
+    const all = first.length > 1 && first.length === row.length;
     const [x, y] = output[selected].map((value) => fixed(value));
     fig.say(
       { text: tokens[selected], role: "query" },
-      " attends most to ",
-      { text: most === selected ? "itself" : tokens[most], role: "key" },
+      all ? " attends to all alike" : " attends most to ",
+      ...(all ? [] : listed(first.map((i) => (i === selected ? "itself" : tokens[i])))),
       ": ",
-      { text: fixed(row[most]) },
+      { text: fixed(row[first[0]]) },
+      first.length > 1 ? " each" : "",
       ". The average of all vectors with its weights is its ",
       { text: "output", role: "output" },
       ", ",
@@ -162,6 +169,20 @@ function render({ model, el }) {
     facts: () => factsOf(labels(tokens), state, start),
   });
   return fig.end;
+}
+
+/** Which entries are the largest: several, if they are equal but for rounding. */
+function leaders(row) {
+  const most = Math.max(...row);
+  return row.flatMap((value, i) => (most - value < 1e-9 ? [i] : []));
+}
+
+/** Names with commas and "and" between them, as parts of a sentence. */
+function listed(names) {
+  return names.flatMap((text, i) => {
+    const before = i === 0 ? [] : [i === names.length - 1 ? " and " : ", "];
+    return [...before, { text, role: "key" }];
+  });
 }
 
 const fromPolar = (length, angle) => [length * Math.cos(angle), length * Math.sin(angle)];
