@@ -335,7 +335,7 @@ def after_other_draws(draws):
     return answer
 
 
-RIGHT[check_is_causal] += [after_other_draws(draws) for draws in range(20)]
+RIGHT[check_is_causal] += [after_other_draws(draws) for draws in range(8)]
 
 
 def differs(f, x, futures, cut, same):

@@ -56,7 +56,7 @@ def one_pair(d_k):
 
 WRONG[check_score_variance] = [
     (lambda d_k: by_sampling(d_k) ** 0.5, "This is the standard deviation;"),
-    (with_itself, "This is 2 d_k. If you use q = k"),
+    (with_itself, "This is 2 d_k. If you use q = k,"),
     (not_centered, "Your data are not centered:"),
     (
         lambda d_k: (torch.randn(20_000, d_k) * torch.randn(20_000, d_k)).sum(-1).mean().item(),
@@ -140,6 +140,8 @@ WRONG[check_softmax_jacobian] = [
     ),
     (lambda s, scale: scale * F.softmax(s * scale, dim=0).diag(), "p pᵀ is missing: only diag(p)"),
     (lambda s, scale: by_autograd(s, scale) / scale**2, "This divides by the scale;"),
+    (lambda s, scale: by_autograd(s, 1.0) * scale, "p is the softmax of s, but"),
+    (lambda s, scale: by_autograd(s, 1 / scale) * scale**2, "p is the softmax of s / scale,"),
 ]
 
 

@@ -54,7 +54,9 @@ def of_numbers(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
 
 def of_form(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
     """The same for what shows before anything is known of the numbers: left empty, moved, added."""
-    looks = (_empty_parts, another_order, _named_factor, _added, _transformed)
+    looks = [_empty_parts, another_order, _named_factor, _added, _transformed]
+    if trials[0].right.numel() > 1:  # one number always is some multiple of another
+        looks += [_factor, _offset]
     return next((sentence for look in looks if (sentence := look(trials, axes))), None)
 
 
