@@ -329,13 +329,13 @@ def test_two_score_maps_can_share_a_scale():
 
 def test_cells_show_numbers_labels_and_parts():
     plots.cells(
-        ("x", torch.tensor([[0.0, 1.5], [-2.0, 10.0]]), {"rows": ["mary", "gave"]}),
+        ("in", torch.tensor([[0.0, 1.5], [-2.0, 10.0]]), {"rows": ["mary", "gave"]}),
         "→",
         ("head 0", [["m0", "m1"]], {"parts": [0, 1], "columns": ["a", "b"]}),
     )
     axes = plt.gca()
     texts = [text.get_text() for text in axes.texts]
-    assert {"0", "1.5", "−2", "10", "mary", "gave", "x", "→", "m0", "m1", "a", "b"} <= set(texts)
+    assert {"0", "1.5", "−2", "10", "mary", "gave", "in", "→", "m0", "m1", "a", "b"} <= set(texts)
     faces = [to_hex(patch.get_facecolor()) for patch in axes.patches]
     assert faces[:4] == [CARD.lower()] * 4
     assert len({*faces[4:], CARD.lower()}) == 3

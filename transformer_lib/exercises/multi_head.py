@@ -36,8 +36,8 @@ check_right_splits = Choice(
         "neighbors.",
         "b": "the last axis is cut into blocks, and then the tokens and the heads change places.",
         "c": "each chunk is a block of columns for all tokens, and the blocks are stacked.",
-        "e": "here the components come first and are cut into blocks; a second transpose brings back "
-        "the tokens.",
+        "e": "here the components come first and are cut into blocks; a second transpose brings "
+        "the tokens back.",
     },
     praise="Right: in these three a head is a block of neighboring components of every token.",
 )

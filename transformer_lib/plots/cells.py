@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.patches import Rectangle
 
+from .diagrams import _symbol
 from .style import CARD, CYCLE, INK, LINE, SOFT, canvas, plain
 
 __all__ = ["cells"]
@@ -36,7 +37,7 @@ def cells(*items: tuple | str | list, ax: Axes | None = None, title: str = "") -
         raise ValueError("cells needs at least one table: (name, values).")
     widths = [sum(_width(item) for item in row) for row in drawn]
     heights = [max(t.height for t in row if isinstance(t, _Table)) for row in drawn]
-    size = max(widths), sum(heights) + 0.1
+    size = max(widths), sum(heights) - 0.15
     with canvas(ax, (size[0], size[1] + 0.35 * bool(title))) as axes:
         axes.set(xlim=(0, size[0]), ylim=(-size[1], 0), title=title, aspect="equal")
         axes.axis("off")
@@ -86,7 +87,12 @@ class _Table:
             axes.text(at, above, label, ha="center", va="bottom", color=SOFT, fontsize=11)
         above += _NAME * bool(self.columns)
         axes.text(
-            left + self.body / 2, above, plain(self.name), ha="center", va="bottom", weight="bold"
+            left + self.body / 2,
+            above,
+            _symbol(self.name, bold="_" in self.name),
+            ha="center",
+            va="bottom",
+            weight="bold",
         )
         for i, row in enumerate(self.texts):
             y = top - _HEIGHT * (i + 1)
