@@ -161,7 +161,8 @@ class MultiHeadAttention(nn.Module):
             another width or number of heads.
 
     Source: Vaswani et al. 2017, section 3.2.2; grouped queries: Ainslie et al. 2023; normalized
-    queries and keys: Henry et al. 2020 (there with a learned factor, which is 1 here).
+    queries and keys: Henry et al. 2020 (there the cosine of the two is multiplied by a learned
+    factor; here that factor is √d_head).
 
     >>> attend = MultiHeadAttention(d_model=8, n_heads=2)
     >>> attend(torch.zeros(3, 5, 8), causal=True).shape
