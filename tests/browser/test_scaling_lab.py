@@ -112,6 +112,10 @@ def test_fits_and_is_accessible_in_both_themes(open_page, theme, width):
     check_fits(page)
     check_axe(page)
     assert len(sides(page)["raw"]) == 4
+    whole = page.locator(".afm-scaling").bounding_box()
+    for text in page.locator(".afm-scaling-foot").all():  # nothing is cut at the right edge
+        box = text.bounding_box()
+        assert box["x"] + box["width"] <= whole["x"] + whole["width"]
 
 
 @pytest.mark.soak

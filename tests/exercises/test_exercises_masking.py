@@ -389,7 +389,10 @@ WRONG[check_is_causal] = [
     (with_cuts(EVERY, negative, same=nearly), ROUNDING + NOISE_TOO),
     (with_cuts(EVERY, negative), "You change the future only to"),
     (by_gradient, STEPS),
-    (with_cuts(EVERY, lambda future: 2 * future), STEPS),
+    (with_cuts(EVERY, lambda future: 2 * future), "You only make the future longer or shorter"),
+    (with_cuts(EVERY, lambda future: 0.3 * future), "You only make the future longer or shorter"),
+    (with_cuts(EVERY, lambda future: -2 * future), "You multiply the future by a number and"),
+    (with_cuts(EVERY, lambda future: future * -7.0), "You multiply the future by a number and"),
     (
         lambda f, x: torch.tensor([True, False]),
         "On causal attention: your result is a tensor of shape (2,); a bool is expected.",

@@ -217,7 +217,30 @@ def by_name():
     return W_Q, W_K, W_V, W_O
 
 
+def one_softmax_tuned_to_four_orders():
+    """Found by training: right for mary with susan and with ravi, both ways, and for no others."""
+    u = torch.tensor([0.160, -0.277, 2.109, -0.217, -0.238, -0.914])
+    M = torch.tensor(
+        [
+            [-1.173, 1.346, 0.771, 1.962, -1.228, -0.751],
+            [2.447, -1.543, 0.361, -1.304, 2.249, -0.702],
+            [0.602, -0.981, 0.808, -0.452, -0.700, 0.604],
+            [0.100, -0.278, 0.843, 0.839, 0.833, -0.069],
+            [1.298, 0.802, 0.723, 0.987, 1.329, 0.790],
+            [-0.510, -1.203, 1.709, 0.509, 0.161, -0.657],
+        ]
+    )
+    W_Q, W_K = torch.zeros(6, 6), torch.zeros(6, 6)
+    W_Q[4, 0] = W_Q[4, 3] = 3**0.5
+    W_K[:, 0] = W_K[:, 3] = u
+    return W_Q, W_K, M, torch.eye(6)
+
+
 WRONG[check_giver_and_receiver] = [
+    (
+        one_softmax_tuned_to_four_orders,
+        "Right on ravi and mary, but on susan and ravi: your two heads ask the same question",
+    ),
     (design(place=0.0), "Both heads average giver"),
     (design(signs=(1, 1)), "Both heads find the giver:"),
     (design(signs=(-1, -1)), "Both heads find the receiver:"),

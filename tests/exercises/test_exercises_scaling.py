@@ -56,13 +56,13 @@ def one_pair(d_k):
 
 WRONG[check_score_variance] = [
     (lambda d_k: by_sampling(d_k) ** 0.5, "This is the standard deviation;"),
-    (with_itself, "You use q = k: then q·q is"),
+    (with_itself, "This is 2 d_k. If you use q = k,"),
     (not_centered, "Your data are not centered:"),
     (
         lambda d_k: (torch.randn(20_000, d_k) * torch.randn(20_000, d_k)).sum(-1).mean().item(),
-        "This is the mean of the scores,",
+        "This is near 0, as the mean",
     ),
-    (lambda d_k: by_sampling(d_k) / d_k, "You have already divided"),
+    (lambda d_k: by_sampling(d_k) / d_k, "This is 1: you have not added"),
 ]
 
 
@@ -135,6 +135,8 @@ WRONG[check_softmax_jacobian] = [
     ),
     (lambda s, scale: scale * F.softmax(s * scale, dim=0).diag(), "p pᵀ is missing: only diag(p)"),
     (lambda s, scale: by_autograd(s, scale) / scale**2, "This divides by the scale;"),
+    (lambda s, scale: by_autograd(s, 1.0) * scale, "p is the softmax of s, but"),
+    (lambda s, scale: by_autograd(s, 1 / scale) * scale**2, "p is the softmax of s / scale,"),
 ]
 
 

@@ -3,6 +3,7 @@
 The answers are written here as a reader would, independently of the tables of the checks.
 """
 
+import numpy as np
 import pytest
 import torch
 from diagnoses import exercises, judge
@@ -135,7 +136,21 @@ def _row_by_row(f, x, order):
     return all((after[i] - before[j]).abs().max() < 1e-4 for i, j in enumerate(order.tolist()))
 
 
+def _as_it_comes(f, x, order):
+    return torch.allclose(f(x[order]), f(x)[order])
+
+
+def _generous(f, x, order):
+    return bool(((f(x[order]) - f(x)[order]).abs() < 0.01).all())
+
+
+def _as_arrays(f, x, order):
+    indices = order.tolist()
+    return np.allclose(f(x[indices]).numpy(), f(x).numpy()[np.array(indices)])
+
+
 RIGHT[check_equivariance] = [_with_matrices, _back_again, _row_by_row]
+RIGHT[check_equivariance] += [_as_it_comes, _generous, _as_arrays]
 
 
 def _close(a, b):
@@ -160,6 +175,13 @@ WRONG[check_equivariance] = [
     (lambda f, x, order: _close(f(x[order]), f(x)[torch.argsort(order)]), "inverse order"),
     (lambda f, x, order: _close(f(x[:, order]), f(x)[:, order]), "You reorder the columns"),
     (lambda f, x, order: bool((f(x[order]) == f(x)[order]).all()), "bitwise equality"),
+    (lambda f, x, order: _close(f(x[order])[0], f(x)[order[0]]), "You compare the first row only"),
+    (lambda f, x, order: _close(f(x[order])[-1], f(x)[order[-1]]), "You compare the last row only"),
+    (
+        lambda f, x, order: torch.allclose(f(x[order]), f(x)[order], atol=0.1),
+        "Your tolerance is so large",
+    ),
+    (lambda f, x, order: _close(f(x[order]).mean(), f(x)[order].mean()), "You compare the mean"),
     (
         lambda f, x, order: f(x[order]) == f(x)[order],
         "a tensor of shape (5, 7); a bool is expected",

@@ -80,6 +80,8 @@ check_combined_mask = Exercise(
         "A key must be in the past *and* be a real word; you allow a key that is either.": (
             lambda causal, padding: causal | padding.unsqueeze(1)
         ),
+        "You allow a key that is in the past or a real word, but none that is both: that is what "
+        "`^` and `!=` do.": lambda causal, padding: causal ^ padding.unsqueeze(1),
         "The axis for the queries is missing: `causal & padding` works only if there are as "
         "many sentences as words, and then gives word i the padding of sentence i.": (
             lambda causal, padding: causal & padding
@@ -157,6 +159,8 @@ def _climbs_a_fence(weights: Tensor, scores: Tensor, mask: Tensor) -> bool:
 _MASK = torch.rand(3, 5, 7, generator=torch.Generator().manual_seed(3), device="cpu") > 0.5
 _MASK[:, :, 1], _MASK[0, 0] = True, True
 _MASK[1, 2] = False
+_FOUR_AXES = torch.ones(2, 2, 3, 3, dtype=torch.bool, device="cpu").tril()
+_FOUR_AXES[1, :, :, 0] = False  # filler on the left: the first row of the second sentence is empty
 # e^-120 is 0 in float32, but e^-80 is not; e^150 is infinite.
 _FAR_BELOW, _FAR_ABOVE = torch.where(_MASK, -80.0, 40.0), torch.where(_MASK, 150.0, 0.0)
 _BELOW_A_FENCE = torch.where(_MASK, -15_000.0 - 5_000 * (torch.arange(7, device="cpu") % 2), 3.0)
@@ -203,6 +207,8 @@ check_empty_rows = Exercise(
         Case("allowed scores of -15,000 and -20,000", _BELOW_A_FENCE, _MASK),
         Case("allowed scores of 150", _FAR_ABOVE, _MASK),
         Case("scores that carry a gradient", randn(3, 5, 7, seed=8).requires_grad_(), _MASK),
+        Case("one sentence, without a batch", randn(5, 7, seed=12), _MASK[0]),
+        Case("2 sentences of 3 words with 2 heads", randn(2, 2, 3, 3, seed=13), _FOUR_AXES),
     ],
     axes="batch queries keys",
     also={
@@ -259,7 +265,11 @@ check_sliding_window = Exercise(
         "This is the causal mask: the window is not used.": lambda n, w: _distance(n) >= 0,
         INVERTED: lambda n, w: ~_window(n, w),
     },
-    cases=[Case("7 words, window 3", 7, 3), Case("11 words, window 2", 11, 2)],
+    cases=[
+        Case("7 words, window 3", 7, 3),
+        Case("11 words, window 2", 11, 2),
+        Case("5 words, window 8", 5, 8),
+    ],
     axes="queries keys",
     praise="Right: w keys for each query, the word itself included, and fewer at the start.",
 )
@@ -328,13 +338,13 @@ def _unmasked(x: Tensor) -> Tensor:
 
 def _one_leak_at_the_start(x: Tensor) -> Tensor:
     mask = _past(x)
-    mask[0, 1] = True
+    mask[0, 1:2] = True
     return _attend(x, mask)
 
 
 def _leak_to_the_last_but_one(x: Tensor) -> Tensor:
     mask = _past(x)
-    mask[-2, -1] = True
+    mask[-2:-1, -1] = True
     return _attend(x, mask)
 
 
@@ -348,6 +358,11 @@ def _step(x: Tensor) -> Tensor:
     return _causal_attention(x) + torch.sign(x[-1])
 
 
+def _direction(x: Tensor) -> Tensor:
+    """The direction of the last word is added, without its sign: blind to -x, to 2x, to -2x."""
+    return _causal_attention(x) + (x[-1] / x[-1].norm()).abs()
+
+
 def _norm(x: Tensor) -> Tensor:
     """Divided by the norm of all words, which is the same for their negatives."""
     return _causal_attention(x) / x.norm()
@@ -358,6 +373,14 @@ def _norm(x: Tensor) -> Tensor:
 
 def _negative(future: Tensor) -> Tensor:
     return -future
+
+
+def _twice(future: Tensor) -> Tensor:
+    return 2 * future
+
+
+def _minus_twice(future: Tensor) -> Tensor:
+    return -2 * future
 
 
 _BOTH = (_negative, torch.randn_like)
@@ -386,7 +409,7 @@ def _by_gradient(f: Callable, x: Tensor) -> bool:
     return bool((jacobian.triu(1) == 0).all())
 
 
-_X = randn(5, 3, seed=11)
+_X, _SEVEN, _THREE = randn(5, 3, seed=11), randn(7, 2, seed=14), randn(3, 5, seed=15)
 _ALWAYS = "Your test answers {} every time"
 _NEGATIVES = (
     "You change the future only to its negative, so a leak that is the same for both, such as "
@@ -431,6 +454,14 @@ check_is_causal = Exercise(
             for mistake, how in _PARTLY.items()
         },
         _NEGATIVES: lambda f, x: _survives(f, x, range(1, len(x)), torch.equal, (_negative,)),
+        "You multiply the future by a number and change nothing else, so a leak of its direction "
+        "goes unseen: try random numbers too.": lambda f, x: _survives(
+            f, x, range(1, len(x)), torch.equal, (_minus_twice,)
+        ),
+        "You only make the future longer or shorter, so a leak of its signs or of its direction "
+        "goes unseen: try negatives and random numbers.": lambda f, x: _survives(
+            f, x, range(1, len(x)), torch.equal, (_twice,)
+        ),
         "A leak in steps goes unseen. The gradient is zero on both sides of a step, and a change "
         "that keeps every sign does not cross this one: try negatives, and compare the outputs.": (
             _by_gradient
@@ -446,6 +477,9 @@ check_is_causal = Exercise(
         Case("a function with a faint leak", _faint, _X),
         Case("a function that leaks the signs of some numbers", _step, _X),
         Case("a function that divides by the norm of all words", _norm, _X),
+        Case("causal attention of 7 words", _causal_attention, _SEVEN),
+        Case("attention of 3 words without a mask", _unmasked, _THREE),
+        Case("a function that adds a word's direction", _direction, _SEVEN),
     ],
     praise="Right: change the future, any part of it, and the past must stay the same, bit by bit.",
 )

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from transformer_lib.attention import MultiHeadAttention, merge_heads, split_heads
+from transformer_lib.exercises.engine.comparing import fitted, plain
 from transformer_lib.exercises.engine.runner import Case, Exercise, randn
 
 
@@ -69,7 +70,7 @@ check_split_fused = Exercise(
     },
     cases=[
         Case("2 heads of width 7", randn(3, 5, 3 * 14, seed=0), 2),
-        Case("5 heads of width 3", randn(2, 7, 3 * 15, seed=1), 5),
+        Case("5 heads of width 3", randn(4, 11, 3 * 15, seed=1), 5),
     ],
     axes=["batch heads tokens d_head"] * 3,
     praise="Right: three pieces, and in each a head is an axis of its own, beside the batch.",
@@ -133,6 +134,16 @@ check_multi_head = Exercise(
         "W_O is transposed.": lambda x, W_Q, W_K, W_V, W_O, n_heads: _multi_head(
             x, W_Q, W_K, W_V, W_O.T, n_heads
         ),
+        "You divide by d_head; the standard deviation of a score is its square root.": (
+            lambda x, W_Q, W_K, W_V, W_O, n_heads: _multi_head(
+                x, W_Q, W_K, W_V, W_O, n_heads, scale=n_heads / W_Q.shape[1]
+            )
+        ),
+        "You divide by the square root of the number of heads; a score has d_head terms.": (
+            lambda x, W_Q, W_K, W_V, W_O, n_heads: _multi_head(
+                x, W_Q, W_K, W_V, W_O, n_heads, scale=n_heads**-0.5
+            )
+        ),
         "The softmax runs over the heads, not the keys.": _variant(softmax_axis=1),
         "The softmax runs over the queries, not the keys.": _variant(softmax_axis=-2),
         "The scores are not scaled: divide by √d_head.": _variant(scale=1.0),
@@ -142,7 +153,7 @@ check_multi_head = Exercise(
     },
     cases=[
         Case("2 heads of width 3", randn(3, 5, 6, seed=2), *_weights(6, seed=3), 2),
-        Case("5 heads of width 2", randn(2, 7, 10, seed=4), *_weights(10, seed=5), 5),
+        Case("5 heads of width 3", randn(4, 7, 15, seed=4), *_weights(15, seed=5), 5),
     ],
     axes="batch tokens d_model",
     praise="Right: one product for all heads, one softmax for each.",
@@ -187,8 +198,8 @@ check_count = Exercise(
     cases=[
         Case("narrow heads without biases", 12, 3, 4, False),
         Case("narrow heads with biases", 12, 3, 4, True),
-        Case("wide heads with biases", 12, 3, 12, True),
-        Case("heads of width 5", 14, 3, 5, False),
+        Case("wide heads with biases", 10, 2, 10, True),
+        Case("heads of width 5", 14, 7, 5, False),
     ],
     praise="Right: four matrices of d_model × (n_heads · d_head), whatever their order.",
 )
@@ -232,9 +243,12 @@ def _matrices(answer):
 
     `answer` may also be the matrices themselves.
     """
-    result = answer() if callable(answer) else answer
+    result = plain(answer() if callable(answer) else answer)
+    if isinstance(result, Tensor) and result.shape == (4, 6, 6):
+        result = list(result)
     if not isinstance(result, list | tuple):
         return result
+    result = [fitted(x, torch.zeros(6, 6)) for x in result]
     real = [isinstance(x, Tensor) and not x.is_complex() for x in result]
     dtype = torch.get_default_dtype()
     return [x.to(dtype) if good else x for x, good in zip(result, real, strict=True)]
@@ -272,6 +286,12 @@ def _too_soft(result, one, other) -> tuple | None:
     return (share,) if halves.argmax(-1).tolist() == [pair, pair[::-1]] and share < 0.9 else None
 
 
+def _one_softmax(answer) -> bool:
+    W_Q, W_K, *_ = _matrices(answer)
+    scores = [W_Q[:, part] @ W_K[:, part].T for part in (slice(3), slice(3, 6))]
+    return torch.allclose(*scores, atol=1e-4)
+
+
 _FORM = Exercise(
     right=_designed,
     call=_matrices,
@@ -306,7 +326,16 @@ check_giver_and_receiver = Exercise(
         "W_O writes the sum of both heads into both halves.": _found((1, 1), (1, 1)),
         "The output is zero: do the values, W_V, carry the names?": _found((0, 0), (0, 0)),
     },
-    cases=[Case("mary and susan", "mary", "susan"), Case("ravi and mary", "ravi", "mary")],
+    # All six orders: one softmax can be tuned to four of them, and never to all.
+    cases=[
+        Case("mary and susan", "mary", "susan"),
+        Case("ravi and mary", "ravi", "mary"),
+        Case("susan and ravi", "susan", "ravi"),
+    ],
+    about={
+        "Your two heads ask the same question: W_Q W_Kᵀ is the same in both, so they are one "
+        "softmax, and no single one tells giver from receiver for all three people.": _one_softmax,
+    },
     axes="orders d_model",
     also={
         "The right person leads in both heads, but with a share of only {:.2f}: the scores lie "
@@ -377,6 +406,12 @@ def _only_this(attention, x, head):
     return attention.output(kept)
 
 
+def _without_mixing(attention, x, head):
+    z = _heads(attention, x)
+    z[..., _slice(attention, head)] = 0
+    return z
+
+
 def _module(d_model: int, n_heads: int, seed: int) -> MultiHeadAttention:
     with torch.random.fork_rng(devices=[]):  # the layers draw numbers; leave the reader's alone
         module = MultiHeadAttention(d_model, n_heads).requires_grad_(False)
@@ -416,6 +451,10 @@ check_without_head = Exercise(
             lambda attention, x, head: _silenced(attention, x, _slice(attention, head - 1))
         ),
         "Only this head is left; all others are silent.": _only_this,
+        "This is what the head adds; return what is left without it.": lambda attention, x, head: (
+            attention(x) - _silenced(attention, x, _slice(attention, head))
+        ),
+        "The heads are never mixed: put what is left through `attention.output`.": _without_mixing,
         "The bias of W_O is lost along with the head.": lambda attention, x, head: (
             _silenced(attention, x, _slice(attention, head)) - attention.output.bias
         ),
@@ -423,6 +462,7 @@ check_without_head = Exercise(
     cases=[
         Case("head 1 of 2", _module(6, 2, seed=10), randn(3, 5, 6, seed=6), 1),
         Case("head 2 of 5", _module(15, 5, seed=20), randn(2, 7, 15, seed=7), 2),
+        Case("head 0 of 3", _module(6, 3, seed=30), randn(1, 3, 6, seed=8), 0),
     ],
     axes="batch tokens d_model",
     praise="Right: a silent head adds nothing to the sum that W_O makes.",

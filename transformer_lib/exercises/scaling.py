@@ -20,20 +20,22 @@ check_score_variance = Exercise(
     right=lambda d_k: float(d_k),
     wrong={
         "This is the standard deviation; the variance is its square.": lambda d_k: d_k**0.5,
-        "You use q = k: then q·q is a sum of squares, with mean d_k and variance 2 d_k.": (
+        "This is 2 d_k. If you use q = k, then q·q is a sum of squares; q + k has it as well.": (
             lambda d_k: 2.0 * d_k
         ),
         "Your data are not centered: torch.rand has mean 1/2; use torch.randn.": (
             lambda d_k: 7 / 144 * d_k
         ),
-        "This is the mean of the scores, which is near 0; return their variance.": (
-            lambda d_k: 0.0
+        "This is near 0, as the mean of the scores is, and the variance of means: return the "
+        "variance of the sums.": (lambda d_k: 0.0),
+        "This is 1: you have not added up the d_k products, or have already divided by √d_k.": (
+            lambda d_k: 1.0
         ),
-        "You have already divided the scores by √d_k, so their variance is 1.": lambda d_k: 1.0,
         "One pair says nothing about a variance: draw a few thousand.": lambda d_k: float("nan"),
     },
-    cases=[Case("d_k = 64", 64), Case("d_k = 257", 257)],
+    cases=[Case("d_k = 64", 64), Case("d_k = 257", 257), Case("d_k = 13", 13)],
     tolerance=(0.1, 0.5),
+    measured=True,
     seconds=10,
     praise="Right: d_k products of variance 1 each, so the variance is d_k.",
 )
@@ -114,6 +116,12 @@ check_softmax_jacobian = Exercise(
         ),
         "The scale is ignored: p must be the softmax of scale · s.": lambda s, scale: _jacobian(
             s, 1.0
+        ),
+        "p is the softmax of s, but the softmax is taken of scale · s.": lambda s, scale: (
+            scale * _jacobian(s, 1.0)
+        ),
+        "p is the softmax of s / scale, but it is taken of scale · s.": lambda s, scale: (
+            scale**2 * _jacobian(s, 1 / scale)
         ),
         "diag(p) is missing: only - p pᵀ is left.": lambda s, scale: (
             -scale * torch.outer(_p(s, scale), _p(s, scale))

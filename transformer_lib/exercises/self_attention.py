@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from transformer_lib.exercises.engine.choosing import Choice
+from transformer_lib.exercises.engine.comparing import plain
 from transformer_lib.exercises.engine.repairing import Repair
 from transformer_lib.exercises.engine.runner import Case, Exercise, randn
 
@@ -55,9 +56,11 @@ check_one_output = Exercise(
     },
     cases=[
         Case("5 words in 5 dimensions", 0.7 * randn(5, 5, seed=1), 2),
-        Case("5 words in 7 dimensions", 0.7 * randn(5, 7, seed=2), 3),
+        Case("3 words in 7 dimensions", 0.7 * randn(3, 7, seed=14), 1),
+        Case("11 words in 2 dimensions", 0.7 * randn(11, 2, seed=7), 10),
     ],
     axes="dim",
+    averages=lambda x, i: x,
     praise="Right: y_i is an average of all inputs, weighted by the row of i.",
 )
 
@@ -106,6 +109,7 @@ check_batched_attention = Exercise(
         Case("2 sentences of 11 words in 3 dimensions", 0.7 * randn(2, 11, 3, seed=5)),
     ],
     axes="batch tokens dim",
+    averages=lambda x: x,
     praise="Right: two matrix products and a softmax over the keys between them.",
 )
 
@@ -126,23 +130,43 @@ def _rounded(x: Tensor) -> Tensor:
 
 def _by_place(x: Tensor) -> Tensor:
     """Every position gets a number of its own, save that 1 and 3 get the same."""
-    return x + torch.tensor([0.0, 1.0, 2.0, 1.0, 4.0])[:, None]
+    places = torch.arange(len(x), dtype=x.dtype)
+    places[3] = places[1]
+    return x + places[:, None]
+
+
+def _off_at(place: int, much: float) -> Callable:
+    """Self-attention, but one row depends on where it stands."""
+
+    def f(x: Tensor) -> Tensor:
+        y = _self_attention(x).clone()
+        y[place, -1] += much
+        return y
+
+    return f
 
 
 def _first_row_everywhere(x: Tensor) -> Tensor:
     return x[:1].expand_as(x)
 
 
-_X = 0.7 * randn(5, 7, seed=6)
+def _far_from_zero(*shape: int, seed: int) -> Tensor:
+    """Numbers around 1: `torch.allclose`, as it comes, asks for more where a number is near 0."""
+    return 1 + 0.4 * randn(*shape, seed=seed).clamp(-1.5, 1.5)
+
+
+_X, _SEVEN, _THREE = (_far_from_zero(n, d, seed=n) for n, d in ((5, 7), (7, 2), (3, 5)))
 _CYCLE = torch.tensor([2, 0, 4, 1, 3])  # not its own inverse
 _SWAP = torch.tensor([0, 3, 2, 1, 4])  # its own inverse
+_CYCLE_7, _CYCLE_3 = torch.tensor([3, 0, 5, 6, 2, 4, 1]), torch.tensor([1, 2, 0])
 _ALWAYS = "Your test answers {} every time, whatever the function does."
 
 check_equivariance = Exercise(
     asks="""`answer(f, x, order)`: does f follow this reordering of its input's rows? -> bool.
 
     f maps [tokens, dim] to [tokens, dim]; x [tokens, dim]; order [tokens] holds each position once,
-    so that x[order] is x with its rows reordered. Rounding must not make an f fail.
+    so that x[order] is x with its rows reordered. Rounding must not make an f fail, a difference of
+    0.02 in any row must: `torch.allclose` as it comes will do, and so will a tolerance up to 0.01.
 
     >>> check_equivariance(None)
     ○ not attempted yet
@@ -169,6 +193,19 @@ check_equivariance = Exercise(
         ),
         "You ask for bitwise equality, but sums in another order round differently: allow for "
         "that.": (lambda f, x, order: torch.equal(f(x[order]), f(x)[order])),
+        "You compare the first row only; a function can fail in any other.": (
+            lambda f, x, order: torch.allclose(f(x[order])[0], f(x)[order][0], atol=1e-5)
+        ),
+        "You compare the last row only; a function can fail in any other.": (
+            lambda f, x, order: torch.allclose(f(x[order])[-1], f(x)[order][-1], atol=1e-5)
+        ),
+        "Your tolerance is so large that a difference of 0.02 passes.": (
+            lambda f, x, order: torch.allclose(f(x[order]), f(x)[order], atol=0.3)
+        ),
+        "You compare the mean of all numbers, or their sum: a single row can be off, and the order "
+        "of the rows does not show.": (
+            lambda f, x, order: torch.allclose(f(x[order]).mean(), f(x)[order].mean(), atol=1e-5)
+        ),
     },
     cases=[
         Case("self-attention and a cycle of words", _self_attention, _X, _CYCLE),
@@ -180,6 +217,12 @@ check_equivariance = Exercise(
         Case("numbers added by position, two of them equal and swapped", _by_place, _X, _SWAP),
         Case("numbers added by position and a cycle of words", _by_place, _X, _CYCLE),
         Case("self-attention with rounding errors", _rounded, _X, _CYCLE),
+        Case("self-attention of 7 words", _self_attention, _SEVEN, _CYCLE_7),
+        Case("a function of 3 words that is off in the last", _off_at(-1, 0.5), _THREE, _CYCLE_3),
+        Case("a function of 7 words that is off in the first", _off_at(0, 0.5), _SEVEN, _CYCLE_7),
+        Case(
+            "a function of 7 words that is off by 0.02 in one", _off_at(2, 0.02), _SEVEN, _CYCLE_7
+        ),
     ],
     praise="Right: reorder the words, and the outputs follow in the same order.",
 )
@@ -193,13 +236,14 @@ _CLEARLY, _ENOUGH = 1e-6, 0.9  # a smaller lead is a tie; the least that *gave* 
 
 
 def in_float32(answer: Any) -> Any:
-    """Numbers of any dtype, or rows of numbers in a list, as a tensor; all else as it is."""
+    """Numbers of any dtype, in a tensor, an array or a list of rows, as a tensor; else as it is."""
+    answer = plain(answer)
     if isinstance(answer, Tensor):
         return answer if answer.is_complex() else answer.float()
     if not isinstance(answer, list | tuple):
         return answer
     try:
-        return torch.stack([torch.as_tensor(row).float() for row in answer])
+        return torch.stack([torch.as_tensor(row, device="cpu").float() for row in answer])
     except (TypeError, ValueError, RuntimeError):
         return answer
 

@@ -84,17 +84,18 @@ def call_safely(
     *,
     seconds: float,
     code: CodeType | None = None,
+    seed: int = 0,
     convert: Callable = plain,
 ) -> Outcome:
     """Run `call(answer, *copies of inputs)`; the notebook's own state is left alone.
 
-    The result is converted to plain values, under the same limit. An exception is located in
-    `code`, the answer's.
+    The result is converted to plain values, under the same limit. Random numbers begin at `seed`.
+    An exception is located in `code`, the answer's.
     """
     given = copy.deepcopy(inputs)
     before = [_snapshot(item) for item in given]
     result, error, where = None, None, ""
-    with settings_kept(), random_kept(seed=0):
+    with settings_kept(), random_kept(seed):
         try:
             with time_limit(seconds):
                 result = convert(call(answer, *given))

@@ -11,8 +11,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from types import GeneratorType
 from typing import Any
 
+import numpy
 import torch
 
 # (rtol, atol). Sums of a few terms in another order differ by 1e-6 in float32; a chain of exp,
@@ -44,8 +46,10 @@ class Other:
 def plain(value: Any) -> Any:
     """The same value without any code of its own: subclasses become lists, numbers, tensors.
 
-    >>> plain(torch.Size([2, 3])), plain(range(3))
-    ((2, 3), Other(words='a range'))
+    A NumPy array becomes a tensor.
+
+    >>> plain(torch.Size([2, 3])), plain(range(3)), plain(numpy.arange(3))
+    ((2, 3), Other(words='a range'), tensor([0, 1, 2]))
     """
     if value is None or value is Ellipsis or value is NotImplemented or isinstance(value, bool):
         return value
@@ -53,6 +57,8 @@ def plain(value: Any) -> Any:
         return _plain_tensor(value)
     if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():
         return value.item()
+    if isinstance(value, numpy.ndarray):
+        return _from_array(value)
     for kind, convert in ((int, int.__int__), (float, float.__float__), (str, str.__str__)):
         if isinstance(value, kind):
             return convert(value)
@@ -63,7 +69,57 @@ def plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         found = dict.items(value) if isinstance(value, dict) else _pairs(value)
         return {_plain_key(key): plain(item) for key, item in found}
+    if isinstance(value, GeneratorType | map):  # as good as a tuple: q, k, v = answer(...)
+        return tuple(plain(item) for item in islice(value, 10_000))
     return Other(describe(value))
+
+
+def _from_array(value: numpy.ndarray) -> Any:
+    try:  # a copy: views with negative strides have no tensor
+        return torch.from_numpy(numpy.array(value))
+    except TypeError:  # of texts, of objects
+        return Other(describe(value))
+
+
+def fitted(got: Any, right: Any) -> Any:
+    """`got` as a tensor where `right` is one, as a list where that is one, if numbers allow it.
+
+    >>> fitted([[1, 2], [3, 4]], torch.zeros(2, 2))
+    tensor([[1., 2.],
+            [3., 4.]])
+    >>> fitted(torch.tensor([1, 2]), (0, 0))
+    (tensor(1), tensor(2))
+    """
+    if isinstance(right, torch.Tensor) and right.ndim and isinstance(got, list | tuple):
+        return _stacked(got, right)
+    if isinstance(right, list | tuple):
+        if isinstance(got, torch.Tensor) and _ordinary(got) and got.shape[:1] == (len(right),):
+            got = type(right)(got.unbind())
+        if isinstance(got, list | tuple) and len(got) == len(right):
+            return type(got)(fitted(g, r) for g, r in zip(got, right, strict=True))
+    return got
+
+
+def _stacked(got: Any, right: torch.Tensor) -> Any:
+    """Nested lists of numbers, or of tensors, as one tensor; unchanged if they are neither."""
+    if isinstance(got, torch.Tensor):
+        return got
+    if not isinstance(got, list | tuple) or not got:
+        return got
+    if all(isinstance(item, bool) for item in got) or all(
+        type(item) in (int, float) for item in got
+    ):
+        floats = right.is_floating_point() and not isinstance(got[0], bool)
+        try:
+            return torch.tensor(got, dtype=right.dtype if floats else None, device="cpu")
+        except (RuntimeError, OverflowError):  # an int that no dtype can hold
+            return got
+    items = [torch.tensor(x) if type(x) in (int, float) else _stacked(x, right) for x in got]
+    if not all(isinstance(item, torch.Tensor) and _ordinary(item) for item in items):
+        return got
+    if len({(item.shape, item.device) for item in items}) > 1:
+        return got
+    return torch.stack(items)
 
 
 def _plain_tensor(value: torch.Tensor) -> Any:
@@ -118,6 +174,14 @@ def form_mistake(got: Any, right: Any, axes: str | Sequence[str] = "") -> str | 
     return _form(got, right, axes, "result")
 
 
+def other_shape(got: Any, right: Any) -> bool:
+    """Are both ordinary tensors that could be compared, were it not for their shapes?"""
+    if not isinstance(got, torch.Tensor) or not isinstance(right, torch.Tensor):
+        return False
+    serves = _readable(got, right) and _dtype_serves(got.dtype, right.dtype)
+    return serves and got.shape != right.shape
+
+
 def first_difference(
     got: Any, right: Any, tolerance: tuple[float, float] | None = None, *, reveal: bool = True
 ) -> str:
@@ -138,6 +202,8 @@ def first_difference(
         key = next(key for key in keys if not close(got[key], right[key], tolerance))
         inner = first_difference(got[key], right[key], tolerance, reveal=reveal)
         return f"in item {key!r}: {inner}"
+    if isinstance(right, bool):
+        return f"you say {got}" + (f", where {right} is right" if reveal else ", which is not so")
     return f"you have {got!r}" + (f", right is {right!r}" if reveal else ", not right")
 
 
@@ -206,7 +272,7 @@ def _tensor_form(got: Any, right: torch.Tensor, axes: str, what: str) -> str | N
         return f"Your {what} is a sparse, nested or packed tensor; an ordinary one is expected."
     if got.shape != right.shape:
         return f"Your {what} has {_shapes(tuple(got.shape), tuple(right.shape), axes.split())}."
-    if got.dtype != right.dtype:
+    if not _dtype_serves(got.dtype, right.dtype):
         hint = _DTYPE_HINT.get(right.dtype)
         return f"Your {what} is `{got.dtype}`, not `{right.dtype}`" + (
             f": {hint}." if hint else "."
@@ -217,6 +283,19 @@ def _tensor_form(got: Any, right: torch.Tensor, axes: str, what: str) -> str | N
         value = got.detach()[tuple(index)].item()
         return f"Your {what} holds {value} (first at {index}), where a finite number is expected."
     return None
+
+
+def _dtype_serves(got: torch.dtype, right: torch.dtype) -> bool:
+    """Is this dtype as good as the right one? Double precision is, and so are all integers."""
+    integers = not (got.is_floating_point or right.is_floating_point) and torch.bool not in (
+        got,
+        right,
+    )
+    return (
+        got == right
+        or (got, right) == (torch.float64, torch.float32)
+        or (integers and not (got.is_complex or right.is_complex))
+    )
 
 
 def _shapes(got: tuple[int, ...], right: tuple[int, ...], names: list[str]) -> str:

@@ -47,7 +47,7 @@ these tables: see `tests/support/diagnoses.py`.
 import copy
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import CodeType
 from typing import Any
 
@@ -66,12 +66,16 @@ from transformer_lib.exercises.engine.comparing import (
     close,
     describe,
     first_difference,
+    fitted,
     form_mistake,
     plain,
 )
-from transformer_lib.exercises.engine.guarding import guarded, torch_random_kept
+from transformer_lib.exercises.engine.guarding import Guard, guarded, torch_random_kept
+from transformer_lib.exercises.engine.naming import Search
+from transformer_lib.exercises.engine.shapes import of_error
 from transformer_lib.exercises.engine.verdict import NOT_ATTEMPTED, Verdict
 
+PRINTED = "You print and return None: write `return` in front of your result, not `print`."
 FAILED = object()  # "this wrong computation raises on this case"
 
 
@@ -111,6 +115,10 @@ class Exercise:
              form, before it is compared (inputs: the very tensors the answer got, so gradients
              work). True: the sentence is given. A tuple: it fills the sentence's {blanks}
     unique   False: many results are right, `right` is one of them, and `also` judges the values
+    about    {sentence: function of the answer}, asked in turn about an answer that is wrong in its
+             numbers and that no computation of `wrong` explains; True gives the sentence
+    averages  values(*inputs): what the result averages, so that the weights behind it can be found
+    measured  True: the number must come from random samples. One that theory gives is refused
     tolerance  (rtol, atol) where the dtype's own will not do: for estimates from random samples
     seconds  the time an answer has for one case
     praise   the sentence for a right answer
@@ -125,6 +133,9 @@ class Exercise:
     before: "Exercise | None" = None
     axes: str | Sequence[str] = ""
     also: Mapping[str, Callable] = field(default_factory=dict)
+    about: Mapping[str, Callable] = field(default_factory=dict)
+    averages: Callable | None = None
+    measured: bool = False
     unique: bool = True
     tolerance: tuple[float, float] | None = None
     seconds: float = 10.0
@@ -141,7 +152,7 @@ class Exercise:
     @property
     def sentences(self) -> list[str]:
         """Every sentence that a wrong answer may get; tests reach them all."""
-        return [*self.wrong, *self.also]
+        return [*self.wrong, *self.also, *self.about]
 
     def __repr__(self) -> str:
         return f"<check of {(self.__doc__ or 'an answer').splitlines()[0]}>"
@@ -151,12 +162,12 @@ class Exercise:
         if self.before and not (form := self.before(answer)).passed:
             return form
         with guarded() as guard:
-            verdict = self._judge(answer)
+            verdict = self._judge(answer, guard)
         if verdict and guard.left_running:
             return Verdict(False, "Your answer leaves a thread running: wait for it with `join()`.")
         return verdict
 
-    def _judge(self, answer: Any) -> Verdict:
+    def _judge(self, answer: Any, guard: Guard) -> Verdict:
         seen = call_safely(self._look_at, answer, seconds=self.seconds, convert=tuple)
         if seen.error is not None:
             return Verdict(False, self._exception(seen))
@@ -172,12 +183,18 @@ class Exercise:
             if isinstance(outcome.error, TimeOver):
                 return Verdict(False, self._exception(outcome))
             if still_open(outcome.error) or (outcome.error is None and _blank(outcome.result)):
+                if outcome.error is None and guard.printed:
+                    return Verdict(False, PRINTED)
                 if outcome.result is None and outcome.error is None and not does_nothing(code):
                     return Verdict(False, "Your function returns None: is a `return` missing?")
                 return NOT_ATTEMPTED
             outcomes.append(outcome)
         rights = [compute(self.right, case) for case in self._cases()]
-        mistake = self._named(outcomes, rights) or self._first_mistake(outcomes, rights)
+        pairs = zip(outcomes, rights, strict=True)
+        outcomes = [replace(o, result=fitted(o.result, right)) for o, right in pairs]
+        search = Search(self, answer, code, outcomes, rights)
+        mistake = self._named(outcomes, rights) or self._first_mistake(search)
+        mistake = mistake or self._unmeasured(outcomes, rights)
         return Verdict(False, mistake) if mistake else Verdict(True, self.praise)
 
     def _look_at(self, answer: Any) -> tuple[CodeType | None, bool, str | None]:
@@ -245,13 +262,13 @@ class Exercise:
                 telling = telling or not close(theirs, right, self.tolerance)
         return True, telling
 
-    def _first_mistake(self, outcomes: Sequence[Outcome], rights: Sequence[Any]) -> str | None:
+    def _first_mistake(self, search: Search) -> str | None:
         passed = ""
         for number, case in enumerate(self._cases()):
-            if mistake := self._mistake(outcomes[number], rights[number]):
+            if mistake := self._mistake(search, number):
                 if len(self.cases) < 2:
                     return mistake
-                where = self._place(number, outcomes, passed)
+                where = self._place(number, search.outcomes, passed)
                 word = mistake.split()[0]
                 if word.istitle() and (len(word) > 1 or word == "A"):  # not Q, not NaN
                     mistake = mistake[0].lower() + mistake[1:]
@@ -264,16 +281,19 @@ class Exercise:
         name = self._cases()[number].name
         return f"Right on {passed}, but on {name}" if passed else f"On {name}"
 
-    def _mistake(self, outcome: Outcome, right: Any) -> str | None:
+    def _mistake(self, search: Search, number: int) -> str | None:
+        outcome, right = search.outcomes[number], search.rights[number]
         if outcome.error is not None:
-            return self._exception(outcome)
+            hint = search.cause(number) or of_error(message_of(outcome.error)).strip()
+            raised = self._exception(outcome)
+            return f"{raised.rstrip('.')}. {hint}" if hint else raised
         if outcome.written:
             name = self._names()[outcome.written[0]]
             return (
                 f"You write into the argument `{name}`, which belongs to the caller: make a copy."
             )
         if mistake := form_mistake(outcome.result, right, self.axes):
-            return mistake
+            return (self.unique and search.cause(number)) or mistake
         if self.also:  # a gradient can run code of the answer
             judged = call_safely(lambda _: self._special(outcome), seconds=self.seconds)
             if judged.error is not None:
@@ -281,8 +301,29 @@ class Exercise:
             if judged.result:
                 return judged.result
         if self.unique and not close(outcome.result, right, self.tolerance):
+            if cause := self._about(search.answer) or search.cause(number):
+                return cause
             place = first_difference(outcome.result, right, self.tolerance, reveal=bool(self.cases))
             return f"{place[0].upper()}{place[1:]}."
+        return None
+
+    def _about(self, answer: Any) -> str | None:
+        for sentence, applies in self.about.items():
+            if call_safely(applies, answer, seconds=self.seconds).result is True:
+                return sentence
+        return None
+
+    def _unmeasured(self, outcomes: Sequence[Outcome], rights: Sequence[Any]) -> str | None:
+        """A sentence if numbers that must be measured are known too exactly for that."""
+        if not self.measured:
+            return None
+        pairs = [(float(o.result), float(r)) for o, r in zip(outcomes, rights, strict=True)]
+        for numbers in (
+            [got / right for got, right in pairs],
+            [got - right for got, right in pairs],
+        ):
+            if max(numbers) - min(numbers) < 1e-6:
+                return "This number is computed, not measured: draw random numbers and measure it."
         return None
 
     def _special(self, outcome: Outcome) -> str | None:

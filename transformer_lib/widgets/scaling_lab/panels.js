@@ -14,12 +14,12 @@ const TOP = 42;
 
 const written = (score) => fixed(score, Math.abs(score) < 10 ? 2 : 1);
 
-/** What stands below each side: [name in the figure, name in full, text]. */
+/** What stands below each side: [name where there is little room, name in full, text]. */
 function measures({ largest, slope, entropy, jacobian }, level) {
   const norm = reading(jacobian);
   return [
-    ["largest weight p", "largest weight p", nearOne(largest)],
-    ["slope p(1 − p)", "its slope p(1 − p)", reading(slope)],
+    ["largest p", "largest weight p", nearOne(largest)],
+    ["slope p(1 − p)", "slope p(1 − p)", reading(slope)],
     ["entropy", "entropy", reading(entropy)],
     ["‖J‖", "norm of the Jacobian", norm],
   ].slice(0, [1, 2, 4][level]);
@@ -92,13 +92,13 @@ export function panels(n, level) {
     shown.append(...foot);
     item.append(shown);
     svg.append(item);
-    return { name, item, lines, foot, bar, longest };
+    return { name, item, lines, foot, bar, longest, roomy: width > 190 };
   }
 
   function paint(now = data) {
     data = now;
     if (!data) return;
-    for (const { name, item, lines, foot, bar, longest } of sides) {
+    for (const { name, item, lines, foot, bar, longest, roomy } of sides) {
       const { scores, weights } = data[name];
       lines.forEach(({ score, rect, weight }, j) => {
         score.textContent = written(scores[j]);
@@ -107,7 +107,8 @@ export function panels(n, level) {
         weight.textContent = fixed(weights[j]);
       });
       const below = measures(data[name], level);
-      below.forEach(([title, , text], line) => {
+      below.forEach(([short, full, text], line) => {
+        const title = roomy ? full : short;
         foot[line].textContent = `${title}${text.startsWith(">") ? " " : " = "}${text}`;
       });
       const said = scores.map(

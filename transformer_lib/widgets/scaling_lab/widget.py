@@ -47,7 +47,7 @@ class ScalingLab(Widget):
     n_keys = traitlets.Int().tag(sync=True)
     d_k = traitlets.Int().tag(sync=True)
     seed = traitlets.Int().tag(sync=True)
-    show = traitlets.Unicode(read_only=True).tag(sync=True)
+    show = traitlets.Enum(LEVELS, "slope", read_only=True).tag(sync=True)
     _keys_of_text: ClassVar = {
         "d_k": Number(1, WIDEST, "d_k"),
         "seed": Number(0, _SEEDS - 1, "seed"),

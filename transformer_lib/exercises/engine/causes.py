@@ -1,0 +1,444 @@
+"""What is wrong with a result, from its numbers alone: the order, a factor, a step left out.
+
+Each function here is given `trials`, the cases on which an answer is wrong in its numbers and
+right in its form, and says what holds on **all** of them, as a sentence, or None. Nothing is called
+again: `probing` does that. `weights` looks at numbers that must sum to 1, `masks` at booleans.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+from typing import Any
+
+import torch
+from torch import Tensor
+
+_ENOUGH = 1e-4  # how far two numbers may differ, relative to the largest, and count as the same
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A case: what came out and what is right, in double precision, and the inputs by name."""
+
+    got: Tensor
+    right: Tensor
+    inputs: Mapping[str, Any]
+
+
+def same(got: Tensor, right: Tensor) -> bool:
+    """Are all numbers the same, up to rounding in single precision?"""
+    if got.shape != right.shape:
+        return False
+    largest = float(right.abs().max()) if right.numel() else 0.0
+    if not math.isfinite(largest):
+        return torch.equal(got.nan_to_num(), right.nan_to_num())
+    got, right = got.double(), right.double()
+    return torch.allclose(got, right, rtol=_ENOUGH, atol=1e-6 + 1e-5 * largest, equal_nan=True)
+
+
+def axis_name(axes: Sequence[str], axis: int, ndim: int) -> str:
+    """What messages call an axis: its name, or "rows" and "columns" of a matrix."""
+    if len(axes) == ndim:
+        return axes[axis]
+    return ("rows", "columns")[axis] if ndim == 2 else f"axis {axis}"
+
+
+def of_numbers(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
+    """A sentence about numbers that are wrong in the same way everywhere; None if there is none."""
+    if not trials:
+        return None
+    looks = (_factor, _offset, _symmetric, _row_factors, _diagonal, _zero_sums)
+    return next((sentence for look in looks if (sentence := look(trials, axes))), None)
+
+
+def of_form(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
+    """The same for what shows before anything is known of the numbers: left empty, moved, added."""
+    looks = (_all_equal, _empty_parts, _order, _named_factor, _added, _transformed)
+    return next((sentence for look in looks if (sentence := look(trials, axes))), None)
+
+
+def of_place(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
+    """A sentence about where the result is right, if that is a part along one axis."""
+    if not trials or not (ndim := trials[0].right.ndim):
+        return None
+    found = [_right_parts(trials[0], axis) for axis in range(ndim)]
+    wrong = [(len(bad), axis) for axis, (good, bad) in enumerate(found) if good and bad]
+    for _, axis in sorted(wrong):
+        if all(_right_parts(trial, axis)[0] for trial in trials):
+            good, bad = found[axis]
+            name = axis_name(axes, axis, ndim)
+            if good == [0] and len(bad) > 1:
+                return f"Only the first is right along the axis `{name}`, the rest is not."
+            if len(good) == 1 and len(bad) > 1:
+                return f"Only number {good[0]} is right along the axis `{name}`, the rest is not."
+            where = "the last" if bad == [len(good)] else _count(bad)
+            return f"Right but for {where} along the axis `{name}` (counted from 0)."
+    return None
+
+
+def _count(numbers: list[int]) -> str:
+    shown = ", ".join(map(str, numbers[:5])) + (", …" if len(numbers) > 5 else "")
+    return f"number {shown}" if len(numbers) == 1 else f"numbers {shown}"
+
+
+def _right_parts(trial: Trial, axis: int) -> tuple[list[int], list[int]]:
+    good, bad = [], []
+    for index in range(trial.right.shape[axis]):
+        pair = trial.got.select(axis, index), trial.right.select(axis, index)
+        (good if same(*pair) else bad).append(index)
+    return good, bad
+
+
+# --- all equal, another order -----------------------------------------------------------------
+
+
+def _all_equal(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
+    if any(trial.got.numel() < 2 or trial.right.std() == 0 for trial in trials):
+        return None
+    values = [float(trial.got.flatten()[0]) for trial in trials]
+    if not all(same(t.got, torch.full_like(t.got, v)) for t, v in zip(trials, values, strict=True)):
+        return None
+    if not any(values):
+        return "All numbers of your result are 0: is it ever filled in?"
+    return f"All numbers of your result are equal, {values[0]:.4g} each, whatever the arguments."
+
+
+def _empty_parts(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
+    """Is a part along an axis all 0, though the right one is not?"""
+    ndim = trials[0].right.ndim
+    for axis in range(ndim) if trials[0].right.numel() > 1 else ():
+        empty = [
+            [
+                n
+                for n in range(t.right.shape[axis])
+                if not t.got.select(axis, n).any() and t.right.select(axis, n).any()
+            ]
+            for t in trials
+        ]
+        if all(empty) and any(
+            len(e) < t.right.shape[axis] for e, t in zip(empty, trials, strict=True)
+        ):
+            name = axis_name(axes, axis, ndim)
+            return f"Your result is all 0 for {_count(empty[0])} along the axis `{name}`."
+    return None
+
+
+def _added(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
+    """Is the result the right one plus, or minus, an argument?"""
+    for name in trials[0].inputs:
+        given = [t.inputs[name] for t in trials]
+        if not all(
+            isinstance(x, Tensor) and x.shape == t.right.shape
+            for x, t in zip(given, trials, strict=True)
+        ):
+            continue
+        for sign, words in ((1, "plus"), (-1, "minus")):
+            pairs = zip(given, trials, strict=True)
+            if all(same(t.got, t.right + sign * x.detach().double()) for x, t in pairs):
+                return f"Your result is the right one {words} `{name}`."
+        if all(same(t.got, x.detach().double()) for x, t in zip(given, trials, strict=True)):
+            return f"Your result is `{name}` itself, unchanged."
+    return None
+
+
+def _order(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
+    ndim = trials[0].right.ndim
+    if any(trial.right.ndim != ndim or trial.right.numel() < 2 for trial in trials):
+        return None
+    for one in range(ndim):
+        for other in range(one + 1, ndim):
+            if all(same(t.got, t.right.transpose(one, other)) for t in trials):
+                names = [axis_name(axes, axis, ndim) for axis in (one, other)]
+                return f"Your result is transposed: `{names[0]}` and `{names[1]}` are swapped."
+    for axis in range(ndim):
+        name = axis_name(axes, axis, ndim)
+        if all(same(t.got, t.right.flip(axis)) for t in trials):
+            return f"The right numbers, in reverse order along the axis `{name}`."
+        for shift, words in ((1, "late"), (-1, "early")):
+            if all(same(t.got, t.right.roll(shift, axis)) for t in trials):
+                return f"The right numbers, one place too {words} along the axis `{name}`."
+    for axis in range(ndim):
+        if all(_permuted(t.got, t.right, axis) for t in trials):
+            name = axis_name(axes, axis, ndim)
+            return f"The right numbers, in another order along the axis `{name}`."
+    if all(t.right.numel() > 3 and _same_numbers(t.got, t.right) for t in trials):
+        return "The right numbers, in other places: axes are mixed up in a reshape or a transpose."
+    return None
+
+
+def _same_numbers(got: Tensor, right: Tensor) -> bool:
+    return same(got.flatten().sort().values, right.flatten().sort().values)
+
+
+def _permuted(got: Tensor, right: Tensor, axis: int) -> bool:
+    """Is each slice along the axis a slice of the right result, each of them once?"""
+    if right.shape[axis] < 2:
+        return False
+    left = list(right.unbind(axis))
+    for ours in got.unbind(axis):
+        found = next((n for n, theirs in enumerate(left) if same(ours, theirs)), None)
+        if found is None:
+            return False
+        left.pop(found)
+    return True
+
+
+# --- a factor, a number added -------------------------------------------------------------------
+
+
+def sizes(inputs: Mapping[str, Any]) -> dict[str, float]:
+    """The numbers that the inputs offer: "x.shape[-1]" -> 7, "n_heads" -> 2."""
+    found: dict[str, float] = {}
+    for name, value in inputs.items():
+        if isinstance(value, Tensor) and value.ndim:
+            for axis in range(value.ndim):
+                last = axis == value.ndim - 1
+                found[f"{name}.shape[{-1 if last else axis}]"] = value.shape[axis]
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            found[name] = value
+    return found
+
+
+_POWERS: list[tuple[str, Callable]] = [
+    ("{}", lambda n: n),
+    ("{} ** 0.5", lambda n: n**0.5),
+    ("{} ** 2", lambda n: n**2),
+    ("{} ** -0.5", lambda n: n**-0.5),
+    ("1 / {}", lambda n: 1 / n),
+    ("({} - 1)", lambda n: n - 1),
+    ("({} + 1)", lambda n: n + 1),
+    ("{} / ({0} - 1)", lambda n: n / (n - 1)),
+    ("({} - 1) / {0}", lambda n: (n - 1) / n),
+]
+
+
+def named(values: Sequence[float], trials: Sequence[Trial]) -> str:
+    """An expression in the inputs that has these values, one for each trial; "" if there is none.
+
+    With equal values a plain number comes first: twice is twice, whatever the sizes.
+    """
+    tables = [sizes(trial.inputs) for trial in trials]
+    if len(trials) > 1 and max(values) - min(values) <= 1e-4 * abs(values[0]):
+        return ""
+    for form, power in _POWERS:
+        for name in tables[0]:
+            try:
+                offered = [power(table[name]) for table in tables]
+            except (KeyError, ZeroDivisionError, OverflowError, TypeError):
+                continue
+            if any(isinstance(n, complex) for n in offered):
+                continue
+            pairs = zip(offered, values, strict=True)
+            if all(math.isclose(n, value, rel_tol=1e-3) for n, value in pairs):
+                return "`" + form.format(name).replace("{0}", name) + "`"
+    return ""
+
+
+def _products(inputs: Mapping[str, Any]) -> dict[str, int]:
+    """Products of whole numbers among the inputs, and small multiples: "3 * n_heads * d_head"."""
+    whole = [(k, v) for k, v in inputs.items() if type(v) is int and v > 1]
+    found = {}
+    for count in (1, 2, 3):
+        for names in combinations_with_replacement(whole, count):
+            product = math.prod(value for _, value in names)
+            words = " * ".join(name for name, _ in names)
+            found |= {f"{k} * {words}" if k > 1 else words: k * product for k in (1, 2, 3, 4)}
+    return found
+
+
+def _product(values: Sequence[float], trials: Sequence[Trial]) -> str:
+    """Such a product that has these values; "" if there is none, or if they tell nothing."""
+    tables = [_products(trial.inputs) for trial in trials]
+    if len(trials) < 2 or len(set(values)) < 2:
+        return ""
+    for words in tables[0]:
+        pairs = zip(tables, values, strict=True)
+        if all(words in table and table[words] == value for table, value in pairs):
+            return f"`{words}`"
+    return ""
+
+
+_CONSTANTS = {
+    2.0: "twice the right one",
+    0.5: "half of the right one",
+    1 / math.log(2): "in bits (log2), where the natural logarithm is asked for",
+    math.log(2): "the right one times ln 2: a natural logarithm in place of log2, or the reverse",
+    100.0: "a hundred times the right one: a percentage?",
+    0.01: "a hundredth of the right one",
+}
+
+
+def _ratio(trial: Trial) -> float | None:
+    """c, if the result is c times the right one, in every number."""
+    size = (trial.right**2).sum()
+    if trial.right.numel() == 0 or size == 0:
+        return None
+    c = float((trial.got * trial.right).sum() / size)
+    return c if abs(c) > 1e-6 and same(trial.got, c * trial.right) else None
+
+
+def _named_factor(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
+    ratios = [_ratio(trial) for trial in trials]
+    if None in ratios:
+        return None
+    if all(math.isclose(c, -1, rel_tol=1e-3) for c in ratios):
+        return "Your result has the wrong sign: it is minus the right one."
+    if name := named(ratios, trials):
+        return f"Your result is {name} times the right one."
+    if name := named([1 / c for c in ratios], trials):
+        return f"Your result is the right one divided by {name}."
+    return None
+
+
+def _factor(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
+    ratios = [_ratio(trial) for trial in trials]
+    one_number = all(trial.right.numel() == 1 for trial in trials)
+    if None in ratios:
+        return None
+    equal = max(ratios) - min(ratios) <= 1e-3 * abs(ratios[0])
+    if one_number and (len(trials) < 2 or not equal):
+        return None  # one number always is some multiple of another
+    if equal:
+        known = (w for c, w in _CONSTANTS.items() if math.isclose(c, ratios[0], rel_tol=1e-3))
+        words = next(known, f"{ratios[0]:.4g} times the right one, in every number")
+        return f"Your result is {words}."
+    return f"Every number is wrong by the same factor: {ratios[0]:.4g} times the right one."
+
+
+def _row_factors(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
+    ndim = trials[0].right.ndim
+    for axis in range(ndim - 1, -1, -1):
+        if all(t.right.shape[axis] > 1 and _multiples(t, axis) for t in trials):
+            name = axis_name(axes, axis, ndim)
+            return (
+                f"Along the axis `{name}` your numbers are multiples of the right ones, with "
+                "another factor for each row: is a division by a sum or a length missing, or one "
+                "too many?"
+            )
+    return None
+
+
+def _multiples(trial: Trial, axis: int) -> bool:
+    size = (trial.right**2).sum(axis, keepdim=True)
+    factors = (trial.got * trial.right).sum(axis, keepdim=True) / size.clamp_min(1e-30)
+    return bool((factors.abs() > 1e-6).all()) and same(trial.got, factors * trial.right)
+
+
+def _offset(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
+    offsets = []
+    for trial in trials:
+        offset = float((trial.got - trial.right).mean())
+        if not same(trial.got, trial.right + offset):
+            return None
+        offsets.append(offset)
+    one_number = all(trial.right.numel() == 1 for trial in trials)
+    size = abs(offsets[0])
+    way = "large" if offsets[0] > 0 else "small"
+    if len(trials) > 1 and max(offsets) - min(offsets) <= 1e-3 * size:
+        return f"Your result is too {way} by {size:.4g}" + ("." if one_number else ", everywhere.")
+    if one_number and (name := _product([abs(o) for o in offsets], trials)):
+        return f"Your result is too {way} by {name}."
+    one_way = all(o > 0 for o in offsets) == any(o > 0 for o in offsets)
+    if one_way and (name := named([abs(o) for o in offsets], trials)):
+        return f"Your result is too {way} by {name}."
+    return None if one_number else f"Your result is too {way} by {size:.4g}, everywhere."
+
+
+# --- a step too many or too few -----------------------------------------------------------------
+
+
+_OF_RIGHT: dict[str, Callable] = {
+    "Your result is the square of the right one.": lambda x: x**2,
+    "Your result is the square root of the right one.": lambda x: x.sqrt(),
+    "Your result is 1 divided by the right one.": lambda x: 1 / x,
+    "Your result is 1 minus the right one.": lambda x: 1 - x,
+    "Your result is the logarithm of the right one: one `log` too many?": lambda x: x.log(),
+    "Your result is the exponential of the right one: one `exp` too many?": lambda x: x.exp(),
+    "Your result is the right one without its signs: an `abs` too many?": lambda x: x.abs(),
+    "The negative numbers are 0 in your result: a `relu` or `clamp` too many?": lambda x: (
+        x.clamp_min(0)
+    ),
+    "Your result is the right one, rounded to whole numbers.": lambda x: x.round(),
+    "Your result is the right one, cut to whole numbers.": lambda x: x.trunc(),
+}
+
+
+def _transformed(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
+    if len(trials) < 2 and trials[0].right.numel() < 2:
+        return None
+    for sentence, change in _OF_RIGHT.items():
+        if all(_telling(t) and same(t.got, change(t.right)) for t in trials):
+            return sentence
+    if sentence := softmax_missing(trials, axes):
+        return sentence
+    for axis in range(trials[0].right.ndim - 1, -1, -1):
+        name = axis_name(axes, axis, trials[0].right.ndim)
+        steps = {
+            f"A softmax over the axis `{name}` too many.": lambda t, a=axis: same(
+                t.got, t.right.softmax(a)
+            ),
+            f"The division by the sum over the axis `{name}` is missing.": lambda t, a=axis: same(
+                t.got / t.got.sum(a, keepdim=True), t.right
+            ),
+            f"You divide by the sum over the axis `{name}` once too often.": lambda t, a=axis: same(
+                t.got, t.right / t.right.sum(a, keepdim=True)
+            ),
+            f"You add up along the axis `{name}`: each number holds those before it.": (
+                lambda t, a=axis: same(t.got, t.right.cumsum(a))
+            ),
+        }
+        for sentence, holds in steps.items():
+            if all(t.right.shape[axis] > 1 and holds(t) for t in trials):
+                return sentence
+    return None
+
+
+def softmax_missing(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
+    """A sentence if a softmax of these numbers would be right."""
+    ndim = trials[0].right.ndim
+    for axis in range(ndim - 1, -1, -1):
+        if all(t.right.shape[axis] > 1 and same(t.got.softmax(axis), t.right) for t in trials):
+            return f"The softmax over the axis `{axis_name(axes, axis, ndim)}` is missing."
+    return None
+
+
+def _telling(trial: Trial) -> bool:
+    return bool(trial.right.isfinite().all())
+
+
+def _symmetric(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
+    if any(t.right.ndim < 2 or t.right.shape[-1] != t.right.shape[-2] for t in trials):
+        return None
+    if all(same(t.right, t.right.mT) for t in trials):
+        if any(same(t.got, t.got.mT) for t in trials):
+            return None
+        return "The right result is symmetric, and yours is not: look at two cells that mirror."
+    if any(t.right.shape[-1] < 2 or same(t.right, t.right.mT) for t in trials):
+        return None
+    if all(same(t.got, t.got.mT) for t in trials):
+        return "Your result is symmetric: what i has of j, j has of i. The right one is not."
+    return None
+
+
+def _diagonal(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
+    if any(t.right.ndim != 2 or t.right.shape[0] != t.right.shape[1] > 1 for t in trials):
+        return None
+    if all(same(t.got.diagonal(), t.right.diagonal()) for t in trials):
+        return "The diagonal is right, and what stands beside it is not."
+    if all(same(t.got - t.got.diag().diag(), t.right - t.right.diag().diag()) for t in trials):
+        return "Only the diagonal is wrong."
+    return None
+
+
+def _zero_sums(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
+    """Must the numbers along an axis cancel?"""
+    ndim = trials[0].right.ndim
+    for axis in range(ndim):
+        sums = [(t.got.sum(axis), t.right.sum(axis)) for t in trials]
+        many = all(t.right.shape[axis] > 1 for t in trials)
+        if many and all(same(r, 0 * r) and not same(g, 0 * r) for g, r in sums):
+            worst = max((float(x) for x in sums[0][0].flatten()), key=abs)
+            name = axis_name(axes, axis, ndim)
+            return f"Along the axis `{name}` the numbers must sum to 0; yours sum to {worst:.4g}."
+    return None
