@@ -89,6 +89,7 @@ def write_into_causal(causal, padding):
 
 
 WRONG[check_combined_mask] = [
+    (lambda causal, padding: causal != padding[:, None], "that is what `^` and `!=` do"),
     (lambda causal, padding: (causal + padding[:, None]).bool(), "A key must be in the past"),
     (lambda causal, padding: causal * padding, "The axis for the queries"),
     (
@@ -334,7 +335,7 @@ def after_other_draws(draws):
     return answer
 
 
-RIGHT[check_is_causal] += [after_other_draws(draws) for draws in range(20)]
+RIGHT[check_is_causal] += [after_other_draws(draws) for draws in range(8)]
 
 
 def differs(f, x, futures, cut, same):
@@ -391,6 +392,7 @@ WRONG[check_is_causal] = [
     (by_gradient, STEPS),
     (with_cuts(EVERY, lambda future: 2 * future), "You only make the future longer or shorter"),
     (with_cuts(EVERY, lambda future: 0.3 * future), "You only make the future longer or shorter"),
+    (with_cuts(EVERY, lambda future: future.add(1)), "You add a number to the future"),
     (with_cuts(EVERY, lambda future: -2 * future), "You multiply the future by a number and"),
     (with_cuts(EVERY, lambda future: future * -7.0), "You multiply the future by a number and"),
     (

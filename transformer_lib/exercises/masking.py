@@ -363,6 +363,11 @@ def _direction(x: Tensor) -> Tensor:
     return _causal_attention(x) + (x[-1] / x[-1].norm()).abs()
 
 
+def _largest(x: Tensor) -> Tensor:
+    """A 1 is added where the last word is largest: blind to a number added everywhere."""
+    return _causal_attention(x) + (torch.arange(x.shape[1]) == x[-1].argmax())
+
+
 def _norm(x: Tensor) -> Tensor:
     """Divided by the norm of all words, which is the same for their negatives."""
     return _causal_attention(x) / x.norm()
@@ -377,6 +382,10 @@ def _negative(future: Tensor) -> Tensor:
 
 def _twice(future: Tensor) -> Tensor:
     return 2 * future
+
+
+def _plus_one(future: Tensor) -> Tensor:
+    return future + 1
 
 
 def _minus_twice(future: Tensor) -> Tensor:
@@ -410,6 +419,7 @@ def _by_gradient(f: Callable, x: Tensor) -> bool:
 
 
 _X, _SEVEN, _THREE = randn(5, 3, seed=11), randn(7, 2, seed=14), randn(3, 5, seed=15)
+_WIDE = randn(7, 11, seed=16)
 _ALWAYS = "Your test answers {} every time"
 _NEGATIVES = (
     "You change the future only to its negative, so a leak that is the same for both, such as "
@@ -462,6 +472,10 @@ check_is_causal = Exercise(
         "goes unseen: try negatives and random numbers.": lambda f, x: _survives(
             f, x, range(1, len(x)), torch.equal, (_twice,)
         ),
+        "You add a number to the future, the same everywhere, so a leak of what is largest goes "
+        "unseen: try negatives and random numbers.": lambda f, x: _survives(
+            f, x, range(1, len(x)), torch.equal, (_plus_one,)
+        ),
         "A leak in steps goes unseen. The gradient is zero on both sides of a step, and a change "
         "that keeps every sign does not cross this one: try negatives, and compare the outputs.": (
             _by_gradient
@@ -480,6 +494,7 @@ check_is_causal = Exercise(
         Case("causal attention of 7 words", _causal_attention, _SEVEN),
         Case("attention of 3 words without a mask", _unmasked, _THREE),
         Case("a function that adds a word's direction", _direction, _SEVEN),
+        Case("a function that leaks where the last word is largest", _largest, _WIDE),
     ],
     praise="Right: change the future, any part of it, and the past must stay the same, bit by bit.",
 )
