@@ -31,8 +31,8 @@ def attention_weights(
 ) -> Float[Tensor, "*batch queries keys"]:
     """How much each query attends to each key: softmax(q kᵀ · scale + bias) over what is allowed.
 
-    Every row is positive and sums to 1; the row of a query with nothing to attend to is zero, and
-    its gradient is zero, too. A hidden key gets exactly zero, even if it holds NaN.
+    No weight is negative, and every row sums to 1; the row of a query with nothing to attend to is
+    zero, and its gradient is zero, too. A hidden key gets exactly zero, even if it holds NaN.
 
     Args:
         q: queries, ``[..., queries, d_k]``.
