@@ -74,7 +74,9 @@ function render({ model, el }) {
   const sliders = alone ? [] : [which.element, length.element, angle.element];
   fig.controls.append(...sliders, reset.element);
 
-  const plane = vectorPlane({ tokens, reach, onMove: move, onSelect: choose });
+  // Alone, it is about one vector: the purple arrow stays with it, whichever arrow is moved.
+  const onSelect = alone ? () => {} : choose;
+  const plane = vectorPlane({ tokens, reach, onMove: move, onSelect });
   const map = grid({
     rows: tokens,
     columns: tokens,
