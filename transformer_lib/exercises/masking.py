@@ -5,6 +5,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from transformer_lib.exercises.engine.choosing import Choice
+from transformer_lib.exercises.engine.repairing import Repair
 from transformer_lib.exercises.engine.runner import Case, Exercise, randn
 
 INVERTED = (
@@ -497,4 +499,108 @@ check_is_causal = Exercise(
         Case("a function that leaks where the last word is largest", _largest, _WIDE),
     ],
     praise="Right: change the future, any part of it, and the past must stay the same, bit by bit.",
+)
+
+
+# --- which mask lets the future through -----------------------------------------------------------
+
+check_which_leaks = Choice(
+    asks="Under which masks does *roses* hold something of *susan* after two layers? Letters.",
+    right={"a", "c"},
+    wrong={
+        "a": "*gave* looks at *susan* in the first layer, and *roses* looks at *gave* in the "
+        "second.",
+        "b": "*to* learns of *susan*, but *roses* may not look at *to* in any layer.",
+        "c": "*to* looks at *susan* in the first layer, and *roses* looks at *to* in the second.",
+        "d": "*to* learns of *susan* in the first layer, *mary* in the second, and *roses* only in "
+        "the third.",
+        "e": "This window lets *roses* look back by one word only, so it takes *susan* three "
+        "layers, by way of *mary* and *gave*.",
+    },
+    praise="Right: one layer for each step, and every step must be allowed in its own row.",
+)
+
+# --- attention over padded sentences, broken ------------------------------------------------------
+
+
+def _padded(q: Tensor, k: Tensor, v: Tensor, hide: Callable) -> Tensor:
+    return hide(q @ k.transpose(-2, -1) / k.shape[-1] ** 0.5) @ v
+
+
+def _filled_with(value: float, axis: int, *, where: bool = False) -> Callable:
+    def answer(q: Tensor, k: Tensor, v: Tensor, real: Tensor) -> Tensor:
+        hidden = real.unsqueeze(axis) if where else ~real.unsqueeze(axis)
+        return _padded(q, k, v, lambda scores: scores.masked_fill(hidden, value).softmax(dim=-1))
+
+    return answer
+
+
+def _zeroed_after(axis: int, *, again: bool = False) -> Callable:
+    def answer(q: Tensor, k: Tensor, v: Tensor, real: Tensor) -> Tensor:
+        def hide(scores: Tensor) -> Tensor:
+            kept = scores.softmax(dim=-1) * real.unsqueeze(axis)
+            return kept / kept.sum(dim=-1, keepdim=True) if again else kept
+
+        return _padded(q, k, v, hide)
+
+    return answer
+
+
+def _sentences(batch: int, s: int, dims: tuple[int, int], seed: int) -> tuple[Tensor, ...]:
+    q, k = randn(2, batch, s, dims[0], seed=seed)
+    return q, k, randn(batch, s, dims[1], seed=seed + 1)
+
+
+_LOUD = _sentences(2, 4, (3, 2), seed=25)
+_LOUD[0][:], _LOUD[1][:] = 1.0, 0.0
+_LOUD[1][1, 2:] = 100.0  # the filler's scores lie so far above that e^-difference is 0
+
+check_padded_attention = Repair(
+    asks="""`answer(q, k, v, real)`: scaled attention that never looks at filler.
+
+    q and k [batch, tokens, d_k], v [batch, tokens, d_v]; real [batch, tokens], True = no filler.
+    """,
+    broken=_zeroed_after(2),
+    unchanged="Give one sentence its filler, change the filler, and look at the real words.",
+    right=_filled_with(-torch.inf, 1),
+    wrong={
+        "The axis is right now. But the weights are still set to zero after the softmax: rows do "
+        "not sum to 1, and the filler still takes part in the denominator.": _zeroed_after(1),
+        "You hide before the softmax now. But the axis of size 1 stands where the keys are, so you "
+        "hide the filler as a query: its rows are empty, and the real words still look at "
+        "it.": _filled_with(-torch.inf, 2),
+        "You hide before the softmax now, with a large negative number, but as queries: the "
+        "filler gives even weights to all, and the real words still look at it.": _filled_with(
+            -1e9, 2
+        ),
+        "The axis is right, and rows sum to 1 again. But where the filler's scores are the "
+        "largest by far, nothing is left to divide by: hide before the softmax.": _zeroed_after(
+            1, again=True
+        ),
+        "Hidden scores are 0, and e^0 = 1 is a weight like any other: use -inf.": _filled_with(
+            0.0, 1
+        ),
+        "You hide the real words and show the filler: `masked_fill` fills where its mask is "
+        "True.": _filled_with(-torch.inf, 1, where=True),
+    },
+    cases=[
+        Case(
+            "2 sentences, one of them shorter",
+            *_sentences(2, 5, (3, 7), seed=21),
+            _padding(5, 2, tokens=5),
+        ),
+        Case(
+            "3 sentences with filler on the left",
+            *_sentences(3, 7, (5, 2), seed=23),
+            _padding(4, 7, 1, tokens=7).flip(1),
+        ),
+        Case(
+            "sentences without filler",
+            *_sentences(3, 2, (7, 5), seed=27),
+            _padding(2, 2, 2, tokens=2),
+        ),
+        Case("filler with very large scores", *_LOUD, _padding(4, 2, tokens=4)),
+    ],
+    axes="batch tokens d_v",
+    praise="Right: hidden as a key, before the softmax, so no real word hears of the filler.",
 )
