@@ -167,7 +167,7 @@ LIVE = """async ([module, values]) => {
   const url = URL.createObjectURL(new Blob([module], { type: "text/javascript" }));
   const widget = (await import(url)).default;
   const bytes = (text) => new DataView(new TextEncoder().encode(text).buffer);
-  for (const name of ["_text", "_curve"]) values[name] = bytes(values[name]);
+  for (const name of ["_text", "_curve", "_driving"]) values[name] = bytes(values[name]);
   const heard = {};
   const model = {
     get: (name) => values[name],
@@ -193,7 +193,8 @@ def test_live_from_no_step_to_a_run(open_page):
     assert "No step yet" in said(page)
     assert page.get_by_role("slider", name="step").is_disabled()
     state = live.get_state()
-    names = ["_text", "_curve", "step", "smoothing", "log_steps", "above_floor"]
+    names = ["_text", "_curve", "_driving", "name", "reached"]
+    names += ["step", "smoothing", "log_steps", "above_floor"]
     values = {
         name: state[name].decode() if isinstance(state[name], bytes) else state[name]
         for name in names

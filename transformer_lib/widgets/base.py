@@ -111,7 +111,7 @@ class Widget(anywidget.AnyWidget):
         texts, sizes = self._texts(), self._sizes()
         return driving.refusal(self._keys_of_text, key, value, texts=texts, sizes=sizes)
 
-    def _texts(self) -> dict[str, list[str]]:
+    def _texts(self) -> dict[str, Any]:
         return json.loads(self._text)
 
     @traitlets.default("_driving")

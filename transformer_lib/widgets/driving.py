@@ -21,7 +21,7 @@ LINK = "#set:"
 NAME = re.compile(r"[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*")
 _NUMBER = re.compile(r"[-+−]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 
-Texts = Mapping[str, Sequence[str]]
+Texts = Mapping[str, Any]  # what a widget has in `_text`: lists of texts by name, and others
 Sizes = Mapping[str, Any]
 
 

@@ -1,0 +1,283 @@
+"""Phrases that set a figure, and goals: by mouse, keyboard and touch, in both themes."""
+
+import pytest
+import torch
+from built import BUILD, READ
+from harness import axe, check_fits, each_look, write_page
+
+from transformer_lib import widgets
+from transformer_lib.attention import MultiHeadAttention
+from transformer_lib.widgets import (
+    AttentionMap,
+    Goal,
+    MaskPainter,
+    NextWord,
+    PositionLab,
+    SamplingLab,
+    ScalingLab,
+    SoftDictionary,
+    StepScrubber,
+    TrainingView,
+    VectorPlayground,
+    driving,
+)
+
+WORDS = ["mary", "gave", "roses", "to", "susan"]
+X = torch.tensor([[1.2, 0.3], [-0.4, 1.1], [0.9, 1.0], [-0.2, -0.4], [1.0, -0.6]])
+ROWS = [[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]]
+LONG = Goal("Make *gave* longer than 1.5.", when=["length gave >= 1.5"], hint="Drag **its** tip.")
+
+
+def phrase(target: str, text: str = "set it") -> str:
+    """As book/extensions/set_links.py writes it."""
+    return f'<p>Then <span class="afm-set" data-afm-set="{target}">{text}</span>.</p>'
+
+
+def facts(page, name: str) -> dict[str, float]:
+    return page.evaluate("(name) => window.afmFigures.get(name)[0].facts()", name)
+
+
+def said(page, name: str) -> str:
+    """What a screen reader is told of the last setting."""
+    script = "afmFigures.get(name)?.[0].element.querySelector('.afm-unseen').textContent"
+    return page.evaluate(f"(name) => {script}", name)
+
+
+def playground(**options) -> VectorPlayground:
+    return VectorPlayground(WORDS, X, **({"name": "plane"} | options))
+
+
+def test_every_figure_follows_the_text_and_goes_back(open_page):
+    """Each key of each figure, once; and the facts are those that Python knows."""
+    heads = torch.arange(2 * 3 * 5 * 5).reshape(2, 3, 5, 5).sin().softmax(-1)
+    figures = {
+        "plane": (playground(), "selected=roses;at=1,−1;length=2;angle=90"),
+        "shelf": (SoftDictionary(WORDS, X, X[:, 0], name="shelf"), "query=1,0.5;temperature=0.1"),
+        "width": (ScalingLab(name="width"), "d_k=1024;seed=5"),
+        "mask": (
+            MaskPainter(WORDS, X, X, X, name="mask"),
+            "mask=sliding-window;size=3;open=mary,susan;hide=gave,gave;layers=3;follow=to;keep=on;"
+            "rule=zero-after",
+        ),
+        "steps": (
+            StepScrubber(WORDS, X.repeat(1, 3), MultiHeadAttention(6, 2), name="steps"),
+            "step=softmax;head=1;shuffled=on;word=mary;cell=2,1;causal=on;placed=off;one_head=on",
+        ),
+        "map": (
+            AttentionMap(heads, WORDS, name="map"),
+            "layer=1;head=2;cell=to,to;query=mary;key=0",
+        ),
+        "places": (
+            PositionLab(name="places"),
+            "method=rotary;d_model=16;base=100;n_positions=16;position=2;offset=5;pair=1;"
+            "projected=on;own_angle=on;n_heads=4;head=0",
+        ),
+        "next": (
+            NextWord(["a", "b", "c"], ["a", "b", "c"], {"x": ROWS, "y y": ROWS[::-1]}, name="next"),
+            "predictor=y y;word=b",
+        ),
+        "drawn": (
+            SamplingLab(torch.tensor(ROWS), ["a", "b", "c"], ["one", "two"], name="drawn"),
+            "context=two;temperature=2;top_k=2;top_p=all;draw=10",
+        ),
+        "run": (
+            TrainingView({"step": [1, 2, 3], "loss": [2.0, 1.5, 1.2]}, floor=1.0, name="run"),
+            "step=2;smoothing=5;log_steps=on;above_floor=on",
+        ),
+    }
+    links = [phrase(f"#set:{name};{text}", name) for name, (_, text) in figures.items()]
+    links += [phrase(f"#set:{name};reset", f"{name} back") for name in figures]
+    page = open_page(*(widget for widget, _ in figures.values()), before="".join(links))
+    for name, (widget, text) in figures.items():
+        keys = {setting.split("=")[0] for setting in text.split(";")}
+        assert keys == set(widget._keys_of_text), name
+        first = facts(page, name)
+        known = {
+            fact for one in widget._facts for fact in driving._some(one, widget._texts(), 10**6)
+        }
+        assert set(first) == known, name
+        page.get_by_role("button", name=name, exact=True).click()
+        set_ = facts(page, name)
+        assert set_ != first, name
+        assert said(page, name).startswith("The figure is set: "), name
+        page.get_by_role("button", name=f"{name} back", exact=True).click()
+        assert facts(page, name) == first, name
+    assert facts(page, "plane")["length roses"] == pytest.approx(X[2].norm().item())
+
+
+def test_what_has_changed_is_marked_for_a_moment(open_page):
+    page = open_page(ScalingLab(name="width"), before=phrase("#set:width;d_k=1024"))
+    slider = page.get_by_role("slider", name="d_k")
+    page.get_by_role("button", name="set it").click()
+    assert slider.input_value() == "10"
+    marks = page.locator(".afm-change")
+    assert marks.count() >= 2
+    frame, box = marks.last.bounding_box(), slider.bounding_box()  # controls come last
+    assert frame["x"] <= box["x"]
+    assert frame["x"] + frame["width"] >= box["x"] + box["width"]
+    assert abs(frame["y"] + frame["height"] / 2 - box["y"] - box["height"] / 2) < 8
+    marks.first.wait_for(state="detached", timeout=5000)
+    page.get_by_role("button", name="set it").click()
+    assert said(page, "width") == "The figure is so already: d_k 1024."
+    assert marks.count() == 0
+
+
+@pytest.mark.parametrize("key", ["Enter", " "])
+def test_the_keyboard_sets_a_figure_and_stays_in_the_text(open_page, key):
+    page = open_page(ScalingLab(name="width"), before=phrase("#set:width;d_k=2"))
+    page.keyboard.press("Tab")
+    page.keyboard.press(key)
+    assert facts(page, "width")["d_k"] == 2
+    assert page.evaluate("document.activeElement.textContent") == "set it"
+
+
+def test_a_finger_sets_a_figure(open_page):
+    page = open_page(playground(), width=360, touch=True, before=phrase("#set:plane;selected=to"))
+    page.get_by_role("button", name="set it").tap()
+    assert page.get_by_role("radio", name="to").is_checked()
+
+
+def test_a_figure_far_away_is_mounted_and_comes_into_view(browser, watched, tmp_path):
+    gap = "<div style='height: 9000px'></div>"
+    before = phrase("#set:width;d_k=2") + phrase("#set:nobody;d_k=2", "nobody") + gap
+    path = write_page(tmp_path, playground(), ScalingLab(name="width"), before=before)
+    context = watched(browser.new_context(reduced_motion="reduce"))
+    page = context.new_page()
+    page.goto(path.as_uri())
+    page.get_by_role("button", name="set it").click()
+    page.wait_for_function("window.afmFigures?.get('width')?.[0].facts().d_k === 2")
+    page.wait_for_function("scrollY > 8000")
+    assert page.get_by_role("figure", name="Scaling lab").bounding_box()["y"] < 500
+    page.get_by_role("button", name="nobody").click()
+    page.wait_for_timeout(100)
+    assert context.wrong == ["console warning: There is no figure nobody on this page."]
+    context.wrong.clear()
+    context.close()
+
+
+def test_a_figure_in_view_stays_where_it_is(open_page):
+    page = open_page(ScalingLab(name="width"), before=phrase("#set:width;d_k=2"))
+    page.get_by_role("button", name="set it").click()
+    assert page.evaluate("scrollY") == 0
+
+
+def test_unknown_keys_and_values_change_nothing_and_warn(open_page):
+    links = phrase("#set:plane;selected=nobody;size=2") + phrase("#set:plane;size=2;angle=0", "ok")
+    page = open_page(playground(selected=1), before=links)
+    first = facts(page, "plane")
+    page.get_by_role("button", name="set it").click()
+    assert facts(page, "plane") == first
+    page.get_by_role("button", name="ok").click()  # what it knows, it does
+    assert facts(page, "plane")["angle gave"] == 0
+    assert page.context.wrong == [
+        "console warning: The figure plane takes no selected=nobody.",
+        "console warning: The figure plane takes no size=2.",
+        "console warning: The figure plane takes no size=2.",
+    ]
+    page.context.wrong.clear()
+
+
+def test_a_link_as_a_notebook_shows_it_works_too(open_page):
+    page = open_page(ScalingLab(name="width"), before='<a href="#set:width;d_k=8">eight</a>')
+    page.get_by_role("link", name="eight").click()
+    assert facts(page, "width")["d_k"] == 8
+    assert "#" not in page.url
+
+
+def test_a_goal_is_reached_by_hand_and_stays_reached(open_page):
+    page = open_page(playground(selected=1, goals=[LONG]))
+    goal = page.get_by_role("listitem").filter(has_text="longer than")
+    assert goal.inner_text().split("\n")[0] == "○"
+    assert "Not reached yet: Make gave longer than 1.5." in goal.text_content()
+    slider = page.get_by_role("slider", name="length of gave")
+    slider.fill("1.6")
+    page.wait_for_function("document.querySelector('.afm-reached')")
+    assert "✓Reached: Make gave longer than 1.5." in goal.text_content()
+    status = page.get_by_role("status").filter(has_text="Reached: Make gave longer than 1.5.")
+    assert status.count() == 1
+    slider.fill("0.2")
+    assert goal.text_content().startswith("✓")
+
+
+def test_a_goal_can_be_reached_with_the_arrow_keys(open_page):
+    page = open_page(playground(goals=[Goal("Move it.", when=["output x gave > 0.5"])]))
+    page.get_by_role("slider", name="vector of gave").focus()
+    for _ in range(14):
+        page.keyboard.press("Shift+ArrowRight")
+        page.keyboard.press("ArrowRight")
+    for _ in range(30):
+        page.keyboard.press("ArrowRight")
+    page.wait_for_selector(".afm-reached")
+
+
+def test_a_hint_comes_after_five_tries_and_is_asked_for(open_page):
+    page = open_page(playground(selected=1, goals=[LONG]))
+    ask = page.get_by_role("button", name="hint")
+    slider = page.get_by_role("slider", name="length of gave")
+    for tried in range(5):
+        assert ask.count() == 0, tried
+        slider.fill(str(0.5 + 0.1 * tried))
+        slider.dispatch_event("change")
+    ask.click()
+    assert page.get_by_text("Drag its tip.").is_visible()
+    assert ask.get_attribute("aria-expanded") == "true"
+    assert page.locator(".afm-goal-hint strong").inner_text() == "its"
+    ask.click()
+    assert not page.get_by_text("Drag its tip.").is_visible()
+
+
+def test_a_goal_that_holds_from_the_start_never_counts(open_page):
+    goal = Goal("Keep still.", when=["longest growth <= 1"])
+    page = open_page(playground(goals=[goal, LONG]))
+    page.get_by_role("button", name="Reset").click()
+    page.get_by_role("slider", name="vector of gave").focus()
+    page.keyboard.press("ArrowDown")
+    page.wait_for_timeout(50)
+    assert page.locator(".afm-reached").count() == 0
+    [warning] = page.context.wrong
+    assert warning.endswith("This goal holds from the start, and so never counts: Keep still.")
+    page.context.wrong.clear()
+
+
+@each_look
+def test_goals_and_phrases_are_accessible_and_fit(open_page, theme, width):
+    goals = [LONG, Goal("Make `gave` short.", when=["length gave < 0.5"], hint="As above.")]
+    page = open_page(
+        playground(selected=1, goals=goals),
+        theme=theme,
+        width=width,
+        before=phrase("#set:plane;length=0.2"),
+    )
+    slider = page.get_by_role("slider", name="length of gave")
+    for length in ("1", "1.1", "1.2", "1.3", "1.4"):
+        slider.fill(length)
+        slider.dispatch_event("change")
+    page.get_by_role("button", name="hint").first.click()
+    page.get_by_role("button", name="set it").click()
+    page.wait_for_selector(".afm-reached")
+    check_fits(page)
+    wrong, passed = axe(page)
+    assert passed
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_phrase_of_the_book_sets_its_figure(book, browser, watched):
+    """On the built pages: what a figure refuses would be a warning, and so fail."""
+    pages = [name for name in READ if "data-afm-set" in (BUILD / name).read_text("utf-8")]
+    context = watched(browser.new_context(reduced_motion="reduce"))
+    for name in pages:
+        page = context.new_page()
+        page.goto((BUILD / name).as_uri())
+        page.evaluate("() => window.afm.mountAll()")
+        for setter in page.locator("[data-afm-set]").all():
+            target = setter.get_attribute("data-afm-set")
+            figure, _ = driving.read_link(target)
+            setter.evaluate("(node) => node.click()")  # it may be folded away
+            assert said(page, figure), f"{name}: {target}"
+        page.close()
+    context.close()
+
+
+def test_all_figures_are_in_these_tests():
+    driven = {cls.__name__ for cls in vars(widgets).values() if getattr(cls, "_keys_of_text", None)}
+    assert driven <= {name for name in globals() if name[0].isupper()}

@@ -1,0 +1,193 @@
+"""What links in the prose may set in a figure, and goals ask of it, as Python declares it."""
+
+import json
+import re
+
+import pytest
+import torch
+
+from transformer_lib import widgets
+from transformer_lib.attention import MultiHeadAttention
+from transformer_lib.widgets import (
+    AttentionMap,
+    Goal,
+    MaskPainter,
+    NextWord,
+    PositionLab,
+    SamplingLab,
+    ScalingLab,
+    SoftDictionary,
+    StepScrubber,
+    TrainingView,
+    VectorPlayground,
+    driving,
+)
+from transformer_lib.widgets.base import Widget
+from transformer_lib.widgets.goals import read_condition
+from transformer_lib.widgets.joining import FOLDER
+
+WORDS = ["mary", "gave", "the", "roses", "to", "the", "a, b"]
+X = torch.randn(7, 6, generator=torch.Generator().manual_seed(1))
+DRIVEN = {
+    "VectorPlayground": lambda **more: VectorPlayground(WORDS, X[:, :2], **more),
+    "SoftDictionary": lambda **more: SoftDictionary(WORDS, X[:, :2], X[:, 2], **more),
+    "ScalingLab": lambda **more: ScalingLab(**more),
+    "MaskPainter": lambda **more: MaskPainter(WORDS, X, X, X, **more),
+    "StepScrubber": lambda **more: StepScrubber(WORDS, X, MultiHeadAttention(6, 3), **more),
+    "AttentionMap": lambda **more: AttentionMap((X @ X.mT).softmax(-1)[None], WORDS, **more),
+    "PositionLab": lambda **more: PositionLab(**more),
+    "NextWord": lambda **more: NextWord(
+        ["a", "b"], ["a", "b"], {"one": [[0.5, 0.5]], "two": [[0.25, 0.75]]}, **more
+    ),
+    "SamplingLab": lambda **more: SamplingLab([[2.0, 1.0]], ["a", "b"], ["mary gave"], **more),
+    "TrainingView": lambda **more: TrainingView({"step": [1, 2], "loss": [2.0, 1.5]}, **more),
+}
+
+
+def described(widget: Widget) -> dict:
+    return json.loads(widget._driving)
+
+
+def section(cls: type, begin: str, end: str) -> str:
+    found = re.search(rf"{begin}(.*?){end}", cls.__doc__, re.S)[1]
+    return " ".join(found.split())
+
+
+def test_every_figure_of_the_book_can_be_driven():
+    own = {name for name in widgets.__all__ if issubclass(getattr(widgets, name), Widget)}
+    assert own - {"HeadView", "Predict"} == set(DRIVEN)
+
+
+@pytest.mark.parametrize("name", DRIVEN)
+def test_keys_and_facts_are_documented(name):
+    cls = getattr(widgets, name)
+    state, facts = section(cls, "    State ", "    Facts "), section(cls, "    Facts ", "\n\n")
+    if name != "PositionLab":  # whose keys are its settings
+        for key in (*cls._keys_of_text, driving.RESET):
+            assert f"`{key}`" in state, key
+    for fact in cls._facts:
+        words = re.sub(r"\{[^}]*\}", "X", fact)
+        known = re.sub(r"`([^`]*)`", lambda m: re.sub(r"\b[A-Z]+\b", "X", m[0]), facts)
+        assert f"`{words}`" in known, fact
+
+
+@pytest.mark.parametrize("name", DRIVEN)
+def test_name_and_first_state_travel(name):
+    widget = DRIVEN[name](name="the-figure-2")
+    assert widget.name == "the-figure-2"
+    assert widget.reached == []
+    told = described(widget)
+    traits = widget.traits(sync=True)
+    assert told["first"]
+    for trait, value in told["first"].items():
+        assert json.loads(json.dumps(getattr(widget, trait))) == value
+    assert all(key["trait"] in {"", *traits} for key in told["keys"].values())
+    assert widget.accepts("reset")
+    with pytest.raises(ValueError, match="letters, digits and hyphens"):
+        DRIVEN[name](name="the figure")
+
+
+@pytest.mark.parametrize("name", DRIVEN)
+def test_a_goal_names_facts_that_there_are(name):
+    with pytest.raises(ValueError, match=r"goal 'Do it\.': there is no fact 'nothing'"):
+        DRIVEN[name](goals=[Goal("Do it.", when=["nothing > 1"])])
+    fact = driving._some(getattr(widgets, name)._facts[-1], DRIVEN[name]()._texts())[0]
+    widget = DRIVEN[name](goals=[Goal("*Do* it.", [f"{fact} > 1", f"{fact} = {fact}"], "Try.")])
+    [goal] = described(widget)["goals"]
+    assert goal == {
+        "text": "*Do* it.",
+        "hint": "Try.",
+        "when": [[fact, ">", 1.0], [fact, "=", fact]],
+    }
+    assert widget.reached == [False]
+    widget.set_state({"reached": [True]})  # what the page sends
+    assert widget.reached == [True]
+
+
+ACCEPTED = {
+    "VectorPlayground": ["selected=the#2", "selected=a, b", "selected=0", "at=1,−2.5", "angle=-90"],
+    "SoftDictionary": ["query=0.5,1", "temperature=0.03"],
+    "ScalingLab": ["d_k=4096", "seed=0"],
+    "MaskPainter": ["follow=roses", "open=a, b,the#2", "hide=0,6", "rule=zero-after", "keep=off"],
+    "StepScrubber": ["step=softmax", "step=9", "head=2", "cell=1,0", "word=to", "placed=on"],
+    "AttentionMap": ["layer=0", "head=0", "query=gave", "cell=mary,gave"],
+    "PositionLab": ["method=rotary", "d_model=16", "base=2.5", "offset=-3", "own_angle=on"],
+    "NextWord": ["predictor=two", "word=b", "word=1"],
+    "SamplingLab": ["context=mary gave", "top_k=all", "top_k=3", "top_p=0.5", "draw=100"],
+    "TrainingView": ["step=last", "step=2", "smoothing=10", "log_steps=on"],
+}
+REFUSED = {
+    "VectorPlayground": ["selected=The", "selected=7", "at=1", "at=1,x", "length=-1", "size=2"],
+    "SoftDictionary": ["query=1;2", "temperature=0.01", "temperature=", "query=1,2,3"],
+    "ScalingLab": ["d_k=0", "d_k=1.5", "d_k=1e9", "reset=1", "n_keys=3"],
+    "MaskPainter": ["follow=you", "open=mary", "open=mary,you", "mask=none", "layers=0", "keep=1"],
+    "StepScrubber": ["step=10", "head=3", "cell=-1,0", "cell=0.5,0", "placed=yes"],
+    "AttentionMap": ["layer=1", "head=1", "query=7", "cell=gave"],
+    "PositionLab": ["method=none", "d_model=15", "base=1", "offset=x", "pair=-1"],
+    "NextWord": ["predictor=three", "word=a", "word=0", "word=2"],
+    "SamplingLab": ["context=1", "top_k=0", "top_p=0", "temperature=4", "draw=0"],
+    "TrainingView": ["step=first", "smoothing=0", "log_steps="],
+}
+
+
+@pytest.mark.parametrize("name", DRIVEN)
+def test_settings(name):
+    widget = DRIVEN[name]()
+    for setting in ACCEPTED[name]:
+        assert widget.refusal(*setting.split("=")) is None, setting
+    for setting in REFUSED[name]:
+        key, value = setting.split("=")
+        assert not widget.accepts(key, value), setting
+        assert key in widget.refusal(key, value)
+
+
+def test_python_and_javascript_call_presets_and_steps_alike():
+    masks = (FOLDER / "math" / "masks.js").read_text("utf-8")
+    presets = re.findall(r'^  \{ name: "([\w ]+)"', masks, re.M)
+    assert list(MaskPainter._keys_of_text["mask"].values.values()) == presets
+    steps = (FOLDER / "step_scrubber" / "model.js").read_text("utf-8")
+    count = re.search(r"STEPS = \[(.*?)\];", steps, re.S)[1].count('"') // 2
+    assert sorted(set(StepScrubber._keys_of_text["step"].values.values())) == list(range(count))
+
+
+@pytest.mark.parametrize(
+    ("target", "problem"),
+    [
+        ("#set:two words;a=1", "write #set:name;key=value"),
+        ("set:name;a=1", "write #set:name;key=value"),
+        ("#set:name", "it sets nothing"),
+        ("#set:name;=1", "it sets nothing"),
+        ("#set:name;a=1;", "it sets nothing"),
+    ],
+)
+def test_links_that_cannot_be_read(target, problem):
+    with pytest.raises(ValueError, match=problem):
+        driving.read_link(target)
+
+
+def test_conditions():
+    assert read_condition("weight a = b") == ("weight a", "=", "b")
+    assert read_condition("x  y <= −.5") == ("x y", "<=", -0.5)
+    for text, problem in {
+        "x": "has 0 operators",
+        "x > 1 > 2": "has 2 operators",
+        "x>1": "has 0 operators",
+        "> 1": "nothing on one side",
+        "1 < x": "begins with a number",
+    }.items():
+        with pytest.raises(ValueError, match=problem):
+            read_condition(text)
+
+
+def test_goals_that_cannot_be_meant():
+    with pytest.raises(TypeError, match="must be a list of conditions"):
+        Goal("Do it.", when="x > 1")
+    with pytest.raises(ValueError, match="could not be reached"):
+        Goal("Do it.", when=[])
+    with pytest.raises(ValueError, match="text is empty"):
+        Goal(" ", when=["x > 1"])
+    for goals in (Goal("Do it.", when=["d_k > 1"]), ["Do it."]):
+        with pytest.raises(TypeError, match="goals"):
+            ScalingLab(goals=goals)
+    with pytest.raises(ValueError, match="did you mean 'd_k'"):
+        ScalingLab(goals=[Goal("Do it.", when=["dk > 1"])])
