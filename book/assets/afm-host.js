@@ -5,7 +5,8 @@
  * application/vnd.jupyter.widget-state+json and, at each widget's place, one of the type
  * application/vnd.jupyter.widget-view+json. A widget is an anywidget: its ES module is text in the
  * state (`_esm`), with `initialize` and `render`. Its model has get, set, on, off and save_changes,
- * and nothing else. A widget is mounted when it comes near the viewport.
+ * and nothing else. A widget is mounted when it comes near the viewport, and the others one by one
+ * while the browser has nothing else to do, so that all of them are there when the page is printed.
  *
  * window.afm:
  *   afm.load(path) -> Promise   Loads the classic script at `path`, relative to this file's folder,
@@ -157,6 +158,15 @@
     place.dispatchEvent(new CustomEvent("afm-failed", { bubbles: true }));
   }
 
+  // A figure is seldom as high as its empty place. What the reader looks at must not move for that;
+  // browsers see to it by themselves, all but WebKit (Safari).
+  const anchors = CSS.supports("overflow-anchor", "auto");
+  function holdStill(before, place) {
+    if (anchors || before.top >= 0) return;
+    const grown = place.getBoundingClientRect().height - before.height;
+    window.scrollBy({ top: grown, behavior: "instant" });
+  }
+
   function prepare(tag) {
     const place = document.createElement("div");
     place.className = "afm-mount";
@@ -167,8 +177,10 @@
       mounted ??= (async () => {
         const view = JSON.parse(tag.textContent);
         const { model, widget } = await modelOf(view.model_id, readStates());
+        const before = place.getBoundingClientRect();
         await widget.render({ model, el: place });
         place.style.minHeight = "";
+        holdStill(before, place);
       })().catch((error) => fail(place, error));
       return mounted;
     };
@@ -225,4 +237,15 @@
   document.addEventListener("click", mountFirst, true);
   document.querySelectorAll(SETTER).forEach(prepareSetter);
   document.querySelectorAll(VIEW).forEach(prepare);
+
+  // Printing does not wait for modules to be imported: by then all figures must be there.
+  const idle = window.requestIdleCallback ?? ((callback) => setTimeout(callback, 200));
+  async function mountRest() {
+    for (const mount of mounts) {
+      await new Promise((resolve) => idle(resolve, { timeout: 2000 }));
+      await mount();
+    }
+  }
+  if (document.readyState === "complete") mountRest();
+  else window.addEventListener("load", mountRest);
 })();

@@ -137,9 +137,13 @@ def plain_page(browser, watched, tmp_path):
         context.close()
 
 
+# A browser that always has something else to do.
+BUSY = "<script>window.requestIdleCallback = () => {};</script>"
+FAR = "<div style='height: 9000px'></div>"
+
+
 def test_widgets_far_below_wait_until_they_are_near(plain_page):
-    html = page_html([probe(1)], before="<div style='height: 9000px'></div>")
-    page = plain_page(html)
+    page = plain_page(page_html([probe(1)], before=BUSY + FAR))
     page.wait_for_timeout(200)
     assert page.evaluate("window.runs") is None
     page.locator(".afm-mount").scroll_into_view_if_needed()
@@ -166,7 +170,38 @@ def test_files_beside_the_page_are_loaded_once(plain_page):
     page.context.wrong.clear()
 
 
+def test_widgets_far_below_start_when_the_browser_is_idle(plain_page):
+    page = plain_page(page_html([probe(1), Broken(), probe(2)], before=FAR))
+    page.wait_for_function("window.runs?.render === 2")
+    assert page.evaluate("scrollY") == 0
+    page.context.wrong.clear()
+
+
 def test_printing_mounts_everything(plain_page):
-    page = plain_page(page_html([probe(1)], before="<div style='height: 9000px'></div>"))
+    page = plain_page(page_html([probe(1)], before=BUSY + FAR))
     page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
     page.wait_for_function("window.runs?.render === 1")
+
+
+class Tall(Widget):
+    _esm = 'export default { render({ el }) { el.style.height = "1000px"; } };'
+
+
+# As in WebKit, which does not hold the page still by itself.
+WEBKIT = """<style>html { overflow-anchor: none; }</style>
+<script>const asked = CSS.supports;
+CSS.supports = (...all) => all[0] !== "overflow-anchor" && asked.apply(CSS, all);</script>"""
+
+
+@pytest.mark.parametrize("browser_holds", [True, False], ids=["anchored", "not anchored"])
+def test_a_section_that_a_link_names_stays_where_it_is(plain_page, tmp_path, browser_holds):
+    below = "<h2 id='there'>There</h2>" + FAR
+    html = page_html([Tall(), Tall()], before="" if browser_holds else WEBKIT)
+    page = plain_page(html.replace("</main>", f"{below}</main>"))
+    page.goto("about:blank")
+    page.goto((tmp_path / "page.html").as_uri() + "#there")
+    heights = "[...document.querySelectorAll('.afm-mount')].map((one) => one.offsetHeight)"
+    page.wait_for_function(f"String({heights}) === '1000,1000'")
+    page.evaluate("() => new Promise((done) => setTimeout(done, 50))")
+    top = page.evaluate("document.querySelector('#there').getBoundingClientRect().top")
+    assert abs(top) < 2

@@ -8,7 +8,8 @@
 //   fig.say("text ", { text: "roses", role: "query" }, " more")     role: query key value output
 //   fig.exports({ name: "attention", csv: () => [["query", "key"], [1, 2]] })   SVG, PNG, CSV buttons
 //   fig.listen(model, "change:selection", paint)
-//   fig.onTheme((colors) => ...)     called at once, and when light turns to dark
+//   fig.onTheme((colors) => ...)     called at once, when light turns to dark, and when a view that was
+//                                    rendered outside of the document has come into it
 //   fig.onEnd(() => ...)             return fig.end from render
 
 import { palette, themeOf, watchTheme } from "./color.js";
@@ -92,14 +93,33 @@ export function figure(el, { name, hint }) {
     },
   };
   const themeCallbacks = [];
-  ends.push(
-    watchTheme(el, (theme) => {
-      if (root.dataset.afmTheme === theme) return;
-      root.dataset.afmTheme = theme;
+  // A notebook renders a view before it is in the document, where there are neither colors nor a
+  // background to read, and may take it out and put it back. So they are read whenever it comes in.
+  let read = root.isConnected ? root.dataset.afmTheme : null;
+  function readColors() {
+    if (!root.isConnected) read = null;
+    else if (read !== themeOf(el)) {
+      read = themeOf(el);
+      root.dataset.afmTheme = read;
       themeCallbacks.forEach((callback) => callback(palette(root)));
-    }),
-  );
+    }
+  }
+  const attached = new ResizeObserver(readColors); // hears of both: out of the document, the size is 0
+  attached.observe(root);
+  ends.push(() => attached.disconnect(), watchTheme(el, readColors));
+  keepKeys(root);
   return fig;
+}
+
+/** Keys that a figure's controls use do not reach a notebook, which has commands on single letters
+ * and arrows. Keys that run a cell, leave it or belong to the browser do. */
+function keepKeys(root) {
+  root.addEventListener("keydown", (event) => {
+    const { key, ctrlKey, metaKey, altKey, shiftKey } = event;
+    const runs = key === "Enter" && shiftKey;
+    if (ctrlKey || metaKey || altKey || runs || key === "Escape" || key === "Tab") return;
+    event.stopPropagation();
+  });
 }
 
 function spoken(part) {

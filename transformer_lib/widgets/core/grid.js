@@ -183,7 +183,8 @@ export function grid(options) {
   svg.addEventListener("keydown", (event) => {
     const at = selected ?? [0, 0];
     // Handled keys stay here: some pages and notebooks move on with the arrow keys.
-    if (onPress && (event.key === " " || event.key === "Enter")) {
+    const command = event.ctrlKey || event.metaKey || event.altKey || event.shiftKey;
+    if (onPress && !command && (event.key === " " || event.key === "Enter")) {
       event.preventDefault();
       event.stopPropagation();
       onPress(at[0], at[1], "key");

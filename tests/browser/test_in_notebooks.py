@@ -1,0 +1,104 @@
+"""What a notebook does to a figure and the book's page does not: tests/browser/test_jupyterlab.py
+has the notebook itself; here is each of it alone, and quick.
+
+A view is rendered before it is in the document, may be taken out and put back, and has a notebook
+around it that takes keys for commands.
+"""
+
+import pytest
+import torch
+
+from transformer_lib.widgets import AttentionMap, MaskPainter, ScalingLab, VectorPlayground
+
+WORDS = ["mary", "gave", "roses", "to", "susan"]
+X = torch.tensor([[1.6, 0.2], [0.8, 1.0], [0.2, 1.4], [0.2, 0.2], [1.4, 0.4]])
+
+# The host puts a figure's place into the page by `after`: here that waits until it is called.
+LATE = """<script>
+const after = Element.prototype.after;
+const late = [];
+Element.prototype.after = function (place) { late.push(() => after.call(this, place)); };
+</script>"""
+FILLS = """(cells) => cells.map((cell) => cell.getAttribute("fill"))"""
+
+
+def widgets() -> list:
+    weights = torch.stack([X @ X.mT, X.flip(0) @ X.mT]).softmax(-1)
+    return [
+        VectorPlayground(WORDS, X.tolist()),
+        MaskPainter(WORDS, X, X, X),
+        AttentionMap(weights[None], WORDS),
+        ScalingLab(),
+    ]
+
+
+def fills(page) -> list[str]:
+    """The colors of all cells and bars, once the page has been laid out."""
+    page.evaluate("() => new Promise((done) => setTimeout(done, 100))")
+    return page.locator(".afm-cell:not([fill^=url])").evaluate_all(FILLS)
+
+
+def thumbnails(page) -> list[str]:
+    return page.locator("canvas").evaluate_all("(all) => all.map((one) => one.toDataURL())")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_view_rendered_outside_of_the_document_has_its_colors(open_page, theme):
+    # A system of the other theme: it must not decide where the page says what it is.
+    other = {"light": "dark", "dark": "light"}[theme]
+    usual = open_page(*widgets(), theme=theme, color_scheme=other)
+    page = open_page(*widgets(), theme=theme, color_scheme=other, before=LATE)
+    assert page.locator(".afm").count() == 0
+    page.evaluate("late.forEach((put) => put())")
+    assert fills(page) == fills(usual)
+    assert len(set(fills(page))) > 20
+    assert thumbnails(page) == thumbnails(usual)
+    said = page.locator(".afm").evaluate_all("(all) => all.map((one) => one.dataset.afmTheme)")
+    assert set(said) == {theme}
+
+
+def test_without_a_word_from_the_page_the_background_decides_once_it_is_there(open_page):
+    page = open_page(AttentionMap(torch.eye(2), ["a", "b"]), color_scheme="dark", before=LATE)
+    page.evaluate("""() => {
+      delete document.documentElement.dataset.theme;
+      late.forEach((put) => put());
+    }""")
+    fills(page)
+    assert page.locator(".afm").get_attribute("data-afm-theme") == "light"
+
+
+def test_a_theme_that_changes_while_a_view_is_away(open_page):
+    page = open_page(AttentionMap(torch.eye(2), ["a", "b"]))
+    dark = open_page(AttentionMap(torch.eye(2), ["a", "b"]), theme="dark")
+    page.evaluate("""async () => {
+      const frame = () => new Promise((done) => setTimeout(done, 50));
+      const view = document.querySelector(".afm-mount");
+      const parent = view.parentElement;
+      view.remove();
+      await frame();
+      document.documentElement.dataset.theme = "dark";
+      await frame();
+      parent.append(view);
+    }""")
+    assert fills(page) == fills(dark)
+
+
+# Jupyter listens at the document, and is told by a keydown that nobody has stopped.
+HEAR = "window.heard = []; document.addEventListener('keydown', (e) => heard.push(e.key));"
+
+
+@pytest.mark.parametrize("role", ["slider", "radio", "checkbox", "gridcell", "combobox"])
+def test_keys_in_a_figure_are_no_commands_of_the_notebook(open_page, role):
+    page = open_page(MaskPainter(WORDS, X, X, X))
+    page.evaluate(HEAR)
+    names = {"slider": "layers", "gridcell": "mary, mary:"}
+    control = page.get_by_role(role, name=names.get(role)).first
+    control.focus()
+    for key in ["ArrowRight", "ArrowLeft", "d", "d", "j", "a", "Home"]:
+        page.keyboard.press(key)
+    assert page.evaluate("heard") == []
+    for key in ["Control+s", "Escape", "Shift+Enter"]:
+        control.focus()
+        page.keyboard.press(key)
+    heard = [key for key in page.evaluate("heard") if key not in ("Shift", "Control")]
+    assert heard == ["s", "Escape", "Enter"]
