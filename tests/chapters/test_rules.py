@@ -327,7 +327,7 @@ def test_the_aims_bind_whom_they_name(monkeypatch):
     assert rules.problems(nb, "07-road", names) == []
     monkeypatch.setattr(rules, "HELD_TO_AIMS", ("07-road",))
     assert rules.problems(nb, "07-road", names) == [
-        "1 questions on the road, at least 3",
+        "0 questions on the road, at least 3",
         "0 challenges on the road, at least 1",
     ]
     nb.cells[3].source += " word" * 2_500
