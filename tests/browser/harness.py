@@ -167,6 +167,17 @@ def repaint_ms(page: Page, action: str, times: int = 20) -> dict[str, float]:
     return {"median": round(statistics.median(durations), 1), "max": round(max(durations), 1)}
 
 
+def finger(page: Page, *points: tuple[float, float], held: float = 0.0) -> None:
+    """A finger that comes down at the first point, stays for seconds, moves, and lifts."""
+    client = page.context.new_cdp_session(page)
+    for i, (x, y) in enumerate(points):
+        touch = {"type": "touchMove" if i else "touchStart", "touchPoints": [{"x": x, "y": y}]}
+        client.send("Input.dispatchTouchEvent", touch)
+        if not i and held:
+            page.wait_for_timeout(1000 * held)
+    client.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+
+
 def download(page: Page, name: str) -> bytes:
     """The file that the button SVG, PNG or CSV gives."""
     with page.expect_download() as info:

@@ -5,7 +5,7 @@ import io
 
 import pytest
 import torch
-from harness import download
+from harness import download, finger
 
 from transformer_lib.attention import attention, attention_weights
 from transformer_lib.masks import causal_mask, padding_mask, sliding_window_mask
@@ -110,21 +110,26 @@ def test_a_drag_draws_with_one_color_and_skips_no_cell(open_page):
     check_numbers(page, mask)
 
 
-def test_a_finger_draws_and_does_not_scroll(open_page):
+def test_a_finger_that_is_held_draws_and_does_not_scroll(open_page):
     page = open_page(painter(), touch=True, width=360, height=500)
     cell(page, "mary", "mary").scroll_into_view_if_needed()
     before = page.evaluate("scrollY")
-    client = page.context.new_cdp_session(page)
-    path = [middle(page, "gave", "mary"), middle(page, "roses", "mary"), middle(page, "to", "mary")]
-    kinds = ["touchStart", "touchMove", "touchMove"]
-    for kind, (x, y) in zip(kinds, path, strict=True):
-        points = [{"x": x, "y": y}]
-        client.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
-    client.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    path = [middle(page, word, "mary") for word in ("gave", "roses", "to")]
+    finger(page, *path, held=0.6)
     assert page.evaluate("scrollY") == before
     mask = causal_mask(5)
     mask[1:4, 0] = False
     check_numbers(page, mask)
+
+
+def test_a_swipe_scrolls_and_draws_nothing(open_page):
+    page = open_page(painter(), touch=True, width=360, height=500)
+    cell(page, "to", "mary").scroll_into_view_if_needed()
+    before = page.evaluate("scrollY")
+    x, y = middle(page, "to", "mary")
+    finger(page, *[(x, y - step) for step in range(0, 130, 10)])
+    page.wait_for_function(f"scrollY > {before + 50}")
+    check_numbers(page, causal_mask(5))
 
 
 def test_a_tap_toggles_one_cell(open_page):
@@ -133,6 +138,20 @@ def test_a_tap_toggles_one_cell(open_page):
     mask = causal_mask(5)
     mask[0, 4] = True
     check_numbers(page, mask)
+
+
+def test_the_keyboard_sees_where_it_is(open_page):
+    page = open_page(painter())
+    frame = page.locator(".afm-grid .afm-outline-focus")
+    assert not frame.is_visible()
+    page.get_by_role("combobox", name="hide by").focus()
+    page.keyboard.press("Tab")
+    assert frame.is_visible()
+    box, first = frame.bounding_box(), cell(page, "mary", "mary").bounding_box()
+    assert box["x"] < first["x"] < first["x"] + first["width"] < box["x"] + box["width"]
+    page.keyboard.press("ArrowDown")
+    assert frame.is_visible()
+    assert frame.bounding_box()["y"] > first["y"] + 10
 
 
 def test_the_keyboard_moves_toggles_and_draws(open_page):

@@ -8,9 +8,9 @@ import re
 import numpy as np
 import pytest
 import torch
-from harness import check_axe, check_fits, download
+from harness import check_axe, check_fits, download, finger
 
-from transformer_lib.widgets import AttentionMap, MaskPainter, NextWord, TrainingView
+from transformer_lib.widgets import AttentionMap, NextWord, TrainingView
 
 N = 48
 STEPS = list(range(1, 201))
@@ -145,14 +145,15 @@ def test_a_swipe_scrolls_and_a_tap_selects(open_page, kind):
         assert abs(step - edge) < 25, "a finger along the curve drags"
 
 
-def test_a_swipe_still_paints_a_mask(open_page):
-    x = torch.eye(5)
-    page = open_page(MaskPainter(["a", "b", "c", "d", "e"], x, x, x), width=360, touch=True)
-    box = page.get_by_role("gridcell", name="a, e:").bounding_box()
-    middle = box["width"] / 2
-    swipe(page, box["x"] + middle, box["y"] + middle, 0, 2 * box["height"])
-    open_ = [page.get_by_role("gridcell", name=f"{word}, e: 0").count() for word in "abc"]
-    assert open_ == [1, 1, 1]
+def test_a_finger_that_is_held_points_and_then_selects(open_page):
+    page = open_page(attention(), width=360, touch=True)
+    first = said(page)
+    box = page.locator(".afm-grid").bounding_box()
+    x, y = box["x"] + 150, box["y"] + 120
+    finger(page, (x, y), (x + 30, y + 40), held=0.6)
+    assert said(page) != first
+    assert page.evaluate("scrollY") == 0
+    assert page.get_by_role("gridcell", selected=True).count() == 1
 
 
 def test_a_scrolled_grid_is_saved_whole(open_page):

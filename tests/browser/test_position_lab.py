@@ -6,7 +6,7 @@ import re
 
 import pytest
 import torch
-from harness import check_axe, check_fits, download, each_look, repaint_ms
+from harness import check_axe, check_fits, download, each_look, finger, repaint_ms
 
 from transformer_lib.positions import (
     LearnedPositions,
@@ -128,6 +128,17 @@ def test_touch_chooses_a_position_and_a_pair(open_page):
     page.touchscreen.tap(box["x"] + 12.5 * box["width"] / 32, box["y"] + 20.5 * box["height"] / 32)
     assert shown_product(page)[0] == 20
     assert page.get_by_role("slider", name="pair i").input_value() == "6"
+
+
+def test_a_swipe_over_the_pictures_scrolls_and_changes_nothing(open_page):
+    page = open_page(PositionLab(), touch=True, width=360, height=600)
+    image = panel(page, "The code of every position").locator("image")
+    image.scroll_into_view_if_needed()
+    before, box = (shown_product(page), page.evaluate("scrollY")), image.bounding_box()
+    x, y = box["x"] + 100, box["y"] + box["height"] / 2
+    finger(page, *[(x, y - step) for step in range(0, 130, 10)])
+    page.wait_for_function(f"scrollY > {before[1] + 50}")
+    assert shown_product(page) == before[0]
 
 
 def test_projections_break_the_sinusoids_and_not_the_rotations(open_page):

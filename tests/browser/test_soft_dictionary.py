@@ -125,6 +125,10 @@ def test_temperature_hardens(open_page):
     page.keyboard.press("Home")
     assert_right(page, temperature=0.03)
     assert "answers alone" in page.locator(".afm-reading").inner_text()
+    assert page.locator("output").first.inner_text() == "0.030"
+    for _ in range(5):
+        page.keyboard.press("ArrowRight")
+    assert_right(page, temperature=0.1)
     page.keyboard.press("End")
     assert_right(page, temperature=10.0)
     assert "plain average" in page.locator(".afm-reading").inner_text()

@@ -124,9 +124,9 @@ def test_length_angle_and_reset(open_page):
     page.get_by_role("radio", name="susan").check()
     before = check_numbers(page)
     length = page.get_by_role("slider", name="length of susan")
-    length.fill("2.4")
+    length.fill("1.9")
     after = check_numbers(page)
-    assert math.hypot(*after[4]) == pytest.approx(2.4)
+    assert math.hypot(*after[4]) == pytest.approx(1.9)
     torch.testing.assert_close(after[4] / after[4].norm(), before[4] / before[4].norm())
     grown = attention_weights(after, after, scale=1.0)[0, 4]
     assert grown > attention_weights(before, before, scale=1.0)[0, 4], "a long key wins"
@@ -138,6 +138,28 @@ def test_length_angle_and_reset(open_page):
     np.testing.assert_allclose(check_numbers(page)[4], [0, 1], atol=1e-9)
     page.get_by_role("button", name="Reset").click()
     assert torch.equal(check_numbers(page), before)
+
+
+def test_no_slider_moves_an_arrow_out_of_its_plane(open_page):
+    page = open_page(VectorPlayground(TOKENS, VECTORS))
+    ground = page.locator(".afm-plane").bounding_box()
+    for token in TOKENS:
+        page.get_by_role("radio", name=token, exact=True).check()
+        page.get_by_role("slider", name=f"length of {token}").press("End")
+        for angle in ("35", "-90", "180"):
+            page.get_by_role("slider", name=f"angle of {token}").fill(angle)
+            x, y = tip(page, token)
+            assert ground["x"] - 0.5 <= x <= ground["x"] + ground["width"] + 0.5
+            assert ground["y"] - 0.5 <= y <= ground["y"] + ground["height"] + 0.5
+    # From a corner, where a drag can leave it, too.
+    page.get_by_role("radio", name="mary", exact=True).check()
+    page.get_by_role("slider", name="angle of mary").fill("35")
+    page.mouse.move(*tip(page, "mary"))
+    page.mouse.down()
+    page.mouse.move(ground["x"] + ground["width"] + 20, ground["y"] - 20, steps=4)
+    page.mouse.up()
+    page.get_by_role("slider", name="angle of mary").fill("0")
+    assert abs(tip(page, "mary")[0] - ground["x"] - ground["width"]) < 1
 
 
 def test_a_cell_selects_its_row(open_page):

@@ -10,7 +10,8 @@
 //     cellName: (row, column, text) => "roses, gave: 0.62",  // what a screen reader says
 //     onSelect(row, column) {},  onHover(row, column) {},  // onHover(null) when the pointer leaves
 //     onPress(row, column, phase) {},   // "start", "move", "end", and "key" for Space or Enter: for
-//                                       // painting; with it a touch on the grid does not scroll
+//                                       // painting. A finger scrolls, taps one cell, or paints after
+//                                       // it has been held still
 //     maxCell: 56, minCell: 7,
 //   });
 //   fig.add(map);                        // element, layout(width), theme(colors)
@@ -33,6 +34,9 @@ const KEYS = {
   PageUp: [-Infinity, 0],
   PageDown: [Infinity, 0],
 };
+
+const HOLD_MS = 350; // until a finger that does not move is taken to point, not to scroll
+const HOLD_PX = 10; // so far may it tremble
 
 export function grid(options) {
   const {
@@ -156,13 +160,19 @@ export function grid(options) {
         height: h,
         rx: 3,
       });
+    const focus = (r, c) =>
+      outline("focus", left + c * cell - 2, top + r * cell - 2, cell + 4, cell + 4);
     marks.append(outline("frame", left, top, columns.length * cell, rows.length * cell));
-    if (!selected) return;
+    if (!selected) {
+      marks.append(focus(0, 0));
+      return;
+    }
     marks.append(
       outline("row", left, top + selected[0] * cell, columns.length * cell, cell),
       outline("column", left + selected[1] * cell, top, cell, rows.length * cell),
       outline("halo", left + selected[1] * cell, top + selected[0] * cell, cell, cell),
       outline("cell", left + selected[1] * cell, top + selected[0] * cell, cell, cell),
+      focus(selected[0], selected[1]),
     );
   }
 
@@ -200,26 +210,50 @@ export function grid(options) {
     cells[stop].scrollIntoView({ block: "nearest", inline: "nearest" });
   });
 
+  // A finger that moves at once scrolls the page. One that lifts where it came down chooses (and
+  // presses) that cell; one that has been held there follows the cells: it presses them, or points.
   let pressed = null;
-  let tapped = null; // a finger that may yet scroll the page: it chooses when it lifts
-  svg.addEventListener("pointerdown", (event) => {
-    const at = cellAt(event);
+  let tapped = null; // { at, x, y, timer } of a finger that may yet scroll
+  let pointing = null; // the cell at which a held finger points
+  const forget = () => {
+    clearTimeout(tapped?.timer);
     tapped = null;
-    if (!at || event.button) return;
-    if (event.pointerType === "touch" && !onPress) {
-      tapped = at;
-      return;
-    }
+  };
+  const press = (at) => {
     choose(at[0], at[1], true);
     if (!onPress) return;
     pressed = at;
-    svg.setPointerCapture(event.pointerId);
     onPress(at[0], at[1], "start");
+  };
+  const hold = () => {
+    const { at } = tapped;
+    forget();
+    if (onPress) press(at);
+    else {
+      pointing = at;
+      onHover(at[0], at[1]);
+    }
+  };
+  svg.addEventListener("pointerdown", (event) => {
+    const at = cellAt(event);
+    forget();
+    if (!at || event.button) return;
+    if (event.pointerType === "touch") {
+      const timer = setTimeout(hold, HOLD_MS);
+      tapped = { at, x: event.clientX, y: event.clientY, timer };
+      return;
+    }
+    if (onPress) svg.setPointerCapture(event.pointerId);
+    press(at);
   });
   svg.addEventListener("pointermove", (event) => {
     const at = cellAt(event);
+    const moved = tapped && Math.hypot(event.clientX - tapped.x, event.clientY - tapped.y);
+    if (moved > HOLD_PX) forget();
     if (!pressed) {
-      if (event.pointerType !== "touch") at ? onHover(at[0], at[1]) : onHover(null);
+      if (!pointing && event.pointerType === "touch") return;
+      if (pointing) pointing = at ?? pointing;
+      at ? onHover(at[0], at[1]) : onHover(null);
     } else if (at && (at[0] !== pressed[0] || at[1] !== pressed[1])) {
       pressed = at;
       choose(at[0], at[1], true);
@@ -228,17 +262,26 @@ export function grid(options) {
   });
   const release = () => {
     if (pressed) onPress(pressed[0], pressed[1], "end");
-    pressed = null;
+    if (pointing) {
+      onHover(null);
+      choose(pointing[0], pointing[1], true);
+    }
+    [pressed, pointing] = [null, null];
   };
-  svg.addEventListener("pointerup", (event) => {
-    const at = tapped && cellAt(event);
-    if (at && at[0] === tapped[0] && at[1] === tapped[1]) choose(at[0], at[1], true);
-    tapped = null;
+  svg.addEventListener("pointerup", () => {
+    if (tapped) press(tapped.at);
+    forget();
     release();
   });
   svg.addEventListener("pointercancel", () => {
-    tapped = null;
+    forget();
     release();
+  });
+  // Held, the finger no longer scrolls, nor opens the menu of a long touch.
+  const keep = (event) => (pressed || pointing) && event.cancelable && event.preventDefault();
+  svg.addEventListener("touchmove", keep, { passive: false });
+  svg.addEventListener("contextmenu", (event) => {
+    if (tapped || pressed || pointing) event.preventDefault();
   });
   svg.addEventListener("pointerleave", () => onHover(null));
 

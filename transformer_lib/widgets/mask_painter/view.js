@@ -42,7 +42,7 @@ function render({ model, el }) {
 
   const fig = figure(el, {
     name: "Mask painter",
-    hint: "Try: open one cell above the diagonal. Click it, or drag across several; with the keyboard, arrow keys and space (shift and an arrow draw on). Then look at 1 layer and at 2.",
+    hint: "Try: open one cell above the diagonal. Click it, or drag across several (a finger: hold, then drag); with the keyboard, arrow keys and space (shift and an arrow draw on). Then look at 1 layer and at 2.",
   });
 
   // The mask: read from the model, so that Python and every view of this widget agree.

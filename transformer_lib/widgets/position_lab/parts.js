@@ -11,6 +11,7 @@ import {
 } from "../core/dom.js";
 
 export const LEFT = 60;
+const TREMBLE = 8; // pixels that a finger moves without meaning to
 
 /** A titled SVG that is drawn again when its width, its colors or its data change. */
 export function panel(draw, onPoint = null) {
@@ -30,8 +31,26 @@ export function panel(draw, onPoint = null) {
     if (hit) onPoint(hit);
   };
   if (onPoint) {
-    svg.addEventListener("pointerdown", point);
-    svg.addEventListener("pointermove", (event) => event.buttons && point(event));
+    // A finger may be about to scroll: it chooses by a tap, or by moving sideways (touch-action).
+    const isTouch = (event) => event.pointerType === "touch";
+    let came = null; // where the finger came down
+    svg.addEventListener("pointerdown", (event) => {
+      came = isTouch(event) ? event : null;
+      if (!came) point(event);
+    });
+    svg.addEventListener("pointermove", (event) => {
+      if (!event.buttons) return;
+      if (came && Math.abs(event.clientX - came.clientX) <= TREMBLE) return;
+      came = null;
+      point(event);
+    });
+    svg.addEventListener("pointerup", (event) => {
+      if (came) point(event);
+      came = null;
+    });
+    svg.addEventListener("pointercancel", () => {
+      came = null;
+    });
   }
   const update = (change) => {
     Object.assign(state, change);

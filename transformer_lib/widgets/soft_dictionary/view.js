@@ -3,8 +3,10 @@ import { figure } from "../core/figure.js";
 import { fixed, percent, precise } from "../core/numbers.js";
 import { drive, labels } from "../core/state.js";
 import { readFloats, readJson, send } from "../core/wire.js";
+import { drive, labels } from "../core/state.js";
+import { readFloats, readJson, send } from "../core/wire.js";
 import { entropy } from "../math/linear.js";
-import { lookUp } from "./model.js";
+import { lookUp, nearest, temperatures } from "./model.js";
 import { points } from "./points.js";
 import { shelf } from "./shelf.js";
 
@@ -21,15 +23,15 @@ function render({ model, el }) {
     name: "Soft dictionary",
     hint: "Try: turn the blue query: drag its tip, or move it with the arrow keys. Then lower the temperature.",
   });
+  const stops = temperatures(coldest, hottest);
   const heat = slider({
     label: "temperature τ",
-    min: Math.log10(coldest),
-    max: Math.log10(hottest),
-    step: 0.001,
-    value: Math.log10(start.temperature),
-    format: (power) => precise(10 ** power),
-    onInput: (power) =>
-      send(model, "temperature", Math.min(hottest, Math.max(coldest, 10 ** power))),
+    min: 0,
+    max: stops.length - 1,
+    step: 1,
+    value: nearest(stops, start.temperature),
+    format: () => precise(model.get("temperature")), // one that Python has set may lie between two
+    onInput: (at) => send(model, "temperature", stops[at]),
   });
   fig.controls.append(
     heat.element,
@@ -59,7 +61,7 @@ function render({ model, el }) {
 
   function update() {
     const found = now();
-    heat.set(Math.log10(model.get("temperature")));
+    heat.set(nearest(stops, model.get("temperature")));
     map.paint(model.get("query"), found.weights);
     list.paint(found);
     say(found);

@@ -171,7 +171,7 @@ function render({ model, el }) {
     strip.set(step);
     counts.set(how.heads === 1 ? 0 : 1);
     heads.set(head);
-    heads.element.hidden = how.heads === 1;
+    heads.element.hidden = how.heads === 1 || step >= 8; // from there on, all heads lie side by side
     placed.set(how.placed);
     shuffled.set(how.order === order);
     causal.set(how.causal);

@@ -30,7 +30,12 @@ function render({ model, el }) {
   const polar = (length, angle) => {
     const i = model.get("selected");
     angles[i] = angle;
-    move(i, [length * Math.cos(angle), length * Math.sin(angle)]);
+    const direction = [Math.cos(angle), Math.sin(angle)];
+    const border = reach / Math.max(...direction.map(Math.abs)); // as far as a drag would go
+    move(
+      i,
+      direction.map((part) => Math.min(length, border) * part),
+    );
   };
   const lengthNow = () => Math.hypot(...model.get("coordinates")[model.get("selected")]);
 
@@ -43,7 +48,7 @@ function render({ model, el }) {
   const length = slider({
     label: "length",
     min: 0,
-    max: Math.floor(reach * Math.SQRT2 * 100) / 100,
+    max: reach, // in the plane in every direction; a drag into a corner makes it longer
     step: 0.01,
     value: 1,
     format: (value) => fixed(value),
