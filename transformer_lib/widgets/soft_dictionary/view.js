@@ -3,8 +3,6 @@ import { figure } from "../core/figure.js";
 import { fixed, percent, precise } from "../core/numbers.js";
 import { drive, labels } from "../core/state.js";
 import { readFloats, readJson, send } from "../core/wire.js";
-import { drive, labels } from "../core/state.js";
-import { readFloats, readJson, send } from "../core/wire.js";
 import { entropy } from "../math/linear.js";
 import { lookUp, nearest, temperatures } from "./model.js";
 import { points } from "./points.js";
