@@ -66,7 +66,8 @@ def test_another_layer(open_view):
     page.get_by_role("button", name="query gave").hover()
     mean = WEIGHTS[1, :, 1].mean(0)
     assert reading(page) == (
-        f"gave attends most to {WORDS[mean.argmax()]}: {mean.max():.2f}, on average over 3 heads"
+        f"gave: on average over 3 heads, its largest weight is on {WORDS[mean.argmax()]}: "
+        f"{mean.max():.2f}"
     )
 
 

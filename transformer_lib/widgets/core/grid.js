@@ -11,7 +11,7 @@
 //     tip: (row, column, text) => ["roses"],  // what stands at the pointer, as parts of fig.say; null
 //                                             // for nothing, else the two labels and the number
 //     onSelect(row, column) {},
-//     onHover(row, column) {},          // mouse or held finger; onHover(null) when it leaves
+//     onHover(row, column) {},          // mouse, held finger, focus; onHover(null) when it leaves
 //     onPress(row, column, phase) {},   // "start", "move", "end", and "key" for Space or Enter: for
 //                                       // painting. A finger scrolls, taps one cell, or paints after
 //                                       // it has been held still
@@ -20,9 +20,10 @@
 //   fig.add(map);                        // element, layout(width), theme(colors)
 //   map.paint(matrix, allowed)           // rows of numbers; allowed: rows of booleans, false = hatched
 //   map.select(row, column)              // outlines; does not call onSelect; null for no selection
-//   map.pointed                          // [row, column] under the pointer, or null
+//   map.pointed                          // [row, column] under the pointer or the focus, or null
 //   map.light(row, column)               // marks a row, a column or a cell for something in another
-//                                        // picture that is pointed at; null for none
+//                                        // picture that is pointed at; light(null) for none
+//   map.light(row, column, false)        // a row and a column, but not the cell where they cross
 //   map.setCell(24)                      // cells at least so large, with a scroll bar; null: as before
 //   map.fitting(width)                   // the size of the cells that would fit
 //   map.setScale(scale)   map.setLabels(rows, columns)   map.values -> the flat Float64Array shown
@@ -75,7 +76,7 @@ export function grid(options) {
   let [scaleNow, scale, width] = [scaleOf, null, 0];
   let selected = null;
   let pointed = null; // under the mouse or a held finger
-  let lit = null; // [row or null, column or null]
+  let lit = null; // { at: [row or null, column or null], cell: whether it is marked, too }
   let byFinger = false;
   let tipped = false; // the selected cell has its tip: by the keyboard, or after a tap
   let least = minCell;
@@ -192,7 +193,8 @@ export function grid(options) {
   function outlines() {
     marks.replaceChildren();
     if (!geometry) return;
-    const shown = pointed ?? lit ?? selected ?? [null, null];
+    const shown = pointed ?? lit?.at ?? selected ?? [null, null];
+    const exact = Boolean(pointed ?? lit?.cell ?? selected);
     const [row, column] = shown;
     thinLabels(geometry.rowLabels, geometry.cell, row);
     thinLabels(geometry.columnLabels, geometry.cell, column);
@@ -215,13 +217,15 @@ export function grid(options) {
     if (selected && selected !== shown) marks.append(around("kept", selected));
     if (row !== null) marks.append(outline("row", left, top + row * cell, wide, cell));
     if (column !== null) marks.append(outline("column", left + column * cell, top, cell, high));
-    if (row !== null && column !== null) marks.append(around("halo", shown), around("cell", shown));
+    if (exact) marks.append(around("halo", shown), around("cell", shown));
     marks.append(around("focus", selected ?? [0, 0], 2));
     showTip();
   }
 
+  const pointedNow = () => pointed ?? (tipped ? selected : null);
+
   function showTip() {
-    const at = pointed ?? (tipped ? selected : null);
+    const at = pointedNow();
     const parts = at && values && tipOf?.(at[0], at[1], textAt(at[0] * columns.length + at[1]));
     if (!parts) {
       tip.hide();
@@ -247,8 +251,20 @@ export function grid(options) {
     pointed = at;
     if (at) tipped = false;
     outlines();
+    tell();
+  }
+
+  function tell() {
+    const at = pointedNow();
     if (at) onHover(at[0], at[1]);
     else onHover(null);
+  }
+
+  /** The selected cell counts as pointed at: by the keyboard's focus, or after a tap. */
+  function keep(on, finger = false) {
+    [tipped, byFinger] = [on, finger];
+    showTip();
+    tell();
   }
 
   function choose(row, column, focus) {
@@ -285,6 +301,7 @@ export function grid(options) {
     const clamp = (value, count) => Math.min(count - 1, Math.max(0, value));
     choose(clamp(at[0] + rowStep, rows.length), clamp(at[1] + step[1], columns.length), true);
     cells[stop].scrollIntoView({ block: "nearest", inline: "nearest" });
+    keep(true);
   });
 
   followPointer(svg, {
@@ -293,8 +310,7 @@ export function grid(options) {
     onPoint: point,
     onChoose(at, finger) {
       choose(at[0], at[1], true);
-      [tipped, byFinger] = [finger, finger]; // where a finger was, the value stays
-      showTip();
+      if (finger && !onPress) keep(true, true); // the value stays
     },
     onPaint(at, phase, finger) {
       if (phase === "move") {
@@ -306,13 +322,11 @@ export function grid(options) {
   });
   svg.addEventListener("focusin", (event) => {
     if (!event.target.matches(":focus-visible")) return;
-    [tipped, byFinger] = [true, false];
-    showTip();
+    if (!pointed && selected) keep(true);
   });
   svg.addEventListener("focusout", (event) => {
     if (svg.contains(event.relatedTarget)) return;
-    tipped = false;
-    showTip();
+    if (tipped) keep(false);
   });
   scroller.addEventListener("scroll", showTip, { passive: true });
 
@@ -326,10 +340,10 @@ export function grid(options) {
       return selected;
     },
     get pointed() {
-      return pointed;
+      return pointedNow();
     },
-    light(row, column) {
-      lit = (row ?? column ?? null) === null ? null : [row, column];
+    light(row, column = null, cell = row !== null && column !== null) {
+      lit = (row ?? column ?? null) === null ? null : { at: [row, column], cell };
       outlines();
     },
     fitting: (available) => sizes(available, 0).cell,

@@ -1,7 +1,7 @@
 import { clip, element, showToken } from "../core/dom.js";
 import { figure } from "../core/figure.js";
-import { fixed } from "../core/numbers.js";
 import { readJson } from "../core/wire.js";
+import { headReading } from "./reading.js";
 
 const HINT =
   "Try: point at a word on the left to see which keys it attends to. Click a colored square " +
@@ -124,22 +124,7 @@ async function render({ model, el }) {
       const [query, key] = side === "left" ? [index, other] : [other, index];
       return weights.reduce((sum, head) => sum + head[query][key], 0) / weights.length;
     });
-    const best = along.indexOf(Math.max(...along));
-    const [query, key] = side === "left" ? [index, best] : [best, index];
-    const many = weights.length > 1 ? `, on average over ${weights.length} heads` : "";
-    const asking = { text: tokens[query], role: "query" };
-    const asked = { text: tokens[key], role: "key" };
-    if (side === "left")
-      fig.say(asking, " attends most to ", asked, ": ", { text: fixed(along[best]) }, many);
-    else
-      fig.say(
-        asked,
-        " gets most attention from ",
-        asking,
-        ": ",
-        { text: fixed(along[best]) },
-        many,
-      );
+    fig.say(...headReading(tokens, side, index, along, weights.length));
   }
 
   /** bertviz draws for the mouse: give what it drew names, tab stops and keys. */

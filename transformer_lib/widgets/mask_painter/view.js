@@ -132,7 +132,10 @@ function render({ model, el }) {
       if (stroke && brush !== null) paintCell(i, j, brush);
       else read([i, j]);
     },
-    onHover: (i, j) => read(i === null ? null : [i, j]),
+    onHover: (i, j) => {
+      graph.light(i === null ? null : [i, j]);
+      read(i === null ? null : [i, j]);
+    },
     onPress: (i, j, phase) => {
       if (phase === "end") {
         last = null;
@@ -178,7 +181,15 @@ function render({ model, el }) {
     { basis: 540 },
   );
 
-  const graph = flow({ words, onSource: (at) => send(model, "source", at) });
+  const graph = flow({
+    words,
+    onSource: (at) => send(model, "source", at),
+    onEdge(i, j) {
+      map.light(i, j);
+      graph.light(i === null ? null : [i, j]);
+      read(i === null ? null : [i, j]);
+    },
+  });
   fig.add(
     {
       element: element(
