@@ -24,6 +24,7 @@
 //   map.light(row, column)               // marks a row, a column or a cell for something in another
 //                                        // picture that is pointed at; light(null) for none
 //   map.light(row, column, false)        // a row and a column, but not the cell where they cross
+//   map.leave()                          // nothing is pointed at, before it is shown again
 //   map.setCell(24)                      // cells at least so large, with a scroll bar; null: as before
 //   map.fitting(width)                   // the size of the cells that would fit
 //   map.setScale(scale)   map.setLabels(rows, columns)   map.values -> the flat Float64Array shown
@@ -320,11 +321,12 @@ export function grid(options) {
       onPress(at[0], at[1], phase);
     },
   });
-  svg.addEventListener("focusin", (event) => {
+  // Not on the SVG: with such listeners Chromium makes it a tab stop of its own.
+  scroller.addEventListener("focusin", (event) => {
     if (!event.target.matches(":focus-visible")) return;
     if (!pointed && selected) keep(true);
   });
-  svg.addEventListener("focusout", (event) => {
+  scroller.addEventListener("focusout", (event) => {
     if (svg.contains(event.relatedTarget)) return;
     if (tipped) keep(false);
   });
@@ -345,6 +347,9 @@ export function grid(options) {
     light(row, column = null, cell = row !== null && column !== null) {
       lit = (row ?? column ?? null) === null ? null : { at: [row, column], cell };
       outlines();
+    },
+    leave() {
+      [pointed, lit, tipped] = [null, null, false];
     },
     fitting: (available) => sizes(available, 0).cell,
     setCell(size) {

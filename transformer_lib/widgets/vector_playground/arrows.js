@@ -124,6 +124,7 @@ export function vectorPlane({ tokens, reach, onMove, onSelect, onPoint }) {
     };
     marked("afm-vp-asking", pair?.[0] ?? -1);
     marked("afm-vp-asked", pair?.[1] ?? -1);
+    ground.svg.classList.toggle("afm-vp-paired", Boolean(pair));
     shadow.replaceChildren();
     const [from, to] = pair ? pair.map((i) => now.vectors[i]) : [[0, 0]];
     const squared = from[0] ** 2 + from[1] ** 2;
