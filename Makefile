@@ -1,7 +1,9 @@
 # make book       build the book and print its address       make serve   ... and open it
+# make lab        open your own copy of the chapters in JupyterLab
 # make test       everything, a browser included             make check   the fast part
 # make notebooks  run and normalize the chapters that have changed (PATHS=03-scaling: one of them)
 # make page       build one chapter: PATHS=03-scaling
+# make references write book/references.md after a change to references.bib
 # make chapter    begin a chapter: NAME=14-inside-a-gpt TITLE="Inside a GPT"
 # make soak       the long counts of what make test samples
 # make trained    train the weights that the library ships
@@ -21,7 +23,7 @@ MODULES := $(VENV)/npm/node_modules
 export PATH := $(abspath $(BIN)):$(PATH)
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: book page chapter serve notebooks lint check test soak trained clean test-oldest test-newest \
+.PHONY: book page chapter serve notebooks references lab lint check test soak trained clean test-oldest test-newest \
 	colab-check
 .DEFAULT_GOAL := book
 
@@ -45,6 +47,11 @@ $(VENV)/npm/installed: book/package.json $(VENV)/installed
 	cd $(VENV)/npm && npm install --no-package-lock --ignore-scripts --no-audit --no-fund --silent
 	touch $@
 
+$(VENV)/lab/installed: book/lab.txt $(VENV)/installed
+	$(BIN)/python -m venv $(VENV)/lab
+	$(VENV)/lab/bin/python -m pip install --quiet --disable-pip-version-check -r book/lab.txt
+	touch $@
+
 book: $(VENV)/npm/installed
 	$(BIN)/python book/build.py --jobs $(WORKERS)
 
@@ -54,8 +61,16 @@ page: $(VENV)/npm/installed
 serve: book
 	$(BIN)/python -m webbrowser "file://$(abspath _build/html/index.html)"
 
+# A copy of the chapters in lab/, for the reader to write in; what is written there is never replaced.
+lab: $(VENV)/lab/installed
+	$(BIN)/python book/lab.py
+
 notebooks: $(VENV)/installed
 	$(BIN)/python book/notebooks.py $(PATHS)
+
+# The list of references as plain Markdown, from references.bib.
+references: $(VENV)/installed
+	$(BIN)/python book/extensions/bibliography.py
 
 chapter: $(VENV)/installed
 	$(BIN)/python book/new_chapter.py "$(NAME)" "$(TITLE)"
@@ -71,14 +86,14 @@ check: lint
 	$(PYTEST) -q -m "not slow and not soak" --ignore=tests/browser --ignore=tests/chapters/test_nbval.py
 
 # The book is built by the first test that needs it, while others run (tests/support/schedule.py).
-test: lint
+test: lint $(VENV)/lab/installed
 	$(BIN)/python tests/browser/chromium.py
 	$(PYTEST) -m "not soak" --durations=10
 
 # Hundreds of kills, damaged and forged checkpoints, full disks, and a thousand models of random
 # wirings and sizes in each test, in place of 60: some minutes. Writes a run log. Then the times that
 # figures take to repaint are measured.
-soak: $(VENV)/npm/installed
+soak: $(VENV)/npm/installed $(VENV)/lab/installed
 	$(BIN)/python benchmarks/soak.py
 	$(BIN)/python tests/browser/chromium.py
 	$(BIN)/python -m pytest -m soak

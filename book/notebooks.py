@@ -40,15 +40,21 @@ QUESTION, FIGURE, NUMBERS = "Code of the question", "Code of the figure", "Code 
 DECIMAL = re.compile(r"(?<![\w.])(\d+\.\d++)(?!\.\d)")  # not the parts of a version, 2.13.0
 
 SETUP_UNPUBLISHED = """\
-# Looks for the book's library, which `make book` installs.
+# First: Run > Run All Cells. What follows needs what comes before it.
+# (A figure that says "model not found" wants its cell to be run again.)
 import importlib.util
 
 if importlib.util.find_spec("transformer_lib") is None:
     raise ModuleNotFoundError(
-        "Run `make book`, or `pip install '.[book]'`, in the book's folder."
+        "This is a chapter of the book Attention You Can Touch, and the "
+        "book's library is not installed here. Where the book's folder is, "
+        "run `make lab` in it: that installs all and opens the chapters. "
+        "Or run `pip install '.[book]'` there, for your own Jupyter."
     )
 """
 SETUP_PUBLISHED = """\
+# First: Runtime > Run all. What follows needs what comes before it.
+# (A figure that says "model not found" wants its cell to be run again.)
 # On Colab this installs the book's library. Where it is installed, nothing happens.
 import importlib.util
 import subprocess
@@ -119,10 +125,13 @@ def fold(cell: NotebookNode) -> None:
 
 
 def fold_answer(cell: NotebookNode) -> None:
-    """Fold the outputs of a cell that gives an answer away (tag `reveal`), in JupyterLab."""
+    """Fold the outputs of a cell that gives an answer away (`reveal`, `solution`), in JupyterLab.
+
+    A solution's stored "Right" would stand below the reader's own answer, before anything has run.
+    """
     jupyter = dict(cell.metadata.get("jupyter", {}))
     jupyter.pop("outputs_hidden", None)
-    if "reveal" in tags(cell):
+    if {"reveal", "solution"} & set(tags(cell)):
         jupyter["outputs_hidden"] = True
     cell.metadata["jupyter"] = NotebookNode(jupyter)
 
@@ -278,9 +287,14 @@ def problems(path: Path, config: dict) -> list[str]:
     if checksums.get("code") != code_digest(nb):
         found.append(f"{path.name}: is stale: its code has changed since it ran. Fix: {FIX}")
     elif checksums.get("outputs") != outputs_digest(nb):
-        cause = "its outputs are stripped or edited: they are not those that its run gave"
+        cause = "its outputs are not those that its run gave: run or edited elsewhere, or stripped"
         found.append(f"{path.name}: {cause}. Fix: {FIX}")
-    if text != nbformat.writes(normalize(nb, config)) + "\n":
+    # JupyterLab writes its kernel's name and version when it opens a notebook: that is no edit.
+    normal = normalize(nb, config)
+    ours = {key: normal.metadata[key] for key in ("kernelspec", "language_info")}
+    as_stored = nbformat.writes(nb) + "\n" == text
+    nb.metadata.update(ours)
+    if not as_stored or nbformat.writes(nb) != nbformat.writes(normal):
         found.append(f"{path.name}: is not normalized (metadata, ids, outputs, colors). Fix: {FIX}")
     return found
 

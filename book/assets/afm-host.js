@@ -161,10 +161,11 @@
   // A figure is seldom as high as its empty place. What the reader looks at must not move for that;
   // browsers see to it by themselves, all but WebKit (Safari).
   const anchors = CSS.supports("overflow-anchor", "auto");
-  function holdStill(before, place) {
-    if (anchors || before.top >= 0) return;
-    const grown = place.getBoundingClientRect().height - before.height;
-    window.scrollBy({ top: grown, behavior: "instant" });
+  /** Make up for what a place above the window has grown by since it was `height` high. */
+  function holdStill(place, height) {
+    const now = place.getBoundingClientRect();
+    if (!anchors && now.top < 0) window.scrollBy({ top: now.height - height, behavior: "instant" });
+    return now.height;
   }
 
   function prepare(tag) {
@@ -177,10 +178,12 @@
       mounted ??= (async () => {
         const view = JSON.parse(tag.textContent);
         const { model, widget } = await modelOf(view.model_id, readStates());
-        const before = place.getBoundingClientRect();
-        await widget.render({ model, el: place });
+        let { height } = place.getBoundingClientRect();
+        const drawn = widget.render({ model, el: place });
+        height = holdStill(place, height); // at once: another figure may grow next
+        await drawn;
         place.style.minHeight = "";
-        holdStill(before, place);
+        holdStill(place, height);
       })().catch((error) => fail(place, error));
       return mounted;
     };

@@ -63,3 +63,6 @@
     opened = [];
   });
 })();
+
+/* A notebook is downloaded, not shown as text. */
+for (const link of document.querySelectorAll("a.btn-download-source-button")) link.download = "";

@@ -4,6 +4,12 @@ The directive ``{bibliography} references.bib`` lists every entry of the file un
 is its key. A chapter cites with a plain link to ``../book/references.md#vaswani2017``, because
 MyST's own citation roles show raw in Colab. Each entry names the pages that cite it.
 
+The page's file itself is plain Markdown, for whoever opens it elsewhere (plain_pages.py): run
+
+    python book/extensions/bibliography.py      (or `make references`)
+
+after a change to references.bib.
+
 The fields are BibTeX's usual ones; ``annote`` says in a sentence what to read the work for.
 A malformed entry stops the build: see `check_entry`.
 """
@@ -98,32 +104,57 @@ def read_bibliography(path: str | Path) -> dict[str, Entry]:
     return dict(sorted(entries.items()))
 
 
-class cited_in(nodes.General, nodes.Inline, nodes.Element):
-    """Placeholder for the links to the pages that cite an entry, filled in when all are read."""
+# An entry's fields that are links: how they are shown, and where they lead.
+LINKS = {
+    "eprint": ("arXiv:{}", "https://arxiv.org/abs/{}"),
+    "doi": ("doi:{}", "https://doi.org/{}"),
+    "url": ("{}", "{}"),
+}
 
 
-def entry_node(key: str, entry: Entry) -> nodes.paragraph:
+def entry_parts(entry: Entry) -> tuple[str, str, str, list[tuple[str, str]], str]:
+    """What is said of a work: who and when, its title, where, links (text, address), a note."""
     fields = entry.fields
     title, venue = plain(fields["title"]), plain(fields[VENUE[entry.type]])
     where = f" {venue}" + (f", {fields['volume']}" if "volume" in fields else "")
     where += (f":{fields['pages']}" if "pages" in fields else "") + ". "
     mark = "" if title.endswith("?") else "."
-    node = nodes.paragraph(classes=["reference-entry"], ids=[key], names=[key])
-    node += nodes.Text(f"{names(entry.persons['author'])} ({fields['year']}). ")
-    node += [nodes.emphasis("", title), nodes.Text(mark + where)]
-    links = {
-        "eprint": ("arXiv:{}", "https://arxiv.org/abs/{}"),
-        "doi": ("doi:{}", "https://doi.org/{}"),
-        "url": ("{}", "{}"),
-    }
-    for field, (label, address) in links.items():
+    links = []
+    for field, (label, address) in LINKS.items():
         if field in fields:
             value = plain(fields[field]) if field != "url" else fields[field]
-            text = label.format(value).removeprefix("https://")
-            node += nodes.reference("", text, refuri=address.format(value), internal=False)
-            node += nodes.Text(". ")
-    if "annote" in fields:
-        node += nodes.inline("", plain(fields["annote"]), classes=["reference-annote"])
+            links.append((label.format(value).removeprefix("https://"), address.format(value)))
+    who = f"{names(entry.persons['author'])} ({fields['year']}). "
+    return who, title, mark + where, links, plain(fields.get("annote", ""))
+
+
+def entry_markdown(key: str, entry: Entry) -> str:
+    """The entry as plain Markdown, under a heading that is its key, so that links reach it."""
+    who, title, where, links, note = entry_parts(entry)
+    shown = "".join(f"[{text}]({address}). " for text, address in links)
+    return f"### {key}\n\n{who}*{title}*{where}{shown}{note}".rstrip() + "\n"
+
+
+def page_markdown(page: str, entries: dict[str, Entry]) -> str:
+    """The references page with these entries below the line that says what they are made from."""
+    head, made_from, _ = re.split(r"^(<!-- Made from .*? -->)$", page, maxsplit=1, flags=re.M)
+    listed = "\n".join(entry_markdown(key, entry) for key, entry in entries.items())
+    return f"{head}{made_from}\n\n{listed}"
+
+
+class cited_in(nodes.General, nodes.Inline, nodes.Element):
+    """Placeholder for the links to the pages that cite an entry, filled in when all are read."""
+
+
+def entry_node(key: str, entry: Entry) -> nodes.paragraph:
+    who, title, where, links, note = entry_parts(entry)
+    node = nodes.paragraph(classes=["reference-entry"], ids=[key], names=[key])
+    node += [nodes.Text(who), nodes.emphasis("", title), nodes.Text(where)]
+    for text, address in links:
+        node += nodes.reference("", text, refuri=address, internal=False)
+        node += nodes.Text(". ")
+    if note:
+        node += nodes.inline("", note, classes=["reference-annote"])
     node += cited_in(key=key)
     return node
 
@@ -197,3 +228,14 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.connect("env-updated", rewrite_page)
     app.connect("doctree-resolved", fill_in)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def main() -> None:
+    page = Path(__file__).resolve().parents[1] / "references.md"
+    entries = read_bibliography(page.with_suffix(".bib"))
+    page.write_text(page_markdown(page.read_text("utf-8"), entries), encoding="utf-8")
+    print(f"{page.name}: {len(entries)} entries")
+
+
+if __name__ == "__main__":
+    main()

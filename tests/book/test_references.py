@@ -122,8 +122,7 @@ def test_a_citation_with_a_year_names_the_entry_s_first_author_and_year():
 
 def test_every_link_to_the_glossary_has_a_term():
     text = (ROOT / "book" / "glossary.md").read_text("utf-8")
-    body = text.split("```{glossary}")[1].split("```")[0]
-    terms = [line for line in body.splitlines() if line and not line.startswith(" ")]
+    terms = re.findall(r"^### (.+)$", text, re.MULTILINE)
     slugs = [anchors.slug(term) for term in terms]
     assert slugs == sorted(slugs), "the terms are in alphabetical order"
     assert len(set(slugs)) == len(slugs)
@@ -131,12 +130,36 @@ def test_every_link_to_the_glossary_has_a_term():
         assert targets <= set(slugs), (name, targets - set(slugs))
 
 
+def test_the_pages_that_notebooks_link_to_are_plain_markdown():
+    """JupyterLab, VS Code and GitHub show directives and roles as raw text."""
+    for page in ("glossary", "notation", "references"):
+        text = (ROOT / "book" / f"{page}.md").read_text("utf-8")
+        assert not re.findall(r"^(?:```|:::)\{|\{\w+\}`", text, re.MULTILINE), page
+
+
+def test_the_references_page_is_the_one_that_the_bibliography_makes():
+    page = (ROOT / "book" / "references.md").read_text("utf-8")
+    made = bibliography.page_markdown(page, bibliography.read_bibliography(BIB))
+    assert page == made, "run `make references`"
+
+
+def test_an_entry_as_plain_markdown():
+    text = GOOD.replace("eprint", "annote = {What is [new](here).}, eprint")
+    entry = parse_string(text, "bibtex").entries["vaswani2017"]
+    assert bibliography.entry_markdown("vaswani2017", entry) == (
+        "### vaswani2017\n\nAshish Vaswani and Noam Shazeer (2017). *Attention Is All You Need*. "
+        "NeurIPS. [arXiv:1706.03762](https://arxiv.org/abs/1706.03762). What is [new](here).\n"
+    )
+
+
 PAGES = {
-    "conf.py": "extensions = ['myst_parser', 'anchors', 'bibliography']\n",
-    "index.md": "# Start\n\n```{toctree}\nwords\nbook/references\n```\n\n"
+    "conf.py": "extensions = ['myst_parser', 'anchors', 'bibliography', 'plain_pages']\n",
+    "index.md": "# Start\n\n```{toctree}\nwords\nbook/references\nbook/glossary\n```\n\n"
     "See [Vig](book/references.md#vig2019), [key](words.md#soft-key), [mark](words.md#here).\n",
     "words.md": "# Words\n\n(here)=\n\n```{glossary}\nsoft key\n  A key.\n```\n",
-    "book/references.md": "# References\n\n```{bibliography} some.bib\n```\n",
+    "book/references.md": "# References\n\n<!-- Made from some.bib by hand. -->\n\n### x\n\nOld.\n",
+    "book/glossary.md": "# Glossary\n\n### Hard key\n\nNot a [key of\nours](#soft-lock).\n\n"
+    "### soft lock\n\nWants a [hard key](#hard-key).\n\nAlways.\n",
     "book/some.bib": "@misc{vig2019, author={Vig, Jesse}, title={Attention}, year={2019},\n"
     "  howpublished={arXiv preprint}, eprint={1906.05714}, annote={Views.}}\n",
 }
@@ -169,6 +192,11 @@ def test_plain_links_reach_entries_terms_and_targets(tmp_path):
     )
     assert 'href="https://arxiv.org/abs/1906.05714"' in entry
     assert 'href="../index.html"' in entry
+    assert "Old." not in page
+    words = (tmp_path / "out" / "book" / "glossary.html").read_text("utf-8")
+    assert 'id="soft-lock"' in words
+    assert re.search(r'href="#term-soft-lock"[^>]*><span[^>]*>key of ours<', words)
+    assert re.search(r'href="#term-Hard-key"[^>]*><span[^>]*>hard key<', words)
 
 
 @pytest.mark.slow
@@ -179,6 +207,8 @@ def test_plain_links_reach_entries_terms_and_targets(tmp_path):
         ("index.md", "#soft-key", "#hard-key", "local id not found"),
         ("book/some.bib", "eprint={1906.05714}, ", "", "none of eprint"),
         ("words.md", "(here)=", "(here)=\n## Soft key", "is used twice"),
+        ("book/glossary.md", "#hard-key", "#harder-key", "there is no such term"),
+        ("book/glossary.md", "### ", "## ", "has no headings"),
     ],
 )
 def test_a_broken_link_or_entry_stops_the_build(tmp_path, name, old, new, problem):

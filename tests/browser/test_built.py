@@ -122,3 +122,10 @@ def test_each_check_of_this_file_finds_what_it_looks_for(tmp_path):
         "<link> //example.org/x.css",
     ]
     assert poor_images(page) == ["_images/f.png: '_images/f.png'"]
+
+
+def test_where_there_is_no_javascript_a_sentence_stands_for_each_figure(book):
+    for name in READ:
+        page = (BUILD / name).read_text(encoding="utf-8")
+        figures = page.count('<script type="application/vnd.jupyter.widget-view+json">')
+        assert page.count("<noscript><p") == figures, name

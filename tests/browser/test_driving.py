@@ -11,6 +11,7 @@ from transformer_lib.widgets import (
     AttentionMap,
     Goal,
     MaskPainter,
+    MatrixInTheMiddle,
     NextWord,
     PositionLab,
     SamplingLab,
@@ -58,6 +59,12 @@ def test_every_figure_follows_the_text_and_goes_back(open_page):
             MaskPainter(WORDS, X, X, X, name="mask"),
             "mask=sliding-window;size=3;open=mary,susan;hide=gave,gave;layers=3;follow=to;keep=on;"
             "rule=zero-after",
+        ),
+        "middle": (
+            MatrixInTheMiddle(
+                WORDS, X, X[:2], ["a", "b"], presets={"zero": 0 * X[:2]}, name="middle"
+            ),
+            "matrix=zero;asking=b;answering=a;value=2;show=scores",
         ),
         "steps": (
             StepScrubber(WORDS, X.repeat(1, 3), MultiHeadAttention(6, 2), name="steps"),

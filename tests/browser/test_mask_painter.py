@@ -79,7 +79,7 @@ def test_first_state_is_causal_and_tells_where_roses_is(open_page):
     check_numbers(page, causal_mask(5))
     assert preset(page, "causal").is_checked()
     assert reading(page) == (
-        "Something of roses is in roses, to and susan after 1 layer, and nowhere else after 2."
+        "Something of roses is in roses, to and susan after 1 layer, and in no other word after 2."
     )
     assert warning(page).is_hidden()
 
@@ -276,3 +276,14 @@ def test_a_click_in_the_graph_chooses_the_word_to_follow(open_page):
         "that is a leak."
     )
     assert page.locator(".afm-dot-leak").count() == 1 + 3
+
+
+def test_smaller_copies_leave_parts_out(open_page):
+    page = open_page(*(MaskPainter(WORDS, X, X, X, show=show) for show in ("weights", "layers")))
+    weights, layers = (page.locator(".afm").nth(i) for i in range(2))
+    for part, at in ((".afm-flow", 0), (".afm-outputs", 1)):
+        assert [figure.locator(part).count() for figure in (weights, layers)] == [at, 1 - at]
+    assert page.get_by_role("radio").count() == 0
+    assert "15 of 25 cells are open." in weights.inner_text()
+    layers.get_by_role("gridcell", name="mary, roses:").click()
+    assert "that is a leak" in layers.inner_text()

@@ -24,6 +24,7 @@ HELD_TO_AIMS: tuple[str, ...] = (
     "01-self-attention",
     "02-queries-keys-values",
     "03-scaling",
+    "04-masking",
 )
 # Chapters of Part I that are not rewritten yet: the rules of the form do not bind them.
 BEFORE_THE_FORM = tuple(

@@ -155,7 +155,7 @@ def test_the_outputs_of_a_revealing_cell_are_folded():
     ("edit", "message"),
     [
         (lambda nb: nb.cells[2].update(source="print('two')"), "is stale: its code has changed"),
-        (lambda nb: nb.cells[2].update(outputs=[]), "outputs are stripped or edited"),
+        (lambda nb: nb.cells[2].update(outputs=[]), "outputs are not those that its run gave"),
         (lambda nb: nb.cells[3].update(execution_count=None), "cell 4: is stripped"),
         (lambda nb: nb.cells.insert(3, nb.cells.pop(2)), "cell 3: is out of order: it ran as [3]"),
         (lambda nb: nb.cells[3].update(execution_count=9), "it ran as [9], not [3]"),
@@ -178,6 +178,23 @@ def test_a_wrong_notebook_is_found(path, edit, message):
     found = notebooks.problems(path, UNSET)
     assert any(message in problem for problem in found), found
     assert all(problem.startswith("00-small.ipynb") and "Fix: " in problem for problem in found)
+
+
+def test_a_notebook_that_jupyter_has_opened_is_still_right(path):
+    kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+    language = {"name": "python", "version": "3.13.1", "file_extension": ".py"}
+    change(path, lambda nb: nb.metadata.update(kernelspec=kernel, language_info=language))
+    assert notebooks.problems(path, UNSET) == []
+
+
+def test_a_solution_s_verdict_waits_until_it_is_asked_for():
+    solution = new_code_cell(
+        "1", metadata={"tags": ["solution"], "jupyter": {"source_hidden": True}}
+    )
+    exercise = new_code_cell("2", metadata={"tags": ["exercise"]})
+    nb = notebooks.normalize(new_notebook(cells=[solution, exercise]), UNSET)
+    assert nb.cells[0].metadata.jupyter == {"source_hidden": True, "outputs_hidden": True}
+    assert "jupyter" not in nb.cells[1].metadata
 
 
 @pytest.mark.parametrize(
@@ -254,7 +271,7 @@ def test_the_setup_cell_installs_only_from_an_address(path):
 
 def test_without_the_library_the_setup_cell_says_what_to_do(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(ModuleNotFoundError, match="make book"):
+    with pytest.raises(ModuleNotFoundError, match="run `make lab` in it"):
         exec(notebooks.setup_source(UNSET), {})
     called = []
     monkeypatch.setattr("subprocess.run", lambda command, check: called.append((command, check)))
@@ -286,5 +303,5 @@ def test_the_command_line_checks_and_changes_nothing(path, capsys, monkeypatch):
     assert notebooks.main() == 1
     printed = capsys.readouterr()
     assert re.search(r"00-small\.ipynb: not right", printed.out)
-    assert "stripped or edited" in printed.err
+    assert "run or edited elsewhere, or stripped" in printed.err
     assert path.read_bytes() == before

@@ -57,6 +57,7 @@ def spin():
         lambda: signal.setitimer(signal.ITIMER_REAL, 0),
         lambda: signal.signal(signal.SIGALRM, signal.SIG_IGN),
         lambda: sys.setrecursionlimit(10**8),
+        lambda: input("How long? "),
     ],
 )
 def test_what_would_end_or_leave_the_notebook_is_refused(hostile):

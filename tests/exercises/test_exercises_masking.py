@@ -16,8 +16,10 @@ from transformer_lib.exercises.masking import (
     check_combined_mask,
     check_empty_rows,
     check_is_causal,
+    check_padded_attention,
     check_reach,
     check_sliding_window,
+    check_which_leaks,
 )
 from transformer_lib.masks import causal_mask, combine_masks, sliding_window_mask
 
@@ -89,6 +91,7 @@ def write_into_causal(causal, padding):
 
 
 WRONG[check_combined_mask] = [
+    (lambda causal, padding: causal != padding[:, None], "that is what `^` and `!=` do"),
     (lambda causal, padding: (causal + padding[:, None]).bool(), "A key must be in the past"),
     (lambda causal, padding: causal * padding, "The axis for the queries"),
     (
@@ -334,7 +337,7 @@ def after_other_draws(draws):
     return answer
 
 
-RIGHT[check_is_causal] += [after_other_draws(draws) for draws in range(20)]
+RIGHT[check_is_causal] += [after_other_draws(draws) for draws in range(8)]
 
 
 def differs(f, x, futures, cut, same):
@@ -391,6 +394,7 @@ WRONG[check_is_causal] = [
     (by_gradient, STEPS),
     (with_cuts(EVERY, lambda future: 2 * future), "You only make the future longer or shorter"),
     (with_cuts(EVERY, lambda future: 0.3 * future), "You only make the future longer or shorter"),
+    (with_cuts(EVERY, lambda future: future.add(1)), "You add a number to the future"),
     (with_cuts(EVERY, lambda future: -2 * future), "You multiply the future by a number and"),
     (with_cuts(EVERY, lambda future: future * -7.0), "You multiply the future by a number and"),
     (
@@ -408,6 +412,81 @@ def writes_into_x(f, x):
 
 
 WRONG[check_is_causal] += [(writes_into_x, "you write into the argument `x`")]
+
+
+# --- which mask lets the future through
+
+RIGHT[check_which_leaks] = [{"a", "c"}, "a, c", ["C", "A"]]
+WRONG[check_which_leaks] = [
+    ("a", "c is missing: *to* looks at"),
+    ("c", "a is missing: *gave* looks at"),
+    ("abc", "b does not belong: *to* learns of *susan*, but"),
+    ("acd", "d does not belong: *to* learns of *susan* in the first"),
+    (["a", "c", "e"], "e does not belong: This window"),
+    ("f", "'f' is not among the choices"),
+]
+
+
+# --- attention over padded sentences
+
+
+def padded_by_loop(q, k, v, real):
+    rows = []
+    for one_q, one_k, one_v, is_real in zip(q, k, v, real, strict=True):
+        scores = one_q @ one_k[is_real].T / math.sqrt(k.shape[-1])
+        rows.append(scores.softmax(-1) @ one_v[is_real])
+    return torch.stack(rows)
+
+
+def padded_by_sdpa(q, k, v, real):
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=real[:, None])
+
+
+RIGHT[check_padded_attention] = [
+    padded_by_loop,
+    padded_by_sdpa,
+    lambda q, k, v, real: padded_by(q, k, v, additive(real)[:, None]),
+]
+
+
+def padded_by(q, k, v, added, keep=1.0, again=False):
+    weights = (torch.einsum("bqd,bkd->bqk", q, k) / math.sqrt(q.shape[-1]) + added).softmax(-1)
+    weights = weights * keep
+    return (weights / weights.sum(-1, keepdim=True) if again else weights) @ v
+
+
+WRONG[check_padded_attention] = [
+    (
+        lambda q, k, v, real: padded_by(q, k, v, 0.0, keep=real[:, :, None]),
+        "This still does what the broken function does. Give one sentence its filler, change",
+    ),
+    (
+        lambda q, k, v, real: padded_by(q, k, v, 0.0, keep=real[:, None]),
+        "The axis is right now. But the weights",
+    ),
+    (
+        lambda q, k, v, real: padded_by(q, k, v, additive(real)[..., None]),
+        "You hide before the softmax now. But the axis",
+    ),
+    (
+        lambda q, k, v, real: torch.where(
+            real[..., None], padded_by(q, k, v, 0.0), v.mean(1, keepdim=True)
+        ),
+        "You hide before the softmax now, with a large negative number",
+    ),
+    (
+        lambda q, k, v, real: padded_by(q, k, v, 0.0, keep=real[:, None], again=True),
+        "The axis is right, and rows sum to 1 again.",
+    ),
+    (
+        lambda q, k, v, real: ((q @ k.mT / k.shape[-1] ** 0.5) * real[:, None]).softmax(-1) @ v,
+        "Hidden scores are 0, and",
+    ),
+    (
+        lambda q, k, v, real: padded_by(q, k, v, additive(~real)[:, None]),
+        "You hide the real words and show",
+    ),
+]
 
 
 @pytest.mark.parametrize("exercise", exercises(masking))

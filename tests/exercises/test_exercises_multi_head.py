@@ -109,6 +109,17 @@ def raw_both(x, W_Q, W_K, W_V, W_O, n_heads):
     return nn.functional.scaled_dot_product_attention(q, k, v).reshape(b, t, d) @ W_O
 
 
+def no_softmax(x, W_Q, W_K, W_V, W_O, n_heads):
+    q, k, v = (torch.stack((x @ W).chunk(n_heads, -1), dim=1) for W in (W_Q, W_K, W_V))
+    return merge_heads(q @ k.mT / q.shape[-1] ** 0.5 @ v) @ W_O
+
+
+def mean_over_heads(x, W_Q, W_K, W_V, W_O, n_heads):
+    q, k, v = (torch.stack((x @ W).chunk(n_heads, -1), dim=1) for W in (W_Q, W_K, W_V))
+    weights = (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1)
+    return merge_heads(torch.stack([weights.mean(1)] * n_heads, 1) @ v) @ W_O
+
+
 WRONG[check_multi_head] = [
     (
         lambda x, *rest: in_numpy_style(x, *rest, scale=x.shape[-1] ** 0.5),
@@ -119,6 +130,10 @@ WRONG[check_multi_head] = [
         "The heads are merged without",
     ),
     (raw_split, "The heads are split without"),
+    (no_softmax, "The softmax is missing"),
+    (mean_over_heads, "All heads use the same weights"),
+    (lambda *a: in_numpy_style(*a, scale=a[0].shape[-1] / a[-1]), "You divide by d_head;"),
+    (lambda *a: in_numpy_style(*a, scale=a[-1] ** 0.5), "the square root of the number of heads"),
     (raw_both, "Split and merge both lack"),
     (
         lambda x, Q, K, V, _, h: by_loop(x, Q, K, V, torch.eye(x.shape[-1]), h),
@@ -337,6 +352,16 @@ def others(attention, head):
     return (torch.arange(attention.n_heads) != head).float()[:, None, None]
 
 
+def next_head(attention, head):
+    start = (head + 1) % attention.n_heads * attention.d_head
+    return slice(start, start + attention.d_head)
+
+
+def never_mixed(attention, x, head):
+    z = nn.functional.scaled_dot_product_attention(*attention.project(x))
+    return merge_heads(z * others(attention, head))
+
+
 WRONG[check_without_head] = [
     (lambda attention, x, head: attention(x), "All heads are still there:"),
     (muted(["query"]), "A query of zero, or keys of zero"),
@@ -360,6 +385,15 @@ WRONG[check_without_head] = [
         "Only this head is left; all",
     ),
     (concat_and_project(others, bias=False), "The bias of W_O is lost along"),
+    (
+        lambda attention, x, head: attention(x) - without_values(attention, x, head),
+        "This is what the head adds;",
+    ),
+    (
+        muted(["value"], of=lambda m, h: next_head(m, h)),
+        "You silence the head after the right one",
+    ),
+    (never_mixed, "The heads are never mixed"),
     (
         in_the_module,
         "On head 1 of 2: you write into the argument `attention`, which",

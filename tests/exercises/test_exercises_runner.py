@@ -316,7 +316,10 @@ def test_a_check_explains_itself():
 def test_what_is_right_in_several_forms_is_adapted():
     ones = Exercise(right=lambda n: torch.ones(n), cases=[Case("3", 3)], adapt=lambda x: x.float())
     assert says(lambda n: torch.ones(n).double(), ones) == "✓ Right."
-    assert says(lambda n: torch.zeros(n).long(), ones) == "✗ At [0] you have 0, right is 1."
+    assert (
+        says(lambda n: torch.zeros(n).long(), ones)
+        == "✗ Your result is too small by 1, everywhere."
+    )
     assert says(lambda: 1, ones) == "✗ Your function must take 1 argument: (n)."
 
 
@@ -324,7 +327,7 @@ def test_the_form_is_judged_before():
     form = Exercise(right=lambda: torch.ones(2), cases=[Case("")], unique=False)
     check = Exercise(right=lambda: torch.ones(2), cases=[Case("")], before=form, praise="Both.")
     assert says(lambda: torch.ones(3), check).startswith("✗ Your result has the shape (3,)")
-    assert says(lambda: torch.zeros(2), check) == "✗ At [0] you have 0, right is 1."
+    assert says(lambda: torch.zeros(2), check) == "✗ Your result is too small by 1, everywhere."
     assert says(lambda: torch.ones(2), check) == "✓ Both."
     assert says(None, check) == "○ not attempted yet"
 

@@ -127,6 +127,11 @@ WRONG[check_softmax_jacobian] = [
         lambda s, scale: 2 * scale * F.softmax(s * scale, dim=0).diag() - by_autograd(s, scale),
         "The sign of p pᵀ is wrong:",
     ),
+    (lambda s, scale: by_autograd(s, 1.0) * scale, "p is the softmax of s, but"),
+    (
+        lambda s, scale: scale * (torch.diag(p := F.softmax(s / scale, 0)) - p[:, None] * p),
+        "p is the softmax of s / scale",
+    ),
     (lambda s, scale: by_autograd(s, scale) / scale, "The factor `scale` of the"),
     (lambda s, scale: by_autograd(s, 1.0), "The scale is ignored: p must"),
     (

@@ -175,11 +175,14 @@ WRONG[check_equivariance] = [
     (lambda f, x, order: _close(f(x[order]), f(x)[torch.argsort(order)]), "inverse order"),
     (lambda f, x, order: _close(f(x[:, order]), f(x)[:, order]), "You reorder the columns"),
     (lambda f, x, order: bool((f(x[order]) == f(x)[order]).all()), "bitwise equality"),
-    (lambda f, x, order: _close(f(x[order])[0], f(x)[order[0]]), "You compare the first row only"),
-    (lambda f, x, order: _close(f(x[order])[-1], f(x)[order[-1]]), "You compare the last row only"),
+    (lambda f, x, order: _close(f(x[order])[0], f(x)[order[0]]), "let it pass: compare"),
+    (
+        lambda f, x, order: _close(f(x[order])[-1], f(x)[order[-1]]),
+        "let it pass: compare",
+    ),
     (
         lambda f, x, order: torch.allclose(f(x[order]), f(x)[order], atol=0.1),
-        "Your tolerance is so large",
+        "let it pass: compare",
     ),
     (lambda f, x, order: _close(f(x[order]).mean(), f(x)[order].mean()), "You compare the mean"),
     (
@@ -241,7 +244,7 @@ WRONG[check_prefers_roses] = [
 @pytest.mark.slow
 def test_a_longer_roses_alone_is_not_enough():
     """*susan* turns to it before *gave* has reached 0.9."""
-    for hundredths in range(106, 400):
+    for hundredths in (*range(106, 400, 13), 276, 277):
         longer = _with(roses=[0.002 * hundredths, 0.014 * hundredths])
         words = "with weight 0." if hundredths < 277 else "so long that *susan* prefers it"
         assert words in check_prefers_roses(longer).diagnosis

@@ -19,7 +19,7 @@ test("the reading follows the chosen word", () => {
   );
   assert.equal(
     plain(flowReading(words, reach(causal, 2, 3), 2)),
-    "Something of roses is in roses, to and susan after 1 layer, and nowhere else after 3.",
+    "Something of roses is in roses, to and susan after 1 layer, and in no other word after 3.",
   );
   const window = carriers(presetMask("sliding window", 5, { window: 2 }), 0);
   assert.equal(

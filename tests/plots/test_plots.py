@@ -47,6 +47,7 @@ def _calls():
         "projections": lambda ax: plots.projections(
             [1.0, 0.0, -0.5], [("q", "W_Q", [0.0, 3.0], "query", ["a", "b"])], WORDS[:3], ax=ax
         ),
+        "next_words": lambda ax: plots.next_words(WORDS, after="end", ax=ax),
         "shape_boxes": lambda ax: plots.shape_boxes(("Q", ("s", "d_k")), "=", ("X", (5, 2)), ax=ax),
     }
 
@@ -235,6 +236,15 @@ def test_boxes_have_the_proportions_of_their_shapes():
     assert {"$d_{k}$", "$s$", "×", "Q", "Kᵀ", "6"} <= set(_numbers(plt.gca()))
 
 
+def test_next_words_show_what_is_seen_and_what_comes_next():
+    plots.next_words(["i", "am", "$fine"], after="end")
+    texts = [text.get_text() for text in plt.gca().texts if text.get_text()]
+    assert sorted(texts) == sorted(
+        ["what is seen", "what comes next", *["i"] * 3, *["am"] * 3, *["\\$fine"] * 2, "end"]
+    )
+    assert sum(patch.get_hatch() is not None for patch in plt.gca().patches) == 3
+
+
 def test_projections_show_every_number_with_the_name_of_its_component():
     made = [
         ("q", "W_Q", [0.0, 3.0], "query", ["a", "b"]),
@@ -286,6 +296,7 @@ ERRORS = [
         "q has the role 'asks'; roles are query, key",
     ),
     (lambda: plots.projections([1.0], []), "at least one vector"),
+    (lambda: plots.next_words("i am fine"), "give a list of at least one"),
     (lambda: plots.projections([1.0], [], ["a", "b"]), "labels has 2 labels for 1 positions"),
     (lambda: plots.shape_boxes("×"), "at least one matrix"),
     (lambda: plots.shape_boxes(("Q", 5, 2)), r"a matrix is \(name, .* got \('Q', 5, 2\)"),

@@ -12,6 +12,7 @@ from transformer_lib.widgets import (
     AttentionMap,
     Goal,
     MaskPainter,
+    MatrixInTheMiddle,
     NextWord,
     PositionLab,
     SamplingLab,
@@ -33,6 +34,9 @@ DRIVEN = {
     "SoftDictionary": lambda **more: SoftDictionary(WORDS, X[:, :2], X[:, 2], **more),
     "ScalingLab": lambda **more: ScalingLab(**more),
     "MaskPainter": lambda **more: MaskPainter(WORDS, X, X, X, **more),
+    "MatrixInTheMiddle": lambda **more: MatrixInTheMiddle(
+        WORDS, X, X[:6], list("abcdef"), presets={"zero": 0 * X[:6]}, **more
+    ),
     "StepScrubber": lambda **more: StepScrubber(WORDS, X, MultiHeadAttention(6, 3), **more),
     "AttentionMap": lambda **more: AttentionMap((X @ X.mT).softmax(-1)[None], WORDS, **more),
     "PositionLab": lambda **more: PositionLab(**more),
@@ -109,6 +113,7 @@ ACCEPTED = {
     "SoftDictionary": ["query=0.5,1", "temperature=0.03"],
     "ScalingLab": ["d_k=4096", "seed=0"],
     "MaskPainter": ["follow=roses", "open=a, b,the#2", "hide=0,6", "rule=zero-after", "keep=off"],
+    "MatrixInTheMiddle": ["matrix=zero", "asking=a", "answering=f", "value=-3.5", "show=scores"],
     "StepScrubber": ["step=softmax", "step=9", "head=2", "cell=1,0", "word=to", "placed=on"],
     "AttentionMap": ["layer=0", "head=0", "query=gave", "cell=mary,gave"],
     "PositionLab": ["method=rotary", "d_model=16", "base=2.5", "offset=-3", "own_angle=on"],
@@ -121,6 +126,7 @@ REFUSED = {
     "SoftDictionary": ["query=1;2", "temperature=0.01", "temperature=", "query=1,2,3"],
     "ScalingLab": ["d_k=0", "d_k=1.5", "d_k=1e9", "reset=1", "n_keys=3"],
     "MaskPainter": ["follow=you", "open=mary", "open=mary,you", "mask=none", "layers=0", "keep=1"],
+    "MatrixInTheMiddle": ["matrix=one", "asking=g", "value=101", "show=A"],
     "StepScrubber": ["step=10", "head=3", "cell=-1,0", "cell=0.5,0", "placed=yes"],
     "AttentionMap": ["layer=1", "head=1", "query=7", "cell=gave"],
     "PositionLab": ["method=none", "d_model=15", "base=1", "offset=x", "pair=-1"],

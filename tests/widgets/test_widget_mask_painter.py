@@ -108,3 +108,10 @@ def test_parameters_and_half_precision_are_taken():
     assert repr(MaskPainter(WORDS, x, x, x)) == "MaskPainter(words=5, allowed=15)"
     half = x.detach().bfloat16()
     assert repr(MaskPainter(WORDS, half, half, half)) == "MaskPainter(words=5, allowed=15)"
+
+
+def test_a_smaller_copy_shows_some_of_its_parts():
+    x = torch.eye(3)
+    assert MaskPainter(["i", "am", "fine"], x, x, x, show="layers")._show == "layers"
+    with pytest.raises(ValueError, match="'all', 'weights', 'layers'"):
+        MaskPainter(["i", "am", "fine"], x, x, x, show="rows")

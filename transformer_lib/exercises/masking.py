@@ -5,6 +5,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from transformer_lib.exercises.engine.choosing import Choice
+from transformer_lib.exercises.engine.repairing import Repair
 from transformer_lib.exercises.engine.runner import Case, Exercise, randn
 
 INVERTED = (
@@ -363,6 +365,11 @@ def _direction(x: Tensor) -> Tensor:
     return _causal_attention(x) + (x[-1] / x[-1].norm()).abs()
 
 
+def _largest(x: Tensor) -> Tensor:
+    """A 1 is added where the last word is largest: blind to a number added everywhere."""
+    return _causal_attention(x) + (torch.arange(x.shape[1]) == x[-1].argmax())
+
+
 def _norm(x: Tensor) -> Tensor:
     """Divided by the norm of all words, which is the same for their negatives."""
     return _causal_attention(x) / x.norm()
@@ -377,6 +384,10 @@ def _negative(future: Tensor) -> Tensor:
 
 def _twice(future: Tensor) -> Tensor:
     return 2 * future
+
+
+def _plus_one(future: Tensor) -> Tensor:
+    return future + 1
 
 
 def _minus_twice(future: Tensor) -> Tensor:
@@ -410,6 +421,7 @@ def _by_gradient(f: Callable, x: Tensor) -> bool:
 
 
 _X, _SEVEN, _THREE = randn(5, 3, seed=11), randn(7, 2, seed=14), randn(3, 5, seed=15)
+_WIDE = randn(7, 11, seed=16)
 _ALWAYS = "Your test answers {} every time"
 _NEGATIVES = (
     "You change the future only to its negative, so a leak that is the same for both, such as "
@@ -462,6 +474,10 @@ check_is_causal = Exercise(
         "goes unseen: try negatives and random numbers.": lambda f, x: _survives(
             f, x, range(1, len(x)), torch.equal, (_twice,)
         ),
+        "You add a number to the future, the same everywhere, so a leak of what is largest goes "
+        "unseen: try negatives and random numbers.": lambda f, x: _survives(
+            f, x, range(1, len(x)), torch.equal, (_plus_one,)
+        ),
         "A leak in steps goes unseen. The gradient is zero on both sides of a step, and a change "
         "that keeps every sign does not cross this one: try negatives, and compare the outputs.": (
             _by_gradient
@@ -480,6 +496,111 @@ check_is_causal = Exercise(
         Case("causal attention of 7 words", _causal_attention, _SEVEN),
         Case("attention of 3 words without a mask", _unmasked, _THREE),
         Case("a function that adds a word's direction", _direction, _SEVEN),
+        Case("a function that leaks where the last word is largest", _largest, _WIDE),
     ],
     praise="Right: change the future, any part of it, and the past must stay the same, bit by bit.",
+)
+
+
+# --- which mask lets the future through -----------------------------------------------------------
+
+check_which_leaks = Choice(
+    asks="Under which masks does *roses* hold something of *susan* after two layers? Letters.",
+    right={"a", "c"},
+    wrong={
+        "a": "*gave* looks at *susan* in the first layer, and *roses* looks at *gave* in the "
+        "second.",
+        "b": "*to* learns of *susan*, but *roses* may not look at *to* in any layer.",
+        "c": "*to* looks at *susan* in the first layer, and *roses* looks at *to* in the second.",
+        "d": "*to* learns of *susan* in the first layer, *mary* in the second, and *roses* only in "
+        "the third.",
+        "e": "This window lets *roses* look back by one word only, so it takes *susan* three "
+        "layers, by way of *mary* and *gave*.",
+    },
+    praise="Right: one layer for each step, and every step must be allowed in its own row.",
+)
+
+# --- attention over padded sentences, broken ------------------------------------------------------
+
+
+def _padded(q: Tensor, k: Tensor, v: Tensor, hide: Callable) -> Tensor:
+    return hide(q @ k.transpose(-2, -1) / k.shape[-1] ** 0.5) @ v
+
+
+def _filled_with(value: float, axis: int, *, where: bool = False) -> Callable:
+    def answer(q: Tensor, k: Tensor, v: Tensor, real: Tensor) -> Tensor:
+        hidden = real.unsqueeze(axis) if where else ~real.unsqueeze(axis)
+        return _padded(q, k, v, lambda scores: scores.masked_fill(hidden, value).softmax(dim=-1))
+
+    return answer
+
+
+def _zeroed_after(axis: int, *, again: bool = False) -> Callable:
+    def answer(q: Tensor, k: Tensor, v: Tensor, real: Tensor) -> Tensor:
+        def hide(scores: Tensor) -> Tensor:
+            kept = scores.softmax(dim=-1) * real.unsqueeze(axis)
+            return kept / kept.sum(dim=-1, keepdim=True) if again else kept
+
+        return _padded(q, k, v, hide)
+
+    return answer
+
+
+def _sentences(batch: int, s: int, dims: tuple[int, int], seed: int) -> tuple[Tensor, ...]:
+    q, k = randn(2, batch, s, dims[0], seed=seed)
+    return q, k, randn(batch, s, dims[1], seed=seed + 1)
+
+
+_LOUD = _sentences(2, 4, (3, 2), seed=25)
+_LOUD[0][:], _LOUD[1][:] = 1.0, 0.0
+_LOUD[1][1, 2:] = 100.0  # the filler's scores lie so far above that e^-difference is 0
+
+check_padded_attention = Repair(
+    asks="""`answer(q, k, v, real)`: scaled attention that never looks at filler.
+
+    q and k [batch, tokens, d_k], v [batch, tokens, d_v]; real [batch, tokens], True = no filler.
+    """,
+    broken=_zeroed_after(2),
+    unchanged="Give one sentence its filler, change the filler, and look at the real words.",
+    right=_filled_with(-torch.inf, 1),
+    wrong={
+        "The axis is right now. But the weights are still set to zero after the softmax: rows do "
+        "not sum to 1, and the filler still takes part in the denominator.": _zeroed_after(1),
+        "You hide before the softmax now. But the axis of size 1 stands where the keys are, so you "
+        "hide the filler as a query: its rows are empty, and the real words still look at "
+        "it.": _filled_with(-torch.inf, 2),
+        "You hide before the softmax now, with a large negative number, but as queries: the "
+        "filler gives even weights to all, and the real words still look at it.": _filled_with(
+            -1e9, 2
+        ),
+        "The axis is right, and rows sum to 1 again. But where the filler's scores are the "
+        "largest by far, nothing is left to divide by: hide before the softmax.": _zeroed_after(
+            1, again=True
+        ),
+        "Hidden scores are 0, and e^0 = 1 is a weight like any other: use -inf.": _filled_with(
+            0.0, 1
+        ),
+        "You hide the real words and show the filler: `masked_fill` fills where its mask is "
+        "True.": _filled_with(-torch.inf, 1, where=True),
+    },
+    cases=[
+        Case(
+            "2 sentences, one of them shorter",
+            *_sentences(2, 5, (3, 7), seed=21),
+            _padding(5, 2, tokens=5),
+        ),
+        Case(
+            "3 sentences with filler on the left",
+            *_sentences(3, 7, (5, 2), seed=23),
+            _padding(4, 7, 1, tokens=7).flip(1),
+        ),
+        Case(
+            "sentences without filler",
+            *_sentences(3, 2, (7, 5), seed=27),
+            _padding(2, 2, 2, tokens=2),
+        ),
+        Case("filler with very large scores", *_LOUD, _padding(4, 2, tokens=4)),
+    ],
+    axes="batch tokens d_v",
+    praise="Right: hidden as a key, before the softmax, so no real word hears of the filler.",
 )

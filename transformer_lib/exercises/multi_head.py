@@ -112,6 +112,17 @@ def _merge_untransposed(z):
     return z.reshape(batch, tokens, n_heads * d_head)
 
 
+def _without_softmax(x, W_Q, W_K, W_V, W_O, n_heads):
+    q, k, v = (_split(x @ W, n_heads) for W in (W_Q, W_K, W_V))
+    return _merge(q @ k.mT * q.shape[-1] ** -0.5 @ v) @ W_O
+
+
+def _mean_weights(x, W_Q, W_K, W_V, W_O, n_heads):
+    q, k, v = (_split(x @ W, n_heads) for W in (W_Q, W_K, W_V))
+    weights = (q @ k.mT * q.shape[-1] ** -0.5).softmax(-1).mean(1, keepdim=True)
+    return _merge(weights @ v) @ W_O
+
+
 def _weights(width: int, seed: int) -> list[Tensor]:
     return list(randn(4, width, width, seed=seed))
 
@@ -134,6 +145,8 @@ check_multi_head = Exercise(
         "W_O is transposed.": lambda x, W_Q, W_K, W_V, W_O, n_heads: _multi_head(
             x, W_Q, W_K, W_V, W_O.T, n_heads
         ),
+        "The softmax is missing: the scores are used as weights.": _without_softmax,
+        "All heads use the same weights, their mean: each head needs its own.": _mean_weights,
         "You divide by d_head; the standard deviation of a score is its square root.": (
             lambda x, W_Q, W_K, W_V, W_O, n_heads: _multi_head(
                 x, W_Q, W_K, W_V, W_O, n_heads, scale=n_heads / W_Q.shape[1]
@@ -449,6 +462,11 @@ check_without_head = Exercise(
         ),
         "You silence the head before the right one: heads are counted from 0.": (
             lambda attention, x, head: _silenced(attention, x, _slice(attention, head - 1))
+        ),
+        "You silence the head after the right one: heads are counted from 0.": (
+            lambda attention, x, head: _silenced(
+                attention, x, _slice(attention, (head + 1) % attention.n_heads)
+            )
         ),
         "Only this head is left; all others are silent.": _only_this,
         "This is what the head adds; return what is left without it.": lambda attention, x, head: (

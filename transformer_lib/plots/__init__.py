@@ -12,6 +12,7 @@ opaque light card on a light and on a dark page, with text of at least 12 pixels
 from .diagrams import projections, shape_boxes, vectors_2d
 from .heatmaps import attention_heatmap, mask_heatmap, position_heatmap, scores_heatmap
 from .lines import bars, curves, histograms, position_curves
+from .sentences import next_words
 from .style import COLORS, LINE, SOFT, TEXT_COLORS, house
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "histograms",
     "house",
     "mask_heatmap",
+    "next_words",
     "position_curves",
     "position_heatmap",
     "projections",

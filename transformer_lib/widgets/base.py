@@ -120,7 +120,11 @@ class Widget(anywidget.AnyWidget):
         # traits are by then is the first state.
         keys = {name: key.described(self._sizes()) for name, key in self._keys_of_text.items()}
         shared = Widget.class_traits()
-        ours = [name for name in self.traits(sync=True) if name not in shared]
+        ours = [
+            name
+            for name, trait in self.traits(sync=True).items()
+            if name not in shared and not trait.read_only
+        ]
         kept = [name for name in ours if name[0] != "_" or name in self._also_reset]
         goals = [
             {"text": goal.text, "hint": goal.hint, "when": goal.conditions} for goal in self._goals

@@ -41,7 +41,7 @@ def axis_name(axes: Sequence[str], axis: int, ndim: int) -> str:
     """What messages call an axis: its name, or "rows" and "columns" of a matrix."""
     if len(axes) == ndim:
         return axes[axis]
-    return ("rows", "columns")[axis] if ndim == 2 else f"axis {axis}"
+    return ("rows", "columns")[axis] if ndim == 2 else f"{axis}"
 
 
 def of_numbers(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
@@ -54,7 +54,9 @@ def of_numbers(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
 
 def of_form(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
     """The same for what shows before anything is known of the numbers: left empty, moved, added."""
-    looks = (_all_equal, _empty_parts, _order, _named_factor, _added, _transformed)
+    looks = [_empty_parts, another_order, _named_factor, _added, _transformed]
+    if trials[0].right.numel() > 1:  # one number always is some multiple of another
+        looks += [_factor, _offset]
     return next((sentence for look in looks if (sentence := look(trials, axes))), None)
 
 
@@ -93,7 +95,8 @@ def _right_parts(trial: Trial, axis: int) -> tuple[list[int], list[int]]:
 # --- all equal, another order -----------------------------------------------------------------
 
 
-def _all_equal(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
+def all_equal(trials: Sequence[Trial]) -> str | None:
+    """A sentence if every number of a result is the same, though the right ones differ."""
     if any(trial.got.numel() < 2 or trial.right.std() == 0 for trial in trials):
         return None
     values = [float(trial.got.flatten()[0]) for trial in trials]
@@ -142,7 +145,8 @@ def _added(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
     return None
 
 
-def _order(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
+def another_order(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
+    """A sentence if the numbers are right and stand elsewhere."""
     ndim = trials[0].right.ndim
     if any(trial.right.ndim != ndim or trial.right.numel() < 2 for trial in trials):
         return None
@@ -306,6 +310,15 @@ def _factor(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
     return f"Every number is wrong by the same factor: {ratios[0]:.4g} times the right one."
 
 
+def about_a_factor(trials: Sequence[Trial]) -> str | None:
+    """The same for estimates, which are never exact."""
+    ratios = [float(trial.got / trial.right) for trial in trials]
+    for times, words in ((2, "twice"), (3, "3 times"), (1 / 2, "half"), (1 / 3, "a third of")):
+        if ratios and all(abs(c / times - 1) < 0.1 for c in ratios):
+            return f"Your estimate is about {words} the right one."
+    return None
+
+
 def _row_factors(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
     ndim = trials[0].right.ndim
     for axis in range(ndim - 1, -1, -1):
@@ -365,7 +378,7 @@ _OF_RIGHT: dict[str, Callable] = {
 
 
 def _transformed(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
-    if len(trials) < 2 and trials[0].right.numel() < 2:
+    if len(trials) < 2 and trials[0].right.unique().numel() < 2:
         return None
     for sentence, change in _OF_RIGHT.items():
         if all(_telling(t) and same(t.got, change(t.right)) for t in trials):

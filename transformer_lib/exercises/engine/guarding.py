@@ -3,7 +3,7 @@
 An answer goes wrong by mistake, not by malice, so this is a guard rail and not a sandbox:
 
 - refused with `PermissionError`: ending the process, starting another, switching off the alarm of
-  the time limit, and a recursion limit above `DEEPEST`;
+  the time limit, waiting for the keyboard, and a recursion limit above `DEEPEST`;
 - cut: what is printed beyond `MOST_PRINTED` characters;
 - ended: threads that still run when the check is over;
 - put back: random states, PyTorch's global settings, the working directory, the environment.
@@ -35,6 +35,7 @@ MOST_PRINTED = 20_000
 _END = "end the notebook's process"
 _START = "start another process"
 _ALARM = "change the alarm that limits its time"
+_WAIT = "wait for somebody to type: it gets its input as arguments"
 _REFUSED = [  # module, class, names, and what they would do
     ("os", "", "_exit abort kill killpg execv execve", _END),
     ("signal", "", "raise_signal pthread_kill", _END),
@@ -44,6 +45,7 @@ _REFUSED = [  # module, class, names, and what they would do
     ("subprocess", "Popen", "__init__", _START),
     ("multiprocessing.process", "BaseProcess", "start", _START),
     ("signal", "", "setitimer alarm signal pthread_sigmask", _ALARM),
+    ("builtins", "", "input", _WAIT),  # a notebook then refuses every cell until it is answered
 ]
 
 _lock = threading.Lock()

@@ -17,13 +17,9 @@ def of_booleans(trials: Sequence[Trial]) -> str | None:
             return f"Everything in your result is {value}."
     if all(torch.equal(t.got, 1 - t.right) for t in trials):
         return "Your result is inverted: True and False are swapped."
-    if all(t.right.ndim >= 2 and t.right.shape[-1] == t.right.shape[-2] for t in trials):
-        if all(torch.equal(t.got, t.right.mT) for t in trials):
-            return "Your result is transposed: rows and columns are swapped."
-        if all(
-            torch.equal(t.got, t.got.mT) and not torch.equal(t.right, t.right.mT) for t in trials
-        ):
-            return "Your result is symmetric, and the right one is not."
+    square = all(t.right.ndim >= 2 and t.right.shape[-1] == t.right.shape[-2] for t in trials)
+    if square and all(torch.equal(t.got, t.right.mT) for t in trials):
+        return "Your result is transposed: rows and columns are swapped."
     for axis in range(1, 1 + min(t.right.ndim for t in trials)):
         which = {1: "columns", 2: "rows"}.get(axis, f"axis -{axis}")
         if all(t.right.ndim == 1 for t in trials):
@@ -37,6 +33,9 @@ def of_booleans(trials: Sequence[Trial]) -> str | None:
                 torch.equal(_shifted(t.right, shift, -axis, keep=False), t.got) for t in trials
             ):
                 return f"Your result is one place too {way} along its {which}."
+    right_mirrors = any(square and torch.equal(t.right, t.right.mT) for t in trials)
+    if square and not right_mirrors and all(torch.equal(t.got, t.got.mT) for t in trials):
+        return "Your result is symmetric, and the right one is not."
     return _surplus(trials)
 
 

@@ -129,6 +129,11 @@ class Search:
         told = self._told()
         results = [self.outcomes[n].result for n in told if self.outcomes[n].error is None]
         rights = [self.rights[n] for n in told]
+        right = self.rights[number]
+        of_numbers = isinstance(right, Tensor) and right.dtype != torch.bool
+        trials = self._trials([]) if of_numbers else []
+        if trials and (sentence := causes.all_equal(trials)):
+            return sentence
         if len(results) < 2 or len(results) < len(told):
             return None
         if all(isinstance(value, bool) for value in rights):
@@ -194,8 +199,10 @@ class Search:
         return self._of_item(number, self._form)
 
     def _form(self, trials: list[Trial], axes: list[str], item: Any) -> str | None:
-        booleans = isinstance(item, Tensor) and item.dtype == torch.bool
-        return None if booleans else causes.of_form(trials, axes)
+        if isinstance(item, Tensor) and item.dtype == torch.bool:
+            return None
+        looks = (weights.hard_choice, weights.one_softmax, causes.of_form)
+        return next((sentence for look in looks if (sentence := look(trials, axes))), None)
 
     def _numbers(self, number: int, deadline: float) -> str | None:
         return self._of_item(number, self._property)
@@ -226,7 +233,9 @@ class Search:
     def _scatter(self, number: int, deadline: float) -> str | None:
         if not self.exercise.measured or (probe := self._probe(number)) is None:
             return None
-        return probe.scatter(self.exercise.tolerance)
+        if sentence := probe.scatter(self.exercise.tolerance):
+            return sentence
+        return causes.about_a_factor(self._trials([]))
 
     def _ignores(self, number: int, deadline: float) -> str | None:
         probe = self._probe(number)
@@ -271,7 +280,12 @@ class Search:
 def _tensors(got: Any, right: Any) -> tuple[Tensor, Tensor] | None:
     """Both in double precision, if they are numbers or tensors of the same shape."""
     kinds = int | float | Tensor
-    if isinstance(got, bool) or not isinstance(got, kinds) or not isinstance(right, kinds):
+    if (
+        isinstance(got, bool)
+        or isinstance(right, bool)
+        or not isinstance(got, kinds)
+        or not isinstance(right, kinds)
+    ):
         return None
     pair = [x.detach().double() if isinstance(x, Tensor) else _number(x) for x in (got, right)]
     if pair[0].shape != pair[1].shape and pair[0].numel() == pair[1].numel() == 1:

@@ -5,6 +5,7 @@ swapped with its neighbor. `Probe` calls the answer again, with one argument cha
 """
 
 import copy
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -91,6 +92,8 @@ def _instead(name: str, value: Any) -> Iterator[tuple[str, Callable]]:
         yield f"`{name}` were `{name} ** 2`: is it used twice?", lambda x: x**2
         yield f"`{name}` were `{name} ** 0.5`", lambda x: x**0.5
         yield f"`{name}` were `-{name}`", lambda x: -x
+        yield f"`{name}` were divided by ln 2: from nats to bits?", lambda x: x / math.log(2)
+        yield f"`{name}` were multiplied by ln 2: from bits to nats?", lambda x: x * math.log(2)
         yield f"`{name}` were `1 / {name} ** 2`", lambda x: 1 / x**2
         yield f"`{name}` were `1 / {name} ** 0.5`", lambda x: 1 / x**0.5
     elif isinstance(value, Tensor) and value.ndim and not value.requires_grad:
@@ -116,6 +119,7 @@ def _tensors_instead(name: str, value: Tensor) -> Iterator[tuple[str, Callable]]
         yield f"`{name}` were `-{name}`", lambda x: -x
         yield f"`{name}` were squared", lambda x: x**2
         yield f"`{name}` were doubled", lambda x: 2 * x
+        yield f"`{name}` had lost its signs (`abs`)", lambda x: x.abs()
         yield f"all of `{name}` were 0: is it used?", torch.zeros_like
         yield f"all of `{name}` were 1", torch.ones_like
         yield f"`{name}` went through a softmax first", lambda x: x.softmax(-1)
@@ -197,7 +201,7 @@ class Probe:
     def scatter(self, tolerance: tuple[float, float]) -> str | None:
         """A sentence if an estimate moves by more than it may when other numbers are drawn."""
         others = [self.again(self.inputs, seed).result for seed in (1, 2, 3)]
-        found = [x for x in (self.result, *others) if isinstance(x, int | float)]
+        found = [float(x) for x in (self.result, *others) if x is not None]
         if len(found) > 1 and not all(close(x, found[0], tolerance) for x in found):
             return (
                 f"With other random numbers your estimate is anything from {min(found):.3g} to "
@@ -218,6 +222,8 @@ class Probe:
     def ignores(self, code: CodeType | None) -> str | None:
         """A sentence if an argument changes nothing, though it must."""
         here = _try(self.right, self.inputs)
+        if isinstance(self.result, Tensor) and not self.result.numel():
+            return None
         for name, value in self.inputs.items():
             tried = 0
             for other in _others(value):

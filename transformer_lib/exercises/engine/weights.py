@@ -11,6 +11,7 @@ from torch import Tensor
 
 from transformer_lib.exercises.engine.causes import (
     Trial,
+    another_order,
     axis_name,
     named,
     same,
@@ -35,16 +36,14 @@ def of_weights(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
                 "softmax runs over the wrong axis."
             )
     rows_sum = all(_sums_where(t, axis) for t in trials)
-    for count in range(2, ndim + 1):
-        if not rows_sum and all(_one(t.got.flatten(ndim - count).sum(-1)) for t in trials):
-            return (
-                f"Your weights sum to 1 over {'the whole result' if count == ndim else 'a matrix'},"
-                f" not over each row: one softmax for each, over the axis `{name}`."
-            )
-    if sentence := _hidden(trials, axis) or _left_out(trials):
+    if sentence := one_softmax(trials, axes):
+        return sentence
+    if sentence := _hidden(trials, axis):
         return sentence
     if not rows_sum:
         return _not_one(trials, axis, name)
+    if sentence := hard_choice(trials, axes) or _left_out(trials):
+        return sentence
     return _hardness(trials, axis, name)
 
 
@@ -71,6 +70,8 @@ def behind(trials: Sequence[Trial], values: Callable, axes: Sequence[str]) -> st
         return "The weights behind your result are transposed: rows are queries."
     if sentence := softmax_missing(solved, names):
         return sentence
+    if sentence := another_order(solved, names):
+        return f"The weights behind your result: {sentence[0].lower()}{sentence[1:]}"
     if not (sentence := of_weights(solved, names)):
         return None
     return sentence.replace("Your weights", "The weights behind your result", 1)
@@ -101,6 +102,34 @@ def _sums_where(trial: Trial, axis: int) -> bool:
     """Do the rows that must sum to 1 do so?"""
     full = trial.right.sum(axis) > 0.5
     return _one(trial.got.sum(axis)[full])
+
+
+def one_softmax(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
+    """A sentence if all weights of a matrix sum to 1 together, and not each row."""
+    if (axis := sums_to_one([trial.right for trial in trials])) is None:
+        return None
+    if all(_sums_where(trial, axis) for trial in trials):
+        return None
+    ndim = trials[0].right.ndim
+    name = axis_name(axes, axis, ndim)
+    for count in range(2, ndim + 1):
+        if all(_one(t.got.flatten(ndim - count).sum(-1)) for t in trials):
+            return (
+                f"Your weights sum to 1 over {'the whole result' if count == ndim else 'a matrix'},"
+                f" not over each row: one softmax for each, over the axis `{name}`."
+            )
+    return None
+
+
+def hard_choice(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
+    """A sentence if each row of weights is a single 1, and the right ones are not."""
+    if (axis := sums_to_one([trial.right for trial in trials])) is None:
+        return None
+    rows = [(t.got.amax(axis), t.got.sum(axis)) for t in trials]
+    if all(bool((top > 0.999).all() and (total < 1.001).all()) for top, total in rows):
+        name = axis_name(axes, axis, trials[0].right.ndim)
+        return f"Each row gives one of `{name}` everything: a hard choice, not a softmax."
+    return None
 
 
 def _hidden(trials: Sequence[Trial], axis: int) -> str | None:
@@ -148,8 +177,6 @@ def _not_one(trials: Sequence[Trial], axis: int, name: str) -> str:
 def _hardness(trials: Sequence[Trial], axis: int, name: str) -> str | None:
     if all(same(t.got, (t.right > 0) / (t.right > 0).sum(axis, keepdim=True)) for t in trials):
         return f"Your weights are even over `{name}`: the scores do not reach them."
-    if all(bool((t.got.amax(axis) > 0.999).all()) for t in trials):
-        return f"Each row gives one of `{name}` everything: a hard choice, not a softmax."
     factors = [_steepness(trial, axis) for trial in trials]
     if None in factors:
         return None

@@ -45,7 +45,8 @@ function loadScript(address) {
   return new Promise((resolve, reject) => {
     const script = element("script", { src: address });
     script.onload = resolve;
-    script.onerror = () => reject(new Error(`could not load ${address}`));
+    script.onerror = () =>
+      reject(new Error(`in a notebook it needs the network once, for ${address}`));
     document.head.append(script);
   });
 }

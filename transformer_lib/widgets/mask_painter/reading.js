@@ -39,7 +39,7 @@ export function flowReading(words, levels, source) {
     " after 1 layer",
   ];
   if (layers > 1 && String(first) === String(last))
-    parts.push(`, and nowhere else after ${layers}`);
+    parts.push(`, and in no other word after ${layers}`);
   else if (layers > 1 && !last.length) parts.push(`, and nowhere after ${layers}`);
   else if (layers > 1)
     parts.push(", and in ", ...listing(words, last, "output"), ` after ${layersText(layers)}`);

@@ -29,6 +29,13 @@ import { outputs } from "./outputs.js";
 import { cellReading, flowReading, maskWarning } from "./reading.js";
 
 const ICON = 5;
+const HINTS = {
+  all: "Try: open one cell above the diagonal. Click it, or drag across several (a finger: hold, then drag); with the keyboard, arrow keys and space (shift and an arrow draw on). Then look at 1 layer and at 2.",
+  weights:
+    "Try: hide by another rule, and look at the rows. A click, or space, opens and closes a cell.",
+  layers:
+    "Try: open one cell above the diagonal by a click, or with arrow keys and space. Then look at 1 layer and at 2.",
+};
 
 function render({ model, el }) {
   const { words } = readJson(model, "_text");
@@ -40,10 +47,8 @@ function render({ model, el }) {
   let [preset, chosen, base] = [null, null, null]; // base: the mask that presets are combined with
   let [brush, last, stroke] = [null, null, false];
 
-  const fig = figure(el, {
-    name: "Mask painter",
-    hint: "Try: open one cell above the diagonal. Click it, or drag across several (a finger: hold, then drag); with the keyboard, arrow keys and space (shift and an arrow draw on). Then look at 1 layer and at 2.",
-  });
+  const show = model.get("_show") ?? "all"; // all, or the parts of a smaller copy
+  const fig = figure(el, { name: "Mask painter", hint: HINTS[show] });
 
   // The mask: read from the model, so that Python and every view of this widget agree.
   const names = words.map((word) => clip(showToken(word)));
@@ -109,12 +114,14 @@ function render({ model, el }) {
     value: 1,
     onInput: (count) => send(model, "layers", count),
   });
-  fig.controls.append(
-    presets.element,
-    ...sliders.map(({ control }) => control.element),
-    keeping.element,
-    rules.element,
-  );
+  if (show === "all")
+    fig.controls.append(
+      presets.element,
+      ...sliders.map(({ control }) => control.element),
+      keeping.element,
+    );
+  if (show === "layers") fig.controls.append(sources.element, layers.element);
+  else fig.controls.append(rules.element);
 
   const paintCell = (i, j, may) => {
     const mask = maskNow();
@@ -158,12 +165,17 @@ function render({ model, el }) {
       element: element(
         "div",
         {},
-        element("div", { class: "afm-beside" }, map.element, results.element),
+        element(
+          "div",
+          { class: "afm-beside" },
+          map.element,
+          ...(show === "layers" ? [] : [results.element]),
+        ),
         warning,
       ),
       layout(width) {
         const beside = width >= 520;
-        map.layout(beside ? width - 252 : width);
+        map.layout(beside && show !== "layers" ? width - 252 : width);
         const lines = words.map((_, i) => {
           const cell = map.cell(i, 0);
           const [y, height] = [Number(cell.getAttribute("y")), Number(cell.getAttribute("height"))];
@@ -178,7 +190,7 @@ function render({ model, el }) {
         results.theme(colors);
       },
     },
-    { basis: 540 },
+    { basis: show === "layers" ? 290 : 540 },
   );
 
   const graph = flow({
@@ -190,32 +202,32 @@ function render({ model, el }) {
       read(i === null ? null : [i, j]);
     },
   });
-  fig.add(
-    {
-      element: element(
-        "div",
-        {},
-        element(
-          "div",
-          { class: "afm-controls", style: "padding: 0 0 8px" },
-          sources.element,
-          layers.element,
-        ),
-        graph.element,
-        element(
-          "p",
-          { class: "afm-legend" },
-          "Green: something of the word you follow is here, carried by keys and values (line) or by the weights alone (dashes). A heavy ring: it stands before that word.",
-        ),
-      ),
-      layout: graph.layout,
-    },
-    { basis: 300 },
+  const traced = element(
+    "div",
+    {},
+    graph.element,
+    element(
+      "p",
+      { class: "afm-legend" },
+      "Green: something of the word you follow is here, carried by keys and values (line) or by the weights alone (dashes). A heavy ring: it has come to a word that stands before its own, from the future.",
+    ),
   );
+  if (show === "all")
+    traced.prepend(
+      element(
+        "div",
+        { class: "afm-controls", style: "padding: 0 0 8px" },
+        sources.element,
+        layers.element,
+      ),
+    );
+  if (show !== "weights") fig.add({ element: traced, layout: graph.layout }, { basis: 300 });
 
   let state = null;
   function read(cell) {
     if (cell) fig.say(...cellReading(words, state.mask, state.weights, ...cell));
+    else if (show === "weights")
+      fig.say(`${state.mask.flat().filter(Boolean).length} of ${n * n} cells are open.`);
     else fig.say(...flowReading(words, state.levels, model.get("source")));
   }
 
@@ -239,7 +251,7 @@ function render({ model, el }) {
       weights.map((row, i) => row.map((weight, j) => mask[i][j] || weight > 0)),
     );
     results.paint(sums, output);
-    graph.paint(carried, levels, source);
+    if (show !== "weights") graph.paint(carried, levels, source);
     const wrong = maskWarning(words, mask, sums, rule);
     warning.hidden = !wrong;
     warning.replaceChildren(

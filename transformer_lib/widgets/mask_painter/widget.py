@@ -18,6 +18,7 @@ from transformer_lib.widgets.joining import bundle, stylesheet
 # 128 take 2.3 s and 0.25 s.
 MOST_WORDS = 64
 _MOST_LAYERS = 6
+SHOWS = ("all", "weights", "layers")  # for a small copy: the rows with their outputs, or the tracer
 PRESETS = ("causal", "padding", "sliding window", "bidirectional", "block")  # as in math/masks.js
 _RULES = ("−∞ on the scores", "0 on the weights", "−1e9 on the scores")  # as in math/masks.js
 
@@ -30,7 +31,8 @@ class MaskPainter(Widget):
     word after one layer and after several.
 
     `q` [words, d_k], `k` [words, d_k] and `v` [words, d_v] are the queries, keys and values; `mask`
-    [words, words] is what is drawn at first, True = may attend (causal if left out).
+    [words, words] is what is drawn at first, True = may attend (causal if left out). `show` makes a
+    smaller copy: `weights` leaves the tracer out, `layers` the outputs, and both the presets.
 
     What the reader does comes back: `widget.mask` is a boolean tensor that the library takes as it
     is; `widget.source` is the position that the tracer follows, `widget.layers` through how many
@@ -46,9 +48,9 @@ class MaskPainter(Widget):
     (1 if something of the word A is in the position of B after N layers, else 0), `weight A B`,
     `row sum A`.
 
-    Raises ValueError for shapes that do not fit, more than 64 words, and NaN or infinity;
-    TypeError for a mask that is not boolean, tensors that are not floating point and words that are
-    not text.
+    Raises ValueError for shapes that do not fit, more than 64 words, an unknown `show`, and NaN or
+    infinity; TypeError for a mask that is not boolean, tensors that are not floating point and
+    words that are not text.
 
     >>> x = torch.eye(3)
     >>> painter = MaskPainter(["i", "am", "fine"], x, x, x)
@@ -66,6 +68,7 @@ class MaskPainter(Widget):
     _vectors = traitlets.Bytes().tag(sync=True)
     _sizes_of = traitlets.List(traitlets.Int()).tag(sync=True)
     _limits = constant({"layers": _MOST_LAYERS, "rules": _RULES})
+    _show = traitlets.Unicode("all").tag(sync=True)
     cells = traitlets.List(traitlets.Int()).tag(sync=True)
     source = traitlets.Int().tag(sync=True)
     layers = traitlets.Int(2).tag(sync=True)
@@ -99,10 +102,13 @@ class MaskPainter(Widget):
         v: Tensor,
         mask: Tensor | None = None,
         *,
+        show: str = "all",
         name: str = "",
         goals: Sequence[Goal] = (),
     ) -> None:
         checks.require_attention(q, k, v)
+        if show not in SHOWS:
+            raise ValueError(f"show is {show!r}; give one of {', '.join(map(repr, SHOWS))}")
         words = _words(words, q, k)
         n = len(words)
         require_few(n, MOST_WORDS, "words", f"words[:{MOST_WORDS}], q[:{MOST_WORDS}]")
@@ -113,6 +119,7 @@ class MaskPainter(Widget):
             _text=json_bytes({"words": words}),
             _vectors=b"".join(map(float_bytes, vectors)),
             _sizes_of=[n, q.shape[1], v.shape[1]],
+            _show=show,
             cells=_cells(mask, n),
             source=n // 2,
             name=name,

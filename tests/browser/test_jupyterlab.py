@@ -1,0 +1,252 @@
+"""The chapters in JupyterLab itself: run there in Chromium, offline, as a reader does.
+
+Two chapters in `make test`; all the others in `make soak`, hence in the weekly run.
+"""
+
+import os
+import socket
+import subprocess
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import lab
+import nbformat
+import pytest
+from built import ROOT
+from playwright.sync_api import Page
+
+CHAPTERS = sorted(path.stem for path in (ROOT / "chapters").glob("*.ipynb"))
+ALWAYS = ("01-self-attention", "04-masking")
+SECONDS = 900  # for a chapter that trains, on a busy machine
+GREY = {"rgb(119, 119, 119)", "#777777"}  # what core/color.js falls back to
+NOTEBOOK = "jupyterapp.shell.currentWidget"
+# A view is a figure when its host has drawn it; notebooks show what is near the window.
+FIGURES = ".jp-NotebookPanel:not(.lm-mod-hidden) .jp-OutputArea-output figure.afm"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory) -> Iterator[SimpleNamespace]:
+    """A JupyterLab on a copy of the chapters, as `make lab` makes it, with settings of its own."""
+    folder = tmp_path_factory.mktemp("jupyterlab")
+    chapters = folder / "lab"
+    lab.copy(ROOT, chapters)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    python = lab.jupyterlab()
+    assert Path(python).exists(), f"there is no {python}: `make test` gets it (or set AFM_LAB)"
+    places = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
+    places += ("JUPYTERLAB_SETTINGS_DIR", "JUPYTERLAB_WORKSPACES_DIR")
+    settings = {place: str(folder / place.lower()) for place in places}
+    settings |= lab.settings(folder / "kernels")
+    quiet = folder / "jupyterlab_settings_dir" / "@jupyterlab" / "apputils-extension"
+    quiet.mkdir(parents=True)
+    news = '{"fetchNews": "false", "checkForUpdates": false}'
+    (quiet / "notification.jupyterlab-settings").write_text(news, encoding="utf-8")
+    address = f"http://127.0.0.1:{port}"
+    options = [f"--ServerApp.root_dir={chapters}", f"--port={port}", "--ip=127.0.0.1"]
+    options += ["--no-browser", "--allow-root", "--IdentityProvider.token="]
+    options += ["--LabApp.expose_app_in_browser=True", "--ServerApp.port_retries=0"]
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    with (folder / "log").open("w") as log:
+        process = subprocess.Popen(
+            [python, "-m", "jupyterlab", *options],
+            env=os.environ | settings | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
+        try:
+            deadline = time.monotonic() + 120
+            while not answers(f"{address}/api"):
+                if process.poll() is not None or time.monotonic() > deadline:
+                    pytest.fail(f"JupyterLab did not start\n{(folder / 'log').read_text()[-4000:]}")
+                time.sleep(0.2)
+            yield SimpleNamespace(address=address, folder=chapters)
+        finally:
+            process.terminate()
+            process.wait(60)
+
+
+def answers(address: str) -> bool:
+    try:
+        return urllib.request.urlopen(address, timeout=5).status == 200
+    except OSError:
+        return False
+
+
+class Notebook:
+    """A chapter that is open in JupyterLab."""
+
+    def __init__(self, page: Page, path: Path):
+        self.page, self.path = page, path
+        self.cells = nbformat.read(path, as_version=4).cells
+
+    def wait_for_kernel(self) -> None:
+        kernel = f"{NOTEBOOK}?.sessionContext?.session?.kernel"
+        self.page.wait_for_function(f"{kernel}?.status === 'idle'", timeout=120_000)
+
+    def run_all(self) -> None:
+        # JupyterLab's own promise is over at the first error, even one that is meant.
+        self.page.evaluate("""async () => {
+          await jupyterapp.commands.execute("notebook:clear-all-cell-outputs");
+          jupyterapp.commands.execute("notebook:run-all-cells");
+        }""")
+        code = "model.type === 'code' && model.sharedModel.getSource().trim()"
+        cells = f"[...{NOTEBOOK}.content.widgets].filter(({{ model }}) => {code})"
+        done = f"{cells}.every(({{ model }}) => model.executionCount !== null)"
+        self.page.wait_for_function(done, timeout=1000 * SECONDS)
+        self.wait_for_kernel()
+
+    def outputs(self) -> list[str]:
+        """The outputs of each cell as JSON, as the kernel gave them."""
+        return self.page.evaluate(
+            f"""() => [...{NOTEBOOK}.content.widgets].map(({{ model }}) =>
+              model.type === "code" ? JSON.stringify(model.sharedModel.outputs) : "")"""
+        )
+
+    def run(self, code: str) -> str:
+        """Run code in a new cell at the end; what it prints."""
+        self.page.evaluate(
+            f"""async (code) => {{
+              const content = {NOTEBOOK}.content;
+              content.activeCellIndex = content.widgets.length - 1;
+              await jupyterapp.commands.execute("notebook:insert-cell-below");
+              content.activeCell.model.sharedModel.setSource(code);
+              await jupyterapp.commands.execute("notebook:run-cell");
+            }}""",
+            code,
+        )
+        return self.outputs()[-1]
+
+    def show(self, index: int) -> None:
+        """Bring a cell into the window."""
+        self.page.evaluate(f"(index) => {NOTEBOOK}.content.scrollToItem(index, 'start')", index)
+        self.page.wait_for_timeout(150)
+
+    def figures_of(self, index: int):
+        self.show(index)
+        return self.page.locator(f".jp-Cell[data-windowed-list-index='{index}'] figure.afm")
+
+    def check_figures(self) -> int:
+        """Every widget of the chapter is drawn, in color; how many there are."""
+        count = 0
+        for index, output in enumerate(self.outputs()):
+            if "application/vnd.jupyter.widget-view+json" not in output:
+                continue
+            figure = self.figures_of(index).first
+            figure.wait_for(timeout=60_000)
+            check_colors(figure)
+            count += 1
+        return count
+
+
+def check_colors(figure) -> None:
+    """A grid has more than one color, and nothing has the one for "unknown"."""
+    figure.page.wait_for_timeout(100)
+    fills = figure.locator("svg [fill]").evaluate_all(
+        "(all) => all.map((one) => one.getAttribute('fill'))"
+    )
+    assert not GREY & set(fills)
+    cells = figure.locator(".afm-cell:not([fill^=url])")
+    colors = cells.evaluate_all("(all) => all.map((one) => one.getAttribute('fill'))")
+    assert len(set(colors)) > 1 or len(colors) < 2, f"a grid in one color: {colors[:1]}"
+
+
+@pytest.fixture
+def open_notebook(server, browser):
+    contexts, wrong = [], []
+
+    def open_(name: str) -> Notebook:
+        context = browser.new_context(viewport={"width": 1280, "height": 900})
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(60_000)
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.goto(f"{server.address}/lab/tree/chapters/{name}.ipynb?reset")
+        notebook = Notebook(page, server.folder / "chapters" / f"{name}.ipynb")
+        notebook.wait_for_kernel()
+        return notebook
+
+    yield open_
+    for context in contexts:
+        for page in context.pages:
+            page.evaluate("jupyterapp.shell.currentWidget?.sessionContext?.shutdown?.()")
+        context.close()
+    assert not wrong, "\n".join(wrong)
+
+
+def check_run(notebook: Notebook) -> None:
+    """A chapter after Run All: no error that is not meant, stubs unanswered, solutions right."""
+    notebook.run_all()
+    for cell, output in zip(notebook.cells, notebook.outputs(), strict=True):
+        tags = cell.metadata.get("tags", [])
+        if "raises-exception" not in tags:
+            assert '"output_type":"error"' not in output, f"{cell.source}\n{output}"
+        if "exercise" in tags and "check" in cell.source:
+            assert "not attempted yet" in output
+        if "solution" in tags and "check" in cell.source:
+            assert "Right" in output
+    widgets = [cell for cell in notebook.cells if "widget-view" in str(cell.get("outputs"))]
+    assert notebook.check_figures() >= max(1, len(widgets))
+
+
+def test_a_chapter_is_run_and_answered(open_notebook):
+    notebook = open_notebook("01-self-attention")
+    check_run(notebook)
+    page = notebook.page
+    # What is written into an exercise is judged.
+    at = next(i for i, c in enumerate(notebook.cells) if "exercise" in c.metadata.get("tags", []))
+    solution = next(c for c in notebook.cells if "solution" in c.metadata.get("tags", []))
+    assert "Right" in notebook.run(solution.source)
+    assert "not attempted yet" in notebook.run(notebook.cells[at].source)
+    # A word of the glossary opens the glossary, at that word.
+    index, cell = next((i, c) for i, c in enumerate(notebook.cells) if "glossary.md#" in c.source)
+    notebook.show(index)
+    link = page.locator(f".jp-Cell[data-windowed-list-index='{index}'] a[href*='glossary']").first
+    term = cell.source.split("glossary.md#")[1].split(")")[0]
+    link.click()
+    heading = page.locator(f".jp-MarkdownViewer h3:has-text('{term.replace('-', ' ')}')").first
+    heading.wait_for()
+    page.wait_for_function(
+        "(node) => node.getBoundingClientRect().top < innerHeight && node.checkVisibility()",
+        arg=heading.element_handle(),
+    )
+    assert page.locator(".jp-MarkdownViewer:visible", has_text="{term}").count() == 0
+
+
+def test_a_figure_is_used_and_shown_twice(open_notebook):
+    notebook = open_notebook("04-masking")
+    check_run(notebook)
+    page = notebook.page
+    # Bound to a name or not: ipywidgets knows every widget.
+    find = "from ipywidgets.widgets.widget import _instances\n"
+    find += "seen = [w for w in _instances.values() if type(w).__name__ == 'MaskPainter'][0]\n"
+    said = notebook.run(f"{find}display(seen)\nseen")
+    assert said.count("widget-view") == 2, said
+    last = len(notebook.outputs()) - 1
+    views = notebook.figures_of(last)
+    views.nth(1).wait_for()
+    for view in views.all():
+        check_colors(view)
+    # Keys belong to the control that has the focus, not to the notebook around it.
+    slider = views.first.get_by_role("slider", name="layers")
+    slider.focus()
+    before = int(slider.input_value())
+    count = f"{NOTEBOOK}.content.widgets.length"
+    cells = page.evaluate(count)
+    for key in ("ArrowRight", "d", "d"):
+        page.keyboard.press(key)
+    assert slider.input_value() == str(before + 1)
+    assert views.nth(1).get_by_role("slider", name="layers").input_value() == str(before + 1)
+    assert slider.evaluate("(node) => node === document.activeElement")
+    assert page.evaluate(count) == cells
+    assert str(before + 1) in notebook.run("print('layers', seen.layers)")
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", [name for name in CHAPTERS if name not in ALWAYS])
+def test_every_other_chapter_runs(open_notebook, name):
+    check_run(open_notebook(name))

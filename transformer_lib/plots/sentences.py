@@ -1,0 +1,74 @@
+"""Drawings of sentences: who sees which words, and what has to be said next."""
+
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
+from matplotlib.patches import FancyBboxPatch, Rectangle
+
+from .style import CARD, COLORS, HATCH, INK, LINE, SOFT, TEXT_COLORS, canvas, plain
+
+__all__ = ["next_words"]
+
+_WIDE, _HIGH, _GAP = 0.92, 0.5, 0.62  # inches: a word, a row, the arrow
+
+
+def next_words(
+    words: Sequence[str], *, after: str = "?", ax: Axes | None = None, title: str = ""
+) -> None:
+    """One sentence as the exercises that a causal mask makes of it, a row for each word.
+
+    In row i the words up to i are seen, the last of them asks (outlined), the rest is hatched, and
+    behind the arrow stands the answer: the next word; `after` in the last row.
+
+    >>> next_words(["i", "am", "fine"], after="end")
+    """
+    _require_words(words)
+    n, answers = len(words), [*words[1:], after]
+    wide = max(_WIDE, 0.13 * max(map(len, [*words, after])) + 0.25)
+    width, height = (n + 1) * wide + _GAP, n * _HIGH + 0.45
+    with canvas(ax, (width + 0.2, height + 0.1 + 0.35 * bool(title))) as axes:
+        axes.set(xlim=(-0.1, width + 0.1), ylim=(-height + 0.4, 0.5), title=title, aspect="equal")
+        axes.axis("off")
+        for x, text in ((n * wide / 2, "what is seen"), (width - wide / 2, "what comes next")):
+            axes.text(x, 0.12, text, ha="center", va="bottom", color=INK)
+        for row, answer in enumerate(answers):
+            bottom = -(row + 1) * _HIGH
+            for column, word in enumerate(words):
+                at = (column * wide, bottom)
+                if column > row:
+                    axes.add_patch(
+                        Rectangle(
+                            at, wide, _HIGH, facecolor=CARD, edgecolor=HATCH, hatch="////", lw=0.8
+                        )
+                    )
+                else:
+                    _chip(axes, word, at, wide, "query" if column == row else "")
+            middle, left = bottom + _HIGH / 2, n * wide
+            arrow = {"arrowstyle": "-|>", "color": SOFT, "lw": 1.8, "mutation_scale": 14}
+            axes.annotate("", (left + _GAP - 0.08, middle), (left + 0.1, middle), arrowprops=arrow)
+            _chip(axes, answer, (left + _GAP, bottom), wide, "output")
+
+
+def _chip(axes: Axes, word: str, at: tuple[float, float], wide: float, role: str) -> None:
+    edge = COLORS.get(role, LINE)
+    axes.add_patch(
+        FancyBboxPatch(
+            (at[0] + 0.04, at[1] + 0.05),
+            wide - 0.08,
+            _HIGH - 0.1,
+            boxstyle="round,pad=0,rounding_size=0.06",
+            facecolor=tuple(1 - 0.14 * (1 - level) for level in to_rgb(COLORS.get(role, SOFT))),
+            edgecolor=edge,
+            linewidth=2 if role else 1,
+        )
+    )
+    axes.text(
+        at[0] + wide / 2, at[1] + _HIGH / 2, plain(word), ha="center", va="center",
+        color=TEXT_COLORS.get(role, INK),
+    )  # fmt: skip
+
+
+def _require_words(words: Sequence[str]) -> None:
+    if isinstance(words, str) or not len(words):
+        raise ValueError(f"words are {words!r}; give a list of at least one, e.g. text.split()")
