@@ -31,8 +31,8 @@ def attention_weights(
 ) -> Float[Tensor, "*batch queries keys"]:
     """How much each query attends to each key: softmax(q kᵀ · scale + bias) over what is allowed.
 
-    Every row is positive and sums to 1; the row of a query with nothing to attend to is zero, and
-    its gradient is zero, too. A hidden key gets exactly zero, even if it holds NaN.
+    No weight is negative, and every row sums to 1; the row of a query with nothing to attend to is
+    zero, and its gradient is zero, too. A hidden key gets exactly zero, even if it holds NaN.
 
     Args:
         q: queries, ``[..., queries, d_k]``.
@@ -161,7 +161,8 @@ class MultiHeadAttention(nn.Module):
             another width or number of heads.
 
     Source: Vaswani et al. 2017, section 3.2.2; grouped queries: Ainslie et al. 2023; normalized
-    queries and keys: Henry et al. 2020 (there with a learned factor, which is 1 here).
+    queries and keys: Henry et al. 2020 (there the cosine of the two is multiplied by a learned
+    factor; here that factor is √d_head).
 
     >>> attend = MultiHeadAttention(d_model=8, n_heads=2)
     >>> attend(torch.zeros(3, 5, 8), causal=True).shape

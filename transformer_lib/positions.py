@@ -51,7 +51,7 @@ class AddedPositions(Protocol):
 def _angles(n_positions: int, width: int, base: float, start: int, device: Device) -> Tensor:
     """position · base^(-2i/width), ``[n_positions, width/2]``, in double precision.
 
-    In single precision the angle of position 100,000 would be wrong by half a percent of a turn.
+    In single precision the angle of position 100,000 would be off by about a thousandth of a turn.
     """
     device = torch.get_default_device() if device is None else torch.device(device)
     exact = torch.float32 if device.type == "mps" else torch.float64  # mps knows no float64

@@ -6,6 +6,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+import nbformat
 import pytest
 import yaml
 from links import road_names
@@ -123,6 +124,15 @@ def test_the_landing_page_numbers_its_chapters_as_their_files():
     assert items
     for number, file in items:
         assert int(number) == int(file)
+
+
+def test_the_landing_page_has_the_vectors_of_chapter_1():
+    chapter = nbformat.read(ROOT / "chapters" / "01-self-attention.ipynb", as_version=4)
+    code = "\n".join(cell.source for cell in chapter.cells if cell.cell_type == "code")
+    pair = re.compile(r"\[(-?\d+\.\d+), (-?\d+\.\d+)\]")
+    here = pair.findall(text("book/index.md"))
+    assert len(here) == 8
+    assert pair.findall(code)[: len(here)] == here  # three words, then five
 
 
 def test_no_file_holds_the_address_of_a_package_registry():

@@ -106,6 +106,11 @@ def test_every_citation_has_an_entry():
         assert keys <= set(entries), (name, keys - set(entries))
 
 
+def test_every_entry_is_cited():
+    cited = set().union(*links("references").values())
+    assert sorted(set(bibliography.read_bibliography(BIB)) - cited) == []
+
+
 def test_a_citation_with_a_year_names_the_entry_s_first_author_and_year():
     """`[Luong et al., 2015](...#luong2015)`; a link in running words may say what it likes."""
     entries = bibliography.read_bibliography(BIB)

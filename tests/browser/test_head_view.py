@@ -64,11 +64,30 @@ def test_another_layer(open_view):
     page.get_by_label("Layer").select_option("1")
     torch.testing.assert_close(opacities(page), WEIGHTS[1].double() / 3, atol=2e-4, rtol=0)
     page.get_by_role("button", name="query gave").hover()
-    mean = WEIGHTS[1, :, 1].mean(0)
-    assert reading(page) == (
-        f"gave: on average over 3 heads, its largest weight is on {WORDS[mean.argmax()]}: "
-        f"{mean.max():.2f}"
-    )
+    each = [f"{WORDS[row.argmax()]}: {row.max():.2f}" for row in WEIGHTS[1, :, 1]]
+    said = "; ".join(f"{one} in head {head}" for head, one in enumerate(each))
+    assert reading(page) == f"gave attends most to {said}"
+
+
+@pytest.mark.parametrize(
+    ("weights", "said"),
+    [
+        ([[0.5, 0.5], [0.5, 0.5]], "a attends to all alike: 0.50 each"),
+        ([[1.0, 0.0], [0.0, 1.0]], "a attends most to a: 1.00"),
+    ],
+)
+def test_a_tie_has_no_winner(open_view, weights, said):
+    page = open_view(torch.tensor([[weights]]), ["a", "b"])
+    page.get_by_role("button", name="query a").hover()
+    assert reading(page) == said
+
+
+def test_of_many_heads_the_largest_weight_is_named(open_view):
+    weights = torch.full((1, 4, 3, 3), 1 / 3)
+    weights[0, 2, 0] = torch.tensor([0.1, 0.1, 0.8])
+    page = open_view(weights, ["a", "b", "c"])
+    page.get_by_role("button", name="query a").hover()
+    assert reading(page) == ("a attends most to c: 0.80 in head 2, the largest weight of 4 heads")
 
 
 @pytest.mark.parametrize("by", ["mouse", "keyboard"])
@@ -90,7 +109,7 @@ def test_one_head_and_one_word(open_view, by):
     word.hover() if by == "mouse" else word.focus()
     column = WEIGHTS[0, 1, :, 4]
     assert reading(page) == (
-        f"susan gets most attention from {WORDS[column.argmax()]}: {column.max():.2f}"
+        f"susan gets most attention from {WORDS[column.argmax()]}: {column.max():.2f} in head 1"
     )
     # Only the lines to this key remain: the group is hidden, they are not.
     assert page.locator("#attention").get_attribute("visibility") == "hidden"

@@ -107,6 +107,31 @@ def test_an_arrow_shows_its_row_and_column(open_page):
     assert reading(page) == before
 
 
+@pytest.mark.parametrize("width", [320, 700])
+def test_the_plane_alone_with_a_scale_of_its_own(open_page, width):
+    page = open_page(
+        VectorPlayground(TOKENS, VECTORS, selected=1, grid=False, reach=3), width=width
+    )
+    assert page.locator(".afm-cell").count() == 0
+    assert page.locator("input[type=range]").count() == 0
+    x = torch.tensor(VECTORS, dtype=torch.float64)
+    y = attention(x, x, x, scale=1.0)[1]
+    assert reading(page) == f"gave becomes ({y[0]:.2f}, {y[1]:.2f})."
+    box = page.locator(".afm-vp").bounding_box()
+    across = tip(page, "mary")[0] - (box["x"] + box["width"] / 2)
+    assert across == pytest.approx(1.2 / 3 * box["width"] / 2, abs=2)
+    handle(page, "roses").focus()
+    page.keyboard.press("ArrowRight")
+    moved, _, outputs = table(page)
+    assert moved[2, 0] > 0.9
+    now = outputs[1]
+    assert reading(page) == f"gave becomes ({now[0]:.2f}, {now[1]:.2f})."
+    assert not torch.equal(now, y)
+    torch.testing.assert_close(outputs, attention(moved, moved, moved, scale=1.0))
+    check_fits(page)
+    check_axe(page)
+
+
 def test_drag_with_the_mouse(open_page):
     page = open_page(VectorPlayground(TOKENS, VECTORS))
     box = page.locator(".afm-vp").bounding_box()

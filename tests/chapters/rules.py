@@ -25,6 +25,7 @@ HELD_TO_AIMS: tuple[str, ...] = (
     "02-queries-keys-values",
     "03-scaling",
     "04-masking",
+    "05-multi-head",
 )
 # Chapters of Part I that are not rewritten yet: the rules of the form do not bind them.
 BEFORE_THE_FORM = tuple(

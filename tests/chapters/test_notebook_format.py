@@ -126,7 +126,9 @@ def test_a_title_of_an_authors_own_is_kept():
     solution = '# @title Solution {display-mode: "form"}\nx'
     hidden = {"cellView": "form", "jupyter": {"source_hidden": True}}
     tags = {"tags": ["solution", "hide-cell"]}
-    assert folded(solution, *tags["tags"], **hidden) == (solution, tags | hidden)
+    both = {"source_hidden": True, "outputs_hidden": True}
+    kept = tags | hidden | {"jupyter": both}
+    assert folded(solution, *tags["tags"], **hidden) == (solution, kept)
 
 
 def test_ids_follow_the_text_and_not_the_place():

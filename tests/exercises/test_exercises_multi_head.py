@@ -10,18 +10,46 @@ import torch
 from diagnoses import exercises, judge
 from torch import nn
 
-from transformer_lib.attention import merge_heads
+from transformer_lib.attention import merge_heads, split_heads
 from transformer_lib.exercises import multi_head
 from transformer_lib.exercises.multi_head import (
     check_count,
     check_giver_and_receiver,
     check_multi_head,
+    check_right_splits,
     check_split_fused,
     check_without_head,
     gift_sentence,
 )
 
 RIGHT, WRONG = {}, {}
+
+# --- spot ---------------------------------------------------------------------------------------
+
+RIGHT[check_right_splits] = ["bce", {"b", "c", "e"}, lambda: ["E", "c", "B"]]
+WRONG[check_right_splits] = [
+    ("abce", "a does not belong: the numbers stay in the order"),
+    ("bcde", "d does not belong: head n gets every h-th"),
+    ("ce", "b is missing: the last axis is cut"),
+    ("be", "c is missing: each chunk is a block"),
+    ("bc", "e is missing: here the components come first"),
+    ("f", "'f' is not among the choices"),
+]
+
+
+def test_the_letters_belong_to_the_lines_of_the_chapter():
+    x, b, s, h, d = torch.randn(2, 5, 12), 2, 5, 3, 12
+    lines = {
+        "a": x.reshape(b, h, s, d // h),
+        "b": x.reshape(b, s, h, d // h).transpose(1, 2),
+        "c": torch.stack(x.chunk(h, dim=-1), dim=1),
+        "d": x.reshape(b, s, d // h, h).permute(0, 3, 1, 2),
+        "e": x.transpose(1, 2).reshape(b, h, d // h, s).transpose(2, 3),
+    }
+    right = {letter for letter, cut in lines.items() if torch.equal(cut, split_heads(x, h))}
+    assert right == check_right_splits.right
+    assert {tuple(cut.shape) for cut in lines.values()} == {(b, h, s, d // h)}
+
 
 # --- 1: split -----------------------------------------------------------------------------------
 
@@ -120,7 +148,16 @@ def mean_over_heads(x, W_Q, W_K, W_V, W_O, n_heads):
     return merge_heads(torch.stack([weights.mean(1)] * n_heads, 1) @ v) @ W_O
 
 
+def as_given(x, W_Q, W_K, W_V, W_O, n_heads):
+    """The broken code of the exercise."""
+    b, t, d = x.shape
+    q, k, v = (torch.stack((x @ W).chunk(n_heads, -1), dim=1) for W in (W_Q, W_K, W_V))
+    weights = (q @ k.mT / d**0.5).softmax(-1)
+    return (weights @ v).reshape(b, t, d) @ W_O
+
+
 WRONG[check_multi_head] = [
+    (as_given, "Its author tried one head only."),
     (
         lambda x, *rest: in_numpy_style(x, *rest, scale=x.shape[-1] ** 0.5),
         "The scores are divided by",
@@ -175,15 +212,15 @@ WRONG[check_count] = [
 # --- 4: giver and receiver ----------------------------------------------------------------------
 
 
-def design(*, length=9.0, signs=(1, -1), output=None, values=1.0, place=1.0):
-    """Two heads of width 3; `signs`: which way each weighs the place."""
+def design(*, length=9.0, signs=(1, -1), output=None, values=1.0, place=1.0, turn=4):
+    """Two heads of width 3; `signs`: which way each weighs the place; `turn`: what gives it."""
 
     def answer():
         W_Q, W_K, W_V = torch.zeros(6, 6), torch.zeros(6, 6), torch.zeros(6, 6)
         for head, sign in enumerate(signs):
             at = 3 * head
-            W_K[3, at + 1], W_K[5, at] = 1, place
-            W_Q[4, at + 1], W_Q[4, at] = length, sign * length
+            W_K[:3, at + 1], W_K[5, at] = 1, place
+            W_Q[3, at + 1], W_Q[turn, at] = length, sign * length
             W_V[[0, 1, 2], [at, at + 1, at + 2]] = values
         return W_Q, W_K, W_V, torch.eye(6) if output is None else output
 
@@ -193,9 +230,10 @@ def design(*, length=9.0, signs=(1, -1), output=None, values=1.0, place=1.0):
 def one_query_two_keys():
     """The sign of the place is in the keys, and the names come out through W_O."""
     W_Q, W_K, W_V, W_O = torch.zeros(4, 6, 6).unbind(0)
-    W_Q[4, 2], W_Q[4, 5] = 20.0, 20.0
-    W_K[3, 2] = W_K[3, 5] = 1.0
-    W_K[5, 2], W_K[5, 5] = 0.6, -0.6
+    W_Q[3, 2], W_Q[3, 5] = 20.0, 20.0
+    W_Q[4, 1], W_Q[4, 4] = 12.0, 12.0
+    W_K[:3, 2] = W_K[:3, 5] = 1.0
+    W_K[5, 1], W_K[5, 4] = 1.0, -1.0
     mix = torch.tensor([[2.0, 0, 1], [0, 1, 0], [0, 1, 2]])
     W_V[:3, :3] = W_V[:3, 3:] = mix
     W_O[:3, :3] = W_O[3:, 3:] = mix.inverse()
@@ -227,35 +265,26 @@ def keep(first, second, onto_first=False):
 def by_name():
     """Head 0 always finds mary, or else susan; head 1 susan, or else ravi: the order is ignored."""
     W_Q, W_K, W_V, W_O = (w.clone() for w in design(place=0.0)())
-    W_Q[4, 2], W_Q[4, 5] = 20.0, 20.0
+    W_Q[3, 2], W_Q[3, 5] = 20.0, 20.0
     W_K[:3, 2], W_K[:3, 5] = torch.tensor([2.0, 1, 0]), torch.tensor([0.0, 2, 1])
     return W_Q, W_K, W_V, W_O
 
 
-def one_softmax_tuned_to_four_orders():
-    """Found by training: right for mary with susan and with ravi, both ways, and for no others."""
-    u = torch.tensor([0.160, -0.277, 2.109, -0.217, -0.238, -0.914])
-    M = torch.tensor(
-        [
-            [-1.173, 1.346, 0.771, 1.962, -1.228, -0.751],
-            [2.447, -1.543, 0.361, -1.304, 2.249, -0.702],
-            [0.602, -0.981, 0.808, -0.452, -0.700, 0.604],
-            [0.100, -0.278, 0.843, 0.839, 0.833, -0.069],
-            [1.298, 0.802, 0.723, 0.987, 1.329, 0.790],
-            [-0.510, -1.203, 1.709, 0.509, 0.161, -0.657],
-        ]
-    )
-    W_Q, W_K = torch.zeros(6, 6), torch.zeros(6, 6)
-    W_Q[4, 0] = W_Q[4, 3] = 3**0.5
-    W_K[:, 0] = W_K[:, 3] = u
-    return W_Q, W_K, M, torch.eye(6)
+def one_softmax():
+    """Both heads lean to the giver a little, and W_O tries to make two answers of it."""
+    W_Q, W_K, W_V, _ = design(signs=(0.1, 0.1))()
+    W_O = torch.zeros(6, 6)
+    W_O[:3, :3], W_O[3:, 3:] = 1.5 * torch.eye(3), torch.eye(3)
+    W_O[:3, 3:] = -0.25 * torch.eye(3)
+    return W_Q, W_K, W_V, W_O
 
 
 WRONG[check_giver_and_receiver] = [
-    (
-        one_softmax_tuned_to_four_orders,
-        "Right on ravi and mary, but on susan and ravi: your two heads ask the same question",
-    ),
+    (one_softmax, "your two heads ask the same question"),
+    (design(turn=3), "Right for *gave*, but with *got*"),
+    (design(turn=3, signs=(-1, 1)), "Right for *got*, but with *gave*"),
+    (design(turn=3, signs=(1, 1)), "Both heads find the person who stands first"),
+    (design(turn=3, signs=(-1, -1)), "Both heads find the person who stands last"),
     (design(place=0.0), "Both heads average giver"),
     (design(signs=(1, 1)), "Both heads find the giver:"),
     (design(signs=(-1, -1)), "Both heads find the receiver:"),
@@ -284,13 +313,18 @@ WRONG[check_giver_and_receiver] = [
 ]
 
 
-def test_the_sentences_carry_names_place_and_question():
+def test_the_sentences_carry_names_places_and_the_verb():
     x = gift_sentence("susan", "ravi")
-    assert x[0].tolist() == [0, 1, 0, 1, 0, 1]
-    assert x[4].tolist() == [0, 0, 1, 1, 0, -1]
-    assert x[1].tolist() == [0, 0, 0, 0, 1, 0.5]
+    assert x[0].tolist() == [0, 1, 0, 0, 0, 1]
+    assert x[4].tolist() == [0, 0, 1, 0, 0, -1]
+    assert x[1].tolist() == [0, 0, 0, 1, 1, 0.5]
+    got = gift_sentence("susan", "ravi", "got")
+    assert got[0].tolist() == [0, 0, 1, 0, 0, 1]
+    assert got[1].tolist() == [0, 0, 0, 1, -1, 0.5]
     with pytest.raises(ValueError, match="there is no 'anna' here"):
         gift_sentence("anna", "ravi")
+    with pytest.raises(ValueError, match="no verb 'took'"):
+        gift_sentence("mary", "ravi", "took")
 
 
 # --- 5: a silent head ---------------------------------------------------------------------------

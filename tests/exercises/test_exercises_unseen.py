@@ -728,8 +728,9 @@ WRONG[check_count] = [
 
 def design(**changes):
     W_Q, W_K, W_V = (np.zeros((6, 6)) for _ in range(3))
-    W_Q[4] = changes.get("question", [9, 9, 0, 9, -9, 0])
-    W_K[3, 0] = W_K[3, 3] = W_K[5, 1] = W_K[5, 4] = 1
+    W_Q[3, 0::3] = changes.get("asks", (9, 9))
+    W_Q[4, 1::3] = changes.get("turn", (9, -9))
+    W_K[:3, 0] = W_K[:3, 3] = W_K[5, 1] = W_K[5, 4] = 1
     W_V[:3, :3] = W_V[:3, 3:] = np.eye(3)
     return W_Q, W_K, W_V, np.eye(6)
 
@@ -741,11 +742,11 @@ RIGHT[check_giver_and_receiver] = [
     lambda: np.stack(design()),
 ]
 WRONG[check_giver_and_receiver] = [
-    lambda: design(question=[9, 9, 0, 9, 9, 0]),
-    lambda: design(question=[9, -9, 0, 9, 9, 0]),
-    lambda: design(question=[0, 0, 0, 0, 0, 0]),
-    lambda: design(question=[1, 1, 0, 1, -1, 0]),
-    lambda: design(question=[9, 9, 0, 0, 0, 0]),
+    lambda: design(turn=(9, 9)),
+    lambda: design(turn=(-9, 9)),
+    lambda: design(asks=(0, 0), turn=(0, 0)),
+    lambda: design(asks=(1, 1), turn=(1, -1)),
+    lambda: design(asks=(9, 0), turn=(9, 0)),
     lambda: [m.T for m in design()],
     lambda: design()[:3],
     lambda: (*design()[:3], np.zeros((6, 6))),

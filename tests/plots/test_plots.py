@@ -47,6 +47,12 @@ def _calls():
         "projections": lambda ax: plots.projections(
             [1.0, 0.0, -0.5], [("q", "W_Q", [0.0, 3.0], "query", ["a", "b"])], WORDS[:3], ax=ax
         ),
+        "cells": lambda ax: plots.cells(
+            ("x", [[0, 0.25], [-3, 4]], {"rows": WORDS[:2], "columns": ["a", "b"]}),
+            "→",
+            ("head 0", [["a", "b"]], {"parts": [0, 1]}),
+            ax=ax,
+        ),
         "next_words": lambda ax: plots.next_words(WORDS, after="end", ax=ax),
         "shape_boxes": lambda ax: plots.shape_boxes(("Q", ("s", "d_k")), "=", ("X", (5, 2)), ax=ax),
     }
@@ -330,3 +336,45 @@ def test_two_score_maps_can_share_a_scale():
         assert plt.gca().images[0].get_clim() == (-shown, shown)
     with pytest.raises(ValueError, match="limit is 0, but must be a positive score"):
         plots.scores_heatmap([[2.0, -1.0]], limit=0)
+
+
+def test_cells_show_numbers_labels_and_parts():
+    plots.cells(
+        ("in", torch.tensor([[0.0, 1.5], [-2.0, 10.0]]), {"rows": ["mary", "gave"]}),
+        "→",
+        ("head 0", [["m0", "m1"]], {"parts": [0, 1], "columns": ["a", "b"]}),
+    )
+    axes = plt.gca()
+    texts = [text.get_text() for text in axes.texts]
+    assert {"0", "1.5", "−2", "10", "mary", "gave", "in", "→", "m0", "m1", "a", "b"} <= set(texts)
+    faces = [to_hex(patch.get_facecolor()) for patch in axes.patches]
+    assert faces[:4] == [CARD.lower()] * 4
+    assert len({*faces[4:], CARD.lower()}) == 3
+    assert all(contrast(INK, face) > 4.5 and contrast(SOFT, face) > 4.5 for face in faces)
+
+
+def test_cells_in_several_lines_do_not_overlap():
+    table = ("x", [[1, 2]], {"parts": [[0, 1]]})
+    plots.cells([table, table], [table])
+    boxes = [patch.get_bbox() for patch in plt.gca().patches]
+    assert not any(
+        a.overlaps(b) and min(a.x1, b.x1) - max(a.x0, b.x0) > 1e-6
+        and min(a.y1, b.y1) - max(a.y0, b.y0) > 1e-6
+        for n, a in enumerate(boxes)
+        for b in boxes[:n]
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("items", "cause"),
+    [
+        ([], "at least one table"),
+        ([("x", [[1], [2, 3]])], "rows of equal length"),
+        ([("x", [[1, 2]], {"rows": ["a", "b"]})], "2 labels for 1 rows of 'x'"),
+        ([("x", [[1, 2]], {"parts": [1, 2, 3]})], "one for each of its 2 columns"),
+        ([("x", [[1, 2]], {"colors": [1]})], "but no colors"),
+    ],
+)
+def test_cells_refuse_what_does_not_fit(items, cause):
+    with pytest.raises(ValueError, match=cause):
+        plots.cells(*items)

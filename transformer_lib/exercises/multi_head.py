@@ -1,10 +1,12 @@
-"""Checks for chapter 05, many heads: splitting, merging, counting, designing, switching off."""
+"""Checks for chapter 05, many heads: spotting, splitting, mending, counting, designing."""
 
 import torch
 from torch import Tensor
 
 from transformer_lib.attention import MultiHeadAttention, merge_heads, split_heads
+from transformer_lib.exercises.engine.choosing import Choice
 from transformer_lib.exercises.engine.comparing import fitted, plain
+from transformer_lib.exercises.engine.repairing import Repair
 from transformer_lib.exercises.engine.runner import Case, Exercise, randn
 
 
@@ -22,7 +24,26 @@ def _split_untransposed(x: Tensor, n_heads: int) -> Tensor:
     return x.reshape(batch, n_heads, tokens, width // n_heads)
 
 
-# --- Exercise 1: split the result of one fused projection -----------------------------------------
+# --- which of these cut x into heads? -------------------------------------------------------------
+
+check_right_splits = Choice(
+    asks="Which of the five lines cut x [b, s, d] into heads? All letters that belong.",
+    right={"b", "c", "e"},
+    wrong={
+        "a": "the numbers stay in the order of the memory, so a head gets whole tokens, a few of "
+        "them, cut in pieces.",
+        "d": "head n gets every h-th component, starting with the n-th; a head is a block of "
+        "neighbors.",
+        "b": "the last axis is cut into blocks, and then the tokens and the heads change places.",
+        "c": "each chunk is a block of columns for all tokens, and the blocks are stacked.",
+        "e": "here the components come first and are cut into blocks; a second transpose brings "
+        "the tokens back.",
+    },
+    praise="Right: in these three a head is a block of neighboring components of every token.",
+)
+
+
+# --- split the result of one fused projection -----------------------------------------------------
 
 
 def _split_fused(qkv, n_heads):
@@ -77,7 +98,7 @@ check_split_fused = Exercise(
 )
 
 
-# --- Exercise 2: multi-head attention without a loop ----------------------------------------------
+# --- multi-head attention, to be mended -----------------------------------------------------------
 
 
 def _multi_head(
@@ -127,8 +148,17 @@ def _weights(width: int, seed: int) -> list[Tensor]:
     return list(randn(4, width, width, seed=seed))
 
 
-check_multi_head = Exercise(
+def _broken_multi_head(x, W_Q, W_K, W_V, W_O, n_heads):
+    """As the reader gets it: two things are wrong, and with one head neither shows."""
+    return _multi_head(
+        x, W_Q, W_K, W_V, W_O, n_heads, merge=_merge_untransposed, scale=W_Q.shape[1] ** -0.5
+    )
+
+
+check_multi_head = Repair(
     asks="`answer(x, W_Q, W_K, W_V, W_O, n_heads)`: [batch, tokens, d_model] -> the same shape.",
+    broken=_broken_multi_head,
+    unchanged="Its author tried one head only. Write the shapes beside each line for two.",
     right=_right_multi_head,
     wrong={
         "The scores are divided by √d_model; each head's dot product has d_head terms, so divide "
@@ -166,6 +196,7 @@ check_multi_head = Exercise(
     },
     cases=[
         Case("2 heads of width 3", randn(3, 5, 6, seed=2), *_weights(6, seed=3), 2),
+        Case("1 head of width 7", randn(2, 11, 7, seed=40), *_weights(7, seed=41), 1),
         Case("5 heads of width 3", randn(4, 7, 15, seed=4), *_weights(15, seed=5), 5),
     ],
     axes="batch tokens d_model",
@@ -173,7 +204,7 @@ check_multi_head = Exercise(
 )
 
 
-# --- Exercise 3: count the parameters -------------------------------------------------------------
+# --- count the parameters -------------------------------------------------------------------------
 
 
 def _count(d_model, n_heads, d_head, bias):
@@ -218,35 +249,44 @@ check_count = Exercise(
 )
 
 
-# --- Exercise 4: two heads that find giver and receiver -------------------------------------------
+# --- two heads that find giver and receiver, whichever verb ---------------------------------------
 
-NAMES = ("mary", "susan", "ravi")  # components 0, 1, 2; then 3 person, 4 asks, 5 early
+NAMES = ("mary", "susan", "ravi")  # components 0, 1, 2; then 3 asks, 4 turn, 5 early
+VERBS = {"gave": 1.0, "got": -1.0}  # component 4 of the verb: does the giver come first?
 
 
-def gift_sentence(giver: str, receiver: str) -> Tensor:
-    """*giver gave roses to receiver* as [5, 6]: mary, susan, ravi, person, asks, early.
+def gift_sentence(giver: str, receiver: str, verb: str = "gave") -> Tensor:
+    """*giver gave roses to receiver*, or *receiver got roses from giver*, as a tensor [5, 6].
 
-    Raises ValueError for a name that is not among mary, susan and ravi.
+    The components are mary, susan, ravi, asks, turn and early. Only the verb asks; its turn is 1
+    for *gave* and -1 for *got*. Early runs from 1, the first word, to -1, the last.
+
+    Raises ValueError for a name that is not among mary, susan and ravi, and for another verb.
 
     >>> gift_sentence("mary", "ravi")[0]
-    tensor([1., 0., 0., 1., 0., 1.])
+    tensor([1., 0., 0., 0., 0., 1.])
+    >>> gift_sentence("mary", "ravi", "got")[0]
+    tensor([0., 0., 1., 0., 0., 1.])
     """
     for name in (giver, receiver):
         if name not in NAMES:
             raise ValueError(f"there is no {name!r} here: choose from {', '.join(NAMES)}")
+    if verb not in VERBS:
+        raise ValueError(f"there is no verb {verb!r} here: choose from {', '.join(VERBS)}")
     x = torch.zeros(5, 6)
-    for token, name in ((0, giver), (4, receiver)):
+    people = (giver, receiver) if verb == "gave" else (receiver, giver)
+    for token, name in zip((0, 4), people, strict=True):
         x[token, NAMES.index(name)] = 1.0
-        x[token, 3] = 1.0
-    x[1, 4] = 1.0
+    x[1, 3], x[1, 4] = 1.0, VERBS[verb]
     x[:, 5] = torch.linspace(1, -1, 5)
     return x
 
 
 def _designed():
     W_Q, W_K, W_V = torch.zeros(6, 6), torch.zeros(6, 6), torch.zeros(6, 6)
-    W_Q[4, 0], W_Q[4, 1], W_Q[4, 3], W_Q[4, 4] = 9.0, 9.0, 9.0, -9.0
-    W_K[3, 0] = W_K[3, 3] = W_K[5, 1] = W_K[5, 4] = 1.0
+    W_Q[3, 0] = W_Q[3, 3] = 9.0
+    W_Q[4, 1], W_Q[4, 4] = 9.0, -9.0
+    W_K[:3, 0] = W_K[:3, 3] = W_K[5, 1] = W_K[5, 4] = 1.0
     W_V[:3, :3] = W_V[:3, 3:] = torch.eye(3)
     return W_Q, W_K, W_V, torch.eye(6)
 
@@ -267,23 +307,34 @@ def _matrices(answer):
     return [x.to(dtype) if good else x for x, good in zip(result, real, strict=True)]
 
 
-def _gave_in_both_orders(answer, one, other):
-    """The output of *gave* in `one gave roses to other` and the other way around: [2, 6]."""
+def _verb_in_four_sentences(answer, one, other):
+    """The output of the verb, [4, 6]: *gave* with either giver, then *got* with either giver."""
     *projections, W_O = _matrices(answer)
-    x = torch.stack([gift_sentence(one, other), gift_sentence(other, one)])
+    x = torch.stack([gift_sentence(*pair, verb) for verb, pair in _sentences(one, other)])
     q, k, v = (split_heads(x @ W, 2) for W in projections)
     weights = (q @ k.mT / 3**0.5).softmax(-1)
     return (merge_heads(weights @ v) @ W_O)[:, 1]
 
 
-def _found(first, second):
-    """The result [2, 6] of heads that find the given mixtures (of giver, of receiver)."""
+def _sentences(one, other) -> list[tuple[str, tuple[str, str]]]:
+    return [(verb, pair) for verb in VERBS for pair in ((one, other), (other, one))]
+
+
+def _found(first, second, *, turned=False):
+    """The result [4, 6] of heads that find the given mixtures (of giver, of receiver).
+
+    `turned`: with *got* they take the one for the other.
+    """
 
     def result(one, other):
         one_hot = dict(zip(NAMES, torch.eye(3), strict=True))
-        rows = [(one_hot[one], one_hot[other]), (one_hot[other], one_hot[one])]
-        mix = [[g * row[0] + r * row[1] for g, r in (first, second)] for row in rows]
-        return torch.stack([torch.cat(halves) for halves in mix])
+        rows = []
+        for verb, pair in _sentences(one, other):
+            giver, receiver = (one_hot[name] for name in pair)
+            if turned and verb == "got":
+                giver, receiver = receiver, giver
+            rows.append(torch.cat([g * giver + r * receiver for g, r in (first, second)]))
+        return torch.stack(rows)
 
     return result
 
@@ -296,7 +347,8 @@ def _too_soft(result, one, other) -> tuple | None:
     halves = result.unflatten(1, (2, 3))
     pair = [NAMES.index(one), NAMES.index(other)]
     share = halves.amax(-1).amin().item()
-    return (share,) if halves.argmax(-1).tolist() == [pair, pair[::-1]] and share < 0.9 else None
+    leads = halves.argmax(-1).tolist() == [pair, pair[::-1]] * 2
+    return (share,) if leads and share < 0.9 else None
 
 
 def _one_softmax(answer) -> bool:
@@ -316,7 +368,7 @@ check_giver_and_receiver = Exercise(
     asks="`answer()`: W_Q, W_K, W_V, W_O, each [6, 6], for two heads of width 3 (x @ W).",
     right=_found((1, 0), (0, 1)),
     before=_FORM,
-    call=_gave_in_both_orders,
+    call=_verb_in_four_sentences,
     wrong={
         "Both heads average giver and receiver: without the place in the keys their scores are "
         "equal.": _found((0.5, 0.5), (0.5, 0.5)),
@@ -327,6 +379,14 @@ check_giver_and_receiver = Exercise(
             _found((0, 1), (0, 1))
         ),
         "Giver and receiver are swapped.": _found((0, 1), (1, 0)),
+        "Right for *gave*, but with *got* the receiver comes first: let the sign of the place come "
+        "from the verb's turn, component 4.": _found((1, 0), (0, 1), turned=True),
+        "Right for *got*, but with *gave* the giver comes first: let the sign of the place come "
+        "from the verb's turn, component 4.": _found((0, 1), (1, 0), turned=True),
+        "Both heads find the person who stands first, with either verb: two questions are needed, "
+        "and each has to know the verb's turn, component 4.": _found((1, 0), (1, 0), turned=True),
+        "Both heads find the person who stands last, with either verb: two questions are needed, "
+        "and each has to know the verb's turn, component 4.": _found((0, 1), (0, 1), turned=True),
         "W_O drops the second head: its last three rows must carry the receiver on.": _found(
             (1, 0), (0, 0)
         ),
@@ -349,7 +409,7 @@ check_giver_and_receiver = Exercise(
         "Your two heads ask the same question: W_Q W_Kᵀ is the same in both, so they are one "
         "softmax, and no single one tells giver from receiver for all three people.": _one_softmax,
     },
-    axes="orders d_model",
+    axes="sentences d_model",
     also={
         "The right person leads in both heads, but with a share of only {:.2f}: the scores lie "
         "too close together. Make the query longer.": _too_soft,
@@ -361,7 +421,7 @@ check_giver_and_receiver = Exercise(
 )
 
 
-# --- Exercise 5: switch a head off ----------------------------------------------------------------
+# --- switch a head off ----------------------------------------------------------------------------
 
 
 def _slice(attention, head) -> slice:

@@ -249,10 +249,10 @@ check_alibi_weights = Exercise(
         "The weights grow with the distance: the nearest key must lose least.": lambda scores: (
             _alibi(scores, sign=1.0)
         ),
-        "All heads have the same slope: head h has 2^(−8h/n), h from 1.": lambda scores: _alibi(
-            scores, alibi_slopes(scores.shape[0])[:1].expand(scores.shape[0])
+        "All heads have the same slope: head n has 2^(−8(n + 1)/h), n from 0.": lambda scores: (
+            _alibi(scores, alibi_slopes(scores.shape[0])[:1].expand(scores.shape[0]))
         ),
-        "Your slopes start at 2^0: the first head has h = 1.": lambda scores: _alibi(
+        "Your slopes start at 2^0: the exponent of the first head is −8/h.": lambda scores: _alibi(
             scores, _powers(scores.shape[0], first=0)
         ),
         "The slopes are in reverse order: the first head is the steepest.": lambda scores: _alibi(

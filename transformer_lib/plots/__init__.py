@@ -9,6 +9,7 @@ of the cell (in a script, call `plt.show()`). Rows are queries, columns are keys
 opaque light card on a light and on a dark page, with text of at least 12 pixels.
 """
 
+from .cells import cells
 from .diagrams import projections, shape_boxes, vectors_2d
 from .heatmaps import attention_heatmap, mask_heatmap, position_heatmap, scores_heatmap
 from .lines import bars, curves, histograms, position_curves
@@ -22,6 +23,7 @@ __all__ = [
     "TEXT_COLORS",
     "attention_heatmap",
     "bars",
+    "cells",
     "curves",
     "histograms",
     "house",

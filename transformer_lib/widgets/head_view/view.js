@@ -1,11 +1,12 @@
 import { clip, element, showToken } from "../core/dom.js";
 import { figure } from "../core/figure.js";
+import { fixed } from "../core/numbers.js";
 import { readJson } from "../core/wire.js";
-import { headReading } from "./reading.js";
 
 const HINT =
   "Try: point at a word on the left to see which keys it attends to. Click a colored square " +
   "to show or hide its head; a double click shows that head alone.";
+const LISTED = 3; // heads that one sentence can name
 let views = 0;
 
 /* bertviz's program begins with require.config({ paths: { d3, jquery } }) and then asks
@@ -73,6 +74,12 @@ function attached(node) {
   });
 }
 
+/** The largest weight, and every place that has it, rounding aside. */
+function largest(weights) {
+  const top = Math.max(...weights);
+  return { top, at: weights.flatMap((weight, i) => (weight > top - 5e-4 ? [i] : [])) };
+}
+
 async function render({ model, el }) {
   const { attention, tokens } = readJson(model, "_data");
   const program = new TextDecoder().decode(model.get("_program"));
@@ -120,12 +127,52 @@ async function render({ model, el }) {
 
   function read(side, index) {
     const open = heads();
-    const weights = attention[Number(layer.value) || 0].filter((_, head) => open[head]);
-    const along = tokens.map((_, other) => {
-      const [query, key] = side === "left" ? [index, other] : [other, index];
-      return weights.reduce((sum, head) => sum + head[query][key], 0) / weights.length;
-    });
-    fig.say(...headReading(tokens, side, index, along, weights.length));
+    const all = attention[Number(layer.value) || 0];
+    const found = all
+      .map((weights, head) => ({
+        head,
+        along: tokens.map((_, other) =>
+          side === "left" ? weights[index][other] : weights[other][index],
+        ),
+      }))
+      .filter(({ head }) => open[head])
+      .map(({ head, along }) => ({ head, ...largest(along) }));
+    const said = found.length <= LISTED ? found : [found.reduce((a, b) => (b.top > a.top ? b : a))];
+    const rest = found.length - said.length;
+    const tied = said.some(({ at }) => at.length > 1); // of a tie none is the most
+    const alike = said.every(({ at }) => at.length === tokens.length);
+    const verb =
+      side === "right"
+        ? tied
+          ? " gets its largest weights from "
+          : " gets most attention from "
+        : alike
+          ? " attends to "
+          : tied
+            ? " has its largest weights on "
+            : " attends most to ";
+    fig.say(
+      { text: tokens[index], role: side === "left" ? "query" : "key" },
+      verb,
+      ...said.flatMap(({ head, top, at }, n) => [
+        ...(n ? ["; "] : []),
+        ...named(at, side === "left" ? "key" : "query"),
+        ": ",
+        { text: fixed(top) },
+        ...(at.length > 1 ? [" each"] : []),
+        ...(all.length > 1 ? [` in head ${head}`] : []),
+      ]),
+      ...(rest ? [`, the largest weight of ${found.length} heads`] : []),
+    );
+  }
+
+  /** The words at these places, as parts of a sentence; "all alike" if there is no other. */
+  function named(places, role) {
+    if (places.length === tokens.length && places.length > 1) return ["all alike"];
+    return places.flatMap((at, n) => [
+      ...(n ? [n === places.length - 1 ? " and " : ", "] : []),
+      { text: tokens[at], role },
+    ]);
   }
 
   /** bertviz draws for the mouse: give what it drew names, tab stops and keys. */

@@ -68,7 +68,7 @@ class MaskPainter(Widget):
     _vectors = traitlets.Bytes().tag(sync=True)
     _sizes_of = traitlets.List(traitlets.Int()).tag(sync=True)
     _limits = constant({"layers": _MOST_LAYERS, "rules": _RULES})
-    _show = traitlets.Unicode("all").tag(sync=True)
+    _show = traitlets.Enum(SHOWS, "all").tag(sync=True)
     cells = traitlets.List(traitlets.Int()).tag(sync=True)
     source = traitlets.Int().tag(sync=True)
     layers = traitlets.Int(2).tag(sync=True)

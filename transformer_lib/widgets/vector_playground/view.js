@@ -12,14 +12,17 @@ function render({ model, el }) {
   const { tokens } = readJson(model, "_text");
   const start = model.get("_start");
   const largest = Math.max(...[...start, ...model.get("coordinates")].flat().map(Math.abs));
-  const reach = Math.max(2, Math.ceil(2.6 * largest) / 2);
+  const reach = model.get("_reach") || Math.max(2, Math.ceil(2.6 * largest) / 2);
+  const alone = model.get("_grid") === false; // the plane alone, small, to stand beside another
   const angles = start.map(([x, y]) => Math.atan2(y, x));
   const names = tokens.map((token) => clip(showToken(token)));
   let key = null;
 
   const fig = figure(el, {
     name: "Self-attention between vectors",
-    hint: "Try: drag the tip of an arrow, or choose a vector and change its length or its angle. Watch the grid and the purple arrow.",
+    hint: alone
+      ? "Try: drag the tip of an arrow. Purple is what the blue vector becomes."
+      : "Try: drag the tip of an arrow, or choose a vector and change its length or its angle. Watch the grid and the purple arrow.",
   });
   const move = (i, vector) =>
     send(
@@ -69,15 +72,18 @@ function render({ model, el }) {
     title: "Put all vectors back",
     onClick: () => send(model, "coordinates", start),
   });
-  fig.controls.append(which.element, length.element, angle.element, reset.element);
+  const sliders = alone ? [] : [which.element, length.element, angle.element];
+  fig.controls.append(...sliders, reset.element);
 
   let over = null; // the arrow under the pointer
   const plane = vectorPlane({
     tokens,
     reach,
     onMove: move,
-    onSelect: choose,
+    // Alone, it is about one vector: the purple arrow stays with it, whichever arrow is moved.
+    onSelect: alone ? () => {} : choose,
     onPoint(i) {
+      if (alone) return; // there is no grid to answer
       over = i;
       map.light(i, i, false);
       read();
@@ -96,8 +102,8 @@ function render({ model, el }) {
     },
     onHover: read,
   });
-  fig.add(plane, { basis: 300 });
-  fig.add(map, { basis: 300 });
+  fig.add(plane, { basis: alone ? 240 : 300 });
+  if (!alone) fig.add(map, { basis: 300 });
 
   let state = null;
   function update() {
@@ -145,6 +151,11 @@ function render({ model, el }) {
     const first = leaders(row);
     const all = first.length > 1 && first.length === row.length;
     const [x, y] = output[selected].map((value) => fixed(value));
+    if (alone) {
+      const becomes = [" becomes ", { text: `(${x}, ${y})`, role: "output" }, "."];
+      fig.say({ text: tokens[selected], role: "query" }, ...becomes);
+      return;
+    }
     fig.say(
       { text: tokens[selected], role: "query" },
       all

@@ -29,6 +29,11 @@ class VectorPlayground(Widget):
     `widget.vectors` is where the arrows are now, and can be set; `widget.selected` is the selected
     token's index. Both can be observed (the first as "coordinates").
 
+    With `grid=False` the plane stands alone, without the weights, small enough for two of them side
+    by side, and the output stays that of `selected`, whichever arrow is moved. `reach` is the
+    largest coordinate that the plane shows (by default about 1.3 times the largest at first), so
+    that two planes can have one scale.
+
     State (what `[text](#set:name;key=value)` sets): `selected` (a token), and of the selected arrow
     `at` (x,y), `length` and `angle` (degrees, −180 to 180; 0 points right); `reset`. An arrow stays
     within the plane.
@@ -38,7 +43,7 @@ class VectorPlayground(Widget):
     `output y A`, `longest growth` (the largest ratio of a length to what it was at first).
 
     Raises ValueError if the vectors are not [tokens, 2], not finite, beyond a million, or more than
-    16.
+    16, or if one of them is outside of `reach`.
 
     >>> widget = VectorPlayground(["mary", "gave"], [[1.0, 0.5], [-0.5, 1.0]])
     >>> widget
@@ -54,6 +59,8 @@ class VectorPlayground(Widget):
     _start = traitlets.List(traitlets.List(traitlets.Float())).tag(sync=True)
     coordinates = traitlets.List(traitlets.List(traitlets.Float())).tag(sync=True)
     selected = traitlets.Int(0).tag(sync=True)
+    _grid = traitlets.Bool(True).tag(sync=True)
+    _reach = traitlets.Float(0.0).tag(sync=True)  # 0: chosen by the figure
     _keys_of_text: ClassVar = {
         "selected": Token("tokens", "selected"),
         "at": Numbers(2),
@@ -77,16 +84,27 @@ class VectorPlayground(Widget):
         vectors: object,
         *,
         selected: int = 0,
+        grid: bool = True,
+        reach: float | None = None,
         name: str = "",
         goals: Sequence[Goal] = (),
     ) -> None:
         coordinates = _coordinates(vectors)
         tokens = to_tokens(tokens, len(coordinates), "tokens", "vectors")
+        if reach is not None:
+            largest = max((abs(c) for vector in coordinates for c in vector), default=0.0)
+            if not largest <= reach <= _LARGEST or not reach > 0:
+                raise ValueError(
+                    f"reach is {reach}, but must be above 0 and hold the largest coordinate, "
+                    f"{largest:g}, and at most {_LARGEST:g}"
+                )
         super().__init__(
             _text=json_bytes({"tokens": tokens}),
             _start=coordinates,
             coordinates=coordinates,
             selected=selected,
+            _grid=grid,
+            _reach=reach or 0.0,
             name=name,
             goals=goals,
         )
