@@ -140,6 +140,35 @@ def test_a_tap_toggles_one_cell(open_page):
     check_numbers(page, mask)
 
 
+def test_a_cell_shows_its_lines_and_a_line_its_cell(open_page):
+    page = open_page(painter(layers=3), height=1400)
+    whole = reading(page)
+    cell(page, "susan", "gave").hover()
+    assert page.locator(".afm-wire-lit").count() == 3, "one line in each layer"
+    assert reading(page).startswith("susan looks at gave: ")
+    cell(page, "gave", "susan").hover()
+    assert page.locator(".afm-wire-cut").count() == 3
+    assert reading(page) == "gave may not look at susan."
+    page.mouse.move(2, 2)
+    assert page.locator(".afm-wire-lit, .afm-wire-cut").count() == 0
+    assert reading(page) == whole
+    low, high = (
+        page.locator(".afm-dot").nth(at).bounding_box() for at in (0, 5 + 1)
+    )  # mary in the input, gave after layer 1
+    page.mouse.move(
+        0.7 * low["x"] + 0.3 * high["x"] + low["width"] / 2,
+        0.7 * low["y"] + 0.3 * high["y"] + low["height"] / 2,
+    )
+    assert page.locator(".afm-wire-lit").count() == 3
+    assert page.locator(".afm-rowheader.afm-on").first.text_content() == "gave"
+    assert page.locator(".afm-columnheader.afm-on").first.text_content() == "mary"
+    assert page.locator(".afm-outline-cell").count() == 1
+    assert reading(page).startswith("gave looks at mary: ")
+    page.mouse.move(2, 2)
+    assert reading(page) == whole
+    assert page.locator(".afm-outline-cell").count() == 0
+
+
 def test_the_keyboard_sees_where_it_is(open_page):
     page = open_page(painter())
     frame = page.locator(".afm-grid .afm-outline-focus")

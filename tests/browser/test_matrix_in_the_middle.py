@@ -112,6 +112,25 @@ def test_csv_is_what_is_shown(open_page):
     torch.testing.assert_close(shown, attention_weights(X @ A, X, scale=1.0))
 
 
+def test_entries_and_cells_show_each_other(open_page):
+    """Over an entry, the cells that it reaches; over a cell, the entries that reach it."""
+    page = open_page(middle())
+    said = page.locator(".afm-reading")
+    before = said.inner_text()
+    marked = """() => [...document.querySelectorAll(".afm-touched")]
+      .map((cell) => cell.getAttribute("aria-label").split(":")[0])"""
+    first = page.evaluate(marked)
+    entry(page, "person", "giving").hover()
+    assert page.evaluate(marked) == ["mary to gave", "susan to gave"]
+    assert said.inner_text().startswith("person asks for giving with 3.")
+    page.get_by_role("gridcell", name="mary to gave").hover()
+    assert "person asks for giving" in page.evaluate(marked)
+    assert said.inner_text().startswith("mary to gave: score 3.00 (3 from person → giving)")
+    page.mouse.move(2, 2)
+    assert page.evaluate(marked) == first
+    assert said.inner_text() == before
+
+
 @each_look
 def test_fits_and_is_accessible_in_both_themes(open_page, theme, width):
     page = open_page(middle(), theme=theme, width=width)

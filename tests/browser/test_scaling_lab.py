@@ -50,6 +50,41 @@ def test_first_state_teaches(open_page):
     assert "Divided by √64, it takes 0.33 (slope 0.22)." in said
 
 
+@pytest.mark.parametrize("by", ["mouse", "keyboard"])
+def test_a_key_shows_both_bars_and_its_places_on_the_curve(open_page, by):
+    page = open_page(ScalingLab(d_k=16))
+    before = page.locator(".afm-reading").inner_text()
+    found = sides(page)
+    j = 3
+    if by == "mouse":
+        page.locator(".afm-scaling-number").filter(
+            has_text=re.compile(
+                f"^{re.escape(page.locator('.afm-scaling-number').nth(2 * j).text_content())}$"
+            )
+        ).first.hover()
+    else:
+        page.locator(".afm-scaling").focus()
+        for _ in range(j):
+            page.keyboard.press("ArrowDown")
+    assert page.locator(".afm-lit-line.afm-lit").count() == 2
+    said = page.locator(".afm-reading").inner_text()
+    assert said.startswith(f"Key {j + 1}: raw score ")
+    width = page.locator(".afm-saturation").bounding_box()["width"]
+    for name in ("raw", "scaled"):
+        scores = found[name][0]
+        gap = abs(scores[j] - max(scores[:j] + scores[j + 1 :]))
+        dots = page.locator(f".afm-place-{name}")
+        assert dots.count() == 2, "one on the weight, one on the slope"
+        x = float(dots.first.get_attribute("cx"))
+        assert (x - 30) / (width - 46) * 12 == pytest.approx(min(gap, 12), abs=0.15)
+    if by == "keyboard":
+        page.keyboard.press("Tab")
+    else:
+        page.mouse.move(2, 2)
+    assert page.locator(".afm-place, .afm-lit").count() == 0
+    assert page.locator(".afm-reading").inner_text() == before
+
+
 def test_every_number_that_the_curve_marks_is_shown(open_page):
     page = open_page(ScalingLab(d_k=64))
     curve = page.locator(".afm-saturation")

@@ -72,6 +72,56 @@ def test_names_stand_clear_of_each_other_and_of_the_axes(open_page, width):
             assert apart, f"{one['text']} over {other['text']}"
 
 
+@pytest.mark.parametrize("by", ["list", "arrow", "keyboard"])
+def test_a_key_shows_its_score_and_its_share(open_page, by):
+    """Its line, its drop and the way along the query: times the query's length, the score."""
+    page = open_page(dictionary())
+    before = page.locator(".afm-reading").inner_text()
+    assert page.locator(".afm-along").get_attribute("display") == "none"
+    if by == "list":
+        page.get_by_role("listitem").nth(2).hover()
+    elif by == "arrow":
+        box = page.locator(".afm-plane").bounding_box()
+        pixels = box["width"] / 2 / (1.25 * 1.9)  # the plane reaches that far
+        x, y = (float(part) / 2 for part in KEYS[2])
+        page.mouse.move(
+            box["x"] + box["width"] / 2 + x * pixels, box["y"] + box["height"] / 2 - y * pixels
+        )
+    else:
+        page.locator(".afm-shelf").focus()
+        for key in ("ArrowDown", "End", "ArrowUp", "ArrowDown"):
+            page.keyboard.press(key)
+    query = torch.tensor([1.0, 0.9])
+    scores = KEYS @ query
+    weight = scores.softmax(0)[2]
+    assert page.locator(".afm-lit-line.afm-lit").count() == 1
+    assert page.locator(".afm-drop.afm-lit").count() == 1
+    assert page.locator(".afm-reading").inner_text() == (
+        f"wedding scores {scores[2]:.2f}: it reaches {scores[2] / query.norm():.2f} along the "
+        f"query, which is {query.norm():.2f} long. Its weight is {100 * weight:.0f} %, "
+        f"so it brings {weight * 95:.1f} of the {scores.softmax(0) @ VALUES:.1f} minutes."
+    )
+    along = page.locator(".afm-along").evaluate(
+        "(l) => Math.hypot(l.x2.baseVal.value - l.x1.baseVal.value, "
+        "l.y2.baseVal.value - l.y1.baseVal.value)"
+    )
+    pixels = page.locator(".afm-plane").bounding_box()["width"] / 2 / (1.25 * 1.9)
+    assert along / pixels * query.norm() == pytest.approx(scores[2].item(), abs=0.02)
+    if by == "keyboard":
+        page.keyboard.press("Tab")
+    else:
+        page.mouse.move(2, 2)
+    assert page.locator(".afm-reading").inner_text() == before
+    assert page.locator(".afm-lit").count() == 0
+
+
+def test_a_tie_has_no_first(open_page):
+    keys = [[1.0, 0.0], [1.0, 0.0], [-1.0, 0.0]]
+    page = open_page(SoftDictionary(NAMES, keys, VALUES, query=(1.0, 0.0)))
+    said = page.locator(".afm-reading").inner_text()
+    assert "alike, and more than with the rest, with pruning roses and garden party: 47 %" in said
+
+
 def test_drag_with_the_mouse(open_page):
     page = open_page(dictionary())
     box = page.locator(".afm-movable .afm-mark").bounding_box()

@@ -94,6 +94,25 @@ def test_a_number_shows_what_it_was_made_of(open_page):
     expect(page.locator(".afm-reading")).to_contain_text("roses scores to in head 0")
 
 
+def test_over_a_number_its_row_and_column_are_marked(open_page):
+    page = open_page(widget())
+    choose(page, "QKᵀ", "step")
+    places = """() => [...document.querySelectorAll(".afm-operand .afm-from[visibility=visible]")]
+      .map((node) => [node.getAttribute("x"), node.getAttribute("y")].join())"""
+    said = page.locator(".afm-reading")
+    before, first = said.inner_text(), page.evaluate(places)
+    cells = page.locator(".afm-result").get_by_role("gridcell")
+    cells.nth(0).hover()
+    one = page.evaluate(places)
+    cells.last.hover()
+    other = page.evaluate(places)
+    assert len(one) == len(other) == 2
+    assert all(a != b for a, b in zip(one, other, strict=True))
+    page.mouse.move(2, 2)
+    assert said.inner_text() == before
+    assert page.evaluate(places) == first
+
+
 def test_keyboard_alone_walks_steps_and_numbers(open_page):
     page = open_page(widget())
     page.get_by_role("group", name="step").get_by_role("radio", name="softmax").focus()

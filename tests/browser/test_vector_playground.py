@@ -61,12 +61,50 @@ def test_first_state(open_page):
 @pytest.mark.parametrize(
     ("vectors", "said"),
     [
-        ([[1, 0], [0, 1], [1, 0]], "a attends most to itself and c: 0.42 each. The average"),
+        (
+            [[1, 0], [0, 1], [1, 0]],
+            "a attends alike, and more than to the rest, to itself and c: 0.42 each. The",
+        ),
         ([[0, 0], [0, 1], [1, 0]], "a attends to all alike: 0.33 each. The average"),
     ],
 )
 def test_a_tie_is_called_one(open_page, vectors, said):
     assert reading(open_page(VectorPlayground(["a", "b", "c"], vectors))).startswith(said)
+
+
+def test_a_cell_shows_its_arrows_and_its_score(open_page):
+    """Over a cell: both arrows, and the way along the first; times its length this is the score."""
+    page = open_page(VectorPlayground(TOKENS, VECTORS, selected=2))
+    before = reading(page)
+    page.get_by_role("gridcell", name="gave attends to susan:").hover()
+    x = torch.tensor(VECTORS, dtype=torch.float64)
+    score, length = float(x[1] @ x[4]), float(x[1].norm())
+    said = f"Its score is {score:.2f}: gave is {length:.2f} long, and susan reaches "
+    assert said.replace("-", "−") in reading(page)
+    assert page.locator(".afm-vp-name.afm-vp-asking").text_content() == "gave"
+    assert page.locator(".afm-vp-name.afm-vp-asked").text_content() == "susan"
+    along = page.locator(".afm-vp-along").evaluate(
+        "(l) => Math.hypot(l.x2.baseVal.value - l.x1.baseVal.value, "
+        "l.y2.baseVal.value - l.y1.baseVal.value)"
+    )
+    pixels = page.locator(".afm-vp").bounding_box()["width"] / 4  # from −2 to 2
+    assert along / pixels * length == pytest.approx(abs(score), abs=0.01)
+    page.mouse.move(2, 2)
+    assert page.locator(".afm-vp-along").count() == 0
+    assert reading(page) == before
+
+
+def test_an_arrow_shows_its_row_and_column(open_page):
+    page = open_page(VectorPlayground(TOKENS, VECTORS, selected=2))
+    before = reading(page)
+    page.mouse.move(*tip(page, "gave"))
+    assert page.locator(".afm-rowheader.afm-on").text_content() == "gave"
+    assert page.locator(".afm-columnheader.afm-on").text_content() == "gave"
+    assert page.locator(".afm-outline-cell").count() == 0, "a row and a column, not a cell"
+    assert reading(page).startswith("The row of gave is what it gives to each word")
+    page.mouse.move(2, 2)
+    assert page.locator(".afm-rowheader.afm-on").text_content() == "roses"
+    assert reading(page) == before
 
 
 @pytest.mark.parametrize("width", [320, 700])
@@ -193,9 +231,11 @@ def test_a_cell_selects_its_row(open_page):
     assert page.get_by_role("radio", name="gave").is_checked()
     selected = page.get_by_role("gridcell", selected=True)
     assert selected.get_attribute("aria-label").startswith("gave attends to susan: ")
-    assert reading(page).startswith("gave attends most to")
+    assert reading(page).startswith("gave attends to susan: ")  # the pointer is on it
     page.get_by_role("gridcell", name="to attends to roses").hover()
     assert reading(page).startswith("to attends to roses: ")
+    page.mouse.move(2, 2)
+    assert reading(page).startswith("gave attends most to")
 
 
 def test_the_purple_arrow_ends_at_the_output(open_page):

@@ -1,13 +1,16 @@
 import { sequentialScale } from "../core/color.js";
-import { choices, clip, element, select, showToken } from "../core/dom.js";
+import { choices, clip, element, select, showToken, toggle } from "../core/dom.js";
 import { figure } from "../core/figure.js";
 import { grid } from "../core/grid.js";
 import { fixed } from "../core/numbers.js";
 import { drive, labels } from "../core/state.js";
 import { readFloats, readJson, send } from "../core/wire.js";
+import { wordLine } from "./words.js";
 
 // With more heads than this, a list of names is easier to use than a row of small pictures.
 const MAX_THUMBNAILS = 16;
+const SMALL_CELL = 18; // below this, cells can be made larger
+const LARGE_CELL = 26; // pixels: for a finger
 
 function render({ model, el }) {
   const { title, queries, keys } = readJson(model, "_text");
@@ -28,7 +31,7 @@ function render({ model, el }) {
   const compare = heads > 1 ? " Then compare the heads: the small pictures show each of them." : "";
   const fig = figure(el, {
     name: title,
-    hint: `Try: point at a cell, or walk through the cells with the arrow keys.${compare}`,
+    hint: `Try: point at a cell (hold a finger still for a moment, then move it), or walk through the cells with the arrow keys.${compare}`,
   });
   const choose = (change) => {
     const [layer, head, query, key] = model.get("selection");
@@ -60,18 +63,39 @@ function render({ model, el }) {
   });
   if (heads > 1) fig.controls.append(headChoice.element);
 
+  const line = wordLine(queries, keys);
+  fig.picture.before(line.element);
   const map = grid({
     rows: queries,
     columns: keys,
     label: title,
     cellName: (row, column, text) => `${queryNames[row]} attends to ${keyNames[column]}: ${text}`,
     onSelect: (query, key) => choose({ query, key }),
-    onHover: (query, key) => (query === null ? read() : read(query, key)),
+    onHover: read,
   });
-  fig.add(map);
+  const large = toggle({
+    label: "large cells",
+    value: false,
+    onChange: (on) => map.setCell(on ? LARGE_CELL : null),
+  });
+  fig.controls.append(large.element);
+  fig.add({
+    ...map,
+    layout(width) {
+      map.layout(width);
+      large.element.hidden = map.fitting(width) >= SMALL_CELL;
+      if (large.element.hidden && large.input.checked) {
+        large.set(false);
+        map.setCell(null);
+      }
+    },
+  });
 
-  function read(query = model.get("selection")[2], key = model.get("selection")[3]) {
-    const [layer, head] = model.get("selection");
+  /** The sentence and the line of words, for the cell with the cross. */
+  function read() {
+    const [layer, head, ...selected] = model.get("selection");
+    const [query, key] = map.pointed ?? selected;
+    line.mark(query, key);
     const at = query * keys.length + key;
     const open = !mask || headOf(mask, layer, head)[at];
     const weight = fixed(headOf(weights, layer, head)[at]);

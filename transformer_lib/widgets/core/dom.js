@@ -7,6 +7,7 @@
 //   toggle({ label, value, onChange })             a checkbox
 //   button({ label, title, onClick })              -> { element }
 //   setSize(svg, width, height)
+//   phrase("text") or phrase({ text: "roses", role: "query" })   a part of a sentence
 //   showToken(text): control characters made visible.  clip(text, 40)
 //   textWidth(text)   fitText(text, width)      in font(13), or another: textWidth(text, font(12))
 //   hatchPattern(id): what is masked or cut, as fill="url(#id)"
@@ -133,6 +134,13 @@ export function showToken(text) {
     .replace(/\t/g, "⇥")
     .replace(/[\p{Cs}\p{Cc}]/gu, "�")
     .replace(/^ +| +$/g, (spaces) => "␣".repeat(spaces.length));
+}
+
+/** A part of a sentence: text as it is, or a token or number in the color of its role. */
+export function phrase(part, length = 40) {
+  if (typeof part === "string") return part;
+  const kind = part.role ? `afm-token afm-${part.role}` : "afm-number";
+  return element("bdi", { class: kind }, clip(showToken(part.text), length));
 }
 
 /** At most `length` characters (as readers count them), with … where some were left out. */

@@ -13,7 +13,7 @@
 //   fig.onEnd(() => ...)             return fig.end from render
 
 import { palette, themeOf, watchTheme } from "./color.js";
-import { clip, element, showToken } from "./dom.js";
+import { clip, element, phrase } from "./dom.js";
 import { exportButtons } from "./export.js";
 
 export function figure(el, { name, hint }) {
@@ -43,7 +43,7 @@ export function figure(el, { name, hint }) {
     },
 
     say(...parts) {
-      reading.replaceChildren(...parts.map(spoken));
+      reading.replaceChildren(...parts.map((part) => phrase(part)));
     },
 
     listen(model, event, callback) {
@@ -120,10 +120,4 @@ function keepKeys(root) {
     if (ctrlKey || metaKey || altKey || runs || key === "Escape" || key === "Tab") return;
     event.stopPropagation();
   });
-}
-
-function spoken(part) {
-  if (typeof part === "string") return part;
-  const kind = part.role ? `afm-token afm-${part.role}` : "afm-number";
-  return element("bdi", { class: kind }, clip(showToken(part.text), 40));
 }

@@ -8,7 +8,10 @@
 //     scale: (colors) => sequentialScale(colors),          // or divergingScale(colors, limit)
 //     format: (value) => fixed(value),                     // the number in the cell
 //     cellName: (row, column, text) => "roses, gave: 0.62",  // what a screen reader says
-//     onSelect(row, column) {},  onHover(row, column) {},  // onHover(null) when the pointer leaves
+//     tip: (row, column, text) => ["roses"],  // what stands at the pointer, as parts of fig.say; null
+//                                             // for nothing, else the two labels and the number
+//     onSelect(row, column) {},
+//     onHover(row, column) {},          // mouse, held finger, focus; onHover(null) when it leaves
 //     onPress(row, column, phase) {},   // "start", "move", "end", and "key" for Space or Enter: for
 //                                       // painting. A finger scrolls, taps one cell, or paints after
 //                                       // it has been held still
@@ -17,12 +20,21 @@
 //   fig.add(map);                        // element, layout(width), theme(colors)
 //   map.paint(matrix, allowed)           // rows of numbers; allowed: rows of booleans, false = hatched
 //   map.select(row, column)              // outlines; does not call onSelect; null for no selection
+//   map.pointed                          // [row, column] under the pointer or the focus, or null
+//   map.light(row, column)               // marks a row, a column or a cell for something in another
+//                                        // picture that is pointed at; light(null) for none
+//   map.light(row, column, false)        // a row and a column, but not the cell where they cross
+//   map.leave()                          // nothing is pointed at, before it is shown again
+//   map.setCell(24)                      // cells at least so large, with a scroll bar; null: as before
+//   map.fitting(width)                   // the size of the cells that would fit
 //   map.setScale(scale)   map.setLabels(rows, columns)   map.values -> the flat Float64Array shown
 
 import { sequentialScale } from "./color.js";
-import { element, showToken, svgElement, uniqueId } from "./dom.js";
+import { element, phrase, showToken, svgElement, uniqueId } from "./dom.js";
 import { drawFrame, gridGeometry, thinLabels } from "./gridframe.js";
+import { followPointer } from "./gridpointer.js";
 import { fixed } from "./numbers.js";
+import { pointerTip } from "./tip.js";
 
 const KEYS = {
   ArrowUp: [-1, 0],
@@ -34,9 +46,6 @@ const KEYS = {
   PageUp: [-Infinity, 0],
   PageDown: [Infinity, 0],
 };
-
-const HOLD_MS = 350; // until a finger that does not move is taken to point, not to scroll
-const HOLD_PX = 10; // so far may it tremble
 
 export function grid(options) {
   const {
@@ -54,10 +63,24 @@ export function grid(options) {
   const cellName =
     options.cellName ??
     ((row, column, text) => `${showToken(rows[row])}, ${showToken(columns[column])}: ${text}`);
+  const tipOf =
+    options.tip === undefined
+      ? (row, column, text) => [
+          { text: rows[row], role: "query" },
+          " → ",
+          { text: columns[column], role: "key" },
+          ...(text ? [" ", { text }] : []),
+        ]
+      : options.tip;
   let { rows, columns } = options;
   let [values, allowed, colors, geometry] = [null, null, null, null];
   let [scaleNow, scale, width] = [scaleOf, null, 0];
   let selected = null;
+  let pointed = null; // under the mouse or a held finger
+  let lit = null; // { at: [row or null, column or null], cell: whether it is marked, too }
+  let byFinger = false;
+  let tipped = false; // the selected cell has its tip: by the keyboard, or after a tap
+  let least = minCell;
   let cells = [];
   let numbers = [];
   let written = []; // what each cell's attributes are
@@ -65,11 +88,25 @@ export function grid(options) {
   const svg = svgElement("svg", { class: onPress ? "afm-grid afm-paintable" : "afm-grid" });
   const hatch = uniqueId("hatch");
   const marks = svgElement("g", { "aria-hidden": "true", class: "afm-marks" });
+  const scroller = element("div", { class: "afm-scroll" }, svg);
+  const tip = pointerTip();
+  const holder = element("div", { class: "afm-map" }, scroller, tip.element);
+
+  const sizes = (room, atLeast) =>
+    gridGeometry({
+      rows,
+      columns,
+      rowTitle,
+      columnTitle,
+      width: room,
+      maxCell,
+      minCell: atLeast,
+    });
 
   function build() {
     if (!width) return;
     const held = svg.contains(document.activeElement);
-    geometry = gridGeometry({ rows, columns, rowTitle, columnTitle, width, maxCell, minCell });
+    geometry = sizes(width, least);
     const { cell, left, top } = geometry;
     const gap = cell > 12 ? 0.5 : 0;
     const table = drawFrame(svg, geometry, { rows, columns, label, rowTitle, columnTitle, hatch });
@@ -107,13 +144,15 @@ export function grid(options) {
     if (held) cells[stop].focus({ preventScroll: true });
   }
 
+  const textAt = (at) => (allowed && !allowed[at] ? "masked" : format(values[at]));
+
   function repaint() {
     if (!values || !colors || !cells.length) return;
     scale ??= scaleNow(colors);
     const short = geometry.cell < 38;
     cells.forEach((rect, at) => {
       const open = !allowed || allowed[at];
-      const text = open ? format(values[at]) : "masked";
+      const text = textAt(at);
       const fill = open ? scale.fill(values[at]) : `url(#${hatch})`;
       change(rect, at, "fill", fill);
       change(
@@ -127,6 +166,7 @@ export function grid(options) {
       if (numbers[at].textContent !== shown) numbers[at].textContent = shown;
       if (open) numbers[at].setAttribute("fill", scale.text(values[at]));
     });
+    showTip();
   }
 
   // Remembered here, since to ask the page costs more than to tell it.
@@ -139,7 +179,6 @@ export function grid(options) {
   }
 
   function mark() {
-    marks.replaceChildren();
     if (!geometry) return;
     const [row, column] = selected ?? [0, 0];
     const now = row * columns.length + column;
@@ -148,8 +187,18 @@ export function grid(options) {
     change(cells[now], now, "tabindex", "0");
     change(cells[now], now, "aria-selected", String(Boolean(selected)));
     stop = now;
-    thinLabels(geometry.rowLabels, geometry.cell, selected?.[0]);
-    thinLabels(geometry.columnLabels, geometry.cell, selected?.[1]);
+    outlines();
+  }
+
+  /** The cross goes through the cell that is pointed at, else through the selected one. */
+  function outlines() {
+    marks.replaceChildren();
+    if (!geometry) return;
+    const shown = pointed ?? lit?.at ?? selected ?? [null, null];
+    const exact = Boolean(pointed ?? lit?.cell ?? selected);
+    const [row, column] = shown;
+    thinLabels(geometry.rowLabels, geometry.cell, row);
+    thinLabels(geometry.columnLabels, geometry.cell, column);
     const { cell, left, top } = geometry;
     const outline = (kind, x, y, w, h) =>
       svgElement("rect", {
@@ -160,20 +209,63 @@ export function grid(options) {
         height: h,
         rx: 3,
       });
-    const focus = (r, c) =>
-      outline("focus", left + c * cell - 2, top + r * cell - 2, cell + 4, cell + 4);
-    marks.append(outline("frame", left, top, columns.length * cell, rows.length * cell));
-    if (!selected) {
-      marks.append(focus(0, 0));
+    const around = (kind, [r, c], by = 0) => {
+      const size = cell + 2 * by;
+      return outline(kind, left + c * cell - by, top + r * cell - by, size, size);
+    };
+    const [wide, high] = [columns.length * cell, rows.length * cell];
+    marks.append(outline("frame", left, top, wide, high));
+    if (selected && selected !== shown) marks.append(around("kept", selected));
+    if (row !== null) marks.append(outline("row", left, top + row * cell, wide, cell));
+    if (column !== null) marks.append(outline("column", left + column * cell, top, cell, high));
+    if (exact) marks.append(around("halo", shown), around("cell", shown));
+    marks.append(around("focus", selected ?? [0, 0], 2));
+    showTip();
+  }
+
+  const pointedNow = () => pointed ?? (tipped ? selected : null);
+
+  function showTip() {
+    const at = pointedNow();
+    const parts = at && values && tipOf?.(at[0], at[1], textAt(at[0] * columns.length + at[1]));
+    if (!parts) {
+      tip.hide();
       return;
     }
-    marks.append(
-      outline("row", left, top + selected[0] * cell, columns.length * cell, cell),
-      outline("column", left + selected[1] * cell, top, cell, rows.length * cell),
-      outline("halo", left + selected[1] * cell, top + selected[0] * cell, cell, cell),
-      outline("cell", left + selected[1] * cell, top + selected[0] * cell, cell, cell),
-      focus(selected[0], selected[1]),
+    const { cell, left, top } = geometry;
+    tip.show(
+      parts.map((part) => phrase(part, 18)),
+      {
+        x: left + (at[1] + 0.5) * cell - scroller.scrollLeft,
+        top: top + at[0] * cell,
+        bottom: top + (at[0] + 1) * cell,
+        highest: byFinger ? 0 : top, // a mouse leaves the labels in sight
+        gap: byFinger ? 36 : 2, // a finger hides what is under it
+      },
     );
+  }
+
+  function point(at, finger = false) {
+    const before = pointed;
+    byFinger = finger;
+    if (before?.[0] === at?.[0] && before?.[1] === at?.[1]) return;
+    pointed = at;
+    if (at) tipped = false;
+    outlines();
+    tell();
+  }
+
+  function tell() {
+    const at = pointedNow();
+    if (at) onHover(at[0], at[1]);
+    else onHover(null);
+  }
+
+  /** The selected cell counts as pointed at: by the keyboard's focus, or after a tap. */
+  function keep(on, finger = false) {
+    [tipped, byFinger] = [on, finger];
+    showTip();
+    tell();
   }
 
   function choose(row, column, focus) {
@@ -204,95 +296,66 @@ export function grid(options) {
     if (!step || event.altKey || event.metaKey) return;
     event.preventDefault();
     event.stopPropagation();
+    point(null); // the keyboard has it now
+    tipped = true;
     const rowStep = event.ctrlKey && Math.abs(step[1]) === Infinity ? step[1] : step[0];
     const clamp = (value, count) => Math.min(count - 1, Math.max(0, value));
     choose(clamp(at[0] + rowStep, rows.length), clamp(at[1] + step[1], columns.length), true);
     cells[stop].scrollIntoView({ block: "nearest", inline: "nearest" });
+    keep(true);
   });
 
-  // A finger that moves at once scrolls the page. One that lifts where it came down chooses (and
-  // presses) that cell; one that has been held there follows the cells: it presses them, or points.
-  let pressed = null;
-  let tapped = null; // { at, x, y, timer } of a finger that may yet scroll
-  let pointing = null; // the cell at which a held finger points
-  const forget = () => {
-    clearTimeout(tapped?.timer);
-    tapped = null;
-  };
-  const press = (at) => {
-    choose(at[0], at[1], true);
-    if (!onPress) return;
-    pressed = at;
-    onPress(at[0], at[1], "start");
-  };
-  const hold = () => {
-    const { at } = tapped;
-    forget();
-    if (onPress) press(at);
-    else {
-      pointing = at;
-      onHover(at[0], at[1]);
-    }
-  };
-  svg.addEventListener("pointerdown", (event) => {
-    const at = cellAt(event);
-    forget();
-    if (!at || event.button) return;
-    if (event.pointerType === "touch") {
-      const timer = setTimeout(hold, HOLD_MS);
-      tapped = { at, x: event.clientX, y: event.clientY, timer };
-      return;
-    }
-    if (onPress) svg.setPointerCapture(event.pointerId);
-    press(at);
-  });
-  svg.addEventListener("pointermove", (event) => {
-    const at = cellAt(event);
-    const moved = tapped && Math.hypot(event.clientX - tapped.x, event.clientY - tapped.y);
-    if (moved > HOLD_PX) forget();
-    if (!pressed) {
-      if (!pointing && event.pointerType === "touch") return;
-      if (pointing) pointing = at ?? pointing;
-      at ? onHover(at[0], at[1]) : onHover(null);
-    } else if (at && (at[0] !== pressed[0] || at[1] !== pressed[1])) {
-      pressed = at;
+  followPointer(svg, {
+    cellAt,
+    paints: Boolean(onPress),
+    onPoint: point,
+    onChoose(at, finger) {
       choose(at[0], at[1], true);
-      onPress(at[0], at[1], "move");
-    }
+      if (finger && !onPress) keep(true, true); // the value stays
+    },
+    onPaint(at, phase, finger) {
+      if (phase === "move") {
+        [pointed, byFinger] = [at, finger];
+        choose(at[0], at[1], true);
+      }
+      onPress(at[0], at[1], phase);
+    },
   });
-  const release = () => {
-    if (pressed) onPress(pressed[0], pressed[1], "end");
-    if (pointing) {
-      onHover(null);
-      choose(pointing[0], pointing[1], true);
-    }
-    [pressed, pointing] = [null, null];
-  };
-  svg.addEventListener("pointerup", () => {
-    if (tapped) press(tapped.at);
-    forget();
-    release();
+  // Not on the SVG: with such listeners Chromium makes it a tab stop of its own.
+  scroller.addEventListener("focusin", (event) => {
+    if (!event.target.matches(":focus-visible")) return;
+    if (!pointed && selected) keep(true);
   });
-  svg.addEventListener("pointercancel", () => {
-    forget();
-    release();
+  scroller.addEventListener("focusout", (event) => {
+    if (svg.contains(event.relatedTarget)) return;
+    if (tipped) keep(false);
   });
-  // Held, the finger no longer scrolls, nor opens the menu of a long touch.
-  const keep = (event) => (pressed || pointing) && event.cancelable && event.preventDefault();
-  svg.addEventListener("touchmove", keep, { passive: false });
-  svg.addEventListener("contextmenu", (event) => {
-    if (tapped || pressed || pointing) event.preventDefault();
-  });
-  svg.addEventListener("pointerleave", () => onHover(null));
+  scroller.addEventListener("scroll", showTip, { passive: true });
 
   return {
-    element: element("div", { class: "afm-scroll" }, svg),
+    element: holder,
     svg,
     get values() {
       return values;
     },
     get selected() {
       return selected;
+    },
+    get pointed() {
+      return pointedNow();
+    },
+    light(row, column = null, cell = row !== null && column !== null) {
+      lit = (row ?? column ?? null) === null ? null : { at: [row, column], cell };
+      outlines();
+    },
+    leave() {
+      [pointed, lit, tipped] = [null, null, false];
+    },
+    fitting: (available) => sizes(available, 0).cell,
+    setCell(size) {
+      least = size ?? minCell;
+      build();
+      if (selected) cells[stop].scrollIntoView({ block: "nearest", inline: "center" });
     },
     layout(available) {
       width = available;
@@ -324,6 +387,7 @@ export function grid(options) {
       repaint();
     },
     setLabels(nowRows, nowColumns) {
+      [pointed, lit] = [null, null];
       [rows, columns, values, selected] = [nowRows, nowColumns, null, null];
       build();
     },

@@ -114,7 +114,7 @@ function axisTitle(text, role, x, y, transform = null) {
 export function thinLabels(labels, cell, chosen) {
   const every = Math.max(1, Math.ceil(14 / cell));
   labels.forEach((node, i) => {
-    const crowded = chosen !== undefined && i !== chosen && Math.abs(i - chosen) < every;
+    const crowded = chosen !== null && i !== chosen && Math.abs(i - chosen) < every;
     node.classList.toggle("afm-on", i === chosen);
     node.classList.toggle("afm-spare", i !== chosen && (i % every !== 0 || crowded));
   });

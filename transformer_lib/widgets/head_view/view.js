@@ -139,13 +139,21 @@ async function render({ model, el }) {
       .map(({ head, along }) => ({ head, ...largest(along) }));
     const said = found.length <= LISTED ? found : [found.reduce((a, b) => (b.top > a.top ? b : a))];
     const rest = found.length - said.length;
+    const tied = said.some(({ at }) => at.length > 1); // of a tie none is the most
+    const alike = said.every(({ at }) => at.length === tokens.length);
+    const verb =
+      side === "right"
+        ? tied
+          ? " gets its largest weights from "
+          : " gets most attention from "
+        : alike
+          ? " attends to "
+          : tied
+            ? " has its largest weights on "
+            : " attends most to ";
     fig.say(
       { text: tokens[index], role: side === "left" ? "query" : "key" },
-      side === "right"
-        ? " gets most attention from "
-        : said.every(({ at }) => at.length === tokens.length)
-          ? " attends to "
-          : " attends most to ",
+      verb,
       ...said.flatMap(({ head, top, at }, n) => [
         ...(n ? ["; "] : []),
         ...named(at, side === "left" ? "key" : "query"),

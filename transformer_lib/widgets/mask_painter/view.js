@@ -30,7 +30,7 @@ import { cellReading, flowReading, maskWarning } from "./reading.js";
 
 const ICON = 5;
 const HINTS = {
-  all: "Try: open one cell above the diagonal. Click it, or drag across several; with the keyboard, arrow keys and space (shift and an arrow draw on). Then look at 1 layer and at 2.",
+  all: "Try: open one cell above the diagonal. Click it, or drag across several (a finger: hold, then drag); with the keyboard, arrow keys and space (shift and an arrow draw on). Then look at 1 layer and at 2.",
   weights:
     "Try: hide by another rule, and look at the rows. A click, or space, opens and closes a cell.",
   layers:
@@ -139,7 +139,10 @@ function render({ model, el }) {
       if (stroke && brush !== null) paintCell(i, j, brush);
       else read([i, j]);
     },
-    onHover: (i, j) => read(i === null ? null : [i, j]),
+    onHover: (i, j) => {
+      graph.light(i === null ? null : [i, j]);
+      read(i === null ? null : [i, j]);
+    },
     onPress: (i, j, phase) => {
       if (phase === "end") {
         last = null;
@@ -190,7 +193,15 @@ function render({ model, el }) {
     { basis: show === "layers" ? 290 : 540 },
   );
 
-  const graph = flow({ words, onSource: (at) => send(model, "source", at) });
+  const graph = flow({
+    words,
+    onSource: (at) => send(model, "source", at),
+    onEdge(i, j) {
+      map.light(i, j);
+      graph.light(i === null ? null : [i, j]);
+      read(i === null ? null : [i, j]);
+    },
+  });
   const traced = element(
     "div",
     {},

@@ -14,6 +14,9 @@ export function marked(inner) {
 
   return {
     ...inner,
+    get pointed() {
+      return inner.pointed; // which a copy would not follow
+    },
     layout(width) {
       inner.layout(width);
       draw();

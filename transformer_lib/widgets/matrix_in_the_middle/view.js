@@ -79,6 +79,7 @@ function render({ model, el }) {
       format: entryText,
       cellName: (row, column, text) =>
         `${featureNames[row]} asks for ${featureNames[column]}: ${text}`,
+      onHover: relate,
       onSelect: (row, column) => {
         spoken = "entry";
         send(model, "entry", [row, column]);
@@ -100,7 +101,7 @@ function render({ model, el }) {
         send(model, "cell", [row, column]);
         update();
       },
-      onHover: (row, column) => (row === null ? say() : sayCell(row, column)),
+      onHover: relate,
       maxCell: 58,
     }),
   );
@@ -138,30 +139,34 @@ function render({ model, el }) {
     }
     map.paint(found[show]);
     title.textContent = show === "scores" ? "Scores: X A Xᵀ" : "Weights: the softmax of X A Xᵀ";
-    const cell = model.get("cell");
-    if (spoken === "entry") {
-      map.select(null);
+    if (spoken === "entry") map.select(null);
+    else map.select(...model.get("cell"));
+    relate();
+  }
+
+  /** What is pointed at, in either grid, and what belongs to it in the other; else what is chosen. */
+  function relate() {
+    if (!found) return;
+    const matrix = model.get("matrix");
+    const [entry, cell] = [middle.pointed, map.pointed];
+    if (entry || (!cell && spoken === "entry")) {
+      const shown = entry ?? model.get("entry");
       middle.mark([]);
-      map.mark(pairsOf(vectors, ...entry));
+      map.mark(pairsOf(vectors, ...shown));
+      sayEntry(...shown);
     } else {
-      map.select(...cell);
+      const shown = cell ?? model.get("cell");
       map.mark([]);
       middle.mark(
-        termsOf(vectors, matrix, ...cell).map(({ asking, answering }) => [asking, answering]),
+        termsOf(vectors, matrix, ...shown).map(({ asking, answering }) => [asking, answering]),
       );
+      sayCell(...shown);
     }
-    say();
   }
 
   const entryName = ([asking, answering]) => `${featureNames[asking]} → ${featureNames[answering]}`;
 
-  function say() {
-    if (spoken === "cell") sayCell(...model.get("cell"));
-    else sayEntry();
-  }
-
-  function sayEntry() {
-    const [asking, answering] = model.get("entry");
+  function sayEntry(asking, answering) {
     const pairs = pairsOf(vectors, asking, answering);
     const head = [
       { text: features[asking], role: "query" },

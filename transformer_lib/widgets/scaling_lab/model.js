@@ -51,6 +51,11 @@ export function look(prefix, d_k) {
   return { raw: side(raw), scaled: side(raw.map((score) => score / Math.sqrt(d_k))) };
 }
 
+/** How far a score is from the largest other one: below it, or above it where it is the largest. */
+export function gapToBest(scores, j) {
+  return Math.abs(scores[j] - Math.max(...scores.filter((_, other) => other !== j)));
+}
+
 /** The weight of the larger of two scores that differ by `gap`. */
 export const weightAt = (gap) => 1 / (1 + Math.exp(-gap));
 

@@ -1,6 +1,8 @@
 // Scores and weights of all keys, raw and scaled, side by side.
 //
-//   const rows = panels(n, 2);     rows.paint({ raw, scaled })      look() of model.js
+//   const rows = panels(n, 2, (j) => ...);     rows.paint({ raw, scaled })      look() of model.js
+//
+// One key can be pointed at (null for none): rows.pointing, rows.light(j).
 //
 // Below each side stands the largest weight; at level 1 its slope, too, and at level 2 two measures
 // of the whole row.
@@ -8,6 +10,7 @@
 import { axisText } from "../core/axes.js";
 import { setSize, svgElement } from "../core/dom.js";
 import { fixed, reading } from "../core/numbers.js";
+import { pointList } from "../core/pointlist.js";
 
 const LINE = 24;
 const TOP = 42;
@@ -31,14 +34,15 @@ export function nearOne(weight) {
   return fixed(weight, weight > 0.995 ? 4 : 2);
 }
 
-export function panels(n, level) {
+export function panels(n, level, onPoint) {
   const feet = [1, 2, 4][level];
   const svg = svgElement("svg", {
     class: "afm-scaling",
     role: "list",
     "aria-label": "Scores and weights of each key, raw and scaled",
   });
-  let [sides, data] = [[], null];
+  let [sides, data, lit] = [[], null, null];
+  const pointing = pointList(svg, { count: n, onPoint });
 
   function layout(width) {
     const height = TOP + LINE * n + 22 + 20 * feet;
@@ -50,6 +54,13 @@ export function panels(n, level) {
       { name: "scaled", title: "scores q·k / √d_k", left: half + 8 },
     ].map((side) => makeSide(side, half - 8));
     paint();
+    light(lit);
+  }
+
+  function light(j) {
+    lit = j;
+    for (const { lines } of sides)
+      lines.forEach(({ ground }, at) => ground.classList.toggle("afm-lit", at === j));
   }
 
   function makeSide({ name, title, left }, width) {
@@ -79,8 +90,18 @@ export function panels(n, level) {
         rx: 3,
       });
       const weight = svgElement("text", { class: "afm-scaling-number", y: y + 4 });
-      shown.append(score, rect, weight);
-      return { score, rect, weight };
+      const ground = svgElement("rect", {
+        class: "afm-lit-line",
+        x: left + 1,
+        y: y - 11,
+        width: width - 2,
+        height: LINE - 2,
+        rx: 4,
+      });
+      const line = svgElement("g", {}, ground, score, rect, weight);
+      pointing.attach(line, j);
+      shown.append(line);
+      return { ground, score, rect, weight };
     });
     const foot = Array.from({ length: feet }, (_, line) =>
       svgElement("text", {
@@ -119,5 +140,5 @@ export function panels(n, level) {
     }
   }
 
-  return { element: svg, layout, paint };
+  return { element: svg, layout, paint, light, pointing };
 }

@@ -1,6 +1,7 @@
 // A softmax of two scores: the weight of the larger one, and the slope there, by their difference.
 //
 //   const curve = saturation();    curve.paint(d_k)      marks the typical difference, raw and scaled
+//   curve.place({ raw: 4.1, scaled: 0.5 })               two differences on it; null for none
 //
 // Below the axis each mark has a line with its numbers: the difference, the weight, the slope.
 
@@ -17,7 +18,7 @@ const WIDE = 460; // from here, the numbers of a mark fit beside its name
 
 export function saturation() {
   const svg = svgElement("svg", { class: "afm-saturation", role: "img" });
-  let [size, d_k] = [null, 1];
+  let [size, d_k, placed] = [null, 1, null];
 
   function layout(width) {
     const w = Math.min(width, 560);
@@ -61,7 +62,17 @@ export function saturation() {
       axisText("weight p of the larger score", x.of(3), y.of(0.83), "start", "curve-name-weight"),
       axisText("slope p(1 − p)", x.of(4.2), y.of(0.08), "start", "curve-name-slope"),
     );
+    if (placed)
+      for (const name of ["raw", "scaled"]) svg.append(...dotsOf(name, placed[name], x, y));
     svg.setAttribute("aria-label", `Two keys only. ${said.join(". ")}`);
+  }
+
+  /** A difference on the weight's curve and on the slope's. */
+  function dotsOf(name, gap, x, y) {
+    const cx = x.of(Math.min(gap, RANGE));
+    return [weightAt, slopeAt].map((f) =>
+      svgElement("circle", { class: `afm-place afm-place-${name}`, cx, cy: y.of(f(gap)), r: 6 }),
+    );
   }
 
   /** A line at a typical difference, and its numbers below; beyond the axis it stands at the end. */
@@ -92,5 +103,13 @@ export function saturation() {
     return `${title}${beyond}, ${numbers}`;
   }
 
-  return { element: svg, layout, paint };
+  return {
+    element: svg,
+    layout,
+    paint,
+    place(now) {
+      placed = now;
+      paint();
+    },
+  };
 }

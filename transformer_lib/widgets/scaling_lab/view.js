@@ -1,9 +1,9 @@
 import { button, slider } from "../core/dom.js";
 import { figure } from "../core/figure.js";
-import { reading } from "../core/numbers.js";
+import { fixed, reading } from "../core/numbers.js";
 import { drive } from "../core/state.js";
 import { readJson, send } from "../core/wire.js";
-import { drawScores, look } from "./model.js";
+import { drawScores, gapToBest, look } from "./model.js";
 import { nearOne, panels } from "./panels.js";
 import { saturation } from "./saturation.js";
 
@@ -38,7 +38,7 @@ function render({ model, el }) {
     onClick: () => send(model, "seed", start),
   });
   fig.controls.append(width.element, again.element, back.element);
-  const rows = panels(n, level);
+  const rows = panels(n, level, update);
   const curve = level > 0 ? saturation() : null;
   fig.add(rows, { basis: 420 });
   if (curve) fig.add(curve, { basis: 1000 }); // always below
@@ -58,6 +58,17 @@ function render({ model, el }) {
     rows.paint(found);
     curve?.paint(d_k);
     const { raw, scaled } = found;
+    const key = rows.pointing.now;
+    rows.light(key);
+    const gaps =
+      key === null || n < 2
+        ? null
+        : { raw: gapToBest(raw.scores, key), scaled: gapToBest(scaled.scores, key) };
+    curve?.place(gaps);
+    if (key !== null) {
+      sayKey(key, found, gaps);
+      return;
+    }
     const gap = Math.abs(raw.largest - scaled.largest);
     const slope = (side) => (level > 0 ? [" (slope ", { text: reading(side.slope) }, ")"] : []);
     fig.say(
@@ -74,6 +85,27 @@ function render({ model, el }) {
             ...slope(scaled),
             ".",
           ]),
+    );
+  }
+
+  /** The key that is pointed at: both bars, and where it is on the curve. */
+  function sayKey(j, { raw, scaled }, gaps) {
+    const score = (value) => ({ text: fixed(value, Math.abs(value) < 10 ? 2 : 1) });
+    const where =
+      raw.scores[j] === Math.max(...raw.scores) ? " above the next" : " below the largest";
+    const away = (gap) => (gaps && level > 0 ? [" (", score(gap), where, ")"] : []);
+    fig.say(
+      `Key ${j + 1}: raw score `,
+      score(raw.scores[j]),
+      ...away(gaps?.raw),
+      ", weight ",
+      { text: nearOne(raw.weights[j]) },
+      "; scaled ",
+      score(scaled.scores[j]),
+      ...away(gaps?.scaled),
+      ", weight ",
+      { text: nearOne(scaled.weights[j]) },
+      ".",
     );
   }
 

@@ -4,6 +4,8 @@
 //
 //   const map = points({ names, keys, query, reach, axes, onMove([x, y]) {} });   fig.add(map)
 //   map.paint(query, weights)
+//   map.light(2)              one key, its drop and how far out it lands; null for none
+//   map.hears(list)           core/pointlist.js: a key that is pointed at
 
 import { arrow } from "../core/arrow.js";
 import { clip, setAttributes, showToken, svgElement, textWidth } from "../core/dom.js";
@@ -37,10 +39,13 @@ export function points({ names, keys, query: start, reach, axes, onMove }) {
   });
   const ray = svgElement("line", { class: "afm-ray", "aria-hidden": "true" });
   const drops = names.map(() => svgElement("line", { class: "afm-drop", "aria-hidden": "true" }));
+  const along = svgElement("line", { class: "afm-along", "aria-hidden": "true", display: "none" });
+  let lit = null;
   let [query, weights] = [start, names.map(() => 0)];
   ground.movable(handle.group, { at: () => query, onMove, shift: 5 });
   ground.svg.append(
     ray,
+    along,
     ...drops,
     ...tips.map(({ group }) => group),
     handle.shaft.node,
@@ -78,6 +83,11 @@ export function points({ names, keys, query: start, reach, axes, onMove }) {
         line.setAttribute("stroke-opacity", 0.4 + 0.6 * weights[i]);
       }
     });
+    const to = lit === null || !toward ? null : dot(keys[lit], toward);
+    along.setAttribute("display", to === null ? "none" : "inline");
+    if (to !== null) join(along, [0, 0], [to * toward[0], to * toward[1]]);
+    drops.forEach((line, i) => line.classList.toggle("afm-lit", i === lit));
+    tips.forEach(({ text }, i) => text.classList.toggle("afm-lit", i === lit));
     if (!toward) return;
     const far = reach / Math.max(...toward.map(Math.abs));
     join(ray, [-far * toward[0], -far * toward[1]], [far * toward[0], far * toward[1]]);
@@ -135,6 +145,11 @@ export function points({ names, keys, query: start, reach, axes, onMove }) {
   return {
     element: ground.element,
     layout: ground.layout,
+    light(i) {
+      lit = i;
+      drawProjections();
+    },
+    hears: (list) => tips.forEach(({ group }, i) => list.attach(group, i)),
     paint(nextQuery, nextWeights) {
       [query, weights] = [nextQuery, nextWeights];
       draw();

@@ -2,21 +2,24 @@
 //
 //   const list = shelf(names, values, unit);   fig.add(list);
 //   list.paint({ scores, weights, answer })
+//   list.light(2)             the line of one key; null for none
 
 import { clip, fitText, setSize, showToken, svgElement } from "../core/dom.js";
 import { fixed, precise, short } from "../core/numbers.js";
+import { pointList } from "../core/pointlist.js";
 
 const ROW = 30;
 
 const written = (score) => (Math.abs(score) < 1000 ? fixed(score) : precise(score));
 
-export function shelf(names, values, unit) {
+export function shelf(names, values, unit, onPoint) {
   const svg = svgElement("svg", {
     class: "afm-shelf",
     role: "list",
     "aria-label": "Scores, weights, values and the answer",
   });
-  let [lines, total, answerLine, data] = [[], 0, null, null];
+  let [lines, total, answerLine, data, lit] = [[], 0, null, null, null];
+  const pointing = pointList(svg, { count: names.length, onPoint });
 
   function layout(width) {
     const named = Math.min(120, 0.3 * width);
@@ -56,7 +59,17 @@ export function shelf(names, values, unit) {
       });
       const group = svgElement("g", { role: "listitem" });
       const shown = svgElement("g", { "aria-hidden": "true" });
+      const ground = svgElement("rect", {
+        class: "afm-lit-line",
+        x: 1,
+        y: y - 14,
+        width: width - 2,
+        height: ROW - 2,
+        rx: 4,
+      });
+      pointing.attach(group, i);
       shown.append(
+        ground,
         svgElement(
           "text",
           { class: "afm-shelf-text", x: named, y: y + 5, "text-anchor": "end" },
@@ -73,7 +86,7 @@ export function shelf(names, values, unit) {
       );
       group.append(shown);
       svg.append(group);
-      return { group, score, rect, number, bar };
+      return { group, ground, score, rect, number, bar };
     });
     const y = 36 + ROW * names.length + 12;
     const text = svgElement("text", {
@@ -90,6 +103,12 @@ export function shelf(names, values, unit) {
     svg.append(group);
     answerLine = { group, text };
     paint();
+    light(lit);
+  }
+
+  function light(i) {
+    lit = i;
+    lines.forEach(({ ground }, at) => ground.classList.toggle("afm-lit", at === i));
   }
 
   function paint(now = data) {
@@ -111,5 +130,5 @@ export function shelf(names, values, unit) {
     answerLine.group.setAttribute("aria-label", `answer: ${answer}`);
   }
 
-  return { element: svg, layout, paint };
+  return { element: svg, layout, paint, light, pointing };
 }

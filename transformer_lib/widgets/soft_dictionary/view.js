@@ -1,5 +1,6 @@
 import { button, slider } from "../core/dom.js";
 import { figure } from "../core/figure.js";
+import { leaders, listed } from "../core/leaders.js";
 import { fixed, percent, precise } from "../core/numbers.js";
 import { drive, labels } from "../core/state.js";
 import { readFloats, readJson, send } from "../core/wire.js";
@@ -51,7 +52,12 @@ function render({ model, el }) {
     axes,
     onMove: (at) => send(model, "query", at),
   });
-  const list = shelf(names, values, unit);
+  const list = shelf(names, values, unit, (i) => {
+    map.light(i);
+    list.light(i);
+    say(now());
+  });
+  map.hears(list.pointing);
   fig.add(map, { basis: 300 });
   fig.add(list, { basis: 300 });
 
@@ -65,8 +71,41 @@ function render({ model, el }) {
     say(found);
   }
 
-  function say({ weights, answer }) {
-    const best = weights.indexOf(Math.max(...weights));
+  /** The key that is pointed at: its score as a length, and its share of the answer. */
+  function sayKey(i, { scores, weights, answer }) {
+    const length = Math.hypot(...model.get("query"));
+    const how = length
+      ? [
+          ": it reaches ",
+          { text: fixed(scores[i] / length) },
+          " along the query, which is ",
+          { text: fixed(length) },
+          " long",
+        ]
+      : [];
+    fig.say(
+      { text: names[i], role: "key" },
+      " scores ",
+      { text: fixed(scores[i]) },
+      ...how,
+      ". Its weight is ",
+      { text: percent(weights[i]) },
+      ", so it brings ",
+      { text: fixed(weights[i] * values[i], 1), role: "value" },
+      " of the ",
+      { text: `${fixed(answer, 1)} ${unit}`.trim(), role: "output" },
+      ".",
+    );
+  }
+
+  function say(found) {
+    if (list.pointing.now !== null) {
+      sayKey(list.pointing.now, found);
+      return;
+    }
+    const { weights, answer } = found;
+    const first = leaders(weights);
+    const best = first[0];
     const amount = `${fixed(answer, 1)} ${unit}`.trim();
     const share = percent(weights[best], 0);
     if (weights[best] > 0.995)
@@ -80,6 +119,19 @@ function render({ model, el }) {
     else if (weights[best] < 1.15 / names.length)
       fig.say(
         "Nearly a plain average: every key has about the same say. The answer is ",
+        { text: amount, role: "output" },
+        ".",
+      );
+    else if (first.length > 1)
+      fig.say(
+        "The query agrees alike, and more than with the rest, with ",
+        ...listed(
+          first.map((i) => names[i]),
+          "key",
+        ),
+        ": ",
+        { text: share },
+        " of the weight each. The answer is ",
         { text: amount, role: "output" },
         ".",
       );

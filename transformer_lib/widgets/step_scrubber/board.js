@@ -1,9 +1,10 @@
 // The step scrubber's picture: a result grid with its operands beside it and above it, so that row
 // and column meet in the selected number; the code; and a comparison of two orders of the words.
 //
-//   const board = stageBoard({ onSelect });
+//   const board = stageBoard({ onSelect, onHover });
 //   board.show({ step, stage, names, labels, cellName });   // a form drawn before is taken out again
 //   board.mark(row, column, { left, top });             // outlines: [row, column, rows, columns]
+//   board.pointed                                       // [row, column] under the pointer, or null
 //   board.layout(width); board.theme(colors);
 
 import { element } from "../core/dom.js";
@@ -20,7 +21,7 @@ const headRoom = (names, cell) =>
   TITLE_LINE + (names ? (widest(names) > cell - 6 ? Math.min(96, widest(names)) + 14 : 24) : 6);
 
 /** The result with its operands; a part for figure.add. */
-export function stageBoard({ onSelect }) {
+export function stageBoard({ onSelect, onHover }) {
   const box = element("div", { class: "afm-board" });
   let [now, width, colors, parts, chosen, live] = [null, 0, null, null, null, null];
   const kept = new Map(); // forms drawn at this width in these colors, the latest last
@@ -39,6 +40,7 @@ export function stageBoard({ onSelect }) {
     kept.set(form, next);
     if (kept.size > KEPT_FORMS) kept.delete(kept.keys().next().value);
     const changed = next !== parts;
+    if (changed) next.map.leave(); // it was taken out while the pointer was on it, perhaps
     parts = next;
     fill(); // before it is put in: writing to attached nodes is slower
     if (chosen) mark(...chosen);
@@ -73,11 +75,13 @@ export function stageBoard({ onSelect }) {
       scale: () => ({ fill: (value) => live.fill(value), text: (value) => live.text(value) }),
       format: cellNumber,
       onSelect,
+      onHover,
+      tip: null, // row, column and sum stand around it
       maxCell: cell,
       minCell: cell,
       cellName: (...at) => now.cellName(...at),
     });
-    const frame = element("div", { class: "afm-result" }, map.svg);
+    const frame = element("div", { class: "afm-result" }, map.element);
     map.layout(width);
     map.theme(colors);
     const [mapLeft, mapTop] = ["x", "y"].map((axis) => Number(map.cell(0, 0).getAttribute(axis)));
@@ -174,6 +178,9 @@ export function stageBoard({ onSelect }) {
     },
     get map() {
       return parts?.map;
+    },
+    get pointed() {
+      return parts?.map.pointed ?? null;
     },
   };
 }

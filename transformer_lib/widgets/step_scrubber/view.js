@@ -75,7 +75,10 @@ function render({ model, el }) {
     ...switches,
   );
 
-  const board = stageBoard({ onSelect: (row, column) => put("_cell")([row, column]) });
+  const board = stageBoard({
+    onSelect: (row, column) => put("_cell")([row, column]),
+    onHover: () => state && point(),
+  });
   fig.add(board, { basis: 364 });
   const arithmetic = element("p", { class: "afm-arithmetic" });
   const lines = code.map((line, step) => {
@@ -198,11 +201,12 @@ function render({ model, el }) {
   function point() {
     const { step, run, head, words, stage, labels, names, how } = state;
     const cell = model.get("_cell");
-    const [row, column] = [
+    const selected = [
       Math.min(cell[0], words.length - 1),
       Math.min(cell[1], stage.result[0].length - 1),
     ];
-    board.mark(row, column, operandsOf(step, run, head, row, column));
+    const [row, column] = board.pointed ?? selected;
+    board.mark(...selected, operandsOf(step, run, head, row, column));
     arithmetic.replaceChildren(...termsOf(step, run, head, row, column).map(spoken));
     fig.say(
       ...readingOf({

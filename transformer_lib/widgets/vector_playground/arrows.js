@@ -1,7 +1,8 @@
 // Arrows in the plane that can be dragged, or moved with the arrow keys: a part of VectorPlayground.
 //
-//   const plane = vectorPlane({ tokens, reach, onMove(i, [x, y]), onSelect(i) });
+//   const plane = vectorPlane({ tokens, reach, onMove(i, [x, y]), onSelect(i), onPoint(i or null) });
 //   fig.add(plane);   plane.update({ vectors, selected, weights, output });
+//   plane.relate([i, j])    how far arrow j reaches along arrow i; times i's length this is the score
 
 import { arrow } from "../core/arrow.js";
 import {
@@ -17,7 +18,7 @@ import {
 import { fixed } from "../core/numbers.js";
 import { plane } from "../core/plane.js";
 
-export function vectorPlane({ tokens, reach, onMove, onSelect }) {
+export function vectorPlane({ tokens, reach, onMove, onSelect, onPoint }) {
   const ground = plane({
     label: "The vectors in the plane",
     reach,
@@ -33,8 +34,24 @@ export function vectorPlane({ tokens, reach, onMove, onSelect }) {
     svgElement("text", { class: "afm-vp-name", "aria-hidden": "true" }),
   );
   const handles = tokens.map((token, i) => handle(token, i));
-  ground.svg.append(...arrows.map((one) => one.node), result.node, sums, ...names, ...handles);
-  let now = null;
+  const shadow = svgElement("g", { "aria-hidden": "true", class: "afm-vp-shadow" });
+  ground.svg.append(
+    ...arrows.map((one) => one.node),
+    result.node,
+    sums,
+    shadow,
+    ...names,
+    ...handles,
+  );
+  let [now, pair] = [null, null];
+  [...arrows.map((one) => one.node), ...handles].forEach((node, at) => {
+    const i = at % tokens.length;
+    node.addEventListener("pointerenter", (event) => {
+      if (!event.buttons && event.pointerType !== "touch") onPoint(i);
+    });
+    for (const end of ["pointerleave", "pointerdown"])
+      node.addEventListener(end, () => onPoint(null));
+  });
   const toPixel = ground.toPixels;
 
   function handle(token, i) {
@@ -78,6 +95,7 @@ export function vectorPlane({ tokens, reach, onMove, onSelect }) {
     });
     placeNames(vectors);
     drawSum(vectors, weights);
+    drawShadow();
     result.place(origin, toPixel(output), 4);
   }
 
@@ -95,6 +113,27 @@ export function vectorPlane({ tokens, reach, onMove, onSelect }) {
         .slice(0, -1)
         .map(([cx, cy]) => svgElement("circle", { cx, cy, r: 2.5, class: "afm-vp-sum-dot" })),
     );
+  }
+
+  // Where a line from the tip of j drops onto the line of i, and the way there from the origin.
+  function drawShadow() {
+    if (!now || !ground.size) return;
+    const marked = (kind, at) => {
+      for (const nodes of [names, arrows.map((one) => one.node)])
+        nodes.forEach((node, j) => node.classList.toggle(kind, j === at));
+    };
+    marked("afm-vp-asking", pair?.[0] ?? -1);
+    marked("afm-vp-asked", pair?.[1] ?? -1);
+    ground.svg.classList.toggle("afm-vp-paired", Boolean(pair));
+    shadow.replaceChildren();
+    const [from, to] = pair ? pair.map((i) => now.vectors[i]) : [[0, 0]];
+    const squared = from[0] ** 2 + from[1] ** 2;
+    if (!squared) return;
+    const part = (from[0] * to[0] + from[1] * to[1]) / squared;
+    const [origin, tip, foot] = [[0, 0], to, [part * from[0], part * from[1]]].map(toPixel);
+    const line = (kind, [x1, y1], [x2, y2]) =>
+      svgElement("line", { class: `afm-vp-${kind}`, x1, y1, x2, y2 });
+    shadow.append(line("drop", tip, foot), line("along", origin, foot));
   }
 
   // Each name goes to the first place around its tip that is free and inside the plane.
@@ -136,6 +175,10 @@ export function vectorPlane({ tokens, reach, onMove, onSelect }) {
   return {
     element: element("div", { class: "afm-vp-box" }, ground.element),
     layout: ground.layout,
+    relate(now) {
+      pair = now;
+      drawShadow();
+    },
     update(state) {
       now = state;
       draw();

@@ -1,6 +1,7 @@
 import { button, choices, clip, setAttributes, showToken, slider } from "../core/dom.js";
 import { figure } from "../core/figure.js";
 import { grid } from "../core/grid.js";
+import { leaders, listed } from "../core/leaders.js";
 import { fixed } from "../core/numbers.js";
 import { drive, labels } from "../core/state.js";
 import { readJson, send } from "../core/wire.js";
@@ -74,9 +75,20 @@ function render({ model, el }) {
   const sliders = alone ? [] : [which.element, length.element, angle.element];
   fig.controls.append(...sliders, reset.element);
 
-  // Alone, it is about one vector: the purple arrow stays with it, whichever arrow is moved.
-  const onSelect = alone ? () => {} : choose;
-  const plane = vectorPlane({ tokens, reach, onMove: move, onSelect });
+  let over = null; // the arrow under the pointer
+  const plane = vectorPlane({
+    tokens,
+    reach,
+    onMove: move,
+    // Alone, it is about one vector: the purple arrow stays with it, whichever arrow is moved.
+    onSelect: alone ? () => {} : choose,
+    onPoint(i) {
+      if (alone) return; // there is no grid to answer
+      over = i;
+      map.light(i, i, false);
+      read();
+    },
+  });
   const map = grid({
     rows: tokens,
     columns: tokens,
@@ -88,7 +100,7 @@ function render({ model, el }) {
       if (row === model.get("selected")) update();
       else choose(row);
     },
-    onHover: (row, column) => (row === null ? read() : readCell(row, column)),
+    onHover: read,
   });
   fig.add(plane, { basis: alone ? 240 : 300 });
   if (!alone) fig.add(map, { basis: 300 });
@@ -113,7 +125,27 @@ function render({ model, el }) {
     read();
   }
 
+  /** What is pointed at, in both pictures and in the sentence; else the selected vector. */
   function read() {
+    plane.relate(map.pointed);
+    if (map.pointed) readCell(...map.pointed);
+    else if (over !== null) readArrow(over);
+    else readSelected();
+  }
+
+  function readArrow(i) {
+    fig.say(
+      "The row of ",
+      { text: tokens[i], role: "query" },
+      " is what it gives to each word; the column of ",
+      { text: tokens[i], role: "key" },
+      " is what it gets from each. The length is ",
+      { text: fixed(Math.hypot(...state.vectors[i])) },
+      ".",
+    );
+  }
+
+  function readSelected() {
     const { selected, weights, output } = state;
     const row = weights[selected];
     const first = leaders(row);
@@ -126,8 +158,17 @@ function render({ model, el }) {
     }
     fig.say(
       { text: tokens[selected], role: "query" },
-      all ? " attends to all alike" : " attends most to ",
-      ...(all ? [] : listed(first.map((i) => (i === selected ? "itself" : tokens[i])))),
+      all
+        ? " attends to all alike"
+        : first.length > 1
+          ? " attends alike, and more than to the rest, to "
+          : " attends most to ",
+      ...(all
+        ? []
+        : listed(
+            first.map((i) => (i === selected ? "itself" : tokens[i])),
+            "key",
+          )),
       ": ",
       { text: fixed(row[first[0]]) },
       first.length > 1 ? " each" : "",
@@ -146,7 +187,28 @@ function render({ model, el }) {
       { text: tokens[column], role: "key" },
       ": ",
       { text: fixed(state.weights[row][column]) },
+      ...scoreOf(row, column),
     );
+  }
+
+  /** The score as the plane shows it: a length times how far the other arrow reaches along it. */
+  function scoreOf(row, column) {
+    const length = Math.hypot(...state.vectors[row]);
+    const score = state.scores[row][column];
+    if (!length) return [". Its score is ", { text: fixed(score) }, "."];
+    return [
+      ". Its score is ",
+      { text: fixed(score) },
+      ": ",
+      { text: tokens[row], role: "query" },
+      " is ",
+      { text: fixed(length) },
+      " long, and ",
+      row === column ? "the same arrow" : { text: tokens[column], role: "key" },
+      " reaches ",
+      { text: fixed(score / length) },
+      " along it.",
+    ];
   }
 
   fig.exports({
@@ -180,20 +242,6 @@ function render({ model, el }) {
     facts: () => factsOf(labels(tokens), state, start),
   });
   return fig.end;
-}
-
-/** Which entries are the largest: several, if they are equal but for rounding. */
-function leaders(row) {
-  const most = Math.max(...row);
-  return row.flatMap((value, i) => (most - value < 1e-9 ? [i] : []));
-}
-
-/** Names with commas and "and" between them, as parts of a sentence. */
-function listed(names) {
-  return names.flatMap((text, i) => {
-    const before = i === 0 ? [] : [i === names.length - 1 ? " and " : ", "];
-    return [...before, { text, role: "key" }];
-  });
 }
 
 const fromPolar = (length, angle) => [length * Math.cos(angle), length * Math.sin(angle)];

@@ -1,0 +1,91 @@
+// Mouse and finger on a grid (core/grid.js).
+//
+//   followPointer(svg, { cellAt(event) -> [row, column] or null, paints: true,
+//     onPoint(cell or null, finger) {},     the mouse is over it, or a held finger
+//     onChoose(cell, finger) {},            a click, a tap, or where a held finger lifts
+//     onPaint(cell, "start" | "move" | "end", finger) {} });      where `paints`
+//
+// A finger that moves at once scrolls the page. One that lifts where it came down chooses that cell;
+// one that has been held there follows the cells: it paints them, or points at them.
+
+const HOLD_MS = 350; // until a finger that does not move is taken to point, not to scroll
+const HOLD_PX = 10; // so far may it tremble
+
+export function followPointer(svg, { cellAt, paints, onPoint, onChoose, onPaint }) {
+  let painted = null; // the cell that was painted last
+  let tapped = null; // { at, x, y, timer } of a finger that may yet scroll
+  let held = null; // the cell at which a held finger points
+  let finger = false;
+
+  const forget = () => {
+    clearTimeout(tapped?.timer);
+    tapped = null;
+  };
+  function press(at) {
+    onChoose(at, finger);
+    if (!paints) return;
+    painted = at;
+    onPaint(at, "start", finger);
+  }
+  function hold() {
+    const { at } = tapped;
+    forget();
+    if (paints) press(at);
+    else {
+      held = at;
+      onPoint(at, true);
+    }
+  }
+  function release() {
+    if (painted) onPaint(painted, "end", finger);
+    const last = held;
+    [painted, held] = [null, null];
+    if (finger) onPoint(null, true);
+    if (last) onChoose(last, true);
+  }
+
+  svg.addEventListener("pointerdown", (event) => {
+    const at = cellAt(event);
+    forget();
+    if (!at || event.button) return;
+    finger = event.pointerType === "touch";
+    if (finger) {
+      const timer = setTimeout(hold, HOLD_MS);
+      tapped = { at, x: event.clientX, y: event.clientY, timer };
+      return;
+    }
+    if (paints) svg.setPointerCapture(event.pointerId);
+    press(at);
+  });
+  svg.addEventListener("pointermove", (event) => {
+    const at = cellAt(event);
+    const moved = tapped && Math.hypot(event.clientX - tapped.x, event.clientY - tapped.y);
+    if (moved > HOLD_PX) forget();
+    if (painted) {
+      if (!at || (at[0] === painted[0] && at[1] === painted[1])) return;
+      painted = at;
+      onPaint(at, "move", finger);
+    } else if (held) {
+      held = at ?? held; // beyond the border it stays with the last cell
+      onPoint(held, true);
+    } else if (event.pointerType !== "touch") onPoint(at, false);
+  });
+  svg.addEventListener("pointerup", () => {
+    if (tapped) press(tapped.at);
+    forget();
+    release();
+  });
+  svg.addEventListener("pointercancel", () => {
+    forget();
+    release();
+  });
+  svg.addEventListener("pointerleave", () => {
+    if (!painted && !held) onPoint(null, false);
+  });
+  // Held, the finger no longer scrolls, nor opens the menu of a long touch.
+  const keep = (event) => (painted || held) && event.cancelable && event.preventDefault();
+  svg.addEventListener("touchmove", keep, { passive: false });
+  svg.addEventListener("contextmenu", (event) => {
+    if (tapped || painted || held) event.preventDefault();
+  });
+}
