@@ -22,7 +22,7 @@ CHAPTERS = sorted(path.stem for path in (ROOT / "chapters").glob("*.ipynb"))
 ALWAYS = ("01-self-attention", "04-masking")
 SECONDS = 900  # for a chapter that trains, on a busy machine
 GREY = {"rgb(119, 119, 119)", "#777777"}  # what core/color.js falls back to
-NOTEBOOK = "jupyterapp.shell.currentWidget"
+NOTEBOOK = "globalThis.jupyterapp?.shell.currentWidget"  # until JupyterLab is there, undefined
 # A view is a figure when its host has drawn it; notebooks show what is near the window.
 FIGURES = ".jp-NotebookPanel:not(.lm-mod-hidden) .jp-OutputArea-output figure.afm"
 
@@ -173,7 +173,7 @@ def open_notebook(server, browser):
     yield open_
     for context in contexts:
         for page in context.pages:
-            page.evaluate("jupyterapp.shell.currentWidget?.sessionContext?.shutdown?.()")
+            page.evaluate(f"{NOTEBOOK}?.sessionContext?.shutdown?.()")
         context.close()
     assert not wrong, "\n".join(wrong)
 
