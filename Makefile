@@ -12,9 +12,9 @@
 # rest is installed into .venv, from where your pip is configured to install from.
 
 PYTHON ?= python3
-# Tests at a time, of one thread each (threads that wait for one another take many times as long
-# where cores are shared): one more than the cores, since those in the browser often wait.
-WORKERS ?= 3
+# Tests at a time, of one thread each: threads that wait for one another take many times as long
+# where cores are shared with other programs.
+WORKERS ?= 2
 export OMP_NUM_THREADS := 1
 
 VENV := .venv

@@ -42,7 +42,7 @@ def place(nodeid: str) -> tuple[int, int]:
 def unit(nodeid: str, workers: int) -> str:
     """Tests of one unit run in one worker, one after another: those of a file, with exceptions."""
     chapter = executes(nodeid)
-    if workers <= 3 and (nodeid == FIRST or (chapter and trains(chapter))):
+    if workers <= 2 and (nodeid == FIRST or (chapter and trains(chapter))):
         return "what trains, and then the book: never side by side where there are two cores"
     if chapter or nodeid == FIRST or nodeid.startswith(PAGES):
         return nodeid
