@@ -9,6 +9,7 @@ from pathlib import Path
 
 import execution
 import nbformat
+import pytest
 import recording
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
@@ -57,6 +58,7 @@ def comparable(nb):
     return json.loads(re.sub(r"[0-9a-f]{32}\b", "random", named))
 
 
+@pytest.mark.slow
 def test_a_recorded_run_is_an_execution(tmp_path):
     executed = execution.execute(notebook())
     stored = nbformat.from_dict(json.loads(json.dumps(executed)))
