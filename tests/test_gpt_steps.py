@@ -18,6 +18,7 @@ from transformer_lib.layers import ACTIVATIONS
 EVERY_WIRING = pytest.mark.parametrize("config", WIRINGS.values(), ids=WIRINGS)
 
 
+@pytest.mark.slow
 @EVERY_WIRING
 @pytest.mark.parametrize("steps", [[1] * 13, [13], [5, 1, 1, 6], [1, 3, 9]])
 @torch.no_grad()

@@ -72,6 +72,7 @@ def test_a_recorded_run_is_an_execution(tmp_path):
     assert [s["state"]["selected"] for s in widgets.values() if "selected" in s["state"]] == [1]
 
 
+@pytest.mark.slow
 def test_nothing_is_kept_of_a_run_that_differs(tmp_path):
     nb = new_notebook(cells=[new_code_cell("print(2)", execution_count=1)])
     nb.cells[0].outputs = [new_output("stream", text="3\n")]

@@ -153,6 +153,7 @@ def test_the_outputs_of_a_revealing_cell_are_folded():
     assert found == [{"source_hidden": True, "outputs_hidden": True}, None, None]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("edit", "message"),
     [

@@ -143,6 +143,7 @@ RIGHTS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("right", RIGHTS, ids=repr)
 @pytest.mark.parametrize("odd", ODD, ids=lambda odd: type(odd).__name__)
 def test_no_result_is_too_odd(right, odd):

@@ -76,6 +76,7 @@ def test_exit_in_a_notebook_is_refused():
     assert asked == ["exit"]
 
 
+@pytest.mark.slow
 def test_outside_of_a_check_nothing_is_refused():
     before = os._exit, os.system, subprocess.Popen.__init__, threading.Thread.start, sys.stdout
     double(then(lambda: os._exit(1)))

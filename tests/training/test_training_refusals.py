@@ -159,6 +159,7 @@ def test_a_renamed_checkpoint_is_not_resumed_into_itself(run_folder, tmp_path, c
     assert not find_checkpoints(".")
 
 
+@pytest.mark.slow
 def test_a_finished_run_keeps_its_log(run_folder):
     log = run_folder / "run.json"
     before = log.read_bytes()

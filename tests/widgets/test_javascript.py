@@ -55,6 +55,7 @@ def test_joined_module_imports_under_node(tmp_path, name):
     assert keys in ("render", "initialize,render")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "path", sorted(FOLDER.rglob("*.js")), ids=lambda path: f"{path.parent.name}/{path.name}"
 )
