@@ -15,10 +15,11 @@ import time
 import torch
 import torch.nn.functional as F
 
+from transformer_lib.beam import beam_search
 from transformer_lib.data.corpora import text_corpus
 from transformer_lib.data.texts import tiny_shakespeare
 from transformer_lib.gpt import GPT, GPTConfig
-from transformer_lib.sampling import beam_search, generate
+from transformer_lib.sampling import generate
 from transformer_lib.training.device import in_precision
 from transformer_lib.training.distributed import ALONE
 from transformer_lib.training.evaluation import mean_loss

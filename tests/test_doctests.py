@@ -57,7 +57,9 @@ def test_the_public_functions_of_the_core_have_examples():
         "layers": ["FeedForward", "SwiGLU", "LayerNorm", "RMSNorm", "Smear", "Embedding"],
         "blocks": ["PreNorm", "PostNorm"],
         "gpt": ["GPTConfig", "GPT"],
-        "sampling": ["filter_logits", "generate", "beam_search"],
+        "encoder_decoder": ["EncoderDecoderConfig", "EncoderDecoder", "Conditioned"],
+        "sampling": ["filter_logits", "generate"],
+        "beam": ["beam_search", "translate"],
         "interpret.maps": ["attention_maps"],
     }.items():
         assert {f"transformer_lib.{module}.{name}" for name in names} <= found

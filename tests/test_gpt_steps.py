@@ -11,9 +11,10 @@ from wirings import CONTEXT, HEADS, VOCABULARY, WIRINGS, make, random_ids
 
 from transformer_lib.blocks import NORMS
 from transformer_lib.fast.decoding import decoder
-from transformer_lib.gpt import GATED, GPT, POSITIONS, GPTConfig
+from transformer_lib.gpt import GPT, GPTConfig
 from transformer_lib.interpret.maps import attention_maps
 from transformer_lib.layers import ACTIVATIONS
+from transformer_lib.wiring import GATED, POSITIONS
 
 EVERY_WIRING = pytest.mark.parametrize("config", WIRINGS.values(), ids=WIRINGS)
 

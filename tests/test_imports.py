@@ -23,9 +23,11 @@ LAYERS = [
     ["positions"],
     ["attention", "layers"],
     ["blocks"],
+    ["wiring"],
     ["encoder_decoder", "gpt"],
     ["fast.decoding"],
     ["sampling", "pretrained", "interpret"],
+    ["beam"],
     ["training"],
 ]
 LEVEL = {group: level for level, groups in enumerate(LAYERS) for group in groups}

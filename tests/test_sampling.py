@@ -1,4 +1,4 @@
-"""Sampling: the filters by hand and by frequency, generation with and without cache, beams."""
+"""Sampling: the filters by hand and by frequency, generation with and without cache."""
 
 import itertools
 
@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.testing import assert_close
 
+from transformer_lib.beam import beam_search
 from transformer_lib.gpt import GPT, GPTConfig
 from transformer_lib.sampling import (
-    beam_search,
     filter_logits,
     generate,
     keep_top_k,
@@ -180,53 +180,6 @@ def test_what_is_generated_can_be_trained_on():
     assert model.embedding.weight.grad.isfinite().all()
 
 
-def every_continuation(model, ids, n):
-    """All texts that go on from one prompt by ``n`` tokens, and their log-probabilities."""
-    ends = torch.cartesian_prod(*[torch.arange(VOCABULARY)] * n).reshape(-1, n)
-    texts = torch.cat((ids.expand(len(ends), -1), ends), dim=1)
-    with torch.no_grad():
-        steps = model(texts)[:, ids.shape[1] - 1 : -1].log_softmax(dim=-1)
-    return texts, steps.gather(2, ends.unsqueeze(2)).squeeze(2).sum(dim=1)
-
-
-@pytest.mark.parametrize(("n", "width"), [(1, 5), (3, 25), (3, 125), (4, 125), (3, 999)])
-def test_full_width_equals_exhaustive_search(n, width):
-    model, ids = make(), prompt(batch=3)
-    found, scores = beam_search(model, ids, n, width=width)
-    for row, sequence in enumerate(ids):
-        texts, log_probabilities = every_continuation(model, sequence[None], n)
-        best = log_probabilities.argsort(descending=True)
-        assert found[row, 0].equal(texts[best[0]])
-        assert_close(scores[row, 0], log_probabilities[best[0]], rtol=0, atol=1e-12)
-        if width >= VOCABULARY**n:  # then it finds all of them, in order
-            assert found[row].equal(texts[best])
-            assert_close(scores[row].exp().sum().item(), 1.0)
-    assert found.shape == (3, min(width, VOCABULARY**n), 3 + n)
-
-
-def test_width_one_is_greedy_and_a_narrow_beam_is_scored_rightly():
-    model, ids = make(GPTConfig.gpt2(**SIZES)), prompt(batch=3)
-    greedy, _ = beam_search(model, ids, 6, width=1)
-    assert greedy[:, 0].equal(generate(model, ids, 6, temperature=0))
-    found, scores = beam_search(model, ids, 6, width=4)
-    assert (scores.diff(dim=1) <= 0).all()
-    with torch.no_grad():
-        steps = model(found.flatten(0, 1))[:, 2:-1].log_softmax(dim=-1)
-    taken = steps.gather(2, found.flatten(0, 1)[:, 3:].unsqueeze(2)).sum(dim=(1, 2))
-    assert_close(scores.flatten(), taken, rtol=0, atol=1e-12)
-    for sequence in found:
-        assert len(sequence.unique(dim=0)) == 4
-
-
-def test_greedy_is_not_always_the_most_probable_text():
-    """Some prompt shows it: what beam search is for."""
-    model, ids = make(), torch.cartesian_prod(*[torch.arange(VOCABULARY)] * 3)
-    _, greedy = beam_search(model, ids, 4, width=1)
-    _, wide = beam_search(model, ids, 4, width=125)
-    assert (wide[:, 0] >= greedy[:, 0] - 1e-12).all()
-    assert (wide[:, 0] > greedy[:, 0] + 1e-6).any()
-
-
 @pytest.mark.usefixtures("as_a_reader")
 @pytest.mark.parametrize(
     ("changes", "error", "message"),
@@ -279,12 +232,7 @@ def test_prompts_that_make_no_sense(prompts, message):
 
 
 @pytest.mark.usefixtures("as_a_reader")
-def test_beams_that_make_no_sense():
-    model = make()
-    with pytest.raises(ValueError, match="width is 0"):
-        beam_search(model, prompt(), 2, width=0)
-    with pytest.raises(ValueError, match="3 tokens and 11 new ones make 14"):
-        beam_search(model, prompt(), 11, width=2)
+def test_a_share_that_makes_no_sense():
     with pytest.raises(ValueError, match="top_p is -1"):
         keep_top_p(torch.zeros(3), -1.0)
 

@@ -7,8 +7,8 @@ from torch import nn
 from torch.testing import assert_close
 from wirings import VOCABULARY, WIRINGS, make, random_ids
 
+from transformer_lib.beam import beam_search
 from transformer_lib.sampling import (
-    beam_search,
     filter_logits,
     generate,
     keep_top_p,

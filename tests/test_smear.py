@@ -7,10 +7,11 @@ import torch
 from torch.testing import assert_close
 from wirings import CONTEXT, D_MODEL, SIZES, VOCABULARY, WIRINGS, make, random_ids
 
+from transformer_lib.beam import beam_search
 from transformer_lib.fast.decoding import decoder
 from transformer_lib.gpt import GPT, GPTConfig, current_names
 from transformer_lib.layers import Smear
-from transformer_lib.sampling import beam_search, generate
+from transformer_lib.sampling import generate
 from transformer_lib.training.checkpoints import load_checkpoint, save_checkpoint
 from transformer_lib.training.optimizers import Muon, adamw, hidden_matrices
 

@@ -7,6 +7,8 @@ NaN and infinity in the input are not looked for, since that would make a GPU wa
 weight of zero times a NaN *value* is NaN, in every row.
 """
 
+from typing import NamedTuple
+
 import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float
@@ -138,6 +140,16 @@ def merge_heads(
     return x.transpose(1, 2).flatten(start_dim=2)
 
 
+class KeysAndValues(NamedTuple):
+    """What an attention reads of a memory: made once by ``keys_and_values``, used for each token.
+
+    Shapes: ``k`` and ``v`` are ``[batch, n_kv_heads, keys, d_head]``.
+    """
+
+    k: Float[Tensor, "batch heads keys d_head"]
+    v: Float[Tensor, "batch heads keys d_head"]
+
+
 class MultiHeadAttention(nn.Module):
     """Several attentions side by side, each in its own projection of the input.
 
@@ -198,7 +210,7 @@ class MultiHeadAttention(nn.Module):
     def project(
         self,
         x: Float[Tensor, "batch queries d_model"],
-        memory: Float[Tensor, "batch keys d_model"] | None = None,
+        memory: Float[Tensor, "batch keys d_model"] | KeysAndValues | None = None,
         cache: KeyValueCache | None = None,
     ) -> tuple[
         Float[Tensor, "batch heads queries d_head"],
@@ -209,20 +221,35 @@ class MultiHeadAttention(nn.Module):
 
         With a cache, ``x`` are the tokens after those in the cache; the cache is extended by them.
         """
-        source = x if memory is None else memory
-        q = split_heads(self.query(x), self.n_heads)
-        k = split_heads(self.key(source), self.n_kv_heads)
-        v = split_heads(self.value(source), self.n_kv_heads)
-        if self.qk_norm:  # in 16 bits, some devices return it in 32
-            q, k = (F.rms_norm(x, (self.d_head,), eps=1e-6).to(v.dtype) for x in (q, k))
-        if self.positions is not None:
-            start = 0 if cache is None else cache.length
-            q, k = self.positions.rotate(q, start), self.positions.rotate(k, start)
-        if cache is not None:
-            k, v = cache.extend(k, v)
+        start = 0 if cache is None else cache.length
+        q = self._placed(split_heads(self.query(x), self.n_heads), start)
+        if not isinstance(memory, KeysAndValues):
+            memory = self.keys_and_values(x if memory is None else memory, start)
+        k, v = memory if cache is None else cache.extend(*memory)
         if self.n_kv_heads < self.n_heads:
             k, v = (x.repeat_interleave(self.n_heads // self.n_kv_heads, dim=1) for x in (k, v))
         return q, k, v
+
+    def keys_and_values(
+        self, source: Float[Tensor, "batch keys d_model"], start: int = 0
+    ) -> KeysAndValues:
+        """The keys and values of ``source``, whose first token is at position ``start``.
+
+        What is given as ``memory`` at every step of a generation need not be projected each time.
+
+        >>> attend = MultiHeadAttention(d_model=8, n_heads=2)
+        >>> read = attend.keys_and_values(torch.zeros(3, 7, 8))
+        >>> attend(torch.zeros(3, 1, 8), memory=read).shape
+        torch.Size([3, 1, 8])
+        """
+        k = self._placed(split_heads(self.key(source), self.n_kv_heads), start)
+        return KeysAndValues(k, split_heads(self.value(source), self.n_kv_heads))
+
+    def _placed(self, x: Tensor, start: int) -> Float[Tensor, "batch heads tokens d_head"]:
+        """Queries or keys, normalized if asked for, and turned by their positions."""
+        if self.qk_norm:  # in 16 bits, some devices return it in 32
+            x = F.rms_norm(x, (self.d_head,), eps=1e-6).to(x.dtype)
+        return x if self.positions is None else self.positions.rotate(x, start)
 
     def mask_and_bias(self, q, k, mask):
         """The mask, with an axis for the heads, and the positions' bias, to apply to the scores."""
@@ -234,13 +261,13 @@ class MultiHeadAttention(nn.Module):
     def forward(
         self,
         x: Float[Tensor, "batch queries d_model"],
-        memory: Float[Tensor, "batch keys d_model"] | None = None,
+        memory: Float[Tensor, "batch keys d_model"] | KeysAndValues | None = None,
         mask: Bool[Tensor, "..."] | None = None,
         *,
         causal: bool = False,
         cache: KeyValueCache | None = None,
     ) -> Float[Tensor, "batch queries d_model"]:
-        """Attend to ``memory``, or to ``x`` itself."""
+        """Attend to ``memory`` (its vectors, or :meth:`keys_and_values` of it), or to ``x``."""
         require_multi_head_input(self, x, memory, mask, causal, cache)
         q, k, v = self.project(x, memory, cache)
         mask, bias = self.mask_and_bias(q, k, mask)
@@ -398,7 +425,7 @@ def require_multi_head_input(module, x, memory, mask, causal: bool, cache) -> No
     """All arguments of ``MultiHeadAttention.forward``, before anything is written to the cache."""
     weight = module.query.weight
     for name, tokens in (("x", x), ("memory", memory)):
-        if name == "memory" and memory is None:
+        if name == "memory" and (memory is None or isinstance(memory, KeysAndValues)):
             continue
         checks.require_float_tensor(tokens, name)
         if tokens.ndim != 3 or tokens.shape[-1] != weight.shape[1] or tokens.shape[1] == 0:
@@ -412,7 +439,8 @@ def require_multi_head_input(module, x, memory, mask, causal: bool, cache) -> No
             checks.require_same_dtype("the module", weight, name, tokens)
     if memory is not None:
         _require_memory(module, x, memory, causal, cache)
-    keys = x.shape[1] if memory is None else memory.shape[1]
+    projected = isinstance(memory, KeysAndValues)
+    keys = (x if memory is None else memory.k[:, 0] if projected else memory).shape[1]
     if cache is not None:
         keys += cache.length
     per_head = mask.unsqueeze(1) if isinstance(mask, Tensor) and mask.ndim == 3 else mask
@@ -420,11 +448,14 @@ def require_multi_head_input(module, x, memory, mask, causal: bool, cache) -> No
     checks.require_mask(per_head, (x.shape[0], module.n_heads, x.shape[1], keys), x.device)
 
 
-def _require_memory(module, x: Tensor, memory: Tensor, causal: bool, cache) -> None:
+def _require_memory(module, x: Tensor, memory, causal: bool, cache) -> None:
     """Cross-attention: refuse whatever makes sense within one sequence only."""
-    if memory.shape[0] != x.shape[0]:
+    if isinstance(memory, KeysAndValues):
+        _require_keys_and_values(module, memory)
+    sequences = len(memory.k if isinstance(memory, KeysAndValues) else memory)
+    if sequences != x.shape[0]:
         raise ValueError(
-            f"x holds {x.shape[0]} sequences and memory {memory.shape[0]}: sequence b of x attends "
+            f"x holds {x.shape[0]} sequences and memory {sequences}: sequence b of x attends "
             f"to sequence b of memory. Give as many of both."
         )
     if module.positions is not None:
@@ -442,3 +473,17 @@ def _require_memory(module, x: Tensor, memory: Tensor, causal: bool, cache) -> N
             "cache and memory are given together: a memory does not grow, so appending it at each "
             "step would repeat it. Use the cache for self-attention only."
         )
+
+
+def _require_keys_and_values(module, memory: KeysAndValues) -> None:
+    heads, d_head = module.n_kv_heads, module.d_head
+    for name, x in zip(("k", "v"), memory, strict=True):
+        checks.require_float_tensor(x, f"memory.{name}")
+        checks.require_same_device("the module", module.query.weight, f"memory.{name}", x)
+        fits = x.ndim == 4 and x.shape[1] == heads and x.shape[3] == d_head and x.shape[2] > 0
+        if not fits or x.shape != memory.k.shape:
+            raise ValueError(
+                f"memory.{name} has shape {tuple(x.shape)}; this module reads [batch, {heads}, "
+                f"keys, {d_head}] (batch, heads, keys, d_head), as many keys as values. Make them "
+                f"by its own keys_and_values(memory)."
+            )

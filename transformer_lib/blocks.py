@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from transformer_lib import checks
+from transformer_lib.attention import KeysAndValues
 from transformer_lib.cache import KeyValueCache
 from transformer_lib.fast.steps import Step, is_idle, step_of
 
@@ -102,4 +103,96 @@ class PostNorm(Block):
         return norm_2(x + think(x))
 
 
+class CrossBlock(nn.Module):
+    """One layer of the paper's decoder: tokens exchange what they know, read a memory, think.
+
+    The base of :class:`CrossPreNorm` and :class:`CrossPostNorm`. A subclass says in ``wire(x,
+    attend, read, think, norm_1, norm_2, norm_3)`` how the parts are put together.
+
+    Args:
+        attention: of the tokens to one another.
+        cross_attention: of the tokens (its queries) to the memory (its keys and values).
+        feed_forward, norm_1, norm_2, norm_3: the other parts.
+        dropout: of each part's result before it is added, while training.
+
+    Source: Vaswani et al. 2017, section 3.1.
+    """
+
+    def __init__(
+        self,
+        attention: nn.Module,
+        cross_attention: nn.Module,
+        feed_forward: nn.Module,
+        norm_1: nn.Module,
+        norm_2: nn.Module,
+        norm_3: nn.Module,
+        dropout: float = 0.0,
+    ):
+        super().__init__()
+        checks.require_dropout(dropout)
+        self.norm_1, self.attention = norm_1, attention
+        self.norm_2, self.cross_attention = norm_2, cross_attention
+        self.norm_3, self.feed_forward = norm_3, feed_forward
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch tokens d_model"],
+        memory: Float[Tensor, "batch keys d_model"] | KeysAndValues,
+        mask: Bool[Tensor, "..."] | None = None,
+        memory_mask: Bool[Tensor, "..."] | None = None,
+        *,
+        causal: bool = False,
+        cache: KeyValueCache | None = None,
+    ) -> Float[Tensor, "batch tokens d_model"]:
+        """The stream after this block. ``mask``, ``causal`` and ``cache`` are those of the
+        attention among the tokens; ``memory_mask`` says which of the memory may be read.
+        """
+        options = {"mask": mask, "causal": causal, "cache": cache}
+
+        def attend(x: Tensor) -> Tensor:
+            return self.dropout(self.attention(x, **options))
+
+        def read(x: Tensor) -> Tensor:
+            return self.dropout(self.cross_attention(x, memory, memory_mask))
+
+        def think(x: Tensor) -> Tensor:
+            return self.dropout(self.feed_forward(x))
+
+        return self.wire(x, attend, read, think, self.norm_1, self.norm_2, self.norm_3)
+
+
+class CrossPreNorm(CrossBlock):
+    """A :class:`CrossBlock` whose parts each read a normalized copy of the stream.
+
+    >>> from transformer_lib.wiring import Wiring
+    >>> wiring = Wiring(context=9, n_layers=1, n_heads=2, d_model=8)
+    >>> wiring.make_cross_block()(torch.zeros(3, 5, 8), torch.zeros(3, 7, 8), causal=True).shape
+    torch.Size([3, 5, 8])
+    """
+
+    def wire(self, x, attend, read, think, norm_1, norm_2, norm_3):
+        """Nothing but additions on the stream itself."""
+        x = x + attend(norm_1(x))
+        x = x + read(norm_2(x))
+        return x + think(norm_3(x))
+
+
+class CrossPostNorm(CrossBlock):
+    """A :class:`CrossBlock` that normalizes the stream after each addition, as in the paper.
+
+    >>> from transformer_lib.wiring import Wiring
+    >>> wiring = Wiring(context=9, n_layers=1, n_heads=2, d_model=8, norm="post")
+    >>> wiring.make_cross_block()(torch.zeros(3, 5, 8), torch.zeros(3, 7, 8), causal=True).shape
+    torch.Size([3, 5, 8])
+    """
+
+    def wire(self, x, attend, read, think, norm_1, norm_2, norm_3):
+        """A norm after each addition."""
+        x = norm_1(x + attend(x))
+        x = norm_2(x + read(x))
+        return norm_3(x + think(x))
+
+
 NORMS = {"pre": PreNorm, "post": PostNorm}
+CROSS_NORMS = {"pre": CrossPreNorm, "post": CrossPostNorm}

@@ -3,7 +3,7 @@
 ``ValueError``: a shape, width, device or value that does not fit. ``TypeError``: a wrong dtype, or
 not a tensor at all. Every message says what came in, why it cannot work, and what to do. Nothing
 here looks at a tensor's numbers (on a GPU the program would have to wait for them), except
-``require_finite``, which is for the boundaries.
+``require_finite`` and ``require_id_values``, which are for the boundaries.
 
 Arguments are checked once, at the door. A model's ``forward``, decorated by :func:`require_once`,
 checks what it is given; the parts within, whose own checks are decorated by :func:`at_the_door`, do
@@ -141,6 +141,55 @@ def require_finite(x, name: str) -> None:
             f"{name} holds {int(bad.sum())} numbers that are NaN or infinite, the first at index "
             f"{where}; find out which step made them before you look at the result."
         )
+
+
+def require_ids(ids, vocabulary: int, name: str = "ids") -> None:
+    """``ids`` are ``[batch, tokens]``, integers below ``vocabulary``.
+
+    Their values are looked at on the CPU only: on a GPU that would make the program wait.
+    """
+    if not isinstance(ids, Tensor) or ids.dtype not in (torch.int64, torch.int32):
+        tensor = isinstance(ids, Tensor)
+        found = f"have dtype {ids.dtype}" if tensor else f"are of type {type(ids).__name__}"
+        raise TypeError(
+            f"{name} {found}; token ids are a tensor of integers: torch.tensor(ids), ids.long()."
+        )
+    if ids.ndim != 2 or 0 in ids.shape:
+        raise ValueError(
+            f"{name} have shape {tuple(ids.shape)}; they must be [batch, tokens] with at least one "
+            f"sequence and one token. One sequence gets its first axis by ids.unsqueeze(0); an "
+            f"empty prompt has nothing to go on from: begin with a separator of your vocabulary."
+        )
+    if ids.device.type == "cpu" and not torch.compiler.is_compiling():
+        require_id_values(ids, vocabulary, name)
+
+
+def require_id_values(ids: Tensor, vocabulary: int, name: str = "ids") -> None:
+    """Every id is in 0 … vocabulary - 1 (at boundaries: a GPU must wait)."""
+    low, high = (int(x) for x in ids.aminmax())
+    if low < 0 or high >= vocabulary:
+        row, column = ((ids < 0) | (ids >= vocabulary)).nonzero()[0].tolist()
+        raise ValueError(
+            f"{name}[{row}, {column}] is {int(ids[row, column])}; this model's vocabulary has ids "
+            f"0 to {vocabulary - 1}. Encode the text with the tokenizer that the model was made "
+            f"for."
+        )
+
+
+def require_context(tokens: int, context: int, new: int = 0) -> None:
+    """``tokens`` of a prompt and ``new`` ones fit into ``context``."""
+    if tokens + new <= context:
+        return
+    if new == 0:
+        raise ValueError(
+            f"{tokens} tokens are more than the model's context of {context}. Give the last "
+            f"{context} tokens, or cut the text into windows."
+        )
+    raise ValueError(
+        f"a prompt of {tokens} tokens and {new} new ones make {tokens + new}, more than this "
+        f"model's context of {context}. Ask for fewer, or give the last tokens of the prompt only: "
+        f"ids[:, -n:]."
+    )
 
 
 @at_the_door

@@ -8,8 +8,6 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from transformer_lib import checks
-from transformer_lib.attention import MultiHeadAttention, require_heads
-from transformer_lib.blocks import NORMS
 from transformer_lib.cache import (
     KeyValueCache,
     ModelCache,
@@ -18,64 +16,22 @@ from transformer_lib.cache import (
     require_room,
 )
 from transformer_lib.fast.steps import Step, linear_step, product, step_of
-from transformer_lib.layers import (
-    ACTIVATIONS,
-    Embedding,
-    FeedForward,
-    LayerNorm,
-    RMSNorm,
-    Smear,
-    SwiGLU,
-    require_smear_start,
-)
-from transformer_lib.positions import (
-    AlibiPositions,
-    LearnedPositions,
-    RotaryPositions,
-    SinusoidalPositions,
-    require_even,
-)
-
-# A scheme is one line here: how it is made from a GPTConfig. Those of ADDED are added to the
-# embeddings, those of WITHIN act within attention.
-ADDED = {
-    "learned": lambda config: LearnedPositions(config.context, config.d_model),
-    "sinusoidal": lambda config: SinusoidalPositions(config.d_model),
-}
-WITHIN = {
-    "rotary": lambda config: RotaryPositions(config.d_head),
-    "alibi": lambda config: AlibiPositions(config.n_heads),
-}
-POSITIONS = (*ADDED, *WITHIN)
-GATED = {"swiglu": SwiGLU}
-PROJECTIONS = ("normal", "depth", "zero")
+from transformer_lib.layers import Embedding, Smear, require_smear_start
+from transformer_lib.wiring import Wiring
 
 
 @dataclass(frozen=True, kw_only=True)
-class GPTConfig:
+class GPTConfig(Wiring):
     """Everything that determines a GPT but its weights. The defaults wire it as GPT-2.
 
     Attributes:
         vocabulary: number of token ids.
-        context: how many tokens the model reads at most.
-        n_layers, n_heads, d_model: number of blocks, heads of each, width of the residual stream.
-        d_ff: width of the feed-forward layers; if None, 4 · d_model, and 8/3 · d_model with a gate.
-        n_kv_heads: heads of the keys and values, ``n_heads`` if None.
-        norm: ``"pre"`` or ``"post"``, see :mod:`transformer_lib.blocks`.
-        rms_norm: RMSNorm in place of LayerNorm.
-        activation: ``"relu"``, ``"gelu"``, ``"gelu_tanh"``, ``"relu_squared"``, or ``"swiglu"``,
-            with a gate.
-        positions: ``"learned"``, ``"sinusoidal"``, ``"rotary"`` or ``"alibi"``.
-        bias: whether the products within the blocks and LayerNorm have one.
         tied: whether the embedding's table is the output's matrix as well.
-        projections: how the matrices that write into the residual stream start: ``"normal"`` as all
-            others, ``"depth"``: smaller by √(2 · n_layers), as there are so many of them, or
-            ``"zero"``: each block begins as the identity.
         embedding_std: spread of the embedding's numbers at the start (all other matrices: 0.02).
-        dropout: of embeddings, attention weights and sub-layers, while training.
-        qk_norm: normalized queries and keys.
         smear: how many embeddings before each token's it gets a learned share of; 0 for none.
         smear_start: these shares at the start, see :class:`~transformer_lib.layers.Smear`.
+
+    The other fields are those of :class:`~transformer_lib.wiring.Wiring`.
 
     Raises:
         ValueError, TypeError: a field that does not make a model; the message says which, why, and
@@ -86,32 +42,14 @@ class GPTConfig:
     """
 
     vocabulary: int
-    context: int
-    n_layers: int
-    n_heads: int
-    d_model: int
-    d_ff: int | None = None
-    norm: str = "pre"
-    rms_norm: bool = False
-    activation: str = "gelu_tanh"
-    positions: str = "learned"
-    bias: bool = True
     tied: bool = True
-    projections: str = "depth"
     embedding_std: float = 0.02
-    dropout: float = 0.0
-    qk_norm: bool = False
     smear: int = 0
     smear_start: float = 0.0
-    n_kv_heads: int | None = None
 
     def __post_init__(self):
+        super().__post_init__()
         require_config(self)
-
-    @property
-    def d_head(self) -> int:
-        """Width of each head."""
-        return self.d_model // self.n_heads
 
     @classmethod
     def gpt1(cls, **changes) -> "GPTConfig":
@@ -141,32 +79,8 @@ class GPTConfig:
     def make_embedding(self) -> Embedding:
         """The first part: from ids to vectors."""
         smear = Smear(self.d_model, self.smear, self.smear_start) if self.smear else None
-        positions = ADDED[self.positions](self) if self.positions in ADDED else None
-        options = {"positions": positions, "smear": smear, "dropout": self.dropout}
+        options = {"positions": self.make_positions(), "smear": smear, "dropout": self.dropout}
         return Embedding(self.vocabulary, self.d_model, **options)
-
-    def make_block(self) -> nn.Module:
-        """One layer, made of its parts."""
-        attention, feed_forward = self.make_attention(), self.make_feed_forward()
-        norms = self.make_norm(), self.make_norm()
-        return NORMS[self.norm](attention, feed_forward, *norms, dropout=self.dropout)
-
-    def make_attention(self) -> MultiHeadAttention:
-        """The part of a block in which tokens exchange what they know."""
-        positions = WITHIN[self.positions](self) if self.positions in WITHIN else None
-        options = {"bias": self.bias, "dropout": self.dropout, "qk_norm": self.qk_norm}
-        sizes = {"n_kv_heads": self.n_kv_heads, "positions": positions}
-        return MultiHeadAttention(self.d_model, self.n_heads, **sizes, **options)
-
-    def make_feed_forward(self) -> FeedForward | SwiGLU:
-        """The part of a block in which each token thinks for itself."""
-        if self.activation in GATED:
-            return GATED[self.activation](self.d_model, self.d_ff, bias=self.bias)
-        return FeedForward(self.d_model, self.d_ff, self.activation, bias=self.bias)
-
-    def make_norm(self) -> RMSNorm | LayerNorm:
-        """A norm of the stream. (An RMSNorm has no bias.)"""
-        return RMSNorm(self.d_model) if self.rms_norm else LayerNorm(self.d_model, bias=self.bias)
 
 
 class GPT(nn.Module):
@@ -204,11 +118,8 @@ class GPT(nn.Module):
                 nn.init.normal_(module.weight, std=self.config.embedding_std if table else 0.02)
             if isinstance(module, nn.Linear) and module.bias is not None:
                 nn.init.zeros_(module.bias)
-        depth = (2 * self.config.n_layers) ** -0.5  # 2 · n_layers results add up in the stream
-        factor = {"normal": 1.0, "depth": depth, "zero": 0.0}[self.config.projections]
-        for block in self.blocks:
-            block.attention.output.weight.mul_(factor)
-            block.feed_forward.contract.weight.mul_(factor)
+        writing = [(block.attention.output, block.feed_forward.contract) for block in self.blocks]
+        self.config.start_projections([layer for layers in writing for layer in layers])
 
     @checks.require_once
     def forward(
@@ -290,24 +201,10 @@ def current_names(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def require_config(config: GPTConfig) -> None:
-    """All fields of a configuration."""
-    checks.require_fields(config)
-    for name in ("vocabulary", "context", "n_layers"):
-        checks.require_count(getattr(config, name), name)
-    require_heads(config.d_model, config.n_heads, None, config.n_kv_heads)
-    if config.d_ff is not None:
-        checks.require_count(config.d_ff, "d_ff")
-    choices = {"norm": NORMS, "activation": (*ACTIVATIONS, *GATED)}
-    choices |= {"positions": POSITIONS, "projections": PROJECTIONS}
-    for name, known in choices.items():
-        checks.require_choice(getattr(config, name), name, known)
-    if config.positions == "rotary":
-        require_even(config.d_head, "d_model / n_heads", "rotary positions turn pairs")
-    if config.positions == "sinusoidal":
-        require_even(config.d_model, "d_model", "sinusoidal positions are pairs")
+    """The fields that a GPT has beside those of a wiring."""
+    checks.require_count(config.vocabulary, "vocabulary")
     require_smear(config.smear)
     require_smear_start(config.smear_start, "smear_start")
-    checks.require_dropout(config.dropout)
     if not 0 < config.embedding_std < float("inf"):
         raise ValueError(
             f"embedding_std is {config.embedding_std}; it is a spread: choose a finite number "
@@ -324,45 +221,13 @@ def require_smear(smear: int) -> None:
         )
 
 
-def require_ids(ids, vocabulary: int) -> None:
-    """``ids`` are ``[batch, tokens]``, integers below ``vocabulary``.
-
-    Their values are looked at on the CPU only: on a GPU that would make the program wait.
-    """
-    if not isinstance(ids, Tensor) or ids.dtype not in (torch.int64, torch.int32):
-        tensor = isinstance(ids, Tensor)
-        found = f"have dtype {ids.dtype}" if tensor else f"are of type {type(ids).__name__}"
-        raise TypeError(
-            f"ids {found}; token ids are a tensor of integers: torch.tensor(ids), ids.long()."
-        )
-    if ids.ndim != 2 or 0 in ids.shape:
-        raise ValueError(
-            f"ids have shape {tuple(ids.shape)}; they must be [batch, tokens] with at least one "
-            f"sequence and one token. One sequence gets its first axis by ids.unsqueeze(0); an "
-            f"empty prompt has nothing to go on from: begin with a separator of your vocabulary."
-        )
-    if ids.device.type == "cpu" and not torch.compiler.is_compiling():
-        require_id_values(ids, vocabulary)
-
-
-def require_id_values(ids: Tensor, vocabulary: int) -> None:
-    """Every id is in 0 … vocabulary - 1 (at boundaries: a GPU must wait)."""
-    low, high = (int(x) for x in ids.aminmax())
-    if low < 0 or high >= vocabulary:
-        row, column = ((ids < 0) | (ids >= vocabulary)).nonzero()[0].tolist()
-        raise ValueError(
-            f"ids[{row}, {column}] is {int(ids[row, column])}; this model's vocabulary has ids 0 "
-            f"to {vocabulary - 1}. Encode the text with the tokenizer that the model was made for."
-        )
-
-
 def require_input(model: GPT, ids, cache) -> None:
     """All arguments of ``GPT.forward``, before anything is written to the cache."""
     config, weight = model.config, model.embedding.weight
-    require_ids(ids, config.vocabulary)
+    checks.require_ids(ids, config.vocabulary)
     checks.require_same_device("the model", weight, "ids", ids)
     start = 0 if cache is None else cache.length
-    require_context(start + ids.shape[1], config.context)
+    checks.require_context(start + ids.shape[1], config.context)
     if cache is None:
         return
     require_room(start, ids.shape[1], cache.capacity)
@@ -390,19 +255,3 @@ def require_same_kind(layer: KeyValueCache, model: GPT) -> None:
             f"{layer.device}, and this model needs {wanted[0]} of width {wanted[1]} in "
             f"{wanted[2]} on {weight.device}. Make the cache by model.new_cache({layer.batch})."
         )
-
-
-def require_context(tokens: int, context: int, new: int = 0) -> None:
-    """``tokens`` of a prompt and ``new`` ones fit into ``context``."""
-    if tokens + new <= context:
-        return
-    if new == 0:
-        raise ValueError(
-            f"{tokens} tokens are more than the model's context of {context}. Give the last "
-            f"{context} tokens, or cut the text into windows."
-        )
-    raise ValueError(
-        f"a prompt of {tokens} tokens and {new} new ones make {tokens + new}, more than this "
-        f"model's context of {context}. Ask for fewer, or give the last tokens of the prompt only: "
-        f"ids[:, -n:]."
-    )

@@ -282,6 +282,7 @@ class Embedding(nn.Embedding):
         d_model: width of the vectors.
         positions: :class:`~transformer_lib.positions.AddedPositions`, or None.
         smear: a :class:`Smear`, or None.
+        scale: factor of the table's rows: √d_model in "Attention is all you need", section 3.4.
         dropout: of the vectors, while training.
 
     >>> embedding = Embedding(vocabulary=7, d_model=4, smear=Smear(4))
@@ -296,19 +297,23 @@ class Embedding(nn.Embedding):
         *,
         positions: AddedPositions | None = None,
         smear: Smear | None = None,
+        scale: float = 1.0,
         dropout: float = 0.0,
     ):
         checks.require_count(vocabulary, "vocabulary")
         checks.require_count(d_model, "d_model")
         checks.require_dropout(dropout)
+        require_scale(scale)
         super().__init__(vocabulary, d_model)
-        self.smear, self.positions, self.dropout = smear, positions, nn.Dropout(dropout)
+        self.smear, self.positions, self.scale = smear, positions, scale
+        self.dropout = nn.Dropout(dropout)
 
     def forward(
         self, ids: Int[Tensor, "batch tokens"], cache: ModelCache | None = None
     ) -> Float[Tensor, "batch tokens d_model"]:
         """With a cache, ``ids`` are the tokens after those in the cache."""
         x = super().forward(ids)
+        x = x if self.scale == 1 else self.scale * x
         if self.smear is not None:
             x = self.smear(x, None if cache is None else cache.before(x, self.smear.reach))
         if self.positions is not None:
@@ -327,7 +332,7 @@ class Embedding(nn.Embedding):
         parts = [part for part in (self.smear, self.positions) if part is not None]
         if not is_idle(self.dropout) or any(stepper_of(part) is None for part in parts):
             return None
-        table = self.weight
+        table = self.weight if self.scale == 1 else self.scale * self.weight
         mix = None if self.smear is None else self.smear.stepper()
         reach = 0 if self.smear is None else self.smear.reach
         add = None if self.positions is None else self.positions.stepper(cache.capacity, table)
@@ -348,6 +353,16 @@ def require_width(x, d_model: int) -> None:
     if x.ndim == 0 or x.shape[-1] != d_model:
         raise ValueError(
             f"x has shape {tuple(x.shape)}; its last axis must be d_model = {d_model} wide."
+        )
+
+
+def require_scale(scale) -> None:
+    """``scale`` is a finite number other than 0."""
+    checks.require_number(scale, "scale")
+    if not 0 < abs(scale) < float("inf"):
+        raise ValueError(
+            f"scale is {scale}; it multiplies the embedding's rows: choose a finite number other "
+            f"than 0 (1: as they are; d_model ** 0.5: as the paper does)."
         )
 
 

@@ -1,4 +1,4 @@
-"""From a distribution over the next token to text: sampling, greedy decoding, beam search.
+"""From a distribution over the next token to text: sampling and greedy decoding.
 
 A model is anything that gives ``model(ids, cache) -> logits [batch, tokens, vocabulary]``, has a
 ``config`` with ``vocabulary`` and ``context``, and makes caches by ``new_cache(batch, capacity)``.
@@ -15,7 +15,6 @@ from torch import Tensor, nn
 
 from transformer_lib import checks
 from transformer_lib.fast.decoding import decoder
-from transformer_lib.gpt import require_context, require_id_values, require_ids
 
 Logits = Float[Tensor, "*batch vocabulary"]
 
@@ -181,57 +180,6 @@ def draw(
     return left.softmax(dim=-1).multinomial(1, generator=generator).squeeze(1)
 
 
-@torch.no_grad()
-def beam_search(
-    model: nn.Module, ids: Int[Tensor, "batch prompt"], n_tokens: int, *, width: int
-) -> tuple[Int[Tensor, "batch beams tokens"], Float[Tensor, "batch beams"]]:
-    """The ``width`` most probable continuations that a search of that width finds, best first.
-
-    At each step every beam is continued by every token, and the best ``width`` survive. Width 1 is
-    greedy decoding; a width of vocabulary^(n_tokens - 1) loses nothing and finds the best of all.
-    (There are fewer beams than ``width`` if there are no more continuations.)
-
-    Returns:
-        the texts, ``ids`` included, and the logarithm of each continuation's probability.
-
-    Raises:
-        ValueError, TypeError: as :func:`generate`; a width below 1.
-
-    Source: Sutskever et al. 2014, section 3.2.
-
-    >>> from transformer_lib.gpt import GPT, GPTConfig
-    >>> model = GPT(GPTConfig(vocabulary=7, context=8, n_layers=1, n_heads=2, d_model=12))
-    >>> texts, log_probabilities = beam_search(model, torch.tensor([[3, 1]]), 4, width=5)
-    >>> texts.shape, log_probabilities.shape
-    (torch.Size([1, 5, 6]), torch.Size([1, 5]))
-    """
-    checks.require_count(width, "width")
-    require_generation(model, ids, n_tokens)
-    batch, vocabulary = ids.shape[0], model.config.vocabulary
-    cache = model.new_cache(batch, ids.shape[1] + n_tokens - 1)
-    texts = ids.unsqueeze(1)  # [batch, beams, tokens]: at first, the prompt is the only beam
-    with evaluating(model):
-        logits = model(ids, cache)[:, -1]
-        checks.require_finite(logits, "the model's logits")
-        advance = decoder(model, cache)
-        exact = torch.promote_types(logits.dtype, torch.float32)  # sums of many, even of 16 bits
-        scores = torch.zeros(batch, 1, dtype=exact, device=ids.device)
-        for step in range(n_tokens):
-            beams = scores.shape[1]
-            if step > 0:
-                logits = advance(texts[:, :, -1].flatten())
-            require_sound(logits)
-            following = logits.to(exact).log_softmax(dim=-1).unflatten(0, (batch, beams))
-            candidates = (scores.unsqueeze(2) + following).flatten(start_dim=1)
-            scores, best = candidates.topk(min(width, beams * vocabulary), dim=1)
-            parents, tokens = best // vocabulary, best % vocabulary
-            kept = texts.gather(1, parents.unsqueeze(2).expand(-1, -1, texts.shape[2]))
-            texts = torch.cat((kept, tokens.unsqueeze(2).to(ids.dtype)), dim=2)
-            first_rows = beams * torch.arange(batch, device=ids.device).unsqueeze(1)
-            cache.select((first_rows + parents).flatten())
-    return texts, scores
-
-
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
     """Evaluation mode within; afterwards each module is in the mode in which it was."""
@@ -247,9 +195,9 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 def require_generation(model, ids, n_tokens: int) -> None:
     """A prompt and the number of tokens to come, for this model."""
     checks.require_count(n_tokens, "n_tokens")
-    require_ids(ids, model.config.vocabulary)
-    require_id_values(ids, model.config.vocabulary)
-    require_context(ids.shape[1], model.config.context, n_tokens)
+    checks.require_ids(ids, model.config.vocabulary)
+    checks.require_id_values(ids, model.config.vocabulary)
+    checks.require_context(ids.shape[1], model.config.context, n_tokens)
 
 
 def require_sampling(temperature: float, top_k: int | None, top_p: float | None) -> None:

@@ -14,6 +14,10 @@ from jaxtyping import Integer
 from torch import Tensor
 
 Ids = Integer[Tensor, " tokens"] | Iterable[int]
+# What a translator's vocabularies begin with: ids 0, 1 and 2. Padding fills rows up, and the others
+# say where a sentence begins and ends.
+PADDING, BEGIN, END = "<pad>", "<s>", "</s>"
+SPECIALS = (PADDING, BEGIN, END)
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # characters of Unicode's category Cc
 
 

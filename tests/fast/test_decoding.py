@@ -10,6 +10,7 @@ from torch.testing import assert_close
 from wirings import CONTEXT, VOCABULARY, WIRINGS, make, random_ids
 
 from transformer_lib.attention import MultiHeadAttention
+from transformer_lib.beam import beam_search
 from transformer_lib.blocks import PreNorm
 from transformer_lib.cache import KeyValueCache
 from transformer_lib.fast.decoding import agree, computes_plainly, decoder
@@ -18,7 +19,7 @@ from transformer_lib.gpt import GPT, GPTConfig
 from transformer_lib.layers import FeedForward
 from transformer_lib.masks import combine_masks, sliding_window_mask
 from transformer_lib.positions import RotaryPositions
-from transformer_lib.sampling import beam_search, generate
+from transformer_lib.sampling import generate
 
 
 class OwnBlock(PreNorm):
