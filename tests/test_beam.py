@@ -116,16 +116,18 @@ def test_a_length_penalty_favors_longer_texts():
     assert lengths[0] < lengths[1]
 
 
-@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("width", [1, 2, 5])
-def test_a_batch_is_translated_exactly_as_each_alone(seed, width):
-    torch.manual_seed(seed)
-    model = make_pair()
-    model.target_embedding.weight.data[END_ID] = 0.0  # no end before something is said
-    rows = [[3, 4, 5], [6], [7, 3, 3, 4, 5, 6], [5, 5]]
-    alone = [translate(model, torch.tensor([row]), width=width)[0] for row in rows]
-    assert translate(model, padded(rows), width=width) == alone
-    assert len({tuple(text) for text in alone}) > 1
+def test_a_batch_is_translated_exactly_as_each_alone(width):
+    rows, found = [[3, 4, 5], [6], [7, 3, 3, 4, 5, 6], [5, 5]], set()
+    for _ in range(3):
+        model = make_pair()
+        for parameter in model.parameters():
+            parameter.data *= 1.5
+        model.target_embedding.weight.data[END_ID] *= 0.3  # so that something is said
+        alone = [translate(model, torch.tensor([row]), width=width)[0] for row in rows]
+        assert translate(model, padded(rows), width=width) == alone
+        found |= {tuple(text) for text in alone}
+    assert len(found) > 3
 
 
 def test_a_greedy_translation_is_the_most_probable_token_at_each_step():
