@@ -33,13 +33,14 @@ LAYERS = [
 LEVEL = {group: level for level, groups in enumerate(LAYERS) for group in groups}
 # These stand beside the model code. What of the library each may import:
 BESIDE = {
-    "data": {"checks", "storage", "tokenizers"},
+    "data": {"bpe", "checks", "storage", "tokenizers"},
+    "bpe": {"tokenizers"},
     "tokenizers": set(),
     "plots": {"checks"},
     "widgets": {"checks", "plots"},
 }
 # Training brings both sides together.
-TRAINING = {"data", "tokenizers"}
+TRAINING = {"bpe", "data", "tokenizers"}
 ON_TOP = {"notebook", "exercises"}  # may import anything; nothing imports them
 OPTIONAL = {"transformers", "bertviz", "IPython", "ipykernel", "sacrebleu", "tokenizers"}
 

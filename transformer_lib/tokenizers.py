@@ -44,10 +44,13 @@ class _Tokenizer:
         content = json.dumps([type(self).__name__, *self._vocabulary])
         return hashlib.sha256(content.encode("ascii")).hexdigest()
 
-    def _tokens(self, ids: Ids) -> list[str]:
+    def _checked(self, ids: Ids) -> list[int]:
         ids = ids.tolist() if hasattr(ids, "tolist") else list(ids)
         _require_ids(ids, self.size)
-        return [self._vocabulary[i] for i in ids]
+        return ids
+
+    def _tokens(self, ids: Ids) -> list[str]:
+        return [self._vocabulary[i] for i in self._checked(ids)]
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(size={self.size})"

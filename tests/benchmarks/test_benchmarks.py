@@ -87,6 +87,16 @@ def test_gpt_ablations_runs(tiny, tmp_path, monkeypatch):
         assert (loss == pytest.approx(prefix, abs=1e-5)) == (name != "no mask")
 
 
+def test_byte_pairs_runs(tiny, tmp_path, monkeypatch):
+    monkeypatch.setenv("TOKENIZERS_PARALLELISM", "false")  # the benchmark sets it; restored after
+    text = "Mary gave roses to Susan.\n\nNow Susan has the roses. "
+    tiny("byte_pairs", MERGES=20, CHARACTERS=300, ROUNDS=2, python_docs=lambda: text).main()
+    log = load_run(tmp_path / "byte-pairs.json")
+    assert log.config["characters"] == 300
+    assert {len(times) for times in log.curve.values()} == {2}
+    assert 0 < log.result["tokens"] < 300
+
+
 def test_generate_runs(tiny, tmp_path, monkeypatch):
     sizes = {"vocabulary": 37, "context": 8, "n_layers": 1, "n_heads": 2, "d_model": 12}
     module = tiny("generate", SIZES=sizes)

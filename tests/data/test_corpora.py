@@ -1,8 +1,11 @@
 """What a run trains on and is measured by: nothing that measures is trained on."""
 
+import json
+
 import pytest
 import torch
 
+from transformer_lib.bpe import BytePairTokenizer
 from transformer_lib.data.corpora import (
     describe_tokenizer,
     stories_corpus,
@@ -77,9 +80,10 @@ def test_too_little_data_is_an_error(as_a_reader):
 
 
 def test_tokenizers_as_json(as_a_reader):
-    for tokenizer in (CharacterTokenizer("roses"), WordTokenizer(["has", "roses"])):
-        again = tokenizer_of(describe_tokenizer(tokenizer))
+    pairs = BytePairTokenizer([(b"\xe0", b"\xb2"), (b"\xe0\xb2", b"\xae")], ["<pad>", "</s>"])
+    for tokenizer in (CharacterTokenizer("roses"), WordTokenizer(["has", "roses"]), pairs):
+        again = tokenizer_of(json.loads(json.dumps(describe_tokenizer(tokenizer))))
         assert type(again) is type(tokenizer)
         assert again.hash == tokenizer.hash
-    with pytest.raises(ValueError, match=r"kind 'bytes'; there are characters, words"):
+    with pytest.raises(ValueError, match=r"kind 'bytes'; there are characters, words, byte pairs"):
         tokenizer_of({"kind": "bytes"})

@@ -10,13 +10,18 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from transformer_lib import storage
+from transformer_lib.bpe import BytePairTokenizer
 from transformer_lib.data.batches import Source
 from transformer_lib.data.gifts import Grammar
 from transformer_lib.data.packing import Blocks, Windows, cover, pack
 from transformer_lib.tokenizers import CharacterTokenizer, WordTokenizer
 
-Tokenizer = CharacterTokenizer | WordTokenizer
-KINDS = {"characters": CharacterTokenizer, "words": WordTokenizer}
+Tokenizer = CharacterTokenizer | WordTokenizer | BytePairTokenizer
+KINDS = {
+    "characters": CharacterTokenizer,
+    "words": WordTokenizer,
+    "byte pairs": BytePairTokenizer,
+}
 TRAINING_SHARE = 0.9
 VALIDATION_SEED = 1_000_003  # of stories that measure: none is trained on
 MOST_WORDS = 2**26  # of stories: a minute or two to make, and a gigabyte
@@ -133,12 +138,17 @@ def mark_answers(
 
 
 def describe_tokenizer(tokenizer: Tokenizer) -> dict[str, Any]:
-    """For JSON; :func:`tokenizer_of` reads it.
+    """For JSON; :func:`tokenizer_of` reads it. The bytes of a merge are written as hexadecimals.
 
     >>> describe_tokenizer(WordTokenizer(["has", "roses"]))
     {'kind': 'words', 'vocabulary': ['has', 'roses']}
+    >>> describe_tokenizer(BytePairTokenizer([(b"a", b"r")], ["</s>"]))
+    {'kind': 'byte pairs', 'merges': ['61 72'], 'specials': ['</s>']}
     """
     kind = next(name for name, known in KINDS.items() if isinstance(tokenizer, known))
+    if isinstance(tokenizer, BytePairTokenizer):
+        merges = [f"{left.hex()} {right.hex()}" for left, right in tokenizer.merges]
+        return {"kind": kind, "merges": merges, "specials": list(tokenizer.specials)}
     return {"kind": kind, "vocabulary": list(tokenizer.vocabulary)}
 
 
@@ -146,13 +156,15 @@ def tokenizer_of(described: Mapping[str, Any]) -> Tokenizer:
     """The tokenizer that :func:`describe_tokenizer` was given.
 
     Raises:
-        ValueError: an unknown kind.
+        ValueError: an unknown kind; merges that are not pairs of hexadecimals.
     """
-    if described.get("kind") not in list(KINDS):
-        raise ValueError(
-            f"the tokenizer is of kind {described.get('kind')!r}; there are {', '.join(KINDS)}."
-        )
-    return KINDS[described["kind"]](described["vocabulary"])
+    kind = described.get("kind")
+    if kind not in list(KINDS):
+        raise ValueError(f"the tokenizer is of kind {kind!r}; there are {', '.join(KINDS)}.")
+    if kind == "byte pairs":
+        pairs = [tuple(map(bytes.fromhex, merge.split(" "))) for merge in described["merges"]]
+        return BytePairTokenizer(pairs, described["specials"])
+    return KINDS[kind](described["vocabulary"])
 
 
 def grammar_json(grammar: Grammar) -> dict[str, Any]:
