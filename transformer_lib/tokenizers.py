@@ -145,6 +145,61 @@ class WordTokenizer(_Tokenizer):
         return " ".join(self._tokens(ids))
 
 
+class PairTokenizer:
+    """Two tokenizers, of the sources and of the targets; or one for both.
+
+    Each vocabulary begins with :data:`SPECIALS`.
+
+    Raises:
+        ValueError: a vocabulary begins otherwise.
+
+    >>> german = WordTokenizer([*SPECIALS, "gab", "Rosen"])
+    >>> english = WordTokenizer([*SPECIALS, "gave", "roses"])
+    >>> tokenizer = PairTokenizer(german, english)
+    >>> tokenizer.source.encode("gab Rosen"), tokenizer.target.decode([3, 4]), tokenizer.shared
+    ([3, 4], 'gave roses', False)
+    """
+
+    def __init__(self, source, target=None):
+        self.source, self.target = source, source if target is None else target
+        for side in ("source", "target"):
+            _require_specials(getattr(self, side), side)
+
+    @property
+    def shared(self) -> bool:
+        """Whether both sides have the same tokens."""
+        return self.source is self.target
+
+    @property
+    def vocabulary(self) -> tuple[str, ...]:
+        """The target's tokens."""
+        return self.target.vocabulary
+
+    @property
+    def size(self) -> int:
+        """The number of the target's tokens."""
+        return self.target.size
+
+    @property
+    def hash(self) -> str:
+        """sha256 of both: a checkpoint belongs to one hash."""
+        content = json.dumps([type(self).__name__, self.source.hash, self.target.hash])
+        return hashlib.sha256(content.encode("ascii")).hexdigest()
+
+    def __repr__(self) -> str:
+        return f"PairTokenizer({self.source!r}, {self.target!r})"
+
+
+def _require_specials(tokenizer, side: str) -> None:
+    found = tuple(tokenizer.vocabulary[: len(SPECIALS)])
+    if found != SPECIALS:
+        raise ValueError(
+            f"the {side}'s vocabulary begins with {_shortened(found)}; a translator needs ids 0 to "
+            f"{len(SPECIALS) - 1} for {', '.join(SPECIALS)}. Make the tokenizer with them: "
+            f"WordTokenizer([*SPECIALS, *words]), train_bpe(texts, vocabulary, SPECIALS)."
+        )
+
+
 def _require_ids(ids, size: int) -> None:
     if not isinstance(ids, list) or any(type(i) is not int for i in ids):
         raise TypeError(

@@ -14,13 +14,15 @@ from transformer_lib.bpe import BytePairTokenizer
 from transformer_lib.data.batches import Source
 from transformer_lib.data.gifts import Grammar
 from transformer_lib.data.packing import Blocks, Windows, cover, pack
-from transformer_lib.tokenizers import CharacterTokenizer, WordTokenizer
+from transformer_lib.data.pairs import Pair
+from transformer_lib.tokenizers import CharacterTokenizer, PairTokenizer, WordTokenizer
 
-Tokenizer = CharacterTokenizer | WordTokenizer | BytePairTokenizer
+Tokenizer = CharacterTokenizer | WordTokenizer | BytePairTokenizer | PairTokenizer
 KINDS = {
     "characters": CharacterTokenizer,
     "words": WordTokenizer,
     "byte pairs": BytePairTokenizer,
+    "pair": PairTokenizer,
 }
 TRAINING_SHARE = 0.9
 VALIDATION_SEED = 1_000_003  # of stories that measure: none is trained on
@@ -40,6 +42,7 @@ class Corpus:
         answers: where the validation stories ask who has something; None if nobody asks, and of
             texts.
         seen: how many validation stories were left out, as they are trained on.
+        pairs: the validation pairs of a translator, as texts; else None.
     """
 
     tokenizer: Tokenizer
@@ -49,6 +52,7 @@ class Corpus:
     floor: float | None = None
     answers: Bool[Tensor, "blocks tokens"] | None = None
     seen: int = 0
+    pairs: tuple[Pair, ...] | None = None
 
 
 def text_corpus(text: str, block: int, window: int | None = None) -> Corpus:
@@ -146,6 +150,9 @@ def describe_tokenizer(tokenizer: Tokenizer) -> dict[str, Any]:
     {'kind': 'byte pairs', 'merges': ['61 72'], 'specials': ['</s>']}
     """
     kind = next(name for name, known in KINDS.items() if isinstance(tokenizer, known))
+    if isinstance(tokenizer, PairTokenizer):
+        target = None if tokenizer.shared else describe_tokenizer(tokenizer.target)
+        return {"kind": kind, "source": describe_tokenizer(tokenizer.source), "target": target}
     if isinstance(tokenizer, BytePairTokenizer):
         merges = [f"{left.hex()} {right.hex()}" for left, right in tokenizer.merges]
         return {"kind": kind, "merges": merges, "specials": list(tokenizer.specials)}
@@ -161,6 +168,10 @@ def tokenizer_of(described: Mapping[str, Any]) -> Tokenizer:
     kind = described.get("kind")
     if kind not in list(KINDS):
         raise ValueError(f"the tokenizer is of kind {kind!r}; there are {', '.join(KINDS)}.")
+    if kind == "pair":
+        target = described["target"]
+        sides = (tokenizer_of(described["source"]), target and tokenizer_of(target))
+        return PairTokenizer(*sides)
     if kind == "byte pairs":
         pairs = [tuple(map(bytes.fromhex, merge.split(" "))) for merge in described["merges"]]
         return BytePairTokenizer(pairs, described["specials"])

@@ -1,4 +1,6 @@
-"""The command line, ``python -m transformer_lib.training``: train, resume, evaluate, sample."""
+"""The command line, ``python -m transformer_lib.training``: train, resume, evaluate, sample,
+translate.
+"""
 
 import argparse
 import contextlib
@@ -16,6 +18,7 @@ import torch
 from tqdm import tqdm
 
 from transformer_lib import storage
+from transformer_lib.data.kannada import KannadaGrammar
 from transformer_lib.training.checkpoints import (
     NAME,
     CheckpointError,
@@ -47,6 +50,9 @@ EXAMPLES = f"""examples:
   {PROGRAM} train --preset cpu --data my.txt --n-steps 500 --folder runs/mine
   {PROGRAM} resume runs/mine
   {PROGRAM} sample runs/mine --prompt "Once" --tokens 300
+  {PROGRAM} train --preset kannada --folder runs/kannada
+  {PROGRAM} train --preset multi30k --data my.tsv --vocabulary 2000 --folder runs/pairs
+  {PROGRAM} translate runs/kannada "mēri susān‌ge gulābigaḷannu koṭṭaḷu"
   torchrun --nproc-per-node=2 -m transformer_lib.training train --preset h200 --folder runs/two
 """
 EXPECTED = (
@@ -153,7 +159,7 @@ def parser() -> argparse.ArgumentParser:
     """All commands and their options; those of ``train`` are the fields of a recipe."""
     top = argparse.ArgumentParser(
         prog=PROGRAM,
-        description="Train a GPT, go on with it, measure it, and let it write.",
+        description="Train a GPT or a translator, go on with it, measure it, and let it write.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -203,6 +209,15 @@ def parser() -> argparse.ArgumentParser:
     sample.add_argument("--top-k", type=int)
     sample.add_argument("--top-p", type=float)
     sample.add_argument("--seed", type=int, default=0)
+
+    translate = commands.add_parser("translate", help="let a trained model translate")
+    translate.set_defaults(command=translate_command)
+    translate.add_argument("folder", help=anything)
+    translate.add_argument("text", nargs="+", help="one text or several")
+    translate.add_argument(
+        "--width", type=int, default=1, help="of the beam search (default: %(default)s, greedy)"
+    )
+    translate.add_argument("--length-penalty", type=float, default=0.6, help="default: %(default)s")
     return top
 
 
@@ -297,15 +312,16 @@ def _log_of(run: Run, folder: Path, arguments: Sequence[str]) -> RunLog:
 
 def _summary(run: Run) -> str:
     measured = {name: column[-1] for name, column in run.curve.items()}
-    return f"{_measured(measured, run.corpus.floor)}, after {run.seconds:.0f} s of training"
+    told = _measured(measured, run.corpus.floor, TASKS[run.recipe.task].answers)
+    return f"{told}, after {run.seconds:.0f} s of training"
 
 
-def _measured(measured: dict[str, float], floor: float | None) -> str:
+def _measured(measured: dict[str, float], floor: float | None, answers: str) -> str:
     text = f"loss {measured['validation_loss']:.4f} nats a token"
     if floor is not None:
         text += f" (floor {floor:.4f})"
     if measured["accuracy"] == measured["accuracy"]:
-        text += f", {measured['accuracy']:.2%} of the answers right"
+        text += f", {measured['accuracy']:.2%} {answers}"
     return text
 
 
@@ -323,7 +339,8 @@ def evaluate_command(chosen: argparse.Namespace, arguments: Sequence[str]) -> in
         trained.model, corpus, precision=recipe.precision or "float32"
     )
     rows = f"{len(corpus.validation):,} rows"
-    say(f"step {trained.step}: {_measured(measured, corpus.floor)} ({rows})")
+    told = _measured(measured, corpus.floor, TASKS[recipe.task].answers)
+    say(f"step {trained.step}: {told} ({rows})")
     return 0
 
 
@@ -335,14 +352,36 @@ def export_command(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
 def sample_command(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
     require_seed(chosen.seed)
     trained = load_trained(chosen.folder)
+    write = TASKS[trained.recipe.task].write
+    if write is None:
+        raise ValueError(
+            f"{chosen.folder} is a translator, which does not go on with a text. Ask it by: "
+            f"{PROGRAM} translate {shlex.quote(chosen.folder)} TEXT"
+        )
     prompt = trained.tokenizer.vocabulary[0] if chosen.prompt is None else chosen.prompt
     device = next(trained.model.parameters()).device
     options = {"temperature": chosen.temperature, "top_k": chosen.top_k, "top_p": chosen.top_p}
     options["generator"] = torch.Generator(device).manual_seed(chosen.seed)
-    write = TASKS[trained.recipe.task].write
     for piece in write(trained.model, trained.tokenizer, prompt, chosen.tokens, **options):
         say(piece, end="")
     say("")
+    return 0
+
+
+def translate_command(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
+    trained = load_trained(chosen.folder)
+    translate = TASKS[trained.recipe.task].translate
+    if translate is None:
+        raise ValueError(
+            f"{chosen.folder} is not a translator; it goes on with a text. Ask it by: {PROGRAM} "
+            f"sample {shlex.quote(chosen.folder)} --prompt TEXT"
+        )
+    texts = chosen.text
+    if isinstance(trained.grammar, KannadaGrammar):  # in its script or transliterated
+        texts = [trained.grammar.parse(text).source for text in texts]
+    options = {"width": chosen.width, "length_penalty": chosen.length_penalty}
+    for text in translate(trained.model, trained.tokenizer, texts, **options):
+        say(text)
     return 0
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import torch.nn.functional as F
 from torch import Tensor
 
+from transformer_lib import checks
 from transformer_lib.data.packing import IGNORED
 
 Loss = Callable[[Tensor, Tensor], Tensor]
@@ -49,13 +50,19 @@ def count(targets: Tensor) -> int:
 
 
 def require_fitting(logits: Tensor, targets: Tensor, label_smoothing: float) -> None:
-    """Logits for each target; a share that is left for the right class."""
+    """Logits for each target, and a share."""
     if logits.ndim < 2 or logits.shape[:-1] != targets.shape:
         raise ValueError(
             f"logits have shape {tuple(logits.shape)} and targets {tuple(targets.shape)}; logits "
             f"need the axes of the targets and then one of classes. (The last tensor of a batch "
             f"is its targets; the model is called with the others.)"
         )
+    require_label_smoothing(label_smoothing)
+
+
+def require_label_smoothing(label_smoothing: float) -> None:
+    """A share of the probability that leaves some for the right class."""
+    checks.require_number(label_smoothing, "label_smoothing")
     if not 0 <= label_smoothing < 1:
         raise ValueError(
             f"label_smoothing is {label_smoothing}; it is a share of the probability: choose "

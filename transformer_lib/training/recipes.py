@@ -1,11 +1,11 @@
 """Recipes: everything that is chosen for a training run, in one value that JSON can hold.
 
 ``PRESETS`` are recipes for a laptop's processor, for Colab's T4 and for a large GPU (all three:
-tiny Shakespeare), and for the stories of the ``gifts`` grammar.
+tiny Shakespeare), for the stories of the ``gifts`` grammar, and for translation.
 """
 
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from typing import Any
@@ -15,14 +15,22 @@ from torch import nn
 
 from transformer_lib import checks, storage
 from transformer_lib.data.gifts import Grammar
+from transformer_lib.data.kannada import KannadaGrammar
+from transformer_lib.encoder_decoder import EncoderDecoderConfig
 from transformer_lib.gpt import GPTConfig
+from transformer_lib.tokenizers import PairTokenizer
 from transformer_lib.training import schedules
 from transformer_lib.training.device import choose_precision
 from transformer_lib.training.loop import require_clip
+from transformer_lib.training.losses import require_label_smoothing
 from transformer_lib.training.optimizers import Muon, adamw
 
+# The constructors of the two families of models, by name.
 WIRINGS = {"gpt1": GPTConfig.gpt1, "gpt2": GPTConfig.gpt2, "fast": GPTConfig.fast}
-SCHEDULES = ("linear", "cosine", "trapezoid")
+PAIR_WIRINGS = {"paper": EncoderDecoderConfig.paper, "fast": EncoderDecoderConfig.fast}
+GRAMMARS = {"gifts": Grammar, "kannada": KannadaGrammar}
+TRANSLATIONS = ("kannada", "multi30k")
+SCHEDULES = ("linear", "cosine", "trapezoid", "inverse_square_root")
 OPTIMIZERS = ("muon", "adamw")
 # Counts, and the most that can be meant: a recipe may come in a stranger's file, or with a zero too
 # many, and beyond these nothing would ever end.
@@ -30,6 +38,7 @@ MOST = {
     "n_layers": 1000, "n_heads": 1000, "d_model": 2**16, "block": 2**20, "window": 2**20,
     "batch_size": 2**20, "accumulation": 2**20, "n_steps": 10**9, "n_iterations": 100,
     "evaluate_every": 10**9, "save_every": 10**9, "n_stories": 10**6, "n_validation": 10**5,
+    "vocabulary": 2**20, "batch_tokens": 2**24,
 }  # fmt: skip
 MOST_OF_MODEL = {"context": 2**20, "d_ff": 2**20, "smear": 1000}
 
@@ -39,25 +48,38 @@ class Recipe:
     """All choices of a training run.
 
     Attributes:
-        data: ``"gifts"``, ``"python_docs"``, ``"tiny_shakespeare"``, or the path of a text file.
-        wiring: ``"gpt1"``, ``"gpt2"`` or ``"fast"``: the constructor of ``GPTConfig``.
-        n_layers, n_heads, d_model, dropout: of the model; ``model`` holds other fields of
-            ``GPTConfig``, by name (its vocabulary is that of the data).
-        block: tokens of a row of a batch. Stories are packed whole into it; texts are cut.
+        data: ``"gifts"``, ``"python_docs"``, ``"tiny_shakespeare"``, or the path of a text file,
+            for a GPT; ``"kannada"``, ``"multi30k"`` (German into English), or the path of a file of
+            pairs that ends in ``.tsv``, for a translator.
+        wiring: ``"gpt1"``, ``"gpt2"`` or ``"fast"``: the constructor of ``GPTConfig``; of a
+            translator ``"paper"`` or ``"fast"``, of ``EncoderDecoderConfig``.
+        n_layers, n_heads, d_model, dropout: of the model; ``model`` holds other fields of its
+            configuration, by name (its vocabulary is that of the data).
+        vocabulary: byte pairs of a translator, of both languages together. (The Kannada of the
+            book is translated word by word: None.)
+        block: tokens of a row of a batch. Stories are packed whole into it; texts are cut; of
+            pairs it is the most that a sentence may have.
         window: tokens of the windows in which the validation text is read; ``block`` if None.
         batch_size: rows of a step's batch, of all processes and accumulated parts together.
+        batch_tokens: bundle pairs of like lengths into batches of so many tokens, in place of
+            ``batch_size`` rows.
         accumulation, clip, precision, compiled, deterministic: see
             :class:`~transformer_lib.training.loop.Trainer`.
         n_steps: how many steps.
         optimizer: ``"muon"`` or ``"adamw"``; ``lr`` is its rate, ``adamw_lr`` that of the
-            parameters that Muon leaves to AdamW; ``betas``, ``weight_decay`` are of both,
+            parameters that Muon leaves to AdamW; ``betas``, ``eps``, ``weight_decay`` are of both,
             ``n_iterations`` of Muon.
         schedule: ``"linear"``, ``"cosine"`` or ``"trapezoid"``, with ``warmup`` steps, and for the
-            trapezoid the share ``decay`` of all steps.
+            trapezoid the share ``decay`` of all steps; or the paper's ``"inverse_square_root"``,
+            which is multiplied by ``lr`` (1 in the paper).
+        label_smoothing: see :func:`~transformer_lib.training.losses.cross_entropy`; it is not part
+            of what is measured.
         seed: of the weights, of the order of the data, and of dropout.
         evaluate_every, save_every: steps between evaluations, and between checkpoints.
-        grammar: fields of :class:`~transformer_lib.data.gifts.Grammar` that differ from its own;
-            ``n_stories`` are trained on, and ``n_validation`` others measure the result.
+        grammar: fields of the data's grammar that differ from its own
+            (:class:`~transformer_lib.data.gifts.Grammar`,
+            :class:`~transformer_lib.data.kannada.KannadaGrammar`); ``n_stories``, or sentences,
+            are trained on, and ``n_validation`` others measure the result.
 
     Raises:
         ValueError, TypeError: a field that makes no sense; the message says which and why. (Values
@@ -76,7 +98,9 @@ class Recipe:
     model: Mapping[str, Any] = field(default_factory=dict)
     block: int = 64
     window: int | None = None
+    vocabulary: int | None = None
     batch_size: int = 24
+    batch_tokens: int | None = None
     accumulation: int = 1
     clip: float | None = None
     precision: str | None = None
@@ -87,7 +111,9 @@ class Recipe:
     lr: float = 0.03
     adamw_lr: float = 0.01
     betas: tuple[float, float] = (0.9, 0.95)
+    eps: float = 1e-8
     weight_decay: float = 0.0
+    label_smoothing: float = 0.0
     n_iterations: int = 5
     schedule: str = "trapezoid"
     warmup: int = 0
@@ -105,7 +131,7 @@ class Recipe:
         require_seed(self.seed)
         require_clip(self.clip)
         for name, known in [
-            ("wiring", WIRINGS), ("optimizer", OPTIMIZERS), ("schedule", SCHEDULES),
+            ("wiring", self.wirings), ("optimizer", OPTIMIZERS), ("schedule", SCHEDULES),
         ]:  # fmt: skip
             checks.require_choice(getattr(self, name), name, known)
         for name, most in MOST.items():
@@ -117,7 +143,14 @@ class Recipe:
     @property
     def task(self) -> str:
         """The name in ``tasks.TASKS`` that follows from its data."""
+        if self.data in TRANSLATIONS or self.data.lower().endswith(".tsv"):
+            return "translation"
         return "stories" if self.data == "gifts" else "text"
+
+    @property
+    def wirings(self) -> Mapping[str, Callable[..., Any]]:
+        """The wirings that there are for its task."""
+        return PAIR_WIRINGS if self.task == "translation" else WIRINGS
 
     def with_changes(self, **changes) -> "Recipe":
         """This recipe with other values for some fields."""
@@ -160,9 +193,21 @@ class Recipe:
             )
         return config
 
+    def pair_config(self, tokenizer: PairTokenizer) -> EncoderDecoderConfig:
+        """A translator's configuration, for these tokens.
+
+        Raises:
+            ValueError, TypeError: sizes that do not fit.
+        """
+        sizes = {"source_vocabulary": tokenizer.source.size}
+        sizes |= {"target_vocabulary": tokenizer.target.size, "shared": tokenizer.shared}
+        sizes |= {"n_layers": self.n_layers, "n_heads": self.n_heads, "d_model": self.d_model}
+        sizes |= {"context": self.block, "dropout": self.dropout}
+        return PAIR_WIRINGS[self.wiring](**sizes | self.model)
+
     def make_optimizer(self, model: nn.Module) -> torch.optim.Optimizer:
         """The optimizer of ``model``'s parameters. Muon computes in what the device is best at."""
-        common = {"betas": self.betas, "weight_decay": self.weight_decay}
+        common = {"betas": self.betas, "eps": self.eps, "weight_decay": self.weight_decay}
         if self.optimizer == "adamw":
             return adamw(model, self.lr, **common)
         device = next(model.parameters()).device
@@ -176,6 +221,8 @@ class Recipe:
 
     def factor(self, step: int, n_steps: int) -> float:
         """The schedule."""
+        if self.schedule == "inverse_square_root":
+            return schedules.inverse_square_root(step, self.d_model, warmup=self.warmup)
         options = {"decay": self.decay} if self.schedule == "trapezoid" else {}
         function = partial(getattr(schedules, self.schedule), warmup=self.warmup, **options)
         return function(step, n_steps)
@@ -201,8 +248,15 @@ def _require_parts(recipe: Recipe) -> None:
         raise ValueError(
             f"data is {recipe.data!r}, a file on another machine. Copy it to this one."
         )
-    _require_names(recipe.model, GPTConfig, "model")
-    _require_names(recipe.grammar, Grammar, "grammar")
+    translates = recipe.task == "translation"
+    _require_names(recipe.model, EncoderDecoderConfig if translates else GPTConfig, "model")
+    _require_names(recipe.grammar, GRAMMARS.get(recipe.data, Grammar), "grammar")
+    if (recipe.vocabulary or recipe.batch_tokens) and not translates:
+        raise ValueError(
+            f"vocabulary = {recipe.vocabulary} and batch_tokens = {recipe.batch_tokens} are "
+            f"choices of a translator, and data is {recipe.data!r}. Leave them out."
+        )
+    require_label_smoothing(recipe.label_smoothing)
     for name in ("n_layers", "n_heads", "d_model", "dropout"):
         if name in recipe.model:
             raise ValueError(
@@ -210,8 +264,9 @@ def _require_parts(recipe: Recipe) -> None:
                 f"{getattr(recipe, name)} there. Choose {name} (--{name.replace('_', '-')}) and "
                 f"leave it out of model."
             )
-    if "vocabulary" in recipe.model:
-        raise ValueError("model holds vocabulary, which follows from the data. Leave it out.")
+    for name in ("vocabulary", "source_vocabulary", "target_vocabulary", "shared"):
+        if name in recipe.model:
+            raise ValueError(f"model holds {name}, which follows from the data. Leave it out.")
     for name, most in MOST_OF_MODEL.items():
         value = recipe.model.get(name)
         if isinstance(value, int) and value > most:
@@ -277,5 +332,15 @@ PRESETS = {
             "gifts": ["roses", "books", "apples", "pens"],
             "n_gifts": 2, "n_sentences": 6,
         },
+    ),
+    "kannada": Recipe(
+        data="kannada", n_layers=2, n_heads=4, d_model=64, block=16, batch_size=64, lr=0.02,
+        adamw_lr=0.01, n_steps=1000, n_iterations=3, decay=0.7, label_smoothing=0.1,
+        n_stories=8000, n_validation=500, precision="float32",
+    ),
+    "multi30k": Recipe(
+        data="multi30k", n_layers=3, n_heads=4, d_model=256, dropout=0.3, block=128,
+        vocabulary=8000, batch_tokens=2048, lr=0.01, adamw_lr=0.004, n_steps=6000,
+        weight_decay=0.1, label_smoothing=0.1, warmup=200, clip=1.0,
     ),
 }  # fmt: skip

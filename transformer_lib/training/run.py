@@ -11,6 +11,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -279,13 +280,14 @@ def make_trainer(
     seed_everything(recipe.seed)
     model = model_of(recipe, corpus.tokenizer).to(device)
     optimizer = recipe.make_optimizer(model)
+    rows = 1 if recipe.batch_tokens else recipe.batch_size  # of bundles, each a whole batch
     seed_everything(recipe.seed + 1 + processes.rank)  # dropout: other numbers in each process
     return Trainer(
         model,
         optimizer,
-        Batches(corpus.training, recipe.batch_size, seed=recipe.seed),
+        Batches(corpus.training, rows, seed=recipe.seed),
         n_steps=recipe.n_steps,
-        loss=TASKS[recipe.task].loss,
+        loss=partial(TASKS[recipe.task].loss, label_smoothing=recipe.label_smoothing),
         schedule=recipe.factor,
         accumulation=recipe.accumulation,
         clip=recipe.clip,

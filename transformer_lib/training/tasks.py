@@ -4,19 +4,27 @@ This is the one place that tells kinds of training apart. Loop, run, checkpoints
 serve any task: to add one, write a :class:`Task`, and let :attr:`Recipe.task` name it.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
 
 from transformer_lib import checks
+from transformer_lib.beam import translate
+from transformer_lib.bpe import train_bpe
 from transformer_lib.data import texts
+from transformer_lib.data.bitext import translation_corpus
 from transformer_lib.data.corpora import Corpus, Tokenizer, stories_corpus, text_corpus
 from transformer_lib.data.gifts import Grammar
+from transformer_lib.data.kannada import KannadaGrammar
+from transformer_lib.data.pairs import Pair, multi30k, pairs_from_tsv
+from transformer_lib.encoder_decoder import EncoderDecoder
 from transformer_lib.gpt import GPT, current_names
 from transformer_lib.sampling import generate
+from transformer_lib.tokenizers import SPECIALS, PairTokenizer, WordTokenizer
 from transformer_lib.training.distributed import ALONE, Processes
 from transformer_lib.training.evaluation import answer_accuracy, mean_loss
 from transformer_lib.training.losses import Loss, cross_entropy
@@ -24,6 +32,9 @@ from transformer_lib.training.recipes import Recipe
 
 TEXTS = {"python_docs": texts.python_docs, "tiny_shakespeare": texts.tiny_shakespeare}
 PIECE = 32  # tokens that are written before they are shown
+VALIDATION_EVERY = 10  # of a reader's own pairs, one in so many measures
+VOCABULARY = 4000  # byte pairs, if a recipe names no number
+TRANSLATED = 500  # pairs of which the exact translations are counted
 
 
 def corpus_of(recipe: Recipe) -> Corpus:
@@ -61,9 +72,60 @@ def text(recipe: Recipe) -> Corpus:
     return text_corpus(content, recipe.block, recipe.window or recipe.block)
 
 
+def translations(recipe: Recipe) -> Corpus:
+    """Pairs of sentences: Kannada by words, all others by the byte pairs of both languages."""
+    if recipe.data == "kannada":
+        grammar = KannadaGrammar(**recipe.grammar)
+        training, validation = (
+            [Pair(s.source, s.target) for s in sentences]
+            for sentences in (
+                grammar.training(recipe.n_stories), grammar.held_out(recipe.n_validation)
+            )
+        )  # fmt: skip
+        sides = grammar.source_words, grammar.target_words
+        tokenizer = PairTokenizer(*(WordTokenizer([*SPECIALS, *words]) for words in sides))
+    else:
+        if recipe.data == "multi30k":
+            training, validation = multi30k("train"), multi30k("val")
+        else:
+            training, validation = divided(pairs_from_tsv(recipe.data))
+        texts = [side for pair in training for side in pair]
+        tokenizer = PairTokenizer(train_bpe(texts, recipe.vocabulary or VOCABULARY, SPECIALS))
+    return translation_corpus(
+        training, validation, tokenizer, context=recipe.block, batch_tokens=recipe.batch_tokens
+    )
+
+
+def divided(pairs: list[Pair]) -> tuple[list[Pair], list[Pair]]:
+    """Pairs to train on, and to measure by: every tenth, if its source is not trained on.
+
+    Raises:
+        ValueError: nothing is left to measure by.
+
+    >>> training, validation = divided([Pair(f"{i}", "x") for i in range(20)])
+    >>> len(training), validation
+    (18, [Pair(source='9', target='x'), Pair(source='19', target='x')])
+    """
+    tenth = VALIDATION_EVERY - 1
+    training = [pair for i, pair in enumerate(pairs) if i % VALIDATION_EVERY != tenth]
+    known = {pair.source for pair in training}
+    validation = [pair for pair in pairs[tenth::VALIDATION_EVERY] if pair.source not in known]
+    if not validation:
+        raise ValueError(
+            f"of {len(pairs)} pairs none is left to measure by: every tenth is, unless its source "
+            f"is trained on. Give at least {VALIDATION_EVERY} pairs with different sources."
+        )
+    return training, validation
+
+
 def gpt(recipe: Recipe, tokenizer: Tokenizer) -> GPT:
     """A GPT."""
     return GPT(recipe.model_config(tokenizer.size))
+
+
+def encoder_decoder(recipe: Recipe, tokenizer: PairTokenizer) -> EncoderDecoder:
+    """A translator."""
+    return EncoderDecoder(recipe.pair_config(tokenizer))
 
 
 def measures(
@@ -78,6 +140,49 @@ def measures(
     if corpus.answers is not None:
         accuracy = answer_accuracy(model, corpus.validation, corpus.answers, **options)
     return {"validation_loss": loss, "accuracy": accuracy}
+
+
+def measures_of_translation(
+    model: nn.Module, corpus: Corpus, *, precision: str = "float32", processes: Processes = ALONE
+) -> dict[str, float]:
+    """The exact loss on the validation pairs, without smoothing, and the share of the first 500
+    that a greedy search translates exactly.
+    """
+    options = {"precision": precision, "processes": processes}
+    loss = mean_loss(model, corpus.validation, **options)
+    pairs = corpus.pairs[:TRANSLATED]
+    found = translated(model, corpus.tokenizer, [pair.source for pair in pairs])
+    right = sum(text == pair.target for text, pair in zip(found, pairs, strict=True))
+    return {"validation_loss": loss, "accuracy": right / len(pairs)}
+
+
+def translated(
+    model: EncoderDecoder,
+    tokenizer: PairTokenizer,
+    texts: Sequence[str],
+    *,
+    batch_size: int = 64,
+    **options: Any,
+) -> list[str]:
+    """The translation of each text.
+
+    Args:
+        batch_size: texts at a time, sorted by their length.
+        options: of :func:`~transformer_lib.beam.translate`.
+
+    Raises:
+        ValueError: unknown words, an empty text, a text longer than the context.
+    """
+    checks.require_count(batch_size, "batch_size")
+    device = next(model.parameters()).device
+    ids = [torch.tensor(tokenizer.source.encode(text)) for text in texts]
+    found, order = [""] * len(ids), sorted(range(len(ids)), key=lambda i: len(ids[i]))
+    for start in range(0, len(order), batch_size):
+        chosen = order[start : start + batch_size]
+        source = pad_sequence([ids[i] for i in chosen], batch_first=True).to(device)
+        for i, target in zip(chosen, translate(model, source, **options), strict=True):
+            found[i] = tokenizer.target.decode(target)
+    return found
 
 
 def continuation(
@@ -119,6 +224,9 @@ class Task:
             for what does not apply. (With the options of :func:`measures`.)
         names: of a model's ``state_dict``, maybe an old one: the same under the names of today.
         write: of a trained model, a tokenizer, a prompt and a number of tokens: text, in pieces.
+            None: it does not go on with texts.
+        translate: of a trained model, a tokenizer and texts: their translations; or None.
+        answers: what the measured ``"accuracy"`` is a share of.
     """
 
     corpus: Callable[[Recipe], Corpus]
@@ -126,7 +234,21 @@ class Task:
     loss: Loss = cross_entropy
     measures: Callable[..., dict[str, float]] = measures
     names: Callable[[Mapping[str, Tensor]], dict[str, Tensor]] = current_names
-    write: Callable[..., Iterator[str]] = continuation
+    write: Callable[..., Iterator[str]] | None = continuation
+    translate: Callable[..., list[str]] | None = None
+    answers: str = "of the answers right"
 
 
-TASKS = {"stories": Task(corpus=stories), "text": Task(corpus=text)}
+TASKS = {
+    "stories": Task(corpus=stories),
+    "text": Task(corpus=text),
+    "translation": Task(
+        corpus=translations,
+        model=encoder_decoder,
+        measures=measures_of_translation,
+        names=dict,
+        write=None,
+        translate=translated,
+        answers="of the sentences translated exactly",
+    ),
+}

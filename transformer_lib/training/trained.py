@@ -29,11 +29,12 @@ from transformer_lib.data.corpora import (
     tokenizer_of,
 )
 from transformer_lib.data.gifts import Grammar
+from transformer_lib.data.kannada import KannadaGrammar
 from transformer_lib.storage import UnusableFileError
 from transformer_lib.training import checkpoints
 from transformer_lib.training.checkpoints import Checkpoint, CheckpointError, differences
 from transformer_lib.training.device import best_device
-from transformer_lib.training.recipes import Recipe
+from transformer_lib.training.recipes import GRAMMARS, Recipe
 from transformer_lib.training.run_log import RunLog, decode, encode, load_run, logs_in, parse_run
 from transformer_lib.training.tasks import TASKS, model_of
 
@@ -58,7 +59,7 @@ class Trained:
         recipe: how it was trained.
         step: after how many steps this is.
         data: the signature of the data that it was trained on; None if it was not kept.
-        grammar: of the stories that it was trained on; None if on a text.
+        grammar: of the stories or sentences that it was trained on; None if on a text.
         run: the log of its training; None of a checkpoint.
         manifest: as in the file of an exported model; ``manifest["result"]`` holds the loss to
             expect. Empty of a checkpoint.
@@ -70,7 +71,7 @@ class Trained:
     recipe: Recipe
     step: int
     data: str | None
-    grammar: Grammar | None
+    grammar: Grammar | KannadaGrammar | None
     run: RunLog | None
     manifest: Mapping[str, Any]
 
@@ -326,8 +327,9 @@ def _recipe(configuration: Mapping[str, Any]) -> Recipe:
         ) from error
 
 
-def _grammar_of(recipe: Recipe) -> Grammar | None:
-    return Grammar(**recipe.grammar) if recipe.task == "stories" else None
+def _grammar_of(recipe: Recipe) -> Grammar | KannadaGrammar | None:
+    kind = GRAMMARS.get(recipe.data)
+    return None if kind is None else kind(**recipe.grammar)
 
 
 def _sketch(recipe: Recipe, tokenizer: Tokenizer) -> nn.Module:
@@ -373,11 +375,13 @@ def _read(folder: Path, name: str, manifest: Mapping[str, Any], sizes: tuple[int
     return content
 
 
-def _parts(manifest: Mapping[str, Any], run: RunLog) -> tuple[Recipe, Tokenizer, Grammar | None]:
+def _parts(
+    manifest: Mapping[str, Any], run: RunLog
+) -> tuple[Recipe, Tokenizer, Grammar | KannadaGrammar | None]:
     """The objects that the manifest describes, once its entries fit one another and the log."""
     tokenizer, grammar = tokenizer_of(manifest["tokenizer"]), None
     if manifest["grammar"] is not None:
-        grammar = Grammar(**manifest["grammar"])
+        grammar = GRAMMARS[manifest["recipe"]["data"]](**manifest["grammar"])
     pairs = [
         ("vocabulary_sha256", manifest["vocabulary_sha256"], tokenizer.hash),
         ("grammar_sha256", manifest["grammar_sha256"], None if grammar is None else grammar.hash),
