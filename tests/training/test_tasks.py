@@ -117,7 +117,9 @@ def test_recipes_and_their_tasks():
     assert Recipe().task == "stories"
     assert Recipe(data="python_docs").task == Recipe(data="mine.txt").task == "text"
     assert "task" not in Recipe().as_json()  # it follows from the data
-    assert {Recipe().task, Recipe(data="x").task} == TASKS.keys()
+    for data in ("kannada", "multi30k", "mine.tsv", "MINE.TSV"):
+        assert Recipe(data=data).task == "translation"
+    assert {Recipe().task, Recipe(data="x").task, "translation"} == TASKS.keys()
 
 
 @pytest.mark.parametrize(("vocabulary", "rows"), [(65, 64), (70_000, 1)])

@@ -280,6 +280,9 @@ def make_trainer(
     seed_everything(recipe.seed)
     model = model_of(recipe, corpus.tokenizer).to(device)
     optimizer = recipe.make_optimizer(model)
+    loss = TASKS[recipe.task].loss
+    if recipe.label_smoothing:
+        loss = partial(loss, label_smoothing=recipe.label_smoothing)
     rows = 1 if recipe.batch_tokens else recipe.batch_size  # of bundles, each a whole batch
     seed_everything(recipe.seed + 1 + processes.rank)  # dropout: other numbers in each process
     return Trainer(
@@ -287,7 +290,7 @@ def make_trainer(
         optimizer,
         Batches(corpus.training, rows, seed=recipe.seed),
         n_steps=recipe.n_steps,
-        loss=partial(TASKS[recipe.task].loss, label_smoothing=recipe.label_smoothing),
+        loss=loss,
         schedule=recipe.factor,
         accumulation=recipe.accumulation,
         clip=recipe.clip,
