@@ -128,7 +128,7 @@
     const entry = states[id];
     if (!entry) throw new Error(`the page holds no state of the widget ${id}`);
     const values = { ...entry.state };
-    for (const name of ["_esm", "_css"]) {
+    for (const name of ["_esm", "_css", "_worker"]) {
       // Written once for each kind of widget (book/extensions/lean_state.py).
       const owner = values[name]?.same_as;
       if (owner) values[name] = states[owner].state[name];

@@ -11,7 +11,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 
 STATE = "application/vnd.jupyter.widget-state+json"
-TEXTS = ("_esm", "_css")
+TEXTS = ("_esm", "_css", "_worker")
 
 
 def lean(body: str) -> str:

@@ -27,6 +27,7 @@ PYTHON = {
 }
 NPM = {
     "katex": "the style and the fonts of formulas",
+    "@fontsource/noto-sans-kannada": "the letters of Kannada",
     "d3": "drawing in the head view",
     "jquery": "the head view",
 }

@@ -43,6 +43,7 @@ lean_state = load("lean_state")
 lean_theme = load("lean_theme")
 math_punctuation = load("math_punctuation")
 notices = load("notices")
+page_weights = load("page_weights")
 reveal = load("reveal")
 
 
@@ -241,6 +242,24 @@ def test_a_part_without_a_license_stops_the_build(monkeypatch):
     monkeypatch.setattr(notices, "python_licenses", lambda package: [])
     with pytest.raises(ExtensionError, match="bertviz brings no license"):
         notices.notices()
+
+
+def test_weights_become_files_of_their_own():
+    sides = {"path": ["_text"], "encoding": "base64", "data": "e30="}
+    buffers = [{"path": ["_packed"], "encoding": "base64", "data": "QUZNVw=="}, sides]
+    models = {id_: {"state": {"_esm": "</script>"}, "buffers": [*buffers]} for id_ in "ab"}
+    models["c"] = {"state": {"value": 3}}
+    text, files = page_weights.without_weights(json.dumps({"state": models}))
+    assert "</script>" not in text
+    assert list(files.values()) == ["QUZNVw=="]  # once for two figures
+    held = json.loads(text)["state"]
+    assert held["a"]["buffers"] == held["b"]["buffers"] == [sides]
+    assert (
+        held["a"]["state"]["_packed"]
+        == held["b"]["state"]["_packed"]
+        == {"load": next(iter(files))}
+    )
+    assert held["c"] == models["c"]
 
 
 def test_each_kind_of_widget_is_written_once():

@@ -13,6 +13,7 @@ from transformer_lib.widgets.scaling_lab import ScalingLab
 from transformer_lib.widgets.soft_dictionary import SoftDictionary
 from transformer_lib.widgets.step_scrubber import StepScrubber
 from transformer_lib.widgets.training_view import TrainingView
+from transformer_lib.widgets.translator import Translator
 from transformer_lib.widgets.vector_playground import VectorPlayground
 
 __all__ = [
@@ -29,5 +30,6 @@ __all__ = [
     "SoftDictionary",
     "StepScrubber",
     "TrainingView",
+    "Translator",
     "VectorPlayground",
 ]

@@ -19,8 +19,10 @@ _COMMENT = re.compile(r"^[ \t]*(?://.*|/\*(?:[^*]|\*(?!/))*\*/[ \t]*)\n", re.MUL
 
 
 @cache
-def bundle(name: str, folder: Path = FOLDER) -> str:
+def bundle(name: str, folder: Path = FOLDER, *, entry: str = "view") -> str:
     """One ES module out of `NAME/view.js` and all the modules that it imports, each once, in order.
+
+    `entry` names another file of the widget to begin with.
 
     Each module becomes a function that is called at once, so that its names are its own:
 
@@ -42,11 +44,20 @@ def bundle(name: str, folder: Path = FOLDER) -> str:
     """
     folder = folder.resolve()
     modules: dict[Path, _Module] = {}
-    view = folder / name / "view.js"
+    view = folder / name / f"{entry}.js"
     _collect(view, folder, modules, importing=())
     if not modules[view].is_view:
-        raise ValueError(f"{name}/view.js: there is no `export default {{ render }};`")
+        raise ValueError(f"{name}/{entry}.js: there is no `export default {{ ... }};`")
     return "\n".join(module.text for module in modules.values())
+
+
+@cache
+def worker(name: str, folder: Path = FOLDER) -> str:
+    """The text of `NAME/worker.js`, `export default { method, ... };`, for core/remote.js.
+
+    What takes longer than a frame is computed there, in a thread of its own.
+    """
+    return bundle(name, folder, entry="worker")
 
 
 @cache

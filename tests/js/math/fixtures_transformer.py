@@ -8,6 +8,8 @@ import torch
 from pairs_of_models import PAIRS, VOCABULARY_OF_SOURCE, make_pair
 from wirings import VOCABULARY, WIRINGS, make
 
+from transformer_lib.beam import beam_search, cut
+from transformer_lib.encoder_decoder import BEGIN, END
 from transformer_lib.interpret.maps import attention_maps
 from transformer_lib.widgets.weights import pack_weights, unpack_weights
 
@@ -50,8 +52,21 @@ def of_pair(name, config):
     target = torch.randint(1, config.target_vocabulary, (1, 5))
     found = described(name, config, model, source, target)
     found |= {"source": source[0].tolist(), "target": target[0].tolist()}
+    found["translations"] = translations(model, source)
     cut = without(model, "decoder.0.cross_attention")
     return found | {"without_0.cross_attention": cut(source, target)[0].tolist()}
+
+
+def translations(model, source):
+    """By beams of three widths, of a model that says something."""
+    begin, found = torch.full((1, 1), BEGIN), []
+    for width in (1, 3, 5):
+        options = {"width": width, "length_penalty": 0.6 if width > 1 else 0.0, "end": END}
+        texts, scores = beam_search(model.given(source), begin, 16, **options)
+        ended = zip(texts[0, :, 1:].tolist(), scores[0].tolist(), strict=True)
+        best = [{"ids": cut(text), "score": score} for text, score in ended]
+        found.append({"width": width, "best": best})
+    return found
 
 
 def without(model, name):

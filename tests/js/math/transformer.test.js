@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadWeights, unpackWeights } from "../../../transformer_lib/widgets/core/weights.js";
+import { translate } from "../../../transformer_lib/widgets/math/beam.js";
 import { encoderDecoder, gpt } from "../../../transformer_lib/widgets/math/transformer.js";
 import { close, fakeModel, fixture } from "../support.js";
 
@@ -73,6 +74,34 @@ for (const known of library.pairs) {
   });
 }
 
+for (const known of library.pairs) {
+  for (const { width, best } of known.translations) {
+    test(`translations by a search of width ${width}: ${known.name}`, () => {
+      const model = encoderDecoder(known.config, weightsOf(known));
+      const found = translate(model, known.source, { width });
+      assert.deepEqual(
+        found.map(({ ids }) => ids),
+        best.map(({ ids }) => ids),
+      );
+      close(
+        found.map(({ score }) => score),
+        best.map(({ score }) => score),
+        1e-4,
+      );
+    });
+  }
+}
+
+test("a fork goes its own way", () => {
+  const [known] = library.gpt;
+  const text = gpt(known.config, weightsOf(known)).start();
+  text.read(known.ids.slice(0, 3));
+  const other = text.fork();
+  other.read([1, 2]);
+  close(text.read(known.ids.slice(3)).logits, known.logits.slice(3), 1e-4);
+  assert.deepEqual(other.tokens, [...known.ids.slice(0, 3), 1, 2]);
+});
+
 test("the stream after each block can be seen and changed", () => {
   const [known] = library.gpt;
   const model = gpt(known.config, weightsOf(known));
@@ -102,8 +131,8 @@ for (const bits of ["8", "32"]) {
   test(`weights in ${bits} bits are read as the library reads them`, async () => {
     const { base64, weights } = library.packed[bits];
     const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
-    const model = fakeModel({ _weights: new DataView(bytes.buffer) });
-    const found = unpackWeights(await loadWeights(model, "_weights"));
+    const model = fakeModel({ _packed: new DataView(bytes.buffer) });
+    const found = unpackWeights(await loadWeights(model, "_packed"));
     assert.deepEqual([...found.keys()], Object.keys(weights));
     for (const [name, data] of Object.entries(weights)) close(found.get(name).data, data, 1e-7);
   });
@@ -112,9 +141,9 @@ for (const bits of ["8", "32"]) {
 test("weights of a page come from the file that the trait names; others are refused", async () => {
   const view = new DataView(new ArrayBuffer(8));
   globalThis.window = { afm: { load: async (path) => (path === "w.js" ? view : undefined) } };
-  const found = await loadWeights(fakeModel({ _weights: { load: "w.js" } }), "_weights");
+  const found = await loadWeights(fakeModel({ _packed: { load: "w.js" } }), "_packed");
   assert.equal(found.byteLength, 8);
-  const missing = loadWeights(fakeModel({ _weights: { load: "x.js" } }), "_weights");
+  const missing = loadWeights(fakeModel({ _packed: { load: "x.js" } }), "_packed");
   await assert.rejects(missing, /could not be read/);
   assert.throws(() => unpackWeights(found), /the weights begin with/);
   delete globalThis.window;

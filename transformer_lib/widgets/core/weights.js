@@ -1,6 +1,6 @@
 // A model's weights, as transformer_lib/widgets/weights.py packs them.
 //
-//   const bytes = await loadWeights(model, "_weights");   // ArrayBuffer, to hand to a worker
+//   const bytes = await loadWeights(model, "_packed");   // ArrayBuffer, to hand to a worker
 //   const weights = unpackWeights(bytes);                 // Map: name -> { data: Float32Array, shape }
 //
 // In a notebook the bytes are in the trait. On a page they lie in a file beside it, which is loaded

@@ -5,6 +5,7 @@
 //   const text = model.start();                         // an empty cache
 //   const { logits, maps } = text.read([3, 1, 4]);      // the tokens after those that were read
 //   text.rewind(1);                                     // forgets the newest
+//   const other = text.fork();                          // goes its own way from here
 //
 //   const translator = encoderDecoder(config, weights);
 //   const target = translator.start([5, 6, 7]);         // reads the source; target.source holds its maps
@@ -239,13 +240,13 @@ function wiring(config, weights) {
   return { width, project, remember, attend, think, wire, embed, finish };
 }
 
-/** Keys and values of one attention, with room for all of a text. */
-function cacheOf(config) {
+/** Keys and values of one attention, with room for all of a text; a copy of another, if there is one. */
+function cacheOf(config, other = null) {
   const size = ((config.n_kv_heads ?? config.n_heads) * config.d_model) / config.n_heads;
   return {
-    k: new Float32Array(config.context * size),
-    v: new Float32Array(config.context * size),
-    length: 0,
+    k: other ? other.k.slice() : new Float32Array(config.context * size),
+    v: other ? other.v.slice() : new Float32Array(config.context * size),
+    length: other ? other.length : 0,
     extend({ k, v, length }) {
       this.k.set(k, this.length * size);
       this.v.set(v, this.length * size);
@@ -264,12 +265,15 @@ function checkRoom(ids, read, config, vocabulary) {
 }
 
 /** A text that is written token by token, with or without a source that is read, too. */
-function writing(config, weights, parts, names, readSource) {
+function writing(config, weights, parts, names, readSource, before = null) {
   const { width, remember, attend, think, wire, embed, finish } = parts;
-  const caches = Array.from({ length: config.n_layers }, () => cacheOf(config));
-  const tokens = [];
+  const caches = Array.from({ length: config.n_layers }, (_, layer) =>
+    cacheOf(config, before?.caches[layer]),
+  );
+  const tokens = [...(before?.tokens ?? [])];
   return {
     tokens,
+    fork: () => writing(config, weights, parts, names, readSource, { caches, tokens }),
     rewind(count) {
       tokens.length -= count;
       for (const cache of caches) cache.length -= count;

@@ -1,0 +1,28 @@
+"""A translator of Kannada that knows nothing yet, as figures take it."""
+
+import torch
+
+from transformer_lib.data.kannada import KannadaGrammar
+from transformer_lib.data.kannada.tables import tables
+from transformer_lib.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from transformer_lib.tokenizers import SPECIALS, PairTokenizer, WordTokenizer
+from transformer_lib.widgets import Translator
+
+EXAMPLES = ["mēri susān\u200cge gulābigaḷannu koṭṭaḷu", "hūvannu koṭṭaḷu"]
+
+
+def make_translator(seed: int = 0, **options) -> tuple[EncoderDecoder, PairTokenizer, Translator]:
+    grammar = KannadaGrammar()
+    sides = grammar.source_words, grammar.target_words
+    tokenizer = PairTokenizer(*(WordTokenizer([*SPECIALS, *words]) for words in sides))
+    config = EncoderDecoderConfig.fast(
+        source_vocabulary=tokenizer.source.size,
+        target_vocabulary=tokenizer.target.size,
+        context=16, n_layers=2, n_heads=2, d_model=16, projections="normal",
+    )  # fmt: skip
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        model = EncoderDecoder(config).eval()
+        torch.nn.init.normal_(model.target_embedding.weight)  # so that it says something
+    options = {"examples": EXAMPLES} | options
+    return model, tokenizer, Translator(model, tokenizer, tables(), **options)

@@ -1,0 +1,68 @@
+// Computation in a thread of its own, so that the page stays quick while a model thinks.
+//
+//   const far = remote(model.get("_worker"));    // text of worker.js, from joining.worker
+//   await far.call("load", bytes);               // a method of its default export, by name
+//   far.end();
+//
+// The worker is made from a Blob, which also works from file://. Where a page forbids workers, the
+// same code runs in the page itself.
+
+const ANSWER = `
+self.onmessage = async ({ data: { id, method, values } }) => {
+  try {
+    self.postMessage({ id, value: await methods[method](...values) });
+  } catch (error) {
+    self.postMessage({ id, problem: error.message ?? String(error) });
+  }
+};
+`;
+
+export function remote(text) {
+  const worker = startWorker(text);
+  if (!worker) return local(text);
+  const waiting = new Map();
+  let count = 0;
+  worker.onmessage = ({ data: { id, value, problem } }) => {
+    const { resolve, reject } = waiting.get(id);
+    waiting.delete(id);
+    if (problem === undefined) resolve(value);
+    else reject(new Error(problem));
+  };
+  worker.onerror = (event) => {
+    for (const { reject } of waiting.values()) reject(new Error(event.message));
+    waiting.clear();
+  };
+  return {
+    call(method, ...values) {
+      count += 1;
+      const id = count;
+      return new Promise((resolve, reject) => {
+        waiting.set(id, { resolve, reject });
+        worker.postMessage({ id, method, values });
+      });
+    },
+    end: () => worker.terminate(),
+  };
+}
+
+function startWorker(text) {
+  const script = text.replace(/^export default /m, "const methods = ");
+  const address = URL.createObjectURL(new Blob([script, ANSWER], { type: "text/javascript" }));
+  try {
+    return new Worker(address);
+  } catch {
+    return null; // a page may forbid it
+  } finally {
+    // The worker's script is fetched after the constructor has returned.
+    setTimeout(() => URL.revokeObjectURL(address), 60_000);
+  }
+}
+
+function local(text) {
+  const address = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
+  const loaded = import(address).then((module) => module.default);
+  return {
+    call: async (method, ...values) => (await loaded)[method](...values),
+    end: () => URL.revokeObjectURL(address),
+  };
+}

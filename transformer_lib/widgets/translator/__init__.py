@@ -1,0 +1,5 @@
+"""See :mod:`transformer_lib.widgets.translator.widget`."""
+
+from transformer_lib.widgets.translator.widget import Translator
+
+__all__ = ["Translator"]

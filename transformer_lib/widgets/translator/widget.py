@@ -1,0 +1,135 @@
+"""A trained translator that runs in the page: the reader puts a sentence together from words."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, ClassVar
+
+import traitlets
+
+from transformer_lib.widgets.base import Widget, json_bytes
+from transformer_lib.widgets.driving import Number, Token
+from transformer_lib.widgets.goals import Goal
+from transformer_lib.widgets.inputs import to_tokens
+from transformer_lib.widgets.joining import bundle, stylesheet, worker
+from transformer_lib.widgets.weights import pack_weights
+
+MOST_WIDTH = 8
+
+
+class Translator(Widget):
+    """A translator of the book's Kannada into English, with the attention of each word it writes.
+
+    The model itself computes in the reader's browser, in a worker. The reader chooses words from
+    menus or writes them, in Kannada script or in Latin letters. A sentence that does not belong to
+    the grammar is translated all the same, and the figure says what is wrong with it.
+
+    What comes back and can be observed: `widget.words` (places in the tables of words), and
+    `widget.translation` (English).
+
+    Args:
+        model: an :class:`~transformer_lib.encoder_decoder.EncoderDecoder`.
+        tokenizer: its :class:`~transformer_lib.tokenizers.PairTokenizer`.
+        tables: of the grammar, :func:`transformer_lib.data.kannada.tables.tables`.
+        examples: sentences to begin with, in Latin letters; the first is shown.
+        example: which of them is shown first.
+        width: of the beam search, 1 to 8; 1 is greedy.
+        layer, head: whose attention is shown; head -1 is the mean of all.
+        bits: 8 or 32 for each number of the weights' matrices.
+        name: what links in the prose call the figure.
+        goals: challenges.
+
+    State (what `[text](#set:name;key=value)` sets): `example` (its text or number), `width`,
+    `layer`, `head` (a number, or `all`), `word` (of the translation, from 0), `reset`.
+
+    Facts (what goals read): `known` (1: a sentence of the grammar), `right` (1: it is translated
+    exactly), `words` (of the translation), `probability` (of all of its words), `width`.
+
+    Raises ValueError where examples are none or hold unknown words, where the model's sizes are not
+    the tokenizer's, or where a setting is out of range.
+    """
+
+    _esm = bundle("translator")
+    _css = stylesheet("translator")
+    _worker = traitlets.Unicode(worker("translator"), read_only=True).tag(sync=True)
+    _packed = traitlets.Bytes().tag(sync=True)
+    _config = traitlets.Bytes().tag(sync=True)
+    _text = traitlets.Bytes().tag(sync=True)
+    words = traitlets.List(traitlets.Int()).tag(sync=True)
+    width = traitlets.Int(1).tag(sync=True)
+    layer = traitlets.Int(0).tag(sync=True)
+    head = traitlets.Int(-1).tag(sync=True)
+    translation = traitlets.Unicode("").tag(sync=True)
+    _keys_of_text: ClassVar = {
+        "example": Token("examples"),
+        "width": Number(1, MOST_WIDTH, "width"),
+        "layer": Number(0, "layers", "layer"),
+        "head": Number(0, "heads", none="all"),
+        "word": Number(0, 30),
+    }
+    _facts = ("known", "right", "words", "probability", "width")
+
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        tables: Mapping[str, Any],
+        examples: Sequence[str],
+        *,
+        example: int = 0,
+        width: int = 1,
+        layer: int = 0,
+        head: int = -1,
+        bits: int = 8,
+        name: str = "",
+        goals: Sequence[Goal] = (),
+    ) -> None:
+        places = {word["latin"]: i for i, word in enumerate(tables["words"])}
+        examples = to_tokens(examples, len(examples), "examples", "sentences")
+        if not examples or not 0 <= example < len(examples):
+            raise ValueError(
+                f"example is {example} of {len(examples)} examples; give at least one sentence, "
+                f"and the number of one, from 0"
+            )
+        for sentence in examples:
+            for word in sentence.split():
+                if word not in places:
+                    raise ValueError(f"{word!r} in the example {sentence!r} is not in the tables")
+        self._model = {"layers": model.config.n_layers - 1, "heads": model.config.n_heads - 1}
+        sides = tokenizer.source.vocabulary, tokenizer.target.vocabulary
+        sizes = model.config.source_vocabulary, model.config.target_vocabulary
+        if tuple(map(len, sides)) != sizes:
+            raise ValueError(
+                f"the model has {sizes[0]} and {sizes[1]} tokens, and its tokenizer "
+                f"{len(sides[0])} and {len(sides[1])}; give the tokenizer that it was trained with"
+            )
+        weights = {key: w.detach().cpu().numpy() for key, w in model.state_dict().items()}
+        super().__init__(
+            _packed=pack_weights(weights, bits=bits),
+            _config=json_bytes(asdict(model.config)),
+            _text=json_bytes(
+                {"tables": tables, "source": sides[0], "target": sides[1], "examples": examples}
+            ),
+            words=[places[word] for word in examples[example].split()],
+            width=width,
+            layer=layer,
+            head=head,
+            name=name,
+            goals=goals,
+        )
+
+    @traitlets.validate("width")
+    def _check_width(self, proposal: dict) -> int:
+        if not 1 <= proposal["value"] <= MOST_WIDTH:
+            raise ValueError(f"width is {proposal['value']}; choose 1 (greedy) to {MOST_WIDTH}")
+        return proposal["value"]
+
+    @traitlets.validate("layer", "head")
+    def _check_place(self, proposal: dict) -> int:
+        name, value = proposal["trait"].name, proposal["value"]
+        least, most = (0, self._model["layers"]) if name == "layer" else (-1, self._model["heads"])
+        if not least <= value <= most:
+            raise ValueError(f"{name} is {value}; choose one from {least} to {most}")
+        return value
+
+    def _sizes(self) -> dict[str, object]:
+        return dict(self._model)
