@@ -109,6 +109,16 @@ def test_generate_runs(tiny, tmp_path, monkeypatch):
     assert log.config["bytes_read_a_step"] > 4 * 37 * 12
 
 
+def test_translator_runs(tiny, tmp_path, monkeypatch):
+    sizes = {"context": 32, "n_layers": 1, "n_heads": 2, "d_model": 12, "d_ff": 17}
+    module = tiny("translator", SIZES=sizes, VOCABULARY=31, BATCH=3)
+    monkeypatch.setattr(sys, "argv", ["translator.py", "--rounds", "2", "--tokens", "5"])
+    module.main()
+    log = load_run(tmp_path / "translator.json")
+    assert {len(times) for times in log.curve.values()} == {2}
+    assert log.result["step_times"] > 0
+
+
 @pytest.fixture
 def positions(tiny):
     text = "Mary gave roses to Susan. Now Susan has the roses.\n" * 30
