@@ -14,8 +14,10 @@ import torch
 import torch.nn.functional as F
 
 from transformer_lib.data.corpora import text_corpus
+from transformer_lib.data.pairs import Pair
 from transformer_lib.gpt import GPT, GPTConfig
-from transformer_lib.training import run_log
+from transformer_lib.training import run_log, tasks
+from transformer_lib.training.recipes import PRESETS
 from transformer_lib.training.run_log import REPOSITORY, load_run
 
 pytestmark = pytest.mark.slow
@@ -107,6 +109,42 @@ def test_generate_runs(tiny, tmp_path, monkeypatch):
     assert log.command == "python benchmarks/generate.py --rounds 2 --tokens 5"
     assert {len(times) for times in log.curve.values()} == {2}
     assert log.config["bytes_read_a_step"] > 4 * 37 * 12
+
+
+@pytest.fixture
+def few_pairs(monkeypatch):
+    """A handful of pairs in place of Multi30k, and a recipe for them."""
+    ones = {"eins": "one", "zwei": "two", "drei": "three", "vier": "four", "fünf": "five"}
+    pairs = [Pair(f"{a} und {b}.", f"{ones[a]} and {ones[b]}.") for a in ones for b in ones]
+    monkeypatch.setattr(tasks, "multi30k", lambda split: pairs)
+    small = {"n_layers": 1, "n_heads": 2, "d_model": 16, "vocabulary": 270, "warmup": 0}
+    steps = {"n_steps": 4, "evaluate_every": 2, "save_every": 2, "batch_tokens": 200}
+    monkeypatch.setitem(PRESETS, "multi30k", PRESETS["multi30k"].with_changes(**small, **steps))
+    return pairs
+
+
+def test_translate_runs_and_keeps_a_ledger(tiny, tmp_path, monkeypatch, few_pairs):
+    options = {"multi30k": lambda split: few_pairs, "SEARCHES": [(1, 0.0), (2, 0.6)]}
+    module = tiny("translate", FOLDER=tmp_path / "runs", SAMPLES=20, **options)
+    module.benchmark([0])
+    log = load_run(tmp_path / "multi30k.json")
+    assert log.curve["step"] == [2, 4]
+    assert 0 <= log.result["bleu"][0] <= 100
+    assert len(log.result["validation_bleu"][0]) == 2
+    assert "|tok:13a|" in log.result["signature"][0]
+    for name in ("first", "second"):
+        module.trial(name, {"dropout": 0.1}, 2)
+    ledger = load_run(tmp_path / "multi30k-ledger.json")
+    assert ledger.result["name"] == ["first", "second"]
+    assert ledger.result["changes"] == ['{"dropout": 0.1}'] * 2
+
+
+def test_bleu_is_that_of_a_known_pair(tiny):
+    module = tiny("translate")
+    pairs = [Pair("x", "the cat sat on the mat")]
+    assert module.bleu(["the cat sat on the mat"], pairs) == pytest.approx(100)
+    judged = module.judged(["The cat sat on the mat"], ["a dog"], pairs)
+    assert judged["bleu"] < judged["bleu_lower"] == pytest.approx(100)
 
 
 def test_translator_runs(tiny, tmp_path, monkeypatch):

@@ -1,0 +1,157 @@
+"""German into English on Multi30k, from its 29,000 pairs alone.
+
+    python benchmarks/translate.py        about 100 minutes on 2 quiet cores, for one seed
+    python benchmarks/translate.py --try "dropout 0.1" --changes '{"dropout": 0.1}' --steps 1500
+
+Writes transformer_lib/runs/multi30k.json. The preset ``multi30k`` is trained, saved and resumed in
+_build/multi30k; stop it whenever you like. The beam's width and length penalty are those with the
+best BLEU on the validation pairs. Then, once, the test pairs are translated (test_2016_flickr), and
+the same output is judged three times:
+
+    bleu        sacreBLEU as its signature says: cased, with punctuation, its own tokens (13a)
+    bleu_lower  in small letters and split at punctuation, as many others report it
+    chrf        chrF2, of characters
+
+The bootstrap says how far the BLEU of 1,000 sentences can be off, and whether beams beat a greedy
+search on the same sentences (paired; Koehn 2004).
+
+With ``--try`` a change of the recipe is trained for fewer steps and judged on the validation pairs
+only, greedily. Each trial, useless ones too, becomes a row of the ledger,
+transformer_lib/runs/multi30k-ledger.json.
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from sacrebleu.metrics import BLEU, CHRF
+from sacrebleu.significance import PairedTest
+
+from transformer_lib.data.pairs import Pair, multi30k
+from transformer_lib.training.checkpoints import find_checkpoints
+from transformer_lib.training.recipes import PRESETS, Recipe
+from transformer_lib.training.run import Run, trained_run
+from transformer_lib.training.run_log import RUNS_FOLDER, load_run, new_run, save_run
+from transformer_lib.training.tasks import translated
+
+FOLDER = Path("_build/multi30k")
+LEDGER = "multi30k-ledger"
+SEARCHES = [(1, 0.0), *((width, alpha) for width in (2, 4, 8) for alpha in (0.0, 0.6, 1.0))]
+SAMPLES = 1000  # of the bootstrap
+COLUMNS = ("name", "changes", "steps", "validation_loss", "bleu", "minutes", "parameters")
+
+
+def texts_of(run: Run, pairs: Sequence[Pair], width: int, length_penalty: float) -> list[str]:
+    """The translations of the pairs' sources."""
+    options = {"width": width, "length_penalty": length_penalty}
+    sources = [pair.source for pair in pairs]
+    return translated(run.trainer.model, run.corpus.tokenizer, sources, **options)
+
+
+def bleu(texts: Sequence[str], pairs: Sequence[Pair], **options: Any) -> float:
+    return BLEU(**options).corpus_score(texts, [[pair.target for pair in pairs]]).score
+
+
+def chosen_search(run: Run, pairs: Sequence[Pair]) -> tuple[tuple[int, float], dict[str, float]]:
+    """The width and penalty that are best on these pairs, and the BLEU of all."""
+    found = {search: bleu(texts_of(run, pairs, *search), pairs) for search in SEARCHES}
+    named = {f"width {width}, penalty {alpha}": score for (width, alpha), score in found.items()}
+    return max(found, key=found.__getitem__), named
+
+
+def judged(texts: list[str], greedy: list[str], pairs: Sequence[Pair]) -> dict[str, Any]:
+    """All that is reported of one translation of the test pairs."""
+    references = [[pair.target for pair in pairs]]
+    metric = BLEU(references=references)
+    systems = [("greedy", greedy), ("chosen", texts)]
+    test = PairedTest(systems, {"BLEU": metric}, references=None, test_type="bs", n_samples=SAMPLES)
+    signatures, scores = test()
+    chosen = scores["BLEU"][1]
+    return {
+        "bleu": chosen.score,
+        "bleu_interval": chosen.ci,
+        "bleu_greedy": scores["BLEU"][0].score,
+        "p_against_greedy": chosen.p_value,
+        "signature": str(signatures["BLEU"]),
+        "bleu_lower": bleu(texts, pairs, lowercase=True, tokenize="intl"),
+        "chrf": CHRF().corpus_score(texts, references).score,
+        "exact": sum(t == p.target for t, p in zip(texts, pairs, strict=True)) / len(pairs),
+    }
+
+
+def trained(recipe: Recipe, folder: Path) -> Run:
+    """The finished run in this folder: begun, gone on with, or only loaded."""
+    resume = folder if find_checkpoints(folder) else None
+
+    def report(run: Run, step) -> None:
+        if step is not None and step.step % 50 == 0:
+            print(f"step {step.step}: {step.loss:.3f}, {run.seconds / 60:.1f} min", flush=True)
+
+    return trained_run(recipe, folder, resume=resume, report=report)
+
+
+def benchmark(seeds: Sequence[int]) -> None:
+    validation, test = multi30k("val"), multi30k("test")
+    result: dict[str, list] = {}
+    curve: dict[str, list[float]] = {}
+    for seed in seeds:
+        recipe = PRESETS["multi30k"].with_changes(seed=seed)
+        run = trained(recipe, FOLDER / f"seed-{seed}")
+        search, searches = chosen_search(run, validation)
+        texts = texts_of(run, test, *search)
+        greedy = texts_of(run, test, 1, 0.0)
+        found = judged(texts, greedy, test)
+        found |= {"width": search[0], "length_penalty": search[1], "validation_bleu": searches}
+        found |= {"minutes": run.seconds / 60, "parameters": run.trainer.model.n_parameters}
+        print(f"seed {seed}:", found, flush=True)
+        for name, value in found.items():
+            result.setdefault(name, []).append(value)
+        for name, column in run.curve.items():
+            curve.setdefault(name, []).extend(column)
+        curve.setdefault("seed", []).extend([seed] * len(run.curve["step"]))
+    config = PRESETS["multi30k"].as_json() | {"seeds": list(seeds), "samples": SAMPLES}
+    log = new_run("multi30k", config=config, curve=curve, result=result)
+    print("written:", save_run(log, RUNS_FOLDER).name)
+
+
+def trial(name: str, changes: dict[str, Any], steps: int) -> None:
+    """One row of the ledger."""
+    validation, every = multi30k("val"), {"evaluate_every": steps, "save_every": steps}
+    run = Run(PRESETS["multi30k"].with_changes(n_steps=steps, **every | changes))
+    begin = time.perf_counter()
+    for step in run.steps():
+        if step.step % 50 == 0:
+            print(f"step {step.step}: {step.loss:.3f}", flush=True)
+    minutes = (time.perf_counter() - begin) / 60
+    score = bleu(texts_of(run, validation, 1, 0.0), validation)
+    loss, n_parameters = run.curve["validation_loss"][-1], run.trainer.model.n_parameters
+    row = (name, json.dumps(changes), steps, loss, score, minutes, n_parameters)
+    path = RUNS_FOLDER / f"{LEDGER}.json"
+    rows = dict(load_run(path).result) if path.exists() else {column: [] for column in COLUMNS}
+    result = {c: [*rows[c], value] for c, value in zip(COLUMNS, row, strict=True)}
+    print(dict(zip(COLUMNS, row, strict=True)))
+    log = new_run(LEDGER, config=PRESETS["multi30k"].as_json(), curve={}, result=result)
+    save_run(log, RUNS_FOLDER)
+
+
+def main() -> None:
+    options = argparse.ArgumentParser()
+    options.add_argument("--seeds", type=int, default=1)
+    options.add_argument("--threads", type=int, default=2)
+    options.add_argument("--try", dest="name")
+    options.add_argument("--changes", type=json.loads, default={})
+    options.add_argument("--steps", type=int, default=1500)
+    given = options.parse_args()
+    torch.set_num_threads(given.threads)
+    if given.name is None:
+        benchmark(range(given.seeds))
+    else:
+        trial(given.name, given.changes, given.steps)
+
+
+if __name__ == "__main__":
+    main()
