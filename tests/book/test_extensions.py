@@ -3,6 +3,7 @@
 The small book has the settings, templates and extensions of the real one, but its own two pages.
 """
 
+import base64
 import importlib.util
 import json
 import os
@@ -19,6 +20,8 @@ from docutils import nodes
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from sphinx.errors import ConfigError, ExtensionError
 from sphinxcontrib.katex import KaTeXError, KaTeXServer
+
+from transformer_lib.widgets.weights import unpack_weights
 
 ROOT = Path(__file__).resolve().parents[2]
 ADDRESS = "https://github.com/someone/some-book"
@@ -314,7 +317,21 @@ from transformer_lib.widgets import Predict
 Predict("Is *6* < `7`?", {"yes": "It **is**.", "no": "No."}, right="yes", then="Ends *here*.")\
 """
 REVEAL = {"tags": ["reveal"]}
+WEIGHTS = """\
+import anywidget, traitlets
+from transformer_lib.widgets.weights import pack_weights
+
+class Carrier(anywidget.AnyWidget):
+    _esm = "export default { render() {} };"
+    _packed = traitlets.Bytes().tag(sync=True)
+
+    def __repr__(self):
+        return "Carrier()"
+
+Carrier(_packed=pack_weights({"table": [[2.0, -2.0]]}))\
+"""
 ASKING = [
+    new_code_cell(WEIGHTS, metadata={"tags": ["hide-input"]}),
     new_code_cell(QUESTION, metadata={"tags": ["hide-input"]}),
     new_markdown_cell("The answer.\n\n## Why\n\nBecause.", metadata=REVEAL),
     new_code_cell("6 < 7", metadata=REVEAL),
@@ -370,6 +387,20 @@ def test_the_colab_button_opens_the_chapter(published):
     place = "github/someone/some-book/blob/main/chapters/03-small.ipynb"
     assert f'href="https://colab.research.google.com/{place}"' in text
     assert "colab.research" not in (published / "book" / "words.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_weights_and_letters_lie_beside_the_page(published):
+    page = (published / "chapters" / "03-small.html").read_text(encoding="utf-8")
+    [name] = re.findall(r'"_packed": \{"load": "(weights-\w{10}\.js)"\}', page)
+    [packed] = re.fullmatch(
+        r'afm\.provide\("' + re.escape(name) + r'", "([\w+/=]+)"\);\n',
+        (published / "_static" / name).read_text(encoding="ascii"),
+    ).groups()
+    assert packed not in page
+    table = unpack_weights(base64.b64decode(packed))["table"]
+    assert table.round(5).tolist() == [[2.0, -2.0]]
+    assert (published / "_static" / "kannada.woff2").stat().st_size < 40_000
 
 
 @pytest.mark.slow
