@@ -68,8 +68,8 @@ def beam_search(
         advance = decoder(model, cache)
         exact = torch.promote_types(logits.dtype, torch.float32)  # sums of many, even of 16 bits
         scores = torch.zeros(batch, 1, dtype=exact, device=ids.device)
-        finished = scores.new_full((batch, 0), -torch.inf)
-        finished_texts = ids.new_zeros(batch, 0, prompt + longest)
+        finished = scores.new_full((batch, width), -torch.inf)
+        finished_texts = ids.new_zeros(batch, width, prompt + longest)
         best_possible = penalty_of(limits, length_penalty).to(exact).unsqueeze(1)
         for step in range(longest):
             beams = scores.shape[1]
@@ -89,7 +89,7 @@ def beam_search(
                 judged = torch.cat((finished, ended / penalty_of(step + 1, length_penalty)), dim=1)
                 filled = nn.functional.pad(texts, (0, longest - step), value=end)
                 filled = torch.cat((finished_texts, filled), dim=1)
-                finished, best = judged.topk(min(width, judged.shape[1]), dim=1)
+                finished, best = judged.topk(width, dim=1)
                 finished_texts = _rows(filled, best)
                 candidates[:, end::vocabulary] = -torch.inf
             scores, best = candidates.topk(kept, dim=1)

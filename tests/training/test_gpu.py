@@ -8,12 +8,15 @@ from unittest.mock import patch
 import pytest
 import torch
 from fake_cuda import fake_cuda
+from pairs_of_models import PAIRS
 from small_models import small_gpt, stories
 from small_runs import RECIPE
 from wirings import CONTEXT, VOCABULARY, WIRINGS
 
+from transformer_lib.beam import beam_search
 from transformer_lib.data.batches import Batches
 from transformer_lib.data.packing import Windows
+from transformer_lib.encoder_decoder import END, EncoderDecoder
 from transformer_lib.gpt import GPT
 from transformer_lib.sampling import generate
 from transformer_lib.training.device import (
@@ -74,6 +77,45 @@ def test_every_wiring_trains_and_writes_on_a_gpu(wiring, precision):
             text = generate(model, ids, 2, top_k=5, top_p=0.9)
         assert (logits.device, logits.dtype) == (CUDA, getattr(torch, precision))
         assert (text.device, text.shape) == (CUDA, (2, 5))
+
+
+class Same:
+    """Pairs that are all alike. (Numbers of fake tensors cannot be looked at.)"""
+
+    def __len__(self):
+        return 6
+
+    def rows(self, indices):
+        return tuple(torch.ones(len(indices), n, dtype=torch.int64) for n in (4, 3, 3))
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("wiring", PAIRS)
+def test_every_translator_trains_and_writes_on_a_gpu(wiring, precision):
+    with fake_cuda():
+        with torch.device("cuda"):
+            model = EncoderDecoder(PAIRS[wiring])
+        with filled(model):
+            options = {"n_steps": 2, "precision": precision}
+            trainer = Trainer(model, Muon(model), Batches(Same(), 3), **options)
+            assert trainer.take_step().step == 1
+        source = torch.ones(2, 3, dtype=torch.int64, device="cuda")
+        with in_precision(CUDA, precision):
+            assert model(source, source).dtype == getattr(torch, precision)
+            options = {"width": 3, "length_penalty": 0.6, "end": END}
+            texts, _ = beam_search(model.given(source), source[:, :1], 4, **options)
+            assert (texts.device, texts.shape[:2]) == (CUDA, (2, 3))
+
+
+@pytest.mark.parametrize("wiring", PAIRS)
+def test_every_translator_has_its_gradients(wiring):
+    with torch.device("meta"):
+        model = EncoderDecoder(PAIRS[wiring])
+        ids = torch.ones(2, 5, dtype=torch.int64)
+    model(ids, ids).sum().backward()
+    for name, p in model.named_parameters():
+        assert p.grad is not None, name
+        assert (p.grad.shape, p.grad.dtype) == (p.shape, p.dtype)
 
 
 @pytest.mark.parametrize("wiring", WIRINGS)
