@@ -199,6 +199,20 @@ def test_a_change_of_forward_alone_never_changes_the_text(trap, prompt, how, mon
     assert_close(torch.stack(logits, dim=1), whole, rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("prompt", "n_tokens", "calls"), [(1, 5, [1, 1]), (2, 5, [2]), (7, 5, [7]), (7, 1, [7])]
+)
+def test_the_proof_takes_no_call_of_the_model_where_the_prompt_gives_it(prompt, n_tokens, calls):
+    model, tokens = make(WIRINGS["gpt2"]), []
+    forward = GPT.forward
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            GPT, "forward", lambda self, *given: tokens.append(given[0].shape[1]) or forward(self, *given)
+        )
+        generate(model, random_ids(tokens=prompt), n_tokens)
+    assert tokens == calls
+
+
 def test_a_stepper_speaks_for_its_class_alone():
     part = FeedForward(12)
     assert stepper_of(part) is not None
