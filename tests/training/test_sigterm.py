@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from transformer_lib.storage import LOCK
+from transformer_lib.storage import LOCK, InUseError, locked
 from transformer_lib.training import run as library_run
 from transformer_lib.training.checkpoints import find_checkpoints, load_checkpoint
 from transformer_lib.training.cli import main
@@ -157,6 +157,24 @@ def test_a_run_that_was_begun_meanwhile_is_not_overwritten(tmp_path, monkeypatch
     monkeypatch.setattr(library_run, "corpus_of", corpus_while_another_trains)
     with pytest.raises(ValueError, match="holds a run already, saved at step 2"):
         trained_run(recipe, tmp_path / "run")
+
+
+def test_steps_hold_their_folder_until_they_end_or_are_closed(tmp_path):
+    recipe = Recipe(n_steps=2, n_layers=1, d_model=16, n_stories=20, n_validation=4, save_every=1)
+    folder, run = tmp_path / "run", Run(recipe)
+    steps = run.steps(folder)
+    next(steps)
+    with pytest.raises(InUseError, match=f"process {os.getpid()} is training there"):
+        next(Run(recipe).steps(folder))
+    with pytest.raises(InUseError):
+        trained_run(recipe, folder, resume=folder)
+    steps.close()
+    for _ in run.steps(folder):
+        with pytest.raises(InUseError):
+            trained_run(recipe, folder, resume=folder)
+    assert trained_run(recipe, folder, resume=folder).trainer.step == 2
+    with locked(folder):
+        assert list(run.steps(folder)) == []  # nothing is left to be written
 
 
 @pytest.mark.slow
