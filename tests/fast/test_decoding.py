@@ -202,14 +202,17 @@ def test_a_change_of_forward_alone_never_changes_the_text(trap, prompt, how, mon
 @pytest.mark.parametrize(
     ("prompt", "n_tokens", "calls"), [(1, 5, [1, 1]), (2, 5, [2]), (7, 5, [7]), (7, 1, [7])]
 )
-def test_the_proof_takes_no_call_of_the_model_where_the_prompt_gives_it(prompt, n_tokens, calls):
-    model, tokens = make(WIRINGS["gpt2"]), []
-    forward = GPT.forward
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            GPT, "forward", lambda self, *given: tokens.append(given[0].shape[1]) or forward(self, *given)
-        )
-        generate(model, random_ids(tokens=prompt), n_tokens)
+def test_the_proof_takes_a_call_of_the_model_only_where_the_prompt_is_one_token(
+    prompt, n_tokens, calls, monkeypatch
+):
+    model, forward, tokens = make(WIRINGS["gpt2"]), GPT.forward, []
+
+    def counted(self, ids, cache=None):
+        tokens.append(ids.shape[1])
+        return forward(self, ids, cache)
+
+    monkeypatch.setattr(GPT, "forward", counted)
+    generate(model, random_ids(tokens=prompt), n_tokens)
     assert tokens == calls
 
 
