@@ -16,7 +16,9 @@ import jaxtyping
 
 # An int will do where a float is asked for.
 TYPES = "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))"
-TYPED = beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))
+TYPED = beartype.beartype(
+    conf=beartype.BeartypeConf(is_pep484_tower=True, violation_type=jaxtyping.TypeCheckError)
+)
 
 
 def check(package: str) -> None:
