@@ -177,15 +177,12 @@ def test_steps_hold_their_folder_until_they_end_or_are_closed(tmp_path):
         assert list(run.steps(folder)) == []  # nothing is left to be written
 
 
-@pytest.mark.slow
-def test_a_signal_before_the_first_save_says_that_nothing_is_there(tmp_path):
+def test_a_signal_before_the_first_save_says_that_nothing_is_there(tmp_path, monkeypatch, capsys):
     """While the data is made: nothing was lost, and there is nothing to go on from."""
-    script = (
-        "import os, signal, sys\n"
-        "from transformer_lib.training import cli, run\n"
-        "run.corpus_of = lambda recipe: os.kill(os.getpid(), signal.SIGTERM)\n"
-        f"sys.exit(cli.main(['train', '--folder={tmp_path / 'run'}']))"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert done.returncode == 128 + signal.SIGTERM, done.stderr
-    assert "stopped by SIGTERM. Nothing was saved yet" in done.stdout
+
+    def killed(recipe):
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(library_run, "corpus_of", killed)
+    assert main(["train", f"--folder={tmp_path / 'run'}"]) == 128 + signal.SIGTERM
+    assert "stopped by SIGTERM. Nothing was saved yet" in capsys.readouterr().out
