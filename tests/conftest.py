@@ -8,17 +8,14 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 import hypothesis
-import jaxtyping
 import pytest
+import signatures
 import torch
 from schedule import place, unit
 
 # Shapes and types in the library's signatures are checked in the tests, and only there. This must
-# come before anything imports the library. (An int will do where a float is asked for.)
-jaxtyping.install_import_hook(
-    "transformer_lib",
-    "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))",
-)
+# come before anything imports the library.
+signatures.check("transformer_lib")
 
 torch.set_num_threads(1)
 
@@ -39,9 +36,8 @@ def _seed():
 @pytest.fixture
 def as_a_reader():
     """Without the checked signatures: what a reader sees who passes a wrong argument."""
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
+    with signatures.unchecked():
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -157,7 +157,8 @@ def generate(
     store = model.new_cache(batch, prompt + n_tokens - 1) if cache else None
     with evaluating(model):
         logits = model(ids, store)[:, -1]
-        step = decoder(model, store) if cache else None
+        if cache and n_tokens > 1:
+            step = decoder(model, store, (ids[:, -1], logits))
         for end in range(prompt, prompt + n_tokens):
             if end > prompt:
                 logits = step(text[:, end - 1]) if cache else model(text[:, :end])[:, -1]

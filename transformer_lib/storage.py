@@ -333,7 +333,7 @@ def _lock(path: Path) -> int:
                 warnings.warn(
                     f"{path.parent} cannot be locked ({error.strerror}): take care that no other "
                     f"program trains there.",
-                    stacklevel=5,
+                    stacklevel=7,
                 )
                 return handle
             owner = os.read(handle, 20).decode("ascii", "replace").strip()

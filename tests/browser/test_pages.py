@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from built import BUILD, READ, weight
-from harness import AXE_LOOKS, axe, check_fits, each_look
+from harness import AXE_LOOKS, THIN_CODE, axe, check_fits, each_look
 from rules import BEFORE_THE_FORM, LONGEST_LINE
 
 BUDGET = {"with widgets": 500_000, "without widgets": 300_000}  # bytes, gzipped, figures aside
@@ -62,6 +62,7 @@ def test_page(open_built, report, name, theme, width):
     check_fits(page)
     # The narrow page has a header of its own, the same on all: one of them is looked at in full.
     again = theme == "dark" and name != CHAPTER
+    page.evaluate(THIN_CODE)
     wrong, passed = axe(page, rules=AXE_LOOKS if again else None)
     assert wrong == []
     assert passed > (1 if again else 20), "axe has checked next to nothing"

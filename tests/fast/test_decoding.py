@@ -199,6 +199,23 @@ def test_a_change_of_forward_alone_never_changes_the_text(trap, prompt, how, mon
     assert_close(torch.stack(logits, dim=1), whole, rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("prompt", "n_tokens", "calls"), [(1, 5, [1, 1]), (2, 5, [2]), (7, 5, [7]), (7, 1, [7])]
+)
+def test_the_proof_takes_a_call_of_the_model_only_where_the_prompt_is_one_token(
+    prompt, n_tokens, calls, monkeypatch
+):
+    model, forward, tokens = make(WIRINGS["gpt2"]), GPT.forward, []
+
+    def counted(self, ids, cache=None):
+        tokens.append(ids.shape[1])
+        return forward(self, ids, cache)
+
+    monkeypatch.setattr(GPT, "forward", counted)
+    generate(model, random_ids(tokens=prompt), n_tokens)
+    assert tokens == calls
+
+
 def test_a_stepper_speaks_for_its_class_alone():
     part = FeedForward(12)
     assert stepper_of(part) is not None

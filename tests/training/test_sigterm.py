@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from transformer_lib.storage import LOCK
+from transformer_lib.storage import LOCK, InUseError, locked
 from transformer_lib.training import run as library_run
 from transformer_lib.training.checkpoints import find_checkpoints, load_checkpoint
 from transformer_lib.training.cli import main
@@ -159,15 +159,30 @@ def test_a_run_that_was_begun_meanwhile_is_not_overwritten(tmp_path, monkeypatch
         trained_run(recipe, tmp_path / "run")
 
 
-@pytest.mark.slow
-def test_a_signal_before_the_first_save_says_that_nothing_is_there(tmp_path):
+def test_steps_hold_their_folder_until_they_end_or_are_closed(tmp_path):
+    recipe = Recipe(n_steps=2, n_layers=1, d_model=16, n_stories=20, n_validation=4, save_every=1)
+    folder, run = tmp_path / "run", Run(recipe)
+    steps = run.steps(folder)
+    next(steps)
+    with pytest.raises(InUseError, match=f"process {os.getpid()} is training there"):
+        next(Run(recipe).steps(folder))
+    with pytest.raises(InUseError):
+        trained_run(recipe, folder, resume=folder)
+    steps.close()
+    for _ in run.steps(folder):
+        with pytest.raises(InUseError):
+            trained_run(recipe, folder, resume=folder)
+    assert trained_run(recipe, folder, resume=folder).trainer.step == 2
+    with locked(folder):
+        assert list(run.steps(folder)) == []  # nothing is left to be written
+
+
+def test_a_signal_before_the_first_save_says_that_nothing_is_there(tmp_path, monkeypatch, capsys):
     """While the data is made: nothing was lost, and there is nothing to go on from."""
-    script = (
-        "import os, signal, sys\n"
-        "from transformer_lib.training import cli, run\n"
-        "run.corpus_of = lambda recipe: os.kill(os.getpid(), signal.SIGTERM)\n"
-        f"sys.exit(cli.main(['train', '--folder={tmp_path / 'run'}']))"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert done.returncode == 128 + signal.SIGTERM, done.stderr
-    assert "stopped by SIGTERM. Nothing was saved yet" in done.stdout
+
+    def killed(recipe):
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(library_run, "corpus_of", killed)
+    assert main(["train", f"--folder={tmp_path / 'run'}"]) == 128 + signal.SIGTERM
+    assert "stopped by SIGTERM. Nothing was saved yet" in capsys.readouterr().out

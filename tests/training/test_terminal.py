@@ -112,10 +112,17 @@ PROGRAM = [sys.executable, "-m", "transformer_lib.training"]
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
-@pytest.mark.parametrize("stderr", ["2>/dev/full", "2>&-", "2>&1 | head -c 5"])
-def test_a_terminal_that_fails_does_not_end_a_run(tmp_path, stderr):
-    command = " ".join([*PROGRAM, "train", f"--folder={tmp_path / 'run'}", *TINY, stderr])
-    subprocess.run(["/bin/sh", "-c", command], check=True, capture_output=True)
+def test_a_terminal_that_fails_does_not_end_a_run(tmp_path):
+    with open("/dev/full", "w") as full:
+        command = [*PROGRAM, "train", f"--folder={tmp_path / 'run'}", *TINY]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=full)
+    assert load_run(tmp_path / "run" / "run.json").curve["step"] == [3]
+
+
+def test_a_run_needs_no_stderr(tmp_path, monkeypatch):
+    """Python has none where it was started with ``2>&-``."""
+    monkeypatch.setattr(sys, "stderr", None)
+    assert main(["train", f"--folder={tmp_path / 'run'}", *TINY]) == 0
     assert load_run(tmp_path / "run" / "run.json").curve["step"] == [3]
 
 

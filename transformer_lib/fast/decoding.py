@@ -12,13 +12,19 @@ from transformer_lib.fast.steps import stepper_of
 Decoder = Callable[[Int[Tensor, " batch"]], Float[Tensor, "batch vocabulary"]]
 
 
-def decoder(model: nn.Module, cache: ModelCache) -> Decoder:
+def decoder(
+    model: nn.Module,
+    cache: ModelCache,
+    last: tuple[Int[Tensor, " batch"], Float[Tensor, "batch vocabulary"]] | None = None,
+) -> Decoder:
     """A function from the last token of each sequence to the logits of the one after it.
 
     It computes ``model(ids.unsqueeze(1), cache)[:, -1]`` and extends the cache: by the model's own
-    ``stepper(cache)``, if it has one and computes in 32 or 64 bits, else by calling the model. The
-    first step that looks back at an earlier token is computed both ways, and where they differ by
-    more than rounding, the model is called from there on.
+    ``stepper(cache)``, if it has one and computes in 32 or 64 bits, else by calling the model. One
+    step that looks back at an earlier token is computed both ways, and where they differ by more
+    than rounding, the model is called from there on. ``last`` spares a call of the model for that:
+    the token that the cache ends with in each sequence, and the logits that the model gave for it.
+    Without it, or where that token is the only one, it is the first step that looks back.
 
     For evaluation, without gradients. Arguments are not checked at each step: the functions of
     ``sampling`` have checked them once. The weights must not change while the function is in use.
@@ -36,6 +42,15 @@ def decoder(model: nn.Module, cache: ModelCache) -> Decoder:
     stepper = stepper_of(model) if computes_plainly(model) else None
     step = None if stepper is None else stepper(cache)
     proven = False
+    # A lone first token attends to nothing but itself, which would prove nothing.
+    if step is not None and last is not None and cache.length > 1:
+        ids, expected = last
+        cache.rewind(1)
+        proven = agree(step(ids), expected)
+        if not proven:
+            step = None
+            cache.rewind(1)
+            call(ids)  # over what the step has stored
 
     def advance(ids: Tensor) -> Tensor:
         nonlocal step, proven
@@ -43,8 +58,7 @@ def decoder(model: nn.Module, cache: ModelCache) -> Decoder:
             return call(ids)
         if proven:
             return step(ids)
-        # A lone first token attends to nothing but itself, which would prove nothing.
-        proven = cache.length > 0
+        proven = cache.length > 0  # else it is such a token
         logits = step(ids)
         cache.rewind(1)
         expected = call(ids)

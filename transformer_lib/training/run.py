@@ -155,18 +155,24 @@ class Run:
     ) -> Iterator[Step]:
         """Train to the end; yield each step after what belongs to it (saving, measuring) is done.
 
-        Without a folder nothing is saved.
+        Without a folder nothing is saved. From the first step to the last, or until the iterator is
+        closed, no other program can train in the folder.
 
         Raises:
+            InUseError: another program, or another run of this one, trains there.
             Stopped: ``stopping`` noted a signal; the last step has been saved.
             FloatingPointError, LostProcessError, OSError: see ``Trainer``, ``Processes``,
                 ``save_checkpoint``. The checkpoints in the folder are as they were. (Whether the
                 folder can be written to is tried before the first step.)
         """
+        trainer = self.trainer
+        ended = trainer.step == self.recipe.n_steps and trainer.step in self.curve["step"]
+        with holding(None if ended else folder, trainer.processes):
+            yield from self._steps(folder, Stopping() if stopping is None else stopping)
+
+    def _steps(self, folder: str | os.PathLike | None, stopping: Stopping) -> Iterator[Step]:
+        """:meth:`steps` in a folder that is held."""
         recipe, trainer = self.recipe, self.trainer
-        if folder is not None and trainer.step < recipe.n_steps and trainer.processes.is_first:
-            storage.require_writable(Path(folder))
-        stopping = Stopping() if stopping is None else stopping
         if self._measures(trainer.step) and trainer.step not in self.curve["step"]:
             self._measure(folder, stopping)  # it was saved before that
         for step in trainer:
@@ -334,17 +340,32 @@ def trained_run(
     with watching() as stopping, ExitStack() as held:
         with stopping.at_once():
             run = Run(recipe, processes=processes, device=device)
+            held.enter_context(holding(folder, processes))
             if folder is not None and processes.is_first:
-                storage.require_writable(Path(folder))
-                held.enter_context(storage.locked(Path(folder)))
                 require_run_folder(folder, resume is not None)  # another program may have trained
                 storage.sweep(Path(folder), "step-*")
             if resume is not None:
                 run.load(resume, other_devices=other_devices)
         report(run, None)
-        for step in run.steps(folder, stopping):
+        for step in run._steps(folder, stopping):
             report(run, step)
     return run
+
+
+@contextmanager
+def holding(folder: str | os.PathLike | None, processes: Processes) -> Iterator[None]:
+    """Within it no other program can train in ``folder``; the first of the processes holds it.
+
+    Raises:
+        InUseError: another program trains there.
+        OSError: nothing can be written there.
+    """
+    if folder is None or not processes.is_first:
+        yield
+        return
+    storage.require_writable(Path(folder))
+    with storage.locked(Path(folder)):
+        yield
 
 
 def require_run_folder(folder: str | os.PathLike, resumed: bool) -> None:
