@@ -20,11 +20,9 @@ const boxOf = ({ x, y, cell: [wide, tall] }, [row, column, rows, columns]) => ({
 const wholeOf = (place) => boxOf(place, [0, 0, place.rows, place.columns]);
 
 function frame(kind, { left, top, right, bottom }, by = 0) {
-  return svgElement("rect", {
-    class: `afm-outline afm-outline-${kind}`,
-    ...{ x: left - by, y: top - by, width: right - left + 2 * by, height: bottom - top + 2 * by },
-    rx: 3,
-  });
+  const [width, height] = [right - left + 2 * by, bottom - top + 2 * by];
+  const shape = { x: left - by, y: top - by, width, height, rx: 3 };
+  return svgElement("rect", { class: `afm-outline afm-outline-${kind}`, ...shape });
 }
 
 /** A frame around one cell: "cell", "kept" or "focus". */

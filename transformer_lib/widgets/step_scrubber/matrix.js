@@ -63,13 +63,9 @@ export function matrixView(place, { title, role, rowNames, columnNames, active, 
   const texts = svgElement("g", { class: "afm-texts" });
   const [rowTexts, columnTexts] = [[], []];
   const digits = wide < 34 ? 11 : 12;
-  const fits = (text) => textWidth(text, font(digits)) <= wide - 1;
-  cells.append(
-    svgElement("rect", {
-      class: `afm-box afm-from-${role || "plain"}`,
-      ...{ x: -1, y: -1, width: right + 2, height: bottom + 2, rx: large ? 4 : 1 },
-    }),
-  );
+  const fits = (text) => textWidth(text, font(digits)) <= wide;
+  const box = { x: -1, y: -1, width: right + 2, height: bottom + 2, rx: large ? 4 : 1 };
+  cells.append(svgElement("rect", { class: `afm-box afm-from-${role || "plain"}`, ...box }));
   if (large) drawNames();
   const name = large
     ? { x: -labels, y: -header - 6, class: `afm-name afm-${role || "plain"}` }
@@ -117,18 +113,11 @@ export function matrixView(place, { title, role, rowNames, columnNames, active, 
     const gap = wide > 12 ? 0.5 : 0;
     for (let at = 0; at < rows * columns; at += 1) {
       const [x, y] = [(at % columns) * wide, Math.floor(at / columns) * tall];
-      const rect = svgElement("rect", {
-        class: "afm-cell",
-        ...{ x: x + gap, y: y + gap, width: wide - 2 * gap, height: tall - 2 * gap },
-        rx: numbered ? 3 : 0,
-        ...attributes,
-      });
-      const text = numbered
-        ? svgElement("text", {
-            class: "afm-cell-number",
-            ...{ x: x + wide / 2, y: y + tall / 2, "font-size": digits },
-          })
-        : null;
+      const [width, height] = [wide - 2 * gap, tall - 2 * gap];
+      const shape = { x: x + gap, y: y + gap, width, height, rx: numbered ? 3 : 0 };
+      const rect = svgElement("rect", { ...shape, ...attributes });
+      const middle = { x: x + wide / 2, y: y + tall / 2, "font-size": digits };
+      const text = numbered && svgElement("text", { class: "afm-cell-number", ...middle });
       boxes.push([rect, text]);
       put(text ? [rect, text] : [rect], at);
     }
@@ -150,7 +139,7 @@ export function matrixView(place, { title, role, rowNames, columnNames, active, 
         lines[Math.floor(at / columns)].append(rect);
         if (text) numbers.append(text);
       },
-      { role: "gridcell", tabindex: "-1", "aria-selected": "false" },
+      { class: "afm-cell", role: "gridcell", tabindex: "-1", "aria-selected": "false" },
     );
     const node = svgElement(
       "g",
@@ -177,8 +166,7 @@ export function matrixView(place, { title, role, rowNames, columnNames, active, 
         areas.set(fillOf(value), (areas.get(fillOf(value)) ?? "") + area);
       }),
     );
-    while (paths.length < areas.size)
-      cells.append(paths[paths.push(svgElement("path", { class: "afm-cell" })) - 1]);
+    while (paths.length < areas.size) cells.append(paths[paths.push(svgElement("path")) - 1]);
     paths.splice(areas.size).forEach((path) => path.remove());
     [...areas].forEach(([fill, d], at) => setAttributes(paths[at], { fill, d }));
   }

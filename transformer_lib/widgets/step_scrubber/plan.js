@@ -4,23 +4,23 @@
 //
 //   const { width, height, places } = planStrip({ step, head, sizes, texts, room });
 //     sizes: { tokens, dModel, dHead, heads }
-//     texts: { words, features, outputs, name(id, large) }      widths in pixels
+//     texts: { words, features, outputs, name(id, large, step) }      widths in pixels
 //     room: the width that there is; the strip may be wider
 //     height: heightOf(the same), if it is known; every step has it
 //   places: [{ id, x, y, rows, columns, cell: [width, height], large, numbered, labels, header }]
 //     x, y: the corner of the cells; labels, header: the room for names beside and above, 0 for none
 //   planPaper({ sizes, texts, room })    all of them large, in lines
 
-import { headOf, resultOf, STEPS, sourcesOf } from "./model.js";
+import { headOf, resultOf, STEPS, sourcesOf, stepOf } from "./model.js";
 
 export const NAME = 18; // the line above a matrix
 export const EDGE = 15; // its sizes, below it and at its right
 export const SMALL_NAME = 15;
-const GAPS = { far: 11, near: 18, level: 7 };
-const CELLS = { least: 28, most: 40, tall: 24, mask: 18 }; // three digits fit into the least
+const GAPS = { far: 11, near: 18, narrow: 13, level: 7 };
+const CELLS = { least: 27, most: 40, tall: 24, mask: 18 }; // three digits fit into the least
 const TALLEST = 320; // of a matrix with many rows
 const SMALL = { cell: 6, side: 40 };
-const WIDE_ENOUGH = 500; // for a result whose rows are named at its left only
+const WIDE_ENOUGH = 500; // for air, and for a result whose rows are named at its left only
 
 /** The columns of the strip at a step, each from top to bottom. */
 function columnsAt(step, heads) {
@@ -82,7 +82,7 @@ function cellsFor({ tokens, dModel, dHead, heads }) {
   return { tall, numbered, least, most, side };
 }
 
-function largeItem(id, wide, header, { sizes, texts }) {
+function largeItem(id, wide, header, { step, sizes, texts }) {
   const { tall, numbered } = cellsFor(sizes);
   const [rows, columns] = shapeOf(id, sizes);
   const [beside, above] = namedBy(id);
@@ -92,31 +92,35 @@ function largeItem(id, wide, header, { sizes, texts }) {
   const names = header && above ? (upright ? widthOf(above) + 9 : NAME) : 0;
   const cell = id === "mask" && numbered ? [CELLS.mask, CELLS.mask] : [wide, tall];
   return {
-    ...{ id, rows, columns, cell, large: true, numbered, upright: Boolean(upright) },
+    id,
+    rows,
+    columns,
+    cell,
+    large: true,
+    numbered,
+    upright: Boolean(upright),
     labels: beside ? widthOf(beside) + 8 : 0,
     header: names,
     top: NAME + names,
     height: NAME + names + rows * cell[1] + EDGE,
-    name: texts.name(id, true),
+    name: texts.name(id, true, step),
   };
 }
 
-function smallItem(id, { sizes, texts }) {
+function smallItem(id, { step, sizes, texts }) {
   const [rows, columns] = shapeOf(id, sizes);
   const { side } = cellsFor(sizes);
   return {
-    ...{
-      id,
-      rows,
-      columns,
-      cell: [side, side],
-      large: false,
-      numbered: false,
-      labels: 0,
-      header: 0,
-    },
+    id,
+    rows,
+    columns,
+    cell: [side, side],
+    large: false,
+    numbered: false,
+    labels: 0,
+    header: 0,
     top: SMALL_NAME,
-    width: Math.ceil(Math.max(columns * side, texts.name(id, false))),
+    width: Math.ceil(Math.max(columns * side, texts.name(id, false, step))),
     height: Math.ceil(SMALL_NAME + rows * side),
   };
 }
@@ -135,8 +139,8 @@ function column(ids, wide, options) {
   const big = ids.filter((id) => chosen.includes(id));
   // One line of names for the columns of all that stand above one another: over the last.
   const large = big.map((id, at) => largeItem(id, wide, at === big.length - 1, options));
-  const rows = step === 7 || step === 9 ? resultOf(step, head) : null; // named at the left already
-  for (const item of large) if (item.id === rows && room >= WIDE_ENOUGH) item.labels = 0;
+  const named = (step === 7 || step === 9) && room >= WIDE_ENOUGH; // its rows, at the left of it
+  for (const item of large) if (named && item.id === resultOf(step, head)) item.labels = 0;
   const left = Math.max(0, ...large.map((item) => item.labels));
   const widths = large.map(({ columns, cell, name }) =>
     Math.max(left + columns * cell[0] + EDGE, name),
@@ -168,6 +172,7 @@ function column(ids, wide, options) {
 /** All columns of a step, in cells as wide as there is room for. */
 function columnsOf(options) {
   const { least, most } = cellsFor(options.sizes);
+  const gap = options.room < WIDE_ENOUGH ? GAPS.narrow : GAPS.near;
   let wide = most;
   for (;;) {
     const columns = columnsAt(options.step, options.sizes.heads).map((ids) =>
@@ -175,7 +180,7 @@ function columnsOf(options) {
     );
     let x = 0;
     columns.forEach((one, at) => {
-      x += at ? (one.near && columns[at - 1].near ? GAPS.near : GAPS.far) : 0;
+      x += at ? (one.near && columns[at - 1].near ? gap : GAPS.far) : 0;
       one.x = x;
       x += one.width;
     });
@@ -232,7 +237,7 @@ export function planPaper(options) {
     [x, line] = [0, []];
   };
   for (const id of new Set(ids)) {
-    const item = largeItem(id, least + 4, true, options);
+    const item = largeItem(id, least + 4, true, { ...options, step: Math.max(0, stepOf(id)) });
     const wide = Math.max(item.labels + item.columns * item.cell[0] + EDGE, item.name);
     if (x && x + wide > room) end();
     item.x = x + item.labels;

@@ -60,6 +60,7 @@ export function stripBoard({ onChoose, onPoint }) {
   const holder = element("div", { class: "afm-map" }, scroller, tip.element);
   let [now, room, colors, pointed, byFinger, marked] = [null, 0, null, null, false, null];
   let views = new Map(); // id -> { view, place, form }
+  let wide = 0; // the strip's width
   let stop = null; // the cell at which the tab key stops
 
   const widths = new Map(); // of names, since to measure them takes long
@@ -75,20 +76,20 @@ export function stripBoard({ onChoose, onPoint }) {
       words: widest(names.words),
       features: widest(names.features),
       outputs: widest(names.outputs),
-      name: (id, large) =>
-        widthOf(plain(titleOf(id, step, how, large)), font(large ? 13 : 11, 600)) + 2,
+      name: (id, large, at_) =>
+        widthOf(plain(titleOf(id, at_, how, large)), font(large ? 13 : 11, 600)) + 2,
     };
     return { step, head: how.head, sizes, texts, room: room - 2 * MARGIN };
   }
 
-  /** Where all is; how high, once for all steps. */
-  let [known, height] = ["", 0];
+  const heights = new Map();
+  /** Where all is; the height is that of all steps. */
   function planNow() {
     const options = planned();
     const { words, features, outputs } = options.texts;
     const key = JSON.stringify([options.sizes, options.room, words, features, outputs]);
-    if (key !== known) [known, height] = [key, heightOf(options)];
-    return planStrip({ ...options, height });
+    if (!heights.has(key)) heights.set(key, heightOf(options));
+    return planStrip({ ...options, height: heights.get(key) });
   }
 
   function titleOf(id, step, how, large) {
@@ -102,19 +103,23 @@ export function stripBoard({ onChoose, onPoint }) {
     return namedBy(id).map((kind) => (kind === "index" ? index : kind && names[kind]));
   }
 
-  function make(place, state, active) {
-    const [rowNames, columnNames] = namesFor(place.id, state);
+  function make(place, { step, hatched = hatch, active = false }) {
+    const [rowNames, columnNames] = namesFor(place.id, now);
     return matrixView(place, {
-      title: titleOf(place.id, state.step, state.how, place.large),
+      title: titleOf(place.id, step, now.how, place.large),
       role: roleOf(place.id),
-      ...{ rowNames, columnNames, active, hatch },
-      label: spokenOf(place.id, state.how),
+      label: spokenOf(place.id, now.how),
+      rowNames,
+      columnNames,
+      active,
+      hatch: hatched,
     });
   }
 
-  function paint(id, view, { matrix, open, names, how, sizes }) {
+  function paint(id, view) {
+    const { matrix, open, names, how } = now;
     const spoken = spokenOf(id, how);
-    const columnNames = namesFor(id, { names, sizes })[1] ?? [];
+    const columnNames = namesFor(id, now)[1] ?? [];
     const masked = id === "masked" || id === "weights";
     view.paint(matrix(id), colors, {
       weights: id === "weights",
@@ -140,20 +145,19 @@ export function stripBoard({ onChoose, onPoint }) {
     const scrolled = scroller.scrollLeft; // before anything changes, or all is laid out twice
     const before = placesNow(views);
     const { width, height, places } = planNow();
-    setSize(svg, width + 2 * MARGIN, height + 2 * MARGIN);
-    svg.setAttribute(
-      "viewBox",
-      `${-MARGIN} ${-MARGIN} ${width + 2 * MARGIN} ${height + 2 * MARGIN}`,
-    );
+    const grown = width !== wide;
+    wide = width;
+    const [across, down] = [width + 2 * MARGIN, height + 2 * MARGIN];
+    setSize(svg, across, down).setAttribute("viewBox", `${-MARGIN} ${-MARGIN} ${across} ${down}`);
     const next = new Map();
     for (const place of places) {
       const { id, x, y, ...shape } = place;
       const title = plain(titleOf(id, step, how, place.large));
       const form = JSON.stringify([shape, title, id === result, namesFor(id, now)]);
-      const known = views.get(id);
-      const view = known?.form === form ? known.view : make(place, now, id === result);
+      const old = views.get(id);
+      const view = old?.form === form ? old.view : make(place, { step, active: id === result });
       view.group.setAttribute("transform", `translate(${x} ${y})`);
-      paint(id, view, now);
+      paint(id, view);
       next.set(id, { view, place, form });
     }
     views = next;
@@ -161,8 +165,8 @@ export function stripBoard({ onChoose, onPoint }) {
     const there = layers.matrices.children;
     if (groups.length !== there.length || groups.some((group, i) => there[i] !== group))
       layers.matrices.replaceChildren(...groups);
-    stop = null;
-    if (other) scroller.scrollLeft = width; // the result is the last
+    if (!layers.matrices.contains(stop)) stop = null;
+    if (other || grown) scroller.scrollLeft = width; // the result is the last
     if (marked && views.has(marked.target.id)) mark(marked.target, marked.operands);
     if (held) stop?.focus({ preventScroll: true });
     if (last && !calm()) move(before, scroller.scrollLeft - scrolled);
@@ -253,10 +257,9 @@ export function stripBoard({ onChoose, onPoint }) {
     const { x, y, cell } = known.place;
     const value = now.matrix(pointed.id)[pointed.row][pointed.column];
     const top = MARGIN + y + pointed.row * cell[1];
-    tip.show([fixed(value)], {
-      x: MARGIN + x + (pointed.column + 0.5) * cell[0] - scroller.scrollLeft,
-      ...{ top, bottom: top + cell[1], gap: byFinger ? 36 : 3 },
-    });
+    const middle = MARGIN + x + (pointed.column + 0.5) * cell[0] - scroller.scrollLeft;
+    const gap = byFinger ? 36 : 3;
+    tip.show([fixed(value)], { x: middle, top, bottom: top + cell[1], gap });
   }
 
   svg.addEventListener("keydown", (event) => {
@@ -324,12 +327,14 @@ export function stripBoard({ onChoose, onPoint }) {
     },
     /** All matrices, large, for a sheet of paper so wide. */
     paper(width) {
+      const hatched = uniqueId("hatch"); // what is in the strip is not drawn on paper
       const sheet = svgElement("svg", { class: "afm-strip afm-paper", role: "presentation" });
+      sheet.append(hatchPattern(hatched));
       const plan = planPaper({ ...planned(), room: width - 2 * MARGIN });
       setSize(sheet, plan.width + 2 * MARGIN, plan.height + 2 * MARGIN);
       for (const place of plan.places) {
-        const view = make(place, { ...now, step: Math.max(0, stepOf(place.id)) }, false);
-        paint(place.id, view, now);
+        const view = make(place, { step: Math.max(0, stepOf(place.id)), hatched });
+        paint(place.id, view);
         view.group.setAttribute("transform", `translate(${MARGIN + place.x} ${MARGIN + place.y})`);
         sheet.append(view.group);
       }
