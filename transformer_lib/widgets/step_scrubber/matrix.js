@@ -69,7 +69,7 @@ export function matrixView(place, { title, role, rowNames, columnNames, active, 
   if (large) drawNames();
   const name = large
     ? { x: -labels, y: -header - 6, class: `afm-name afm-${role || "plain"}` }
-    : { x: 0, y: -4, class: `afm-name afm-small-name afm-${role || "plain"}` };
+    : { x: 0, y: -5, class: `afm-name afm-small-name afm-${role || "plain"}` };
   texts.append(titleText(title, { ...name, "aria-hidden": "true" }));
   if (large) {
     const size = (x, y, text, anchor) =>
