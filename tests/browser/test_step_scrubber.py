@@ -156,6 +156,7 @@ def test_matrices_stay_and_the_next_one_stands_beside_them(open_page):
         view = page.locator(".afm-strip-scroll").bounding_box()
         assert grid["x"] >= view["x"] - 1, step
         assert grid["x"] + grid["width"] <= view["x"] + view["width"] + 1, step
+    assert page.locator(".afm-cut").count() == 2  # where the heads meet in Z, and in W_O
     kinds = {re.split(r"[,:]", name)[0] for name in names}
     assert kinds == {*STAY, "Y"}
     assert len(heights) == 1, "the page jumps from step to step"

@@ -2,7 +2,8 @@
 // edges. The matrix that the step makes is a grid for the keyboard and for screen readers; the others
 // are pictures.
 //
-//   const view = matrixView(place, { title, role, rowNames, columnNames, active, label, hatch });
+//   const view = matrixView(place, { title, role, rowNames, columnNames, active, label, hatch, cuts });
+//     cuts: { rows, columns }, the size of a head's block, 0 where all is one
 //   view.paint(values, colors, { weights, whole, open, cellName })     open: rows of booleans; what is
 //                                            not open is hatched
 //   view.group, view.cells, view.texts       SVG; the group's origin is the corner of the cells
@@ -54,7 +55,8 @@ function scaleFor(values, weights, colors) {
   return divergingScale(colors, Math.max(1e-9, ...finite));
 }
 
-export function matrixView(place, { title, role, rowNames, columnNames, active, label, hatch }) {
+export function matrixView(place, options) {
+  const { title, role, rowNames, columnNames, active, label, hatch, cuts } = options;
   const { rows, columns, cell, large, numbered, labels, header, upright } = place;
   const [wide, tall] = cell;
   const [right, bottom] = [columns * wide, rows * tall];
@@ -86,6 +88,15 @@ export function matrixView(place, { title, role, rowNames, columnNames, active, 
     setAttributes(group, { role: "img", "aria-label": `${label}: ${rows} by ${columns}` });
     if (numbered) places((box) => cells.append(...box));
     group.append(cells, texts);
+  }
+  if (numbered) drawCuts();
+
+  function drawCuts() {
+    const line = (shape) => texts.append(svgElement("line", { class: "afm-cut", ...shape }));
+    for (let r = cuts.rows; r && r < rows; r += cuts.rows)
+      line({ x1: -4, x2: right + 4, y1: r * tall, y2: r * tall });
+    for (let c = cuts.columns; c && c < columns; c += cuts.columns)
+      line({ x1: c * wide, x2: c * wide, y1: -4, y2: bottom + 4 });
   }
 
   function drawNames() {

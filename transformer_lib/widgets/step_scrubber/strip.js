@@ -105,6 +105,7 @@ export function stripBoard({ onChoose, onPoint }) {
 
   function make(place, { step, hatched = hatch, active = false }) {
     const [rowNames, columnNames] = namesFor(place.id, now);
+    const block = now.sizes.dHead;
     return matrixView(place, {
       title: titleOf(place.id, step, now.how, place.large),
       role: roleOf(place.id),
@@ -113,6 +114,7 @@ export function stripBoard({ onChoose, onPoint }) {
       columnNames,
       active,
       hatch: hatched,
+      cuts: { columns: place.id === "concat" ? block : 0, rows: place.id === "W_O" ? block : 0 },
     });
   }
 
