@@ -1,16 +1,22 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { cellNumber } from "../../transformer_lib/widgets/step_scrubber/matrix.js";
 import {
   contributions,
+  matrixOf,
   operandsOf,
   readArrays,
+  resultOf,
   runHeads,
   STEPS,
+  sourcesOf,
   stageOf,
+  stepOf,
   termsOf,
 } from "../../transformer_lib/widgets/step_scrubber/model.js";
-import { cellNumber } from "../../transformer_lib/widgets/step_scrubber/operand.js";
+import { equationOf, nameOf, plain } from "../../transformer_lib/widgets/step_scrubber/names.js";
+import { planPaper, planStrip } from "../../transformer_lib/widgets/step_scrubber/plan.js";
 import { readingOf, verdictOf } from "../../transformer_lib/widgets/step_scrubber/reading.js";
 import { close, fixture } from "./support.js";
 
@@ -46,19 +52,48 @@ test("what a step shows is what its operands give", () => {
       close(stageOf(0, run, head).result, q[head]);
       close(stageOf(6, run, head).result, weights[head]);
       close(stageOf(9, run, head).result, output);
-      for (let step = 0; step < STEPS.length; step += 1) {
+      STEPS.forEach((_, step) => {
         const { kind, left, top, result } = stageOf(step, run, head);
-        const from = operandsOf(step, run, head, 1, 0);
-        if (kind !== "product") continue;
-        assert.deepEqual(from, { left: [1, 0, 1, top.length], top: [0, 0, top.length, 1] });
+        assert.deepEqual(matrixOf(resultOf(step, head), run, head), result);
+        if (kind !== "product") return;
         const sum = left[1].reduce((total, value, c) => total + value * top[c][0], 0);
         const bias = step <= 2 || step === 9 ? result[1][0] - sum : 0;
         close(result[1][0], sum + bias);
         assert.equal(result.length, left.length);
         assert.equal(result[0].length, top[0].length);
-      }
+      });
     }
   }
+});
+
+test("the operands that are lit are the numbers that the entry was made of", () => {
+  const { arrays } = loaded[0];
+  const run = runHeads(arrays, { heads: 3, causal: true });
+  const [i, j, head] = [3, 2, 1];
+  const cut = ([id, [row, column, rows, columns]]) =>
+    matrixOf(id, run, head)
+      .slice(row, row + rows)
+      .flatMap((line) => line.slice(column, column + columns));
+  const dot = (a, b) => a.reduce((sum, value, c) => sum + value * b[c], 0);
+  STEPS.forEach((_, step) => {
+    const operands = operandsOf(step, run, head, i, j);
+    const value = stageOf(step, run, head).result[i][j];
+    const from = operands.map(cut);
+    const bias = step <= 2 ? run.layers[step].bias[head * 7 + j] : run.layers[3].bias[j];
+    const made = {
+      4: () => from[0][0] / Math.sqrt(7),
+      5: () => (from[1][0] ? from[0][0] : -Infinity),
+      6: () => Math.exp(from[0][j]) / from[0].reduce((sum, one) => sum + Math.exp(one), 0),
+      8: () => from[0][0],
+    }[step];
+    close(value, made?.() ?? dot(...from) + (step <= 2 || step === 9 ? bias : 0), 1e-9);
+    const known = sourcesOf(step, run.heads);
+    assert.ok(operands.every(([id]) => known.includes(id)));
+    assert.equal(stepOf(resultOf(step, head)), step);
+  });
+  // Not a column of the transposed keys, but a row of the keys.
+  assert.deepEqual(operandsOf(3, run, head, i, j)[1], ["k", [j, 0, 1, 7]]);
+  assert.equal(operandsOf(8, run, head, 0, 15)[0][0], "z2");
 });
 
 test("the causal mask hides the future, and only that", () => {
@@ -155,8 +190,113 @@ test("the arithmetic is written out, longest sums shortened", () => {
   assert.match(long, /^(−?[\d.]+ · −?[\d.]+ \+ ){5}16 smaller terms \+ bias −?[\d.]+ = −?[\d.]+$/);
 });
 
-test("a cell has room for three digits", () => {
-  assert.deepEqual([16, -11.314, 9.99, 250].map(cellNumber), ["16.0", "−11.3", "9.99", "250"]);
+test("a cell has room for three digits, a narrow one for fewer", () => {
+  const shown = (fits) =>
+    [16, -11.314, 9.99, 250, 0.5, -0.25].map((value) => cellNumber(value, fits));
+  assert.deepEqual(shown(), ["16.0", "−11.3", "9.99", "250", "0.50", "−0.25"]);
+  const short = shown((text) => text.length <= 3);
+  assert.deepEqual(short, ["16", "−11", "10", "250", ".50", "−.3"]);
+});
+
+// The sizes of chapter 5, and of a larger model.
+const TEXTS = {
+  words: 37,
+  features: 44,
+  outputs: 66,
+  name: (id, large) => (large ? 60 : 6 * id.length),
+};
+const SIZES = { tokens: 5, dModel: 6, dHead: 3, heads: 2 };
+const planAt = (step, more = {}) =>
+  planStrip({ step, head: 0, sizes: SIZES, texts: TEXTS, room: 648, ...more });
+const boxOf = ({ x, y, rows, columns, cell: [wide, tall], labels, header }) => ({
+  left: x - labels,
+  top: y - header,
+  right: x + columns * wide,
+  bottom: y + rows * tall,
+});
+
+test("the strip grows: what stands in it stays, and the result is large and last", () => {
+  const larger = { tokens: 12, dModel: 24, dHead: 3, heads: 8 };
+  for (const sizes of [SIZES, larger, { ...SIZES, dHead: 6, heads: 1 }]) {
+    let before = new Set();
+    STEPS.forEach((_, step) => {
+      const { places, width, height } = planAt(step, { sizes });
+      const ids = new Set(places.map(({ id }) => id));
+      assert.equal(ids.size, places.length);
+      for (const id of before) assert.ok(ids.has(id), `step ${step} lacks ${id}`);
+      before = ids;
+      const large = places.filter((place) => place.large).map(({ id }) => id);
+      const needed = [...sourcesOf(step, sizes.heads), resultOf(step, 0)];
+      if (step !== 8 || sizes.heads < 3) assert.deepEqual(new Set(large), new Set(needed));
+      const rightmost = places.filter((place) => place.large).map((place) => boxOf(place).right);
+      const result = places.find(({ id }) => id === resultOf(step, 0));
+      assert.equal(boxOf(result).right, Math.max(...rightmost), `step ${step}`);
+      for (const place of places) {
+        const { left, top, right, bottom } = boxOf(place);
+        assert.ok(left >= 0 && top >= 0 && right <= width && bottom <= height, place.id);
+      }
+    });
+    assert.equal(before.size, 15 + sizes.heads);
+  }
+});
+
+test("no matrix lies on another, nor does a name", () => {
+  for (const plan of [...STEPS.map((_, step) => planAt(step)), paper()]) {
+    plan.places.forEach((one, n) => {
+      const a = boxOf(one);
+      for (const other of plan.places.slice(n + 1)) {
+        const b = boxOf(other);
+        const apart =
+          a.right <= b.left || b.right <= a.left || a.bottom + 9 <= b.top || b.bottom + 9 <= a.top;
+        assert.ok(apart, `${one.id} and ${other.id}`);
+      }
+    });
+  }
+});
+
+test("nothing jumps: every step is as high, and chapter 5's strip fits the page", () => {
+  for (const room of [648, 300]) {
+    const heights = new Set(STEPS.map((_, step) => planAt(step, { room }).height));
+    assert.equal(heights.size, 1);
+  }
+  STEPS.forEach((_, step) => assert.ok(planAt(step).width <= 648, `step ${step}`));
+});
+
+test("rows that belong together stand at one height", () => {
+  const middle = (place) => place.y + (place.rows * place.cell[1]) / 2;
+  for (const [step, ids] of [
+    [0, ["x", "q"]],
+    [7, ["weights", "z0"]],
+    [9, ["concat", "y"]],
+  ]) {
+    const { places } = planAt(step);
+    const [one, other] = ids.map((id) => places.find((place) => place.id === id));
+    assert.ok(Math.abs(middle(one) - middle(other)) <= 1, ids.join());
+    assert.equal(one.cell[1], other.cell[1]);
+  }
+});
+
+function paper() {
+  return planPaper({ sizes: SIZES, texts: TEXTS, room: 694 });
+}
+
+test("on paper every matrix is there once, and large", () => {
+  const { places, width } = paper();
+  assert.equal(new Set(places.map(({ id }) => id)).size, 17);
+  assert.equal(places.length, 17);
+  assert.ok(places.every(({ numbered }) => numbered));
+  assert.ok(width <= 694);
+});
+
+test("names say the head where there are several", () => {
+  const two = { head: 1, heads: 2, root: 3 };
+  const one = { head: 0, heads: 1, root: 6 };
+  assert.equal(plain(equationOf(0, two)), "Q1 = X WQ(1)");
+  assert.equal(plain(equationOf(3, two)), "scores = Q1 K1T");
+  assert.equal(plain(equationOf(3, one)), "scores = Q KT");
+  assert.equal(plain(nameOf("z0", two)), "Z0");
+  assert.equal(plain(nameOf("W_O", two)), "WO");
+  assert.equal(plain(nameOf("scaled", one)), "÷ √6");
 });
 
 test("readings name who asks, who is asked and what the mask hides", () => {

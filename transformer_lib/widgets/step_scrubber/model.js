@@ -3,15 +3,46 @@
 //
 //   const arrays = readArrays(flat, [tokens, dModel, heads, dHead])
 //   const run = runHeads(arrays, { heads, causal, placed, order })      // every stage, every head
+//   matrixOf("k", run, head)                      // any matrix of the strip, by its name
 //   const stage = stageOf(step, run, head)        // { left, top, result }: the matrices of this step
-//   operandsOf(step, run, head, i, j)             // { left, top }: what to outline, [row, column, rows, columns]
+//   operandsOf(step, run, head, i, j)             // [["q", [row, column, rows, columns]], ...]: what
+//                                                 // number (i, j) was made of
 //   termsOf(step, run, head, i, j)                // the arithmetic of one number, as parts of text
+//
+// The strip's matrices: x, W_Q, q, W_K, k, W_V, v, scores, scaled, mask, masked, weights, z0, z1 ...
+// (one for each head), concat, W_O, y.
 
 import { fixed } from "../core/numbers.js";
 import { causalMask, dot, maskedSoftmax, matmul, transpose } from "../math/linear.js";
 
 export const STEPS = ["Q", "K", "V", "QKᵀ", "÷√d", "mask", "softmax", "·V", "concat", "·W_O"];
-const SHOWN_TERMS = 5;
+const SHOWN_TERMS = 5; // of a sum with more than
+const ALL_TERMS = 6;
+const RESULTS = ["q", "k", "v", "scores", "scaled", "masked", "weights", "z", "concat", "y"];
+const WEIGHTS = ["W_Q", "W_K", "W_V", "W_O"];
+
+/** The matrix that a step makes. */
+export const resultOf = (step, head) => (step === 7 ? `z${head}` : RESULTS[step]);
+
+/** The step that makes a matrix; -1 for what is given. */
+export const stepOf = (id) => RESULTS.indexOf(/^z\d+$/.test(id) ? "z" : id);
+
+/** The head that a matrix belongs to by its name, else null. */
+export const headOf = (id) => (/^z\d+$/.test(id) ? Number(id.slice(1)) : null);
+
+/** The matrices that a step works on. */
+export function sourcesOf(step, heads) {
+  if (step <= 2) return ["x", WEIGHTS[step]];
+  if (step === 8) return Array.from({ length: heads }, (_, h) => `z${h}`);
+  return {
+    3: ["q", "k"],
+    4: ["scores"],
+    5: ["scaled", "mask"],
+    6: ["masked"],
+    7: ["weights", "v"],
+    9: ["concat", "W_O"],
+  }[step];
+}
 
 /** Cut the flat array that Python sends: x, places, then weights and biases of Q, K, V and O. */
 export function readArrays(flat, [tokens, dModel, heads, dHead]) {
@@ -96,18 +127,42 @@ export function stageOf(step, run, head) {
     },
     { kind: "each", left: masked[head], top: null, result: weights[head], open: mask },
     { kind: "product", left: weights[head], top: v[head], result: z[head] },
-    { kind: "blocks", left: null, top: concat, result: concat },
+    { kind: "blocks", left: concat, top: null, result: concat },
     { kind: "product", left: concat, top: layers[3].weight, result: output },
   ][step - 3];
 }
 
-/** Rectangles [row, column, rows, columns] of the numbers that entry (i, j) was made of. */
+/** A matrix of the strip. */
+export function matrixOf(id, run, head) {
+  if (id === "x") return run.x;
+  if (id === "mask") return run.mask.map((row) => row.map(Number));
+  if (id === "W_O") return run.layers[3].weight;
+  if (WEIGHTS.includes(id))
+    return cutColumns(run.layers[WEIGHTS.indexOf(id)].weight, run.heads)[head];
+  return stageOf(stepOf(id), run, headOf(id) ?? head).result;
+}
+
+/** For each source of entry (i, j), the rectangle [row, column, rows, columns] that it takes. */
 export function operandsOf(step, run, head, i, j) {
   const { kind, left, top } = stageOf(step, run, head);
-  if (kind === "product") return { left: [i, 0, 1, left[0].length], top: [0, j, top.length, 1] };
-  if (kind === "blocks") return { left: null, top: [i, j, 1, 1] };
-  if (step === 6) return { left: [i, 0, 1, left[0].length], top: null };
-  return { left: [i, j, 1, 1], top: top && [i, j, 1, 1] };
+  const [one, other] = sourcesOf(step, run.heads);
+  const row = (at, matrix) => [at, 0, 1, matrix[0].length];
+  if (step === 3)
+    return [
+      [one, row(i, run.q[head])],
+      [other, row(j, run.k[head])],
+    ];
+  if (kind === "product")
+    return [
+      [one, row(i, left)],
+      [other, [0, j, top.length, 1]],
+    ];
+  if (kind === "blocks") {
+    const width = run.z[0][0].length;
+    return [[`z${Math.floor(j / width)}`, [i, j % width, 1, 1]]];
+  }
+  if (step === 6) return [[one, row(i, left)]];
+  return [one, other].filter(Boolean).map((id) => [id, [i, j, 1, 1]]);
 }
 
 /** The arithmetic of entry (i, j): texts, { text, role } for an operand, { sup } for an exponent. */
@@ -127,7 +182,7 @@ export function termsOf(step, run, head, i, j) {
     const terms = left[i].map((value, c) => [value, column[c]]);
     const kept = largest(
       terms.map(([one, other]) => Math.abs(one * other)),
-      SHOWN_TERMS,
+      terms.length > ALL_TERMS ? SHOWN_TERMS : ALL_TERMS,
     );
     const parts = kept.flatMap((c, n) => [n ? " + " : "", a(terms[c][0]), " · ", b(terms[c][1])]);
     const rest = terms.length - kept.length;
@@ -145,8 +200,7 @@ export function termsOf(step, run, head, i, j) {
     return run.mask[i][j]
       ? [a(left[i][j]), " stays", ...equals(result[i][j])]
       : [a(left[i][j]), " becomes ", { text: "−∞", role: "result" }];
-  if (step === 8)
-    return [{ text: fixed(top[i][j]), role: "top" }, " is copied", ...equals(result[i][j])];
+  if (step === 8) return [a(left[i][j]), " is copied", ...equals(result[i][j])];
   return softmaxTerms(left[i], run.mask[i], j, result[i][j], a, equals);
 }
 

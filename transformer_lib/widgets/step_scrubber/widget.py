@@ -1,4 +1,4 @@
-"""Multi-head attention, one step at a time: every number, what it was made of, and its line."""
+"""Multi-head attention as one strip that grows: every number, what it was made of, and its line."""
 
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
@@ -47,7 +47,11 @@ def code_lines(*, biased: bool) -> tuple[str, ...]:
 
 
 class StepScrubber(Widget):
-    """Walks through multi-head attention: Q, K, V, QKᵀ, ÷√d, mask, softmax, ·V, concat, ·W_O.
+    """Multi-head attention as one strip: Q, K, V, QKᵀ, ÷√d, mask, softmax, ·V, concat, ·W_O.
+
+    Each step adds a matrix to those that stand there, and it comes out of what it is made of. The
+    number that is selected or pointed at, in any of them, shows its operands, its arithmetic and
+    its line of code.
 
     `attention` is a module with linear layers `query`, `key`, `value` and `output` and a number
     `n_heads`, such as the library's `MultiHeadAttention` without positions of its own. `x` is
