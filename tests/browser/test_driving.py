@@ -4,6 +4,7 @@ import pytest
 import torch
 from built import BUILD, READ
 from harness import axe, check_fits, each_look, write_page
+from translators import make_translator
 
 from transformer_lib import widgets
 from transformer_lib.attention import MultiHeadAttention
@@ -266,6 +267,27 @@ def test_goals_and_phrases_are_accessible_and_fit(open_page, theme, width):
     wrong, passed = axe(page)
     assert passed
     assert not wrong, "\n".join(wrong)
+
+
+def test_the_translator_follows_the_text_and_goes_back(open_page):
+    """Alone, since what it writes is there only a moment later."""
+    text = "example=hūvannu%20koṭṭaḷu;width=2;layer=1;head=1;word=0"
+    links = phrase(f"#set:kannada;{text}", "set") + phrase("#set:kannada;reset", "back")
+    widget = make_translator(name="kannada")[2]
+    assert isinstance(widget, Translator)
+    assert {setting.split("=")[0] for setting in text.split(";")} == set(widget._keys_of_text)
+    page = open_page(widget, before=links)
+    written = "afmFigures.get('kannada')?.[0].facts().words > 0"
+    page.wait_for_function(written)
+    first = facts(page, "kannada")
+    assert set(first) == set(widget._facts)
+    page.get_by_role("button", name="set", exact=True).click()
+    assert said(page, "kannada").startswith("The figure is set: ")
+    page.wait_for_function(written)
+    assert facts(page, "kannada")["width"] == 2
+    page.get_by_role("button", name="back", exact=True).click()
+    page.wait_for_function(written)
+    assert facts(page, "kannada") == first
 
 
 # What a screen reader is told after each phrase: in one go, since a click is done when it returns.

@@ -165,7 +165,7 @@ def test_a_progress_bar_whose_terminal_closes_is_given_up(trained, tmp_path, mon
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--model", '{"bogus": 1}'], "GPTConfig does not have. There are: vocabulary, context,"),
+        (["--model", '{"bogus": 1}'], "GPTConfig does not have. There are: context, n_layers,"),
         (["--grammar", '{"bogus": 1}'], "Grammar does not have. There are: people, gifts,"),
         (["--model", '{"n_layers": 5}'], "(--n-layers) and leave it out of model"),
         (["--model", '{"vocabulary": 100000}'], "vocabulary, which follows from the data"),

@@ -5,6 +5,7 @@ import re
 
 import pytest
 import torch
+from translators import make_translator
 
 from transformer_lib import widgets
 from transformer_lib.attention import MultiHeadAttention
@@ -44,6 +45,7 @@ DRIVEN = {
         ["a", "b"], ["a", "b"], {"one": [[0.5, 0.5]], "two": [[0.25, 0.75]]}, **more
     ),
     "SamplingLab": lambda **more: SamplingLab([[2.0, 1.0]], ["a", "b"], ["mary gave"], **more),
+    "Translator": lambda **more: make_translator(**more)[2],
     "TrainingView": lambda **more: TrainingView({"step": [1, 2], "loss": [2.0, 1.5]}, **more),
 }
 

@@ -28,7 +28,9 @@ def test_the_figure_carries_the_model_in_eight_bits_a_number():
 
 
 def test_the_first_state_is_the_example():
-    _, _, widget = make_translator(example=1, name="t", goals=[Goal("a", when=["right = 0"])])
+    _, tokenizer, widget = make_translator(
+        example=1, name="t", goals=[Goal("a", when=["right = 0"])]
+    )
     words = tables()["words"]
     assert " ".join(words[i]["latin"] for i in widget.words) == EXAMPLES[1]
     assert widget.accepts("example", EXAMPLES[0])
@@ -36,6 +38,9 @@ def test_the_first_state_is_the_example():
     assert not widget.accepts("head", "2")
     assert not widget.accepts("layer", "2")
     assert json.loads(widget._config)["d_model"] == 16
+    assert widget.translation == ""
+    widget.written = tokenizer.target.encode("Mary gave")
+    assert widget.translation == "Mary gave"
 
 
 @pytest.mark.parametrize(

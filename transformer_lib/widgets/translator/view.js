@@ -194,7 +194,7 @@ function render({ model, el }) {
       const answer = await far.call("translate", ids, options);
       if (question !== newest) return;
       found = answer;
-      send(model, "translation", translated().join(" "));
+      send(model, "written", found.best[0].ids);
       reveal(isCalm() ? translated().length : 0);
     } catch (error) {
       verdict.textContent = `The translator could not run here: ${error.message}`;

@@ -23,8 +23,8 @@ class Translator(Widget):
     menus or writes them, in Kannada script or in Latin letters. A sentence that does not belong to
     the grammar is translated all the same, and the figure says what is wrong with it.
 
-    What comes back and can be observed: `widget.words` (places in the tables of words), and
-    `widget.translation` (English).
+    What comes back and can be observed: `widget.words` (places in the tables of words) and
+    `widget.written` (ids of the translation); `widget.translation` is its text.
 
     Args:
         model: an :class:`~transformer_lib.encoder_decoder.EncoderDecoder`.
@@ -58,7 +58,7 @@ class Translator(Widget):
     width = traitlets.Int(1).tag(sync=True)
     layer = traitlets.Int(0).tag(sync=True)
     head = traitlets.Int(-1).tag(sync=True)
-    translation = traitlets.Unicode("").tag(sync=True)
+    written = traitlets.List(traitlets.Int()).tag(sync=True)
     _keys_of_text: ClassVar = {
         "example": Token("examples"),
         "width": Number(1, MOST_WIDTH, "width"),
@@ -94,6 +94,7 @@ class Translator(Widget):
             for word in sentence.split():
                 if word not in places:
                     raise ValueError(f"{word!r} in the example {sentence!r} is not in the tables")
+        self._target = tokenizer.target
         self._model = {"layers": model.config.n_layers - 1, "heads": model.config.n_heads - 1}
         sides = tokenizer.source.vocabulary, tokenizer.target.vocabulary
         sizes = model.config.source_vocabulary, model.config.target_vocabulary
@@ -116,6 +117,11 @@ class Translator(Widget):
             name=name,
             goals=goals,
         )
+
+    @property
+    def translation(self) -> str:
+        """What the model has written, in English; empty before a figure has been shown."""
+        return self._target.decode(self.written)
 
     @traitlets.validate("width")
     def _check_width(self, proposal: dict) -> int:
