@@ -20,6 +20,7 @@ from transformer_lib.widgets import (
     SoftDictionary,
     StepScrubber,
     TrainingView,
+    Translator,
     VectorPlayground,
     driving,
 )

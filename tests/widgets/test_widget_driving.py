@@ -121,6 +121,7 @@ ACCEPTED = {
     "PositionLab": ["method=rotary", "d_model=16", "base=2.5", "offset=-3", "own_angle=on"],
     "NextWord": ["predictor=two", "word=b", "word=1"],
     "SamplingLab": ["context=mary gave", "top_k=all", "top_k=3", "top_p=0.5", "draw=100"],
+    "Translator": ["example=1", "example=hūvannu koṭṭaḷu", "width=8", "head=all", "word=0"],
     "TrainingView": ["step=last", "step=2", "smoothing=10", "log_steps=on"],
 }
 REFUSED = {
@@ -134,6 +135,7 @@ REFUSED = {
     "PositionLab": ["method=none", "d_model=15", "base=1", "offset=x", "pair=-1"],
     "NextWord": ["predictor=three", "word=a", "word=0", "word=2"],
     "SamplingLab": ["context=1", "top_k=0", "top_p=0", "temperature=4", "draw=0"],
+    "Translator": ["example=2", "width=9", "head=2", "layer=-1", "word=31"],
     "TrainingView": ["step=first", "smoothing=0", "log_steps="],
 }
 
