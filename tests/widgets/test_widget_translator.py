@@ -13,7 +13,7 @@ from transformer_lib.widgets.weights import pack_weights, unpack_weights
 
 def test_the_figure_carries_the_model_in_eight_bits_a_number():
     model, _, widget = make_translator()
-    assert repr(widget) == "Translator(layers=1, heads=1)"
+    assert repr(widget) == "Translator(layers=2, heads=2)"
     weights = unpack_weights(widget._packed)
     assert weights.keys() == model.state_dict().keys()
     for name, found in weights.items():
@@ -35,6 +35,7 @@ def test_the_first_state_is_the_example():
     assert " ".join(words[i]["latin"] for i in widget.words) == EXAMPLES[1]
     assert widget.accepts("example", EXAMPLES[0])
     assert widget.accepts("head", "all")
+    assert widget.accepts("head", "1")
     assert not widget.accepts("head", "2")
     assert not widget.accepts("layer", "2")
     assert json.loads(widget._config)["d_model"] == 16

@@ -95,7 +95,7 @@ class Translator(Widget):
                 if word not in places:
                     raise ValueError(f"{word!r} in the example {sentence!r} is not in the tables")
         self._target = tokenizer.target
-        self._model = {"layers": model.config.n_layers - 1, "heads": model.config.n_heads - 1}
+        self._model = {"layers": model.config.n_layers, "heads": model.config.n_heads}
         sides = tokenizer.source.vocabulary, tokenizer.target.vocabulary
         sizes = model.config.source_vocabulary, model.config.target_vocabulary
         if tuple(map(len, sides)) != sizes:
@@ -132,9 +132,9 @@ class Translator(Widget):
     @traitlets.validate("layer", "head")
     def _check_place(self, proposal: dict) -> int:
         name, value = proposal["trait"].name, proposal["value"]
-        least, most = (0, self._model["layers"]) if name == "layer" else (-1, self._model["heads"])
-        if not least <= value <= most:
-            raise ValueError(f"{name} is {value}; choose one from {least} to {most}")
+        least, end = (0, self._model["layers"]) if name == "layer" else (-1, self._model["heads"])
+        if not least <= value < end:
+            raise ValueError(f"{name} is {value}; choose one from {least} to {end - 1}")
         return value
 
     def _sizes(self) -> dict[str, object]:
