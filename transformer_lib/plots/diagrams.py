@@ -81,10 +81,11 @@ def _square(tips: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return middle - side / 2, middle + side / 2
 
 
-def _label_spots(tips: np.ndarray, names: Sequence[str]) -> list[np.ndarray]:
+def _label_spots(tips: np.ndarray, names: Sequence[str], arrows: bool = True) -> list[np.ndarray]:
     """A place for each label, in points: beyond its tip, turned away from arrows and labels."""
-    # Boxes that are taken, as (center, half size): at first along every arrow.
-    taken = [(tip * part, np.array([2.0, 2.0])) for tip in tips for part in np.linspace(0, 1, 40)]
+    # Boxes that are taken, as (center, half size): at first along every arrow, or at every point.
+    parts = np.linspace(0, 1, 40) if arrows else [1.0]
+    taken = [(tip * part, np.array([2.0, 2.0])) for tip in tips for part in parts]
     spots = []
     for tip, name in zip(tips, names, strict=True):
         half = np.array([3.9 * len(name) + 1, 7.0])
