@@ -33,7 +33,7 @@ def word_map(
     names = token_labels(words, len(places), "words")
     groups = dict(groups or {})
     _require_map(places, groups, words)
-    with canvas(ax, (6.4, 5.0)) as axes:
+    with canvas(ax, (6.4, 5.6)) as axes:
         low, high = places.min(0), places.max(0)
         room = 0.12 * np.maximum(high - low, 1e-9)
         axes.set(
@@ -60,9 +60,11 @@ def word_map(
         for place, end, name, spot in zip(
             places, ends, names, _label_spots(ends, names, arrows=False), strict=True
         ):
+            # A thin line tells whose name it is where there was no room right beside the point.
+            line = {"arrowstyle": "-", "color": SOFT, "lw": 0.7, "shrinkA": 0, "shrinkB": 4}
             axes.annotate(
                 name, place, spot - end, textcoords="offset points", ha="center", va="center",
-                color=INK,
+                color=INK, arrowprops=line,
             )  # fmt: skip
 
 
