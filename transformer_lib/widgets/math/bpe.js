@@ -8,7 +8,7 @@
 //   shown(learned.tokens[id]) -> "ros", and bytes that are no whole character as "\xe0"
 
 const SPACE = "\\t-\\r \\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
-const PUNCTUATION = "!-/:-@\\[-`{-~¡«»¿‐-‧‰-⁞।॥、-〃〈-】！，．：；？";
+const PUNCTUATION = "!-/:-@\\[-\\x60{-~¡«»¿‐-‧‰-⁞।॥、-〃〈-】！，．：；？";
 const WORDS = new RegExp(
   ` ?[^${SPACE}${PUNCTUATION}]+| ?[${PUNCTUATION}]+|[${SPACE}]+(?= [^${SPACE}])|[${SPACE}]+`,
   "gu",
