@@ -4,9 +4,11 @@
 //   const text = chips();   fig.add(text)
 //   text.paint({ words, name, fresh, pair })      words: ids by word; name(id) -> text
 
-import { clip, fitText, font, setSize, showToken, svgElement, textWidth } from "../core/dom.js";
+import { clip, fitText, setSize, showToken, svgElement, textWidth } from "../core/dom.js";
 
 const [HIGH, LINE, GAP, PAD] = [28, 38, 8, 5];
+// The letters of Kannada come with the page (book/assets/afm.css) where the system has none.
+export const FACE = '13px system-ui, "Noto Sans Kannada", sans-serif';
 const NAMED = 60; // tokens that the picture's name lists
 
 export function chips() {
@@ -19,7 +21,8 @@ export function chips() {
     const { words, name, fresh, pair } = data;
     const widths = new Map();
     const wide = (id) => {
-      if (!widths.has(id)) widths.set(id, Math.max(15, textWidth(shownToken(name(id))) + 2 * PAD));
+      if (!widths.has(id))
+        widths.set(id, Math.max(15, textWidth(shownToken(name(id)), FACE) + 2 * PAD));
       return Math.min(widths.get(id), width - 4);
     };
     const nodes = [];
@@ -59,7 +62,7 @@ export function chips() {
         svgElement(
           "text",
           { class: "afm-piece-text", x: left + size / 2, y: top + HIGH / 2 },
-          fitText(shownToken(name(id)), size - PAD, font()),
+          fitText(shownToken(name(id)), size - PAD, FACE),
         ),
       );
     }

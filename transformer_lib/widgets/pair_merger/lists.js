@@ -3,9 +3,9 @@
 //   const pairs = pairList((i) => ...);   pairs.paint({ table, name, lit })     a line pointed at, or null
 //   const list = mergeList();             list.paint({ merges, name })
 
-import { fitText, font, setSize, svgElement, textWidth } from "../core/dom.js";
+import { fitText, setSize, svgElement, textWidth } from "../core/dom.js";
 import { pointList } from "../core/pointlist.js";
-import { shownToken } from "./chips.js";
+import { FACE, shownToken } from "./chips.js";
 
 const [ROW, MOST] = [26, 8];
 
@@ -53,7 +53,7 @@ export function pairList(onPoint) {
       ground.setAttribute("y", y - 12);
       ground.setAttribute("width", width - 2);
       ground.classList.toggle("afm-lit", i === lit);
-      place(named, 8, y, fitText(`${left} + ${right}`, room - 8, font()));
+      place(named, 8, y, fitText(`${left} + ${right}`, room - 8, FACE));
       const size = Math.max(2, (space * count) / most);
       for (const [key, value] of Object.entries({ x: room + 8, y: y - 7, width: size }))
         bar.setAttribute(key, value);
@@ -89,7 +89,7 @@ export function mergeList() {
         const [left, right] = pair.map((id) => shownToken(name(id)));
         const text = `${from + i + 1}. ${left} + ${right} → ${shownToken(name(created))}`;
         const node = svgElement("text", { class: "afm-pair-text", "aria-hidden": "true" });
-        place(node, 8, 34 + ROW * i, fitText(text, width - 10, font()));
+        place(node, 8, 34 + ROW * i, fitText(text, width - 10, FACE));
         return svgElement("g", { role: "listitem", "aria-label": text }, node);
       }),
     );

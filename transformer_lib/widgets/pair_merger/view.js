@@ -3,7 +3,7 @@ import { figure } from "../core/figure.js";
 import { drive } from "../core/state.js";
 import { readJson, send } from "../core/wire.js";
 import { after, learn, pairsOf, shown } from "../math/bpe.js";
-import { chips } from "./chips.js";
+import { chips, FACE } from "./chips.js";
 import { mergeList, pairList } from "./lists.js";
 
 const PLAY_MS = 700; // from one merge to the next
@@ -199,6 +199,8 @@ function render({ model, el }) {
   fig.listen(model, "change:_letters", paint);
   fig.listen(model, "change:merges", paint);
   paint();
+  // Letters that arrive later are of another width.
+  document.fonts?.load(FACE, "ಕ").then(paint, () => {});
   drive(fig, model, {
     set: { sample: (i) => setText(contents[i]) },
     reset: stop,
