@@ -75,11 +75,11 @@ export function chips() {
   return { element: svg, layout, paint };
 }
 
-/** A lone vowel sign or virama would lean on its neighbor: it gets a circle to sit on. What has no
- * width is named. */
+/** A token as it is shown; what has no width is named. (A lone vowel sign gets a circle to sit on from
+ * the font.) */
 export function shownToken(text) {
   if (/^\p{Cf}$/u.test(text)) return `U+${text.codePointAt(0).toString(16).toUpperCase()}`;
-  return showToken(text).replace(/^(?=\p{M})/u, "◌");
+  return showToken(text);
 }
 
 /** The places of the tokens that a merge of the pair would join, from the left. */
