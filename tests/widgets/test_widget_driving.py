@@ -15,6 +15,7 @@ from transformer_lib.widgets import (
     MaskPainter,
     MatrixInTheMiddle,
     NextWord,
+    PairMerger,
     PositionLab,
     SamplingLab,
     ScalingLab,
@@ -44,6 +45,7 @@ DRIVEN = {
     "NextWord": lambda **more: NextWord(
         ["a", "b"], ["a", "b"], {"one": [[0.5, 0.5]], "two": [[0.25, 0.75]]}, **more
     ),
+    "PairMerger": lambda **more: PairMerger({"roses": "rose roses", "a, b": "a b"}, **more),
     "SamplingLab": lambda **more: SamplingLab([[2.0, 1.0]], ["a", "b"], ["mary gave"], **more),
     "Translator": lambda **more: make_translator(**more)[2],
     "TrainingView": lambda **more: TrainingView({"step": [1, 2], "loss": [2.0, 1.5]}, **more),
@@ -120,6 +122,7 @@ ACCEPTED = {
     "AttentionMap": ["layer=0", "head=0", "query=gave", "cell=mary,gave"],
     "PositionLab": ["method=rotary", "d_model=16", "base=2.5", "offset=-3", "own_angle=on"],
     "NextWord": ["predictor=two", "word=b", "word=1"],
+    "PairMerger": ["sample=a, b", "sample=0", "merges=999", "reset="],
     "SamplingLab": ["context=mary gave", "top_k=all", "top_k=3", "top_p=0.5", "draw=100"],
     "Translator": ["example=1", "example=hūvannu koṭṭaḷu", "width=8", "head=all", "word=0"],
     "TrainingView": ["step=last", "step=2", "smoothing=10", "log_steps=on"],
@@ -134,6 +137,7 @@ REFUSED = {
     "AttentionMap": ["layer=1", "head=1", "query=7", "cell=gave"],
     "PositionLab": ["method=none", "d_model=15", "base=1", "offset=x", "pair=-1"],
     "NextWord": ["predictor=three", "word=a", "word=0", "word=2"],
+    "PairMerger": ["sample=2", "merges=1000", "merges=1.5", "text=roses"],
     "SamplingLab": ["context=1", "top_k=0", "top_p=0", "temperature=4", "draw=0"],
     "Translator": ["example=2", "width=9", "head=2", "layer=-1", "word=31"],
     "TrainingView": ["step=first", "smoothing=0", "log_steps="],

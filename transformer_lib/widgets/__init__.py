@@ -6,6 +6,7 @@ from transformer_lib.widgets.head_view import HeadView
 from transformer_lib.widgets.mask_painter import MaskPainter
 from transformer_lib.widgets.matrix_in_the_middle import MatrixInTheMiddle
 from transformer_lib.widgets.next_word import NextWord
+from transformer_lib.widgets.pair_merger import PairMerger
 from transformer_lib.widgets.position_lab import PositionLab
 from transformer_lib.widgets.predict import Predict
 from transformer_lib.widgets.sampling_lab import SamplingLab
@@ -23,6 +24,7 @@ __all__ = [
     "MaskPainter",
     "MatrixInTheMiddle",
     "NextWord",
+    "PairMerger",
     "PositionLab",
     "Predict",
     "SamplingLab",

@@ -1,6 +1,7 @@
 // Lines of a picture that can be pointed at: by mouse, by finger, and by the arrow keys.
 //
 //   const list = pointList(svg, { count, onPoint(i or null) {} });
+//                             (or count: () => ..., where it changes)
 //   list.attach(node, i)      a node of line i, in this picture or in another
 //   list.now                  the line that is pointed at, or null
 //
@@ -10,6 +11,7 @@ const KEYS = { ArrowUp: -1, ArrowDown: 1, Home: -Infinity, End: Infinity };
 
 export function pointList(svg, { count, onPoint }) {
   let now = null;
+  const total = typeof count === "function" ? count : () => count;
   function point(i) {
     if (i === now) return;
     now = i;
@@ -24,7 +26,7 @@ export function pointList(svg, { count, onPoint }) {
     if (!step || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     event.stopPropagation();
-    point(Math.min(count - 1, Math.max(0, (now ?? (step > 0 ? -1 : count)) + step)));
+    point(Math.min(total() - 1, Math.max(0, (now ?? (step > 0 ? -1 : total())) + step)));
   });
   return {
     get now() {

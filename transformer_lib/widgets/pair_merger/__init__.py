@@ -1,0 +1,3 @@
+from transformer_lib.widgets.pair_merger.widget import PairMerger
+
+__all__ = ["PairMerger"]

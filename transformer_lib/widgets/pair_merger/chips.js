@@ -1,0 +1,95 @@
+// The text as tokens: those of one word touch, a gap is between words. What has been merged last is
+// filled, and what would be merged now is underlined.
+//
+//   const text = chips();   fig.add(text)
+//   text.paint({ words, name, fresh, pair })      words: ids by word; name(id) -> text
+
+import { clip, fitText, setSize, showToken, svgElement, textWidth } from "../core/dom.js";
+
+const [HIGH, LINE, GAP, PAD] = [28, 38, 8, 5];
+// The letters of Kannada come with the page (book/assets/afm.css) where the system has none.
+export const FACE = '13px system-ui, "Noto Sans Kannada", sans-serif';
+const NAMED = 60; // tokens that the picture's name lists
+
+export function chips() {
+  const svg = svgElement("svg", { class: "afm-pieces", role: "img" });
+  let [width, data] = [0, null];
+
+  function paint(now = data) {
+    data = now;
+    if (!data || !width) return;
+    const { words, name, fresh, pair } = data;
+    const widths = new Map();
+    const wide = (id) => {
+      if (!widths.has(id))
+        widths.set(id, Math.max(15, textWidth(shownToken(name(id)), FACE) + 2 * PAD));
+      return Math.min(widths.get(id), width - 4);
+    };
+    const nodes = [];
+    let [x, line] = [2, 0];
+    for (const ids of words) {
+      const whole = ids.reduce((sum, id) => sum + wide(id), 0);
+      if (x > 2 && x + whole > width - 2) [x, line] = [2, line + 1];
+      const partners = partnersIn(ids, pair);
+      ids.forEach((id, i) => {
+        if (x > 2 && x + wide(id) > width - 2) [x, line] = [2, line + 1]; // a word longer than a line
+        nodes.push(piece(x, line * LINE + 2, wide(id), id, partners.has(i)));
+        x += wide(id);
+      });
+      x += GAP;
+    }
+    setSize(svg, width, (line + 1) * LINE);
+    svg.replaceChildren(...nodes);
+    const all = words.flat();
+    const some = all.slice(0, NAMED).map((id) => clip(showToken(name(id)), 20));
+    const more = all.length > NAMED ? ` … and ${all.length - NAMED} more` : "";
+    svg.setAttribute("aria-label", `${all.length} tokens: ${some.join(" · ")}${more}`);
+
+    function piece(left, top, size, id, partner) {
+      const kind = `afm-piece${id === fresh ? " afm-fresh" : ""}${partner ? " afm-partner" : ""}`;
+      const box = { x: left + 0.5, y: top, width: size - 1, height: HIGH, rx: 4 };
+      return svgElement(
+        "g",
+        { class: kind },
+        svgElement("rect", { class: "afm-piece-box", ...box }),
+        svgElement("rect", {
+          class: "afm-piece-line",
+          x: left + 1,
+          y: top + HIGH + 2,
+          width: size - 2,
+          height: 3,
+        }),
+        svgElement(
+          "text",
+          { class: "afm-piece-text", x: left + size / 2, y: top + HIGH / 2 },
+          fitText(shownToken(name(id)), size - PAD, FACE),
+        ),
+      );
+    }
+  }
+
+  const layout = (now) => {
+    width = now;
+    paint();
+  };
+  return { element: svg, layout, paint };
+}
+
+/** A token as it is shown; what has no width is named. (A lone vowel sign gets a circle to sit on from
+ * the font.) */
+export function shownToken(text) {
+  if (/^\p{Cf}$/u.test(text)) return `U+${text.codePointAt(0).toString(16).toUpperCase()}`;
+  return showToken(text);
+}
+
+/** The places of the tokens that a merge of the pair would join, from the left. */
+function partnersIn(ids, pair) {
+  const places = new Set();
+  if (pair === null) return places;
+  for (let i = 1; i < ids.length; i += 1) {
+    if (ids[i - 1] !== pair[0] || ids[i] !== pair[1] || places.has(i - 1)) continue;
+    places.add(i - 1);
+    places.add(i);
+  }
+  return places;
+}
