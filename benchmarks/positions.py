@@ -1,24 +1,17 @@
 """Sinusoidal, learned, rotary positions and ALiBi: the loss within and beyond the trained length.
 
-    python benchmarks/positions.py        about 15 minutes on one core
+    python benchmarks/positions.py        about 8 minutes on 2 cores
 
-Writes transformer_lib/runs/positions.json, which chapter 07c and its deeper page read. For each
-method the same small GPT learns Python's documentation by characters, in blocks of LENGTH tokens.
-Three seeds each; a seed gives every method the same blocks in the same order. The recipe is the
-same for all, too: the book's fast one, which was found with rotary positions; nothing was tuned
-here. (That text needs no download. Another version of Python has another one, so the log holds its
-hash.)
+Writes transformer_lib/runs/positions.json, which chapter 07c reads. For each method the same small
+GPT learns Python's documentation by characters, in blocks of LENGTH tokens. Three seeds each; a
+seed gives every method the same blocks in the same order. The recipe is the same for all, too: the
+book's fast one, which was found with rotary positions; nothing was tuned here. (That text needs no
+download. Another version of Python has another one, so the log holds its hash.)
 
 The loss is measured on the last tenth of the text. Each of its blocks is predicted behind 0, 1, 2,
 ... REACH - 1 blocks of context, so that the very same targets stand at every multiple of LENGTH:
 whatever differs between the positions, it is not the text. A learned table ends at LENGTH; what it
 raises beyond is in the log, instead of a loss.
-
-Where positions are added, a word and its address start with very different lengths (both are in
-the log). So both methods that add run a second time, "matched": there the shorter of the two is
-stretched to the length of the other before training. And the rotary models read a second and a
-third time, stretched without any further training: with a larger base, and with all positions
-squeezed into the trained range.
 """
 
 import functools
@@ -33,7 +26,6 @@ from transformer_lib.data.batches import Batches
 from transformer_lib.data.packing import Windows
 from transformer_lib.data.texts import python_docs
 from transformer_lib.gpt import GPT, GPTConfig
-from transformer_lib.positions import RotaryPositions, apply_rotary, rotary_angles
 from transformer_lib.sampling import evaluating
 from transformer_lib.tokenizers import CharacterTokenizer
 from transformer_lib.training.loop import Trainer
@@ -42,8 +34,6 @@ from transformer_lib.training.run_log import RUNS_FOLDER, new_run, save_run
 from transformer_lib.training.schedules import trapezoid
 
 METHODS = ("sinusoidal", "learned", "rotary", "alibi")
-MATCHED = {"sinusoidal, matched": "sinusoidal", "learned, matched": "learned"}
-STRETCHED = ("rotary, larger base", "rotary, squeezed")
 LENGTH, REACH, BIN = 64, 8, 16  # trained length; how many times that; tokens a point of the curve
 # (No smear: it would tell every method what the token before is.)
 SIZES = {"n_layers": 4, "n_heads": 4, "d_model": 128, "smear": 0}
@@ -51,62 +41,22 @@ RECIPE = {"lr": 0.03, "adamw_lr": 0.01}
 BATCH, STEPS, DECAY, SEEDS = 16, 300, 0.8, 3
 
 
-def new_model(name: str, seed: int, vocabulary: int) -> GPT:
+def new_model(method: str, seed: int, vocabulary: int) -> GPT:
     """A GPT before training; where its positions allow, it takes REACH times LENGTH tokens."""
-    method = MATCHED.get(name, name)
     context = LENGTH if method == "learned" else REACH * LENGTH
     torch.manual_seed(seed)
     config = {"vocabulary": vocabulary, "context": context, "positions": method}
-    model = GPT(GPTConfig.fast(**SIZES | config))
-    if name in MATCHED:
-        match(model)
-    return model
+    return GPT(GPTConfig.fast(**SIZES | config))
 
 
-def train(model: GPT, seed: int, ids: Int[Tensor, " tokens"]) -> None:
-    """Train on blocks of LENGTH tokens."""
+def train(model: GPT, seed: int, ids: Int[Tensor, " tokens"]) -> GPT:
+    """The model, trained on blocks of LENGTH tokens."""
     batches = Batches(Windows(ids, LENGTH), BATCH, seed=seed)
     schedule = functools.partial(trapezoid, decay=DECAY)
     options = {"n_steps": STEPS, "schedule": schedule, "precision": "float32"}
     for _ in Trainer(model, Muon(model, **RECIPE), batches, **options):
         pass
-
-
-@torch.no_grad()
-def lengths(model: GPT) -> tuple[float, float]:
-    """The mean length of a word's vector, and of what is added for its position (0: nothing)."""
-    words, positions = model.embedding.weight, model.embedding.positions
-    if positions is None:
-        return words.norm(dim=1).mean().item(), 0.0
-    added = positions(torch.zeros(LENGTH, words.shape[1]))
-    return words.norm(dim=1).mean().item(), added.norm(dim=1).mean().item()
-
-
-@torch.no_grad()
-def match(model: GPT) -> None:
-    """Stretch words or addresses, whichever are shorter, to the mean length of the other."""
-    word, address = lengths(model)
-    if word < address:
-        model.embedding.weight.mul_(address / word)
-    else:
-        model.embedding.positions.table.weight.mul_(word / address)
-
-
-class Squeezed(RotaryPositions):
-    """Positions divided by REACH: none is beyond those of training. Source: Chen et al. 2023."""
-
-    def rotate(self, x: Float[Tensor, "*batch tokens d_head"], start: int) -> Tensor:
-        angles = rotary_angles(x.shape[-2], self.d_head, base=self.base, start=start)
-        return apply_rotary(x, angles / REACH)
-
-
-def stretch(model: GPT, name: str) -> None:
-    """Let a trained rotary model turn its queries and keys more slowly."""
-    d_head = model.config.d_head
-    # The slowest hand then turns REACH times more slowly, the fastest as before.
-    larger = RotaryPositions(d_head, base=10_000.0 * REACH ** (d_head / (d_head - 2)))
-    for block in model.blocks:
-        block.attention.positions = larger if name == STRETCHED[0] else Squeezed(d_head)
+    return model
 
 
 def same_blocks(ids: Int[Tensor, " tokens"]) -> range:
@@ -151,51 +101,60 @@ def beyond_the_table(model: GPT) -> str:
     raise AssertionError("a learned table has given a row that it does not have")
 
 
-def main() -> None:
+def read_text() -> tuple[CharacterTokenizer, Int[Tensor, " train"], Int[Tensor, " held_out"], dict]:
+    """The tokenizer, the text to learn and the text to measure on, and what a log says of them."""
     text = python_docs()
     tokenizer = CharacterTokenizer(text)
     ids = torch.tensor(tokenizer.encode(text))
-    train_ids, held_out = ids[: len(ids) * 9 // 10], ids[len(ids) * 9 // 10 :]
-    curve: dict[str, list[float]] = {name: [] for name in ("method", "seed", "position", "loss")}
-    result = {"by_frequency": by_frequency(train_ids, held_out, tokenizer.size)}
-    result |= {"targets": len(same_blocks(held_out)) * LENGTH, "parameters": {}, "lengths": {}}
-    names = [*METHODS, *MATCHED, *STRETCHED]
+    end = len(ids) * 9 // 10
+    sha256 = hashlib.sha256(text.encode()).hexdigest()
+    said = {"text": "python_docs by characters", "characters": len(text), "sha256": sha256}
+    return tokenizer, ids[:end], ids[end:], said
 
-    def measure(model: GPT, name: str, seed: int) -> None:
-        binned = loss_by_position(model, held_out).unflatten(0, (-1, BIN)).mean(dim=1).tolist()
+
+class Curve:
+    """The columns of a log, filled model by model."""
+
+    def __init__(self) -> None:
+        names = ("method", "seed", "position", "loss")
+        self.columns: dict[str, list[float]] = {name: [] for name in names}
+
+    def measure(
+        self, model: GPT, number: int, name: str, seed: int, ids: Int[Tensor, " tokens"]
+    ) -> None:
+        """Add a model's losses, BIN tokens a point; `number` stands for `name` in the log."""
+        binned = loss_by_position(model, ids).unflatten(0, (-1, BIN)).mean(dim=1).tolist()
         for i, loss in enumerate(binned):
-            row = (names.index(name), seed, i * BIN, loss)
-            for column, value in zip(curve.values(), row, strict=True):
+            for column, value in zip(
+                self.columns.values(), (number, seed, i * BIN, loss), strict=True
+            ):
                 column.append(value)
-        print(f"{name:20} seed {seed}:", *(f"{x:.2f}" for x in binned[:: LENGTH // BIN]))
+        print(f"{name:19} seed {seed}:", *(f"{x:.2f}" for x in binned[:: LENGTH // BIN]))
 
-    for name in (*METHODS, *MATCHED):
-        start, end = [], []
-        for seed in range(SEEDS):
-            model = new_model(name, seed, tokenizer.size)
-            start.append(lengths(model))
-            train(model, seed, train_ids)
-            end.append(lengths(model))
-            measure(model, name, seed)
-            if name == "rotary":
-                for other in STRETCHED:
-                    stretch(model, other)
-                    measure(model, other, seed)
-        result["parameters"][name] = model.n_parameters
-        result["lengths"][name] = {
-            f"{what} at the {when}": [pair[part] for pair in pairs]
-            for part, what in enumerate(("word", "address"))
-            for when, pairs in (("start", start), ("end", end))
-        }
-        if name == "learned":
-            result["beyond_the_table"] = beyond_the_table(model)
-    config = {
-        "methods": names, "seeds": SEEDS, "length": LENGTH, "reach": REACH, "bin": BIN,
-        "steps": STEPS, "batch": BATCH, "decay": DECAY, **SIZES, **RECIPE, "wiring": "fast",
-        "optimizer": "Muon", "precision": "float32", "text": "python_docs by characters",
-        "characters": len(text), "sha256": hashlib.sha256(text.encode()).hexdigest(),
+
+def recipe() -> dict[str, object]:
+    """What all models have in common, for the log."""
+    return {
+        "seeds": SEEDS, "length": LENGTH, "reach": REACH, "bin": BIN, "steps": STEPS,
+        "batch": BATCH, "decay": DECAY, **SIZES, **RECIPE, "wiring": "fast", "optimizer": "Muon",
+        "precision": "float32",
     }  # fmt: skip
-    log = new_run("positions", config=config, curve=curve, result=result)
+
+
+def main() -> None:
+    tokenizer, train_ids, held_out, said = read_text()
+    curve = Curve()
+    result = {"by_frequency": by_frequency(train_ids, held_out, tokenizer.size)}
+    result |= {"targets": len(same_blocks(held_out)) * LENGTH, "parameters": {}}
+    for number, method in enumerate(METHODS):
+        for seed in range(SEEDS):
+            model = train(new_model(method, seed, tokenizer.size), seed, train_ids)
+            curve.measure(model, number, method, seed, held_out)
+        result["parameters"][method] = model.n_parameters
+        if method == "learned":
+            result["beyond_the_table"] = beyond_the_table(model)
+    config = {"methods": list(METHODS), **recipe(), **said}
+    log = new_run("positions", config=config, curve=curve.columns, result=result)
     print("written:", save_run(log, RUNS_FOLDER).name)
 
 
