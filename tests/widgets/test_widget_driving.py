@@ -16,6 +16,7 @@ from transformer_lib.widgets import (
     MatrixInTheMiddle,
     NextWord,
     PositionLab,
+    RotaryArrows,
     SamplingLab,
     ScalingLab,
     SoftDictionary,
@@ -41,6 +42,7 @@ DRIVEN = {
     "StepScrubber": lambda **more: StepScrubber(WORDS, X, MultiHeadAttention(6, 3), **more),
     "AttentionMap": lambda **more: AttentionMap((X @ X.mT).softmax(-1)[None], WORDS, **more),
     "PositionLab": lambda **more: PositionLab(**more),
+    "RotaryArrows": lambda **more: RotaryArrows([1.0, 0.5], [0.5, 1.0], **more),
     "NextWord": lambda **more: NextWord(
         ["a", "b"], ["a", "b"], {"one": [[0.5, 0.5]], "two": [[0.25, 0.75]]}, **more
     ),
@@ -118,7 +120,8 @@ ACCEPTED = {
     "MatrixInTheMiddle": ["matrix=zero", "asking=a", "answering=f", "value=-3.5", "show=scores"],
     "StepScrubber": ["step=softmax", "step=9", "head=2", "cell=1,0", "word=to", "placed=on"],
     "AttentionMap": ["layer=0", "head=0", "query=gave", "cell=mary,gave"],
-    "PositionLab": ["method=rotary", "d_model=16", "base=2.5", "offset=-3", "own_angle=on"],
+    "PositionLab": ["method=rotary", "d_model=16", "base=2.5", "offset=-3", "view=code"],
+    "RotaryArrows": ["query_position=5", "before=100", "speed=0.05", "add=on"],
     "NextWord": ["predictor=two", "word=b", "word=1"],
     "SamplingLab": ["context=mary gave", "top_k=all", "top_k=3", "top_p=0.5", "draw=100"],
     "Translator": ["example=1", "example=hūvannu koṭṭaḷu", "width=8", "head=all", "word=0"],
@@ -133,6 +136,7 @@ REFUSED = {
     "StepScrubber": ["step=10", "head=3", "cell=-1,0", "cell=0.5,0", "placed=yes"],
     "AttentionMap": ["layer=1", "head=1", "query=7", "cell=gave"],
     "PositionLab": ["method=none", "d_model=15", "base=1", "offset=x", "pair=-1"],
+    "RotaryArrows": ["query_position=32", "before=-1", "speed=2", "add=yes"],
     "NextWord": ["predictor=three", "word=a", "word=0", "word=2"],
     "SamplingLab": ["context=1", "top_k=0", "top_p=0", "temperature=4", "draw=0"],
     "Translator": ["example=2", "width=9", "head=2", "layer=-1", "word=31"],

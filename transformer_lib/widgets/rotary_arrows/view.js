@@ -26,8 +26,9 @@ function render({ model, el }) {
   const start = model.get("_start");
   const fig = figure(el, {
     name: "A query and a key, turned by their positions",
-    hint: "Try: put words before the text. Both arrows turn, and the angle between them stays. Then choose “add” and do the same.",
+    hint: "Try: put words before the text. Both arrows turn, and the angle between them stays. Then let the position be added, and do the same.",
   });
+  const state = { width: 0, colors: null, now: null };
   const settings = () =>
     Object.fromEntries(
       ["arrows", "query_position", "key_position", "before", "speed", "add"].map((name) => [
@@ -84,16 +85,10 @@ function render({ model, el }) {
     svgElement("text", { class: `afm-ra-name afm-ra-${name}`, "aria-hidden": "true" }, name),
   );
   const handles = NAMES.map(handle);
-  ground.svg.append(
-    arc,
-    ...[...pale, ...full].map((one) => one.node),
-    ...names,
-    ...handles,
-  );
+  ground.svg.append(arc, ...[...pale, ...full].map((one) => one.node), ...names, ...handles);
   fig.add(ground, { basis: 280 });
   const curve = svgElement("svg", { role: "img" });
   const title = element("p", { class: "afm-ra-title" }, "The score, by words before the text");
-  const state = { width: 0, colors: null, now: null };
   fig.add(
     {
       element: element("div", {}, title, curve),
@@ -165,10 +160,7 @@ function render({ model, el }) {
     });
     const radius = Math.abs(ground.toPixels([ARC, 0])[0] - ground.toPixels([0, 0])[0]);
     const against = query[0] * key[1] - query[1] * key[0] > 0; // counterclockwise: up in the picture
-    arc.setAttribute(
-      "d",
-      angle ? `M${from}A${radius} ${radius} 0 0 ${against ? 0 : 1} ${to}` : "",
-    );
+    arc.setAttribute("d", angle ? `M${from}A${radius} ${radius} 0 0 ${against ? 0 : 1} ${to}` : "");
   }
 
   /** The score for each number of words before the text: a level line if only the offset counts. */
@@ -178,13 +170,16 @@ function render({ model, el }) {
     if (!width || !colors || !now) return;
     const [left, right, top, tall] = [44, width - 8, 8, 170];
     const x = linearScale([0, farthest.before], [left, right]).of;
-    const most = Math.max(1, ...now.scores.map(Math.abs));
+    const lengths = [now.query, now.key].map((at) => Math.hypot(...at)); // the largest score there is
+    const most = Math.max(1, lengths[0] * lengths[1], ...now.scores.map(Math.abs));
     const y = linearScale([-most, most], [top + tall, top]).of;
     const text = (px, py, content, anchor) =>
       svgElement("text", { x: px, y: py, class: "afm-ra-text", "text-anchor": anchor }, content);
     const line = (x1, y1, x2, y2, stroke, more = {}) =>
       svgElement("line", { x1, y1, x2, y2, stroke, ...more });
-    const points = now.scores.map((score, words) => `${x(words).toFixed(2)},${y(score).toFixed(2)}`);
+    const points = now.scores.map(
+      (score, words) => `${x(words).toFixed(2)},${y(score).toFixed(2)}`,
+    );
     const before = model.get("before");
     curve.replaceChildren(
       line(left, y(0), right, y(0), colors.line),
@@ -248,7 +243,14 @@ function render({ model, el }) {
       const { arrows, ...rest } = settings();
       const { offset, angle, score } = state.now;
       const moved = arrows.flat().some((value, at) => value !== start.flat()[at]);
-      return { ...rest, add: Number(rest.add), offset, angle: degrees(angle), score, moved: Number(moved) };
+      return {
+        ...rest,
+        add: Number(rest.add),
+        offset,
+        angle: degrees(angle),
+        score,
+        moved: Number(moved),
+      };
     },
   });
   return fig.end;
