@@ -26,7 +26,7 @@ def score(query_position, key_position, speed=0.3):
 
 def shown_score(page):
     text = page.locator(".afm-reading").inner_text()
-    return float(re.search(r"score (−?[\d.]+)", text)[1].replace("−", "-"))
+    return float(re.search(r"score (−?\d+\.\d+)", text)[1].replace("−", "-"))
 
 
 def press(page, slider, *keys):

@@ -35,14 +35,17 @@ export const VIEWS = {
   code: {
     panels: ["code", "weights"],
     controls: ["position", "pair", "d_model", "base", "n_positions", "n_heads", "head"],
+    hint: "Try: choose a component by a click, and read its column from top to bottom: a wave.",
   },
   shift: {
     panels: ["clocks", "shift", "penalties"],
     controls: ["position", "offset", "d_model", "own_angle", "n_heads", "head"],
+    hint: "Try: tick the common bug, and watch the hands change their length.",
   },
   products: {
     panels: ["scores", "distance"],
     controls: ["method", "position", "offset", "d_model", "base", "projected", "n_heads", "head"],
+    hint: "Try: send the positions through random W_Q and W_K. Then do the same for another method.",
   },
   all: null,
 };

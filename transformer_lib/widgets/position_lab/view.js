@@ -158,7 +158,8 @@ function render({ model, el }) {
     for (const name of traits) controls[name].set(sliders[name]);
     show.set(SHOWN.indexOf(model.get("view")));
     offer(method, model.get("view"));
-    fig.element.querySelector(".afm-caption").textContent = method.hint;
+    fig.element.querySelector(".afm-caption").textContent =
+      VIEWS[model.get("view")]?.hint ?? method.hint;
     for (const name of method.panels) panels[name].paint(view);
     last = view;
     say(view);
