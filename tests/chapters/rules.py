@@ -26,6 +26,8 @@ HELD_TO_AIMS: tuple[str, ...] = (
     "03-scaling",
     "04-masking",
     "05-multi-head",
+    "07-positional-encodings",
+    "07c-turn-do-not-add",
 )
 # Chapters that are two sittings: the second has a letter, as deeper pages have (and as in
 # book/extensions/chapter_numbers.py).
