@@ -15,7 +15,7 @@ from transformer_lib.positions import (
     rotary_angles,
     sinusoidal_encoding,
 )
-from transformer_lib.widgets import PositionLab
+from transformer_lib.widgets import PositionLab, Predict
 
 METHODS = ["sinusoidal", "rotary", "ALiBi", "learned"]
 
@@ -160,11 +160,15 @@ def test_rotary_turns_a_vector_as_the_library_does(open_page):
 
 
 def test_one_picture_at_a_time_with_what_it_needs(open_page):
-    page = open_page(PositionLab(view="clocks"))
+    page = open_page(
+        PositionLab(view="clocks"), Predict("Which?", {"a": "A.", "b": "B."}, right="a")
+    )
     seen = lambda: page.locator(".afm-pl-panel:visible .afm-pl-title").all_inner_texts()  # noqa: E731
     [title] = seen()
     assert title.startswith("Each pair of components is a clock hand")
-    assert page.locator("input[type=range]:visible").count() == 4
+    assert (
+        page.locator("input[type=range]:visible").count() == 4
+    )  # whatever another figure's sheet says
     page.get_by_role("radio", name="products").check()
     assert [text.split(":")[0] for text in seen()] == ["PE·PEᵀ", "Offset test"]
     choose(page, "ALiBi")

@@ -158,8 +158,9 @@ function render({ model, el }) {
     for (const name of traits) controls[name].set(sliders[name]);
     show.set(SHOWN.indexOf(model.get("view")));
     offer(method, model.get("view"));
-    fig.element.querySelector(".afm-caption").textContent =
-      VIEWS[model.get("view")]?.hint ?? method.hint;
+    const some = VIEWS[model.get("view")];
+    const fits = some?.hint && method.panels.includes(some.panels[0]);
+    fig.element.querySelector(".afm-caption").textContent = fits ? some.hint : method.hint;
     for (const name of method.panels) panels[name].paint(view);
     last = view;
     say(view);
