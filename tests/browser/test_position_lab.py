@@ -172,11 +172,11 @@ def test_one_picture_at_a_time_with_what_it_needs(open_page):
     page.get_by_role("radio", name="products").check()
     assert [text.split(":")[0] for text in seen()] == ["PE·PEᵀ", "Offset test"]
     choose(page, "ALiBi")
-    assert "random W_Q and W_K" in page.locator(".afm-caption").inner_text()
+    assert "random W_Q and W_K" in page.locator(".afm-caption").first.inner_text()
     assert [text.split(":")[0] for text in seen()] == ["What is added to the scores", "Offset test"]
     page.get_by_role("radio", name="all").check()
     assert len(seen()) == 4
-    assert "Try: drag the head" in page.locator(".afm-caption").inner_text()
+    assert "Try: drag the head" in page.locator(".afm-caption").first.inner_text()
     check_fits(page)
 
 
