@@ -2,7 +2,7 @@
 
     python benchmarks/positions.py        about 8 minutes on 2 cores
 
-Writes transformer_lib/runs/positions.json, which chapter 07 reads. For each method the same small
+Writes transformer_lib/runs/positions.json, which chapter 07c reads. For each method the same small
 GPT learns Python's documentation by characters, in blocks of LENGTH tokens. Three seeds each; a
 seed gives every method the same blocks in the same order. The recipe is the same for all, too: the
 book's fast one, which was found with rotary positions; nothing was tuned here. (That text needs no
@@ -41,12 +41,16 @@ RECIPE = {"lr": 0.03, "adamw_lr": 0.01}
 BATCH, STEPS, DECAY, SEEDS = 16, 300, 0.8, 3
 
 
-def train(method: str, seed: int, ids: Int[Tensor, " tokens"], vocabulary: int) -> GPT:
-    """A GPT trained on blocks of LENGTH tokens; where it can, it takes REACH times as many."""
+def new_model(method: str, seed: int, vocabulary: int) -> GPT:
+    """A GPT before training; where its positions allow, it takes REACH times LENGTH tokens."""
     context = LENGTH if method == "learned" else REACH * LENGTH
     torch.manual_seed(seed)
     config = {"vocabulary": vocabulary, "context": context, "positions": method}
-    model = GPT(GPTConfig.fast(**SIZES | config))
+    return GPT(GPTConfig.fast(**SIZES | config))
+
+
+def train(model: GPT, seed: int, ids: Int[Tensor, " tokens"]) -> GPT:
+    """The model, trained on blocks of LENGTH tokens."""
     batches = Batches(Windows(ids, LENGTH), BATCH, seed=seed)
     schedule = functools.partial(trapezoid, decay=DECAY)
     options = {"n_steps": STEPS, "schedule": schedule, "precision": "float32"}
@@ -97,34 +101,60 @@ def beyond_the_table(model: GPT) -> str:
     raise AssertionError("a learned table has given a row that it does not have")
 
 
-def main() -> None:
+def read_text() -> tuple[CharacterTokenizer, Int[Tensor, " train"], Int[Tensor, " held_out"], dict]:
+    """The tokenizer, the text to learn and the text to measure on, and what a log says of them."""
     text = python_docs()
     tokenizer = CharacterTokenizer(text)
     ids = torch.tensor(tokenizer.encode(text))
-    train_ids, held_out = ids[: len(ids) * 9 // 10], ids[len(ids) * 9 // 10 :]
-    curve: dict[str, list[float]] = {name: [] for name in ("method", "seed", "position", "loss")}
+    end = len(ids) * 9 // 10
+    sha256 = hashlib.sha256(text.encode()).hexdigest()
+    said = {"text": "python_docs by characters", "characters": len(text), "sha256": sha256}
+    return tokenizer, ids[:end], ids[end:], said
+
+
+class Curve:
+    """The columns of a log, filled model by model."""
+
+    def __init__(self) -> None:
+        names = ("method", "seed", "position", "loss")
+        self.columns: dict[str, list[float]] = {name: [] for name in names}
+
+    def measure(
+        self, model: GPT, number: int, name: str, seed: int, ids: Int[Tensor, " tokens"]
+    ) -> None:
+        """Add a model's losses, BIN tokens a point; `number` stands for `name` in the log."""
+        binned = loss_by_position(model, ids).unflatten(0, (-1, BIN)).mean(dim=1).tolist()
+        for i, loss in enumerate(binned):
+            for column, value in zip(
+                self.columns.values(), (number, seed, i * BIN, loss), strict=True
+            ):
+                column.append(value)
+        print(f"{name:19} seed {seed}:", *(f"{x:.2f}" for x in binned[:: LENGTH // BIN]))
+
+
+def recipe() -> dict[str, object]:
+    """What all models have in common, for the log."""
+    return {
+        "seeds": SEEDS, "length": LENGTH, "reach": REACH, "bin": BIN, "steps": STEPS,
+        "batch": BATCH, "decay": DECAY, **SIZES, **RECIPE, "wiring": "fast", "optimizer": "Muon",
+        "precision": "float32",
+    }  # fmt: skip
+
+
+def main() -> None:
+    tokenizer, train_ids, held_out, said = read_text()
+    curve = Curve()
     result = {"by_frequency": by_frequency(train_ids, held_out, tokenizer.size)}
     result |= {"targets": len(same_blocks(held_out)) * LENGTH, "parameters": {}}
     for number, method in enumerate(METHODS):
         for seed in range(SEEDS):
-            model = train(method, seed, train_ids, tokenizer.size)
-            binned = loss_by_position(model, held_out).unflatten(0, (-1, BIN)).mean(dim=1).tolist()
-            for i, loss in enumerate(binned):
-                for column, value in zip(
-                    curve.values(), (number, seed, i * BIN, loss), strict=True
-                ):
-                    column.append(value)
-            print(f"{method:10} seed {seed}:", *(f"{x:.2f}" for x in binned[:: LENGTH // BIN]))
+            model = train(new_model(method, seed, tokenizer.size), seed, train_ids)
+            curve.measure(model, number, method, seed, held_out)
         result["parameters"][method] = model.n_parameters
         if method == "learned":
             result["beyond_the_table"] = beyond_the_table(model)
-    config = {
-        "methods": list(METHODS), "seeds": SEEDS, "length": LENGTH, "reach": REACH, "bin": BIN,
-        "steps": STEPS, "batch": BATCH, "decay": DECAY, **SIZES, **RECIPE, "wiring": "fast",
-        "optimizer": "Muon", "precision": "float32", "text": "python_docs by characters",
-        "characters": len(text), "sha256": hashlib.sha256(text.encode()).hexdigest(),
-    }  # fmt: skip
-    log = new_run("positions", config=config, curve=curve, result=result)
+    config = {"methods": list(METHODS), **recipe(), **said}
+    log = new_run("positions", config=config, curve=curve.columns, result=result)
     print("written:", save_run(log, RUNS_FOLDER).name)
 
 

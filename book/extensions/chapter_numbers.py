@@ -5,7 +5,8 @@
 
 `chapters/07b-precision` is a *deeper page* of chapter 7: the road does not lead over it. It is
 listed below its chapter and marked in the sidebar, says so above its title, and leads back there;
-the arrows of the chapters pass it by.
+the arrows of the chapters pass it by. Where one chapter is two sittings, the second has a letter,
+too, and the road does lead over it (SECOND_SITTINGS).
 """
 
 import re
@@ -14,6 +15,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 
 CHAPTER = re.compile(r"chapters/0*(\d+)([a-z]?)-")
+SECOND_SITTINGS = ("7c",)
 
 
 def number(document: str) -> str | None:
@@ -30,7 +32,7 @@ def number(document: str) -> str | None:
 def is_deeper(document: str) -> bool:
     """Whether a page is one that the road does not lead over."""
     found = CHAPTER.match(document)
-    return bool(found and found[2])
+    return bool(found and found[2]) and number(document) not in SECOND_SITTINGS
 
 
 def add_number(app: Sphinx, document: nodes.document) -> None:
@@ -45,14 +47,17 @@ def add_number(app: Sphinx, document: nodes.document) -> None:
 
 
 def chapter_of(document: str, documents: list[str]) -> str | None:
-    """The chapter beside which a deeper page stands.
+    """The chapter beside which a deeper page stands; `documents` are the pages in order.
 
     >>> chapter_of("chapters/07b-precision", ["book/index", "chapters/07-positions"])
     'chapters/07-positions'
     """
     found = CHAPTER.match(document)
-    wanted = found and found[1]
-    return next((d for d in documents if number(d) == wanted), None) if wanted else None
+    if not found:
+        return None
+    before = documents[: documents.index(document)] if document in documents else documents
+    same = [d for d in before if (other := CHAPTER.match(d)) and other[1] == found[1]]
+    return next((d for d in reversed(same) if not is_deeper(d)), None)
 
 
 def lead_on(
@@ -80,7 +85,7 @@ def lead_on(
     if is_deeper(page):
         chapter = chapter_of(page, list(relations))
         context["chapter_link"] = link(chapter)
-        context["chapter_number"] = number(page)[:-1]
+        context["chapter_number"] = number(chapter) if chapter else number(page)[:-1]
         context["prev"], context["next"] = None, link(chapter)
     else:
         context["prev"], context["next"] = link(along(1)), link(along(2))

@@ -101,3 +101,41 @@ def test_smear_trains_each_smear_from_each_seed(benchmark, monkeypatch, tmp_path
     assert len(set(log.curve["loss"])) == 28
     assert all(0 <= share <= 1 for share in log.curve["accuracy"])
     assert log.result["floor"] == corpus_of(recipe).floor
+
+
+@pytest.mark.slow
+def test_positions_are_matched_and_stretched(benchmark, monkeypatch, tmp_path):
+    counts = {"LENGTH": 6, "REACH": 3, "SEEDS": 2}
+    more = {"BIN": 2, "BATCH": 2, "STEPS": 2, "python_docs": lambda: TEXT}
+    sizes = {"n_layers": 1, "n_heads": 2, "d_model": 12, "smear": 0}
+    plain, module = benchmark("positions"), benchmark("positions_matched")
+    for one, constants in ((plain, counts | more | {"SIZES": sizes}), (module, counts)):
+        for name, value in (constants | {"RUNS_FOLDER": tmp_path}).items():
+            monkeypatch.setattr(one, name, value)
+    module.main()
+    log = load_run(tmp_path / "positions-matched.json")
+    rows = list(zip(log.curve["method"], log.curve["seed"], log.curve["position"], strict=True))
+    points = [9, 3, 9, 9]
+    assert sorted(rows) == [
+        (n, seed, 2 * i) for n in range(4) for seed in range(2) for i in range(points[n])
+    ]
+    for name, apart in log.result["lengths"].items():
+        alike = log.result["lengths matched"][name]
+        assert max(apart.values()) > 1.5 * min(apart.values())
+        assert alike["word"] == pytest.approx(alike["address"])
+        assert alike["word"] == pytest.approx(max(apart.values()), rel=0.5)  # another seed
+
+
+def test_stretched_rotary_positions_turn_more_slowly(benchmark, monkeypatch):
+    plain, module = benchmark("positions"), benchmark("positions_matched")
+    for one in (plain, module):
+        monkeypatch.setattr(one, "REACH", 3)
+    model = plain.new_model("rotary", 0, 7)
+    q = torch.randn(32).expand(1, 4, 6, 32)
+    given = model.blocks[0].attention.positions.rotate(q, 0)
+    for name, pairs in (("rotary, larger base", slice(30, 32)), ("rotary, squeezed", slice(32))):
+        module.stretch(model, name)
+        turned = model.blocks[0].attention.positions.rotate(q, 0)
+        assert_close(turned[..., 3, pairs], given[..., 1, pairs])  # three times slower
+        same = torch.allclose(turned[..., 5, :2], given[..., 5, :2])
+        assert same == (name == "rotary, larger base")  # the fastest hand is as fast as before

@@ -18,6 +18,7 @@ import pytest
 import yaml
 from docutils import nodes
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from rules import is_deeper
 from sphinx.errors import ConfigError, ExtensionError
 from sphinxcontrib.katex import KaTeXError, KaTeXServer
 
@@ -180,6 +181,15 @@ def test_a_deeper_page_belongs_to_its_chapter():
     assert chapter_numbers.chapter_of("chapters/12b-muon", pages) == "chapters/12-train"
     assert chapter_numbers.chapter_of("chapters/11b-more", pages) is None
     assert chapter_numbers.chapter_of("book/index", pages) is None
+
+
+def test_a_second_sitting_is_on_the_road_and_has_deeper_pages_of_its_own():
+    names = ["07-one", "07b-clocks", "07c-turn", "07d-turning", "12c-hardware"]
+    pages = [f"chapters/{name}" for name in names]
+    assert [chapter_numbers.is_deeper(page) for page in pages] == [False, True, False, True, True]
+    assert [is_deeper(name) for name in names] == [False, True, False, True, True]
+    assert chapter_numbers.chapter_of("chapters/07b-clocks", pages) == "chapters/07-one"
+    assert chapter_numbers.chapter_of("chapters/07d-turning", pages) == "chapters/07c-turn"
 
 
 def test_punctuation_is_kept_with_its_formula():

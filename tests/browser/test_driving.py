@@ -15,6 +15,7 @@ from transformer_lib.widgets import (
     MatrixInTheMiddle,
     NextWord,
     PositionLab,
+    RotaryArrows,
     SamplingLab,
     ScalingLab,
     SoftDictionary,
@@ -79,7 +80,11 @@ def test_every_figure_follows_the_text_and_goes_back(open_page):
         "places": (
             PositionLab(name="places"),
             "method=rotary;d_model=16;base=100;n_positions=16;position=2;offset=5;pair=1;"
-            "projected=on;own_angle=on;n_heads=4;head=0",
+            "projected=on;own_angle=on;n_heads=4;head=0;view=code",
+        ),
+        "turned": (
+            RotaryArrows([1.0, 0.5], [-0.5, 1.5], name="turned"),
+            "query_position=3;key_position=7;before=12;speed=0.5;add=on",
         ),
         "next": (
             NextWord(["a", "b", "c"], ["a", "b", "c"], {"x": ROWS, "y y": ROWS[::-1]}, name="next"),

@@ -15,7 +15,7 @@ from transformer_lib.positions import (
     rotary_angles,
     sinusoidal_encoding,
 )
-from transformer_lib.widgets import PositionLab
+from transformer_lib.widgets import PositionLab, Predict
 
 METHODS = ["sinusoidal", "rotary", "ALiBi", "learned"]
 
@@ -86,7 +86,7 @@ def test_keyboard_moves_and_the_product_stays(open_page):
     press(page, "position p", *["ArrowRight"] * 5)
     assert shown_product(page) == (9, 12, before[2])
     assert "both hands of a dial" in reading(page)
-    press(page, "distance k", "ArrowLeft")
+    press(page, "offset k", "ArrowLeft")
     PE = encoding()
     assert shown_product(page) == (9, 11, pytest.approx(float(PE[9] @ PE[11]), abs=0.005))
     press(page, "position p", "End")
@@ -145,10 +145,10 @@ def test_projections_break_the_sinusoids_and_not_the_rotations(open_page):
     page = open_page(PositionLab())
     page.get_by_role("checkbox", name="through random").check()
     assert "differ by up to" in reading(page)
-    assert "✗ differs by up to" in panel(page, "Distance test").text_content()
+    assert "✗ differs by up to" in panel(page, "Offset test").text_content()
     choose(page, "rotary")
     assert "every two positions 3 apart" in reading(page)
-    assert "✓ level" in panel(page, "Distance test").text_content()
+    assert "✓ level" in panel(page, "Offset test").text_content()
 
 
 def test_rotary_turns_a_vector_as_the_library_does(open_page):
@@ -159,11 +159,32 @@ def test_rotary_turns_a_vector_as_the_library_does(open_page):
     assert shown_product(page)[2] == pytest.approx(float(turned[4] @ turned[7]), abs=0.005)
 
 
+def test_one_picture_at_a_time_with_what_it_needs(open_page):
+    page = open_page(
+        PositionLab(view="clocks"), Predict("Which?", {"a": "A.", "b": "B."}, right="a")
+    )
+    seen = lambda: page.locator(".afm-pl-panel:visible .afm-pl-title").all_inner_texts()  # noqa: E731
+    [title] = seen()
+    assert title.startswith("Each pair of components is a clock hand")
+    assert (
+        page.locator("input[type=range]:visible").count() == 4
+    )  # whatever another figure's sheet says
+    page.get_by_role("radio", name="products").check()
+    assert [text.split(":")[0] for text in seen()] == ["PE·PEᵀ", "Offset test"]
+    choose(page, "ALiBi")
+    assert "random W_Q and W_K" in page.locator(".afm-caption").first.inner_text()
+    assert [text.split(":")[0] for text in seen()] == ["What is added to the scores", "Offset test"]
+    page.get_by_role("radio", name="all").check()
+    assert len(seen()) == 4
+    assert "Try: drag the head" in page.locator(".afm-caption").first.inner_text()
+    check_fits(page)
+
+
 def test_the_bug_is_seen_by_both_tests(open_page):
     page = open_page(PositionLab())
     page.get_by_role("checkbox", name="a common bug").check()
     assert "✗" in panel(page, "Shift test").text_content()
-    assert "✗" in panel(page, "Distance test").text_content()
+    assert "✗" in panel(page, "Offset test").text_content()
     rows = shown_rows(page).unflatten(1, (16, 2))
     assert (rows.square().sum(-1) - 1).abs().max() > 0.5
 

@@ -14,6 +14,7 @@ from urllib.parse import unquote, urlparse
 
 import nbformat
 import yaml
+from rules import is_deeper
 
 ROOT = Path(__file__).resolve().parents[2]
 CHAPTERS = sorted((ROOT / "chapters").glob("*.ipynb"))
@@ -167,6 +168,7 @@ def toc_problems(root: Path) -> list[str]:
     """Chapters that the table of contents lacks, entries of it without a file, wrong places.
 
     A deeper page, `07b-precision`, is nested under its chapter, 07, and nothing else is nested.
+    (A second sitting, `07c`, is a chapter.)
     """
     toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
     pages = listing(toc)
@@ -178,8 +180,9 @@ def toc_problems(root: Path) -> list[str]:
     for name, above in pages:
         if not any((root / f"{name}{suffix}").is_file() for suffix in (".ipynb", ".md")):
             found.append(f"_toc.yml lists {name}, and there is no such file")
-        deeper = re.match(r"(chapters/\d+)[a-z]-", name)
-        if deeper and not (above or "").startswith(f"{deeper[1]}-"):
+        deeper = is_deeper(name.removeprefix("chapters/"))
+        same = re.match(rf"{name[:11]}[a-z]?-", above or "")  # chapters/07
+        if deeper and not same:
             found.append(f"_toc.yml must list {name} in the `sections` of its chapter")
         if above and not deeper:
             found.append(f"_toc.yml lists {name} under {above}, which is for deeper pages only")

@@ -7,20 +7,48 @@ import math
 
 import pytest
 import torch
-import torch.nn.functional as F
 from diagnoses import exercises, judge
 
 from transformer_lib.exercises import positional_encodings
 from transformer_lib.exercises.positional_encodings import (
-    check_alibi_weights,
-    check_halves_order,
-    check_rotary_attention,
+    check_right_angles,
     check_shift_matrix,
     check_sinusoidal,
+    check_turning_hands,
 )
-from transformer_lib.positions import shift_matrix
+from transformer_lib.positions import rotary_angles
 
 RIGHT, WRONG = {}, {}
+
+# --- spot
+
+RIGHT[check_right_angles] = ["abd", {"a", "b", "d"}, lambda: ["D", "b", "A"]]
+WRONG[check_right_angles] = [
+    ("abcd", "c does not belong: `//` comes last"),
+    ("abde", "e does not belong: the `arange` holds 2i"),
+    ("abdf", "f does not belong: the last hand gets"),
+    ("bd", "a is missing: it is the formula"),
+    ("ad", "b is missing: e^("),
+    ("ab", "d is missing: each hand is slower"),
+    ("g", "'g' is not among the choices"),
+]
+
+
+@pytest.mark.parametrize("d", [10, 26])
+def test_the_right_lines_are_right_and_the_others_are_not(d):
+    n, i = 11, torch.arange(d // 2)
+    p = torch.arange(n)[:, None]
+    lines = {
+        "a": p / 10_000 ** (2 * i / d),
+        "b": p * torch.exp(-math.log(10_000) * 2 * i / d),
+        "c": p * torch.exp(2 * i * (-math.log(10_000) / d // 1)),
+        "d": p * (10_000 ** (-2 / d)) ** i,
+        "e": p / 10_000 ** (torch.arange(0, d, 2) / (d // 2)),
+        "f": p / 10_000 ** torch.linspace(0, 1, d // 2),
+    }
+    right = {n for n, angles in lines.items() if torch.allclose(angles, rotary_angles(11, d))}
+    assert right == check_right_angles.right
+
 
 # --- the sinusoidal encoding
 
@@ -172,24 +200,6 @@ WRONG[check_shift_matrix] = [
 ]
 
 
-# --- pairs into halves
-
-
-RIGHT[check_halves_order] = [
-    lambda d: torch.tensor([*range(0, d, 2), *range(1, d, 2)]),
-    lambda d: torch.arange(d).reshape(d // 2, 2).T.flatten(),
-    lambda d: [*range(0, d, 2), *range(1, d, 2)],
-]
-
-
-WRONG[check_halves_order] = [
-    (lambda d: torch.arange(d).reshape(2, d // 2).T.flatten(), "This is the way back, from"),
-    (lambda d: torch.arange(d), "Nothing moves: component"),
-    (lambda d: torch.tensor([*range(1, d, 2), *range(0, d, 2)]), "The second components of"),
-    (lambda d: torch.tensor([*range(d // 2, d), *range(d // 2)]), "You swap the halves; it is"),
-]
-
-
 # --- what is said of an answer whose result is rounded
 
 
@@ -210,151 +220,34 @@ WRONG[check_sinusoidal] += [
 ]
 
 
-# --- stubs
+# --- how many hands turn?
 
 
-# --- rotary attention
+def by_loop(n, d, base):
+    count = 0
+    for i in range(d // 2):
+        if n / base ** (2 * i / d) >= 2 * math.pi:
+            count += 1
+    return count
 
 
-def turn(x, direction=1.0, first=0):
-    """By complex numbers."""
-    angles = torch.arange(first, first + len(x))[:, None] / 10_000 ** (
-        torch.arange(0, x.shape[1], 2) / x.shape[1]
-    )
-    hands = torch.view_as_complex(x.reshape(len(x), -1, 2).contiguous())
-    return torch.view_as_real(hands * torch.exp(1j * direction * angles)).flatten(1)
+def waves(n, d, base, full=2 * math.pi, power=2):
+    return sum(full * base ** (power * i / d) <= n for i in range(d // 2))
 
 
-def attend(q, k, v):
-    return torch.softmax(q @ k.T / math.sqrt(q.shape[1]), dim=1) @ v
-
-
-def by_loop(q, k, v):
-    rows = []
-    for p in range(len(q)):
-        scores = []
-        for s in range(len(k)):
-            score = 0.0
-            for i in range(q.shape[1] // 2):
-                a = (p - s) / 10_000 ** (2 * i / q.shape[1])
-                (q0, q1), (k0, k1) = q[p, 2 * i : 2 * i + 2], k[s, 2 * i : 2 * i + 2]
-                score += math.cos(a) * (q0 * k0 + q1 * k1) + math.sin(a) * (q0 * k1 - q1 * k0)
-            scores.append(score / math.sqrt(q.shape[1]))
-        rows.append(torch.softmax(torch.stack(scores), dim=0) @ v)
-    return torch.stack(rows)
-
-
-def rotate_half(x):
-    half = x.shape[1] // 2
-    angles = torch.arange(len(x))[:, None] / 10_000 ** (torch.arange(half) / half)
-    cosine, sine = angles.cos().repeat(1, 2), angles.sin().repeat(1, 2)
-    return x * cosine + torch.cat([-x[:, half:], x[:, :half]], 1) * sine
-
-
-def shifted(x):
-    """By the matrix that moves the encoding on, which has its minus below the diagonal."""
-    return torch.stack([shift_matrix(p, x.shape[1]) @ row for p, row in enumerate(x)])
-
-
-CLOCKWISE = "You turn both clockwise."
-
-
-def encoding(x):
-    return torch.view_as_real(
-        1j
-        * torch.view_as_complex(
-            turn(torch.tensor([1.0, 0.0]).repeat(len(x), x.shape[1] // 2), -1).reshape(
-                len(x), -1, 2
-            )
-        )
-    ).flatten(1)
-
-
-RIGHT[check_rotary_attention] = [
-    lambda q, k, v: F.scaled_dot_product_attention(turn(q)[None], turn(k)[None], v[None])[0],
-    lambda q, k, v: attend(turn(q, first=100), turn(k, first=100), v),  # distance is all
+RIGHT[check_turning_hands] = [
     by_loop,
+    lambda n, d, base: int((rotary_angles(1, d, base=base, start=n)[0] >= 2 * math.pi).sum()),
 ]
-
-
-WRONG[check_rotary_attention] = [
-    (lambda q, k, v: attend(turn(q), turn(k), turn(v)), "The values are turned as"),
-    (lambda q, k, v: attend(turn(q), k, v), "Only the queries are turned;"),
-    (lambda q, k, v: attend(q, turn(k), v), "Only the keys are turned;"),
-    (lambda q, k, v: attend(q + encoding(q), k + encoding(k), v), "You add an encoding to queries"),
-    (lambda q, k, v: attend(turn(q, 2.0), turn(k, 2.0), v), "You turn by twice the angle:"),
-    (lambda q, k, v: attend(turn(q), turn(k, -1.0), v), "Queries and keys turn in"),
-    (lambda q, k, v: attend(turn(q, -1.0), turn(k, -1.0), v), CLOCKWISE),
-    (lambda q, k, v: attend(shifted(q), shifted(k), v), CLOCKWISE),
-    (lambda q, k, v: attend(rotate_half(q), rotate_half(k), v), "You pair component i with"),
-    (attend, "Nothing is turned: this is"),
-    (lambda q, k, v: torch.softmax(turn(q) @ turn(k).T, dim=1) @ v, "The division of the scores"),
+WRONG[check_turning_hands] = [
+    (lambda n, d, base: d // 2 - by_loop(n, d, base), "You count the hands that do"),
+    (lambda n, d, base: 2 * by_loop(n, d, base), "You count components."),
+    (lambda n, d, base: waves(n, d, base, full=1), "hands that turn by one radian"),
+    (lambda n, d, base: waves(n, d, base, full=math.pi), "that is half a turn"),
+    (lambda n, d, base: waves(n, d, base, power=1), "with i/d the slowest"),
+    (lambda n, d, base: waves(n, d, base, power=4), "with 4i/d the slowest"),
+    (lambda n, d, base: by_loop(n, d, 10_000), "the base is the third argument"),
 ]
-
-
-# --- ALiBi
-
-
-def slopes(n, first=1):
-    return torch.tensor([2 ** (-8 * h / n) for h in range(first, n + first)])
-
-
-def alibi(scores, m=None, sign=-1, causal=True):
-    heads, t, _ = scores.shape
-    m = slopes(heads) if m is None else m
-    out = torch.empty_like(scores)
-    for h in range(heads):
-        for i in range(t):
-            row = [scores[h, i, j] + sign * m[h] * abs(i - j) for j in range(t)]
-            row = [-math.inf if causal and j > i else s for j, s in enumerate(row)]
-            out[h, i] = torch.softmax(torch.tensor(row), dim=0)
-    return out
-
-
-def by_columns(scores):
-    """A row's constant drops out of its softmax: m·j alone does, under the causal mask."""
-    heads, t, _ = scores.shape
-    biased = scores + slopes(heads)[:, None, None] * torch.arange(t)
-    return torch.softmax(biased.masked_fill(~torch.ones(t, t).tril().bool(), -math.inf), -1)
-
-
-def after(scores, again=False):
-    heads, t, _ = scores.shape
-    far = (torch.arange(t)[:, None] - torch.arange(t)).clamp(min=0)
-    weights = alibi(scores, torch.zeros(heads)) - slopes(heads)[:, None, None] * far
-    return weights / weights.sum(-1, keepdim=True) if again else weights
-
-
-def from_start(scores):
-    heads, t, _ = scores.shape
-    biased = scores - slopes(heads)[:, None, None] * torch.arange(t)
-    return torch.softmax(biased.masked_fill(~torch.ones(t, t).tril().bool(), -math.inf), -1)
-
-
-RIGHT[check_alibi_weights] = [alibi, by_columns]
-
-
-WRONG[check_alibi_weights] = [
-    (lambda s: alibi(s, sign=1), "The weights grow with the"),
-    (lambda s: alibi(s, slopes(len(s))[:1].repeat(len(s))), "All heads have the same slope:"),
-    (lambda s: alibi(s, slopes(len(s), first=0)), "Your slopes start at 2^0:"),
-    (lambda s: alibi(s, slopes(len(s)).flip(0)), "The slopes are in reverse order:"),
-    (after, "The penalty is subtracted after the softmax:"),
-    (lambda s: after(s, again=True), "The penalty is subtracted after the softmax and"),
-    (lambda s: alibi(s, causal=False), "The future is not hidden:"),
-    (from_start, "The weights grow with the"),
-    (lambda s: alibi(s, torch.zeros(len(s))), "There is no penalty in your"),
-]
-
-
-def in_place(scores):
-    heads, t, _ = scores.shape
-    scores += slopes(heads)[:, None, None] * torch.arange(t)
-    scores.masked_fill_(~torch.ones(t, t).tril().bool(), -math.inf)
-    return torch.softmax(scores, -1)
-
-
-WRONG[check_alibi_weights] += [(in_place, "you write into the argument `scores`")]
 
 
 @pytest.mark.parametrize("exercise", exercises(positional_encodings))

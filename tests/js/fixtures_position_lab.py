@@ -10,7 +10,7 @@ from transformer_lib.positions import (
     shift_matrix,
     sinusoidal_encoding,
 )
-from transformer_lib.widgets.position_lab.widget import METHODS
+from transformer_lib.widgets.position_lab.widget import METHODS, VIEWS
 
 SETTINGS = [(7, 10, 10_000.0, 2, 3), (11, 4, 50.0, 6, -5), (5, 32, 1e6, 0, 0)]
 
@@ -19,6 +19,7 @@ def fixtures() -> dict[str, object]:
     """Inputs and results in float64, as nested lists."""
     return {
         "methods": METHODS,
+        "views": VIEWS,
         "sinusoidal": [_sinusoidal(*case) for case in SETTINGS],
         "rotary": [_rotary(*case) for case in SETTINGS],
         "alibi": [_alibi(heads, n, head) for heads, n, head in [(8, 7, 2), (5, 11, 4)]],

@@ -3,7 +3,7 @@ import { test } from "node:test";
 
 import { dot } from "../../transformer_lib/widgets/math/linear.js";
 import { applyRotary } from "../../transformer_lib/widgets/math/positions.js";
-import { METHODS, methodNamed } from "../../transformer_lib/widgets/position_lab/methods.js";
+import { METHODS, methodNamed, VIEWS } from "../../transformer_lib/widgets/position_lab/methods.js";
 import {
   compute,
   effect,
@@ -166,7 +166,11 @@ test("the methods are those that Python lists, and every entry says what it need
     METHODS.map(({ name }) => name),
     library.methods,
   );
+  assert.deepEqual(Object.keys(VIEWS), library.views);
+  const views = Object.values(VIEWS).filter(Boolean);
   for (const method of METHODS) {
+    for (const { panels } of views) assert.ok(panels.some((name) => method.panels.includes(name)));
+    assert.match(method.hint, /^Try: /);
     assert.equal(typeof (method.encode ?? method.bias), "function", method.name);
     assert.ok(method.label && method.measured && method.titles.scores, method.name);
     assert.ok(method.panels.includes("scores") && method.panels.includes("distance"));

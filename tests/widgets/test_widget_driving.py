@@ -17,6 +17,7 @@ from transformer_lib.widgets import (
     NextWord,
     PairMerger,
     PositionLab,
+    RotaryArrows,
     SamplingLab,
     ScalingLab,
     SoftDictionary,
@@ -42,6 +43,7 @@ DRIVEN = {
     "StepScrubber": lambda **more: StepScrubber(WORDS, X, MultiHeadAttention(6, 3), **more),
     "AttentionMap": lambda **more: AttentionMap((X @ X.mT).softmax(-1)[None], WORDS, **more),
     "PositionLab": lambda **more: PositionLab(**more),
+    "RotaryArrows": lambda **more: RotaryArrows([1.0, 0.5], [0.5, 1.0], **more),
     "NextWord": lambda **more: NextWord(
         ["a", "b"], ["a", "b"], {"one": [[0.5, 0.5]], "two": [[0.25, 0.75]]}, **more
     ),
@@ -120,7 +122,8 @@ ACCEPTED = {
     "MatrixInTheMiddle": ["matrix=zero", "asking=a", "answering=f", "value=-3.5", "show=scores"],
     "StepScrubber": ["step=softmax", "step=9", "head=2", "cell=1,0", "word=to", "placed=on"],
     "AttentionMap": ["layer=0", "head=0", "query=gave", "cell=mary,gave"],
-    "PositionLab": ["method=rotary", "d_model=16", "base=2.5", "offset=-3", "own_angle=on"],
+    "PositionLab": ["method=rotary", "d_model=16", "base=2.5", "offset=-3", "view=code"],
+    "RotaryArrows": ["query_position=5", "before=100", "speed=0.05", "add=on"],
     "NextWord": ["predictor=two", "word=b", "word=1"],
     "PairMerger": ["sample=a, b", "sample=0", "merges=999", "reset="],
     "SamplingLab": ["context=mary gave", "top_k=all", "top_k=3", "top_p=0.5", "draw=100"],
@@ -136,6 +139,7 @@ REFUSED = {
     "StepScrubber": ["step=10", "head=3", "cell=-1,0", "cell=0.5,0", "placed=yes"],
     "AttentionMap": ["layer=1", "head=1", "query=7", "cell=gave"],
     "PositionLab": ["method=none", "d_model=15", "base=1", "offset=x", "pair=-1"],
+    "RotaryArrows": ["query_position=32", "before=-1", "speed=2", "add=yes"],
     "NextWord": ["predictor=three", "word=a", "word=0", "word=2"],
     "PairMerger": ["sample=2", "merges=1000", "merges=1.5", "text=roses"],
     "SamplingLab": ["context=1", "top_k=0", "top_p=0", "temperature=4", "draw=0"],

@@ -54,6 +54,7 @@ def test_without_a_table_there_is_an_untrained_one_and_always_the_same():
         ({"base": 1.0}, "base is 1.0, but must be above 1"),
         ({"base": float("nan")}, "base is nan, but must be above 1"),
         ({"method": "</SCRIPT>"}, "method is '</SCRIPT>', but must be one of"),
+        ({"view": "nothing"}, "view is 'nothing', but must be one of"),
         ({"n_positions": 3}, "n_positions is 3, but must be at least 4"),
         ({"n_positions": 513}, "n_positions is 513, but the lab shows at most 512"),
         ({"d_model": 1026}, "d_model is 1026, but the lab shows at most 1024"),

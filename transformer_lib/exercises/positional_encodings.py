@@ -1,4 +1,4 @@
-"""Checks for chapter 07: the sinusoids, their shift, rotary positions, ALiBi, pairs into halves."""
+"""Checks for chapter 07: the hands' speeds, the sinusoids, their shift, how many hands turn."""
 
 import math
 from typing import Any
@@ -6,15 +6,27 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from transformer_lib.attention import attention
-from transformer_lib.exercises.engine.runner import Case, Exercise, randn
-from transformer_lib.positions import (
-    alibi_slopes,
-    apply_rotary,
-    rotary_angles,
-    shift_matrix,
-    sinusoidal_encoding,
+from transformer_lib.exercises.engine.choosing import Choice
+from transformer_lib.exercises.engine.runner import Case, Exercise
+from transformer_lib.positions import shift_matrix, sinusoidal_encoding
+
+# --- which of these give the angles?
+
+check_right_angles = Choice(
+    asks="Which of the six lines give the angles of the paper's hands? All letters that belong.",
+    right={"a", "b", "d"},
+    wrong={
+        "a": "it is the formula as it stands.",
+        "b": "e^(−ln(10000) · 2i/d) is 10000^(−2i/d).",
+        "c": "`//` comes last and rounds −ln(10000) / d down to −1, so all but a few hands stand "
+        "still.",
+        "d": "each hand is slower than the one before by the same factor, 10000^(2/d).",
+        "e": "the `arange` holds 2i already, and d // 2 doubles the exponent once more.",
+        "f": "the last hand gets the exponent 1; it should be (d − 2)/d.",
+    },
+    praise="Right: three ways to write one ladder of speeds.",
 )
+
 
 # --- the sinusoidal encoding
 
@@ -158,150 +170,46 @@ check_shift_matrix = Exercise(
 )
 
 
-# --- attention with rotary positions
+# --- how many hands turn?
 
 
-def _turn(x: Tensor, factor: float = 1.0) -> Tensor:
-    return apply_rotary(x, factor * rotary_angles(*x.shape))
+def _turning(n_positions, d_model, base, *, full=2 * math.pi, exponent=2.0) -> int:
+    """Hands whose wavelength, full · base^(exponent · i / d), is at most n_positions."""
+    waves = [full * base ** (exponent * i / d_model) for i in range(d_model // 2)]
+    return sum(wave <= n_positions for wave in waves)
 
 
-def _turn_halves(x: Tensor) -> Tensor:
-    half = x.shape[-1] // 2
-    paired = torch.stack((x[..., :half], x[..., half:]), dim=-1).flatten(-2)
-    turned = _turn(paired)
-    return torch.cat((turned[..., 0::2], turned[..., 1::2]), dim=-1)
-
-
-def _add(x: Tensor) -> Tensor:
-    return x + sinusoidal_encoding(*x.shape)
-
-
-check_rotary_attention = Exercise(
-    asks="`answer(q, k, v)`: attention with rotary positions, no mask; all [tokens, d_head].",
-    right=lambda q, k, v: attention(_turn(q), _turn(k), v),
+check_turning_hands = Exercise(
+    asks="`answer(n_positions, d_model, base)`: how many hands turn at least once. A whole number.",
+    right=_turning,
     wrong={
-        "The values are turned as well. Only queries and keys are: a value says what, not "
-        "where.": lambda q, k, v: attention(_turn(q), _turn(k), _turn(v)),
-        "Only the queries are turned; the angle between query and key then depends on the "
-        "query's own position.": lambda q, k, v: attention(_turn(q), k, v),
-        "Only the keys are turned; the queries must turn too.": lambda q, k, v: attention(
-            q, _turn(k), v
+        "You count the hands that do *not* complete a turn.": lambda n, d, base: (
+            d // 2 - _turning(n, d, base)
         ),
-        "You add an encoding to queries and keys; rotary positions turn them.": (
-            lambda q, k, v: attention(_add(q), _add(k), v)
+        "You count components. A hand is a pair of them.": lambda n, d, base: (
+            2 * _turning(n, d, base)
         ),
-        "You turn by twice the angle: it is p / base^(2i/d), once.": lambda q, k, v: attention(
-            _turn(q, 2.0), _turn(k, 2.0), v
+        "A full turn is an angle of 2π; you count hands that turn by one radian.": (
+            lambda n, d, base: _turning(n, d, base, full=1.0)
         ),
-        "Queries and keys turn in opposite directions, so the score depends on the sum of the "
-        "positions, not on their difference.": lambda q, k, v: attention(_turn(q), _turn(k, -1), v),
-        "You turn both clockwise. The scores still know the distance, but the exercise asks "
-        "for counterclockwise: the minus is above the diagonal.": lambda q, k, v: attention(
-            _turn(q, -1), _turn(k, -1), v
+        "A full turn is 2π, not π: that is half a turn.": lambda n, d, base: _turning(
+            n, d, base, full=math.pi
         ),
-        "You pair component i with i + d/2, as Hugging Face's Llama checkpoints do; here the pairs "
-        "are (2i, 2i+1).": lambda q, k, v: attention(_turn_halves(q), _turn_halves(k), v),
-        "Nothing is turned: this is attention without positions.": lambda q, k, v: attention(
-            q, k, v
+        "The exponent of hand i is 2i/d; with i/d the slowest hands are far too fast.": (
+            lambda n, d, base: _turning(n, d, base, exponent=1.0)
         ),
-        "The division of the scores by √d is missing.": lambda q, k, v: attention(
-            _turn(q), _turn(k), v, scale=1.0
+        "The exponent of hand i is 2i/d; with 4i/d the slowest hands are far too slow.": (
+            lambda n, d, base: _turning(n, d, base, exponent=4.0)
+        ),
+        "You always take 10000; the base is the third argument.": lambda n, d, base: _turning(
+            n, d, 10_000.0
         ),
     },
     cases=[
-        Case("5 tokens", randn(5, 6, seed=0), randn(5, 6, seed=1), randn(5, 6, seed=2)),
-        Case("7 tokens", randn(7, 10, seed=3), randn(7, 10, seed=4), randn(7, 10, seed=5)),
+        Case("512 positions, 512 components, base 10000", 512, 512, 10_000.0),
+        Case("64 positions, 32 components, base 10000", 64, 32, 10_000.0),
+        Case("100 positions, 26 components, base 500", 100, 26, 500.0),
+        Case("3 positions: no hand", 3, 6, 50.0, edge=True),
     ],
-    axes="tokens d_head",
-    praise="Right: each score knows the distance, and the values stay as they are.",
-)
-
-
-# --- ALiBi
-
-
-def _alibi(scores, slopes=None, *, sign=-1.0, causal=True) -> Tensor:
-    heads, tokens, _ = scores.shape
-    slopes = alibi_slopes(heads) if slopes is None else slopes
-    place = torch.arange(tokens)
-    distance = (place[:, None] - place).abs()
-    biased = scores + sign * slopes[:, None, None] * distance
-    future = place > place[:, None]
-    return torch.softmax(biased.masked_fill(future, -math.inf) if causal else biased, dim=-1)
-
-
-def _after_softmax(scores, *, again=False):
-    weights = _alibi(scores, torch.zeros(scores.shape[0]))
-    place = torch.arange(scores.shape[-1])
-    distance = (place[:, None] - place).clamp(min=0)
-    weights = weights - alibi_slopes(scores.shape[0])[:, None, None] * distance
-    return weights / weights.sum(-1, keepdim=True) if again else weights
-
-
-def _powers(heads, first=1):
-    return 2.0 ** (-8.0 * torch.arange(first, heads + first) / heads)
-
-
-check_alibi_weights = Exercise(
-    asks="`answer(scores)`: causal weights with ALiBi; scores, scaled, [heads, queries, keys].",
-    right=lambda scores: _alibi(scores),
-    wrong={
-        "The weights grow with the distance: the nearest key must lose least.": lambda scores: (
-            _alibi(scores, sign=1.0)
-        ),
-        "All heads have the same slope: head n has 2^(−8(n + 1)/h), n from 0.": lambda scores: (
-            _alibi(scores, alibi_slopes(scores.shape[0])[:1].expand(scores.shape[0]))
-        ),
-        "Your slopes start at 2^0: the exponent of the first head is −8/h.": lambda scores: _alibi(
-            scores, _powers(scores.shape[0], first=0)
-        ),
-        "The slopes are in reverse order: the first head is the steepest.": lambda scores: _alibi(
-            scores, _powers(scores.shape[0]).flip(0)
-        ),
-        "The penalty is subtracted after the softmax: it belongs on the scores, before.": (
-            _after_softmax
-        ),
-        "The penalty is subtracted after the softmax and the rows are divided by their new sum: "
-        "it belongs on the scores, before.": lambda scores: _after_softmax(scores, again=True),
-        "The future is not hidden: a query may see itself and what comes before it.": (
-            lambda scores: _alibi(scores, causal=False)
-        ),
-        "There is no penalty in your weights: this is plain causal attention.": lambda scores: (
-            _alibi(scores, torch.zeros(scores.shape[0]))
-        ),
-    },
-    cases=[
-        Case("2 heads and 5 tokens", randn(2, 5, 5, seed=0)),
-        Case("4 heads and 7 tokens", randn(4, 7, 7, seed=1)),
-    ],
-    axes="heads queries keys",
-    praise="Right: near keys are cheap, far ones dear, and each head has its own price.",
-)
-
-
-# --- from pairs to halves
-
-
-def _order(d_head) -> Tensor:
-    return torch.cat((torch.arange(0, d_head, 2), torch.arange(1, d_head, 2)))
-
-
-check_halves_order = Exercise(
-    asks="`answer(d_head)`: the order in which pairs (2i, 2i+1) become halves (i, i + d/2).",
-    right=lambda d_head: _order(d_head),
-    wrong={
-        "This is the way back, from halves to pairs: the inverse of the order that you need.": (
-            lambda d_head: _order(d_head).argsort()
-        ),
-        "Nothing moves: component 2i+1 has to go to i + d/2.": lambda d_head: torch.arange(d_head),
-        "The second components of the pairs come first; they belong in the second half.": (
-            lambda d_head: _order(d_head).roll(d_head // 2)
-        ),
-        "You swap the halves; it is the pairs that have to be taken apart.": lambda d_head: (
-            torch.arange(d_head).roll(d_head // 2)
-        ),
-    },
-    cases=[Case("10 components", 10), Case("6 components", 6), Case("2 components", 2)],
-    axes="d_head",
-    praise="Right: first all first components, then all second ones.",
+    praise="Right: a hand has turned when its wavelength fits into the text.",
 )

@@ -9,6 +9,7 @@ from transformer_lib.widgets.next_word import NextWord
 from transformer_lib.widgets.pair_merger import PairMerger
 from transformer_lib.widgets.position_lab import PositionLab
 from transformer_lib.widgets.predict import Predict
+from transformer_lib.widgets.rotary_arrows import RotaryArrows
 from transformer_lib.widgets.sampling_lab import SamplingLab
 from transformer_lib.widgets.scaling_lab import ScalingLab
 from transformer_lib.widgets.soft_dictionary import SoftDictionary
@@ -27,6 +28,7 @@ __all__ = [
     "PairMerger",
     "PositionLab",
     "Predict",
+    "RotaryArrows",
     "SamplingLab",
     "ScalingLab",
     "SoftDictionary",

@@ -15,6 +15,7 @@
 //   titles            of the pictures: clocks, code, scores
 //   effects           sentences on what the position and the distance do, where they differ from the usual
 //   measured          what a score is called in a sentence
+//   hint              what to try
 
 import {
   alibiBias,
@@ -24,6 +25,30 @@ import {
   sinusoidal as waves,
 } from "../math/positions.js";
 import { ownAngleEncoding, project, randomProjections } from "./vectors.js";
+
+// What the figure shows at a time: some of a method's pictures, with the controls that these need.
+export const VIEWS = {
+  clocks: {
+    panels: ["clocks", "penalties"],
+    controls: ["position", "offset", "pair", "base", "n_heads", "head"],
+  },
+  code: {
+    panels: ["code", "weights"],
+    controls: ["position", "pair", "d_model", "base", "n_positions", "n_heads", "head"],
+    hint: "Try: choose a component by a click, and read its column from top to bottom: a wave.",
+  },
+  shift: {
+    panels: ["clocks", "shift", "penalties"],
+    controls: ["position", "offset", "d_model", "own_angle", "n_heads", "head"],
+    hint: "Try: tick the common bug, and watch the hands change their length.",
+  },
+  products: {
+    panels: ["scores", "distance"],
+    controls: ["method", "position", "offset", "d_model", "base", "projected", "n_heads", "head"],
+    hint: "Try: send the positions through random W_Q and W_K. Then do the same for another method.",
+  },
+  all: null,
+};
 
 const VECTOR_PANELS = ["clocks", "code", "scores", "shift", "distance"];
 
@@ -50,6 +75,7 @@ const sinusoidal = {
   },
   effects: {},
   measured: "The product",
+  hint: "Try: drag the position. Fast hands turn, slow ones creep, and in every dial the angle between blue and vermillion stays.",
 };
 
 const rotary = {
@@ -86,6 +112,7 @@ const rotary = {
   },
   effects: {},
   measured: "The product",
+  hint: "Try: switch W_Q and W_K on and off. Query and key become two vectors, and the stripes stay.",
 };
 
 const alibi = {
@@ -103,6 +130,7 @@ const alibi = {
     offset: "Each step away costs the same.",
   },
   measured: "The penalty",
+  hint: "Try: drag the head. The first one charges much for each step, the last one hardly anything.",
 };
 
 const learned = {
@@ -125,9 +153,10 @@ const learned = {
   },
   effects: {
     position: "Each position has a row of its own, unrelated to its neighbors'.",
-    offset: "In this table the distance has no meaning of its own.",
+    offset: "In this table the offset has no meaning of its own.",
   },
   measured: "The product",
+  hint: "Try: drag the number of positions beyond the rows of the table.",
 };
 
 export const METHODS = [sinusoidal, rotary, alibi, learned];

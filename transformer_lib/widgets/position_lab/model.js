@@ -5,7 +5,7 @@
 //   lab.queries, lab.keys   [position][component]: the vector at each position (none for ALiBi)
 //   lab.scores              [query position][key position]; lab.reach: rows that exist
 //   lab.turned, lab.arrived R(k) applied to row p, and row p + k; lab.missed: worst gap at any p
-//   lab.spread              how much scores at the distance k differ along the text
+//   lab.spread              how much scores at the offset k differ along the text
 
 import { short } from "../core/numbers.js";
 import { causalMask, dot, maskedSoftmax } from "../math/linear.js";
@@ -16,7 +16,7 @@ import { shifter } from "./vectors.js";
 /** A number as the lab writes it: at most four significant digits. */
 export const write = (value) => short(value, 4);
 
-/** The largest and smallest score at the distance k, and how far apart they are. */
+/** How far apart the largest and the smallest score at the offset k are. */
 export function spreadAt(scores, offset) {
   const along = scores.map((row, p) => row[p + offset]).filter((score) => score !== undefined);
   return along.length ? Math.max(...along) - Math.min(...along) : 0;
@@ -120,7 +120,7 @@ export function effect(changed, settings, waves) {
     d_model: `${settings.d_model} components make ${settings.d_model / 2} hands; the slowest needs ${slowest} positions for one turn.`,
     n_positions: "A longer text adds rows; those that were there stay as they are.",
     position: "Moving on turns both hands of a dial by the same angle.",
-    offset: "The distance decides the angle between the two hands of a dial.",
+    offset: "The offset decides the angle between the two hands of a dial.",
     pair: `This pair is components ${2 * settings.pair} and ${2 * settings.pair + 1}.`,
     own_angle: settings.own_angle
       ? "With an angle of its own, the cosine no longer moves on the sine's circle."

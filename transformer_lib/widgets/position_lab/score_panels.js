@@ -78,11 +78,11 @@ export function drawScores({ svg, title, width, colors, view }) {
   };
 }
 
-/** The score of p and p + k for every p: a level line when the distance alone decides. */
+/** The score of p and p + k for every p: a level line when the offset alone decides. */
 export function drawDistance({ svg, title, width, colors, view }) {
   const { settings, lab } = view;
   const { position: p, offset: k } = settings;
-  title.textContent = "Distance test: is the score of p and p + k the same for every p?";
+  title.textContent = "Offset test: is the score of p and p + k the same for every p?";
   const along = lab.scores
     .map((row, at) => [at, row[at + k]])
     .filter(([, score]) => score !== undefined);
@@ -102,7 +102,7 @@ export function drawDistance({ svg, title, width, colors, view }) {
   svg.append(text(LEFT - 6, y(0) + 4, "0", { "text-anchor": "end" }));
   const edge = high > 0 ? high : low;
   if (edge) svg.append(text(LEFT - 6, y(edge) + 4, short(edge), { "text-anchor": "end" }));
-  svg.append(text(LEFT, top + tall + 18, `p = 0, distance ${k}`));
+  svg.append(text(LEFT, top + tall + 18, `p = 0, offset ${k}`));
   svg.append(
     text(right, top + tall + 18, `p = ${settings.n_positions - 1}`, { "text-anchor": "end" }),
   );
@@ -112,10 +112,10 @@ export function drawDistance({ svg, title, width, colors, view }) {
     text(
       0,
       top + tall + 42,
-      `${passed ? "✓ level: the distance alone decides" : `✗ differs by up to ${most}`}`,
+      `${passed ? "✓ level: the offset alone decides" : `✗ differs by up to ${most}`}`,
     ),
   );
-  return { height: top + tall + 52, says: `Distance test: scores differ by up to ${most}` };
+  return { height: top + tall + 52, says: `Offset test: scores differ by up to ${most}` };
 }
 
 /** ALiBi: the penalty of each head by distance. */

@@ -25,11 +25,12 @@ export function drawClocks({ svg, title, width, colors, view }) {
   title.textContent = titles.clocks;
   const hands = method.hands.map((name) => lab[name]);
   const reach = Math.max(largest(hands[0]), largest(hands[1]));
-  const [rowHeight, radius, from] = [56, 21, 60];
+  // Alone, the dials are large; beside other pictures they are small.
+  const [rowHeight, radius, from] = width > 500 ? [84, 34, 92] : [56, 21, 60];
   const x = linearScale([0, settings.n_positions - 1], [from, width - 8]).of;
   pairs.forEach((pair, order) => {
     const top = order * rowHeight;
-    const [cx, cy] = [26, top + 30];
+    const [cx, cy] = [radius + 5, top + rowHeight / 2 + 2];
     const chosen = pair === settings.pair;
     if (chosen) {
       svg.append(
@@ -54,8 +55,8 @@ export function drawClocks({ svg, title, width, colors, view }) {
       ),
     );
     svg.append(svgElement("circle", { cx, cy, r: radius, class: "afm-pl-dial" }));
-    const middle = top + 38;
-    const y = linearScale([-reach, reach], [middle + 13, middle - 13]).of;
+    const [middle, tall] = [top + rowHeight / 2 + 10, radius - 8];
+    const y = linearScale([-reach, reach], [middle + tall, middle - tall]).of;
     svg.append(line(from, middle, width - 8, middle, colors.line));
     const path = (at) => lab.rows.map((row, p) => [x(p), y(row[at])]);
     svg.append(polyline(path(2 * pair), colors.ink));
@@ -72,7 +73,9 @@ export function drawClocks({ svg, title, width, colors, view }) {
           ...dashed,
         }),
       );
-      svg.append(line(x(p), top + 22, x(p), top + 54, color, { "stroke-opacity": 0.6 }));
+      svg.append(
+        line(x(p), middle - tall - 3, x(p), middle + tall + 3, color, { "stroke-opacity": 0.6 }),
+      );
       svg.append(marker(x(p), y(lab.rows[p][2 * pair]), color));
     });
   });

@@ -3,7 +3,7 @@ import { figure } from "../core/figure.js";
 import { drive } from "../core/state.js";
 import { readFloats, readJson, send } from "../core/wire.js";
 import { alibiSlopes } from "../math/positions.js";
-import { METHODS, methodNamed } from "./methods.js";
+import { METHODS, methodNamed, VIEWS } from "./methods.js";
 import { bounds, compute, effect, pairsToShow, settled, write } from "./model.js";
 import { panel } from "./parts.js";
 import { drawDistance, drawPenalties, drawScores, drawWeights } from "./score_panels.js";
@@ -12,6 +12,7 @@ import { wavelengths } from "./vectors.js";
 
 // Controls that every method has; the others are named in its entry.
 const ALWAYS = ["method", "position", "offset", "n_positions"];
+const SHOWN = Object.keys(VIEWS);
 
 function render({ model, el }) {
   const [rows, columns] = model.get("_table_shape");
@@ -22,7 +23,7 @@ function render({ model, el }) {
   const { smallest, largest } = readJson(model, "_limits");
   const fig = figure(el, {
     name: "Position lab",
-    hint: "Try: drag the position. In every dial both hands turn, and the angle between them stays. Then choose rotary and switch on W_Q and W_K.",
+    hint: methodNamed(model.get("method")).hint,
   });
   let changed = "";
   let last = null;
@@ -49,6 +50,12 @@ function render({ model, el }) {
   const counted = (label, name, usual) =>
     plain(label, name, smallest[name], Math.min(largest[name], Math.max(usual, model.get(name))));
   const switched = (label, name) => toggle({ label, value: model.get(name), onChange: set(name) });
+  const show = choices({
+    label: "show",
+    options: SHOWN,
+    value: 0,
+    onChange: (at) => set("view")(SHOWN[at]),
+  });
   const controls = {
     method: choices({
       label: "method",
@@ -57,7 +64,7 @@ function render({ model, el }) {
       onChange: (at) => set("method")(METHODS[at].name),
     }),
     position: plain("position p", "position", 0, 31),
-    offset: plain("distance k", "offset", -31, 31),
+    offset: plain("offset k", "offset", -31, 31),
     d_model: stepped("components d", "d_model", widths),
     base: stepped("base", "base", bases),
     n_positions: counted("positions", "n_positions", 64),
@@ -68,7 +75,7 @@ function render({ model, el }) {
     own_angle: switched("a common bug: the cosine gets its own angle", "own_angle"),
   };
   const traits = Object.keys(controls);
-  fig.controls.append(...Object.values(controls).map((control) => control.element));
+  fig.controls.append(show.element, ...Object.values(controls).map((control) => control.element));
   controls.position.element.classList.add("afm-pl-query");
   controls.offset.element.classList.add("afm-pl-key");
 
@@ -101,16 +108,21 @@ function render({ model, el }) {
     { basis: 330 },
   );
 
-  /** Show the method's controls and panels, and no others. */
-  function offer(method) {
+  /** Show the controls and panels of the view that the method has, and no others. */
+  function offer(method, view) {
+    const wanted = VIEWS[view];
     for (const [name, control] of Object.entries(controls)) {
-      const shown = ALWAYS.includes(name) || method.controls.includes(name);
+      const known = ALWAYS.includes(name) || method.controls.includes(name);
+      const shown = known && (!wanted || wanted.controls.includes(name));
       control.element.classList.toggle("afm-pl-hidden", !shown);
     }
     for (const [name, one] of Object.entries(panels)) {
       const holder = tests.includes(one) ? one.element : one.element.parentElement;
-      holder.classList.toggle("afm-pl-hidden", !method.panels.includes(name));
+      const shown = method.panels.includes(name) && (!wanted || wanted.panels.includes(name));
+      holder.classList.toggle("afm-pl-hidden", !shown);
     }
+    const tested = tests.some((one) => !one.element.classList.contains("afm-pl-hidden"));
+    both.parentElement.classList.toggle("afm-pl-hidden", !tested);
   }
 
   function paint() {
@@ -144,7 +156,11 @@ function render({ model, el }) {
       method: METHODS.indexOf(method),
     };
     for (const name of traits) controls[name].set(sliders[name]);
-    offer(method);
+    show.set(SHOWN.indexOf(model.get("view")));
+    offer(method, model.get("view"));
+    const some = VIEWS[model.get("view")];
+    const fits = some?.hint && method.panels.includes(some.panels[0]);
+    fig.element.querySelector(".afm-caption").textContent = fits ? some.hint : method.hint;
     for (const name of method.panels) panels[name].paint(view);
     last = view;
     say(view);
@@ -153,10 +169,14 @@ function render({ model, el }) {
   function say({ settings, method, lab, waves }) {
     const { position: p, offset: k } = settings;
     const first = effect(changed, settings, waves);
+    if (waves && ["clocks", "code"].includes(model.get("view"))) {
+      sayHands(settings, waves[settings.pair], first);
+      return;
+    }
     const rest =
       lab.spread < 1e-9
         ? `, and so for every two positions ${Math.abs(k)} apart in this direction.`
-        : `; other positions at this distance differ by up to ${write(lab.spread)}: the distance alone no longer decides.`;
+        : `; other positions at this offset differ by up to ${write(lab.spread)}: the offset alone no longer decides.`;
     const missing =
       lab.reach < settings.n_positions
         ? ` Positions from ${lab.reach} on have no row: the library raises an error.`
@@ -174,6 +194,20 @@ function render({ model, el }) {
     );
   }
 
+  /** Where scores are not shown, the sentence is about one pair's hands. */
+  function sayHands({ position: p, offset: k, pair }, wave, first) {
+    fig.say(
+      first ? `${first} ` : "",
+      `From position `,
+      { text: String(p), role: "query" },
+      " to position ",
+      { text: String(p + k), role: "key" },
+      ` hand ${pair} turns by `,
+      { text: `${write((360 * k) / wave)}°` },
+      `, and so between any two positions that are ${Math.abs(k)} apart in this direction.`,
+    );
+  }
+
   fig.exports({
     name: `positions-${model.get("method")}`,
     csv: () => {
@@ -185,7 +219,7 @@ function render({ model, el }) {
       ];
     },
   });
-  for (const name of traits) fig.listen(model, `change:${name}`, paint);
+  for (const name of [...traits, "view"]) fig.listen(model, `change:${name}`, paint);
   paint();
   drive(fig, model, {
     /** The numbers that a goal may ask for, by name (widget.py, Facts). */

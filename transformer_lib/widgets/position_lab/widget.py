@@ -19,6 +19,8 @@ METHODS = tuple(
         r'^  name: "(\w+)",$', Path(__file__).with_name("methods.js").read_text("utf-8"), re.M
     )
 )
+# The names of the entries of VIEWS there.
+VIEWS = ("clocks", "code", "shift", "products", "all")
 _SMALLEST = {"d_model": 2, "n_positions": 4, "n_heads": 1, "position": 0, "pair": 0, "head": 0}
 # More would take longer than a frame to compute.
 _LARGEST = {"d_model": 1024, "n_positions": 512, "n_heads": 64}
@@ -38,22 +40,23 @@ class PositionLab(Widget):
     rows of 32 random numbers of standard deviation 0.02, a table before training.
 
     What the reader sets comes back as attributes, and can be observed and set: `method`, `d_model`,
-    `base`, `n_positions`, `position`, `offset` (the distance k), `pair`, `projected` (random W_Q
-    and W_K), `own_angle` (the bug), `n_heads`, `head`. A position or pair that the other settings
-    do not allow is moved inside by the browser.
+    `base`, `n_positions`, `position`, `offset` (k, with its sign), `pair`, `projected` (random W_Q
+    and W_K), `own_angle` (the bug), `n_heads`, `head`, and `view`: one picture at a time ("clocks",
+    "code", "shift", "products", each with the controls that it needs) or "all". A position or pair
+    that the other settings do not allow is moved inside by the browser.
 
     State (what `[text](#set:name;key=value)` sets): these settings by their names, `projected` and
     `own_angle` by on or off; `reset`. A position or pair beyond the others is moved inside.
 
     Facts (what goals read): `d_model`, `base`, `n_positions`, `position`, `offset`, `pair`, `head`,
     `n_heads`, `projected` and `own_angle` (1 or 0), `score` (of the position with that at its
-    distance) and `spread` (between the scores of all positions at this distance).
+    offset) and `spread` (between the scores of all positions at this offset).
 
     At most 512 positions, 1024 components and 64 heads; a table of at most 4096 positions.
 
     Raises ValueError for an odd `d_model`, a `base` of 1 or less, other settings out of their
-    range, an unknown `method`, or a table that is not finite or not [positions, an even number of
-    components].
+    range, an unknown `method` or `view`, or a table that is not finite or not [positions, an even
+    number of components].
 
     >>> lab = PositionLab(d_model=16, position=5)
     >>> lab
@@ -78,6 +81,7 @@ class PositionLab(Widget):
     own_angle = traitlets.Bool(False).tag(sync=True)
     n_heads = traitlets.Int(8).tag(sync=True)
     head = traitlets.Int(1).tag(sync=True)
+    view = traitlets.Unicode("all").tag(sync=True)
     _keys_of_text: ClassVar = {
         "method": Option({method: method for method in METHODS}, "method"),
         "d_model": Number(2, _LARGEST["d_model"], "d_model", multiple=2),
@@ -90,8 +94,13 @@ class PositionLab(Widget):
         "own_angle": Flag("own_angle"),
         "n_heads": Number(1, _LARGEST["n_heads"], "n_heads"),
         "head": Number(0, trait="head"),
+        "view": Option({view: view for view in VIEWS}, "view"),
     }
-    _facts = (*(key for key in _keys_of_text if key != "method"), "score", "spread")
+    _facts = (
+        *(key for key in _keys_of_text if key not in ("method", "view")),
+        "score",
+        "spread",
+    )
 
     def __init__(
         self,
@@ -122,11 +131,12 @@ class PositionLab(Widget):
     def _sizes(self) -> dict[str, object]:
         return {"method": self.method, "positions": self.n_positions, "d_model": self.d_model}
 
-    @traitlets.validate("method")
-    def _check_method(self, proposal: dict) -> str:
+    @traitlets.validate("method", "view")
+    def _check_name_of(self, proposal: dict) -> str:
         # Refused here, so that no other text can reach the page by this trait.
-        if proposal["value"] not in METHODS:
-            raise SettingError(f"method is {proposal['value']!r}, but must be one of {METHODS}")
+        name, known = proposal["trait"].name, {"method": METHODS, "view": VIEWS}
+        if proposal["value"] not in known[name]:
+            raise SettingError(f"{name} is {proposal['value']!r}, but must be one of {known[name]}")
         return proposal["value"]
 
     @traitlets.validate("base")

@@ -1,0 +1,3 @@
+from transformer_lib.widgets.rotary_arrows.widget import RotaryArrows
+
+__all__ = ["RotaryArrows"]
