@@ -910,7 +910,8 @@ RIGHT[check_times_scaled] = [
 WRONG[check_times_scaled] = [
     spread_of,
     lambda score, d_k: int(spread_of(score, d_k) < 2),
-    lambda score, d_k: round(float(spread_of(score, d_k).log())),
+    lambda score, d_k: bool(spread_of(score, d_k) < 1),
+    lambda score, d_k: 2 * int(spread_of(score, d_k) < d_k**0.25),
     lambda score, d_k: sum(bool(spread_of(score, d_k) < limit) for limit in (8, 0.125)),
 ]
 RIGHT[check_same_training] = [
