@@ -125,7 +125,8 @@ def split_heads(
     """
     require_splittable(x, n_heads)
     batch, tokens, width = x.shape
-    return x.reshape(batch, tokens, n_heads, width // n_heads).transpose(1, 2)
+    x = x.reshape(batch, tokens, n_heads, width // n_heads)
+    return x.transpose(1, 2)
 
 
 def merge_heads(

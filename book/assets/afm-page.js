@@ -1,7 +1,22 @@
+/* On a narrow page a picture shrinks only as far as its text can be read, and then scrolls. */
+(() => {
+  const LEAST = 0.7; // of its own size, at which text has 12 px or more
+  const COLUMN = 640; // wider than this no picture need be
+  for (const image of document.querySelectorAll(".bd-article .cell_output > img")) {
+    const fit = () => {
+      image.style.minWidth = `${Math.min(COLUMN, Math.round(LEAST * image.naturalWidth))}px`;
+    };
+    image.parentElement.classList.add("afm-scrolls");
+    if (image.complete) fit();
+    else image.addEventListener("load", fit);
+  }
+})();
+
 /* What is too wide for the page scrolls inside itself; with a tab stop the keyboard can scroll it too.
  * The theme does so for code; equations and tables are left to this script. */
 (() => {
-  const WIDE = "main .katex-display, main .pst-scrollable-table-container, main .output, main pre";
+  const WIDE =
+    "main .katex-display, main .pst-scrollable-table-container, main .output, main pre, .afm-scrolls";
 
   function mark(element) {
     const scrolls = element.scrollWidth > element.clientWidth + 1;

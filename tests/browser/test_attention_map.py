@@ -180,10 +180,40 @@ def test_small_cells_can_be_made_large(open_page):
     page.keyboard.press("End")
     last = page.locator(".afm").nth(1).get_by_role("gridcell", selected=True)
     assert last.bounding_box()["x"] < 390
+    # The rows' labels stay in sight, also under the keyboard, and are no part of what is exported.
+    held = page.locator(".afm-held text")
+    assert held.count() == n
+    assert held.first.bounding_box()["x"] >= page.locator(".afm").nth(1).bounding_box()["x"]
+    assert (
+        held.all_inner_texts()
+        == page.locator(".afm").nth(1).locator(".afm-rowheader:not(.afm-held *)").all_inner_texts()
+    )
+    page.get_by_role("button", name="SVG").nth(1).scroll_into_view_if_needed()
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="SVG").nth(1).click()
+    assert "afm-held" not in saved.value.path().read_text(encoding="utf-8")
+    last.focus()
+    page.keyboard.press("Home")
+    assert held.count() == 0
     check_fits(page)
     page.set_viewport_size({"width": 1280, "height": 800})
     page.wait_for_function(f"{size} > 18")
     assert page.get_by_role("checkbox", name="large cells").count() == 0
+
+
+def test_the_sentence_stays_in_sight_in_a_figure_higher_than_the_window(open_page):
+    names = [f"token {i}" for i in range(40)]
+    low = AttentionMap(weights(5, 5), TOKENS)
+    page = open_page(AttentionMap(weights(40, 40), names), low, width=1280, height=500)
+    said = page.locator(".afm-reading")
+    seen = "(node) => node.getBoundingClientRect().bottom <= innerHeight"
+    cell = page.get_by_role("gridcell").nth(5 * 40 + 3)
+    cell.scroll_into_view_if_needed()
+    assert not said.first.evaluate(seen)
+    cell.hover()
+    assert said.first.evaluate(seen)
+    assert said.first.inner_text().startswith("token 5 attends to token 3:")
+    assert page.locator(".afm-tall").count() == 1
 
 
 def test_first_state_names_the_largest_weight_on_another_token(open_page):

@@ -240,6 +240,20 @@ def test_a_hint_comes_after_five_tries_and_is_asked_for(open_page):
     assert not page.get_by_text("Drag its tip.").is_visible()
 
 
+def test_a_hint_comes_a_minute_after_the_first_try(open_page):
+    page = open_page(playground(selected=1, goals=[LONG]))
+    page.clock.install()
+    ask = page.get_by_role("button", name="hint")
+    page.clock.fast_forward("05:00")  # nothing was tried
+    slider = page.get_by_role("slider", name="length of gave")
+    slider.fill("0.7")
+    slider.dispatch_event("change")
+    page.clock.fast_forward("00:59")
+    assert ask.count() == 0
+    page.clock.fast_forward("00:02")
+    ask.wait_for()
+
+
 def test_a_goal_that_holds_from_the_start_never_counts(open_page):
     goal = Goal("Keep still.", when=["longest growth <= 1"])
     page = open_page(playground(goals=[goal, LONG]))

@@ -45,7 +45,7 @@ def test_first_state_teaches(open_page):
     assert_right(page, A)
     assert page.locator(".afm-touched").count() == 2
     reading = page.locator(".afm-reading").inner_text()
-    assert reading == "thing asks for who with 0. So roses gives mary 0.47; roses gives susan 0.47."
+    assert reading == "thing → who is 0. So roses gives mary 0.47; roses gives susan 0.47."
 
 
 def test_an_entry_is_chosen_by_mouse_and_moved_by_key(open_page):
@@ -122,7 +122,7 @@ def test_entries_and_cells_show_each_other(open_page):
     first = page.evaluate(marked)
     entry(page, "person", "giving").hover()
     assert page.evaluate(marked) == ["mary to gave", "susan to gave"]
-    assert said.inner_text().startswith("person asks for giving with 3.")
+    assert said.inner_text().startswith("person → giving is 3.")
     page.get_by_role("gridcell", name="mary to gave").hover()
     assert "person asks for giving" in page.evaluate(marked)
     assert said.inner_text().startswith("mary to gave: score 3.00 (3 from person → giving)")

@@ -238,7 +238,7 @@ def test_a_cell_selects_its_row(open_page):
     assert reading(page).startswith("gave attends most to")
 
 
-def test_the_purple_arrow_ends_at_the_output(open_page):
+def test_the_pink_arrow_ends_at_the_output(open_page):
     page = open_page(VectorPlayground(TOKENS, VECTORS, selected=1))
     x = torch.tensor(VECTORS, dtype=torch.float64)
     y = attention(x, x, x, scale=1.0)[1]

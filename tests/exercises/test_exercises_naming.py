@@ -21,6 +21,8 @@ PAIRS = [
     Case("5 and 2", randn(5, 11, seed=3), randn(2, 11, seed=4)),
 ]
 NUMBERS = [Case("2, 7", 2, 7), Case("3, 5", 3, 5), Case("5, 11", 5, 11)]
+WIDTHS = [Case("2", 2), Case("7", 7), Case("11", 11)]
+YES_NO = [Case(f"{n}, {bias}", n, bias) for n in (2, 7, 11) for bias in (False, True)]
 FLOATS = [Case("2", 2.0), Case("0.3", 0.3)]
 MASKS = [Case("5", 5), Case("7", 7)]
 
@@ -53,6 +55,18 @@ def first_only(x):
     y = torch.zeros_like(x)
     y[0] = 2 * x[0] + 1
     return y
+
+
+def squares(x):
+    return x**2
+
+
+def mixed(x):
+    return (x @ x.T).softmax(1) @ x
+
+
+def unit(x):
+    return x / x.norm(dim=-1, keepdim=True)
 
 
 def leaks(x):
@@ -280,6 +294,52 @@ def leaks(x):
             leaks,
             lambda x: x.softmax(-1),
             "does not change with `x[-1]`: nothing of it arrives",
+        ),
+        (
+            YES_NO,
+            lambda n, bias: 3 * n,
+            lambda n, bias: 3 * n + bias * n**3 % 19,
+            "`bias` is False, and",
+        ),
+        (
+            [Case("2, 2", 2, 2), Case("3, 3", 3, 3), Case("5, 2", 5, 2), Case("3, 7", 3, 7)],
+            lambda a, b: a**2 + 5 * b,
+            lambda a, b: a * b + 5 * b,
+            "Right where `a` and `b` happen to be equal",
+        ),
+        (WIDTHS, lambda d: 9 * d, lambda d: d + 9, "Your result is `d` plus 9"),
+        (WIDTHS, lambda d: d**3 + 1, lambda d: 4 * d**2, "is 4 times `d ** 2`"),
+        (
+            [Case(f"{n}", n) for n in range(6)],
+            lambda n: n % 3,
+            lambda n: (2, 0, 2)[n % 3],
+            "Each time you say 2 where 0 is right and 0 where 1 is right",
+        ),
+        (ROWS, squares, lambda x: squares(x) + torch.arange(x.shape[1]), "off by the same amount"),
+        # another softmax: five words in two dimensions, so that no weights can be solved for
+        *(
+            (ROWS, mixed, another, words)
+            for another, words in [
+                (lambda x: (x @ x.T / len(x)).softmax(1) @ x, "divided by `x.shape[0]` before"),
+                (lambda x: (x @ x.T).abs().softmax(1) @ x, "had lost their signs"),
+                (lambda x: (x @ x.T).sigmoid() @ x, "a sigmoid stood in place"),
+                (lambda x: (x @ x.T).exp() @ x, "is a division by a sum or a length missing"),
+                (lambda x: (x @ x.T).tril().softmax(1) @ x, "scores of the future were 0"),
+                (lambda x: torch.cdist(x, x).softmax(1) @ x, "each score were a distance"),
+                (lambda x: (unit(x) @ unit(x).T).softmax(1) @ x, "each score were a cosine"),
+            ]
+        ),
+        (
+            PAIRS,
+            weights,
+            lambda q, k: (unit(q) @ k.T).softmax(-1),
+            "if `q` were divided by its length",
+        ),
+        (
+            PAIRS,
+            weights,
+            lambda q, k: (3 * unit(q) @ k.T).softmax(-1),
+            "a number that differs from row to row",
         ),
         # the code
         (ROWS, twice, printed, "write `return` in front of your result, not `print`"),

@@ -20,6 +20,7 @@ from transformer_lib.exercises.masking import (
     check_combined_mask,
     check_empty_rows,
     check_is_causal,
+    check_padded_attention,
     check_reach,
     check_sliding_window,
 )
@@ -35,16 +36,21 @@ from transformer_lib.exercises.queries_keys_values import (
     check_directed_relation,
     check_score_rank,
     check_soft_lookup,
+    check_stable_softmax,
 )
 from transformer_lib.exercises.scaling import (
+    check_pytorch_width,
+    check_same_training,
     check_scaled_weights,
     check_score_variance,
     check_softmax_jacobian,
     check_temperature_for_entropy,
+    check_times_scaled,
 )
 from transformer_lib.exercises.self_attention import (
     check_batched_attention,
     check_equivariance,
+    check_mended,
     check_one_output,
     check_prefers_roses,
 )
@@ -835,6 +841,109 @@ WRONG[check_without_head] = [
     lambda attention, x, head: attention(x) - zeroed_values(attention, x, head),
 ]
 
+# --- repairs, and what is measured or derived -----------------------------------------------------
+
+
+def by_rows(x):
+    return [F.softmax(x @ row, 0) @ x for row in x]
+
+
+def up_to_itself(x):
+    w = (x @ x.T).softmax(1)
+    return torch.stack([w[i, : i + 1] @ x[: i + 1] for i in range(len(x))])
+
+
+RIGHT[check_mended] = [by_rows, lambda x: softmax_np(x.numpy() @ x.numpy().T) @ x.numpy()]
+WRONG[check_mended] = [
+    up_to_itself,
+    lambda x: (x @ x.T / len(x)).softmax(-1) @ x,
+    lambda x: (x @ x.T).softmax(-1) @ x.mean(0, keepdim=True).expand_as(x),
+    lambda x: (x @ x.T).softmax(-1).T @ x,
+    lambda x: ((x @ x.T).softmax(-1) @ x).sum(0),
+    lambda x: torch.cdist(x, x).softmax(-1) @ x,
+    lambda x: (F.normalize(x) @ F.normalize(x).T).softmax(-1) @ x,
+]
+
+
+def with_powers(scores, less, total=None):
+    p = (scores - less).exp()
+    return p / (p.sum(-1, keepdim=True) if total is None else total(p))
+
+
+RIGHT[check_stable_softmax] = [
+    lambda s: (s - s.logsumexp(-1, keepdim=True)).exp(),
+    lambda s: [F.softmax(row.double(), 0) for row in s],
+]
+WRONG[check_stable_softmax] = [
+    lambda s: (s - s.amax(-1, keepdim=True)).exp(),
+    lambda s: with_powers(s, s.amax(-1, keepdim=True), lambda p: p.sum()),
+    lambda s: with_powers(s, s.amax(-1, keepdim=True), lambda p: p.shape[-1]),
+    lambda s: with_powers(s, s.amax(-1, keepdim=True), lambda p: p.amax(-1, keepdim=True)),
+    lambda s: with_powers(s, s.amax(-1, keepdim=True), lambda p: p.sum(-1, keepdim=True) + 0.01),
+    lambda s: with_powers(s, s.amin(-1, keepdim=True)),
+    lambda s: with_powers(-s, -s.amax(-1, keepdim=True)),
+    lambda s: with_powers(s, s[:, :1]),
+    lambda s: s - s.logsumexp(-1, keepdim=True),
+    lambda s: s.sigmoid(),
+    lambda s: (s / 100).softmax(-1),
+]
+RIGHT[check_pytorch_width] = [lambda d_k: d_k * 3.0**2, lambda d_k: np.int64(d_k * 9)]
+WRONG[check_pytorch_width] = [
+    lambda d_k: 3 * d_k,
+    lambda d_k: d_k / 9,
+    lambda d_k: d_k * 3**0.5,
+    lambda d_k: d_k + 9,
+    lambda d_k: d_k**2 / 9,
+    lambda d_k: 576,
+]
+
+
+def spread_of(score, d_k):
+    return score(torch.randn(100, d_k), torch.randn(100, d_k)).std()
+
+
+RIGHT[check_times_scaled] = [
+    lambda score, d_k: (
+        int((spread_of(score, d_k) < d_k**0.25).int()) + int(spread_of(score, d_k) < d_k**-0.25)
+    ),
+]
+WRONG[check_times_scaled] = [
+    spread_of,
+    lambda score, d_k: int(spread_of(score, d_k) < 2),
+    lambda score, d_k: bool(spread_of(score, d_k) < 1),
+    lambda score, d_k: 2 * int(spread_of(score, d_k) < d_k**0.25),
+    lambda score, d_k: sum(bool(spread_of(score, d_k) < limit) for limit in (8, 0.125)),
+]
+RIGHT[check_same_training] = [
+    lambda W, rate: [W.numpy() / np.sqrt(W.shape[1]), rate / W.shape[1], rate],
+]
+WRONG[check_same_training] = [
+    lambda W, rate: (W / W.shape[0] ** 0.5, rate / W.shape[0], rate),
+    lambda W, rate: (W / W.shape[1], rate / W.shape[1], rate),
+    lambda W, rate: (W / W.shape[1] ** 0.5, rate, rate / W.shape[1]),
+    lambda W, rate: (W * W.shape[1] ** 0.5, rate * W.shape[1], rate),
+]
+
+
+def padded(q, k, v, hidden, fill=-math.inf):
+    return (q @ k.mT / k.shape[-1] ** 0.5).masked_fill(hidden, fill).softmax(-1) @ v
+
+
+RIGHT[check_padded_attention] = [
+    lambda q, k, v, real: F.scaled_dot_product_attention(q, k, v, real[:, None]),
+    lambda q, k, v, real: padded(q.double(), k.double(), v.double(), ~real[:, None]),
+]
+WRONG[check_padded_attention] = [
+    lambda q, k, v, real: padded(q, k, v, real[:, None]),
+    lambda q, k, v, real: padded(q, k, v, ~real[:, :, None]),
+    lambda q, k, v, real: padded(q, k, v, ~real[0]),
+    lambda q, k, v, real: padded(q, k, v, ~real[:, None], fill=-1.0),
+    lambda q, k, v, real: padded(q * k.shape[-1] ** 0.5, k, v, ~real[:, None]),
+    lambda q, k, v, real: padded(q, k, v * real[..., None], ~real[:, None] & False),
+    lambda q, k, v, real: padded(q, k * real[..., None], v, ~real[:, None] & False),
+    lambda q, k, v, real: padded(q, k, v, ~real[:, None] & False) * real[..., None],
+]
+
 # Three that a first version of the checks took for right, and one that is right after all.
 WRONG[check_equivariance].append(
     lambda f, x, order: torch.allclose(f(x[order])[:-1], f(x)[order][:-1])
@@ -857,6 +966,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(autouse=True)
 def no_error_of_the_engine_is_hidden(monkeypatch):
     monkeypatch.setattr(naming, "TOO_ODD", ())
+    monkeypatch.setattr(naming.probing, "MOST_SECONDS", 30.0)  # whatever else the machine does
 
 
 @pytest.mark.parametrize("check", CHECKS)

@@ -346,5 +346,6 @@ check_fair_report = Choice(
         "b": "One learning rate again, and this time it suits the raw scores.",
         "d": "Two things differ, the division and the start. Which of them made the difference?",
     },
-    praise="Right: equal starts, equal data, several runs, and each side at every rate.",
+    praise="Right: equal starts, equal data, several runs, and each side at every rate. That it "
+    "finds no difference makes it no worse.",
 )

@@ -48,7 +48,7 @@ def of_numbers(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
     """A sentence about numbers that are wrong in the same way everywhere; None if there is none."""
     if not trials:
         return None
-    looks = (_factor, _offset, _symmetric, _row_factors, _diagonal, _zero_sums)
+    looks = (_factor, _offset, _symmetric, _row_factors, _diagonal, _zero_sums, _surplus)
     return next((sentence for look in looks if (sentence := look(trials, axes))), None)
 
 
@@ -239,11 +239,11 @@ def named(values: Sequence[float], trials: Sequence[Trial]) -> str:
     return ""
 
 
-def _products(inputs: Mapping[str, Any]) -> dict[str, int]:
+def products(inputs: Mapping[str, Any], most: int = 3) -> dict[str, int]:
     """Products of whole numbers among the inputs, and small multiples: "3 * n_heads * d_head"."""
     whole = [(k, v) for k, v in inputs.items() if type(v) is int and v > 1]
     found = {}
-    for count in (1, 2, 3):
+    for count in range(1, most + 1):
         for names in combinations_with_replacement(whole, count):
             product = math.prod(value for _, value in names)
             words = " * ".join(name for name, _ in names)
@@ -253,7 +253,7 @@ def _products(inputs: Mapping[str, Any]) -> dict[str, int]:
 
 def _product(values: Sequence[float], trials: Sequence[Trial]) -> str:
     """Such a product that has these values; "" if there is none, or if they tell nothing."""
-    tables = [_products(trial.inputs) for trial in trials]
+    tables = [products(trial.inputs) for trial in trials]
     if len(trials) < 2 or len(set(values)) < 2:
         return ""
     for words in tables[0]:
@@ -442,6 +442,28 @@ def _diagonal(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
     if all(same(t.got - t.got.diag().diag(), t.right - t.right.diag().diag()) for t in trials):
         return "Only the diagonal is wrong."
     return None
+
+
+def _surplus(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
+    """Is what is too much the same all along an axis, though the right numbers are not?"""
+    ndim = trials[0].right.ndim
+    for axis in range(ndim - 1, -1, -1):
+        if all(
+            t.right.shape[axis] > 1
+            and _even(t.got - t.right, axis, float(t.right.abs().max()))
+            and not _even(t.right, axis, float(t.right.abs().max()))
+            for t in trials
+        ):
+            name = axis_name(axes, axis, ndim)
+            return (
+                f"Along the axis `{name}` all of your result is off by the same amount: something "
+                "is added, or left out, that does not depend on it."
+            )
+    return None
+
+
+def _even(x: Tensor, axis: int, size: float) -> bool:
+    return bool(((x - x.mean(axis, keepdim=True)).abs() <= 1e-5 * size).all())
 
 
 def _zero_sums(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:

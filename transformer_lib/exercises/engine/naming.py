@@ -1,7 +1,8 @@
 """The cause of a wrong result that no sentence of its exercise names, in the order of certainty.
 
 First what a result would be right for (`probing.as_if`), then what its numbers show (`causes`,
-`weights`, `masks`, `shapes`), then what the answer does with other arguments (`probing.Probe`).
+`weights`, `masks`, `shapes`), with which other softmax it would be right (`rewiring`), and what the
+answer does with other arguments (`probing.Probe`).
 What none of them names is shown as a place and a number.
 """
 
@@ -15,7 +16,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from transformer_lib.exercises.engine import causes, masks, probing, shapes, weights
+from transformer_lib.exercises.engine import (
+    causes,
+    masks,
+    probing,
+    relations,
+    rewiring,
+    shapes,
+    weights,
+)
 from transformer_lib.exercises.engine.calling import Outcome, message_of
 from transformer_lib.exercises.engine.causes import Trial
 from transformer_lib.exercises.engine.comparing import close, form_mistake, other_shape
@@ -49,8 +58,8 @@ class Search:
             )
         elif self.exercise.cases:
             steps = [self._always, self._scatter, self._random, self._as_if, self._size]
-            steps += [self._moved, self._ignores, self._numbers, self._elsewhere, self._mixes]
-            steps += [self._place]
+            steps += [self._moved, self._ignores, self._numbers, self._softmax, self._elsewhere]
+            steps += [self._mixes, self._only_where, self._place]
         else:
             steps = [self._moved, self._numbers]
         for step in steps:
@@ -160,10 +169,16 @@ class Search:
         return probe.random()
 
     def _as_if(self, number: int, deadline: float) -> str | None:
+        return self._if(probing.as_if, number, deadline)
+
+    def _softmax(self, number: int, deadline: float) -> str | None:
+        return self._if(rewiring.rewired, number, deadline)
+
+    def _if(self, look: Callable, number: int, deadline: float) -> str | None:
         told = self._told()
         if number not in told or not any(self._wrong(n) for n in told):
             return None
-        return probing.as_if(
+        return look(
             self._right,
             [self._inputs(n) for n in told],
             [self.outcomes[n] for n in told],
@@ -171,6 +186,14 @@ class Search:
             self.exercise.tolerance,
             deadline,
         )
+
+    def _only_where(self, number: int, deadline: float) -> str | None:
+        """A relation between the arguments that holds where the answer is right, and only there."""
+        told = [n for n in self._told() if self.outcomes[n].error is None]
+        right, wrong = [], []
+        for n in told:
+            (wrong if self._wrong(n) else right).append(self._inputs(n))
+        return relations.only_where(right, wrong)
 
     def _shape(self, number: int, deadline: float) -> str | None:
         outcome, right = self.outcomes[number], self.rights[number]
@@ -228,7 +251,8 @@ class Search:
         averages = self.exercise.averages
         if averages and (sentence := weights.behind(trials, averages, axes)):
             return sentence
-        return weights.of_weights(trials, axes) or causes.of_numbers(trials, axes)
+        sentence = weights.of_weights(trials, axes) or causes.of_numbers(trials, axes)
+        return sentence or relations.of_numbers(trials)
 
     def _scatter(self, number: int, deadline: float) -> str | None:
         if not self.exercise.measured or (probe := self._probe(number)) is None:

@@ -177,9 +177,12 @@ def _not_one(trials: Sequence[Trial], axis: int, name: str) -> str:
 def _hardness(trials: Sequence[Trial], axis: int, name: str) -> str | None:
     if all(same(t.got, (t.right > 0) / (t.right > 0).sum(axis, keepdim=True)) for t in trials):
         return f"Your weights are even over `{name}`: the scores do not reach them."
-    factors = [_steepness(trial, axis) for trial in trials]
-    if None in factors:
+    pairs = [(trial, _steepness(trial, axis)) for trial in trials if _telling(trial, axis)]
+    trials, factors = [trial for trial, _ in pairs], [factor for _, factor in pairs]
+    if not factors:
         return None
+    if None in factors:
+        return _by_row(trials, axis)
     for words, values in (("times", factors), ("divided by", [1 / f for f in factors])):
         if expression := named(values, trials):
             return f"The softmax gets the right scores {words} {expression}."
@@ -190,12 +193,37 @@ def _hardness(trials: Sequence[Trial], axis: int, name: str) -> str | None:
     )
 
 
+def _told(trial: Trial) -> Tensor:
+    """Where the scores behind weights can be told from them."""
+    return (trial.right > 1e-4) & (trial.got > 1e-4)
+
+
+def _telling(trial: Trial, axis: int) -> bool:
+    return bool((_told(trial).sum(axis) > 1).any())
+
+
+def _by_row(trials: Sequence[Trial], axis: int) -> str | None:
+    """Does each row of scores have a factor of its own?"""
+    seen = 0
+    for trial in trials:
+        pair = (x.movedim(axis, -1).flatten(0, -2) for x in (trial.got, trial.right))
+        rows = [Trial(got, right, {}) for got, right in zip(*pair, strict=True)]
+        rows = [row for row in rows if int(_told(row).sum()) > 2]  # of two, any factor fits
+        if any(_steepness(row, 0) is None for row in rows):
+            return None
+        seen += len(rows)
+    if seen < 2:
+        return None
+    return (
+        "The softmax gets the right scores times a number that differs from row to row: are they "
+        "divided by a length?"
+    )
+
+
 def _steepness(trial: Trial, axis: int) -> float | None:
     """c, if the weights are the softmax of c times the right scores, as far as they can be told."""
-    told = (trial.right > 1e-4) & (trial.got > 1e-4)
+    told = _told(trial)
     count = told.sum(axis, keepdim=True)
-    if not bool((count > 1).any()):
-        return None
     logs = []
     for x in (trial.got, trial.right):
         log = torch.where(told, x.clamp_min(1e-30).log(), 0.0)

@@ -67,6 +67,7 @@ export function pictureSvg(picture, background) {
     if (!box.width) continue;
     const copy = svg.cloneNode(true);
     inlineStyles(svg, copy);
+    for (const part of copy.querySelectorAll("[data-afm-screen]")) part.remove(); // for scrolling only
     const scrolled = svg.parentElement.scrollLeft; // all of it, not only what is in view
     const [x, y] = [box.left + scrolled - frame.left + 12, box.top - frame.top + 12];
     for (const [key, value] of Object.entries({ x, y, width: box.width, height: box.height })) {

@@ -104,7 +104,10 @@ export function figure(el, { name, hint }) {
       themeCallbacks.forEach((callback) => callback(palette(root)));
     }
   }
-  const attached = new ResizeObserver(readColors); // hears of both: out of the document, the size is 0
+  const attached = new ResizeObserver(() => {
+    readColors(); // out of the document, the size is 0
+    root.classList.toggle("afm-tall", picture.offsetHeight > window.innerHeight);
+  });
   attached.observe(root);
   ends.push(() => attached.disconnect(), watchTheme(el, readColors));
   keepKeys(root);

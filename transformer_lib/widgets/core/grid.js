@@ -88,6 +88,7 @@ export function grid(options) {
   const svg = svgElement("svg", { class: onPress ? "afm-grid afm-paintable" : "afm-grid" });
   const hatch = uniqueId("hatch");
   const marks = svgElement("g", { "aria-hidden": "true", class: "afm-marks" });
+  const held = svgElement("g", { "aria-hidden": "true", class: "afm-held", "data-afm-screen": "" });
   const scroller = element("div", { class: "afm-scroll" }, svg);
   const tip = pointerTip();
   const holder = element("div", { class: "afm-map" }, scroller, tip.element);
@@ -105,7 +106,7 @@ export function grid(options) {
 
   function build() {
     if (!width) return;
-    const held = svg.contains(document.activeElement);
+    const focused = svg.contains(document.activeElement);
     geometry = sizes(width, least);
     const { cell, left, top } = geometry;
     const gap = cell > 12 ? 0.5 : 0;
@@ -138,10 +139,10 @@ export function grid(options) {
         numbers.push(text);
       });
     });
-    svg.append(texts, marks);
+    svg.append(texts, marks, held);
     repaint();
     mark();
-    if (held) cells[stop].focus({ preventScroll: true });
+    if (focused) cells[stop].focus({ preventScroll: true });
   }
 
   const textAt = (at) => (allowed && !allowed[at] ? "masked" : format(values[at]));
@@ -220,7 +221,33 @@ export function grid(options) {
     if (column !== null) marks.append(outline("column", left + column * cell, top, cell, high));
     if (exact) marks.append(around("halo", shown), around("cell", shown));
     marks.append(around("focus", selected ?? [0, 0], 2));
+    holdLabels();
     showTip();
+  }
+
+  /** Copies of the rows' labels that stay in sight while a wide map is scrolled. */
+  function holdLabels() {
+    held.replaceChildren();
+    const by = scroller.scrollLeft;
+    if (!by || !geometry) return;
+    const { left, top, cell, rowLabels } = geometry;
+    const high = rows.length * cell;
+    held.setAttribute("transform", `translate(${by} 0)`);
+    held.append(
+      svgElement("rect", { class: "afm-held-ground", y: top, width: left - 2, height: high }),
+      ...rowLabels.map((node) => {
+        const copy = node.cloneNode(true);
+        for (const name of ["role", "aria-label"]) copy.removeAttribute(name);
+        return copy;
+      }),
+    );
+  }
+
+  /** Scroll the selected cell into sight, and from under the labels that are held. */
+  function bringIn(inline) {
+    cells[stop].scrollIntoView({ block: "nearest", inline });
+    const before = (stop % columns.length) * geometry.cell;
+    if (scroller.scrollLeft > before) scroller.scrollLeft = before;
   }
 
   const pointedNow = () => pointed ?? (tipped ? selected : null);
@@ -301,7 +328,7 @@ export function grid(options) {
     const rowStep = event.ctrlKey && Math.abs(step[1]) === Infinity ? step[1] : step[0];
     const clamp = (value, count) => Math.min(count - 1, Math.max(0, value));
     choose(clamp(at[0] + rowStep, rows.length), clamp(at[1] + step[1], columns.length), true);
-    cells[stop].scrollIntoView({ block: "nearest", inline: "nearest" });
+    bringIn("nearest");
     keep(true);
   });
 
@@ -330,7 +357,11 @@ export function grid(options) {
     if (svg.contains(event.relatedTarget)) return;
     if (tipped) keep(false);
   });
-  scroller.addEventListener("scroll", showTip, { passive: true });
+  const onScroll = () => {
+    holdLabels();
+    showTip();
+  };
+  scroller.addEventListener("scroll", onScroll, { passive: true });
 
   return {
     element: holder,
@@ -355,7 +386,7 @@ export function grid(options) {
     setCell(size) {
       least = size ?? minCell;
       build();
-      if (selected) cells[stop].scrollIntoView({ block: "nearest", inline: "center" });
+      if (selected) bringIn("center");
     },
     layout(available) {
       width = available;

@@ -170,9 +170,9 @@ function render({ model, el }) {
     const pairs = pairsOf(vectors, asking, answering);
     const head = [
       { text: features[asking], role: "query" },
-      " asks for ",
+      " → ",
       { text: features[answering], role: "key" },
-      " with ",
+      " is ",
       { text: entryText(model.get("matrix")[asking][answering]) },
     ];
     if (!pairs.length) {

@@ -21,8 +21,8 @@ function render({ model, el }) {
   const fig = figure(el, {
     name: "Self-attention between vectors",
     hint: alone
-      ? "Try: drag the tip of an arrow. Purple is what the blue vector becomes."
-      : "Try: drag the tip of an arrow, or choose a vector and change its length or its angle. Watch the grid and the purple arrow.",
+      ? "Try: drag the tip of an arrow. Pink is what the blue vector becomes."
+      : "Try: drag the tip of an arrow, or choose a vector and change its length or its angle. Watch the grid and the pink arrow.",
   });
   const move = (i, vector) =>
     send(
@@ -80,7 +80,7 @@ function render({ model, el }) {
     tokens,
     reach,
     onMove: move,
-    // Alone, it is about one vector: the purple arrow stays with it, whichever arrow is moved.
+    // Alone, it is about one vector: the pink arrow stays with it, whichever arrow is moved.
     onSelect: alone ? () => {} : choose,
     onPoint(i) {
       if (alone) return; // there is no grid to answer
