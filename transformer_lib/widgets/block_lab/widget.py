@@ -41,11 +41,11 @@ class BlockLab(Widget):
     `widget.story` and a switch for each part (`widget.attention`, `feed_forward`, `norm_1`,
     `norm_2`, `residual_1`, `residual_2`) come back from the reader and can be set.
 
-    State (what `[text](#set:name;key=value)` sets): each part (on or off), `story` (an index),
-    `reset`.
+    State (what `[text](#set:name;key=value)` sets): `norm_1`, `attention`, `residual_1`, `norm_2`,
+    `feed_forward`, `residual_2` (on or off), `story` (an index), `reset`.
 
-    Facts (what goals read): each part (1 or 0), `off` (how many parts are), `right` (stories),
-    `story`.
+    Facts (what goals read): `norm_1`, `attention`, `residual_1`, `norm_2`, `feed_forward`,
+    `residual_2` (1 or 0), `off` (how many parts are), `right` (stories), `story`.
 
     Raises ValueError for sizes that do not fit, ids without a row, more than 512 stories or vectors
     wider than 32; TypeError for a module without these parts, texts that are not text.
