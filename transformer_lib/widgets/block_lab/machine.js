@@ -122,7 +122,10 @@ export function machine({ names, classes, onFlip }) {
         ...cells(found.hidden, y, small, divergingScale(colors, reach(found.hidden)), perRow),
       );
       y += 2 * small + 15;
-      const units = `${found.hidden.length} hidden units, ${lit} above 0.5`;
+      const count = found.hidden.length;
+      const units = wide
+        ? `${count} hidden units, ${lit} above 0.5`
+        : `${lit} of ${count} above 0.5`;
       body.push(text(units, strip, y, "number"));
       y += 10;
     }
