@@ -100,7 +100,7 @@ def test_byte_pairs_runs(tiny, tmp_path, monkeypatch):
 
 
 def test_depth_measures_every_block_and_trains_every_arrangement(tiny, tmp_path):
-    sizes = {"DEPTHS": (1, 2), "LAYERS": 1, "STEPS": 12, "BATCH": 2, "SEEDS": (0,)}
+    sizes = {"DEPTHS": (1, 2), "LAYERS": 1, "STEPS": 26, "BATCH": 2, "SEEDS": (0,)}
     sizes |= {"SIZES": {"n_heads": 2, "d_model": 8}, "TRAINED": 4, "HELD_OUT": 2, "RATES": (0.01,)}
     module = tiny("depth", **sizes)
     module.main()
