@@ -24,7 +24,7 @@ LAYERS = [
     ["attention", "layers"],
     ["blocks"],
     ["wiring"],
-    ["encoder_decoder", "gpt"],
+    ["classifier", "encoder_decoder", "gpt"],
     ["fast.decoding"],
     ["sampling", "pretrained", "interpret"],
     ["beam"],

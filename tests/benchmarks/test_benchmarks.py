@@ -99,6 +99,44 @@ def test_byte_pairs_runs(tiny, tmp_path, monkeypatch):
     assert 0 < log.result["tokens"] < 300
 
 
+def test_depth_measures_every_block_and_trains_every_arrangement(tiny, tmp_path):
+    sizes = {"DEPTHS": (1, 2), "LAYERS": 1, "STEPS": 26, "BATCH": 2, "SEEDS": (0,)}
+    sizes |= {"SIZES": {"n_heads": 2, "d_model": 8}, "TRAINED": 4, "HELD_OUT": 2, "RATES": (0.01,)}
+    module = tiny("depth", **sizes)
+    module.main()
+    log = load_run(tmp_path / "depth.json")
+    assert log.curve["layer"] == [1, 1, 2] * 10
+    assert min(log.curve["gradient"]) > 0
+    for arrangement in module.ARRANGEMENTS:
+        [loss] = log.result[f"{arrangement}, rate 0.01"]
+        assert 0 < loss < 4
+
+
+def test_depth_arranges_the_same_parameters_in_different_ways(tiny):
+    module = tiny("depth", SIZES={"n_heads": 2, "d_model": 8})
+    ids = torch.arange(6).reshape(1, 6)
+    outputs = {}
+    for arrangement in module.ARRANGEMENTS:
+        outputs[arrangement] = module.make(arrangement, "Xavier", 2, seed=0)(ids)
+    for name, one in outputs.items():
+        others = [other for key, other in outputs.items() if key != name]
+        assert not any(torch.allclose(one, other) for other in others), name
+
+
+def test_since_gpt2_runs(tiny, tmp_path):
+    text = "Mary gave roses to Susan. Now Susan has the roses.\n" * 30
+    sizes = {"n_layers": 1, "n_heads": 2, "d_model": 12}
+    counts = {"LENGTH": 6, "BATCH": 2, "STEPS": 15, "SEEDS": (0, 1)}
+    module = tiny("since_gpt2", SIZES=sizes, python_docs=lambda: text, **counts)
+    module.main()
+    log = load_run(tmp_path / "since-gpt2.json")
+    assert log.config["changes"][0] == "GPT-2"
+    for change in module.CHANGES:
+        assert len(log.result[f"{change}: loss"]) == 2
+    assert log.result["no biases: parameters"] < log.result["GPT-2: parameters"]
+    assert log.result["untied output: parameters"] > log.result["GPT-2: parameters"]
+
+
 def test_generate_runs(tiny, tmp_path, monkeypatch):
     sizes = {"vocabulary": 37, "context": 8, "n_layers": 1, "n_heads": 2, "d_model": 12}
     module = tiny("generate", SIZES=sizes)

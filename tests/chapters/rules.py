@@ -29,6 +29,7 @@ HELD_TO_AIMS: tuple[str, ...] = (
     "06-tokens-and-embeddings",
     "07-positional-encodings",
     "07c-turn-do-not-add",
+    "08-transformer-block",
 )
 # Chapters that are two sittings: the second has a letter, as deeper pages have (and as in
 # book/extensions/chapter_numbers.py).

@@ -9,8 +9,11 @@ from translators import make_translator
 
 from transformer_lib import widgets
 from transformer_lib.attention import MultiHeadAttention
+from transformer_lib.classifier import Classifier
 from transformer_lib.widgets import (
     AttentionMap,
+    BlockLab,
+    DepthView,
     Goal,
     MaskPainter,
     MatrixInTheMiddle,
@@ -51,6 +54,28 @@ DRIVEN = {
     "SamplingLab": lambda **more: SamplingLab([[2.0, 1.0]], ["a", "b"], ["mary gave"], **more),
     "Translator": lambda **more: make_translator(**more)[2],
     "TrainingView": lambda **more: TrainingView({"step": [1, 2], "loss": [2.0, 1.5]}, **more),
+    "BlockLab": lambda **more: BlockLab(
+        Classifier(3, 2, 4, 1, 2),
+        {"who": ["a", "b"]},
+        ["a c", "b c"],
+        [[0, 2], [1, 2]],
+        [0, 1],
+        ["x", "y"],
+        ["one", "two"],
+        **more,
+    ),
+    "DepthView": lambda **more: DepthView(
+        {
+            name: [depth] * 2 if name == "depth" else [1, 1]
+            for depth in [6]
+            for name in ("depth", "layer", "gradient", "stream")
+        }
+        | {"arrangement": [0, 1], "start": [0, 1]},
+        ["pre-norm", "post-norm"],
+        ["one", "two"],
+        depth=6,
+        **more,
+    ),
 }
 
 
@@ -128,6 +153,8 @@ ACCEPTED = {
     "PairMerger": ["sample=a, b", "sample=0", "merges=999", "reset="],
     "SamplingLab": ["context=mary gave", "top_k=all", "top_k=3", "top_p=0.5", "draw=100"],
     "Translator": ["example=1", "example=hūvannu koṭṭaḷu", "width=8", "head=all", "word=0"],
+    "BlockLab": ["story=1", "feed_forward=off", "norm_1=on"],
+    "DepthView": ["pre=off", "no_residual=on", "depth=12", "start=1", "quantity=stream"],
     "TrainingView": ["step=last", "step=2", "smoothing=10", "log_steps=on"],
 }
 REFUSED = {
@@ -144,6 +171,8 @@ REFUSED = {
     "PairMerger": ["sample=2", "merges=1000", "merges=1.5", "text=roses"],
     "SamplingLab": ["context=1", "top_k=0", "top_p=0", "temperature=4", "draw=0"],
     "Translator": ["example=2", "width=9", "head=2", "layer=-1", "word=31"],
+    "BlockLab": ["story=2", "feed_forward=0", "norm=off"],
+    "DepthView": ["depth=7", "start=2", "quantity=loss", "pre=1"],
     "TrainingView": ["step=first", "smoothing=0", "log_steps="],
 }
 

@@ -1,6 +1,8 @@
 """Figures that compute in the reader's browser, on the page and in a notebook."""
 
 from transformer_lib.widgets.attention_map import AttentionMap
+from transformer_lib.widgets.block_lab import BlockLab
+from transformer_lib.widgets.depth_view import DepthView
 from transformer_lib.widgets.goals import Goal
 from transformer_lib.widgets.head_view import HeadView
 from transformer_lib.widgets.mask_painter import MaskPainter
@@ -20,6 +22,8 @@ from transformer_lib.widgets.vector_playground import VectorPlayground
 
 __all__ = [
     "AttentionMap",
+    "BlockLab",
+    "DepthView",
     "Goal",
     "HeadView",
     "MaskPainter",

@@ -1,0 +1,181 @@
+"""Where the norm stands in a deep stack: gradients by depth before training, and what is learned.
+
+    python benchmarks/depth.py        about fifteen minutes on one core
+
+Writes transformer_lib/runs/depth.json, which chapter 08 reads. The model is a GPT whose blocks are
+put together in one of five ways (ARRANGEMENTS); it reads the gift stories of a small grammar.
+
+- Gradients: for stacks of DEPTHS blocks, with two ways to draw the matrices (STARTS), of the loss
+  of one batch of a fresh model by all parameters of each block: the norm. Beside it, the size of
+  the stream behind each block: the root mean square of its numbers. Nothing is trained.
+- Losses: LAYERS blocks are trained for STEPS steps, at each of RATES, from the matrices that suit
+  the arrangement (STARTS_OF): those of GPT-2 are smaller by √(2 · blocks) where results are written
+  into the stream, since so many add up there; without a stream nothing adds up, and smaller
+  matrices only make all numbers vanish.
+"""
+
+from functools import partial
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Int
+from torch import Tensor, nn
+
+from transformer_lib.blocks import PostNorm, PreNorm
+from transformer_lib.data.batches import Batches
+from transformer_lib.data.gifts import Grammar
+from transformer_lib.data.packing import IGNORED, Blocks, pack
+from transformer_lib.gpt import GPT, GPTConfig
+from transformer_lib.tokenizers import WordTokenizer
+from transformer_lib.training.loop import Trainer
+from transformer_lib.training.optimizers import Muon
+from transformer_lib.training.run_log import RUNS_FOLDER, new_run, save_run
+from transformer_lib.training.schedules import trapezoid
+
+GRAMMAR = Grammar(
+    people=("mary", "susan", "john", "peter"), gifts=("roses", "books", "apples"),
+    n_gifts=1, n_sentences=4, give=0.5, give_it=0.0, ask=0.5,
+)  # fmt: skip
+SIZES = {"n_heads": 4, "d_model": 48}
+DEPTHS, SEEDS, STARTS = (6, 12, 24), (0, 1, 2), ("GPT-2", "Xavier")
+LAYERS, STEPS, BATCH, RATES = 6, 300, 16, (0.02, 0.005)
+TRAINED, HELD_OUT = 6000, 200
+
+
+class NoNorm(PreNorm):
+    """Additions alone."""
+
+    def wire(self, x, attend, think, norm_1, norm_2):
+        x = x + attend(x)
+        return x + think(x)
+
+
+class NoResidual(PreNorm):
+    """Each part's result replaces the stream in place of being added to it."""
+
+    def wire(self, x, attend, think, norm_1, norm_2):
+        return think(norm_2(attend(norm_1(x))))
+
+
+class NoFeedForward(PreNorm):
+    """Attention alone."""
+
+    def wire(self, x, attend, think, norm_1, norm_2):
+        return x + attend(norm_1(x))
+
+
+ARRANGEMENTS = {
+    "pre-norm": PreNorm,
+    "post-norm": PostNorm,
+    "no norm": NoNorm,
+    "no residual": NoResidual,
+    "no feed-forward": NoFeedForward,
+}
+# Post-norm and the stack without a stream start as large as they can: see the docstring.
+STARTS_OF = {"post-norm": "Xavier", "no residual": "Xavier"}
+
+
+def make(arrangement: str, start: str, n_layers: int, seed: int) -> GPT:
+    """A fresh model."""
+    torch.manual_seed(seed)
+    kind = ARRANGEMENTS[arrangement]
+    config = GPTConfig(
+        vocabulary=len(GRAMMAR.vocabulary),
+        context=GRAMMAR.max_words,
+        n_layers=n_layers,
+        norm="post" if kind is PostNorm else "pre",
+        **SIZES,
+    )
+    model = GPT(config)
+    for block in model.blocks:
+        block.__class__ = kind  # the same parameters, wired in another way
+        if start == "Xavier":
+            for layer in block.modules():
+                if isinstance(layer, nn.Linear):
+                    nn.init.xavier_normal_(layer.weight)
+    return model
+
+
+def gradients(
+    model: GPT, inputs: Int[Tensor, "batch tokens"], targets: Int[Tensor, "batch tokens"]
+) -> list[tuple[float, float]]:
+    """For each block: the norm of the loss's gradient by its parameters; the size of the stream."""
+    sizes = []
+    for block in model.blocks:
+        block.register_forward_hook(
+            lambda _, __, x: sizes.append(x.detach().square().mean().sqrt().item())
+        )
+    loss_of(model, inputs, targets).backward()
+    norms = []
+    for block in model.blocks:
+        found = [p.grad.flatten() for p in block.parameters() if p.grad is not None]
+        norms.append(torch.cat(found).norm().item())
+    return list(zip(norms, sizes, strict=True))
+
+
+def loss_of(model: GPT, inputs: Tensor, targets: Tensor) -> Tensor:
+    """The mean loss of all predictions, in nats."""
+    logits = model(inputs).flatten(0, 1)
+    return F.cross_entropy(logits, targets.flatten(), ignore_index=IGNORED)
+
+
+def trained_loss(model: GPT, training: Blocks, unseen: Blocks, rate: float, seed: int) -> float:
+    """The loss on unseen stories after training."""
+    trainer = Trainer(
+        model,
+        Muon(model, lr=rate, adamw_lr=rate / 4),
+        Batches(training, BATCH, seed=seed),
+        n_steps=STEPS,
+        schedule=partial(trapezoid, warmup=10, decay=0.6),
+    )
+    for _ in trainer:
+        pass
+    with torch.no_grad():
+        return loss_of(model.eval(), unseen.inputs, unseen.targets).item()
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    tokenizer = WordTokenizer(GRAMMAR.vocabulary)
+    held_out = GRAMMAR.stories(HELD_OUT, seed=2)
+    training, unseen = (
+        pack([tokenizer.encode(story) for story in stories], GRAMMAR.max_words)
+        for stories in (GRAMMAR.stories(TRAINED, seed=1), held_out)
+    )
+    columns = ("arrangement", "start", "depth", "seed", "layer", "gradient", "stream")
+    curve: dict[str, list] = {name: [] for name in columns}
+    for at, arrangement in enumerate(ARRANGEMENTS):
+        for start_at, start in enumerate(STARTS):
+            for depth in DEPTHS:
+                for seed in SEEDS:
+                    model = make(arrangement, start, depth, seed)
+                    batch = training.rows(torch.arange(BATCH))
+                    for layer, found in enumerate(gradients(model, *batch), start=1):
+                        row = (at, start_at, depth, seed, layer, *found)
+                        for column, value in zip(curve.values(), row, strict=True):
+                            column.append(value)
+                print(arrangement, start, depth, "gradients", flush=True)
+    result: dict[str, list | float] = {"floor": GRAMMAR.floor(held_out)}
+    for arrangement in ARRANGEMENTS:
+        start = STARTS_OF.get(arrangement, "GPT-2")
+        for rate in RATES:
+            name = f"{arrangement}, rate {rate:g}"
+            result[name] = []
+            for seed in SEEDS:
+                model = make(arrangement, start, LAYERS, seed)
+                result[name].append(trained_loss(model, training, unseen, rate, seed))
+            print(name, [f"{loss:.3f}" for loss in result[name]], flush=True)
+    config = SIZES | {
+        "arrangements": list(ARRANGEMENTS), "starts": list(STARTS), "depths": list(DEPTHS),
+        "seeds": list(SEEDS), "starts of": {a: STARTS_OF.get(a, "GPT-2") for a in ARRANGEMENTS},
+        "layers": LAYERS, "steps": STEPS, "batch": BATCH, "rates": list(RATES),
+        "optimizer": "Muon, AdamW at a quarter of the rate",
+        "schedule": "trapezoid, warmup 10, decay 0.6",
+        "training stories": TRAINED, "held-out stories": HELD_OUT, "grammar": GRAMMAR.hash,
+    }  # fmt: skip
+    log = new_run("depth", config=config, curve=curve, result=result)
+    print("written:", save_run(log, RUNS_FOLDER).name)
+
+
+if __name__ == "__main__":
+    main()

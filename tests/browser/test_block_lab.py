@@ -1,0 +1,104 @@
+"""BlockLab in Chromium: parts by click and key, the story, and numbers that are the library's."""
+
+import re
+
+import pytest
+import torch
+from harness import check_axe, check_fits, each_look
+
+from transformer_lib.classifier import Classifier
+from transformer_lib.widgets import BlockLab, Goal
+
+CHOICES = {"who": ["mary", "susan"], "they": ["swapped", "talked", "waited"]}
+TEXTS = [f"{who} and they {they} ?" for who in CHOICES["who"] for they in CHOICES["they"]]
+PARTS = ("norm 1", "attention", "residual 1", "norm 2", "feed-forward", "residual 2")
+
+
+def make_lab(**options):
+    torch.manual_seed(3)
+    model = Classifier(9, 5, 8, 1, 2, d_ff=24)
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.7)
+    ids = torch.tensor([[w, 2, 3, 4 + t, 8] for w in range(2) for t in range(3)])
+    answers = model(ids).argmax(dim=-1).tolist()
+    groups = [text.split()[0] for text in TEXTS]
+    lab = BlockLab(model, CHOICES, TEXTS, ids, answers, ["mary", "susan"], groups, **options)
+    return lab, model, ids
+
+
+def said(page):
+    return page.locator(".afm-reading").inner_text()
+
+
+def test_first_state_is_the_models_own_answer(open_page):
+    lab, model, ids = make_lab()
+    page = open_page(lab)
+    chances = model(ids)[0].softmax(-1)
+    best = ["mary", "susan"][int(chances.argmax())]
+    assert said(page).startswith(f"It says {best}, ")
+    shown = float(re.search(r"([\d.]+) %", said(page))[1])
+    assert shown == pytest.approx(100 * chances.max().item(), abs=0.6)
+    assert "Of all stories 6 of 6 are right." in said(page)
+    label = page.locator(".afm-block").get_attribute("aria-label")
+    assert "all parts are on" in label
+    assert "mary: 3 of 3; susan: 3 of 3" in label
+
+
+def test_a_click_on_a_part_switches_it_off_and_on(open_page):
+    page = open_page(make_lab()[0])
+    before = said(page)
+    part = page.locator(".afm-block-part").filter(has_text="attention")
+    part.click()
+    assert said(page).startswith("Without attention it says ")
+    assert not page.get_by_role("checkbox", name="attention").is_checked()
+    assert "off: attention" in page.locator(".afm-block").get_attribute("aria-label")
+    part.click()
+    assert said(page) == before
+
+
+def test_every_part_has_a_switch_for_the_keyboard(open_page):
+    page = open_page(make_lab()[0])
+    for part in PARTS:
+        box = page.get_by_role("checkbox", name=part, exact=True)
+        box.focus()
+        page.keyboard.press("Space")
+        assert part in said(page)
+    assert page.locator(".afm-block-part.afm-off").count() == 6
+    assert page.locator(".afm-block-stream.afm-off").count() == 2
+
+
+def test_choices_make_the_story(open_page):
+    lab, model, ids = make_lab()
+    page = open_page(lab)
+    page.get_by_role("combobox", name="who").select_option(label="susan")
+    page.get_by_role("combobox", name="they").select_option(label="waited")
+    label = page.locator(".afm-block").get_attribute("aria-label")
+    assert label.startswith("susan and they waited ?")
+    share = model(ids)[5].softmax(-1).max().item()
+    assert float(re.search(r"([\d.]+) %", said(page))[1]) == pytest.approx(100 * share, abs=0.6)
+
+
+def test_a_goal_is_reached_by_switching_off(open_page):
+    goal = Goal("Take out two parts.", when=["off = 2", "attention = 0"])
+    page = open_page(make_lab(goals=[goal])[0])
+    page.get_by_role("checkbox", name="norm 2").click()
+    assert page.locator(".afm-goal.afm-reached").count() == 0
+    page.get_by_role("checkbox", name="attention").click()
+    assert page.locator(".afm-goal.afm-reached").count() == 1
+
+
+def test_touch_switches_a_part(open_page):
+    page = open_page(make_lab()[0], touch=True, width=360)
+    page.locator(".afm-block-part").filter(has_text="feed-forward").tap()
+    assert said(page).startswith("Without feed-forward")
+
+
+@each_look
+def test_fits_and_is_accessible_in_both_themes(open_page, theme, width):
+    page = open_page(make_lab()[0], theme=theme, width=width)
+    check_fits(page)
+    check_axe(page)
+    whole = page.locator(".afm-block").bounding_box()
+    for text in page.locator(".afm-block text").all():
+        box = text.bounding_box()
+        assert box["x"] + box["width"] <= whole["x"] + whole["width"] + 1

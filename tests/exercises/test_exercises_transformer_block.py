@@ -1,0 +1,201 @@
+"""Chapter 08's checks: right answers pass, and each wrong one gets its diagnosis.
+
+The answers are written here as a reader would, independently of the tables of the checks.
+"""
+
+import pytest
+import torch
+from diagnoses import exercises, judge
+from torch import nn
+
+from transformer_lib.exercises import transformer_block
+from transformer_lib.exercises.transformer_block import (
+    check_conclusion,
+    check_mended_block,
+    check_products,
+    check_right_norms,
+    check_shares,
+)
+
+RIGHT, WRONG = {}, {}
+
+# --- spot ---------------------------------------------------------------------------------------
+
+RIGHT[check_right_norms] = ["ce", {"c", "e"}, lambda: ["E", "c"]]
+WRONG[check_right_norms] = [
+    ("ace", "a does not belong: `std` divides"),
+    ("bce", "b does not belong: the mean is taken over the tokens"),
+    ("cde", "d does not belong: ε stands outside"),
+    ("e", "c is missing: it is the definition"),
+    ("c", "e is missing: it is PyTorch's own"),
+    ("f", "'f' is not among the choices"),
+]
+
+
+def test_the_letters_belong_to_the_lines_of_the_chapter():
+    x, eps = torch.randn(2, 5, 7, dtype=torch.float64), 0.1
+    mean = x.mean(dim=-1, keepdim=True)
+    square = ((x - mean) ** 2).mean(dim=-1, keepdim=True)
+    lines = {
+        "a": (x - mean) / (x.std(dim=-1, keepdim=True) ** 2 + eps) ** 0.5,
+        "b": (x - x.mean(dim=1, keepdim=True)) / (x.var(dim=1, keepdim=True) + eps) ** 0.5,
+        "c": (x - mean) / (square + eps) ** 0.5,
+        "d": (x - mean) / (square**0.5 + eps),
+        "e": nn.functional.layer_norm(x, (7,), eps=eps),
+    }
+    right = {letter for letter, y in lines.items() if torch.allclose(y, lines["e"])}
+    assert right == check_right_norms.right
+
+
+# --- mend ---------------------------------------------------------------------------------------
+
+
+def mended(x, norm_1, attention, norm_2, feed_forward):
+    x = attention(norm_1(x)) + x
+    thought = feed_forward(norm_2(x))
+    return thought + x
+
+
+def as_given(x, n1, a, n2, f):
+    normed = n1(x)
+    x = normed + a(normed)
+    return x + n2(f(x))
+
+
+RIGHT[check_mended_block] = [
+    mended,
+    lambda x, n1, a, n2, f: (y := x + a(n1(x))) + f(n2(y)),
+]
+WRONG[check_mended_block] = [
+    (as_given, "Follow the stream itself"),
+    (lambda x, n1, a, n2, f: (y := x + a(n1(x))) + n2(f(y)), "The stream is mended."),
+    (lambda x, n1, a, n2, f: (y := n1(x) + a(n1(x))) + f(n2(y)), "The second norm is mended."),
+    (lambda x, n1, a, n2, f: n2((y := n1(a(x) + x)) + f(y)), "That is post-norm"),
+    (lambda x, n1, a, n2, f: f(n2(x)) + a(n1(x)) + x, "Both parts read the same x"),
+    (
+        lambda x, n1, a, n2, f: n2(y := n1(x) + a(n1(x))) + f(n2(y)),
+        "Now both lines add to a normalized copy",
+    ),
+]
+
+# --- design -------------------------------------------------------------------------------------
+
+
+def layers(first, second, *, write=(1.0, -1.0), bias=0.0):
+    """Two hidden units, each (weight of first, weight of swapped, bias), into component 2."""
+    W_1 = torch.tensor([[*first[:2], 0.0], [*second[:2], 0.0]])
+    b_1 = torch.tensor([first[2], second[2]])
+    W_2 = torch.zeros(3, 2)
+    W_2[2] = torch.tensor(write)
+    return W_1, b_1, W_2, torch.tensor([0.0, 0.0, bias])
+
+
+def only_one(case_a, case_b):
+    return lambda: layers(case_a, case_b, write=(1.0, 1.0))
+
+
+ONE, OTHER, BOTH = (1.0, -1.0, 0.0), (-1.0, 1.0, 0.0), (1.0, 1.0, -1.0)
+NONE, FIRST, SWAP = (0.0, 0.0, -1.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)
+EITHER = (1.0, 1.0, 0.0)
+
+
+def spoils_the_facts():
+    W_1, b_1, W_2, b_2 = layers(EITHER, BOTH, write=(1.0, -2.0))
+    W_2[0, 0] = 1.0
+    return W_1, b_1, W_2, b_2
+
+
+RIGHT[check_conclusion] = [
+    only_one(ONE, OTHER),
+    lambda: layers(EITHER, BOTH, write=(1.0, -2.0)),
+    lambda: [x.double() for x in layers(EITHER, BOTH, write=(1.0, -2.0))],
+]
+WRONG[check_conclusion] = [
+    (only_one(NONE, NONE), "Nothing is concluded"),
+    (lambda: layers(EITHER, BOTH), "That is *or*"),
+    (only_one(BOTH, NONE), "That is *and*"),
+    (lambda: layers(ONE, OTHER, write=(-1.0, -1.0), bias=1.0), "This says *susan*"),
+    (only_one(FIRST, NONE), "You write who had them at first."),
+    (only_one(SWAP, NONE), "You write whether they swapped."),
+    (only_one(EITHER, NONE), "That is the sum of both facts"),
+    (spoils_the_facts, "The facts themselves change"),
+]
+
+# --- count --------------------------------------------------------------------------------------
+
+RIGHT[check_products] = [
+    lambda d, f, t: 4 * d * d + 2 * d * f + 2 * t * d,
+    lambda d_model, d_ff, tokens: 2 * d_model * (2 * d_model + d_ff + tokens),
+]
+WRONG[check_products] = [
+    (lambda d, f, t: 4 * d * d + 2 * d * f, "You count the matrices alone"),
+    (lambda d, f, t: 4 * d * d + 2 * d * f + t * d, "the averages are not"),
+    (lambda d, f, t: 4 * d * d + d * f + 2 * t * d, "goes back as well"),
+    (lambda d, f, t: 4 * d * d + 2 * t * d, "The feed-forward layer is missing."),
+    (lambda d, f, t: 3 * d * d + 2 * d * f + 2 * t * d, "W_O is missing"),
+    (lambda d, f, t: 2 * d * f + 2 * t * d, "Attention's matrices are missing"),
+    (lambda d, f, t: 4 * d * (2 * d + f + t), "You count additions as well"),
+    (lambda d, f, t: 2 * t * d * (2 * d + f + t), "That is for all tokens together"),
+]
+
+# --- take apart ---------------------------------------------------------------------------------
+
+
+def by_differences(block, head, x):
+    """Scores with more and more of the parts, and what each step changes."""
+    middle = x + block.attention(block.norm_1(x))
+    end = block(x)
+    totals = [head(stream[:, -1]) - head.bias for stream in (x, middle, end)]
+    return torch.stack([totals[0], totals[1] - totals[0], totals[2] - totals[1]])
+
+
+def scores_of(*streams, head, token=-1):
+    return torch.stack([stream[:, token] @ head.weight.mT for stream in streams])
+
+
+def pieces(block, x):
+    attended = block.attention(block.norm_1(x))
+    return x, attended, block.feed_forward(block.norm_2(x + attended))
+
+
+RIGHT[check_shares] = [
+    by_differences,
+    lambda block, head, x: scores_of(*pieces(block, x), head=head),
+]
+WRONG[check_shares] = [
+    (
+        lambda block, head, x: scores_of(x, x + pieces(block, x)[1], block(x), head=head),
+        "These are running totals",
+    ),
+    (
+        lambda block, head, x: torch.stack([head(p[:, -1]) for p in pieces(block, x)]),
+        "The head's bias is in all three",
+    ),
+    (
+        lambda block, head, x: scores_of(
+            *pieces(block, x)[:2], block.feed_forward(block.norm_2(x)), head=head
+        ),
+        "reads the stream from before the attention",
+    ),
+    (
+        lambda block, head, x: scores_of(
+            x, a := block.attention(x), block.feed_forward(x + a), head=head
+        ),
+        "The norms are missing",
+    ),
+    (
+        lambda block, head, x: scores_of(
+            x, a := pieces(block, x)[1], block.feed_forward(block.norm_2(a)), head=head
+        ),
+        "reads what attention gives alone",
+    ),
+    (
+        lambda block, head, x: scores_of(*pieces(block, x), head=head, token=0),
+        "That is the first token",
+    ),
+]
+
+
+@pytest.mark.parametrize("exercise", exercises(transformer_block))
+def test_answers(exercise):
+    judge(exercise, RIGHT[exercise], WRONG[exercise])

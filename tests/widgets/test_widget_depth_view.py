@@ -1,0 +1,72 @@
+"""DepthView, the Python side: what it accepts, and the means that it shows."""
+
+import json
+import math
+
+import pytest
+
+from transformer_lib.training.run_log import load_run
+from transformer_lib.widgets import DepthView
+
+NAMES, STARTS = ["pre-norm", "no norm", "no feed-forward"], ["GPT-2", "Xavier"]
+
+
+def make_curve(**changes):
+    rows = [
+        (at, start, depth, seed, layer, (1 + at) * 10.0**seed, float(layer))
+        for at in range(3)
+        for start in range(2)
+        for depth in (6, 12)
+        for seed in range(3)
+        for layer in range(1, depth + 1)
+    ]
+    columns = ("arrangement", "start", "depth", "seed", "layer", "gradient", "stream")
+    return dict(zip(columns, map(list, zip(*rows, strict=True)), strict=True)) | changes
+
+
+def test_seeds_are_averaged_as_logarithms():
+    view = DepthView(make_curve(), NAMES, STARTS, depth=12)
+    lines = json.loads(view._text)["lines"]
+    assert {(one["key"], one["start"], one["depth"]) for one in lines} == {
+        (key, start, depth) for key in ("pre", "no_norm") for start in (0, 1) for depth in (6, 12)
+    }
+    for line in lines:
+        assert line["gradient"] == [10.0 if line["key"] == "pre" else 20.0] * line["depth"]
+        assert line["stream"] == list(range(1, line["depth"] + 1))
+    assert repr(view) == "DepthView(depths=2, starts=2)"
+
+
+def test_what_the_reader_does_comes_back():
+    view = DepthView(make_curve(), NAMES, STARTS, depth=12)
+    assert (view.pre, view.no_residual) == (True, False)
+    view.set_state({"no_residual": True, "depth": 6, "quantity": "stream"})
+    assert (view.no_residual, view.depth, view.quantity) == (True, 6, "stream")
+
+
+@pytest.mark.parametrize(
+    ("changes", "options", "message"),
+    [
+        ({"stream": []}, {}, "equally long"),
+        ({"gradient": [0.0] * 324}, {}, "finite numbers above 0 only"),
+        ({"gradient": [math.inf] * 324}, {}, "finite numbers above 0 only"),
+        ({}, {"depth": 7}, "depth is 7; there are"),
+        ({}, {"start": 2}, "start is 2; choose 0 to 1"),
+        ({}, {"shown": ["pre-norm"]}, "shown holds"),
+    ],
+)
+def test_bad_input_gets_a_clear_error(changes, options, message):
+    with pytest.raises(ValueError, match=message):
+        DepthView(make_curve(**changes), NAMES, STARTS, **{"depth": 12} | options)
+
+
+def test_a_missing_column_is_named():
+    curve = make_curve()
+    del curve["stream"]
+    with pytest.raises(ValueError, match="no column 'stream'"):
+        DepthView(curve, NAMES, STARTS)
+
+
+def test_the_committed_log_has_what_the_figure_needs():
+    log = load_run("depth")
+    view = DepthView(log.curve, log.config["arrangements"], log.config["starts"])
+    assert len(json.loads(view._text)["lines"]) == 4 * 2 * 3

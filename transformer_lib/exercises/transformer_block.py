@@ -1,0 +1,317 @@
+"""Checks for chapter 08, the block: spotting, mending, designing, counting, taking apart."""
+
+import torch
+from torch import Tensor, nn
+
+from transformer_lib.attention import MultiHeadAttention
+from transformer_lib.blocks import PreNorm
+from transformer_lib.exercises.engine.choosing import Choice
+from transformer_lib.exercises.engine.comparing import fitted, plain
+from transformer_lib.exercises.engine.repairing import Repair
+from transformer_lib.exercises.engine.runner import Case, Exercise, randn
+from transformer_lib.layers import FeedForward, LayerNorm
+
+# --- which of these is layer normalization? -------------------------------------------------------
+
+check_right_norms = Choice(
+    asks="Which of the five lines are layer normalization, without gain and bias? All letters.",
+    right={"c", "e"},
+    wrong={
+        "a": "`std` divides by d − 1 unless it is told otherwise; layer normalization divides by "
+        "d.",
+        "b": "the mean is taken over the tokens, so that words of one text change one another.",
+        "d": "ε stands outside of the root: for a vector of equal numbers the root is 0, and its "
+        "slope is infinite.",
+        "c": "it is the definition: the mean of the squares, ε inside of the root.",
+        "e": "it is PyTorch's own, over the last axis.",
+    },
+    praise="Right: over one token's numbers, divided by d, with ε inside of the root.",
+)
+
+
+# --- a block to be mended -------------------------------------------------------------------------
+
+
+class _Mix(nn.Module):
+    """Stands for attention: each token becomes an average of all."""
+
+    def forward(self, x):
+        return x.mean(1, keepdim=True) + 0.5 * x
+
+
+class _Think(nn.Module):
+    """Stands for the feed-forward layer."""
+
+    def forward(self, x):
+        return torch.tanh(2 * x) + 0.3
+
+
+class _Norm(nn.Module):
+    """A norm with a gain of its own, so that two of them can be told apart."""
+
+    def __init__(self, gain: float):
+        super().__init__()
+        self.gain = gain
+
+    def forward(self, x):
+        return self.gain * nn.functional.layer_norm(x, x.shape[-1:])
+
+
+def _block(x, norm_1, attention, norm_2, feed_forward):
+    x = x + attention(norm_1(x))
+    return x + feed_forward(norm_2(x))
+
+
+def _broken(x, norm_1, attention, norm_2, feed_forward):
+    normed = norm_1(x)
+    x = normed + attention(normed)
+    return x + norm_2(feed_forward(x))
+
+
+def _only_stream_mended(x, norm_1, attention, norm_2, feed_forward):
+    x = x + attention(norm_1(x))
+    return x + norm_2(feed_forward(x))
+
+
+def _only_norm_mended(x, norm_1, attention, norm_2, feed_forward):
+    normed = norm_1(x)
+    x = normed + attention(normed)
+    return x + feed_forward(norm_2(x))
+
+
+def _post_norm(x, norm_1, attention, norm_2, feed_forward):
+    x = norm_1(x + attention(x))
+    return norm_2(x + feed_forward(x))
+
+
+def _same_reading(x, norm_1, attention, norm_2, feed_forward):
+    return x + attention(norm_1(x)) + feed_forward(norm_2(x))
+
+
+def _both_normed(x, norm_1, attention, norm_2, feed_forward):
+    normed = norm_1(x)
+    x = normed + attention(normed)
+    normed = norm_2(x)
+    return normed + feed_forward(normed)
+
+
+_PARTS = (_Norm(0.5), _Mix(), _Norm(2.0), _Think())
+check_mended_block = Repair(
+    asks="`answer(x, norm_1, attention, norm_2, feed_forward)`: the pre-norm block, mended.",
+    broken=_broken,
+    unchanged="Follow the stream itself, not what the parts read: what is added to what?",
+    right=_block,
+    wrong={
+        "The stream is mended. The second norm still stands behind the feed-forward layer, which "
+        "so reads numbers of any size.": _only_stream_mended,
+        "The second norm is mended. After the first line the stream that goes on is still the "
+        "normalized copy.": _only_norm_mended,
+        "That is post-norm: a sound block, but not this one. Here the norms read copies.": (
+            _post_norm
+        ),
+        "Both parts read the same x: the feed-forward layer must see what attention has found.": (
+            _same_reading
+        ),
+        "Now both lines add to a normalized copy, and the stream is lost twice.": _both_normed,
+    },
+    cases=[
+        Case("2 texts of 3 tokens", 3 * randn(2, 3, 5, seed=2) + 1, *_PARTS),
+        Case("1 text of 7 tokens", randn(1, 7, 3, seed=3), *_PARTS),
+    ],
+    axes="batch tokens d_model",
+    praise="Right: parts read normalized copies, and the stream itself is only added to.",
+)
+
+
+# --- a conclusion, by hand ------------------------------------------------------------------------
+
+FACTS = torch.tensor([[0.0, 0, 0], [0, 1, 0], [1, 0, 0], [1, 1, 0]])  # mary first, swapped, free
+
+
+def _layers(answer):
+    """W_1, b_1, W_2, b_2 in one dtype: any real one is right."""
+    result = plain(answer() if callable(answer) else answer)
+    if not isinstance(result, list | tuple):
+        return result
+    result = [fitted(x, torch.zeros(1)) for x in result]
+    real = [isinstance(x, Tensor) and not x.is_complex() for x in result]
+    dtype = torch.get_default_dtype()
+    return [x.to(dtype) if good else x for x, good in zip(result, real, strict=True)]
+
+
+def _designed():
+    W_1 = torch.tensor([[1.0, 1, 0], [1, 1, 0]])
+    return W_1, torch.tensor([0.0, -1]), torch.tensor([[0.0, 0], [0, 0], [1, -2]]), torch.zeros(3)
+
+
+def _stream_after(answer, facts):
+    """The stream behind the feed-forward layer, for all four cases: [4, 3]."""
+    W_1, b_1, W_2, b_2 = _layers(answer)
+    return facts + torch.relu(facts @ W_1.T + b_1) @ W_2.T + b_2
+
+
+def _with_owner(*owner):
+    def result(facts):
+        return torch.cat([facts[:, :2], torch.tensor(owner)[:, None]], dim=1)
+
+    return result
+
+
+_FORM = Exercise(
+    right=_designed,
+    call=_layers,
+    unique=False,
+    cases=[Case("")],
+    axes=["hidden d_model", "hidden", "d_model hidden", "d_model"],
+)
+check_conclusion = Exercise(
+    asks="`answer()`: W_1 [2, 3], b_1 [2], W_2 [3, 2], b_2 [3], used as x + W_2 relu(W_1 x + b_1) "
+    "+ b_2.",
+    right=_with_owner(0.0, 1, 1, 0),
+    before=_FORM,
+    call=_stream_after,
+    wrong={
+        "Nothing is concluded: the third number stays 0 in all four cases.": _with_owner(
+            0.0, 0, 0, 0
+        ),
+        "That is *or*: where she had them and they swapped, she has them no more. Let the second "
+        "unit take that case away again.": _with_owner(0.0, 1, 1, 1),
+        "That is *and*: only where she had them and they swapped.": _with_owner(0.0, 0, 0, 1),
+        "This says *susan*: 1 where mary does not have them.": _with_owner(1.0, 0, 0, 1),
+        "You write who had them at first.": _with_owner(0.0, 0, 1, 1),
+        "You write whether they swapped.": _with_owner(0.0, 1, 0, 1),
+        "That is the sum of both facts: where both hold it says 2. The second unit must take 2 "
+        "away there, and nothing elsewhere.": _with_owner(0.0, 1, 1, 2),
+    },
+    cases=[Case("the four cases", FACTS)],
+    also={
+        "The facts themselves change: the first two rows of W_2 and of b_2 must be 0, or a later "
+        "layer cannot read them any more.": lambda result, facts: (
+            not torch.allclose(result[:, :2], facts[:, :2], atol=0.05)
+        ),
+    },
+    axes="cases d_model",
+    tolerance=(0.0, 0.05),
+    praise="Right: one unit adds the facts up, and the other takes back the case of both.",
+)
+
+
+# --- how many products? ---------------------------------------------------------------------------
+
+
+def _products(d_model, d_ff, tokens, *, squares=4, there_and_back=2, looks=2):
+    return squares * d_model**2 + there_and_back * d_model * d_ff + looks * tokens * d_model
+
+
+def _miscount(**changes):
+    def wrong(d_model, d_ff, tokens):
+        return _products(d_model, d_ff, tokens, **changes)
+
+    return wrong
+
+
+check_products = Exercise(
+    asks="`answer(d_model, d_ff, tokens)`: the products of two numbers that a block takes for one "
+    "token, which sees `tokens` of them.",
+    right=_miscount(),
+    wrong={
+        "You count the matrices alone: scores and averages take products, too, and those grow "
+        "with the text.": _miscount(looks=0),
+        "The scores are counted, the averages are not: each weight is multiplied with a whole "
+        "value.": _miscount(looks=1),
+        "The feed-forward layer goes back as well: two matrices.": _miscount(there_and_back=1),
+        "The feed-forward layer is missing.": _miscount(there_and_back=0),
+        "W_O is missing: attention has four matrices.": _miscount(squares=3),
+        "Attention's matrices are missing: four of d_model × d_model.": _miscount(squares=0),
+        "You count additions as well: that is what people call FLOPs. Here only products are "
+        "asked for, half of them.": lambda d_model, d_ff, tokens: (
+            2 * _products(d_model, d_ff, tokens)
+        ),
+        "That is for all tokens together: here one of them is asked for.": (
+            lambda d_model, d_ff, tokens: tokens * _products(d_model, d_ff, tokens)
+        ),
+    },
+    cases=[Case("a small block", 8, 32, 11), Case("another", 7, 10, 3)],
+    praise="Right: while a text is shorter than 6 · d_model, its length is the smaller part.",
+)
+
+
+# --- what each part adds to the answer ------------------------------------------------------------
+
+
+def _shares(block, head, x):
+    attended = block.attention(block.norm_1(x))
+    middle = x + attended
+    thought = block.feed_forward(block.norm_2(middle))
+    return torch.stack([part[:, -1] @ head.weight.T for part in (x, attended, thought)])
+
+
+def _running_totals(block, head, x):
+    return _shares(block, head, x).cumsum(0)
+
+
+def _with_bias(block, head, x):
+    return _shares(block, head, x) + head.bias
+
+
+def _thought_of_start(block, head, x):
+    start, attended, _ = _shares(block, head, x)
+    thought = block.feed_forward(block.norm_2(x))[:, -1] @ head.weight.T
+    return torch.stack([start, attended, thought])
+
+
+def _without_norms(block, head, x):
+    attended = block.attention(x)
+    thought = block.feed_forward(x + attended)
+    return torch.stack([part[:, -1] @ head.weight.T for part in (x, attended, thought)])
+
+
+def _thought_of_attended(block, head, x):
+    start, attended, _ = _shares(block, head, x)
+    thought = block.feed_forward(block.norm_2(block.attention(block.norm_1(x))))
+    return torch.stack([start, attended, thought[:, -1] @ head.weight.T])
+
+
+def _first_token(block, head, x):
+    attended = block.attention(block.norm_1(x))
+    thought = block.feed_forward(block.norm_2(x + attended))
+    return torch.stack([part[:, 0] @ head.weight.T for part in (x, attended, thought)])
+
+
+def _a_block(d_model: int, n_heads: int, n_classes: int, seed: int):
+    """A block and a head with random parameters, none of them 0 or 1."""
+    source = torch.Generator(device="cpu").manual_seed(seed)
+    parts = MultiHeadAttention(d_model, n_heads), FeedForward(d_model)
+    block = PreNorm(*parts, LayerNorm(d_model), LayerNorm(d_model))
+    head = nn.Linear(d_model, n_classes)
+    for parameter in (*block.parameters(), *head.parameters()):
+        parameter.data = 0.4 * torch.randn(parameter.shape, generator=source)
+        parameter.requires_grad_(False)
+    return block, head
+
+
+check_shares = Exercise(
+    asks="""`answer(block, head, x)`: what start, attention and feed-forward add to the scores.
+
+    x [batch, tokens, d_model] -> [3, batch, classes], at the last token, without the head's bias.
+    """,
+    right=_shares,
+    wrong={
+        "These are running totals: the scores after each part. Asked for is what each one adds.": (
+            _running_totals
+        ),
+        "The head's bias is in all three: it belongs to none of the parts.": _with_bias,
+        "The feed-forward layer reads the stream from before the attention.": _thought_of_start,
+        "The norms are missing: each part reads a normalized copy.": _without_norms,
+        "The feed-forward layer reads what attention gives alone, without the stream.": (
+            _thought_of_attended
+        ),
+        "That is the first token; the answer is read at the last one.": _first_token,
+    },
+    cases=[
+        Case("2 texts of 3 tokens", *_a_block(6, 2, 2, seed=0), randn(2, 3, 6, seed=1)),
+        Case("1 text of 5 tokens", *_a_block(4, 1, 3, seed=2), randn(1, 5, 4, seed=3)),
+    ],
+    axes="parts batch classes",
+    praise="Right: three shares, and with the bias they add up to the scores.",
+)

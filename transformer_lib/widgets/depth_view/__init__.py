@@ -1,0 +1,3 @@
+from transformer_lib.widgets.depth_view.widget import DepthView
+
+__all__ = ["DepthView"]
