@@ -13,7 +13,7 @@ and are measured on sentences whose subject, verb and object never meet in train
 - no positions, in the encoder or in both halves; no cross-attention: the decoder gets zeros in place
   of what the encoder read. With the preset's training.
 
-``accuracy`` is the share of all held-out sentences that a greedy search translates exactly, and
+``accuracy`` is the share of 2,000 held-out sentences that a greedy search translates exactly, and
 ``alignment error`` that of each head of each layer of the preset, at the query that predicts a word
 (``late``: at the query that reads it).
 """
@@ -37,8 +37,8 @@ from transformer_lib.training.run_log import RUNS_FOLDER, new_run, save_run
 from transformer_lib.training.schedules import inverse_square_root
 from transformer_lib.training.tasks import corpus_of, translated
 
-SEEDS, HELD_OUT, EVERY = (0, 1, 2, 3, 4), 6777, 50
-LONGER, WARMUP = 3, 200  # the paper's training: so many times the steps, with this warm-up
+SEEDS, FEWER, HELD_OUT, EVERY = (0, 1, 2, 3, 4), 2, 2000, 100  # the preset from all seeds
+LONGER, WARMUP = 2, 200  # the paper's training: so many times the steps, with this warm-up
 PRESET = PRESETS["kannada"]
 ADAM = PRESET.with_changes(
     optimizer="adamw", betas=(0.9, 0.98), eps=1e-9, lr=1.0, schedule="inverse_square_root",
@@ -110,7 +110,7 @@ def main() -> None:
     result: dict = {"grammar": grammar.hash, "runs": list(RUNS), "sentences": HELD_OUT}
     for number, (name, (recipe, change)) in enumerate(RUNS.items()):
         found = result[name] = {"accuracy": [], "seconds": [], "parameters": 0}
-        for seed in SEEDS if name == "preset" else SEEDS[:3]:
+        for seed in SEEDS if name == "preset" else SEEDS[:FEWER]:
             run = Run(recipe.with_changes(seed=seed, evaluate_every=EVERY), corpus)
             model = run.trainer.model
             if change is not None:

@@ -335,7 +335,7 @@ PRESETS = {
     ),
     "kannada": Recipe(
         data="kannada", n_layers=1, n_heads=2, d_model=64, block=16, batch_size=64, lr=0.03,
-        adamw_lr=0.01, n_steps=500, n_stories=8000, n_validation=500, precision="float32",
+        adamw_lr=0.01, n_steps=400, n_stories=8000, n_validation=500, precision="float32",
     ),
     "multi30k": Recipe(
         data="multi30k", n_layers=3, n_heads=4, d_model=256, dropout=0.3, block=128,
