@@ -1,4 +1,4 @@
-"""A translator of the book's Kannada: how soon it is learned, by what training, and with what parts.
+"""A translator of the book's Kannada: how soon it is learned, how it is trained, and with what parts.
 
     python benchmarks/kannada.py        about 15 minutes on one core
 
@@ -10,8 +10,8 @@ and are measured on sentences whose subject, verb and object never meet in train
   warm-up shortened as its run is;
 - the paper's model: post-norm, sinusoidal positions and ReLU as well;
 - its model, no warm-up: at the largest rate of that run from the first step on;
-- no positions, in the encoder or in both halves; no cross-attention: the decoder gets zeros in place
-  of what the encoder read. With the preset's training.
+- no positions, in the encoder or in both halves; no cross-attention: the decoder gets zeros for
+  what the encoder read. With the training of the preset.
 
 ``accuracy`` is the share of 2,000 held-out sentences that a greedy search translates exactly, and
 ``alignment error`` that of each head of each layer of the preset, at the query that predicts a word
