@@ -1,4 +1,4 @@
-"""A translator of the book's Kannada: how soon it is learned, how it is trained, and with what parts.
+"""A translator of the book's Kannada: how soon it learns, by what training, and with what parts.
 
     python benchmarks/kannada.py        about 15 minutes on one core
 
