@@ -8,8 +8,8 @@ and are measured on sentences whose subject, verb and object never meet in train
 - preset: the recipe ``kannada``;
 - Adam: the same model by the paper's optimizer and rate (Vaswani et al. 2017, section 5.3), its
   warm-up shortened as its run is;
-- the paper's model: post-norm, sinusoidal positions and ReLU as well;
-- its model, no warm-up: at the largest rate of that run from the first step on;
+- the paper's model: post-norm, sinusoidal positions, ReLU and feed-forward layers of 2,048 as well;
+- its model, no warm-up: at the largest rate of that run from the first step to the last;
 - no positions, in the encoder or in both halves; no cross-attention: the decoder gets zeros for
   what the encoder read. With the training of the preset.
 
