@@ -334,9 +334,8 @@ PRESETS = {
         },
     ),
     "kannada": Recipe(
-        data="kannada", n_layers=2, n_heads=4, d_model=64, block=16, batch_size=64, lr=0.02,
-        adamw_lr=0.01, n_steps=1000, n_iterations=3, decay=0.7, label_smoothing=0.1,
-        n_stories=8000, n_validation=500, precision="float32",
+        data="kannada", n_layers=1, n_heads=2, d_model=64, block=16, batch_size=64, lr=0.03,
+        adamw_lr=0.01, n_steps=400, n_stories=8000, n_validation=500, precision="float32",
     ),
     "multi30k": Recipe(
         data="multi30k", n_layers=3, n_heads=4, d_model=256, dropout=0.3, block=128,
