@@ -64,9 +64,7 @@ def to_mask(mask: object, shape: tuple[int, ...], name: str = "mask") -> np.ndar
     array = np.asarray(mask.detach().cpu() if hasattr(mask, "detach") else mask)
     means = " (True = may attend)" if name == "mask" else ""
     if array.dtype != np.bool_:
-        raise TypeError(
-            f"{name} is {array.dtype}, but must be boolean{means}; use {name}.bool()"
-        )
+        raise TypeError(f"{name} is {array.dtype}, but must be boolean{means}; use {name}.bool()")
     try:
         return np.broadcast_to(array, shape)
     except ValueError as error:
