@@ -309,6 +309,23 @@ def test_masked_cells_are_hatched_and_say_so(open_page):
     assert page.locator(".afm-cell-number").all_text_contents().count("") == 10
 
 
+def test_true_cells_are_framed_and_say_so(open_page):
+    w, truth = weights(2, 5, 5), np.eye(5, dtype=bool)[::-1]
+    page = open_page(AttentionMap(w, TOKENS, truth=truth))
+    frames = page.locator(".afm-outline-true")
+    assert frames.count() == 5
+    right, wrong = cell(page, "roses", "roses"), cell(page, "mary", "mary")
+    inner, outer = frames.nth(2).bounding_box(), right.bounding_box()
+    assert 0 < inner["x"] - outer["x"] < outer["width"] / 2
+    assert right.get_attribute("aria-label").endswith(f"{w[0, 2, 2]:.2f}, a true link")
+    right.click()
+    assert reading(page) == f"roses attends to roses: {w[0, 2, 2]:.2f}, a true link"
+    page.get_by_role("radio", name="head 1").check()
+    assert frames.count() == 5
+    wrong.click()
+    assert reading(page) == f"mary attends to mary: {w[1, 0, 0]:.2f}"
+
+
 def test_two_views_of_one_widget_stay_in_step(open_page):
     widget = AttentionMap(weights(5, 5), TOKENS)
     page = open_page(widget, widget)

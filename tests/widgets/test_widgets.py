@@ -105,6 +105,13 @@ def test_first_selection_is_the_largest_weight_on_another_token():
     assert AttentionMap(weights * causal, list("abc"), mask=causal).selection == (0, 0, 1, 0)
 
 
+def test_what_is_true_travels_as_one_byte_a_cell():
+    truth = torch.tensor([[True, False, False], [False, False, True]])
+    widget = AttentionMap(softmax(2, 2, 2, 3), ["a", "b"], ["x", "y", "z"], truth=truth)
+    assert widget._truth == bytes([1, 0, 0, 0, 0, 1])
+    assert AttentionMap(softmax(2, 2), ["a", "b"])._truth == b""
+
+
 def test_selection_comes_back_by_name_and_can_be_observed():
     widget = AttentionMap(softmax(2, 3, 5, 5), TOKENS)
     seen = []
@@ -146,6 +153,8 @@ def test_attention_map_refuses(weights, queries, keys, error, message):
         ({"queries": [17, 4]}, TypeError, r"queries\[0\] is int.*decode ids first"),
         ({"mask": torch.ones(2, 2)}, TypeError, r"mask is float32.*mask\.bool\(\)"),
         ({"mask": torch.ones(3, 2).bool()}, ValueError, r"\(3, 2\) does not broadcast"),
+        ({"truth": torch.ones(2, 2)}, TypeError, r"truth is float32.*truth\.bool\(\)"),
+        ({"truth": torch.ones(3, 2).bool()}, ValueError, r"truth of shape \(3, 2\)"),
     ],
 )
 @pytest.mark.usefixtures("as_a_reader")

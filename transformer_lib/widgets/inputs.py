@@ -53,8 +53,8 @@ def require_few(count: int, most: int, name: str, example: str) -> None:
         )
 
 
-def to_mask(mask: object, shape: tuple[int, ...]) -> np.ndarray:
-    """A boolean array (True = may attend) broadcast to `shape`.
+def to_mask(mask: object, shape: tuple[int, ...], name: str = "mask") -> np.ndarray:
+    """A boolean array (of a mask: True = may attend) broadcast to `shape`.
 
     Raises TypeError if the mask is not boolean, ValueError if it does not broadcast.
 
@@ -62,15 +62,14 @@ def to_mask(mask: object, shape: tuple[int, ...]) -> np.ndarray:
     [[True, False], [True, False]]
     """
     array = np.asarray(mask.detach().cpu() if hasattr(mask, "detach") else mask)
+    means = " (True = may attend)" if name == "mask" else ""
     if array.dtype != np.bool_:
-        raise TypeError(
-            f"mask is {array.dtype}, but must be boolean (True = may attend); use mask.bool()"
-        )
+        raise TypeError(f"{name} is {array.dtype}, but must be boolean{means}; use {name}.bool()")
     try:
         return np.broadcast_to(array, shape)
     except ValueError as error:
         raise ValueError(
-            f"mask of shape {array.shape} does not broadcast to the shape {shape} of the weights"
+            f"{name} of shape {array.shape} does not broadcast to the shape {shape} of the weights"
         ) from error
 
 

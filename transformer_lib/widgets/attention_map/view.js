@@ -16,7 +16,9 @@ function render({ model, el }) {
   const { title, queries, keys } = readJson(model, "_text");
   const [layers, heads] = model.get("_shape");
   const weights = readFloats(model, "_weights");
-  const mask = readMask(model);
+  const mask = readFlags(model, "_mask");
+  const truth = readFlags(model, "_truth");
+  const isTrue = (query, key) => Boolean(truth?.[query * keys.length + key]);
   const size = queries.length * keys.length;
   const headOf = (flat, layer, head) => {
     const start = (layer * heads + head) * size;
@@ -69,7 +71,9 @@ function render({ model, el }) {
     rows: queries,
     columns: keys,
     label: title,
-    cellName: (row, column, text) => `${queryNames[row]} attends to ${keyNames[column]}: ${text}`,
+    cellName: (row, column, text) =>
+      `${queryNames[row]} attends to ${keyNames[column]}: ${text}${isTrue(row, column) ? ", a true link" : ""}`,
+    isTrue,
     onSelect: (query, key) => choose({ query, key }),
     onHover: read,
   });
@@ -103,7 +107,8 @@ function render({ model, el }) {
       { text: queries[query], role: "query" },
       { text: keys[key], role: "key" },
     ];
-    if (open) fig.say(asking, " attends to ", asked, ": ", { text: weight });
+    const link = isTrue(query, key) ? ", a true link" : "";
+    if (open) fig.say(asking, " attends to ", asked, ": ", { text: weight }, link);
     else fig.say(asking, " may not attend to ", asked, ": the mask hides it");
   }
 
@@ -171,9 +176,9 @@ function render({ model, el }) {
   return fig.end;
 }
 
-/** One byte for each weight, 1 = may attend; null where no mask was given. */
-function readMask(model) {
-  const view = model.get("_mask");
+/** One byte for each cell, 0 or 1; null where none were given. */
+function readFlags(model, name) {
+  const view = model.get(name);
   return view.byteLength ? new Uint8Array(view.buffer, view.byteOffset, view.byteLength) : null;
 }
 

@@ -41,8 +41,9 @@ class AttentionMap(Widget):
     Rows are queries and columns are keys. `weights` is [layers, heads, queries, keys],
     [heads, queries, keys] or [queries, keys], a torch tensor or what numpy can read. `queries` and
     `keys` are the tokens as text; `keys` may be left out where they are the same. A boolean `mask`
-    (True = may attend, broadcast to the weights) hatches what was hidden. At most 128 queries and
-    128 keys.
+    (True = may attend, broadcast to the weights) hatches what was hidden. A boolean `truth`
+    [queries, keys] frames the cells where a right answer is known, such as those of a true
+    alignment. At most 128 queries and 128 keys.
 
     State (what `[text](#set:name;key=value)` sets): `layer`, `head` (counted from 0), `query` and
     `key` (tokens), `cell` (`query,key`), `reset`.
@@ -55,7 +56,7 @@ class AttentionMap(Widget):
 
     Raises ValueError if weights are not finite, are negative, or sum to more than one in a row, or
     if the number of tokens does not fit or is too large; TypeError if weights are complex, tokens
-    are not text or the mask is not boolean.
+    are not text or the mask or the truth is not boolean.
 
     >>> widget = AttentionMap([[0.9, 0.1], [0.4, 0.6]], ["mary", "gave"])
     >>> widget
@@ -68,6 +69,7 @@ class AttentionMap(Widget):
     _css = stylesheet("attention_map")
     _weights = traitlets.Bytes().tag(sync=True)
     _mask = traitlets.Bytes().tag(sync=True)
+    _truth = traitlets.Bytes().tag(sync=True)
     _text = traitlets.Bytes().tag(sync=True)
     _shape = traitlets.List(traitlets.Int()).tag(sync=True)
     selection = _SelectionTrait(*(traitlets.Int() for _ in range(4))).tag(sync=True)
@@ -96,6 +98,7 @@ class AttentionMap(Widget):
         *,
         title: str = "Attention weights",
         mask: object | None = None,
+        truth: object | None = None,
         name: str = "",
         goals: Sequence[Goal] = (),
     ) -> None:
@@ -109,9 +112,11 @@ class AttentionMap(Widget):
             queries if keys is None else keys, columns, "keys", "columns of the weights"
         )
         allowed = None if mask is None else to_mask(mask, array.shape)
+        true = None if truth is None else to_mask(truth, (rows, columns), "truth")
         super().__init__(
             _weights=float_bytes(array),
             _mask=b"" if allowed is None else allowed.astype(np.uint8).tobytes(),
+            _truth=b"" if true is None else true.astype(np.uint8).tobytes(),
             _text=json_bytes({"title": title, "queries": queries, "keys": keys}),
             _shape=list(array.shape),
             selection=_telling_cell(array, allowed, queries, keys),

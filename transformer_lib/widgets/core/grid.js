@@ -15,6 +15,7 @@
 //     onPress(row, column, phase) {},   // "start", "move", "end", and "key" for Space or Enter: for
 //                                       // painting. A finger scrolls, taps one cell, or paints after
 //                                       // it has been held still
+//     isTrue: (row, column) => true,    // cells to frame, where a right answer is known
 //     maxCell: 56, minCell: 7,
 //   });
 //   fig.add(map);                        // element, layout(width), theme(colors)
@@ -57,6 +58,7 @@ export function grid(options) {
     onSelect = () => {},
     onHover = () => {},
     onPress = null,
+    isTrue = () => false,
     maxCell = 56,
     minCell = 7,
   } = options;
@@ -216,6 +218,10 @@ export function grid(options) {
     };
     const [wide, high] = [columns.length * cell, rows.length * cell];
     marks.append(outline("frame", left, top, wide, high));
+    cells.forEach((_, at) => {
+      const place = [Math.floor(at / columns.length), at % columns.length];
+      if (isTrue(...place)) marks.append(around("true", place, -3));
+    });
     if (selected && selected !== shown) marks.append(around("kept", selected));
     if (row !== null) marks.append(outline("row", left, top + row * cell, wide, cell));
     if (column !== null) marks.append(outline("column", left + column * cell, top, cell, high));
