@@ -341,7 +341,7 @@ class Carrier(anywidget.AnyWidget):
 Carrier(_packed=pack_weights({"table": [[2.0, -2.0]]}))\
 """
 ASKING = [
-    new_code_cell(WEIGHTS, metadata={"tags": ["hide-input"]}),
+    new_code_cell(WEIGHTS),
     new_code_cell(QUESTION, metadata={"tags": ["hide-input"]}),
     new_markdown_cell("The answer.\n\n## Why\n\nBecause.", metadata=REVEAL),
     new_code_cell("6 < 7", metadata=REVEAL),
