@@ -4,16 +4,21 @@ import pytest
 import torch
 from built import BUILD, READ
 from harness import axe, check_fits, each_look, write_page
+from test_block_lab import make_lab
+from test_depth_view import make_view
 from translators import make_translator
 
 from transformer_lib import widgets
 from transformer_lib.attention import MultiHeadAttention
 from transformer_lib.widgets import (
     AttentionMap,
+    BlockLab,
+    DepthView,
     Goal,
     MaskPainter,
     MatrixInTheMiddle,
     NextWord,
+    PairMerger,
     PositionLab,
     RotaryArrows,
     SamplingLab,
@@ -94,6 +99,18 @@ def test_every_figure_follows_the_text_and_goes_back(open_page):
             SamplingLab(torch.tensor(ROWS), ["a", "b", "c"], ["one", "two"], name="drawn"),
             "context=two;temperature=2;top_k=2;top_p=all;draw=10",
         ),
+        "merger": (
+            PairMerger({"roses": "rose roses", "b": "a b"}, name="merger"),
+            "sample=b;merges=1",
+        ),
+        "block": (
+            make_lab(name="block")[0],
+            "norm_1=off;attention=off;residual_1=on;norm_2=on;feed_forward=off;residual_2=on;story=2",
+        ),
+        "depth": (
+            make_view(name="depth", shown=["pre", "post", "no_norm", "no_residual"]),
+            "pre=off;post=on;no_norm=on;no_residual=off;depth=12;start=1;quantity=stream",
+        ),
         "run": (
             TrainingView({"step": [1, 2, 3], "loss": [2.0, 1.5, 1.2]}, floor=1.0, name="run"),
             "step=2;smoothing=5;log_steps=on;above_floor=on",
@@ -102,6 +119,8 @@ def test_every_figure_follows_the_text_and_goes_back(open_page):
     links = [phrase(f"#set:{name};{text}", name) for name, (_, text) in figures.items()]
     links += [phrase(f"#set:{name};reset", f"{name} back") for name in figures]
     page = open_page(*(widget for widget, _ in figures.values()), before="".join(links))
+    assert isinstance(figures["block"][0], BlockLab)
+    assert isinstance(figures["depth"][0], DepthView)
     for name, (widget, text) in figures.items():
         keys = {setting.split("=")[0] for setting in text.split(";")}
         assert keys == set(widget._keys_of_text), name

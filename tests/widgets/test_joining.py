@@ -134,7 +134,7 @@ def test_modules_that_cannot_be_joined_are_refused(folder, line, message):
 
 
 def test_a_view_without_a_default_export_is_refused(folder):
-    with pytest.raises(ValueError, match=r"w/view.js: there is no `export default \{ render \};`"):
+    with pytest.raises(ValueError, match=r"w/view.js: there is no `export default \{ \.\.\. \};`"):
         bundle("w", folder(w__view="export function render() {}\n"))
 
 

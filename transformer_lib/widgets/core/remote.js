@@ -7,15 +7,15 @@
 // The worker is made from a Blob, which also works from file://. Where a page forbids workers, the
 // same code runs in the page itself.
 
-const ANSWER = `
-self.onmessage = async ({ data: { id, method, values } }) => {
-  try {
-    self.postMessage({ id, value: await methods[method](...values) });
-  } catch (error) {
-    self.postMessage({ id, problem: error.message ?? String(error) });
-  }
-};
-`;
+const ANSWER = [
+  "self.onmessage = async ({ data: { id, method, values } }) => {",
+  "  try {",
+  "    self.postMessage({ id, value: await methods[method](...values) });",
+  "  } catch (error) {",
+  "    self.postMessage({ id, problem: error.message ?? String(error) });",
+  "  }",
+  "};",
+].join("\n");
 
 export function remote(text) {
   const worker = startWorker(text);
@@ -47,7 +47,9 @@ export function remote(text) {
 
 function startWorker(text) {
   const script = text.replace(/^export default /m, "const methods = ");
-  const address = URL.createObjectURL(new Blob([script, ANSWER], { type: "text/javascript" }));
+  const address = URL.createObjectURL(
+    new Blob([script, "\n", ANSWER], { type: "text/javascript" }),
+  );
   try {
     return new Worker(address);
   } catch {
