@@ -140,7 +140,7 @@ def test_every_figure_follows_the_text_and_goes_back(open_page):
 
 def test_what_has_changed_is_marked_for_a_moment(open_page):
     page = open_page(ScalingLab(name="width"), before=phrase("#set:width;d_k=1024"))
-    slider = page.get_by_role("slider", name="d_k")
+    slider = page.get_by_role("slider", name="dₖ")
     page.get_by_role("button", name="set it").click()
     assert slider.input_value() == "10"
     marks = page.locator(".afm-change")

@@ -287,3 +287,13 @@ def test_smaller_copies_leave_parts_out(open_page):
     assert "15 of 25 cells are open." in weights.inner_text()
     layers.get_by_role("gridcell", name="mary, roses:").click()
     assert "that is a leak" in layers.inner_text()
+
+
+def test_a_preset_says_what_it_lets_each_word_see(open_page):
+    page = open_page(painter())
+    about = page.locator(".afm-controls .afm-legend").first
+    for name, part in [("block", "its own block"), ("bidirectional", "nothing is hidden")]:
+        page.get_by_role("radio", name=name).check()
+        assert part in about.inner_text()
+    page.get_by_role("gridcell").first.click()
+    assert about.inner_text() == "Your own mask."

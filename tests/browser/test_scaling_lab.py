@@ -46,7 +46,7 @@ def test_first_state_teaches(open_page):
     found = assert_right(page, 64)
     assert max(found["raw"][1]) > 0.8 > max(found["scaled"][1])
     said = page.locator(".afm-reading").inner_text()
-    assert "At d_k = 64 the largest raw score takes a weight of 0.87 (slope 0.11)." in said
+    assert "At dₖ = 64 the largest raw score takes a weight of 0.87 (slope 0.11)." in said
     assert "Divided by √64, it takes 0.33 (slope 0.22)." in said
 
 
@@ -94,7 +94,7 @@ def test_every_number_that_the_curve_marks_is_shown(open_page):
     assert "typical scaled difference: √2 = 1.41" in shown
     assert "p 0.80, slope 0.16" in shown
     assert {"0", "0.5", "1"} | {str(tick) for tick in range(0, 13, 2)} <= set(shown)
-    page.get_by_role("slider", name="d_k").focus()
+    page.get_by_role("slider", name="dₖ").focus()
     page.keyboard.press("End")
     assert "√(2 · 4096) = 90.5 (beyond the axis)" in curve.get_attribute("aria-label")
     box, above = curve.bounding_box(), page.locator(".afm-scaling").bounding_box()
@@ -113,7 +113,7 @@ def test_each_level_shows_more(open_page):
 
 def test_the_slider_moves_the_width(open_page):
     page = open_page(ScalingLab(d_k=64))
-    slider = page.get_by_role("slider", name="d_k")
+    slider = page.get_by_role("slider", name="dₖ")
     slider.focus()
     page.keyboard.press("End")
     assert slider.get_attribute("aria-valuetext") == "4096"
@@ -135,7 +135,7 @@ def test_new_vectors_and_the_first_ones(open_page):
 
 def test_touch_moves_the_slider(open_page):
     page = open_page(ScalingLab(d_k=1), touch=True, width=360)
-    box = page.get_by_role("slider", name="d_k").bounding_box()
+    box = page.get_by_role("slider", name="dₖ").bounding_box()
     page.touchscreen.tap(box["x"] + box["width"] - 4, box["y"] + box["height"] / 2)
     assert_right(page, 4096)
 

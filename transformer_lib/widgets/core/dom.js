@@ -93,7 +93,7 @@ export function toggle({ label, value, onChange }) {
   return { element: labeled(label, "toggle", input), input, set };
 }
 
-/** A row of radio buttons; an option is a text or { text, picture: element }. */
+/** A row of radio buttons; an option is a text or { text, picture: element, title }. */
 export function choices({ label, options, value, onChange }) {
   const group = uniqueId("choices");
   const inputs = options.map((_, index) =>
@@ -103,12 +103,16 @@ export function choices({ label, options, value, onChange }) {
   // Not a legend: those do not take part in the row's layout.
   const title = element("span", { class: "afm-label", id: `${group}-label` }, label);
   const items = options.map((option, index) => {
-    const { text, picture = null } = typeof option === "string" ? { text: option } : option;
+    const {
+      text,
+      picture = null,
+      title: hint = null,
+    } = typeof option === "string" ? { text: option } : option;
     inputs[index].addEventListener("change", () => onChange(index));
     const name = element("span", { class: "afm-choice-name", dir: "auto" }, clip(text, 40));
     return element(
       "label",
-      { class: "afm-choice" },
+      { class: "afm-choice", title: hint },
       inputs[index],
       ...(picture ? [picture] : []),
       name,

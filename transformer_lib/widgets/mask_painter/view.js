@@ -72,8 +72,13 @@ function render({ model, el }) {
     label: "mask",
     value: 0,
     onChange: (index) => usePreset(PRESETS[index].name),
-    options: PRESETS.map(({ name, size }) => ({ text: name, picture: icon(name, size) })),
+    options: PRESETS.map(({ name, size, about }) => ({
+      text: name,
+      title: about,
+      picture: icon(name, size),
+    })),
   });
+  const about = element("p", { class: "afm-legend" });
   const sliders = PRESETS.filter((p) => p.size).map(({ name, size, label }) => ({
     name,
     size,
@@ -117,6 +122,7 @@ function render({ model, el }) {
   if (show === "all")
     fig.controls.append(
       presets.element,
+      about,
       ...sliders.map(({ control }) => control.element),
       keeping.element,
     );
@@ -237,6 +243,7 @@ function render({ model, el }) {
     preset = recognize(mask, sizes, preset);
     const active = base ? chosen : preset;
     presets.set(PRESETS.findIndex(({ name }) => name === active));
+    about.textContent = PRESETS.find(({ name }) => name === active)?.about ?? "Your own mask.";
     for (const { name, control } of sliders) control.element.hidden = name !== active;
     rules.set(rule);
     sources.set(source);

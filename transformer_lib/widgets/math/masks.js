@@ -14,13 +14,32 @@ export const MINUS_INFINITY = 0;
 export const ZERO_AFTER = 1;
 export const LARGE_NEGATIVE = 2;
 
-/** A preset's name, and the size that it can be given: its key, label, and first value for n words. */
+/** A preset's name, what it lets each word see, and the size that it can be given: its key, label,
+ * and first value for n words. */
 export const PRESETS = [
-  { name: "causal" },
-  { name: "padding", size: "real", label: "real words", first: (n) => Math.max(1, n - 2) },
-  { name: "sliding window", size: "window", label: "window", first: (n) => Math.min(2, n) },
-  { name: "bidirectional" },
-  { name: "block", size: "block", label: "block size", first: (n) => Math.ceil(n / 2) },
+  { name: "causal", about: "Each word sees itself and the words before it." },
+  {
+    name: "padding",
+    about: "Each word sees the real words; what only fills up the row is hidden.",
+    size: "real",
+    label: "real words",
+    first: (n) => Math.max(1, n - 2),
+  },
+  {
+    name: "sliding window",
+    about: "Each word sees itself and a few words before it.",
+    size: "window",
+    label: "window",
+    first: (n) => Math.min(2, n),
+  },
+  { name: "bidirectional", about: "Each word sees all words: nothing is hidden." },
+  {
+    name: "block",
+    about: "Each word sees the words of its own block, as if each block were a text of its own.",
+    size: "block",
+    label: "block size",
+    first: (n) => Math.ceil(n / 2),
+  },
 ];
 
 const RULE_OF = {

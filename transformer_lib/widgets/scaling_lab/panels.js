@@ -51,7 +51,7 @@ export function panels(n, level, onPoint) {
     const half = width / 2;
     sides = [
       { name: "raw", title: "scores q·k", left: 0 },
-      { name: "scaled", title: "scores q·k / √d_k", left: half + 8 },
+      { name: "scaled", title: "scores q·k / √dₖ", left: half + 8 },
     ].map((side) => makeSide(side, half - 8));
     paint();
     light(lit);

@@ -16,10 +16,10 @@ function render({ model, el }) {
 
   const fig = figure(el, {
     name: "Scaling lab",
-    hint: "Try: move d_k to the right. Then draw new vectors a few times at a large d_k.",
+    hint: "Try: move dₖ to the right. Then draw new vectors a few times at a large dₖ.",
   });
   const width = slider({
-    label: "d_k",
+    label: "dₖ",
     min: 0,
     max: Math.log2(widest),
     step: 1,
@@ -72,7 +72,7 @@ function render({ model, el }) {
     const gap = Math.abs(raw.largest - scaled.largest);
     const slope = (side) => (level > 0 ? [" (slope ", { text: reading(side.slope) }, ")"] : []);
     fig.say(
-      "At d_k = ",
+      "At dₖ = ",
       { text: String(d_k) },
       " the largest raw score takes a weight of ",
       { text: nearOne(raw.largest) },
