@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sphinx.application import Sphinx
 
-# Below _static. A theme that no longer ships one of these has changed: tests/test_extensions.py.
+# Below _static. A theme that ships one of these no longer has changed: book/test_extensions.py.
 UNUSED = (
     "scripts/fontawesome.js",
     "scripts/fontawesome.js.LICENSE.txt",
