@@ -25,6 +25,7 @@ from transformer_lib.widgets import (
     ScalingLab,
     SoftDictionary,
     StepScrubber,
+    TrainHere,
     TrainingView,
     Translator,
     VectorPlayground,
@@ -327,6 +328,26 @@ def test_the_translator_follows_the_text_and_goes_back(open_page):
     page.get_by_role("button", name="back", exact=True).click()
     page.wait_for_function(written)
     assert facts(page, "kannada") == first
+
+
+def test_the_figure_that_trains_follows_the_text_and_goes_back(open_page):
+    """Alone, since its numbers come from a worker; a run that the text starts: test_train_here."""
+    text = "task=sort;layers=1;smear=on;optimizer=adam;rate=0.05;seed=5;speed=full;step=0"
+    links = phrase(f"#set:here;{text}", "set") + phrase("#set:here;reset", "back")
+    keys = {setting.split("=")[0] for setting in text.split(";")}
+    assert keys | {"run"} == set(TrainHere._keys_of_text)
+    page = open_page(TrainHere(name="here"), before=links)
+    begun = "window.afmFigures?.get('here')[0].facts().loss > "
+    page.wait_for_function(f"{begun} 0")
+    first = facts(page, "here")
+    assert set(first) == set(TrainHere._facts)
+    page.get_by_role("button", name="set", exact=True).click()
+    assert said(page, "here").startswith("The figure is set: ")
+    settings = facts(page, "here")
+    assert [settings[key] for key in ("sort", "layers", "smear", "muon")] == [1, 1, 1, 0]
+    page.get_by_role("button", name="back", exact=True).click()
+    page.wait_for_function(f"{begun} 0 && afmFigures.get('here')[0].facts().repeats === 1")
+    assert facts(page, "here") == first
 
 
 # What a screen reader is told after each phrase: in one go, since a click is done when it returns.

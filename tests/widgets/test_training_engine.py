@@ -1,4 +1,4 @@
-"""The engine that trains in the page, against PyTorch and the library's own parts and optimizers."""
+"""The engine that trains in the page, against PyTorch, the library's parts and its optimizers."""
 
 import json
 from pathlib import Path
@@ -141,7 +141,7 @@ def test_gradients_are_pytorchs(name):
 
 @pytest.mark.parametrize("name", RUNS)
 def test_a_run_is_the_librarys(name):
-    """The same weights, texts and optimizer: the same losses, step by step, and the same weights."""
+    """The same weights, texts and optimizer: the same losses at each step, weights at the end."""
     settings = RUNS[name]
     steps, rate = 30, settings["rate"]
     found = learn("run", settings, steps)

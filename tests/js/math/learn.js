@@ -8,13 +8,15 @@ import { transformer } from "../../../transformer_lib/widgets/math/training/mode
 import { trainer } from "../../../transformer_lib/widgets/math/training/trainer.js";
 
 const [what, options, count] = process.argv.slice(2);
-const numbers = (part) => ({ parameters }) =>
-  Object.fromEntries(
-    [...parameters].map(([name, one]) => [
-      name,
-      { shape: [one.rows, one.columns], data: Array.from(one[part]) },
-    ]),
-  );
+const numbers =
+  (part) =>
+  ({ parameters }) =>
+    Object.fromEntries(
+      [...parameters].map(([name, one]) => [
+        name,
+        { shape: [one.rows, one.columns], data: Array.from(one[part]) },
+      ]),
+    );
 
 function gradients(sizes) {
   const model = transformer(sizes);
@@ -47,9 +49,10 @@ function run(settings, steps) {
   const weights = numbers("data")(training.model);
   const batches = [];
   for (let s = 0; s < steps; s += 1) {
-    const { loss, right } = training.step();
+    const { loss, right } = training.read();
     const { ids, targets } = training.model;
     batches.push({ ids: Array.from(ids), targets: Array.from(targets), loss, right });
+    training.learn();
   }
   return { weights, batches, after: numbers("data")(training.model) };
 }

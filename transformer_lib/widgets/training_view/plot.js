@@ -20,7 +20,7 @@ import {
   uniqueId,
 } from "../core/dom.js";
 import { short } from "../core/numbers.js";
-import { follow } from "./pointing.js";
+import { follow } from "../core/pointing.js";
 import { limitsOf, lossAxis, stepAxis } from "./scales.js";
 
 const SERIES = ["second", "third", "fourth"];

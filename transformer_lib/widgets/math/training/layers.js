@@ -156,7 +156,7 @@ export function reluSquared(tape, x) {
     y,
     () => {
       for (let i = 0; i < x.data.length; i += 1) {
-        const positive = x.data[i] > 0 ? x.data[i] : 0;
+        const positive = Math.max(x.data[i], 0);
         y.data[i] = positive * positive;
       }
     },

@@ -49,7 +49,12 @@ export function transformer({
     x = smear(tape, x, shares, tokens);
   }
   if (positions === "learned") {
-    x = place(tape, x, parameter("embedding.positions.table.weight", tokens, width, 0.3, true), tokens);
+    x = place(
+      tape,
+      x,
+      parameter("embedding.positions.table.weight", tokens, width, 0.3, true),
+      tokens,
+    );
   }
   for (let l = 0; l < layers; l += 1) {
     const normed = norm(tape, x);

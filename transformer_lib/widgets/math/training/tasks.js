@@ -2,6 +2,7 @@
 //
 //   const { words, tokens, positions, chance, plateau, text } = TASKS.repeats;
 //   const { ids, known, sources } = text(draw);     draw() -> 0 <= x < 1, core/random.js
+//   TASKS.repeats.example(draw)                     a text that is good to look at
 //
 // `known[t]`: whoever has read the tokens before token t knows it for certain, so that is what a model
 // is asked for, and the loss of a perfect one is exactly FLOOR. `sources[t]` are the places where it
@@ -33,6 +34,15 @@ function repeats({ letters = 10, tokens = 24, least = 3, most = 10 } = {}) {
   const periods = Array.from({ length: most - least + 1 }, (_, i) => least + i);
   const asked = periods.map((period) => tokens - period - 1);
   const among = periods.map((period, i) => asked[i] * Math.log(period - 1));
+  function round(period, draw) {
+    const order = drawn(period, letters, draw);
+    const ids = Array.from({ length: tokens }, (_, t) => order[t % period]);
+    return {
+      ids,
+      known: ids.map((_, t) => t > period),
+      sources: ids.map((_, t) => places(t, (s) => t > period && s % period === t % period)),
+    };
+  }
   return {
     words: LETTERS.slice(0, letters),
     tokens,
@@ -40,16 +50,8 @@ function repeats({ letters = 10, tokens = 24, least = 3, most = 10 } = {}) {
     chance: Math.log(letters),
     plateau: total(among) / total(asked),
     plateauName: "knows the letters, not their order",
-    text(draw) {
-      const period = least + below(most - least + 1, draw);
-      const round = drawn(period, letters, draw);
-      const ids = Array.from({ length: tokens }, (_, t) => round[t % period]);
-      return {
-        ids,
-        known: ids.map((_, t) => t > period),
-        sources: ids.map((_, t) => places(t, (s) => t > period && s % period === t % period)),
-      };
-    },
+    text: (draw) => round(least + below(most - least + 1, draw), draw),
+    example: (draw) => round(6, draw), // four rounds of six: short enough to see, long enough to read
   };
 }
 
@@ -63,6 +65,20 @@ function pairs({ letters = 10, digits = 8, count = 6 } = {}) {
     { length: count },
     (_, k) => choose(others, k) * (1 / digits) ** k * (1 - 1 / digits) ** (others - k),
   );
+  function text(draw) {
+    const keys = drawn(count, letters, draw);
+    const values = keys.map(() => letters + below(digits, draw));
+    const asked = keys.map(() => below(count, draw));
+    const ids = [...keys.keys(), ...asked].flatMap((i) => [keys[i], values[i]]);
+    const isAnswer = (t) => t >= 2 * count && t % 2 === 1;
+    return {
+      ids,
+      known: ids.map((_, t) => isAnswer(t)),
+      sources: ids.map((_, t) =>
+        places(t, (s) => isAnswer(t) && s % 2 === 1 && ids[s - 1] === ids[t - 1]),
+      ),
+    };
+  }
   return {
     words: [...LETTERS.slice(0, letters), ...DIGITS.slice(0, digits)],
     tokens: 4 * count,
@@ -70,25 +86,22 @@ function pairs({ letters = 10, digits = 8, count = 6 } = {}) {
     chance: Math.log(letters + digits),
     plateau: Math.log(count) - total(alike.map((chance, k) => chance * Math.log(1 + k))),
     plateauName: "knows the digits, not whose they are",
-    text(draw) {
-      const keys = drawn(count, letters, draw);
-      const values = keys.map(() => letters + below(digits, draw));
-      const asked = keys.map(() => below(count, draw));
-      const ids = [...keys.keys(), ...asked].flatMap((i) => [keys[i], values[i]]);
-      const isAnswer = (t) => t >= 2 * count && t % 2 === 1;
-      return {
-        ids,
-        known: ids.map((_, t) => isAnswer(t)),
-        sources: ids.map((_, t) =>
-          places(t, (s) => isAnswer(t) && s % 2 === 1 && ids[s - 1] === ids[t - 1]),
-        ),
-      };
-    },
+    text,
+    example: text,
   };
 }
 
 /** Different digits, then the same digits in order: 7 2 9 4 2 4 7 9. */
 function sort({ digits = 10, count = 8 } = {}) {
+  function text(draw) {
+    const first = drawn(count, digits, draw);
+    const ids = [...first, ...first.toSorted((a, b) => a - b)];
+    return {
+      ids,
+      known: ids.map((_, t) => t >= count),
+      sources: ids.map((id, t) => places(t, (s) => t >= count && s < count && ids[s] === id)),
+    };
+  }
   return {
     words: DIGITS.slice(0, digits),
     tokens: 2 * count,
@@ -96,15 +109,8 @@ function sort({ digits = 10, count = 8 } = {}) {
     chance: Math.log(digits),
     plateau: null,
     plateauName: "",
-    text(draw) {
-      const first = drawn(count, digits, draw);
-      const ids = [...first, ...first.toSorted((a, b) => a - b)];
-      return {
-        ids,
-        known: ids.map((_, t) => t >= count),
-        sources: ids.map((id, t) => places(t, (s) => t >= count && s < count && ids[s] === id)),
-      };
-    },
+    text,
+    example: text,
   };
 }
 

@@ -2,12 +2,13 @@
 //
 //   const run = trainer({ task: "repeats", layers: 2, width: 32, reach: 0, optimizer: "muon",
 //     rate: 0.02, seed: 1 });
-//   const { loss, right } = run.step();     // of this step's texts, before they are learned from
-//   run.example                             // { ids, known, sources } of the text that is watched
-//   run.watch()                             // { maps: [layer], chances } of it, as of the last step
+//   const { loss, right } = run.read();    // new texts, and what the model makes of them now
+//   run.learn();                           // from these texts: one step
+//   run.example                            // { ids, known, sources } of the text that is watched
+//   run.watch()                            // { maps: [layer], chances } of it, as it was read last
 //
-// Every step reads new texts, so that what it gets right is never remembered. The watched text is the
-// first of every batch, without targets: the model reads it with the others and learns nothing from it.
+// Each step draws its texts anew. The watched text is the first of every batch, without targets: the
+// model reads it with the others and learns nothing from it.
 
 import { uniform } from "../../core/random.js";
 import { transformer } from "./model.js";
@@ -17,17 +18,17 @@ import { TASKS } from "./tasks.js";
 const WARM = 20; // steps in which the rate rises to its full size
 
 export function trainer({ task, batch = 16, optimizer, rate, seed, ...sizes }) {
-  const { words, tokens, positions, text } = TASKS[task];
+  const { words, tokens, positions, text, example: draft } = TASKS[task];
   const vocabulary = words.length;
   const model = transformer({ vocabulary, tokens, batch: batch + 1, positions, seed, ...sizes });
   const { ids, targets, probabilities } = model;
   const draw = uniform(1000 + seed);
-  const example = text(uniform(2000 + seed));
+  const example = draft(uniform(2000 + seed));
   ids.set(example.ids);
   const update = (optimizer === "muon" ? muon : adam)(model.parameters);
   let steps = 0;
 
-  function read() {
+  function renew() {
     for (let first = tokens; first < ids.length; first += tokens) {
       const one = text(draw);
       ids.set(one.ids, first);
@@ -50,15 +51,16 @@ export function trainer({ task, batch = 16, optimizer, rate, seed, ...sizes }) {
   return {
     model,
     example,
-    step() {
-      read();
+    read() {
+      renew();
       const loss = model.forward();
-      const right = share();
+      return { loss, right: share() };
+    },
+    learn() {
       model.backward();
       steps += 1;
       const now = rate * Math.min(1, steps / WARM);
       update(now, now / 2); // the second is of Muon's tables
-      return { loss, right };
     },
     watch() {
       return {

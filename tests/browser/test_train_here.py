@@ -1,0 +1,152 @@
+"""TrainHere in Chromium: it learns, with node's numbers, and says how a run ends."""
+
+import csv
+import io
+import json
+
+import pytest
+from harness import check_axe, check_fits, download, each_look
+from nodes import run_node
+from pages_of_training import LEARN, facts, wait_for_end
+
+from transformer_lib.widgets import Goal, TrainHere
+from transformer_lib.widgets.train_here.widget import SEEDS
+
+NO_WORKER = "<script>window.Worker = class { constructor() { throw new Error('no'); } };</script>"
+
+
+def make(task="sort", **options):
+    """The quickest of them: one layer that sorts."""
+    return TrainHere(task, **{"layers": 1, "speed": "full", "name": "here"} | options)
+
+
+def begun(page):
+    page.wait_for_function("window.afmFigures?.get('here')[0].facts().loss > 0")
+    return page
+
+
+def said(page):
+    return page.locator(".afm-reading").inner_text()
+
+
+@pytest.mark.parametrize("before", ["", NO_WORKER], ids=["worker", "no worker"])
+def test_the_numbers_are_nodes(open_page, before):
+    """To the last digit, from the same seed, in a worker and without one."""
+    page = begun(open_page(make("pairs", layers=2, seed=2), before=before))
+    assert said(page).startswith("Before its first step the model gives each of the 18 words")
+    for step in (1, 2, 3):
+        page.get_by_role("button", name="one step").click()
+        page.wait_for_function(f"afmFigures.get('here')[0].facts().steps === {step}")
+    rows = list(csv.DictReader(io.StringIO(download(page, "CSV").decode("utf-8-sig"))))
+    settings = {"task": "pairs", "layers": 2, "optimizer": "muon", "rate": 0.02, "seed": 2}
+    known = json.loads(run_node(LEARN, "run", json.dumps(settings | {"width": 32}), "4"))
+    assert [float(row["loss"]) for row in rows] == [batch["loss"] for batch in known["batches"]]
+    assert [float(row["right"]) for row in rows] == [batch["right"] for batch in known["batches"]]
+
+
+def test_it_learns_reaches_a_goal_and_can_be_looked_at_again(open_page):
+    goal = Goal("Sort.", when=["sort = 1", "layers = 1", "right >= 0.98"])
+    page = begun(open_page(make(goals=[goal])))
+    wrong = page.locator(".afm-read .afm-wrong")
+    assert wrong.count() == 8
+    page.get_by_role("button", name="start", exact=True).click()
+    wait_for_end(page)
+    assert "It reached the floor at step" in said(page)
+    assert page.locator(".afm-goal.afm-reached").count() == 1
+    assert wrong.count() == 0
+    last = facts(page)["steps"]
+    along = page.get_by_role("slider", name="after step")
+    along.focus()
+    page.keyboard.press("Home")
+    assert said(page).startswith("Before its first step")
+    assert wrong.count() == 8
+    page.keyboard.press("End")
+    assert said(page).startswith(f"After step {last} ")
+    assert wrong.count() == 0
+    page.get_by_role("button", name="start over").click()
+    page.wait_for_function("afmFigures.get('here')[0].facts().steps === 0")
+    assert page.locator(".afm-learning-before").count() == 1  # the run before, to compare with
+
+
+def test_a_setting_begins_anew_and_a_wild_rate_is_lost(open_page):
+    page = begun(open_page(make()))
+    page.get_by_role("button", name="one step").click()
+    page.wait_for_function("afmFigures.get('here')[0].facts().steps === 1")
+    page.get_by_role("radio", name="Adam").check()
+    page.wait_for_function("afmFigures.get('here')[0].facts().steps === 0")
+    assert facts(page)["rate"] == 0.005  # what is usual for Adam
+    rate = page.get_by_role("slider", name="learning rate")
+    rate.focus()
+    page.keyboard.press("End")
+    assert facts(page)["rate"] == 1
+    page.get_by_role("button", name="start", exact=True).click()
+    wait_for_end(page)
+    assert facts(page)["lost"] == 1
+    assert "this learning rate throws the model about" in said(page)
+
+
+def test_it_pauses_and_goes_on(open_page):
+    page = begun(open_page(make(speed="watch")))
+    page.get_by_role("button", name="start", exact=True).click()
+    page.wait_for_function("afmFigures.get('here')[0].facts().steps >= 2")
+    page.get_by_role("button", name="pause").click()
+    there = facts(page)["steps"]
+    page.wait_for_timeout(300)
+    assert facts(page)["steps"] <= there + 1  # the step that was being made
+    page.get_by_role("button", name="go on").click()
+    page.wait_for_function(f"afmFigures.get('here')[0].facts().steps > {there + 1}")
+
+
+def test_the_text_starts_a_run_with_its_settings(open_page):
+    link = "#set:here;task=repeats;layers=2;smear=on;optimizer=adam;rate=0.01;seed=3;run"
+    before = f'<p><span class="afm-set" data-afm-set="{link}">train it</span></p>'
+    page = begun(open_page(make(), before=before))
+    page.get_by_role("button", name="train it").click()
+    page.wait_for_function("afmFigures.get('here')[0].facts().steps > 0")
+    assert facts(page) | {"steps": 0, "loss": 0, "right": 0} == {
+        "repeats": 1, "pairs": 0, "sort": 0, "layers": 2, "smear": 1, "muon": 0, "rate": 0.01,
+        "seed": 3, "steps": 0, "loss": 0, "right": 0, "lost": 0,
+    }  # fmt: skip
+    assert page.get_by_role("grid").count() == 2
+
+
+@each_look
+def test_fits_and_is_accessible(open_page, theme, width):
+    goals = [Goal("Make **one layer** learn it.", when=["right >= 0.98"])]
+    page = begun(open_page(make("repeats", layers=2, goals=goals), theme=theme, width=width))
+    page.get_by_role("button", name="one step").click()
+    page.wait_for_function("afmFigures.get('here')[0].facts().steps === 1")
+    check_axe(page)
+    check_fits(page)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("task", ["repeats", "pairs", "sort"])
+def test_every_seed_reaches_the_floor(open_page, report, task):
+    """By steps; the seconds are reported, and so is the longest task of the page's own thread."""
+    seconds, steps, longest = [], [], []
+    for seed in SEEDS:
+        page = begun(open_page(make(task, layers=1 if task == "sort" else 2, seed=seed)))
+        page.evaluate(WATCH_LONG_TASKS)
+        seconds.append(page.evaluate(TIME_TO_FLOOR))
+        steps.append(facts(page)["steps"])
+        longest.append(page.evaluate("Math.max(0, ...window.longTasks)"))
+        page.close()
+    report(f"{task}: seconds until 98 % right, seeds {SEEDS}", seconds)
+    report(f"{task}: steps until then, seeds {SEEDS}", steps)
+    report(f"{task}: longest task of the main thread, ms", max(longest))
+    assert max(steps) < 250
+
+
+WATCH_LONG_TASKS = """() => {
+  window.longTasks = [];
+  const keep = (list) => window.longTasks.push(...list.getEntries().map((e) => e.duration));
+  new PerformanceObserver(keep).observe({ type: "longtask" });
+}"""
+TIME_TO_FLOOR = """async () => {
+  const { facts } = window.afmFigures.get("here")[0];
+  const begun = performance.now();
+  document.querySelector(".afm-start").click();
+  while (facts().right < 0.98) await new Promise((resolve) => setTimeout(resolve, 10));
+  return Math.round(performance.now() - begun) / 1000;
+}"""

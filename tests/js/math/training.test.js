@@ -1,0 +1,113 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { uniform } from "../../../transformer_lib/widgets/core/random.js";
+import { multiply } from "../../../transformer_lib/widgets/math/training/product.js";
+import { FLOOR, TASKS } from "../../../transformer_lib/widgets/math/training/tasks.js";
+import { trainer } from "../../../transformer_lib/widgets/math/training/trainer.js";
+import { close } from "../support.js";
+
+// (Gradients, optimizers and runs are compared with the library's in tests/widgets/test_training_engine.py.)
+
+test("a product of any size, of matrices and transposed ones, new or added", () => {
+  const draw = uniform(3);
+  for (const [n, m, k] of [
+    [2, 4, 3],
+    [5, 7, 2],
+    [1, 3, 5],
+    [6, 9, 1],
+  ]) {
+    const [a, b] = [n * k, k * m].map((size) => Float32Array.from({ length: size }, draw));
+    const expected = Array.from({ length: n * m }, (_, at) => {
+      const [i, j] = [Math.floor(at / m), at % m];
+      return Array.from({ length: k }, (_, t) => a[i * k + t] * b[t * m + j]).reduce(
+        (x, y) => x + y,
+      );
+    });
+    const turned = (x, rows, columns) =>
+      Float32Array.from(x, (_, at) => x[(at % rows) * columns + Math.floor(at / rows)]);
+    const c = new Float32Array(n * m);
+    multiply(c, m, a, k, 1, b, m, 1, n, m, k, false);
+    close(Array.from(c), expected);
+    multiply(c, m, turned(a, n, k), 1, n, turned(b, k, m), 1, k, n, m, k, true);
+    const twice = expected.map((x) => 2 * x);
+    close(Array.from(c), twice);
+  }
+});
+
+/** What a reader who knows the rules, and has read the words before t, expects there. */
+const READERS = {
+  repeats: (ids, t) => ids[ids.indexOf(ids[t - 1]) + 1],
+  pairs: (ids, t) => ids[ids.indexOf(ids[t - 1]) + 1],
+  sort: (ids, t) => ids.slice(0, 8).toSorted((a, b) => a - b)[t - 8],
+};
+
+for (const [name, task] of Object.entries(TASKS)) {
+  test(`${name}: what is asked can be known, and its sources hold it`, () => {
+    const draw = uniform(5);
+    for (let i = 0; i < 200; i += 1) {
+      const { ids, known, sources } = i ? task.text(draw) : task.example(draw);
+      assert.equal(ids.length, task.tokens);
+      assert.ok(known.some(Boolean));
+      known.forEach((asked, t) => {
+        if (!asked) return;
+        assert.equal(READERS[name](ids, t), ids[t]);
+        assert.ok(sources[t].length > 0);
+        for (const s of sources[t]) assert.ok(s < t && ids[s] === ids[t]);
+      });
+    }
+  });
+}
+
+/** The loss of who guesses among the words that `options` gives, over many texts. */
+function guessing(task, options) {
+  const draw = uniform(9);
+  let [sum, asked] = [0, 0];
+  for (let i = 0; i < 5000; i += 1) {
+    const { ids, known } = task.text(draw);
+    for (let t = 0; t < ids.length; t += 1) {
+      if (!known[t]) continue;
+      const words = options(ids, t);
+      sum -= Math.log(words.filter((word) => word === ids[t]).length / words.length);
+      asked += 1;
+    }
+  }
+  return sum / asked;
+}
+
+test("the plateaus are the losses of who knows the words, not which", () => {
+  const letters = (ids, t) => [...new Set(ids)].filter((id) => id !== ids[t - 1]);
+  close(guessing(TASKS.repeats, letters), TASKS.repeats.plateau, 0.01);
+  const digits = (ids) => ids.slice(0, 12).filter((_, s) => s % 2 === 1);
+  close(guessing(TASKS.pairs, digits), TASKS.pairs.plateau, 0.01);
+});
+
+/** The first step after which the mean loss of 20 is near the floor; null within `most`. */
+function stepsToFloor(settings, most) {
+  const run = trainer({ width: 32, ...settings });
+  const losses = [];
+  for (let step = 0; step < most; step += 1) {
+    losses.push(run.read().loss);
+    if (step === 0) close(losses[0], TASKS[settings.task].chance, 1e-7); // it knows nothing
+    run.learn();
+    const mean = losses.slice(-20).reduce((x, y) => x + y, 0) / 20;
+    if (step > 20 && mean < FLOOR + 0.05) return step;
+  }
+  return null;
+}
+
+const MUON = { optimizer: "muon", rate: 0.02, seed: 1 };
+
+for (const [what, settings, most] of [
+  ["repeats, two layers", { task: "repeats", layers: 2, ...MUON }, 160],
+  ["repeats, one layer and the smear", { task: "repeats", layers: 1, reach: 1, ...MUON }, 160],
+  ["pairs, two layers", { task: "pairs", layers: 2, ...MUON }, 200],
+  ["sort, one layer", { task: "sort", layers: 1, ...MUON }, 130],
+]) {
+  test(`it reaches the floor: ${what}`, () => {
+    assert.notEqual(stepsToFloor(settings, most), null);
+  });
+}
+
+test("one layer without a smear does not learn repeats", () => {
+  assert.equal(stepsToFloor({ task: "repeats", layers: 1, ...MUON }, 160), null);
+});

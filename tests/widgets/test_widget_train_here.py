@@ -1,0 +1,30 @@
+"""TrainHere in Python: what is offered and what is refused."""
+
+import pytest
+import traitlets
+
+from transformer_lib.widgets.train_here.widget import RATES, USUAL, TrainHere
+
+
+def test_the_rate_follows_the_optimizer():
+    assert TrainHere().rate == USUAL["muon"]
+    assert TrainHere(optimizer="adam").rate == USUAL["adam"]
+    assert TrainHere(optimizer="adam", rate=0.02).rate == 0.02
+    assert set(USUAL.values()) <= set(RATES)
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"rate": 0.03}, r"rate is 0\.03; choose one of 0\.0002, .*, 1$"),
+        ({"rate": float("nan")}, "rate is nan"),
+        ({"seed": 6}, r"seed is 6; choose one of \(1, 2, 3, 4, 5\)"),
+        ({"task": "copy"}, "repeats"),
+        ({"optimizer": "sgd"}, "adam"),
+        ({"layers": 3}, "layers"),
+        ({"speed": "fast"}, "watch"),
+    ],
+)
+def test_what_is_not_offered(options, problem):
+    with pytest.raises((ValueError, traitlets.TraitError), match=problem):
+        TrainHere(**options)

@@ -1,0 +1,176 @@
+// The loss and the share of right answers over the steps, with the lines that are known beforehand.
+//
+//   const picture = plot({ onChoose: (step) => {} });
+//   fig.add(picture);
+//   picture.draw({ losses, rights, mean, lines: [{ name, level, floor }], before })   mean: step -> loss
+//   picture.point(step)
+
+import { axisLine, axisText, gridLine, linearScale, linearTicks } from "../core/axes.js";
+import { linePath } from "../core/curves.js";
+import {
+  element,
+  fitText,
+  font,
+  setAttributes,
+  setSize,
+  svgElement,
+  textWidth,
+} from "../core/dom.js";
+import { short } from "../core/numbers.js";
+import { follow } from "../core/pointing.js";
+
+const LEAST = 150; // steps that there is room for at first
+const SMALL = font(12);
+const STRIP = 76;
+
+export function plot({ onChoose }) {
+  const svg = svgElement("svg", { class: "afm-learning", role: "img" });
+  const cursor = svgElement("line", { class: "afm-cursor" });
+  const dot = svgElement("circle", { class: "afm-cursor-dot", r: 5 });
+  let [width, shown, frame, at] = [0, null, null, 0];
+
+  follow(svg, {
+    ready: () => shown !== null,
+    stepAt(event) {
+      const box = svg.getBoundingClientRect();
+      return frame.x.back(((event.clientX - box.left) * width) / box.width);
+    },
+    onHover: () => {},
+    onChoose: (step) => onChoose(Math.max(0, Math.min(shown.losses.length - 1, Math.round(step)))),
+  });
+
+  function build() {
+    if (!width || !shown) return;
+    const { losses, before, lines } = shown;
+    const height = Math.round(Math.min(240, Math.max(200, 0.6 * width)));
+    const most = Math.max(LEAST, losses.length - 1, (before?.length ?? 0) - 1);
+    const highest = Math.max(...lines.map(({ level }) => level));
+    const [left, right, top, bottom] = [42, width - 14, 26, height - 34];
+    frame = {
+      left,
+      right,
+      x: linearScale([0, most], [left, right]),
+      y: linearScale([-0.12 * highest, 1.2 * highest], [bottom, top]),
+      share: linearScale([0, 1], [height + STRIP - 12, height + 20]),
+      bottom: height + STRIP - 12,
+      top,
+    };
+    setSize(svg, width, height + STRIP);
+    svg.replaceChildren(axes(most, highest, bottom), strip(height), levels(lines), curves());
+    svg.append(cursor, dot);
+    paint();
+  }
+
+  function axes(most, highest, bottom) {
+    const { left, right, x, y } = frame;
+    const group = svgElement("g", { "aria-hidden": "true" });
+    group.append(axisText("loss in nats", left, 14, "start"));
+    for (const tick of linearTicks(0, 1.2 * highest, 4)) {
+      group.append(gridLine(left, y.of(tick), right, y.of(tick)));
+      group.append(axisText(short(tick), left - 6, y.of(tick) + 4, "end"));
+    }
+    for (const tick of linearTicks(0, most, width / 90)) {
+      group.append(gridLine(x.of(tick), bottom, x.of(tick), bottom + 4));
+      group.append(axisText(short(tick, 5), x.of(tick), bottom + 17, "middle"));
+    }
+    group.append(axisLine(left, bottom, right, bottom));
+    group.append(axisText("steps", right, bottom + 31, "end"));
+    return group;
+  }
+
+  function strip(height) {
+    const { left, right, share } = frame;
+    const group = svgElement("g", { "aria-hidden": "true" });
+    group.append(axisText("right answers", left, height + 12, "start"));
+    for (const level of [0, 1]) {
+      group.append(gridLine(left, share.of(level), right, share.of(level)));
+      group.append(axisText(`${100 * level}%`, left - 4, share.of(level) + 4, "end"));
+    }
+    return group;
+  }
+
+  /** Lines with their names above them, or below if that is the floor. */
+  function levels(lines) {
+    const { left, right, y } = frame;
+    const group = svgElement("g", { "aria-hidden": "true" });
+    for (const { name, level, floor } of lines) {
+      const at = y.of(level);
+      const text = fitText(`${name}: ${short(level, 3)}`, right - left - 8, SMALL);
+      group.append(
+        svgElement("line", {
+          class: floor ? "afm-floor" : "afm-baseline",
+          x1: left,
+          x2: right,
+          y1: at,
+          y2: at,
+        }),
+        svgElement("rect", {
+          class: "afm-level-ground",
+          x: right - 6 - textWidth(text, SMALL),
+          y: floor ? at + 2 : at - 17,
+          width: textWidth(text, SMALL) + 6,
+          height: 15,
+        }),
+        axisText(text, right - 3, floor ? at + 14 : at - 5, "end"),
+      );
+    }
+    return group;
+  }
+
+  function curves() {
+    const { x, y, share, top } = frame;
+    const { losses, rights, before, mean } = shown;
+    const group = svgElement("g", { "aria-hidden": "true" });
+    const add = (kind, values, of) =>
+      group.append(
+        svgElement("path", {
+          class: `afm-learning-line afm-learning-${kind}`,
+          d: linePath(
+            values.map((_, step) => x.of(step)),
+            values.map((value) => (Number.isFinite(value) ? of(value) : null)),
+          ),
+        }),
+      );
+    const within = (loss) => Math.max(top - 6, y.of(loss)); // higher than the picture: at its edge
+    if (before) add("before", before, within);
+    add("raw", losses, within);
+    add(
+      "loss",
+      losses.map((_, step) => mean(step)),
+      within,
+    );
+    add("right", rights, share.of);
+    return group;
+  }
+
+  function paint() {
+    if (!frame || !shown) return;
+    const place = frame.x.of(at);
+    setAttributes(cursor, { x1: place, x2: place, y1: frame.top, y2: frame.bottom });
+    const loss = shown.mean(at);
+    setAttributes(dot, {
+      cx: place,
+      cy: Number.isFinite(loss) ? Math.max(frame.top - 6, frame.y.of(loss)) : frame.top - 6,
+    });
+    svg.setAttribute(
+      "aria-label",
+      `Loss over ${shown.losses.length - 1} steps: ${short(shown.mean(0), 3)} at first, ${short(shown.mean(shown.losses.length - 1), 3)} at last; ${shown.lines.map(({ name, level }) => `${name} at ${short(level, 3)}`).join(", ")}`,
+    );
+  }
+
+  return {
+    element: element("div", { class: "afm-learning-holder" }, svg),
+    layout(available) {
+      width = available;
+      build();
+    },
+    draw(next) {
+      shown = next;
+      build();
+    },
+    point(step) {
+      at = step;
+      paint();
+    },
+  };
+}
