@@ -10,8 +10,9 @@ import { plot } from "./plot.js";
 import { sentence } from "./sentence.js";
 
 const WATCHED = 50; // ms a step, so that one can follow
-const SLICE = 40; // ms of training between two pictures at full speed
-const CALM = 500; // ms between two pictures where motion is to be reduced
+const SLICE = 40; // ms of training at a time at full speed
+const BETWEEN = 80; // ms between two pictures then: to paint takes time from the training
+const CALM = 500; // and where motion is to be reduced
 const AFTER = 60; // steps that a run goes on after it has reached the floor
 const PATIENCE = 500; // steps after which a run pauses by itself
 const TASKS = ["repeats", "pairs", "sort"];
@@ -242,11 +243,12 @@ function render({ model, el }) {
     send(model, "step", step >= log.last ? null : step);
   }
 
-  /** The next picture: at once, or later where motion is to be reduced. */
+  /** The next picture, soon. */
   function plan() {
     if (planned !== null) return;
     const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    const due = calm ? Math.max(0, painted + CALM - performance.now()) : 0;
+    const apart = calm ? CALM : model.get("speed") === "full" ? BETWEEN : 0;
+    const due = Math.max(0, painted + apart - performance.now());
     planned = setTimeout(() => {
       planned = null;
       paint();
