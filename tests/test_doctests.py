@@ -61,5 +61,9 @@ def test_the_public_functions_of_the_core_have_examples():
         "sampling": ["filter_logits", "generate"],
         "beam": ["beam_search", "translate"],
         "interpret.maps": ["attention_maps"],
+        "interpret.parts": ["part_names", "logits_with", "parts_of"],
+        "interpret.lens": ["logit_lens", "direct_logits"],
+        "interpret.patching": ["logits_without", "patched_logits"],
+        "interpret.scores": ["previous_token_score", "induction_score"],
     }.items():
         assert {f"transformer_lib.{module}.{name}" for name in names} <= found

@@ -1,0 +1,170 @@
+"""A GPT as a sum: what each of its parts writes into the residual stream, to read or to change.
+
+The names, in the order in which they are computed:
+
+    embedding                   what the stream begins with
+    blocks.0.attention.1        what head 1 of the first block writes
+    blocks.0.attention.bias     what its output's bias writes, if it has one
+    blocks.0.feed_forward       what the feed-forward layer writes
+    blocks.0                    the stream itself behind the first block
+
+All but the last kind add up to the stream behind the last block: with pre-norm, nothing else ever
+happens to it. Every tool of this folder is one of the two functions below with a few lines around.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from transformer_lib.gpt import GPT
+
+# (name, what the part writes [batch, tokens, d_model]) -> what is written in its place
+Change = Callable[[str, Tensor], Tensor]
+
+
+def part_names(model: GPT) -> list[str]:
+    """The parts that write into the stream of ``model``; together they are the stream at its end.
+
+    >>> from transformer_lib.gpt import GPTConfig
+    >>> sizes = {"vocabulary": 7, "context": 5, "n_layers": 1, "n_heads": 2, "d_model": 8}
+    >>> part_names(GPT(GPTConfig(**sizes, bias=False)))[1:]
+    ['blocks.0.attention.0', 'blocks.0.attention.1', 'blocks.0.feed_forward']
+    """
+    names = ["embedding"]
+    for at, block in enumerate(model.blocks):
+        heads = range(block.attention.n_heads)
+        names += [f"blocks.{at}.attention.{head}" for head in heads]
+        names += [f"blocks.{at}.attention.bias"] * (block.attention.output.bias is not None)
+        names += [f"blocks.{at}.feed_forward"]
+    return names
+
+
+@torch.no_grad()
+def logits_with(
+    model: GPT, ids: Int[Tensor, "batch tokens"], change: Change
+) -> Float[Tensor, "batch tokens vocabulary"]:
+    """The model's logits when ``change(name, written)`` decides what each part writes.
+
+    ``change`` is asked once for every part and for the stream behind every block, in their order;
+    it returns ``written`` itself to leave a part alone. The model is as before afterwards.
+
+    Raises:
+        ValueError: the model's blocks are not pre-norm (then the parts do not add up), or it is in
+            training mode with dropout; ids that the model refuses.
+        TypeError: ``change`` returned no tensor.
+
+    >>> from transformer_lib.gpt import GPTConfig
+    >>> sizes = {"vocabulary": 7, "context": 5, "n_layers": 1, "n_heads": 2, "d_model": 8}
+    >>> model, ids = GPT(GPTConfig(**sizes)), torch.tensor([[3, 1]])
+    >>> torch.equal(logits_with(model, ids, lambda name, written: written), model(ids))
+    True
+    """
+    require_additive(model)
+    with _changing(model, change):
+        return model(ids)
+
+
+def parts_of(
+    model: GPT, ids: Int[Tensor, "batch tokens"]
+) -> dict[str, Float[Tensor, "batch tokens d_model"]]:
+    """What each part writes for ``ids``, and the stream behind each block, by name.
+
+    Raises as :func:`logits_with` does.
+
+    >>> from transformer_lib.gpt import GPTConfig
+    >>> sizes = {"vocabulary": 7, "context": 5, "n_layers": 1, "n_heads": 2, "d_model": 8}
+    >>> model = GPT(GPTConfig(**sizes))
+    >>> parts = parts_of(model, torch.tensor([[3, 1]]))
+    >>> stream = sum(parts[name] for name in part_names(model))
+    >>> torch.allclose(stream, parts["blocks.0"], atol=1e-6)
+    True
+    """
+    parts = {}
+
+    def keep(name: str, written: Tensor) -> Tensor:
+        parts[name] = written.clone()
+        return written
+
+    logits_with(model, ids, keep)
+    return parts
+
+
+@contextmanager
+def _changing(model: GPT, change: Change) -> Iterator[None]:
+    """Hooks on the parts; an attention is written anew as a sum only if a head of it changes."""
+    merged = {}  # the heads' results side by side, as they enter an attention's output
+
+    def ask(name: str, written: Tensor) -> Tensor:
+        result = change(name, written)
+        require_part(result, name, written)
+        return result
+
+    def hook(name: str) -> Callable:
+        return lambda module, args, output: ask(name, output)
+
+    def of_heads(name: str) -> Callable:
+        def hook_(attention, args, kwargs, output):
+            weight, bias = attention.output.weight, attention.output.bias
+            size = attention.d_head
+            written = {
+                f"{name}.{head}": merged[name][..., at : at + size] @ weight[:, at : at + size].mT
+                for head in range(attention.n_heads)
+                for at in [head * size]
+            }
+            if bias is not None:
+                written[f"{name}.bias"] = bias.expand_as(output)
+            changed = {part: ask(part, was) for part, was in written.items()}
+            if all(changed[part] is was for part, was in written.items()):
+                return output
+            return sum(changed.values())
+
+        return hook_
+
+    def keeper(name: str) -> Callable:
+        return lambda module, args: merged.__setitem__(name, args[0])
+
+    hooks = [model.embedding.register_forward_hook(hook("embedding"))]
+    for at, block in enumerate(model.blocks):
+        name = f"blocks.{at}.attention"
+        hooks += [
+            block.attention.output.register_forward_pre_hook(keeper(name)),
+            block.attention.register_forward_hook(of_heads(name), with_kwargs=True),
+            block.feed_forward.register_forward_hook(hook(f"blocks.{at}.feed_forward")),
+            block.register_forward_hook(hook(f"blocks.{at}")),
+        ]
+    try:
+        yield
+    finally:
+        for one in hooks:
+            one.remove()
+
+
+def require_additive(model: GPT) -> None:
+    """The parts of ``model`` add up to its stream, and are the same each time."""
+    if model.config.norm != "pre":
+        raise ValueError(
+            f"the blocks of this GPT are wired {model.config.norm!r}: a norm follows each sum, so "
+            f"what the parts write does not add up to the stream. Take a model of norm='pre'."
+        )
+    if model.training and model.config.dropout > 0:
+        raise ValueError(
+            f"the model is in training mode with a dropout of {model.config.dropout}, so its parts "
+            f"differ each time they are computed. Call model.eval() first."
+        )
+
+
+def require_part(result, name: str, written: Tensor) -> None:
+    """``result`` can stand in the place of ``written``."""
+    if not isinstance(result, Tensor):
+        raise TypeError(
+            f"change returned {type(result).__name__} for {name}; return what is written in its "
+            f"place, a tensor of shape {tuple(written.shape)}, or `written` itself."
+        )
+    if result.shape != written.shape:
+        raise ValueError(
+            f"change returned the shape {tuple(result.shape)} for {name}, which writes "
+            f"{tuple(written.shape)}; keep the shape."
+        )
