@@ -13,7 +13,7 @@ export function sentence() {
   function make() {
     const word = element("bdi", { class: "afm-read-word" });
     const guess = element("span", { class: "afm-read-guess" });
-    const told = element("span", { class: "afm-unseen" });
+    const told = element("span", { class: "afm-read-told" });
     return { word, guess, told, item: element("li", {}, word, guess, told) };
   }
 
