@@ -19,6 +19,7 @@ from transformer_lib.gpt import GPT, GPTConfig
 from transformer_lib.training import run_log, tasks
 from transformer_lib.training.recipes import PRESETS
 from transformer_lib.training.run_log import REPOSITORY, load_run
+from transformer_lib.training.timeline import load_timeline
 
 pytestmark = pytest.mark.slow
 
@@ -335,3 +336,15 @@ def test_the_gpu_benchmark_runs_on_a_cpu_as_far_as_that_goes(monkeypatch):
     corpus = text_corpus("to be or not to be " * 40, 16)
     assert gpu.repeated(corpus)
     assert gpu.resumed(corpus)
+
+
+def test_markov_keeps_moments_of_its_first_model(tiny, tmp_path):
+    counts = {"STEPS": 4, "BATCH": 2, "SEEDS": 1, "EVERY": 2, "KEPT": [0, 4], "TEST": 4}
+    module = tiny("markov", TRAINED_FOLDER=tmp_path, LENGTH=16, **counts)
+    module.main()
+    log = load_run(tmp_path / "markov.json")
+    assert log.curve["step"] == [0, 2, 4] * 3
+    assert log.result["uniform"] > log.result["bigram"]
+    timeline = load_timeline(tmp_path / "markov.safetensors")
+    assert timeline.steps == [0, 4]
+    assert timeline.config.n_layers == 2

@@ -4,6 +4,7 @@ import pytest
 import torch
 from built import BUILD, READ
 from harness import axe, check_fits, each_look, write_page
+from lapses import make_lapse
 from test_block_lab import make_lab
 from test_depth_view import make_view
 from translators import make_translator
@@ -25,6 +26,7 @@ from transformer_lib.widgets import (
     ScalingLab,
     SoftDictionary,
     StepScrubber,
+    TimeLapse,
     TrainHere,
     TrainingView,
     Translator,
@@ -378,3 +380,21 @@ def test_every_phrase_of_the_book_sets_its_figure(book, browser, watched):
 def test_all_figures_are_in_these_tests():
     driven = {cls.__name__ for cls in vars(widgets).values() if getattr(cls, "_keys_of_text", None)}
     assert driven <= {name for name in globals() if name[0].isupper()}
+
+
+def test_the_figure_over_time_follows_the_text_and_goes_back(open_page):
+    """Alone, since its weights are there only a moment later."""
+    text = "step=33;position=4;seed=3"
+    links = phrase(f"#set:time;{text}", "set") + phrase("#set:time;reset", "back")
+    widget = make_lapse(name="time")
+    assert {setting.split("=")[0] for setting in text.split(";")} == set(widget._keys_of_text)
+    page = open_page(widget, before=links)
+    page.wait_for_function("window.afmFigures?.get('time')?.[0].facts().looks > 0")
+    first = facts(page, "time")
+    assert set(first) == set(TimeLapse._facts)
+    page.get_by_role("button", name="set", exact=True).click()
+    assert said(page, "time").startswith("The figure is set: ")
+    there = facts(page, "time")
+    assert (there["step"], there["position"]) == (40, 4)
+    page.get_by_role("button", name="back", exact=True).click()
+    assert facts(page, "time") == first

@@ -5,6 +5,7 @@ import re
 
 import pytest
 import torch
+from lapses import make_lapse
 from translators import make_translator
 
 from transformer_lib import widgets
@@ -54,6 +55,7 @@ DRIVEN = {
     "PairMerger": lambda **more: PairMerger({"roses": "rose roses", "a, b": "a b"}, **more),
     "SamplingLab": lambda **more: SamplingLab([[2.0, 1.0]], ["a", "b"], ["mary gave"], **more),
     "Translator": lambda **more: make_translator(**more)[2],
+    "TimeLapse": lambda **more: make_lapse(**more),
     "TrainHere": lambda **more: TrainHere(**more),
     "TrainingView": lambda **more: TrainingView({"step": [1, 2], "loss": [2.0, 1.5]}, **more),
     "BlockLab": lambda **more: BlockLab(
@@ -157,6 +159,7 @@ ACCEPTED = {
     "Translator": ["example=1", "example=hūvannu koṭṭaḷu", "width=8", "head=all", "word=0"],
     "BlockLab": ["story=1", "feed_forward=off", "norm_1=on"],
     "DepthView": ["pre=off", "no_residual=on", "depth=12", "start=1", "quantity=stream"],
+    "TimeLapse": ["step=0", "step=35", "position=3", "position=last", "seed=7"],
     "TrainHere": ["task=pairs", "layers=1", "rate=0.0005", "rate=1", "smear=on", "run=", "step=9"],
     "TrainingView": ["step=last", "step=2", "smoothing=10", "log_steps=on"],
 }
@@ -176,6 +179,7 @@ REFUSED = {
     "Translator": ["example=2", "width=9", "head=2", "layer=-1", "word=31"],
     "BlockLab": ["story=2", "feed_forward=0", "norm=off"],
     "DepthView": ["depth=7", "start=2", "quantity=loss", "pre=1"],
+    "TimeLapse": ["step=-1", "position=12", "position=-1", "seed=0", "ids=1"],
     "TrainHere": ["task=copy", "layers=3", "rate=0.03", "seed=0", "speed=fast", "run=1", "step=-1"],
     "TrainingView": ["step=first", "smoothing=0", "log_steps="],
 }

@@ -16,6 +16,7 @@ from transformer_lib.widgets.sampling_lab import SamplingLab
 from transformer_lib.widgets.scaling_lab import ScalingLab
 from transformer_lib.widgets.soft_dictionary import SoftDictionary
 from transformer_lib.widgets.step_scrubber import StepScrubber
+from transformer_lib.widgets.time_lapse import TimeLapse
 from transformer_lib.widgets.train_here import TrainHere
 from transformer_lib.widgets.training_view import TrainingView
 from transformer_lib.widgets.translator import Translator
@@ -38,6 +39,7 @@ __all__ = [
     "ScalingLab",
     "SoftDictionary",
     "StepScrubber",
+    "TimeLapse",
     "TrainHere",
     "TrainingView",
     "Translator",

@@ -1,0 +1,227 @@
+import { button, element, select, slider } from "../core/dom.js";
+import { figure } from "../core/figure.js";
+import { grid } from "../core/grid.js";
+import { percent, short } from "../core/numbers.js";
+import { drive } from "../core/state.js";
+import { loadWeights, unpackWeights } from "../core/weights.js";
+import { readJson, send } from "../core/wire.js";
+import { apart, chain, looksAt, looksBack, readersAfter } from "../math/markov.js";
+import { look, moments, nearest, parse, valueAt } from "./model.js";
+import { plot } from "./plot.js";
+
+const FRAME = 180; // ms for each moment while time runs
+
+function render({ model, el }) {
+  const { steps, letters, length, curve, readers } = readJson(model, "_text");
+  const config = readJson(model, "_config");
+  const states = letters.length;
+  const names = [...Object.keys(readers), "the model"];
+  const fig = figure(el, {
+    name: "A model through its training",
+    hint: "Try: drag the slider through the training, and watch where the maps begin to look.",
+  });
+  let modelAt = null; // once the weights are there
+  let seen = null; // { expected, maps } of the present step and chain
+  let problem = "Loading the weights …";
+  let timer = 0;
+
+  const time = slider({
+    label: "after step",
+    min: 0,
+    max: steps.length - 1,
+    step: 1,
+    value: steps.indexOf(model.get("step")),
+    format: (at) => String(steps[at]),
+    onInput(at) {
+      pause();
+      send(model, "step", steps[at]);
+    },
+  });
+  const run = button({ label: "let time run", onClick: () => (timer ? pause() : play()) });
+  const another = button({
+    label: "another chain",
+    title: "Draws a new table of chances, and a chain from it",
+    onClick() {
+      model.set("ids", []);
+      send(model, "seed", model.get("seed") + 1);
+    },
+  });
+  const field = element("input", { type: "text", spellcheck: "false", autocomplete: "off" });
+  field.addEventListener("change", () => {
+    const read = parse(field.value, letters, length);
+    if (typeof read === "string") return fig.say(read);
+    model.set("position", -1);
+    send(model, "ids", read);
+  });
+  const own = element(
+    "label",
+    { class: "afm-control afm-lapse-field" },
+    element("span", { class: "afm-label" }, "or write one"),
+    field,
+  );
+  const after = select({
+    label: "expected after",
+    value: 0,
+    options: Array.from({ length }, (_, t) => String(t + 1)),
+    onChange: (at) => send(model, "position", at),
+  });
+  time.element.classList.add("afm-lapse-time");
+  fig.controls.append(time.element, run.element, another.element, own, after.element);
+
+  const picture = plot({
+    curve,
+    readers,
+    onChoose(step) {
+      pause();
+      send(model, "step", nearest(steps, step));
+    },
+  });
+  fig.add(picture, { basis: 600 });
+  const maps = Array.from({ length: config.n_layers }, (_, layer) => {
+    const map = grid({
+      rows: ["…"],
+      columns: ["…"],
+      label: `Attention of layer ${layer + 1}`,
+      maxCell: 16,
+      minCell: 6,
+      onSelect: (row) => send(model, "position", row),
+    });
+    const caption = element("p", { class: "afm-lapse-caption" });
+    fig.add({ ...map, element: element("div", {}, caption, map.element) }, { basis: 280 });
+    return { map, caption };
+  });
+  const table = grid({
+    rows: names,
+    columns: [...letters],
+    label: "What each reader expects next",
+    rowTitle: "",
+    columnTitle: "next",
+    maxCell: 44,
+  });
+  const told = element("p", { class: "afm-lapse-caption" });
+  fig.add({ ...table, element: element("div", {}, told, table.element) }, { basis: 280 });
+
+  const idsNow = () => {
+    const ids = model.get("ids");
+    return ids.length ? ids : chain(states, length, model.get("seed"));
+  };
+  const positionNow = (ids) => {
+    const at = model.get("position");
+    return at < 0 ? ids.length - 1 : Math.min(at, ids.length - 1);
+  };
+
+  function play() {
+    const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    let at = steps.indexOf(model.get("step"));
+    if (at === steps.length - 1) at = -1;
+    const next = () => {
+      at += 1;
+      send(model, "step", steps[at]);
+      if (at === steps.length - 1) pause();
+    };
+    timer = setInterval(next, calm ? 4 * FRAME : FRAME);
+    fig.reading.setAttribute("aria-live", "off");
+    run.element.textContent = "stop";
+  }
+
+  function pause() {
+    if (!timer) return;
+    clearInterval(timer);
+    timer = 0;
+    fig.reading.setAttribute("aria-live", "polite");
+    run.element.textContent = "let time run";
+  }
+
+  function update() {
+    const step = model.get("step");
+    const ids = idsNow();
+    const at = positionNow(ids);
+    time.set(steps.indexOf(step));
+    picture.point(step);
+    field.value = ids.map((id) => letters[id]).join("");
+    [...after.input.options].forEach((option, t) => {
+      option.hidden = t >= ids.length;
+      option.textContent = t < ids.length ? `${t + 1}: ${letters[ids[t]]}` : "";
+    });
+    after.set(at);
+    if (!modelAt) return fig.say(problem);
+    seen = look(modelAt(step), ids);
+    const labels = ids.map((id) => letters[id]);
+    const causal = ids.map((_, t) => ids.map((__, s) => s <= t));
+    seen.maps.forEach((rows, layer) => {
+      const { map, caption } = maps[layer];
+      map.setLabels(labels, labels);
+      map.paint(
+        rows.map((row) => ids.map((_, s) => row[s] ?? 0)),
+        causal,
+      );
+      map.light(at, null);
+      caption.replaceChildren(
+        element("strong", {}, `layer ${layer + 1}`),
+        `: ${percent(looksBack(rows))} on the state before; ${percent(looksAt(rows, ids))} on what came after the same state`,
+      );
+    });
+    const known = readersAfter(ids.slice(0, at + 1), states);
+    table.paint([...Object.values(known), seen.expected[at]]);
+    told.textContent = `After ${at + 1} states, the last of them ${labels[at]}, this is expected next:`;
+    const [name, off] = Object.entries(known)
+      .map(([reader, expected]) => [reader, apart(expected, seen.expected[at])])
+      .reduce((best, one) => (one[1] < best[1] ? one : best));
+    fig.say(
+      "After step ",
+      { text: String(step) },
+      " the loss is ",
+      { text: `${short(valueAt(curve, "loss", step), 4)} nats` },
+      `. At state ${at + 1} the model is nearest to the `,
+      { text: name },
+      ` reader, ${percent(off)} of the chances apart.`,
+    );
+  }
+
+  fig.exports({
+    name: "training",
+    csv: () => [
+      Object.keys(curve),
+      ...curve.step.map((_, i) => Object.values(curve).map((column) => column[i])),
+    ],
+  });
+  for (const name of ["step", "position", "ids", "seed"])
+    fig.listen(model, `change:${name}`, update);
+  fig.onEnd(pause);
+  update();
+  loadWeights(model, "_packed").then(
+    (bytes) => {
+      modelAt = moments(config, unpackWeights(bytes));
+      update();
+    },
+    (error) => {
+      problem = `The weights could not be loaded: ${error.message}`;
+      update();
+    },
+  );
+  drive(fig, model, {
+    set: { step: (step) => model.set("step", nearest(steps, step)) },
+    reset: pause,
+    /** The numbers that a goal may ask for, by name (widget.py, Facts). */
+    facts() {
+      const ids = idsNow();
+      const at = positionNow(ids);
+      const step = model.get("step");
+      const known = readersAfter(ids.slice(0, at + 1), states);
+      const off = Object.entries(known).map(([reader, expected]) => [
+        `off ${reader}`,
+        seen ? apart(expected, seen.expected[at]) : Number.NaN,
+      ]);
+      return {
+        step,
+        loss: valueAt(curve, "loss", step),
+        position: at,
+        ...Object.fromEntries(off),
+        looks: seen ? looksAt(seen.maps.at(-1), ids) : Number.NaN,
+      };
+    },
+  });
+  return fig.end;
+}
+
+export default { render };

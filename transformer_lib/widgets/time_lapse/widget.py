@@ -1,0 +1,150 @@
+"""A small GPT at many moments of its training, with a slider over time."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, ClassVar
+
+import traitlets
+
+from transformer_lib.widgets.base import Widget, json_bytes
+from transformer_lib.widgets.driving import Number
+from transformer_lib.widgets.goals import Goal
+from transformer_lib.widgets.joining import bundle, stylesheet
+from transformer_lib.widgets.weights import pack_weights
+
+LETTERS = "abcdefgh"
+READERS = ("uniform", "unigram", "bigram")  # of data/markov.py
+LEAST_LENGTH, MOST_BYTES = 8, 2**21
+
+
+class TimeLapse(Widget):
+    """One model through its training: loss, every layer's map and what it expects, moved together.
+
+    The model is a GPT with one head in each layer that has learned to read Markov chains
+    (:mod:`transformer_lib.data.markov`). It computes in the reader's browser, with the weights of
+    the moment that the slider is at. The chain is drawn in the page, or written by the reader.
+
+    Args:
+        timeline: a :class:`~transformer_lib.training.timeline.Timeline`.
+        curve: columns of equal length: ``step`` and ``loss``, and any number of others, by the
+            name that the figure gives their line, with shares from 0 to 1.
+        readers: the losses of ``uniform``, ``unigram`` and ``bigram`` on the same chains.
+        length: how many states the chain in the figure has.
+        step: of the timeline, shown first; None: the first.
+        seed: of the chain that is drawn first, from 1.
+        bits: 8 or 32 for each number of the weights' matrices.
+        name: what links in the prose call the figure.
+        goals: challenges.
+
+    What comes back and can be set: `widget.step`, `widget.position` (after which state the
+    expectation is shown; -1: the last) and `widget.ids` (the chain).
+
+    State (what `[text](#set:name;key=value)` sets): `step` (one that was kept), `position` (from 0,
+    or `last`), `seed` (of a chain to draw), `reset`.
+
+    Facts (what goals read): `step`, `loss` (of the curve, at that step), `position`, `off uniform`,
+    `off unigram`, `off bigram` (how far the model's expectation is from each reader's: half of the
+    sum of all differences, from 0 to 1), `looks` (the share of the last layer's attention on
+    states that followed an earlier one like the present).
+
+    Raises ValueError for a step that was not kept, columns of unequal length, a length outside of
+    the model's context, or a model with several heads.
+    """
+
+    _esm = bundle("time_lapse")
+    _css = stylesheet("time_lapse")
+    _packed = traitlets.Bytes().tag(sync=True)
+    _config = traitlets.Bytes().tag(sync=True)
+    _text = traitlets.Bytes().tag(sync=True)
+    step = traitlets.Int().tag(sync=True)
+    position = traitlets.Int(-1).tag(sync=True)
+    ids = traitlets.List(traitlets.Int()).tag(sync=True)
+    seed = traitlets.Int(1, min=1, max=2**31 - 1).tag(sync=True)
+    _facts = ("step", "loss", "position", *(f"off {reader}" for reader in READERS), "looks")
+    _keys_of_text: ClassVar = {
+        "step": Number(0),
+        "position": Number(0, "last", "position", none="last"),
+        "seed": Number(1, 2**31 - 1, "seed"),
+    }
+
+    def __init__(
+        self,
+        timeline: Any,
+        curve: Mapping[str, Sequence[float]],
+        readers: Mapping[str, float],
+        *,
+        length: int = 24,
+        step: int | None = None,
+        seed: int = 1,
+        bits: int = 8,
+        name: str = "",
+        goals: Sequence[Goal] = (),
+    ) -> None:
+        config = timeline.config
+        self._steps, self._length, self._states = timeline.steps, length, config.vocabulary
+        if config.n_heads != 1 or not 2 <= config.vocabulary <= len(LETTERS):
+            raise ValueError(
+                f"the model has {config.n_heads} heads and {config.vocabulary} states; the figure "
+                f"shows one head in each layer, and 2 to {len(LETTERS)} states"
+            )
+        if not LEAST_LENGTH <= length <= config.context:
+            raise ValueError(
+                f"length is {length}; choose {LEAST_LENGTH} to {config.context} (the context)"
+            )
+        if missing := [reader for reader in READERS if reader not in readers]:
+            raise ValueError(f"readers lacks {missing[0]!r}; give the loss of {', '.join(READERS)}")
+        weights = {
+            f"{step}/{name}": tensor.numpy()
+            for step, kept in timeline.weights.items()
+            for name, tensor in kept.items()
+        }
+        text = {
+            "steps": self._steps,
+            "letters": LETTERS[: config.vocabulary],
+            "length": length,
+            "curve": _columns(curve),
+            "readers": {reader: float(readers[reader]) for reader in READERS},
+        }
+        super().__init__(
+            _packed=pack_weights(weights, bits=bits), _config=json_bytes(asdict(config)),
+            _text=json_bytes(text), step=self._steps[0] if step is None else step,
+            seed=seed, name=name, goals=goals,
+        )  # fmt: skip
+
+    @traitlets.validate("step")
+    def _check_step(self, proposal: dict) -> int:
+        if proposal["value"] not in self._steps:
+            kept = ", ".join(map(str, self._steps))
+            raise ValueError(f"step is {proposal['value']}; the steps that were kept are {kept}")
+        return proposal["value"]
+
+    @traitlets.validate("position")
+    def _check_position(self, proposal: dict) -> int:
+        if not -1 <= proposal["value"] < self._length:
+            raise ValueError(
+                f"position is {proposal['value']}; choose 0 to {self._length - 1}, or -1: the last"
+            )
+        return proposal["value"]
+
+    @traitlets.validate("ids")
+    def _check_ids(self, proposal: dict) -> list[int]:
+        ids = proposal["value"]
+        if ids and (len(ids) > self._length or not set(ids) <= set(range(self._states))):
+            raise ValueError(
+                f"ids is {ids}; give at most {self._length} states, each 0 to {self._states - 1}"
+            )
+        return ids
+
+    def _sizes(self) -> dict[str, object]:
+        return {"steps": len(self._steps), "last": self._length - 1}
+
+
+def _columns(curve: Mapping[str, Sequence[float]]) -> dict[str, list[float]]:
+    lengths = {name: len(column) for name, column in curve.items()}
+    if not {"step", "loss"} <= set(lengths) or len(set(lengths.values())) > 1:
+        raise ValueError(f"the columns must be step, loss and others of the same length: {lengths}")
+    for name, column in curve.items():
+        if not all(map(math.isfinite, column)):
+            raise ValueError(f"the column {name!r} holds a number that is NaN or infinite")
+    return {name: [float(f"{x:.4g}") for x in column] for name, column in curve.items()}
