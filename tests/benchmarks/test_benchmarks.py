@@ -5,6 +5,7 @@ import functools
 import importlib.util
 import json
 import os
+import random
 import re
 import shlex
 import sys
@@ -88,6 +89,45 @@ def test_gpt_ablations_runs(tiny, tmp_path, monkeypatch):
     for name in few:  # only without the mask is a prediction in one pass another one
         [loss], [prefix] = log.result[f"{name}: loss"], log.result[f"{name}: prefix loss"]
         assert (loss == pytest.approx(prefix, abs=1e-5)) == (name != "no mask")
+
+
+def test_owner_keeps_a_ledger(tiny, tmp_path):
+    sizes = {"n_layers": 1, "n_heads": 2, "d_model": 8, "context": 85}
+    module = tiny("owner", TRAINED=6, HELD_OUT=3, BATCH=2, EVERY=2, SIZES=sizes)
+    names = ["smear", "primer, two layers"]
+    module.main(["--seeds", "0", "1", "--steps", "3", *names])
+    first = load_run(tmp_path / "owner.json")
+    assert first.curve["attempt"] == [0] * 4 + [1] * 32
+    assert first.curve["stage"][4:20] == [stage for stage in range(8) for _ in range(2)]
+    assert first.curve["step"] == [2, 3] * 18
+    assert len(first.result["smear"]) == len(first.result["primer, two layers"]) == 2
+    module.main(["--seeds", "0", "--steps", "2", "smear"])
+    second = load_run(tmp_path / "owner.json")
+    assert list(second.config["attempts"]) == ["primer, two layers", "smear"]
+    assert second.curve["attempt"] == [0] * 32 + [1]
+    assert second.curve["loss"][:32] == first.curve["loss"][4:]
+    assert second.config["attempts"]["smear"]["seeds"] == [0]
+
+
+def test_primers_ask_for_the_name_that_was_told():
+    module = load("owner")
+    for name in module.PRIMERS:
+        text, answers = module.primer(name, random.Random(3))
+        words = text.removeprefix("<story> ")
+        names = {*module.TARGET.people, *module.TARGET.gifts}
+        told = [[w for w in each.split() if w in names] for each in words.split(" .")[:-1]]
+        owners = {fact[1]: fact[0] for fact in told[:3]}
+        assert [fact[2:] in ([], fact[:1]) for fact in told][:3] == [True] * 3
+        assert [[gift, owners[gift]] for gift, _ in told[3:]] == told[3:]
+        asked = [word for fact in told[:3] for word in fact[2:]] + [owner for _, owner in told[3:]]
+        assert [text.split()[place] for place in answers] == asked
+
+
+def test_some_owner_by_hand():
+    module = load("owner")
+    story = "<story> mary has the roses at first . mary has pens at first . who has pens ? mary . "
+    story += "mary kindly gave it to susan . so who has pens now ? susan ."
+    assert module.some_owner([story]) == pytest.approx((1 + 1 / 2) / 2)
 
 
 def test_byte_pairs_runs(tiny, tmp_path, monkeypatch):
