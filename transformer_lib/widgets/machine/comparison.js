@@ -53,6 +53,7 @@ export function comparison({ levels, choices, onExchange, onCell, onPatch, onUnp
     ],
     onSelect: onCell,
     maxCell: 34,
+    minCell: 14,
   });
 
   function line(name, values, reach) {

@@ -63,6 +63,28 @@ export function details({ about, config, vocabulary, onSwitch }) {
       .flatMap((at, i) => [i ? ", " : "", word(words[at]), ` ${percent(row[at], 0)}`]);
   }
 
+  /** A head's weights: a row for each word, a column for each word that it may look at. */
+  function map(square, chosen) {
+    const side = Math.sqrt(square.length);
+    const shape = { x: -0.5, y: chosen, width: side + 1, height: 1 };
+    return svgElement(
+      "svg",
+      {
+        class: "afm-details-map",
+        viewBox: `-1 -1 ${side + 2} ${side + 2}`,
+        role: "img",
+        "aria-label": "The weights of all words, the row of the chosen one framed",
+      },
+      svgElement("image", {
+        width: side,
+        height: side,
+        href: pixels(square, side, table(sequentialScale(colors))),
+        class: "afm-pixels",
+      }),
+      svgElement("rect", { class: "afm-details-row", ...shape }),
+    );
+  }
+
   /** The hands of the clocks by which a head turns its queries and keys at this place. */
   function clocks(place) {
     const angles = rotaryAngles(config.context, config.d_model / config.n_heads)[place];
@@ -156,6 +178,7 @@ export function details({ about, config, vocabulary, onSwitch }) {
       return [
         strip("goes in", found.parts[`${layer}.norm_1`]),
         says("from", word(words[found.word]), " it looks at ", ...looks(row, words)),
+        says("every word", map(found.maps[layer][head], found.word)),
         strip("brings", mixed),
       ];
     },

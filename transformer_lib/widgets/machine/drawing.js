@@ -37,20 +37,21 @@ export function drawing({ parts, config, onSelect, onSwitch }) {
     });
 
   /** A box with a name and, at its foot, the numbers that come out of it. */
-  function box(place, x, y, w, h, { text = true, strip = true } = {}) {
+  function box(place, x, y, w, h, { text = true, strip = true, middle = null } = {}) {
     const { kind, name } = partOf(place);
     const ground = svgElement("rect", { class: "afm-drawing-box", x, y, width: w, height: h });
     ground.setAttribute("rx", 4);
     const numbers = strip ? image(x + 3, y + h - 8, w - 6, 5) : null;
+    const at = y + (middle ?? (strip ? (h - 8) / 2 + 1 : h / 2));
     const label = svgElement(
       "text",
-      { class: "afm-drawing-name", x: x + 7, y: y + (strip ? (h - 8) / 2 + 1 : h / 2) },
+      { class: "afm-drawing-name", x: x + 7, y: at },
       text ? (SHORT[kind] ?? name) : "",
     );
     const side = svgElement("text", {
       class: "afm-drawing-side",
       x: x + w - 7,
-      y: y + (strip ? (h - 8) / 2 + 1 : h / 2),
+      y: at,
       "text-anchor": "end",
     });
     const cross = svgElement("path", {
@@ -62,7 +63,7 @@ export function drawing({ parts, config, onSelect, onSwitch }) {
       { role: "option", class: "afm-drawing-part", tabindex: "-1" },
       ground,
       ...(numbers ? [numbers] : []),
-      svgElement("g", { "aria-hidden": "true" }, label, side),
+      svgElement("g", { "aria-hidden": "true" }, label, " ", side),
       cross,
     );
     group.addEventListener("click", () => onSelect(place));
@@ -125,7 +126,7 @@ export function drawing({ parts, config, onSelect, onSwitch }) {
     const frame = box(name, LEFT, top, wide, 18, { strip: false });
     frame.classList.add("afm-drawing-title");
     let y = top + 22;
-    const attention = box(`${name}-attention`, left, y, room, tall, { strip: false });
+    const attention = box(`${name}-attention`, left, y, room, tall, { strip: false, middle: 9 });
     const eyes = Array.from({ length: heads }, (_, h) => {
       const place = `${name}-head-${h + 1}`;
       const one = box(place, left + 3 + h * side, y + 18, side - 2, side, {
@@ -175,7 +176,7 @@ export function drawing({ parts, config, onSelect, onSwitch }) {
       case "attention":
         return [null, `${config.n_heads} heads`];
       case "head":
-        return [found.maps[layer][head], ""];
+        return [found.maps[layer][head].map(Math.sqrt), ""];
       case "output":
         return [null, said];
       default:
@@ -194,7 +195,7 @@ export function drawing({ parts, config, onSelect, onSwitch }) {
       group.setAttribute("tabindex", place === selected ? "0" : "-1");
       group.setAttribute("aria-selected", String(place === selected));
       const { kind, name, layer, head } = partOf(place);
-      let told = silent ? `${name}, switched off` : name;
+      let told = name;
       if (found) {
         const [values, text] = outOf(place, data);
         aside.textContent = text;
@@ -208,9 +209,10 @@ export function drawing({ parts, config, onSelect, onSwitch }) {
         if (kind === "head") {
           const row = rowOf(found.maps[layer][head], found.word);
           const [best] = largest(row, 1);
-          told += `: looks most at ${data.words[best]}, ${percent(row[best])}`;
-        } else if (text) told += `: ${text}`;
+          told += `, looks most at ${data.words[best]}, ${percent(row[best])}`;
+        } else if (text) told += ` ${text}`;
       }
+      if (silent) told += ", switched off";
       setAttributes(group, { "aria-label": told });
     }
   }

@@ -57,7 +57,7 @@ PARTS = {
         "08-transformer-block",
     ),
     "final_norm": (
-        "last norm",
+        "final norm",
         "Brings the finished vector to a common size, to be compared with the words.",
         "08-transformer-block",
     ),

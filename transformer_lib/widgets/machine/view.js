@@ -43,7 +43,8 @@ function render({ model, el }) {
   const fig = figure(el, { name: "Machine", hint: HINTS[view] });
   fig.element.classList.add("afm-machine");
 
-  let found = null; // the newest answer of the worker
+  let found = null; // the newest answer of the worker, and what it was asked
+  let told = null;
   let busy = false; // it is thinking
   let timer = 0; // of the machine's own writing
   const words = (ids = model.get("text")) => ids.map((id) => vocabulary[id]);
@@ -175,6 +176,7 @@ function render({ model, el }) {
         const { key, ...rest } = question();
         asked_ = key;
         found = await far.call("read", rest);
+        told = key;
       }
       send(model, "chances", Array.from(found.chances.at(-1)));
       show();
@@ -266,7 +268,7 @@ function render({ model, el }) {
 
   function step() {
     timer = setTimeout(step, PAUSE);
-    if (!found || busy || found.ids.length !== model.get("text").length) return;
+    if (busy || !newest()) return;
     const draws = model.get("draws");
     const settings = { temperature: model.get("temperature"), topP: model.get("top_p"), draws };
     const id = drawn(found.chances.at(-1), settings);
@@ -301,12 +303,15 @@ function render({ model, el }) {
     return { now, read, gift, answer: gift === null ? null : (read.owners.get(gift) ?? null) };
   }
 
+  /** The worker's answer to what the figure shows now; null while it is thinking. */
+  const newest = () => (found && told === question().key ? found : null);
+
   function show() {
     const { now, read, gift, answer } = state();
-    const fresh = found && String(found.ids) === String(model.get("text")) ? found : null;
+    const fresh = newest();
     const place = parts[model.get("part")];
     const { kind, layer, head } = partOf(place);
-    const looking = shows("drawing") && kind === "head" && fresh?.word === here();
+    const looking = shows("drawing") && kind === "head" && fresh;
     const shares = looking ? rowOf(fresh.maps[layer][head], fresh.word) : null;
     line.paint({ words: now, selected: here(), shares, wrong: read.problem?.at ?? null });
     const asks = [...read.owners.keys()];
@@ -318,6 +323,7 @@ function render({ model, el }) {
     }
     judge(read);
     if (!fresh) return;
+    fig.element.dataset.milliseconds = fresh.milliseconds.toFixed(1);
     const before = grammar.read(now.slice(0, fresh.word + 1));
     const last = fresh.word === now.length - 1;
     list.paint({
@@ -421,8 +427,9 @@ function render({ model, el }) {
     reset: stop,
     facts() {
       const { now, read, gift, answer } = state();
-      const chances = found?.chances.at(-1);
-      const last = found && found.word === found.ids.length - 1;
+      const now_ = newest();
+      const chances = now_?.chances.at(-1);
+      const last = now_ && now_.word === now_.ids.length - 1;
       const facts = {
         words: now.length,
         known: read.problem ? 0 : 1,
@@ -434,7 +441,7 @@ function render({ model, el }) {
       };
       vocabulary.forEach((word, id) => {
         facts[`probability ${word}`] = chances?.[id] ?? 0;
-        facts[`whole ${word}`] = last ? found.whole[id] : 0;
+        facts[`whole ${word}`] = last ? now_.whole[id] : 0;
       });
       return facts;
     },
