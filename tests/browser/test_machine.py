@@ -1,5 +1,7 @@
 """Machine in Chromium: it says what the library says, and follows the reader's hands at once."""
 
+import re
+
 import pytest
 import torch
 from harness import check_axe, check_fits, download, each_look
@@ -46,7 +48,7 @@ def test_a_story_is_written_asked_and_taken_apart(open_page):
     same(settled(page), chances(trained, STORIES[0]))
     # a word from the list, an own sentence, a word that it does not know
     listed = page.get_by_role("list", name="What may come next")
-    listed.get_by_role("button", name="mary: ").click()
+    listed.get_by_role("button", name="mary ").click()
     text = STORIES[0] + " mary"
     same(settled(page, f"f.words === {len(text.split())}"), chances(trained, text))
     field = page.get_by_label("or write, and press Enter")
@@ -79,7 +81,7 @@ def test_a_story_is_written_asked_and_taken_apart(open_page):
     off = settled(page, f"f.off === 1 && f['probability mary'] !== {found['probability mary']}")
     same(off, changed)
     assert off["whole mary"] == pytest.approx(right["mary"], abs=1e-4)
-    head = page.get_by_role("option", name="block 1, head 2, switched off")
+    head = page.get_by_role("option", name=re.compile("^block 1, head 2,.*, switched off$"))
     head.press("Enter")
     same(settled(page, "f.off === 0 && f['probability mary'] === f['whole mary']"), right)
     trained.model.blocks[0].attention.output.weight.data.copy_(kept)
@@ -99,7 +101,7 @@ def test_a_word_in_the_middle_leads_another_way_and_the_language_is_known(open_p
     settled(page)
     page.get_by_role("list", name="The story").get_by_role("button").nth(2).click()
     page.locator(".afm-next-title").filter(has_text="after has").wait_for()
-    page.get_by_role("list", name="What may come next").get_by_role("button", name="pens:").click()
+    page.get_by_role("list", name="What may come next").get_by_role("button", name="pens ").click()
     assert words(page) == ["<story>", "mary", "has", "pens"]
     field = page.get_by_label("or write, and press Enter")
     field.fill("gave gave")

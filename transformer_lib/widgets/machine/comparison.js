@@ -4,11 +4,11 @@
 //   fig.add(pair.map);   pair.paint({ words, twin, closeness, level, word, patches, exchange, mine, theirs })
 //       choices: [{ id, word }] that may be exchanged; mine, theirs: the two vectors at this place
 
-import { divergingScale, makeScale } from "../core/color.js";
+import { makeScale } from "../core/color.js";
 import { button, element, select, svgElement } from "../core/dom.js";
 import { grid } from "../core/grid.js";
 import { fixed } from "../core/numbers.js";
-import { pixels, table } from "./pixels.js";
+import { pixels, reachOf, shades } from "./pixels.js";
 import { chips } from "./words.js";
 
 /** From the ground, for equal vectors, to the full hue, for those that share no direction. */
@@ -34,7 +34,7 @@ export function comparison({ levels, choices, onExchange, onCell, onPatch, onUnp
   const strips = element("div", { class: "afm-pair" });
   const acts = element("div", { class: "afm-controls" }, patch.element, unpatch.element);
   const below = element("div", { class: "afm-details" }, strips, acts);
-  let colors = null;
+  let shade = null;
   let data = null;
   let shown = null; // the words that the map has now
   const map = grid({
@@ -64,7 +64,7 @@ export function comparison({ levels, choices, onExchange, onCell, onPatch, onUnp
         width: "100%",
         height: "100%",
         preserveAspectRatio: "none",
-        href: pixels(values, values.length, table(divergingScale(colors, reach))),
+        href: pixels(values, values.length, shade.numbers, reach),
         class: "afm-pixels",
       }),
     );
@@ -74,7 +74,7 @@ export function comparison({ levels, choices, onExchange, onCell, onPatch, onUnp
 
   function paint(now = data) {
     data = now;
-    if (!data || !colors) return;
+    if (!data || !shade) return;
     const { words, twin, closeness, level, word, patches, exchange, mine, theirs } = data;
     one.set(choices.findIndex(({ id }) => id === exchange[0]));
     two.set(choices.findIndex(({ id }) => id === exchange[1]));
@@ -84,7 +84,7 @@ export function comparison({ levels, choices, onExchange, onCell, onPatch, onUnp
     shown = words.join(" ");
     map.paint(levels.map((_, l) => closeness.map((row) => Math.max(0, 1 - row[l]))));
     map.select(level, word);
-    const reach = Math.max(1e-6, ...[...mine, ...theirs].map(Math.abs));
+    const reach = reachOf(mine, theirs);
     const inside = patches.some(([block, at]) => block === level - 1 && at === word);
     strips.replaceChildren(
       element(
@@ -110,7 +110,7 @@ export function comparison({ levels, choices, onExchange, onCell, onPatch, onUnp
       element: map.element,
       layout: map.layout,
       theme(now) {
-        colors = now;
+        shade = shades(now);
         map.theme(now);
         paint();
       },

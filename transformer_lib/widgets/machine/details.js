@@ -3,12 +3,11 @@
 //   const panel = details({ about, config, vocabulary, onSwitch(place) });   fig.add(panel)
 //   panel.paint({ place, off, found, words })        found: what the worker answered
 
-import { divergingScale, sequentialScale } from "../core/color.js";
 import { button, element, svgElement } from "../core/dom.js";
 import { fixed, percent, precise } from "../core/numbers.js";
 import { rotaryAngles } from "../math/positions.js";
 import { isSwitch, largest, partOf, rowOf, size } from "./model.js";
-import { pixels, table } from "./pixels.js";
+import { pixels, reachOf, shades } from "./pixels.js";
 
 const LOOKS = 4; // words that a head is said to look at
 const HANDS = 8; // clock hands at most
@@ -19,13 +18,11 @@ export function details({ about, config, vocabulary, onSwitch }) {
   const body = element("div", { class: "afm-details-body" });
   const flip = button({ label: "switch it off", onClick: () => onSwitch(data.place) });
   const holder = element("div", { class: "afm-details" }, title, purpose, body, flip.element);
-  let [data, colors] = [null, null];
+  let [data, shade] = [null, null];
   const width = config.d_model;
 
   /** A vector as a strip of cells, with its name, its length and the size of its numbers. */
-  function strip(name, values, note = "", scale = divergingScale) {
-    const reach = Math.max(1e-6, ...Array.from(values, Math.abs));
-    const own = scale === divergingScale ? divergingScale(colors, reach) : scale(colors, 0, reach);
+  function strip(name, values, note = "", kind = "numbers") {
     const svg = svgElement(
       "svg",
       {
@@ -37,7 +34,7 @@ export function details({ about, config, vocabulary, onSwitch }) {
         width: "100%",
         height: "100%",
         preserveAspectRatio: "none",
-        href: pixels(values, values.length, table(own)),
+        href: pixels(values, values.length, shade[kind], reachOf(values)),
         class: "afm-pixels",
       }),
     );
@@ -78,7 +75,7 @@ export function details({ about, config, vocabulary, onSwitch }) {
       svgElement("image", {
         width: side,
         height: side,
-        href: pixels(square, side, table(sequentialScale(colors))),
+        href: pixels(square, side, shade.weights),
         class: "afm-pixels",
       }),
       svgElement("rect", { class: "afm-details-row", ...shape }),
@@ -187,7 +184,7 @@ export function details({ about, config, vocabulary, onSwitch }) {
       const lit = hidden.filter((v) => v > 0.01).length;
       return [
         strip("goes in", found.parts[`${layer}.norm_2`]),
-        strip("its units", hidden, `${lit} of them lit`, sequentialScale),
+        strip("its units", hidden, `${lit} of them lit`, "weights"),
         strip("adds", found.parts[`${layer}.feed_forward`]),
       ];
     },
@@ -214,7 +211,7 @@ export function details({ about, config, vocabulary, onSwitch }) {
 
   function paint(now = data) {
     data = now;
-    if (!data?.found || !colors) return;
+    if (!data?.found || !shade) return;
     const { place, off } = data;
     const part = partOf(place);
     const [, text, chapter] = about[part.kind];
@@ -228,7 +225,7 @@ export function details({ about, config, vocabulary, onSwitch }) {
   return {
     element: holder,
     theme(now) {
-      colors = now;
+      shade = shades(now);
       paint();
     },
     paint,

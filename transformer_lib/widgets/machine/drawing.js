@@ -5,11 +5,10 @@
 //   fig.add(picture)
 //   picture.paint({ selected, off, found, word, said })        found: what the worker answered
 
-import { divergingScale, sequentialScale } from "../core/color.js";
 import { clip, element, setAttributes, setSize, svgElement } from "../core/dom.js";
 import { percent } from "../core/numbers.js";
 import { isSwitch, largest, partOf, rowOf, size } from "./model.js";
-import { pixels, table } from "./pixels.js";
+import { pixels, reachOf, shades } from "./pixels.js";
 
 const STREAM = 13; // where the vector runs down
 const LEFT = 30;
@@ -24,7 +23,7 @@ export function drawing({ parts, config, onSelect, onSwitch }) {
   });
   const blocks = config.n_layers;
   const boxes = new Map(); // place -> its elements
-  let [width, data, colors, scales] = [0, null, null, null];
+  let [width, data, shade] = [0, null, null];
 
   const image = (x, y, w, h) =>
     svgElement("image", {
@@ -186,7 +185,7 @@ export function drawing({ parts, config, onSelect, onSwitch }) {
 
   function paint(now = data) {
     data = now;
-    if (!data || !colors || !boxes.size) return;
+    if (!data || !shade || !boxes.size) return;
     const { selected, off, found } = data;
     const side = found?.ids.length;
     for (const [place, { group, numbers, side: aside }] of boxes) {
@@ -200,11 +199,11 @@ export function drawing({ parts, config, onSelect, onSwitch }) {
         const [values, text] = outOf(place, data);
         aside.textContent = text;
         if (numbers && values) {
-          const colors_ = kind === "head" ? scales.weight : scales.of(values);
-          numbers.setAttribute(
-            "href",
-            pixels(values, kind === "head" ? side : values.length, colors_),
-          );
+          const shown =
+            kind === "head"
+              ? pixels(values, side, shade.weights)
+              : pixels(values, values.length, shade.numbers, reachOf(values));
+          numbers.setAttribute("href", shown);
         }
         if (kind === "head") {
           const row = rowOf(found.maps[layer][head], found.word);
@@ -244,21 +243,7 @@ export function drawing({ parts, config, onSelect, onSwitch }) {
       build();
     },
     theme(now) {
-      colors = now;
-      const known = new Map();
-      scales = {
-        weight: table(sequentialScale(colors)),
-        /** Its own scale for each vector, symmetric around 0. */
-        of(values) {
-          const reach = Math.max(
-            1e-6,
-            values.reduce((most, v) => Math.max(most, Math.abs(v)), 0),
-          );
-          const key = reach.toPrecision(2);
-          if (!known.has(key)) known.set(key, table(divergingScale(colors, Number(key))));
-          return known.get(key);
-        },
-      };
+      shade = shades(now);
       paint();
     },
     paint,

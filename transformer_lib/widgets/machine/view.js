@@ -284,7 +284,19 @@ function render({ model, el }) {
   }
 
   // --- what is shown
+  let planned = false;
+
+  /** Once for all that changes together. */
   function update() {
+    if (planned) return;
+    planned = true;
+    queueMicrotask(() => {
+      planned = false;
+      follow();
+    });
+  }
+
+  function follow() {
     heat.set(model.get("temperature"));
     nucleus.set(model.get("top_p"));
     clicks.set(Number(model.get("switches")));
@@ -411,7 +423,7 @@ function render({ model, el }) {
     "switches",
   ];
   for (const name of [...watched, "part", "level"]) fig.listen(model, `change:${name}`, update);
-  update();
+  follow();
   drive(fig, model, {
     set: {
       story: (at) => write(texts[at]),

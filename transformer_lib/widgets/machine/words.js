@@ -65,7 +65,8 @@ export function nextWords({ onChoose }) {
       exact,
     );
     const share = element("span", { class: "afm-next-share" });
-    const chip = element("button", { class: "afm-next-row", type: "button" }, name, track, share);
+    const kind = { class: "afm-next-row", type: "button" };
+    const chip = element("button", kind, name, track, " ", share);
     chip.addEventListener("click", () => onChoose(rows[at].id));
     return { item: element("li", {}, chip), chip, name, bar, before, exact, share };
   });
@@ -99,9 +100,9 @@ export function nextWords({ onChoose }) {
         exact.hidden = row.exact === 0;
         share.textContent = percentAmong(row.now, count);
         const parts = [
-          `${row.word}: ${percentAmong(row.now, count)}`,
+          `${name.textContent} ${percentAmong(row.now, count)}`,
           ...(touched ? [`before ${percentAmong(row.whole, count)}`] : []),
-          row.exact > 0 ? `true chance ${percent(row.exact)}` : "not a word of the language here",
+          row.exact > 0 ? `true chance ${percent(row.exact)}` : "outside of its language",
           ...(right ? ["the right answer"] : []),
         ];
         setAttributes(chip, { "aria-label": parts.join(", ") });
