@@ -5,7 +5,7 @@ import re
 import pytest
 import torch
 from harness import check_axe, check_fits, download, each_look
-from machines import STORIES, make_machine
+from machines import SHIPPED, STORIES, make_machine
 
 from transformer_lib.training.trained import load_shipped
 from transformer_lib.widgets import Machine
@@ -150,7 +150,7 @@ def test_fits_is_accessible_and_exports(open_page, theme, width):
 def test_the_shipped_model_answers_in_time(open_page, report):
     """How long a word takes, and the longest task of the page while it is written: reported only,
     since the machine that runs the tests may be busy."""
-    gifts = load_shipped("gifts-v1", device=torch.device("cpu"))
+    gifts = load_shipped(SHIPPED, device=torch.device("cpu"))
     [story] = gifts.grammar.stories(1, seed=3)
     begun = gifts.grammar.questions(story)[-1].prompt
     page = open_page(Machine(gifts, [begun], view="laboratory", name="m", bits=8))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from machines import STORIES, make_machine
+from machines import SHIPPED, STORIES, make_machine
 
 from transformer_lib.data.packing import pack
 from transformer_lib.tokenizers import WordTokenizer
@@ -72,7 +72,7 @@ def test_settings_out_of_range():
 
 def test_eight_bits_lose_next_to_nothing_of_what_the_shipped_model_knows(record_property):
     """Chapter 0 states these numbers, computed there on other stories."""
-    gifts = load_shipped("gifts-v1", device=torch.device("cpu"))
+    gifts = load_shipped(SHIPPED, device=torch.device("cpu"))
     stories = gifts.grammar.stories(60, seed=11)
     blocks = pack([gifts.tokenizer.encode(story) for story in stories], gifts.grammar.max_words)
     asked = [gifts.grammar.questions(story) for story in stories]

@@ -40,7 +40,7 @@ PARTS = {
     ),
     "attention": (
         "attention",
-        "The only place where words see each other. Every head looks back over the text and "
+        "The place where words see each other, however far apart. Every head looks back and "
         "fetches something; what they bring is added.",
         "05-multi-head",
     ),
