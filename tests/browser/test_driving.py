@@ -5,6 +5,7 @@ import torch
 from built import BUILD, READ
 from harness import axe, check_fits, each_look, write_page
 from lapses import make_lapse
+from machines import make_machine
 from test_block_lab import make_lab
 from test_depth_view import make_view
 from translators import make_translator
@@ -16,6 +17,7 @@ from transformer_lib.widgets import (
     BlockLab,
     DepthView,
     Goal,
+    Machine,
     MaskPainter,
     MatrixInTheMiddle,
     NextWord,
@@ -350,6 +352,39 @@ def test_the_figure_that_trains_follows_the_text_and_goes_back(open_page):
     page.get_by_role("button", name="back", exact=True).click()
     page.wait_for_function(f"{begun} 0 && afmFigures.get('here')[0].facts().repeats === 1")
     assert facts(page, "here") == first
+
+
+def test_the_machine_follows_the_text_and_goes_back(open_page):
+    """Alone, as the translator is."""
+    text = (
+        "story=1;say=mary;ask=roses;word=2;part=output;off=block-1-attention;"
+        "on=block-1-attention;off=block-2-feed-forward;clicks=switches;exchange=mary,ravi;"
+        "level=2;patch=1,2;temperature=0.5;top_p=0.9"
+    )
+    links = phrase(f"#set:gpt;{text}", "set") + phrase("#set:gpt;reset", "back")
+    links += phrase("#set:gpt;all_on;unpatch;word=last", "whole")
+    widget = make_machine(name="gpt")[1]
+    assert isinstance(widget, Machine)
+    keys = {setting.split("=")[0] for setting in text.split(";")} | {"all_on", "unpatch"}
+    assert keys == set(widget._keys_of_text)
+    page = open_page(widget, before=links)
+    thought = "afmFigures.get('gpt')?.[0].facts()['probability .'] > 0"
+    page.wait_for_function(thought)
+    first = facts(page, "gpt")
+    assert set(first) == {
+        fact for one in widget._facts for fact in driving._some(one, widget._texts(), 10**6)
+    }
+    page.get_by_role("button", name="set", exact=True).click()
+    assert said(page, "gpt").startswith("The figure is set: ")
+    page.wait_for_function(thought)
+    now = facts(page, "gpt")
+    assert (now["asked"], now["off"], now["patched"]) == (1, 1, 1)
+    page.get_by_role("button", name="whole", exact=True).click()
+    page.wait_for_function(thought)
+    assert facts(page, "gpt")["off"] == 0
+    page.get_by_role("button", name="back", exact=True).click()
+    page.wait_for_function(thought)
+    assert facts(page, "gpt") == pytest.approx(first, abs=1e-6)
 
 
 # What a screen reader is told after each phrase: in one go, since a click is done when it returns.

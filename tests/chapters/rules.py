@@ -21,6 +21,7 @@ LONGEST_LINE = 76  # characters of code that fit a page of 1280 px, in an exerci
 AIMS = {"words": 2_500, "open cells": 30, "asserts": 0, "questions": 3, "challenges": 1}
 # Whoever has finished a chapter adds its name.
 HELD_TO_AIMS: tuple[str, ...] = (
+    "00-the-whole-machine",
     "01-self-attention",
     "02-queries-keys-values",
     "03-scaling",
@@ -35,6 +36,8 @@ HELD_TO_AIMS: tuple[str, ...] = (
 # Chapters that are two sittings: the second has a letter, as deeper pages have (and as in
 # book/extensions/chapter_numbers.py).
 SECOND_SITTINGS = ("07c",)
+# Chapters that a newcomer only visits: nothing to write, no code in sight, nothing to prove.
+VISITS = ("00-the-whole-machine",)
 # Chapters of Part I that are not rewritten yet: the rules of the form do not bind them.
 BEFORE_THE_FORM = tuple(
     name
@@ -210,6 +213,22 @@ def leads_on(nb: NotebookNode, following: str | None) -> list[str]:
     text = "\n".join(cell.source for _, cell in section(nb, summary))
     if f"]({following}.ipynb)" not in text:
         return [f"the summary (`## {summary}`) must link the next chapter: ({following}.ipynb)"]
+    return []
+
+
+def is_a_visit(nb: NotebookNode) -> list[str]:
+    """No code stands open, and none of the sections that ask for work."""
+    found = [f"cell {n} shows its code: fold it" for n, cell in code_cells(nb) if is_open(cell)]
+    names = [text for _, text in headings(nb, 2)]
+    return found + [f"a visit has no section `## {one}`" for one in AFTER_THE_ROAD if one in names]
+
+
+def leads_out(nb: NotebookNode, following: str | None) -> list[str]:
+    """The last section of a visit links the chapter that follows."""
+    *_, (_, last) = headings(nb, 2) or [(0, "")]
+    text = "\n".join(cell.source for _, cell in section(nb, last))
+    if following is not None and f"]({following}.ipynb)" not in text:
+        return [f"the last section must link the next chapter: ({following}.ipynb)"]
     return []
 
 
@@ -553,6 +572,8 @@ ROAD_ONLY = {
     asserts_out_of_sight,
     has_checked_exercises,
 }
+NOT_FOR_A_VISIT = {has_its_sections, has_checked_exercises, keeps_cells_short}
+OF_A_VISIT = [*(rule for rule in RULES if rule not in NOT_FOR_A_VISIT), is_a_visit]
 DEEPER_RULES = [rule for rule in RULES if rule not in ROAD_ONLY] + [may_have_exercises]
 
 
@@ -570,6 +591,10 @@ def problems(nb: NotebookNode, name: str, road_names: list[str]) -> list[str]:
     if name in BEFORE_THE_FORM:
         return [problem for rule in RULES if rule not in FORM for problem in rule(nb)]
     at = road_names.index(name)
-    found = leads_on(nb, next(iter(road_names[at + 1 :]), None))
+    following = next(iter(road_names[at + 1 :]), None)
+    if name in VISITS:
+        found = leads_out(nb, following) + keeps_its_aims(nb)
+        return found + [problem for rule in OF_A_VISIT for problem in rule(nb)]
+    found = leads_on(nb, following)
     found += keeps_its_aims(nb) if name in HELD_TO_AIMS else []
     return found + [problem for rule in RULES for problem in rule(nb)]

@@ -322,6 +322,47 @@ def test_a_breach_on_a_deeper_page_is_found(change, words):
     assert any(words in problem for problem in found), found
 
 
+def _visit():
+    """A chapter without code in sight and without exercises."""
+    asks = [
+        cell
+        for _ in range(3)
+        for cell in (
+            _code("Predict(q)", "Predict()", tags=["hide-input"]),
+            _markdown("The answer."),
+        )
+    ]
+    cells = [
+        *_right().cells[:4],
+        _code("Map(w, goals=[Goal(t)])", "Map(queries=2)", tags=["hide-input"]),
+        *asks,
+        _markdown("## The map\n\nIt begins with [attention](01-next.ipynb)."),
+    ]
+    return new_notebook(cells=cells)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda nb: None, []),
+        (lambda nb: nb.cells[4].metadata.pop("tags"), ["cell 5 shows its code: fold it"]),
+        (
+            lambda nb: nb.cells.append(_markdown("## Prove it")),
+            [
+                "the last section must link the next chapter: (01-next.ipynb)",
+                "a visit has no section `## Prove it`",
+            ],
+        ),
+        (lambda nb: nb.cells.pop(5), ["2 questions on the road, at least 3"]),
+    ],
+)
+def test_a_visit_has_its_own_form(monkeypatch, change, words):
+    monkeypatch.setattr(rules, "VISITS", ("00-visit",))
+    nb = _visit()
+    change(nb)
+    assert rules.problems(nb, "00-visit", ["00-visit", "01-next"]) == words
+
+
 def test_the_aims_bind_whom_they_name(monkeypatch):
     nb, names = _right(), ["07-road", "14-next"]
     assert rules.problems(nb, "07-road", names) == []

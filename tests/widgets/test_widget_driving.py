@@ -6,6 +6,7 @@ import re
 import pytest
 import torch
 from lapses import make_lapse
+from machines import make_machine
 from translators import make_translator
 
 from transformer_lib import widgets
@@ -57,6 +58,7 @@ DRIVEN = {
     "Translator": lambda **more: make_translator(**more)[2],
     "TimeLapse": lambda **more: make_lapse(**more),
     "TrainHere": lambda **more: TrainHere(**more),
+    "Machine": lambda **more: make_machine(**more)[1],
     "TrainingView": lambda **more: TrainingView({"step": [1, 2], "loss": [2.0, 1.5]}, **more),
     "BlockLab": lambda **more: BlockLab(
         Classifier(3, 2, 4, 1, 2),
@@ -157,6 +159,22 @@ ACCEPTED = {
     "PairMerger": ["sample=a, b", "sample=0", "merges=999", "reset="],
     "SamplingLab": ["context=mary gave", "top_k=all", "top_k=3", "top_p=0.5", "draw=100"],
     "Translator": ["example=1", "example=hūvannu koṭṭaḷu", "width=8", "head=all", "word=0"],
+    "Machine": [
+        "story=1",
+        "ask=roses",
+        "say=mary",
+        "word=last",
+        "word=39",
+        "part=block-2-head-1",
+        "off=block-1-attention",
+        "all_on=",
+        "clicks=switches",
+        "exchange=mary,ravi",
+        "level=3",
+        "patch=1,5",
+        "temperature=0",
+        "top_p=0.5",
+    ],
     "BlockLab": ["story=1", "feed_forward=off", "norm_1=on"],
     "DepthView": ["pre=off", "no_residual=on", "depth=12", "start=1", "quantity=stream"],
     "TimeLapse": ["step=0", "step=35", "position=3", "position=last", "seed=7"],
@@ -177,6 +195,21 @@ REFUSED = {
     "PairMerger": ["sample=2", "merges=1000", "merges=1.5", "text=roses"],
     "SamplingLab": ["context=1", "top_k=0", "top_p=0", "temperature=4", "draw=0"],
     "Translator": ["example=2", "width=9", "head=2", "layer=-1", "word=31"],
+    "Machine": [
+        "story=2",
+        "ask=tulips",
+        "say=eats",
+        "word=40",
+        "part=block-3",
+        "off=head",
+        "all_on=1",
+        "clicks=on",
+        "exchange=mary",
+        "level=4",
+        "patch=1",
+        "temperature=3",
+        "top_p=0",
+    ],
     "BlockLab": ["story=2", "feed_forward=0", "norm=off"],
     "DepthView": ["depth=7", "start=2", "quantity=loss", "pre=1"],
     "TimeLapse": ["step=-1", "position=12", "position=-1", "seed=0", "ids=1"],

@@ -5,6 +5,7 @@ from transformer_lib.widgets.block_lab import BlockLab
 from transformer_lib.widgets.depth_view import DepthView
 from transformer_lib.widgets.goals import Goal
 from transformer_lib.widgets.head_view import HeadView
+from transformer_lib.widgets.machine import Machine
 from transformer_lib.widgets.mask_painter import MaskPainter
 from transformer_lib.widgets.matrix_in_the_middle import MatrixInTheMiddle
 from transformer_lib.widgets.next_word import NextWord
@@ -28,6 +29,7 @@ __all__ = [
     "DepthView",
     "Goal",
     "HeadView",
+    "Machine",
     "MaskPainter",
     "MatrixInTheMiddle",
     "NextWord",

@@ -14,8 +14,10 @@
 // A list of vectors is one array, row after row. `logits` are those after each token read, `maps` by
 // layer and head: maps[layer][head] is an array of rows of weights, a row for each token read.
 // read(ids, { off, record }): `off` is a set of parts that add nothing, "0.attention", "1.feed_forward",
-// "0.cross_attention" or one head of them, "0.attention.3"; `record(place, x)` sees the stream after
-// each block, and may change it.
+// "0.cross_attention" or one head of them, "0.attention.3"; `record(layer, x)` sees the stream after
+// each block, and may change it. `watch(place, x)` sees what each part makes of the tokens read: "start"
+// (the stream as it enters the first block), "0.norm_1", "0.mixed" (what the heads bring, side by side),
+// "0.attention" (what the attention adds), "0.hidden", "0.feed_forward", "final_norm".
 
 import { alibiSlopes, rotaryAngles, sinusoidal } from "./positions.js";
 
@@ -181,10 +183,10 @@ function wiring(config, weights) {
       }
       maps.push(rowsOfWeights);
     }
-    return { result: project(mixed, rows, `${name}.output`), maps };
+    return { result: project(mixed, rows, `${name}.output`), maps, mixed };
   }
 
-  function think(x, rows, name) {
+  function think(x, rows, name, see = null) {
     const inner = project(x, rows, `${name}.expand`);
     if (config.activation === "swiglu") {
       const gate = project(x, rows, `${name}.gate`);
@@ -193,13 +195,18 @@ function wiring(config, weights) {
       const activation = ACTIVATIONS[config.activation];
       for (let i = 0; i < inner.length; i += 1) inner[i] = activation(inner[i]);
     }
+    see?.("hidden", inner);
     return project(inner, rows, `${name}.contract`);
   }
 
   /** x through a block whose parts are functions of vectors, one norm each. */
-  function wire(x, name, parts) {
+  function wire(x, name, parts, see = null) {
     parts.forEach((part, i) => {
-      const norm = (y) => normalize(y, width, weights, `${name}.norm_${i + 1}`, config.rms_norm);
+      const norm = (y) => {
+        const z = normalize(y, width, weights, `${name}.norm_${i + 1}`, config.rms_norm);
+        see?.(`norm_${i + 1}`, z);
+        return z;
+      };
       const [read, then] = config.norm === "pre" ? [norm(x), null] : [x, norm];
       const result = part(read);
       if (result) x = add(x, result);
@@ -278,16 +285,18 @@ function writing(config, weights, parts, names, readSource, before = null) {
       tokens.length -= count;
       for (const cache of caches) cache.length -= count;
     },
-    read(ids, { off = null, record = null } = {}) {
+    read(ids, { off = null, record = null, watch = null } = {}) {
       checkRoom(ids, tokens.length, config, names.vocabulary);
       const start = tokens.length;
       const rows = ids.length;
       const before = tokens.slice(Math.max(0, start - (config.smear ?? 0)));
       let x = embed(ids, names.embedding, start, { scale: names.scale, before });
+      watch?.("start", x);
       const maps = [];
       const cross = [];
       for (let layer = 0; layer < config.n_layers; layer += 1) {
         const name = `${names.blocks}.${layer}`;
+        const see = watch && ((part, y) => watch(`${layer}.${part}`, y));
         const silent = (part) => off?.has(`${layer}.${part}`);
         const heads = (part) =>
           off &&
@@ -300,6 +309,8 @@ function writing(config, weights, parts, names, readSource, before = null) {
             off: heads("attention"),
           });
           maps.push(found.maps);
+          see?.("mixed", found.mixed);
+          see?.("attention", found.result);
           return silent("attention") ? null : found.result;
         };
         const crossing = (y) => {
@@ -311,14 +322,18 @@ function writing(config, weights, parts, names, readSource, before = null) {
           cross.push(found.maps);
           return silent("cross_attention") ? null : found.result;
         };
-        const thinking = (y) =>
-          silent("feed_forward") ? null : think(y, rows, `${name}.feed_forward`);
+        const thinking = (y) => {
+          const result = think(y, rows, `${name}.feed_forward`, see);
+          see?.("feed_forward", result);
+          return silent("feed_forward") ? null : result;
+        };
         const all = readSource ? [attention, crossing, thinking] : [attention, thinking];
-        x = wire(x, name, all);
+        x = wire(x, name, all, see);
         if (record) x = record(layer, x) ?? x;
       }
       tokens.push(...ids);
       const last = finish(x, names.norm);
+      watch?.("final_norm", last);
       const head = weights.get("head.weight") ?? weights.get(`${names.embedding}.weight`);
       const logits = linear(last, rows, head);
       const size = names.vocabulary;

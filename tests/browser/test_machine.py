@@ -1,0 +1,172 @@
+"""Machine in Chromium: it says what the library says, and follows the reader's hands at once."""
+
+import re
+
+import pytest
+import torch
+from harness import check_axe, check_fits, download, each_look
+from machines import SHIPPED, STORIES, make_machine
+
+from transformer_lib.training.trained import load_shipped
+from transformer_lib.widgets import Machine
+
+
+def settled(page, condition="true"):
+    """Wait until the figure has an answer to what it shows now, of which the condition holds."""
+    script = (
+        "window.afmFigures?.get('m')?.map((figure) => figure.facts())"
+        f".some((f) => f['probability .'] > 0 && ({condition}))"
+    )
+    page.wait_for_function(script)
+    return page.evaluate("afmFigures.get('m')[0].facts()")
+
+
+def chances(trained, text):
+    ids = torch.tensor([trained.tokenizer.encode(text)])
+    with torch.no_grad():
+        return dict(
+            zip(
+                trained.tokenizer.vocabulary,
+                trained.model(ids)[0, -1].softmax(-1).tolist(),
+                strict=True,
+            )
+        )
+
+
+def same(found, right):
+    shown = {word: found[f"probability {word}"] for word in right}
+    assert shown == pytest.approx(right, abs=1e-4)
+
+
+def words(page):
+    return page.get_by_role("list", name="The story").locator("bdi").all_text_contents()
+
+
+def test_a_story_is_written_asked_and_taken_apart(open_page):
+    trained, widget = make_machine(view="laboratory", bits=32, name="m")
+    page = open_page(widget)
+    same(settled(page), chances(trained, STORIES[0]))
+    # a word from the list, an own sentence, a word that it does not know
+    listed = page.get_by_role("list", name="What may come next")
+    listed.get_by_role("button", name="mary ").click()
+    text = STORIES[0] + " mary"
+    same(settled(page, f"f.words === {len(text.split())}"), chances(trained, text))
+    field = page.get_by_label("or write, and press Enter")
+    field.fill("Gave roses to susan. mary eats")
+    field.press("Enter")
+    assert "does not know the word eats" in page.locator(".afm-machine-verdict").inner_text()
+    field.fill("gave roses to susan.")
+    field.press("Enter")
+    text += " gave roses to susan ."
+    same(settled(page, f"f.words === {len(text.split())}"), chances(trained, text))
+    verdict = page.locator(".afm-machine-verdict")
+    assert verdict.inner_text() == "So far, roses: susan · books: susan · cups: john"
+    # a question
+    page.get_by_role("button", name="roses ?").click()
+    the = " the" if "the" in trained.tokenizer.vocabulary else ""
+    text += f" who has{the} roses ?"
+    assert words(page) == text.split()
+    found = settled(page, "f.asked === 1")
+    settled(page, f"f.words === {len(text.split())}")
+    same(found, right := chances(trained, text))
+    assert found["moves"] == 1
+    assert found["right"] == pytest.approx(right["susan"], abs=1e-4)
+    # a head off by a click, and by the keyboard
+    page.get_by_role("radio", name="switches it").check()
+    page.get_by_role("option", name="block 1, head 2").click()
+    width = trained.model.config.d_head
+    kept = trained.model.blocks[0].attention.output.weight.detach().clone()
+    trained.model.blocks[0].attention.output.weight.data[:, width : 2 * width] = 0
+    changed = chances(trained, text)
+    off = settled(page, f"f.off === 1 && f['probability mary'] !== {found['probability mary']}")
+    same(off, changed)
+    assert off["whole mary"] == pytest.approx(right["mary"], abs=1e-4)
+    head = page.get_by_role("option", name=re.compile("^block 1, head 2,.*, switched off$"))
+    head.press("Enter")
+    same(settled(page, "f.off === 0 && f['probability mary'] === f['whole mary']"), right)
+    trained.model.blocks[0].attention.output.weight.data.copy_(kept)
+    # a vector of the other story, in which mary and susan have changed places
+    cell = page.get_by_role("gridcell", name="block 2, ?")
+    cell.last.click()
+    page.get_by_role("button", name="put the other's vector into my story").click()
+    swap = {"mary": "susan", "susan": "mary"}
+    other = " ".join(swap.get(word, word) for word in text.split())
+    same(settled(page, "f.patched === 1 && f['probability mary'] !== f['whole mary']"),
+         chances(trained, other))  # fmt: skip
+
+
+def test_a_word_in_the_middle_leads_another_way_and_the_language_is_known(open_page):
+    trained, widget = make_machine(view="story", name="m")
+    page = open_page(widget)
+    settled(page)
+    page.get_by_role("list", name="The story").get_by_role("button").nth(2).click()
+    page.locator(".afm-next-title").filter(has_text="after has").wait_for()
+    page.get_by_role("list", name="What may come next").get_by_role("button", name="pens ").click()
+    assert words(page) == ["<story>", "mary", "has", "pens"]
+    field = page.get_by_label("or write, and press Enter")
+    field.fill("gave gave")
+    field.press("Enter")
+    verdict = page.locator(".afm-machine-verdict")
+    assert verdict.inner_text().startswith("Outside of its language: gave cannot stand there")
+    assert settled(page, "f.words === 6")["known"] == 0
+    assert trained.model.config.vocabulary == len(trained.tokenizer.vocabulary)
+
+
+def test_it_writes_until_it_is_stopped_and_never_more_than_it_can_read(open_page):
+    page = open_page(make_machine(view="laboratory", name="m", story=1)[1])
+    settled(page)
+    page.get_by_role("slider", name="temperature").fill("0")
+    page.get_by_role("button", name="let it write").click()
+    settled(page, "f.words >= 9")
+    page.get_by_role("button", name="stop").click()
+    written = words(page)
+    page.wait_for_timeout(500)
+    assert words(page) == written
+    assert written[: len(STORIES[1].split())] == STORIES[1].split()
+
+
+def test_without_a_worker_the_page_computes_itself(open_page):
+    trained, widget = make_machine(view="story", bits=32, name="m")
+    block = "<script>window.Worker = class { constructor() { throw new Error('no'); } };</script>"
+    same(settled(open_page(widget, before=block)), chances(trained, STORIES[0]))
+
+
+@each_look
+def test_fits_is_accessible_and_exports(open_page, theme, width):
+    page = open_page(make_machine(view="laboratory", name="m")[1], theme=theme, width=width)
+    settled(page)
+    check_axe(page)
+    check_fits(page)
+    first = page.get_by_role("option", name="token")
+    first.focus()
+    for _ in range(5):
+        page.keyboard.press("ArrowDown")
+    assert page.locator(".afm-details-title").inner_text() == "block 1, norm 1"
+    lines = download(page, "CSV").decode("utf-8-sig").splitlines()
+    assert len(lines) == len(STORIES[0].split()) + 1
+    assert b"<image" in download(page, "SVG")
+
+
+def test_the_shipped_model_answers_in_time(open_page, report):
+    """How long a word takes, and the longest task of the page while it is written: reported only,
+    since the machine that runs the tests may be busy."""
+    gifts = load_shipped(SHIPPED, device=torch.device("cpu"))
+    [story] = gifts.grammar.stories(1, seed=3)
+    begun = gifts.grammar.questions(story)[-1].prompt
+    page = open_page(Machine(gifts, [begun], view="laboratory", name="m", bits=8))
+    settled(page, "f.right > 0.9")
+    page.evaluate(
+        "() => { window.tasks = []; new PerformanceObserver((list) => tasks.push("
+        "...list.getEntries().map((e) => e.duration))).observe({ type: 'longtask' }); }"
+    )
+    taken = []
+    for word in story.split()[len(begun.split()) :][:8]:
+        count = settled(page)["words"] + 1
+        field = page.get_by_label("or write, and press Enter")
+        field.fill(word)
+        field.press("Enter")
+        settled(page, f"f.words === {count}")
+        taken.append(page.locator(".afm-machine").get_attribute("data-milliseconds"))
+    report("machine: ms a word in the worker", taken)
+    report("machine: long tasks of the page, ms", page.evaluate("tasks"))
+    assert len(taken) > 0

@@ -1,0 +1,97 @@
+// What the machine's figure computes beside the model itself: names of parts, words to choose from,
+// the question, and what is drawn.
+
+import { uniform } from "../core/random.js";
+import { draw, filterLogits } from "../math/sampling.js";
+
+const MOST = 10; // words to choose from
+
+/** "block-2-head-3" -> { kind: "head", layer: 1, head: 2, name: "block 2, head 3" } */
+export function partOf(place) {
+  const found = /^block-(\d+)(?:-(norm|head)-(\d+)|-(attention|feed-forward))?$/.exec(place);
+  if (!found) return { kind: place.replaceAll("-", "_"), name: place.replaceAll("-", " ") };
+  const [, block, part, number, whole] = found;
+  const name = place.replace(/^block-(\d+)-?/, "block $1, ").replaceAll("-", " ");
+  return {
+    kind: part ?? whole?.replaceAll("-", "_") ?? "block",
+    layer: Number(block) - 1,
+    head: part === "head" ? Number(number) - 1 : null,
+    number: Number(number ?? 0),
+    name: name.replace(/, $/, "").replace("feed forward", "feed-forward"),
+  };
+}
+
+export const isSwitch = (place) => /-(attention|feed-forward|head-\d+)$/.test(place);
+
+/** The parts that are off, as math/transformer.js names them. */
+export function silent(places) {
+  return places.map((place) => {
+    const { kind, layer, head } = partOf(place);
+    return kind === "head" ? `${layer}.attention.${head}` : `${layer}.${kind}`;
+  });
+}
+
+/** The words that may come next: those that the grammar allows, and what else is probable; in the order
+ * of the untouched machine, so that they stay in their places when a part is switched off. */
+export function candidates({ now, whole, allowed, vocabulary }) {
+  const rows = vocabulary.map((word, id) => ({
+    id,
+    word,
+    now: now[id],
+    whole: whole[id],
+    exact: allowed.get(word) ?? 0,
+  }));
+  const order = (a, b) => b.whole - a.whole || a.id - b.id;
+  const wanted = rows.filter(({ exact }) => exact > 0).sort(order);
+  const others = rows.filter(({ exact }) => exact === 0).sort((a, b) => b.now - a.now);
+  const room = Math.max(0, MOST - wanted.length);
+  const also = others.filter(({ now: p }, i) => i < room && (p >= 0.01 || allowed.size === 0));
+  return [...wanted, ...also].sort(order);
+}
+
+/** The words of the story with a question about a gift at its end, in place of a sentence that is not
+ * finished. */
+export function asking(words, gift, start, vocabulary) {
+  const the = vocabulary.includes("the") ? ["the"] : [];
+  return [...words.slice(0, start), "who", "has", ...the, gift, "?"];
+}
+
+/** The gift that an open question asks for; null if the text does not end in one. */
+export function asked(words, start, gifts) {
+  const sentence = words.slice(start);
+  if (sentence.at(-1) !== "?" || !sentence.includes("who")) return null;
+  return sentence.find((word) => gifts.includes(word)) ?? null;
+}
+
+/** A word, drawn: the same for the same number of draws before. */
+export function drawn(chances, { temperature, topP, draws }) {
+  const logits = Array.from(chances, (p) => Math.log(p));
+  const left = filterLogits(logits, { temperature, topP });
+  return draw(left.probabilities, left.order, uniform(7919 * (draws + 1))());
+}
+
+/** Words of a text, however they are written; or the first that is not known, as { unknown }. */
+export function readWords(text, vocabulary) {
+  const spaced = text.toLowerCase().replace(/([.?])/g, " $1 ");
+  const words = spaced.split(/\s+/).filter(Boolean);
+  const unknown = words.find((word) => !vocabulary.includes(word));
+  return unknown === undefined ? { words } : { unknown };
+}
+
+/** The typical size of a vector's numbers: the root of their mean square. */
+export function size(x) {
+  return Math.sqrt(x.reduce((sum, v) => sum + v * v, 0) / x.length);
+}
+
+/** Places of the largest entries, largest first. */
+export function largest(values, count) {
+  return Array.from(values, (_, i) => i)
+    .sort((a, b) => values[b] - values[a] || a - b)
+    .slice(0, count);
+}
+
+/** Row `r` of a square that is kept row after row. */
+export function rowOf(square, r) {
+  const side = Math.sqrt(square.length);
+  return square.subarray(r * side, (r + 1) * side);
+}

@@ -1,0 +1,241 @@
+"""A trained GPT that runs in the page: the reader writes the story, and sees into every part."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any, ClassVar
+
+import traitlets
+
+from transformer_lib.widgets.base import Widget, json_bytes
+from transformer_lib.widgets.driving import Action, Number, Numbers, Option, Pair, Token
+from transformer_lib.widgets.goals import Goal
+from transformer_lib.widgets.inputs import to_tokens
+from transformer_lib.widgets.joining import bundle, stylesheet, worker
+from transformer_lib.widgets.machine.parts import PARTS, is_switch, places
+from transformer_lib.widgets.weights import pack_weights
+
+VIEWS = ("story", "drawing", "comparison", "laboratory")
+CLICKS = {"shows": False, "switches": True}
+HOTTEST = 2.0
+
+
+class Machine(Widget):
+    """The GPT of the gift stories: next words, every part with its numbers, and switches.
+
+    The model computes in the reader's browser, in a worker. The reader chooses the next word from
+    those that the grammar allows, or writes words; asks who has what; lets the machine write.
+
+    Every part of the drawing says what goes in and what comes out for the word that is chosen, and
+    can be switched off by a click. The *other story* is the reader's own with two names exchanged:
+    the figure shows how far apart the vectors of the two are, and can put one of the other story
+    into the reader's.
+
+    What comes back and can be observed: `widget.text` (ids), `widget.off`, `widget.patches` and
+    `widget.chances` (of the next word, all switches as they are); `widget.story` is the text.
+
+    Args:
+        trained: :func:`~transformer_lib.training.trained.load_shipped`, or another object with a
+            `model` (a GPT), its `tokenizer` and the `grammar` of its stories.
+        stories: beginnings to choose from, in words of the tokenizer; the first is shown.
+        view: ``"story"`` (the text and the next word), ``"drawing"`` (and the parts),
+            ``"comparison"`` (and the other story), or ``"laboratory"`` (all, with temperature).
+        story: which of them is shown first.
+        exchange: two words; the other story has one in place of the other.
+        part: the part of the drawing that is shown first, such as ``"block-2-head-1"``.
+        word: the word that is shown first, counted from 0; -1: the newest one.
+        off: parts that are switched off.
+        switches: whether a click on a part switches it, too.
+        bits: 8 or 32 for each number of the weights' matrices.
+        name: what links in the prose call the figure.
+        goals: challenges.
+
+    State (what `[text](#set:name;key=value)` sets): `story` (its text or number), `ask` (a word
+    of the vocabulary: who has it?), `say` (a word, put at the end), `word` (from 0, or `last`),
+    `part`, `off`, `on` (parts), `all_on`, `clicks` (`shows` or `switches`), `exchange` (two
+    words), `level` (0: the table, 1: the stream's beginning, then the blocks), `patch` (a block
+    from 1, a word from 0), `unpatch`, `temperature`, `top_p`, `reset`.
+
+    Facts (what goals read): `words` (of the text), `known` (1: it belongs to the grammar),
+    `asked` (1: it ends in a question), `moves` (how often what it asks for was given), `off`
+    (parts), `patched` (vectors), `right` (the probability of the right answer to the question, 0
+    where nothing is asked), `probability WORD` (of the next word), `whole WORD` (the same with
+    nothing switched off or put in).
+
+    Raises ValueError where a story is empty, unknown, or too long for the model, where the model's
+    vocabulary is not the tokenizer's, or where a setting is out of range.
+    """
+
+    _esm = bundle("machine")
+    _css = stylesheet("machine")
+    _worker = traitlets.Unicode(worker("machine"), read_only=True).tag(sync=True)
+    _packed = traitlets.Bytes().tag(sync=True)
+    _config = traitlets.Bytes().tag(sync=True)
+    _text = traitlets.Bytes().tag(sync=True)
+    view = traitlets.Enum(VIEWS, "laboratory").tag(sync=True)
+    text = traitlets.List(traitlets.Int()).tag(sync=True)
+    word = traitlets.Int(-1).tag(sync=True)
+    part = traitlets.Int(0).tag(sync=True)
+    off = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    switches = traitlets.Bool(False).tag(sync=True)
+    exchange = traitlets.List(traitlets.Int(), minlen=2, maxlen=2).tag(sync=True)
+    level = traitlets.Int(0).tag(sync=True)
+    patches = traitlets.List(traitlets.List(traitlets.Int())).tag(sync=True)
+    temperature = traitlets.Float(1.0).tag(sync=True)
+    top_p = traitlets.Float(1.0).tag(sync=True)
+    draws = traitlets.Int(0).tag(sync=True)  # words drawn so far: each has its own random number
+    chances = traitlets.List(traitlets.Float()).tag(sync=True)
+    _keys_of_text: ClassVar = {
+        "story": Token("stories"),
+        "ask": Token("vocabulary"),
+        "say": Token("vocabulary"),
+        "word": Number(0, "context", none="last"),
+        "part": Token("parts", "part"),
+        "off": Token("parts"),
+        "on": Token("parts"),
+        "all_on": Action(),
+        "clicks": Option(CLICKS, "switches"),
+        "exchange": Pair("vocabulary", "vocabulary", "exchange"),
+        "level": Number(0, "levels", "level"),
+        "patch": Numbers(2, whole=True, low=0),
+        "unpatch": Action(),
+        "temperature": Number(0, HOTTEST, "temperature", whole=False),
+        "top_p": Number(0.01, 1, "top_p", whole=False),
+    }
+    _facts = (
+        "words", "known", "asked", "moves", "off", "patched", "right",
+        "probability {vocabulary}", "whole {vocabulary}",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        trained: Any,
+        stories: Sequence[str],
+        *,
+        view: str = "laboratory",
+        story: int = 0,
+        exchange: Sequence[str] = ("mary", "susan"),
+        part: str = "token",
+        word: int = -1,
+        off: Sequence[str] = (),
+        switches: bool = False,
+        bits: int = 8,
+        name: str = "",
+        goals: Sequence[Goal] = (),
+    ) -> None:
+        config, tokenizer = trained.model.config, trained.tokenizer
+        vocabulary = list(tokenizer.vocabulary)
+        if len(vocabulary) != config.vocabulary:
+            raise ValueError(
+                f"the model has {config.vocabulary} tokens, and its tokenizer {len(vocabulary)}; "
+                f"give the tokenizer that it was trained with"
+            )
+        stories = to_tokens(stories, len(stories), "stories", "stories")
+        if not stories or not 0 <= story < len(stories):
+            raise ValueError(
+                f"story is {story} of {len(stories)} stories; give at least one, and the number "
+                f"of one, from 0"
+            )
+        texts = [_ids(one, vocabulary, config.context) for one in stories]
+        parts = places(config.n_layers, config.n_heads, smear=bool(config.smear))
+        if part not in parts:
+            raise ValueError(f"part is {part!r}; choose one of {', '.join(parts)}")
+        self._vocabulary, self._parts = vocabulary, parts
+        self._model = {
+            "layers": config.n_layers, "heads": config.n_heads, "context": config.context,
+        }  # fmt: skip
+        weights = {key: w.detach().cpu().numpy() for key, w in trained.model.state_dict().items()}
+        super().__init__(
+            _packed=pack_weights(weights, bits=bits),
+            _config=json_bytes(asdict(config)),
+            _text=json_bytes(
+                {
+                    "vocabulary": vocabulary,
+                    "stories": stories,
+                    "texts": texts,
+                    "parts": parts,
+                    "about": PARTS,
+                    "grammar": asdict(trained.grammar),
+                    "hottest": HOTTEST,
+                }
+            ),
+            view=view,
+            text=texts[story],
+            word=word,
+            part=parts.index(part),
+            off=list(off),
+            switches=switches,
+            exchange=[self._id(one) for one in exchange],
+            level=config.n_layers + 1,
+            name=name,
+            goals=goals,
+        )
+
+    @property
+    def story(self) -> str:
+        """The text as it is now."""
+        return " ".join(self._vocabulary[i] for i in self.text)
+
+    def _id(self, word: str) -> int:
+        if word not in self._vocabulary:
+            raise ValueError(
+                f"{word!r} is not a word of the model; it knows {', '.join(self._vocabulary)}"
+            )
+        return self._vocabulary.index(word)
+
+    @traitlets.validate("text")
+    def _check_text(self, proposal: dict) -> list[int]:
+        ids, most = proposal["value"], self._model["context"]
+        if not 1 <= len(ids) <= most or not all(0 <= i < len(self._vocabulary) for i in ids):
+            raise ValueError(
+                f"text is {ids}; it must be 1 to {most} ids from 0 to {len(self._vocabulary) - 1}"
+            )
+        return ids
+
+    @traitlets.validate("word", "part", "level")
+    def _check_place(self, proposal: dict) -> int:
+        name, value = proposal["trait"].name, proposal["value"]
+        least, end = {
+            "word": (-1, self._model["context"]),
+            "part": (0, len(self._parts)),
+            "level": (0, self._model["layers"] + 2),
+        }[name]
+        if not least <= value < end:
+            raise ValueError(f"{name} is {value}; choose one from {least} to {end - 1}")
+        return value
+
+    @traitlets.validate("off")
+    def _check_off(self, proposal: dict) -> list[str]:
+        for one in proposal["value"]:
+            if one not in self._parts or not is_switch(one):
+                raise ValueError(
+                    f"{one!r} cannot be switched off; choose among "
+                    f"{', '.join(filter(is_switch, self._parts))}"
+                )
+        return proposal["value"]
+
+    @traitlets.validate("temperature", "top_p")
+    def _check_range(self, proposal: dict) -> float:
+        name, value = proposal["trait"].name, proposal["value"]
+        least, most = (0.0, HOTTEST) if name == "temperature" else (0.01, 1.0)
+        if not least <= value <= most:
+            raise ValueError(f"{name} is {value}; choose one from {least:g} to {most:g}")
+        return value
+
+    def _sizes(self) -> dict[str, object]:
+        levels = {"levels": self._model["layers"] + 2}
+        return {"view": self.view, **self._model, **levels}
+
+
+def _ids(story: str, vocabulary: Sequence[str], context: int) -> list[int]:
+    words = story.split()
+    if not 1 <= len(words) <= context:
+        raise ValueError(
+            f"the story {story[:60]!r} has {len(words)} words; the model reads 1 to {context}"
+        )
+    for word in words:
+        if word not in vocabulary:
+            raise ValueError(
+                f"{word!r} in the story {story[:60]!r} is not a word of the model; it knows "
+                f"{', '.join(vocabulary)}"
+            )
+    return [vocabulary.index(word) for word in words]
