@@ -5,7 +5,7 @@ import re
 
 import pytest
 import torch
-from translators import make_translator
+from translators import make_translator, make_walk
 
 from transformer_lib import widgets
 from transformer_lib.attention import MultiHeadAttention
@@ -53,6 +53,7 @@ DRIVEN = {
     "PairMerger": lambda **more: PairMerger({"roses": "rose roses", "a, b": "a b"}, **more),
     "SamplingLab": lambda **more: SamplingLab([[2.0, 1.0]], ["a", "b"], ["mary gave"], **more),
     "Translator": lambda **more: make_translator(**more)[2],
+    "ArchitectureWalk": lambda **more: make_walk(**more)[2],
     "TrainingView": lambda **more: TrainingView({"step": [1, 2], "loss": [2.0, 1.5]}, **more),
     "BlockLab": lambda **more: BlockLab(
         Classifier(3, 2, 4, 1, 2),
@@ -153,6 +154,7 @@ ACCEPTED = {
     "PairMerger": ["sample=a, b", "sample=0", "merges=999", "reset="],
     "SamplingLab": ["context=mary gave", "top_k=all", "top_k=3", "top_p=0.5", "draw=100"],
     "Translator": ["example=1", "example=hūvannu koṭṭaḷu", "width=8", "head=all", "word=0"],
+    "ArchitectureWalk": ["sentence=1", "part=output", "part=decoder.1.norm_3", "row=15"],
     "BlockLab": ["story=1", "feed_forward=off", "norm_1=on"],
     "DepthView": ["pre=off", "no_residual=on", "depth=12", "start=1", "quantity=stream"],
     "TrainingView": ["step=last", "step=2", "smoothing=10", "log_steps=on"],
@@ -171,6 +173,7 @@ REFUSED = {
     "PairMerger": ["sample=2", "merges=1000", "merges=1.5", "text=roses"],
     "SamplingLab": ["context=1", "top_k=0", "top_p=0", "temperature=4", "draw=0"],
     "Translator": ["example=2", "width=9", "head=2", "layer=-1", "word=31"],
+    "ArchitectureWalk": ["sentence=2", "part=decoder", "part=23", "row=16", "row=-1"],
     "BlockLab": ["story=2", "feed_forward=0", "norm=off"],
     "DepthView": ["depth=7", "start=2", "quantity=loss", "pre=1"],
     "TrainingView": ["step=first", "smoothing=0", "log_steps="],

@@ -15,7 +15,8 @@
 // layer and head: maps[layer][head] is an array of rows of weights, a row for each token read.
 // read(ids, { off, record }): `off` is a set of parts that add nothing, "0.attention", "1.feed_forward",
 // "0.cross_attention" or one head of them, "0.attention.3"; `record(place, x)` sees the stream after
-// each block, and may change it.
+// each block, and may change it. A translator also takes `see(name, i, { x, result, after })`, in start
+// and in read: the stream before part i of a block ("decoder.0"), what the part gives, the stream after.
 
 import { alibiSlopes, rotaryAngles, sinusoidal } from "./positions.js";
 
@@ -197,13 +198,15 @@ function wiring(config, weights) {
   }
 
   /** x through a block whose parts are functions of vectors, one norm each. */
-  function wire(x, name, parts) {
+  function wire(x, name, parts, see = null) {
     parts.forEach((part, i) => {
+      const before = x;
       const norm = (y) => normalize(y, width, weights, `${name}.norm_${i + 1}`, config.rms_norm);
       const [read, then] = config.norm === "pre" ? [norm(x), null] : [x, norm];
       const result = part(read);
       if (result) x = add(x, result);
       if (then) x = then(x);
+      see?.(name, i, { x: before, result, after: x });
     });
     return x;
   }
@@ -278,7 +281,7 @@ function writing(config, weights, parts, names, readSource, before = null) {
       tokens.length -= count;
       for (const cache of caches) cache.length -= count;
     },
-    read(ids, { off = null, record = null } = {}) {
+    read(ids, { off = null, record = null, see = null } = {}) {
       checkRoom(ids, tokens.length, config, names.vocabulary);
       const start = tokens.length;
       const rows = ids.length;
@@ -314,7 +317,7 @@ function writing(config, weights, parts, names, readSource, before = null) {
         const thinking = (y) =>
           silent("feed_forward") ? null : think(y, rows, `${name}.feed_forward`);
         const all = readSource ? [attention, crossing, thinking] : [attention, thinking];
-        x = wire(x, name, all);
+        x = wire(x, name, all, see);
         if (record) x = record(layer, x) ?? x;
       }
       tokens.push(...ids);
@@ -356,14 +359,14 @@ export function encoderDecoder(config, weights) {
   };
 
   /** The memory: a vector for each token of the source, and the maps of the attentions that made it. */
-  function encode(ids) {
+  function encode(ids, { see = null } = {}) {
     checkRoom(ids, 0, config, config.source_vocabulary);
     const rows = ids.length;
     const maps = [];
     let x = parts.embed(ids, "source_embedding", 0, { scale });
     for (let layer = 0; layer < config.n_layers; layer += 1) {
       const name = `encoder.${layer}`;
-      x = parts.wire(x, name, [
+      const all = [
         (y) => {
           const memory = parts.remember(y, rows, `${name}.attention`, 0, true);
           const options = { causal: false, positioned: true, off: null };
@@ -372,7 +375,8 @@ export function encoderDecoder(config, weights) {
           return found.result;
         },
         (y) => parts.think(y, rows, `${name}.feed_forward`),
-      ]);
+      ];
+      x = parts.wire(x, name, all, see);
     }
     return { memory: parts.finish(x, "encoder_norm"), maps, rows };
   }
@@ -380,8 +384,8 @@ export function encoderDecoder(config, weights) {
   return {
     config,
     encode,
-    start(ids) {
-      const source = encode(ids);
+    start(ids, options = {}) {
+      const source = encode(ids, options);
       const read = Array.from({ length: config.n_layers }, (_, layer) =>
         parts.remember(source.memory, source.rows, `decoder.${layer}.cross_attention`, 0, false),
       );
