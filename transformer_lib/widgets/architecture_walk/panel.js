@@ -79,7 +79,7 @@ export function panel({ languages, onRow }) {
         columns: keys,
         label: `Weights of head ${head}`,
         onSelect: (at) => onRow(at),
-        maxCell: 40,
+        maxCell: 30,
       });
       add(`weights of head ${head}`, map, { followed: true, row });
       const masked = part.kind === "attention" && part.side === "decoder";
