@@ -8,7 +8,7 @@ from lapses import make_lapse
 from machines import make_machine
 from test_block_lab import make_lab
 from test_depth_view import make_view
-from translators import make_translator
+from translators import make_translator, make_walk
 
 from transformer_lib import widgets
 from transformer_lib.attention import MultiHeadAttention
@@ -111,6 +111,10 @@ def test_every_figure_follows_the_text_and_goes_back(open_page):
         "block": (
             make_lab(name="block")[0],
             "norm_1=off;attention=off;residual_1=on;norm_2=on;feed_forward=off;residual_2=on;story=2",
+        ),
+        "walk": (
+            make_walk(name="walk")[2],
+            "sentence=1;part=decoder.1.cross_attention;row=1",
         ),
         "depth": (
             make_view(name="depth", shown=["pre", "post", "no_norm", "no_residual"]),

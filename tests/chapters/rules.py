@@ -31,6 +31,7 @@ HELD_TO_AIMS: tuple[str, ...] = (
     "07-positional-encodings",
     "07c-turn-do-not-add",
     "08-transformer-block",
+    "09-encoder-decoder",
     "10-translation",
 )
 # Chapters that are two sittings: the second has a letter, as deeper pages have (and as in

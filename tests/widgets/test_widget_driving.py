@@ -7,7 +7,7 @@ import pytest
 import torch
 from lapses import make_lapse
 from machines import make_machine
-from translators import make_translator
+from translators import make_translator, make_walk
 
 from transformer_lib import widgets
 from transformer_lib.attention import MultiHeadAttention
@@ -59,6 +59,7 @@ DRIVEN = {
     "TimeLapse": lambda **more: make_lapse(**more),
     "TrainHere": lambda **more: TrainHere(**more),
     "Machine": lambda **more: make_machine(**more)[1],
+    "ArchitectureWalk": lambda **more: make_walk(**more)[2],
     "TrainingView": lambda **more: TrainingView({"step": [1, 2], "loss": [2.0, 1.5]}, **more),
     "BlockLab": lambda **more: BlockLab(
         Classifier(3, 2, 4, 1, 2),
@@ -175,6 +176,7 @@ ACCEPTED = {
         "temperature=0",
         "top_p=0.5",
     ],
+    "ArchitectureWalk": ["sentence=1", "part=output", "part=decoder.1.norm_3", "row=15"],
     "BlockLab": ["story=1", "feed_forward=off", "norm_1=on"],
     "DepthView": ["pre=off", "no_residual=on", "depth=12", "start=1", "quantity=stream"],
     "TimeLapse": ["step=0", "step=35", "position=3", "position=last", "seed=7"],
@@ -210,6 +212,7 @@ REFUSED = {
         "temperature=3",
         "top_p=0",
     ],
+    "ArchitectureWalk": ["sentence=2", "part=decoder", "part=23", "row=16", "row=-1"],
     "BlockLab": ["story=2", "feed_forward=0", "norm=off"],
     "DepthView": ["depth=7", "start=2", "quantity=loss", "pre=1"],
     "TimeLapse": ["step=-1", "position=12", "position=-1", "seed=0", "ids=1"],

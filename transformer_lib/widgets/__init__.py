@@ -1,5 +1,6 @@
 """Figures that compute in the reader's browser, on the page and in a notebook."""
 
+from transformer_lib.widgets.architecture_walk import ArchitectureWalk
 from transformer_lib.widgets.attention_map import AttentionMap
 from transformer_lib.widgets.block_lab import BlockLab
 from transformer_lib.widgets.depth_view import DepthView
@@ -24,6 +25,7 @@ from transformer_lib.widgets.translator import Translator
 from transformer_lib.widgets.vector_playground import VectorPlayground
 
 __all__ = [
+    "ArchitectureWalk",
     "AttentionMap",
     "BlockLab",
     "DepthView",

@@ -53,8 +53,30 @@ def of_pair(name, config):
     found = described(name, config, model, source, target)
     found |= {"source": source[0].tolist(), "target": target[0].tolist()}
     found["translations"] = translations(model, source)
+    found["parts"] = parts(model, source, target)
     cut = without(model, "decoder.0.cross_attention")
     return found | {"without_0.cross_attention": cut(source, target)[0].tolist()}
+
+
+def parts(model, source, target):
+    """What each part of each block gives, by block and order: ``decoder.0.1``."""
+    found, hooks = {}, []
+    kinds = {
+        "encoder": ("attention", "feed_forward"),
+        "decoder": ("attention", "cross_attention", "feed_forward"),
+    }
+    for side, names in kinds.items():
+        for layer, block in enumerate(getattr(model, side)):
+            for i, name in enumerate(names):
+
+                def keep(part, inputs, result, key=f"{side}.{layer}.{i}"):
+                    found[key] = result.flatten().tolist()
+
+                hooks.append(getattr(block, name).register_forward_hook(keep))
+    model(source, target)
+    for hook in hooks:
+        hook.remove()
+    return found
 
 
 def translations(model, source):

@@ -118,6 +118,27 @@ test("the stream after each block can be seen and changed", () => {
   close(zeros.logits[0], Array.from(zeros.logits[1]));
 });
 
+for (const known of library.pairs) {
+  test(`what each part of a translator gives can be seen: ${known.name}`, () => {
+    const seen = [];
+    const see = (name, i, found) => seen.push({ name, i, ...found });
+    const text = encoderDecoder(known.config, weightsOf(known)).start(known.source, { see });
+    text.read(known.target, { see });
+    const layers = Array.from({ length: known.config.n_layers }, (_, layer) => layer);
+    assert.deepEqual(
+      seen.map(({ name, i }) => `${name}.${i}`),
+      [
+        ...layers.flatMap((layer) => [0, 1].map((i) => `encoder.${layer}.${i}`)),
+        ...layers.flatMap((layer) => [0, 1, 2].map((i) => `decoder.${layer}.${i}`)),
+      ],
+    );
+    for (const { name, i, result } of seen) close(result, known.parts[`${name}.${i}`], 1e-4);
+    for (const [one, other] of seen.slice(1).map((later, at) => [seen[at], later])) {
+      if (one.name === other.name) assert.equal(one.after, other.x);
+    }
+  });
+}
+
 test("what cannot be read is refused before anything changes", () => {
   const [known] = library.gpt;
   const text = gpt(known.config, weightsOf(known)).start();

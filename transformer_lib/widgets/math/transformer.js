@@ -18,6 +18,8 @@
 // each block, and may change it. `watch(place, x)` sees what each part makes of the tokens read: "start"
 // (the stream as it enters the first block), "0.norm_1", "0.mixed" (what the heads bring, side by side),
 // "0.attention" (what the attention adds), "0.hidden", "0.feed_forward", "final_norm".
+// A translator also takes `see(name, i, { x, result, after })`, in start and in read: the stream before
+// part i of a block ("decoder.0"), what the part gives, the stream after.
 
 import { alibiSlopes, rotaryAngles, sinusoidal } from "./positions.js";
 
@@ -186,7 +188,7 @@ function wiring(config, weights) {
     return { result: project(mixed, rows, `${name}.output`), maps, mixed };
   }
 
-  function think(x, rows, name, see = null) {
+  function think(x, rows, name, note = null) {
     const inner = project(x, rows, `${name}.expand`);
     if (config.activation === "swiglu") {
       const gate = project(x, rows, `${name}.gate`);
@@ -195,22 +197,24 @@ function wiring(config, weights) {
       const activation = ACTIVATIONS[config.activation];
       for (let i = 0; i < inner.length; i += 1) inner[i] = activation(inner[i]);
     }
-    see?.("hidden", inner);
+    note?.("hidden", inner);
     return project(inner, rows, `${name}.contract`);
   }
 
   /** x through a block whose parts are functions of vectors, one norm each. */
-  function wire(x, name, parts, see = null) {
+  function wire(x, name, parts, { note = null, see = null } = {}) {
     parts.forEach((part, i) => {
+      const before = x;
       const norm = (y) => {
         const z = normalize(y, width, weights, `${name}.norm_${i + 1}`, config.rms_norm);
-        see?.(`norm_${i + 1}`, z);
+        note?.(`norm_${i + 1}`, z);
         return z;
       };
       const [read, then] = config.norm === "pre" ? [norm(x), null] : [x, norm];
       const result = part(read);
       if (result) x = add(x, result);
       if (then) x = then(x);
+      see?.(name, i, { x: before, result, after: x });
     });
     return x;
   }
@@ -285,7 +289,7 @@ function writing(config, weights, parts, names, readSource, before = null) {
       tokens.length -= count;
       for (const cache of caches) cache.length -= count;
     },
-    read(ids, { off = null, record = null, watch = null } = {}) {
+    read(ids, { off = null, record = null, watch = null, see = null } = {}) {
       checkRoom(ids, tokens.length, config, names.vocabulary);
       const start = tokens.length;
       const rows = ids.length;
@@ -296,7 +300,7 @@ function writing(config, weights, parts, names, readSource, before = null) {
       const cross = [];
       for (let layer = 0; layer < config.n_layers; layer += 1) {
         const name = `${names.blocks}.${layer}`;
-        const see = watch && ((part, y) => watch(`${layer}.${part}`, y));
+        const note = watch && ((part, y) => watch(`${layer}.${part}`, y));
         const silent = (part) => off?.has(`${layer}.${part}`);
         const heads = (part) =>
           off &&
@@ -309,8 +313,8 @@ function writing(config, weights, parts, names, readSource, before = null) {
             off: heads("attention"),
           });
           maps.push(found.maps);
-          see?.("mixed", found.mixed);
-          see?.("attention", found.result);
+          note?.("mixed", found.mixed);
+          note?.("attention", found.result);
           return silent("attention") ? null : found.result;
         };
         const crossing = (y) => {
@@ -323,12 +327,12 @@ function writing(config, weights, parts, names, readSource, before = null) {
           return silent("cross_attention") ? null : found.result;
         };
         const thinking = (y) => {
-          const result = think(y, rows, `${name}.feed_forward`, see);
-          see?.("feed_forward", result);
+          const result = think(y, rows, `${name}.feed_forward`, note);
+          note?.("feed_forward", result);
           return silent("feed_forward") ? null : result;
         };
         const all = readSource ? [attention, crossing, thinking] : [attention, thinking];
-        x = wire(x, name, all, see);
+        x = wire(x, name, all, { note, see });
         if (record) x = record(layer, x) ?? x;
       }
       tokens.push(...ids);
@@ -371,14 +375,14 @@ export function encoderDecoder(config, weights) {
   };
 
   /** The memory: a vector for each token of the source, and the maps of the attentions that made it. */
-  function encode(ids) {
+  function encode(ids, { see = null } = {}) {
     checkRoom(ids, 0, config, config.source_vocabulary);
     const rows = ids.length;
     const maps = [];
     let x = parts.embed(ids, "source_embedding", 0, { scale });
     for (let layer = 0; layer < config.n_layers; layer += 1) {
       const name = `encoder.${layer}`;
-      x = parts.wire(x, name, [
+      const all = [
         (y) => {
           const memory = parts.remember(y, rows, `${name}.attention`, 0, true);
           const options = { causal: false, positioned: true, off: null };
@@ -387,7 +391,8 @@ export function encoderDecoder(config, weights) {
           return found.result;
         },
         (y) => parts.think(y, rows, `${name}.feed_forward`),
-      ]);
+      ];
+      x = parts.wire(x, name, all, { see });
     }
     return { memory: parts.finish(x, "encoder_norm"), maps, rows };
   }
@@ -395,8 +400,8 @@ export function encoderDecoder(config, weights) {
   return {
     config,
     encode,
-    start(ids) {
-      const source = encode(ids);
+    start(ids, options = {}) {
+      const source = encode(ids, options);
       const read = Array.from({ length: config.n_layers }, (_, layer) =>
         parts.remember(source.memory, source.rows, `decoder.${layer}.cross_attention`, 0, false),
       );

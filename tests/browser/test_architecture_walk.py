@@ -1,0 +1,91 @@
+"""ArchitectureWalk in Chromium: its numbers are the library's, and every part opens."""
+
+import pytest
+import torch
+from harness import check_axe, check_fits, download, each_look
+from translators import EXAMPLES, make_walk
+
+from transformer_lib.data.kannada import KannadaGrammar
+from transformer_lib.encoder_decoder import BEGIN, END
+from transformer_lib.interpret.maps import attention_maps
+
+CROSS = "decoder.1.cross_attention"
+
+
+def numbers(page, label):
+    """What the cells of a grid say, in order."""
+    grid = page.get_by_role("grid", name=label)
+    labels = grid.get_by_role("gridcell").evaluate_all("(all) => all.map((c) => c.ariaLabel)")
+    return [float(text.rpartition(": ")[2].replace("−", "-")) for text in labels]
+
+
+def inputs(model, tokenizer, sentence):
+    """The source and what the decoder reads when it has written its translation."""
+    source = torch.tensor([tokenizer.source.encode(KannadaGrammar().parse(sentence).source)])
+    ids = [BEGIN]
+    while len(ids) < model.config.context:
+        with torch.no_grad():
+            ids.append(model(source, torch.tensor([ids]))[0, -1].argmax().item())
+        if ids[-1] == END:
+            return source, torch.tensor([ids[:-1]])
+    return source, torch.tensor([ids])
+
+
+def test_its_numbers_are_the_librarys(open_page):
+    model, tokenizer, widget = make_walk(part=CROSS)
+    page = open_page(widget)
+    page.locator(".afm-reading").filter(has_text="may attend to 4 of 4 words").wait_for()
+    source, target = inputs(model, tokenizer, EXAMPLES[0])
+    weights = attention_maps(model, source, target)[CROSS][0]
+    for head in range(2):
+        found = numbers(page, f"Weights of head {head}")
+        assert found == pytest.approx(weights[head].flatten().tolist(), abs=0.0051)
+    given = []
+    model.get_submodule(CROSS).register_forward_hook(lambda *_, **__: given.append(_[2]))
+    with torch.no_grad():
+        memory = model.encode(source)
+        model(source, target)
+    shown = numbers(page, "out: what will be added")
+    assert shown == pytest.approx(given[-1].flatten().tolist(), abs=0.0051)
+    shown = numbers(page, "in: the memory")
+    assert shown == pytest.approx(memory.flatten().tolist(), abs=0.0051)
+    counted = sum(p.numel() for p in model.get_submodule(CROSS).parameters())
+    assert page.get_by_text(f"{counted:,}", exact=True).is_visible()
+
+
+def test_parts_open_by_mouse_keyboard_and_buttons(open_page):
+    _, _, widget = make_walk()
+    page = open_page(widget)
+    title = page.locator(".afm-walk-title")
+    box = page.get_by_role("button", name="Decoder, block 1: masked attention")
+    box.click()
+    assert title.inner_text() == "Decoder, block 1: masked attention"
+    assert "may attend to 1 of" in page.locator(".afm-reading").inner_text()
+    box.press("ArrowDown")
+    assert title.inner_text() == "Decoder, block 1: add, norm"
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate("document.activeElement.ariaLabel") == "Decoder, block 1: cross-attention"
+    page.get_by_role("button", name="next part").click()
+    page.get_by_role("button", name="next part").click()
+    assert title.inner_text() == "Decoder, block 1: feed-forward"
+    page.get_by_role("combobox", name="part").select_option("Output")
+    assert page.locator(".afm-walk-chances li").count() == 5
+    assert page.get_by_role("button", name="next part").is_disabled()
+    page.get_by_role("combobox", name="sentence").select_option(EXAMPLES[1])
+    page.get_by_role("button", name="Encoder, block 1: attention").click()
+    assert len(numbers(page, "Weights of head 0")) == 4  # of two words
+    page.get_by_text("Its code").click()
+    assert "attend(x)" in page.get_by_label("The code of this part").inner_text()
+
+
+@each_look
+def test_fits_is_accessible_and_exports(open_page, theme, width):
+    page = open_page(make_walk(part=CROSS)[2], theme=theme, width=width)
+    page.locator(".afm-reading").filter(has_text="may attend").wait_for()
+    check_axe(page)
+    check_fits(page)
+    lines = download(page, "CSV").decode("utf-8-sig").splitlines()
+    assert lines[1].startswith("in 1,<s>,")
+    page.get_by_role("combobox", name="part").select_option("Output")
+    check_axe(page)
+    check_fits(page)

@@ -1,0 +1,149 @@
+// What stands beside the drawing: the part that is open, its numbers, its code.
+//
+//   const beside = panel({ languages, onRow(row) });
+//   beside.show(part, shown, { rows: words, memory: words, tokens, code })     anew, for another part
+//   beside.light(row)                                                          fig.add(beside)
+
+import { divergingScale } from "../core/color.js";
+import { element, showToken } from "../core/dom.js";
+import { grid } from "../core/grid.js";
+import { percentAmong } from "../core/numbers.js";
+import { chances, inRows, purposeOf, shapesOf, titleOf } from "./model.js";
+
+const MOST = 5; // words whose chances are listed
+const SIDE_BY_SIDE = 340; // pixels from which two heads stand beside each other
+
+export function panel({ languages, onRow }) {
+  const title = element("p", { class: "afm-walk-title" });
+  const purpose = element("p", { class: "afm-walk-purpose" });
+  const facts = element("dl", { class: "afm-walk-facts" });
+  const numbers = element("div", {});
+  const listing = element("pre", { tabindex: "0", "aria-label": "The code of this part" });
+  const code = element("details", {}, element("summary", {}, "Its code"), listing);
+  const root = element("div", { class: "afm-walk-panel" }, title, purpose, facts, numbers, code);
+  let [width, colors, grids, list, known] = [0, null, [], null, null];
+
+  function add(caption, part, { followed, row = null }) {
+    const name = element("p", { class: "afm-walk-caption" }, caption);
+    if (row) row.append(element("div", {}, name, part.element));
+    else numbers.append(name, part.element);
+    const share = row ? 2 : 1; // two heads stand beside each other, where there is room
+    grids.push({ part, followed, share });
+    if (colors) part.theme(colors);
+    if (width) part.layout(room(share));
+  }
+
+  const room = (share) => (share > 1 && width >= SIDE_BY_SIDE ? (width - 12) / 2 : width);
+
+  /** Vectors as rows of colored cells, in one scale for all of a part. */
+  function vectors(caption, flat, words, size, reach, chooses) {
+    const part = grid({
+      rows: words,
+      columns: Array.from({ length: size }, (_, i) => String(i + 1)),
+      label: caption,
+      rowTitle: "",
+      columnTitle: "",
+      scale: (theme) => divergingScale(theme, reach),
+      cellName: (r, c, text) => `${showToken(words[r])}, number ${c + 1}: ${text}`,
+      tip: (r, c, text) => [{ text: words[r] }, `, number ${c + 1}: `, { text }],
+      onSelect: (r) => chooses && onRow(r),
+      maxCell: 18,
+    });
+    add(caption, part, { followed: chooses });
+    part.paint(inRows(flat, size));
+  }
+
+  function show(part, shown, { rows, memory, tokens, lines }) {
+    title.textContent = titleOf(part);
+    purpose.textContent = purposeOf(part, languages);
+    grids = [];
+    list = null;
+    numbers.replaceChildren();
+    const [comes, goes] = shapesOf(part, shown);
+    const counted = shown.parameters
+      ? shown.parameters.toLocaleString("en-US")
+      : "none of its own: it uses the table of the embedding";
+    facts.replaceChildren(
+      ...[
+        ["in", comes],
+        ["out", goes],
+        ["parameters", counted],
+      ].flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]),
+    );
+    const keys = part.kind === "cross_attention" ? memory : rows;
+    const row = element("div", { class: "afm-walk-heads" });
+    if (shown.heads.length) numbers.append(row);
+    shown.heads.forEach((weights, head) => {
+      const map = grid({
+        rows,
+        columns: keys,
+        label: `Weights of head ${head}`,
+        onSelect: (at) => onRow(at),
+        maxCell: 30,
+      });
+      add(`weights of head ${head}`, map, { followed: true, row });
+      const masked = part.kind === "attention" && part.side === "decoder";
+      map.paint(weights, masked ? rows.map((_, r) => keys.map((_, c) => c <= r)) : null);
+    });
+    const all = [...shown.ins, ...(shown.out ? [shown.out] : [])];
+    const reach = Math.max(1e-6, ...all.flatMap((flat) => Array.from(flat, Math.abs)));
+    const names = {
+      norm: ["the stream before", "what is added to it"],
+      cross_attention: [
+        "in: the stream, which makes the queries",
+        "in: the memory, which makes keys and values",
+      ],
+    }[part.kind] ?? ["in: the stream"];
+    shown.ins.forEach((flat, i) => {
+      const words = i === 1 && part.kind === "cross_attention" ? memory : rows;
+      vectors(names[i], flat, words, shown.width, reach, words === rows);
+    });
+    if (shown.out) {
+      const name = ["norm", "embedding"].includes(part.kind)
+        ? "out: the stream"
+        : "out: what will be added to the stream";
+      vectors(name, shown.out, rows, shown.width, reach, true);
+    }
+    if (shown.logits) {
+      list = element("ol", { class: "afm-walk-chances" });
+      numbers.append(element("p", { class: "afm-walk-caption" }, "out: the next word"), list);
+    }
+    listing.textContent = lines;
+    known = { shown, tokens };
+  }
+
+  /** The row that is followed; for the output, what it predicts. */
+  function light(row) {
+    for (const { part, followed } of grids) if (followed) part.light(row, null, false);
+    if (!list) return;
+    const all = chances(known.shown.logits[row]);
+    const order = all.map((_, id) => id).sort((one, other) => all[other] - all[one]);
+    list.replaceChildren(
+      ...order
+        .slice(0, MOST)
+        .map((id) =>
+          element(
+            "li",
+            {},
+            element("bdi", {}, showToken(known.tokens[id])),
+            element("span", { class: "afm-walk-bar", style: `width:${100 * all[id]}px` }),
+            element("span", { class: "afm-number" }, percentAmong(all[id], all.length)),
+          ),
+        ),
+    );
+  }
+
+  return {
+    element: root,
+    show,
+    light,
+    layout(now) {
+      width = Math.min(now, 460);
+      for (const { part, share } of grids) part.layout(room(share));
+    },
+    theme(now) {
+      colors = now;
+      for (const { part } of grids) part.theme(now);
+    },
+  };
+}

@@ -1,0 +1,230 @@
+import { button, select } from "../core/dom.js";
+import { figure } from "../core/figure.js";
+import { fixed, percentAmong } from "../core/numbers.js";
+import { drive } from "../core/state.js";
+import { loadWeights, unpackWeights } from "../core/weights.js";
+import { readJson, send } from "../core/wire.js";
+import { encoderDecoder } from "../math/transformer.js";
+import { drawing } from "./drawing.js";
+import { chances, choicesOf, follow, idsOf, open, readPart, titleOf } from "./model.js";
+import { panel } from "./panel.js";
+
+function render({ model, el }) {
+  const { sentences, parts: names, ids, words, target, languages, code } = readJson(model, "_text");
+  const config = readJson(model, "_config");
+  const parts = names.map(readPart);
+  const fig = figure(el, {
+    name: "Encoder and decoder",
+    hint: "Try: click a part of the drawing. Or go through the machine with “next part”, and watch one word’s row.",
+  });
+
+  const chosen = select({
+    label: "sentence",
+    value: 0,
+    options: sentences,
+    onChange: (at) => send(model, "sentence", at),
+  });
+  const part = select({
+    label: "part",
+    value: 0,
+    options: parts.map(titleOf),
+    onChange: (at) => send(model, "part", at),
+  });
+  const by = (step) => {
+    const to = model.get("part") + step;
+    if (parts[to]) send(model, "part", to);
+  };
+  const before = button({ label: "part before", onClick: () => by(-1) });
+  const next = button({ label: "next part", onClick: () => by(1) });
+  fig.controls.classList.add("afm-walk-choosing");
+  fig.controls.append(chosen.element, part.element, before.element, next.element);
+
+  const picture = drawing({
+    parts,
+    layers: config.n_layers,
+    languages,
+    onOpen: (at) => send(model, "part", at),
+  });
+  const beside = panel({ languages, onRow: (row) => send(model, "row", row) });
+  fig.add(picture, { basis: 290 });
+  fig.add(beside, { basis: 290 });
+
+  let weights = null;
+  let machine = null;
+  let found = null; // of the sentence that is chosen
+  let known = -1; // which one that is
+
+  const written = () => (found ? found.ids.map((id) => target[id]) : []);
+  const source = () => words[model.get("sentence")];
+  const now = () => parts[model.get("part")];
+  const rowsOf = (one) => (one.side === "encoder" ? source() : written());
+
+  function update() {
+    chosen.set(model.get("sentence"));
+    part.set(model.get("part"));
+    before.element.disabled = model.get("part") === 0;
+    next.element.disabled = model.get("part") === parts.length - 1;
+    if (machine && known !== model.get("sentence")) {
+      known = model.get("sentence");
+      found = follow(machine, ids[known]);
+    }
+    picture.paint(model.get("part"), [source(), written()]);
+    if (!found) return;
+    const one = now();
+    beside.show(one, open(one, found, config, weights), {
+      rows: rowsOf(one),
+      memory: source(),
+      tokens: target,
+      lines: linesOf(one),
+    });
+    look();
+  }
+
+  function linesOf({ kind, side }) {
+    if (kind === "norm") return code[side];
+    if (kind === "cross_attention")
+      return `${code[side]}\n\n# read, in which memory is given:\n${code.attention}`;
+    if (kind === "attention") return `${code[side]}\n\n# attend:\n${code.attention}`;
+    if (kind === "feed_forward") return `${code[side]}\n\n# think:\n${code.feed_forward}`;
+    return code[kind];
+  }
+
+  const rowNow = () => Math.min(model.get("row"), idsOf(now(), found).length - 1);
+
+  function look() {
+    if (!found) return;
+    beside.light(rowNow());
+    read();
+  }
+
+  /** One sentence about the row that is followed. */
+  function read() {
+    const one = now();
+    const shown = open(one, found, config, weights);
+    const row = rowNow();
+    const rows = rowsOf(one);
+    const word = { text: rows[row], role: "query" };
+    if (shown.heads.length) {
+      const keys = one.kind === "cross_attention" ? source() : rows;
+      const heads = shown.heads.flatMap((weightsOf, head) => {
+        const line = Array.from(weightsOf[row]);
+        const top = line.indexOf(Math.max(...line));
+        const comma = head ? ", " : "";
+        return [
+          `${comma}in head ${head} most to `,
+          { text: keys[top], role: "key" },
+          " (",
+          { text: fixed(line[top]) },
+          ")",
+        ];
+      });
+      const choices = choicesOf(one, row, shown);
+      return fig.say(word, ` may attend to ${choices} of ${keys.length} words, `, ...heads, ".");
+    }
+    if (shown.logits) {
+      const all = chances(shown.logits[row]);
+      const top = all.indexOf(Math.max(...all));
+      return fig.say(
+        "After ",
+        word,
+        " it writes ",
+        { text: target[top], role: "output" },
+        ", ",
+        { text: percentAmong(all[top], all.length) },
+        ".",
+      );
+    }
+    const size = (flat) => Math.hypot(...flat.subarray(row * shown.width, (row + 1) * shown.width));
+    if (one.kind === "feed_forward") {
+      const own = shown.hidden.subarray(row * shown.hiddenWidth, (row + 1) * shown.hiddenWidth);
+      const lit = own.filter((value) => value > 0).length;
+      return fig.say(
+        word,
+        ": of ",
+        { text: `${shown.hiddenWidth}` },
+        " hidden numbers ",
+        { text: `${lit}` },
+        " are above zero. What is added has length ",
+        { text: fixed(size(shown.out)) },
+        ".",
+      );
+    }
+    if (one.kind === "norm") {
+      return fig.say(
+        word,
+        ": length ",
+        { text: fixed(size(shown.ins[0])) },
+        " in the stream and ",
+        { text: fixed(size(shown.ins[1])) },
+        " added; ",
+        { text: fixed(size(shown.out)) },
+        " after the norm.",
+      );
+    }
+    return fig.say(
+      word,
+      " is row ",
+      { text: `${idsOf(one, found)[row]}` },
+      " of the table. With its place added, its vector has length ",
+      { text: fixed(size(shown.out)) },
+      ".",
+    );
+  }
+
+  loadWeights(model, "_packed").then(
+    (bytes) => {
+      weights = unpackWeights(bytes);
+      machine = encoderDecoder(config, weights);
+      update();
+    },
+    (error) => fig.say(`The model could not be read: ${error.message}`),
+  );
+  fig.exports({
+    name: "encoder-decoder",
+    csv: () => {
+      const one = now();
+      if (!found) return [["part"], [one.name]];
+      const shown = open(one, found, config, weights);
+      const rows = rowsOf(one);
+      const lines = (name, flat, labels) =>
+        labels.map((label, r) => [
+          name,
+          label,
+          ...flat.subarray(r * shown.width, (r + 1) * shown.width),
+        ]);
+      return [
+        ["what", "word", "numbers"],
+        ...shown.ins.flatMap((flat, i) =>
+          lines(`in ${i + 1}`, flat, i === 1 && one.kind === "cross_attention" ? source() : rows),
+        ),
+        ...(shown.out ? lines("out", shown.out, rows) : []),
+        ...shown.heads.flatMap((map, head) =>
+          map.map((line, r) => [`head ${head}`, rows[r], ...line]),
+        ),
+        ...(shown.logits ?? []).map((line, r) => ["logits", rows[r], ...line]),
+      ];
+    },
+  });
+  for (const name of ["sentence", "part"]) fig.listen(model, `change:${name}`, update);
+  fig.listen(model, "change:row", look);
+  update();
+  drive(fig, model, {
+    facts() {
+      const one = now();
+      const shown = found ? open(one, found, config, weights) : null;
+      return {
+        sentence: model.get("sentence"),
+        part: model.get("part"),
+        row: model.get("row"),
+        block: one.layer === null ? 0 : one.layer + 1,
+        cross: one.kind === "cross_attention" ? 1 : 0,
+        masked: one.kind === "attention" && one.side === "decoder" ? 1 : 0,
+        choices: shown ? choicesOf(one, rowNow(), shown) : 0,
+        parameters: shown ? shown.parameters : 0,
+      };
+    },
+  });
+  return fig.end;
+}
+
+export default { render };

@@ -1,0 +1,203 @@
+"""The drawing of an encoder-decoder: each part opens, with the numbers of a sentence."""
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any, ClassVar
+
+import traitlets
+
+from transformer_lib.widgets.base import Widget, json_bytes
+from transformer_lib.widgets.driving import Number, Token
+from transformer_lib.widgets.goals import Goal
+from transformer_lib.widgets.inputs import to_tokens
+from transformer_lib.widgets.joining import bundle, stylesheet
+from transformer_lib.widgets.weights import pack_weights
+
+MOST_LAYERS, WIDEST = 3, 64  # more nobody can read
+LANGUAGES = ("source", "target")
+
+
+class ArchitectureWalk(Widget):
+    """A whole encoder-decoder as a drawing, of which each part can be opened.
+
+    A part that is open shows what goes in and what comes out for one sentence, number by number,
+    its shapes, its parameters, what it is for, and its code. The model itself computes in the page:
+    it translates the sentence, the most probable word at each step, and then reads both texts once
+    more to keep what each part gives.
+
+    What comes back and can be observed and set: `widget.sentence`, `widget.part` and `widget.row`,
+    all counted from 0.
+
+    Args:
+        model: an :class:`~transformer_lib.encoder_decoder.EncoderDecoder` wired as in the paper: a
+            norm after each sum, at most 3 blocks in each stack, at most 64 numbers a token.
+        tokenizer: its :class:`~transformer_lib.tokenizers.PairTokenizer`.
+        sources: sentences to choose from, as the tokenizer reads them.
+        names: how the figure writes them, with as many words; None: as they are.
+        languages: what the two sides are called.
+        sentence: which sentence is shown first.
+        part: which part is open first, by its name (`widget.parts` lists them).
+        row: which row of it is outlined first.
+        bits: 8 or 32 for each number of the weights' matrices.
+        name: what links in the prose call the figure.
+        goals: challenges.
+
+    State (what `[text](#set:name;key=value)` sets): `sentence` (as the figure writes it, or its
+    number), `part` (such as `decoder.0.cross_attention`), `row` (from 0), `reset`.
+
+    Facts (what goals read): `sentence`, `part`, `row` (numbers from 0), `block` (its number from 1,
+    0 outside of the stacks), `cross` and `masked` (1: the part that is open is a cross-attention,
+    or the decoder's own attention), `choices` (how many words the row may attend to; 0 if the part
+    is not an attention), `parameters` (of the part).
+
+    Raises ValueError where sentences are none, unknown or too long, where names do not fit them,
+    where the model is wired otherwise or too large, or where a setting is out of range.
+    """
+
+    _esm = bundle("architecture_walk")
+    _css = stylesheet("architecture_walk")
+    _packed = traitlets.Bytes().tag(sync=True)
+    _config = traitlets.Bytes().tag(sync=True)
+    _text = traitlets.Bytes().tag(sync=True)
+    sentence = traitlets.Int(0).tag(sync=True)
+    part = traitlets.Int(0).tag(sync=True)
+    row = traitlets.Int(0).tag(sync=True)
+    _keys_of_text: ClassVar = {
+        "sentence": Token("sentences", "sentence"),
+        "part": Token("parts", "part"),
+        "row": Number(0, "rows", "row"),
+    }
+    _facts = ("sentence", "part", "row", "block", "cross", "masked", "choices", "parameters")
+
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        sources: Sequence[str],
+        names: Sequence[str] | None = None,
+        *,
+        languages: Sequence[str] = LANGUAGES,
+        sentence: int = 0,
+        part: str = "source_embedding",
+        row: int = 0,
+        bits: int = 32,
+        name: str = "",
+        goals: Sequence[Goal] = (),
+    ) -> None:
+        config = model.config
+        _require_size(config)
+        sources = to_tokens(sources, len(sources), "sources", "sentences")
+        names = to_tokens(sources if names is None else names, len(sources), "names", "sentences")
+        if not sources:
+            raise ValueError("sources is empty: give at least one sentence")
+        ids = [tokenizer.source.encode(source) for source in sources]
+        words = [written.split() for written in names]
+        for source, tokens, written in zip(sources, ids, words, strict=True):
+            if not len(tokens) == len(written) <= config.context:
+                raise ValueError(
+                    f"{source!r} is {len(tokens)} tokens and {len(written)} words in the figure; "
+                    f"there must be as many of both, at most {config.context}"
+                )
+        self.parts = _parts_of(config.n_layers)
+        if part not in self.parts:
+            raise ValueError(f"part is {part!r}; choose one of {', '.join(self.parts)}")
+        self._limits = {"sentences": len(sources), "parts": len(self.parts), "rows": config.context}
+        weights = {key: w.detach().cpu().numpy() for key, w in model.state_dict().items()}
+        super().__init__(
+            _packed=pack_weights(weights, bits=bits),
+            _config=json_bytes(asdict(config)),
+            _text=json_bytes(
+                {
+                    "sentences": names,
+                    "parts": self.parts,
+                    "ids": ids,
+                    "words": words,
+                    "target": tokenizer.target.vocabulary,
+                    "languages": to_tokens(languages, 2, "languages", "sides"),
+                    "code": _code_of(model),
+                }
+            ),
+            sentence=sentence,
+            part=self.parts.index(part),
+            row=row,
+            name=name,
+            goals=goals,
+        )
+
+    @traitlets.validate("sentence", "part", "row")
+    def _check_place(self, proposal: dict) -> int:
+        name, value = proposal["trait"].name, proposal["value"]
+        end = self._limits[f"{name}s"]
+        if not 0 <= value < end:
+            raise ValueError(f"{name} is {value}; choose 0 to {end - 1}")
+        return value
+
+    def _sizes(self) -> dict[str, object]:
+        return dict(self._limits)
+
+
+def _parts_of(n_layers: int) -> list[str]:
+    """The names of all parts, in the order in which they compute."""
+    sides = {
+        "encoder": ("attention", "norm_1", "feed_forward", "norm_2"),
+        "decoder": (
+            "attention", "norm_1", "cross_attention", "norm_2", "feed_forward", "norm_3",
+        ),
+    }  # fmt: skip
+    encoder, decoder = (
+        [f"{side}.{layer}.{part}" for layer in range(n_layers) for part in parts]
+        for side, parts in sides.items()
+    )
+    return ["source_embedding", *encoder, "target_embedding", *decoder, "output"]
+
+
+def _require_size(config: Any) -> None:
+    """A model that the figure can draw."""
+    if config.norm != "post":
+        raise ValueError(
+            f"norm is {config.norm!r}; the figure draws the paper's wiring, norm='post'"
+        )
+    if config.n_layers > MOST_LAYERS or config.d_model > WIDEST:
+        raise ValueError(
+            f"the model has n_layers={config.n_layers} and d_model={config.d_model}; the figure "
+            f"shows at most {MOST_LAYERS} and {WIDEST}"
+        )
+
+
+def _code_of(model: Any) -> dict[str, str]:
+    """The library's own lines for each kind of part, without docstrings and checks."""
+    of_encoder, of_decoder = model.encoder[0], model.decoder[0]
+    attention = _body(type(of_encoder.attention).forward)
+    thinking = _body(type(of_encoder.feed_forward).forward)
+    encoder, decoder = (_body(type(block).wire) for block in (of_encoder, of_decoder))
+    return {
+        "embedding": _body(type(model.source_embedding).forward),
+        "encoder": encoder,
+        "decoder": decoder,
+        "attention": attention,
+        "feed_forward": thinking,
+        "output": _body(type(model).decode),
+    }
+
+
+def _body(function: Any) -> str:
+    """The statements of a function, as they are written."""
+    code = textwrap.dedent(inspect.getsource(inspect.unwrap(function)))
+    [definition] = ast.parse(code).body
+    lines = code.splitlines()
+    kept = [node for node in definition.body if not _is_aside(node)]
+    first, last = kept[0].lineno - 1, kept[-1].end_lineno
+    return textwrap.dedent("\n".join(lines[first:last]))
+
+
+def _is_aside(node: ast.stmt) -> bool:
+    """A docstring, or a check of the arguments."""
+    if not isinstance(node, ast.Expr):
+        return False
+    if isinstance(node.value, ast.Constant):
+        return True
+    called = node.value.func if isinstance(node.value, ast.Call) else None
+    return getattr(called, "id", getattr(called, "attr", "")).startswith("require_")
