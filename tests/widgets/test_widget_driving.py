@@ -234,7 +234,7 @@ def test_settings(name):
 
 def test_python_and_javascript_call_presets_and_steps_alike():
     masks = (FOLDER / "math" / "masks.js").read_text("utf-8")
-    presets = re.findall(r'^  \{ name: "([\w ]+)"', masks, re.M)
+    presets = re.findall(r'^  (?:\{ |  )name: "([\w ]+)"', masks, re.M)
     assert list(MaskPainter._keys_of_text["mask"].values.values()) == presets
     steps = (FOLDER / "step_scrubber" / "model.js").read_text("utf-8")
     count = re.search(r"STEPS = \[(.*?)\];", steps, re.S)[1].count('"') // 2
