@@ -9,7 +9,7 @@ from transformer_lib.gpt import GPT, GPTConfig
 from transformer_lib.tokenizers import WordTokenizer
 from transformer_lib.widgets import Machine
 
-SHIPPED = "gifts-v1"
+SHIPPED = "gifts-v2"
 STORIES = [
     "<story> mary has roses at first . susan has books at first . john has cups at first .",
     "<story> mary has roses at first .",
