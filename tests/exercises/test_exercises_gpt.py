@@ -100,8 +100,10 @@ WRONG[check_next_token_loss] = [
     (lambda x, *given: by_cross_entropy(x.softmax(2), *given), "The softmax is taken twice"),
     (lambda *given: -by_cross_entropy(*given), "The sign"),
     (
-        lambda x, ids, real: -masked_mean(
-            (x.softmax(2)[:, :-1].gather(2, ids[:, 1:, None])[..., 0] + 1e-9).log(), real[:, 1:]
+        lambda x, ids, real: (
+            -masked_mean(
+                (x.softmax(2)[:, :-1].gather(2, ids[:, 1:, None])[..., 0] + 1e-9).log(), real[:, 1:]
+            )
         ),
         "A small number is added",
     ),
@@ -445,8 +447,6 @@ def by_cutting_exactly(model, ids, vocabulary):
     whole = model(ids)
     ends = range(1, ids.shape[1])
     return any(not torch.equal(model(ids[:, :t]), whole[:, :t]) for t in ends)
-
-
 
 
 def compared_everywhere(model, ids, vocabulary):
