@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from transformer_lib import checks
 from transformer_lib.attention import KeysAndValues
-from transformer_lib.cache import ModelCache, compute_dtype, require_room
+from transformer_lib.cache import ModelCache, require_room
 from transformer_lib.layers import Embedding
 from transformer_lib.wiring import Wiring
 
@@ -240,16 +240,7 @@ class Conditioned(nn.Module):
 
     def new_cache(self, batch: int, capacity: int | None = None) -> ModelCache:
         """An empty cache for ``batch`` targets of up to ``capacity`` tokens (None: the context)."""
-        config, weight = self.model.config, self.model.source_embedding.weight
-        return ModelCache(
-            config.n_layers,
-            batch,
-            config.n_kv_heads or config.n_heads,
-            config.context if capacity is None else capacity,
-            config.d_head,
-            dtype=compute_dtype(weight),
-            device=weight.device,
-        )
+        return self.model.config.make_cache(batch, capacity, self.model.source_embedding.weight)
 
 
 @dataclass(frozen=True)

@@ -169,20 +169,8 @@ class GPT(nn.Module):
         return step
 
     def new_cache(self, batch: int, capacity: int | None = None) -> ModelCache:
-        """An empty cache for ``batch`` sequences of up to ``capacity`` tokens (None: the context).
-
-        In the dtype that attention computes in: the weights', or autocast's where that is on.
-        """
-        config, weight = self.config, self.embedding.weight
-        return ModelCache(
-            config.n_layers,
-            batch,
-            config.n_kv_heads or config.n_heads,
-            config.context if capacity is None else capacity,
-            config.d_head,
-            dtype=compute_dtype(weight),
-            device=weight.device,
-        )
+        """An empty cache for ``batch`` texts of up to ``capacity`` tokens (None: the context)."""
+        return self.config.make_cache(batch, capacity, self.embedding.weight)
 
     @property
     def n_parameters(self) -> int:

@@ -8,6 +8,7 @@ from torch import nn
 from transformer_lib import checks
 from transformer_lib.attention import MultiHeadAttention, require_heads
 from transformer_lib.blocks import CROSS_NORMS, NORMS
+from transformer_lib.cache import ModelCache, compute_dtype
 from transformer_lib.layers import ACTIVATIONS, FeedForward, LayerNorm, RMSNorm, SwiGLU
 from transformer_lib.positions import (
     AddedPositions,
@@ -126,6 +127,22 @@ class Wiring:
     def make_norm(self) -> RMSNorm | LayerNorm:
         """A norm of the stream. (An RMSNorm has no bias.)"""
         return RMSNorm(self.d_model) if self.rms_norm else LayerNorm(self.d_model, bias=self.bias)
+
+    def make_cache(self, batch: int, capacity: int | None, weight: torch.Tensor) -> ModelCache:
+        """An empty cache for the tokens of a stack whose parameters are like ``weight``.
+
+        For up to ``capacity`` tokens (None: the context), in the dtype that attention computes in:
+        the weights', or autocast's where that is on.
+        """
+        return ModelCache(
+            self.n_layers,
+            batch,
+            self.n_kv_heads or self.n_heads,
+            self.context if capacity is None else capacity,
+            self.d_head,
+            dtype=compute_dtype(weight),
+            device=weight.device,
+        )
 
     @torch.no_grad()
     def start_projections(self, writing: list[nn.Linear]) -> None:

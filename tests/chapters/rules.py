@@ -33,6 +33,7 @@ HELD_TO_AIMS: tuple[str, ...] = (
     "08-transformer-block",
     "09-encoder-decoder",
     "10-translation",
+    "11-gpt",
 )
 # Chapters that are two sittings: the second has a letter, as deeper pages have (and as in
 # book/extensions/chapter_numbers.py).

@@ -1,10 +1,11 @@
-"""Checks for chapter 11, a decoder on its own."""
+"""Checks for chapter 11, a decoder on its own: losses, wiring, counts, leaks."""
 
 import math
 
 import torch
 from torch import Tensor, nn
 
+from transformer_lib.exercises.engine.repairing import Repair
 from transformer_lib.exercises.engine.runner import Case, Exercise, randn
 
 # --- Exercise 1: the loss -------------------------------------------------------------------------
@@ -21,6 +22,11 @@ def _next_token_loss(logits, ids, real):
 def _mean_of_rows(logits, ids, real):
     each = _surprise(logits[:, :-1], ids[:, 1:]) * real[:, 1:]
     return (each.sum(1) / real[:, 1:].sum(1)).mean()
+
+
+def _kept_from_zero(logits, ids, real):
+    chances = logits.softmax(-1)[:, :-1].gather(-1, ids[:, 1:, None]).squeeze(-1)
+    return -(chances + 1e-9).log()[real[:, 1:]].mean()
 
 
 def _divided_by_all(logits, ids, real):
@@ -75,6 +81,8 @@ check_next_token_loss = Exercise(
         "The sign: a loss is minus the logarithm of a probability.": lambda logits, ids, real: (
             -_next_token_loss(logits, ids, real)
         ),
+        "A small number is added to the probabilities before the logarithm. It hides the largest "
+        "surprises: take the logarithm of the softmax in one step, log_softmax.": _kept_from_zero,
     },
     cases=[
         Case(
@@ -89,111 +97,128 @@ check_next_token_loss = Exercise(
             torch.arange(10).reshape(2, 5) * 2 % 3,
             torch.arange(5) < torch.tensor([[5], [3]]),
         ),
+        Case(
+            "a model that is sure of itself and wrong",
+            12 * randn(2, 3, 13, seed=2),
+            torch.arange(6).reshape(2, 3) * 2 % 13,
+            torch.arange(3) < torch.tensor([[3], [2]]),
+        ),
     ],
     praise="Right: one step apart, and one mean over all tokens that exist.",
 )
 
 
-# --- Exercise 2: the block ------------------------------------------------------------------------
+# --- Exercise 2: the model, to be mended ----------------------------------------------------------
 
 
-class _Mix(nn.Module):
-    """Stands for attention: each token becomes an average of all before it."""
+class _Block(nn.Module):
+    """Stands for a block: each token adds something of the tokens up to it to its own stream."""
+
+    def __init__(self, d_model: int, seed: int):
+        super().__init__()
+        self.register_buffer("matrix", randn(d_model, d_model, seed=seed))
 
     def forward(self, x):
         before = torch.ones(x.shape[1], x.shape[1], dtype=x.dtype).tril()
-        return (before / before.sum(1, keepdim=True)) @ x
+        heard = (before / before.sum(1, keepdim=True)) @ x
+        return x + torch.tanh(heard @ self.matrix)
 
 
-class _Think(nn.Module):
-    """Stands for the feed-forward layer."""
-
-    def forward(self, x):
-        return torch.tanh(2 * x)
-
-
-class _Norm(nn.Module):
-    """LayerNorm with a gain of its own, so that two of them can be told apart."""
-
-    def __init__(self, gain: float):
-        super().__init__()
-        self.gain = gain
+class _FinalNorm(nn.Module):
+    """Layer normalization with a gain that is not 1."""
 
     def forward(self, x):
-        return self.gain * nn.functional.layer_norm(x, x.shape[-1:])
+        return 0.5 * nn.functional.layer_norm(x, x.shape[-1:])
 
 
-def _block(x, norm_1, attention, norm_2, feed_forward):
-    x = x + attention(norm_1(x))
-    return x + feed_forward(norm_2(x))
+def _gpt(ids, E, P, blocks, final_norm):
+    x = E[ids] + P[: ids.shape[1]]
+    for block in blocks:
+        x = block(x)
+    return final_norm(x) @ E.T
 
 
-def _post_norm(x, norm_1, attention, norm_2, feed_forward):
-    x = norm_1(x + attention(x))
-    return norm_2(x + feed_forward(x))
+def _through(ids, E, P, blocks, final_norm, *, places=None, again=False, each=lambda x: x):
+    """`_gpt` with other rows of P, with the stream added once more, or a step after each block."""
+    x = E[ids] + P[torch.arange(ids.shape[1]) if places is None else places]
+    for block in blocks:
+        x = each(block(x) + x if again else block(x))
+    return final_norm(x) @ E.T
 
 
-def _no_residual(x, norm_1, attention, norm_2, feed_forward):
-    return feed_forward(norm_2(attention(norm_1(x))))
+def _broken_gpt(ids, E, P, blocks, final_norm):
+    x = E[ids] + P[ids]
+    for block in blocks:
+        y = block(x)
+    return final_norm(y) @ E.T
 
 
-def _normalized_stream(x, norm_1, attention, norm_2, feed_forward):
-    x = norm_1(x)
-    x = x + attention(x)
-    x = norm_2(x)
-    return x + feed_forward(x)
+def _only_last_block(ids, E, P, blocks, final_norm):
+    return _gpt(ids, E, P, blocks[-1:], final_norm)
 
 
-def _norm_of_result(x, norm_1, attention, norm_2, feed_forward):
-    x = x + norm_1(attention(x))
-    return x + norm_2(feed_forward(x))
+def _without_norm(ids, E, P, blocks, final_norm):
+    return _gpt(ids, E, P, blocks, nn.Identity())
 
 
-PARTS = (_Norm(0.5), _Mix(), _Norm(2.0), _Think())
-check_block = Exercise(
-    asks="`answer(x, norm_1, attention, norm_2, feed_forward)`: the pre-norm block; x's shape.",
-    right=_block,
+def _norm_at_the_start(ids, E, P, blocks, final_norm):
+    x = final_norm(E[ids] + P[: ids.shape[1]])
+    for block in blocks:
+        x = block(x)
+    return x @ E.T
+
+
+def _model(vocabulary: int, context: int, d_model: int, n_blocks: int, seed: int):
+    """E, P, blocks and final norm of a small model."""
+    tables = randn(vocabulary, d_model, seed=seed), randn(context, d_model, seed=seed + 1)
+    return *tables, [_Block(d_model, seed + 2 + n) for n in range(n_blocks)], _FinalNorm()
+
+
+check_mended_gpt = Repair(
+    asks="""`answer(ids, E, P, blocks, final_norm)`: the logits of a GPT, mended.
+
+    ids [batch, tokens], E [vocabulary, d_model], P [context, d_model]; the logits [batch, tokens,
+    vocabulary].
+    """,
+    broken=_broken_gpt,
+    unchanged="Say aloud what each block reads, and which row of P the third token gets.",
+    right=_gpt,
     wrong={
-        "That is post-norm, as in the paper and GPT-1: here the norm reads a copy, and the stream "
-        "itself stays as it is.": _post_norm,
-        "The residuals are missing: each sub-layer's result is added to the stream, it does not "
-        "replace it.": _no_residual,
-        "You add to the normalized copy. The stream that goes on is x as it was before the norm.": (
-            _normalized_stream
+        "The blocks are mended: each reads what the one before wrote. The rows of P are still "
+        "picked by the tokens' ids.": lambda ids, *rest: _through(ids, *rest, places=ids),
+        "The positions are mended. But every block still reads the same x, so that only the last "
+        "one counts.": _only_last_block,
+        "Row 0 of P belongs to the first token: you count places from 1.": (
+            lambda ids, *rest: _through(ids, *rest, places=torch.arange(ids.shape[1]) + 1)
         ),
-        "You normalize what a sub-layer gives; pre-norm normalizes what it reads.": _norm_of_result,
-        "Both sub-layers read the same x: the feed-forward layer must read the stream after the "
-        "attention.": lambda x, norm_1, attention, norm_2, feed_forward: (
-            x + attention(norm_1(x)) + feed_forward(norm_2(x))
+        "You add the same row of P to every token: each place has a row of its own.": (
+            lambda ids, *rest: _through(ids, *rest, places=torch.zeros_like(ids))
         ),
-        "The norms are swapped: norm_1 belongs to the attention.": (
-            lambda x, norm_1, attention, norm_2, feed_forward: _block(
-                x, norm_2, attention, norm_1, feed_forward
+        "The stream is added twice: a block returns the stream with its two results already on "
+        "it.": lambda *given: _through(*given, again=True),
+        "The final norm belongs behind the last block, not behind each of them.": (
+            lambda ids, E, P, blocks, final_norm: _through(
+                ids, E, P, blocks, nn.Identity(), each=final_norm
             )
         ),
-        "The sub-layers are swapped: tokens exchange what they know first.": (
-            lambda x, norm_1, attention, norm_2, feed_forward: _block(
-                x, norm_1, feed_forward, norm_2, attention
-            )
+        "The final norm is missing.": _without_norm,
+        "The norm stands before the first block. It belongs behind the last one.": (
+            _norm_at_the_start
         ),
-        "The norms are missing: each sub-layer reads a normalized copy of the stream.": (
-            lambda x, norm_1, attention, norm_2, feed_forward: _block(
-                x, nn.Identity(), attention, nn.Identity(), feed_forward
-            )
+        "These are probabilities. Asked for are logits, before any softmax.": (
+            lambda *given: _gpt(*given).softmax(-1)
         ),
-        "The first residual is missing.": lambda x, norm_1, attention, norm_2, feed_forward: (
-            attention(norm_1(x)) + feed_forward(norm_2(attention(norm_1(x))))
-        ),
-        "The second residual is missing.": lambda x, norm_1, attention, norm_2, feed_forward: (
-            feed_forward(norm_2(x + attention(norm_1(x))))
+        "The positions are missing.": lambda ids, E, P, blocks, final_norm: _gpt(
+            ids, E, 0 * P, blocks, final_norm
         ),
     },
     cases=[
-        Case("2 texts of 3 tokens", 3 * randn(2, 3, 5, seed=2) + 1, *PARTS),
-        Case("1 text of 7 tokens", randn(1, 7, 3, seed=3), *PARTS),
+        Case("one block, and ids that are 0, 1, 2", torch.arange(3)[None], *_model(5, 7, 4, 1, 20)),
+        Case("one block", torch.tensor([[4, 0, 2, 4], [1, 3, 3, 0]]), *_model(5, 7, 6, 1, 30)),
+        Case("three blocks", torch.tensor([[10, 3, 3, 7, 0]]), *_model(11, 13, 6, 3, 40)),
     ],
-    axes="batch tokens d_model",
-    praise="Right: two lines, and in both the stream itself passes through untouched.",
+    axes="batch tokens vocabulary",
+    praise="Right: a row of P for each place, and each block reads what the one before has left.",
 )
 
 
@@ -259,7 +284,57 @@ check_count = Exercise(
 )
 
 
-# --- Exercise 4: the loss of a fresh model --------------------------------------------------------
+# --- Exercise 4: learned by heart -----------------------------------------------------------------
+
+
+def _by_heart(lengths):
+    return len(lengths) * math.log(len(lengths)) / sum(lengths)
+
+
+check_by_heart = Exercise(
+    asks="""`answer(lengths)`: the lowest loss of a model that knows n different texts by heart.
+
+    lengths: how many tokens of each text are predicted -> nats a token.
+    """,
+    right=_by_heart,
+    wrong={
+        "Not zero. Whoever knows the texts by heart must still find out which of them this is.": (
+            lambda lengths: 0.0
+        ),
+        "That is what one whole text costs: its tokens share it.": lambda lengths: math.log(
+            len(lengths)
+        ),
+        "Each text costs ln n to find out, and you count it once for all of them.": (
+            lambda lengths: math.log(len(lengths)) / sum(lengths)
+        ),
+        "A mean of means: a token of a short text weighs more than one of a long text. Divide the "
+        "whole cost by the number of all tokens.": lambda lengths: (
+            sum(math.log(len(lengths)) / n for n in lengths) / len(lengths)
+        ),
+        "You divide by the longest text: the mean runs over the tokens that there are.": (
+            lambda lengths: math.log(len(lengths)) / max(lengths)
+        ),
+        "You divide by the number of texts, not of tokens.": lambda lengths: (
+            math.log(len(lengths)) / len(lengths)
+        ),
+        "You take ln of the number of tokens. The choice is among the texts.": lambda lengths: (
+            len(lengths) * math.log(sum(lengths)) / sum(lengths)
+        ),
+        "That is bits: use the natural logarithm.": lambda lengths: (
+            _by_heart(lengths) / math.log(2)
+        ),
+        "The sign: a surprise is not negative.": lambda lengths: -_by_heart(lengths),
+    },
+    cases=[
+        Case("8 texts", [43, 51, 47, 40, 55, 49, 44, 50]),
+        Case("3 texts, one of them long", [2, 5, 101]),
+        Case("1 text", [7]),
+    ],
+    praise="Right: ln n for each text, shared by all the tokens.",
+)
+
+
+# --- 11b: the loss of a fresh model ---------------------------------------------------------------
 
 check_initial_loss = Exercise(
     asks="`answer(vocabulary, d_model, std)`: a fresh, untied model's expected loss, in nats.",
@@ -295,7 +370,7 @@ check_initial_loss = Exercise(
 )
 
 
-# --- Exercise 5: the bigram baseline --------------------------------------------------------------
+# --- 11b: the bigram baseline ---------------------------------------------------------------------
 
 
 def _counts(train: Tensor, size: int, start: float = 1.0) -> Tensor:
@@ -332,6 +407,10 @@ def _across_stories(train, held_out, size):
 def _old_denominator(train, held_out, size):
     table = _counts(train, size) / _counts(train, size, start=0.0).sum(1, keepdim=True)
     return _loss(table, held_out)
+
+
+def _size_of_the_data(train, held_out, size):
+    return _bigram(train, held_out, int(max(train.max(), held_out.max())) + 1)
 
 
 def _unigram(train, held_out, size):
@@ -384,6 +463,8 @@ check_bigram_loss = Exercise(
         "1 is added to the counts, but the rows are divided by the old sums, so that they sum to "
         "more than 1.": _old_denominator,
         "That is the unigram: how often a token occurs, whatever came before it.": _unigram,
+        "The table is as large as the tokens that occur here. The last ones of the vocabulary do "
+        "not, and each has a count of 1 all the same: make it `size` wide.": _size_of_the_data,
         "That is bits: use the natural logarithm.": lambda train, held_out, size: (
             _bigram(train, held_out, size) / math.log(2)
         ),
@@ -391,12 +472,13 @@ check_bigram_loss = Exercise(
     cases=[
         Case("40 stories of 5 kinds of tokens", _stories(0, 40, 5), _stories(1, 13, 5), 5),
         Case("40 stories of 11 kinds of tokens", _stories(2, 40, 11), _stories(3, 13, 11), 11),
+        Case("stories without the last 3 of 10 tokens", _stories(4, 40, 7), _stories(5, 13, 7), 10),
     ],
     praise="Right: counted on one set, smoothed, and measured on another.",
 )
 
 
-# --- Exercise 6: find the leak --------------------------------------------------------------------
+# --- Exercise 5: find the leak --------------------------------------------------------------------
 
 
 class _Reader(nn.Module):
@@ -462,7 +544,7 @@ check_leaks = Exercise(
 
     model: ids [batch, tokens] -> logits [batch, tokens, vocabulary].
     """,
-    right=_by_cuts(),
+    right=_by_cuts(change=lambda ids: torch.randint_like(ids, VOCABULARY)),
     wrong={
         "You find a leak in a model that has none: the positions that you changed are compared, "
         "too, or you changed the past. Compare only the positions before the change.": (
@@ -493,7 +575,7 @@ check_leaks = Exercise(
             changed=lambda t: slice(t, t + 1), compared=lambda t: slice(t - 1, t)
         ),
         "You overwrite the future with token 0. Where there is a 0 already, nothing changes: "
-        "add 1 to each token, modulo the vocabulary.": _by_cuts(change=lambda ids: 0 * ids),
+        "draw new tokens at random.": _by_cuts(change=lambda ids: 0 * ids),
         "A leak may be faint: compare the logits themselves, without a tolerance or with a tiny "
         "one.": _by_cuts(tolerance=0.1),
     },
@@ -507,7 +589,7 @@ check_leaks = Exercise(
         _case("a model that leaks at the end only", 106, (5, 6)),
         _case("a model that leaks at the beginning only", 107, (0, 1)),
         _case("a model that leaks from far away only", 108, (1, 5)),
-        _case("a model that leaks faintly only", 109, (3, 4), by=2.0**-13),
+        _case("a model that leaks faintly only", 109, (3, 4), by=2.0**-17),
     ],
     praise="Right: whatever comes later, the past stays as it was, to the last bit.",
 )
