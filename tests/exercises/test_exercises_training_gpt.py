@@ -114,7 +114,7 @@ WRONG[check_loop] = [
     ([6, 8, 9, 11, 13], "The gradient is computed once"),
     ([7, 8, 9, 11, 13], "The step is taken here"),
     ([8, 9, 10, 11, 13], "Forgetting the gradient after the step"),
-    ([9, 11, 13], "8 is missing: the gradient is clipped when the step has been taken"),
+    ([9, 11, 13], "8 is missing: the gradient is clipped when the step"),
     ([8, 11, 13], "9 is missing: the rate is set after the step"),
     ([8, 9, 13], "11 is missing: `eval()` turns dropout off"),
     ([8, 9, 11], "13 is missing: the sum holds tensors"),
@@ -175,7 +175,7 @@ RIGHT[check_recovery] = [estimated(0.999), 5800, torch.tensor(5806)]
 WRONG[check_recovery] = [
     (189, "That is the chapter's number"),
     (9450, "That is fifty times the chapter's number"),
-    (1000, "1 / (1 − β₂) is how long"),
+    (1000, "1 / (1 − β₂) steps make v fade"),
     (0, "v is the mean of *squares*"),
     (math.log(1e6 / 3) / 0.001, "The gradient enters v with the share"),
 ]

@@ -3,7 +3,7 @@
 import math
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from transformer_lib.exercises.engine.choosing import Choice
 from transformer_lib.exercises.engine.runner import Case, Exercise, randn
@@ -113,11 +113,11 @@ check_loop = Choice(
         6: "The gradient is computed once, of one batch.",
         7: "The step is taken here. Look at what must have happened before it, and has not.",
         10: "Forgetting the gradient after the step is as good as before the backward pass.",
-        8: "the gradient is clipped when the step has been taken, so that clipping changes nothing.",
+        8: "the gradient is clipped when the step has been taken, and so in vain.",
         9: "the rate is set after the step: the first one is taken at the full rate, before any "
         "warm-up, and every other one at the rate of the step before it.",
-        11: "`eval()` turns dropout off, and nothing turns it on again: from step 100 on, the model "
-        "trains without.",
+        11: "`eval()` turns dropout off, and nothing turns it on again: from step 100 on, the "
+        "model trains without.",
         13: "the sum holds tensors that remember how they were computed, and with them every "
         "batch's activations: `loss.item()` keeps the number alone.",
     },
@@ -193,7 +193,7 @@ def _short_steps(beta_2: float, size: float = 1000.0) -> int:
 
     All other gradients are 1; the run before it was long. Of m little is left by then.
     """
-    v, m, count = 1.0, 1.0, 0
+    v, m = 1.0, 1.0
     for t in range(100_000):
         g = size if t == 0 else 1.0
         m, v = 0.9 * m + 0.1 * g, beta_2 * v + (1 - beta_2) * g**2
@@ -206,12 +206,12 @@ check_recovery = Exercise(
     asks="The number of the last step after the long gradient that is shorter than half a rate.",
     right=float(_short_steps(0.999)),
     wrong={
-        "That is the chapter's number, for β₂ = 0.95: v forgets fifty times more slowly now.": float(
+        "That is the chapter's number, for β₂ = 0.95. Now v forgets fifty times as slowly.": float(
             _short_steps(0.95)
         ),
         "That is fifty times the chapter's number. The memory is fifty times longer, but the one "
         "gradient also enters v with a share fifty times smaller.": 50.0 * _short_steps(0.95),
-        "1 / (1 − β₂) is how long v takes to fade by a factor of e. How often must it do so?": 1000.0,
+        "1 / (1 − β₂) steps make v fade by a factor of e. How often must it do so?": 1000.0,
         "v is the mean of *squares*: a gradient that is a thousand times too long enters it a "
         "million times too large.": 0.0,
         "The gradient enters v with the share 1 − β₂, not whole.": math.log(1e6 / 3) / 0.001,
