@@ -216,6 +216,7 @@ check_recovery = Exercise(
         "million times too large.": 0.0,
         "The gradient enters v with the share 1 − β₂, not whole.": math.log(1e6 / 3) / 0.001,
     },
+    call=lambda answer: answer() if callable(answer) else answer,
     tolerance=(0.03, 0.0),
     praise="Right: thousands of steps for one odd batch, where β₂ = 0.95 wastes some two hundred.",
 )
