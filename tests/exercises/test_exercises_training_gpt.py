@@ -3,8 +3,10 @@
 The answers are written here as a reader would, independently of the tables of the checks.
 """
 
+import json
 import math
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,19 +15,18 @@ from diagnoses import exercises, judge
 
 from transformer_lib.exercises import training_gpt
 from transformer_lib.exercises.training_gpt import (
-    check_accumulate,
+    check_bugs,
     check_clip,
     check_decays,
-    check_orthogonalize,
+    check_loop,
+    check_recovery,
     check_schedule,
-    check_utilization,
 )
-from transformer_lib.training.optimizers import orthogonalize
 from transformer_lib.training.schedules import trapezoid
 
 RIGHT, WRONG = {}, {}
 
-# --- 1: the schedule ----------------------------------------------------------------------------
+# --- the schedule ----------------------------------------------------------------------------
 
 
 def by_the_library(step, n_steps, n_up, n_down):
@@ -104,43 +105,100 @@ WRONG[check_schedule] = [
 ]
 
 
-# --- 2: accumulation ----------------------------------------------------------------------------
+# --- a loop with mistakes -----------------------------------------------------------------------
+
+RIGHT[check_loop] = [{8, 9, 11, 13}, "8, 9, 11, 13", [13, 11, 9, 8], (8.0, 9.0, 11.0, 13.0)]
+WRONG[check_loop] = [
+    ([2, 8, 9, 11, 13], "Steps count from 1"),
+    ([5, 8, 9, 11, 13], "The logits of all places"),
+    ([6, 8, 9, 11, 13], "The gradient is computed once"),
+    ([7, 8, 9, 11, 13], "The step is taken here"),
+    ([8, 9, 10, 11, 13], "Forgetting the gradient after the step"),
+    ([9, 11, 13], "8 is missing: the gradient is clipped when the step"),
+    ([8, 11, 13], "9 is missing: the rate is set after the step"),
+    ([8, 9, 13], "11 is missing: `eval()` turns dropout off"),
+    ([8, 9, 11], "13 is missing: the sum holds tensors"),
+    ([4, 8, 9, 11, 13], "Line 4 does what it should."),
+]
+
+# The lines as the exercise prints them; line 1 is the first.
+LOOP = """\
+total = 0.0
+for step in range(1, n_steps + 1):
+    inputs, targets = next(batches)
+    logits = model(inputs)
+    loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten())
+    loss.backward()
+    optimizer.step()
+    clip_grad_norm_(model.parameters(), 1.0)
+    set_rates(optimizer, schedule(step, n_steps))
+    optimizer.zero_grad()
+    if step % 100 == 0: model.eval()
+    if step % 100 == 0: print(step, mean_loss(model, unseen))
+    total += loss
+""".splitlines()
 
 
-def by_weights(gradients, counts):
-    return (counts / counts.sum()) @ gradients
+def test_the_loop_of_the_exercise_has_its_mistakes_in_these_lines():
+    words = {8: "clip_grad_norm_", 9: "set_rates", 11: "eval()", 13: "+= loss"}
+    for number in check_loop.right:
+        assert words[int(number)] in LOOP[int(number) - 1]
+    chapter = Path(__file__).resolve().parents[2] / "chapters" / "12-training-gpt.ipynb"
+    cells = json.loads(chapter.read_text(encoding="utf-8"))["cells"]
+    texts = ["".join(cell["source"]) for cell in cells]
+    numbered = "\n".join(f"{n:2}  {line}" for n, line in enumerate(LOOP, start=1))
+    assert any(numbered in text for text in texts)
 
 
-def by_loop(gradients, counts):
-    total = torch.zeros_like(gradients[0])
-    for gradient, count in zip(gradients, counts, strict=True):
-        total = total + gradient * (count / counts.sum())
-    return total
+# --- how long one gradient is remembered --------------------------------------------------------
 
 
-RIGHT[check_accumulate] = [by_weights, by_loop]
+def measured(beta_2):
+    """By PyTorch's own Adam: the last step shorter than half a rate after the long gradient."""
+    x = torch.nn.Parameter(torch.zeros(1, dtype=torch.float64))
+    adam = torch.optim.Adam([x], lr=1.0, betas=(0.9, beta_2))
+    start, last = 20_000, 0
+    for t in range(1, start + 8_000):
+        before = x.item()
+        x.grad = torch.tensor([1000.0 if t == start else 1.0], dtype=torch.float64)
+        adam.step()
+        if t > start + 20 and before - x.item() < 0.5:
+            last = t - start
+    return last
 
 
-def test_accumulate_right_is_the_gradient_of_the_whole_batch():
-    weight, data = torch.randn(5, requires_grad=True), torch.randn(9, 5)
-    parts = data.split([2, 7])
-    gradients = [torch.autograd.grad((part @ weight).pow(2).mean(), weight)[0] for part in parts]
-    whole = torch.autograd.grad((data @ weight).pow(2).mean(), weight)[0]
-    torch.testing.assert_close(by_weights(torch.stack(gradients), torch.tensor([2.0, 7.0])), whole)
+def estimated(beta_2):
+    return math.log((1 - beta_2) * 1e6 / 3) / -math.log(beta_2)
 
 
-WRONG[check_accumulate] = [
-    (lambda g, n: sum(g) / len(g), "The mean of means"),
-    (lambda g, n: sum(g), "The sum of the parts' gradients"),
-    (lambda g, n: n @ g, "Weighted, but never divided"),
-    (lambda g, n: n @ g / len(n), "You divide by the number of parts"),
-    (lambda g, n: sum(g) / sum(n), "The parts' sums, not their means"),
-    (lambda g, n: (1 / n) @ g / (1 / n).sum(), "The weights are the wrong way around"),
-    (lambda g, n: g[len(n) - 1] * 1, "Only the last part's gradient"),
+RIGHT[check_recovery] = [estimated(0.999), 5800, torch.tensor(5806)]
+WRONG[check_recovery] = [
+    (189, "That is the chapter's number"),
+    (9450, "That is fifty times the chapter's number"),
+    (1000, "1 / (1 − β₂) steps make v fade"),
+    (0, "v is the mean of *squares*"),
+    (math.log(1e6 / 3) / 0.001, "The gradient enters v with the share"),
 ]
 
 
-# --- 3: clipping --------------------------------------------------------------------------------
+def test_recovery_is_what_pytorch_does():
+    assert check_recovery(measured(0.999)).passed
+
+
+# --- what is a mistake? -------------------------------------------------------------------------
+
+RIGHT[check_bugs] = ["acf", {"a", "c", "f"}, "A, C, F"]
+WRONG[check_bugs] = [
+    ("cf", "a is missing: nobody beats the grammar"),
+    ("af", "c is missing: a model that knows nothing"),
+    ("ac", "f is missing: the batches differ"),
+    ("abcf", "b does not belong: It has learned its stories by heart"),
+    ("acdf", "d does not belong: A plateau, and then a fall"),
+    ("acef", "e does not belong: The rate falls to 0 there"),
+]
+
+
+# --- clipping --------------------------------------------------------------------------------
 
 
 def by_pytorch(gradients, limit):
@@ -241,70 +299,7 @@ WRONG[check_clip] += [
 RIGHT[check_schedule] += [partial(by_minimum)]
 
 
-# --- 4: Newton and Schulz -----------------------------------------------------------------------
-
-
-def on_singular_values(gradient, n_iterations):
-    """The same on the singular values alone."""
-    u, s, vh = torch.linalg.svd(gradient / gradient.norm(), full_matrices=False)
-    for _ in range(n_iterations):
-        s = 3.4445 * s - 4.775 * s**3 + 2.0315 * s**5
-    return u @ torch.diag(s) @ vh
-
-
-RIGHT[check_orthogonalize] = [orthogonalize, on_singular_values]
-
-
-def terms(x, a=3.4445, b=-4.775, c=2.0315):
-    return a * x + b * x @ x.mT @ x + c * x @ x.mT @ x @ x.mT @ x
-
-
-def iterated(step, length=torch.Tensor.norm, times=lambda n: n):
-    def answer(gradient, n_iterations):
-        x = gradient / length(gradient)
-        for _ in range(times(n_iterations)):
-            x = step(x)
-        return x
-
-    return answer
-
-
-def squared_elementwise(x):
-    products = x @ x.mT
-    return 3.4445 * x + (-4.775 * products + 2.0315 * products * products) @ x
-
-
-def from_the_other_side(x):
-    products = x.mT @ x
-    return 3.4445 * x + (-4.775 * products + 2.0315 * products @ products) @ x
-
-
-def by_decomposition(gradient, n_iterations):
-    u, _, v = torch.svd(gradient)
-    return u @ v.mT
-
-
-WRONG[check_orthogonalize] = [
-    (lambda gradient, n_iterations: gradient / gradient.norm(), "Only the length of the gradient"),
-    (iterated(lambda x: 3.4445 * x - 4.775 * x**3 + 2.0315 * x**5), "Powers of each number"),
-    (iterated(squared_elementwise), "A² is a matrix product"),
-    (iterated(from_the_other_side), "A is X times Xᵀ"),
-    (iterated(lambda x: terms(x, a=0)), "The first term is missing"),
-    (iterated(lambda x: terms(x, c=0)), "The last term is missing"),
-    (iterated(terms, length=lambda g: 1), "The gradient is not divided"),
-    (
-        iterated(terms, length=lambda g: torch.linalg.svdvals(g)[0]),
-        "You divide by the largest singular value",
-    ),
-    (iterated(terms, length=lambda g: g.abs().max()), "You divide by the largest number"),
-    (iterated(terms, length=lambda g: (g * g).sum()), "You divide by the sum of squares"),
-    (iterated(terms, times=lambda n: n - 1), "One iteration too few"),
-    (iterated(terms, times=lambda n: n + 1), "One iteration too many"),
-    (by_decomposition, "That is U Vᵀ exactly"),
-]
-
-
-# --- 5: what decays -----------------------------------------------------------------------------
+# --- what decays -----------------------------------------------------------------------------
 
 
 RIGHT[check_decays] = [
@@ -327,44 +322,16 @@ WRONG[check_decays] = [
     ),
     (lambda name, p: p.ndim == 2 and not name.startswith("embedding"), "The embedding is left out"),
     (lambda name, p: p.numel() >= 21, "You go by size"),
-]
-
-
-# --- 6: utilization -----------------------------------------------------------------------------
-
-
-def in_words(tokens_per_second, n_parameters, n_layers, context, d_model, peak):
-    forward = 2 * n_parameters + n_layers * 2 * (2 * context * d_model)
-    return 3 * forward * tokens_per_second / peak
-
-
-def in_one_line(rate, n, layers, t, d, peak):
-    return rate / peak * 6 * (n + 2 * layers * t * d)
-
-
-RIGHT[check_utilization] = [in_words, in_one_line]
-
-
-WRONG[check_utilization] = [
-    (lambda *given: in_words(*given) / 3, "That is the forward pass alone"),
     (
-        lambda r, n, m, t, d, p: r * (2 * n + 12 * m * t * d) / p,
-        "The products with parameters cost 6",
+        lambda name, p: p.ndim > 1 and name.endswith("weight"),
+        "Right on a model with other names, but on a model with parameters that belong to no layer:"
+        " in item 'lookup': you say False, where True is right.",
     ),
     (
-        lambda r, n, m, t, d, p: r * (6 * n + 4 * m * t * d) / p,
-        "Attention's own products are counted only for the forward pass",
+        lambda name, p: p.ndim != 1,
+        "Right on a model with other names, but on a model with parameters that belong to no layer:"
+        " in item 'temperature': you say True, where False is right.",
     ),
-    (lambda r, n, m, t, d, p: 6 * r * n / p, "Attention's products are missing"),
-    (
-        lambda r, n, m, t, d, p: r * (6 * n + 6 * m * t * d) / p,
-        "You count half of attention's products",
-    ),
-    (lambda *given: in_words(*given) / 2, "A multiplication and an addition"),
-    (lambda r, n, m, t, d, p: in_words(r, n, 1, t, d, p), "Each layer has attention"),
-    (lambda r, n, m, t, d, p: in_words(r, n, m, 1, d, p), "A token is compared with all"),
-    (lambda *given: 1 / in_words(*given), "The reciprocal"),
-    (lambda *given: 100 * in_words(*given), "That is in percent"),
 ]
 
 

@@ -1,13 +1,14 @@
-"""Checks for chapter 12, training on a GPU."""
+"""Checks for chapter 12, training: a schedule, a loop, clipping, decay, and reading curves."""
 
 import math
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
+from transformer_lib.exercises.engine.choosing import Choice
 from transformer_lib.exercises.engine.runner import Case, Exercise, randn
 
-# --- Exercise 1: the trapezoid --------------------------------------------------------------------
+# --- the trapezoid --------------------------------------------------------------------------------
 
 
 def _schedule(step: int, n_steps: int, n_up: int, n_down: int) -> float:
@@ -100,50 +101,32 @@ check_schedule = Exercise(
 )
 
 
-# --- Exercise 2: accumulation ---------------------------------------------------------------------
+# --- a loop with mistakes -------------------------------------------------------------------------
 
-
-def _accumulate(gradients: Tensor, counts: Tensor) -> Tensor:
-    return (gradients * counts[:, None]).sum(0) / counts.sum()
-
-
-check_accumulate = Exercise(
-    asks="""`answer(gradients, counts)`: the gradient of the mean loss over all targets.
-
-    gradients [parts, parameters], of each part's mean loss; counts [parts] -> [parameters].
-    """,
-    right=_accumulate,
+check_loop = Choice(
+    asks="Which lines of the loop are wrong? Their numbers.",
+    right={8, 9, 11, 13},
     wrong={
-        "The mean of means: a target of a part with few targets weighs more than one of a part "
-        "with many. Weigh each part by its targets.": lambda gradients, counts: gradients.mean(0),
-        "The sum of the parts' gradients: each is a mean already, so the result is about as many "
-        "times too large as there are parts.": lambda gradients, counts: gradients.sum(0),
-        "Weighted, but never divided: the number of all targets is missing.": (
-            lambda gradients, counts: (gradients * counts[:, None]).sum(0)
-        ),
-        "You divide by the number of parts where the number of all targets belongs.": (
-            lambda gradients, counts: (gradients * counts[:, None]).mean(0)
-        ),
-        "The parts' sums, not their means, would have to be divided by all targets: a mean must "
-        "be multiplied by its own count first.": lambda gradients, counts: (
-            gradients.sum(0) / counts.sum()
-        ),
-        "The weights are the wrong way around: a part with many targets counts less.": (
-            lambda gradients, counts: (gradients / counts[:, None]).sum(0) / (1 / counts).sum()
-        ),
-        "Only the last part's gradient: the others are forgotten, as by a zero_grad() inside the "
-        "loop.": lambda gradients, counts: gradients[-1],
+        2: "Steps count from 1, so that the schedule never gives a rate of 0 to a step that is "
+        "taken.",
+        5: "The logits of all places and their targets in one row each: that is the mean loss.",
+        6: "The gradient is computed once, of one batch.",
+        7: "The step is taken here. Look at what must have happened before it, and has not.",
+        10: "Forgetting the gradient after the step is as good as before the backward pass.",
+        8: "the gradient is clipped when the step has been taken, and so in vain.",
+        9: "the rate is set after the step: the first one is taken at the full rate, before any "
+        "warm-up, and every other one at the rate of the step before it.",
+        11: "`eval()` turns dropout off, and nothing turns it on again: from step 100 on, the "
+        "model trains without.",
+        13: "the sum holds tensors that remember how they were computed, and with them every "
+        "batch's activations: `loss.item()` keeps the number alone.",
     },
-    cases=[
-        Case("3 parts of 5 parameters", randn(3, 5, seed=0), torch.tensor([7.0, 2.0, 11.0])),
-        Case("2 parts of 7 parameters", randn(2, 7, seed=1), torch.tensor([1.0, 5.0])),
-    ],
-    axes="parameters",
-    praise="Right: every target counts once, whichever part it came in.",
+    otherwise="Line {} does what it should.",
+    praise="Right: two lines come too late, one is never taken back, and one never lets go.",
 )
 
 
-# --- Exercise 3: clipping -------------------------------------------------------------------------
+# --- clipping -------------------------------------------------------------------------------------
 
 
 def _by(factor):
@@ -202,84 +185,44 @@ check_clip = Exercise(
 )
 
 
-# --- Exercise 4: Newton and Schulz ----------------------------------------------------------------
-
-A, B, C = 3.4445, -4.7750, 2.0315
+# --- how long one gradient is remembered ----------------------------------------------------------
 
 
-def _step(x: Tensor) -> Tensor:
-    products = x @ x.T
-    return A * x + (B * products + C * products @ products) @ x
+def _short_steps(beta_2: float, size: float = 1000.0) -> int:
+    """How many steps after one gradient of this size are shorter than half of the rate.
+
+    All other gradients are 1; the run before it was long. Of m little is left by then.
+    """
+    v, m = 1.0, 1.0
+    for t in range(100_000):
+        g = size if t == 0 else 1.0
+        m, v = 0.9 * m + 0.1 * g, beta_2 * v + (1 - beta_2) * g**2
+        if t > 100 and m / math.sqrt(v) >= 0.5:
+            return t - 1
+    raise ValueError(f"beta_2 = {beta_2} does not come back")
 
 
-def _iterated(step=_step, size=torch.linalg.matrix_norm, extra=0):
-    def orthogonalize(gradient, n_iterations):
-        x = gradient / size(gradient)
-        for _ in range(n_iterations + extra):
-            x = step(x)
-        return x
-
-    return orthogonalize
-
-
-def _other_side(x):
-    """As the right step on a square matrix with X^T X; on others the shapes do not fit."""
-    products = x.T @ x
-    return A * x + (B * products + C * products @ products) @ x
-
-
-def _exact(gradient, n_iterations):
-    u, _, vh = torch.linalg.svd(gradient, full_matrices=False)
-    return u @ vh
-
-
-check_orthogonalize = Exercise(
-    asks="""`answer(gradient, n_iterations)`: Newton and Schulz's iteration.
-
-    gradient [rows, columns] -> the same shape.
-    """,
-    right=_iterated(),
+check_recovery = Exercise(
+    asks="The number of the last step after the long gradient that is shorter than half a rate.",
+    right=float(_short_steps(0.999)),
     wrong={
-        "Only the length of the gradient changes: run the iteration.": _iterated(step=lambda x: x),
-        "Powers of each number: `**` and `*` work on the numbers, and the singular values need "
-        "matrix products, `@`.": _iterated(step=lambda x: A * x + B * x**3 + C * x**5),
-        "A² is a matrix product, A @ A: you square each number.": _iterated(
-            step=lambda x: A * x + (B * (x @ x.T) + C * (x @ x.T) ** 2) @ x
+        "That is the chapter's number, for β₂ = 0.95. Now v forgets fifty times as slowly.": float(
+            _short_steps(0.95)
         ),
-        "A is X times Xᵀ: you have Xᵀ X, whose shape fits only a square matrix.": _iterated(
-            step=_other_side
-        ),
-        "The first term is missing: a · X.": _iterated(step=lambda x: _step(x) - A * x),
-        "The last term is missing: c · A² · X.": _iterated(
-            step=lambda x: A * x + B * (x @ x.T) @ x
-        ),
-        "The gradient is not divided by its norm: the iteration needs singular values of at most "
-        "1.": _iterated(size=lambda gradient: 1.0),
-        "You divide by the largest singular value. It would do, but costs a decomposition: "
-        "use the Frobenius norm, which is at least as large.": _iterated(
-            size=lambda gradient: torch.linalg.matrix_norm(gradient, 2)
-        ),
-        "You divide by the largest number; the norm is the root of the sum of squares.": _iterated(
-            size=lambda gradient: gradient.abs().max()
-        ),
-        "You divide by the sum of squares: the root is missing.": _iterated(
-            size=lambda gradient: gradient.square().sum()
-        ),
-        "One iteration too few.": _iterated(extra=-1),
-        "One iteration too many.": _iterated(extra=1),
-        "That is U Vᵀ exactly, by a decomposition. Use the iteration, which needs only "
-        "products.": _exact,
+        "That is fifty times the chapter's number. The memory is fifty times longer, but the one "
+        "gradient also enters v with a share fifty times smaller.": 50.0 * _short_steps(0.95),
+        "1 / (1 − β₂) steps make v fade by a factor of e. How often must it do so?": 1000.0,
+        "v is the mean of *squares*: a gradient that is a thousand times too long enters it a "
+        "million times too large.": 0.0,
+        "The gradient enters v with the share 1 − β₂, not whole.": math.log(1e6 / 3) / 0.001,
     },
-    cases=[
-        Case("a 5 × 5 gradient, 3 times", 0.3 * randn(5, 5, seed=0), 3),
-        Case("a 3 × 7 gradient, 5 times", 0.3 * randn(3, 7, seed=1), 5),
-    ],
-    axes="rows columns",
-    praise="Right: products of matrices alone, and all directions are about equally long.",
+    call=lambda answer: answer() if callable(answer) else answer,
+    tolerance=(0.03, 0.0),
+    praise="Right: thousands of steps for one odd batch, where β₂ = 0.95 wastes some two hundred.",
 )
 
 
-# --- Exercise 5: what decays ----------------------------------------------------------------------
+# --- what decays ----------------------------------------------------------------------------------
 
 
 def _named(**modules: nn.Module) -> nn.ModuleDict:
@@ -329,57 +272,40 @@ check_decays = Exercise(
                 wte=nn.Embedding(7, 29), scale=nn.LayerNorm(29), small=nn.Linear(3, 5, bias=False)
             ),
         ),
+        Case(
+            "a model with parameters that belong to no layer",
+            nn.ParameterDict(
+                {
+                    "temperature": nn.Parameter(torch.tensor(0.5)),
+                    "lookup": nn.Parameter(torch.zeros(5, 7)),
+                    "gain": nn.Parameter(torch.ones(31)),
+                }
+            ),
+            edge=True,
+        ),
     ],
     call=lambda answer, model: {name: answer(name, p) for name, p in model.named_parameters()},
     praise="Right: matrices decay, vectors do not, whatever their names.",
 )
 
 
-# --- Exercise 6: how busy is the machine? ---------------------------------------------------------
+# --- what is a mistake, and what is training? -----------------------------------------------------
 
-
-def _utilization(products=6.0, scores=12.0, by_layers=True, by_context=True):
-    def share(tokens_per_second, n_parameters, n_layers, context, d_model, peak):
-        attention = scores * (n_layers if by_layers else 1) * (context if by_context else 1)
-        return tokens_per_second * (products * n_parameters + attention * d_model) / peak
-
-    return share
-
-
-check_utilization = Exercise(
-    asks="""`answer(tokens_per_second, n_parameters, n_layers, context, d_model, peak)`: a share.
-
-    peak: floating point operations a second that the machine can do at best.
-    """,
-    right=_utilization(),
+check_bugs = Choice(
+    asks="Which of the six runs have a mistake in their code? Letters.",
+    right={"a", "c", "f"},
     wrong={
-        "That is the forward pass alone: the backward pass costs twice as much again.": (
-            _utilization(products=2.0, scores=4.0)
-        ),
-        "The products with parameters cost 6 operations a parameter: 2 forward, 4 backward. "
-        "You count only the forward pass.": _utilization(products=2.0),
-        "Attention's own products are counted only for the forward pass: 4, which the "
-        "backward pass makes 12.": _utilization(scores=4.0),
-        "Attention's products are missing: scores and averages multiply vectors, not parameters.": (
-            _utilization(scores=0.0)
-        ),
-        "You count half of attention's products, those that a causal mask leaves. The convention "
-        "counts them all.": _utilization(scores=6.0),
-        "A multiplication and an addition are two operations: you count one.": _utilization(
-            products=3.0, scores=6.0
-        ),
-        "Each layer has attention: multiply by n_layers.": _utilization(by_layers=False),
-        "A token is compared with all tokens of the context: multiply by it.": _utilization(
-            by_context=False
-        ),
-        "The reciprocal: it is what is done, divided by what could be done.": (
-            lambda *given: 1 / _utilization()(*given)
-        ),
-        "That is in percent: return a share.": lambda *given: 100 * _utilization()(*given),
+        "a": "nobody beats the grammar on stories that are new to both, but by chance, and this is "
+        "ten times what chance does: the model sees its targets.",
+        "b": "It has learned its stories by heart, as a large model does with few of them: too few "
+        "data, and no mistake in the code.",
+        "c": "a model that knows nothing costs ln V, about 3.1. This one is sure of itself and "
+        "wrong before it has seen a word: it starts with numbers that are too large.",
+        "d": "A plateau, and then a fall: that is what a model looks like while two parts that "
+        "need each other are not yet there.",
+        "e": "The rate falls to 0 there, and with it the noise that has held the loss up.",
+        "f": "the batches differ, so the losses would differ even if the model stood still. The "
+        "same batch comes every time, and no step is taken.",
     },
-    cases=[
-        Case("a small GPT on a laptop", 13_000.0, 1_900_000, 4, 256, 192, 3e11),
-        Case("GPT-2 small on a large GPU", 400_000.0, 85_000_000, 12, 1024, 768, 9.9e14),
-    ],
-    praise="Right: what the training needs, by what the machine could do.",
+    praise="Right: below the floor, far above ln V, and the very same number: no rate mends these.",
 )
