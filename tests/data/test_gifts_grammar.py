@@ -5,32 +5,49 @@ import hashlib
 import json
 import math
 import statistics
+from collections import Counter
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer_lib.data.gifts import Grammar
-from transformer_lib.data.gifts.world import FRAME
+from transformer_lib.data.gifts import PLAIN, Grammar
+from transformer_lib.data.gifts.world import FRAME, OPTIONAL
+from transformer_lib.training.recipes import PRESETS
 
 TWO, THREE = ("mary", "susan"), ("mary", "susan", "john")
 ALL_RULES = {"give": 0.4, "give_it": 0.1, "ask": 0.3, "swap": 0.2}
-TINY = [
-    Grammar(people=TWO, gifts=("roses", "pens"), n_gifts=1, n_sentences=2),
-    Grammar(people=TWO, gifts=("roses", "pens"), n_gifts=2, n_sentences=2, **ALL_RULES),
-    Grammar(people=THREE, gifts=("roses", "pens"), n_gifts=2, n_sentences=1, **ALL_RULES),
-    Grammar(people=TWO, gifts=("roses",), n_gifts=1, n_sentences=4, **ALL_RULES),
-    Grammar(people=THREE, gifts=("a", "b", "c"), n_gifts=1, n_sentences=2, give=0, give_it=0.5),
-    Grammar(people=("mary",), gifts=("a", "b"), n_gifts=2, n_sentences=2, give=0, give_it=0, ask=1),
+ASKING = {"give": 0, "give_it": 0, "ask": 1}
+TINY_PLAIN = [
+    Grammar(people=TWO, gifts=("roses", "pens"), n_gifts=1, n_sentences=2, **PLAIN),
+    Grammar(people=TWO, gifts=("roses", "pens"), n_gifts=2, n_sentences=2, **ALL_RULES, **PLAIN),
+    Grammar(people=THREE, gifts=("roses", "pens"), n_gifts=2, n_sentences=1, **ALL_RULES, **PLAIN),
+    Grammar(people=TWO, gifts=("roses",), n_gifts=1, n_sentences=4, **ALL_RULES, **PLAIN),
+    Grammar(
+        people=THREE, gifts=tuple("abc"), n_gifts=1, n_sentences=2, give=0, give_it=0.5, **PLAIN
+    ),
+    Grammar(people=("mary",), gifts=("a", "b"), n_gifts=2, n_sentences=2, **ASKING, **PLAIN),
 ]
-SPECIFIED = Grammar()
+TINY = [
+    *TINY_PLAIN,
+    Grammar(people=TWO, gifts=("roses",), n_gifts=1, n_sentences=2),
+    Grammar(people=TWO, gifts=("roses", "pens"), n_gifts=1, n_sentences=2, so=0, **ALL_RULES),
+    Grammar(people=TWO, gifts=("roses", "pens"), n_gifts=2, n_sentences=1, today=0, **ALL_RULES),
+    Grammar(people=("mary",), gifts=("a", "b"), n_gifts=2, n_sentences=2, so=1, now=0, **ASKING),
+]  # fmt: skip
+SPECIFIED = Grammar(**PLAIN)
+VARIED = Grammar()
 SWAPPING = Grammar(give=0.2, give_it=0.1, ask=0.5, swap=0.2)
 STORY = (
     "<story> mary has roses at first . john has pens at first . mary gave roses to susan . "
     "who has pens ? john . john gave it to mary . susan and mary swapped all gifts . "
     "who has roses ? mary ."
 )
-TALE = Grammar(people=THREE, gifts=("roses", "pens", "cups"), n_gifts=2, n_sentences=5, **ALL_RULES)
+NAMES = {"people": THREE, "gifts": ("roses", "pens", "cups")}
+TALE = Grammar(**NAMES, n_gifts=2, n_sentences=5, **ALL_RULES, **PLAIN)
+CHATTY = Grammar(
+    **NAMES, n_gifts=1, n_sentences=2, **ALL_RULES, the=0.6, kindly=0.3, today=0, so=0.4, now=1
+)
 
 
 def derivations(grammar):
@@ -71,8 +88,12 @@ def test_all_stories_of_tiny_grammars(grammar):
 
 
 def test_the_number_of_stories_of_a_tiny_grammar():
-    """1 gift of 2 for 1 of 2 people; then give, give_it or ask, twice: 2 · 2 · 3 · 3."""
+    """1 gift of 2 for 1 of 2 people; then give, give_it or ask, twice: 2 · 2 · 3 · 3.
+
+    With optional words, 1 gift of 1 in 2 ways; then there are 8, 4 and 8: 2 · 2 · 20 · 20.
+    """
     assert len(list(derivations(TINY[0]))) == 36
+    assert len(list(derivations(TINY[len(TINY_PLAIN)]))) == 1600
 
 
 def test_the_stated_entropy():
@@ -81,12 +102,26 @@ def test_the_stated_entropy():
     rule = -(0.35 * math.log(0.35) + 0.15 * math.log(0.15) + 0.5 * math.log(0.5))
     story = beginning + 7 * (rule + 0.5 * math.log(4) + 0.85 * math.log(3))
     assert math.isclose(SPECIFIED.story_entropy, story)
-    assert SPECIFIED.max_words == SPECIFIED.mean_words == 61
+    assert SPECIFIED.max_words == 61
+    assert math.isclose(SPECIFIED.mean_words, 61)
     assert f"{SPECIFIED.entropy:.4f}" == "0.4758"
 
 
+def test_the_stated_entropy_of_optional_words():
+    """Each place for one has a term; *the*: 3 + 7 (.35 + .5) places, *so* and *now*: 7 · .5."""
+    places = {"the": 8.95, "kindly": 3.5, "today": 3.5, "so": 3.5, "now": 3.5}
+    chances = {word: getattr(VARIED, word) for word in OPTIONAL}
+    more = -sum(
+        places[word] * (p * math.log(p) + (1 - p) * math.log(1 - p)) for word, p in chances.items()
+    )
+    assert math.isclose(VARIED.story_entropy, SPECIFIED.story_entropy + more)
+    words = 61 + sum(places[word] * p for word, p in chances.items())
+    assert math.isclose(VARIED.mean_words, words)
+    assert VARIED.max_words == 1 + 3 * 7 + 7 * 9
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("grammar", [SPECIFIED, SWAPPING])
+@pytest.mark.parametrize("grammar", [SPECIFIED, VARIED, SWAPPING])
 def test_a_monte_carlo_run_agrees_within_its_standard_error(grammar):
     """(With one seed in three a grammar that is right is further off; not with this one.)"""
     losses = [-grammar.log_likelihood(story) for story in grammar.stories(1000, seed=1)]
@@ -137,7 +172,62 @@ def test_a_story_word_by_word():
     assert math.isclose(TALE.log_likelihood(STORY), math.fsum(map(math.log, by_hand)))
 
 
+def test_a_story_with_optional_words_word_by_word():
+    """3 people, 1 of 3 gifts, rules .4 .1 .3 .2; *today* never comes, *now* always."""
+    story = "<story> mary has the roses at first . mary gave roses to susan . so who has roses now"
+    deed = 0.4 + 0.1 + 0.2 / 3  # mary gave, or mary and
+    gave = 0.5 / deed * 0.7  # and not kindly
+    by_hand = [
+        1,
+        *(1 / 3, 1, 0.6, 1 / 3, 1, 1, 1),  # mary has the roses
+        *(deed, gave, 0.8 * 0.4, 1, 1 / 2, 1),  # mary gave (0.8: not it; 0.4: not the) roses
+        *(0.3 * 0.4, 1, 1, 0.4, 1),  # so who has roses now
+    ]
+    computed = CHATTY.log_probabilities(f"{story} ? susan .")
+    for word, value, chance in zip(story.split(), computed, by_hand, strict=False):
+        assert math.isclose(value, math.log(chance), abs_tol=1e-12), word
+    assert computed[len(by_hand) :] == [0, 0, 0]
+
+
+def rulers(grammar, count):
+    """Of how many questions, and the shares of them that are answered by one word for all: the one
+    at a fixed distance before the question mark, or at a fixed place in the story.
+    """
+    asked, back, place = 0, Counter(), Counter()
+    for story in grammar.stories(count, seed=7):
+        words = story.split()
+        for mark in (i for i, word in enumerate(words) if word == "?"):
+            asked += 1
+            there = [i for i in range(mark) if words[i] == words[mark + 1]]
+            back.update(mark - i for i in there)
+            place.update(there)
+    return asked, *(max(found.values()) / asked for found in (back, place))
+
+
+CHAPTER_11 = {"people": (*THREE, "peter"), "gifts": ("roses", "books", "apples"), "n_gifts": 1,
+              "n_sentences": 6, "give": 0.5, "give_it": 0.0}  # fmt: skip
+
+
+@pytest.mark.parametrize("names", [{}, PRESETS["gifts-small"].grammar, CHAPTER_11])
+def test_no_ruler_answers_the_questions(names):
+    """Neither a distance nor a place gives half of the answers, three standard errors away; with
+    one gift and sentences of equal length, a distance gives four fifths.
+    """
+    asked, *shares = rulers(Grammar(**names), 2500)
+    margin = 3 * math.sqrt(0.25 / asked)
+    assert max(shares) < 0.5 - margin
+
+
+def test_a_ruler_answers_the_questions_of_a_grammar_without_optional_words():
+    _, distance, _ = rulers(Grammar(**CHAPTER_11, **PLAIN), 200)
+    assert distance > 0.75
+
+
 def test_next_words():
+    assert VARIED.next_words("<story> mary has") == pytest.approx(
+        {"the": 0.6} | dict.fromkeys(VARIED.gifts, 0.4 / 8)
+    )
+    assert all(type(word) is str for word in VARIED.next_words("<story> mary has"))
     assert TALE.next_words("") == {"<story>": 1}
     assert TALE.next_words(STORY) == {"<story>": 1}
     assert TALE.next_words(STORY.removesuffix(" mary .")) == {"mary": 1}
@@ -147,14 +237,14 @@ def test_next_words():
     }
 
 
-@given(st.integers(0, 2**40), st.sampled_from([SPECIFIED, SWAPPING, TALE]))
+@given(st.integers(0, 2**40), st.sampled_from([SPECIFIED, VARIED, SWAPPING, TALE]))
 def test_who_has_what_is_answered_right(seed, grammar):
     """Told again by other means: who has each gift, from the texts of the sentences."""
     story = grammar.stories(1, seed=seed)[0]
     owner, it = {}, None
     answers = []
     for sentence in story.removeprefix("<story> ").replace("?", "").split(" ."):
-        words = sentence.split()
+        words = [word for word in sentence.split() if word not in OPTIONAL]
         if "first" in words:
             it = words[2]
             owner[it] = words[0]
@@ -179,23 +269,25 @@ def test_who_has_what_is_answered_right(seed, grammar):
 
 
 def test_stories_are_the_same_everywhere_and_in_any_part():
-    stories = SPECIFIED.stories(10, seed=4)
-    assert stories == SPECIFIED.stories(10, seed=4)
-    assert stories[6:9] == SPECIFIED.stories(3, seed=4, start=6)
-    assert len({*stories, *SPECIFIED.stories(10, seed=5)}) == 20
-    assert SPECIFIED.stories(0) == []
+    stories = VARIED.stories(10, seed=4)
+    assert stories == VARIED.stories(10, seed=4)
+    assert stories[6:9] == VARIED.stories(3, seed=4, start=6)
+    assert len({*stories, *VARIED.stories(10, seed=5)}) == 20
+    assert VARIED.stories(0) == []
     # A change of the draws would make other stories of those that a run log speaks of.
-    text = "\n".join(SPECIFIED.stories(50))
-    assert hashlib.sha256(text.encode()).hexdigest().startswith("6b3a92c779a3c554")
+    for grammar, start in [(SPECIFIED, "6b3a92c779a3c554"), (VARIED, "57c5f719fee2cc6f")]:
+        text = "\n".join(grammar.stories(50))
+        assert hashlib.sha256(text.encode()).hexdigest().startswith(start)
 
 
-def test_the_vocabulary_does_not_depend_on_the_chances():
-    assert (
-        SPECIFIED.vocabulary == SWAPPING.vocabulary == (*FRAME, *SPECIFIED.people, *SPECIFIED.gifts)
-    )
-    assert len(set(SPECIFIED.vocabulary)) == 27
+def test_the_vocabulary_does_not_depend_on_the_chances_of_the_rules():
+    names = (*VARIED.people, *VARIED.gifts)
+    assert VARIED.vocabulary == SWAPPING.vocabulary == (*FRAME, *OPTIONAL, *names)
+    assert SPECIFIED.vocabulary == (*FRAME, *names)
+    assert Grammar(so=0).vocabulary == tuple(w for w in VARIED.vocabulary if w != "so")
+    assert len(set(VARIED.vocabulary)) == 32
     used = {word for story in SWAPPING.stories(300) for word in story.split()}
-    assert used == set(SPECIFIED.vocabulary)
+    assert used == set(SWAPPING.vocabulary)
 
 
 def test_the_configuration_survives_json_and_has_a_hash():
@@ -203,7 +295,10 @@ def test_the_configuration_survives_json_and_has_a_hash():
     assert again == SWAPPING
     assert hash(again) == hash(SWAPPING)
     assert again.hash == SWAPPING.hash != SPECIFIED.hash
-    assert SPECIFIED.hash.startswith("f2738800ec270b55")  # weights of today are good tomorrow
+    # Weights of today are good tomorrow.
+    assert SPECIFIED.hash.startswith("f2738800ec270b55")
+    assert VARIED.hash.startswith("41c5a40d0f990ae2")
+    assert len({VARIED.hash, SPECIFIED.hash, Grammar(so=0).hash, Grammar(so=0.5).hash}) == 4
     assert Grammar(give=0, give_it=0, ask=1).hash == Grammar(give=0.0, give_it=0.0, ask=1.0).hash
 
 
@@ -263,6 +358,10 @@ def test_a_rule_without_a_chance_is_not_allowed():
         ({"people": ("mary", "mary")}, ValueError, "'mary' is used twice"),
         ({"people": ("mary", "roses")}, ValueError, "'roses' is used twice"),
         ({"people": ("mary", "who")}, ValueError, "'who' is a word of the grammar itself"),
+        ({"people": ("mary", "so"), **PLAIN}, ValueError, "'so' is a word of the grammar itself"),
+        ({"kindly": 1.2}, ValueError, "kindly is 1.2, and it is the chance of a word; .* from 0"),
+        ({"now": math.nan}, ValueError, "now is nan, and it is the chance of a word"),
+        ({"the": "no"}, TypeError, "the is 'no', of type str; it must be a number"),
         ({"people": ("mary", "mary ann")}, ValueError, "'mary ann' is not a name: give one word"),
         ({"gifts": ("", "a", "b")}, ValueError, "'' is not a name"),
         ({"people": ("mary", "a\x1b[2J")}, ValueError, r"'a\\x1b\[2J' is not a name: .* control"),
@@ -313,5 +412,5 @@ def test_the_largest_grammar_is_still_read():
     chances = {"give": 0.25, "give_it": 0.25, "ask": 0.25, "swap": 0.25}
     largest = Grammar(people=people, gifts=gifts, n_gifts=50, n_sentences=100, **chances)
     story = largest.stories(1)[0]
-    assert len(story.split()) <= largest.max_words == 1001
+    assert len(story.split()) <= largest.max_words == 1251
     assert largest.log_likelihood(story) < 0

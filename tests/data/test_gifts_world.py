@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from transformer_lib.data.gifts.world import RULES, World, chooser
+from transformer_lib.data.gifts.world import OPTIONAL, RULES, Maybe, World, chooser, pattern
 
 TWO, THREE = ("mary", "susan"), ("mary", "susan", "john")
 
@@ -14,15 +14,17 @@ TWO, THREE = ("mary", "susan"), ("mary", "susan", "john")
 def test_the_sentences_of_each_rule():
     world = World({"roses": "mary", "pens": "john"}, "roses")
     found = {rule: {" ".join(s) for s in world.sentences(rule, THREE, ())} for rule in RULES}
-    assert found["give_it"] == {"mary gave it to susan .", "mary gave it to john ."}
-    assert found["ask"] == {"who has roses ? mary .", "who has pens ? john ."}
-    assert "john gave pens to mary ." in found["give"]
-    assert "susan and john swapped all gifts ." in found["swap"]
+    it = "kindly gave it to"
+    assert found["give_it"] == {f"mary {it} susan today .", f"mary {it} john today ."}
+    assert found["ask"] == {"so who has the roses now ? mary .", "so who has the pens now ? john ."}
+    assert "john kindly gave the pens to mary today ." in found["give"]
+    assert "susan and john kindly swapped all gifts today ." in found["swap"]
     assert {rule: len(sentences) for rule, sentences in found.items()} == {
         "give": 4, "give_it": 2, "ask": 2, "swap": 6,
     }  # fmt: skip
     new = world.sentences("at_first", TWO, ("roses", "cups"))
-    assert [s[:3] for s in new] == [("mary", "has", "cups"), ("susan", "has", "cups")]
+    expected = [("mary", "has", "the", "cups"), ("susan", "has", "the", "cups")]
+    assert [s[:4] for s in new] == expected
     with pytest.raises(ValueError, match="rule is 'steal'; there are at_first, give"):
         world.sentences("steal", THREE, ())
 
@@ -54,9 +56,30 @@ def test_what_is_said_changes_the_world():
         ("john has pens at first .", {"roses": "mary", "pens": "john"}, "pens"),
         ("who has roses ? mary .", {"roses": "mary", "pens": "john"}, "roses"),
         ("mary gave it to john .", {"roses": "john", "pens": "john"}, "roses"),
-        ("john gave pens to susan .", {"roses": "john", "pens": "susan"}, "pens"),
-        ("susan and john swapped all gifts .", {"roses": "susan", "pens": "john"}, "pens"),
-        ("susan and mary swapped all gifts .", {"roses": "mary", "pens": "john"}, "pens"),
+        ("john kindly gave the pens to susan today .", {"roses": "john", "pens": "susan"}, "pens"),
+        ("so who has the roses now ? john .", {"roses": "john", "pens": "susan"}, "roses"),
+        ("susan and john swapped all gifts .", {"roses": "susan", "pens": "john"}, "roses"),
+        ("susan and mary kindly swapped all gifts .", {"roses": "mary", "pens": "john"}, "roses"),
     ]:
         world.follow(tuple(sentence.split()))
         assert (world.owners, world.latest) == (owners, latest), sentence
+
+
+def test_the_pattern_of_each_rule():
+    """Its words that may be left out are of their own type; without them, a sentence is as short as
+    in a grammar that has none of them.
+    """
+    optional = {
+        rule: [word for word in pattern(rule) if isinstance(word, Maybe)]
+        for rule in ("at_first", *RULES)
+    }
+    assert optional == {
+        "at_first": ["the"],
+        "give": ["kindly", "the", "today"],
+        "give_it": ["kindly", "today"],
+        "ask": ["so", "the", "now"],
+        "swap": ["kindly", "today"],
+    }
+    shortest = {rule: len(pattern(rule)) - len(optional[rule]) for rule in optional}
+    assert shortest == {"at_first": 6, "give": 6, "give_it": 6, "ask": 6, "swap": 7}
+    assert set().union(*optional.values()) == set(OPTIONAL)

@@ -3,7 +3,7 @@
 ``grammar`` draws stories and computes their probabilities; ``world`` knows what may be said next.
 """
 
-from .grammar import Grammar, Question
+from .grammar import PLAIN, Grammar, Question
 from .world import World
 
-__all__ = ["Grammar", "Question", "World"]
+__all__ = ["PLAIN", "Grammar", "Question", "World"]

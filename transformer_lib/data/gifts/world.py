@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import permutations, product
 from typing import Any
 
@@ -20,6 +21,8 @@ FRAME = (
     STORY, ".", "?", "has", "at", "first", "gave", "to", "it", "who", "and", "swapped", "all",
     "gifts",
 )  # fmt: skip
+# Words that a sentence may have or not, each with a chance of its own. They vary its length.
+OPTIONAL = ("the", "kindly", "today", "so", "now")
 # The number of possible sentences grows with people² and with people × gifts, and the names may
 # come from a stranger's file.
 MOST_NAMES = 50  # of people, and of gifts
@@ -27,6 +30,16 @@ MOST_LETTERS = 50  # of a name
 
 Sentence = tuple[str, ...]
 Choose = Callable[..., Any]
+
+
+class Maybe(str):
+    """A word that may be left out of its sentence; one of ``OPTIONAL``."""
+
+    def __repr__(self) -> str:
+        return f"[{self}]"
+
+
+THE, KINDLY, TODAY, SO, NOW = map(Maybe, OPTIONAL)
 
 
 @dataclass
@@ -44,34 +57,43 @@ class World:
     def sentences(self, rule: str, people: Sequence[str], gifts: Sequence[str]) -> list[Sentence]:
         """All sentences that ``rule`` allows now. They are equally probable.
 
+        A word that may be left out is a :class:`Maybe`.
+
         Raises:
             ValueError: there is no such rule.
 
         >>> World({"roses": "mary"}, "roses").sentences("give_it", ["mary", "susan"], ["roses"])
-        [('mary', 'gave', 'it', 'to', 'susan', '.')]
+        [('mary', [kindly], 'gave', 'it', 'to', 'susan', [today], '.')]
         """
         owned = self.owners.items()
         match rule:
             case "at_first":
                 new = [gift for gift in gifts if gift not in self.owners]
-                return [(x, "has", gift, "at", "first", ".") for gift, x in product(new, people)]
+                return [
+                    (x, "has", THE, gift, "at", "first", ".") for gift, x in product(new, people)
+                ]
             case "give":
                 return [
-                    (x, "gave", gift, "to", y, ".") for gift, x in owned for y in people if y != x
+                    (x, KINDLY, "gave", THE, gift, "to", y, TODAY, ".")
+                    for gift, x in owned
+                    for y in people
+                    if y != x
                 ]
             case "give_it":
                 x = self.owners[self.latest]
-                return [(x, "gave", "it", "to", y, ".") for y in people if y != x]
+                return [(x, KINDLY, "gave", "it", "to", y, TODAY, ".") for y in people if y != x]
             case "ask":
-                return [("who", "has", gift, "?", x, ".") for gift, x in owned]
+                return [(SO, "who", "has", THE, gift, NOW, "?", x, ".") for gift, x in owned]
             case "swap":
                 pairs = permutations(people, 2)
-                return [(x, "and", y, "swapped", "all", "gifts", ".") for x, y in pairs]
+                return [
+                    (x, "and", y, KINDLY, "swapped", "all", "gifts", TODAY, ".") for x, y in pairs
+                ]
         raise ValueError(f"rule is {rule!r}; there are at_first, give, give_it, ask and swap.")
 
     def follow(self, sentence: Sentence) -> None:
-        """Change the world as ``sentence`` says it has changed."""
-        match sentence:
+        """Change the world as ``sentence`` says it has changed, its optional words aside."""
+        match tuple(word for word in sentence if word not in OPTIONAL):
             case ("who", "has", gift, *_):
                 self.latest = gift
             case (x, "has", gift, *_):
@@ -83,6 +105,16 @@ class World:
             case (x, "and", y, *_):
                 other = {x: y, y: x}
                 self.owners = {gift: other.get(z, z) for gift, z in self.owners.items()}
+
+
+@cache
+def pattern(rule: str) -> Sentence:
+    """A sentence of ``rule``, with X, Y and O in place of names.
+
+    >>> pattern("ask")
+    ([so], 'who', 'has', [the], 'O', [now], '?', 'X', '.')
+    """
+    return World({"O": "X"}, "O").sentences(rule, ("X", "Y"), ("O", "P"))[0]
 
 
 def chooser(numbers: random.Random) -> Choose:
@@ -118,8 +150,9 @@ def require_names(people: Sequence[str], gifts: Sequence[str]) -> None:
         for name in names:
             _require_name(name)
     for name, times in Counter((*people, *gifts)).items():
-        if name in FRAME or times > 1:
-            problem = "a word of the grammar itself" if name in FRAME else "used twice"
+        of_grammar = name in FRAME or name in OPTIONAL
+        if of_grammar or times > 1:
+            problem = "a word of the grammar itself" if of_grammar else "used twice"
             raise ValueError(
                 f"the name {name!r} is {problem}, so texts would be ambiguous; change it."
             )
