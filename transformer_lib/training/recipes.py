@@ -301,8 +301,8 @@ def _require_storable(recipe: Recipe) -> None:
 
 
 _SHAKESPEARE = Recipe(data="tiny_shakespeare", window=256)
-# A gift and the person who has it lie two words apart, so each word begins with a share of those
-# before it. With less reach, or from 0, not every run ends within a percent of the floor (see
+# A gift and the person who has it lie two or three words apart, so each word begins with a share of
+# those before it. With less reach, or from 0, not every run ends within a percent of the floor (see
 # runs/smear.json).
 _GIFTS = Recipe(
     model={"smear": 3, "smear_start": 0.5}, batch_size=32, lr=0.006, adamw_lr=0.004,
@@ -321,11 +321,11 @@ PRESETS = {
         weight_decay=0.1, precision="bfloat16", compiled=True,
     ),
     "gifts": _GIFTS.with_changes(
-        n_layers=3, n_heads=8, d_model=96, block=61, n_steps=8000, n_stories=60_000,
-        n_validation=2000,
+        n_layers=3, n_heads=8, d_model=96, block=85, batch_size=24, n_steps=3000,
+        n_stories=60_000, n_validation=2000,
     ),
     "gifts-small": _GIFTS.with_changes(
-        n_layers=2, n_heads=4, d_model=64, block=49, n_steps=2000, n_stories=30_000,
+        n_layers=2, n_heads=4, d_model=64, block=69, n_steps=2000, n_stories=30_000,
         n_validation=2000,
         grammar={
             "people": ["mary", "susan", "john", "peter"],
