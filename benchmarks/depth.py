@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from transformer_lib.blocks import PostNorm, PreNorm
 from transformer_lib.data.batches import Batches
-from transformer_lib.data.gifts import Grammar
+from transformer_lib.data.gifts import PLAIN, Grammar
 from transformer_lib.data.packing import IGNORED, Blocks, pack
 from transformer_lib.gpt import GPT, GPTConfig
 from transformer_lib.tokenizers import WordTokenizer
@@ -34,7 +34,7 @@ from transformer_lib.training.schedules import trapezoid
 
 GRAMMAR = Grammar(
     people=("mary", "susan", "john", "peter"), gifts=("roses", "books", "apples"),
-    n_gifts=1, n_sentences=4, give=0.5, give_it=0.0, ask=0.5,
+    n_gifts=1, n_sentences=4, give=0.5, give_it=0.0, ask=0.5, **PLAIN,
 )  # fmt: skip
 SIZES = {"n_heads": 4, "d_model": 48}
 DEPTHS, SEEDS, STARTS = (6, 12, 24), (0, 1, 2), ("GPT-2", "Xavier")

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from transformer_lib.blocks import PostNorm, PreNorm
 from transformer_lib.data.batches import Batches
-from transformer_lib.data.gifts import Grammar
+from transformer_lib.data.gifts import PLAIN, Grammar
 from transformer_lib.data.packing import IGNORED, Blocks, pack
 from transformer_lib.gpt import GPT, GPTConfig
 from transformer_lib.sampling import generate
@@ -32,7 +32,7 @@ from transformer_lib.training.schedules import trapezoid
 
 GRAMMAR = Grammar(
     people=("mary", "susan", "john", "peter"), gifts=("roses", "books", "apples"),
-    n_gifts=1, n_sentences=6, give=0.5, give_it=0.0, ask=0.5,
+    n_gifts=1, n_sentences=6, give=0.5, give_it=0.0, ask=0.5, **PLAIN,
 )  # fmt: skip
 SIZES = {"n_layers": 2, "n_heads": 4, "d_model": 64}
 STEPS, BATCH, EVERY, SEEDS = 400, 32, 10, (0, 1, 2)

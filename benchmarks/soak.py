@@ -25,6 +25,7 @@ import torch
 from torch import distributed as dist
 from torch import nn
 
+from transformer_lib.data.gifts import PLAIN
 from transformer_lib.training.distributed import ALONE, Processes
 from transformer_lib.training.recipes import Recipe
 from transformer_lib.training.run import Run
@@ -37,7 +38,7 @@ from survival import LONGEST_LIFE, Soak, expect
 RECIPE = Recipe(
     n_layers=2, n_heads=2, d_model=16, dropout=0.1, block=122, batch_size=6, accumulation=2,
     clip=1.0, n_steps=60, n_stories=40, n_validation=8, evaluate_every=15, save_every=5,
-    precision="float32",
+    precision="float32", grammar=PLAIN,
 )  # fmt: skip
 PROPERTIES = ["-q", "--hypothesis-profile=soak", "-k", "any_model", "tests/test_gpt_steps.py"]
 

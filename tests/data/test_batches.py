@@ -14,7 +14,7 @@ from transformer_lib.data.gifts import Grammar
 from transformer_lib.data.packing import IGNORED, Blocks, Windows, cover, pack
 from transformer_lib.tokenizers import WordTokenizer
 
-GRAMMAR = Grammar(give=0.2, give_it=0.1, ask=0.5, swap=0.2)  # swaps: stories of unequal length
+GRAMMAR = Grammar(give=0.2, give_it=0.1, ask=0.5, swap=0.2)
 TOKENIZER = WordTokenizer(GRAMMAR.vocabulary)
 STORIES = GRAMMAR.stories(7, seed=11)
 SEQUENCES = [TOKENIZER.encode(story) for story in STORIES]
@@ -32,7 +32,7 @@ def numbers(batch):
 
 def test_a_model_that_knows_the_grammar_reaches_the_floor():
     """The floor is the loss of the grammar's own predictions, whatever the length of the blocks."""
-    for length in (67, 140, 500):
+    for length in (GRAMMAR.max_words, 170, 500):
         blocks = pack(SEQUENCES, length)
         logits = torch.full((*blocks.targets.shape, TOKENIZER.size), -math.inf, dtype=torch.float64)
         for (block, start, end), story in zip(blocks.spans.tolist(), STORIES, strict=True):
@@ -46,7 +46,7 @@ def test_a_model_that_knows_the_grammar_reaches_the_floor():
 
 
 def test_marked_answers_are_the_answers():
-    blocks = pack(SEQUENCES, 140)
+    blocks = pack(SEQUENCES, 170)
     questions = [GRAMMAR.questions(story) for story in STORIES]
     marked = blocks.mark([[question.position for question in asked] for asked in questions])
     answers = [question.answer for asked in questions for question in asked]

@@ -12,12 +12,13 @@ from transformer_lib.data.corpora import (
     text_corpus,
     tokenizer_of,
 )
-from transformer_lib.data.gifts import Grammar
+from transformer_lib.data.gifts import PLAIN, Grammar
 from transformer_lib.tokenizers import CharacterTokenizer, WordTokenizer
 from transformer_lib.training.recipes import Recipe
 from transformer_lib.training.tasks import corpus_of
 
-SMALL = Grammar(people=("mary", "susan"), gifts=("roses", "books"), n_gifts=1, n_sentences=2)
+NAMES = {"people": ("mary", "susan"), "gifts": ("roses", "books")}
+SMALL = Grammar(**NAMES, n_gifts=1, n_sentences=2, **PLAIN)
 
 
 def test_a_text_is_cut_once():
@@ -49,7 +50,7 @@ def test_stories_that_measure_are_not_trained_on():
 
 @pytest.mark.parametrize(
     "recipe",
-    [Recipe(block=61, n_stories=30, n_validation=5), Recipe(data="python_docs", block=32)],
+    [Recipe(block=85, n_stories=30, n_validation=5), Recipe(data="python_docs", block=32)],
 )
 def test_what_a_recipe_names(recipe):
     corpus = corpus_of(recipe)
@@ -71,10 +72,10 @@ def test_a_reader_s_own_file(tmp_path):
 def test_too_little_data_is_an_error(as_a_reader):
     with pytest.raises(ValueError, match=r"first 90 are to train on.*a block of at most 89"):
         text_corpus("0123456789" * 10, block=100)
-    with pytest.raises(ValueError, match=r"up to 61 words, and a block has 60.*block=61"):
-        stories_corpus(Grammar(), 10, 10, block=60)
+    with pytest.raises(ValueError, match=r"up to 85 words, and a block has 84.*block=85"):
+        stories_corpus(Grammar(), 10, 10, block=84)
     tiny = Grammar(people=("mary",), gifts=("roses",), n_gifts=1, n_sentences=1, give=0, give_it=0,
-                   ask=1)  # fmt: skip
+                   ask=1, **PLAIN)  # fmt: skip
     with pytest.raises(ValueError, match="all 3 validation stories occur among the 5"):
         stories_corpus(tiny, 5, 3, block=13)
 

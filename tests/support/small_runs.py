@@ -2,6 +2,7 @@
 
 import shutil
 
+from transformer_lib.data.gifts import PLAIN
 from transformer_lib.storage import canonical_json
 from transformer_lib.training.recipes import Recipe
 from transformer_lib.training.run import Run
@@ -11,7 +12,7 @@ from transformer_lib.training.state import pack
 RECIPE = Recipe(
     n_layers=2, n_heads=2, d_model=16, dropout=0.1, block=122, batch_size=6, accumulation=2,
     clip=1.0, n_steps=8, n_stories=40, n_validation=8, evaluate_every=3, save_every=1,
-    precision="float32",
+    precision="float32", grammar=PLAIN,
 )  # fmt: skip
 
 

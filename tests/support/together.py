@@ -37,7 +37,7 @@ LOSSES = RECIPE.with_changes(
 # A batch of 7 rows in 2 x 1 and 2 x 3 parts, of 20 rows that end in padding.
 UNEVEN = {"whole": {"accumulation": 1}, "parts": {"accumulation": 3}}
 ENDLESS = [
-    "train", "--n-layers=2", "--n-heads=2", "--d-model=16", "--dropout=0.1", "--block=122",
+    "train", "--n-layers=2", "--n-heads=2", "--d-model=16", "--dropout=0.1", "--block=170",
     "--batch-size=6", "--accumulation=2", "--n-steps=100000", "--n-stories=40",
     "--n-validation=8", "--evaluate-every=4", "--save-every=2", "--precision=float32",
 ]  # fmt: skip

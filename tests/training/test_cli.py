@@ -132,7 +132,7 @@ def test_bad_wishes_for_a_sample(trained, options, message, capsys, as_a_reader)
         (["--d-model", "10", "--n-heads", "3"], "n_heads"),
         (["--model", '{"smears": 1}'], "smears"),
         (["--grammar", '{"n_gifts": 99}'], "n_gifts"),
-        (["--block", "20"], "block=61"),
+        (["--block", "20"], "block=85"),
     ],
 )
 def test_bad_wishes_for_a_run_leave_no_folder(tmp_path, options, message, capsys, as_a_reader):

@@ -39,7 +39,7 @@ pytestmark = [
 ]
 
 RECIPE = Recipe(
-    n_layers=1, n_heads=2, d_model=16, n_steps=2, n_stories=20, n_validation=4, block=61,
+    n_layers=1, n_heads=2, d_model=16, n_steps=2, n_stories=20, n_validation=4, block=85,
     precision="float32",
 )  # fmt: skip
 
@@ -228,7 +228,7 @@ def test_weights_of_other_shapes_and_dtypes(run_folder, change, message):
 
 @pytest.fixture
 def exported(tmp_path):
-    return shutil.copytree(TRAINED_FOLDER / "gifts-v1", tmp_path / "exported")
+    return shutil.copytree(TRAINED_FOLDER / "gifts-v2", tmp_path / "exported")
 
 
 def change_exported(folder, *, weights=None, recipe=None):

@@ -14,12 +14,12 @@ from transformer_lib.training.evaluation import answer_accuracy, mean_loss
 from transformer_lib.training.recipes import PRESETS
 from transformer_lib.training.trained import MANIFEST, TRAINED_FOLDER, WEIGHTS, load_shipped
 
-FOLDER = TRAINED_FOLDER / "gifts-v1"
+FOLDER = TRAINED_FOLDER / "gifts-v2"
 
 
 @pytest.fixture(scope="module")
 def shipped():
-    return load_shipped("gifts-v1")
+    return load_shipped("gifts-v2")
 
 
 def test_it_was_made_by_the_preset_for_this_grammar(shipped):
@@ -37,7 +37,7 @@ def test_its_log_says_the_same(shipped):
     assert run.config["n_steps"] == run.curve["step"][-1] == shipped.recipe.n_steps
     assert run.result["validation_loss"] == result["validation_loss"]
     assert result["seen"] == 0
-    assert result["accuracy"] >= 0.99
+    assert result["accuracy"] >= 0.995
     assert result["validation_loss"] <= 1.01 * result["floor"]
 
 
@@ -45,12 +45,12 @@ def test_its_log_says_the_same(shipped):
 def test_it_is_as_good_on_stories_that_nobody_has_seen(shipped):
     """600 stories of a seed that neither training nor validation used."""
     stories = shipped.grammar.stories(600, seed=31)
-    blocks = pack([shipped.tokenizer.encode(story) for story in stories], 61)
+    blocks = pack([shipped.tokenizer.encode(story) for story in stories], shipped.grammar.max_words)
     floor = shipped.grammar.floor(stories)
     loss = mean_loss(shipped.model, blocks)
     marked = mark_answers(shipped.grammar, stories, blocks)
     assert floor - 1e-6 <= loss <= 1.01 * floor
-    assert answer_accuracy(shipped.model, blocks, marked) >= 0.99
+    assert answer_accuracy(shipped.model, blocks, marked) >= 0.995
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_a_folder_of_one_s_own_is_loaded_by_its_path(copy, shipped):
 
 
 def test_what_is_damaged_or_not_there_is_refused(copy, as_a_reader):
-    with pytest.raises(FileNotFoundError, match=r"no trained model 'gifts-v9'.*has: gifts-v1"):
+    with pytest.raises(FileNotFoundError, match=r"no trained model 'gifts-v9'.*has: gifts-v2"):
         load_shipped("gifts-v9")
     content = bytearray((copy / WEIGHTS).read_bytes())
     content[-100] ^= 1

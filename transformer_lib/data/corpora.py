@@ -95,7 +95,7 @@ def stories_corpus(grammar: Grammar, n_stories: int, n_validation: int, block: i
             more words than anybody means.
 
     >>> grammar = Grammar(n_gifts=1, n_sentences=2)
-    >>> corpus = stories_corpus(grammar, 50, 20, block=19)
+    >>> corpus = stories_corpus(grammar, 50, 20, block=grammar.max_words)
     >>> corpus.training, corpus.seen, round(corpus.floor, 1)
     (Blocks(blocks=50, tokens=19, sequences=50), 0, 0.3)
     """

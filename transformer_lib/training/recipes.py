@@ -96,7 +96,7 @@ class Recipe:
     d_model: int = 128
     dropout: float = 0.0
     model: Mapping[str, Any] = field(default_factory=dict)
-    block: int = 64
+    block: int = 96
     window: int | None = None
     vocabulary: int | None = None
     batch_size: int = 24
