@@ -5,6 +5,7 @@ import functools
 import importlib.util
 import json
 import os
+import random
 import re
 import shlex
 import sys
@@ -87,6 +88,48 @@ def test_gpt_ablations_runs(tiny, tmp_path, monkeypatch):
     for name in few:  # only without the mask is a prediction in one pass another one
         [loss], [prefix] = log.result[f"{name}: loss"], log.result[f"{name}: prefix loss"]
         assert (loss == pytest.approx(prefix, abs=1e-5)) == (name != "no mask")
+
+
+def test_owner_keeps_a_ledger(tiny, tmp_path):
+    sizes = {"n_layers": 1, "n_heads": 2, "d_model": 8, "context": 85}
+    module = tiny("owner", TRAINED=6, HELD_OUT=3, BATCH=2, EVERY=2, SIZES=sizes)
+    names = ["smear", "primer, two layers"]
+    module.main(["--seeds", "0", "1", "--steps", "3", *names])
+    first = load_run(tmp_path / "owner.json")
+    assert first.curve["attempt"] == [0] * 4 + [1] * 32
+    assert first.curve["stage"][4:20] == [stage for stage in range(8) for _ in range(2)]
+    assert first.curve["step"] == [2, 3] * 18
+    assert len(first.result["smear"]) == len(first.result["primer, two layers"]) == 2
+    module.main(["--seeds", "0", "--steps", "2", "smear"])
+    second = load_run(tmp_path / "owner.json")
+    assert list(second.config["attempts"]) == ["primer, two layers", "smear"]
+    assert second.curve["attempt"] == [0] * 32 + [1]
+    assert second.curve["loss"][:32] == first.curve["loss"][4:]
+    assert second.config["attempts"]["smear"]["seeds"] == [0]
+
+
+def test_primers_ask_for_the_name_that_stood_before_the_other():
+    module = load("owner")
+    for name in module.PRIMERS:
+        text, answers = module.primer(name, random.Random(3))
+        words = text.split()
+        named = {word for word in words if word in module.TARGET.people + module.TARGET.gifts}
+        assert len(named) == 6
+        pairs = {}
+        for place, word in enumerate(words):
+            before = [each for each in words[:place] if each in named]
+            if place in answers:
+                assert pairs.setdefault(before[-1], word) == word
+            elif word in named and len(before) % 2 and word not in pairs:
+                pairs.setdefault(word, before[-1])
+        assert len(answers) >= 3
+
+
+def test_some_owner_by_hand():
+    module = load("owner")
+    story = "<story> mary has the roses at first . mary has pens at first . who has pens ? mary . "
+    story += "mary kindly gave it to susan . so who has pens now ? susan ."
+    assert module.some_owner([story]) == pytest.approx((1 + 1 / 2) / 2)
 
 
 def test_byte_pairs_runs(tiny, tmp_path, monkeypatch):
