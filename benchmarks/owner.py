@@ -1,6 +1,6 @@
 """Does a plain GPT find the owner? A ledger of what was tried, what failed included.
 
-    python benchmarks/owner.py                         all attempts, an hour or two on 2 quiet cores
+    python benchmarks/owner.py                         all attempts, some 90 minutes on a quiet core
     python benchmarks/owner.py --seeds 0 smear plain   these, from these seeds; some minutes
 
 Writes transformer_lib/runs/owner.json; of attempts that are not named, it keeps what is there. A
@@ -192,7 +192,7 @@ def trainer_of(attempt: Attempt, stage: Stage, model: GPT, seed: int) -> Trainer
         optimizer = Muon(model, attempt.lr, adamw_lr=attempt.adamw_lr, n_iterations=3)
     else:
         optimizer = adamw(model, attempt.lr, weight_decay=0.0)
-    schedule = partial(trapezoid, warmup=min(20, stage.steps - 1), decay=0.5)
+    schedule = partial(trapezoid, warmup=min(20, stage.steps // 2), decay=0.5)
     return Trainer(
         model, optimizer, Batches(blocks, BATCH, seed=seed), n_steps=stage.steps, clip=1.0,
         schedule=schedule, precision="float32",

@@ -108,21 +108,18 @@ def test_owner_keeps_a_ledger(tiny, tmp_path):
     assert second.config["attempts"]["smear"]["seeds"] == [0]
 
 
-def test_primers_ask_for_the_name_that_stood_before_the_other():
+def test_primers_ask_for_the_name_that_was_told():
     module = load("owner")
     for name in module.PRIMERS:
         text, answers = module.primer(name, random.Random(3))
-        words = text.split()
-        named = {word for word in words if word in module.TARGET.people + module.TARGET.gifts}
-        assert len(named) == 6
-        pairs = {}
-        for place, word in enumerate(words):
-            before = [each for each in words[:place] if each in named]
-            if place in answers:
-                assert pairs.setdefault(before[-1], word) == word
-            elif word in named and len(before) % 2 and word not in pairs:
-                pairs.setdefault(word, before[-1])
-        assert len(answers) >= 3
+        words = text.removeprefix("<story> ")
+        names = {*module.TARGET.people, *module.TARGET.gifts}
+        told = [[w for w in each.split() if w in names] for each in words.split(" .")[:-1]]
+        owners = {fact[1]: fact[0] for fact in told[:3]}
+        assert [fact[2:] in ([], fact[:1]) for fact in told][:3] == [True] * 3
+        assert [[gift, owners[gift]] for gift, _ in told[3:]] == told[3:]
+        asked = [word for fact in told[:3] for word in fact[2:]] + [owner for _, owner in told[3:]]
+        assert [text.split()[place] for place in answers] == asked
 
 
 def test_some_owner_by_hand():
