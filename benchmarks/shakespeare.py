@@ -1,17 +1,19 @@
 """What the three-minute model writes: the preset ``cpu``, seed 0, while it learns and afterwards.
 
-    python benchmarks/shakespeare.py [FOLDER]     about five minutes on 2 quiet cores with AMX
+    python benchmarks/shakespeare.py [--steps N] [--weights FOLDER]    about five minutes on 2 quiet
+                                                                       cores with AMX
 
 Writes transformer_lib/runs/shakespeare.json. Tiny Shakespeare by characters. The model's loss is
 exact, over the whole validation split; chance, unigram and bigram stand beside it. One opening is
 continued in many ways, each from three seeds, of which none is chosen; and so that not one text
-speaks for a way, 32 passages of the validation split are continued by each, and measured. With a
-FOLDER, the weights are kept in it, and read from it the next time.
+speaks for a way, 32 passages of the validation split are continued by each, and measured. On a
+slow machine, give fewer steps than the preset has. With a folder for the weights, they are kept in
+it, and read from it the next time.
 """
 
+import argparse
 import math
 import statistics
-import sys
 from pathlib import Path
 
 import torch
@@ -132,12 +134,16 @@ def passages(text: str, corpus: Corpus) -> Tensor:
 
 
 def main() -> None:
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else None
-    text, recipe = tiny_shakespeare(), PRESETS["cpu"]
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--steps", type=int, default=PRESETS["cpu"].n_steps)
+    parser.add_argument("--weights", type=Path)
+    arguments = parser.parse_args()
+    text, folder = tiny_shakespeare(), arguments.weights
+    recipe = PRESETS["cpu"].with_changes(n_steps=arguments.steps)
     corpus = text_corpus(text, recipe.block, recipe.window)
     model = GPT(recipe.model_config(corpus.tokenizer.size)).eval()
     curve: dict[str, list] = {"step": [], "training_loss": [], "seconds": []}
-    steps = (*EARLY, recipe.n_steps)
+    steps = [*(step for step in EARLY if step < recipe.n_steps), recipe.n_steps]
     files = {} if folder is None else {step: folder / f"{step}.safetensors" for step in steps}
     if files and all(file.exists() for file in files.values()):
         weights = {step: load_file(file) for step, file in files.items()}
