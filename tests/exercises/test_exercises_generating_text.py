@@ -330,19 +330,19 @@ def head_by_loops(maps, asks, start, stop):
     return where
 
 
-def by_unravel(maps, asks, start, stop):
+def by_tensors(maps, asks, start, stop):
     on_it = maps[..., asks, start:stop].sum(dim=2)
-    return torch.unravel_index(on_it.argmax(), on_it.shape)
+    return on_it.max(dim=1).values.argmax(), on_it.max(dim=0).values.argmax()
 
 
 def where(scores):
-    return tuple(int(i) for i in torch.unravel_index(scores.argmax(), scores.shape))
+    return tuple((scores == scores.max()).nonzero()[0].tolist())
 
 
-RIGHT[check_find_head] = [head_by_loops, by_unravel, lambda *x: list(head_by_loops(*x))]
+RIGHT[check_find_head] = [head_by_loops, by_tensors, lambda *x: list(head_by_loops(*x))]
 WRONG[check_find_head] = [
     (lambda m, a, i, j: m[:, :, a, i:j].sum(2).argmax(), "That is one number"),
-    (lambda m, a, i, j: by_unravel(m, a, i, j)[::-1], "Layer and head are swapped"),
+    (lambda m, a, i, j: by_tensors(m, a, i, j)[::-1], "Layer and head are swapped"),
     (
         lambda m, a, i, j: divmod(m[:, :, a, i:j].sum(2).argmax().item(), m.shape[0]),
         "You divide the place by the number of layers",

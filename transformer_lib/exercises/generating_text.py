@@ -490,7 +490,8 @@ check_find_head = Exercise(
     cases=[
         Case(f"{layers} layers of {heads} heads", _maps(layers, heads, tokens, seed), *span)
         for layers, heads, tokens, seed, span in (
-            (3, 5, 11, 0, (10, 2, 6)), (2, 7, 13, 1, (9, 4, 8)), (5, 2, 11, 6, (7, 1, 5)),
+            (3, 5, 11, 4, (10, 2, 6)), (2, 7, 13, 4, (9, 4, 8)), (5, 2, 11, 6, (7, 1, 5)),
+            (3, 5, 11, 0, (10, 2, 6)),
         )
     ],
     praise="Right: one number for each head, and the largest has a layer and a head.",
