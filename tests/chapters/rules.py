@@ -31,6 +31,7 @@ HELD_TO_AIMS: tuple[str, ...] = (
     "07c-turn-do-not-add",
     "08-transformer-block",
     "10-translation",
+    "13-generating-text",
 )
 # Chapters that are two sittings: the second has a letter, as deeper pages have (and as in
 # book/extensions/chapter_numbers.py).
