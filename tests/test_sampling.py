@@ -13,9 +13,11 @@ from transformer_lib.gpt import GPT, GPTConfig
 from transformer_lib.sampling import (
     filter_logits,
     generate,
+    keep_min_p,
     keep_top_k,
     keep_top_p,
     next_logits,
+    penalize_repetition,
 )
 
 CONTEXT, VOCABULARY = 13, 5
@@ -55,6 +57,12 @@ def distribution(probabilities, **options):
         ({"top_p": 1.0}, [0.2, 0.4, 0.1, 0.3]),
         ({"top_k": 2, "top_p": 0.5}, [0, 1, 0, 0]),  # 4/7 of what top-k has left: enough
         ({"temperature": 0.5, "top_p": 0.5}, [0, 1, 0, 0]),  # 16/30 after temperature
+        ({"min_p": 0.0}, [0.2, 0.4, 0.1, 0.3]),
+        ({"min_p": 0.26}, [2 / 9, 4 / 9, 0, 3 / 9]),  # 0.1 is less than 0.26 * 0.4
+        ({"min_p": 0.74}, [0, 4 / 7, 0, 3 / 7]),
+        ({"min_p": 1.0}, [0, 1, 0, 0]),
+        ({"temperature": 0.5, "min_p": 0.26}, [0, 16 / 25, 0, 9 / 25]),  # 4 < 0.26 * 16
+        ({"top_p": 0.41, "min_p": 0.26}, [0, 4 / 7, 0, 3 / 7]),
     ],
 )
 def test_changes_to_one_distribution(options, expected):
@@ -100,11 +108,17 @@ def test_the_filters_equal_hugging_face():
         transformers.TemperatureLogitsWarper(0.7),
         transformers.TopKLogitsWarper(19),
         transformers.TopPLogitsWarper(0.8),
+        transformers.MinPLogitsWarper(0.4),
     ]
-    theirs = logits
+    ids = torch.randint(53, (17, 11))
+    theirs = transformers.RepetitionPenaltyLogitsProcessor(1.3)(ids, logits.clone())
+    mine = penalize_repetition(logits, ids, 1.3)
+    assert not mine.equal(logits)
+    assert_close(mine, theirs, rtol=0, atol=1e-12)
     for warper in warpers:
-        theirs = warper(None, theirs)
-    mine = filter_logits(logits, temperature=0.7, top_k=19, top_p=0.8)
+        before, theirs = theirs, warper(None, theirs)
+        assert not theirs.equal(before)  # so that each of them is seen
+    mine = filter_logits(mine, temperature=0.7, top_k=19, top_p=0.8, min_p=0.4)
     assert_close(mine, theirs, rtol=0, atol=1e-12)
 
 
@@ -134,6 +148,44 @@ def test_greedy_is_the_largest_logit_at_each_step():
         expected = torch.cat((expected, model(expected)[:, -1:].argmax(dim=-1)), dim=1)
     assert generate(model, text, 5, temperature=0).equal(expected)
     assert generate(model, text, 5, top_k=1).equal(expected)
+
+
+@pytest.mark.parametrize("cache", [True, False])
+def test_a_text_ends_and_is_filled_up(cache):
+    """The tokens before the ends are those of a text without one; no step comes after the last."""
+    model, ids = make(), prompt(batch=7)
+    options = {"cache": cache, "temperature": 1.5}
+    free = generate(model, ids, 10, generator=torch.Generator().manual_seed(3), **options)
+    for end in range(VOCABULARY):
+        source = torch.Generator().manual_seed(3)
+        text = generate(model, ids, 10, end=end, generator=source, **options)
+        first = (free[:, 3:] == end).int().argmax(dim=1) + 3  # the prompt's own end ends nothing
+        has_end = (free[:, 3:] == end).any(dim=1)
+        last = int(first.max()) + 1 if has_end.all() else CONTEXT
+        assert text.shape == (7, last)
+        for row, whole, at, ends in zip(text, free, first, has_end, strict=True):
+            expected = whole.clone()
+            if ends:
+                expected[at:] = end
+            assert row.equal(expected[:last])
+
+
+@pytest.mark.parametrize("cache", [True, False])
+def test_a_penalty_sees_the_prompt_and_what_has_been_written(cache):
+    model, ids = make(), prompt(batch=7)
+    expected = ids
+    for _ in range(8):
+        rows = model(expected)[:, -1].tolist()
+        for row, text in zip(rows, expected.tolist(), strict=True):
+            for token in set(text):  # once, however often it stands there
+                row[token] = row[token] / 1.7 if row[token] > 0 else row[token] * 1.7
+        expected = torch.cat((expected, torch.tensor(rows).argmax(dim=1, keepdim=True)), dim=1)
+    options = {"temperature": 0, "cache": cache}
+    assert generate(model, ids, 8, repetition_penalty=1.7, **options).equal(expected)
+    plain = generate(model, ids, 8, **options)
+    assert not plain.equal(expected)
+    assert plain.equal(generate(model, ids, 8, repetition_penalty=1.0, **options))
+    assert plain.equal(generate(model, ids, 8, min_p=1.0, cache=cache))
 
 
 def test_tokens_are_as_frequent_as_they_are_probable():
@@ -201,6 +253,12 @@ def test_what_is_generated_can_be_trained_on():
         ({"top_p": 0.0}, ValueError, "top_p is 0.0; .* choose 0 < top_p <= 1"),
         ({"top_p": 1.1}, ValueError, "top_p is 1.1"),
         ({"temperature": 0, "top_p": 2.0}, ValueError, "top_p is 2.0"),
+        ({"temperature": 0, "min_p": 1.5}, ValueError, "min_p is 1.5; .* choose 0 <= min_p <= 1"),
+        ({"min_p": "0.1"}, TypeError, "min_p is '0.1'"),
+        ({"repetition_penalty": 0}, ValueError, "repetition_penalty is 0; .* above 1"),
+        ({"repetition_penalty": float("nan")}, ValueError, "repetition_penalty is nan"),
+        ({"end": 5}, ValueError, "end is 5; .* 0 <= end < 5"),
+        ({"end": 2.0}, TypeError, "end is 2.0; it is a token's id"),
     ],
 )
 def test_generation_that_makes_no_sense(changes, error, message):
@@ -235,6 +293,10 @@ def test_prompts_that_make_no_sense(prompts, message):
 def test_a_share_that_makes_no_sense():
     with pytest.raises(ValueError, match="top_p is -1"):
         keep_top_p(torch.zeros(3), -1.0)
+    with pytest.raises(ValueError, match="min_p is -1"):
+        keep_min_p(torch.zeros(3), -1.0)
+    with pytest.raises(ValueError, match=r"ids have shape \(1, 2\) and logits \(3, 5\)"):
+        penalize_repetition(torch.zeros(3, 5), torch.zeros(1, 2).long(), 2.0)
 
 
 def test_a_model_that_has_gone_wrong_is_not_asked_for_text():

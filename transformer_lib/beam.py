@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from transformer_lib import checks
 from transformer_lib.encoder_decoder import BEGIN, END, PADDING, EncoderDecoder
 from transformer_lib.fast.decoding import decoder
-from transformer_lib.sampling import evaluating, require_generation, require_sound
+from transformer_lib.sampling import evaluating, require_end, require_generation, require_sound
 
 
 @torch.no_grad()
@@ -182,10 +182,8 @@ def require_beams(
             f"n_tokens are {limits.tolist()} for {len(ids)} prompts; give one number of at least 1 "
             f"for all, or, with an end token, one for each."
         )
-    if end is not None and not 0 <= end < model.config.vocabulary:
-        raise ValueError(
-            f"end is {end}; it is a token's id: choose 0 <= end < {model.config.vocabulary}."
-        )
+    if end is not None:
+        require_end(end, model.config.vocabulary)
     checks.require_number(length_penalty, "length_penalty")
     if not 0 <= length_penalty < float("inf"):
         raise ValueError(

@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
+from numbers import Integral
 
 import torch
 from jaxtyping import Float, Int
@@ -59,22 +60,74 @@ def keep_top_p(logits: Logits, p: float) -> Logits:
     return torch.empty_like(logits).scatter(-1, order, ordered.masked_fill(cut, -torch.inf))
 
 
+def keep_min_p(logits: Logits, p: float) -> Logits:
+    """The tokens at least ``p`` times as probable as the most probable one; all others become -inf.
+
+    Where the model is sure, few remain; where it is not, many. p = 0 keeps all, p = 1 the largest.
+
+    Raises:
+        ValueError: ``p`` outside of [0, 1].
+
+    Source: Nguyen et al. 2025, section 3.
+
+    >>> keep_min_p(torch.tensor([0.5, 0.125, 0.25, 0.125]).log(), p=0.3).exp()
+    tensor([0.5000, 0.0000, 0.2500, 0.0000])
+    """
+    require_min_p(p)
+    probabilities = logits.softmax(dim=-1)
+    cut = probabilities < p * probabilities.amax(dim=-1, keepdim=True)
+    return logits.masked_fill(cut, -torch.inf)
+
+
+def penalize_repetition(
+    logits: Float[Tensor, "batch vocabulary"], ids: Int[Tensor, "batch tokens"], penalty: float
+) -> Float[Tensor, "batch vocabulary"]:
+    """Logits in which each token that occurs in ``ids``, however often, is less probable.
+
+    A positive logit is divided by ``penalty`` and a negative one multiplied by it; 1 changes
+    nothing. What that does to the probabilities depends on where the logits have their zero, which
+    no probability depends on, so a penalty that suits one model need not suit another.
+
+    Raises:
+        ValueError: a penalty that is not a finite number above 0; ``ids`` of another batch size, or
+            beyond the vocabulary.
+        TypeError: ids that are not integers.
+
+    Source: Keskar et al. 2019 (CTRL), section 4.1, which divides negative logits, too, and so makes
+    their tokens more probable; corrected as in Hugging Face's library.
+
+    >>> penalize_repetition(torch.tensor([[3.0, -1.0, 2.0]]), torch.tensor([[0, 1, 1]]), 2.0)
+    tensor([[ 1.5000, -2.0000,  2.0000]])
+    """
+    require_penalty(penalty)
+    checks.require_ids(ids, logits.shape[-1])
+    if len(ids) != len(logits):
+        raise ValueError(
+            f"ids have shape {tuple(ids.shape)} and logits {tuple(logits.shape)}; they must be "
+            f"[batch, tokens] and [batch, vocabulary], of the same batch."
+        )
+    found = logits.gather(-1, ids.long())
+    lower = torch.where(found < 0, found * penalty, found / penalty)
+    return logits.scatter(-1, ids.long(), lower)
+
+
 def filter_logits(
     logits: Logits,
     *,
     temperature: float = 1.0,
     top_k: int | None = None,
     top_p: float | None = None,
+    min_p: float | None = None,
 ) -> Logits:
-    """The logits of the distribution to draw from: temperature first, then top-k, then top-p.
+    """The logits of the distribution to draw from: temperature, then top-k, top-p and min-p.
 
     Temperature divides the logits: below 1 it favors what is probable, above 1 it evens out. In the
     limit of 0 all probability is on the largest logit (the first of equal ones): greedy decoding.
-    ``top_p`` measures what temperature and ``top_k`` have left, as Hugging Face does.
+    Each filter measures what those before it have left, in Hugging Face's order.
 
     Raises:
         ValueError: a temperature that is neither 0 nor from 1e-30 to 1e30 (beyond, logits in 32
-            bits would overflow); as :func:`keep_top_k`, :func:`keep_top_p`.
+            bits would overflow); as :func:`keep_top_k`, :func:`keep_top_p`, :func:`keep_min_p`.
 
     >>> logits = torch.tensor([0.0, 2.0, 1.0])
     >>> filter_logits(logits, temperature=0.5, top_k=2)
@@ -82,13 +135,14 @@ def filter_logits(
     >>> filter_logits(logits, temperature=0).softmax(dim=-1)
     tensor([0., 1., 0.])
     """
-    require_sampling(temperature, top_k, top_p)
+    require_sampling(temperature, top_k, top_p, min_p)
     if temperature == 0:
         best = logits.argmax(dim=-1, keepdim=True)
         return torch.full_like(logits, -torch.inf).scatter(-1, best, 0.0)
     logits = logits / temperature
     logits = logits if top_k is None else keep_top_k(logits, top_k)
-    return logits if top_p is None else keep_top_p(logits, top_p)
+    logits = logits if top_p is None else keep_top_p(logits, top_p)
+    return logits if min_p is None else keep_min_p(logits, min_p)
 
 
 @torch.no_grad()
@@ -128,6 +182,9 @@ def generate(
     temperature: float = 1.0,
     top_k: int | None = None,
     top_p: float | None = None,
+    min_p: float | None = None,
+    repetition_penalty: float | None = None,
+    end: int | None = None,
     cache: bool = True,
     generator: torch.Generator | None = None,
 ) -> Int[Tensor, "batch tokens"]:
@@ -136,12 +193,17 @@ def generate(
     Temperature 0 is greedy: no chance is involved. With the cache, each step computes one token;
     without, the whole text again: the same numbers, up to rounding, slowly. Dropout is off.
 
+    ``repetition_penalty`` is applied first (:func:`penalize_repetition`, over the prompt and what
+    has been written). A text that has drawn the token ``end`` is finished and filled up with it;
+    when all are, nothing more is computed, and fewer than ``n_tokens`` may come back.
+
     All must fit into the model's context. To go on beyond it, start again from the text's last
     tokens: every token then has a new position, so nothing in a cache would be of use.
 
     Raises:
         ValueError: an empty prompt, ids beyond the vocabulary, more tokens than the context,
-            options out of range, logits that are NaN or infinite, a generator of another device.
+            options out of range, an end beyond the vocabulary, logits that are NaN or infinite, a
+            generator of another device.
         TypeError: ids that are not integers; options that are not numbers.
 
     >>> from transformer_lib.gpt import GPT, GPTConfig
@@ -149,35 +211,48 @@ def generate(
     >>> generate(model, torch.tensor([[3, 1, 4]]), n_tokens=5).shape
     torch.Size([1, 8])
     """
-    require_sampling(temperature, top_k, top_p)
+    options = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p}
+    require_sampling(**options)
     require_generation(model, ids, n_tokens)
     require_generator(generator, ids.device)
+    if repetition_penalty is not None:
+        require_penalty(repetition_penalty)
+    if end is not None:
+        require_end(end, model.config.vocabulary)
     batch, prompt = ids.shape
     text = torch.cat((ids, ids.new_empty(batch, n_tokens)), dim=1)
+    finished = torch.zeros(batch, dtype=torch.bool, device=ids.device)
     store = model.new_cache(batch, prompt + n_tokens - 1) if cache else None
     with evaluating(model):
         logits = model(ids, store)[:, -1]
         if cache and n_tokens > 1:
             step = decoder(model, store, (ids[:, -1], logits))
-        for end in range(prompt, prompt + n_tokens):
-            if end > prompt:
-                logits = step(text[:, end - 1]) if cache else model(text[:, :end])[:, -1]
+        for t in range(prompt, prompt + n_tokens):
+            if t > prompt:
+                logits = step(text[:, t - 1]) if cache else model(text[:, :t])[:, -1]
             require_sound(logits)
-            text[:, end] = draw(logits, temperature, top_k, top_p, generator)
+            if repetition_penalty is not None:
+                logits = penalize_repetition(logits, text[:, :t], repetition_penalty)
+            text[:, t] = draw(logits, generator, **options)
+            if end is not None:
+                text[finished, t] = end
+                finished |= text[:, t] == end
+                if finished.all():
+                    return text[:, : t + 1]
     return text
 
 
 def draw(
     logits: Float[Tensor, "batch vocabulary"],
-    temperature: float,
-    top_k: int | None,
-    top_p: float | None,
     generator: torch.Generator | None,
+    *,
+    temperature: float,
+    **options,
 ) -> Int[Tensor, " batch"]:
     """One token for each row, from :func:`filter_logits`."""
     if temperature == 0:
         return logits.argmax(dim=-1)  # what filter_logits would leave, without a draw
-    left = filter_logits(logits.float(), temperature=temperature, top_k=top_k, top_p=top_p)
+    left = filter_logits(logits.float(), temperature=temperature, **options)
     return left.softmax(dim=-1).multinomial(1, generator=generator).squeeze(1)
 
 
@@ -201,7 +276,9 @@ def require_generation(model, ids, n_tokens: int) -> None:
     checks.require_context(ids.shape[1], model.config.context, n_tokens)
 
 
-def require_sampling(temperature: float, top_k: int | None, top_p: float | None) -> None:
+def require_sampling(
+    temperature: float, top_k: int | None, top_p: float | None, min_p: float | None
+) -> None:
     """The options of sampling."""
     checks.require_number(temperature, "temperature")
     if temperature != 0 and not 1e-30 <= temperature <= 1e30:
@@ -213,6 +290,8 @@ def require_sampling(temperature: float, top_k: int | None, top_p: float | None)
         checks.require_count(top_k, "top_k")
     if top_p is not None:
         require_top_p(top_p)
+    if min_p is not None:
+        require_min_p(min_p)
 
 
 def require_top_p(p: float) -> None:
@@ -223,6 +302,34 @@ def require_top_p(p: float) -> None:
             f"top_p is {p}; it is the share of the probability to keep: choose 0 < top_p <= 1 "
             f"(1 keeps all)."
         )
+
+
+def require_min_p(p: float) -> None:
+    """``p`` is a share of the largest probability."""
+    checks.require_number(p, "min_p")
+    if not 0 <= p <= 1:
+        raise ValueError(
+            f"min_p is {p}; it is the least share of the largest probability that a token must "
+            f"have: choose 0 <= min_p <= 1 (0 keeps all; 0.05 to 0.1 is usual)."
+        )
+
+
+def require_penalty(penalty: float) -> None:
+    """A factor on logits, finite and above 0."""
+    checks.require_number(penalty, "repetition_penalty")
+    if not 0 < penalty < math.inf:
+        raise ValueError(
+            f"repetition_penalty is {penalty}; positive logits are divided by it: choose a number "
+            f"above 1, about 1.2 (1 changes nothing, and below 1 repetition is rewarded)."
+        )
+
+
+def require_end(end: int, vocabulary: int) -> None:
+    """The id of a token."""
+    if isinstance(end, bool) or not isinstance(end, Integral):
+        raise TypeError(f"end is {end!r}; it is a token's id, an integer, such as 0.")
+    if not 0 <= end < vocabulary:
+        raise ValueError(f"end is {end}; it is a token's id: choose 0 <= end < {vocabulary}.")
 
 
 def require_sound(logits: Tensor) -> None:

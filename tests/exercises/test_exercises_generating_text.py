@@ -7,22 +7,50 @@ import pytest
 import torch
 import torch.nn.functional as F
 from diagnoses import exercises, judge
+from torch.testing import assert_close
 
 from transformer_lib.attention import attention
 from transformer_lib.cache import KeyValueCache
 from transformer_lib.exercises import generating_text
 from transformer_lib.exercises.generating_text import (
+    HEATED,
     check_beam_step,
+    check_by_temperature,
     check_cache_bytes,
     check_cached_step,
+    check_find_head,
+    check_min_p,
     check_nucleus,
     check_temperature,
 )
-from transformer_lib.sampling import filter_logits, keep_top_p
+from transformer_lib.sampling import filter_logits, keep_min_p, keep_top_p
 
 RIGHT, WRONG = {}, {}
 
-# --- 1: temperature -----------------------------------------------------------------------------
+# --- what temperature alone can do --------------------------------------------------------------
+
+RIGHT[check_by_temperature] = ["ad", {"d", "a"}, "A, D"]
+WRONG[check_by_temperature] = [
+    ("abd", "something has become 0"),
+    ("acd", "has overtaken the first"),
+    ("ade", "the ratios are not"),
+    ("d", "the squares, divided"),
+    ("a", "the square roots, divided"),
+]
+
+
+def test_the_rows_are_what_the_sentences_say():
+    p = torch.tensor([0.4, 0.3, 0.2, 0.1])
+    a, b, c, d, e = torch.tensor(HEATED)
+    assert_close(a, (2 * p.log()).softmax(0), rtol=0, atol=5e-4)
+    assert_close(d, (p.log() / 2).softmax(0), rtol=0, atol=5e-4)
+    assert_close(b, keep_top_p(p.log(), 0.9).softmax(0), rtol=0, atol=5e-4)
+    assert c.argmax() != p.argmax()
+    powers = e.log().diff() / p.log().diff()
+    assert_close(powers[:2], torch.tensor([2.4, 1.3]), rtol=0, atol=0.05)
+
+
+# --- temperature --------------------------------------------------------------------------------
 
 
 RIGHT[check_temperature] = [
@@ -102,6 +130,14 @@ WRONG[check_nucleus] = [
         "The token with which the sum reaches p is cut, even where the sum is p exactly, and",
     ),
     (lambda x, p: by_removal(x, p, shift=True), "One too many"),
+    (
+        lambda x, p: normalized(x * (x.sort(descending=True)[0].cumsum(0) <= p)),
+        "Try it on probabilities that are not in order",
+    ),
+    (
+        lambda x, p: normalized(x * (sorted_result(x, p) > 0)),
+        "The right number of tokens, and not the right ones",
+    ),
     (lambda x, p: x.where(nucleus_by_loop(x, p) > 0, 0.0), "What is left does not sum to 1"),
     (sorted_result, "The result is in the order of the probabilities"),
     (ascending, "You begin with the least probable"),
@@ -259,6 +295,62 @@ WRONG[check_cache_bytes] = [
     (lambda b, t, n, d, k: b * t * n * d * 2, "That is how many numbers"),
     (lambda b, t, n, d, k: b * t * t * n * d * k * 2, "Weights are never stored"),
     (lambda b, t, n, d, k: 2 * d * d * n * k, "Those are the matrices"),
+]
+
+
+# --- min-p --------------------------------------------------------------------------------------
+
+RIGHT[check_min_p] = [
+    lambda x, p: keep_min_p(x.log(), p).softmax(-1),
+    lambda x, p: (
+        torch.tensor(
+            [float(y) if y / max(x) >= p else 0.0 for y in x],
+        )
+        / sum(y for y in x if y / max(x) >= p)
+    ),
+]
+WRONG[check_min_p] = [
+    (lambda x, p: normalized(x.where(x >= p, 0.0)), "You compare with p itself"),
+    (nucleus_by_loop, "That is top-p"),
+    (lambda x, p: normalized(x.where(x / x.max() < p, 0.0)), "The other way round"),
+    (lambda x, p: x.where(x / x.max() >= p, 0.0), "What is left does not sum to 1"),
+    (lambda x, p: normalized(x.where(x >= x.max() - p, 0.0)), "not the largest minus p"),
+]
+
+
+# --- the head that looks at a sentence ----------------------------------------------------------
+
+
+def head_by_loops(maps, asks, start, stop):
+    best, where = -1.0, None
+    for layer, heads in enumerate(maps.tolist()):
+        for head, rows in enumerate(heads):
+            if sum(rows[asks][start:stop]) > best:
+                best, where = sum(rows[asks][start:stop]), (layer, head)
+    return where
+
+
+def by_tensors(maps, asks, start, stop):
+    on_it = maps[..., asks, start:stop].sum(dim=2)
+    return on_it.max(dim=1).values.argmax(), on_it.max(dim=0).values.argmax()
+
+
+def where(scores):
+    return tuple((scores == scores.max()).nonzero()[0].tolist())
+
+
+RIGHT[check_find_head] = [head_by_loops, by_tensors, lambda *x: list(head_by_loops(*x))]
+WRONG[check_find_head] = [
+    (lambda m, a, i, j: m[:, :, a, i:j].sum(2).argmax(), "That is one number"),
+    (lambda m, a, i, j: by_tensors(m, a, i, j)[::-1], "Layer and head are swapped"),
+    (
+        lambda m, a, i, j: divmod(m[:, :, a, i:j].sum(2).argmax().item(), m.shape[0]),
+        "You divide the place by the number of layers",
+    ),
+    (lambda m, a, i, j: where(m[:, :, i:j, a].sum(2)), "You look at the column"),
+    (lambda m, a, i, j: where(m[:, :, a, i:j].max(2).values), "the largest single weight"),
+    (lambda m, a, i, j: where(m[:, :, :, i:j].sum((2, 3))), "the weights of all queries"),
+    (lambda m, a, i, j: where(m[:, :, a, i : j + 1].sum(2)), "the first key behind"),
 ]
 
 

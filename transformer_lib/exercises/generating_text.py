@@ -1,13 +1,40 @@
-"""Checks for chapter 13, generating text."""
+"""Checks for chapter 13, generating text, and for its deeper page."""
 
 import operator
 
 import torch
 from torch import Tensor
 
+from transformer_lib.exercises.engine.choosing import Choice
+from transformer_lib.exercises.engine.repairing import Repair
 from transformer_lib.exercises.engine.runner import Case, Exercise, randn
 
-# --- Exercise 1: temperature, without logits ------------------------------------------------------
+# --- what temperature alone can do ----------------------------------------------------------------
+
+# Of (0.4, 0.3, 0.2, 0.1); in this order a, b, c, d, e.
+HEATED = (
+    (0.533, 0.300, 0.133, 0.033),
+    (0.444, 0.333, 0.222, 0.000),
+    (0.300, 0.400, 0.200, 0.100),
+    (0.325, 0.282, 0.230, 0.163),
+    (0.500, 0.250, 0.150, 0.100),
+)
+check_by_temperature = Choice(
+    asks="Which rows can temperature make of 0.4, 0.3, 0.2, 0.1? All letters.",
+    right={"a", "d"},
+    wrong={
+        "a": "its entries are the squares, divided by their sum: the temperature is 1/2.",
+        "b": "something has become 0, and no power of 0.1 is 0. A cut can do that, top-k or top-p.",
+        "c": "the second token has overtaken the first, and temperature never changes the order.",
+        "d": "its entries are the square roots, divided by their sum: the temperature is 2.",
+        "e": "the order is right, the ratios are not. From 4 : 3 to 2 : 1 is a power of 2.4, from "
+        "3 : 2 to 5 : 3 one of 1.3, and temperature takes the same power of all.",
+    },
+    praise="Right: one power of all ratios, so that no order changes and nothing becomes 0.",
+)
+
+
+# --- temperature, without logits ------------------------------------------------------------------
 
 
 def _temperature(probabilities, temperature):
@@ -47,7 +74,7 @@ check_temperature = Exercise(
 )
 
 
-# --- Exercise 2: top-p ----------------------------------------------------------------------------
+# --- top-p, to be mended --------------------------------------------------------------------------
 
 
 def _kept(probabilities: Tensor, keep_sorted: Tensor, order: Tensor) -> Tensor:
@@ -94,8 +121,15 @@ def _where(probabilities: Tensor, keep: Tensor) -> Tensor:
     return left / left.sum()
 
 
-check_nucleus = Exercise(
+def _broken_nucleus(probabilities, p):
+    keep = probabilities.sort(descending=True).values.cumsum(-1) <= p
+    return _where(probabilities, keep)
+
+
+check_nucleus = Repair(
     asks="`answer(probabilities, p)`: what top-p leaves of them, as a distribution; [vocabulary].",
+    broken=_broken_nucleus,
+    unchanged="Try it on probabilities that are not in order, and count what is left.",
     right=_nucleus,
     wrong={
         "The token with which the sum reaches p is cut. It belongs to the nucleus: cut those "
@@ -110,6 +144,10 @@ check_nucleus = Exercise(
         "the first alone has more than p nothing is left at all.": _cut_at(operator.lt),
         "One too many: where the sum is exactly p already, the next token is not needed.": (
             _one_too_many
+        ),
+        "The right number of tokens, and not the right ones: `keep` is in the order of the sorted "
+        "probabilities. Token i must be judged by its own place.": lambda probabilities, p: _where(
+            probabilities, (_still_sorted(probabilities, p) > 0)
         ),
         "What is left does not sum to 1: normalize again.": lambda probabilities, p: (
             probabilities * (_nucleus(probabilities, p) > 0)
@@ -135,7 +173,7 @@ check_nucleus = Exercise(
 )
 
 
-# --- Exercise 3: one step of attention with a cache -----------------------------------------------
+# --- one step of attention with a cache -----------------------------------------------------------
 
 
 def _attend(q: Tensor, keys: Tensor, values: Tensor, scale: float | None = None) -> Tensor:
@@ -216,7 +254,7 @@ check_cached_step = Exercise(
 )
 
 
-# --- Exercise 4: how large the cache is -----------------------------------------------------------
+# --- how large the cache is -----------------------------------------------------------------------
 
 
 def _cache_bytes(batch, tokens, n_layers, d_model, number):
@@ -265,7 +303,7 @@ check_cache_bytes = Exercise(
 )
 
 
-# --- Exercise 5: one step of beam search ----------------------------------------------------------
+# --- one step of beam search ----------------------------------------------------------------------
 
 
 def _best(candidates: Tensor, width: int, columns: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -350,3 +388,111 @@ check_beam_step = Exercise(
     axes=("width", "width", "width"),
     praise="Right: all continuations of all beams compete, and the best survive.",
 )
+
+
+# --- min-p ----------------------------------------------------------------------------------------
+
+
+def _min_p(probabilities, p):
+    return _where(probabilities, probabilities >= p * probabilities.max())
+
+
+check_min_p = Exercise(
+    asks="`answer(probabilities, p)`: what min-p leaves of them, as a distribution; [vocabulary].",
+    right=_min_p,
+    wrong={
+        "You compare with p itself. The bound is a share of the largest probability, so that it "
+        "falls where the model is unsure.": lambda probabilities, p: _where(
+            probabilities, probabilities >= p
+        ),
+        "That is top-p: it counts what stands before a token. Min-p looks at one token and the "
+        "largest.": _nucleus,
+        "The other way round: you keep what is less probable than the bound.": (
+            lambda probabilities, p: _where(probabilities, probabilities < p * probabilities.max())
+        ),
+        "What is left does not sum to 1: normalize again.": (
+            lambda probabilities, p: probabilities * (probabilities >= p * probabilities.max())
+        ),
+        "The bound is p times the largest, not the largest minus p.": (
+            lambda probabilities, p: _where(probabilities, probabilities >= probabilities.max() - p)
+        ),
+    },
+    cases=[
+        Case("a model that is sure", torch.tensor([0.04, 0.85, 0.08, 0.03]), 0.05),
+        Case("one that is not", torch.tensor([0.21, 0.04, 0.3, 0.16, 0.19, 0.1]), 0.5),
+        Case("7 tokens", (2 * randn(7, seed=70)).softmax(-1), 0.2),
+    ],
+    axes="vocabulary",
+    praise="Right: a bound that moves with the model's own certainty.",
+)
+
+
+# --- the head that looks at a sentence ------------------------------------------------------------
+
+
+def _maps(layers: int, heads: int, tokens: int, seed: int) -> Tensor:
+    scores = 2 * randn(layers, heads, tokens, tokens, seed=80 + seed)
+    future = torch.ones(tokens, tokens, dtype=torch.bool).triu(1)
+    return scores.masked_fill(future, -torch.inf).softmax(-1)
+
+
+def _place(scores: Tensor) -> tuple[int, int]:
+    return divmod(int(scores.flatten().argmax()), scores.shape[1])
+
+
+def _find_head(maps, asks, start, stop):
+    return _place(maps[:, :, asks, start:stop].sum(-1))
+
+
+def _flat_index(maps, asks, start, stop):
+    return int(maps[:, :, asks, start:stop].sum(-1).argmax())
+
+
+def _rows_and_heads(maps, asks, start, stop):
+    return divmod(_flat_index(maps, asks, start, stop), len(maps))
+
+
+check_find_head = Exercise(
+    asks="""`answer(maps, asks, start, stop)`: (layer, head), two ints.
+
+    maps [layers, heads, queries, keys]; the head whose query `asks` puts the most weight on the
+    keys from `start` to before `stop`.
+    """,
+    right=_find_head,
+    adapt=lambda result: (
+        tuple(torch.as_tensor(part).reshape(()).long() for part in result)
+        if isinstance(result, tuple | list) and len(result) == 2
+        else result
+    ),
+    wrong={
+        "That is one number: the place in the flattened scores. Divide it by the number of heads, "
+        "// for the layer and % for the head.": _flat_index,
+        "Layer and head are swapped.": lambda maps, asks, start, stop: (
+            _find_head(maps, asks, start, stop)[::-1]
+        ),
+        "You divide the place by the number of layers. A row of the scores has as many entries as "
+        "there are heads.": _rows_and_heads,
+        "You look at the column of the question: who looks at *it*. Its own row says where it "
+        "looks: maps[:, :, asks, start:stop].": lambda maps, asks, start, stop: _place(
+            maps[:, :, start:stop, asks].sum(-1)
+        ),
+        "You take the largest single weight. A head may spread what it has over the sentence: add "
+        "its weights up.": lambda maps, asks, start, stop: _place(
+            maps[:, :, asks, start:stop].amax(-1)
+        ),
+        "You add up the weights of all queries. The question is where *this* one looks.": (
+            lambda maps, asks, start, stop: _place(maps[:, :, :, start:stop].sum((-1, -2)))
+        ),
+        "`stop` is the first key behind the sentence and does not belong to it.": (
+            lambda maps, asks, start, stop: _find_head(maps, asks, start, stop + 1)
+        ),
+    },
+    cases=[
+        Case(f"{layers} layers of {heads} heads", _maps(layers, heads, tokens, seed), *span)
+        for layers, heads, tokens, seed, span in (
+            (3, 5, 11, 4, (10, 2, 6)), (2, 7, 13, 4, (9, 4, 8)), (5, 2, 11, 6, (7, 1, 5)),
+            (3, 5, 11, 0, (10, 2, 6)),
+        )
+    ],
+    praise="Right: one number for each head, and the largest has a layer and a head.",
+)  # fmt: skip
