@@ -10,8 +10,6 @@ loss of a step is one of new data; what is logged is measured on the same TEST c
     match      share on the states that followed an earlier occurrence of the present one
 """
 
-import argparse
-
 import torch
 import torch.nn.functional as F
 from jaxtyping import Int
@@ -84,9 +82,7 @@ def trained(wiring: str, seed: int, test: Int[Tensor, "n length"]):
 
 
 def main() -> None:
-    options = argparse.ArgumentParser()
-    options.add_argument("--threads", type=int, default=1)
-    torch.set_num_threads(options.parse_args().threads)
+    torch.set_num_threads(1)
     test = chains(TEST, LENGTH, STATES, generator=torch.Generator().manual_seed(2**20))
     curve: dict[str, list] = {column: [] for column in COLUMNS}
     for number, wiring in enumerate(WIRINGS):
