@@ -11,7 +11,7 @@ BOOK = schedule.FIRST
 NBVAL = "tests/chapters/test_nbval.py::test_chapter[{}]".format
 ORDER = [
     NBVAL("12-training-gpt"),
-    NBVAL("11-gpt"),
+    NBVAL("06-tokens-and-embeddings"),
     NBVAL("05-multi-head"),
     NBVAL("01-self-attention"),
     BOOK,

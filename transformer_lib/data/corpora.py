@@ -97,7 +97,7 @@ def stories_corpus(grammar: Grammar, n_stories: int, n_validation: int, block: i
     >>> grammar = Grammar(n_gifts=1, n_sentences=2)
     >>> corpus = stories_corpus(grammar, 50, 20, block=grammar.max_words)
     >>> corpus.training, corpus.seen, round(corpus.floor, 1)
-    (Blocks(blocks=50, tokens=19, sequences=50), 0, 0.3)
+    (Blocks(blocks=50, tokens=26, sequences=50), 0, 0.5)
     """
     if grammar.max_words > block:
         raise ValueError(
