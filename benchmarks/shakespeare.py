@@ -1,7 +1,7 @@
 """What the three-minute model writes: the preset ``cpu``, seed 0, while it learns and afterwards.
 
-    python benchmarks/shakespeare.py [--steps N] [--weights FOLDER]    about five minutes on 2 quiet
-                                                                       cores with AMX
+    python benchmarks/shakespeare.py        about five minutes on two quiet cores with AMX
+    python benchmarks/shakespeare.py --steps 200 --weights _build/shakespeare
 
 Writes transformer_lib/runs/shakespeare.json. Tiny Shakespeare by characters. The model's loss is
 exact, over the whole validation split; chance, unigram and bigram stand beside it. One opening is
