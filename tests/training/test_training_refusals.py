@@ -94,7 +94,7 @@ def test_there_are_two_betas(betas, as_a_reader):
         (["--grammar", '{"ask": NaN}'], "--grammar cannot be read: NaN is not a number"),
         (["--data", "caf\udce9.txt"], r"data is 'caf\udce9.txt', which is not valid Unicode"),
         (["--seed", "9" * 23], "choose -2**63 <= seed"),
-        (["--model", '{"context": 32}', "--window", "64"], "block = 61, window = 64 need 64"),
+        (["--model", '{"context": 32}', "--window", "96"], "block = 85, window = 96 need 96"),
     ],
 )
 def test_what_could_not_be_saved_is_refused_at_once(tmp_path, options, message, capsys):

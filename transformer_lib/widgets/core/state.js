@@ -115,11 +115,14 @@ export function drive(fig, model, { set = {}, reset = () => {}, facts = () => ({
     return true;
   }
 
+  const settled = () => JSON.stringify(Object.keys(first).map((trait) => model.get(trait)));
+
   const handle = {
     element: fig.element,
     facts,
     set(settings) {
       const changed = watchChanges(fig.element);
+      const before = settled();
       const done = settings.filter(([key, text]) => {
         const fits = setOne(key, text);
         if (!fits) console.warn(`The figure ${model.get("name")} takes no ${key}=${text}.`);
@@ -128,7 +131,8 @@ export function drive(fig, model, { set = {}, reset = () => {}, facts = () => ({
       model.save_changes();
       if (!done.length) return;
       comeIntoView(fig.element);
-      const any = changed.mark();
+      // What a worker computes is seen only later.
+      const any = changed.mark() || settled() !== before;
       const told = done.map(([key, text]) => (text ? `${key} ${text}` : key)).join(", ");
       status.textContent = any
         ? `The figure is set: ${told}.`
