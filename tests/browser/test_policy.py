@@ -48,7 +48,7 @@ def open_served(server, browser):
 
 
 def test_there_are_pages_to_see():
-    assert len(SEEN) == 4
+    assert len(SEEN) == 7
 
 
 @pytest.mark.parametrize("name", SEEN)
