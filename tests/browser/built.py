@@ -81,12 +81,17 @@ def poor_images(page: Path) -> list[str]:
     return found
 
 
-def weight(addresses: set[str]) -> int:
-    """Bytes of these files as a server sends them, gzipped; figures aside."""
+def weight(addresses: set[str], *, of_models: bool = False) -> int:
+    """Bytes of these files as a server sends them, gzipped; figures aside.
+
+    Weights of models, which are loaded when their figure comes into view, are counted by themselves.
+    """
     total = 0
     for address in addresses:
         path = Path(unquote(urlsplit(address).path))
         if urlsplit(address).scheme != "file" or path.parent.name == "_images":
+            continue
+        if path.name.startswith("weights-") is not of_models:
             continue
         content = path.read_bytes()
         total += len(content if path.suffix in COMPRESSED else gzip.compress(content, 9))

@@ -71,6 +71,7 @@ def test_page(open_built, report, name, theme, width):
     assert page.locator(".afm-mount .afm").count() == views
     # By now, everything has been loaded: bertviz's libraries, for one.
     kind = "with widgets" if views else "without widgets"
+    assert weight(page.loaded, of_models=True) <= 1_500_000
     total = weight(page.loaded)
     report(f"weight of {name} ({kind})", f"{total / 1e6:.3f} MB gzipped")
     assert 20_000 < total <= BUDGET[kind]
