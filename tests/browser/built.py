@@ -84,7 +84,7 @@ def poor_images(page: Path) -> list[str]:
 def weight(addresses: set[str], *, of_models: bool = False) -> int:
     """Bytes of these files as a server sends them, gzipped; figures aside.
 
-    Weights of models, which are loaded when their figure comes into view, are counted by themselves.
+    Weights of models, which are loaded when their figure comes into view, are counted apart.
     """
     total = 0
     for address in addresses:
