@@ -53,8 +53,8 @@ def test_words_are_chosen_and_written_and_the_ending_follows_the_subject(open_pa
     assert field.input_value().split()[-1] == "koṭṭanu"
     page.get_by_label("ending").select_option("she")
     verdict = page.locator(".afm-verdict")
-    verdict.filter(has_text="says she; the subject is avanu (He). Take koṭṭanu").wait_for()
-    assert "never seen such a sentence" in verdict.inner_text()
+    verdict.filter(has_text="never seen such a sentence").wait_for()
+    assert "says she; the subject is avanu (He). Take koṭṭanu" in verdict.inner_text()
     field.fill("hannannu tindalu")  # without marks
     field.press("Enter")
     source = KannadaGrammar().parse("haṇṇannu tiṁdaḷu").source
