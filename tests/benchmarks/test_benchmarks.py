@@ -211,6 +211,8 @@ def test_translate_runs_and_keeps_a_ledger(tiny, tmp_path, monkeypatch, few_pair
     assert 0 <= log.result["bleu"][0] <= 100
     assert len(log.result["validation_bleu"][0]) == 2
     assert "|tok:13a|" in log.result["signature"][0]
+    assert len(log.result["own"][0]) == len(log.config["own"])
+    assert log.config["described"]["new_words"] == 0
     for name in ("first", "second"):
         module.trial(name, {"dropout": 0.1}, 2)
     ledger = load_run(tmp_path / "multi30k-ledger.json")
@@ -224,6 +226,20 @@ def test_bleu_is_that_of_a_known_pair(tiny):
     assert module.bleu(["the cat sat on the mat"], pairs) == pytest.approx(100)
     judged = module.judged(["The cat sat on the mat"], ["a dog"], pairs)
     assert judged["bleu"] < judged["bleu_lower"] == pytest.approx(100)
+
+
+def test_data_is_described_by_its_words(tiny):
+    train, others = (
+        [Pair("Ein Hund.", "x"), Pair("Ein Mann", "x")],
+        [Pair("Ein Esel, ein Hund", "x")],
+    )
+    assert tiny("translate").described(train, others) == {
+        "pairs": 2,
+        "source_words": 3,
+        "words_a_sentence": 2,
+        "new_words": 0.5,
+        "with_new_words": 1,
+    }
 
 
 def test_translator_runs(tiny, tmp_path, monkeypatch):

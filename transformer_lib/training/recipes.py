@@ -338,8 +338,8 @@ PRESETS = {
         adamw_lr=0.01, n_steps=400, n_stories=8000, n_validation=500, precision="float32",
     ),
     "multi30k": Recipe(
-        data="multi30k", n_layers=3, n_heads=4, d_model=256, dropout=0.3, block=128,
-        vocabulary=8000, batch_tokens=2048, lr=0.01, adamw_lr=0.004, n_steps=6000,
-        weight_decay=0.1, label_smoothing=0.1, warmup=200, clip=1.0,
+        data="multi30k", n_layers=3, n_heads=4, d_model=256, dropout=0.3, model={"d_ff": 512},
+        block=128, vocabulary=6000, batch_tokens=4096, lr=0.02, adamw_lr=0.008, n_steps=1600,
+        weight_decay=0.1, label_smoothing=0.1, warmup=100, clip=1.0,
     ),
 }  # fmt: skip
