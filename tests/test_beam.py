@@ -5,27 +5,13 @@ import itertools
 import pytest
 import torch
 from pairs_of_models import END_ID, VOCABULARY_OF_TARGET, make_pair, padded
+from small_gpts import SIZES, VOCABULARY, make, prompt
 from torch.testing import assert_close
 
 from transformer_lib.beam import beam_search, cut, penalty_of, translate
 from transformer_lib.encoder_decoder import BEGIN
-from transformer_lib.gpt import GPT, GPTConfig
+from transformer_lib.gpt import GPTConfig
 from transformer_lib.sampling import generate
-
-CONTEXT, VOCABULARY = 13, 5
-SIZES = {"vocabulary": VOCABULARY, "context": CONTEXT, "n_layers": 2, "n_heads": 3, "d_model": 12}
-
-
-def make(config=None):
-    """A small model with opinions."""
-    model = GPT(GPTConfig.fast(**SIZES) if config is None else config).double().eval()
-    for parameter in model.parameters():
-        torch.nn.init.normal_(parameter, std=0.4)
-    return model
-
-
-def prompt(batch=2, tokens=3):
-    return torch.randint(VOCABULARY, (batch, tokens))
 
 
 def every_continuation(model, ids, n):

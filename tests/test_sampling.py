@@ -6,10 +6,11 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from small_gpts import CONTEXT, SIZES, VOCABULARY, make, prompt
 from torch.testing import assert_close
 
 from transformer_lib.beam import beam_search
-from transformer_lib.gpt import GPT, GPTConfig
+from transformer_lib.gpt import GPTConfig
 from transformer_lib.sampling import (
     filter_logits,
     generate,
@@ -19,21 +20,6 @@ from transformer_lib.sampling import (
     next_logits,
     penalize_repetition,
 )
-
-CONTEXT, VOCABULARY = 13, 5
-SIZES = {"vocabulary": VOCABULARY, "context": CONTEXT, "n_layers": 2, "n_heads": 3, "d_model": 12}
-
-
-def make(config=None):
-    """A small model with opinions."""
-    model = GPT(GPTConfig.fast(**SIZES) if config is None else config).double().eval()
-    for parameter in model.parameters():
-        torch.nn.init.normal_(parameter, std=0.4)
-    return model
-
-
-def prompt(batch=2, tokens=3):
-    return torch.randint(VOCABULARY, (batch, tokens))
 
 
 def distribution(probabilities, **options):
