@@ -120,7 +120,7 @@ test-newest:
 	.venv-newest/bin/python $(FIND_FONTS)
 	.venv-newest/bin/python $(NBVAL)
 
-# The weights that the library ships, from the start: about a quarter of an hour. It goes on where it
+# The weights that the library ships, from the start: about half an hour of one core. It goes on where it
 # was stopped. (Delete _build/trained to begin anew.)
 TRAINING := $(BIN)/python -m transformer_lib.training
 trained: $(VENV)/installed

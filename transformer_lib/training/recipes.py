@@ -321,8 +321,8 @@ PRESETS = {
         weight_decay=0.1, precision="bfloat16", compiled=True,
     ),
     "gifts": _GIFTS.with_changes(
-        n_layers=3, n_heads=8, d_model=96, block=85, batch_size=24, n_steps=3000,
-        n_stories=60_000, n_validation=2000,
+        n_layers=3, n_heads=8, d_model=96, block=85, n_steps=8000, n_stories=60_000,
+        n_validation=2000,
     ),
     "gifts-small": _GIFTS.with_changes(
         n_layers=2, n_heads=4, d_model=64, block=69, n_steps=2000, n_stories=30_000,
