@@ -1,4 +1,4 @@
-"""What the three-minute model writes: the preset ``cpu``, seed 0, while it learns and afterwards.
+"""Texts of the three-minute model: the preset ``cpu``, seed 0, while it learns and afterwards.
 
     python benchmarks/shakespeare.py        about five minutes on two quiet cores with AMX
     python benchmarks/shakespeare.py --steps 200 --weights _build/shakespeare

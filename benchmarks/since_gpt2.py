@@ -1,4 +1,4 @@
-"""What has changed in the block since GPT-2, one change at a time.
+"""The changes to the block since GPT-2, one at a time.
 
     python benchmarks/since_gpt2.py        about eight minutes on one core
 

@@ -6,7 +6,7 @@
 CHAPTER is a name (03-scaling) or a path. A chapter runs top to bottom in an empty folder, unless
 neither its code nor the library has changed since it last ran. Kept: text outputs, tags, hide
 settings and alternative texts. Dropped: pictures, widget state and views, times, and whatever else
-an editor wrote into the metadata. Cells that stand aside of the road (tags `claim`, `hide-input`,
+an editor wrote into the metadata. Cells beside the road (tags `claim`, `hide-input`,
 `listing`, the second `setup`) are folded in JupyterLab and Colab, under a line that names them:
 `# @title ...`, which the page takes as the name, too. Two checksums in the notebook's metadata (of
 its code, of its outputs) let `--check` find a notebook that was edited or stripped after it ran,
@@ -127,7 +127,7 @@ def fold(cell: NotebookNode) -> None:
 def fold_answer(cell: NotebookNode) -> None:
     """Fold the outputs of a cell that gives an answer away (`reveal`, `solution`), in JupyterLab.
 
-    A solution's stored "Right" would stand below the reader's own answer, before anything has run.
+    A solution's stored "Right" would show below the reader's own answer, before anything has run.
     """
     jupyter = dict(cell.metadata.get("jupyter", {}))
     jupyter.pop("outputs_hidden", None)
@@ -289,7 +289,7 @@ def problems(path: Path, config: dict) -> list[str]:
     elif checksums.get("outputs") != outputs_digest(nb):
         cause = "its outputs are not those that its run gave: run or edited elsewhere, or stripped"
         found.append(f"{path.name}: {cause}. Fix: {FIX}")
-    # JupyterLab writes its kernel's name and version when it opens a notebook: that is no edit.
+    # JupyterLab writes its kernel's name and version when it opens a notebook: that is not an edit.
     normal = normalize(nb, config)
     ours = {key: normal.metadata[key] for key in ("kernelspec", "language_info")}
     as_stored = nbformat.writes(nb) + "\n" == text

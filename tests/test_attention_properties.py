@@ -1,4 +1,4 @@
-"""What must hold for every input: hypothesis draws the sizes, the masks and the numbers' seed."""
+"""Properties that hold for every input: hypothesis draws sizes, masks and the numbers' seed."""
 
 import pytest
 import torch

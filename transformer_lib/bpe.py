@@ -170,7 +170,7 @@ class BytePairTokenizer(_Tokenizer):
         super().__init__([*self._specials, *map(_shown, self._bytes)])
         first = len(self._specials)
         ids = {token: first + i for i, token in enumerate(self._bytes)}
-        # In a dict, what came first stands first; so a merge's number is also its rank.
+        # A dict keeps what came first first; so a merge's number is also its rank.
         self._new = {(ids[a], ids[b]): ids[a + b] for a, b in self._merges}
         self._known: dict[str, list[int]] = {}
 
@@ -186,7 +186,7 @@ class BytePairTokenizer(_Tokenizer):
 
     @property
     def vocabulary(self) -> tuple[str, ...]:
-        r"""All tokens as they are shown, by id: bytes that are no whole character as ``\xe0``."""
+        r"""All tokens as they are shown, by id: bytes that are not a character as ``\xe0``."""
         return self._vocabulary
 
     @property
@@ -220,7 +220,7 @@ class BytePairTokenizer(_Tokenizer):
     def decode(self, ids: Ids) -> str:
         """The text of ``ids``, a list or a tensor with one axis; a special is shown by its name.
 
-        A model may write bytes that are no valid UTF-8: the text then has U+FFFD in their place.
+        A model may write bytes that are not valid UTF-8: the text then has U+FFFD in their place.
         """
         first = len(self._specials)
         ids = self._checked(ids)

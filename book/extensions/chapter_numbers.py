@@ -47,7 +47,7 @@ def add_number(app: Sphinx, document: nodes.document) -> None:
 
 
 def chapter_of(document: str, documents: list[str]) -> str | None:
-    """The chapter beside which a deeper page stands; `documents` are the pages in order.
+    """The chapter that a deeper page belongs to; `documents` are the pages in order.
 
     >>> chapter_of("chapters/07b-precision", ["book/index", "chapters/07-positions"])
     'chapters/07-positions'

@@ -5,14 +5,14 @@ from sphinx.application import Sphinx
 
 VIEW = "application/vnd.jupyter.widget-view+json"
 NOTE = (
-    '<noscript><p class="afm-noscript">A figure that you can use stands here. It computes in your '
+    '<noscript><p class="afm-noscript">Here is a figure that you can use. It computes in your '
     "browser, with JavaScript, which is off. The text, the formulas and the code do without.</p>"
     "</noscript>"
 )
 
 
 def is_question(node: nodes.Node | None) -> bool:
-    """Whether a node stands in a cell that asks: reveal.py says there more than this could."""
+    """Whether a node is in a cell that asks a question: there, reveal.py says more."""
     return node is not None and ("afm-guess" in node.get("classes", ()) or is_question(node.parent))
 
 

@@ -1,7 +1,7 @@
 """Sphinx extension: glossary and references are plain Markdown, which any reader can show.
 
 In JupyterLab, VS Code or on GitHub, where a chapter's links open these files themselves, directives
-and roles would stand as raw text. So
+and roles would show as raw text. So
 
 - `book/glossary.md` has a heading for each term, and links a term by `[keys](#key)`. For the page
   it becomes a ``{glossary}``, with ``{term}`keys <key>` ``;

@@ -1,6 +1,6 @@
 """Sphinx extension: what gives an answer away is hidden until the reader has guessed.
 
-The cells tagged `reveal` that follow a `Predict` stand in <div class="afm-reveal afm-reveal-1">
+The cells tagged `reveal` that follow a `Predict` are in a <div class="afm-reveal afm-reveal-1">
 (a heading among them has these classes itself), and the cell that asks has the classes `afm-guess
 afm-guess-1`. The script afm-reveal.js, on such pages only, hides the one until the other says that
 the answer may be seen. Without JavaScript all of it shows, and the question and its answer with
@@ -48,7 +48,7 @@ def depart_reveal(self: HTML5Translator, node: Reveal) -> None:
 
 
 def blocks(node: nodes.Element) -> Iterator[nodes.Element]:
-    """What stands in a document's sections, titles included, in order."""
+    """The content of a document's sections, titles included, in order."""
     for child in node.children:
         if isinstance(child, nodes.section):
             yield from blocks(child)
@@ -113,7 +113,7 @@ def hide(document: nodes.document, state: dict[str, dict]) -> None:
             if open_:
                 wrap(block, number)
             else:
-                logger.warning("a cell is tagged reveal, and no Predict stands before it")
+                logger.warning("a cell is tagged reveal, and no Predict comes before it")
         elif asks(block):
             number, open_ = number + 1, True
             block["classes"] += ["afm-guess", f"afm-guess-{number}"]

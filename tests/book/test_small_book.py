@@ -271,7 +271,7 @@ def test_what_gives_an_answer_away_is_marked(published):
                     new_markdown_cell("Nobody has asked.", metadata=REVEAL),
                 ],
             },
-            ["target not found", "KaTeX|Undefined control sequence", "stderr", "no Predict stands"],
+            ["target not found", "KaTeX|Undefined control sequence", "stderr", "no Predict comes"],
         ),
         ({"more": [new_code_cell("undefined_name")]}, ["undefined_name"]),
     ],

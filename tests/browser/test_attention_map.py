@@ -180,7 +180,7 @@ def test_small_cells_can_be_made_large(open_page):
     page.keyboard.press("End")
     last = page.locator(".afm").nth(1).get_by_role("gridcell", selected=True)
     assert last.bounding_box()["x"] < 390
-    # The rows' labels stay in sight, also under the keyboard, and are no part of what is exported.
+    # The rows' labels stay in sight, also under the keyboard, and are not part of what is exported.
     held = page.locator(".afm-held text")
     assert held.count() == n
     assert held.first.bounding_box()["x"] >= page.locator(".afm").nth(1).bounding_box()["x"]

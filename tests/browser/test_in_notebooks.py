@@ -1,5 +1,6 @@
-"""What a notebook does to a figure and the book's page does not: tests/browser/test_jupyterlab.py
-has the notebook itself; here is each of it alone, and quick.
+"""Figures under what a notebook does to them and the book's page does not, one thing at a time.
+
+tests/browser/test_jupyterlab.py has the notebook itself; this is quicker.
 
 A view is rendered before it is in the document, may be taken out and put back, and has a notebook
 around it that takes keys for commands.

@@ -107,7 +107,7 @@ def test_a_word_in_the_middle_leads_another_way_and_the_language_is_known(open_p
     field.fill("gave gave")
     field.press("Enter")
     verdict = page.locator(".afm-machine-verdict")
-    assert verdict.inner_text().startswith("Outside of its language: gave cannot stand there")
+    assert verdict.inner_text().startswith("Outside of its language: gave cannot come there")
     assert settled(page, "f.words === 6")["known"] == 0
     assert trained.model.config.vocabulary == len(trained.tokenizer.vocabulary)
 

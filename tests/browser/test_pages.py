@@ -1,18 +1,13 @@
 """Every page of the book in Chromium: offline, from file://, light and dark, wide and narrow."""
 
-from pathlib import Path
-
 import pytest
 from built import BUILD, READ, weight
 from harness import AXE_LOOKS, THIN_CODE, axe, check_fits, each_look
-from rules import BEFORE_THE_FORM, LONGEST_LINE
+from rules import LONGEST_LINE
 
 BUDGET = {"with widgets": 500_000, "without widgets": 300_000}  # bytes, gzipped, figures aside
 CHAPTER = "chapters/01-self-attention.html"
 CODE = "div.cell_input pre"
-FORMED = [
-    page for page in READ if page.startswith("chapters/") and Path(page).stem not in BEFORE_THE_FORM
-]
 EXAMPLE = "chapters/07-positional-encodings.html"  # of the form
 CHECKED = "✓ checked"
 # The lines of code in sight that are wider than the page.
@@ -53,7 +48,7 @@ def test_page(open_built, report, name, theme, width):
     page = open_built(name, theme=theme, width=width)
     assert page.evaluate("document.documentElement.dataset.theme") == theme
     check_fits(page)
-    if width >= 1280 and name in FORMED:
+    if width >= 1280:
         folded = "document.querySelectorAll('.afm-folded').forEach((part) => (part.open = true))"
         page.evaluate(folded)
         assert page.evaluate(CUT) == [], f"code that is not folded has {LONGEST_LINE} characters"

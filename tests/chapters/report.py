@@ -1,4 +1,4 @@
-"""What a newcomer meets on the road of each chapter: `python tests/chapters/report.py`.
+"""Counts what a newcomer meets on the road of each chapter: `python tests/chapters/report.py`.
 
 `make test` prints the same table at its end. Words, open code cells and asserts are those before
 `## Exercises`, less what is folded; questions are `Predict`, challenges the goals of figures; a

@@ -17,7 +17,7 @@ from nbformat import NotebookNode
 
 LONGEST_MEDIAN = 8  # lines of a code cell
 LONGEST_LINE = 76  # characters of code that fit a page of 1280 px, in an exercise's box as well
-# How long a road may be, and what must stand on it.
+# How long a road may be, and what must be on it.
 AIMS = {"words": 2_500, "open cells": 30, "asserts": 0, "questions": 3, "challenges": 1}
 # Whoever has finished a chapter adds its name.
 HELD_TO_AIMS: tuple[str, ...] = (
@@ -42,14 +42,6 @@ HELD_TO_AIMS: tuple[str, ...] = (
 SECOND_SITTINGS = ("07c",)
 # Chapters that a newcomer only visits: nothing to write, no code in sight, nothing to prove.
 VISITS = ("00-the-whole-machine",)
-# Chapters of Part I that are not rewritten yet: the rules of the form do not bind them.
-BEFORE_THE_FORM = tuple(
-    name
-    for name in (
-        "01-self-attention", "02-queries-keys-values", "03-scaling", "04-masking", "05-multi-head",
-    )
-    if name not in HELD_TO_AIMS
-)  # fmt: skip
 FOLDED_TAGS = {"setup", "claim", "listing", "hide-cell", "hide-input", "solution"}
 KNOWN_TAGS = FOLDED_TAGS | {
     "hide-output", "exercise", "raises-exception", "reveal", "nbval-ignore-output",
@@ -528,7 +520,7 @@ def reveals_after_a_question(nb: NotebookNode) -> list[str]:
         elif "reveal" not in tags(cell):
             before = ""
         elif not before:
-            found.append(f"cell {number} is tagged reveal, and no Predict stands right before it")
+            found.append(f"cell {number} is tagged reveal, and no Predict comes right before it")
     return found
 
 
@@ -561,14 +553,6 @@ RULES = [
     reveals_after_a_question,
     has_run,
 ]
-FORM = {
-    sets_up_second,
-    has_its_sections,
-    claims_quietly,
-    asserts_out_of_sight,
-    lists_what_it_says,
-    cuts_no_line,
-}
 ROAD_ONLY = {
     begins_with_its_aims,
     shows_a_widget_first,
@@ -592,8 +576,6 @@ def problems(nb: NotebookNode, name: str, road_names: list[str]) -> list[str]:
         same = [one for one in road_names if one[:2] == name[:2] and one < name]
         found = is_marked_deeper(nb, same[-1] if same else "a chapter not listed")
         return found + [problem for rule in DEEPER_RULES for problem in rule(nb)]
-    if name in BEFORE_THE_FORM:
-        return [problem for rule in RULES if rule not in FORM for problem in rule(nb)]
     at = road_names.index(name)
     following = next(iter(road_names[at + 1 :]), None)
     if name in VISITS:

@@ -95,7 +95,7 @@ SETS_NOTHING = {
     "#set:painter;layers=7": "layers=7: it takes a number from 1 to 6",
     "#set:painter;layers=two": "layers=two: it takes a whole number",
     "#set:painter;keep=yes": "keep=yes: it takes on or off",
-    "#set:painter;reset=on": "reset stands alone",
+    "#set:painter;reset=on": "reset takes no value",
     "#set:painter;mask=round": "it takes one of: causal, padding",
     "#set:lab;d_k=2;seed=-1": "seed=-1: it takes a number from 0",
     "#set:lab": "it sets nothing",

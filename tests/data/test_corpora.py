@@ -1,4 +1,4 @@
-"""What a run trains on and is measured by: nothing that measures is trained on."""
+"""Corpora: a run is never trained on what it is measured by."""
 
 import json
 

@@ -60,7 +60,7 @@ def test_a_choice_of_words():
 
 
 def test_a_mistake_in_the_table_is_found():
-    with pytest.raises(ValueError, match="also stands in `wrong`"):
+    with pytest.raises(ValueError, match="is also in `wrong`"):
         Choice(right="a", wrong={"A": "No."})
     with pytest.raises(ValueError, match="empty"):
         Choice(right=set())

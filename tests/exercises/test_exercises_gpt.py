@@ -164,7 +164,7 @@ WRONG[check_mended_gpt] = [
     ),
     (with_tables(step=lambda b, x, norm: norm(b(x))), "not behind each of them."),
     (lambda i, E, P, b, n: six_lines(i, E, P, b, lambda x: x), "The final norm is missing."),
-    (normed_first, "The norm stands before the first block."),
+    (normed_first, "The norm comes before the first block."),
     (lambda *given: six_lines(*given).softmax(-1), "These are probabilities."),
     (lambda i, E, P, b, n: six_lines(i, E, P * 0, b, n), "The positions are missing."),
 ]

@@ -165,7 +165,7 @@ def leaks(x):
             SQUARES,
             lambda x: x @ x.T + x,
             lambda x: x @ x.T + x + (x * x.T).triu(1),
-            "The diagonal is right, and what stands beside it",
+            "The diagonal is right, and the rest is not",
         ),
         (
             SQUARES,

@@ -25,7 +25,7 @@ RIGHT[check_right_norms] = ["ce", {"c", "e"}, lambda: ["E", "c"]]
 WRONG[check_right_norms] = [
     ("ace", "a does not belong: `std` divides"),
     ("bce", "b does not belong: the mean is taken over the tokens"),
-    ("cde", "d does not belong: ε stands outside"),
+    ("cde", "d does not belong: ε is outside"),
     ("e", "c is missing: it is the definition"),
     ("c", "e is missing: it is PyTorch's own"),
     ("f", "'f' is not among the choices"),

@@ -1,4 +1,4 @@
-"""What a training run must survive: a small one is killed, damaged and forged, again and again.
+"""Trials that a run must survive: a small one is killed, damaged and forged, again and again.
 
 The runs are real ones, in forks of this process, which must not have trained anything itself.
 """

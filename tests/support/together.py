@@ -1,4 +1,4 @@
-"""What two processes do, for test_distributed.py: torchrun --nproc-per-node=2 together.py FOLDER
+"""The two processes of test_distributed.py: torchrun --nproc-per-node=2 together.py FOLDER
 
 Each scenario runs in forks of torchrun's processes, which have loaded PyTorch and trained nothing,
 so that one launch is enough for all; they meet at a port of their own. What a process returned, or

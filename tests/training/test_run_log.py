@@ -46,7 +46,7 @@ def test_what_is_saved_comes_back(tmp_path):
 
 def test_the_file_is_standard_json(tmp_path):
     def refuse(text):
-        raise AssertionError(f"{text} is no JSON")
+        raise AssertionError(f"{text} is not JSON")
 
     text = save_run(a_log(), tmp_path).read_text(encoding="utf-8")
     assert json.loads(text, parse_constant=refuse)["curve"]["loss"][1] == {"not_finite": "nan"}

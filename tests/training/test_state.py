@@ -1,4 +1,4 @@
-"""What is packed comes back, types included; generators go on where they were."""
+"""Packing returns every value with its type; generators go on where they were."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""What the command line writes: nothing that a terminal obeys, piece by piece, to whoever reads."""
+"""The command line's output: nothing that a terminal obeys, written piece by piece."""
 
 import io
 import os

@@ -1,4 +1,4 @@
-"""What once ended in a traceback, a lost run or a wrong result: told before the first step now."""
+"""Mistakes that once cost a traceback, a run or a wrong result, refused before the first step."""
 
 import dataclasses
 import json

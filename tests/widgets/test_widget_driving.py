@@ -1,4 +1,4 @@
-"""What links in the prose may set in a figure, and goals ask of it, as Python declares it."""
+"""The keys that links may set in a figure, and the facts that goals may read: Python's side."""
 
 import json
 import re

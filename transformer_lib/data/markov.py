@@ -4,7 +4,7 @@
 
 In each sequence the next state depends on the present one only, by a table of chances. But each
 sequence has a table of its own, drawn anew: no table can be learned by heart. A reader has to
-estimate it from what stands in the sequence so far. Three readers are known exactly
+estimate it from the sequence so far. Three readers are known exactly
 (:data:`READERS`), and a Transformer that is trained becomes one after the other (Edelman et al.,
 "The Evolution of Statistical Induction Heads", 2024).
 """

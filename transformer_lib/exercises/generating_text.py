@@ -405,7 +405,7 @@ check_min_p = Exercise(
         "falls where the model is unsure.": lambda probabilities, p: _where(
             probabilities, probabilities >= p
         ),
-        "That is top-p: it counts what stands before a token. Min-p looks at one token and the "
+        "That is top-p: it counts what comes before a token. Min-p looks at one token and the "
         "largest.": _nucleus,
         "The other way round: you keep what is less probable than the bound.": (
             lambda probabilities, p: _where(probabilities, probabilities < p * probabilities.max())

@@ -202,7 +202,7 @@ check_mended_gpt = Repair(
             )
         ),
         "The final norm is missing.": _without_norm,
-        "The norm stands before the first block. It belongs behind the last one.": (
+        "The norm comes before the first block. It belongs after the last one.": (
             _norm_at_the_start
         ),
         "These are probabilities. Asked for are logits, before any softmax.": (

@@ -566,7 +566,7 @@ check_padded_attention = Repair(
     wrong={
         "The axis is right now. But the weights are still set to zero after the softmax: rows do "
         "not sum to 1, and the filler still takes part in the denominator.": _zeroed_after(1),
-        "You hide before the softmax now. But the axis of size 1 stands where the keys are, so you "
+        "You hide before the softmax now. But the axis of size 1 is where the keys are, so you "
         "hide the filler as a query: its rows are empty, and the real words still look at "
         "it.": _filled_with(-torch.inf, 2),
         "You hide before the softmax now, with a large negative number, but as queries: the "

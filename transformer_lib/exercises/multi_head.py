@@ -383,9 +383,9 @@ check_giver_and_receiver = Exercise(
         "from the verb's turn, component 4.": _found((1, 0), (0, 1), turned=True),
         "Right for *got*, but with *gave* the giver comes first: let the sign of the place come "
         "from the verb's turn, component 4.": _found((0, 1), (1, 0), turned=True),
-        "Both heads find the person who stands first, with either verb: two questions are needed, "
+        "Both heads find the person who comes first, with either verb: two questions are needed, "
         "and each has to know the verb's turn, component 4.": _found((1, 0), (1, 0), turned=True),
-        "Both heads find the person who stands last, with either verb: two questions are needed, "
+        "Both heads find the person who comes last, with either verb: two questions are needed, "
         "and each has to know the verb's turn, component 4.": _found((0, 1), (0, 1), turned=True),
         "W_O drops the second head: its last three rows must carry the receiver on.": _found(
             (1, 0), (0, 0)

@@ -361,7 +361,7 @@ check_stable_softmax = Repair(
         "weights. Subtract instead.": _with_powers(lambda s: s / s.amax(-1, keepdim=True), _rows),
         "Where it was nan, it is 0 now, and those rows have no weights at all. The cause is still "
         "there.": lambda scores: _with_powers(lambda s: s, _rows)(scores).nan_to_num(),
-        "Your columns sum to 1, not your rows: the keys stand along the last axis.": (
+        "Your columns sum to 1, not your rows: the keys are along the last axis.": (
             lambda scores: torch.softmax(scores, dim=0)
         ),
     },

@@ -136,7 +136,7 @@ def _by_place(x: Tensor) -> Tensor:
 
 
 def _off_at(place: int, much: float) -> Callable:
-    """Self-attention, but the largest word gets more where it stands at this place.
+    """Self-attention, but the largest word gets more where it is at this place.
 
     So a single row of f(x[order]) differs from that of f(x)[order].
     """
@@ -229,7 +229,7 @@ check_equivariance = Exercise(
         Case("numbers added by position and a cycle of words", _by_place, _X, _CYCLE),
         Case("self-attention with rounding errors", _rounded, _X, _CYCLE),
         Case("self-attention of 7 words", _self_attention, _SEVEN, _CYCLE_7),
-        # The largest word stands at order[place] before the reordering, and at `place` after it.
+        # The largest word is at order[place] before the reordering, and at `place` after it.
         _off_case("off in the last", 2, 0.5, _largest_at(0, _THREE), _CYCLE_3),
         _off_case("off in the first", 0, 0.5, _largest_at(3, _SEVEN), _CYCLE_7),
         _off_case("off by 0.02 in the third", 2, 0.02, _largest_at(5, _SEVEN), _CYCLE_7),

@@ -77,7 +77,7 @@ check_encode = Exercise(
     right=_encode,
     wrong={
         "You take the longest token that fits, from the left. Merges are done in the order in "
-        "which they were learned, whatever stands where.": _longest_first,
+        "which they were learned, whatever is where.": _longest_first,
         "You merge a pair at its first place only; it is merged everywhere in the word.": (
             _first_occurrence
         ),

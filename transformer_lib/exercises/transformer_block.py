@@ -20,7 +20,7 @@ check_right_norms = Choice(
         "a": "`std` divides by d − 1 unless it is told otherwise; layer normalization divides by "
         "d.",
         "b": "the mean is taken over the tokens, so that words of one text change one another.",
-        "d": "ε stands outside of the root: for a vector of equal numbers the root is 0, and its "
+        "d": "ε is outside the root: for a vector of equal numbers the root is 0, and its "
         "slope is infinite.",
         "c": "it is the definition: the mean of the squares, ε inside of the root.",
         "e": "it is PyTorch's own, over the last axis.",
@@ -102,7 +102,7 @@ check_mended_block = Repair(
     unchanged="Follow the stream itself, not what the parts read: what is added to what?",
     right=_block,
     wrong={
-        "The stream is mended. The second norm still stands behind the feed-forward layer, which "
+        "The stream is mended. The second norm still comes after the feed-forward layer, which "
         "so reads numbers of any size.": _only_stream_mended,
         "The second norm is mended. After the first line the stream that goes on is still the "
         "normalized copy.": _only_norm_mended,

@@ -170,9 +170,9 @@ check_alignment = Exercise(
         ),
         "This asks for each Kannada word which row attends to it most: the maximum goes over the "
         "other axis.": lambda weights: weights[:-1].argmax(dim=0),
-        "These are the largest weights themselves; return where they stand.": lambda weights: (
-            weights[:-1].amax(dim=1)
-        ),
+        "These are the largest weights themselves; return where they are.": lambda weights: weights[
+            :-1
+        ].amax(dim=1),
         "This is where each query looks least.": lambda weights: weights[:-1].argmin(dim=1),
     },
     cases=[

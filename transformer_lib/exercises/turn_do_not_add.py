@@ -28,7 +28,7 @@ check_who_notices = Choice(
         "c": "every distance within the text is the same as before.",
         "d": "the angle between query and key is then that of the query's own position.",
         "e": "the weights stay, but what is averaged has turned.",
-        "f": "there is nothing that could notice: no word knows where it stands.",
+        "f": "there is nothing that could notice: no word knows where it is.",
     },
     praise="Right: what turns or counts by differences alone does not notice a move.",
 )

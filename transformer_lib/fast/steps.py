@@ -51,7 +51,7 @@ def has_hooks(part: Any) -> bool:
 
 
 def is_plain(layer: nn.Module) -> bool:
-    """Whether calling ``layer`` is no more than a product: ``nn.Linear``, not changed by LoRA,
+    """Whether calling ``layer`` is only a product: ``nn.Linear``, not changed by LoRA,
     pruning, hooks or a ``forward`` of its own.
     """
     return type(layer) is nn.Linear and "forward" not in vars(layer) and not has_hooks(layer)

@@ -13,7 +13,7 @@ from transformer_lib.layers import LayerNorm, RMSNorm
 def logit_lens(
     model: GPT, ids: Int[Tensor, "batch tokens"]
 ) -> Float[Tensor, "streams batch tokens vocabulary"]:
-    """What the model would answer if it ended earlier: the logits of the stream as it stands.
+    """What the model would answer if it ended earlier: the logits of the stream as it is.
 
     The first is of the embedding, number n of the stream behind block n, so the last are the
     model's own. The norm before the output was trained for the last stream only: that an early

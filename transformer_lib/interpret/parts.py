@@ -157,7 +157,7 @@ def require_additive(model: GPT) -> None:
 
 
 def require_part(result, name: str, written: Tensor) -> None:
-    """``result`` can stand in the place of ``written``."""
+    """``result`` can take the place of ``written``."""
     if not isinstance(result, Tensor):
         raise TypeError(
             f"change returned {type(result).__name__} for {name}; return what is written in its "

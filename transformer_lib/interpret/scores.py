@@ -1,4 +1,4 @@
-"""What a head looks at, as one number: the token before, or what came after this one last time."""
+"""Scores of a head: how much it looks at the token before, or at what followed this one before."""
 
 import torch
 from jaxtyping import Float, Int

@@ -19,7 +19,7 @@ def next_words(
     """One sentence as the exercises that a causal mask makes of it, a row for each word.
 
     In row i the words up to i are seen, the last of them asks (outlined), the rest is hatched, and
-    behind the arrow stands the answer: the next word; `after` in the last row.
+    after the arrow is the answer: the next word; `after` in the last row.
 
     >>> next_words(["i", "am", "fine"], after="end")
     """

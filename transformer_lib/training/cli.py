@@ -98,7 +98,7 @@ def say(text: str, end: str = "\n") -> None:
 
 
 def tell(text: str) -> None:
-    """Print a message on stderr. Where nobody can read it, that is no reason to end a run."""
+    """Print a message on stderr. Where nobody can read it, that is not a reason to end a run."""
     if sys.stderr is not None:
         with contextlib.suppress(OSError):
             print(_for_terminal(text, sys.stderr), file=sys.stderr, flush=True)

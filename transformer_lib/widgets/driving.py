@@ -1,4 +1,4 @@
-"""What the prose and a goal can do with a figure: keys that a link sets, facts that a goal reads.
+"""How prose and goals reach into a figure: keys that a link sets, facts that a goal reads.
 
 A widget declares both in its class, once; JavaScript reads the declaration (core/state.js):
 
@@ -185,12 +185,12 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Action:
-    """A key that stands alone, such as a button's."""
+    """A key without a value, such as a button's."""
 
     trait: str = ""
 
     def refusal(self, text: str, texts: Texts | None, sizes: Sizes) -> str | None:
-        return "it stands alone, without a value" if text else None
+        return "it takes no value" if text else None
 
     def described(self, sizes: Sizes) -> dict[str, Any]:
         return {"kind": "action", "trait": ""}
@@ -232,7 +232,7 @@ def refusal(
     'layers=7: it takes a number from 1 to 6'
     """
     if key == RESET:
-        return f"{RESET} stands alone, without a value" if value else None
+        return f"{RESET} takes no value" if value else None
     if key not in keys:
         return f"there is no key {key!r}; there are {', '.join([*keys, RESET])}"
     cause = keys[key].refusal(value, texts, sizes or {})

@@ -1,4 +1,4 @@
-"""What the library's readers expect, for tests/js/math/markov.test.js."""
+"""The expectations of the library's readers, for tests/js/math/markov.test.js."""
 
 import torch
 

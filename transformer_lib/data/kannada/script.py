@@ -118,7 +118,7 @@ def _unknown(text: str, position: int, script: str) -> ValueError:
     name = unicodedata.name(character, "without a name")
     word = re.findall(r"\S+|\s", text[: position + 1])[-1]
     known = character == VIRAMA or character in {*DEPENDENT, *AFTER, *SIGNS, COLON}
-    problem = "stands where it cannot" if known else f"is not a character of {script}"
+    problem = "is where it cannot be" if known else f"is not a character of {script}"
     return ValueError(
         f"character {position} (from 0), {character!r} (U+{ord(character):04X}, {name}), "
         f"{problem}; it comes at the end of {word!r}. Correct it, or leave it out."

@@ -1,4 +1,4 @@
-"""What is wrong with a result, from its numbers alone: the order, a factor, a step left out.
+"""Causes that the numbers of a wrong result show: the order, a factor, a step left out.
 
 Each function here is given `trials`, the cases on which an answer is wrong in its numbers and
 right in its form, and says what holds on **all** of them, as a sentence, or None. Nothing is called
@@ -146,7 +146,7 @@ def _added(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
 
 
 def another_order(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
-    """A sentence if the numbers are right and stand elsewhere."""
+    """A sentence if the numbers are right and in other places."""
     ndim = trials[0].right.ndim
     if any(trial.right.ndim != ndim or trial.right.numel() < 2 for trial in trials):
         return None
@@ -438,7 +438,7 @@ def _diagonal(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
     if any(t.right.ndim != 2 or t.right.shape[0] != t.right.shape[1] > 1 for t in trials):
         return None
     if all(same(t.got.diagonal(), t.right.diagonal()) for t in trials):
-        return "The diagonal is right, and what stands beside it is not."
+        return "The diagonal is right, and the rest is not."
     if all(same(t.got - t.got.diag().diag(), t.right - t.right.diag().diag()) for t in trials):
         return "Only the diagonal is wrong."
     return None

@@ -52,7 +52,7 @@ class Choice:
             raise ValueError("`right` is empty: name at least one option")
         wrong = {_option(option) for option in self.wrong}
         if not isinstance(self.right, Set) and wrong & self._right:
-            raise ValueError(f"the right option, {self.right!r}, also stands in `wrong`")
+            raise ValueError(f"the right option, {self.right!r}, is also in `wrong`")
 
     def __repr__(self) -> str:
         return f"<check of {(self.__doc__ or 'a choice').splitlines()[0]}>"

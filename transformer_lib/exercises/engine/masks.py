@@ -1,4 +1,4 @@
-"""What is wrong with booleans: a mask, or a list of what holds."""
+"""Causes of wrong booleans: a mask, or a list of what holds."""
 
 from collections.abc import Callable, Sequence
 

@@ -209,7 +209,7 @@ class Search:
         return shapes.of_shape(got, right, self._axes([]))
 
     def _size(self, number: int, deadline: float) -> str | None:
-        """A size that stands in the code as a number, or an answer for squares only."""
+        """A size written into the code as a number, or an answer for squares only."""
         right_on = [n for n in range(len(self.rights)) if not self._wrong(n)]
         sizes = [set(causes.sizes(self._inputs(n)).values()) for n in range(len(self.rights))]
         right_sizes = [sizes[n] for n in right_on]

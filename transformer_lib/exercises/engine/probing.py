@@ -1,4 +1,4 @@
-"""What an answer does with its arguments: right for others, blind to one, never the same twice.
+"""How an answer uses its arguments: right for others, blind to one, never the same twice.
 
 `as_if` asks whether the result would be right if an argument were another: transposed, one less,
 swapped with its neighbor. `Probe` calls the answer again, with one argument changed.

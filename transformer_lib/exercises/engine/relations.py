@@ -1,4 +1,4 @@
-"""What a wrong result has to do with the arguments, and with the cases on which it is right.
+"""How a wrong result relates to the arguments, and to the cases on which it is right.
 
 As in `causes`, nothing is called again: each function gets the cases and says what holds on all.
 """
@@ -65,7 +65,7 @@ def only_where(right: Sequence[Mapping], wrong: Sequence[Mapping]) -> str | None
             ):
                 return (
                     f"Right where `{one}` and `{other}` happen to be equal, and wrong elsewhere: "
-                    "does one of them stand where the other belongs?"
+                    "is one of them where the other belongs?"
                 )
     return None
 

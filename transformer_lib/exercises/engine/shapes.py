@@ -1,4 +1,4 @@
-"""What is wrong with a shape: an axis too many, a sum too few, a size that never changes."""
+"""Causes of a wrong shape: an axis too many, a sum too few, a size that never changes."""
 
 import re
 from collections.abc import Sequence
@@ -66,7 +66,7 @@ def _a_step(got: Tensor, right: Tensor, axes: Sequence[str]) -> str | None:
 
 
 def of_error(message: str) -> str:
-    """What an error about shapes means for matrices of words, to stand after the error's own text.
+    """What an error about shapes means for matrices of words, to follow the error's own text.
 
     >>> of_error("mat1 and mat2 shapes cannot be multiplied (5x7 and 5x7)")
     ' In A @ B the columns of A must be as many as the rows of B: is a `.mT` missing?'

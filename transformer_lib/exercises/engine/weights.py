@@ -1,4 +1,4 @@
-"""What is wrong with attention weights: the axis they sum over, hidden cells, how hard they are.
+"""Causes of wrong attention weights: the axis they sum over, hidden cells, how hard they are.
 
 Which axis must sum to 1 is read from the right results. Where an exercise returns averages, its
 `averages` says of what, and the weights behind a result are solved for: an answer never shows them.

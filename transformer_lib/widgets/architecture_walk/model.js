@@ -1,5 +1,4 @@
-// What the architecture walk computes: every number of a sentence's translation, and what there is to
-// say of a part. Tested under node.
+// Every number of a sentence's translation, and what there is to say of a part. Tested under node.
 //
 //   const found = follow(encoderDecoder(config, weights), [5, 6, 7]);
 //   const shown = open(readPart("decoder.0.norm_1"), found, config, weights);

@@ -1,4 +1,4 @@
-// What stands beside the drawing: the part that is open, its numbers, its code.
+// The panel beside the drawing: the part that is open, its numbers, its code.
 //
 //   const beside = panel({ languages, onRow(row) });
 //   beside.show(part, shown, { rows: words, memory: words, tokens, code })     anew, for another part

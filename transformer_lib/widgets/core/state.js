@@ -1,4 +1,4 @@
-// What the prose does with a figure: a link `[two layers](#set:painter;layers=2;follow=roses)` sets
+// Lets the prose set a figure: a link `[two layers](#set:painter;layers=2;follow=roses)` sets
 // it. The keys are declared in Python, in the widget's class (driving.py), and travel in `_driving`.
 //
 //   drive(fig, model, {                  // after the first update

@@ -1,4 +1,4 @@
-// What goes into a part and what comes out, for one word: strips of numbers, and what can be read off.
+// A part's input and output, for one word: strips of numbers, and what can be read off.
 //
 //   const panel = details({ about, config, vocabulary, onSwitch(place) });   fig.add(panel)
 //   panel.paint({ place, off, found, words })        found: what the worker answered

@@ -1,4 +1,4 @@
-// What the machine's figure computes beside the model itself: names of parts, words to choose from,
+// The machine's figure, computed beside the model itself: names of parts, words to choose from,
 // the question, and what is drawn.
 
 import { uniform } from "../core/random.js";

@@ -1,4 +1,4 @@
-"""What the drawing of the machine says of each part, and which chapter builds it."""
+"""The text beside the drawing of the machine: each part, and the chapter that builds it."""
 
 # part: (its name, a sentence or two of what it is for, the chapter that builds it)
 PARTS = {

@@ -1,4 +1,4 @@
-// What a GPT makes of a text that grows, shrinks and changes under the reader's hands.
+// Runs a GPT on a text that grows, shrinks and changes under the reader's hands.
 //
 //   const one = reader(model, { off: new Set(["0.attention.3"]), patch: (layer, at) => null });
 //   one.read([0, 5, 3]);                  reads only what is new since the last time

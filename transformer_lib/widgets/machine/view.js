@@ -376,7 +376,7 @@ function render({ model, el }) {
   function judge({ problem, allowed, owners }) {
     if (problem) {
       const wanted = problem.wanted.slice(0, 8).join(", ");
-      verdict.textContent = `Outside of its language: ${problem.word} cannot stand there (possible: ${wanted}). The machine has never read such a text, and goes on all the same.`;
+      verdict.textContent = `Outside of its language: ${problem.word} cannot come there (possible: ${wanted}). The machine has never read such a text, and goes on all the same.`;
     } else if (allowed.has("<story>")) {
       verdict.textContent = "The story is complete: the next word begins another one.";
     } else if (room() === 0) {

@@ -5,7 +5,7 @@
 //   const learned = learn("rose roses");   learned.merges -> [{ pair: [a, b], count, created }, ...]
 //   const words = after(learned, 2);       the ids of each word's tokens after two merges
 //   pairsOf(words) -> [{ pair, count }]    the most frequent first, as they are merged
-//   shown(learned.tokens[id]) -> "ros", and bytes that are no whole character as "\xe0"
+//   shown(learned.tokens[id]) -> "ros", and bytes that are not a whole character as "\xe0"
 
 const SPACE = "\\t-\\r \\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
 const PUNCTUATION = "!-/:-@\\[-\\x60{-~¡«»¿‐-‧‰-⁞।॥、-〃〈-】！，．：；？";
@@ -99,7 +99,7 @@ export function after({ first, merges }, many) {
     .reduce((words, { pair, created }) => words.map((ids) => merge(ids, pair, created)), first);
 }
 
-/** Bytes as text; those that are no whole character as in Python, "\xe0". */
+/** Bytes as text; those that are not a whole character as in Python, "\xe0". */
 export function shown(bytes) {
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   let text = "";

@@ -1,4 +1,4 @@
-// What the matrix in the middle does to a sentence.
+// The matrix in the middle, applied to a sentence.
 
 import { matmul, softmax, transpose } from "../math/linear.js";
 

@@ -1,4 +1,4 @@
-// What a guess is worth: the sentence for it, and what was right. A guess is a list, as Python has it:
+// Judges a guess: the sentence for it, and what was right. A guess is a list, as Python has it:
 // [option], [number] or [row, column].
 
 import { short } from "../core/numbers.js";

@@ -1,6 +1,6 @@
 // The two arrows' numbers, computed from the settings: pure functions, no page.
 //
-//   standing([x, y], position, { speed, add })  the arrow as it stands at a position
+//   standing([x, y], position, { speed, add })  the arrow as it is turned at a position
 //   compute({ arrows, query_position, key_position, before, speed, add }, farthest)
 //       .query, .key, .score, .angle (radians, 0 to π), .offset
 //       .scores   the score with 0, 1, ... farthest words before the text

@@ -33,7 +33,7 @@ class RotaryArrows(Widget):
     `speed`, `add` by on or off; `reset`.
 
     Facts (what goals read): `query_position`, `key_position`, `before`, `speed`, `add` (1 or 0),
-    `offset` (key's position minus query's), `angle` (between the arrows as they stand, 0 to 180
+    `offset` (key's position minus query's), `angle` (between the turned arrows, 0 to 180
     degrees), `score`, `moved` (1 if an arrow was dragged, else 0).
 
     Raises ValueError for arrows that are not two numbers each, or lie outside of the plane (from −2

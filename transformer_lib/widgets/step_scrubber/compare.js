@@ -1,4 +1,4 @@
-// What the selected word takes home, in both orders of the words.
+// The selected word's output, compared in both orders of the words.
 //
 //   comparison({ tokens, outputs }) -> { element, show({ word, orders, now, both }) }
 //     orders: [order, order], now: the one that is shown, both: the outputs in each

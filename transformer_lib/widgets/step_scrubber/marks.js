@@ -1,4 +1,4 @@
-// What a number is made of, drawn on the strip: frames around its operands, and lines that lead from
+// The operands of a number, marked on the strip: frames around its operands, and lines that lead from
 // them to it. The lines lie under the matrices, so that no number is crossed out.
 //
 //   drawMarks({ over, under }, { place, row, column }, operands, joined)      over, under: SVG groups

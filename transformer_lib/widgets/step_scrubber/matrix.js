@@ -35,7 +35,7 @@ export function cellNumber(value, fits = () => true) {
   return tried.find(fits) ?? tried.at(-1);
 }
 
-/** Parts of a name, with what stands below and above the line. */
+/** Parts of a name, with what is below and above the line. */
 export function titleText(parts, attributes) {
   const node = svgElement("text", attributes);
   let shift = 0;

@@ -3,7 +3,7 @@
 //
 //   const before = placesNow(views);                // views: a Map of id -> { view, place }
 //   grow({ flying, marks, before, views, born, slide })     after the change
-//     flying: the layer for what is on its way      marks: layers that wait until all stands still
+//     flying: the layer for what is on its way      marks: layers that wait until nothing moves
 //     born: { id, from: [{ id, box, turned }] } or null; box: the part of the result that a source
 //     comes to lie on, [row, column, rows, columns]; turned: rows become columns on the way
 //     slide: pixels that the strip was scrolled by

@@ -1,4 +1,4 @@
-// What the strip's matrices are called: on the strip, as equations, and by a screen reader; and their
+// Names of the strip's matrices: on the strip, as equations, and by a screen reader; and their
 // colors.
 //
 //   nameOf("q", how) -> ["Q", { sub: "0" }]      how: { head, heads, root }, root the number under √

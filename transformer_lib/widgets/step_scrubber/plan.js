@@ -1,4 +1,4 @@
-// Where each matrix of the strip stands. From left to right: X; what is made of it; the scores and
+// Where each matrix of the strip is drawn. From left to right: X; what is made of it; the scores and
 // what becomes of them; the heads' outputs; all of them side by side; Y. What a step works on, and what
 // it makes, is large enough for numbers. All else is small, above it or in a column of its own.
 //
@@ -42,7 +42,7 @@ function columnsAt(step, heads) {
   ].filter((ids) => ids.length);
 }
 
-/** What has the rows of the result, and stands at its height. */
+/** What has the rows of the result, and is drawn at its height. */
 const LEVEL = { 0: ["x"], 1: ["x"], 2: ["x"], 5: ["mask"], 7: ["v", "weights"], 9: ["concat"] };
 
 function shapeOf(id, { tokens, dModel, dHead, heads }) {
@@ -137,7 +137,7 @@ function column(ids, wide, options) {
   const { step, head, sizes, room } = options;
   const chosen = largeAt(step, head, sizes);
   const big = ids.filter((id) => chosen.includes(id));
-  // One line of names for the columns of all that stand above one another: over the last.
+  // One line of names for the columns of all that are above one another: over the last.
   const large = big.map((id, at) => largeItem(id, wide, at === big.length - 1, options));
   const named = (step === 7 || step === 9) && room >= WIDE_ENOUGH; // its rows, at the left of it
   for (const item of large) if (named && item.id === resultOf(step, head)) item.labels = 0;

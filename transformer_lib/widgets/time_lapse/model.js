@@ -1,4 +1,4 @@
-// What the figure computes: the model at one moment, read on one chain.
+// The model at one moment, read on one chain.
 
 import { softmax } from "../math/linear.js";
 import { gpt } from "../math/transformer.js";

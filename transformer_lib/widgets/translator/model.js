@@ -1,4 +1,4 @@
-// What the translator's view computes: tested under node.
+// The computing behind the translator's view, tested under node.
 
 // The menus, in the order of a sentence; `none`: a sentence may do without.
 export const ROLES = {

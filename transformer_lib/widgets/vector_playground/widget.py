@@ -29,7 +29,7 @@ class VectorPlayground(Widget):
     `widget.vectors` is where the arrows are now, and can be set; `widget.selected` is the selected
     token's index. Both can be observed (the first as "coordinates").
 
-    With `grid=False` the plane stands alone, without the weights, small enough for two of them side
+    With `grid=False` the plane is alone, without the weights, small enough for two of them side
     by side, and the output stays that of `selected`, whichever arrow is moved. `reach` is the
     largest coordinate that the plane shows (by default about 1.3 times the largest at first), so
     that two planes can have one scale.

@@ -1,0 +1,35 @@
+"""Habits of phrase that crept in everywhere once, and read as translated: in code, comments, pages."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDERS = ("transformer_lib", "book", "benchmarks", "tests")
+FILES = [
+    path
+    for folder in FOLDERS
+    for path in sorted((ROOT / folder).rglob("*"))
+    if path.suffix in {".py", ".js", ".css", ".md"} and path != Path(__file__).resolve()
+]
+# "is no regular file". Natural: "there is no file", "no longer", "no more than".
+IS_NO = re.compile(r"(?<!there )(?<!There )\b(?:is|are|was|were) no (?!longer|more|one\b|such)\w+")
+TITLED_WHAT = re.compile(r'(?:"""|// |/\* )What\b')
+
+
+def habits(text: str) -> list[str]:
+    found = [hit[0] for hit in IS_NO.finditer(re.sub(r"\s+", " ", text))]
+    return found + [text.splitlines()[0]] * bool(TITLED_WHAT.match(text))
+
+
+def test_the_habits_are_known():
+    assert habits('"""What a file does."""\n# x is no regular\n# file') != []
+    assert habits("The bytes are no text.") == ["are no text"]
+    assert habits('"""Files. What is left:"""\n# There is no file, which is no longer here.') == []
+
+
+def test_nothing_reads_as_translated():
+    assert len(FILES) > 400
+    found = {
+        str(path.relative_to(ROOT)): habits(path.read_text(encoding="utf-8")) for path in FILES
+    }
+    assert {name: hits for name, hits in found.items() if hits} == {}
