@@ -1,4 +1,4 @@
-"""Habits of phrase that crept in everywhere once, and read as translated: in code, comments, pages."""
+"""Habits of phrase that read as translated, and once were everywhere: code, comments, pages."""
 
 import re
 from pathlib import Path

@@ -51,6 +51,6 @@ test("the pair on top of the table is the one that is merged next", () => {
   }
 });
 
-test("bytes that are not whole character are shown as Python shows them", () => {
+test("bytes that are not a whole character are shown as Python shows them", () => {
   for (const [bytes, text] of odd) assert.equal(shown(bytes), text);
 });

@@ -35,7 +35,7 @@ class Predict(Widget):
     `Predict.number` asks for a number, `Predict.cell` for a cell of a grid. `widget.guess` is None
     before the guess (and when the reader has looked without guessing).
 
-    Raises ValueError if `right` is no option, if there are too few or too many of them, or if a
+    Raises ValueError if `right` is not an option, if there are too few or too many of them, or if a
     text is empty; TypeError if a text is none, or the options are not a mapping.
 
     >>> question = Predict(

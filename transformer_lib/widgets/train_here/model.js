@@ -1,4 +1,4 @@
-// What the figure knows of a run beside the picture: its numbers, its maps, what is to be said of it.
+// A run beside its picture: its numbers, its maps, what is to be said of it.
 
 const WINDOW = 20; // steps that a number is the mean of
 const FRAMES = 300; // maps that are kept: of every step at first, then of every second, fourth, …
