@@ -26,6 +26,7 @@ from pathlib import Path
 import nbformat
 import yaml
 from execution import RUNS, Runs, execute
+from extensions.downloads import pages_address
 from nbformat import NotebookNode
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -57,6 +58,7 @@ SETUP_PUBLISHED = """\
 # (A figure that says "model not found" wants its cell to be run again.)
 # On Colab this installs the book's library. Where it is installed, nothing happens.
 import importlib.util
+import os
 import subprocess
 import sys
 
@@ -64,6 +66,10 @@ if importlib.util.find_spec("transformer_lib") is None:
     library = "transformer_lib[book] @ git+{url}@{branch}"
     install = [sys.executable, "-m", "pip", "install", "-q", library]
     subprocess.run(install, check=True)
+
+if not os.path.exists("../book/glossary.md"):
+    print("Opened alone? Links that lead nowhere here work on the book's pages:")
+    print("{pages}")
 """
 
 
@@ -72,9 +78,8 @@ def setup_source(config: dict) -> str:
     repository = config.get("repository") or {}
     if not repository.get("url"):
         return SETUP_UNPUBLISHED.rstrip()
-    return SETUP_PUBLISHED.format(
-        url=repository["url"].rstrip("/"), branch=repository.get("branch") or "main"
-    ).rstrip()
+    url, branch = repository["url"].rstrip("/"), repository.get("branch") or "main"
+    return SETUP_PUBLISHED.format(url=url, branch=branch, pages=pages_address(url)).rstrip()
 
 
 def load_config() -> dict:

@@ -30,6 +30,7 @@ bertviz_assets = load("bertviz_assets")
 cells = load("cells")
 chapter_numbers = load("chapter_numbers")
 colab = load("colab")
+downloads = load("downloads")
 icons = load("icons")
 katex_assets = load("katex_assets")
 katex_server = load("katex_server")
@@ -200,6 +201,26 @@ def test_punctuation_is_kept_with_its_formula():
 class Config:
     def __init__(self, url):
         self.html_theme_options = {"repository_url": url}
+
+
+@pytest.mark.parametrize(
+    ("link", "expected"),
+    [
+        ("[a](../book/glossary.md#key)", "[a](https://o.github.io/n/book/glossary.html#key)"),
+        ("[a](02-b.ipynb), [c](03-c.ipynb#d)", "[a](https://o.github.io/n/chapters/02-b.html), "
+         "[c](https://o.github.io/n/chapters/03-c.html#d)"),
+        ("[two](#set:painter;layers=2) [below](#below)", None),
+        ("[paper](https://arxiv.org/abs/1.md)", None),
+        ("![picture](a.png)", None),
+    ],
+)  # fmt: skip
+def test_links_of_a_download_become_absolute_and_others_stay(link, expected):
+    folder = downloads.pages_address("https://github.com/o/n.git") + "chapters/"
+    assert downloads.with_absolute_links(link, folder) == (expected or link)
+
+
+def test_no_pages_without_an_address():
+    assert [downloads.pages_address(url) for url in (None, "", "https://example.org/x")] == [""] * 3
 
 
 def test_the_colab_button_needs_an_address():

@@ -126,6 +126,13 @@ def test_the_colab_button_opens_the_chapter(published):
 
 
 @pytest.mark.slow
+def test_a_downloaded_notebook_links_to_the_published_pages(published):
+    text = (published / "_sources" / "chapters" / "03b-more.ipynb").read_text(encoding="utf-8")
+    assert "[it](https://someone.github.io/some-book/chapters/03-small.html)" in text
+    assert nbformat.validate(nbformat.reads(text, as_version=4)) is None
+
+
+@pytest.mark.slow
 def test_weights_and_letters_lie_beside_the_page(published):
     page = (published / "chapters" / "03-small.html").read_text(encoding="utf-8")
     [name] = re.findall(r'"_packed": \{"load": "(weights-\w{10}\.js)"\}', page)

@@ -266,10 +266,21 @@ def test_the_setup_cell_installs_only_from_an_address(path):
     assert f'"transformer_lib[book] @ git+{ADDRESS}@stable"' in published
     for source in (unset, published):
         compile(source, "setup", "exec")
-        exec(source, {})  # where the library is installed it does nothing
+        exec(source, {})  # where the library is installed it installs nothing
     nb = notebooks.normalize(nbformat.read(path, as_version=4), SET)
     assert nb.cells[1].source == published
     assert any("asks for" in problem for problem in notebooks.problems(path, SET))
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_a_notebook_opened_alone_says_where_its_links_lead(alone, tmp_path, monkeypatch, capsys):
+    (tmp_path / "chapters").mkdir()
+    if not alone:
+        (tmp_path / "book").mkdir()
+        (tmp_path / "book" / "glossary.md").touch()
+    monkeypatch.chdir(tmp_path / "chapters")
+    exec(notebooks.setup_source(SET), {})
+    assert ("https://someone.github.io/some-book/" in capsys.readouterr().out) == alone
 
 
 def test_without_the_library_the_setup_cell_says_what_to_do(monkeypatch):
