@@ -60,6 +60,11 @@ def test_what_makes_no_figure(options, message):
         make_machine(**options)
 
 
+def test_the_name_of_a_model_is_not_the_model(as_a_reader):
+    with pytest.raises(TypeError, match=r"trained is 'gifts-v2', .* load_shipped\(name\) returns"):
+        Machine("gifts-v2", ["mary has roses ."])
+
+
 def test_settings_out_of_range():
     trained, widget = make_machine()
     for name, value in {"temperature": 2.5, "top_p": 0, "level": 4, "text": [99]}.items():

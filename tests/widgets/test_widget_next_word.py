@@ -78,6 +78,13 @@ def test_a_tiny_probability_is_a_large_surprise_not_an_infinite_one():
     assert widget.losses["a"] == pytest.approx(50 * math.log(10))
 
 
+def test_a_predictor_has_a_name(as_a_reader):
+    with pytest.raises(
+        TypeError, match=r"predictors is of type Tensor, .* \{name: probabilities\}"
+    ):
+        NextWord(WORDS, VOCABULARY, ROWS)
+
+
 def test_words_must_be_text(as_a_reader):
     with pytest.raises(TypeError, match="decode ids first"):
         NextWord([1, 2], VOCABULARY, {"a": ROWS[:1]})

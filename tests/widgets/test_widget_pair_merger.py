@@ -52,6 +52,7 @@ def test_no_text_from_outside_is_in_a_string_trait():
 @pytest.mark.parametrize(
     ("samples", "options", "error", "message"),
     [
+        ("roses", {}, TypeError, "samples is of type str, but must be a dict"),
         ({}, {}, ValueError, "samples is empty"),
         ({"a": ""}, {}, ValueError, "the text has 0 characters; choose one of 1 to 1000"),
         ({"a": "x" * 1001}, {}, ValueError, "the text has 1001 characters"),

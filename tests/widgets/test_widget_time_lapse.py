@@ -42,9 +42,11 @@ def test_settings_are_kept_within_what_there_is():
         ({"curve": CURVE | {"share": [0.1, float("nan"), 0.2]}}, "'share' holds a number"),
         ({"readers": {"uniform": 1.1}}, "readers lacks 'unigram'"),
         ({"timeline": make_timeline(n_heads=2)}, "2 heads"),
+        ({"timeline": "markov"}, "timeline is 'markov', which has no config"),
     ],
 )
 def test_what_is_refused(options, problem):
+    wrong = TypeError if options == {"timeline": "markov"} else ValueError
     given = {"timeline": make_timeline(), "curve": CURVE, "readers": READERS, "length": 12}
-    with pytest.raises(ValueError, match=problem):
+    with pytest.raises(wrong, match=problem):
         TimeLapse(**given | options)

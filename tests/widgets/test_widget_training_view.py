@@ -131,6 +131,7 @@ def test_an_executed_notebook_holds_the_whole_curve():
     ("options", "error", "message"),
     [
         ({"curve": {"step": [1]}}, ValueError, "columns step; it needs `step` and one with `loss`"),
+        ({"curve": "gifts"}, TypeError, "curve is of type str, but must be a dict"),
         ({"curve": {}}, ValueError, "columns none"),
         ({"curve": {"step": [1, 2], "loss": [1.0]}}, ValueError, "equally long"),
         ({"curve": {"step": [2, 1], "loss": [1.0, 1.0]}}, ValueError, r"\[1\] is 1, .* and rise"),

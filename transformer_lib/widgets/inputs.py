@@ -1,6 +1,6 @@
 """Arrays, masks and tokens from outside, checked where they enter a widget."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -51,6 +51,31 @@ def require_few(count: int, most: int, name: str, example: str) -> None:
             f"{count} {name}, but this figure shows at most {most}, since each pair of tokens is "
             f"a cell and more cells would freeze the page: give it a part, such as {example}"
         )
+
+
+def require_mapping(value: object, name: str, form: str) -> None:
+    """A dict, as the constructor needs it; a bare value is what a reader forgets to name.
+
+    >>> require_mapping("roses", "samples", "{name: text}")
+    Traceback (most recent call last):
+    TypeError: samples is of type str, but must be a dict: {name: text}
+    """
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{name} is of type {type(value).__name__}, but must be a dict: {form}")
+
+
+def require_parts(value: object, parts: Sequence[str], name: str, maker: str) -> None:
+    """An object that has these attributes, and not, for instance, the name of one.
+
+    >>> require_parts("gifts-v2", ["model"], "trained", "load_shipped('gifts-v2')")
+    Traceback (most recent call last):
+    TypeError: trained is 'gifts-v2', which has no model: give what load_shipped('gifts-v2') returns
+    """
+    for part in parts:
+        if not hasattr(value, part):
+            raise TypeError(
+                f"{name} is {value!r:.60}, which has no {part}: give what {maker} returns"
+            )
 
 
 def to_mask(mask: object, shape: tuple[int, ...], name: str = "mask") -> np.ndarray:

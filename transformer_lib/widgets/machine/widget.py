@@ -9,7 +9,7 @@ import traitlets
 from transformer_lib.widgets.base import Widget, json_bytes
 from transformer_lib.widgets.driving import Action, Number, Numbers, Option, Pair, Token
 from transformer_lib.widgets.goals import Goal
-from transformer_lib.widgets.inputs import to_tokens
+from transformer_lib.widgets.inputs import require_parts, to_tokens
 from transformer_lib.widgets.joining import bundle, stylesheet, worker
 from transformer_lib.widgets.machine.parts import PARTS, is_switch, places
 from transformer_lib.widgets.weights import pack_weights
@@ -122,6 +122,7 @@ class Machine(Widget):
         name: str = "",
         goals: Sequence[Goal] = (),
     ) -> None:
+        require_parts(trained, ("model", "tokenizer"), "trained", "load_shipped(name)")
         config, tokenizer = trained.model.config, trained.tokenizer
         vocabulary = list(tokenizer.vocabulary)
         if len(vocabulary) != config.vocabulary:

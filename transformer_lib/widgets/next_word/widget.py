@@ -11,7 +11,7 @@ from torch import Tensor
 from transformer_lib.widgets.base import Widget, double_bytes, json_bytes
 from transformer_lib.widgets.driving import Token
 from transformer_lib.widgets.goals import Goal
-from transformer_lib.widgets.inputs import to_numpy, to_tokens
+from transformer_lib.widgets.inputs import require_mapping, to_numpy, to_tokens
 from transformer_lib.widgets.joining import bundle, stylesheet
 
 
@@ -71,6 +71,7 @@ class NextWord(Widget):
         name: str = "",
         goals: Sequence[Goal] = (),
     ) -> None:
+        require_mapping(predictors, "predictors", "{name: probabilities}")
         if len(words) < 2 or not predictors:
             raise ValueError(
                 f"there are {len(words)} words and {len(predictors)} predictors; give at least two "

@@ -8,7 +8,7 @@ import traitlets
 from transformer_lib.widgets.base import Widget, constant, json_bytes
 from transformer_lib.widgets.driving import Number, Token
 from transformer_lib.widgets.goals import Goal
-from transformer_lib.widgets.inputs import to_tokens
+from transformer_lib.widgets.inputs import require_mapping, to_tokens
 from transformer_lib.widgets.joining import bundle, stylesheet
 
 MOST = 1000  # characters of a text: all of its merges are learned between two key strokes
@@ -65,6 +65,7 @@ class PairMerger(Widget):
         name: str = "",
         goals: Sequence[Goal] = (),
     ) -> None:
+        require_mapping(samples, "samples", "{name: text}")
         if not samples:
             raise ValueError("samples is empty: give at least one text by its name")
         names = to_tokens(list(samples), len(samples), "samples", "texts")

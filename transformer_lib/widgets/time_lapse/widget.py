@@ -10,6 +10,7 @@ import traitlets
 from transformer_lib.widgets.base import Widget, json_bytes
 from transformer_lib.widgets.driving import Number
 from transformer_lib.widgets.goals import Goal
+from transformer_lib.widgets.inputs import require_parts
 from transformer_lib.widgets.joining import bundle, stylesheet
 from transformer_lib.widgets.weights import pack_weights
 
@@ -81,6 +82,7 @@ class TimeLapse(Widget):
         name: str = "",
         goals: Sequence[Goal] = (),
     ) -> None:
+        require_parts(timeline, ("config", "weights"), "timeline", "load_timeline(name)")
         config = timeline.config
         self._steps, self._length, self._states = timeline.steps, length, config.vocabulary
         if config.n_heads != 1 or not 2 <= config.vocabulary <= len(LETTERS):

@@ -11,6 +11,7 @@ from IPython import get_ipython
 from transformer_lib.widgets.base import Widget, json_bytes
 from transformer_lib.widgets.driving import Flag, Number
 from transformer_lib.widgets.goals import Goal
+from transformer_lib.widgets.inputs import require_mapping
 from transformer_lib.widgets.joining import bundle, stylesheet
 
 _PAUSE = 0.25  # seconds between two messages to the page, at least
@@ -229,6 +230,7 @@ class TrainingView(Widget):
 def _checked(curve: Mapping[str, Iterable[SupportsFloat]]) -> dict[str, list[float]]:
     """The columns as lists of numbers, equally long, of rising steps."""
     columns = {}
+    require_mapping(curve, "curve", "{'step': ..., 'loss': ...}, as a run log's `curve`")
     for name, values in curve.items():
         columns[name] = [_number(value, f"curve[{name!r}]") for value in values]
     if "step" not in columns or not any("loss" in name for name in columns):
