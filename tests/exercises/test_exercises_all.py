@@ -22,7 +22,9 @@ ALL = [exercise for chapter in CHAPTERS for exercise in exercises(chapter)]
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=NAMES)
 def test_every_exercise_is_judged_by_the_tests_of_its_chapter(chapter):
     name = chapter.__name__.rpartition(".")[2]
-    spec = spec_from_file_location(name, Path(__file__).with_name(f"test_exercises_{name}.py"))
+    file = Path(__file__).with_name(f"test_exercises_{name}.py")
+    assert file.exists(), f"write {file.name}: right and wrong answers to each exercise of {name}"
+    spec = spec_from_file_location(name, file)
     tests = module_from_spec(spec)
     spec.loader.exec_module(tests)
     (judged,) = (mark for mark in tests.test_answers.pytestmark if mark.name == "parametrize")
