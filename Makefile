@@ -100,7 +100,8 @@ soak: $(VENV)/npm/installed $(VENV)/lab/installed
 
 # The library's tests and the chapters in environments of their own: with the oldest versions that
 # pyproject.toml claims, and with the newest there are. The other tests need the book's own tools.
-BOOK_TESTS := tests/book tests/browser tests/chapters tests/js tests/widgets/test_javascript.py
+BOOK_TESTS := tests/book tests/browser tests/chapters tests/js \
+	$(addprefix tests/widgets/test_,javascript.py joining.py training_engine.py)
 LIBRARY_TESTS := -m "not soak" tests $(BOOK_TESTS:%=--ignore=%)
 WITH_TESTS := -e '.[book]' pytest hypothesis beartype nbval nbclient
 NBVAL := -m pytest -q --nbval --nbval-cell-timeout=900 --nbval-kernel-name=python3 chapters

@@ -1,5 +1,6 @@
 """The versions that pyproject.toml claims, and the files by which they are tried, agree."""
 
+import re
 import subprocess
 import sys
 import tomllib
@@ -15,6 +16,9 @@ REQUIREMENTS = {
     normal(r.name): r
     for r in map(Requirement, PROJECT["dependencies"] + PROJECT["optional-dependencies"]["book"])
 }
+
+# Modules that need node, Sphinx, a browser, or what else only the book's own tests have.
+TOOLS = {"built", "docutils", "harness", "nodes", "playwright", "sphinx", "yaml"}
 
 
 def test_each_floor_claimed_is_a_version_tried():
@@ -41,6 +45,24 @@ def test_colab_satisfies_what_is_claimed():
 def test_nothing_pins_torch_or_numpy_from_above():
     for name in ("torch", "numpy"):
         assert {s.operator for s in REQUIREMENTS[name].specifier} == {">="}
+
+
+def test_the_tests_of_other_versions_need_no_tool_of_the_book():
+    """`make test-oldest` and `test-newest` install neither node nor Sphinx nor a browser."""
+    printed = subprocess.run(
+        ["make", "--no-print-directory", "-f", "-", "print"],
+        cwd=ROOT,
+        input="include Makefile\nprint: ; @echo $(BOOK_TESTS)\n",
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    left_out = [ROOT / name for name in printed]
+    assert all(path.exists() for path in left_out)
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        if not any(path.is_relative_to(one) for one in left_out):
+            found = re.findall(r"^ *(?:from|import) (\w+)", path.read_text("utf-8"), re.MULTILINE)
+            assert not TOOLS & set(found), path.name
 
 
 def test_a_replaced_package_is_found_whatever_its_name_is_spelled():

@@ -33,20 +33,9 @@
 import { sequentialScale } from "./color.js";
 import { element, phrase, showToken, svgElement, uniqueId } from "./dom.js";
 import { drawFrame, gridGeometry, thinLabels } from "./gridframe.js";
-import { followPointer } from "./gridpointer.js";
+import { followPointer, GRID_KEYS } from "./gridpointer.js";
 import { fixed } from "./numbers.js";
 import { pointerTip } from "./tip.js";
-
-const KEYS = {
-  ArrowUp: [-1, 0],
-  ArrowDown: [1, 0],
-  ArrowLeft: [0, -1],
-  ArrowRight: [0, 1],
-  Home: [0, -Infinity],
-  End: [0, Infinity],
-  PageUp: [-Infinity, 0],
-  PageDown: [Infinity, 0],
-};
 
 export function grid(options) {
   const {
@@ -325,7 +314,7 @@ export function grid(options) {
       onPress(at[0], at[1], "key");
       return;
     }
-    const step = KEYS[event.key];
+    const step = GRID_KEYS[event.key];
     if (!step || event.altKey || event.metaKey) return;
     event.preventDefault();
     event.stopPropagation();

@@ -11,6 +11,18 @@
 const HOLD_MS = 350; // until a finger that does not move is taken to point, not to scroll
 const HOLD_PX = 10; // so far may it tremble
 
+/** Where a key moves in a grid, in rows and columns. */
+export const GRID_KEYS = {
+  ArrowUp: [-1, 0],
+  ArrowDown: [1, 0],
+  ArrowLeft: [0, -1],
+  ArrowRight: [0, 1],
+  Home: [0, -Infinity],
+  End: [0, Infinity],
+  PageUp: [-Infinity, 0],
+  PageDown: [Infinity, 0],
+};
+
 export function followPointer(svg, { cellAt, paints, onPoint, onChoose, onPaint }) {
   let painted = null; // the cell that was painted last
   let tapped = null; // { at, x, y, timer } of a finger that may yet scroll

@@ -1,11 +1,17 @@
 // Pointing along a curve: a mouse hovers and drags, a finger taps or drags sideways (up and down it
 // scrolls the page).
 //
-//   follow(svg, { ready() {}, stepAt(event) {}, onHover(step or null) {}, onChoose(step) {} });
+//   follow(svg, { ready() {}, axis: () => [scale, width], onHover(step or null) {}, onChoose(step) {} });
+//     axis: the scale of the steps, and the width in which it draws
 
 const SLOP = 6; // px that a finger moves along the curve before it drags
 
-export function follow(svg, { ready, stepAt, onHover, onChoose }) {
+export function follow(svg, { ready, axis, onHover, onChoose }) {
+  const stepAt = ({ clientX }) => {
+    const [scale, width] = axis();
+    const box = svg.getBoundingClientRect();
+    return scale.back(((clientX - box.left) * width) / box.width);
+  };
   let dragging = false;
   let began = null; // where a finger came down: it may yet scroll the page
   svg.addEventListener("pointerdown", (event) => {

@@ -20,7 +20,7 @@ import {
   textWidth,
   uniqueId,
 } from "../core/dom.js";
-import { followPointer } from "../core/gridpointer.js";
+import { followPointer, GRID_KEYS } from "../core/gridpointer.js";
 import { fixed } from "../core/numbers.js";
 import { pointerTip } from "../core/tip.js";
 import { drawMarks, frameCell } from "./marks.js";
@@ -30,16 +30,6 @@ import { calm, grow, placesNow, settle } from "./motion.js";
 import { equationOf, nameOf, plain, roleOf, shortName, spokenOf } from "./names.js";
 import { heightOf, namedBy, planPaper, planStrip } from "./plan.js";
 
-const KEYS = {
-  ArrowUp: [-1, 0],
-  ArrowDown: [1, 0],
-  ArrowLeft: [0, -1],
-  ArrowRight: [0, 1],
-  Home: [0, -Infinity],
-  End: [0, Infinity],
-  PageUp: [-Infinity, 0],
-  PageDown: [Infinity, 0],
-};
 const LABEL = font(12, 700); // as a chosen row or column is written
 const MARGIN = 3; // frames are wider than what they are around
 
@@ -265,7 +255,7 @@ export function stripBoard({ onChoose, onPoint }) {
   }
 
   svg.addEventListener("keydown", (event) => {
-    const step = KEYS[event.key];
+    const step = GRID_KEYS[event.key];
     if (!step || event.altKey || event.metaKey || !marked) return;
     // Handled keys stay here: some pages and notebooks move on with the arrow keys.
     event.preventDefault();

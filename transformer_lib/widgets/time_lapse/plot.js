@@ -25,10 +25,7 @@ export function plot({ curve, readers, onChoose }) {
 
   follow(svg, {
     ready: () => frame !== null,
-    stepAt(event) {
-      const box = svg.getBoundingClientRect();
-      return frame.x.back(((event.clientX - box.left) * width) / box.width);
-    },
+    axis: () => [frame.x, width],
     onHover: () => {},
     onChoose: (step) => onChoose(Math.max(0, Math.min(last, step))),
   });

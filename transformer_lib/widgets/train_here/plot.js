@@ -31,10 +31,7 @@ export function plot({ onChoose }) {
 
   follow(svg, {
     ready: () => shown !== null,
-    stepAt(event) {
-      const box = svg.getBoundingClientRect();
-      return frame.x.back(((event.clientX - box.left) * width) / box.width);
-    },
+    axis: () => [frame.x, width],
     onHover: () => {},
     onChoose: (step) => onChoose(Math.max(0, Math.min(shown.losses.length - 1, Math.round(step)))),
   });

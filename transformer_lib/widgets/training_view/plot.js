@@ -47,10 +47,7 @@ export function plot({ onHover, onChoose }) {
 
   follow(svg, {
     ready: () => Boolean(run?.steps.length),
-    stepAt: (event) => {
-      const box = svg.getBoundingClientRect();
-      return frame.x.back(((event.clientX - box.left) * width) / box.width);
-    },
+    axis: () => [frame.x, width],
     onHover,
     onChoose,
   });
