@@ -4,6 +4,7 @@ Read from every module's syntax tree, so that an import within a function counts
 """
 
 import ast
+import graphlib
 import subprocess
 import sys
 from pathlib import Path
@@ -159,3 +160,12 @@ def test_no_module_of_the_models_needs_an_optional_package():
 
 def test_run_logs_are_read_without_torch():
     assert "torch" not in modules_after("import transformer_lib.training.run_log")
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    graph = {}
+    for module, path in MODULES.items():
+        package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+        imported = imports_of(path.read_text(encoding="utf-8"), package)
+        graph[module] = imported & MODULES.keys() - {module}
+    graphlib.TopologicalSorter(graph).prepare()  # a CycleError names the circle
