@@ -286,7 +286,7 @@ def test_a_hint_comes_a_minute_after_the_first_try(open_page):
 def test_a_goal_that_holds_from_the_start_never_counts(open_page):
     goal = Goal("Keep still.", when=["longest growth <= 1"])
     page = open_page(playground(goals=[goal, LONG]))
-    page.get_by_role("button", name="Reset").click()
+    page.get_by_role("button", name="start again").click()
     page.get_by_role("slider", name="vector of gave").focus()
     page.keyboard.press("ArrowDown")
     page.wait_for_timeout(50)

@@ -80,7 +80,7 @@ def test_every_control_by_keyboard(open_page):
     assert "greedy decoding takes roses, always" in page.locator(".afm-reading").inner_text()
     page.get_by_role("combobox", name="after").select_option(index=1)
     assert_right(page, context=1, temperature=0)
-    page.get_by_role("button", name="reset").click()
+    page.get_by_role("button", name="start again").click()
     assert_right(page)
 
 
@@ -107,7 +107,7 @@ def test_draws_repeat_after_a_reset(open_page):
     first = lines(page)
     page.get_by_role("button", name="draw 100").click()
     assert lines(page) != first
-    page.get_by_role("button", name="reset").click()
+    page.get_by_role("button", name="start again").click()
     page.get_by_role("button", name="draw 100").click()
     assert lines(page) == first
 
@@ -151,7 +151,7 @@ def test_drawing_ends_at_its_limit(open_page):
     assert lines(page)["roses"][2] >= 99_990
     assert page.get_by_role("button", name="draw 100").is_disabled()
     assert page.get_by_role("button", name="draw 1", exact=True).is_disabled()
-    page.get_by_role("button", name="reset").click()
+    page.get_by_role("button", name="start again").click()
     assert page.get_by_role("button", name="draw 1", exact=True).is_enabled()
 
 

@@ -129,7 +129,7 @@ def test_new_vectors_and_the_first_ones(open_page):
     first = sides(page)
     page.get_by_role("button", name="draw new vectors").click()
     assert assert_right(page, 16) != first
-    page.get_by_role("button", name="first ones").click()
+    page.get_by_role("button", name="start again").click()
     assert sides(page) == first
 
 

@@ -199,7 +199,7 @@ def test_length_angle_and_reset(open_page):
     torch.testing.assert_close(check_numbers(page)[4], before[4] / before[4].norm())
     page.get_by_role("slider", name="angle of susan").fill("90")
     np.testing.assert_allclose(check_numbers(page)[4], [0, 1], atol=1e-9)
-    page.get_by_role("button", name="Reset").click()
+    page.get_by_role("button", name="start again").click()
     assert torch.equal(check_numbers(page), before)
 
 

@@ -71,7 +71,7 @@ function render({ model, el }) {
       }).element,
   );
   const reset = button({
-    label: "reset",
+    label: "start again",
     title: "Settings as they were, nothing drawn",
     onClick: () => {
       model.set("_clicks", 0);

@@ -33,7 +33,7 @@ function render({ model, el }) {
     onClick: () => send(model, "seed", (model.get("seed") + 1) % seeds),
   });
   const back = button({
-    label: "first ones",
+    label: "start again",
     title: "The vectors that the figure began with",
     onClick: () => send(model, "seed", start),
   });

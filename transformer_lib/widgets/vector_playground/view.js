@@ -68,7 +68,7 @@ function render({ model, el }) {
     onInput: (value) => polar(lengthNow(), (value * Math.PI) / 180),
   });
   const reset = button({
-    label: "Reset",
+    label: "start again",
     title: "Put all vectors back",
     onClick: () => send(model, "coordinates", start),
   });
