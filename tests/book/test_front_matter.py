@@ -84,6 +84,8 @@ def test_the_versions_of_python_that_are_claimed_are_tried():
     assert PROJECT["requires-python"] == f">={first}"
     tried = re.findall(r'"(3\.\d+)"', text(".github/workflows/test.yml"))
     assert {first, last} <= set(tried)
+    weekly = re.findall(r'python-version: "(.*)"', text(".github/workflows/weekly.yml"))
+    assert weekly == [last, first], "newest packages on the newest Python, the pinned on the first"
     minor = int(last.split(".")[1])
     assert f"(3, 11) <= sys.version_info < (3, {minor + 1})" in text("Makefile")
 
