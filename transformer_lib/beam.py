@@ -156,7 +156,7 @@ def cut(text: list[int]) -> list[int]:
 
 
 def penalty_of(length, exponent: float):
-    """By what the logarithm of a probability is divided: Wu et al. 2016, equation 14.
+    """The divisor of a text's log-probability: Wu et al. 2016, equation 14.
 
     >>> penalty_of(1, 0.6)
     1.0

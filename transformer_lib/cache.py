@@ -81,12 +81,12 @@ class KeyValueCache:
 
     @property
     def dtype(self) -> torch.dtype:
-        """Of the keys and values."""
+        """The dtype of the keys and values."""
         return self._memory.dtype
 
     @property
     def device(self) -> torch.device:
-        """On which the keys and values are."""
+        """The device of the keys and values."""
         return self._memory.device
 
     @property
@@ -248,7 +248,7 @@ class ModelCache:
 
 @checks.at_the_door
 def require_cache_entry(stored: Tensor, length: int, k, v) -> None:
-    """``k`` and ``v`` fit behind the ``length`` tokens that ``stored`` already holds."""
+    """``k`` and ``v`` fit after the ``length`` tokens that ``stored`` already holds."""
     batch, n_heads, capacity, d_head = stored.shape
     for name, x in (("k", k), ("v", v)):
         checks.require_float_tensor(x, name)

@@ -245,7 +245,7 @@ class Conditioned(nn.Module):
 
 @dataclass(frozen=True)
 class TargetSizes:
-    """What whoever generates must know of the target's side."""
+    """The sizes of the target's side, as generation needs them."""
 
     of: EncoderDecoderConfig
 

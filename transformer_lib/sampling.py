@@ -258,7 +258,7 @@ def draw(
 
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
-    """Evaluation mode within; afterwards each module is in the mode in which it was."""
+    """A context in evaluation mode; afterwards each module is in the mode in which it was."""
     modes = {module: module.training for module in model.modules()}
     model.eval()
     try:

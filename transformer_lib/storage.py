@@ -302,7 +302,7 @@ LOCK = ".lock"
 
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Within it, no other program that asks for ``folder`` gets it.
+    """A context in which no other program can lock ``folder``.
 
     The kernel ends the lock with the process, however that ends; a file that a killed program has
     left behind locks nothing.

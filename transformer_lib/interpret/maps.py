@@ -73,7 +73,7 @@ def attention_maps(model: nn.Module, *args: Any, **kwargs: Any) -> Maps:
 
 
 def _uncompiled() -> AbstractContextManager:
-    """Within, parts that were compiled run as they are written: compiled code would run no hooks.
+    """A context in which compiled parts run as they are written: compiled code runs no hooks.
 
     Where nothing was compiled, the compiler (a second to import) is left alone.
     """

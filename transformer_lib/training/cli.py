@@ -139,7 +139,7 @@ def _in_words(error: Exception, command: str, memory: bool) -> str:
 
 
 def _is_about_memory(error: Exception) -> bool:
-    """(Out of memory on a CPU, PyTorch raises a RuntimeError that only its text tells apart.)"""
+    """Whether memory ran out. (On a CPU, only the text of PyTorch's RuntimeError says so.)"""
     if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
         return True
     words = ("can't allocate memory", "not enough memory", "size calculation overflowed")

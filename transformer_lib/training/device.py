@@ -81,7 +81,7 @@ def in_precision(device: torch.device, precision: str) -> AbstractContextManager
 def chosen_kernels(
     device: torch.device, *, tf32: bool = False, deterministic: bool = False
 ) -> Iterator[None]:
-    """Within it, CUDA's products of float32 and the choice of its kernels are as said here,
+    """A context in which CUDA's products of float32 and its choice of kernels are as given here,
     whatever the program's settings were. On other devices it does nothing.
 
     Args:

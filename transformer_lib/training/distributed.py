@@ -62,7 +62,7 @@ class Processes:
 
     @contextmanager
     def joining(self, model: nn.Module, *, last: bool) -> Iterator[None]:
-        """To compute a part of a batch in; gradients are joined in the ``last`` one.
+        """A context for one part of a batch; gradients are joined in the ``last`` one.
 
         Raises:
             LostProcessError: another process has ended.

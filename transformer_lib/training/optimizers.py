@@ -304,7 +304,7 @@ def bad_gradients(optimizer: torch.optim.Optimizer) -> FloatingPointError:
 
 @contextmanager
 def gradients_checked(optimizer: torch.optim.Optimizer) -> Iterator[None]:
-    """Within it a step of ``optimizer`` does not look at the gradients: its caller has done so."""
+    """A context in which ``optimizer.step`` does not check the gradients: its caller has."""
     optimizer.looks_at_gradients = False
     try:
         yield

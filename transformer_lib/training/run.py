@@ -65,7 +65,7 @@ class Stopping:
 
     @contextmanager
     def at_once(self) -> Iterator[None]:
-        """Within it nothing needs to be finished (all is saved): a signal raises at once.
+        """A context in which nothing is left to finish (all is saved): a signal raises at once.
 
         Raises:
             Stopped: a signal comes, or has come before.
@@ -81,7 +81,7 @@ class Stopping:
 
 @contextmanager
 def watching() -> Iterator[Stopping]:
-    """A :class:`Stopping` to which the signals that ask for an end go within, and not after.
+    """A context in which the signals that ask for an end are noted by a :class:`Stopping`.
 
     One that is ignored (``nohup``) stays ignored. (In a thread, to which Python sends no signals,
     it never learns of any.)
@@ -354,7 +354,7 @@ def trained_run(
 
 @contextmanager
 def holding(folder: str | os.PathLike | None, processes: Processes) -> Iterator[None]:
-    """Within it no other program can train in ``folder``; the first of the processes holds it.
+    """A context in which no other program can train in ``folder``; the first process holds it.
 
     Raises:
         InUseError: another program trains there.

@@ -120,7 +120,7 @@ def require_schedule(step: int, n_steps: int, warmup: int, end: float) -> None:
 
 
 def require_decay(decay: float, level: int, n_steps: int, warmup: int) -> None:
-    """A trapezoid's decay is a share and begins, after step ``level``, behind the warm-up."""
+    """A trapezoid's decay is a share; it begins after step ``level``, once the warm-up is over."""
     if not 0 <= decay <= 1:
         raise ValueError(f"decay is {decay}; it is a share of all steps: choose 0 <= decay <= 1.")
     if level < warmup:

@@ -131,7 +131,7 @@ def encoder_decoder(recipe: Recipe, tokenizer: PairTokenizer) -> EncoderDecoder:
 def measures(
     model: nn.Module, corpus: Corpus, *, precision: str = "float32", processes: Processes = ALONE
 ) -> dict[str, float]:
-    """The exact loss on the validation data, and the share of right answers (NaN: nobody asks)."""
+    """The exact loss on the validation data, and the share of right answers (NaN if none)."""
     # Logits take the most memory: at most 128 MB of them at a time, whatever the vocabulary.
     tokens = min(2**14, 2**25 // corpus.tokenizer.size)
     rows = max(1, tokens // corpus.validation.inputs.shape[1])

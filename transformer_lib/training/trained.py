@@ -312,7 +312,7 @@ def _of_checkpoint(checkpoint: Checkpoint, device: torch.device | None) -> Train
 
 
 def _in_a_line(error: Exception) -> str:
-    """(PyTorch's take several.)"""
+    """An error's message on one line. (PyTorch's take several.)"""
     if isinstance(error, KeyError):
         return f"there is no entry {error}"
     return " ".join(str(error).split())[:500].rstrip(" .")

@@ -259,7 +259,7 @@ class Grammar:
         ]
 
     def _chance(self, name: str) -> float:
-        """Of a rule, or of an optional word."""
+        """The chance of a rule, or of an optional word."""
         return getattr(self, name)
 
     def _possible(self, rule: str) -> Sentence:
