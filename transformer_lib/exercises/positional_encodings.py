@@ -98,24 +98,24 @@ check_sinusoidal = Exercise(
     right=lambda n_positions, d_model: sinusoidal_encoding(n_positions, d_model),
     wrong={
         "All three mistakes are still there. What is the first row, which columns share an angle, "
-        "and where does the sine of a pair stand?": lambda n_positions, d_model: (
-            _split(n_positions, _own(d_model), first=1)
+        "and where does the sine of a pair stand?": lambda n_positions, d_model: _split(
+            n_positions, _own(d_model), first=1
         ),
         "The positions are mended. Still, all sines stand in the first half, and no two columns "
         "share an angle.": lambda n_positions, d_model: _split(n_positions, _own(d_model)),
         "Sines and cosines alternate now. Still, positions count from 1, and the cosine has an "
-        "angle of its own.": lambda n_positions, d_model: (
-            _encode(n_positions, _own(d_model), first=1)
+        "angle of its own.": lambda n_positions, d_model: _encode(
+            n_positions, _own(d_model), first=1
         ),
         "The angles are mended. Still, positions count from 1, and all sines stand in the first "
         "half.": _halves_from_one,
         "The exponents come in pairs now, but you still cut the angles into halves: the sines get "
-        "the fast hands and the cosines the slow ones.": lambda n_positions, d_model: (
-            _split(n_positions, 2 * _pair(d_model) / d_model)
+        "the fast hands and the cosines the slow ones.": lambda n_positions, d_model: _split(
+            n_positions, 2 * _pair(d_model) / d_model
         ),
         "The exponents come in pairs now. Still, positions count from 1, and the sines get the "
-        "fast hands and the cosines the slow ones.": lambda n_positions, d_model: (
-            _split(n_positions, 2 * _pair(d_model) / d_model, first=1)
+        "fast hands and the cosines the slow ones.": lambda n_positions, d_model: _split(
+            n_positions, 2 * _pair(d_model) / d_model, first=1
         ),
         "Sine and cosine share an angle now, but the exponent of pair i is i/d, half of what it "
         "must be, and all sines stand in the first half.": _slow_pairs,

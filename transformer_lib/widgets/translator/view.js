@@ -190,6 +190,10 @@ function render({ model, el }) {
       found = null;
       return show();
     }
+    if (ids.length > config.context) {
+      verdict.textContent = `These are ${ids.length} words, and the model reads at most ${config.context}. Leave some out.`;
+      return undefined;
+    }
     const options = { width: model.get("width") };
     try {
       await ready;
