@@ -206,9 +206,9 @@ check_alignment = Exercise(
         "You leave out both ends. The first row, of `<s>`, predicts the first word.": (
             lambda weights: weights[1:-1].argmax(dim=1)
         ),
-        "These are the largest weights themselves; return where they are.": lambda weights: (
-            weights[:-1].amax(dim=1)
-        ),
+        "These are the largest weights themselves; return where they are.": lambda weights: weights[
+            :-1
+        ].amax(dim=1),
         "This is where each query looks least.": lambda weights: weights[:-1].argmin(dim=1),
     },
     cases=[
