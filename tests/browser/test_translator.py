@@ -55,7 +55,7 @@ def test_words_are_chosen_and_written_and_the_ending_follows_the_subject(open_pa
     verdict = page.locator(".afm-verdict")
     verdict.filter(has_text="never seen such a sentence").wait_for()
     assert "says she; the subject is avanu (He). Take koṭṭanu" in verdict.inner_text()
-    field.fill("hannannu tindalu")  # without marks
+    field.fill("Hannannu tindalu.")  # without marks, and with a full stop
     field.press("Enter")
     source = KannadaGrammar().parse("haṇṇannu tiṁdaḷu").source
     page.wait_for_function(
@@ -65,6 +65,15 @@ def test_words_are_chosen_and_written_and_the_ending_follows_the_subject(open_pa
     field.fill("mery hannannu tindalu")
     field.press("Enter")
     assert "I do not know the word mery. Did you mean mēri" in verdict.inner_text()
+    field.fill("mēri " * 17)
+    field.press("Enter")
+    assert "These are 17 words, and the model reads at most 16." in verdict.inner_text()
+    example = page.get_by_label("example")
+    assert example.input_value() == "0"  # none of them, so that the first can be chosen once more
+    example.select_option(index=1)
+    assert translation(page) == expected(
+        model, tokenizer, KannadaGrammar().parse(EXAMPLES[0]).source
+    )
 
 
 def test_the_verdict_is_the_grammars(open_page):

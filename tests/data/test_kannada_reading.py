@@ -5,6 +5,7 @@ import random
 import pytest
 
 from transformer_lib.data.kannada import KannadaGrammar
+from transformer_lib.data.kannada.reading import BY_LATIN, BY_PLAIN
 
 GRAMMAR = KannadaGrammar()
 
@@ -18,7 +19,7 @@ GRAMMAR = KannadaGrammar()
         ("kuḍidanu hālannu avanu", "'avanu', is a subject. Put 'kuḍidanu' last"),
         ("hālannu avanu kuḍidanu", "'avanu', a subject, comes after 'hālannu', an object"),
         ("avanu ninne hālannu kuḍidanu", "'ninne', a time, comes after 'avanu'"),
-        ("avanu halannu kuḍidanu", r"word 2, ಹಲನ್ನು \(halannu\), is not a word.* hālannu"),
+        ("avanu hallannu kuḍidanu", r"word 2, ಹಲ್ಲನ್ನು \(hallannu\), is not a word.* hālannu"),
         ("avanu hālu kuḍidanu", "It is milk without its case: write 'hālannu'"),
         ("avanu śāle hōdanu", "It is school without its case: write 'śālege'"),
         ("jhaṅ kuḍidanu", "No known word is near"),
@@ -62,6 +63,14 @@ def test_every_heap_of_words_is_a_sentence_or_explained():
         elif words:
             with pytest.raises(ValueError, match=r".{30}"):
                 GRAMMAR.parse(text)
+
+
+def test_a_text_may_be_written_without_marks_and_with_a_full_stop():
+    roses = GRAMMAR.parse("mēri susān\u200cge gulābigaḷannu koṭṭaḷu")
+    for text in ("Meri susange gulabigalannu kottalu.", f"{roses.source}."):
+        assert GRAMMAR.parse(text) == roses
+    # What differs in its marks alone, *hāḷu* and *hālu*, would not be guessed: no such words here.
+    assert len(BY_PLAIN) == len(BY_LATIN)
 
 
 @pytest.mark.usefixtures("as_a_reader")

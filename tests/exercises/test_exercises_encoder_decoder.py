@@ -65,6 +65,11 @@ def late(x, memory, Q, K, V, readable):
     return weights.masked_fill(~readable, 0) @ memory @ V
 
 
+def over_rows(x, memory, Q, K, V, readable):
+    scores = torch.where(readable, (x @ Q) @ (memory @ K).T / Q.shape[1] ** 0.5, -math.inf)
+    return torch.softmax(scores, 0) @ memory @ V
+
+
 RIGHT[check_mended_cross] = [cross, by_hand, mended(of=1, hide=1, dim=1)]
 WRONG[check_mended_cross] = [
     (as_given, "All three mistakes are still there"),
@@ -77,6 +82,7 @@ WRONG[check_mended_cross] = [
     (swapped, "Now the memory asks"),
     (mended(of=1, hide=1, dim=1, divide=False), "no longer divided by √d_k"),
     (late, "You hide the padding after the softmax"),
+    (over_rows, "The softmax runs over the rows that ask"),
 ]
 
 # --- design -------------------------------------------------------------------------------------
@@ -101,15 +107,20 @@ WRONG[check_may_read] = [
     (lambda s, t: (s == 0)[:, None].repeat(1, t.shape[1], 1), "the other way around"),
     (lambda s, t: torch.ones(*t.shape, s.shape[1], dtype=torch.bool), "Nothing is hidden"),
     (lambda s, t: allowed(s, t).transpose(1, 2), "The axes are swapped"),
+    (lambda s, t: allowed(s, t).logical_or((t == 0)[..., None]), "You open the source's padding"),
+    (lambda s, t: (s > 0)[:, None], "one row for all of the target's tokens"),
+    (lambda s, t: s > 0, "once for each sentence"),
 ]
 
 # --- count --------------------------------------------------------------------------------------
 
 
-def parameters(d, f, n, v, *, cross=True, tables=1, norms=5, attend=True, think=True, final=0):
+def parameters(
+    d, f, n, v, *, cross=1, parts=2, tables=1, norms=5, gain=2, attend=True, think=True, final=0
+):
     attention = 4 * d * d + 4 * d * attend
     feed_forward = d * f + f * d + (f + d) * think
-    blocks = (2 + cross) * attention + 2 * feed_forward + 2 * d * norms
+    blocks = (2 + cross) * attention + parts * feed_forward + gain * d * norms
     return n * blocks + tables * v * d + final * 2 * d
 
 
@@ -125,12 +136,24 @@ WRONG[check_parameters] = [
     (counting(tables=2), "Each side has a table of its own here"),
     (counting(tables=3), "You count three tables"),
     (counting(tables=0), "The table is missing"),
-    (counting(cross=False), "no cross-attention"),
+    (counting(cross=0), "no cross-attention"),
     (counting(norms=4), "three norms, one after each part"),
     (counting(norms=0), "The norms are missing"),
     (counting(attend=False), "without any bias in attention"),
     (counting(attend=False, think=False), "without the biases of attention and feed-forward"),
     (counting(final=2), "You count a norm at the end of each stack"),
+    (counting(gain=1), "Each norm has a bias as well"),
+    (counting(norms=2), "one norm for each of its parts"),
+    (lambda d, f, n, v: parameters(d, f, n, v) - 3 * n * d * (d + 1), "The fourth matrix"),
+    (counting(parts=1), "have a feed-forward layer, too"),
+    (counting(cross=-1, parts=1, norms=2), "the encoder's blocks alone"),
+    (counting(cross=0, parts=1, norms=3), "the decoder's blocks alone"),
+    (counting(cross=0, norms=4), "You count both stacks alike"),
+    (lambda d, f, n, v: parameters(d, f, n, v) + v, "no bias of its own"),
+    (counting(think=False), "without the biases of the feed-forward layers"),
+    (counting(attend=False, think=False, gain=1), "the norms' included"),
+    (counting(attend=False, think=False, norms=0), "without any bias, and without the norms"),
+    (lambda d, f, n, v: parameters(d, f, n, v) - 2 * n * d * (f + 1), "has two matrices"),
 ]
 
 
@@ -152,11 +175,16 @@ def by_trying(n, width):
 RIGHT[check_layers] = [by_trying, lambda n, width: math.ceil((n - 1) / (width - 1))]
 WRONG[check_layers] = [
     (lambda n, width: math.ceil(n / width), "is the paper's order of growth"),
-    (lambda n, width: math.ceil(n / (width - 1)), "it is n − 1 steps back"),
+    (lambda n, width: math.ceil(n / (width - 1)), "it is n − 1 steps back, not n."),
     (lambda n, width: (n - 1) // (width - 1), "Rounded down"),
     (lambda n, width: n - 1, "That is a recurrence"),
     (lambda n, width: 1, "That is attention."),
-    (lambda n, width: math.ceil(math.log(n, width)), "gaps that grow"),
+    (lambda n, width: math.ceil(math.log(n, width)), "(a dilated convolution)"),
+    (lambda n, width: math.log(n) / math.log(width), "not yet rounded up"),
+    (lambda n, width: (n - 1) / (width - 1), "round the quotient up"),
+    (lambda n, width: n // width, "not width, and it is n − 1"),
+    (lambda n, width: n // (width - 1), "It is n − 1 steps from"),
+    (lambda n, width: math.ceil((n - width) / (width - 1)), "no step is free"),
     (lambda n, width: math.ceil((n - 1) / ((width - 1) / 2)), "half of the width on either side"),
 ]
 

@@ -107,7 +107,39 @@ RIGHT[check_sinusoidal] = [
 ]
 
 
+def as_given(n, d, first=1, exponent=lambda j, d: j / d):
+    j = torch.arange(d)
+    p = torch.arange(first, n + first)[:, None]
+    angles = p / 10_000 ** exponent(j, d)
+    half = d // 2
+    return torch.cat((angles[:, :half].sin(), angles[:, half:].cos()), dim=1)
+
+
+def in_pairs(j, d):
+    return (j - j % 2) / d
+
+
+def from_one_in_halves(n, d):
+    rows = fill(n, d, right_angle, first=1)
+    return torch.cat([rows[:, 0::2], rows[:, 1::2]], -1)
+
+
+def the_first_angles_twice(n, d):
+    angles = torch.arange(n)[:, None] / 10_000 ** (torch.arange(d // 2) / d)
+    return torch.cat([angles.sin(), angles.cos()], -1)
+
+
 WRONG[check_sinusoidal] = [
+    (as_given, "All three mistakes are still there"),
+    (lambda n, d: as_given(n, d, first=0), "The positions are mended."),
+    (
+        lambda n, d: fill(n, d, lambda p, j, d: p / 10_000 ** (j / d), first=1),
+        "Sines and cosines alternate now.",
+    ),
+    (from_one_in_halves, "The angles are mended."),
+    (lambda n, d: as_given(n, d, 0, in_pairs), "you still cut the angles into halves"),
+    (lambda n, d: as_given(n, d, 1, in_pairs), "in pairs now. Still, positions"),
+    (the_first_angles_twice, "Sine and cosine share an angle now"),
     (lambda n, d: fill(n, d, right_angle, first=1), "Your positions count from"),
     (concatenated, "All sines are in the first"),
     (lambda n, d: fill(n, d, right_angle, math.cos, math.sin), "Sine and cosine have changed"),
@@ -190,6 +222,9 @@ RIGHT[check_shift_matrix] = [
 ]
 
 
+QUARTER = torch.tensor([[0.0, 1], [-1, 0]])  # of a turn
+
+
 WRONG[check_shift_matrix] = [
     (lambda k, d: shift_by_loop(k, d, sign=-1), "This is the transpose, R(−k):"),
     (halves_layout, "The blocks are laid out for"),
@@ -197,6 +232,19 @@ WRONG[check_shift_matrix] = [
     (lambda k, d: shift_by_loop(1, d), "The offset is not used: this"),
     (no_minus, "A minus is missing: one of"),
     (position_zero_only, "Your matrix is right for"),
+    (
+        lambda k, d: shift_by_loop(k, d, frequency=lambda i, d: 10_000 ** (-i / d)),
+        "not i/d: the slow hands",
+    ),
+    (
+        lambda k, d: shift_by_loop(k, d, frequency=lambda i, d: 10_000 ** (2 * i / d)),
+        "you multiply where you should",
+    ),
+    (
+        lambda k, d: by_exponential(-k, d) @ torch.block_diag(*[QUARTER] * (d // 2)),
+        "Sine and cosine have changed places: at offset 0",
+    ),
+    (lambda k, d: shift_by_loop(k, d) * torch.eye(d), "The sines are missing"),
 ]
 
 
@@ -246,6 +294,15 @@ WRONG[check_turning_hands] = [
     (lambda n, d, base: waves(n, d, base, full=math.pi), "that is half a turn"),
     (lambda n, d, base: waves(n, d, base, power=1), "with i/d the slowest"),
     (lambda n, d, base: waves(n, d, base, power=4), "with 4i/d the slowest"),
+    (lambda n, d, base: by_loop(n, 2 * d, base**2), "there are d/2 hands"),
+    (
+        lambda n, d, base: sum(n / 2 / math.pi / base ** (2 * i / d) for i in range(d // 2)),
+        "These are all of the turns",
+    ),
+    (
+        lambda n, d, base: max(i for i in range(d // 2) if 2 * math.pi * base ** (2 * i / d) <= n),
+        "Hand 0 counts, too",
+    ),
     (lambda n, d, base: by_loop(n, d, 10_000), "the base is the third argument"),
 ]
 

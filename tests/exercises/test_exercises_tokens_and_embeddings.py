@@ -78,6 +78,11 @@ def by_replacing(word, merges):
     return text.split()
 
 
+def from_its_end(word, merges):
+    turned = [(right[::-1], left[::-1]) for left, right in merges]
+    return [token[::-1] for token in reversed(in_place(word[::-1], turned))]
+
+
 WRONG[check_encode] = [
     (longest, "You take the longest token"),
     (first_place_only, "at its first place only"),
@@ -85,6 +90,7 @@ WRONG[check_encode] = [
     (lambda word, merges: in_place(word, list(reversed(merges))), "from the last one to the first"),
     (lambda word, merges: list(word), "still single characters"),
     (by_replacing, "You replace within the text"),
+    (from_its_end, "You go through the word from its end"),
 ]
 
 # --- which list has been learned?
@@ -146,6 +152,12 @@ RIGHT[check_table_gradient] = [by_one_hot, by_autograd]
 WRONG[check_table_gradient] = [
     (assigned, "assigning overwrites"),
     (averaged, "you take the mean"),
+    (
+        lambda ids, upstream, vocabulary: torch.stack(
+            [torch.cat([upstream[ids == i], 0 * upstream])[0] for i in range(vocabulary)]
+        ),
+        "only its first occurrence",
+    ),
     (lambda ids, upstream, vocabulary: upstream * 1, "gradients of the tokens, one row each"),
     (
         lambda ids, upstream, vocabulary: upstream.sum(0, keepdim=True).repeat(vocabulary, 1),

@@ -76,6 +76,17 @@ WRONG[check_mended_block] = [
         lambda x, n1, a, n2, f: n2(y := n1(x) + a(n1(x))) + f(n2(y)),
         "Now both lines add to a normalized copy",
     ),
+    (lambda x, n1, a, n2, f: (y := x + n1(a(x))) + n2(f(y)), "Now both norms stand behind"),
+    (lambda x, n1, a, n2, f: (y := x + n1(a(x))) + f(n2(y)), "The first norm stands behind"),
+    (lambda x, n1, a, n2, f: (y := x + a(x)) + f(y), "the norms are gone"),
+    (lambda x, n1, a, n2, f: (y := x + a(x)) + f(n2(y)), "without the first norm"),
+    (lambda x, n1, a, n2, f: (y := x + a(n1(x))) + f(y), "without the second norm"),
+    (lambda x, n1, a, n2, f: f(n2(a(n1(x)))), "each part replaces the stream"),
+    (lambda x, n1, a, n2, f: (y := a(n1(x))) + f(n2(y)), "In the first line the stream"),
+    (lambda x, n1, a, n2, f: f(n2(x + a(n1(x)))), "In the second line the stream"),
+    (lambda x, n1, a, n2, f: mended(x, n2, a, n1, f), "have changed places"),
+    (lambda x, n1, a, n2, f: mended(x, n2, f, n1, a), "Attention comes first"),
+    (lambda x, n1, a, n2, f: n2(mended(x, n1, a, n2, f)), "A norm at the end"),
 ]
 
 # --- design -------------------------------------------------------------------------------------
@@ -136,6 +147,12 @@ WRONG[check_products] = [
     (lambda d, f, t: 2 * d * f + 2 * t * d, "Attention's matrices are missing"),
     (lambda d, f, t: 4 * d * (2 * d + f + t), "You count additions as well"),
     (lambda d, f, t: 2 * t * d * (2 * d + f + t), "That is for all tokens together"),
+    (lambda d, f, t: 4 * d * d + 2 * d * f + 2 * t * t * d, "not tokens²"),
+    (lambda d, f, t: 4 * d * d + 2 * d * f + 2 * t, "A score is not one product"),
+    (lambda d, f, t: 4 * d * d + 2 * d * f + 2 * t * t, "you count a term for each of them"),
+    (lambda d, f, t: 4 * (d * d + d) + 2 * d * f + f + d + 2 * t * d, "They take no products"),
+    (lambda d, f, t: t * (4 * d * d + 2 * d * f) + 2 * t * d, "counted for all tokens, the scores"),
+    (lambda d, f, t: 2 * d * d * (1 + t) + 2 * d * f + 2 * t * d, "The keys and values of the"),
 ]
 
 # --- take apart ---------------------------------------------------------------------------------
@@ -158,6 +175,19 @@ def pieces(block, x):
     return x, attended, block.feed_forward(block.norm_2(x + attended))
 
 
+def third(norm):
+    def answer(block, head, x):
+        start, attended, _ = pieces(block, x)
+        thought = block.feed_forward(norm(block, start + attended))
+        return scores_of(start, attended, thought, head=head)
+
+    return answer
+
+
+def bias_first(head):
+    return torch.tensor([1.0, 0, 0])[:, None, None] * head.bias
+
+
 RIGHT[check_shares] = [
     by_differences,
     lambda block, head, x: scores_of(*pieces(block, x), head=head),
@@ -176,6 +206,28 @@ WRONG[check_shares] = [
             *pieces(block, x)[:2], block.feed_forward(block.norm_2(x)), head=head
         ),
         "reads the stream from before the attention",
+    ),
+    (third(lambda block, y: block.norm_1(y)), "reads the first norm's copy"),
+    (third(lambda block, y: y), "its norm is missing"),
+    (
+        lambda block, head, x: scores_of(
+            x, x + pieces(block, x)[1], pieces(block, x)[2], head=head
+        ),
+        "The second share is the whole stream",
+    ),
+    (
+        lambda block, head, x: scores_of(*pieces(block, x)[:2], block(x), head=head),
+        "The third share is the whole stream",
+    ),
+    (
+        lambda block, head, x: by_differences(block, head, x) + bias_first(head),
+        "is in the first share",
+    ),
+    (
+        lambda block, head, x: torch.stack(
+            [p.mean(dim=1) @ head.weight.T for p in pieces(block, x)]
+        ),
+        "the mean over all tokens",
     ),
     (
         lambda block, head, x: scores_of(

@@ -31,6 +31,7 @@ def saying(text):
 RIGHT[check_said_in_kannada] = [
     saying("ninne huḍugi namage citravannu tōrisalilla"),
     saying("  Ninne huḍugi namage  citravannu tōrisalilla "),
+    saying("Ninne hudugi namage citravannu torisalilla."),
     saying("ನಿನ್ನೆ ಹುಡುಗಿ ನಮಗೆ ಚಿತ್ರವನ್ನು ತೋರಿಸಲಿಲ್ಲ"),
 ]
 WRONG[check_said_in_kannada] = [
@@ -76,6 +77,13 @@ WRONG[check_real_tokens] = [
     (lambda x, y: one_by_one(x, y).sum(), "This is the sum;"),
     (lambda x, y: one_by_one(x, y).sum() / x.shape[0], "by the number of sentences"),
     (lambda x, y: -by_pytorch(x, y), "The sign is wrong"),
+    (lambda x, y: F.cross_entropy(x[y == 0], y[y == 0]), "the losses of the padding"),
+    (lambda x, y: -torch.exp(-one_by_one(x, y))[y > 0].mean(), "averages the probabilities"),
+    (lambda x, y: F.nll_loss(x.log_softmax(1).mT, y, ignore_index=0), "over the tokens"),
+    (
+        lambda x, y: F.cross_entropy(x.reshape(len(x), -1, x.shape[1]), y, ignore_index=0),
+        "does not swap axes",
+    ),
     (
         lambda x, y: -x.gather(2, y[..., None])[..., 0][y > 0].mean(),
         "The loss is of the scores themselves",
@@ -106,6 +114,10 @@ WRONG[check_smoothed_floor] = [
     (lambda e, n: entropy(target(e, n)[:1]), "the part of the right word only"),
     (lambda e, n: -math.log(target(e, n)[0]), "Weigh it by that share"),
     (lambda e, n: entropy([*target(e, n), e / n]), "but one: size − 1"),
+    (lambda e, n: entropy(target(e, n)[1:]), "the other words' parts only"),
+    (lambda e, n: entropy([1 - e] + [e / n] * n), "not an outcome beside it"),
+    (lambda e, n: entropy([1 - e, e]), "Two outcomes"),
+    (lambda e, n: entropy([1 / n] * n), "even over all words"),
     (lambda e, n: entropy(target(e, n)) / math.log(2), "This is in bits"),
     (lambda e, n: -entropy(target(e, n)), "The sign is wrong"),
 ]
@@ -120,6 +132,9 @@ WRONG[check_alignment] = [
     (lambda weights: weights[1:].max(dim=1).indices, "You read a word's own row"),
     (lambda weights: weights.max(dim=1).indices, "one row more than there are words"),
     (lambda weights: weights[:-1].max(dim=0).indices, "goes over the other axis"),
+    (lambda weights: weights.max(dim=0).indices, "one index a column"),
+    (lambda weights: weights[:-1, 1:].max(dim=1).indices, "You leave out the first column"),
+    (lambda weights: weights[1:-1].max(dim=1).indices, "You leave out both ends"),
     (lambda weights: weights[:-1].max(dim=1).values, "the largest weights themselves"),
     (lambda weights: weights[:-1].min(dim=1).indices, "looks least"),
 ]

@@ -150,6 +150,21 @@ RIGHT[check_rotary_attention] = [
 
 
 WRONG[check_rotary_attention] = [
+    (lambda q, k, v: torch.softmax(turn(q) @ turn(k).T, -1) @ turn(v), "Both mistakes are still"),
+    (
+        lambda q, k, v: torch.softmax(turn(q) @ turn(k).T / q.shape[0] ** 0.5, 1) @ v,
+        "The divisor counts tokens",
+    ),
+    (
+        lambda q, k, v: torch.softmax(turn(q) @ turn(k).T / q.shape[1] ** 0.5, 0) @ v,
+        "over the queries",
+    ),
+    (
+        lambda q, k, v: F.scaled_dot_product_attention(
+            turn(q)[None], turn(k)[None], v[None], is_causal=True
+        )[0],
+        "There is no mask here",
+    ),
     (lambda q, k, v: attend(turn(q), turn(k), turn(v)), "The values are turned as"),
     (lambda q, k, v: attend(turn(q), k, v), "Only the queries are turned;"),
     (lambda q, k, v: attend(q, turn(k), v), "Only the keys are turned;"),
@@ -211,6 +226,8 @@ WRONG[check_alibi_weights] = [
     (lambda s: alibi(s, slopes(len(s))[:1].repeat(len(s))), "All heads have the same slope:"),
     (lambda s: alibi(s, slopes(len(s), first=0)), "Your slopes start at 2^0:"),
     (lambda s: alibi(s, slopes(len(s)).flip(0)), "The slopes are in reverse order:"),
+    (lambda s: alibi(s, 0.5 ** torch.arange(1, len(s) + 1)), "those of 8 heads"),
+    (lambda s: alibi(s, torch.ones(len(s)) / 2), "Every head has the slope ½"),
     (after, "The penalty is subtracted after the softmax:"),
     (lambda s: after(s, again=True), "The penalty is subtracted after the softmax and"),
     (lambda s: alibi(s, causal=False), "The future is not hidden:"),

@@ -58,6 +58,11 @@ def _hidden_late(x, memory, W_Q, W_K, W_V, readable):
     return ((q @ k.mT / q.shape[1] ** 0.5).softmax(dim=1) * readable) @ v
 
 
+def _over_rows(x, memory, W_Q, W_K, W_V, readable):
+    scores = (x @ W_Q) @ (memory @ W_K).mT / W_Q.shape[1] ** 0.5
+    return scores.masked_fill(~readable, -math.inf).softmax(dim=0) @ (memory @ W_V)
+
+
 def _sides(target: int, source: int, hidden: int, seed: int) -> tuple[Tensor, ...]:
     """x, a memory, three matrices, and a mask that hides the last of the memory."""
     x, memory = randn(target, 4, seed=seed), randn(source, 4, seed=seed + 1)
@@ -87,6 +92,8 @@ check_mended_cross = Exercise(
         "The divisor is the root of the number of words: k.shape[0]. It must be √d_k, the width.":
             _left(width=False),
         "Now the memory asks and the target answers: queries come from x.": _roles_swapped,
+        "The softmax runs over the rows that ask, not over the words that answer, and a word that "
+        "is hidden has nothing to share out: 0/0.": _over_rows,
         "The scores are no longer divided by √d_k.": _left(scale=False),
         "You hide the padding after the softmax: then a row no longer sums to 1.": _hidden_late,
     },
@@ -108,6 +115,10 @@ def _may_read(source: Tensor, target: Tensor) -> Tensor:
 
 def _also_rows(source: Tensor, target: Tensor) -> Tensor:
     return (target != 0).unsqueeze(2) & (source != 0).unsqueeze(1)
+
+
+def _rows_of_padding_read_all(source: Tensor, target: Tensor) -> Tensor:
+    return (source != 0).unsqueeze(1) | (target == 0).unsqueeze(2)
 
 
 def _also_causal(source: Tensor, target: Tensor) -> Tensor:
@@ -143,6 +154,9 @@ check_may_read = Exercise(
             _rows_alone,
         "Nothing hides the future here: the whole source is there before the first word is "
         "written. Cross-attention is not causal.": _also_causal,
+        "You open the source's padding to the target's rows of padding. They need no exception: "
+        "the words of the source are there for them to read, as for every row.":
+            _rows_of_padding_read_all,
         "These keys are the target's. What is read here are the words of the source.":
             _padding_of_target,
         "This is the other way around: True must say that a word may be read.": (
@@ -151,14 +165,20 @@ check_may_read = Exercise(
         "Nothing is hidden: the padding of the source is read like words.": (
             lambda source, target: torch.ones_like(_may_read(source, target))
         ),
+        "This has one row for all of the target's tokens. It would broadcast, but the shape asked "
+        "for has a row for each: expand it to `target.shape[1]` rows.":
+            lambda source, target: (source != 0).unsqueeze(1),
+        "This says which words are there, once for each sentence. A mask also has an axis for the "
+        "rows that read, the target's tokens: put it between the two.":
+            lambda source, target: source != 0,
         "The axes are swapped: rows are queries, so the target's tokens come before the source's.":
             lambda source, target: _may_read(source, target).mT,
     },
     cases=[
         Case("2 sentences of 5 tokens each", _ids(5, 3, tokens=5, seed=80),
-             _ids(4, 5, tokens=5, seed=81)),
+             _ids(5, 4, tokens=5, seed=81)),
         Case("3 sources of 7 tokens, targets of 2", _ids(2, 7, 4, tokens=7, seed=82),
-             _ids(2, 1, 2, tokens=2, seed=83)),
+             _ids(1, 2, 2, tokens=2, seed=83)),
     ],
     axes="batch target source",
     praise="Right: the source's padding is hidden, as keys, from every row.",
@@ -170,13 +190,15 @@ check_may_read = Exercise(
 
 def _counted(
     d_model, d_ff, n_layers, vocabulary,
-    *, attentions=3, norms=5, tables=1, biases=True, of_attention=True, more=0,
+    *, attentions=3, matrices=4, thinkings=2, halves=2, norms=5, of_norm=2, tables=1,
+    biases=True, of_attention=True, of_thinking=True, more=0, of_output=0,
 ):  # fmt: skip
-    bias = biases and of_attention
-    attention = 4 * d_model**2 + (4 * d_model if bias else 0)
-    thinking = 2 * d_model * d_ff + (d_ff + d_model if biases else 0)
-    layers = n_layers * (attentions * attention + 2 * thinking + norms * 2 * d_model)
-    return layers + tables * vocabulary * d_model + more * 2 * d_model
+    attention = matrices * (d_model**2 + (d_model if biases and of_attention else 0))
+    thinking = halves * d_model * d_ff
+    thinking += (d_ff + (halves - 1) * d_model) if biases and of_thinking else 0
+    norm = of_norm * d_model
+    layers = n_layers * (attentions * attention + thinkings * thinking + norms * norm)
+    return layers + (tables * d_model + of_output) * vocabulary + more * 2 * d_model
 
 
 def _all_parameters(d_model, d_ff, n_layers, vocabulary):
@@ -204,6 +226,31 @@ check_parameters = Exercise(
         ),
         "The decoder's blocks have three norms, one after each part.": _miscount(norms=4),
         "The norms are missing: a gain and a bias each.": _miscount(norms=0),
+        "Each norm has a bias as well as a gain: 2 · d_model numbers.": _miscount(of_norm=1),
+        "A block has one norm for each of its parts: two in the encoder, three in the decoder.": (
+            _miscount(norms=2)
+        ),
+        "The fourth matrix of attention is missing, the one behind its heads.": (
+            _miscount(matrices=3)
+        ),
+        "The decoder's blocks have a feed-forward layer, too.": _miscount(thinkings=1),
+        "These are the encoder's blocks alone. The decoder has as many, with one more attention "
+        "and one more norm each.": _miscount(attentions=1, thinkings=1, norms=2),
+        "These are the decoder's blocks alone. The encoder has as many, with one attention and two "
+        "norms each.": _miscount(attentions=2, thinkings=1, norms=3),
+        "You count both stacks alike. The decoder's blocks have one part more: cross-attention, "
+        "and the norm after it.": _miscount(attentions=2, norms=4),
+        "The output has no bias of its own here: its matrix is the table.": _miscount(of_output=1),
+        "That is without the biases of the feed-forward layers: d_ff and d_model of them.": (
+            _miscount(of_thinking=False)
+        ),
+        "That is without any bias, and without the norms. Here both count.": (
+            _miscount(biases=False, norms=0)
+        ),
+        "A feed-forward layer has two matrices, and a bias behind each.": _miscount(halves=1),
+        "That is without any bias, the norms' included. Here all biases count.": (
+            _miscount(biases=False, of_norm=1)
+        ),
         "That is without any bias in attention, 63,045,632 for the paper's sizes. Here all biases "
         "count.": _miscount(of_attention=False),
         "That is without the biases of attention and feed-forward layers.": _miscount(biases=False),
@@ -242,6 +289,18 @@ check_layers = Exercise(
         "Rounded down, the last layer is missing: the first word is not quite reached.": (
             lambda n, width: (n - 1) // (width - 1)
         ),
+        "A layer is there or it is not: round the quotient up.": lambda n, width: (
+            (n - 1) / (width - 1)
+        ),
+        "A layer reaches width − 1 words further back, not width, and it is n − 1 steps back. "
+        "And rounded down, the last layer may be missing.": lambda n, width: n // width,
+        "It is n − 1 steps from the last word to the first. And rounded down, the last layer may "
+        "be missing.": lambda n, width: n // (width - 1),
+        "The first layer, too, reaches only width − 1 words further back: no step is free.": (
+            lambda n, width: _ceil(n - width, width - 1)
+        ),
+        "That is with gaps that grow from layer to layer, and not yet rounded up. Here every layer "
+        "reads neighbors.": lambda n, width: math.log(n, width),
         "That is a recurrence: one word further with each step.": lambda n, width: n - 1,
         "That is attention. A convolution reaches width − 1 words further with each layer.": (
             lambda n, width: 1

@@ -61,6 +61,27 @@ def _halves(n_positions, d_model):
     return torch.cat((rows[:, 0::2], rows[:, 1::2]), dim=1)
 
 
+def _halves_from_one(n_positions, d_model):
+    rows = _encode(n_positions, 2 * _pair(d_model) / d_model, first=1)
+    return torch.cat((rows[:, 0::2], rows[:, 1::2]), dim=1)
+
+
+def _split(n_positions, exponents, *, first=0) -> Tensor:
+    """As in the code to be repaired: sines of the first half of the angles, cosines of the rest."""
+    positions = torch.arange(first, first + n_positions, dtype=torch.float64).unsqueeze(1)
+    sines, cosines = (positions / 10_000.0 ** exponents.double()).chunk(2, dim=1)
+    return torch.cat((sines.sin(), cosines.cos()), dim=1).float()
+
+
+def _own(d_model) -> Tensor:
+    return torch.arange(d_model) / d_model
+
+
+def _slow_pairs(n_positions, d_model):
+    rows = _encode(n_positions, _pair(d_model) / d_model)
+    return torch.cat((rows[:, 0::2], rows[:, 1::2]), dim=1)
+
+
 def _multiplied(result, n_positions, d_model) -> bool:
     growing = _encode(n_positions, -2 * _pair(d_model) / d_model)
     # Angles in the ten thousands: in float32 their sines are right to two decimals only.
@@ -76,6 +97,28 @@ check_sinusoidal = Exercise(
     asks="`answer(n_positions, d_model)`: the sinusoidal encoding [positions, d_model].",
     right=lambda n_positions, d_model: sinusoidal_encoding(n_positions, d_model),
     wrong={
+        "All three mistakes are still there. What is the first row, which columns share an angle, "
+        "and where does the sine of a pair stand?": lambda n_positions, d_model: _split(
+            n_positions, _own(d_model), first=1
+        ),
+        "The positions are mended. Still, all sines stand in the first half, and no two columns "
+        "share an angle.": lambda n_positions, d_model: _split(n_positions, _own(d_model)),
+        "Sines and cosines alternate now. Still, positions count from 1, and the cosine has an "
+        "angle of its own.": lambda n_positions, d_model: _encode(
+            n_positions, _own(d_model), first=1
+        ),
+        "The angles are mended. Still, positions count from 1, and all sines stand in the first "
+        "half.": _halves_from_one,
+        "The exponents come in pairs now, but you still cut the angles into halves: the sines get "
+        "the fast hands and the cosines the slow ones.": lambda n_positions, d_model: _split(
+            n_positions, 2 * _pair(d_model) / d_model
+        ),
+        "The exponents come in pairs now. Still, positions count from 1, and the sines get the "
+        "fast hands and the cosines the slow ones.": lambda n_positions, d_model: _split(
+            n_positions, 2 * _pair(d_model) / d_model, first=1
+        ),
+        "Sine and cosine share an angle now, but the exponent of pair i is i/d, half of what it "
+        "must be, and all sines stand in the first half.": _slow_pairs,
         "Your positions count from 1; the first position is 0.": lambda n_positions, d_model: (
             _encode(n_positions, 2 * _pair(d_model) / d_model, first=1)
         ),
@@ -105,7 +148,7 @@ check_sinusoidal = Exercise(
     cases=[
         Case("11 positions and 10 components", 11, 10),
         Case("7 positions and 4 components", 7, 4),
-        Case("3 positions and 2 components", 3, 2),
+        Case("5 positions and 6 components", 5, 6),
     ],
     axes="positions d_model",
     also={"You multiply by 10000^(2i/d); the position is divided by it.": _multiplied},
@@ -123,6 +166,13 @@ def _blocks(offset, d_model, *, frequencies=None, minus=-1.0) -> Tensor:
         frequencies = 10_000.0 ** (-torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
     angles = offset * frequencies
     rows = torch.stack((angles.cos(), angles.sin(), minus * angles.sin(), angles.cos()), dim=-1)
+    return torch.block_diag(*rows.unflatten(-1, (2, 2))).float()
+
+
+def _sines_on_the_diagonal(offset, d_model):
+    angles = offset * 10_000.0 ** (-torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
+    sine, cosine = angles.sin(), angles.cos()
+    rows = torch.stack((sine, cosine, -cosine, sine), dim=-1)
     return torch.block_diag(*rows.unflatten(-1, (2, 2))).float()
 
 
@@ -149,6 +199,24 @@ check_shift_matrix = Exercise(
         "Every block turns by the same angle: pair i needs its own frequency, "
         "10000^(−2i/d).": lambda offset, d_model: _blocks(
             offset, d_model, frequencies=torch.ones(d_model // 2, dtype=torch.float64)
+        ),
+        "The exponent of pair i is 2i/d, not i/d: the slow hands turn too far.": (
+            lambda offset, d_model: _blocks(
+                offset, d_model, frequencies=10_000.0 ** -(torch.arange(d_model // 2) / d_model)
+            )
+        ),
+        "The speed of pair i is 1/10000^(2i/d): you multiply where you should divide.": (
+            lambda offset, d_model: _blocks(
+                offset,
+                d_model,
+                frequencies=10_000.0 ** (torch.arange(0, d_model, 2).double() / d_model),
+            )
+        ),
+        "Sine and cosine have changed places: at offset 0 each block must be the identity.": (
+            _sines_on_the_diagonal
+        ),
+        "The sines are missing: a hand that turns has a part to the side, too.": (
+            lambda offset, d_model: torch.diag(_blocks(offset, d_model).diagonal())
         ),
         "The offset is not used: this matrix moves on by one position.": lambda offset, d_model: (
             shift_matrix(1, d_model)
@@ -201,6 +269,15 @@ check_turning_hands = Exercise(
         "The exponent of hand i is 2i/d; with 4i/d the slowest hands are far too slow.": (
             lambda n, d, base: _turning(n, d, base, exponent=4.0)
         ),
+        "You let i run to d: there are d/2 hands.": lambda n, d, base: sum(
+            2 * math.pi * base ** (2 * i / d) <= n for i in range(d)
+        ),
+        "These are all of the turns, added up. Count the hands that have made at least one.": (
+            lambda n, d, base: sum(n / (2 * math.pi * base ** (2 * i / d)) for i in range(d // 2))
+        ),
+        "Hand 0 counts, too: where hand i is the last one that turns, i + 1 hands do.": (
+            lambda n, d, base: _turning(n, d, base) - 1
+        ),
         "You always take 10000; the base is the third argument.": lambda n, d, base: _turning(
             n, d, 10_000.0
         ),
@@ -209,6 +286,7 @@ check_turning_hands = Exercise(
         Case("512 positions, 512 components, base 10000", 512, 512, 10_000.0),
         Case("64 positions, 32 components, base 10000", 64, 32, 10_000.0),
         Case("100 positions, 26 components, base 500", 100, 26, 500.0),
+        Case("500 positions, 8 components, base 10: every hand", 500, 8, 10.0),
         Case("3 positions: no hand", 3, 6, 50.0, edge=True),
     ],
     praise="Right: a hand has turned when its wavelength fits into the text.",

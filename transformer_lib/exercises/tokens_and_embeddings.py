@@ -66,6 +66,16 @@ def _replaced(word: str, merges: Merges) -> list[str]:
     return marked.split(" ")
 
 
+def _from_the_right(word: str, merges: Merges) -> list[str]:
+    """As _encode, but where a pair overlaps itself, its last occurrence is joined first."""
+    tokens = list(word)
+    for left, right in merges:
+        for i in range(len(tokens) - 2, -1, -1):
+            if tokens[i : i + 2] == [left, right]:
+                tokens[i : i + 2] = [left + right]
+    return tokens
+
+
 _LEARNED = [("r", "o"), ("s", "e"), ("ro", "se"), ("e", "s"), ("m", "a"), ("ma", "r"), ("mar", "y")]
 _CROSSED = [("b", "c"), ("a", "b"), ("ab", "c"), ("c", "a")]
 
@@ -84,6 +94,8 @@ check_encode = Exercise(
         "You stop after the first merge that fits: go on to the end of the list.": _one_merge,
         "You go through the merges from the last one to the first; a late merge needs the tokens "
         "that earlier ones have made.": lambda word, merges: _encode(word, merges[::-1]),
+        "You go through the word from its end. That is another cut where a pair overlaps itself: "
+        "*aaa* is *aa* and *a*, from the left.": _from_the_right,
         "These are still single characters: nothing was merged.": lambda word, merges: list(word),
         "You replace within the text, and so find a pair in the middle of longer tokens: "
         "compare whole tokens.": _replaced,
@@ -94,6 +106,7 @@ check_encode = Exercise(
         Case("'abcabab'", "abcabab", _CROSSED),
         Case("'xabbc'", "xabbc", [("x", "a"), ("b", "c"), ("a", "b"), ("bc", "a")]),
         Case("'xaab'", "xaabab", [("x", "a"), ("a", "b"), ("ab", "ab")]),
+        Case("'baaa'", "baaaca", [("a", "a"), ("c", "a")]),
         Case("'caab'", "caabb", [("c", "a"), ("a", "b"), ("b", "a")]),
         Case("a word of one letter", "a", _LEARNED, edge=True),
     ],
@@ -162,6 +175,10 @@ def _last_wins(ids: Tensor, upstream: Tensor, vocabulary: int) -> Tensor:
     return table
 
 
+def _first_wins(ids: Tensor, upstream: Tensor, vocabulary: int) -> Tensor:
+    return _last_wins(ids.flip(0), upstream.flip(0), vocabulary)
+
+
 def _mean(ids: Tensor, upstream: Tensor, vocabulary: int) -> Tensor:
     times = torch.bincount(ids, minlength=vocabulary).clamp(min=1)
     return _table_gradient(ids, upstream, vocabulary) / times[:, None]
@@ -178,6 +195,8 @@ check_table_gradient = Exercise(
         "Where a word occurs twice, only its last occurrence counts: assigning overwrites. Add.": (
             _last_wins
         ),
+        "Where a word occurs twice, only its first occurrence counts: the gradients of all of its "
+        "places add up.": _first_wins,
         "Where a word occurs twice, you take the mean of its gradients: they add up.": _mean,
         "These are the gradients of the tokens, one row each; the table has one for each id.": (
             lambda ids, upstream, vocabulary: upstream

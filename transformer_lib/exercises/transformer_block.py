@@ -95,6 +95,39 @@ def _both_normed(x, norm_1, attention, norm_2, feed_forward):
     return normed + feed_forward(normed)
 
 
+def _part(before, after, keep):
+    """A line of a block: a norm before the part or after it, or none; the stream kept, or not."""
+
+    def line(x, norm, part):
+        given = part(norm(x) if before else x)
+        return (x if keep else 0) + (norm(given) if after else given)
+
+    return line
+
+
+_RIGHT_LINE, _AFTER = _part(True, False, True), _part(False, True, True)
+_BARE, _REPLACED = _part(False, False, True), _part(True, False, False)
+
+
+def _lines(first, second):
+    def wrong(x, norm_1, attention, norm_2, feed_forward):
+        return second(first(x, norm_1, attention), norm_2, feed_forward)
+
+    return wrong
+
+
+def _norms_exchanged(x, norm_1, attention, norm_2, feed_forward):
+    return _block(x, norm_2, attention, norm_1, feed_forward)
+
+
+def _think_first(x, norm_1, attention, norm_2, feed_forward):
+    return _block(x, norm_2, feed_forward, norm_1, attention)
+
+
+def _norm_at_the_end(x, norm_1, attention, norm_2, feed_forward):
+    return norm_2(_block(x, norm_1, attention, norm_2, feed_forward))
+
+
 _PARTS = (_Norm(0.5), _Mix(), _Norm(2.0), _Think())
 check_mended_block = Repair(
     asks="`answer(x, norm_1, attention, norm_2, feed_forward)`: the pre-norm block, mended.",
@@ -113,6 +146,26 @@ check_mended_block = Repair(
             _same_reading
         ),
         "Now both lines add to a normalized copy, and the stream is lost twice.": _both_normed,
+        "Now both norms stand behind their parts. A norm belongs before the part, on what it "
+        "reads.": _lines(_AFTER, _AFTER),
+        "The first norm stands behind attention now. It belongs before it, on what it reads.": (
+            _lines(_AFTER, _RIGHT_LINE)
+        ),
+        "Neither part reads a normalized copy: the norms are gone.": _lines(_BARE, _BARE),
+        "Attention reads the stream itself, without the first norm.": _lines(_BARE, _RIGHT_LINE),
+        "The feed-forward layer reads the stream itself, without the second norm.": (
+            _lines(_RIGHT_LINE, _BARE)
+        ),
+        "Nothing is added any more: each part replaces the stream.": _lines(_REPLACED, _REPLACED),
+        "In the first line the stream itself is missing: what attention gives is added to x.": (
+            _lines(_REPLACED, _RIGHT_LINE)
+        ),
+        "In the second line the stream itself is missing: what the feed-forward layer gives is "
+        "added to it.": _lines(_RIGHT_LINE, _REPLACED),
+        "The two norms have changed places: each has a gain of its own.": _norms_exchanged,
+        "Attention comes first, the feed-forward layer second.": _think_first,
+        "A norm at the end normalizes the stream itself. In pre-norm, only what parts read is "
+        "normalized.": _norm_at_the_end,
     },
     cases=[
         Case("2 texts of 3 tokens", 3 * randn(2, 3, 5, seed=2) + 1, *_PARTS),
@@ -227,6 +280,30 @@ check_products = Exercise(
         "asked for, half of them.": lambda d_model, d_ff, tokens: (
             2 * _products(d_model, d_ff, tokens)
         ),
+        "Each of h heads takes tokens · d_head products for its scores. Together that is tokens · "
+        "d_model, for one token that asks: not tokens², which is for all that ask.": (
+            lambda d_model, d_ff, tokens: _products(d_model, d_ff, tokens, looks=2 * tokens)
+        ),
+        "A score is not one product: it is a dot product, and the heads together have d_model "
+        "terms for each token that is seen.": lambda d_model, d_ff, tokens: (
+            _products(d_model, d_ff, tokens, looks=0) + 2 * tokens
+        ),
+        "For each token that is seen you count a term for each of them. One token asks, so there "
+        "are `tokens` scores, of d_model products over all heads.": lambda d_model, d_ff, tokens: (
+            _products(d_model, d_ff, tokens, looks=0) + 2 * tokens**2
+        ),
+        "Biases are added. They take no products.": lambda d_model, d_ff, tokens: (
+            _products(d_model, d_ff, tokens) + 5 * d_model + d_ff
+        ),
+        "The matrices are counted for all tokens, the scores for one. Here all is for one.": (
+            lambda d_model, d_ff, tokens: (
+                tokens * _products(d_model, d_ff, tokens, looks=0) + 2 * tokens * d_model
+            )
+        ),
+        "The keys and values of the other tokens were computed for these tokens. Here one of them "
+        "is counted.": lambda d_model, d_ff, tokens: _products(
+            d_model, d_ff, tokens, squares=2 + 2 * tokens
+        ),
         "That is for all tokens together: here one of them is asked for.": (
             lambda d_model, d_ff, tokens: tokens * _products(d_model, d_ff, tokens)
         ),
@@ -278,6 +355,41 @@ def _first_token(block, head, x):
     return torch.stack([part[:, 0] @ head.weight.T for part in (x, attended, thought)])
 
 
+def _middle_of_tokens(block, head, x):
+    attended = block.attention(block.norm_1(x))
+    thought = block.feed_forward(block.norm_2(x + attended))
+    return torch.stack([part.mean(1) @ head.weight.T for part in (x, attended, thought)])
+
+
+def _thought_through(norm):
+    """What the feed-forward layer reads goes through another norm than the second, or none."""
+
+    def wrong(block, head, x):
+        start, attended, _ = _shares(block, head, x)
+        middle = x + block.attention(block.norm_1(x))
+        thought = block.feed_forward(norm(block, middle))[:, -1] @ head.weight.T
+        return torch.stack([start, attended, thought])
+
+    return wrong
+
+
+def _with_totals(*which):
+    """The shares, but running totals in the places of `which`."""
+
+    def wrong(block, head, x):
+        shares = _shares(block, head, x).clone()
+        for at in which:
+            shares[at] = _running_totals(block, head, x)[at]
+        return shares
+
+    return wrong
+
+
+def _bias_once(block, head, x):
+    start, *others = _shares(block, head, x)
+    return torch.stack([start + head.bias, *others])
+
+
 def _a_block(d_model: int, n_heads: int, n_classes: int, seed: int):
     """A block and a head with random parameters, none of them 0 or 1."""
     source = torch.Generator(device="cpu").manual_seed(seed)
@@ -306,6 +418,18 @@ check_shares = Exercise(
         "The feed-forward layer reads what attention gives alone, without the stream.": (
             _thought_of_attended
         ),
+        "The feed-forward layer reads the first norm's copy: the second norm is its own.": (
+            _thought_through(lambda block, middle: block.norm_1(middle))
+        ),
+        "The feed-forward layer reads the stream itself: its norm is missing.": (
+            _thought_through(lambda block, middle: middle)
+        ),
+        "The second share is the whole stream behind attention. Asked for is what attention "
+        "adds.": _with_totals(1),
+        "The third share is the whole stream at the end. Asked for is what the feed-forward layer "
+        "adds.": _with_totals(2),
+        "The head's bias is in the first share: it belongs to none of them.": _bias_once,
+        "That is the mean over all tokens; the answer is read at the last one.": _middle_of_tokens,
         "That is the first token; the answer is read at the last one.": _first_token,
     },
     cases=[

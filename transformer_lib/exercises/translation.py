@@ -80,6 +80,21 @@ check_real_tokens = Exercise(
         "The sign is wrong: a loss is the negative logarithm.": lambda logits, targets: (
             -_mean(logits, targets)
         ),
+        "These are the losses of the padding. Choose the tokens that are *not* 0.": (
+            lambda logits, targets: _losses(logits, targets)[targets == 0].mean()
+        ),
+        "This averages the probabilities of the right words. A loss averages −ln of them.": (
+            lambda logits, targets: -(-_losses(logits, targets)).exp()[targets != 0].mean()
+        ),
+        "The softmax runs over the tokens of a sentence. It belongs to the vocabulary, dim=-1.": (
+            lambda logits, targets: (
+                -logits.log_softmax(dim=1).gather(2, targets.unsqueeze(2)).squeeze(2)[targets != 0]
+            ).mean()
+        ),
+        "`reshape` does not swap axes: the scores of one token are torn apart. Use `transpose` or "
+        "`mT`, or flatten sentences and tokens into one axis.": lambda logits, targets: (
+            _losses(logits.reshape(len(logits), logits.shape[2], -1).mT, targets)[targets != 0]
+        ).mean(),
         "The loss is of the scores themselves; log_softmax over the vocabulary comes first.":
             lambda logits, targets: (
                 -logits.gather(2, targets.unsqueeze(2)).squeeze(2)[targets != 0].mean()
@@ -132,6 +147,19 @@ check_smoothed_floor = Exercise(
                 _smoothed_floor(epsilon, size) - epsilon / size * math.log(epsilon / size)
             )
         ),
+        "These are the other words' parts only. The right word's is missing: −p ln p of its "
+        "share.": lambda epsilon, size: -(size - 1) * epsilon / size * math.log(epsilon / size),
+        "The right word's own epsilon / size is a part of its share, not an outcome beside it: add "
+        "the two first.": lambda epsilon, size: (
+            -(1 - epsilon) * math.log(1 - epsilon) - epsilon * math.log(epsilon / size)
+        ),
+        "Two outcomes, right and wrong, are not enough: each word is an outcome of its own.": (
+            lambda epsilon, size: (
+                -(1 - epsilon) * math.log(1 - epsilon) - epsilon * math.log(epsilon)
+            )
+        ),
+        "This is the entropy of a target that is even over all words. The share 1 − epsilon stands "
+        "on one.": lambda epsilon, size: math.log(size),
         "This is in bits; the loss is in nats, with the natural logarithm.": (
             lambda epsilon, size: _smoothed_floor(epsilon, size) / math.log(2)
         ),
@@ -170,6 +198,14 @@ check_alignment = Exercise(
         ),
         "This asks for each Kannada word which row attends to it most: the maximum goes over the "
         "other axis.": lambda weights: weights[:-1].argmax(dim=0),
+        "This asks for each Kannada word which row attends to it most, one index a column. A row's "
+        "maximum goes over the columns: dim=1.": lambda weights: weights.argmax(dim=0),
+        "You leave out the first column. Columns are Kannada words, all of them; `<s>` is a row.": (
+            lambda weights: weights[:-1, 1:].argmax(dim=1)
+        ),
+        "You leave out both ends. The first row, of `<s>`, predicts the first word.": (
+            lambda weights: weights[1:-1].argmax(dim=1)
+        ),
         "These are the largest weights themselves; return where they are.": lambda weights: weights[
             :-1
         ].amax(dim=1),

@@ -52,10 +52,25 @@ def _add(x: Tensor) -> Tensor:
     return x + sinusoidal_encoding(*x.shape)
 
 
+def _over_rows(q, k, v):
+    return (_turn(q) @ _turn(k).mT / q.shape[1] ** 0.5).softmax(dim=0) @ v
+
+
 check_rotary_attention = Exercise(
     asks="`answer(q, k, v)`: attention with rotary positions, no mask; all [tokens, d_head].",
     right=lambda q, k, v: attention(_turn(q), _turn(k), v),
     wrong={
+        "Both mistakes are still there. Which of the three should know where it stands? And what "
+        "did chapter 3 do to scores?": lambda q, k, v: attention(
+            _turn(q), _turn(k), _turn(v), scale=1.0
+        ),
+        "The divisor counts tokens: it is √d, the root of the head's width, q.shape[1].": (
+            lambda q, k, v: attention(_turn(q), _turn(k), v, scale=len(q) ** -0.5)
+        ),
+        "The softmax runs over the queries: each row of weights must sum to 1, dim=1.": _over_rows,
+        "There is no mask here: every token sees all others.": lambda q, k, v: attention(
+            _turn(q), _turn(k), v, causal=True
+        ),
         "The values are turned as well. Only queries and keys are: a value says what, not "
         "where.": lambda q, k, v: attention(_turn(q), _turn(k), _turn(v)),
         "Only the queries are turned; the angle between query and key then depends on the "
@@ -130,6 +145,13 @@ check_alibi_weights = Exercise(
         ),
         "Your slopes start at 2^0: the exponent of the first head is −8/h.": lambda scores: _alibi(
             scores, _powers(scores.shape[0], first=0)
+        ),
+        "Your slopes are those of 8 heads, ½, ¼, …, whatever their number: the exponent of head n "
+        "is −8(n + 1)/h.": lambda scores: _alibi(
+            scores, 2.0 ** -torch.arange(1.0, scores.shape[0] + 1)
+        ),
+        "Every head has the slope ½: each has its own, 2^(−8(n + 1)/h), n from 0.": (
+            lambda scores: _alibi(scores, torch.full((scores.shape[0],), 0.5))
         ),
         "The slopes are in reverse order: the first head is the steepest.": lambda scores: _alibi(
             scores, _powers(scores.shape[0]).flip(0)

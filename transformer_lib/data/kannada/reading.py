@@ -1,6 +1,8 @@
 """Why a text is not a sentence of the Kannada grammar: the first thing that is wrong, in words."""
 
 import difflib
+import re
+import unicodedata
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -22,6 +24,7 @@ from transformer_lib.data.kannada.words import (
 
 ORDER = {"yesterday": 0, "subject": 1, "receiver": 2, "object": 3, "place": 3, "verb": 4}
 MOST_CHARACTERS = 1000
+STOPS = ".,!?।"  # at a word's end: what a writer puts there from habit
 
 
 class Word(NamedTuple):
@@ -56,8 +59,28 @@ LEXICON = _lexicon()
 BY_LATIN = {word.latin: word for word in LEXICON.values()}
 
 
+def _plain(text: str) -> str:
+    """Small letters without marks and joiners, for whoever has no marks at hand (kannada.js)."""
+    parts = unicodedata.normalize("NFD", text.lower())
+    letters = "".join(c for c in parts if not unicodedata.combining(c) and c not in "\u200c\u200d")
+    return re.sub("m(?=[dtkgcj])", "n", letters).replace("sh", "s").replace("ch", "c")
+
+
+def _by_plain() -> dict[str, str]:
+    """Plain letters: the only word of the grammar that is written so."""
+    found: dict[str, list[str]] = {}
+    for latin in BY_LATIN:
+        found.setdefault(_plain(latin), []).append(latin)
+    return {plain: words[0] for plain, words in found.items() if len(words) == 1}
+
+
+BY_PLAIN = _by_plain()
+
+
 def words_of(text: str) -> list[str]:
     """The words of a text in Kannada script; a text without Kannada letters is transliterated.
+
+    A known word may be written without its marks, where no other word is written so.
 
     Raises:
         ValueError: characters that are neither; the text is empty or too long.
@@ -71,10 +94,11 @@ def words_of(text: str) -> list[str]:
         raise ValueError(
             f"the text has {len(text):,} characters; give one sentence, at most {MOST_CHARACTERS}."
         )
+    words = [word.rstrip(STOPS) or word for word in text.split()]
     if not any(character in LETTERS for character in text):
-        text = to_script(text)
-    to_latin(text)  # refuses what is not Kannada
-    return text.split()
+        words = [to_script(BY_PLAIN.get(_plain(word), word)) for word in words]
+    to_latin(" ".join(words))  # refuses what is not Kannada
+    return words
 
 
 def explain(words: list[str]) -> str:

@@ -11,7 +11,7 @@ const ORDER = ["yesterday", "subject", "receiver", "object", "place", "verb"];
 
 export const ENDINGS = [
   ...["I", "we", "he", "she", "they"].map((ending) => ({ ending, text: ending })),
-  { ending: "", text: "nobody: not" },
+  { ending: "", text: "none, a negative" },
 ];
 
 /** Words in the order of the grammar. */

@@ -34,8 +34,10 @@ function render({ model, el }) {
   const example = select({
     label: "example",
     value: 0,
-    options: examples,
-    onChange: (at) => change(examples[at].split(" ").map((text) => grammar.find(text))),
+    options: ["–", ...examples], // the first, while the sentence is the reader's own
+    onChange: (at) => {
+      if (at > 0) change(examples[at - 1].split(" ").map((text) => grammar.find(text)));
+    },
   });
   const menus = Object.fromEntries(
     Object.entries(ROLES).map(([name, { roles, none }]) => {
@@ -171,7 +173,7 @@ function render({ model, el }) {
   }
 
   function write(text) {
-    const texts = text.split(/\s+/).filter(Boolean);
+    const texts = text.split(/[\s.,!?।]+/).filter(Boolean);
     if (texts.length === 0) return update();
     const unknown = texts.find((one) => !grammar.find(one));
     if (unknown === undefined) return change(texts.map((one) => grammar.find(one)));
@@ -187,6 +189,10 @@ function render({ model, el }) {
     if (ids.length === 0) {
       found = null;
       return show();
+    }
+    if (ids.length > config.context) {
+      verdict.textContent = `These are ${ids.length} words, and the model reads at most ${config.context}. Leave some out.`;
+      return undefined;
     }
     const options = { width: model.get("width") };
     try {
@@ -258,7 +264,8 @@ function render({ model, el }) {
       if (shown > 0) map.select(chosen, rows[chosen].indexOf(Math.max(...rows[chosen])));
     }
     judge(problem, english, list);
-    if (row && shown === english.length) read(row, english[chosen], list);
+    if (!found) fig.say("");
+    else if (row && shown === english.length) read(row, english[chosen], list);
   }
 
   function judge(problem, english, list) {
@@ -301,8 +308,7 @@ function render({ model, el }) {
       tense.set(last.past ? 0 : 1);
     }
     field.value = list.map((word) => word.latin).join(" ");
-    const at = examples.indexOf(field.value);
-    if (at >= 0) example.set(at);
+    example.set(examples.indexOf(field.value) + 1);
     beams.set(model.get("width") - 1);
     found = null;
     shown = 0;
