@@ -180,7 +180,7 @@ ACCEPTED = {
     "BlockLab": ["story=1", "feed_forward=off", "norm_1=on"],
     "DepthView": ["pre=off", "no_residual=on", "depth=12", "start=1", "quantity=stream"],
     "TimeLapse": ["step=0", "step=35", "position=3", "position=last", "seed=7"],
-    "TrainHere": ["task=pairs", "layers=1", "rate=0.0005", "rate=1", "smear=on", "run=", "step=9"],
+    "TrainHere": ["task=owner", "layers=1", "rate=0.0005", "rate=1", "smear=on", "run=", "step=9"],
     "TrainingView": ["step=last", "step=2", "smoothing=10", "log_steps=on"],
 }
 REFUSED = {

@@ -7,10 +7,11 @@
 import { button, choices, element, select, slider, toggle } from "../core/dom.js";
 import { send } from "../core/wire.js";
 
-export const TASKS = ["repeats", "pairs", "sort"];
+export const TASKS = ["repeats", "pairs", "owner", "sort"];
 const NAMES = {
   repeats: "repeats: c a f c a f …",
   pairs: "pairs: a 4 d 1 … d 1 a 4",
+  owner: "owner: give roses to mary …",
   sort: "sort: 7 2 4 2 4 7",
 };
 const OPTIMIZERS = ["adam", "muon"];
