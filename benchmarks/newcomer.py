@@ -23,7 +23,7 @@ from transformer_lib.widgets.train_here.widget import SEEDS, TASKS
 sys.path += [str(REPOSITORY / "tests" / folder) for folder in ("support", "browser")]
 
 from chromium import CHROMIUM_NAMES
-from newcomer import Newcomer
+from journey import Newcomer
 
 BOOK = Path(os.environ.get("AFM_BUILD") or REPOSITORY / "_build" / "html")
 LAYERS = {"sort": 1}  # all others need two

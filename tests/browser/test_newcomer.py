@@ -2,7 +2,7 @@
 
 import pytest
 from built import BUILD
-from newcomer import Newcomer
+from journey import Newcomer
 
 
 def test_a_newcomer_breaks_a_machine_and_trains_a_model(book, browser, watched):
