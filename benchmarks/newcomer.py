@@ -17,7 +17,7 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-from transformer_lib.training.run_log import REPOSITORY, RUNS_FOLDER, new_run, save_run
+from transformer_lib.training.run_log import REPOSITORY, RUNS_FOLDER, RunLog, new_run, save_run
 from transformer_lib.widgets.train_here.widget import SEEDS, TASKS
 
 sys.path += [str(REPOSITORY / "tests" / folder) for folder in ("support", "browser")]
@@ -27,6 +27,7 @@ from journey import Newcomer
 
 BOOK = Path(os.environ.get("AFM_BUILD") or REPOSITORY / "_build" / "html")
 LAYERS = {"sort": 1}  # all others need two
+COLUMNS = ("task", "seed", "ms", "steps", "right", "longest_task")
 WORDS = 12  # as many as there is room for in the shipped model's story
 
 
@@ -70,10 +71,18 @@ def train(newcomer: Newcomer, task: str, seed: int) -> float:
     return newcomer.train("train")
 
 
+def log_of(rows: list[tuple], result: dict, version: str) -> RunLog:
+    """The run log, with a row of COLUMNS for each training."""
+    curve = {name: [row[at] for row in rows] for at, name in enumerate(COLUMNS)}
+    curve["task"] = [TASKS.index(task) for task in curve["task"]]
+    config = {"browser": f"Chromium {version}", "words": WORDS, "tasks": TASKS, "seeds": SEEDS}
+    return new_run("newcomer", config=config, curve=curve, result=result)
+
+
 def main() -> None:
     load = os.getloadavg()
     found = next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
-    curve = {name: [] for name in ("task", "seed", "ms", "steps", "right", "longest_task")}
+    rows = []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
         context = browser.new_context(viewport={"width": 1280, "height": 900}, offline=True)
@@ -84,16 +93,12 @@ def main() -> None:
             for seed in SEEDS:
                 ms = train(newcomer, task, seed)
                 steps, right = newcomer.found["steps"], newcomer.found["right"]
-                row = (task, seed, round(ms), steps, right, newcomer.longest_task())
-                print(*row, flush=True)
-                for column, value in zip(curve.values(), row, strict=True):
-                    column.append(value)
+                rows.append((task, seed, round(ms), steps, right, newcomer.longest_task()))
+                print(*rows[-1], flush=True)
         version = browser.version
         browser.close()
-    config = {"browser": f"Chromium {version}", "words": WORDS, "seeds": list(SEEDS)}
     result = {"ms": taken, "longest_task": longest, "load": [load, os.getloadavg()]}
-    log = new_run("newcomer", config=config, curve=curve, result=result)
-    print("written:", save_run(log, RUNS_FOLDER).name)
+    print("written:", save_run(log_of(rows, result, version), RUNS_FOLDER).name)
 
 
 if __name__ == "__main__":
