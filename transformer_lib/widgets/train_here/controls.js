@@ -1,4 +1,4 @@
-// What the reader sets: the task and the model, the run's buttons, and the step that is looked at.
+// The controls: the task and the model, the run's buttons, and the step that is looked at.
 //
 //   const panel = controls(model, limits, { toggle, once, over, look });
 //   fig.controls.append(...panel.elements);

@@ -1,4 +1,4 @@
-// What the figure says of a run, as parts for fig.say.
+// The words about a run, as parts for fig.say.
 
 import { percent, reading, short } from "../core/numbers.js";
 
