@@ -404,3 +404,14 @@ def test_markov_keeps_moments_of_its_first_model(tiny, tmp_path):
     timeline = load_timeline(tmp_path / "markov.safetensors")
     assert timeline.steps == [0, 4]
     assert timeline.config.n_layers == 2
+
+
+def test_newcomer_keeps_each_training_in_a_row(tmp_path):
+    """Its path itself is tried in tests/browser/test_newcomer.py."""
+    module = load("newcomer")
+    rows = [("sort", 1, 800, 83, 0.98, 0.0), ("owner", 5, 5000, 160, 0.98, 61.0)]
+    result = {"ms": {"word": [9.5, 8.0]}, "longest_task": {}, "load": [os.getloadavg()]}
+    log = load_run(run_log.save_run(module.log_of(rows, result, "1.2"), tmp_path))
+    assert [log.config["tasks"][int(at)] for at in log.curve["task"]] == ["sort", "owner"]
+    assert log.curve["steps"] == [83, 160]
+    assert log.result["ms"] == {"word": [9.5, 8.0]}

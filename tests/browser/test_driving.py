@@ -103,7 +103,7 @@ def test_every_figure_follows_the_text_and_goes_back(open_page):
         ),
         "drawn": (
             SamplingLab(torch.tensor(ROWS), ["a", "b", "c"], ["one", "two"], name="drawn"),
-            "context=two;temperature=2;top_k=2;top_p=all;draw=10",
+            "context=two;temperature=2;top_k=2;top_p=all;min_p=0.1;draw=10",
         ),
         "merger": (
             PairMerger({"roses": "rose roses", "b": "a b"}, name="merger"),

@@ -45,7 +45,7 @@ def assert_right(page, context=0, **settings):
         is_own, now, _ = found[word]
         assert float(is_own.strip("<> ")) == pytest.approx(100 * own[i].item(), abs=0.51)
         if left[i] == 0:
-            assert now in ("top-k", "top-p", "greedy decoding")
+            assert now in ("top-k", "top-p", "min-p", "greedy decoding")
         else:
             assert float(now.strip("<> %")) == pytest.approx(100 * left[i].item(), abs=0.51)
     return found
@@ -82,6 +82,29 @@ def test_every_control_by_keyboard(open_page):
     assert_right(page, context=1, temperature=0)
     page.get_by_role("button", name="start again").click()
     assert_right(page)
+
+
+def test_min_p_asks_how_a_token_compares_with_the_best(open_page):
+    page = open_page(lab(temperature=1.0, top_p=None), touch=True, width=360)
+    slider = page.get_by_role("slider", name="min-p")
+    slider.focus()
+    for _ in range(30):
+        page.keyboard.press("ArrowRight")
+    found = assert_right(page, min_p=0.3)
+    assert [now for _, now, _ in found.values()].count("min-p") == 4
+    # Every bar that remains reaches the line.
+    longest = page.get_by_role("listitem").first.locator(".afm-now")
+    start, width = longest.evaluate("bar => [bar.x, bar.width].map(one => one.baseVal.value)")
+    line = page.locator("line.afm-least")
+    assert line.evaluate("line => line.x1.baseVal.value") == pytest.approx(
+        start + 0.3 * width, abs=0.1
+    )
+    assert page.get_by_text("0.30 of the largest", exact=True).is_visible()
+    box = slider.bounding_box()
+    page.touchscreen.tap(box["x"] + box["width"] - 4, box["y"] + box["height"] / 2)
+    assert "only one token remains" in page.locator(".afm-reading").inner_text()
+    page.get_by_role("slider", name="temperature").fill("0")
+    assert not line.is_visible()
 
 
 def test_draws_are_counted_against_the_probabilities(open_page):
@@ -128,9 +151,13 @@ def test_what_cuts_the_others_is_named(open_page):
     words = [f"w{i}" for i in range(42)]
     options = {"temperature": 1.5, "top_k": 30, "top_p": 0.5}
     page = open_page(SamplingLab(logits, words, ["so"], **options))
-    found = page.get_by_role("listitem").last.get_attribute("aria-label")
-    assert found.endswith("cut by top-p and top-k")
+    found = page.get_by_role("listitem").last
+    assert found.get_attribute("aria-label").endswith("cut by top-p and top-k")
     assert page.get_by_text("top-p, k", exact=True).is_visible()
+    page.get_by_role("slider", name="top-p").fill("0.99")
+    page.get_by_role("slider", name="min-p").fill("0.1")
+    assert found.get_attribute("aria-label").endswith("cut by top-p, top-k and min-p")
+    assert page.get_by_text("several", exact=True).is_visible()
 
 
 def test_almost_certain_is_not_all(open_page):

@@ -10,7 +10,7 @@ from nodes import run_node
 from pages_of_training import LEARN, facts, wait_for_end
 
 from transformer_lib.widgets import Goal, TrainHere
-from transformer_lib.widgets.train_here.widget import SEEDS
+from transformer_lib.widgets.train_here.widget import SEEDS, TASKS
 
 NO_WORKER = "<script>window.Worker = class { constructor() { throw new Error('no'); } };</script>"
 
@@ -104,8 +104,8 @@ def test_the_text_starts_a_run_with_its_settings(open_page):
     page.get_by_role("button", name="train it").click()
     page.wait_for_function("afmFigures.get('here')[0].facts().steps > 0")
     assert facts(page) | {"steps": 0, "loss": 0, "right": 0} == {
-        "repeats": 1, "pairs": 0, "sort": 0, "layers": 2, "smear": 1, "muon": 0, "rate": 0.01,
-        "seed": 3, "steps": 0, "loss": 0, "right": 0, "lost": 0,
+        "repeats": 1, "pairs": 0, "owner": 0, "sort": 0, "layers": 2, "smear": 1, "muon": 0,
+        "rate": 0.01, "seed": 3, "steps": 0, "loss": 0, "right": 0, "lost": 0,
     }  # fmt: skip
     assert page.get_by_role("grid").count() == 2
 
@@ -113,7 +113,7 @@ def test_the_text_starts_a_run_with_its_settings(open_page):
 @each_look
 def test_fits_and_is_accessible(open_page, theme, width):
     goals = [Goal("Make **one layer** learn it.", when=["right >= 0.98"])]
-    page = begun(open_page(make("repeats", layers=2, goals=goals), theme=theme, width=width))
+    page = begun(open_page(make("owner", layers=2, goals=goals), theme=theme, width=width))
     page.get_by_role("button", name="one step").click()
     page.wait_for_function("afmFigures.get('here')[0].facts().steps === 1")
     check_axe(page)
@@ -121,7 +121,7 @@ def test_fits_and_is_accessible(open_page, theme, width):
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("task", ["repeats", "pairs", "sort"])
+@pytest.mark.parametrize("task", TASKS)
 def test_every_seed_reaches_the_floor(open_page, report, task):
     """By steps; the seconds are reported, and so is the longest task of the page's own thread."""
     seconds, steps, longest = [], [], []

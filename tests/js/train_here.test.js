@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { guesses, history, scores } from "../../transformer_lib/widgets/train_here/model.js";
+import { isOver } from "../../transformer_lib/widgets/train_here/run.js";
 import { close } from "./support.js";
 
 const flat = (count, loss) => ({
@@ -67,4 +68,14 @@ test("what is expected where it can be known; a tie is not right", () => {
   assert.equal(first, null);
   assert.equal(second.right, false);
   assert.deepEqual(third, { word: "b", share: 0.75, right: true });
+});
+
+test("a run pauses by itself once after the floor, when it is lost, and after 500 steps", () => {
+  const reached = { reachedAt: 100, lostAt: null };
+  assert.equal(isOver({ ...reached, last: 159 }, 0), false);
+  assert.equal(isOver({ ...reached, last: 160 }, 0), true);
+  assert.equal(isOver({ ...reached, last: 161 }, 160), false, "who goes on is not stopped again");
+  assert.equal(isOver({ last: 70, reachedAt: null, lostAt: 70 }, 30), true);
+  assert.equal(isOver({ last: 71, reachedAt: null, lostAt: 70 }, 70), false);
+  assert.equal(isOver({ last: 671, reachedAt: null, lostAt: null }, 171), true);
 });

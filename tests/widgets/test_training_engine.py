@@ -39,6 +39,9 @@ RUNS = {
         "task": "repeats", "layers": 1, "width": 12, "heads": 2, "hidden": 17, "reach": 1,
         "optimizer": "adam", "rate": 0.01, "seed": 4,
     },
+    "owner, Muon": {
+        "task": "owner", "layers": 2, "width": 8, "optimizer": "muon", "rate": 0.02, "seed": 2,
+    },
     "sort, Muon, wide and tall matrices": {
         "task": "sort", "layers": 1, "width": 8, "hidden": 13, "optimizer": "muon", "rate": 0.02,
         "seed": 5,

@@ -158,7 +158,7 @@ ACCEPTED = {
     "RotaryArrows": ["query_position=5", "before=100", "speed=0.05", "add=on"],
     "NextWord": ["predictor=two", "word=b", "word=1"],
     "PairMerger": ["sample=a, b", "sample=0", "merges=999", "reset="],
-    "SamplingLab": ["context=mary gave", "top_k=all", "top_k=3", "top_p=0.5", "draw=100"],
+    "SamplingLab": ["context=mary gave", "top_k=all", "top_k=3", "min_p=0.1", "draw=100"],
     "Translator": ["example=1", "example=hūvannu koṭṭaḷu", "width=8", "head=all", "word=0"],
     "Machine": [
         "story=1",
@@ -180,7 +180,7 @@ ACCEPTED = {
     "BlockLab": ["story=1", "feed_forward=off", "norm_1=on"],
     "DepthView": ["pre=off", "no_residual=on", "depth=12", "start=1", "quantity=stream"],
     "TimeLapse": ["step=0", "step=35", "position=3", "position=last", "seed=7"],
-    "TrainHere": ["task=pairs", "layers=1", "rate=0.0005", "rate=1", "smear=on", "run=", "step=9"],
+    "TrainHere": ["task=owner", "layers=1", "rate=0.0005", "rate=1", "smear=on", "run=", "step=9"],
     "TrainingView": ["step=last", "step=2", "smoothing=10", "log_steps=on"],
 }
 REFUSED = {
@@ -195,7 +195,7 @@ REFUSED = {
     "RotaryArrows": ["query_position=32", "before=-1", "speed=2", "add=yes"],
     "NextWord": ["predictor=three", "word=a", "word=0", "word=2"],
     "PairMerger": ["sample=2", "merges=1000", "merges=1.5", "text=roses"],
-    "SamplingLab": ["context=1", "top_k=0", "top_p=0", "temperature=4", "draw=0"],
+    "SamplingLab": ["context=1", "top_k=0", "top_p=0", "min_p=2", "draw=0"],
     "Translator": ["example=2", "width=9", "head=2", "layer=-1", "word=31"],
     "Machine": [
         "story=2",

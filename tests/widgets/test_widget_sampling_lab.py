@@ -36,7 +36,7 @@ def test_the_settings_are_those_of_the_library():
     # What the page's side sends:
     widget.set_state({"temperature": 0.5, "top_k": None, "draws": []})
     assert sorted(seen) == [("temperature", 0.5), ("top_k", None)]
-    assert widget.settings == {"temperature": 0.5, "top_k": None, "top_p": 0.8}
+    assert widget.settings == {"temperature": 0.5, "top_k": None, "top_p": 0.8, "min_p": None}
     left = filter_logits(torch.tensor(LOGITS[0]), **widget.settings)
     assert left.isfinite().tolist() == [True, False, False, False, False]
 
@@ -52,7 +52,7 @@ def test_from_a_model_in_one_line_and_back():
     assert generate(model, ids, 3, **widget.settings).shape == (1, 7)
 
 
-@pytest.mark.parametrize("change", [{"context": 1}, {"temperature": 2.0}, {"top_k": 2}])
+@pytest.mark.parametrize("change", [{"context": 1}, {"temperature": 2.0}, {"min_p": 0.2}])
 def test_another_setting_forgets_the_draws(change):
     widget = lab()
     widget.set_state({"draws": [0, 0, 3]})
@@ -78,6 +78,8 @@ def test_another_setting_forgets_the_draws(change):
         ({"top_k": 0}, ValueError, "top_k is 0; at least one token"),
         ({"top_p": 0.0}, ValueError, "top_p is 0.0; .*0 < top_p <= 1, or None"),
         ({"top_p": 1.5}, ValueError, "top_p is 1.5"),
+        ({"min_p": -0.1}, ValueError, r"min_p is -0.1; .*0 <= min_p <= 1, or None"),
+        ({"min_p": float("nan")}, ValueError, "min_p is nan"),
         ({"context": 2}, ValueError, r"context is 2, but must be in 0 \.\. 1"),
         ({"seed": -1}, ValueError, "seed is -1"),
     ],

@@ -9,6 +9,7 @@ from transformer_lib.sampling import filter_logits
 TEMPERATURES = (0, 0.05, 0.5, 0.8, 1.0, 1.7, 3.0)
 TOP_K = (None, 1, 2, 5, 400)
 TOP_P = (None, 0.01, 0.3, 0.5, 0.9, 0.999, 1.0)
+MIN_P = (0.0, 0.02, 0.1, 0.6, 1.0)
 
 
 def rows() -> list[torch.Tensor]:
@@ -29,14 +30,24 @@ def rows() -> list[torch.Tensor]:
 
 def fixtures() -> dict:
     cases = []
-    for logits, temperature, top_k, top_p in itertools.product(rows(), TEMPERATURES, TOP_K, TOP_P):
-        left = filter_logits(logits, temperature=temperature, top_k=top_k, top_p=top_p)
+    settings = itertools.chain(
+        itertools.product(rows(), TEMPERATURES, TOP_K, TOP_P, [None]),
+        itertools.product(rows(), TEMPERATURES, [None, 5], [None, 0.9], MIN_P),
+    )
+    for logits, temperature, top_k, top_p, min_p in settings:
+        options = {"top_k": top_k, "top_p": top_p, "min_p": min_p}
+        left = filter_logits(logits, temperature=temperature, **options)
         # torch.topk does not say which of equal logits it prefers: there, only the values count.
         tied = top_k is not None and len(logits.unique()) < len(logits)
         cases.append(
             {
                 "logits": logits.tolist(),
-                "settings": {"temperature": temperature, "topK": top_k, "topP": top_p},
+                "settings": {
+                    "temperature": temperature,
+                    "topK": top_k,
+                    "topP": top_p,
+                    "minP": min_p,
+                },
                 "kept": left.isfinite().tolist(),
                 "probabilities": left.softmax(dim=-1).tolist(),
                 "tied": tied,

@@ -26,6 +26,7 @@ const MUON = { optimizer: "muon", rate: 0.02, seed: 1 };
 for (const [what, settings, most] of [
   ["repeats, two layers", { task: "repeats", layers: 2, ...MUON }, 150],
   ["repeats, one layer and the smear", { task: "repeats", layers: 1, reach: 1, ...MUON }, 150],
+  ["owner, two layers", { task: "owner", layers: 2, ...MUON }, 250],
   ["sort, one layer", { task: "sort", layers: 1, ...MUON }, 120],
 ]) {
   test(`it reaches the floor: ${what}`, () => {
@@ -33,6 +34,7 @@ for (const [what, settings, most] of [
   });
 }
 
-test("one layer without a smear does not learn repeats", () => {
+test("one layer does not learn repeats without a smear, nor owner with one", () => {
   assert.equal(stepsToFloor({ task: "repeats", layers: 1, ...MUON }, 150), null);
+  assert.equal(stepsToFloor({ task: "owner", layers: 1, reach: 1, ...MUON }, 250), null);
 });

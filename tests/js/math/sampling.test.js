@@ -13,7 +13,7 @@ import { close, fixture } from "../support.js";
 const { cases } = fixture("sampling");
 const falling = (list) => [...list].sort((a, b) => b - a);
 
-test("what temperature, top-k and top-p leave is the library's", () => {
+test("what temperature, top-k, top-p and min-p leave is the library's", () => {
   assert.ok(cases.length > 3000);
   for (const { logits, settings, kept, probabilities, tied } of cases) {
     const where = JSON.stringify([settings, logits.slice(0, 6)]);
@@ -43,12 +43,8 @@ test("equal logits keep their order, and what cuts a token is named", () => {
     "greedy",
     "greedy",
   ]);
-  assert.deepEqual(filterLogits([0, 0, 0, 0], { topK: 3, topP: 0.6 }).cut, [
-    null,
-    null,
-    "top-p",
-    "top-k",
-  ]);
+  const options = { topK: 3, topP: 0.9, minP: 0.5 };
+  assert.deepEqual(filterLogits([3, 2, 0, -1], options).cut, [null, "min-p", "top-p", "top-k"]);
 });
 
 test("the running total is that of the distribution that top-p looks at", () => {

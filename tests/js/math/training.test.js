@@ -33,10 +33,17 @@ test("a product of any size, of matrices and transposed ones, new or added", () 
   }
 });
 
+/** Where the thing that is asked for was given last: who got it stands two words after it. */
+function lastTime(words, ids, t) {
+  const given = (s) => ids[s] === ids[t - 1] && words[ids[s - 1]] === "give";
+  return 2 + ids.slice(0, t - 1).findLastIndex((_, s) => given(s));
+}
+
 /** What a reader who knows the rules, and has read the words before t, expects there. */
 const READERS = {
   repeats: (ids, t) => ids[ids.indexOf(ids[t - 1]) + 1],
   pairs: (ids, t) => ids[ids.indexOf(ids[t - 1]) + 1],
+  owner: (ids, t) => ids[lastTime(TASKS.owner.words, ids, t)],
   sort: (ids, t) => ids.slice(0, 8).toSorted((a, b) => a - b)[t - 8],
 };
 
@@ -78,4 +85,11 @@ test("the plateaus are the losses of who knows the words, not which", () => {
   close(guessing(TASKS.repeats, letters), TASKS.repeats.plateau, 0.01);
   const digits = (ids) => ids.slice(0, 12).filter((_, s) => s % 2 === 1);
   close(guessing(TASKS.pairs, digits), TASKS.pairs.plateau, 0.01);
+  const { owner } = TASKS;
+  const owners = (ids, t) => {
+    const given = [...new Set(ids.filter((_, s) => s < t && s % 4 === 1 && ids[s + 1] === 1))];
+    return given.map((thing) => READERS.owner([...ids.slice(0, t - 1), thing], t));
+  };
+  assert.equal(owner.words[1], "to");
+  close(guessing(owner, owners), owner.plateau, 0.01);
 });

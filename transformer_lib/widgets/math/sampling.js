@@ -1,9 +1,9 @@
 // From logits to the distribution that is drawn from, equal to transformer_lib/sampling.py (tested to
-// 1e-6): temperature first, then top-k, then top-p. Null switches top-k or top-p off.
+// 1e-6): temperature first, then top-k, top-p and min-p. Null switches one of these three off.
 //
-//   const left = filterLogits(logits, { temperature: 0.8, topK: 40, topP: 0.9 });
+//   const left = filterLogits(logits, { temperature: 0.8, topK: 40, topP: 0.9, minP: null });
 //   left.probabilities   what remains, sums to 1        left.cut      null where a token is kept, else
-//   left.order           tokens, most probable first                  "greedy", "top-k" or "top-p"
+//   left.order           tokens, most probable first                  "greedy", "top-k", "top-p" or "min-p"
 //   left.totals          running total in this order, of what temperature and top-k have left
 //   draw(left.probabilities, left.order, uniform(7)())  -> a token
 
@@ -16,7 +16,7 @@ export function ranked(logits) {
 
 export function filterLogits(
   logits,
-  { temperature = 1, topK = null, topP = null, order = ranked(logits) } = {},
+  { temperature = 1, topK = null, topP = null, minP = null, order = ranked(logits) } = {},
 ) {
   const cut = new Array(logits.length).fill(null);
   const greedy = temperature === 0;
@@ -31,6 +31,11 @@ export function filterLogits(
     // The tokens before this one reach p already; nothing comes before the first.
     if (!greedy && topP !== null && topP < 1 && total - first[i] >= topP) cut[i] = "top-p";
   });
+  if (!greedy && minP !== null) {
+    const left = share(logits, cut, temperature);
+    const least = minP * left[order[0]];
+    for (const i of order) if (left[i] < least) cut[i] ??= "min-p";
+  }
   return { probabilities: share(logits, cut, greedy ? 1 : temperature), cut, order, totals };
 }
 

@@ -2,7 +2,7 @@
 //
 //   const picture = bars(vocabulary, likely, lines);   fig.add(picture)
 //       likely: tokens that may get a line (for their width); lines: how many there are room for
-//   picture.paint(found, topP, counts, draws)      found: look() of model.js
+//   picture.paint(found, { topP, minP }, counts, draws)      found: look() of model.js; null: off
 
 import { axisText, gridLine, linearScale } from "../core/axes.js";
 import {
@@ -33,7 +33,7 @@ export function bars(vocabulary, likely, room) {
     "aria-label": "The most probable tokens",
   });
   const hatch = uniqueId("cut");
-  let [place, items, stair, bound, head, data] = [null, [], null, null, null, null];
+  let [place, items, stair, bounds, head, data] = [null, [], null, [], null, null];
 
   function layout(width) {
     const longest = Math.max(
@@ -47,17 +47,18 @@ export function bars(vocabulary, likely, room) {
     svg.replaceChildren(hatchPattern(hatch));
     const top = legend(svg, width, hatch) + 30;
     const bottom = top + LINE * lines;
-    setSize(svg, width, bottom + 40);
+    setSize(svg, width, bottom + 56);
     scale(top, bottom);
     items = Array.from({ length: lines }, (_, i) => makeLine(top + LINE * i));
     stair = svgElement("path", { class: "afm-total" });
-    bound = {
-      line: svgElement("line", { class: "afm-bound", y1: top - 4, y2: bottom + 6 }),
-      name: svgElement("text", { class: "afm-bound-name", y: bottom + 34 }),
-    };
-    svg.append(svgElement("g", { "aria-hidden": "true" }, stair, bound.line, bound.name));
+    bounds = ["afm-enough", "afm-least"].map((kind) => ({
+      line: svgElement("line", { class: `afm-bound ${kind}`, y1: top - 4, y2: bottom + 6 }),
+      name: svgElement("text", { class: `afm-bound-name ${kind}` }),
+    }));
+    const nodes = bounds.flatMap(({ line, name }) => [line, name]);
+    svg.append(svgElement("g", { "aria-hidden": "true" }, stair, ...nodes));
     items.forEach(({ group, mark }) => group.append(mark)); // above the stair
-    place.top = top;
+    Object.assign(place, { top, bottom });
     paint();
   }
 
@@ -123,12 +124,12 @@ export function bars(vocabulary, likely, room) {
 
   function paint(
     found = data?.found,
-    topP = data?.topP,
+    cuts = data?.cuts,
     counts = data?.counts,
     draws = data?.draws,
   ) {
     if (!found) return;
-    data = { found, topP, counts, draws };
+    data = { found, cuts, counts, draws };
     if (!place) return;
     linesOf(found, counts).forEach((line, i) => paintLine(items[i], line, draws));
     head.setAttribute("visibility", draws ? "visible" : "hidden");
@@ -138,15 +139,24 @@ export function bars(vocabulary, likely, room) {
       .slice(0, full + 1)
       .map((total, i) => `H${place.x(total).toFixed(1)}V${place.top + LINE * (i + 1)}`);
     stair.setAttribute("d", `M${place.left} ${place.top}${steps.join("")}`);
-    const shown = topP < 1 && found.cut[found.order.at(-1)] !== "greedy";
-    for (const node of Object.values(bound))
-      node.setAttribute("visibility", shown ? "visible" : "hidden");
-    setAttributes(bound.line, { x1: place.x(topP), x2: place.x(topP) });
-    bound.name.textContent = `p = ${fixed(topP)}`;
-    setAttributes(bound.name, {
-      x: place.x(topP),
-      "text-anchor": topP > 0.8 ? "end" : topP < 0.2 ? "start" : "middle",
-    });
+    const free = found.cut[found.order.at(-1)] !== "greedy";
+    const { topP, minP } = cuts;
+    const share = free && topP !== null && topP < 1 ? topP : null;
+    paintBound(bounds[0], share, `p = ${fixed(topP ?? 1)}`, 0);
+    // Every bar that remains reaches this line: cutting makes all of them longer by one factor.
+    const least = free && minP ? minP * found.probabilities[found.order[0]] : null;
+    paintBound(bounds[1], least, `${fixed(minP ?? 0)} of the largest`, share === null ? 0 : 1);
+  }
+
+  /** A bound at this share, its name in this row below the axis; null: none. */
+  function paintBound({ line, name }, share, text, row) {
+    const shown = share === null ? "hidden" : "visible";
+    const x = place.x(share ?? 0);
+    setAttributes(line, { x1: x, x2: x, visibility: shown });
+    const anchor = share > 0.8 ? "end" : share < 0.2 ? "start" : "middle";
+    const y = place.bottom + 34 + 16 * row;
+    setAttributes(name, { x, y, "text-anchor": anchor, visibility: shown });
+    name.textContent = text;
   }
 
   /** The contents of each line: a token, or all others together. */
@@ -189,7 +199,7 @@ export function bars(vocabulary, likely, room) {
       fill: kept ? "none" : `url(#${hatch})`,
     });
     setAttributes(line.now, { width: across(now) });
-    share.textContent = kept ? percentAmong(now, remain) : cut.replace("top-p, top-k", "top-p, k");
+    share.textContent = kept ? percentAmong(now, remain) : shortened(cut);
     share.setAttribute("class", kept ? "afm-sampling-text" : "afm-sampling-text afm-cut-text");
     drawn.textContent = draws ? String(count) : "";
     mark.setAttribute("visibility", draws && count ? "visible" : "hidden");
@@ -198,7 +208,7 @@ export function bars(vocabulary, likely, room) {
     const left = others && others > 0 ? ` (${others} of them remain)` : "";
     const says = kept
       ? `now ${percentAmong(now, remain)}${left}`
-      : `cut by ${cut === "greedy" ? "greedy decoding" : cut.replace(", ", " and ")}`;
+      : `cut by ${cut === "greedy" ? "greedy decoding" : cut.replace(/, ([^,]*)$/, " and $1")}`;
     item.setAttribute(
       "aria-label",
       `${clip(name)}: the model's own ${percentAmong(own, size)}, ${says}${draws ? `, drawn ${count} of ${draws}` : ""}`,
@@ -206,6 +216,12 @@ export function bars(vocabulary, likely, room) {
   }
 
   return { element: svg, layout, paint };
+}
+
+/** What cuts, for a narrow column. */
+function shortened(cut) {
+  if (!cut.includes(",")) return cut;
+  return cut === "top-p, top-k" ? "top-p, k" : "several";
 }
 
 /** A key to the marks, in as many lines as needed; returns where it ends. */

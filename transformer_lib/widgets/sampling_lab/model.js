@@ -25,10 +25,10 @@ export function linesFor(rows) {
 }
 
 /** Everything that the figure shows of one row of logits. */
-export function look(logits, { temperature, topK, topP }) {
+export function look(logits, { temperature, topK, topP, minP }) {
   const order = ranked(logits);
   const own = softmax(Array.from(logits));
-  const left = filterLogits(Array.from(logits), { temperature, topK, topP, order });
+  const left = filterLogits(Array.from(logits), { temperature, topK, topP, minP, order });
   const remain = left.cut.filter((reason) => reason === null).length;
   return { ...left, own, remain, entropy: entropy(left.probabilities) };
 }

@@ -7,7 +7,7 @@ import { countDraws, ranked } from "../math/sampling.js";
 import { bars } from "./bars.js";
 import { drawMany, kSteps, linesFor, look, tail } from "./model.js";
 
-const SETTINGS = ["context", "temperature", "top_k", "top_p"];
+const SETTINGS = ["context", "temperature", "top_k", "top_p", "min_p"];
 
 function render({ model, el }) {
   const { vocabulary, contexts } = readJson(model, "_text");
@@ -62,6 +62,15 @@ function render({ model, el }) {
     format: (value) => (value === 1 ? "1: all" : fixed(value)),
     onInput: (value) => change({ top_p: value === 1 ? null : value }),
   });
+  const least = slider({
+    label: "min-p",
+    min: 0,
+    max: 1,
+    step: 0.01,
+    value: 0,
+    format: (value) => (value === 0 ? "0: all" : fixed(value)),
+    onInput: (value) => change({ min_p: value === 0 ? null : value }),
+  });
   const drawing = [1, 100].map(
     (count) =>
       button({
@@ -83,6 +92,7 @@ function render({ model, el }) {
     heat.element,
     keep.element,
     nucleus.element,
+    least.element,
     element("div", { class: "afm-draws" }, ...drawing, reset.element),
   );
   const rows = contexts.map((_, at) => logits.subarray(at * size, (at + 1) * size));
@@ -106,6 +116,7 @@ function render({ model, el }) {
       temperature: model.get("temperature"),
       topK: model.get("top_k"),
       topP: model.get("top_p"),
+      minP: model.get("min_p"),
     });
   }
 
@@ -123,16 +134,17 @@ function render({ model, el }) {
   }
 
   function update() {
-    const [temperature, topK, topP] = SETTINGS.slice(1).map((name) => model.get(name));
+    const [temperature, topK, topP, minP] = SETTINGS.slice(1).map((name) => model.get(name));
     which.set(model.get("context"));
     heat.set(temperature);
     const step = topK === null ? steps.length - 1 : steps.findIndex((k) => k >= topK);
     keep.set(step < 0 ? steps.length - 1 : step);
     nucleus.set(topP ?? 1);
+    least.set(minP ?? 0);
     const found = now();
     const draws = model.get("draws");
     for (const node of drawing) node.disabled = draws.length >= mostDraws;
-    picture.paint(found, topP ?? 1, countDraws(draws, size), draws.length);
+    picture.paint(found, { topP, minP }, countDraws(draws, size), draws.length);
     say(found, temperature, draws);
   }
 
@@ -221,6 +233,7 @@ function render({ model, el }) {
         temperature: model.get("temperature"),
         top_k: model.get("top_k") ?? size,
         top_p: model.get("top_p") ?? 1,
+        min_p: model.get("min_p") ?? 0,
         remaining: remain,
         entropy,
         "largest probability": probabilities.reduce((most, p) => Math.max(most, p), 0),

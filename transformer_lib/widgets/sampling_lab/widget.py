@@ -1,4 +1,4 @@
-"""A model's distribution over the next token under temperature, top-k and top-p."""
+"""A model's distribution over the next token under temperature, top-k, top-p and min-p."""
 
 import math
 from collections.abc import Sequence
@@ -19,13 +19,14 @@ _MOST_DRAWS = 100_000
 class SamplingLab(Widget):
     """A model's own distribution over the next token, and what sampling leaves of it.
 
-    Each token's bar shows what it gets after temperature, top-k and top-p (in this order, as in
-    :func:`transformer_lib.sampling.filter_logits`), its outline the model's own probability; what
-    is cut is hatched. The reader chooses the context and the settings, and draws.
+    Each token's bar shows what it gets after temperature, top-k, top-p and min-p (in this order, as
+    in :func:`transformer_lib.sampling.filter_logits`), its outline the model's own probability;
+    what is cut is hatched. The reader chooses the context and the settings, and draws.
 
     What the reader sets comes back and can be observed and set: `widget.context`, `temperature`,
-    `top_k`, `top_p`; `widget.settings` are the options to call `generate` with. `widget.draws` are
-    the ids of the tokens drawn with these settings; another setting or context empties it.
+    `top_k`, `top_p`, `min_p`; `widget.settings` are the options to call `generate` with.
+    `widget.draws` are the ids of the tokens drawn with these settings; another setting or context
+    empties it.
 
     Args:
         logits: of the token after each context, [contexts, vocabulary]. From a model of this
@@ -35,17 +36,19 @@ class SamplingLab(Widget):
         temperature: from 0 (greedy) to 3.
         top_k: how many tokens may remain; None: all.
         top_p: the share of the probability that must remain, above 0; None: all.
+        min_p: the share of the largest probability that a token must have; None: all.
         context: which context comes first, counted from 0.
         seed: of the draws.
         name: what links in the prose call the figure.
         goals: challenges.
 
     State (what `[text](#set:name;key=value)` sets): `context` (its text, or its number from 0),
-    `temperature`, `top_k` and `top_p` (a number, or `all`), `draw` (so many tokens), `reset`.
+    `temperature`, `top_k`, `top_p` and `min_p` (a number, or `all`), `draw` (so many tokens),
+    `reset`.
 
     Facts (what goals read): `context`, `temperature`, `top_k` (the vocabulary's size for all),
-    `top_p` (1 for all), `remaining` (tokens), `entropy` (nats), `largest probability`,
-    `probability TOKEN`, `draws`, `drawn TOKEN`.
+    `top_p` (1 for all), `min_p` (0 for all), `remaining` (tokens), `entropy` (nats),
+    `largest probability`, `probability TOKEN`, `draws`, `drawn TOKEN`.
 
     Raises ValueError if sizes do not fit, logits are not finite in float32, or a setting is out of
     range; TypeError if tokens or contexts are not text.
@@ -54,7 +57,7 @@ class SamplingLab(Widget):
     >>> lab
     SamplingLab(contexts=1, vocabulary=3)
     >>> lab.settings
-    {'temperature': 0.8, 'top_k': None, 'top_p': 0.9}
+    {'temperature': 0.8, 'top_k': None, 'top_p': 0.9, 'min_p': None}
     """
 
     _esm = bundle("sampling_lab")
@@ -68,12 +71,14 @@ class SamplingLab(Widget):
     temperature = traitlets.Float().tag(sync=True)
     top_k = traitlets.Int(None, allow_none=True).tag(sync=True)
     top_p = traitlets.Float(None, allow_none=True).tag(sync=True)
+    min_p = traitlets.Float(None, allow_none=True).tag(sync=True)
     draws = traitlets.List(traitlets.Int()).tag(sync=True)
     _keys_of_text: ClassVar = {
         "context": Token("contexts", "context"),
         "temperature": Number(0, HOTTEST, "temperature", whole=False),
         "top_k": Number(1, trait="top_k", none="all"),
         "top_p": Number(0.01, 1, "top_p", whole=False, none="all"),
+        "min_p": Number(0, 1, "min_p", whole=False, none="all"),
         "draw": Number(1, 1000),
     }
     _facts = (
@@ -81,6 +86,7 @@ class SamplingLab(Widget):
         "temperature",
         "top_k",
         "top_p",
+        "min_p",
         "remaining",
         "entropy",
         "largest probability",
@@ -99,6 +105,7 @@ class SamplingLab(Widget):
         temperature: float = 0.8,
         top_k: int | None = None,
         top_p: float | None = 0.9,
+        min_p: float | None = None,
         context: int = 0,
         seed: int = 0,
         name: str = "",
@@ -125,14 +132,15 @@ class SamplingLab(Widget):
             temperature=temperature,
             top_k=top_k,
             top_p=top_p,
+            min_p=min_p,
             name=name,
             goals=goals,
         )
 
     @property
     def settings(self) -> dict[str, float | int | None]:
-        """Options of `generate` and `filter_logits`: temperature, top_k, top_p."""
-        return {"temperature": self.temperature, "top_k": self.top_k, "top_p": self.top_p}
+        """Options of `generate` and `filter_logits`: temperature, top_k, top_p, min_p."""
+        return {name: getattr(self, name) for name in ("temperature", "top_k", "top_p", "min_p")}
 
     @traitlets.validate("context")
     def _check_context(self, proposal: dict) -> int:
@@ -169,6 +177,16 @@ class SamplingLab(Widget):
             )
         return top_p
 
+    @traitlets.validate("min_p")
+    def _check_min_p(self, proposal: dict) -> float | None:
+        min_p = proposal["value"]
+        if min_p is not None and not 0 <= min_p <= 1:
+            raise ValueError(
+                f"min_p is {min_p}; it is the least share of the largest probability that a token "
+                "must have: choose 0 <= min_p <= 1, or None for all"
+            )
+        return min_p
+
     @traitlets.validate("draws")
     def _check_draws(self, proposal: dict) -> list[int]:
         draws = proposal["value"]
@@ -178,7 +196,7 @@ class SamplingLab(Widget):
             )
         return draws
 
-    @traitlets.observe("context", "temperature", "top_k", "top_p")
+    @traitlets.observe("context", "temperature", "top_k", "top_p", "min_p")
     def _forget_draws(self, change: dict) -> None:
         self.draws = []
 

@@ -10,7 +10,7 @@ from transformer_lib.widgets.driving import Action, Flag, Number, Option
 from transformer_lib.widgets.goals import Goal
 from transformer_lib.widgets.joining import bundle, stylesheet, worker
 
-TASKS = ("repeats", "pairs", "sort")
+TASKS = ("repeats", "pairs", "owner", "sort")
 RATES = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 USUAL = {"adam": 0.005, "muon": 0.02}  # of these rates, for each optimizer
 SEEDS = (1, 2, 3, 4, 5)
@@ -24,11 +24,12 @@ class TrainHere(Widget):
     are computed in plain JavaScript, in a worker. A task's texts are drawn anew for every step, and
     the model is asked only for words that can be known for certain, so the loss of a perfect model
     is exactly 0. The tasks: *repeats* (different letters again and again; how many there are is
-    drawn), *pairs* (letters, each with a digit; which digit went with this one?) and *sort*
-    (different digits, then the same in order).
+    drawn), *pairs* (letters, each with a digit; which digit went with this one?), *owner* (things
+    are given to people, and given away again; who has this one?) and *sort* (different digits, then
+    the same in order).
 
     Args:
-        task: ``"repeats"``, ``"pairs"`` or ``"sort"``.
+        task: ``"repeats"``, ``"pairs"``, ``"owner"`` or ``"sort"``.
         layers: 1 or 2.
         smear: whether each word's vector gets a learned share of that of the word before.
         optimizer: ``"muon"`` or ``"adam"``.
@@ -46,9 +47,10 @@ class TrainHere(Widget):
     `optimizer`, `rate` (one of the offered), `seed`, `speed` (watch or full), `run` (start
     training), `step` (look at a step made already, or `last`), `reset`.
 
-    Facts (what goals read): `repeats`, `pairs`, `sort` (1 for the task that is chosen), `layers`,
-    `smear`, `muon` (1 or 0), `rate`, `seed`, `steps` (made so far), `loss` and `right` (means of
-    the newest 20 steps; `right` is a share from 0 to 1), `lost` (1: it was worse than chance).
+    Facts (what goals read): `repeats`, `pairs`, `owner`, `sort` (1 for the task that is chosen),
+    `layers`, `smear`, `muon` (1 or 0), `rate`, `seed`, `steps` (made so far), `loss` and `right`
+    (means of the newest 20 steps; `right` is a share from 0 to 1), `lost` (1: it was worse than
+    chance).
 
     Raises ValueError for a rate or seed that is not offered; traitlets.TraitError for another task,
     optimizer, speed or number of layers.

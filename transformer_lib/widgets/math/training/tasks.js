@@ -14,6 +14,8 @@ export const FLOOR = 0; // −ln 1
 
 const LETTERS = [..."abcdefghijklmnopqrstuvwxyz"];
 const DIGITS = [..."0123456789"];
+const PEOPLE = ["mary", "john", "susan", "peter", "ravi"];
+const GIFTS = ["roses", "books", "cups", "pens", "coins"];
 
 const below = (n, draw) => Math.floor(n * draw());
 
@@ -60,11 +62,6 @@ function repeats({ letters = 10, tokens = 24, least = 3, most = 10 } = {}) {
  * Digits and questions are drawn one by one, so that some come twice: where each came once, a model
  * could rule out what was answered already, and stops at that. */
 function pairs({ letters = 10, digits = 8, count = 6 } = {}) {
-  const others = count - 1; // of them each has the asked pair's digit with a chance of 1 / digits
-  const alike = Array.from(
-    { length: count },
-    (_, k) => choose(others, k) * (1 / digits) ** k * (1 - 1 / digits) ** (others - k),
-  );
   function text(draw) {
     const keys = drawn(count, letters, draw);
     const values = keys.map(() => letters + below(digits, draw));
@@ -84,7 +81,7 @@ function pairs({ letters = 10, digits = 8, count = 6 } = {}) {
     tokens: 4 * count,
     positions: "rotary",
     chance: Math.log(letters + digits),
-    plateau: Math.log(count) - total(alike.map((chance, k) => chance * Math.log(1 + k))),
+    plateau: amongValues(count, digits),
     plateauName: "knows the digits, not whose they are",
     text,
     example: text,
@@ -114,6 +111,62 @@ function sort({ digits = 10, count = 8 } = {}) {
   };
 }
 
+/** Things change hands; who has this one now? give roses to mary, give roses to john, who has roses john
+ *
+ * At first each of some things is given to anybody, then to anybody who does not have it. So at any
+ * time its owner is any of the people, each as probably, whoever the others' owners are. */
+function owner({ people = PEOPLE, gifts = GIFTS, count = 3, sentences = 9 } = {}) {
+  const words = ["give", "to", "who", "has", ...people, ...gifts];
+  const [give, to, who, has, firstPerson] = [0, 1, 2, 3, 4];
+  const firstGift = firstPerson + people.length;
+  function text(draw) {
+    const things = drawn(count, gifts.length, draw);
+    const owners = new Map();
+    const named = new Map(); // the places of a thing's owner, since it was given last
+    const [ids, known, sources] = [[], [], []];
+    for (let s = 0; s < sentences; s += 1) {
+      const thing = s < count ? things[s] : things[below(count, draw)];
+      const asks = s === sentences - 1 || (s >= count && draw() < 0.6);
+      if (!asks) {
+        owners.set(thing, another(owners.get(thing), people.length, draw));
+        named.set(thing, []);
+      }
+      const gift = firstGift + thing;
+      ids.push(...(asks ? [who, has, gift] : [give, gift, to]), firstPerson + owners.get(thing));
+      known.push(false, false, false, asks);
+      sources.push([], [], [], asks ? [...named.get(thing)] : []);
+      named.get(thing).push(ids.length - 1);
+    }
+    return { ids, known, sources };
+  }
+  return {
+    words,
+    tokens: 4 * sentences,
+    positions: "rotary",
+    chance: Math.log(words.length),
+    plateau: amongValues(count, people.length),
+    plateauName: "names some owner",
+    text,
+    example: text,
+  };
+}
+
+/** Any of 0 … n − 1 but `one`, which may be undefined. */
+function another(one, n, draw) {
+  if (one === undefined) return below(n, draw);
+  return (one + 1 + below(n - 1, draw)) % n;
+}
+
+/** The loss of who knows the values of `count` keys, each one of `values`, but not which is whose. */
+function amongValues(count, values) {
+  const others = count - 1; // of them each has the asked key's value with a chance of 1 / values
+  const alike = Array.from(
+    { length: count },
+    (_, k) => choose(others, k) * (1 / values) ** k * (1 - 1 / values) ** (others - k),
+  );
+  return Math.log(count) - total(alike.map((chance, k) => chance * Math.log(1 + k)));
+}
+
 /** How many ways there are to choose k of n. */
 const choose = (n, k) => (k === 0 ? 1 : (choose(n - 1, k - 1) * n) / k);
 
@@ -124,4 +177,4 @@ function places(t, isSo) {
   return Array.from({ length: t }, (_, s) => s).filter(isSo);
 }
 
-export const TASKS = { repeats: repeats(), pairs: pairs(), sort: sort() };
+export const TASKS = { repeats: repeats(), pairs: pairs(), owner: owner(), sort: sort() };
