@@ -80,7 +80,7 @@ check_orthogonalize = Exercise(
         Case("a 7 × 3 gradient, 2 times", 0.3 * randn(7, 3, seed=2), 2),
     ],
     axes="rows columns",
-    praise="Right: products of matrices alone, and all directions are about equally long.",
+    praise="Right: products of matrices alone lift small singular values and keep the directions.",
 )
 
 
