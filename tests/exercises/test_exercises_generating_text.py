@@ -348,6 +348,9 @@ WRONG[check_min_p] = [
     (lambda x, p: normalized(x.where(x / x.max() < p, 0.0)), "The other way round"),
     (lambda x, p: x.where(x / x.max() >= p, 0.0), "What is left does not sum to 1"),
     (lambda x, p: normalized(x.where(x >= x.max() - p, 0.0)), "not the largest minus p"),
+    (lambda x, p: normalized(x.where(x >= x.mean() * p, 0.0)), "not of their mean"),
+    (lambda x, p: normalized(torch.maximum(x, x.max() * p)), "What is below the bound is raised"),
+    (lambda x, p: x.masked_fill(x < p * x.max(), -torch.inf).softmax(0), "You take the softmax"),
 ]
 
 

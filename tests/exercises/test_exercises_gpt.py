@@ -427,6 +427,15 @@ WRONG[check_bigram_loss] = [
     ),
     (lambda t, h, n: by_index_put(h, h, n), "You count on the held-out stories"),
     (lambda t, h, n: by_index_put(t, t, n), "You measure on the training stories"),
+    (lambda t, h, n: by_index_put(torch.cat((h, t)), h, n), "You count on both sets"),
+    (
+        lambda t, h, n: (
+            -(table_of(t, n) / table_of(t, n).sum(1, keepdim=True))[h[:, :-1], h[:, 1:]]
+            .mean()
+            .log()
+        ),
+        "You average probabilities",
+    ),
     (lambda t, h, n: by_index_put(t.flatten()[None], h, n), "are not a pair: count within stories"),
     (
         lambda t, h, n: by_index_put(t.flatten()[None], h.flatten()[None], n),

@@ -460,6 +460,19 @@ check_min_p = Exercise(
         "The bound is p times the largest, not the largest minus p.": (
             lambda probabilities, p: _where(probabilities, probabilities >= probabilities.max() - p)
         ),
+        "The bound is a share of the largest probability, not of their mean.": (
+            lambda probabilities, p: _where(
+                probabilities, probabilities >= p * probabilities.mean()
+            )
+        ),
+        "What is below the bound is raised to it. It should become 0.": lambda probabilities, p: (
+            _where(probabilities.clamp(min=p * probabilities.max()), torch.ones(()))
+        ),
+        "You take the softmax of probabilities: divide what is left by its sum.": (
+            lambda probabilities, p: probabilities.where(
+                probabilities >= p * probabilities.max(), -torch.inf
+            ).softmax(-1)
+        ),
     },
     cases=[
         Case("a model that is sure", torch.tensor([0.04, 0.85, 0.08, 0.03]), 0.05),

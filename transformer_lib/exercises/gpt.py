@@ -501,6 +501,13 @@ check_bigram_loss = Exercise(
         "You count on the held-out stories: a predictor must not see what it is tested on.": (
             lambda train, held_out, size: _bigram(held_out, held_out, size)
         ),
+        "You count on both sets: what a predictor is judged by must not be in its table.": (
+            lambda train, held_out, size: _bigram(torch.cat([train, held_out]), held_out, size)
+        ),
+        "You average probabilities and take the logarithm at the end. A loss is the mean of the "
+        "logarithms.": lambda train, held_out, size: (
+            -_rows(_counts(train, size))[held_out[:, :-1], held_out[:, 1:]].mean().log()
+        ),
         "You measure on the training stories: measure on the held-out ones.": (
             lambda train, held_out, size: _bigram(train, train, size)
         ),
