@@ -8,7 +8,7 @@ from harness import check_axe, check_fits, download, each_look
 from machines import SHIPPED, STORIES, make_machine
 
 from transformer_lib.training.trained import load_shipped
-from transformer_lib.widgets import Machine
+from transformer_lib.widgets import Goal, Machine
 
 
 def settled(page, condition="true"):
@@ -125,6 +125,16 @@ def test_it_writes_until_it_is_stopped_and_never_more_than_it_can_read(open_page
     assert written[: len(STORIES[1].split())] == STORIES[1].split()
 
 
+def test_no_goal_is_reached_while_it_thinks(open_page):
+    impossible = ["off = 1", "probability mary < 0.000000001"]
+    goal = Goal("Make *mary* impossible.", when=impossible, hint="No head can do that.")
+    page = open_page(make_machine(view="laboratory", name="m", goals=[goal])[1])
+    settled(page)
+    page.evaluate("afmFigures.get('m')[0].set([['off', 'block-1-head-1']])")
+    assert settled(page, "f.off === 1")["probability mary"] > 1e-6
+    assert page.get_by_text("Not reached yet:").count() == 1
+
+
 def test_without_a_worker_the_page_computes_itself(open_page):
     trained, widget = make_machine(view="story", bits=32, name="m")
     block = "<script>window.Worker = class { constructor() { throw new Error('no'); } };</script>"
@@ -137,6 +147,9 @@ def test_fits_is_accessible_and_exports(open_page, theme, width):
     settled(page)
     check_axe(page)
     check_fits(page)
+    story, figure = page.locator(".afm-machine select").first, page.locator(".afm-machine")
+    ends = [box["x"] + box["width"] for box in (story.bounding_box(), figure.bounding_box())]
+    assert ends[0] < ends[1], "the list of stories is cut"
     first = page.get_by_role("option", name="token")
     first.focus()
     for _ in range(5):

@@ -143,6 +143,19 @@ WRONG[check_nucleus] = [
     (ascending, "You begin with the least probable"),
     (lambda x, p: normalized(x.where(x >= 1 - p, 0.0)), "You compare each probability with 1"),
     (lambda x, p: normalized(x * (x / x.max() >= p)), "You compare each probability with p"),
+    (lambda x, p: normalized(x * (x.cumsum(0) - x < p)), "in the order of the vocabulary"),
+    (
+        lambda x, p: normalized(x * (sorted_result(x, p) > 0)[x.sort(descending=True).indices]),
+        "`keep[order]` sorts once more",
+    ),
+    (
+        lambda x, p: x.where(nucleus_by_loop(x, p) > 0, -torch.inf).softmax(0),
+        "You take the softmax of probabilities. They",
+    ),
+    (
+        lambda x, p: x.where(nucleus_by_loop(x, p) > 0, 0.0).softmax(0),
+        "You take the softmax of probabilities, so that what is cut",
+    ),
 ]
 
 
@@ -194,6 +207,15 @@ WRONG[check_beam_step] = [
     (
         lambda s, x, w: tuple(beam_by_topk(s, x, w)[i] for i in (0, 2, 1)),
         "Parents and tokens are swapped",
+    ),
+    (lambda s, x, w: of((s + x.T), w, x.shape[1]), "Your table has a row for each token"),
+    (
+        lambda s, x, w: (
+            (s.max() + x[s.argmax()]).topk(w).values,
+            torch.full((w,), int(s.argmax())),
+            x[s.argmax()].topk(w).indices,
+        ),
+        "Only the best beam is continued",
     ),
 ]
 
@@ -272,6 +294,17 @@ WRONG[check_cached_step] = [
         ),
         "The softmax runs over the queries",
     ),
+    (
+        lambda q, k, v, *old: (
+            plain(q, *longer(k, v, *old), scale=(old[0].shape[1] + 1) ** -0.5),
+            *longer(k, v, *old),
+        ),
+        "The scores are divided by the root of the number of tokens",
+    ),
+    (
+        lambda q, k, v, *old: plain(q, *longer(k, v, *old)),
+        "your result is a tensor of shape (11, 1, 7); a tuple of 3 is expected",
+    ),
 ]
 
 
@@ -293,7 +326,7 @@ WRONG[check_cache_bytes] = [
     (lambda b, t, n, d, k: b * t * d * k * 2, "Each layer has"),
     (lambda b, t, n, d, k: t * n * d * k * 2, "Each text of the batch"),
     (lambda b, t, n, d, k: b * t * n * d * 2, "That is how many numbers"),
-    (lambda b, t, n, d, k: b * t * t * n * d * k * 2, "Weights are never stored"),
+    (lambda b, t, n, d, k: b * t * t * n * d * k * 2, "The attention weights are not kept"),
     (lambda b, t, n, d, k: 2 * d * d * n * k, "Those are the matrices"),
 ]
 
@@ -315,6 +348,9 @@ WRONG[check_min_p] = [
     (lambda x, p: normalized(x.where(x / x.max() < p, 0.0)), "The other way round"),
     (lambda x, p: x.where(x / x.max() >= p, 0.0), "What is left does not sum to 1"),
     (lambda x, p: normalized(x.where(x >= x.max() - p, 0.0)), "not the largest minus p"),
+    (lambda x, p: normalized(x.where(x >= x.mean() * p, 0.0)), "not of their mean"),
+    (lambda x, p: normalized(torch.maximum(x, x.max() * p)), "What is below the bound is raised"),
+    (lambda x, p: x.masked_fill(x < p * x.max(), -torch.inf).softmax(0), "You take the softmax"),
 ]
 
 

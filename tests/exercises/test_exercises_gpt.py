@@ -86,7 +86,7 @@ WRONG[check_next_token_loss] = [
             )
             / len(ids)
         ),
-        "The mean of each sequence's mean",
+        "The mean of each sequence's mean: a token",
     ),
     (
         lambda x, ids, real: (each_loss(x[:, :-1], ids[:, 1:]) * real[:, 1:]).mean(),
@@ -106,6 +106,40 @@ WRONG[check_next_token_loss] = [
             )
         ),
         "A small number is added",
+    ),
+    (
+        lambda x, ids, real: (
+            (each_loss(x[:, :-1], ids[:, 1:]) * real[:, 1:]).sum(1) / real.sum(1)
+        ).mean(),
+        "The mean of each sequence's mean, and each divided by all its tokens",
+    ),
+    (
+        lambda x, ids, real: F.cross_entropy(
+            x[:, :-1].flatten(0, 1), (ids * real)[:, 1:].flatten(), ignore_index=0
+        ),
+        "You leave out every target that is token 0",
+    ),
+    (
+        lambda x, ids, real: each_loss(x[:, :-1], ids.masked_fill(~real, 0)[:, 1:]).mean(),
+        "You set the padding to token 0",
+    ),
+    (
+        lambda x, ids, real: (
+            -masked_mean(x[:, :-1].gather(2, ids[:, 1:, None])[..., 0], real[:, 1:])
+        ),
+        "You take the target's logit",
+    ),
+    (
+        lambda x, ids, real: (
+            -masked_mean(
+                x.softmax(1)[:, :-1].gather(2, ids[:, 1:, None])[..., 0].log(), real[:, 1:]
+            )
+        ),
+        "The softmax runs over the tokens",
+    ),
+    (
+        lambda x, ids, real: masked_mean((x[:, :-1].argmax(2) == ids[:, 1:]).float(), real[:, 1:]),
+        "That is the share of targets",
     ),
 ]
 
@@ -167,6 +201,14 @@ WRONG[check_mended_gpt] = [
     (normed_first, "The norm comes before the first block."),
     (lambda *given: six_lines(*given).softmax(-1), "These are probabilities."),
     (lambda i, E, P, b, n: six_lines(i, E, P * 0, b, n), "The positions are missing."),
+    (lambda i, E, P, b, n: six_lines(i, E, P, [b[0]], n), "Only the first block counts"),
+    (lambda i, E, P, b, n: six_lines(i, E, P, reversed(b), n), "The blocks run in reverse"),
+    (
+        lambda i, E, P, b, n: with_tables(step=lambda f, x, _: f(x + P[: i.shape[1]]))(
+            i, E, 0 * P, b, n
+        ),
+        "The rows of P are added again",
+    ),
 ]
 
 
@@ -202,7 +244,9 @@ WRONG[check_count] = [
     (lambda v, c, n, d: by_parts(v, 0, n, d), "The table of positions is missing"),
     (lambda v, c, n, d: by_parts(v, c, n, d) - 2 * d, "The final norm is missing"),
     (lambda v, c, n, d: by_parts(v, c, n, d) - 9 * n * d, "No biases"),
-    (lambda v, c, n, d: by_parts(v, c, n, d) - 4 * n * d, "The norms of the block are"),
+    (lambda v, c, n, d: by_parts(v, c, n, d) - 4 * n * d, "In each block 4 · d_model are missing"),
+    (lambda v, c, n, d: by_parts(v, c, n, d) - 5 * n * d, "The biases of the feed-forward layer"),
+    (lambda v, c, n, d: by_parts(v, c, n, d) - d, "The final norm has a gain and a bias"),
     (lambda v, c, n, d: by_parts(v, c, n, d) - 2 * n * d, "A block has two norms"),
     (lambda v, c, n, d: by_parts(v, c, n, d) - 4 * n * d - 2 * d, "All norms are missing"),
     (lambda v, c, n, d: (v + c) * d + 12 * n * d * d, "You count only matrices"),
@@ -265,6 +309,8 @@ WRONG[check_by_heart] = [
     (lambda lengths: math.log(len(lengths)) / len(lengths), "You divide by the number of texts"),
     (lambda lengths: math.log(sum(lengths)) * len(lengths) / sum(lengths), "You take ln of"),
     (lambda lengths: math.log2(len(lengths)) * len(lengths) / sum(lengths), "That is bits"),
+    (lambda lengths: math.log10(len(lengths)) * len(lengths) / sum(lengths), "to base 10"),
+    (lambda lengths: math.log(len(lengths)) / min(lengths), "You divide by the shortest text"),
     (lambda lengths: -cost_of_finding_out(lengths), "The sign"),
 ]
 
@@ -381,6 +427,15 @@ WRONG[check_bigram_loss] = [
     ),
     (lambda t, h, n: by_index_put(h, h, n), "You count on the held-out stories"),
     (lambda t, h, n: by_index_put(t, t, n), "You measure on the training stories"),
+    (lambda t, h, n: by_index_put(torch.cat((h, t)), h, n), "You count on both sets"),
+    (
+        lambda t, h, n: (
+            -(table_of(t, n) / table_of(t, n).sum(1, keepdim=True))[h[:, :-1], h[:, 1:]]
+            .mean()
+            .log()
+        ),
+        "You average probabilities",
+    ),
     (lambda t, h, n: by_index_put(t.flatten()[None], h, n), "are not a pair: count within stories"),
     (
         lambda t, h, n: by_index_put(t.flatten()[None], h.flatten()[None], n),

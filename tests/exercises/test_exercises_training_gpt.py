@@ -102,6 +102,20 @@ WRONG[check_schedule] = [
         "On 11 steps, 3 up and 5 down: all numbers of your result are equal, 0.7 each.",
     ),
     (waving, "That is the cosine"),
+    (
+        lambda step, n_steps, n_up, n_down: max(
+            step / n_up, 1, (n_steps - step + 1) / (n_down + 1)
+        ),
+        "You take the highest",
+    ),
+    (
+        lambda step, n_steps, n_up, n_down: (
+            min(step / n_up, 1.0 if step < n_down else (n_steps - step + 1) / (n_down + 1))
+            if step < n_up
+            else (1.0 if step < n_down else (n_steps - step + 1) / (n_down + 1))
+        ),
+        "It falls from step n_down on",
+    ),
 ]
 
 
@@ -117,8 +131,9 @@ WRONG[check_loop] = [
     ([9, 11, 13], "8 is missing: the gradient is clipped when the step"),
     ([8, 11, 13], "9 is missing: the rate is set after the step"),
     ([8, 9, 13], "11 is missing: `eval()` turns dropout off"),
-    ([8, 9, 11], "13 is missing: the sum holds tensors"),
+    ([8, 9, 11], "13 is missing: the sum is a tensor"),
     ([4, 8, 9, 11, 13], "Line 4 does what it should."),
+    ([8, 9, 11, 14], "'14' is not among the choices: 1, 2, 3"),
 ]
 
 # The lines as the exercise prints them; line 1 is the first.
@@ -177,7 +192,9 @@ WRONG[check_recovery] = [
     (9450, "That is fifty times the chapter's number"),
     (1000, "1 / (1 − β₂) steps make v fade"),
     (0, "v is the mean of *squares*"),
-    (math.log(1e6 / 3) / 0.001, "The gradient enters v with the share"),
+    (math.log(1e6 / 3) / 0.001, "The gradient enters v with the share 1 − β₂, not whole."),
+    (math.log(1e6) / 0.001, "The gradient enters v with the share 1 − β₂, not whole, and"),
+    (math.log(1e3) / 0.001, "You wait until the strange square has faded to 1"),
 ]
 
 
@@ -191,7 +208,7 @@ RIGHT[check_bugs] = ["acf", {"a", "c", "f"}, "A, C, F"]
 WRONG[check_bugs] = [
     ("cf", "a is missing: nobody beats the grammar"),
     ("af", "c is missing: a model that knows nothing"),
-    ("ac", "f is missing: the batches differ"),
+    ("ac", "f is missing: 3.1355 is ln 23"),
     ("abcf", "b does not belong: It has learned its stories by heart"),
     ("acdf", "d does not belong: A plateau, and then a fall"),
     ("acef", "e does not belong: The rate falls to 0 there"),
@@ -254,6 +271,22 @@ WRONG[check_clip] = [
         "The norms of the tensors are added",
     ),
     (lambda gs, limit: [g + 0 for g in gs], "Nothing is clipped"),
+    (
+        lambda gs, limit: [
+            g * max(1.0, limit / float(torch.cat([x.flatten() for x in gs]).norm())) for g in gs
+        ],
+        "The other way around",
+    ),
+    (
+        lambda gs, limit: [g / float(torch.cat([x.flatten() for x in gs]).norm()) for g in gs],
+        "You divide by the norm, whatever the limit is",
+    ),
+    (
+        lambda gs, limit: [
+            0 * g if torch.cat([x.flatten() for x in gs]).norm() > limit else g + 0 for g in gs
+        ],
+        "You drop a gradient that is too long",
+    ),
     (
         lambda gs, limit: scaled(gs, limit, max(g.norm() for g in gs)),
         "in item 0: every number is wrong by the same factor: 1.035 times the right one.",

@@ -63,6 +63,14 @@ def by_decomposition(gradient, n_iterations):
     return u @ v.mT
 
 
+def computed_once(gradient, n_iterations):
+    x = gradient / gradient.norm()
+    square = x @ x.mT
+    for _ in range(n_iterations):
+        x = 3.4445 * x - 4.775 * square @ x + 2.0315 * square @ square @ x
+    return x
+
+
 WRONG[check_orthogonalize] = [
     (lambda gradient, n_iterations: gradient / gradient.norm(), "Only the length of the gradient"),
     (iterated(lambda x: 3.4445 * x - 4.775 * x**3 + 2.0315 * x**5), "Powers of each number"),
@@ -76,6 +84,8 @@ WRONG[check_orthogonalize] = [
         "You divide by the largest singular value",
     ),
     (iterated(terms, length=lambda g: g.abs().max()), "You divide by the largest number"),
+    (computed_once, "A is computed once"),
+    (iterated(lambda x: 1.5 * x - 0.5 * x @ x.mT @ x), "That is the older iteration"),
     (iterated(terms, length=lambda g: (g * g).sum()), "You divide by the sum of squares"),
     (iterated(terms, times=lambda n: n - 1), "One iteration too few"),
     (iterated(terms, times=lambda n: n + 1), "One iteration too many"),

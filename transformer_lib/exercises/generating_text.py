@@ -116,6 +116,17 @@ def _still_sorted(probabilities, p):
     return left / left.sum()
 
 
+def _kept_in_order(probabilities, p):
+    """Whether each is kept, from the most probable on."""
+    ordered = probabilities.sort(descending=True).values
+    return ordered.cumsum(-1) - ordered < p
+
+
+def _nucleus_of(probabilities, p, cut):
+    """Those that are kept as they were, and `cut` for the others."""
+    return probabilities.where(_nucleus(probabilities, p) > 0, cut)
+
+
 def _where(probabilities: Tensor, keep: Tensor) -> Tensor:
     left = probabilities * keep
     return left / left.sum()
@@ -155,6 +166,23 @@ check_nucleus = Repair(
         "The result is in the order of the probabilities. Token i must be at place i again: "
         "scatter what you have sorted.": _still_sorted,
         "You begin with the least probable tokens: sort in descending order.": _least_probable,
+        "You go through the tokens in the order of the vocabulary: sort them first.": (
+            lambda probabilities, p: _where(
+                probabilities, probabilities.cumsum(-1) - probabilities < p
+            )
+        ),
+        "`keep[order]` sorts once more, and so keeps the wrong ones. To put things back, index on "
+        "the left: out[order] = ...": lambda probabilities, p: _where(
+            probabilities, _kept_in_order(probabilities, p)[probabilities.argsort(descending=True)]
+        ),
+        "You take the softmax of probabilities. They need no exponential: divide what is left by "
+        "its sum.": lambda probabilities, p: _nucleus_of(probabilities, p, cut=-torch.inf).softmax(
+            -1
+        ),
+        "You take the softmax of probabilities, so that what is cut, a 0, gets e⁰. Divide what is "
+        "left by its sum.": lambda probabilities, p: _nucleus_of(probabilities, p, cut=0.0).softmax(
+            -1
+        ),
         "You compare each probability with 1 - p. Top-p is about the sum of the most probable.": (
             lambda probabilities, p: _where(probabilities, probabilities >= 1 - p)
         ),
@@ -237,6 +265,11 @@ check_cached_step = Exercise(
             _attend(q, *_extended(k, v, keys, values), scale=1.0),
             *_extended(k, v, keys, values),
         ),
+        "The scores are divided by the root of the number of tokens: it is d_head, the length of "
+        "a query.": lambda q, k, v, keys, values: (
+            _attend(q, *_extended(k, v, keys, values), scale=(keys.shape[-2] + 1) ** -0.5),
+            *_extended(k, v, keys, values),
+        ),
         "The softmax runs over the queries. There is one, so every weight is 1: dim=-1.": (
             _over_queries
         ),
@@ -244,8 +277,8 @@ check_cached_step = Exercise(
     cases=[
         Case(
             f"a cache of {n} tokens",
-            *(2 * randn(3, 1, d, seed=seed + i) for i in range(3)),
-            *(randn(3, n, d, seed=seed + 3 + i) for i in range(2)),
+            *(2 * randn(11, 1, d, seed=seed + i) for i in range(3)),
+            *(randn(11, n, d, seed=seed + 3 + i) for i in range(2)),
         )
         for n, d, seed in ((5, 7, 0), (2, 5, 10))
     ],
@@ -286,7 +319,7 @@ check_cache_bytes = Exercise(
         "That is how many numbers there are; each takes `number` bytes.": (
             lambda batch, tokens, n_layers, d_model, number: 2 * batch * tokens * n_layers * d_model
         ),
-        "Weights are never stored, so nothing grows with the square of the tokens.": (
+        "The attention weights are not kept, so nothing grows with the square of the tokens.": (
             lambda batch, tokens, n_layers, d_model, number: (
                 2 * batch * tokens**2 * n_layers * d_model * number
             )
@@ -324,6 +357,12 @@ def _own_best(scores, log_probabilities, width):
 def _wrong_columns(scores, log_probabilities, width):
     candidates = scores[:, None] + log_probabilities
     return _best(candidates, width, log_probabilities.shape[0])
+
+
+def _of_the_best(scores, log_probabilities, width):
+    parent = int(scores.argmax())
+    new, tokens = (scores[parent] + log_probabilities[parent]).topk(width)
+    return new, torch.full_like(tokens, parent), tokens
 
 
 def _exchanged(scores, log_probabilities, width):
@@ -366,6 +405,11 @@ check_beam_step = Exercise(
                 scores, log_probabilities, len(scores)
             )
         ),
+        "Your table has a row for each token and a column for each beam: divide by the number of "
+        "columns, or let each beam be a row.": lambda scores, log_probabilities, width: _best(
+            (scores[:, None] + log_probabilities).T, width, log_probabilities.shape[1]
+        ),
+        "Only the best beam is continued: all continuations of all beams compete.": _of_the_best,
         "Parents and tokens are swapped: // gives the row, the beam; % the column, the token.": (
             _exchanged
         ),
@@ -415,6 +459,19 @@ check_min_p = Exercise(
         ),
         "The bound is p times the largest, not the largest minus p.": (
             lambda probabilities, p: _where(probabilities, probabilities >= probabilities.max() - p)
+        ),
+        "The bound is a share of the largest probability, not of their mean.": (
+            lambda probabilities, p: _where(
+                probabilities, probabilities >= p * probabilities.mean()
+            )
+        ),
+        "What is below the bound is raised to it. It should become 0.": lambda probabilities, p: (
+            _where(probabilities.clamp(min=p * probabilities.max()), torch.ones(()))
+        ),
+        "You take the softmax of probabilities: divide what is left by its sum.": (
+            lambda probabilities, p: probabilities.where(
+                probabilities >= p * probabilities.max(), -torch.inf
+            ).softmax(-1)
         ),
     },
     cases=[

@@ -81,6 +81,31 @@ check_next_token_loss = Exercise(
         "The sign: a loss is minus the logarithm of a probability.": lambda logits, ids, real: (
             -_next_token_loss(logits, ids, real)
         ),
+        "The mean of each sequence's mean, and each divided by all its tokens: the first was never "
+        "predicted. Take one mean over all real targets.": lambda logits, ids, real: (
+            (_surprise(logits[:, :-1], ids[:, 1:]) * real[:, 1:]).sum(1) / real.sum(1)
+        ).mean(),
+        "You leave out every target that is token 0. Some are part of a text: leave out by place, "
+        "with `real`.": lambda logits, ids, real: _surprise(logits[:, :-1], ids[:, 1:])[
+            (ids * real)[:, 1:] != 0
+        ].mean(),
+        "You set the padding to token 0, and the model is then asked for token 0 there. Leave "
+        "these places out of the mean.": lambda logits, ids, real: _surprise(
+            logits[:, :-1], (ids * real)[:, 1:]
+        ).mean(),
+        "You take the target's logit for its log-probability: a log_softmax is missing.": (
+            lambda logits, ids, real: (
+                -logits[:, :-1].gather(-1, ids[:, 1:, None])[..., 0][real[:, 1:]].mean()
+            )
+        ),
+        "The softmax runs over the tokens of the text. It belongs over the vocabulary, the last "
+        "axis.": lambda logits, ids, real: (
+            -logits.log_softmax(1)[:, :-1].gather(-1, ids[:, 1:, None])[..., 0][real[:, 1:]].mean()
+        ),
+        "That is the share of targets that the model puts first. A loss asks how probable it "
+        "thought them.": lambda logits, ids, real: (
+            (logits[:, :-1].argmax(-1) == ids[:, 1:])[real[:, 1:]].double().mean()
+        ),
         "A small number is added to the probabilities before the logarithm. It hides the largest "
         "surprises: take the logarithm of the softmax in one step, log_softmax.": _kept_from_zero,
     },
@@ -161,6 +186,13 @@ def _without_norm(ids, E, P, blocks, final_norm):
     return _gpt(ids, E, P, blocks, nn.Identity())
 
 
+def _places_again(ids, E, P, blocks, final_norm):
+    x = E[ids]
+    for block in blocks:
+        x = block(x + P[: ids.shape[1]])
+    return final_norm(x) @ E.T
+
+
 def _norm_at_the_start(ids, E, P, blocks, final_norm):
     x = final_norm(E[ids] + P[: ids.shape[1]])
     for block in blocks:
@@ -208,6 +240,14 @@ check_mended_gpt = Repair(
         "These are probabilities. Asked for are logits, before any softmax.": (
             lambda *given: _gpt(*given).softmax(-1)
         ),
+        "Only the first block counts: is the `return` inside the loop?": (
+            lambda ids, E, P, blocks, final_norm: _gpt(ids, E, P, blocks[:1], final_norm)
+        ),
+        "The blocks run in reverse order.": lambda ids, E, P, blocks, final_norm: _gpt(
+            ids, E, P, blocks[::-1], final_norm
+        ),
+        "The rows of P are added again before each block. Once is enough: the stream carries them "
+        "on.": _places_again,
         "The positions are missing.": lambda ids, E, P, blocks, final_norm: _gpt(
             ids, E, 0 * P, blocks, final_norm
         ),
@@ -252,8 +292,12 @@ check_count = Exercise(
         "No biases: each of the six products has one, 9 · d_model together in a block.": _miscount(
             vectors=4
         ),
-        "The norms of the block are missing: two, each with a gain and a bias.": _miscount(
-            vectors=9
+        "In each block 4 · d_model are missing: either its two norms, each with a gain and a bias, "
+        "or the biases of attention's four products.": _miscount(vectors=9),
+        "The biases of the feed-forward layer are missing: 4 · d_model for the first product, "
+        "d_model for the second.": _miscount(vectors=8),
+        "The final norm has a gain and a bias, d_model of each: you count one of the two.": (
+            _miscount(final=1)
         ),
         "A block has two norms: you count one.": _miscount(vectors=11),
         "A norm has a gain and a bias, d_model of each: you count one of the two.": _miscount(
@@ -322,6 +366,12 @@ check_by_heart = Exercise(
         ),
         "That is bits: use the natural logarithm.": lambda lengths: (
             _by_heart(lengths) / math.log(2)
+        ),
+        "That is the logarithm to base 10: use the natural one.": lambda lengths: (
+            _by_heart(lengths) / math.log(10)
+        ),
+        "You divide by the shortest text: the mean runs over the tokens that there are.": (
+            lambda lengths: math.log(len(lengths)) / min(lengths)
         ),
         "The sign: a surprise is not negative.": lambda lengths: -_by_heart(lengths),
     },
@@ -450,6 +500,13 @@ check_bigram_loss = Exercise(
         ),
         "You count on the held-out stories: a predictor must not see what it is tested on.": (
             lambda train, held_out, size: _bigram(held_out, held_out, size)
+        ),
+        "You count on both sets: what a predictor is judged by must not be in its table.": (
+            lambda train, held_out, size: _bigram(torch.cat([train, held_out]), held_out, size)
+        ),
+        "You average probabilities and take the logarithm at the end. A loss is the mean of the "
+        "logarithms.": lambda train, held_out, size: (
+            -_rows(_counts(train, size))[held_out[:, :-1], held_out[:, 1:]].mean().log()
         ),
         "You measure on the training stories: measure on the held-out ones.": (
             lambda train, held_out, size: _bigram(train, train, size)

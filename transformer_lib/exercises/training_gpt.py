@@ -86,6 +86,25 @@ check_schedule = Exercise(
         "In the last n_down steps your factor rises, up to 1: count the steps that are left.": (
             _variant(down=lambda left, n_steps, n_up, n_down: (n_down - left) / n_down)
         ),
+        "You take the highest of the three lines. At each step the lowest counts: min, not max.": (
+            lambda *sizes: _all_steps(
+                lambda step, n_steps, n_up, n_down: max(
+                    step / n_up, 1.0, (n_steps + 1 - step) / (n_down + 1)
+                ),
+                *sizes,
+            )
+        ),
+        "It falls from step n_down on: n_down is how many steps the fall takes, and it ends with "
+        "the run.": lambda *sizes: _all_steps(
+            lambda step, n_steps, n_up, n_down: (
+                step / n_up
+                if step < n_up
+                else 1.0
+                if step < n_down
+                else (n_steps + 1 - step) / (n_down + 1)
+            ),
+            *sizes,
+        ),
         "That is the cosine: the trapezoid falls in a straight line.": _variant(
             down=lambda left, n_steps, n_up, n_down: (
                 (1 - math.cos(math.pi * (left + 1) / (n_down + 1))) / 2
@@ -118,9 +137,10 @@ check_loop = Choice(
         "warm-up, and every other one at the rate of the step before it.",
         11: "`eval()` turns dropout off, and nothing turns it on again: from step 100 on, the "
         "model trains without.",
-        13: "the sum holds tensors that remember how they were computed, and with them every "
-        "batch's activations: `loss.item()` keeps the number alone.",
+        13: "the sum is a tensor that remembers how it was computed, so that the record of every "
+        "step so far stays in memory: `loss.item()` keeps the number alone.",
     },
+    options=range(1, 14),
     otherwise="Line {} does what it should.",
     praise="Right: two lines come too late, one is never taken back, and one never lets go.",
 )
@@ -171,6 +191,13 @@ check_clip = Exercise(
                 g * min(1.0, limit / float(sum(x.norm() for x in gradients))) for g in gradients
             ]
         ),
+        "The other way around: what is shorter than the limit is made as long as it, and what is "
+        "longer stays.": _by(lambda numbers, limit: max(1.0, limit / float(numbers.norm()))),
+        "You divide by the norm, whatever the limit is: together they are at most `limit` long, "
+        "and not always 1.": _by(lambda numbers, limit: 1 / float(numbers.norm())),
+        "You drop a gradient that is too long. Its direction is still good: shorten it.": _by(
+            lambda numbers, limit: float(float(numbers.norm()) <= limit)
+        ),
         "Nothing is clipped: what is longer than the limit must be shortened to it.": (
             lambda gradients, limit: [g.clone() for g in gradients]
         ),
@@ -215,6 +242,11 @@ check_recovery = Exercise(
         "v is the mean of *squares*: a gradient that is a thousand times too long enters it a "
         "million times too large.": 0.0,
         "The gradient enters v with the share 1 − β₂, not whole.": math.log(1e6 / 3) / 0.001,
+        "The gradient enters v with the share 1 − β₂, not whole, and v must come down to 4.": (
+            math.log(1e6) / 0.001
+        ),
+        "You wait until the strange square has faded to 1. Then v is 2, and a step 0.7 of the "
+        "rate. It is half a rate where v is 4.": math.log(1e3) / 0.001,
     },
     call=lambda answer: answer() if callable(answer) else answer,
     tolerance=(0.03, 0.0),
@@ -304,8 +336,8 @@ check_bugs = Choice(
         "d": "A plateau, and then a fall: that is what a model looks like while two parts that "
         "need each other are not yet there.",
         "e": "The rate falls to 0 there, and with it the noise that has held the loss up.",
-        "f": "the batches differ, so the losses would differ even if the model stood still. The "
-        "same batch comes every time, and no step is taken.",
+        "f": "3.1355 is ln 23 to the last digit: the model gives all words the same probability, "
+        "in every step. So no step ever changes it.",
     },
     praise="Right: below the floor, far above ln V, and the very same number: no rate mends these.",
 )

@@ -32,6 +32,14 @@ def _other_side(x):
     return A * x + (B * products + C * products @ products) @ x
 
 
+def _stale(gradient, n_iterations):
+    x = gradient / torch.linalg.matrix_norm(gradient)
+    products = x @ x.T
+    for _ in range(n_iterations):
+        x = A * x + (B * products + C * products @ products) @ x
+    return x
+
+
 def _exact(gradient, n_iterations):
     u, _, vh = torch.linalg.svd(gradient, full_matrices=False)
     return u @ vh
@@ -69,6 +77,9 @@ check_orthogonalize = Exercise(
         "You divide by the sum of squares: the root is missing.": _iterated(
             size=lambda gradient: gradient.square().sum()
         ),
+        "A is computed once, before the loop. X changes in each iteration, and A with it.": _stale,
+        "That is the older iteration, 1.5 X − 0.5 X Xᵀ X. Muon's has three numbers and a fifth "
+        "power.": _iterated(step=lambda x: 1.5 * x - 0.5 * (x @ x.T) @ x),
         "One iteration too few.": _iterated(extra=-1),
         "One iteration too many.": _iterated(extra=1),
         "That is U Vᵀ exactly, by a decomposition. Use the iteration, which needs only "
@@ -80,7 +91,7 @@ check_orthogonalize = Exercise(
         Case("a 7 × 3 gradient, 2 times", 0.3 * randn(7, 3, seed=2), 2),
     ],
     axes="rows columns",
-    praise="Right: products of matrices alone, and all directions are about equally long.",
+    praise="Right: products of matrices alone lift small singular values and keep the directions.",
 )
 
 

@@ -381,7 +381,7 @@ def _transformed(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
     if len(trials) < 2 and trials[0].right.unique().numel() < 2:
         return None
     for sentence, change in _OF_RIGHT.items():
-        if all(_telling(t) and same(t.got, change(t.right)) for t in trials):
+        if all(_telling(t) and t.got.any() and same(t.got, change(t.right)) for t in trials):
             return sentence
     if sentence := softmax_missing(trials, axes):
         return sentence

@@ -1,7 +1,7 @@
 """`Choice`: an exercise that is answered by a letter, a line number, a word, or several of them."""
 
 import inspect
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +20,7 @@ class Choice:
     wrong      {option: sentence}: why this option is wrong. If several are right, the sentence of a
                right one is given where it is left out
     otherwise  for an option without a sentence, such as any other line; it may hold one {}
+    options    all options, where some have no sentence; without them, any other is one
     praise     the sentence for the right answer
 
     An answer is an option in any form that a reader writes: `"c"`, `"C"`, `"(c)"`, 4, "4"; several
@@ -43,6 +44,7 @@ class Choice:
     right: Any
     wrong: Mapping[Any, str] = field(default_factory=dict)
     otherwise: str = ""
+    options: Iterable[Any] = ()
     praise: str = "Right."
     seconds: float = 10.0
 
@@ -86,9 +88,10 @@ class Choice:
     def _judge(self, chosen: list[str]) -> Verdict:
         options = self._right | self._why.keys()
         if unknown := [option for option in chosen if option not in options]:
-            if self.otherwise:
+            every = {_option(option) for option in self.options}
+            if self.otherwise and (not every or unknown[0] in every):
                 return Verdict(False, self.otherwise.format(unknown[0]))
-            known = ", ".join(sorted(options, key=lambda option: (len(option), option)))
+            known = ", ".join(sorted(every or options, key=lambda option: (len(option), option)))
             return Verdict(False, f"{unknown[0]!r} is not among the choices: {known}.")
         if not isinstance(self.right, Set):
             if len(set(chosen)) > 1:

@@ -174,7 +174,7 @@ export function details({ about, config, vocabulary, onSwitch }) {
       const mixed = found.parts[`${layer}.mixed`].slice(head * own, (head + 1) * own);
       return [
         strip("goes in", found.parts[`${layer}.norm_1`]),
-        says("from", word(words[found.word]), " it looks at ", ...looks(row, words)),
+        says("looks at", ...looks(row, words)),
         says("every word", map(found.maps[layer][head], found.word)),
         strip("brings", mixed),
       ];

@@ -449,11 +449,12 @@ function render({ model, el }) {
         moves: read.moves.get(gift) ?? 0,
         off: model.get("off").length,
         patched: model.get("patches").length,
-        right: answer && chances ? chances[idOf(answer)] : 0,
+        // While it thinks nothing is known, so that no goal holds by what is not there yet.
+        right: answer ? (chances?.[idOf(answer)] ?? null) : 0,
       };
       vocabulary.forEach((word, id) => {
-        facts[`probability ${word}`] = chances?.[id] ?? 0;
-        facts[`whole ${word}`] = last ? now_.whole[id] : 0;
+        facts[`probability ${word}`] = chances?.[id] ?? null;
+        facts[`whole ${word}`] = now_ ? (last ? now_.whole[id] : 0) : null;
       });
       return facts;
     },
