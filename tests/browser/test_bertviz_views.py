@@ -87,7 +87,9 @@ def test_the_neuron_view_multiplies_as_the_library_does(open_views):
     score = (Q[0, 1, 2] @ K[0, 1, row.argmax()] / D_HEAD**0.5).item()
     said = reading(page)
     assert said.startswith(f"roses attends most to {WORDS[row.argmax()]}: {row.max():.2f}")
-    assert float(said.split("score of ")[1][:-1].replace("−", "-")) == pytest.approx(score, abs=0.02)
+    assert float(said.split("score of ")[1][:-1].replace("−", "-")) == pytest.approx(
+        score, abs=0.02
+    )
 
 
 def test_the_numbers_fold_by_keyboard(open_views):

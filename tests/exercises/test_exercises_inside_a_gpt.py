@@ -5,6 +5,7 @@ The answers are written here as a reader would, independently of the tables of t
 
 import math
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 import torch
@@ -34,7 +35,7 @@ WRONG[check_what_follows] = [
     ("a", "the ablation, in words"),
 ]
 
-# --- the induction score ----------------------------------------------------------------------------
+# --- the induction score --------------------------------------------------------------------------
 
 
 def by_loops(weights, ids, *, shift=1, seen_only=True, latest=False, mean=True):
@@ -58,9 +59,7 @@ RIGHT[check_induction] = [
 
 
 def over_the_keys(weights, ids):
-    found = [
-        weights[t, s + 1] for t in range(len(ids)) for s in range(t) if ids[s] == ids[t]
-    ]
+    found = [weights[t, s + 1] for t in range(len(ids)) for s in range(t) if ids[s] == ids[t]]
     return torch.stack(found).mean()
 
 
@@ -74,12 +73,12 @@ WRONG[check_induction] = [
     (over_the_keys, "mean over the keys"),
 ]  # fmt: skip
 
-# --- the best reader --------------------------------------------------------------------------------
+# --- the best reader ------------------------------------------------------------------------------
 
 
 def counted(ids, n_states, start=1):
     ids = ids.tolist()
-    after = Counter(b for a, b in zip(ids[:-1], ids[1:], strict=True) if a == ids[-1])
+    after = Counter(b for a, b in pairwise(ids) if a == ids[-1])
     return torch.tensor([after[state] + start for state in range(n_states)], dtype=torch.float32)
 
 
@@ -110,12 +109,12 @@ WRONG[check_bigram] = [
 
 def came_before(ids, n_states):
     ids = ids.tolist()
-    before = Counter(a for a, b in zip(ids[:-1], ids[1:], strict=True) if b == ids[-1])
+    before = Counter(a for a, b in pairwise(ids) if b == ids[-1])
     counts = torch.tensor([before[state] + 1.0 for state in range(n_states)])
     return counts / counts.sum()
 
 
-# --- a head by hand ---------------------------------------------------------------------------------
+# --- a head by hand -------------------------------------------------------------------------------
 
 
 def two_back(context, back=2, scale=1e3):
@@ -154,7 +153,7 @@ WRONG[check_two_back] = [
     ),
 ]
 
-# --- attribution through a norm ---------------------------------------------------------------------
+# --- attribution through a norm -------------------------------------------------------------------
 
 
 def shares(parts, gain, right, wrong, *, size=None, use_gain=True):

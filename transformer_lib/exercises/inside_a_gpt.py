@@ -8,7 +8,7 @@ from transformer_lib.exercises.engine.comparing import fitted, plain
 from transformer_lib.exercises.engine.repairing import Repair
 from transformer_lib.exercises.engine.runner import Case, Exercise, randn
 
-# --- what follows from a measurement ---------------------------------------------------------------
+# --- what follows from a measurement -------------------------------------------------------------
 
 check_what_follows = Choice(
     asks="Which of the five sentences follow from the three measurements? All letters.",
@@ -25,7 +25,7 @@ check_what_follows = Choice(
 )
 
 
-# --- the induction score, to be mended -------------------------------------------------------------
+# --- the induction score, to be mended -----------------------------------------------------------
 
 
 def _earlier(ids: Tensor) -> Tensor:
@@ -62,8 +62,8 @@ def _map(tokens: int, seed: int) -> Tensor:
 
 
 check_induction = Repair(
-    asks="`answer(weights, ids)`: the induction score of one head; weights [queries, keys], causal; "
-    "ids [tokens] -> a number.",
+    asks="`answer(weights, ids)`: the induction score of one head; weights [queries, keys], "
+    "causal, ids [tokens] -> a number.",
     broken=lambda weights, ids: (weights * _earlier(ids)).sum(1).mean(),
     unchanged="Which key does the second head of the circuit look at, and which tokens have one?",
     right=_induction,
@@ -92,7 +92,7 @@ check_induction = Repair(
 )  # fmt: skip
 
 
-# --- the best reader of a chain --------------------------------------------------------------------
+# --- the best reader of a chain ------------------------------------------------------------------
 
 
 def _followed(ids: Tensor, n_states: int) -> Tensor:
@@ -144,7 +144,7 @@ check_bigram = Exercise(
 )  # fmt: skip
 
 
-# --- a head by hand --------------------------------------------------------------------------------
+# --- a head by hand ------------------------------------------------------------------------------
 
 SHARP = 40.0
 
@@ -221,7 +221,7 @@ check_two_back = Exercise(
 )  # fmt: skip
 
 
-# --- attribution through a norm --------------------------------------------------------------------
+# --- attribution through a norm ------------------------------------------------------------------
 
 
 def _size(x: Tensor) -> Tensor:

@@ -21,7 +21,7 @@ class NeuronView(Widget):
     The drawing is done by the file neuron_view.js of the package bertviz (Vig, 2019, "A Multiscale
     Visualization of Attention in the Transformer Model"). bertviz's own function takes a few models
     of Hugging Face only; this one takes the vectors of any causal model. (In one line of the
-    program the place that it draws in is named more exactly, so that a page can hold several views.)
+    program the place that it draws in is named more exactly, so that a page can hold several.)
 
     Args:
         attention: as :class:`~transformer_lib.widgets.HeadView` takes it.
