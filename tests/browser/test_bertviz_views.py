@@ -106,7 +106,10 @@ def test_three_views_on_one_page_keep_apart(open_views):
     page = open_views(HeadView(WEIGHTS, WORDS), model_view(), neuron_view())
     assert page.locator(".afm-bertviz-neuron #dotproducts rect").count() == TOKENS
     assert page.locator(".afm-bertviz-model line").count() == WEIGHTS.numel()
-    assert page.locator(".afm-bertviz:not(.afm-bertviz-model) #left text").count() == TOKENS
+    assert page.locator(".afm-bertviz-heads #left text").count() == TOKENS
+    # Each keeps its own size, whichever style comes last.
+    wide = page.locator(".afm-bertviz svg").evaluate_all("(all) => all.map((s) => s.clientWidth)")
+    assert wide[0] <= 420 < 800 < min(wide[1:])
 
 
 @pytest.mark.parametrize("make", [model_view, neuron_view])

@@ -47,7 +47,7 @@ async function render({ model, el }) {
   );
   const root = element(
     "div",
-    { class: "afm-bertviz", id },
+    { class: "afm-bertviz afm-bertviz-heads", id },
     fig.controls,
     ...(layer.hidden ? [layer] : []),
     scroll,
