@@ -36,6 +36,7 @@ HELD_TO_AIMS: tuple[str, ...] = (
     "11-gpt",
     "12-training-gpt",
     "13-generating-text",
+    "14-inside-a-gpt",
 )
 # Chapters that are two sittings: the second has a letter, as deeper pages have (and as in
 # book/extensions/chapter_numbers.py).

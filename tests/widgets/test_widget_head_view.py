@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from transformer_lib.widgets.head_view.widget import HeadView, head_view_js
+from transformer_lib.widgets import HeadView
+from transformer_lib.widgets.bertviz import program as bertviz_program
 
 LAYERS, HEADS, TOKENS = 2, 3, 5
 WORDS = ["mary", "gave", "roses", "to", "susan"]
@@ -77,7 +78,7 @@ def test_without_bertviz_the_error_names_it(weights, monkeypatch):
 
 
 def test_the_program_is_bertvizs_own_and_asks_for_what_the_widget_gives():
-    program = head_view_js().decode()
+    program = bertviz_program("head_view", "HeadView").decode()
     assert "requirejs(['jquery', 'd3']" in program
     assert program.count("PYTHON_PARAMS;") == 1
     assert {"'attention'", "'root_div_id'", "'layer'"} <= {

@@ -1,4 +1,7 @@
-"""Attention maps of any model, collected by temporary hooks. The model itself stores nothing."""
+"""Attention maps of any model, and the queries and keys behind them, collected by temporary hooks.
+
+The model itself stores nothing.
+"""
 
 import sys
 from collections.abc import Callable
@@ -17,6 +20,7 @@ from transformer_lib.attention import (
 )
 
 Maps = dict[str, Float[Tensor, "batch heads queries keys"]]
+Vectors = dict[str, tuple[Tensor, Tensor]]
 
 
 def attention_maps(model: nn.Module, *args: Any, **kwargs: Any) -> Maps:
@@ -43,6 +47,31 @@ def attention_maps(model: nn.Module, *args: Any, **kwargs: Any) -> Maps:
     >>> maps["attention"].shape
     torch.Size([3, 2, 5, 5])
     """
+    maps = _recorded(model, args, kwargs, _weights)
+    for name, weights in maps.items():
+        checks.require_finite(weights, f"the attention map of {name}")
+    return maps
+
+
+def queries_and_keys(model: nn.Module, *args: Any, **kwargs: Any) -> Vectors:
+    """Run ``model(*args, **kwargs)`` once and return (queries, keys) of each attention in it.
+
+    Each is [batch, heads, tokens, d_head], as the scores are made of them: turned, where the model
+    turns them, and with the keys of grouped heads repeated for each query's head. So
+    ``q @ k.mT / d_head**0.5``, masked, goes into the softmax (where no bias, as ALiBi's, is added).
+
+    Raises as :func:`attention_maps` does.
+
+    >>> attend = MultiHeadAttention(d_model=8, n_heads=2)
+    >>> q, k = queries_and_keys(attend, torch.zeros(3, 5, 8), causal=True)["attention"]
+    >>> q.shape, k.shape
+    (torch.Size([3, 2, 5, 4]), torch.Size([3, 2, 5, 4]))
+    """
+    return _recorded(model, args, kwargs, _vectors)
+
+
+def _recorded(model: nn.Module, args: tuple, kwargs: dict, read: Callable) -> dict[str, Any]:
+    """What ``read`` says of each attention, by its name."""
     model = getattr(model, "_orig_mod", model)  # its parts' names are those of the source
     modules = {name: m for name, m in model.named_modules() if isinstance(m, MultiHeadAttention)}
     if not modules:
@@ -50,9 +79,11 @@ def attention_maps(model: nn.Module, *args: Any, **kwargs: Any) -> Maps:
             f"there is no MultiHeadAttention of transformer_lib in this {type(model).__name__}, "
             f"so there is nothing to trace."
         )
-    maps: Maps = {}
+    found: dict[str, Any] = {}
     hooks = [
-        module.register_forward_pre_hook(_recorder(name or "attention", maps), with_kwargs=True)
+        module.register_forward_pre_hook(
+            _recorder(name or "attention", found, read), with_kwargs=True
+        )
         for name, module in modules.items()
     ]
     devices = {p.device for p in model.parameters() if p.device.type == "cuda"}
@@ -62,14 +93,12 @@ def attention_maps(model: nn.Module, *args: Any, **kwargs: Any) -> Maps:
     finally:
         for hook in hooks:
             hook.remove()
-    if not maps:
+    if not found:
         raise ValueError(
             f"{', '.join(modules) or 'attention'}: none of them was called, so there is nothing to "
             f"trace. Give the arguments with which the model calls its attention."
         )
-    for name, weights in maps.items():
-        checks.require_finite(weights, f"the attention map of {name}")
-    return maps
+    return found
 
 
 def _uncompiled() -> AbstractContextManager:
@@ -81,19 +110,28 @@ def _uncompiled() -> AbstractContextManager:
     return torch.compiler.set_stance("force_eager") if compiler else nullcontext()
 
 
-def _recorder(name: str, maps: Maps) -> Callable:
-    """A hook that sees the arguments of one module's ``forward`` and records its weights."""
+def _recorder(name: str, found: dict, read: Callable) -> Callable:
+    """A hook that sees the arguments of one module's ``forward`` and records what is read of it."""
 
     def record(module: MultiHeadAttention, args: tuple, kwargs: dict) -> None:
-        weights = _weights(module, *args, **kwargs)
-        calls = sum(key.partition("#")[0] == name for key in maps)
-        maps[f"{name}#{calls + 1}" if calls else name] = weights
+        seen = read(module, *args, **kwargs)
+        calls = sum(key.partition("#")[0] == name for key in found)
+        found[f"{name}#{calls + 1}" if calls else name] = seen
 
     return record
 
 
 def _weights(module, x, memory=None, mask=None, *, causal=False, cache=None) -> Tensor:
     """The weights that ``module.forward`` will use for these arguments: the same signature."""
+    q, k = _vectors(module, x, memory, mask, causal=causal, cache=cache)
+    mask, bias = module.mask_and_bias(q, k, mask)
+    return attention_weights(q, k, mask, causal=causal, bias=bias)
+
+
+def _vectors(
+    module, x, memory=None, mask=None, *, causal=False, cache=None
+) -> tuple[Tensor, Tensor]:
+    """The queries and keys that ``module.forward`` will use: the same signature."""
     if cache is not None:
         raise ValueError(
             "attention maps are taken without a cache: tracing would write each token to it twice. "
@@ -101,5 +139,4 @@ def _weights(module, x, memory=None, mask=None, *, causal=False, cache=None) -> 
         )
     require_multi_head_input(module, x, memory, mask, causal, cache)
     q, k, _ = module.project(x, memory)
-    mask, bias = module.mask_and_bias(q, k, mask)
-    return attention_weights(q, k, mask, causal=causal, bias=bias)
+    return q, k

@@ -9,6 +9,8 @@ from transformer_lib.widgets.head_view import HeadView
 from transformer_lib.widgets.machine import Machine
 from transformer_lib.widgets.mask_painter import MaskPainter
 from transformer_lib.widgets.matrix_in_the_middle import MatrixInTheMiddle
+from transformer_lib.widgets.model_view import ModelView
+from transformer_lib.widgets.neuron_view import NeuronView
 from transformer_lib.widgets.next_word import NextWord
 from transformer_lib.widgets.pair_merger import PairMerger
 from transformer_lib.widgets.position_lab import PositionLab
@@ -34,6 +36,8 @@ __all__ = [
     "Machine",
     "MaskPainter",
     "MatrixInTheMiddle",
+    "ModelView",
+    "NeuronView",
     "NextWord",
     "PairMerger",
     "PositionLab",

@@ -1,3 +1,4 @@
+import { attached, runBertviz } from "../core/bertviz.js";
 import { clip, element, showToken } from "../core/dom.js";
 import { figure } from "../core/figure.js";
 import { fixed } from "../core/numbers.js";
@@ -8,71 +9,6 @@ const HINT =
   "to show or hide its head; a double click shows that head alone.";
 const LISTED = 3; // heads that one sentence can name
 let views = 0;
-
-/* bertviz's program begins with require.config({ paths: { d3, jquery } }) and then asks
- * requirejs(["jquery", "d3"], callback). It gets a substitute for both: on the book's page the two
- * libraries lie beside the page, in a notebook they come from the addresses that bertviz names. */
-function libraries(paths) {
-  const page = globalThis.afm?.load;
-  if (page)
-    return loadInTurn(
-      [
-        ["jQuery", "bertviz/jquery.js"],
-        ["d3", "bertviz/d3.js"],
-      ],
-      page,
-    );
-  if (typeof globalThis.define === "function" && globalThis.define.amd && globalThis.require) {
-    globalThis.require.config({ paths });
-    return new Promise((resolve, reject) => {
-      globalThis.require(["jquery", "d3"], (...both) => resolve(both), reject);
-    });
-  }
-  return loadInTurn(
-    [
-      ["jQuery", `${paths.jquery}.js`],
-      ["d3", `${paths.d3}.js`],
-    ],
-    loadScript,
-  );
-}
-
-async function loadInTurn(wanted, load) {
-  for (const [name, address] of wanted) if (!globalThis[name]) await load(address);
-  return wanted.map(([name]) => globalThis[name]);
-}
-
-function loadScript(address) {
-  return new Promise((resolve, reject) => {
-    const script = element("script", { src: address });
-    script.onload = resolve;
-    script.onerror = () =>
-      reject(new Error(`in a notebook it needs the network once, for ${address}`));
-    document.head.append(script);
-  });
-}
-
-/** Run bertviz's program with its parameters, without writing anything into its text. */
-async function run(program, parameters) {
-  const names = "require, requirejs, PYTHON_PARAMS, console";
-  const text = `export default function (${names}) {\n${program}\n}`;
-  const address = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
-  const { default: start } = await import(address).finally(() => URL.revokeObjectURL(address));
-  let paths = {};
-  let ready = Promise.resolve();
-  const require = { config: (settings) => (paths = settings.paths) };
-  const requirejs = (_, callback) => (ready = libraries(paths).then((both) => callback(...both)));
-  start(require, requirejs, parameters, { log() {} });
-  await ready;
-}
-
-/** It finds its places in the document by their ids, so it has to wait until they are there. */
-function attached(node) {
-  return new Promise((resolve) => {
-    const look = () => (node.isConnected ? resolve() : requestAnimationFrame(look));
-    look();
-  });
-}
 
 /** The largest weight, and every place that has it, rounding aside. */
 function largest(weights) {
@@ -111,7 +47,7 @@ async function render({ model, el }) {
   );
   const root = element(
     "div",
-    { class: "afm-bertviz", id },
+    { class: "afm-bertviz afm-bertviz-heads", id },
     fig.controls,
     ...(layer.hidden ? [layer] : []),
     scroll,
@@ -223,7 +159,7 @@ async function render({ model, el }) {
   const view = { name: null, attn: attention, left_text: shown, right_text: shown };
   attached(root)
     .then(() =>
-      run(program, {
+      runBertviz(program, {
         attention: [view],
         default_filter: "0",
         root_div_id: id,

@@ -1,0 +1,192 @@
+"""Chapter 14's checks: right answers pass, and each wrong one gets its diagnosis.
+
+The answers are written here as a reader would, independently of the tables of the checks.
+"""
+
+import math
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+import torch
+from diagnoses import exercises, judge
+
+from transformer_lib.data.markov import read
+from transformer_lib.exercises import inside_a_gpt
+from transformer_lib.exercises.inside_a_gpt import (
+    check_attribution,
+    check_bigram,
+    check_induction,
+    check_two_back,
+    check_what_follows,
+)
+from transformer_lib.interpret.scores import induction_score
+
+RIGHT, WRONG = {}, {}
+
+# --- what follows from a measurement --------------------------------------------------------------
+
+RIGHT[check_what_follows] = ["ac", {"c", "a"}, "A, C"]
+WRONG[check_what_follows] = [
+    ("abc", "Not needed is not unused"),
+    ("acd", "the straight way to the output only"),
+    ("ace", "one text was measured"),
+    ("c", "where the head looks"),
+    ("a", "the ablation, in words"),
+]
+
+# --- the induction score --------------------------------------------------------------------------
+
+
+def by_loops(weights, ids, *, shift=1, seen_only=True, latest=False, mean=True):
+    scores = []
+    for t, token in enumerate(ids.tolist()):
+        earlier = [s for s in range(t) if ids[s] == token]
+        if seen_only and not earlier:
+            continue
+        earlier = earlier[-1:] if latest else earlier
+        places = [s + shift for s in earlier if s + shift >= 0]
+        scores.append(sum(weights[t, place] for place in places) + torch.tensor(0.0))
+    total = sum(scores)
+    return total / len(scores) if mean else total
+
+
+RIGHT[check_induction] = [
+    by_loops,
+    lambda weights, ids: induction_score(weights[None, None], ids[None])[0],
+    lambda weights, ids: by_loops(weights, ids).item(),
+]
+
+
+def over_the_keys(weights, ids):
+    found = [weights[t, s + 1] for t in range(len(ids)) for s in range(t) if ids[s] == ids[t]]
+    return torch.stack(found).mean()
+
+
+WRONG[check_induction] = [
+    (lambda w, i: by_loops(w, i, shift=0, seen_only=False), "still does what the broken"),
+    (lambda w, i: by_loops(w, i, shift=0), "still look at the earlier token itself"),
+    (lambda w, i: by_loops(w, i, seen_only=False), "too many queries"),
+    (lambda w, i: by_loops(w, i, shift=-1), "Shifted the wrong way"),
+    (lambda w, i: by_loops(w, i, latest=True), "Only the latest"),
+    (lambda w, i: by_loops(w, i, mean=False), "sum over the queries"),
+    (over_the_keys, "mean over the keys"),
+]  # fmt: skip
+
+# --- the best reader ------------------------------------------------------------------------------
+
+
+def counted(ids, n_states, start=1):
+    ids = ids.tolist()
+    after = Counter(b for a, b in pairwise(ids) if a == ids[-1])
+    return torch.tensor([after[state] + start for state in range(n_states)], dtype=torch.float32)
+
+
+def from_the_library(ids, n_states):
+    return read(torch.cat((ids, ids[:1]))[None], n_states, "bigram")[0, -1]
+
+
+def hardest(ids, n_states):
+    sure = torch.zeros(n_states)
+    sure[counted(ids, n_states).argmax()] = 1
+    return sure
+
+
+RIGHT[check_bigram] = [
+    lambda ids, n: counted(ids, n) / counted(ids, n).sum(),
+    from_the_library,
+    lambda ids, n: (counted(ids, n, 0) + 1) / (counted(ids, n, 0).sum() + n),
+]
+WRONG[check_bigram] = [
+    (lambda ids, n: counted(ids, n, 0) / counted(ids, n, 0).sum(), "The counts begin at 0"),
+    (lambda ids, n: ((ids[:, None] == torch.arange(n)).sum(0) + 1) / (len(ids) + n), "unigram"),
+    (lambda ids, n: came_before(ids, n), "Count what came after"),
+    (counted, "divide by their sum"),
+    (lambda ids, n: torch.ones(n) / n, "the uniform reader"),
+    (hardest, "The most frequent one gets all"),
+]
+
+
+def came_before(ids, n_states):
+    ids = ids.tolist()
+    before = Counter(a for a, b in pairwise(ids) if b == ids[-1])
+    counts = torch.tensor([before[state] + 1.0 for state in range(n_states)])
+    return counts / counts.sum()
+
+
+# --- a head by hand -------------------------------------------------------------------------------
+
+
+def two_back(context, back=2, scale=1e3):
+    W_Q = torch.zeros(context, context)
+    for t in range(back, context):
+        W_Q[t, t - back] = scale  # the query of t is the place t - 2
+    return W_Q, torch.eye(context)
+
+
+def by_keys(context, scale=1e3):
+    W_K = torch.zeros(context, context)
+    for s in range(context - 2):
+        W_K[s, s + 2] = scale
+    return torch.eye(context), W_K
+
+
+RIGHT[check_two_back] = [
+    two_back,
+    by_keys,
+    lambda context: [30 * w for w in two_back(context)],
+    lambda context: tuple(w.double() for w in by_keys(context)),
+]
+WRONG[check_two_back] = [
+    (lambda context: two_back(context)[0], "a tuple of 2 is expected"),
+    (lambda context: [w[:-1] for w in two_back(context)], "shape"),
+    (lambda context: two_back(context, back=1), "just before"),
+    (lambda context: (1e3 * torch.eye(context), torch.eye(context)), "looks at itself"),
+    (lambda context: two_back(context, back=3), "looks three back"),
+    (lambda context: two_back(context)[::-1], "the same weight"),
+    (lambda context: (two_back(context)[0].mT, torch.eye(context)), "the same weight"),
+    (lambda context: (torch.zeros(context, context), torch.eye(context)), "the same weight"),
+    (lambda context: two_back(context, scale=3.0), "less than 0.99 of a row"),
+    (
+        lambda context: (torch.ones(context, 1) @ torch.eye(context)[:1] * 1e3, torch.eye(context)),
+        "the first token only",
+    ),
+]
+
+# --- attribution through a norm -------------------------------------------------------------------
+
+
+def shares(parts, gain, right, wrong, *, size=None, use_gain=True):
+    stream = parts.sum(dim=0)
+    size = size or math.sqrt((stream**2).mean())
+    normed = parts / size * (gain if use_gain else 1)
+    return torch.stack([part @ right - part @ wrong for part in normed])
+
+
+def by_own_size(parts, gain, right, wrong):
+    return torch.cat([shares(part[None], gain, right, wrong) for part in parts])
+
+
+RIGHT[check_attribution] = [
+    shares,
+    lambda parts, gain, right, wrong: torch.einsum(
+        "pd,d->p", parts, gain * (right - wrong)
+    ) / parts.sum(0).square().mean().sqrt(),
+]  # fmt: skip
+WRONG[check_attribution] = [
+    (by_own_size, "divided by its own size"),
+    (lambda p, g, r, w: shares(p, g, r, w, size=1.0, use_gain=False), "The last norm is missing"),
+    (lambda p, g, r, w: shares(p, g, r, w, use_gain=False), "gain is missing"),
+    (lambda p, g, r, w: shares(p, g, r, 0 * w), "subtract the other word"),
+    (lambda p, g, r, w: shares(p, g, w, r), "The sign is turned"),
+    (lambda p, g, r, w: shares(p, g, r, w).sum(), "one number"),
+    (
+        lambda p, g, r, w: shares(p, g, r, w, size=p.sum(0).square().mean().item()),
+        "the size is its root",
+    ),
+]
+
+
+@pytest.mark.parametrize("exercise", exercises(inside_a_gpt))
+def test_answers(exercise):
+    judge(exercise, RIGHT[exercise], WRONG[exercise])

@@ -1,0 +1,84 @@
+"""ModelView and NeuronView in Python: what they take and refuse, and bertviz as they expect it."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from transformer_lib.gpt import GPT, GPTConfig
+from transformer_lib.interpret.maps import attention_maps, queries_and_keys
+from transformer_lib.widgets import ModelView, NeuronView
+from transformer_lib.widgets.bertviz import program
+from transformer_lib.widgets.neuron_view.widget import ANYWHERE, OF_ITS_OWN
+
+WORDS = ["mary", "gave", "roses", "to", "susan"]
+
+
+@pytest.fixture
+def seen():
+    """The weights and the vectors of a model with turned, grouped keys."""
+    torch.manual_seed(0)
+    sizes = {"vocabulary": 7, "context": 5, "n_layers": 2, "n_heads": 4, "d_model": 24}
+    model = GPT(GPTConfig.fast(**sizes, projections="normal", n_kv_heads=2))
+    ids = torch.tensor([[1, 4, 2, 6, 3]])
+    return attention_maps(model, ids), queries_and_keys(model, ids)
+
+
+def test_queries_and_keys_make_the_weights(seen):
+    maps, vectors = seen
+    assert list(maps) == list(vectors)
+    for name, (q, k) in vectors.items():
+        scores = q @ k.mT / q.shape[-1] ** 0.5
+        seen_ = torch.ones(5, 5, dtype=torch.bool).tril()
+        weights = scores.masked_fill(~seen_, -torch.inf).softmax(-1)
+        torch.testing.assert_close(weights, maps[name])
+
+
+def test_they_are_handed_over(seen):
+    maps, vectors = (list(one.values()) for one in seen)
+    model, neuron = ModelView(maps, WORDS), NeuronView(maps, vectors, WORDS, head=3)
+    assert repr(model) == "ModelView(layers=2, heads=4, tokens=5)"
+    assert repr(neuron) == "NeuronView(layers=2, heads=4, tokens=5, d_head=6)"
+    data = json.loads(neuron._data)
+    assert (data["layer"], data["head"], data["query"]) == (0, 3, 4)
+    for name, at in (("queries", 0), ("keys", 1)):
+        sent = np.array(data[name])
+        np.testing.assert_allclose(sent, torch.cat([v[at] for v in vectors]), atol=5.1e-4)
+    assert json.loads(model._data)["attention"] == data["attention"]
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"layer": 2}, "layer is 2; choose one from 0 to 1"),
+        ({"query": -1}, "query is -1; choose one from 0 to 4"),
+        ({"vectors": slice(0, 1)}, r"queries are of 1 layers.* give 2 of \[4, 5, d_head\]"),
+        ({"tokens": WORDS[:4]}, "4 tokens for 5"),
+    ],
+)
+def test_what_is_refused(seen, change, problem):
+    maps, vectors = (list(one.values()) for one in seen)
+    vectors = vectors[change.pop("vectors", slice(None))]
+    with pytest.raises(ValueError, match=problem):
+        NeuronView(maps, vectors, **({"tokens": WORDS} | change))
+
+
+def test_queries_and_keys_of_unequal_size_are_refused(seen):
+    maps, vectors = (list(one.values()) for one in seen)
+    with pytest.raises(ValueError, match="queries have 6 numbers and keys 5"):
+        NeuronView(maps, [(q, k[..., :5]) for q, k in vectors], WORDS)
+    with pytest.raises(ValueError, match=r"17 tokens, but the model view shows at most 16"):
+        ModelView(torch.full((1, 1, 17, 17), 1 / 17), ["a"] * 17)
+
+
+def test_the_programs_are_bertvizs_own_and_ask_for_what_the_widgets_give():
+    model, neuron = (program(f"{name}_view", "") for name in ("model", "neuron"))
+    assert model.count(b"PYTHON_PARAMS;") == 1
+    assert b"attn_background" in model
+    assert neuron.count(b"window.bertviz_params") == neuron.count(b"window.") == 1
+    # One line looks in the whole document: it is mended, and no other is touched.
+    assert neuron.count(ANYWHERE) == 1
+    assert neuron.replace(ANYWHERE, OF_ITS_OWN).count(b"#vis") == neuron.count(b"#vis")
+    for part in (b'"leftText"', b'"collapsed"', b'"expanded"', b'"dotproducts"', b"#att_head"):
+        assert part in neuron

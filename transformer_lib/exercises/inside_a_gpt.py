@@ -1,0 +1,272 @@
+"""Checks for chapter 14, inside a trained GPT."""
+
+import torch
+from torch import Tensor
+
+from transformer_lib.exercises.engine.choosing import Choice
+from transformer_lib.exercises.engine.comparing import fitted, plain
+from transformer_lib.exercises.engine.repairing import Repair
+from transformer_lib.exercises.engine.runner import Case, Exercise, randn
+
+# --- what follows from a measurement -------------------------------------------------------------
+
+check_what_follows = Choice(
+    asks="Which of the five sentences follow from the three measurements? All letters.",
+    right={"a", "c"},
+    wrong={
+        "a": "the score says where the head looks in this text, and nothing else.",
+        "b": "other parts may do the same work, and stand in for it. Not needed is not unused.",
+        "c": "that is the ablation, in words: this answer, this head, all the others in place.",
+        "d": "attribution counts the straight way to the output only. A later part may read what "
+        "the head has written.",
+        "e": "one text was measured. The head may be there for texts of another kind.",
+    },
+    praise="Right: each tool has answered its own question, about this text.",
+)
+
+
+# --- the induction score, to be mended -----------------------------------------------------------
+
+
+def _earlier(ids: Tensor) -> Tensor:
+    """[query, key]: the key is the same token, earlier."""
+    return (ids[:, None] == ids).tril(-1)
+
+
+def _after(earlier: Tensor) -> Tensor:
+    """The keys right after those."""
+    return torch.nn.functional.pad(earlier[:, :-1], (1, 0))
+
+
+def _induction(weights, ids):
+    earlier = _earlier(ids)
+    return (weights * _after(earlier)).sum(1)[earlier.any(1)].mean()
+
+
+def _latest_only(weights, ids):
+    earlier = _earlier(ids)
+    latest = earlier & (earlier.flip(1).cumsum(1).flip(1) == 1)
+    return (weights * _after(latest)).sum(1)[earlier.any(1)].mean()
+
+
+def _before_it(weights, ids):
+    earlier = _earlier(ids)
+    before = torch.nn.functional.pad(earlier[:, 1:], (0, 1))
+    return (weights * before).sum(1)[earlier.any(1)].mean()
+
+
+def _map(tokens: int, seed: int) -> Tensor:
+    scores = 2 * randn(tokens, tokens, seed=seed)
+    seen = torch.ones(tokens, tokens, dtype=torch.bool).tril()
+    return scores.masked_fill(~seen, -torch.inf).softmax(-1)
+
+
+check_induction = Repair(
+    asks="`answer(weights, ids)`: the induction score of one head; weights [queries, keys], "
+    "causal, ids [tokens] -> a number.",
+    broken=lambda weights, ids: (weights * _earlier(ids)).sum(1).mean(),
+    unchanged="Which key does the second head of the circuit look at, and which tokens have one?",
+    right=_induction,
+    wrong={
+        "You still look at the earlier token itself. What the head completes with came right after "
+        "it.": lambda weights, ids: (weights * _earlier(ids)).sum(1)[_earlier(ids).any(1)].mean(),
+        "The right keys, and too many queries: a token that has not come before has nothing to "
+        "look at, and lowers the mean.": lambda weights, ids: (
+            (weights * _after(_earlier(ids))).sum(1).mean()
+        ),
+        "Shifted the wrong way: you look at what came right before the earlier token.": _before_it,
+        "Only the latest earlier token counts here. If it came several times, what followed each "
+        "of them belongs to the score.": _latest_only,
+        "That is the sum over the queries: take their mean, so that long texts do not score "
+        "higher.": lambda weights, ids: _induction(weights, ids) * _earlier(ids).any(1).sum(),
+        "You take the mean over the keys as well: of one query, the weights on all that belong are "
+        "added up.": lambda weights, ids: weights[_after(_earlier(ids))].mean(),
+    },
+    cases=[
+        Case("7 tokens, three of them new", _map(7, 0), torch.tensor([4, 1, 4, 2, 1, 4, 2])),
+        Case("a head that looks evenly", torch.ones(5, 5).tril() / torch.arange(1, 6)[:, None],
+             torch.tensor([3, 3, 0, 3, 0])),
+        Case("11 tokens", _map(11, 1), torch.tensor([0, 5, 2, 0, 0, 5, 3, 2, 5, 0, 2])),
+    ],
+    praise="Right: all that followed it before, and only tokens that have come before.",
+)  # fmt: skip
+
+
+# --- the best reader of a chain ------------------------------------------------------------------
+
+
+def _followed(ids: Tensor, n_states: int) -> Tensor:
+    """How often each state came right after the last one's likes: [n_states]."""
+    after = ids[1:][ids[:-1] == ids[-1]]
+    return torch.bincount(after, minlength=n_states).float()
+
+
+def _normalized(counts: Tensor) -> Tensor:
+    return counts / counts.sum()
+
+
+def _preceded(ids, n_states):
+    before = ids[:-1][ids[1:] == ids[-1]]
+    return _normalized(torch.bincount(before, minlength=n_states).float() + 1)
+
+
+check_bigram = Exercise(
+    asks="`answer(ids, n_states)`: what the bigram reader expects after the last state; ids "
+    "[tokens] -> [n_states].",
+    right=lambda ids, n_states: _normalized(_followed(ids, n_states) + 1),
+    wrong={
+        "The counts begin at 0: what has not happened yet becomes impossible, and a state that is "
+        "new gives 0/0. Begin at 1.": lambda ids, n_states: _normalized(_followed(ids, n_states)),
+        "That is the unigram reader: it counts all states, whatever came before them.": (
+            lambda ids, n_states: _normalized(
+                torch.bincount(ids, minlength=n_states).float() + 1
+            )
+        ),
+        "You count what came before the last state's likes. Count what came after.": _preceded,
+        "Those are the counts: divide by their sum.": lambda ids, n_states: (
+            _followed(ids, n_states) + 1
+        ),
+        "All alike: that is the uniform reader.": lambda ids, n_states: (
+            torch.full((n_states,), 1 / n_states)
+        ),
+        "The most frequent one gets all. A reader that is sure and wrong once has an endless loss: "
+        "return chances.": lambda ids, n_states: torch.nn.functional.one_hot(
+            (_followed(ids, n_states) + 1).argmax(), n_states
+        ).float(),
+    },
+    cases=[
+        Case("3 states", torch.tensor([0, 1, 0, 2, 0, 1, 0]), 3),
+        Case("5 states", torch.tensor([3, 1, 3, 3, 0, 2, 3, 1, 4, 3]), 5),
+        Case("a last state that is new", torch.tensor([1, 1, 2, 0]), 3, edge=True),
+    ],
+    axes="states",
+    praise="Right: what followed it so far, and one more of each for what may still come.",
+)  # fmt: skip
+
+
+# --- a head by hand ------------------------------------------------------------------------------
+
+SHARP = 40.0
+
+
+def _looks_back(distance: int, sharp: float = SHARP):
+    """W_Q and W_K of a head that looks `distance` back, for one-hot positions."""
+
+    def design(context):
+        keys = torch.diag(torch.ones(context - distance), distance)  # key s fits query s + distance
+        return sharp * context**0.5 * torch.eye(context), keys
+
+    return design
+
+
+def _rows(W_Q: Tensor, W_K: Tensor, context: int) -> Tensor:
+    """The map of such a head from the third token on: [context - 2, context]."""
+    scores = W_Q @ W_K.mT / context**0.5  # the positions are one-hot: x = 1
+    seen = torch.ones(context, context, dtype=torch.bool).tril()
+    return scores.masked_fill(~seen, -torch.inf).softmax(-1)[2:]
+
+
+def _rows_of(design):
+    return lambda context: _rows(*design(context), context)
+
+
+def _designed(answer, context):
+    """W_Q and W_K in single precision: any real dtype is right."""
+    result = plain(answer(context))
+    if not isinstance(result, list | tuple):
+        return result
+    result = [fitted(x, torch.zeros(1)) for x in result]
+    real = [isinstance(x, Tensor) and not x.is_complex() for x in result]
+    return [x.float() if good else x for x, good in zip(result, real, strict=True)]
+
+
+def _blunt(rows: Tensor, context: int) -> bool:
+    there = torch.arange(context - 2)
+    return bool((rows.argmax(1) == there).all() and rows[there, there].min() < 0.99)
+
+
+_FORM = Exercise(
+    right=_looks_back(2),
+    call=_designed,
+    unique=False,
+    cases=[Case("5 positions", 5), Case("11 positions", 11)],
+    axes=["d_model d_head", "d_model d_head"],
+)
+check_two_back = Exercise(
+    asks="`answer(context)`: W_Q and W_K, each [context, context], for one-hot positions.",
+    right=_rows_of(_looks_back(2)),
+    before=_FORM,
+    call=lambda answer, context: _rows(*_designed(answer, context), context),
+    wrong={
+        "It looks at the token just before: one step too few.": _rows_of(_looks_back(1)),
+        "Each token looks at itself.": lambda context: torch.eye(context)[2:],
+        "It looks three back.": _rows_of(_looks_back(3)),
+        "All tokens so far get the same weight. Either every score is the same, or the key that "
+        "fits lies ahead, where the mask hides it: exchange the two sides of the shift.": (
+            lambda context: (torch.ones(context, context).tril()
+                             / torch.arange(1, context + 1)[:, None])[2:]
+        ),
+        "Each looks at the first token only.": lambda context: torch.eye(context)[
+            torch.zeros(context - 2, dtype=torch.long)
+        ],
+    },
+    also={
+        "It looks at the right token, and at others as well: less than 0.99 of a row is there. "
+        "Make the scores larger. They are divided by √d_head.": _blunt,
+    },
+    cases=[Case("5 positions", 5), Case("11 positions", 11)],
+    axes="queries keys",
+    tolerance=(0.0, 0.01),
+    praise="Right: query and key of two positions meet if, and only if, they are two apart.",
+)  # fmt: skip
+
+
+# --- attribution through a norm ------------------------------------------------------------------
+
+
+def _size(x: Tensor) -> Tensor:
+    return x.square().mean(-1, keepdim=True).sqrt()
+
+
+check_attribution = Exercise(
+    asks="`answer(parts, gain, right, wrong)`: each part's share of right's logit less wrong's; "
+    "parts [parts, d_model], the others [d_model] -> [parts].",
+    right=lambda parts, gain, right, wrong: (
+        parts / _size(parts.sum(0)) * gain @ (right - wrong)
+    ),
+    wrong={
+        "Each part is divided by its own size. The norm sees the stream, so there is one size for "
+        "all, and the shares add up.": lambda parts, gain, right, wrong: (
+            parts / _size(parts) * gain @ (right - wrong)
+        ),
+        "The last norm is missing: divide by the size of the stream, times the gain.": (
+            lambda parts, gain, right, wrong: parts @ (right - wrong)
+        ),
+        "The norm's gain is missing.": lambda parts, gain, right, wrong: (
+            parts / _size(parts.sum(0)) @ (right - wrong)
+        ),
+        "Those are the shares of the right word's logit. A part that lifts all words alike decides "
+        "nothing: subtract the other word's.": lambda parts, gain, right, wrong: (
+            parts / _size(parts.sum(0)) * gain @ right
+        ),
+        "The sign is turned: the share of the right word less that of the wrong one.": (
+            lambda parts, gain, right, wrong: (
+                parts / _size(parts.sum(0)) * gain @ (wrong - right)
+            )
+        ),
+        "That is what all parts make together, one number. Each part has a share.": (
+            lambda parts, gain, right, wrong: (
+                parts.sum(0) / _size(parts.sum(0)) * gain @ (right - wrong)
+            )
+        ),
+        "You divide by the mean square: the size is its root.": lambda parts, gain, right, wrong: (
+            parts / _size(parts.sum(0)) ** 2 * gain @ (right - wrong)
+        ),
+    },
+    cases=[
+        Case("3 parts of 7 numbers", randn(3, 7, seed=0), *randn(3, 7, seed=1)),
+        Case("5 parts of 11 numbers", 3 * randn(5, 11, seed=2), *randn(3, 11, seed=3)),
+    ],
+    axes="parts",
+    praise="Right: one size for all, and the shares add up to the difference of the logits.",
+)  # fmt: skip

@@ -1,0 +1,62 @@
+"""What the three views of bertviz share: its programs, and the forms in which weights come."""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+
+from transformer_lib.widgets.inputs import to_numpy
+
+MOST_TOKENS = 16  # more lines than can be told apart, and a heavy page
+
+
+def program(view: str, widget: str) -> bytes:
+    """The program of the installed bertviz: ``head_view``, ``model_view`` or ``neuron_view``."""
+    spec = importlib.util.find_spec("bertviz")
+    if spec is None:
+        raise ImportError(
+            f"{widget} draws with bertviz, which is not installed: pip install bertviz"
+        )
+    return (Path(spec.origin).parent / f"{view}.js").read_bytes()
+
+
+def require_few(tokens: list[str], view: str) -> None:
+    """Not more tokens than a view can show."""
+    if len(tokens) > MOST_TOKENS:
+        raise ValueError(
+            f"{len(tokens)} tokens, but the {view} shows at most {MOST_TOKENS}: choose a "
+            "shorter sentence, or use AttentionMap"
+        )
+
+
+def to_layers(attention: object) -> np.ndarray:
+    """[layers, heads, tokens, tokens], whichever of the usual forms it came in."""
+    layers = list(attention) if isinstance(attention, list | tuple) else attention
+    if isinstance(layers, list):
+        layers = [_one_layer(to_numpy(layer, f"attention[{n}]")) for n, layer in enumerate(layers)]
+        if len(shapes := {layer.shape for layer in layers}) != 1:
+            raise ValueError(f"the layers have different shapes: {sorted(shapes)}")
+    weights = np.stack(layers) if isinstance(layers, list) else to_numpy(layers, "attention")
+    if weights.ndim != 4 or 0 in weights.shape or weights.shape[2] != weights.shape[3]:
+        raise ValueError(
+            f"attention has the shape {weights.shape}, but must be [layers, heads, tokens, tokens] "
+            "or a list with one [heads, tokens, tokens] for each layer"
+        )
+    if weights.min() < 0 or weights.max() > 1.01:  # bfloat16 rounds a weight to a hundredth
+        raise ValueError(
+            f"attention holds values from {weights.min():.4g} to {weights.max():.4g}, but weights "
+            "lie in 0 .. 1; these may be scores: take their softmax over the keys first"
+        )
+    return weights
+
+
+def _one_layer(layer: np.ndarray) -> np.ndarray:
+    """[heads, tokens, tokens], the batch axis of one sentence taken off."""
+    if layer.ndim == 4 and layer.shape[0] == 1:
+        return layer[0]
+    if layer.ndim == 4:
+        raise ValueError(
+            f"attention is of {layer.shape[0]} sentences, but the view shows one: choose it, "
+            "for example [layer[:1] for layer in attention]"
+        )
+    return layer

@@ -1,0 +1,3 @@
+from transformer_lib.widgets.model_view.widget import ModelView
+
+__all__ = ["ModelView"]

@@ -1,0 +1,129 @@
+import { attached, runBertviz } from "../core/bertviz.js";
+import { themeOf } from "../core/color.js";
+import { clip, element, showToken } from "../core/dom.js";
+import { figure } from "../core/figure.js";
+import { fixed } from "../core/numbers.js";
+import { readJson } from "../core/wire.js";
+
+const HINT =
+  "Try: point at a word on the left, which asks. Each row shows a key, its products with the " +
+  "query, and their sum. The sign beside the word folds and unfolds the numbers.";
+const WIDTH = 1024; // of bertviz's drawing
+let views = 0;
+
+async function render({ model, el }) {
+  const data = readJson(model, "_data");
+  const { attention, queries, keys, tokens } = data;
+  const program = new TextDecoder().decode(model.get("_program"));
+  const shown = tokens.map((token) => clip(showToken(token), 10));
+  const fig = figure(el, { name: "From queries and keys to weights (bertviz)", hint: HINT });
+  views += 1;
+  const id = `bertviz-neuron-${views}`;
+  const layer = element("select", { id: "layer", "aria-label": "Layer" });
+  const head = element("select", { id: "att_head", "aria-label": "Head" });
+  const labeled = (text, control) =>
+    element(
+      "label",
+      { class: "afm-control" },
+      element("span", { class: "afm-label" }, text),
+      control,
+    );
+  const vis = element("div", { id: "vis" });
+  fig.controls.append(labeled("layer", layer), labeled("head", head));
+  const scroll = element(
+    "div",
+    { class: "afm-scroll", tabindex: "0", role: "region", "aria-label": "Queries, keys, products" },
+    vis,
+  );
+  const root = element(
+    "div",
+    { class: "afm-bertviz afm-bertviz-neuron", id },
+    fig.controls,
+    scroll,
+  );
+  fig.picture.append(root);
+  let asking = data.query; // the word whose numbers are shown
+  let expanded = true;
+
+  const words = (group) => [...vis.querySelectorAll(`#${group} #leftText > g`)];
+  const press = (word) =>
+    word.querySelector("rect:not(.highlight)").dispatchEvent(new MouseEvent("click"));
+  const point = (word) => word.dispatchEvent(new MouseEvent("mouseover", { bubbles: true }));
+
+  function read() {
+    const [l, h] = [Number(layer.value) || 0, Number(head.value) || 0];
+    const row = attention[l][h][asking];
+    const at = row.indexOf(Math.max(...row));
+    const q = queries[l][h][asking];
+    const sum = q.reduce((total, x, i) => total + x * keys[l][h][at][i], 0) / Math.sqrt(q.length);
+    fig.say(
+      { text: tokens[asking], role: "query" },
+      " attends most to ",
+      { text: tokens[at], role: "key" },
+      `: ${fixed(row[at])}, of a score of ${fixed(sum)}.`,
+    );
+  }
+
+  /** bertviz draws for the mouse: give its words names, tab stops and keys. */
+  function makeAccessible() {
+    const svg = vis.querySelector("svg");
+    if (!svg || svg.dataset.named || words("collapsed").length < tokens.length) return;
+    svg.dataset.named = "yes";
+    svg.setAttribute("viewBox", `0 0 ${WIDTH} ${Number.parseFloat(svg.getAttribute("height"))}`);
+    svg.removeAttribute("width");
+    svg.removeAttribute("height");
+    for (const group of ["expanded", "collapsed"])
+      words(group).forEach((word, index) => {
+        word.setAttribute("role", "button");
+        word.setAttribute("tabindex", "0");
+        word.setAttribute("aria-label", `query ${shown[index]}`);
+        word.addEventListener("mouseover", () => {
+          asking = index;
+          read();
+        });
+        word.addEventListener("focus", () => point(word));
+        word.addEventListener("keydown", (event) => {
+          if (![" ", "Enter"].includes(event.key)) return;
+          event.preventDefault();
+          press(word);
+          words(expanded ? "expanded" : "collapsed")[index].focus();
+        });
+        word.querySelector("rect:not(.highlight)").addEventListener("click", () => {
+          expanded = group === "collapsed";
+        });
+      });
+    queueMicrotask(open);
+  }
+
+  /** Show the numbers of the word that asks: at first, and of another head. */
+  function open() {
+    const from = expanded ? "expanded" : "collapsed";
+    if (expanded) press(words("collapsed")[asking]);
+    point(words(from)[asking]);
+    read();
+  }
+
+  const observer = new MutationObserver(makeAccessible);
+  observer.observe(vis, { childList: true, subtree: true });
+  fig.onEnd(() => observer.disconnect());
+  const view = { attn: attention, queries, keys, left_text: shown, right_text: shown };
+  attached(root)
+    .then(() =>
+      runBertviz(program, {
+        attention: { all: view },
+        default_filter: "all",
+        root_div_id: id,
+        bidirectional: false,
+        display_mode: themeOf(root),
+        layer: data.layer,
+        head: data.head,
+      }),
+    )
+    .catch((error) => {
+      console.error(error);
+      fig.say(`bertviz could not start: ${error.message ?? error}`);
+    });
+  return fig.end;
+}
+
+export default { render };
