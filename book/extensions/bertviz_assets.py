@@ -1,6 +1,6 @@
-"""Sphinx extension: d3 and jQuery beside the pages, for bertviz's head view.
+"""Sphinx extension: d3 and jQuery beside the pages, for bertviz's views.
 
-The widget `HeadView` loads them when it comes into view; no page loads them otherwise.
+`HeadView`, `ModelView` and `NeuronView` load them when they come into view; no page does otherwise.
 """
 
 import shutil
