@@ -44,25 +44,25 @@ def make_chapter(folder, *arguments):
 
 @pytest.mark.slow
 def test_a_new_chapter_keeps_every_rule(copy):
-    done = make_chapter(copy, "14-inside-a-gpt", "Inside a GPT")
+    done = make_chapter(copy, "97-one-more", "One more")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Left to do" in done.stdout
-    path = copy / "chapters" / "14-inside-a-gpt.ipynb"
+    path = copy / "chapters" / "97-one-more.ipynb"
     nb = nbformat.read(path, as_version=4)
     assert problems(nb, path.stem, road_names(copy)) == []
-    assert nb.cells[0].source.startswith("# Inside a GPT\n")
+    assert nb.cells[0].source.startswith("# One more\n")
     assert dead_links(path) == []
     assert toc_problems(copy) == []
     toc = (copy / "_toc.yml").read_text("utf-8")
-    assert "chapters/13b-choosing-in-depth\n      - file: chapters/14-inside-a-gpt\n" in toc
-    done = make_chapter(copy, "14b-circuits", "Circuits by hand")
+    assert "chapters/14-inside-a-gpt\n      - file: chapters/97-one-more\n" in toc
+    done = make_chapter(copy, "97b-circuits", "Circuits by hand")
     assert done.returncode == 0, done.stdout + done.stderr
-    aside = copy / "chapters" / "14b-circuits.ipynb"
+    aside = copy / "chapters" / "97b-circuits.ipynb"
     assert problems(nbformat.read(aside, as_version=4), aside.stem, road_names(copy)) == []
     assert dead_links(aside) == toc_problems(copy) == []
-    again = make_chapter(copy, "14-another", "Another")
+    again = make_chapter(copy, "97-another", "Another")
     assert again.returncode == 1
-    assert "14-inside-a-gpt.ipynb is there already" in again.stderr
+    assert "97-one-more.ipynb is there already" in again.stderr
 
 
 def test_a_chapter_in_between_leads_on():
@@ -83,13 +83,13 @@ def test_a_deeper_page_is_listed_below_its_chapter():
     assert before == second
 
 
-@pytest.mark.parametrize("arguments", [("14b-name", "T"), ("01z-name", "Title")])
+@pytest.mark.parametrize("arguments", [("97b-name", "T"), ("01z-name", "Title")])
 def test_a_deeper_page_needs_its_chapter_and_a_free_letter(arguments, monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["new_chapter.py", *arguments])
     if arguments[0].startswith("01"):
         monkeypatch.setattr(new_chapter.Path, "glob", lambda self, pattern: [Path("01z-x.ipynb")])
     assert new_chapter.main() == 1
-    assert re.search("no chapter 14|01z-x.ipynb is there", capsys.readouterr().err)
+    assert re.search("no chapter 97|01z-x.ipynb is there", capsys.readouterr().err)
 
 
 @pytest.mark.parametrize("arguments", [(), ("14-name",), ("name", "Title"), ("14-Na/me", "Title")])

@@ -1,4 +1,4 @@
-"""What the three views of bertviz share: its programs, and the forms in which weights come."""
+"""Shared by the three views of bertviz: its programs, and the forms in which weights come."""
 
 import importlib.util
 from pathlib import Path
