@@ -184,12 +184,12 @@ def test_in_a_notebook_the_libraries_come_from_bertvizs_addresses(browser, libra
           const address = URL.createObjectURL(new Blob([esm], { type: "text/javascript" }));
           const { default: widget } = await import(address);
           const bytes = (text) => new DataView(new TextEncoder().encode(text).buffer);
-          const values = { _data: bytes(data), _program: bytes(program) };
+          const values = { _data: bytes(data), _program: program };
           const el = document.createElement("div");
           await widget.render({ model: { get: (name) => values[name] }, el });
           setTimeout(() => document.querySelector("main").append(el), 50);  // as JupyterLab does
         }""",
-        [widget._esm, widget._data.decode(), widget._program.decode()],
+        [widget._esm, widget._data.decode(), widget._program],
     )
     page.locator(".afm-bertviz svg[data-named]").wait_for()
     torch.testing.assert_close(opacities(page), WEIGHTS[0].double() / 3, atol=2e-4, rtol=0)

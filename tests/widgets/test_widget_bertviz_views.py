@@ -74,11 +74,11 @@ def test_queries_and_keys_of_unequal_size_are_refused(seen):
 
 def test_the_programs_are_bertvizs_own_and_ask_for_what_the_widgets_give():
     model, neuron = (program(f"{name}_view", "") for name in ("model", "neuron"))
-    assert model.count(b"PYTHON_PARAMS;") == 1
-    assert b"attn_background" in model
-    assert neuron.count(b"window.bertviz_params") == neuron.count(b"window.") == 1
+    assert model.count("PYTHON_PARAMS;") == 1
+    assert "attn_background" in model
+    assert neuron.count("window.bertviz_params") == neuron.count("window.") == 1
     # One line looks in the whole document: it is mended, and no other is touched.
     assert neuron.count(ANYWHERE) == 1
-    assert neuron.replace(ANYWHERE, OF_ITS_OWN).count(b"#vis") == neuron.count(b"#vis")
-    for part in (b'"leftText"', b'"collapsed"', b'"expanded"', b'"dotproducts"', b"#att_head"):
+    assert neuron.replace(ANYWHERE, OF_ITS_OWN).count("#vis") == neuron.count("#vis")
+    for part in ('"leftText"', '"collapsed"', '"expanded"', '"dotproducts"', "#att_head"):
         assert part in neuron

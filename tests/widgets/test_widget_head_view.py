@@ -78,7 +78,7 @@ def test_without_bertviz_the_error_names_it(weights, monkeypatch):
 
 
 def test_the_program_is_bertvizs_own_and_asks_for_what_the_widget_gives():
-    program = bertviz_program("head_view", "HeadView").decode()
+    program = bertviz_program("head_view", "HeadView")
     assert "requirejs(['jquery', 'd3']" in program
     assert program.count("PYTHON_PARAMS;") == 1
     assert {"'attention'", "'root_div_id'", "'layer'"} <= {

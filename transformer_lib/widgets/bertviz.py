@@ -10,14 +10,14 @@ from transformer_lib.widgets.inputs import to_numpy
 MOST_TOKENS = 16  # more lines than can be told apart, and a heavy page
 
 
-def program(view: str, widget: str) -> bytes:
+def program(view: str, widget: str) -> str:
     """The program of the installed bertviz: ``head_view``, ``model_view`` or ``neuron_view``."""
     spec = importlib.util.find_spec("bertviz")
     if spec is None:
         raise ImportError(
             f"{widget} draws with bertviz, which is not installed: pip install bertviz"
         )
-    return (Path(spec.origin).parent / f"{view}.js").read_bytes()
+    return (Path(spec.origin).parent / f"{view}.js").read_text(encoding="utf-8")
 
 
 def require_few(tokens: list[str], view: str) -> None:

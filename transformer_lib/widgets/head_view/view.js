@@ -18,7 +18,7 @@ function largest(weights) {
 
 async function render({ model, el }) {
   const { attention, tokens } = readJson(model, "_data");
-  const program = new TextDecoder().decode(model.get("_program"));
+  const program = model.get("_program");
   const shown = tokens.map((token) => clip(showToken(token), 12));
   const fig = figure(el, { name: "Attention by heads (bertviz)", hint: HINT });
   views += 1;

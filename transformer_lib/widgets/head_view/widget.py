@@ -34,7 +34,7 @@ class HeadView(Widget):
     _esm = bundle("head_view")
     _css = stylesheet("head_view")
     _data = traitlets.Bytes().tag(sync=True)
-    _program = traitlets.Bytes().tag(sync=True)
+    _program = traitlets.Unicode().tag(sync=True)
 
     def __init__(self, attention: object, tokens: Sequence[str]) -> None:
         weights = to_layers(attention)

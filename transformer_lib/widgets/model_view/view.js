@@ -10,7 +10,7 @@ let views = 0;
 
 async function render({ model, el }) {
   const { attention, tokens } = readJson(model, "_data");
-  const program = new TextDecoder().decode(model.get("_program"));
+  const program = model.get("_program");
   const shown = tokens.map((token) => clip(showToken(token), 10));
   const fig = figure(el, { name: "All heads at once (bertviz)", hint: HINT });
   const heads = attention[0].length;

@@ -26,7 +26,7 @@ class ModelView(Widget):
     _esm = bundle("model_view")
     _css = stylesheet("model_view")
     _data = traitlets.Bytes().tag(sync=True)
-    _program = traitlets.Bytes().tag(sync=True)
+    _program = traitlets.Unicode().tag(sync=True)
 
     def __init__(self, attention: object, tokens: Sequence[str]) -> None:
         weights = to_layers(attention)

@@ -14,7 +14,7 @@ let views = 0;
 async function render({ model, el }) {
   const data = readJson(model, "_data");
   const { attention, queries, keys, tokens } = data;
-  const program = new TextDecoder().decode(model.get("_program"));
+  const program = model.get("_program");
   const shown = tokens.map((token) => clip(showToken(token), 10));
   const fig = figure(el, { name: "From queries and keys to weights (bertviz)", hint: HINT });
   views += 1;

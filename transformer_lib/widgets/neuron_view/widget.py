@@ -11,8 +11,8 @@ from transformer_lib.widgets.inputs import to_numpy, to_tokens
 from transformer_lib.widgets.joining import bundle, stylesheet
 
 # bertviz looks for its place in the whole document here, and finds another view's.
-ANYWHERE = b'd3.select("#vis")'
-OF_ITS_OWN = b"d3.select(`#${config.rootDivId} #vis`)"
+ANYWHERE = 'd3.select("#vis")'
+OF_ITS_OWN = "d3.select(`#${config.rootDivId} #vis`)"
 
 
 class NeuronView(Widget):
@@ -43,7 +43,7 @@ class NeuronView(Widget):
     _esm = bundle("neuron_view")
     _css = stylesheet("neuron_view")
     _data = traitlets.Bytes().tag(sync=True)
-    _program = traitlets.Bytes().tag(sync=True)
+    _program = traitlets.Unicode().tag(sync=True)
 
     def __init__(
         self,
