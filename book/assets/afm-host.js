@@ -124,14 +124,20 @@
     return models.get(id);
   }
 
+  const textAt = (states, [id, name, index]) => states[id].state[name][index];
+
   async function start(id, states) {
     const entry = states[id];
     if (!entry) throw new Error(`the page holds no state of the widget ${id}`);
     const values = { ...entry.state };
     for (const name of ["_esm", "_css", "_worker"]) {
-      // Written once for each kind of widget (book/extensions/lean_state.py).
+      // Each text is on the page once (book/extensions/lean_state.py).
       const owner = values[name]?.same_as;
       if (owner) values[name] = states[owner].state[name];
+      if (Array.isArray(values[name]))
+        values[name] = values[name]
+          .map((part) => (Array.isArray(part) ? textAt(states, part) : part))
+          .join("");
     }
     for (const { path, data } of entry.buffers ?? []) {
       const parent = path.slice(0, -1).reduce((node, key) => node[key], values);

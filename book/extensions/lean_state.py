@@ -1,17 +1,22 @@
-"""Sphinx extension: a page holds the module and the style of its widgets once for each kind.
+"""Sphinx extension: a page holds each module and each style of its widgets once.
 
-A page's widget state has a model for each figure, and each model the text of its whole module, so
-that five questions on a page would be five times the same 50 kB. Here, all models but the first
-name the first instead, `{"same_as": id}`, and book/assets/afm-host.js looks there.
+A page's widget state has a model for each figure, and each model the text of all its modules, so
+that five questions on a page would be five times the same 50 kB, and six kinds of figures six times
+what they share. Here, all models but the first of a kind name the first, `{"same_as": id}`. The
+first of a kind lists its modules: a text that stood on the page before is the place where it stood,
+`[id, name, index]`. book/assets/afm-host.js looks there.
 """
 
 import json
+import re
 
 from docutils import nodes
 from sphinx.application import Sphinx
 
 STATE = "application/vnd.jupyter.widget-state+json"
 TEXTS = ("_esm", "_css", "_worker")
+# Before the line with which widgets/joining.py begins a file: "// core/dom.js".
+FILES = re.compile(r"^(?=// [\w/]+\.js$|/\* [\w/]+\.css \*/$)", re.MULTILINE)
 
 
 def lean(body: str) -> str:
@@ -23,11 +28,21 @@ def lean(body: str) -> str:
     """
     held = json.loads(body)
     first: dict[tuple[str, str], str] = {}
+    places: dict[str, list] = {}
     for id_, model in held["state"].items():
         for name in TEXTS:
             text = model["state"].get(name)
-            if isinstance(text, str) and (owner := first.setdefault((name, text), id_)) != id_:
+            if not isinstance(text, str):
+                continue
+            if (owner := first.setdefault((name, text), id_)) != id_:
                 model["state"][name] = {"same_as": owner}
+            elif len(parts := [part for part in FILES.split(text) if part]) > 1:
+                here = [[id_, name, i] for i in range(len(parts))]
+                found = [places.setdefault(p, at) for p, at in zip(parts, here, strict=True)]
+                model["state"][name] = [
+                    part if there == at else there
+                    for part, at, there in zip(parts, here, found, strict=True)
+                ]
     # As myst-nb writes it: `</script>` would end the tag.
     return json.dumps(held).replace("</script>", r"<\/script>")
 

@@ -70,6 +70,25 @@ def test_a_text_may_be_that_of_another_model(plain_page):
     assert page.evaluate("runs.modules") == 1
 
 
+def test_a_text_may_be_made_of_parts_that_stand_elsewhere(plain_page):
+    first, second = probe(1), probe(2)
+    held = {first.model_id: 0, second.model_id: 0}
+    text = page_html([first, second])
+    cut = Probe._esm.index("export default")
+    parts = [Probe._esm[:cut], Probe._esm[cut:]]
+    own = f'"_esm": {json.dumps(Probe._esm)}'.replace("</script>", r"<\/script>")
+    assert text.count(own) == len(held)
+    earlier = min(held, key=lambda id_: text.index(f'"{id_}": {{'))
+    for value in (parts, [[earlier, "_esm", 0], "/* another */ " + parts[1]]):
+        new = f'"_esm": {json.dumps(value)}'.replace("</script>", r"<\/script>")
+        text = text.replace(own, new, 1)
+    page = plain_page(text)
+    page.evaluate("afm.mountAll()")
+    assert page.locator(".afm-mount", has_text="number 1").count() == 1
+    assert page.locator(".afm-mount", has_text="number 2").count() == 1
+    assert page.evaluate("runs.modules") == 2
+
+
 def test_bytes_inside_lists_are_put_back(open_page):
     page = open_page(probe(items=[1, {"deep": b"\x07\x08"}]))
     assert page.evaluate("model.get('items')[1].deep instanceof DataView")

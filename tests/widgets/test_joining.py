@@ -145,4 +145,4 @@ def test_a_widget_s_own_style_comes_after_the_shared_one(tmp_path):
     assert stylesheet("w", tmp_path) == "a {}"
     stylesheet.cache_clear()
     (tmp_path / "w" / "style.css").write_text("b {}")
-    assert stylesheet("w", tmp_path) == "a {}\nb {}"
+    assert stylesheet("w", tmp_path) == "a {}\n/* w/style.css */\nb {}"

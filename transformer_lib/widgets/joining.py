@@ -62,10 +62,12 @@ def worker(name: str, folder: Path = FOLDER) -> str:
 
 @cache
 def stylesheet(name: str, folder: Path = FOLDER) -> str:
-    """The shared style, and `NAME/style.css` after it where there is one."""
+    """The shared style, and `NAME/style.css` after it where there is one, below its name."""
+    shared = (folder / "core" / "widget.css").read_text(encoding="utf-8")
     own = folder / name / "style.css"
-    sheets = [folder / "core" / "widget.css", *([own] if own.exists() else [])]
-    return "\n".join(sheet.read_text(encoding="utf-8") for sheet in sheets)
+    if not own.exists():
+        return shared
+    return f"{shared}\n/* {name}/style.css */\n{own.read_text(encoding='utf-8')}"
 
 
 def _name(path: Path, folder: Path) -> str:
