@@ -124,20 +124,27 @@
     return models.get(id);
   }
 
-  const textAt = (states, [id, name, index]) => states[id].state[name][index];
+  /** Each text is on the page once, and elsewhere its place (book/extensions/lean_state.py). */
+  function partsOf(value, name, states) {
+    if (!value) return [];
+    const own = value.same_as ? states[value.same_as].state[name] : value;
+    const textOf = (part) => {
+      if (typeof part === "string") return part;
+      const [id, trait, index] = part;
+      return states[id].state[trait][index];
+    };
+    return [own].flat().map(textOf);
+  }
 
   async function start(id, states) {
     const entry = states[id];
     if (!entry) throw new Error(`the page holds no state of the widget ${id}`);
     const values = { ...entry.state };
     for (const name of ["_esm", "_css", "_worker"]) {
-      // Each text is on the page once (book/extensions/lean_state.py).
-      const owner = values[name]?.same_as;
-      if (owner) values[name] = states[owner].state[name];
-      if (Array.isArray(values[name]))
-        values[name] = values[name]
-          .map((part) => (Array.isArray(part) ? textAt(states, part) : part))
-          .join("");
+      const parts = partsOf(values[name], name, states);
+      // What all figures share comes first, once: it must not undo what a figure's own style says.
+      if (name === "_css") parts.forEach(addStyle);
+      if (values[name]) values[name] = parts.join("");
     }
     for (const { path, data } of entry.buffers ?? []) {
       const parent = path.slice(0, -1).reduce((node, key) => node[key], values);
@@ -145,7 +152,6 @@
     }
     if (!values._esm)
       throw new Error(`${entry.model_name} needs a kernel: it has no module of its own`);
-    addStyle(values._css);
     const loaded = (await importModule(values._esm)).default;
     const widget = typeof loaded === "function" ? await loaded() : loaded;
     const model = makeModel(values);

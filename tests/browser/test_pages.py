@@ -89,6 +89,18 @@ def test_the_theme_can_be_switched_and_is_kept(open_built):
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
 
 
+def test_what_figures_share_of_their_style_comes_once_and_first(open_built):
+    """Where it came again with another kind, it undid what a figure's own style had said."""
+    page = open_built(CHAPTER)
+    page.evaluate("afm.mountAll()")
+    styles = page.evaluate("[...document.querySelectorAll('style')].map((s) => s.textContent)")
+    shared = [i for i, text in enumerate(styles) if text.startswith("/* The look that all widgets")]
+    own = [i for i, text in enumerate(styles) if re.match(r"/\* [\w/]+/style\.css \*/", text)]
+    assert len(shared) == 1
+    assert len(own) > 2
+    assert min(own) > shared[0]
+
+
 def test_paper_is_light(open_built):
     page = open_built(CHAPTER, theme="dark")
     page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
