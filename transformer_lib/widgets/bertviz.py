@@ -1,11 +1,15 @@
-"""Shared by the three views of bertviz: its programs, and the forms in which weights come."""
+"""Shared by the three views of bertviz: its programs, the forms in which weights come, a base."""
 
 import importlib.util
+from collections.abc import Sequence
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
+import traitlets
 
-from transformer_lib.widgets.inputs import to_numpy
+from transformer_lib.widgets.base import Widget, json_bytes
+from transformer_lib.widgets.inputs import to_numpy, to_tokens
 
 MOST_TOKENS = 16  # more lines than can be told apart, and a heavy page
 
@@ -60,3 +64,26 @@ def _one_layer(layer: np.ndarray) -> np.ndarray:
             "for example [layer[:1] for layer in attention]"
         )
     return layer
+
+
+class MapsView(Widget):
+    """What the head view and the model view take: weights of any layers and heads, and tokens."""
+
+    view: ClassVar[str]  # the file of bertviz that draws it
+    _data = traitlets.Bytes().tag(sync=True)
+    _program = traitlets.Unicode(read_only=True).tag(sync=True)
+
+    def __init__(self, attention: object, tokens: Sequence[str]) -> None:
+        weights = to_layers(attention)
+        self._shape = weights.shape
+        tokens = to_tokens(tokens, weights.shape[-1], "tokens", "rows of the attention")
+        require_few(tokens, self.view.replace("_", " "))
+        data = {"attention": weights.round(3).tolist(), "tokens": tokens}
+        super().__init__(_data=json_bytes(data))
+
+    @traitlets.default("_program")
+    def _own_program(self) -> str:
+        return program(self.view, type(self).__name__)
+
+    def _sizes(self) -> dict[str, int]:
+        return dict(zip(("layers", "heads", "tokens"), self._shape, strict=False))

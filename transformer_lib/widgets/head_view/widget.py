@@ -1,16 +1,10 @@
 """bertviz's own head view, as a widget that also works on a page without kernel or network."""
 
-from collections.abc import Sequence
-
-import traitlets
-
-from transformer_lib.widgets.base import Widget, json_bytes
-from transformer_lib.widgets.bertviz import program, require_few, to_layers
-from transformer_lib.widgets.inputs import to_tokens
+from transformer_lib.widgets.bertviz import MapsView
 from transformer_lib.widgets.joining import bundle, stylesheet
 
 
-class HeadView(Widget):
+class HeadView(MapsView):
     """Attention drawn as lines from each query (left) to the keys (right), a color for each head.
 
     `attention` is what a model returns with `output_attentions=True`, a list with one tensor
@@ -31,21 +25,6 @@ class HeadView(Widget):
     HeadView(layers=1, heads=1, tokens=2)
     """
 
-    _esm = bundle("head_view")
-    _css = stylesheet("head_view")
-    _data = traitlets.Bytes().tag(sync=True)
-    _program = traitlets.Unicode().tag(sync=True)
-
-    def __init__(self, attention: object, tokens: Sequence[str]) -> None:
-        weights = to_layers(attention)
-        self._shape = weights.shape
-        tokens = to_tokens(tokens, weights.shape[-1], "tokens", "rows of the attention")
-        require_few(tokens, "head view")
-        rounded = weights.round(3).tolist()
-        super().__init__(
-            _data=json_bytes({"attention": rounded, "tokens": tokens}),
-            _program=program("head_view", "HeadView"),
-        )
-
-    def _sizes(self) -> dict[str, int]:
-        return dict(zip(("layers", "heads", "tokens"), self._shape, strict=False))
+    view = "head_view"
+    _esm = bundle(view)
+    _css = stylesheet(view)

@@ -43,7 +43,7 @@ class NeuronView(Widget):
     _esm = bundle("neuron_view")
     _css = stylesheet("neuron_view")
     _data = traitlets.Bytes().tag(sync=True)
-    _program = traitlets.Unicode().tag(sync=True)
+    _program = traitlets.Unicode(read_only=True).tag(sync=True)
 
     def __init__(
         self,
@@ -75,8 +75,11 @@ class NeuronView(Widget):
         data = {name: at for name, (at, _) in places.items()} | {"tokens": tokens}
         data["attention"] = weights.round(3).tolist()
         data |= {"queries": queries.round(3).tolist(), "keys": keys.round(3).tolist()}
-        own = program("neuron_view", "NeuronView").replace(ANYWHERE, OF_ITS_OWN)
-        super().__init__(_data=json_bytes(data), _program=own)
+        super().__init__(_data=json_bytes(data))
+
+    @traitlets.default("_program")
+    def _own_program(self) -> str:
+        return program("neuron_view", "NeuronView").replace(ANYWHERE, OF_ITS_OWN)
 
     def _sizes(self) -> dict[str, int]:
         return dict(zip(("layers", "heads", "tokens", "d_head"), self._shape, strict=True))
