@@ -117,14 +117,16 @@ AXE_LOOKS = ["color-contrast", "link-in-text-block", "scrollable-region-focusabl
 # Of the tokens of a page's code, half of its elements, the first of each look is left; the others
 # become their text. axe takes half the time, and what it says of the first it would say of all.
 THIN_CODE = """() => {
-  const seen = new Set();
+  const seen = new Set(), again = [];
   for (const token of document.querySelectorAll("pre span[class]:not(:has(*))")) {
     if (!token.textContent.trim() || !token.checkVisibility()) continue;
     const [look, ground] = [token, token.closest("div.highlight, pre")].map(getComputedStyle);
     const kind = [look.color, look.fontWeight, look.fontSize, look.opacity, ground.backgroundColor];
-    if (seen.has(`${kind}`)) token.replaceWith(token.textContent);
+    if (seen.has(`${kind}`)) again.push(token);
     seen.add(`${kind}`);
   }
+  // Only now: a style that is asked for after each change is computed again each time.
+  for (const token of again) token.replaceWith(token.textContent);
   return document.querySelectorAll("pre span").length;
 }"""
 
