@@ -12,7 +12,7 @@ import { element, fitText, font, setSize, showToken, svgElement, textWidth } fro
 import { fixed } from "../core/numbers.js";
 import { ROOT } from "./model.js";
 
-const [PITCH, HIGH, GAP, WORD] = [40, 35, 22, 110];
+const [PITCH, HIGH, GAP, WORD] = [40, 35, 18, 110];
 const SAYS = { kept: "kept", ended: "kept, and ended", cut: "cut" };
 
 export function drawing({ words, root, onChoose, onPoint, onStep }) {

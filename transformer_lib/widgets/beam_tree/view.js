@@ -156,7 +156,7 @@ function render({ model, el }) {
         ", a probability of ",
         { text: percent(Math.exp(node.score)) },
         ". ",
-        { kept: "It goes on.", ended: "It has ended.", cut: "It is cut." }[node.kind],
+        { kept: "It is kept.", ended: "It has ended.", cut: "It is cut." }[node.kind],
       );
       return;
     }
@@ -172,6 +172,7 @@ function render({ model, el }) {
         ...(first.greedy
           ? ["."]
           : [". Greedy's text has ", { text: percent(Math.exp(tree.greedy.log)) }, "."]),
+        step < text.limit ? " None of the beginnings that are left can end better." : "",
       );
       return;
     }
