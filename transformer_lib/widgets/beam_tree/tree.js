@@ -12,7 +12,7 @@ import { element, fitText, font, setSize, showToken, svgElement, textWidth } fro
 import { fixed } from "../core/numbers.js";
 import { ROOT } from "./model.js";
 
-const [PITCH, HIGH, GAP, WORD] = [40, 35, 18, 110];
+const [PITCH, HIGH, GAP, WORD] = [40, 36, 18, 110];
 const SAYS = { kept: "kept", ended: "kept, and ended", cut: "cut" };
 
 export function drawing({ words, root, onChoose, onPoint, onStep }) {
@@ -49,19 +49,19 @@ export function drawing({ words, root, onChoose, onPoint, onStep }) {
         ? [
             svgElement("path", {
               class: "afm-beam-dash",
-              d: `M${left + 8},${y + 1.5} h${wide - 16}`,
+              d: `M${left + 8},${y + 2} h${wide - 16}`,
             }),
           ]
         : []),
       svgElement(
         "text",
-        { class: "afm-beam-word", x: left + wide / 2, y: y - 7, "aria-hidden": "true" },
+        { class: "afm-beam-word", x: left + wide / 2, y: y - 8, "aria-hidden": "true" },
         wordOf(node),
       ),
       " ", // between what is read
       svgElement(
         "text",
-        { class: "afm-beam-number", x: left + wide / 2, y: y + 9, "aria-hidden": "true" },
+        { class: "afm-beam-number", x: left + wide / 2, y: y + 10, "aria-hidden": "true" },
         fixed(node.score),
       ),
     );
