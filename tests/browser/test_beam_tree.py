@@ -10,7 +10,7 @@ from small_gpts import VOCABULARY, make
 
 from transformer_lib.beam import beam_search
 from transformer_lib.sampling import next_logits
-from transformer_lib.widgets import BeamTree
+from transformer_lib.widgets import BeamTree, Goal
 
 WORDS, PROMPT, END, N_TOKENS = ["mary", "gave", ".", "roses", "it"], [3, 1, 4], 2, 6
 
@@ -111,6 +111,41 @@ def test_mouse_and_finger_mark_a_way(open_page):
     assert "It has ended." in page.locator(".afm-reading").inner_text()
     page.get_by_role("slider", name="width").fill("2")  # another search: its result is told
     assert " writes" in page.locator(".afm-reading").inner_text()
+
+
+# After each word, what may follow: greedy begins with *the*, and *a dog* is the best text.
+WORLD = {
+    "": {"the": 0.6, "a": 0.4},
+    "the": {"cat": 0.28, "sun": 0.26, "man": 0.24, "dog": 0.22},
+    "a": {"dog": 0.97, "cat": 0.03},
+    **{noun: {".": 1.0} for noun in ("cat", "sun", "man", "dog")},
+    ".": {".": 1.0},
+}
+
+
+def test_a_goal_is_reached_where_the_beam_finds_what_greedy_misses(open_page):
+    words = list(WORLD)
+    chances = [[WORLD[word].get(then, 1e-9) for then in words] for word in words]
+    table = torch.tensor(chances, dtype=torch.float64).log()
+    goal = Goal("Beat greedy.", when=["probability > greedy", "width <= 2"])
+    shown = BeamTree(
+        lambda texts: table[[ids[-1] for ids in texts]],
+        [0],
+        words,
+        end=words.index("."),
+        n_tokens=4,
+        name="world",
+        goals=[goal],
+    )
+    page = open_page(shown)
+    assert "the cat ." in page.locator(".afm-reading").inner_text()
+    page.get_by_role("slider", name="width").fill("2")
+    page.wait_for_selector(".afm-reached")
+    assert "a dog ." in page.locator(".afm-reading").inner_text()
+    facts = page.evaluate("afmFigures.get('world')[0].facts()")
+    assert facts["probability"] == pytest.approx(0.4 * 0.97, abs=1e-6)
+    assert facts["greedy"] == facts["narrower"] == pytest.approx(0.6 * 0.28, abs=1e-6)
+    assert (facts["words"], facts["rank"], facts["sentences"]) == (3, 1, 2)
 
 
 def test_csv_is_what_is_shown(open_page):

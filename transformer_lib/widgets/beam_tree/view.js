@@ -182,11 +182,12 @@ function render({ model, el }) {
       );
       return;
     }
-    const beams =
-      step === 1 ? 1 : drawn.columns[step - 2].filter(({ kind }) => kind === "kept").length;
-    const kept = drawn.columns[step - 1].filter(({ kind }) => kind !== "cut").length;
+    const count = (at, kind) => drawn.columns[at].filter((each) => each.kind === kind).length;
+    const beams = step === 1 ? 1 : count(step - 2, "kept");
+    const [going, ended] = [count(step - 1, "kept"), count(step - 1, "ended")];
+    const ends = ended ? ` and ${ended} ${ended === 1 ? "has" : "have"} ended` : "";
     fig.say(
-      `Step ${step}: of ${beams * size} candidates ${kept} ${kept === 1 ? "is" : "are"} kept. The best is `,
+      `Step ${step}: of ${beams * size} candidates ${going} ${going === 1 ? "goes" : "go"} on${ends}. The best is `,
       { text: textOf(bestBeginning().ids), role: "output" },
       `, ${fixed(bestBeginning().score)}.`,
     );
