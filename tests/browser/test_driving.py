@@ -15,6 +15,7 @@ from transformer_lib.attention import MultiHeadAttention
 from transformer_lib.widgets import (
     ArchitectureWalk,
     AttentionMap,
+    BeamTree,
     BlockLab,
     DepthView,
     Goal,
@@ -104,6 +105,16 @@ def test_every_figure_follows_the_text_and_goes_back(open_page):
         "drawn": (
             SamplingLab(torch.tensor(ROWS), ["a", "b", "c"], ["one", "two"], name="drawn"),
             "context=two;temperature=2;top_k=2;top_p=all;min_p=0.1;draw=10",
+        ),
+        "beam": (
+            BeamTree(
+                lambda texts: [ROWS[len(ids) % 2] for ids in texts],
+                [1],
+                ["a", "b", "c"],
+                end=2,
+                name="beam",
+            ),
+            "width=3;length_penalty=0.6;step=1",
         ),
         "merger": (
             PairMerger({"roses": "rose roses", "b": "a b"}, name="merger"),

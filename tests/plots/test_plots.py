@@ -15,10 +15,6 @@ from transformer_lib.plots.heatmaps import _readable_on
 from transformer_lib.plots.style import CARD, CYCLE, INK, SCORES, SOFT, WEIGHTS
 
 WORDS = ["mary", "gave", "roses", "to", "susan"]
-TREE = [
-    [(0, "the", 0.6, True), (0, "a", 0.4, True), (0, "an", 0.1, False)],
-    [(1, "dog", 0.36, True), (0, "sun", 0.15, True), (0, "man", 0.14, False)],
-]
 GROUPS = {"people": ["mary", "susan"], "things": ["roses"]}
 
 
@@ -59,7 +55,6 @@ def _calls():
             ("head 0", [["a", "b"]], {"parts": [0, 1]}),
             ax=ax,
         ),
-        "tree": lambda ax: plots.tree("$", TREE, ax=ax),
         "next_words": lambda ax: plots.next_words(WORDS, after="end", ax=ax),
         "shape_boxes": lambda ax: plots.shape_boxes(("Q", ("s", "d_k")), "=", ("X", (5, 2)), ax=ax),
     }
@@ -271,21 +266,6 @@ def test_next_words_show_what_is_seen_and_what_comes_next():
     assert sum(patch.get_hatch() is not None for patch in plt.gca().patches) == 3
 
 
-def test_a_tree_has_a_line_to_each_node_and_none_that_cross():
-    plots.tree("it was", TREE)
-    axes = plt.gca()
-    heights = {text.get_text().split()[0]: text.get_position()[1] for text in axes.texts}
-    assert {"it was", "the  0.60", "dog  0.36"} <= set(_numbers(axes))
-    assert heights["the"] > heights["a"] > heights["an"]  # from above, as they are given
-    assert heights["sun"] > heights["man"] > heights["dog"]  # and by their parents
-    ends = [(*line.get_ydata(), line.get_linewidth()) for line in axes.lines]
-    assert len(ends) == 6
-    ways = [("it", "a"), ("a", "dog")]  # to the first of the last step
-    thick = {(heights[a], heights[b]) for a, b in ways}
-    assert {(start, end) for start, end, width in ends if width > 2} == thick
-    assert sum(isinstance(patch, FancyBboxPatch) for patch in axes.patches) == 1 + 4  # kept
-
-
 def test_projections_show_every_number_with_the_name_of_its_component():
     made = [
         ("q", "W_Q", [0.0, 3.0], "query", ["a", "b"]),
@@ -341,11 +321,6 @@ ERRORS = [
     ),
     (lambda: plots.projections([1.0], []), "at least one vector"),
     (lambda: plots.next_words("i am fine"), "give a list of at least one"),
-    (lambda: plots.tree("a", [[]]), "at least one step, and each step at least one node"),
-    (
-        lambda: plots.tree("a", [[(0, "b", 1.0, False)], [(0, "c", 1.0, True)]]),
-        "the parent of 'c' in step 1 is 0; .* was kept",
-    ),
     (lambda: plots.projections([1.0], [], ["a", "b"]), "labels has 2 labels for 1 positions"),
     (lambda: plots.shape_boxes("×"), "at least one matrix"),
     (lambda: plots.shape_boxes(("Q", 5, 2)), r"a matrix is \(name, .* got \('Q', 5, 2\)"),

@@ -14,6 +14,7 @@ from transformer_lib.attention import MultiHeadAttention
 from transformer_lib.classifier import Classifier
 from transformer_lib.widgets import (
     AttentionMap,
+    BeamTree,
     BlockLab,
     DepthView,
     Goal,
@@ -55,6 +56,9 @@ DRIVEN = {
     ),
     "PairMerger": lambda **more: PairMerger({"roses": "rose roses", "a, b": "a b"}, **more),
     "SamplingLab": lambda **more: SamplingLab([[2.0, 1.0]], ["a", "b"], ["mary gave"], **more),
+    "BeamTree": lambda **more: BeamTree(
+        lambda texts: [[2.0, 1.0, 0.5]] * len(texts), [0], [".", "a", "b"], end=0, **more
+    ),
     "Translator": lambda **more: make_translator(**more)[2],
     "TimeLapse": lambda **more: make_lapse(**more),
     "TrainHere": lambda **more: TrainHere(**more),
@@ -177,6 +181,7 @@ ACCEPTED = {
         "top_p=0.5",
     ],
     "ArchitectureWalk": ["sentence=1", "part=output", "part=decoder.1.norm_3", "row=15"],
+    "BeamTree": ["width=5", "length_penalty=0.6", "length_penalty=2", "step=0", "step=last"],
     "BlockLab": ["story=1", "feed_forward=off", "norm_1=on"],
     "DepthView": ["pre=off", "no_residual=on", "depth=12", "start=1", "quantity=stream"],
     "TimeLapse": ["step=0", "step=35", "position=3", "position=last", "seed=7"],
@@ -213,6 +218,14 @@ REFUSED = {
         "top_p=0",
     ],
     "ArchitectureWalk": ["sentence=2", "part=decoder", "part=23", "row=16", "row=-1"],
+    "BeamTree": [
+        "width=0",
+        "width=6",
+        "width=1.5",
+        "length_penalty=-1",
+        "length_penalty=3",
+        "step=x",
+    ],
     "BlockLab": ["story=2", "feed_forward=0", "norm=off"],
     "DepthView": ["depth=7", "start=2", "quantity=loss", "pre=1"],
     "TimeLapse": ["step=-1", "position=12", "position=-1", "seed=0", "ids=1"],

@@ -15,7 +15,6 @@ from .heatmaps import attention_heatmap, mask_heatmap, position_heatmap, scores_
 from .lines import bars, curves, histograms, position_curves
 from .sentences import next_words
 from .style import COLORS, LINE, SOFT, TEXT_COLORS, house
-from .trees import tree
 from .words import word_map
 
 __all__ = [
@@ -36,7 +35,6 @@ __all__ = [
     "projections",
     "scores_heatmap",
     "shape_boxes",
-    "tree",
     "vectors_2d",
     "word_map",
 ]

@@ -2,6 +2,7 @@
 
 from transformer_lib.widgets.architecture_walk import ArchitectureWalk
 from transformer_lib.widgets.attention_map import AttentionMap
+from transformer_lib.widgets.beam_tree import BeamTree
 from transformer_lib.widgets.block_lab import BlockLab
 from transformer_lib.widgets.depth_view import DepthView
 from transformer_lib.widgets.goals import Goal
@@ -29,6 +30,7 @@ from transformer_lib.widgets.vector_playground import VectorPlayground
 __all__ = [
     "ArchitectureWalk",
     "AttentionMap",
+    "BeamTree",
     "BlockLab",
     "DepthView",
     "Goal",
