@@ -170,14 +170,20 @@
     place.dispatchEvent(new CustomEvent("afm-failed", { bubbles: true }));
   }
 
-  // A figure is seldom as high as its empty place. What the reader looks at must not move for that;
-  // browsers see to it by themselves, all but WebKit (Safari).
+  // A figure is seldom as high as its empty place, and it grows again when it is laid out to its
+  // width or its weights have come. What the reader looks at must not move for that; browsers see
+  // to it by themselves, all but WebKit (Safari).
   const anchors = CSS.supports("overflow-anchor", "auto");
-  /** Make up for what a place above the window has grown by since it was `height` high. */
-  function holdStill(place, height) {
-    const now = place.getBoundingClientRect();
-    if (!anchors && now.top < 0) window.scrollBy({ top: now.height - height, behavior: "instant" });
-    return now.height;
+  /** Make up for what a place above the reader grows by, or shrinks. */
+  function holdStill(place) {
+    let { height } = place.getBoundingClientRect();
+    const changed = () => {
+      const now = place.getBoundingClientRect();
+      const above = now.top < 0 && now.top + height < window.innerHeight / 2;
+      if (above) window.scrollBy({ top: now.height - height, behavior: "instant" });
+      height = now.height;
+    };
+    new ResizeObserver(changed).observe(place); // in the same frame, before it is painted
   }
 
   function prepare(tag) {
@@ -185,17 +191,14 @@
     place.className = "afm-mount";
     place.style.minHeight = "20rem";
     tag.after(place);
+    if (!anchors) holdStill(place);
     let mounted = null;
     const mount = () => {
       mounted ??= (async () => {
         const view = JSON.parse(tag.textContent);
         const { model, widget } = await modelOf(view.model_id, readStates());
-        let { height } = place.getBoundingClientRect();
-        const drawn = widget.render({ model, el: place });
-        height = holdStill(place, height); // at once: another figure may grow next
-        await drawn;
+        await widget.render({ model, el: place });
         place.style.minHeight = "";
-        holdStill(place, height);
       })().catch((error) => fail(place, error));
       return mounted;
     };

@@ -203,7 +203,12 @@ def test_printing_mounts_everything(plain_page):
 
 
 class Tall(Widget):
-    _esm = 'export default { render({ el }) { el.style.height = "1000px"; } };'
+    """First it is higher than in the end, as a figure is until it knows its width."""
+
+    _esm = """export default { async render({ el }) {
+      el.style.height = "1200px";
+      setTimeout(() => { el.style.height = "1000px"; }, 100);
+    } };"""
 
 
 # As in WebKit, which does not hold the page still by itself.
