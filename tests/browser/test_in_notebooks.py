@@ -9,7 +9,13 @@ around it that takes keys for commands.
 import pytest
 import torch
 
-from transformer_lib.widgets import AttentionMap, MaskPainter, ScalingLab, VectorPlayground
+from transformer_lib.widgets import (
+    AttentionMap,
+    MaskPainter,
+    ScalingLab,
+    SoftDictionary,
+    VectorPlayground,
+)
 
 WORDS = ["mary", "gave", "roses", "to", "susan"]
 X = torch.tensor([[1.6, 0.2], [0.8, 1.0], [0.2, 1.4], [0.2, 0.2], [1.4, 0.4]])
@@ -103,3 +109,40 @@ def test_keys_in_a_figure_are_no_commands_of_the_notebook(open_page, role):
         page.keyboard.press(key)
     heard = [key for key in page.evaluate("heard") if key not in ("Shift", "Control")]
     assert heard == ["s", "Escape", "Enter"]
+
+
+LOOKS = """(figure) => [...figure.querySelectorAll("*")].map((node) => {
+  const look = getComputedStyle(node);
+  return ["fill", "background-color", "border", "padding", "font", "display"].map(
+    (name) => [node.tagName, node.getAttribute("class"),
+      look.getPropertyValue(name).replace(/#[\\w-]+/, "#id")].join(" "),
+  );
+})"""
+
+
+def test_figures_look_the_same_whatever_other_kinds_came_before_or_after(open_page):
+    """As in a notebook, and not as on the book's pages, each kind brings its own style whole."""
+    make = [
+        lambda: VectorPlayground(WORDS, X.tolist()),
+        lambda: SoftDictionary(WORDS, X, X[:, 0]),
+        lambda: MaskPainter(WORDS, X, X, X),
+    ]
+    alone = [open_page(one()).locator(".afm").evaluate(LOOKS) for one in make]
+    for order in (1, -1):
+        page = open_page(*(one() for one in make[::order]))
+        together = page.locator(".afm").evaluate_all(f"(all) => all.map({LOOKS})")
+        for kind, looks, expected in zip(make[::order], together, alone[::order], strict=True):
+            changed = [pair for pair in zip(looks, expected, strict=True) if pair[0] != pair[1]]
+            assert not changed, (kind, changed[:3])
+
+
+def test_the_shared_style_is_there_once_and_first(open_page):
+    """Where a notebook puts a kind's own style before its figure is made, and another one later."""
+    page = open_page(ScalingLab(), VectorPlayground(WORDS, X.tolist()), MaskPainter(WORDS, X, X, X))
+    styles = page.locator("head style").evaluate_all(
+        "(all) => all.map((one) => one.id || one.textContent.slice(0, 30))"
+    )
+    own = [text for text in styles if text.startswith("/* afm: ")]
+    assert styles.count("afm-style") == 1
+    assert len(own) == 3
+    assert styles.index("afm-style") < styles.index(own[0])
