@@ -141,18 +141,36 @@ def test_two_views_do_not_mix(open_view, open_page):
     assert counts == [3 * 25, 25]
 
 
-@pytest.mark.parametrize("with_require", [False, True], ids=["plain", "require.js"])
-def test_in_a_notebook_the_libraries_come_from_bertvizs_addresses(browser, libraries, with_require):
-    """No host, and in some notebooks require.js: the module is run as anywidget runs it."""
+@pytest.fixture
+def notebook(browser, libraries):
+    """A HeadView run as anywidget runs it, without the page's host; `page.asked` of the network.
+
+    `kernel` is what it sends (texts, none of them, or None if it does not answer).
+    """
+    pages = []
+
+    def open_(*, kernel, network, with_require=False):
+        page = browser.new_page()
+        pages.append(page)
+        page.asked = []
+        start(page, kernel, network, with_require, libraries)
+        return page
+
+    yield open_
+    for page in pages:
+        page.close()
+
+
+def start(page, kernel, network, with_require, libraries):
     widget = HeadView(WEIGHTS, WORDS)
-    asked = []
 
     def answer(route):
-        asked.append(route.request.url)
+        page.asked.append(route.request.url)
+        if not network:
+            return route.abort()
         name = "d3.js" if "d3" in route.request.url else "jquery.js"
-        route.fulfill(path=libraries[name], content_type="text/javascript")
+        return route.fulfill(path=libraries[name], content_type="text/javascript")
 
-    page = browser.new_page()
     page.route("https://cdnjs.cloudflare.com/**", answer)
     page.set_content("<main></main>")
     if with_require:
@@ -180,21 +198,56 @@ def test_in_a_notebook_the_libraries_come_from_bertvizs_addresses(browser, libra
             }"""
         )
     page.evaluate(
-        """async ([esm, data, program]) => {
+        """async ([esm, data, program, kernel]) => {
           const address = URL.createObjectURL(new Blob([esm], { type: "text/javascript" }));
           const { default: widget } = await import(address);
           const bytes = (text) => new DataView(new TextEncoder().encode(text).buffer);
-          const values = { _data: bytes(data), _program: program };
+          const values = { _data: bytes(data), _program: program, _wanted: 0 };
+          const heard = new Set();
+          const model = {
+            get: (name) => values[name],
+            set: (name, value) => (values[name] = value),
+            save_changes: () => setTimeout(() => {
+              if (!kernel || values._wanted !== 1) return;
+              for (const one of heard) one({ libraries: ["jquery", "d3"] }, kernel.map(bytes));
+            }),
+            on: (event, callback) => event === "msg:custom" && heard.add(callback),
+            off: (event, callback) => heard.delete(callback),
+          };
           const el = document.createElement("div");
-          await widget.render({ model: { get: (name) => values[name] }, el });
+          await widget.render({ model, el });
           setTimeout(() => document.querySelector("main").append(el), 50);  // as JupyterLab does
         }""",
-        [widget._esm, widget._data.decode(), widget._program],
+        [widget._esm, widget._data.decode(), widget._program, kernel],
     )
+
+
+def check_drawn(page):
     page.locator(".afm-bertviz svg[data-named]").wait_for()
     torch.testing.assert_close(opacities(page), WEIGHTS[0].double() / 3, atol=2e-4, rtol=0)
-    assert sorted(asked) == [
+
+
+def test_in_a_notebook_the_libraries_come_from_the_kernel(notebook, libraries):
+    kernel = [libraries[name].read_text("utf-8") for name in ("jquery.js", "d3.js")]
+    page = notebook(kernel=kernel, network=False, with_require=True)
+    check_drawn(page)
+    assert page.asked == []
+    assert page.evaluate("[typeof d3, typeof jQuery]") == ["undefined", "undefined"]
+
+
+@pytest.mark.parametrize("with_require", [False, True], ids=["plain", "require.js"])
+def test_if_the_kernel_has_none_they_come_from_bertvizs_addresses(notebook, with_require):
+    page = notebook(kernel=[], network=True, with_require=with_require)
+    check_drawn(page)
+    assert sorted(page.asked) == [
         "https://cdnjs.cloudflare.com/ajax/libs/d3/5.7.0/d3.min.js",
         "https://cdnjs.cloudflare.com/ajax/libs/jquery/2.0.0/jquery.min.js",
     ]
-    page.close()
+
+
+@pytest.mark.parametrize("kernel", [None, []], ids=["no kernel", "nothing there"])
+def test_without_either_the_figure_says_what_is_missing(notebook, kernel):
+    page = notebook(kernel=kernel, network=False)
+    page.locator(".afm-reading", has_text="The kernel has not sent them").wait_for()
+    assert "`make book` installs them" in reading(page)
+    assert ("It waits for the kernel" in reading(page)) == (kernel is None)

@@ -95,7 +95,7 @@ class _Module:
         return f"{self.name}:{self.source.count(chr(10), 0, at) + 1}"
 
     def _style(self, match: re.Match) -> str:
-        """`const TEXT = ""; // look.css` with the text of that file, without comments, in a line."""
+        """`const TEXT = ""; // a.css` with the text of that file, without comments, in one line."""
         path = self.path.parent / match[2]
         if not path.exists():
             raise ValueError(f"{self.where(self.source.index(match[0]))}: there is no {path}")

@@ -159,18 +159,22 @@ async function render({ model, el }) {
   const view = { name: null, attn: attention, left_text: shown, right_text: shown };
   attached(root)
     .then(() =>
-      runBertviz(program, {
-        attention: [view],
-        default_filter: "0",
-        root_div_id: id,
-        layer: null,
-        heads: null,
-        include_layers: attention.map((_, index) => index),
-      }),
+      runBertviz(
+        program,
+        {
+          attention: [view],
+          default_filter: "0",
+          root_div_id: id,
+          layer: null,
+          heads: null,
+          include_layers: attention.map((_, index) => index),
+        },
+        { model, say: fig.say },
+      ),
     )
     .catch((error) => {
       console.error(error);
-      fig.say(`bertviz could not start: ${error.message ?? error}`);
+      fig.say(`This figure could not start: ${error.message ?? error}`);
     });
   return fig.end;
 }

@@ -76,19 +76,23 @@ async function render({ model, el }) {
   fig.onEnd(() => observer.disconnect());
   attached(root)
     .then(() =>
-      runBertviz(program, {
-        attention: [{ name: null, attn: attention, left_text: shown, right_text: shown }],
-        default_filter: "0",
-        display_mode: "light",
-        root_div_id: id,
-        include_layers: attention.map((_, index) => index),
-        include_heads: attention[0].map((_, index) => index),
-        total_heads: heads,
-      }),
+      runBertviz(
+        program,
+        {
+          attention: [{ name: null, attn: attention, left_text: shown, right_text: shown }],
+          default_filter: "0",
+          display_mode: "light",
+          root_div_id: id,
+          include_layers: attention.map((_, index) => index),
+          include_heads: attention[0].map((_, index) => index),
+          total_heads: heads,
+        },
+        { model, say: fig.say },
+      ),
     )
     .catch((error) => {
       console.error(error);
-      fig.say(`bertviz could not start: ${error.message ?? error}`);
+      fig.say(`This figure could not start: ${error.message ?? error}`);
     });
   return fig.end;
 }

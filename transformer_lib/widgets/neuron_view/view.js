@@ -109,19 +109,23 @@ async function render({ model, el }) {
   const view = { attn: attention, queries, keys, left_text: shown, right_text: shown };
   attached(root)
     .then(() =>
-      runBertviz(program, {
-        attention: { all: view },
-        default_filter: "all",
-        root_div_id: id,
-        bidirectional: false,
-        display_mode: themeOf(root),
-        layer: data.layer,
-        head: data.head,
-      }),
+      runBertviz(
+        program,
+        {
+          attention: { all: view },
+          default_filter: "all",
+          root_div_id: id,
+          bidirectional: false,
+          display_mode: themeOf(root),
+          layer: data.layer,
+          head: data.head,
+        },
+        { model, say: fig.say },
+      ),
     )
     .catch((error) => {
       console.error(error);
-      fig.say(`bertviz could not start: ${error.message ?? error}`);
+      fig.say(`This figure could not start: ${error.message ?? error}`);
     });
   return fig.end;
 }
