@@ -1,12 +1,14 @@
 """bertviz's head view on a page: offline, by mouse and keyboard, with any tokens."""
 
+import csv
 import importlib.util
+import io
 import shutil
 from pathlib import Path
 
 import pytest
 import torch
-from harness import HOSTILE, check_axe, check_fits, each_look
+from harness import HOSTILE, check_axe, check_fits, download, each_look
 
 from transformer_lib.widgets import HeadView
 
@@ -55,7 +57,7 @@ def opacities(page):
 def test_it_draws_the_weights(open_view):
     page = open_view()
     torch.testing.assert_close(opacities(page), WEIGHTS[0].double() / 3, atol=2e-4, rtol=0)
-    texts = page.locator(".afm-bertviz text").all_text_contents()
+    texts = page.locator(":is(#left, #right) text").all_text_contents()
     assert texts == WORDS * 2
 
 
@@ -63,7 +65,7 @@ def test_another_layer(open_view):
     page = open_view()
     page.get_by_label("Layer").select_option("1")
     torch.testing.assert_close(opacities(page), WEIGHTS[1].double() / 3, atol=2e-4, rtol=0)
-    page.get_by_role("button", name="query gave").hover()
+    page.get_by_role("option", name="query gave").hover()
     each = [f"{WORDS[row.argmax()]}: {row.max():.2f}" for row in WEIGHTS[1, :, 1]]
     said = "; ".join(f"{one} in head {head}" for head, one in enumerate(each))
     assert reading(page) == f"gave attends most to {said}"
@@ -78,7 +80,7 @@ def test_another_layer(open_view):
 )
 def test_a_tie_has_no_winner(open_view, weights, said):
     page = open_view(torch.tensor([[weights]]), ["a", "b"])
-    page.get_by_role("button", name="query a").hover()
+    page.get_by_role("option", name="query a").hover()
     assert reading(page) == said
 
 
@@ -86,7 +88,7 @@ def test_of_many_heads_the_largest_weight_is_named(open_view):
     weights = torch.full((1, 4, 3, 3), 1 / 3)
     weights[0, 2, 0] = torch.tensor([0.1, 0.1, 0.8])
     page = open_view(weights, ["a", "b", "c"])
-    page.get_by_role("button", name="query a").hover()
+    page.get_by_role("option", name="query a").hover()
     assert reading(page) == ("a attends most to c: 0.80 in head 2, the largest weight of 4 heads")
 
 
@@ -105,7 +107,7 @@ def test_one_head_and_one_word(open_view, by):
     shown = opacities(page)
     assert shown[0].sum() == shown[2].sum() == 0
     torch.testing.assert_close(shown[1], WEIGHTS[0, 1].double(), atol=6e-4, rtol=0)
-    word = page.get_by_role("button", name="key susan")
+    word = page.get_by_role("option", name="key susan")
     word.hover() if by == "mouse" else word.focus()
     column = WEIGHTS[0, 1, :, 4]
     assert reading(page) == (
@@ -116,17 +118,46 @@ def test_one_head_and_one_word(open_view, by):
     assert page.locator("#attention line[visibility=visible]").count() == 3 * 5
 
 
+def test_the_words_of_a_side_are_one_tab_stop_and_arrows_go_on(open_view):
+    page = open_view()
+    words = page.get_by_role("listbox", name="Queries").get_by_role("option")
+    stops = "(all) => all.map((one) => one.getAttribute('tabindex'))"
+    assert words.evaluate_all(stops) == ["0"] + ["-1"] * 4
+    words.first.focus()
+    for key, word in (("ArrowDown", 1), ("End", 4), ("ArrowDown", 4), ("ArrowUp", 3), ("Home", 0)):
+        page.keyboard.press(key)
+        assert page.evaluate("document.activeElement.ariaLabel") == f"query {WORDS[word]}"
+        assert reading(page).startswith(f"{WORDS[word]} attends most to")
+    words.nth(2).click()
+    assert words.evaluate_all(stops) == ["-1", "-1", "0", "-1", "-1"]
+
+
+def test_heads_are_numbered_and_the_weights_can_be_saved(open_view):
+    page = open_view()
+    assert page.locator(".afm-head-name").all_text_contents() == ["0", "1", "2"]
+    rows = list(csv.DictReader(io.StringIO(download(page, "CSV").decode())))
+    saved = torch.tensor([float(row["weight"]) for row in rows]).reshape(WEIGHTS.shape)
+    torch.testing.assert_close(saved, WEIGHTS, atol=6e-4, rtol=0)
+    assert [rows[7][name] for name in ("layer", "head", "query", "key")] == [
+        "0",
+        "0",
+        "gave",
+        "roses",
+    ]
+    assert download(page, "SVG").count(b"<line") == WEIGHTS[0].numel()
+
+
 def test_hostile_tokens_stay_text(open_view):
     page = open_view(torch.full((1, 1, 8, 8), 1 / 8), HOSTILE)
     assert page.locator(".afm img, .afm b, .afm script").count() == 0
-    assert "</SCRIPT><i" in page.locator(".afm-bertviz text").first.text_content()
+    assert "</SCRIPT><i" in page.locator("#left text").first.text_content()
     check_fits(page)
 
 
 @each_look
 def test_it_fits_and_axe_finds_nothing(open_view, theme, width):
     page = open_view(theme=theme, width=width)
-    page.get_by_role("button", name="query roses").hover()
+    page.get_by_role("option", name="query roses").hover()
     check_fits(page)
     check_axe(page)
 

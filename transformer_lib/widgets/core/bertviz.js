@@ -4,6 +4,7 @@
 //   await runBertviz(program, parameters, { model, say })
 //                      the text of head_view.js, say, and what it is given; `say` tells the reader
 //                      what it waits for
+//   weightRows(attention, tokens)            what a file has of them
 
 import { element } from "./dom.js";
 
@@ -117,6 +118,19 @@ export async function runBertviz(program, parameters, notebook) {
   // The neuron view looks for them in the window.
   start(require, requirejs, parameters, { bertviz_params: parameters }, { log() {} });
   await ready;
+}
+
+/** All weights [layers, heads, queries, keys] as the rows of a table. */
+export function weightRows(attention, tokens) {
+  const rows = [["layer", "head", "query", "key", "weight"]];
+  attention.forEach((heads, layer) =>
+    heads.forEach((weights, head) =>
+      weights.forEach((row, query) =>
+        row.forEach((weight, key) => rows.push([layer, head, tokens[query], tokens[key], weight])),
+      ),
+    ),
+  );
+  return rows;
 }
 
 /** It finds its places in the document by their ids, so it has to wait until they are there. */

@@ -1,4 +1,4 @@
-import { attached, runBertviz } from "../core/bertviz.js";
+import { attached, runBertviz, weightRows } from "../core/bertviz.js";
 import { clip, element, showToken } from "../core/dom.js";
 import { figure } from "../core/figure.js";
 import { fixed } from "../core/numbers.js";
@@ -71,6 +71,7 @@ async function render({ model, el }) {
     rest();
   }
 
+  fig.exports({ name: "heads", csv: () => weightRows(attention, tokens) });
   const observer = new MutationObserver(makeAccessible);
   observer.observe(vis, { childList: true, subtree: true });
   fig.onEnd(() => observer.disconnect());

@@ -1,4 +1,4 @@
-import { attached, runBertviz } from "../core/bertviz.js";
+import { attached, runBertviz, weightRows } from "../core/bertviz.js";
 import { themeOf } from "../core/color.js";
 import { clip, element, showToken } from "../core/dom.js";
 import { figure } from "../core/figure.js";
@@ -103,6 +103,7 @@ async function render({ model, el }) {
     read();
   }
 
+  fig.exports({ name: "neurons", csv: () => weightRows(attention, tokens) });
   const observer = new MutationObserver(makeAccessible);
   observer.observe(vis, { childList: true, subtree: true });
   fig.onEnd(() => observer.disconnect());
