@@ -8,6 +8,7 @@ around it that takes keys for commands.
 
 import pytest
 import torch
+from anywidget import AnyWidget
 
 from transformer_lib.widgets import (
     AttentionMap,
@@ -146,3 +147,41 @@ def test_the_shared_style_is_there_once_and_first(open_page):
     assert styles.count("afm-style") == 1
     assert len(own) == 3
     assert styles.index("afm-style") < styles.index(own[0])
+
+
+def test_a_figure_says_that_its_kernel_has_restarted(open_page):
+    """ipywidgets tells each model, by an event that the page's host does not have."""
+    page = open_page(AttentionMap(torch.eye(2), ["a", "b"]))
+    page.evaluate(
+        """async ([esm, values]) => {
+          const address = URL.createObjectURL(new Blob([esm], { type: "text/javascript" }));
+          const { default: widget } = await import(address);
+          const bytes = ([name, value]) => [name, name[0] === "_" && value !== null
+            ? new DataView(new TextEncoder().encode(value).buffer) : value];
+          const state = Object.fromEntries(Object.entries(values).map(bytes));
+          window.model = new EventTarget();
+          Object.assign(model, {
+            get: (name) => state[name],
+            set: (name, value) => { state[name] = value; },
+            on: (event, callback) => model.addEventListener(event, callback),
+            off: (event, callback) => model.removeEventListener(event, callback),
+            save_changes() {},
+          });
+          widget.render({ model, el: document.querySelector("main") });
+        }""",
+        [ScalingLab._esm, values_of(ScalingLab())],
+    )
+    note = page.locator(".afm-caption .afm-parted")
+    assert note.count() == 0
+    for _ in range(2):
+        page.evaluate("model.dispatchEvent(new Event('comm_live_update'))")
+    assert note.count() == 1
+    assert "no longer reaches it" in note.inner_text()
+
+
+def values_of(widget) -> dict:
+    """A widget's own traits, bytes as text."""
+    names = [name for name in widget.traits(sync=True) if name not in AnyWidget.class_traits()]
+    names = [name for name in names if name not in ("_esm", "_css", "_anywidget_id")]
+    values = {name: getattr(widget, name) for name in names}
+    return {name: v.decode() if isinstance(v, bytes) else v for name, v in values.items()}
