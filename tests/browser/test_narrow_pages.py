@@ -300,3 +300,16 @@ def test_a_picture_fits_the_page_and_is_shown_in_its_own_size(open_page, tmp_pat
     assert enlarge.evaluate("(node) => node === document.activeElement")
     page.set_viewport_size({"width": 1280, "height": 900})
     enlarge.wait_for(state="hidden")
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_text_beside_the_drawing_grows_with_the_browsers_font(open_page, width):
+    large = "<style>html { font-size: 200%; }</style>"  # as the browser's own setting does
+    page = open_page(attention(), view(), words(), width=width, before=large)
+    check_fits(page)
+    for part, size in {"caption": 28, "reading": 30, "control": 28}.items():
+        found = page.locator(f".afm-{part}").first
+        assert found.evaluate("(one) => getComputedStyle(one).fontSize") == f"{size}px"
+    small = open_page(attention(), before="<style>html { font-size: 10px; }</style>")
+    size = small.locator(".afm-caption").evaluate("(one) => getComputedStyle(one).fontSize")
+    assert size == "14px"  # as in the classic Notebook, whose root is not the browser's setting
