@@ -126,7 +126,6 @@
 
   /** Each text is on the page once, and elsewhere its place (book/extensions/lean_state.py). */
   function partsOf(value, name, states) {
-    if (!value) return [];
     const own = value.same_as ? states[value.same_as].state[name] : value;
     const textOf = (part) => {
       if (typeof part === "string") return part;
@@ -141,11 +140,9 @@
     if (!entry) throw new Error(`the page holds no state of the widget ${id}`);
     const values = { ...entry.state };
     for (const name of ["_esm", "_css", "_worker"]) {
-      const parts = partsOf(values[name], name, states);
-      // What all figures share comes first, once: it must not undo what a figure's own style says.
-      if (name === "_css") parts.forEach(addStyle);
-      if (values[name]) values[name] = parts.join("");
+      if (values[name]) values[name] = partsOf(values[name], name, states).join("");
     }
+    addStyle(values._css);
     for (const { path, data } of entry.buffers ?? []) {
       const parent = path.slice(0, -1).reduce((node, key) => node[key], values);
       parent[path.at(-1)] = decode(data);

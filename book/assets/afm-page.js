@@ -1,22 +1,46 @@
-/* On a narrow page a picture shrinks only as far as its text can be read, and then scrolls. */
+/* A picture is as wide as the page. Where its text is then too small to read, a button below it, or a
+ * touch, shows it in its own size. */
 (() => {
   const LEAST = 0.7; // of its own size, at which text has 12 px or more
-  const COLUMN = 640; // wider than this no picture need be
+
+  function enlarge(image) {
+    const whole = document.createElement("dialog");
+    whole.className = "afm-enlarged";
+    whole.setAttribute("aria-label", "The picture in its own size");
+    const close = document.createElement("button");
+    close.textContent = "Close";
+    const copy = image.cloneNode();
+    copy.removeAttribute("class");
+    copy.style.width = `${image.naturalWidth}px`;
+    whole.append(close, copy);
+    whole.addEventListener("click", () => whole.close());
+    whole.addEventListener("close", () => whole.remove());
+    document.body.append(whole);
+    whole.showModal();
+  }
+
   for (const image of document.querySelectorAll(".bd-article .cell_output > img")) {
+    const button = document.createElement("button");
+    button.className = "afm-enlarge";
+    button.textContent = "Enlarge the picture";
+    button.hidden = true;
+    image.after(button);
     const fit = () => {
-      image.style.minWidth = `${Math.min(COLUMN, Math.round(LEAST * image.naturalWidth))}px`;
+      button.hidden = image.clientWidth >= LEAST * image.naturalWidth;
+      image.classList.toggle("afm-small", !button.hidden);
     };
-    image.parentElement.classList.add("afm-scrolls");
-    if (image.complete) fit();
-    else image.addEventListener("load", fit);
+    new ResizeObserver(fit).observe(image); // also when it has been loaded
+    for (const part of [image, button])
+      part.addEventListener("click", () => {
+        if (!button.hidden) enlarge(image);
+      });
   }
 })();
 
 /* What is too wide for the page scrolls inside itself; with a tab stop the keyboard can scroll it too.
  * The theme does so for code; equations and tables are left to this script. */
 (() => {
-  const WIDE =
-    "main .katex-display, main .pst-scrollable-table-container, main .output, main pre, .afm-scrolls";
+  const WIDE = "main .katex-display, main .pst-scrollable-table-container, main .output, main pre";
 
   function mark(element) {
     const scrolls = element.scrollWidth > element.clientWidth + 1;

@@ -4,14 +4,14 @@
 """
 
 import shutil
-import sys
 from pathlib import Path
 
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
-MODULES = Path(sys.prefix) / "npm" / "node_modules"
-SCRIPTS = {"d3.js": "d3/dist/d3.min.js", "jquery.js": "jquery/dist/jquery.slim.min.js"}
+from transformer_lib.widgets.bertviz import LIBRARIES, MODULES
+
+SCRIPTS = dict(zip(("jquery.js", "d3.js"), LIBRARIES, strict=True))
 
 
 def copy_scripts(app: Sphinx, exception: Exception | None) -> None:

@@ -16,7 +16,7 @@ from sphinx.application import Sphinx
 STATE = "application/vnd.jupyter.widget-state+json"
 TEXTS = ("_esm", "_css", "_worker")
 # Before the line with which widgets/joining.py begins a file: "// core/dom.js".
-FILES = re.compile(r"^(?=// [\w/]+\.js$|/\* [\w/]+\.css \*/$)", re.MULTILINE)
+FILES = re.compile(r"^(?=// [\w/]+\.js$)", re.MULTILINE)
 
 
 def lean(body: str) -> str:

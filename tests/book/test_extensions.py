@@ -303,19 +303,19 @@ def test_each_kind_of_widget_is_written_once():
 def test_what_kinds_of_widgets_share_is_written_once():
     dom, plane = "// core/dom.js\nconst core_dom = 1;\n", "// core/plane.js\nlet p;\n"
     texts = {
-        "a": {"_esm": f"{dom}// a/view.js\na", "_css": ".afm {}\n/* a/style.css */\n.a {}"},
+        "a": {"_esm": f"{dom}// a/view.js\na", "_css": ".a {}"},
         "b": {"_esm": f"{plane}{dom}// b/view.js\nb", "_worker": f"{plane}// b/worker.js\nw"},
-        "c": {"_esm": f"{plane}{dom}// b/view.js\nb", "_css": ".afm {}\n/* c/style.css */\n.c {}"},
+        "c": {"_esm": f"{plane}{dom}// b/view.js\nb", "_css": ".a {}"},
     }
     models = {id_: {"state": state} for id_, state in texts.items()}
     body = lean_state.lean(json.dumps({"state": models}))
-    assert body.count("const core_dom") == body.count("let p;") == body.count(".afm {}") == 1
+    assert body.count("const core_dom") == body.count("let p;") == body.count(".a {}") == 1
     found = {id_: model["state"] for id_, model in json.loads(body)["state"].items()}
     assert found["a"]["_esm"] == [dom, "// a/view.js\na"]
     assert found["b"]["_esm"] == [plane, ["a", "_esm", 0], "// b/view.js\nb"]
     assert found["b"]["_worker"] == [["b", "_esm", 0], "// b/worker.js\nw"]
     assert found["c"]["_esm"] == {"same_as": "b"}
-    assert found["c"]["_css"] == [["a", "_css", 0], "/* c/style.css */\n.c {}"]
+    assert found["c"]["_css"] == {"same_as": "a"}
 
 
 def test_questions_of_every_kind_are_answered_without_javascript():

@@ -1,12 +1,14 @@
 """bertviz's head view on a page: offline, by mouse and keyboard, with any tokens."""
 
+import csv
 import importlib.util
+import io
 import shutil
 from pathlib import Path
 
 import pytest
 import torch
-from harness import HOSTILE, check_axe, check_fits, each_look
+from harness import HOSTILE, check_axe, check_fits, download, each_look
 
 from transformer_lib.widgets import HeadView
 
@@ -55,7 +57,7 @@ def opacities(page):
 def test_it_draws_the_weights(open_view):
     page = open_view()
     torch.testing.assert_close(opacities(page), WEIGHTS[0].double() / 3, atol=2e-4, rtol=0)
-    texts = page.locator(".afm-bertviz text").all_text_contents()
+    texts = page.locator(":is(#left, #right) text").all_text_contents()
     assert texts == WORDS * 2
 
 
@@ -63,7 +65,7 @@ def test_another_layer(open_view):
     page = open_view()
     page.get_by_label("Layer").select_option("1")
     torch.testing.assert_close(opacities(page), WEIGHTS[1].double() / 3, atol=2e-4, rtol=0)
-    page.get_by_role("button", name="query gave").hover()
+    page.get_by_role("option", name="query gave").hover()
     each = [f"{WORDS[row.argmax()]}: {row.max():.2f}" for row in WEIGHTS[1, :, 1]]
     said = "; ".join(f"{one} in head {head}" for head, one in enumerate(each))
     assert reading(page) == f"gave attends most to {said}"
@@ -78,7 +80,7 @@ def test_another_layer(open_view):
 )
 def test_a_tie_has_no_winner(open_view, weights, said):
     page = open_view(torch.tensor([[weights]]), ["a", "b"])
-    page.get_by_role("button", name="query a").hover()
+    page.get_by_role("option", name="query a").hover()
     assert reading(page) == said
 
 
@@ -86,7 +88,7 @@ def test_of_many_heads_the_largest_weight_is_named(open_view):
     weights = torch.full((1, 4, 3, 3), 1 / 3)
     weights[0, 2, 0] = torch.tensor([0.1, 0.1, 0.8])
     page = open_view(weights, ["a", "b", "c"])
-    page.get_by_role("button", name="query a").hover()
+    page.get_by_role("option", name="query a").hover()
     assert reading(page) == ("a attends most to c: 0.80 in head 2, the largest weight of 4 heads")
 
 
@@ -105,7 +107,7 @@ def test_one_head_and_one_word(open_view, by):
     shown = opacities(page)
     assert shown[0].sum() == shown[2].sum() == 0
     torch.testing.assert_close(shown[1], WEIGHTS[0, 1].double(), atol=6e-4, rtol=0)
-    word = page.get_by_role("button", name="key susan")
+    word = page.get_by_role("option", name="key susan")
     word.hover() if by == "mouse" else word.focus()
     column = WEIGHTS[0, 1, :, 4]
     assert reading(page) == (
@@ -116,17 +118,46 @@ def test_one_head_and_one_word(open_view, by):
     assert page.locator("#attention line[visibility=visible]").count() == 3 * 5
 
 
+def test_the_words_of_a_side_are_one_tab_stop_and_arrows_go_on(open_view):
+    page = open_view()
+    words = page.get_by_role("listbox", name="Queries").get_by_role("option")
+    stops = "(all) => all.map((one) => one.getAttribute('tabindex'))"
+    assert words.evaluate_all(stops) == ["0"] + ["-1"] * 4
+    words.first.focus()
+    for key, word in (("ArrowDown", 1), ("End", 4), ("ArrowDown", 4), ("ArrowUp", 3), ("Home", 0)):
+        page.keyboard.press(key)
+        assert page.evaluate("document.activeElement.ariaLabel") == f"query {WORDS[word]}"
+        assert reading(page).startswith(f"{WORDS[word]} attends most to")
+    words.nth(2).click()
+    assert words.evaluate_all(stops) == ["-1", "-1", "0", "-1", "-1"]
+
+
+def test_heads_are_numbered_and_the_weights_can_be_saved(open_view):
+    page = open_view()
+    assert page.locator(".afm-head-name").all_text_contents() == ["0", "1", "2"]
+    rows = list(csv.DictReader(io.StringIO(download(page, "CSV").decode())))
+    saved = torch.tensor([float(row["weight"]) for row in rows]).reshape(WEIGHTS.shape)
+    torch.testing.assert_close(saved, WEIGHTS, atol=6e-4, rtol=0)
+    assert [rows[7][name] for name in ("layer", "head", "query", "key")] == [
+        "0",
+        "0",
+        "gave",
+        "roses",
+    ]
+    assert download(page, "SVG").count(b"<line") == WEIGHTS[0].numel()
+
+
 def test_hostile_tokens_stay_text(open_view):
     page = open_view(torch.full((1, 1, 8, 8), 1 / 8), HOSTILE)
     assert page.locator(".afm img, .afm b, .afm script").count() == 0
-    assert "</SCRIPT><i" in page.locator(".afm-bertviz text").first.text_content()
+    assert "</SCRIPT><i" in page.locator("#left text").first.text_content()
     check_fits(page)
 
 
 @each_look
 def test_it_fits_and_axe_finds_nothing(open_view, theme, width):
     page = open_view(theme=theme, width=width)
-    page.get_by_role("button", name="query roses").hover()
+    page.get_by_role("option", name="query roses").hover()
     check_fits(page)
     check_axe(page)
 
@@ -141,18 +172,36 @@ def test_two_views_do_not_mix(open_view, open_page):
     assert counts == [3 * 25, 25]
 
 
-@pytest.mark.parametrize("with_require", [False, True], ids=["plain", "require.js"])
-def test_in_a_notebook_the_libraries_come_from_bertvizs_addresses(browser, libraries, with_require):
-    """No host, and in some notebooks require.js: the module is run as anywidget runs it."""
+@pytest.fixture
+def notebook(browser, libraries):
+    """A HeadView run as anywidget runs it, without the page's host; `page.asked` of the network.
+
+    `kernel` is what it sends (texts, none of them, or None if it does not answer).
+    """
+    pages = []
+
+    def open_(*, kernel, network, with_require=False):
+        page = browser.new_page()
+        pages.append(page)
+        page.asked = []
+        start(page, kernel, network, with_require, libraries)
+        return page
+
+    yield open_
+    for page in pages:
+        page.close()
+
+
+def start(page, kernel, network, with_require, libraries):
     widget = HeadView(WEIGHTS, WORDS)
-    asked = []
 
     def answer(route):
-        asked.append(route.request.url)
+        page.asked.append(route.request.url)
+        if not network:
+            return route.abort()
         name = "d3.js" if "d3" in route.request.url else "jquery.js"
-        route.fulfill(path=libraries[name], content_type="text/javascript")
+        return route.fulfill(path=libraries[name], content_type="text/javascript")
 
-    page = browser.new_page()
     page.route("https://cdnjs.cloudflare.com/**", answer)
     page.set_content("<main></main>")
     if with_require:
@@ -180,21 +229,56 @@ def test_in_a_notebook_the_libraries_come_from_bertvizs_addresses(browser, libra
             }"""
         )
     page.evaluate(
-        """async ([esm, data, program]) => {
+        """async ([esm, data, program, kernel]) => {
           const address = URL.createObjectURL(new Blob([esm], { type: "text/javascript" }));
           const { default: widget } = await import(address);
           const bytes = (text) => new DataView(new TextEncoder().encode(text).buffer);
-          const values = { _data: bytes(data), _program: program };
+          const values = { _data: bytes(data), _program: program, _wanted: 0 };
+          const heard = new Set();
+          const model = {
+            get: (name) => values[name],
+            set: (name, value) => (values[name] = value),
+            save_changes: () => setTimeout(() => {
+              if (!kernel || values._wanted !== 1) return;
+              for (const one of heard) one({ libraries: ["jquery", "d3"] }, kernel.map(bytes));
+            }),
+            on: (event, callback) => event === "msg:custom" && heard.add(callback),
+            off: (event, callback) => heard.delete(callback),
+          };
           const el = document.createElement("div");
-          await widget.render({ model: { get: (name) => values[name] }, el });
+          await widget.render({ model, el });
           setTimeout(() => document.querySelector("main").append(el), 50);  // as JupyterLab does
         }""",
-        [widget._esm, widget._data.decode(), widget._program],
+        [widget._esm, widget._data.decode(), widget._program, kernel],
     )
+
+
+def check_drawn(page):
     page.locator(".afm-bertviz svg[data-named]").wait_for()
     torch.testing.assert_close(opacities(page), WEIGHTS[0].double() / 3, atol=2e-4, rtol=0)
-    assert sorted(asked) == [
+
+
+def test_in_a_notebook_the_libraries_come_from_the_kernel(notebook, libraries):
+    kernel = [libraries[name].read_text("utf-8") for name in ("jquery.js", "d3.js")]
+    page = notebook(kernel=kernel, network=False, with_require=True)
+    check_drawn(page)
+    assert page.asked == []
+    assert page.evaluate("[typeof d3, typeof jQuery]") == ["undefined", "undefined"]
+
+
+@pytest.mark.parametrize("with_require", [False, True], ids=["plain", "require.js"])
+def test_if_the_kernel_has_none_they_come_from_bertvizs_addresses(notebook, with_require):
+    page = notebook(kernel=[], network=True, with_require=with_require)
+    check_drawn(page)
+    assert sorted(page.asked) == [
         "https://cdnjs.cloudflare.com/ajax/libs/d3/5.7.0/d3.min.js",
         "https://cdnjs.cloudflare.com/ajax/libs/jquery/2.0.0/jquery.min.js",
     ]
-    page.close()
+
+
+@pytest.mark.parametrize("kernel", [None, []], ids=["no kernel", "nothing there"])
+def test_without_either_the_figure_says_what_is_missing(notebook, kernel):
+    page = notebook(kernel=kernel, network=False)
+    page.locator(".afm-reading", has_text="The kernel has not sent them").wait_for()
+    assert "`make book` installs them" in reading(page)
+    assert ("It waits for the kernel" in reading(page)) == (kernel is None)

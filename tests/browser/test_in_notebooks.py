@@ -8,8 +8,15 @@ around it that takes keys for commands.
 
 import pytest
 import torch
+from anywidget import AnyWidget
 
-from transformer_lib.widgets import AttentionMap, MaskPainter, ScalingLab, VectorPlayground
+from transformer_lib.widgets import (
+    AttentionMap,
+    MaskPainter,
+    ScalingLab,
+    SoftDictionary,
+    VectorPlayground,
+)
 
 WORDS = ["mary", "gave", "roses", "to", "susan"]
 X = torch.tensor([[1.6, 0.2], [0.8, 1.0], [0.2, 1.4], [0.2, 0.2], [1.4, 0.4]])
@@ -103,3 +110,78 @@ def test_keys_in_a_figure_are_no_commands_of_the_notebook(open_page, role):
         page.keyboard.press(key)
     heard = [key for key in page.evaluate("heard") if key not in ("Shift", "Control")]
     assert heard == ["s", "Escape", "Enter"]
+
+
+LOOKS = """(figure) => [...figure.querySelectorAll("*")].map((node) => {
+  const look = getComputedStyle(node);
+  return ["fill", "background-color", "border", "padding", "font", "display"].map(
+    (name) => [node.tagName, node.getAttribute("class"),
+      look.getPropertyValue(name).replace(/#[\\w-]+/, "#id")].join(" "),
+  );
+})"""
+
+
+def test_figures_look_the_same_whatever_other_kinds_came_before_or_after(open_page):
+    """As in a notebook, and not as on the book's pages, each kind brings its own style whole."""
+    make = [
+        lambda: VectorPlayground(WORDS, X.tolist()),
+        lambda: SoftDictionary(WORDS, X, X[:, 0]),
+        lambda: MaskPainter(WORDS, X, X, X),
+    ]
+    alone = [open_page(one()).locator(".afm").evaluate(LOOKS) for one in make]
+    for order in (1, -1):
+        page = open_page(*(one() for one in make[::order]))
+        together = page.locator(".afm").evaluate_all(f"(all) => all.map({LOOKS})")
+        for kind, looks, expected in zip(make[::order], together, alone[::order], strict=True):
+            changed = [pair for pair in zip(looks, expected, strict=True) if pair[0] != pair[1]]
+            assert not changed, (kind, changed[:3])
+
+
+def test_the_shared_style_is_there_once_and_first(open_page):
+    """Where a notebook puts a kind's own style before its figure is made, and another one later."""
+    page = open_page(ScalingLab(), VectorPlayground(WORDS, X.tolist()), MaskPainter(WORDS, X, X, X))
+    styles = page.locator("head style").evaluate_all(
+        "(all) => all.map((one) => one.id || one.textContent.slice(0, 30))"
+    )
+    own = [text for text in styles if text.startswith("/* afm: ")]
+    assert styles.count("afm-style") == 1
+    assert len(own) == 3
+    assert styles.index("afm-style") < styles.index(own[0])
+
+
+def test_a_figure_says_that_its_kernel_has_restarted(open_page):
+    """ipywidgets tells each model, by an event that the page's host does not have."""
+    page = open_page(AttentionMap(torch.eye(2), ["a", "b"]))
+    page.evaluate(
+        """async ([esm, values]) => {
+          const address = URL.createObjectURL(new Blob([esm], { type: "text/javascript" }));
+          const { default: widget } = await import(address);
+          const bytes = ([name, value]) => [name, name[0] === "_" && value !== null
+            ? new DataView(new TextEncoder().encode(value).buffer) : value];
+          const state = Object.fromEntries(Object.entries(values).map(bytes));
+          window.model = new EventTarget();
+          Object.assign(model, {
+            get: (name) => state[name],
+            set: (name, value) => { state[name] = value; },
+            on: (event, callback) => model.addEventListener(event, callback),
+            off: (event, callback) => model.removeEventListener(event, callback),
+            save_changes() {},
+          });
+          widget.render({ model, el: document.querySelector("main") });
+        }""",
+        [ScalingLab._esm, values_of(ScalingLab())],
+    )
+    note = page.locator(".afm-caption .afm-parted")
+    assert note.count() == 0
+    for _ in range(2):
+        page.evaluate("model.dispatchEvent(new Event('comm_live_update'))")
+    assert note.count() == 1
+    assert "no longer reaches it" in note.inner_text()
+
+
+def values_of(widget) -> dict:
+    """A widget's own traits, bytes as text."""
+    names = [name for name in widget.traits(sync=True) if name not in AnyWidget.class_traits()]
+    names = [name for name in names if name not in ("_esm", "_css", "_anywidget_id")]
+    values = {name: getattr(widget, name) for name in names}
+    return {name: v.decode() if isinstance(v, bytes) else v for name, v in values.items()}

@@ -4,11 +4,12 @@ import csv
 import io
 import math
 import re
+import shutil
 
 import numpy as np
 import pytest
 import torch
-from harness import check_axe, check_fits, download, finger
+from harness import HOST, axe, check_axe, check_fits, download, finger
 
 from transformer_lib.widgets import AttentionMap, NextWord, TrainingView
 
@@ -256,3 +257,59 @@ def test_a_certain_word_is_not_cut(open_page):
         picture = page.locator(".afm-chances").bounding_box()
         assert text["x"] + text["width"] <= picture["x"] + picture["width"]
         check_fits(page)
+
+
+PICTURE = """<svg xmlns='http://www.w3.org/2000/svg' width='860' height='200'>
+<rect width='860' height='200' fill='white'/><text x='20' y='90' font-size='17'>gave</text></svg>"""
+# As on the book's pages, borders count.
+PICTURES = f"""<style>* {{ box-sizing: border-box; }}</style>
+<link rel="stylesheet" href="afm.css"><article class="bd-article">
+<div class="cell_output"><img alt="A word, wide" src="data:image/svg+xml,{PICTURE}"></div>
+<div class="cell_output"><img alt="A word" src="data:image/svg+xml,{PICTURE.replace("860", "300")}">
+</div></article><script src="afm-page.js"></script>"""
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_picture_fits_the_page_and_is_shown_in_its_own_size(open_page, tmp_path, theme):
+    for name in ("afm.css", "afm-page.js", "afm-mark.svg"):
+        shutil.copy(HOST.with_name(name), tmp_path / name)
+    page = open_page(attention(), before=PICTURES, width=360, theme=theme, touch=True)
+    check_fits(page)
+    wide, small = page.locator(".cell_output > img").all()
+    assert wide.bounding_box()["width"] < 360
+    small.click()
+    large = page.get_by_role("dialog", name="The picture in its own size")
+    assert large.count() == 0  # what can be read where it stands is not made larger
+    enlarge = page.get_by_role("button", name="Enlarge the picture")
+    assert enlarge.count() == 1
+    for open_ in (wide.tap, lambda: enlarge.press("Enter")):
+        open_()
+        assert large.locator("img").evaluate("(image) => image.width") >= 860
+        sizes = (
+            "(whole) => [whole.scrollWidth > whole.clientWidth, whole.clientWidth <= innerWidth]"
+        )
+        assert large.evaluate(sizes) == [True, True]
+        close = large.get_by_role("button", name="Close")
+        assert close.evaluate("(node) => node === document.activeElement")
+        assert axe(page, "dialog")[0] == []
+        if open_ == wide.tap:
+            close.click()
+        else:
+            page.keyboard.press("Escape")
+        assert large.count() == 0
+    assert enlarge.evaluate("(node) => node === document.activeElement")
+    page.set_viewport_size({"width": 1280, "height": 900})
+    enlarge.wait_for(state="hidden")
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_text_beside_the_drawing_grows_with_the_browsers_font(open_page, width):
+    large = "<style>html { font-size: 200%; }</style>"  # as the browser's own setting does
+    page = open_page(attention(), view(), words(), width=width, before=large)
+    check_fits(page)
+    for part, size in {"caption": 28, "reading": 30, "control": 28}.items():
+        found = page.locator(f".afm-{part}").first
+        assert found.evaluate("(one) => getComputedStyle(one).fontSize") == f"{size}px"
+    small = open_page(attention(), before="<style>html { font-size: 10px; }</style>")
+    size = small.locator(".afm-caption").evaluate("(one) => getComputedStyle(one).fontSize")
+    assert size == "14px"  # as in the classic Notebook, whose root is not the browser's setting

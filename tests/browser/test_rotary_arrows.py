@@ -78,7 +78,7 @@ def test_an_arrow_is_dragged_stays_inside_and_goes_back(open_page):
     handle = page.get_by_role("slider", name="key, before its position")
     assert handle.get_attribute("aria-valuetext") == "x −2.00, y 2.00"
     assert shown_score(page) != first
-    page.get_by_role("button", name="Reset arrows").click()
+    page.get_by_role("button", name="start again").click()
     assert shown_score(page) == first
     # By positions alone: the query is turned until it points where the key does.
     gap = math.atan2(KEY[1], KEY[0]) - math.atan2(QUERY[1], QUERY[0])

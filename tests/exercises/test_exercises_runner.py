@@ -345,3 +345,21 @@ def test_a_mistake_in_an_exercise_is_not_taken_for_the_answers():
     broken = Exercise(right=lambda x: x.no_such_name, cases=[Case("3", 3)])
     with pytest.raises(AttributeError):
         broken(lambda x: x)
+
+
+def test_a_right_function_of_another_cell_is_named_as_such():
+    """A misspelt `def my_double` after Run All: the solution's function is still there."""
+    check = Exercise(right=lambda x: 2 * x, cases=[Case("one", 1)])
+    names = {"check": check}
+
+    def run(cell: str, code: str) -> str:
+        exec(compile(code, f"/tmp/ipykernel_7/{cell}.py", "exec"), names)
+        return repr(names["verdict"])
+
+    own = "def double(x): return 2 * x\nverdict = check(double)"
+    misspelt = own.replace("def double", "def duoble")
+    assert run("solution", own) == "✓ Right."
+    assert run("exercise", misspelt) == f"✓ Right. {runner.ANOTHER_CELL}"
+    assert run("exercise", own) == "✓ Right."
+    assert run("exercise", own.replace("2 * x", "x")).startswith("✗")
+    assert run("builtin", "verdict = check(abs)").startswith("✗")

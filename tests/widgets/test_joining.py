@@ -138,11 +138,21 @@ def test_a_view_without_a_default_export_is_refused(folder):
         bundle("w", folder(w__view="export function render() {}\n"))
 
 
-def test_a_widget_s_own_style_comes_after_the_shared_one(tmp_path):
-    for name in ("core", "w"):
-        (tmp_path / name).mkdir()
-    (tmp_path / "core" / "widget.css").write_text("a {}")
-    assert stylesheet("w", tmp_path) == "a {}"
+def test_a_widget_s_own_style_says_whose_it_is(tmp_path):
+    (tmp_path / "w").mkdir()
+    assert stylesheet("w", tmp_path) == ""
     stylesheet.cache_clear()
     (tmp_path / "w" / "style.css").write_text("b {}")
-    assert stylesheet("w", tmp_path) == "a {}\n/* w/style.css */\nb {}"
+    assert stylesheet("w", tmp_path) == "/* afm: w/style.css */\nb {}"
+
+
+def test_a_style_beside_a_module_is_joined_as_text(folder):
+    source = 'const TEXT = ""; // look.css (shared)\nexport const text = TEXT;\n'
+    path = folder(
+        core__a=source, w__view='import { text } from "../core/a.js";\nexport default {};\n'
+    )
+    with pytest.raises(ValueError, match=r"core/a.js:1: there is no .*look.css"):
+        bundle("w", path)
+    css = '/* why */\n.a::before {\n  content: "\\2713"; /* a tick */\n}\n'
+    (path / "core" / "look.css").write_text(css)
+    assert 'const TEXT = ".a::before { content: \\"\\\\2713\\"; }";' in bundle("w", path)

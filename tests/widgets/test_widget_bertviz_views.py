@@ -8,7 +8,7 @@ import torch
 
 from transformer_lib.gpt import GPT, GPTConfig
 from transformer_lib.interpret.maps import attention_maps, queries_and_keys
-from transformer_lib.widgets import ModelView, NeuronView
+from transformer_lib.widgets import ModelView, NeuronView, bertviz
 from transformer_lib.widgets.bertviz import program
 from transformer_lib.widgets.neuron_view.widget import ANYWHERE, OF_ITS_OWN
 
@@ -82,3 +82,14 @@ def test_the_programs_are_bertvizs_own_and_ask_for_what_the_widgets_give():
     assert neuron.replace(ANYWHERE, OF_ITS_OWN).count("#vis") == neuron.count("#vis")
     for part in ('"leftText"', '"collapsed"', '"expanded"', '"dotproducts"', "#att_head"):
         assert part in neuron
+
+
+def test_a_figure_that_asks_is_sent_the_libraries_if_they_are_there(seen, monkeypatch, tmp_path):
+    sent = []
+    figure = ModelView(list(seen[0].values()), WORDS)
+    monkeypatch.setattr(type(figure), "send", lambda _, content, buffers: sent.append(buffers))
+    figure._wanted += 1
+    assert [len(one) > 10_000 for one in sent.pop()] == [True, True]
+    monkeypatch.setattr(bertviz, "MODULES", tmp_path)
+    figure._wanted += 1
+    assert sent == [[]]

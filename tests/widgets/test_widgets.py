@@ -14,7 +14,7 @@ from ipywidgets.embed import embed_data
 from transformer_lib import plots, widgets
 from transformer_lib.widgets import AttentionMap, VectorPlayground
 from transformer_lib.widgets.base import Widget, json_bytes
-from transformer_lib.widgets.joining import FOLDER, stylesheet
+from transformer_lib.widgets.joining import FOLDER
 
 TOKENS = ["mary", "gave", "roses", "to", "susan"]
 ALL = [getattr(widgets, name) for name in widgets.__all__]
@@ -33,7 +33,8 @@ def test_a_widget_carries_its_module_and_style_as_text(cls):
     assert isinstance(cls._esm, str)
     assert "\nexport default (() => {\n" in cls._esm
     assert isinstance(cls._css, str)
-    assert ".afm" in cls._css
+    assert cls._css.startswith("/* afm: ")
+    assert ".afm .afm-caption {" in cls._esm  # core/widget.css
 
 
 @pytest.mark.parametrize("cls", OWN, ids=lambda cls: cls.__name__)
@@ -66,7 +67,7 @@ def test_html_is_never_made_from_text():
 
 
 def test_colors_are_those_of_the_page_and_the_plots():
-    style = stylesheet("attention_map")
+    style = (FOLDER / "core" / "widget.css").read_text("utf-8")
     page = (FOLDER.parents[1] / "book" / "assets" / "afm.css").read_text("utf-8")
     themes = {"light": (0, 0), "dark": (style.index('="dark"]'), page.index('="dark"]'))}
     for role, color in plots.COLORS.items():

@@ -5,7 +5,7 @@ A widget is a folder. `softmax_row/widget.py`:
     class SoftmaxRow(Widget):
         """Softmax of a few scores, with a temperature."""
         _esm = bundle("softmax_row")                # view.js and the modules that it imports
-        _css = stylesheet("softmax_row")            # core/widget.css, and style.css if there is one
+        _css = stylesheet("softmax_row")            # style.css; core/widget.css is in _esm
         _text = traitlets.Bytes().tag(sync=True)    # text from outside: Bytes, never a string
         _scores = traitlets.Bytes().tag(sync=True)  # large arrays: float32, little endian
         _limits = constant({"hottest": HOTTEST})    # what JavaScript must know and Python decides

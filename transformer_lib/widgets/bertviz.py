@@ -1,6 +1,7 @@
 """Shared by the three views of bertviz: its programs, the forms in which weights come, a base."""
 
 import importlib.util
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
@@ -11,6 +12,9 @@ import traitlets
 from transformer_lib.widgets.base import Widget, json_bytes
 from transformer_lib.widgets.inputs import to_numpy, to_tokens
 
+# Where `make` installs what the programs need. The book's pages get copies of their own.
+MODULES = Path(sys.prefix) / "npm" / "node_modules"
+LIBRARIES = ("jquery/dist/jquery.slim.min.js", "d3/dist/d3.min.js")
 MOST_TOKENS = 16  # more lines than can be told apart, and a heavy page
 
 
@@ -66,12 +70,31 @@ def _one_layer(layer: np.ndarray) -> np.ndarray:
     return layer
 
 
-class MapsView(Widget):
-    """What the head view and the model view take: weights of any layers and heads, and tokens."""
+class BertvizView(Widget):
+    """What the three views share: data, a program, and in a notebook the libraries that it needs.
+
+    They are sent as a message when a figure asks for them, so that no notebook's file holds them.
+    """
 
     view: ClassVar[str]  # the file of bertviz that draws it
     _data = traitlets.Bytes().tag(sync=True)
     _program = traitlets.Unicode(read_only=True).tag(sync=True)
+    _wanted = traitlets.Int(0).tag(sync=True)  # grows by one when a figure asks (core/bertviz.js)
+
+    @traitlets.default("_program")
+    def _own_program(self) -> str:
+        return program(self.view, type(self).__name__)
+
+    @traitlets.observe("_wanted")
+    def _send_libraries(self, _: object) -> None:
+        paths = [MODULES / name for name in LIBRARIES]
+        there = all(path.exists() for path in paths)
+        files = [path.read_bytes() for path in paths] if there else []
+        self.send({"libraries": LIBRARIES}, buffers=files)
+
+
+class MapsView(BertvizView):
+    """What the head view and the model view take: weights of any layers and heads, and tokens."""
 
     def __init__(self, attention: object, tokens: Sequence[str]) -> None:
         weights = to_layers(attention)
@@ -80,10 +103,6 @@ class MapsView(Widget):
         require_few(tokens, self.view.replace("_", " "))
         data = {"attention": weights.round(3).tolist(), "tokens": tokens}
         super().__init__(_data=json_bytes(data))
-
-    @traitlets.default("_program")
-    def _own_program(self) -> str:
-        return program(self.view, type(self).__name__)
 
     def _sizes(self) -> dict[str, int]:
         return dict(zip(("layers", "heads", "tokens"), self._shape, strict=False))

@@ -4,6 +4,7 @@ There is no build step and no bundler: `bundle("mask_painter")` reads `mask_pain
 what it imports, and gives each module a scope of its own.
 """
 
+import json
 import re
 from functools import cache
 from pathlib import Path
@@ -15,6 +16,7 @@ _IMPORT = re.compile(
 )
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:const|class|function\*?) ([\w$]+))", re.MULTILINE)
 _DEFAULT = re.compile(r"^export default ", re.MULTILINE)
+_STYLE = re.compile(r'^const (\w+) = ""; // (\w+\.css)\b.*$', re.MULTILINE)
 _COMMENT = re.compile(r"^[ \t]*(?://.*|/\*(?:[^*]|\*(?!/))*\*/[ \t]*)\n", re.MULTILINE)
 
 
@@ -39,7 +41,8 @@ def bundle(name: str, folder: Path = FOLDER, *, entry: str = "view") -> str:
 
     Lines that only comment are left out: they would be a sixth of what a page loads. Exports are
     declarations (`export const`, `function` or `class`), and imports are named:
-    `import { a, b as c } from "../core/x.js"`. Raises ValueError with the file and line where that
+    `import { a, b as c } from "../core/x.js"`. The text of a style beside a module is put where it
+    says `const TEXT = ""; // name.css`. Raises ValueError with the file and line where that
     is not so, where a name is not exported, and where modules import one another in a circle.
     """
     folder = folder.resolve()
@@ -62,12 +65,14 @@ def worker(name: str, folder: Path = FOLDER) -> str:
 
 @cache
 def stylesheet(name: str, folder: Path = FOLDER) -> str:
-    """The shared style, and `NAME/style.css` after it where there is one, below its name."""
-    shared = (folder / "core" / "widget.css").read_text(encoding="utf-8")
+    """`NAME/style.css`, below its name; empty where there is none.
+
+    What all figures share, core/widget.css, comes with their modules instead (core/style.js).
+    """
     own = folder / name / "style.css"
     if not own.exists():
-        return shared
-    return f"{shared}\n/* {name}/style.css */\n{own.read_text(encoding='utf-8')}"
+        return ""
+    return f"/* afm: {name}/style.css */\n{own.read_text(encoding='utf-8')}"
 
 
 def _name(path: Path, folder: Path) -> str:
@@ -89,6 +94,15 @@ class _Module:
     def where(self, at: int) -> str:
         return f"{self.name}:{self.source.count(chr(10), 0, at) + 1}"
 
+    def _style(self, match: re.Match) -> str:
+        """`const TEXT = ""; // a.css` with the text of that file, without comments, in one line."""
+        path = self.path.parent / match[2]
+        if not path.exists():
+            raise ValueError(f"{self.where(self.source.index(match[0]))}: there is no {path}")
+        css = path.read_text(encoding="utf-8")
+        short = re.sub(r"\s*\n\s*", " ", re.sub(r"/\*.*?\*/", "", css, flags=re.DOTALL)).strip()
+        return f"const {match[1]} = {json.dumps(short, ensure_ascii=False)};"
+
     def join(self, imports: list[tuple[re.Match, "_Module"]]) -> None:
         """Write `text`: imports from scopes, and a scope of its own around it."""
         body = self.source
@@ -96,6 +110,7 @@ class _Module:
             names = " ".join(match[1].split()).replace(" as ", ": ")
             line = f"const {{ {names} }} = {target.identifier};"
             body = body[: match.start()] + line + body[match.end() :]
+        body = _STYLE.sub(self._style, body)
         body = _COMMENT.sub("", _EXPORT.sub("", body)).lstrip("\n")
         if self.is_view:
             begin, end = "export default (() => {", "})();\n"

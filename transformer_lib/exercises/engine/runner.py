@@ -96,6 +96,14 @@ class Case:
         self.name, self.inputs, self.edge = name, inputs, edge
 
 
+CELL = "ipykernel_"  # in the name that Jupyter gives to the code of each cell
+# After Run All the solution's function has the name that the reader means to define.
+ANOTHER_CELL = (
+    "(The function comes from another cell. If that is the solution's, look whether the name of "
+    "yours is spelled as it is here.)"
+)
+
+
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Exercise:
     """One exercise: what is asked, what is right, what is typically wrong, and how to tell.
@@ -165,7 +173,20 @@ class Exercise:
             verdict = self._judge(answer, guard)
         if verdict and guard.left_running:
             return Verdict(False, "Your answer leaves a thread running: wait for it with `join()`.")
+        if verdict and self._of_another_cell(answer):
+            return Verdict(True, f"{verdict.diagnosis} {ANOTHER_CELL}")
         return verdict
+
+    def _of_another_cell(self, answer: Any) -> bool:
+        """In a notebook: has another cell than the one that asks for the verdict defined it?"""
+        asking = inspect.currentframe()
+        while asking and CELL not in asking.f_code.co_filename:
+            asking = asking.f_back
+        if asking is None:
+            return False
+        seen = call_safely(code_of, answer, seconds=self.seconds, convert=lambda code: code)
+        name = seen.result.co_filename if seen.result else ""
+        return CELL in name and name != asking.f_code.co_filename
 
     def _judge(self, answer: Any, guard: Guard) -> Verdict:
         seen = call_safely(self._look_at, answer, seconds=self.seconds, convert=tuple)

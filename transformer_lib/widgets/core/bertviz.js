@@ -1,14 +1,20 @@
 // bertviz's own programs, run as they are: its head view, model view and neuron view.
 //
 //   await attached(root)                     they find their places in the document by id
-//   await runBertviz(program, parameters)    the text of head_view.js, say, and what it is given
+//   await runBertviz(program, parameters, { model, say })
+//                      the text of head_view.js, say, and what it is given; `say` tells the reader
+//                      what it waits for
+//   weightRows(attention, tokens)            what a file has of them
 
 import { element } from "./dom.js";
 
+const PATIENCE = 2000; // ms for a kernel to answer before the network is asked: it may be at work
+
 /* bertviz's program begins with require.config({ paths: { d3, jquery } }) and then asks
  * requirejs(["jquery", "d3"], callback). It gets a substitute for both: on the book's page the two
- * libraries lie beside the page, in a notebook they come from the addresses that bertviz names. */
-function libraries(paths) {
+ * libraries lie beside the page. In a notebook they come from the kernel's environment, and if they
+ * are not there, from the addresses that bertviz names. */
+async function libraries(paths, { model, say }) {
   const page = globalThis.afm?.load;
   if (page)
     return loadInTurn(
@@ -18,10 +24,54 @@ function libraries(paths) {
       ],
       page,
     );
+  globalThis.afmLibraries ??= await inNotebook(paths, model, say);
+  return globalThis.afmLibraries;
+}
+
+async function inNotebook(paths, model, say) {
+  const kernel = fromKernel(model);
+  const pause = new Promise((resolve) => setTimeout(resolve, PATIENCE));
+  const soon = await Promise.race([kernel, pause]);
+  if (soon) return soon;
+  const failed = await fromNetwork(paths).catch((error) => error);
+  if (!(failed instanceof Error)) return failed;
+  say(`${failed.message} It waits for the kernel, in case that has them.`);
+  const late = await kernel; // without a kernel, this is the end
+  if (late) return late;
+  throw failed;
+}
+
+/** jQuery and d3 out of the kernel's environment; null if they are not there. */
+function fromKernel(model) {
+  return new Promise((resolve, reject) => {
+    const answer = (message, buffers) => {
+      if (!message?.libraries) return;
+      model.off("msg:custom", answer);
+      if (buffers.length) Promise.all(buffers.map(evaluate)).then(resolve, reject);
+      else resolve(null);
+    };
+    model.on("msg:custom", answer);
+    model.set("_wanted", model.get("_wanted") + 1);
+    model.save_changes();
+  });
+}
+
+/** What a library in one file exports: it is given a `module`, and leaves the window alone. */
+async function evaluate(bytes) {
+  const parts = ["export default function (module, exports, define) {\n", bytes, "\n}"];
+  const address = URL.createObjectURL(new Blob(parts, { type: "text/javascript" }));
+  const { default: run } = await import(address).finally(() => URL.revokeObjectURL(address));
+  const module = { exports: {} };
+  run(module, module.exports);
+  return module.exports;
+}
+
+function fromNetwork(paths) {
   if (typeof globalThis.define === "function" && globalThis.define.amd && globalThis.require) {
     globalThis.require.config({ paths });
     return new Promise((resolve, reject) => {
-      globalThis.require(["jquery", "d3"], (...both) => resolve(both), reject);
+      const fail = () => reject(missing(`${paths.jquery}.js and ${paths.d3}.js`));
+      globalThis.require(["jquery", "d3"], (...both) => resolve(both), fail);
     });
   }
   return loadInTurn(
@@ -30,6 +80,13 @@ function libraries(paths) {
       ["d3", `${paths.d3}.js`],
     ],
     loadScript,
+  );
+}
+
+function missing(address) {
+  return new Error(
+    `bertviz needs jQuery and d3. The kernel has not sent them, and ${address} cannot be reached. ` +
+      "`make book` installs them for the kernel: run it, then this cell again.",
   );
 }
 
@@ -42,14 +99,13 @@ function loadScript(address) {
   return new Promise((resolve, reject) => {
     const script = element("script", { src: address });
     script.onload = resolve;
-    script.onerror = () =>
-      reject(new Error(`in a notebook it needs the network once, for ${address}`));
+    script.onerror = () => reject(missing(address));
     document.head.append(script);
   });
 }
 
 /** Run a program with its parameters, without writing anything into its text. */
-export async function runBertviz(program, parameters) {
+export async function runBertviz(program, parameters, notebook) {
   const names = "require, requirejs, PYTHON_PARAMS, window, console";
   const text = `export default function (${names}) {\n${program}\n}`;
   const address = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
@@ -57,10 +113,24 @@ export async function runBertviz(program, parameters) {
   let paths = {};
   let ready = Promise.resolve();
   const require = { config: (settings) => (paths = settings.paths) };
-  const requirejs = (_, callback) => (ready = libraries(paths).then((both) => callback(...both)));
+  const requirejs = (_, callback) =>
+    (ready = libraries(paths, notebook).then((both) => callback(...both)));
   // The neuron view looks for them in the window.
   start(require, requirejs, parameters, { bertviz_params: parameters }, { log() {} });
   await ready;
+}
+
+/** All weights [layers, heads, queries, keys] as the rows of a table. */
+export function weightRows(attention, tokens) {
+  const rows = [["layer", "head", "query", "key", "weight"]];
+  attention.forEach((heads, layer) =>
+    heads.forEach((weights, head) =>
+      weights.forEach((row, query) =>
+        row.forEach((weight, key) => rows.push([layer, head, tokens[query], tokens[key], weight])),
+      ),
+    ),
+  );
+  return rows;
 }
 
 /** It finds its places in the document by their ids, so it has to wait until they are there. */

@@ -15,8 +15,10 @@
 import { palette, themeOf, watchTheme } from "./color.js";
 import { clip, element, phrase } from "./dom.js";
 import { exportButtons } from "./export.js";
+import { shareStyle } from "./style.js";
 
 export function figure(el, { name, hint }) {
+  shareStyle(el.ownerDocument);
   const ends = [];
   const controls = element("div", { class: "afm-controls" });
   const picture = element("div", { class: "afm-picture" });

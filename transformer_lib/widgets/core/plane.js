@@ -5,12 +5,13 @@
 //   ground.svg.append(...)              the contents, in pixels
 //   ground.toPixels([x, y])             x grows to the right, y upward; both from -reach to reach
 //   ground.movable(node, { at: () => [x, y], onMove([x, y]) {}, shift: 5 })   shift: steps with that key
+//   ground.numbers                      where its numbers stand, [left, top, right, bottom] each
 //   fig.add(ground)                     onLayout() is called whenever its size has changed
 //
 // Moved points stay inside.
 
 import { axisLine, axisText, gridLine, linearScale, linearTicks, tickStep } from "./axes.js";
-import { holdTouch, setSize, svgElement } from "./dom.js";
+import { font, holdTouch, setSize, svgElement, textWidth } from "./dom.js";
 import { short } from "./numbers.js";
 
 const MOVES = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
@@ -32,17 +33,25 @@ export function plane({ label, reach, largest, onLayout, axes = ["", ""], number
   const keyStep = Math.max(0.1, tickStep(0, reach, 100));
   svg.append(ground);
   let [size, x, y] = [0, null, null];
+  let taken = [];
 
   function drawGround() {
     ground.replaceChildren();
+    taken = [];
     const [left, top] = [x.of(0), y.of(0)];
     for (const tick of groundTicks(reach)) {
       const line = tick === 0 ? axisLine : gridLine;
       ground.append(line(x.of(tick), 0, x.of(tick), size), line(0, y.of(tick), size, y.of(tick)));
       if (!numbers || tick === 0) continue;
+      const text = short(tick, 6);
+      const width = textWidth(text, font(12));
       ground.append(
-        axisText(short(tick, 6), x.of(tick), top + 14, "middle", "axis-name"),
-        axisText(short(tick, 6), left - 6, y.of(tick) + 4, "end", "axis-name"),
+        axisText(text, x.of(tick), top + 14, "middle", "axis-name"),
+        axisText(text, left - 6, y.of(tick) + 4, "end", "axis-name"),
+      );
+      taken.push(
+        [x.of(tick) - width / 2, top + 3, x.of(tick) + width / 2, top + 17],
+        [left - 6 - width, y.of(tick) - 7, left - 6, y.of(tick) + 7],
       );
     }
     ground.append(
@@ -62,6 +71,9 @@ export function plane({ label, reach, largest, onLayout, axes = ["", ""], number
     svg,
     get size() {
       return size;
+    },
+    get numbers() {
+      return taken;
     },
     toPixels: (point) => [x.of(point[0]), y.of(point[1])],
     movable(node, { at, onMove, shift }) {

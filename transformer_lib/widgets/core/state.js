@@ -19,6 +19,9 @@ import { readJson } from "./wire.js";
 
 const NUMBER = /^[-+−]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i;
 const LINK = "#set:";
+const PARTED = { class: "afm-parted", role: "status" };
+const PARTED_TEXT =
+  "The kernel has restarted: what you set here no longer reaches it. Run the cell again.";
 
 /** A name for each token: its text; #2, #3 after it where the same text comes again. */
 export function labels(tokens) {
@@ -139,6 +142,11 @@ export function drive(fig, model, { set = {}, reset = () => {}, facts = () => ({
         : `The figure is so already: ${told}.`;
     },
   };
+  // A notebook says so when its kernel restarts; the new one knows nothing of this figure.
+  fig.listen(model, "comm_live_update", () => {
+    const caption = fig.element.querySelector(".afm-caption");
+    if (!caption.querySelector(".afm-parted")) caption.append(element("p", PARTED, PARTED_TEXT));
+  });
   const name = model.get("name");
   if (name) fig.onEnd(register(name, handle));
   showGoals({ fig, model, goals, facts });

@@ -1,5 +1,5 @@
-import { attached, runBertviz } from "../core/bertviz.js";
-import { clip, element, showToken } from "../core/dom.js";
+import { attached, runBertviz, weightRows } from "../core/bertviz.js";
+import { clip, element, showToken, svgElement } from "../core/dom.js";
 import { figure } from "../core/figure.js";
 import { fixed } from "../core/numbers.js";
 import { readJson } from "../core/wire.js";
@@ -123,6 +123,15 @@ async function render({ model, el }) {
       box.setAttribute("role", "checkbox");
       box.setAttribute("tabindex", "0");
       box.setAttribute("aria-label", `head ${head}`);
+      const place = ["x", "y"].map((name) => Number(box.getAttribute(name)));
+      const middle = Number(box.getAttribute("width")) / 2;
+      box.parentNode.append(
+        svgElement(
+          "text",
+          { class: "afm-head-name", x: place[0] + middle, y: place[1] + middle },
+          String(head),
+        ),
+      );
       box.addEventListener("keydown", (event) => {
         if (![" ", "Enter"].includes(event.key)) return;
         event.preventDefault();
@@ -138,39 +147,64 @@ async function render({ model, el }) {
     for (const side of ["left", "right"]) {
       const group = svg.querySelector(`#${side}`);
       const words = [...group.querySelectorAll("text")].map((text) => text.parentNode);
+      words[0]?.parentNode.setAttribute("role", "listbox");
+      words[0]?.parentNode.setAttribute("aria-label", side === "left" ? "Queries" : "Keys");
+      const choose = (index) =>
+        words.forEach((word, at) => {
+          word.setAttribute("tabindex", at === index ? "0" : "-1");
+          word.setAttribute("aria-selected", String(at === index));
+        });
       words.forEach((word, index) => {
-        word.setAttribute("role", "button");
-        word.setAttribute("tabindex", "0");
+        word.setAttribute("role", "option");
         word.setAttribute("aria-label", `${side === "left" ? "query" : "key"} ${shown[index]}`);
         word.addEventListener("mouseover", () => read(side, index));
-        word.addEventListener("focus", () =>
-          word.dispatchEvent(new MouseEvent("mouseover", { bubbles: true })),
-        );
+        word.addEventListener("focus", () => {
+          choose(index);
+          word.dispatchEvent(new MouseEvent("mouseover", { bubbles: true }));
+        });
         word.addEventListener("blur", () => group.dispatchEvent(new MouseEvent("mouseleave")));
+        word.addEventListener("keydown", (event) => {
+          const last = words.length - 1;
+          const to = {
+            ArrowUp: Math.max(index - 1, 0),
+            ArrowDown: Math.min(index + 1, last),
+            Home: 0,
+            End: last,
+          }[event.key];
+          if (to === undefined) return;
+          event.preventDefault();
+          words[to].focus();
+        });
       });
+      choose(0);
       group.addEventListener("mouseleave", rest);
     }
     rest();
   }
 
+  fig.exports({ name: "heads", csv: () => weightRows(attention, tokens) });
   const observer = new MutationObserver(makeAccessible);
   observer.observe(vis, { childList: true });
   fig.onEnd(() => observer.disconnect());
   const view = { name: null, attn: attention, left_text: shown, right_text: shown };
   attached(root)
     .then(() =>
-      runBertviz(program, {
-        attention: [view],
-        default_filter: "0",
-        root_div_id: id,
-        layer: null,
-        heads: null,
-        include_layers: attention.map((_, index) => index),
-      }),
+      runBertviz(
+        program,
+        {
+          attention: [view],
+          default_filter: "0",
+          root_div_id: id,
+          layer: null,
+          heads: null,
+          include_layers: attention.map((_, index) => index),
+        },
+        { model, say: fig.say },
+      ),
     )
     .catch((error) => {
       console.error(error);
-      fig.say(`bertviz could not start: ${error.message ?? error}`);
+      fig.say(`This figure could not start: ${error.message ?? error}`);
     });
   return fig.end;
 }

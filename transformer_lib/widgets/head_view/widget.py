@@ -14,8 +14,8 @@ class HeadView(MapsView):
     The drawing is done by the file head_view.js of the package bertviz (Vig, 2019, "A Multiscale
     Visualization of Attention in the Transformer Model"). `bertviz.head_view` itself writes the
     tokens into a script of the page, and loads three scripts from the network; here the tokens
-    stay text, and the page has d3 and jQuery beside it (in a notebook they come from the addresses
-    that bertviz names).
+    stay text, and the page has d3 and jQuery beside it. In a notebook they come from where `make
+    book` has installed them, and else from the addresses that bertviz names.
 
     Raises ValueError for weights that are not finite, not in 0 .. 1, not square or of unequal
     shapes, for more than one sentence and for too many tokens; TypeError if tokens are not text;

@@ -1,4 +1,4 @@
-import { attached, runBertviz } from "../core/bertviz.js";
+import { attached, runBertviz, weightRows } from "../core/bertviz.js";
 import { clip, element, showToken } from "../core/dom.js";
 import { figure } from "../core/figure.js";
 import { fixed } from "../core/numbers.js";
@@ -71,24 +71,29 @@ async function render({ model, el }) {
     rest();
   }
 
+  fig.exports({ name: "heads", csv: () => weightRows(attention, tokens) });
   const observer = new MutationObserver(makeAccessible);
   observer.observe(vis, { childList: true, subtree: true });
   fig.onEnd(() => observer.disconnect());
   attached(root)
     .then(() =>
-      runBertviz(program, {
-        attention: [{ name: null, attn: attention, left_text: shown, right_text: shown }],
-        default_filter: "0",
-        display_mode: "light",
-        root_div_id: id,
-        include_layers: attention.map((_, index) => index),
-        include_heads: attention[0].map((_, index) => index),
-        total_heads: heads,
-      }),
+      runBertviz(
+        program,
+        {
+          attention: [{ name: null, attn: attention, left_text: shown, right_text: shown }],
+          default_filter: "0",
+          display_mode: "light",
+          root_div_id: id,
+          include_layers: attention.map((_, index) => index),
+          include_heads: attention[0].map((_, index) => index),
+          total_heads: heads,
+        },
+        { model, say: fig.say },
+      ),
     )
     .catch((error) => {
       console.error(error);
-      fig.say(`bertviz could not start: ${error.message ?? error}`);
+      fig.say(`This figure could not start: ${error.message ?? error}`);
     });
   return fig.end;
 }

@@ -1,4 +1,4 @@
-import { attached, runBertviz } from "../core/bertviz.js";
+import { attached, runBertviz, weightRows } from "../core/bertviz.js";
 import { themeOf } from "../core/color.js";
 import { clip, element, showToken } from "../core/dom.js";
 import { figure } from "../core/figure.js";
@@ -103,25 +103,30 @@ async function render({ model, el }) {
     read();
   }
 
+  fig.exports({ name: "neurons", csv: () => weightRows(attention, tokens) });
   const observer = new MutationObserver(makeAccessible);
   observer.observe(vis, { childList: true, subtree: true });
   fig.onEnd(() => observer.disconnect());
   const view = { attn: attention, queries, keys, left_text: shown, right_text: shown };
   attached(root)
     .then(() =>
-      runBertviz(program, {
-        attention: { all: view },
-        default_filter: "all",
-        root_div_id: id,
-        bidirectional: false,
-        display_mode: themeOf(root),
-        layer: data.layer,
-        head: data.head,
-      }),
+      runBertviz(
+        program,
+        {
+          attention: { all: view },
+          default_filter: "all",
+          root_div_id: id,
+          bidirectional: false,
+          display_mode: themeOf(root),
+          layer: data.layer,
+          head: data.head,
+        },
+        { model, say: fig.say },
+      ),
     )
     .catch((error) => {
       console.error(error);
-      fig.say(`bertviz could not start: ${error.message ?? error}`);
+      fig.say(`This figure could not start: ${error.message ?? error}`);
     });
   return fig.end;
 }

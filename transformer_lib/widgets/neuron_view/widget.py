@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import traitlets
 
-from transformer_lib.widgets.base import Widget, json_bytes
-from transformer_lib.widgets.bertviz import program, require_few, to_layers
+from transformer_lib.widgets.base import json_bytes
+from transformer_lib.widgets.bertviz import BertvizView, program, require_few, to_layers
 from transformer_lib.widgets.inputs import to_numpy, to_tokens
 from transformer_lib.widgets.joining import bundle, stylesheet
 
@@ -15,7 +15,7 @@ ANYWHERE = 'd3.select("#vis")'
 OF_ITS_OWN = "d3.select(`#${config.rootDivId} #vis`)"
 
 
-class NeuronView(Widget):
+class NeuronView(BertvizView):
     """One head, number by number: the query, each key, their products, the sums, the weights.
 
     The drawing is done by the file neuron_view.js of the package bertviz (Vig, 2019, "A Multiscale
@@ -40,10 +40,9 @@ class NeuronView(Widget):
     NeuronView(layers=1, heads=1, tokens=2, d_head=3)
     """
 
-    _esm = bundle("neuron_view")
-    _css = stylesheet("neuron_view")
-    _data = traitlets.Bytes().tag(sync=True)
-    _program = traitlets.Unicode(read_only=True).tag(sync=True)
+    view = "neuron_view"
+    _esm = bundle(view)
+    _css = stylesheet(view)
 
     def __init__(
         self,
@@ -79,7 +78,7 @@ class NeuronView(Widget):
 
     @traitlets.default("_program")
     def _own_program(self) -> str:
-        return program("neuron_view", "NeuronView").replace(ANYWHERE, OF_ITS_OWN)
+        return program(self.view, "NeuronView").replace(ANYWHERE, OF_ITS_OWN)
 
     def _sizes(self) -> dict[str, int]:
         return dict(zip(("layers", "heads", "tokens", "d_head"), self._shape, strict=True))

@@ -64,7 +64,7 @@ function render({ model, el }) {
   controls.query_position.element.classList.add("afm-ra-query");
   controls.key_position.element.classList.add("afm-ra-key");
   const reset = button({
-    label: "Reset arrows",
+    label: "start again",
     title: "Put both arrows back",
     onClick: () => send(model, "arrows", start),
   });

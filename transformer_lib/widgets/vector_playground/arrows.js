@@ -136,18 +136,17 @@ export function vectorPlane({ tokens, reach, onMove, onSelect, onPoint }) {
     shadow.append(line("drop", tip, foot), line("along", origin, foot));
   }
 
-  // Each name goes to the first place around its tip that is free and inside the plane.
+  // Each name goes to the first place around its tip that is inside the plane and free: of the axes'
+  // numbers, too, if there is one.
   function placeNames(vectors) {
     const taken = vectors.map((vector) => {
       const [x, y] = toPixel(vector);
       return [x - 6, y - 6, x + 6, y + 6];
     });
-    const free = ([left, top, right, bottom]) =>
-      left >= 0 &&
-      top >= 0 &&
-      right <= ground.size &&
-      bottom <= ground.size &&
-      taken.every((box) => right < box[0] || left > box[2] || bottom < box[1] || top > box[3]);
+    const apart = ([left, top, right, bottom], others) =>
+      others.every((box) => right < box[0] || left > box[2] || bottom < box[1] || top > box[3]);
+    const free = (box) =>
+      Math.min(...box) >= 0 && Math.max(...box) <= ground.size && apart(box, taken);
     vectors.forEach((vector, i) => {
       const tip = toPixel(vector);
       const text = fitText(showToken(tokens[i]), 0.3 * ground.size, font(14, "600"));
@@ -165,7 +164,8 @@ export function vectorPlane({ tokens, reach, onMove, onSelect, onPoint }) {
         const y = tip[1] + lift * outward[1] * 11;
         return [x, y - 8, x + width, y + 8];
       });
-      const box = places.find(free) ?? places[0];
+      const open = places.filter(free);
+      const box = open.find((one) => apart(one, ground.numbers)) ?? open[0] ?? places[0];
       taken.push(box);
       if (names[i].textContent !== text) names[i].textContent = text;
       setAttributes(names[i], { x: box[0], y: box[3] - 3 });
