@@ -62,7 +62,7 @@ serve: book
 	$(BIN)/python -m webbrowser "file://$(abspath _build/html/index.html)"
 
 # A copy of the chapters in lab/, for the reader to write in; what is written there is never replaced.
-lab: $(VENV)/lab/installed
+lab: $(VENV)/lab/installed $(VENV)/npm/installed
 	$(BIN)/python book/lab.py
 
 notebooks: $(VENV)/installed
