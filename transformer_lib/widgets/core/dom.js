@@ -5,6 +5,7 @@
 //   select({ label, options, value, onChange })                -> { element, input, set(value) }
 //   choices({ label, options, value, onChange })   a row of radio buttons, value = index
 //   toggle({ label, value, onChange })             a checkbox
+//   textField({ label, lang: "kn-Latn" })          a line to write in -> { element, input }
 //   button({ label, title, onClick })              -> { element }
 //   setSize(svg, width, height)
 //   phrase("text") or phrase({ text: "roses", role: "query" })   a part of a sentence
@@ -122,6 +123,12 @@ export function choices({ label, options, value, onChange }) {
   const row = element("div", { class: "afm-choice-row" }, ...items);
   const frame = { class: "afm-control afm-choices", "aria-labelledby": `${group}-label` };
   return { element: element("fieldset", frame, title, row), inputs, set };
+}
+
+/** A line to write in; all but the label are attributes. When it is read, the caller says. */
+export function textField({ label, ...attributes }) {
+  const input = element("input", { type: "text", spellcheck: "false", ...attributes });
+  return { element: labeled(label, "field", input), input };
 }
 
 export function button({ label, title = null, onClick }) {

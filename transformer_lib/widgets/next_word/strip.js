@@ -11,7 +11,7 @@ const LINE = 70;
 
 export function strip({ words, highest, onSelect }) {
   const svg = svgElement("svg", {
-    class: "afm-strip",
+    class: "afm-surprises",
     role: "listbox",
     "aria-label": "The text, word by word",
     "aria-orientation": "horizontal",
