@@ -1,5 +1,6 @@
 """The rules themselves: a small right chapter passes them all, and each breach is found."""
 
+import anatomy
 import pytest
 import rules
 from nbformat import NotebookNode
@@ -400,7 +401,7 @@ $$\nx = y\n$$
         _markdown("## Prove it\n\nNor this"),
         _code("assert 1"),
     ]
-    assert rules.counts(new_notebook(cells=cells)) == {
+    assert anatomy.counts(new_notebook(cells=cells)) == {
         "words": 9,
         "open cells": 2,
         "asserts": 1,
