@@ -150,6 +150,8 @@ def main() -> None:
         numbers = load_file(folder / "curve.safetensors")
         curve = {name: values.tolist() for name, values in numbers.items()}
     else:
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
         weights = learn(recipe, corpus, curve)
         for step, file in files.items():
             save_file(weights[step], file)
