@@ -110,7 +110,7 @@ def shows_question(source: str) -> bool:
 
 
 def prose(nb: NotebookNode) -> str:
-    """The prose of the road as it stands before any click, without marks; formulas are a word."""
+    """The prose of the road before any click, without marks; formulas are a word."""
     text = "\n\n".join(cell.source for _, cell in road(nb) if cell.cell_type == "markdown")
     text = re.sub(r"<details>.*?</details>", " ", text, flags=re.S)
     text = re.sub(r"<!--.*?-->|<[a-z/][^>]*>", " ", text, flags=re.S | re.I)

@@ -140,7 +140,7 @@ def has_its_sections(nb: NotebookNode) -> list[str]:
             f"found {names[start:]}"
         ]
     if start < 2:
-        found.append("a summary must stand before `## Exercises`, as a section of its own")
+        found.append("a summary must come before `## Exercises`, as a section of its own")
     if not any("references.md#" in cell.source for cell in nb.cells):
         found.append("the chapter cites nothing: link to references.md#…")
     return found + proves(nb)
@@ -167,7 +167,7 @@ def leads_on(nb: NotebookNode, following: str | None) -> list[str]:
 
 
 def is_a_visit(nb: NotebookNode) -> list[str]:
-    """No code stands open, and none of the sections that ask for work."""
+    """No code is open, and none of the sections that ask for work."""
     found = [f"cell {n} shows its code: fold it" for n, cell in code_cells(nb) if is_open(cell)]
     names = [text for _, text in headings(nb, 2)]
     return found + [f"a visit has no section `## {one}`" for one in AFTER_THE_ROAD if one in names]
@@ -195,7 +195,7 @@ def claims_quietly(nb: NotebookNode) -> list[str]:
 
 
 def asserts_out_of_sight(nb: NotebookNode) -> list[str]:
-    """No `assert` stands in open code on the road; a comparison by assert_close may."""
+    """No `assert` is in open code on the road; a comparison by assert_close may."""
     return [
         f"cell {number} asserts in sight of the reader: move it into a cell tagged `claim`"
         for number, cell in road(nb)

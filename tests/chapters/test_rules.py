@@ -153,7 +153,7 @@ BREACHES = [
     ("shows_a_widget_first", _edit("from", ".widgets", ".plots"), "no widget"),
     ("has_its_sections", _edit("## Prove it", "Prove", "Show"), "`## Prove it` is missing"),
     ("has_its_sections", _edit("## What goes", "in practice", ""), "in practice` is missing"),
-    ("has_its_sections", _no_summary, "a summary must stand before"),
+    ("has_its_sections", _no_summary, "a summary must come before"),
     ("has_its_sections", _edit("torch.t", ".assert_close", ""), "asserts nothing"),
     ("has_its_sections", _edit("## Another", "references.md#", "x.md#"), "cites nothing"),
     ("has_its_sections", _move("## Prove it"), "the last sections must be"),

@@ -1,4 +1,4 @@
-"""Printing on a terminal, which obeys what it is shown, may not know a letter, and may close."""
+"""Printing to a terminal, which may obey what it is shown, lack a letter, or have been closed."""
 
 import contextlib
 import sys

@@ -15,7 +15,7 @@ naming     the cause of what no sentence of an exercise names: it asks
   shapes     an axis of size 1, a sum that is missing, a size that never changes?
   relations  how does the result relate to the arguments?
   rewiring   right with another softmax?
-  probing    blind to an argument, never the same twice?
+  probing    an argument that is ignored, a result that changes by itself?
   trials     the cases that they look at, and when two results count as the same
 verdict    the sentence that the reader sees
 """

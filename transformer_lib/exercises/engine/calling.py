@@ -1,7 +1,7 @@
 """Call a reader's answer so that an outcome comes back, whatever it does.
 
-`call_safely` gives back an `Outcome`: a result, an exception, time over, an argument written
-into. It decides nothing about right or wrong; `runner` does.
+`call_safely` gives back an `Outcome`: a result, an exception, a timeout, an argument written into.
+It does not judge right or wrong; `runner` does.
 """
 
 import copy

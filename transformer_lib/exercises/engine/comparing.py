@@ -1,7 +1,7 @@
 """Compare a result with the right one, and say in the reader's terms how it differs.
 
 A result is a tensor, a number, a bool, a string, or a tuple, list or dict of these. Whatever an
-answer returns is first made into such, by `plain`, under the answer's own time limit; after that
+answer returns is first turned into one, by `plain`, under the answer's own time limit; after that
 none of its code runs any more. Nothing here raises on a strange result: `close` returns False and
 `form_mistake` says what is strange.
 """

@@ -1,4 +1,4 @@
-"""How an answer uses its arguments: blind to one, never the same twice, a size written down.
+"""Mistakes with arguments: one is ignored, a result changes by itself, a size is written down.
 
 `Probe` calls the answer again, with one argument changed.
 """

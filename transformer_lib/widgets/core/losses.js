@@ -1,4 +1,4 @@
-// What the pictures of a loss over the steps share; their style begins with .afm-losses.
+// The loss over the steps, drawn: what several figures share. Its style begins with .afm-losses.
 //
 //   svg.append(lossAxis(frame, ticks), stepAxis(frame, ticks))     frame: { left, right, bottom, x, y }
 //   svg.append(levelLine(frame, { name: "chance", level: 2.3 }))   { floor: true }: its name is below it

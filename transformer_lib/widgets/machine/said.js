@@ -1,4 +1,4 @@
-// What the figure says, of the text and of the machine's answer.
+// The sentences of the figure: about the text, and about the machine's answer.
 //
 //   verdictOf(grammar.read(words), { room, context }) -> "So far, roses: susan"
 //   fig.say(...sayingOf({ chances, vocabulary, off, patched, right }))

@@ -55,7 +55,7 @@ export function plot({ curve, readers, onChoose }) {
     point(at);
   }
 
-  /** Where each share's name stands: beside the one before, or in a row of its own. */
+  /** The place of each share's name: beside the one before, or in a row of its own. */
   function namesIn(left, right) {
     let [x, row] = [left, 0];
     return shares.map((name) => {
