@@ -12,6 +12,7 @@
 //   showToken(text): control characters made visible.  clip(text, 40)
 //   textWidth(text)   fitText(text, width)      in font(13), or another: textWidth(text, font(12))
 //   hatchPattern(id): what is masked or cut, as fill="url(#id)"
+//   onKeys(node, { ArrowUp: -1 }, (move, event) => {}): keys that are the node's own
 //   holdTouch(node): for what can be dragged inside an SVG, or the page scrolls instead
 //
 // Text from outside enters as a child or an attribute, never as markup.
@@ -179,6 +180,18 @@ export function hatchPattern(id) {
     svgElement("rect", { class: "afm-hatch-line", width: 2, height: 6 }),
   );
   return svgElement("defs", {}, pattern);
+}
+
+/** The keys of `moves` are the node's: the page does not scroll, nor a notebook move on. With Ctrl,
+ * Alt or Meta they belong to the browser. */
+export function onKeys(node, moves, onMove) {
+  node.addEventListener("keydown", (event) => {
+    const move = moves[event.key];
+    if (!move || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    event.stopPropagation();
+    onMove(move, event);
+  });
 }
 
 /** A finger that starts here drags this instead of the page (touch-action fails inside an SVG). */
