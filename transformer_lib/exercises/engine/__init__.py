@@ -5,6 +5,7 @@ choosing   `Choice`: a letter, a line number, or several, with a sentence for ea
 repairing  `Repair`: a broken function is given, the answer is the mended one
 calling    one call of an answer, which always ends in an outcome
 guarding   keeps the notebook alive and unchanged while an answer runs
+values     what an answer returns, as plain values without code of its own
 comparing  is this the right result, and if not, where does it differ?
 naming     the cause of what no sentence of an exercise names: it asks
   supposing  right for other arguments: transposed, one less, swapped?

@@ -21,8 +21,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from transformer_lib.exercises.engine.comparing import plain
 from transformer_lib.exercises.engine.guarding import random_kept, settings_kept
+from transformer_lib.exercises.engine.values import plain
 
 # Taken before `guarding` replaces them. Windows and Python in a browser have no timer.
 _set_timer = getattr(signal, "setitimer", None)
