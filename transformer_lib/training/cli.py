@@ -26,7 +26,7 @@ from transformer_lib.training.checkpoints import (
 )
 from transformer_lib.training.distributed import LostProcessError, processes
 from transformer_lib.training.recipes import PRESETS, Recipe, require_seed
-from transformer_lib.training.reports import reporting
+from transformer_lib.training.reports import n_parameters, reporting
 from transformer_lib.training.run import Run, Stopped, require_run_folder, trained_run
 from transformer_lib.training.run_log import RunLog, new_run, save_run
 from transformer_lib.training.tasks import TASKS, corpus_of
@@ -256,7 +256,7 @@ def _log_of(run: Run, folder: Path, arguments: Sequence[str]) -> RunLog:
     curve = {n: c for n, c in run.curve.items() if n != "accuracy" or n in measured}
     result = {name: column[-1] for name, column in curve.items()}
     result |= {
-        "parameters": run.trainer.model.n_parameters,
+        "parameters": n_parameters(run.trainer.model),
         "floor": corpus.floor,
         "seen": corpus.seen,
     }

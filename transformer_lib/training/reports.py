@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Iterator
 
+from torch import nn
 from tqdm import tqdm
 
 from transformer_lib.training.distributed import Processes
@@ -78,7 +79,7 @@ def _was_measured(run: Run, step: Step) -> bool:
 def _beginning(run: Run) -> str:
     trainer = run.trainer
     text = (
-        f"{trainer.model.n_parameters:,} parameters on {trainer.device} in {trainer.precision}, "
+        f"{n_parameters(trainer.model):,} parameters on {trainer.device} in {trainer.precision}, "
         f"{trainer.processes.size} process(es), "
     )
     ended = trainer.step == run.recipe.n_steps
@@ -111,3 +112,8 @@ def _writer(folder: str | os.PathLike):
             f"tensorboard, or leave --tensorboard out."
         ) from error
     return SummaryWriter(os.fspath(folder))
+
+
+def n_parameters(model: nn.Module) -> int:
+    """How many numbers any model learns; a shared one counts once."""
+    return sum(parameter.numel() for parameter in model.parameters())
