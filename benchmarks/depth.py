@@ -1,4 +1,4 @@
-"""Where the norm stands in a deep stack: gradients by depth before training, and what is learned.
+"""The norm's place in a deep stack: gradients by depth before training, and what is learned.
 
     python benchmarks/depth.py        about fifteen minutes on one core
 

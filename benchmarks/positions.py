@@ -9,7 +9,7 @@ book's fast one, which was found with rotary positions; nothing was tuned here. 
 download. Another version of Python has another one, so the log holds its hash.)
 
 The loss is measured on the last tenth of the text. Each of its blocks is predicted behind 0, 1, 2,
-... REACH - 1 blocks of context, so that the very same targets stand at every multiple of LENGTH:
+... REACH - 1 blocks of context, so that the very same targets come at every multiple of LENGTH:
 whatever differs between the positions, it is not the text. A learned table ends at LENGTH; what it
 raises beyond is in the log, instead of a loss.
 """
@@ -122,7 +122,7 @@ class Curve:
     def measure(
         self, model: GPT, number: int, name: str, seed: int, ids: Int[Tensor, " tokens"]
     ) -> None:
-        """Add a model's losses, BIN tokens a point; `number` stands for `name` in the log."""
+        """Add a model's losses, BIN tokens a point; `number` is `name` in the log."""
         binned = loss_by_position(model, ids).unflatten(0, (-1, BIN)).mean(dim=1).tolist()
         for i, loss in enumerate(binned):
             for column, value in zip(

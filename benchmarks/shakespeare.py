@@ -4,7 +4,7 @@
     python benchmarks/shakespeare.py --steps 200 --weights _build/shakespeare
 
 Writes transformer_lib/runs/shakespeare.json. Tiny Shakespeare by characters. The model's loss is
-exact, over the whole validation split; chance, unigram and bigram stand beside it. One opening is
+exact, over the whole validation split; chance, unigram and bigram come with it. One opening is
 continued in many ways, each from three seeds, of which none is chosen; and so that not one text
 speaks for a way, 32 passages of the validation split are continued by each, and measured. On a
 slow machine, give fewer steps than the preset has. With a folder for the weights, they are kept in
@@ -150,6 +150,8 @@ def main() -> None:
         numbers = load_file(folder / "curve.safetensors")
         curve = {name: values.tolist() for name, values in numbers.items()}
     else:
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
         weights = learn(recipe, corpus, curve)
         for step, file in files.items():
             save_file(weights[step], file)

@@ -96,7 +96,7 @@ def judged(texts: list[str], greedy: list[str], pairs: Sequence[Pair]) -> dict[s
 
 
 def described(train: Sequence[Pair], others: Sequence[Pair]) -> dict[str, float]:
-    """What the data is like: words are what stands between spaces, without marks at their ends."""
+    """What the data is like: words are what spaces separate, without marks at their ends."""
 
     def words(pairs: Sequence[Pair]) -> list[str]:
         return [w.strip(MARKS) for pair in pairs for w in pair.source.split() if w.strip(MARKS)]

@@ -69,7 +69,7 @@ def test_the_library_gives_the_same_ids_and_text(text):
 
 @given(st.lists(st.integers(1, MIXED.size - 1)))
 def test_any_ids_give_a_text(ids):
-    """Where bytes are not valid UTF-8, U+FFFD stands, as many times as the library writes it."""
+    """Where bytes are not valid UTF-8, there is U+FFFD, as many times as the library writes it."""
     pytest.importorskip("tokenizers")
     assert MIXED.decode(ids) == MIXED.as_fast().decode(ids)
 

@@ -16,7 +16,7 @@ import transformer_lib
 PACKAGE = Path(transformer_lib.__file__).parent
 
 # Lower layers first: a module may import from lower layers and from its own group, no others.
-# A group is a module or a folder of the package; the modules of fast/ each stand where they serve.
+# A group is a module or a folder of the package; the modules of fast/ are each where they serve.
 LAYERS = [
     ["checks", "storage"],
     ["masks", "cache"],
@@ -32,7 +32,7 @@ LAYERS = [
     ["training"],
 ]
 LEVEL = {group: level for level, groups in enumerate(LAYERS) for group in groups}
-# These stand beside the model code. What of the library each may import:
+# These are beside the model code. What of the library each may import:
 BESIDE = {
     "data": {"bpe", "checks", "storage", "tokenizers"},
     "bpe": {"tokenizers"},

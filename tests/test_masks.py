@@ -7,7 +7,7 @@ from transformer_lib.masks import causal_mask, combine_masks, padding_mask, slid
 
 
 def by_definition(queries, keys, allowed):
-    """A mask from a rule about positions; the last query stands at the last key."""
+    """A mask from a rule about positions; the last query is at the last key."""
     rows = [[allowed(row + keys - queries, key) for key in range(keys)] for row in range(queries)]
     return torch.tensor(rows)
 

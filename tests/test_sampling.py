@@ -163,7 +163,7 @@ def test_a_penalty_sees_the_prompt_and_what_has_been_written(cache):
     for _ in range(8):
         rows = model(expected)[:, -1].tolist()
         for row, text in zip(rows, expected.tolist(), strict=True):
-            for token in set(text):  # once, however often it stands there
+            for token in set(text):  # once, however often it occurs
                 row[token] = row[token] / 1.7 if row[token] > 0 else row[token] * 1.7
         expected = torch.cat((expected, torch.tensor(rows).argmax(dim=1, keepdim=True)), dim=1)
     options = {"temperature": 0, "cache": cache}

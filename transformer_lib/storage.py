@@ -1,4 +1,4 @@
-"""Files that are whole or not there, folders that one program uses, files that a stranger may send.
+"""Files written whole or not at all, folders that one program uses, files that strangers may send.
 
 Threat model. A run's folder, a checkpoint, an exported model, a run log and a text may come from a
 stranger, and may be damaged or malicious. Reading one must not run code, write anything, wait

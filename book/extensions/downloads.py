@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # book/notebooks.py uses what is here, and does not need Sphinx
+if TYPE_CHECKING:  # book/stored_form.py uses what is here, and does not need Sphinx
     from sphinx.application import Sphinx
 
 LINK = re.compile(r"(?<=\]\()(?!#|\w+:)([^\s()#]+)\.(ipynb|md)(#[^\s()]*)?(?=\))")

@@ -178,3 +178,56 @@ def test_what_is_taken_out_of_a_translator_is_gone(benchmark):
         assert not torch.allclose(model(source, inputs), model(other, inputs), atol=1e-4)
         module.no_cross_attention(model)
         assert_close(model(source, inputs)[:, 0], model(other, inputs)[:, 0])
+
+
+@pytest.fixture
+def shakespeare(benchmark, monkeypatch):
+    """benchmarks/shakespeare.py on a short text of speeches, with ways of each kind."""
+    module = benchmark("shakespeare")
+    sizes = {"PROMPT": "Mary", "N_TOKENS": 9, "EARLY": (0, 2), "EVERY": 2}
+    sizes |= {"PASSAGES": 3, "OPENING": 3, "CONTINUED": 11}
+    sizes["tiny_shakespeare"] = lambda: TEXT.replace("\n", "\n\n") * 2
+    sizes["PRESETS"] = {"cpu": Recipe(**TINY | {"block": 8, "window": 16, "lr": 0.01})}
+    few = {"T = 1": {}, "top-p 0.9": {"top_p": 0.9}, "greedy": {"temperature": 0}}
+    sizes["WAYS"] = few | {"beam of 8": {"width": 2}}
+    for name, value in sizes.items():
+        monkeypatch.setattr(module, name, value)
+    return module
+
+
+@pytest.mark.slow
+def test_shakespeare_writes_while_it_learns_and_keeps_its_weights(
+    shakespeare, monkeypatch, tmp_path
+):
+    weights = tmp_path / "kept" / "weights"
+    monkeypatch.setattr("sys.argv", ["shakespeare.py", "--steps", "4", "--weights", str(weights)])
+    shakespeare.main()
+    first = load_run(tmp_path / "shakespeare.json")
+    assert first.curve["step"] == [2, 4]
+    assert list(first.result["samples"]) == list(first.result["losses"]) == ["0", "2", "4"]
+    assert [len(text) for text in first.result["samples"].values()] == [4 + 9, 4 + 9, 4 + 18]
+    assert first.result["loss"] == first.result["losses"]["4"] < first.result["losses"]["0"]
+    assert first.result["baselines"]["bigram"] < first.result["baselines"]["unigram"]
+    texts = first.result["texts"]
+    assert {way: len(found) for way, found in texts.items()} == {
+        "T = 1": 2, "top-p 0.9": 2, "greedy": 1, "beam of 8": 1,
+    }  # fmt: skip
+    assert all(text[:4] == "Mary" and len(text) == 13 for found in texts.values() for text in found)
+    assert list(first.result["measures"]) == ["Shakespeare", *texts]
+    assert first.result["measures"]["Shakespeare"]["known words"] == 1
+    # with the weights that are there, no step is taken, and all is the same
+    monkeypatch.setattr(shakespeare, "learn", None)
+    shakespeare.main()
+    second = load_run(tmp_path / "shakespeare.json")
+    assert second.result == first.result
+    assert second.curve["step"] == first.curve["step"]
+
+
+def test_shakespeare_counts_whole_words_of_whole_speeches(shakespeare):
+    assert shakespeare.words_of("ng Mary's, roses 2 o") == ["mary's", "roses"]
+    text = shakespeare.tiny_shakespeare()
+    corpus = shakespeare.text_corpus(text, 8, 16)
+    found = shakespeare.passages(text, corpus)
+    begin = {corpus.tokenizer.decode(row).split()[0] for row in found}
+    assert begin <= {"Mary", "Now"}
+    assert found.shape == (3, 3 + 11)

@@ -13,17 +13,20 @@ FILES = [
 ]
 # "is no regular file". Natural: "there is no file", "no longer", "no more than".
 IS_NO = re.compile(r"(?<!there )(?<!There )\b(?:is|are|was|were) no (?!longer|more|one\b|such)\w+")
+STANDS = re.compile(r"\b[Ww]hat stands\b|\bstands? there\b")
 TITLED_WHAT = re.compile(r'(?:"""|// |/\* )What\b')
 
 
 def habits(text: str) -> list[str]:
-    found = [hit[0] for hit in IS_NO.finditer(re.sub(r"\s+", " ", text))]
+    line = re.sub(r"\s+", " ", text)
+    found = [hit[0] for habit in (IS_NO, STANDS) for hit in habit.finditer(line)]
     return found + [text.splitlines()[0]] * bool(TITLED_WHAT.match(text))
 
 
 def test_the_habits_are_known():
     assert habits('"""What a file does."""\n# x is no regular\n# file') != []
     assert habits("The bytes are no text.") == ["are no text"]
+    assert habits("# What stands\n in a box. Your guess stands.") == ["What stands"]
     assert habits('"""Files. What is left:"""\n# There is no file, which is no longer here.') == []
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+from anatomy import is_deeper
 from docutils import nodes
-from rules import is_deeper
 from sphinx.errors import ConfigError, ExtensionError
 from sphinxcontrib.katex import KaTeXError, KaTeXServer
 

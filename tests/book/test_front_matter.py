@@ -9,8 +9,8 @@ from pathlib import Path
 import nbformat
 import pytest
 import yaml
+from anatomy import is_deeper
 from links import road_names
-from rules import is_deeper
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]

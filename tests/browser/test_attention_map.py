@@ -35,7 +35,7 @@ def reading(page) -> str:
     return page.locator(".afm-reading").first.inner_text()
 
 
-# What is marked: the cross, the words above the map, the labels, and what stands at the pointer.
+# What is marked: the cross, the words above the map, the labels, and the text at the pointer.
 MARKS = """() => {
   const box = (kind) => {
     const node = document.querySelector(`.afm-outline-${kind}`);

@@ -1,4 +1,4 @@
-"""Every page in Firefox and in WebKit, which stands for Safari.
+"""Every page in Firefox and in WebKit, in place of Safari.
 
 In `make soak`, where Playwright has these browsers (the weekly run gets them by `playwright install
 --with-deps firefox webkit`); elsewhere they are skipped. What they are for: in WebKit, a link to a

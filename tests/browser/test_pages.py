@@ -3,9 +3,9 @@
 import re
 
 import pytest
+from anatomy import LONGEST_LINE
 from built import BUILD, READ, weight
 from harness import AXE_LOOKS, THIN_CODE, axe, check_fits, each_look
-from rules import LONGEST_LINE
 
 BUDGET = {"with widgets": 500_000, "without widgets": 300_000}  # bytes, gzipped, figures aside
 CHAPTER = "chapters/01-self-attention.html"

@@ -163,7 +163,7 @@ def test_one_picture_at_a_time_with_what_it_needs(open_page):
     page = open_page(
         PositionLab(view="clocks"), Predict("Which?", {"a": "A.", "b": "B."}, right="a")
     )
-    seen = lambda: page.locator(".afm-pl-panel:visible .afm-pl-title").all_inner_texts()  # noqa: E731
+    seen = lambda: page.locator(".afm-pl-panel:visible .afm-part-title").all_inner_texts()  # noqa: E731
     [title] = seen()
     assert title.startswith("Each pair of components is a clock hand")
     assert (

@@ -121,7 +121,7 @@ def test_touch_on_a_phone(open_page):
     assert "✓ Right." in said(figure)
     figure = page.locator(".afm-predict").last
     figure.get_by_role("gridcell", name="susan, mary").tap()
-    assert figure.locator(".afm-chosen").inner_text() == "chosen: row susan, column mary"
+    assert figure.locator(".afm-chosen-cell").inner_text() == "chosen: row susan, column mary"
     figure.get_by_role("button", name=COMMIT).tap()
     assert said(figure) == "✓ Right. Your guess: susan, mary."
 
@@ -157,7 +157,7 @@ def test_a_cell_is_chosen_by_keyboard(open_page):
     assert said(first) == "Choose a cell of the grid first."
     first.get_by_role("gridcell", name="mary, mary").focus()
     page.keyboard.press("Space")
-    assert first.locator(".afm-chosen").inner_text() == "chosen: row mary, column mary"
+    assert first.locator(".afm-chosen-cell").inner_text() == "chosen: row mary, column mary"
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     assert said(first) == (

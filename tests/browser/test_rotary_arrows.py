@@ -69,7 +69,7 @@ def test_the_side_counts(open_page):
 def test_an_arrow_is_dragged_stays_inside_and_goes_back(open_page):
     page = open_page(figure(goals=[Goal("In line.", when=["angle < 8", "moved = 0"])]))
     first = shown_score(page)
-    tip = page.locator(".afm-ra-handle.afm-ra-key .afm-ra-tip")
+    tip = page.locator(".afm-handle.afm-ra-key .afm-handle-tip")
     box = tip.bounding_box()
     page.mouse.move(box["x"] + 6, box["y"] + 6)
     page.mouse.down()

@@ -77,7 +77,7 @@ def test_a_key_shows_its_score_and_its_share(open_page, by):
     """Its line, its drop and the way along the query: times the query's length, the score."""
     page = open_page(dictionary())
     before = page.locator(".afm-reading").inner_text()
-    assert page.locator(".afm-along").get_attribute("display") == "none"
+    assert page.locator(".afm-projection").get_attribute("display") == "none"
     if by == "list":
         page.get_by_role("listitem").nth(2).hover()
     elif by == "arrow":
@@ -101,7 +101,7 @@ def test_a_key_shows_its_score_and_its_share(open_page, by):
         f"query, which is {query.norm():.2f} long. Its weight is {100 * weight:.0f} %, "
         f"so it brings {weight * 95:.1f} of the {scores.softmax(0) @ VALUES:.1f} minutes."
     )
-    along = page.locator(".afm-along").evaluate(
+    along = page.locator(".afm-projection").evaluate(
         "(l) => Math.hypot(l.x2.baseVal.value - l.x1.baseVal.value, "
         "l.y2.baseVal.value - l.y1.baseVal.value)"
     )

@@ -59,7 +59,7 @@ def test_words_are_chosen_and_written_and_the_ending_follows_the_subject(open_pa
     field.press("Enter")
     source = KannadaGrammar().parse("haṇṇannu tiṁdaḷu").source
     page.wait_for_function(
-        f"document.querySelector('.afm-sentence bdi').textContent === '{source.split()[0]}'"
+        f"document.querySelector('.afm-chips bdi').textContent === '{source.split()[0]}'"
     )
     assert translation(page) == expected(model, tokenizer, source)
     field.fill("mery hannannu tindalu")

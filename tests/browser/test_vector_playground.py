@@ -254,7 +254,7 @@ def test_files(open_page):
     page = open_page(VectorPlayground(TOKENS, VECTORS))
     svg = ElementTree.fromstring(download(page, "SVG"))
     inner = [node for node in svg if node.tag.endswith("svg")]
-    assert len(inner) == 2, "the plane and the map stand side by side"
+    assert len(inner) == 2, "the plane and the map are side by side"
     assert float(inner[1].get("x")) > float(inner[0].get("width"))
     assert download(page, "PNG").startswith(b"\x89PNG")
 

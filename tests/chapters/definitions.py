@@ -3,8 +3,8 @@
 import ast
 import importlib.util
 
+from anatomy import code_cells, tags
 from nbformat import NotebookNode
-from rules import code_cells, tags
 
 from transformer_lib.notebook import left_out
 

@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlparse
 
 import nbformat
 import yaml
-from rules import is_deeper
+from anatomy import is_deeper
 
 ROOT = Path(__file__).resolve().parents[2]
 CHAPTERS = sorted((ROOT / "chapters").glob("*.ipynb"))

@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 import nbformat
-from rules import AIMS, HELD_TO_AIMS, counts, is_deeper
+from anatomy import counts, is_deeper
+from rules import AIMS, HELD_TO_AIMS
 
 CHAPTERS = Path(__file__).resolve().parents[2] / "chapters"
 

@@ -3,9 +3,7 @@
 They run on the stored notebooks (test_structure.py) and, each in both directions, on small
 notebooks made in memory (test_rules.py). What running a notebook changes (stale outputs, counts,
 metadata) is checked by `book/notebooks.py --check`.
-
-The *road* of a chapter is what a newcomer reads in one sitting: all that stands before
-`## Exercises`. A cell on it is *open* unless a tag folds it.
+What they call a chapter's road, a section, an open cell: anatomy.py.
 """
 
 import ast
@@ -13,10 +11,29 @@ import re
 import statistics
 from itertools import pairwise
 
+from anatomy import (
+    AFTER_THE_ROAD,
+    FOLDED_TAGS,
+    LONGEST_LINE,
+    TITLE,
+    asserts,
+    code_cells,
+    compares,
+    counts,
+    cut_lines,
+    headings,
+    is_deeper,
+    is_open,
+    last_call,
+    road,
+    section,
+    shows_question,
+    tags,
+    text_of,
+)
 from nbformat import NotebookNode
 
 LONGEST_MEDIAN = 8  # lines of a code cell
-LONGEST_LINE = 76  # characters of code that fit a page of 1280 px, in an exercise's box as well
 # How long a road may be, and what must be on it.
 AIMS = {"words": 2_500, "open cells": 30, "asserts": 0, "questions": 3, "challenges": 1}
 # Whoever has finished a chapter adds its name.
@@ -38,53 +55,13 @@ HELD_TO_AIMS: tuple[str, ...] = (
     "13-generating-text",
     "14-inside-a-gpt",
 )
-# Chapters that are two sittings: the second has a letter, as deeper pages have (and as in
-# book/extensions/chapter_numbers.py).
-SECOND_SITTINGS = ("07c",)
 # Chapters that a newcomer only visits: nothing to write, no code in sight, nothing to prove.
 VISITS = ("00-the-whole-machine",)
-FOLDED_TAGS = {"setup", "claim", "listing", "hide-cell", "hide-input", "solution"}
 KNOWN_TAGS = FOLDED_TAGS | {
     "hide-output", "exercise", "raises-exception", "reveal", "nbval-ignore-output",
 }  # fmt: skip
-AFTER_THE_ROAD = ["Exercises", "Prove it", "What goes wrong in practice"]
-TITLE = re.compile(r"# @title .*\n+")
 DRAWS = re.compile(r"^(plt\.show|plots\.(?!house$)[a-z]\w*)$")
 RATING = re.compile(r"ifficulty [●○]{3}.*mportance [●○]{3}.*\b\d+ minutes")
-
-
-def tags(cell: NotebookNode) -> list[str]:
-    return cell.metadata.get("tags", [])
-
-
-def code_cells(nb: NotebookNode) -> list[tuple[int, NotebookNode]]:
-    """The code cells with their number in the notebook, from 1 as an editor counts them."""
-    return [(n, cell) for n, cell in enumerate(nb.cells, start=1) if cell.cell_type == "code"]
-
-
-def text_of(cell: NotebookNode) -> str:
-    """Everything a code cell has printed or shown as plain text."""
-    shown = (o.get("text", "") or o.get("data", {}).get("text/plain", "") for o in cell.outputs)
-    return "\n".join(shown)
-
-
-def headings(nb: NotebookNode, level: int) -> list[tuple[int, str]]:
-    """(number of the cell, heading) in order; lines inside code fences do not count."""
-    found = []
-    for number, cell in enumerate(nb.cells, start=1):
-        if cell.cell_type == "markdown":
-            text = re.sub(r"^(```|~~~).*?^\1", "", cell.source, flags=re.S | re.M)
-            pattern = rf"^#{{{level}}} +(.+?) *$"
-            found += [(number, line) for line in re.findall(pattern, text, re.M)]
-    return found
-
-
-def last_call(source: str) -> str:
-    """The function that the last statement of a cell calls: "check_one_output"; "" if none."""
-    body = ast.parse(source).body
-    if body and isinstance(body[-1], ast.Expr) and isinstance(body[-1].value, ast.Call):
-        return ast.unparse(body[-1].value.func)
-    return ""
 
 
 def begins_with_its_aims(nb: NotebookNode) -> list[str]:
@@ -163,7 +140,7 @@ def has_its_sections(nb: NotebookNode) -> list[str]:
             f"found {names[start:]}"
         ]
     if start < 2:
-        found.append("a summary must stand before `## Exercises`, as a section of its own")
+        found.append("a summary must come before `## Exercises`, as a section of its own")
     if not any("references.md#" in cell.source for cell in nb.cells):
         found.append("the chapter cites nothing: link to references.md#…")
     return found + proves(nb)
@@ -175,30 +152,6 @@ def proves(nb: NotebookNode) -> list[str]:
     if proof and not any(asserts(cell) or compares(cell) for _, cell in proof):
         return ["`## Prove it` asserts nothing"]
     return []
-
-
-def asserts(cell: NotebookNode) -> int:
-    """How many `assert` statements a cell holds."""
-    if cell.cell_type != "code":
-        return 0
-    return sum(isinstance(node, ast.Assert) for node in ast.walk(ast.parse(cell.source)))
-
-
-def compares(cell: NotebookNode) -> bool:
-    """Whether a cell calls torch.testing.assert_close, or another `assert_...`."""
-    return cell.cell_type == "code" and re.search(r"\bassert_\w+\(", cell.source) is not None
-
-
-def road(nb: NotebookNode) -> list[tuple[int, NotebookNode]]:
-    """The numbered cells before `## Exercises`; in the old order, those of no section after it."""
-    numbered = list(enumerate(nb.cells, start=1))
-    aside = {n for name in AFTER_THE_ROAD for n, _ in section(nb, name)}
-    return [(n, cell) for n, cell in numbered if n not in aside]
-
-
-def is_open(cell: NotebookNode) -> bool:
-    """Whether a code cell shows its code on the page before anybody clicks."""
-    return cell.cell_type == "code" and not FOLDED_TAGS & set(tags(cell))
 
 
 def leads_on(nb: NotebookNode, following: str | None) -> list[str]:
@@ -214,7 +167,7 @@ def leads_on(nb: NotebookNode, following: str | None) -> list[str]:
 
 
 def is_a_visit(nb: NotebookNode) -> list[str]:
-    """No code stands open, and none of the sections that ask for work."""
+    """No code is open, and none of the sections that ask for work."""
     found = [f"cell {n} shows its code: fold it" for n, cell in code_cells(nb) if is_open(cell)]
     names = [text for _, text in headings(nb, 2)]
     return found + [f"a visit has no section `## {one}`" for one in AFTER_THE_ROAD if one in names]
@@ -242,7 +195,7 @@ def claims_quietly(nb: NotebookNode) -> list[str]:
 
 
 def asserts_out_of_sight(nb: NotebookNode) -> list[str]:
-    """No `assert` stands in open code on the road; a comparison by assert_close may."""
+    """No `assert` is in open code on the road; a comparison by assert_close may."""
     return [
         f"cell {number} asserts in sight of the reader: move it into a cell tagged `claim`"
         for number, cell in road(nb)
@@ -269,12 +222,6 @@ def cuts_no_line(nb: NotebookNode) -> list[str]:
     ]
 
 
-def cut_lines(cell: NotebookNode) -> list[str]:
-    """The lines of a cell that do not fit the page."""
-    lines = TITLE.sub("", cell.source, count=1).splitlines()
-    return [line for line in lines if len(line) > LONGEST_LINE]
-
-
 def is_marked_deeper(nb: NotebookNode, chapter: str) -> list[str]:
     """A deeper page has one title and a line that says what it adds, with a link to its chapter."""
     first = nb.cells[0]
@@ -292,16 +239,6 @@ def is_marked_deeper(nb: NotebookNode, chapter: str) -> list[str]:
     if not any("references.md#" in cell.source for cell in nb.cells):
         found.append("the page cites nothing: link to references.md#…")
     return found + proves(nb)
-
-
-def section(nb: NotebookNode, name: str) -> list[tuple[int, NotebookNode]]:
-    """The numbered cells of one `##` section, its heading's cell included."""
-    starts = headings(nb, 2)
-    at = next((n for n, text in starts if text == name), None)
-    if at is None:
-        return []
-    end = next((n for n, _ in starts if n > at), len(nb.cells) + 1)
-    return [(n, nb.cells[n - 1]) for n in range(at, end)]
 
 
 def has_checked_exercises(nb: NotebookNode) -> list[str]:
@@ -458,43 +395,6 @@ def has_run(nb: NotebookNode) -> list[str]:
     return found
 
 
-# --- what is counted on the road (report.py prints it for every chapter)
-
-
-def prose(nb: NotebookNode) -> str:
-    """The prose of the road as it stands before any click, without marks; formulas are a word."""
-    text = "\n\n".join(cell.source for _, cell in road(nb) if cell.cell_type == "markdown")
-    text = re.sub(r"<details>.*?</details>", " ", text, flags=re.S)
-    text = re.sub(r"<!--.*?-->|<[a-z/][^>]*>", " ", text, flags=re.S | re.I)
-    text = re.sub(r"^(```|~~~).*?^\1", " ", text, flags=re.S | re.M)
-    text = re.sub(r"\$\$.+?\$\$|\$[^$]+\$", " formula ", text, flags=re.S)
-    text = re.sub(r"!?\[((?:[^\]\[]|\[[^\]]*\])*)\]\([^)]*\)", r"\1", text)  # a link is its words
-    return re.sub(r"[#*_`|>-]+", " ", text)
-
-
-def calls(nb: NotebookNode, *names: str) -> int:
-    """How often the road's code calls one of these functions or classes."""
-    return sum(
-        isinstance(node, ast.Call) and ast.unparse(node.func) in names
-        for _, cell in road(nb)
-        if cell.cell_type == "code"
-        for node in ast.walk(ast.parse(cell.source))
-    )
-
-
-def counts(nb: NotebookNode) -> dict[str, int]:
-    """What AIMS names, on the road of a chapter; and the visible lines that are cut, anywhere."""
-    open_cells = [cell for _, cell in road(nb) if is_open(cell)]
-    return {
-        "words": len(re.findall(r"\w[\w'’-]*", prose(nb))),
-        "open cells": len(open_cells),
-        "asserts": sum(asserts(cell) for cell in open_cells),
-        "questions": calls(nb, "Predict", "Predict.number", "Predict.cell"),
-        "challenges": calls(nb, "Goal"),
-        "lines cut": sum(len(cut_lines(cell)) for _, cell in code_cells(nb) if is_open(cell)),
-    }
-
-
 def keeps_its_aims(nb: NotebookNode) -> list[str]:
     """The road is short and asks: within AIMS. For the chapters that are HELD_TO_AIMS."""
     found = counts(nb)
@@ -525,18 +425,6 @@ def reveals_after_a_question(nb: NotebookNode) -> list[str]:
     return found
 
 
-def shows_question(source: str) -> bool:
-    """Whether a cell ends in a `Predict`: made there, or named and shown."""
-    body = ast.parse(source).body
-    if not body or not isinstance(body[-1], ast.Expr):
-        return False
-    last, asked = body[-1].value, r"(\w+\.)*Predict(\.number|\.cell)?"
-    if isinstance(last, ast.Name):
-        named = (node for node in body if isinstance(node, ast.Assign))
-        last = next((n.value for n in named if ast.unparse(n.targets[0]) == last.id), last)
-    return isinstance(last, ast.Call) and bool(re.fullmatch(asked, ast.unparse(last.func)))
-
-
 RULES = [
     begins_with_its_aims,
     sets_up_second,
@@ -564,11 +452,6 @@ ROAD_ONLY = {
 NOT_FOR_A_VISIT = {has_its_sections, has_checked_exercises, keeps_cells_short}
 OF_A_VISIT = [*(rule for rule in RULES if rule not in NOT_FOR_A_VISIT), is_a_visit]
 DEEPER_RULES = [rule for rule in RULES if rule not in ROAD_ONLY] + [may_have_exercises]
-
-
-def is_deeper(name: str) -> bool:
-    """Whether a notebook is a deeper page: `12b-muon`."""
-    return bool(re.match(r"\d+[a-z]-", name)) and name.split("-")[0] not in SECOND_SITTINGS
 
 
 def problems(nb: NotebookNode, name: str, road_names: list[str]) -> list[str]:

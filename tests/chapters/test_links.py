@@ -132,7 +132,7 @@ def test_two_figures_of_one_name_are_found(book):
 def test_a_complete_table_of_contents_passes(book, monkeypatch):
     assert toc_problems(book) == []
     assert road_names(book) == ["01-one", "02-two"]
-    monkeypatch.setattr("rules.SECOND_SITTINGS", ("01b",))
+    monkeypatch.setattr("anatomy.SECOND_SITTINGS", ("01b",))
     toc = book / "_toc.yml"
     nested, flat = "    sections:\n    - file: chapters/01b", "  - file: chapters/01b"
     toc.write_text(toc.read_text().replace(nested, flat))

@@ -7,6 +7,7 @@ from pathlib import Path
 import nbformat
 import notebooks
 import pytest
+import stored_form
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 UNSET = {"repository": {"url": "", "branch": "main"}}
@@ -94,8 +95,8 @@ def folded(source, *tags, **metadata):
     """(source, metadata) of a cell as the second code cell of a normalized notebook."""
     cell = new_code_cell(source, metadata={"tags": list(tags), **metadata})
     first = new_code_cell("", metadata={"tags": ["setup"]})
-    cell = notebooks.normalize(new_notebook(cells=[first, cell]), UNSET).cells[1]
-    assert notebooks.normalize(new_notebook(cells=[first, cell]), UNSET).cells[1] == cell
+    cell = stored_form.normalize(new_notebook(cells=[first, cell]), UNSET).cells[1]
+    assert stored_form.normalize(new_notebook(cells=[first, cell]), UNSET).cells[1] == cell
     return cell.source, cell.metadata
 
 
@@ -133,8 +134,8 @@ def test_a_title_of_an_authors_own_is_kept():
 
 def test_ids_follow_the_text_and_not_the_place():
     cells = [new_code_cell("a"), new_markdown_cell("a"), new_code_cell("a"), new_code_cell("b")]
-    first = [c.id for c in notebooks.normalize(new_notebook(cells=cells), UNSET).cells]
-    later = [c.id for c in notebooks.normalize(new_notebook(cells=cells[::-1]), UNSET).cells]
+    first = [c.id for c in stored_form.normalize(new_notebook(cells=cells), UNSET).cells]
+    later = [c.id for c in stored_form.normalize(new_notebook(cells=cells[::-1]), UNSET).cells]
     assert len(set(first)) == 4
     assert first[2] == f"{first[0]}-2"
     assert sorted(first) == sorted(later)
@@ -148,7 +149,7 @@ def test_the_outputs_of_a_revealing_cell_are_folded():
     ]
     found = [
         c.metadata.get("jupyter")
-        for c in notebooks.normalize(new_notebook(cells=cells), UNSET).cells
+        for c in stored_form.normalize(new_notebook(cells=cells), UNSET).cells
     ]
     assert found == [{"source_hidden": True, "outputs_hidden": True}, None, None]
 
@@ -195,7 +196,7 @@ def test_a_solution_s_verdict_waits_until_it_is_asked_for():
         "1", metadata={"tags": ["solution"], "jupyter": {"source_hidden": True}}
     )
     exercise = new_code_cell("2", metadata={"tags": ["exercise"]})
-    nb = notebooks.normalize(new_notebook(cells=[solution, exercise]), UNSET)
+    nb = stored_form.normalize(new_notebook(cells=[solution, exercise]), UNSET)
     assert nb.cells[0].metadata.jupyter == {"source_hidden": True, "outputs_hidden": True}
     assert "jupyter" not in nb.cells[1].metadata
 
@@ -260,14 +261,14 @@ def test_an_interrupted_write_leaves_the_old_notebook(path, right, monkeypatch):
 
 
 def test_the_setup_cell_installs_only_from_an_address(path):
-    unset, published = notebooks.setup_source(UNSET), notebooks.setup_source(SET)
+    unset, published = stored_form.setup_source(UNSET), stored_form.setup_source(SET)
     assert "http" not in unset
-    assert notebooks.setup_source({}) == unset
+    assert stored_form.setup_source({}) == unset
     assert f'"transformer_lib[book] @ git+{ADDRESS}@stable"' in published
     for source in (unset, published):
         compile(source, "setup", "exec")
         exec(source, {})  # where the library is installed it installs nothing
-    nb = notebooks.normalize(nbformat.read(path, as_version=4), SET)
+    nb = stored_form.normalize(nbformat.read(path, as_version=4), SET)
     assert nb.cells[1].source == published
     assert any("asks for" in problem for problem in notebooks.problems(path, SET))
 
@@ -279,17 +280,17 @@ def test_a_notebook_opened_alone_says_where_its_links_lead(alone, tmp_path, monk
         (tmp_path / "book").mkdir()
         (tmp_path / "book" / "glossary.md").touch()
     monkeypatch.chdir(tmp_path / "chapters")
-    exec(notebooks.setup_source(SET), {})
+    exec(stored_form.setup_source(SET), {})
     assert ("https://someone.github.io/some-book/" in capsys.readouterr().out) == alone
 
 
 def test_without_the_library_the_setup_cell_says_what_to_do(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(ModuleNotFoundError, match="run `make lab` in it"):
-        exec(notebooks.setup_source(UNSET), {})
+        exec(stored_form.setup_source(UNSET), {})
     called = []
     monkeypatch.setattr("subprocess.run", lambda command, check: called.append((command, check)))
-    exec(notebooks.setup_source(SET), {})
+    exec(stored_form.setup_source(SET), {})
     assert called[0][0][1:4] == ["-m", "pip", "install"]
     assert called[0][1] is True
 
@@ -305,8 +306,8 @@ def test_without_the_library_the_setup_cell_says_what_to_do(monkeypatch):
     ],
 )
 def test_colors_end_with_their_argument(before, after):
-    assert notebooks.scoped_colors(before) == after
-    assert notebooks.scoped_colors(after) == after
+    assert stored_form.scoped_colors(before) == after
+    assert stored_form.scoped_colors(after) == after
 
 
 def test_the_command_line_checks_and_changes_nothing(path, capsys, monkeypatch):

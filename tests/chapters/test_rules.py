@@ -1,5 +1,6 @@
 """The rules themselves: a small right chapter passes them all, and each breach is found."""
 
+import anatomy
 import pytest
 import rules
 from nbformat import NotebookNode
@@ -152,7 +153,7 @@ BREACHES = [
     ("shows_a_widget_first", _edit("from", ".widgets", ".plots"), "no widget"),
     ("has_its_sections", _edit("## Prove it", "Prove", "Show"), "`## Prove it` is missing"),
     ("has_its_sections", _edit("## What goes", "in practice", ""), "in practice` is missing"),
-    ("has_its_sections", _no_summary, "a summary must stand before"),
+    ("has_its_sections", _no_summary, "a summary must come before"),
     ("has_its_sections", _edit("torch.t", ".assert_close", ""), "asserts nothing"),
     ("has_its_sections", _edit("## Another", "references.md#", "x.md#"), "cites nothing"),
     ("has_its_sections", _move("## Prove it"), "the last sections must be"),
@@ -400,7 +401,7 @@ $$\nx = y\n$$
         _markdown("## Prove it\n\nNor this"),
         _code("assert 1"),
     ]
-    assert rules.counts(new_notebook(cells=cells)) == {
+    assert anatomy.counts(new_notebook(cells=cells)) == {
         "words": 9,
         "open cells": 2,
         "asserts": 1,

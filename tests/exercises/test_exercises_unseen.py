@@ -966,7 +966,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(autouse=True)
 def no_error_of_the_engine_is_hidden(monkeypatch):
     monkeypatch.setattr(naming, "TOO_ODD", ())
-    monkeypatch.setattr(naming.probing, "MOST_SECONDS", 30.0)  # whatever else the machine does
+    monkeypatch.setattr(naming, "MOST_SECONDS", 30.0)  # whatever else the machine does
 
 
 @pytest.mark.parametrize("check", CHECKS)

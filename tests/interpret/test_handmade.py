@@ -111,7 +111,7 @@ def test_a_patch_moves_the_answer_where_the_circuit_reads_it(model):
 def test_a_patch_of_what_stood_before_moves_the_answer_too(model):
     """0 1 2 3 1: the last 1 looks for who says that a 1 came before it; patched, it is token 3."""
     ids = torch.tensor([[0, 1, 2, 3, 1]])
-    other = torch.tensor([[0, 2, 1, 3, 2]])  # here a 1 stands before place 3
+    other = torch.tensor([[0, 2, 1, 3, 2]])  # here a 1 is before place 3
     assert model(ids)[0, -1].argmax() == 2
     assert patched_logits(model, ids, other, BEFORE)[0, -1].argmax() == 3
 

@@ -215,7 +215,7 @@ const boxOf = ({ x, y, rows, columns, cell: [wide, tall], labels, header }) => (
   bottom: y + rows * tall,
 });
 
-test("the strip grows: what stands in it stays, and the result is large and last", () => {
+test("the strip grows: what is in it stays, and the result is large and last", () => {
   const larger = { tokens: 12, dModel: 24, dHead: 3, heads: 8 };
   for (const sizes of [SIZES, larger, { ...SIZES, dHead: 6, heads: 1 }]) {
     let before = new Set();
@@ -262,7 +262,7 @@ test("nothing jumps: every step is as high, and chapter 5's strip fits the page"
   STEPS.forEach((_, step) => assert.ok(planAt(step).width <= 648, `step ${step}`));
 });
 
-test("rows that belong together stand at one height", () => {
+test("rows that belong together are at one height", () => {
   const middle = (place) => place.y + (place.rows * place.cell[1]) / 2;
   for (const [step, ids] of [
     [0, ["x", "q"]],

@@ -14,10 +14,11 @@ from transformer_lib.data.gifts import Grammar
 from transformer_lib.tokenizers import CharacterTokenizer, WordTokenizer
 from transformer_lib.training import cli, tasks
 from transformer_lib.training.checkpoints import find_checkpoints
-from transformer_lib.training.cli import main, printable
+from transformer_lib.training.cli import main
 from transformer_lib.training.recipes import PRESETS, Recipe
 from transformer_lib.training.run import Run
 from transformer_lib.training.run_log import load_run
+from transformer_lib.training.terminal import printable, say, tell
 
 pytestmark = pytest.mark.slow
 
@@ -49,8 +50,8 @@ def test_what_a_terminal_would_obey_is_spelled_out(text, shown):
 
 
 def test_commands_reach_no_terminal(capsys):
-    cli.say("\x1b]0;pwned\x07\x1b[2J roses")
-    cli.tell("\x1b]0;pwned\x07")
+    say("\x1b]0;pwned\x07\x1b[2J roses")
+    tell("\x1b]0;pwned\x07")
     out, err = capsys.readouterr()
     assert "\x1b" not in out + err
     assert r"\x1b[2J roses" in out
@@ -64,7 +65,7 @@ def test_a_folder_s_name_and_an_error_are_spelled_out(tmp_path, capsys):
 def test_what_the_encoding_does_not_have_is_spelled_out(monkeypatch):
     narrow = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     monkeypatch.setattr(sys, "stdout", narrow)
-    cli.say("ಗು")
+    say("ಗು")
     assert narrow.buffer.getvalue() == b"\\u0c97\\u0cc1\n"
 
 

@@ -156,3 +156,37 @@ def test_a_style_beside_a_module_is_joined_as_text(folder):
     css = '/* why */\n.a::before {\n  content: "\\2713"; /* a tick */\n}\n'
     (path / "core" / "look.css").write_text(css)
     assert 'const TEXT = ".a::before { content: \\"\\\\2713\\"; }";' in bundle("w", path)
+
+
+def classes(text: str) -> set[str]:
+    return set(re.findall(r"\bafm-[\w-]+", text))
+
+
+def selectors(style: str) -> list[str]:
+    """Those of a sheet's rules, each on its own."""
+    style = re.sub(r"/\*.*?\*/|@[\w-]+ [^{;]*\{", "", style, flags=re.DOTALL)
+    listed = re.findall(r"([^{}]+)\{", style)
+    return [" ".join(one.split()) for text in listed for one in re.split(r",(?![^(]*\))", text)]
+
+
+def test_no_widget_s_own_style_is_for_what_another_widget_draws():
+    """On a page with both, each would change the other's look.
+
+    The views of bertviz are one kind, with a frame that all of them have.
+    """
+    assert selectors("/* a {} */ .afm :is(.b, .c) d,\n.e { } @media (x) { .f {} }") == [
+        ".afm :is(.b, .c) d", ".e", ".f",
+    ]  # fmt: skip
+    shared = (FOLDER / "core" / "widget.css").read_text(encoding="utf-8")
+    common = classes(shared) | {"afm-bertviz"}
+    drawn = {
+        view.parent.name: classes("".join(p.read_text("utf-8") for p in view.parent.glob("*.js")))
+        for view in FOLDER.glob("*/view.js")
+    }
+    for path in sorted(FOLDER.glob("*/style.css")):
+        for selector in selectors(path.read_text(encoding="utf-8")):
+            own = classes(selector) - common
+            assert own or "afm-bertviz" in selector, f"{path.parent.name}: {selector} is for all"
+            for name, used in drawn.items():
+                if own and name != path.parent.name:
+                    assert not own <= used, f"{path.parent.name}: {selector} is {name}'s, too"

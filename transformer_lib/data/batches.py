@@ -1,4 +1,4 @@
-"""Batches: rows of a source in random order, without end, and resumed where they were left."""
+"""Batches: rows of a source in random order, endlessly, and resumed wherever they were stopped."""
 
 import hashlib
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Texts to train on: one that every Python carries, one that the field uses, and the reader's own.
+"""Texts to train on: one that comes with Python, one that the field uses, and the reader's own.
 
 Nothing is downloaded on import. Downloads go through
 :func:`transformer_lib.data.downloads.fetch`: verified, cached, or from ``TRANSFORMER_LIB_DATA``.

@@ -4,9 +4,9 @@ import torch
 from torch import Tensor
 
 from transformer_lib.exercises.engine.choosing import Choice
-from transformer_lib.exercises.engine.comparing import fitted, plain
 from transformer_lib.exercises.engine.repairing import Repair
 from transformer_lib.exercises.engine.runner import Case, Exercise, randn
+from transformer_lib.exercises.engine.values import fitted, plain
 
 # --- what follows from a measurement -------------------------------------------------------------
 

@@ -5,9 +5,9 @@ from torch import Tensor
 
 from transformer_lib.attention import MultiHeadAttention, merge_heads, split_heads
 from transformer_lib.exercises.engine.choosing import Choice
-from transformer_lib.exercises.engine.comparing import fitted, plain
 from transformer_lib.exercises.engine.repairing import Repair
 from transformer_lib.exercises.engine.runner import Case, Exercise, randn
+from transformer_lib.exercises.engine.values import fitted, plain
 
 
 def _split(x: Tensor, n_heads: int) -> Tensor:

@@ -7,8 +7,8 @@ from torch import Tensor
 
 from transformer_lib.attention import attention, attention_weights
 from transformer_lib.exercises.engine.choosing import Choice
-from transformer_lib.exercises.engine.comparing import fitted, plain
 from transformer_lib.exercises.engine.runner import Case, Exercise, randn
+from transformer_lib.exercises.engine.values import fitted, plain
 from transformer_lib.positions import (
     alibi_slopes,
     apply_rotary,

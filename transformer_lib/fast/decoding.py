@@ -1,4 +1,4 @@
-"""A model's next token at the least cost: the numbers of ``model(ids, cache)``, sooner."""
+"""A model's next token at the lowest cost: the numbers of ``model(ids, cache)``, sooner."""
 
 from collections.abc import Callable
 

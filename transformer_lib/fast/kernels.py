@@ -1,4 +1,4 @@
-"""How ``attention`` computes: PyTorch's fused kernel, two quick products, and when which is faster.
+"""The kernels of ``attention``: PyTorch's fused one, two quick products, and which is faster when.
 
 Arguments are those of ``attention``, and have been checked there.
 """

@@ -1,4 +1,4 @@
-"""One token at the least cost: the pieces of which the parts' steppers are made.
+"""One token at the lowest cost: what the steppers of a model's parts are built from.
 
 One token of one sequence is a vector, and each weight is used for it once: no step can be faster
 than the memory delivers the weights. A ``forward`` is made for many tokens, and spends as long on

@@ -1,4 +1,4 @@
-"""A GPT whose weights are written by hand, so that what every tool should say of it is known."""
+"""A GPT with weights written by hand, so that the right answer of every tool is known."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""Reading the stream by the model's own output: as it grows, and part by part."""
+"""The residual stream, read by the model's own output layer: as it grows, and part by part."""
 
 import torch
 from jaxtyping import Float, Int
@@ -15,9 +15,9 @@ def logit_lens(
 ) -> Float[Tensor, "streams batch tokens vocabulary"]:
     """What the model would answer if it ended earlier: the logits of the stream as it is.
 
-    The first is of the embedding, number n of the stream behind block n, so the last are the
-    model's own. The norm before the output was trained for the last stream only: that an early
-    answer is poor does not say that the stream does not hold it yet.
+    The first is of the embedding, number n of the stream after block n, so the last are the
+    model's own. The norm before the output was trained for the last stream only: a poor early
+    answer does not mean that the stream does not hold it yet.
 
     Raises as :func:`~transformer_lib.interpret.parts.logits_with` does.
 

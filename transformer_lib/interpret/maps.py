@@ -56,8 +56,8 @@ def attention_maps(model: nn.Module, *args: Any, **kwargs: Any) -> Maps:
 def queries_and_keys(model: nn.Module, *args: Any, **kwargs: Any) -> Vectors:
     """Run ``model(*args, **kwargs)`` once and return (queries, keys) of each attention in it.
 
-    Each is [batch, heads, tokens, d_head], as the scores are made of them: turned, where the model
-    turns them, and with the keys of grouped heads repeated for each query's head. So
+    Each is [batch, heads, tokens, d_head], as they enter the scores: turned where the model turns
+    them, and with the keys of grouped heads repeated for each query's head. So
     ``q @ k.mT / d_head**0.5``, masked, goes into the softmax (where no bias, as ALiBi's, is added).
 
     Raises as :func:`attention_maps` does.
@@ -104,7 +104,7 @@ def _recorded(model: nn.Module, args: tuple, kwargs: dict, read: Callable) -> di
 def _uncompiled() -> AbstractContextManager:
     """A context in which compiled parts run as they are written: compiled code runs no hooks.
 
-    Where nothing was compiled, the compiler (a second to import) is left alone.
+    Where nothing was compiled, the compiler, which takes a second to import, is not imported.
     """
     compiler = "torch._dynamo" in sys.modules
     return torch.compiler.set_stance("force_eager") if compiler else nullcontext()

@@ -1,4 +1,4 @@
-"""Scores of a head: how much it looks at the token before, or at what followed this one before."""
+"""Scores of a head: how much it looks at the token before, or at what followed this one earlier."""
 
 import torch
 from jaxtyping import Float, Int

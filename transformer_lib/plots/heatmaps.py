@@ -28,7 +28,7 @@ def attention_heatmap(
 ) -> None:
     """Attention weights [queries, keys], from white (0) to full color (1).
 
-    Cells that `mask` [queries, keys], True = may attend, puts out of reach are hatched. ValueError
+    Cells that `mask` [queries, keys] hides (True = may attend) are hatched. ValueError
     for other shapes, for NaN and for negative weights.
 
     >>> attention_heatmap([[0.9, 0.1], [0.3, 0.7]], queries=["a", "b"], keys=["a", "b"])

@@ -8,14 +8,12 @@ import os
 import shlex
 import signal
 import sys
-import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import torch
-from tqdm import tqdm
 
 from transformer_lib import storage
 from transformer_lib.data.kannada import KannadaGrammar
@@ -26,12 +24,13 @@ from transformer_lib.training.checkpoints import (
     find_checkpoints,
     step_of,
 )
-from transformer_lib.training.distributed import LostProcessError, Processes, processes
-from transformer_lib.training.loop import Step
+from transformer_lib.training.distributed import LostProcessError, processes
 from transformer_lib.training.recipes import PRESETS, Recipe, require_seed
-from transformer_lib.training.run import Report, Run, Stopped, require_run_folder, trained_run
+from transformer_lib.training.reports import n_parameters, reporting
+from transformer_lib.training.run import Run, Stopped, require_run_folder, trained_run
 from transformer_lib.training.run_log import RunLog, new_run, save_run
 from transformer_lib.training.tasks import TASKS, corpus_of
+from transformer_lib.training.terminal import say, tell
 from transformer_lib.training.trained import (
     export,
     find_log,
@@ -85,45 +84,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         tell(f"error: {_in_words(error, chosen.name, memory)}")
         return 1
-
-
-def say(text: str, end: str = "\n") -> None:
-    """Print a result.
-
-    Raises:
-        OSError: it cannot be written.
-    """
-    if sys.stdout is not None:  # so it is if it was closed before the program began
-        print(_for_terminal(text, sys.stdout), end=end, flush=True)
-
-
-def tell(text: str) -> None:
-    """Print a message on stderr. Where nobody can read it, that is not a reason to end a run."""
-    if sys.stderr is not None:
-        with contextlib.suppress(OSError):
-            print(_for_terminal(text, sys.stderr), file=sys.stderr, flush=True)
-
-
-def printable(text: str) -> str:
-    """``text`` without what a terminal would obey, or show in another order: that is spelled out.
-
-    (Texts come from files, tokenizers and servers.)
-
-    >>> printable("\\x1b[2J roses")
-    '\\\\x1b[2J roses'
-    """
-    return "".join(ascii(c)[1:-1] if _is_command(c) else c for c in text)
-
-
-def _is_command(character: str) -> bool:
-    if character in "\n\t\u200c\u200d":  # Kannada, for one, needs the last two
-        return False
-    return unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp")
-
-
-def _for_terminal(text: str, stream) -> str:
-    encoding = stream.encoding or "utf-8"
-    return printable(text).encode(encoding, "backslashreplace").decode(encoding)
 
 
 def _in_words(error: Exception, command: str, memory: bool) -> str:
@@ -296,7 +256,7 @@ def _log_of(run: Run, folder: Path, arguments: Sequence[str]) -> RunLog:
     curve = {n: c for n, c in run.curve.items() if n != "accuracy" or n in measured}
     result = {name: column[-1] for name, column in curve.items()}
     result |= {
-        "parameters": _n_parameters(run.trainer.model),
+        "parameters": n_parameters(run.trainer.model),
         "floor": corpus.floor,
         "seen": corpus.seen,
     }
@@ -323,10 +283,6 @@ def _measured(measured: dict[str, float], floor: float | None, answers: str) -> 
     if measured["accuracy"] == measured["accuracy"]:
         text += f", {measured['accuracy']:.2%} {answers}"
     return text
-
-
-def _n_parameters(model: torch.nn.Module) -> int:
-    return sum(parameter.numel() for parameter in model.parameters())
 
 
 def evaluate_command(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
@@ -383,106 +339,3 @@ def translate_command(chosen: argparse.Namespace, arguments: Sequence[str]) -> i
     for text in translate(trained.model, trained.tokenizer, texts, **options):
         say(text)
     return 0
-
-
-# --- What a run tells while it trains ------------------------------------------------------------
-
-
-@contextlib.contextmanager
-def reporting(processes: Processes, tensorboard: str | os.PathLike | None) -> Iterator[Report]:
-    """A function that shows a run's steps: a progress bar (lines without a terminal), TensorBoard.
-
-    Only the first of several processes shows anything.
-
-    Raises:
-        ModuleNotFoundError: ``tensorboard`` names a folder, and TensorBoard is not installed.
-    """
-    if not processes.is_first:
-        yield lambda run, step: None
-        return
-    writer = None if tensorboard is None else _writer(tensorboard)
-    visible = sys.stderr is not None and sys.stderr.isatty()
-    bar = tqdm(unit="step", disable=not visible, dynamic_ncols=True)
-
-    def report(run: Run, step: Step | None) -> None:
-        try:
-            _show(run, step, bar)
-        except OSError:  # the terminal has closed: the run goes on without a bar
-            bar.disable = True
-        if writer is not None and step is not None:
-            _write_events(run, step, writer)
-
-    try:
-        yield report
-    finally:
-        with contextlib.suppress(OSError):
-            bar.close()
-        if writer is not None:
-            writer.close()
-
-
-def _show(run: Run, step: Step | None, bar: tqdm) -> None:
-    if step is None:
-        bar.reset(total=run.recipe.n_steps)
-        bar.update(run.trainer.step)
-        _tell_above(bar, _beginning(run))
-        return
-    bar.update(1)
-    bar.set_postfix(
-        {"loss": f"{step.loss:.3f}", "tokens/s": f"{step.tokens_per_second:,.0f}"}, refresh=False
-    )
-    if _was_measured(run, step):
-        row = {name: column[-1] for name, column in run.curve.items()}
-        accuracy = "" if row["accuracy"] != row["accuracy"] else f", answers {row['accuracy']:.1%}"
-        _tell_above(
-            bar,
-            f"step {step.step}: training {row['training_loss']:.4f}, validation "
-            f"{row['validation_loss']:.4f}{accuracy}, {row['seconds']:.0f} s",
-        )
-
-
-def _tell_above(bar: tqdm, text: str) -> None:
-    with bar.external_write_mode(file=sys.stderr):
-        tell(text)
-
-
-def _was_measured(run: Run, step: Step) -> bool:
-    return run.curve["step"][-1:] == [step.step]
-
-
-def _beginning(run: Run) -> str:
-    trainer = run.trainer
-    text = (
-        f"{_n_parameters(trainer.model):,} parameters on {trainer.device} in {trainer.precision}, "
-        f"{trainer.processes.size} process(es), "
-    )
-    ended = trainer.step == run.recipe.n_steps
-    text += "no step left" if ended else f"steps {trainer.step + 1} to {run.recipe.n_steps}"
-    if run.corpus.floor is not None:
-        text += f"; floor {run.corpus.floor:.4f}"
-        text += f", {run.corpus.seen} validation stories left out, as they are trained on"
-    return text
-
-
-def _write_events(run: Run, step: Step, writer) -> None:
-    scalars = {
-        "loss/training": step.loss,
-        "rate": step.rate,
-        "gradient norm": step.gradient_norm,
-        "tokens per second": step.tokens_per_second,
-    }
-    if _was_measured(run, step):
-        scalars["loss/validation"] = run.curve["validation_loss"][-1]
-    for name, value in scalars.items():
-        writer.add_scalar(name, value, step.step)
-
-
-def _writer(folder: str | os.PathLike):
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            f"TensorBoard is asked for, and {error.name} is not installed: pip install "
-            f"tensorboard, or leave --tensorboard out."
-        ) from error
-    return SummaryWriter(os.fspath(folder))

@@ -1,4 +1,4 @@
-"""The device that a run computes on: the best one there is, its number formats, its kernels."""
+"""The device that a run computes on: the best one available, its number formats, its kernels."""
 
 import os
 from collections.abc import Iterator

@@ -39,7 +39,7 @@ class Processes:
     Attributes:
         rank: the number of this one, from 0; 0 alone writes files and messages.
         size: how many there are.
-        device: where their group exchanges tensors; where they lie already if None.
+        device: where their group exchanges tensors; None leaves them where they are.
     """
 
     rank: int = 0

@@ -1,4 +1,4 @@
-"""How good a model is, exactly: the mean loss over every target of a text, the share of answers."""
+"""Exact measures: a model's mean loss over every target of a text, its share of right answers."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""The training loop: a batch, its gradient, a step; and all that it needs to go on elsewhere."""
+"""The training loop: a batch, its gradient, a step; and all that it needs to resume elsewhere."""
 
 import copy
 import math

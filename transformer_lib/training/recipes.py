@@ -149,7 +149,7 @@ class Recipe:
 
     @property
     def wirings(self) -> Mapping[str, Callable[..., Any]]:
-        """The wirings that there are for its task."""
+        """The wirings to choose from for its task."""
         return PAIR_WIRINGS if self.task == "translation" else WIRINGS
 
     def with_changes(self, **changes) -> "Recipe":
@@ -162,7 +162,7 @@ class Recipe:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "Recipe":
-        """The recipe of which :meth:`as_json` made ``content``.
+        """The recipe that :meth:`as_json` wrote as ``content``.
 
         >>> Recipe.from_json(Recipe(seed=3).as_json()) == Recipe(seed=3)
         True
@@ -171,7 +171,7 @@ class Recipe:
         return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in content.items()})
 
     def model_config(self, vocabulary: int) -> GPTConfig:
-        """The model's configuration, for so many tokens.
+        """The model's configuration, for a vocabulary of this size.
 
         Raises:
             ValueError, TypeError: sizes that do not fit; a context shorter than a block or window,

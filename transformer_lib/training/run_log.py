@@ -1,4 +1,4 @@
-"""Run logs: what a run was, on what it ran, and what came out, in one small JSON file.
+"""Run logs: what a run was, what it ran on, and what came out, in one small JSON file.
 
 The book claims a speed or a trained result only where a committed run log says so. Benchmarks
 write them (``new_run``, ``save_run``); chapters read them (``load_run``) from the folder

@@ -1,4 +1,4 @@
-"""Trained models: out of a run's checkpoint, or out of a small folder that was exported from one.
+"""Trained models: from a run's checkpoint, or from a small folder that was exported from one.
 
 An exported folder holds ``weights.safetensors``, ``run.json`` (the log of the run that made them)
 and ``manifest.json``: format version, recipe, vocabulary, grammar, the loss to expect, and size and

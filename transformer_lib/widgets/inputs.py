@@ -54,7 +54,7 @@ def require_few(count: int, most: int, name: str, example: str) -> None:
 
 
 def require_mapping(value: object, name: str, form: str) -> None:
-    """A dict, as the constructor needs it; a bare value is what a reader forgets to name.
+    """A dict, as the constructor needs it; readers tend to forget the name of a bare value.
 
     >>> require_mapping("roses", "samples", "{name: text}")
     Traceback (most recent call last):

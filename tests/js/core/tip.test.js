@@ -4,7 +4,7 @@ import { tipPlace } from "../../../transformer_lib/widgets/core/tip.js";
 
 const LABEL = { width: 100, height: 20, gap: 2, clientWidth: 300, highest: 50 };
 
-test("the label at the pointer stands above what is pointed at, centered", () => {
+test("the label at the pointer is centered above what is pointed at", () => {
   assert.deepEqual(tipPlace({ ...LABEL, x: 150, top: 90, bottom: 110 }), { left: 100, top: 68 });
 });
 

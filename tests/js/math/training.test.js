@@ -33,7 +33,7 @@ test("a product of any size, of matrices and transposed ones, new or added", () 
   }
 });
 
-/** Where the thing that is asked for was given last: who got it stands two words after it. */
+/** Where the thing that is asked for was given last: who got it is named two words after it. */
 function lastTime(words, ids, t) {
   const given = (s) => ids[s] === ids[t - 1] && words[ids[s - 1]] === "give";
   return 2 + ids.slice(0, t - 1).findLastIndex((_, s) => given(s));

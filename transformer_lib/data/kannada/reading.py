@@ -60,7 +60,7 @@ BY_LATIN = {word.latin: word for word in LEXICON.values()}
 
 
 def _plain(text: str) -> str:
-    """Small letters without marks and joiners, for whoever has no marks at hand (kannada.js)."""
+    """Small letters without marks and joiners, for those who cannot type them (kannada.js)."""
     parts = unicodedata.normalize("NFD", text.lower())
     letters = "".join(c for c in parts if not unicodedata.combining(c) and c not in "\u200c\u200d")
     return re.sub("m(?=[dtkgcj])", "n", letters).replace("sh", "s").replace("ch", "c")

@@ -1,7 +1,7 @@
 """Call a reader's answer so that an outcome comes back, whatever it does.
 
-`call_safely` gives back an `Outcome`: a result, an exception, time over, an argument written
-into. It decides nothing about right or wrong; `runner` does.
+`call_safely` gives back an `Outcome`: a result, an exception, a timeout, an argument written into.
+It does not judge right or wrong; `runner` does.
 """
 
 import copy
@@ -21,8 +21,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from transformer_lib.exercises.engine.comparing import plain
 from transformer_lib.exercises.engine.guarding import random_kept, settings_kept
+from transformer_lib.exercises.engine.values import plain
 
 # Taken before `guarding` replaces them. Windows and Python in a browser have no timer.
 _set_timer = getattr(signal, "setitimer", None)

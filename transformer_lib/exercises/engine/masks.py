@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from transformer_lib.exercises.engine.causes import Trial
+from transformer_lib.exercises.engine.trials import Trial
 
 
 def of_booleans(trials: Sequence[Trial]) -> str | None:

@@ -1,6 +1,6 @@
 """The cause of a wrong result that no sentence of its exercise names, in the order of certainty.
 
-First what a result would be right for (`probing.as_if`), then what its numbers show (`causes`,
+First what a result would be right for (`supposing`), then what its numbers show (`causes`,
 `weights`, `masks`, `shapes`), with which other softmax it would be right (`rewiring`), and what the
 answer does with other arguments (`probing.Probe`).
 What none of them names is shown as a place and a number.
@@ -18,18 +18,21 @@ from torch import Tensor
 
 from transformer_lib.exercises.engine import (
     causes,
+    factors,
     masks,
     probing,
     relations,
     rewiring,
     shapes,
+    supposing,
     weights,
 )
 from transformer_lib.exercises.engine.calling import Outcome, message_of
-from transformer_lib.exercises.engine.causes import Trial
 from transformer_lib.exercises.engine.comparing import close, form_mistake, other_shape
 from transformer_lib.exercises.engine.guarding import torch_random_kept
+from transformer_lib.exercises.engine.trials import Trial, same
 
+MOST_SECONDS = 1.5  # for all that is tried after a wrong answer
 # A result may be too odd for a step: the verdict comes all the same. The tests let these pass.
 TOO_ODD: tuple = (RuntimeError, ValueError, IndexError, TypeError, ArithmeticError)
 
@@ -46,7 +49,7 @@ class Search:
 
     def cause(self, number: int) -> str | None:
         """A sentence that names what is wrong on the case of this number, the first wrong one."""
-        deadline = time.monotonic() + probing.MOST_SECONDS
+        deadline = time.monotonic() + MOST_SECONDS
         outcome, right = self.outcomes[number], self.rights[number]
         if outcome.error is not None:
             steps = [self._as_if, self._size]
@@ -169,7 +172,7 @@ class Search:
         return probe.random()
 
     def _as_if(self, number: int, deadline: float) -> str | None:
-        return self._if(probing.as_if, number, deadline)
+        return self._if(supposing.as_if, number, deadline)
 
     def _softmax(self, number: int, deadline: float) -> str | None:
         return self._if(rewiring.rewired, number, deadline)
@@ -211,7 +214,7 @@ class Search:
     def _size(self, number: int, deadline: float) -> str | None:
         """A size written into the code as a number, or an answer for squares only."""
         right_on = [n for n in range(len(self.rights)) if not self._wrong(n)]
-        sizes = [set(causes.sizes(self._inputs(n)).values()) for n in range(len(self.rights))]
+        sizes = [set(factors.sizes(self._inputs(n)).values()) for n in range(len(self.rights))]
         right_sizes = [sizes[n] for n in right_on]
         return probing.fixed_size(self.code, self.exercise.right, right_sizes, [sizes[number]])
 
@@ -259,7 +262,7 @@ class Search:
             return None
         if sentence := probe.scatter(self.exercise.tolerance):
             return sentence
-        return causes.about_a_factor(self._trials([]))
+        return factors.about_a_factor(self._trials([]))
 
     def _ignores(self, number: int, deadline: float) -> str | None:
         probe = self._probe(number)
@@ -349,6 +352,6 @@ def _swapped(got: Any, right: Any) -> str | None:
     if len(right) > 2 and all(close(g, r) for g, r in zip(got, reversed(right), strict=True)):
         return "The items of your result are in reverse order."
     any_right = any(close(g, r) for g, r in zip(got, right, strict=True))
-    if numbers and not any_right and causes.same(*(x.sort().values for x in numbers)):
+    if numbers and not any_right and same(*(x.sort().values for x in numbers)):
         return "The right numbers, in other places: axes are mixed up in a reshape or a slice."
     return None

@@ -5,7 +5,8 @@ As in `causes`, nothing is called again: each function gets the cases and says w
 
 from collections.abc import Mapping, Sequence
 
-from transformer_lib.exercises.engine.causes import Trial, products, sizes
+from transformer_lib.exercises.engine.factors import products, sizes
+from transformer_lib.exercises.engine.trials import Trial
 
 
 def of_numbers(trials: Sequence[Trial]) -> str | None:

@@ -5,7 +5,6 @@ that are divided once more, that have lost their signs, that are cosines; by a s
 """
 
 import copy
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,8 +14,9 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 from transformer_lib.exercises.engine.calling import Outcome
-from transformer_lib.exercises.engine.causes import sizes
 from transformer_lib.exercises.engine.comparing import close
+from transformer_lib.exercises.engine.factors import sizes
+from transformer_lib.exercises.engine.supposing import first_that_fits, wrong_first
 
 Softmax = Callable[[Tensor, int], Tensor]  # scores and the axis of the keys -> weights
 
@@ -133,35 +133,22 @@ def rewired(
 
     `right` is called with copies of the inputs. Where it raises, the answer must have raised, too.
     """
-    pairs = enumerate(zip(outcomes, rights, strict=True))
-    wrong = (n for n, (o, r) in pairs if o.error is None and not close(o.result, r, tolerance))
-    if (first := next(wrong, None)) is None or not _softmax_in(right, inputs[first]):
+    order = wrong_first(outcomes, rights, tolerance)
+    if not order or not _softmax_in(right, inputs[order[0]]):
         return None
-    order = [first, *(n for n in range(len(inputs)) if n != first)]
-    for words, softmax in _softmaxes([inputs[n] for n in order]):
-        if time.monotonic() > deadline:
-            return None
-        if all(_agrees(right, inputs[n], softmax, outcomes[n], tolerance) for n in order):
-            return f"Your result would be right if {words}" + ("" if words.endswith("?") else ".")
-    return None
+
+    def agrees(softmax: Callable, n: int) -> bool:
+        try:
+            with _Rewired(softmax(inputs[n])):
+                theirs = right(**copy.deepcopy(dict(inputs[n])))
+        except Exception:  # the right computation was not made for such weights
+            return outcomes[n].error is not None
+        return outcomes[n].error is None and close(outcomes[n].result, theirs, tolerance)
+
+    return first_that_fits(_softmaxes([inputs[n] for n in order]), agrees, order, deadline)
 
 
 def _softmax_in(right: Callable, inputs: Mapping[str, Any]) -> bool:
     with _Rewired(lambda scores, axis: scores.softmax(axis)) as mode:
         right(**copy.deepcopy(dict(inputs)))
     return mode.calls > 0
-
-
-def _agrees(
-    right: Callable,
-    inputs: Mapping[str, Any],
-    softmax: Callable,
-    outcome: Outcome,
-    tolerance: tuple[float, float] | None,
-) -> bool:
-    try:
-        with _Rewired(softmax(inputs)):
-            theirs = right(**copy.deepcopy(dict(inputs)))
-    except Exception:  # the right computation was not made for such weights
-        return outcome.error is not None
-    return outcome.error is None and close(outcome.result, theirs, tolerance)

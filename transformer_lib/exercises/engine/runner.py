@@ -62,17 +62,11 @@ from transformer_lib.exercises.engine.calling import (
     message_of,
     still_open,
 )
-from transformer_lib.exercises.engine.comparing import (
-    close,
-    describe,
-    first_difference,
-    fitted,
-    form_mistake,
-    plain,
-)
+from transformer_lib.exercises.engine.comparing import close, first_difference, form_mistake
 from transformer_lib.exercises.engine.guarding import Guard, guarded, torch_random_kept
 from transformer_lib.exercises.engine.naming import Search
 from transformer_lib.exercises.engine.shapes import of_error
+from transformer_lib.exercises.engine.values import describe, fitted, plain
 from transformer_lib.exercises.engine.verdict import NOT_ATTEMPTED, Verdict
 
 PRINTED = "You print and return None: write `return` in front of your result, not `print`."

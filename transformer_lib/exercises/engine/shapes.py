@@ -6,7 +6,7 @@ from itertools import permutations
 
 from torch import Tensor
 
-from transformer_lib.exercises.engine.causes import axis_name, same
+from transformer_lib.exercises.engine.trials import axis_name, same
 
 
 def of_shape(got: Tensor, right: Tensor, axes: Sequence[str]) -> str | None:

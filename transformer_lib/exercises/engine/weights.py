@@ -9,14 +9,9 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from transformer_lib.exercises.engine.causes import (
-    Trial,
-    another_order,
-    axis_name,
-    named,
-    same,
-    softmax_missing,
-)
+from transformer_lib.exercises.engine.causes import another_order, softmax_missing
+from transformer_lib.exercises.engine.factors import named
+from transformer_lib.exercises.engine.trials import Trial, axis_name, same
 
 
 def of_weights(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:

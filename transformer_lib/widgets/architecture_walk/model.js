@@ -116,7 +116,7 @@ const NAMES = {
   output: "output",
 };
 
-/** What stands in a part's box. */
+/** The text in a part's box. */
 export const labelOf = ({ kind, side }) =>
   kind === "attention" && side === "decoder" ? "masked attention" : NAMES[kind];
 

@@ -11,7 +11,7 @@ import { percentAmong } from "../core/numbers.js";
 import { chances, inRows, purposeOf, shapesOf, titleOf } from "./model.js";
 
 const MOST = 5; // words whose chances are listed
-const SIDE_BY_SIDE = 340; // pixels from which two heads stand beside each other
+const SIDE_BY_SIDE = 340; // pixels from which two heads are side by side
 
 export function panel({ languages, onRow }) {
   const title = element("p", { class: "afm-walk-title" });
@@ -27,7 +27,7 @@ export function panel({ languages, onRow }) {
     const name = element("p", { class: "afm-walk-caption" }, caption);
     if (row) row.append(element("div", {}, name, part.element));
     else numbers.append(name, part.element);
-    const share = row ? 2 : 1; // two heads stand beside each other, where there is room
+    const share = row ? 2 : 1; // two heads side by side, where there is room
     grids.push({ part, followed, share });
     if (colors) part.theme(colors);
     if (width) part.layout(room(share));

@@ -7,7 +7,7 @@ import { clip, element, showToken } from "../core/dom.js";
 export function wordLine(queries, keys) {
   const same = queries.length === keys.length && queries.every((token, i) => token === keys[i]);
   const wordsOf = (tokens) =>
-    tokens.map((token) => element("bdi", { class: "afm-word" }, clip(showToken(token), 24)));
+    tokens.map((token) => element("bdi", { class: "afm-marked-word" }, clip(showToken(token), 24)));
   const asking = wordsOf(queries);
   const asked = same ? asking : wordsOf(keys);
   const lineOf = (words) => element("p", { class: "afm-words" }, ...words.flatMap((w) => [w, " "]));

@@ -5,12 +5,14 @@
 //   select({ label, options, value, onChange })                -> { element, input, set(value) }
 //   choices({ label, options, value, onChange })   a row of radio buttons, value = index
 //   toggle({ label, value, onChange })             a checkbox
+//   textField({ label, lang: "kn-Latn" })          a line to write in -> { element, input }
 //   button({ label, title, onClick })              -> { element }
 //   setSize(svg, width, height)
 //   phrase("text") or phrase({ text: "roses", role: "query" })   a part of a sentence
 //   showToken(text): control characters made visible.  clip(text, 40)
 //   textWidth(text)   fitText(text, width)      in font(13), or another: textWidth(text, font(12))
 //   hatchPattern(id): what is masked or cut, as fill="url(#id)"
+//   onKeys(node, { ArrowUp: -1 }, (move, event) => {}): keys that are the node's own
 //   holdTouch(node): for what can be dragged inside an SVG, or the page scrolls instead
 //
 // Text from outside enters as a child or an attribute, never as markup.
@@ -124,6 +126,12 @@ export function choices({ label, options, value, onChange }) {
   return { element: element("fieldset", frame, title, row), inputs, set };
 }
 
+/** A line to write in; all but the label are attributes. When it is read, the caller says. */
+export function textField({ label, ...attributes }) {
+  const input = element("input", { type: "text", spellcheck: "false", ...attributes });
+  return { element: labeled(label, "field", input), input };
+}
+
 export function button({ label, title = null, onClick }) {
   const node = element("button", { type: "button", class: "afm-button", title }, label);
   node.addEventListener("click", onClick);
@@ -172,6 +180,18 @@ export function hatchPattern(id) {
     svgElement("rect", { class: "afm-hatch-line", width: 2, height: 6 }),
   );
   return svgElement("defs", {}, pattern);
+}
+
+/** The keys of `moves` are the node's: the page does not scroll, nor a notebook move on. With Ctrl,
+ * Alt or Meta they belong to the browser. */
+export function onKeys(node, moves, onMove) {
+  node.addEventListener("keydown", (event) => {
+    const move = moves[event.key];
+    if (!move || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    event.stopPropagation();
+    onMove(move, event);
+  });
 }
 
 /** A finger that starts here drags this instead of the page (touch-action fails inside an SVG). */

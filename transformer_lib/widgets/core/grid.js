@@ -8,7 +8,7 @@
 //     scale: (colors) => sequentialScale(colors),          // or divergingScale(colors, limit)
 //     format: (value) => fixed(value),                     // the number in the cell
 //     cellName: (row, column, text) => "roses, gave: 0.62",  // what a screen reader says
-//     tip: (row, column, text) => ["roses"],  // what stands at the pointer, as parts of fig.say; null
+//     tip: (row, column, text) => ["roses"],  // the text at the pointer, as parts of fig.say; null
 //                                             // for nothing, else the two labels and the number
 //     onSelect(row, column) {},
 //     onHover(row, column) {},          // mouse, held finger, focus; onHover(null) when it leaves

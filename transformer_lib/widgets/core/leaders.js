@@ -1,4 +1,4 @@
-// Which of several is the largest, and how a sentence lists them.
+// The largest of several numbers, all of them in a tie, and a list of names for a sentence.
 //
 //   leaders([0.4, 0.2, 0.4]) -> [0, 2]        several, if they are equal but for rounding
 //   listed(["a", "b"], "key") -> [{ text: "a", role: "key" }, " and ", { text: "b", role: "key" }]

@@ -11,7 +11,7 @@
 // Moved points stay inside.
 
 import { axisLine, axisText, gridLine, linearScale, linearTicks, tickStep } from "./axes.js";
-import { font, holdTouch, setSize, svgElement, textWidth } from "./dom.js";
+import { font, holdTouch, onKeys, setSize, svgElement, textWidth } from "./dom.js";
 import { short } from "./numbers.js";
 
 const MOVES = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
@@ -102,11 +102,7 @@ export function plane({ label, reach, largest, onLayout, axes = ["", ""], number
           held = null;
         });
       }
-      node.addEventListener("keydown", (event) => {
-        const move = MOVES[event.key];
-        if (!move || event.ctrlKey || event.metaKey || event.altKey) return;
-        event.preventDefault();
-        event.stopPropagation();
+      onKeys(node, MOVES, (move, event) => {
         const step = keyStep * (event.shiftKey ? shift : 1);
         onMove(
           inside(

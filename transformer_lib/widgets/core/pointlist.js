@@ -7,6 +7,8 @@
 //
 // The picture becomes one tab stop; up and down, Home and End walk through its lines.
 
+import { onKeys } from "./dom.js";
+
 const KEYS = { ArrowUp: -1, ArrowDown: 1, Home: -Infinity, End: Infinity };
 
 export function pointList(svg, { count, onPoint }) {
@@ -21,11 +23,7 @@ export function pointList(svg, { count, onPoint }) {
   svg.classList.add("afm-pointlist");
   svg.addEventListener("focus", () => svg.matches(":focus-visible") && point(now ?? 0));
   svg.addEventListener("blur", () => point(null));
-  svg.addEventListener("keydown", (event) => {
-    const step = KEYS[event.key];
-    if (!step || event.ctrlKey || event.metaKey || event.altKey) return;
-    event.preventDefault();
-    event.stopPropagation();
+  onKeys(svg, KEYS, (step) => {
     point(Math.min(total() - 1, Math.max(0, (now ?? (step > 0 ? -1 : total())) + step)));
   });
   return {

@@ -14,7 +14,7 @@ import {
   logTicks,
 } from "../core/axes.js";
 import { linePath } from "../core/curves.js";
-import { font, setAttributes, setSize, svgElement, textWidth } from "../core/dom.js";
+import { font, onKeys, setAttributes, setSize, svgElement, textWidth } from "../core/dom.js";
 import { short } from "../core/numbers.js";
 import { spread } from "./model.js";
 
@@ -46,13 +46,7 @@ export function chart({ onPoint }) {
   // A finger that is lifted leaves what it has pointed at.
   svg.addEventListener("pointerleave", (event) => event.pointerType === "mouse" && point(null));
   svg.addEventListener("blur", () => point(null));
-  svg.addEventListener("keydown", (event) => {
-    const step = KEYS[event.key];
-    if (!step || event.ctrlKey || event.metaKey || event.altKey) return;
-    event.preventDefault();
-    event.stopPropagation();
-    point(clamp((pointed ?? (step > 0 ? -1 : depth)) + step));
-  });
+  onKeys(svg, KEYS, (step) => point(clamp((pointed ?? (step > 0 ? -1 : depth)) + step)));
 
   function build() {
     if (!width) return;

@@ -20,7 +20,7 @@ export const ratio = (values) => values[0] / values.at(-1);
 export const asRatio = (value) =>
   value >= 1 ? `${short(value)} to 1` : `1 to ${short(1 / value)}`;
 
-/** Heights for labels that want to stand at `wanted`, at least `gap` apart, within [top, bottom]. */
+/** Heights for labels that should be at `wanted`, at least `gap` apart, within [top, bottom]. */
 export function spread(wanted, gap, top, bottom) {
   const order = wanted.map((_, i) => i).sort((a, b) => wanted[a] - wanted[b]);
   const placed = [...wanted];

@@ -31,7 +31,7 @@ export function comparison({ levels, choices, onExchange, onCell, onPatch, onUnp
   const controls = element("div", { class: "afm-controls" }, one.element, two.element);
   const patch = button({ label: "put it in", onClick: onPatch });
   const unpatch = button({ label: "take all out", onClick: onUnpatch });
-  const strips = element("div", { class: "afm-pair" });
+  const strips = element("div");
   const acts = element("div", { class: "afm-controls" }, patch.element, unpatch.element);
   const below = element("div", { class: "afm-details" }, strips, acts);
   let shade = null;

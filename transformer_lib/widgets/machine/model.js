@@ -95,3 +95,24 @@ export function rowOf(square, r) {
   const side = Math.sqrt(square.length);
   return square.subarray(r * side, (r + 1) * side);
 }
+
+/** The numbers that a goal may ask for, by name (widget.py, Facts); `found`: null while it thinks. */
+export function factsOf({ now, read, gift, answer, found, vocabulary, off, patches }) {
+  const chances = found?.chances.at(-1);
+  const last = found && found.word === found.ids.length - 1;
+  const facts = {
+    words: now.length,
+    known: read.problem ? 0 : 1,
+    asked: gift === null ? 0 : 1,
+    moves: read.moves.get(gift) ?? 0,
+    off: off.length,
+    patched: patches.length,
+    // While it thinks nothing is known, so that no goal holds by what is not there yet.
+    right: answer ? (chances?.[vocabulary.indexOf(answer)] ?? null) : 0,
+  };
+  vocabulary.forEach((word, id) => {
+    facts[`probability ${word}`] = chances?.[id] ?? null;
+    facts[`whole ${word}`] = found ? (last ? found.whole[id] : 0) : null;
+  });
+  return facts;
+}

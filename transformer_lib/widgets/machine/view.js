@@ -1,6 +1,7 @@
-import { button, choices, clip, element, select, slider } from "../core/dom.js";
+import { button, choices, element } from "../core/dom.js";
 import { figure } from "../core/figure.js";
-import { fixed, percentAmong } from "../core/numbers.js";
+import { temperatureSlider, topPSlider } from "../core/filters.js";
+import { percentAmong } from "../core/numbers.js";
 import { remote } from "../core/remote.js";
 import { drive } from "../core/state.js";
 import { loadWeights } from "../core/weights.js";
@@ -9,102 +10,41 @@ import { gifts } from "../math/gifts.js";
 import { comparison } from "./comparison.js";
 import { details } from "./details.js";
 import { drawing } from "./drawing.js";
-import {
-  asked,
-  asking,
-  candidates,
-  drawn,
-  isSwitch,
-  largest,
-  partOf,
-  readWords,
-  rowOf,
-  silent,
-} from "./model.js";
-import { chips, nextWords } from "./words.js";
+import { asker } from "./mind.js";
+import { candidates, drawn, factsOf, isSwitch, largest, partOf, rowOf, silent } from "./model.js";
+import { sayingOf } from "./said.js";
+import { storyPanel } from "./story.js";
+import { nextWords } from "./words.js";
 
-const PAUSE = 180; // milliseconds between two words that are written
 const HINTS = {
   story: "Try: click the word that comes next, and the next. Then ask who has what.",
   drawing: "Try: click a part of the machine, from the top down. Then click another word.",
   comparison: "Try: click a cell: the two vectors of one word, in two stories.",
   laboratory: "Try: switch off one head after another, and watch the answer.",
 };
+const WATCHED = ["text", "word", "off", "patches", "exchange", "temperature", "top_p", "switches"];
 
 function render({ model, el }) {
-  const text = readJson(model, "_text");
-  const { vocabulary, stories, texts, parts, about, hottest } = text;
+  const known = readJson(model, "_text");
+  const { vocabulary, texts, parts, about, hottest } = known;
   const config = readJson(model, "_config");
-  const grammar = gifts(text.grammar);
-  const names = { people: text.grammar.people, gifts: text.grammar.gifts };
+  const grammar = gifts(known.grammar);
   const idOf = (word) => vocabulary.indexOf(word);
   const view = model.get("view");
   const shows = (...views) => views.includes(view) || view === "laboratory";
   const fig = figure(el, { name: "Machine", hint: HINTS[view] });
   fig.element.classList.add("afm-machine");
 
-  let found = null; // the newest answer of the worker, and what it was asked
-  let told = null;
-  let busy = false; // it is thinking
-  let timer = 0; // of the machine's own writing
-  const words = (ids = model.get("text")) => ids.map((id) => vocabulary[id]);
-  const room = () => config.context - model.get("text").length;
-  const here = () => {
-    const [at, last] = [model.get("word"), model.get("text").length - 1];
-    return at < 0 ? last : Math.min(at, last);
-  };
-
-  // --- the text
-  const example = select({
-    label: "story",
-    value: 0,
-    options: stories.map((one) => clip(one.replace("<story> ", ""), 44)),
-    onChange: (at) => write(texts[at]),
-  });
-  const line = chips({ label: "The story", onSelect: look });
-  const ask = element("div", { class: "afm-asks", role: "group", "aria-label": "Ask who has it" });
-  const undo = button({
-    label: "⌫ last word",
-    onClick: () => write(model.get("text").slice(0, -1)),
-  });
-  const again = button({ label: "new story", onClick: () => write([idOf("<story>")]) });
-  const go = button({ label: "let it write", onClick: () => (timer ? stop() : run()) });
-  const field = element("input", { type: "text", spellcheck: "false", autocapitalize: "off" });
-  field.addEventListener("keydown", (event) => {
-    if (event.key === "Enter") writeField();
-  });
-  const writing = element(
-    "label",
-    { class: "afm-control afm-machine-write" },
-    element("span", { class: "afm-label" }, "or write, and press Enter"),
-    field,
-  );
-  const verdict = element("p", { class: "afm-machine-verdict", role: "status" });
-  fig.controls.append(example.element, undo.element, again.element, go.element, writing);
-  fig.picture.before(line.element, ask, verdict);
-  const list = nextWords({ onChoose: say });
-
-  const heat = slider({
-    label: "temperature",
-    min: 0,
-    max: hottest,
-    step: 0.05,
-    value: 1,
-    format: (value) => (value === 0 ? "0: greedy" : fixed(value)),
-    onInput: (value) => send(model, "temperature", value),
-  });
-  const nucleus = slider({
-    label: "top-p",
-    min: 0.01,
-    max: 1,
-    step: 0.01,
-    value: 1,
-    format: (value) => (value === 1 ? "1: all" : fixed(value)),
-    onInput: (value) => send(model, "top_p", value),
-  });
+  // --- the text, and the words that may come next
+  const story = storyPanel({ model, known, context: config.context, grammar, draw });
+  fig.controls.append(...story.controls);
+  fig.picture.before(...story.parts);
+  const list = nextWords({ onChoose: story.say });
+  const heat = temperatureSlider(hottest, (value) => send(model, "temperature", value));
+  const nucleus = topPSlider((value) => send(model, "top_p", value));
   if (shows()) fig.controls.append(heat.element, nucleus.element);
 
-  // --- the parts
+  // --- the parts, and the two stories
   const clicks = choices({
     label: "a click on a part",
     value: 0,
@@ -128,9 +68,10 @@ function render({ model, el }) {
     "start",
     ...Array.from({ length: config.n_layers }, (_, i) => `block ${i + 1}`),
   ];
+  const { people, gifts: things } = known.grammar;
   const pair = comparison({
     levels,
-    choices: [...names.people, ...names.gifts].map((word) => ({ word, id: idOf(word) })),
+    choices: [...people, ...things].map((word) => ({ word, id: idOf(word) })),
     onExchange(which, id) {
       const now = [...model.get("exchange")];
       now[which] = id;
@@ -139,9 +80,9 @@ function render({ model, el }) {
     },
     onCell(level, word) {
       model.set("level", level);
-      look(word);
+      story.look(word);
     },
-    onPatch: () => patch([model.get("level") - 1, here()]),
+    onPatch: () => patch([model.get("level") - 1, story.here()]),
     onUnpatch: () => send(model, "patches", []),
   });
   if (shows("drawing")) {
@@ -157,35 +98,41 @@ function render({ model, el }) {
     fig.add(pair.below, { basis: 300 });
   }
 
+  function flip(place) {
+    const off = model.get("off");
+    send(model, "off", off.includes(place) ? off.filter((one) => one !== place) : [...off, place]);
+  }
+
+  function patch([block, at]) {
+    const known_ = model.get("patches");
+    const same = ([b, a]) => b === block && a === at;
+    send(
+      model,
+      "patches",
+      known_.some(same) ? known_.filter((one) => !same(one)) : [...known_, [block, at]],
+    );
+  }
+
   // --- the model
   const far = remote(model.get("_worker"));
   const ready = loadWeights(model, "_packed").then((bytes) => far.call("load", bytes, config));
   ready.catch(() => {}); // told where it is asked
-  fig.onEnd(() => {
-    stop();
-    far.end();
-  });
-
-  /** One question at a time; when the answer is there, the newest state is asked for if it is another. */
-  async function think() {
-    if (busy) return;
-    busy = true;
-    try {
+  const mind = asker({
+    question,
+    async answer(asked) {
       await ready;
-      for (let asked_ = null; asked_ !== question().key; ) {
-        const { key, ...rest } = question();
-        asked_ = key;
-        found = await far.call("read", rest);
-        told = key;
-      }
+      return far.call("read", asked);
+    },
+    onAnswer(found) {
       send(model, "chances", Array.from(found.chances.at(-1)));
       show();
-    } catch (error) {
-      verdict.textContent = `The machine could not run here: ${error.message}`;
-    } finally {
-      busy = false;
-    }
-  }
+    },
+    onError: (error) => story.fail(`The machine could not run here: ${error.message}`),
+  });
+  fig.onEnd(() => {
+    story.stop();
+    far.end();
+  });
 
   function question() {
     const rest = {
@@ -193,94 +140,19 @@ function render({ model, el }) {
       off: silent(model.get("off")),
       patches: model.get("patches"),
       exchange: model.get("exchange"),
-      word: here(),
+      word: story.here(),
     };
     return { ...rest, key: JSON.stringify(rest) };
   }
 
-  // --- what the reader does
-  function write(ids) {
-    stop();
-    put(ids);
-  }
-
-  function put(ids) {
-    const kept = ids.length ? ids.slice(0, config.context) : [idOf("<story>")];
-    model.set("word", -1);
-    model.set(
-      "patches",
-      model.get("patches").filter(([, at]) => at < kept.length),
-    );
-    send(model, "text", kept);
-  }
-
-  /** Another word: at the end, or after the word that is looked at, where the story takes another way. */
-  function say(id) {
-    write([...model.get("text").slice(0, here() + 1), id]);
-  }
-
-  function writeField() {
-    const read = readWords(field.value, vocabulary);
-    if (read.unknown !== undefined) {
-      verdict.textContent = `The machine does not know the word ${clip(read.unknown, 30)}. It knows: ${vocabulary.slice(1).join(", ")}.`;
-      return;
-    }
-    field.value = "";
-    if (read.words.length > room()) {
-      verdict.textContent = `The machine reads at most ${config.context} words; there is room for ${room()} more.`;
-    } else write([...model.get("text"), ...read.words.map(idOf)]);
-  }
-
-  function askFor(gift) {
-    const now = words();
-    const { start, problem } = grammar.read(now);
-    const from = problem ? now.lastIndexOf(".") + 1 : start;
-    write(asking(now, gift, Math.max(from, 1), vocabulary).map(idOf));
-  }
-
-  function look(at) {
-    send(model, "word", at === model.get("text").length - 1 ? -1 : at);
-  }
-
-  function flip(place) {
-    const off = model.get("off");
-    send(model, "off", off.includes(place) ? off.filter((one) => one !== place) : [...off, place]);
-  }
-
-  function patch([block, at]) {
-    const known = model.get("patches");
-    const same = ([b, a]) => b === block && a === at;
-    send(
-      model,
-      "patches",
-      known.some(same) ? known.filter((one) => !same(one)) : [...known, [block, at]],
-    );
-  }
-
-  // --- the machine's own writing
-  function run() {
-    if (room() === 0 || isWhole()) put([idOf("<story>")]);
-    go.element.textContent = "stop";
-    timer = setTimeout(step, 0);
-  }
-
-  const isWhole = () => grammar.read(words()).allowed.has("<story>");
-
-  function step() {
-    timer = setTimeout(step, PAUSE);
-    if (busy || !newest()) return;
+  /** The next word, while the machine writes. */
+  function draw() {
+    const fresh = mind.isBusy ? null : mind.newest();
+    if (!fresh) return null;
     const draws = model.get("draws");
-    const settings = { temperature: model.get("temperature"), topP: model.get("top_p"), draws };
-    const id = drawn(found.chances.at(-1), settings);
     model.set("draws", draws + 1);
-    if (vocabulary[id] === "<story>" || room() === 0) stop();
-    else put([...model.get("text"), id]);
-  }
-
-  function stop() {
-    clearTimeout(timer);
-    timer = 0;
-    go.element.textContent = "let it write";
+    const settings = { temperature: model.get("temperature"), topP: model.get("top_p"), draws };
+    return drawn(fresh.chances.at(-1), settings);
   }
 
   // --- what is shown
@@ -300,44 +172,36 @@ function render({ model, el }) {
     heat.set(model.get("temperature"));
     nucleus.set(model.get("top_p"));
     clicks.set(Number(model.get("switches")));
-    const at = texts.findIndex((ids) => String(ids) === String(model.get("text")));
-    if (at >= 0) example.set(at);
-    undo.element.disabled = model.get("text").length < 2;
+    story.follow();
     allOn.element.disabled = model.get("off").length === 0;
     show();
-    think();
+    mind.ask();
   }
-
-  function state() {
-    const now = words();
-    const read = grammar.read(now);
-    const gift = asked(now, read.start, names.gifts);
-    return { now, read, gift, answer: gift === null ? null : (read.owners.get(gift) ?? null) };
-  }
-
-  /** The worker's answer to what the figure shows now; null while it is thinking. */
-  const newest = () => (found && told === question().key ? found : null);
 
   function show() {
-    const { now, read, gift, answer } = state();
-    const fresh = newest();
-    const place = parts[model.get("part")];
-    const { kind, layer, head } = partOf(place);
+    const state = story.state();
+    const fresh = mind.newest();
+    const { kind, layer, head } = partOf(parts[model.get("part")]);
     const looking = shows("drawing") && kind === "head" && fresh;
-    const shares = looking ? rowOf(fresh.maps[layer][head], fresh.word) : null;
-    line.paint({ words: now, selected: here(), shares, wrong: read.problem?.at ?? null });
-    const asks = [...read.owners.keys()];
-    if (ask.dataset.gifts !== asks.join()) {
-      ask.dataset.gifts = asks.join();
-      const label = element("span", { class: "afm-label" }, asks.length ? "ask: who has the" : "");
-      const buttons = asks.map((one) => button({ label: `${one} ?`, onClick: () => askFor(one) }));
-      ask.replaceChildren(label, ...buttons.map((one) => one.element));
-    }
-    judge(read);
+    story.paint(state, looking ? rowOf(fresh.maps[layer][head], fresh.word) : null);
     if (!fresh) return;
     fig.element.dataset.milliseconds = fresh.milliseconds.toFixed(1);
+    showNext(fresh, state);
+    if (shows("drawing")) showParts(fresh, state.now);
+    if (shows("comparison")) showPair(fresh, state.now);
+    fig.say(
+      ...sayingOf({
+        chances: fresh.chances[fresh.word],
+        vocabulary,
+        off: model.get("off"),
+        patched: model.get("patches").length > 0,
+        right: fresh.word === state.now.length - 1 ? state.answer : null,
+      }),
+    );
+  }
+
+  function showNext(fresh, { now, gift, answer }) {
     const before = grammar.read(now.slice(0, fresh.word + 1));
-    const last = fresh.word === now.length - 1;
     list.paint({
       rows: candidates({
         now: fresh.chances[fresh.word],
@@ -347,88 +211,48 @@ function render({ model, el }) {
       }),
       count: vocabulary.length,
       touched: fresh.touched,
-      answer: last && gift ? answer : null,
+      answer: gift && fresh.word === now.length - 1 ? answer : null,
       after: now[fresh.word],
     });
-    if (shows("drawing")) {
-      const [best] = largest(fresh.chances[fresh.word], 1);
-      const share = percentAmong(fresh.chances[fresh.word][best], vocabulary.length);
-      const all = { found: fresh, words: now, off: model.get("off"), word: now[fresh.word] };
-      picture.paint({ ...all, selected: place, said: `${vocabulary[best]} ${share}` });
-      panel.paint({ ...all, place });
-    }
-    if (shows("comparison")) {
-      pair.paint({
-        words: now,
-        twin: words(fresh.twin),
-        closeness: fresh.closeness,
-        level: model.get("level"),
-        word: fresh.word,
-        patches: model.get("patches"),
-        exchange: model.get("exchange"),
-        mine: fresh.levels[model.get("level")],
-        theirs: fresh.others[model.get("level")],
-      });
-    }
-    tell(fresh, last ? answer : null);
   }
 
-  function judge({ problem, allowed, owners }) {
-    if (problem) {
-      const wanted = problem.wanted.slice(0, 8).join(", ");
-      verdict.textContent = `Outside of its language: ${problem.word} cannot come there (possible: ${wanted}). The machine has never read such a text, and goes on all the same.`;
-    } else if (allowed.has("<story>")) {
-      verdict.textContent = "The story is complete: the next word begins another one.";
-    } else if (room() === 0) {
-      verdict.textContent = `The machine reads at most ${config.context} words: take some away.`;
-    } else {
-      const known = [...owners].map(([gift, person]) => `${gift}: ${person}`).join(" · ");
-      verdict.textContent = known ? `So far, ${known}` : "";
-    }
+  function showParts(fresh, now) {
+    const place = parts[model.get("part")];
+    const [best] = largest(fresh.chances[fresh.word], 1);
+    const share = percentAmong(fresh.chances[fresh.word][best], vocabulary.length);
+    const all = { found: fresh, words: now, off: model.get("off"), word: now[fresh.word] };
+    picture.paint({ ...all, selected: place, said: `${vocabulary[best]} ${share}` });
+    panel.paint({ ...all, place });
   }
 
-  function tell(answer, right) {
-    const row = answer.chances[answer.word];
-    const [best] = largest(row, 1);
-    const off = model.get("off").map((place) => partOf(place).name);
-    const changed = off.length
-      ? `Without ${off.slice(0, 3).join("; ")}${off.length > 3 ? "; …" : ""}, `
-      : "";
-    const inside = model.get("patches").length ? "With vectors of the other story, " : "";
-    const verb = changed || inside ? "it says " : "It says ";
-    fig.say(
-      `${changed || inside}${verb}`,
-      { text: vocabulary[best], role: "output" },
-      ", ",
-      { text: percentAmong(row[best], vocabulary.length) },
-      right ? (vocabulary[best] === right ? ": right." : `: wrong, it is ${right}.`) : ".",
-    );
+  function showPair(fresh, now) {
+    pair.paint({
+      words: now,
+      twin: story.words(fresh.twin),
+      closeness: fresh.closeness,
+      level: model.get("level"),
+      word: fresh.word,
+      patches: model.get("patches"),
+      exchange: model.get("exchange"),
+      mine: fresh.levels[model.get("level")],
+      theirs: fresh.others[model.get("level")],
+    });
   }
 
   fig.exports({
     name: "machine",
     csv: () => [
       ["after", ...vocabulary],
-      ...(found?.chances ?? []).map((row, at) => [vocabulary[found.ids[at]], ...row]),
+      ...(mind.found?.chances ?? []).map((row, at) => [vocabulary[mind.found.ids[at]], ...row]),
     ],
   });
-  const watched = [
-    "text",
-    "word",
-    "off",
-    "patches",
-    "exchange",
-    "temperature",
-    "top_p",
-    "switches",
-  ];
-  for (const name of [...watched, "part", "level"]) fig.listen(model, `change:${name}`, update);
+  for (const name of [...WATCHED, "part", "level"]) fig.listen(model, `change:${name}`, update);
   follow();
   drive(fig, model, {
     set: {
-      story: (at) => write(texts[at]),
-      ask: (id) => askFor(vocabulary[id]),
-      say: (id) => write([...model.get("text"), id]),
+      story: (at) => story.write(texts[at]),
+      ask: (id) => story.askFor(vocabulary[id]),
+      say: (id) => story.write([...model.get("text"), id]),
       word: (at) => model.set("word", at === null ? -1 : at),
       off: (at) => isSwitch(parts[at]) && !model.get("off").includes(parts[at]) && flip(parts[at]),
       on: (at) => model.get("off").includes(parts[at]) && flip(parts[at]),
@@ -436,28 +260,15 @@ function render({ model, el }) {
       patch: ([block, at]) => patch([block, at]),
       unpatch: () => model.set("patches", []),
     },
-    reset: stop,
-    facts() {
-      const { now, read, gift, answer } = state();
-      const now_ = newest();
-      const chances = now_?.chances.at(-1);
-      const last = now_ && now_.word === now_.ids.length - 1;
-      const facts = {
-        words: now.length,
-        known: read.problem ? 0 : 1,
-        asked: gift === null ? 0 : 1,
-        moves: read.moves.get(gift) ?? 0,
-        off: model.get("off").length,
-        patched: model.get("patches").length,
-        // While it thinks nothing is known, so that no goal holds by what is not there yet.
-        right: answer ? (chances?.[idOf(answer)] ?? null) : 0,
-      };
-      vocabulary.forEach((word, id) => {
-        facts[`probability ${word}`] = chances?.[id] ?? null;
-        facts[`whole ${word}`] = now_ ? (last ? now_.whole[id] : 0) : null;
-      });
-      return facts;
-    },
+    reset: story.stop,
+    facts: () =>
+      factsOf({
+        ...story.state(),
+        found: mind.newest(),
+        vocabulary,
+        off: model.get("off"),
+        patches: model.get("patches"),
+      }),
   });
   return fig.end;
 }

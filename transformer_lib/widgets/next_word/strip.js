@@ -3,7 +3,7 @@
 //   const story = strip({ words, highest, onSelect(position) {} });   fig.add(story)
 //   story.paint({ each, selection })      each: the surprise at every word but the first, in nats
 
-import { clip, fitText, setSize, showToken, svgElement, textWidth } from "../core/dom.js";
+import { clip, fitText, onKeys, setSize, showToken, svgElement, textWidth } from "../core/dom.js";
 import { fixed } from "../core/numbers.js";
 
 const BAR = 30; // the height of the largest surprise
@@ -11,7 +11,7 @@ const LINE = 70;
 
 export function strip({ words, highest, onSelect }) {
   const svg = svgElement("svg", {
-    class: "afm-strip",
+    class: "afm-surprises",
     role: "listbox",
     "aria-label": "The text, word by word",
     "aria-orientation": "horizontal",
@@ -102,11 +102,7 @@ export function strip({ words, highest, onSelect }) {
     Home: -Infinity,
     End: Infinity,
   };
-  svg.addEventListener("keydown", (event) => {
-    const move = moves[event.key];
-    if (!move || event.altKey || event.metaKey || event.ctrlKey) return;
-    event.preventDefault();
-    event.stopPropagation();
+  onKeys(svg, moves, (move) => {
     const next = Math.min(words.length - 1, Math.max(1, data.selection + move));
     onSelect(next);
     chips[next].group.focus({ preventScroll: true });

@@ -75,7 +75,7 @@ function render({ model, el }) {
   fig.controls.append(
     chooser.element,
     field,
-    element("div", { class: "afm-steps" }, next.element, back.element, play.element),
+    element("div", { class: "afm-merging" }, next.element, back.element, play.element),
     along.element,
   );
 

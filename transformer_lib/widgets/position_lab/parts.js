@@ -15,7 +15,7 @@ const TREMBLE = 8; // pixels that a finger moves without meaning to
 
 /** A titled SVG that is drawn again when its width, its colors or its data change. */
 export function panel(draw, onPoint = null) {
-  const title = element("p", { class: "afm-pl-title" });
+  const title = element("p", { class: "afm-part-title" });
   const svg = svgElement("svg", { role: "img", class: onPoint ? "afm-pl-point" : null });
   const state = { width: 0, colors: null, view: null, at: () => null };
   const redraw = () => {
@@ -65,7 +65,7 @@ export function panel(draw, onPoint = null) {
 }
 
 export const text = (x, y, content, extra = {}) =>
-  svgElement("text", { x, y, class: "afm-pl-text", ...extra }, content);
+  svgElement("text", { x, y, class: "afm-small-text", ...extra }, content);
 export const line = (x1, y1, x2, y2, stroke, extra = {}) =>
   svgElement("line", { x1, y1, x2, y2, stroke, "stroke-width": 1, ...extra });
 export const outline = (x, y, width, height, stroke) =>

@@ -1,4 +1,4 @@
-"""How four methods tell a position: clock hands, codes, products, and what a shift does to them."""
+"""Four ways to tell positions apart: clock hands, codes, products, and the effect of a shift."""
 
 import re
 from collections.abc import Sequence

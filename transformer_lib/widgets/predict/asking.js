@@ -111,7 +111,7 @@ const WRONG = 1e-3; // a mark, and next to no color: the color is the answer's
 /** A cell of a grid. */
 export function askCell(question) {
   const { rows, columns, titles } = question;
-  const chosen = element("p", { class: "afm-chosen" });
+  const chosen = element("p", { class: "afm-chosen-cell" });
   let [held, answer] = [null, null];
   const is = (cell, row, column) => cell?.[0] === row && cell[1] === column;
   const say = (cell) =>

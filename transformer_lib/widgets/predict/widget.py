@@ -19,7 +19,7 @@ Cell = tuple[str | SupportsIndex, str | SupportsIndex]
 
 
 class Predict(Widget):
-    """A question to guess at before the result stands there.
+    """A question to guess at before the result is shown.
 
     The reader chooses, then presses *That is my guess*. The guess locks; whether it is right, one
     sentence about it, and `then` are shown. On the page, the cells tagged `reveal` that follow are

@@ -82,13 +82,13 @@ function render({ model, el }) {
   );
   const arc = svgElement("path", { class: "afm-ra-arc", "aria-hidden": "true" });
   const names = NAMES.map((name) =>
-    svgElement("text", { class: `afm-ra-name afm-ra-${name}`, "aria-hidden": "true" }, name),
+    svgElement("text", { class: `afm-arrow-name afm-ra-${name}`, "aria-hidden": "true" }, name),
   );
   const handles = NAMES.map(handle);
   ground.svg.append(arc, ...[...pale, ...full].map((one) => one.node), ...names, ...handles);
   fig.add(ground, { basis: 280 });
   const curve = svgElement("svg", { role: "img" });
-  const title = element("p", { class: "afm-ra-title" }, "The score, by words before the text");
+  const title = element("p", { class: "afm-part-title" }, "The score, by words before the text");
   fig.add(
     {
       element: element("div", {}, title, curve),
@@ -100,7 +100,7 @@ function render({ model, el }) {
 
   function handle(name, at) {
     const node = svgElement("g", {
-      class: `afm-ra-handle afm-ra-${name}`,
+      class: `afm-handle afm-ra-${name}`,
       tabindex: "0",
       role: "slider",
       "aria-label": `${name}, before its position`,
@@ -109,8 +109,8 @@ function render({ model, el }) {
       "aria-roledescription": "arrow, moved with the arrow keys",
     });
     node.append(
-      svgElement("circle", { r: 16, class: "afm-ra-hit" }),
-      svgElement("circle", { r: 6, class: "afm-ra-tip" }),
+      svgElement("circle", { r: 16, class: "afm-handle-room" }),
+      svgElement("circle", { r: 6, class: "afm-handle-tip" }),
     );
     const within = (value) => Math.min(reach, Math.max(-reach, value));
     ground.movable(node, {
@@ -174,7 +174,7 @@ function render({ model, el }) {
     const most = Math.max(1, lengths[0] * lengths[1], ...now.scores.map(Math.abs));
     const y = linearScale([-most, most], [top + tall, top]).of;
     const text = (px, py, content, anchor) =>
-      svgElement("text", { x: px, y: py, class: "afm-ra-text", "text-anchor": anchor }, content);
+      svgElement("text", { x: px, y: py, class: "afm-small-text", "text-anchor": anchor }, content);
     const line = (x1, y1, x2, y2, stroke, more = {}) =>
       svgElement("line", { x1, y1, x2, y2, stroke, ...more });
     const points = now.scores.map(

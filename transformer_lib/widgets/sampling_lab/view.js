@@ -1,5 +1,6 @@
 import { button, element, font, select, slider, textWidth } from "../core/dom.js";
 import { figure } from "../core/figure.js";
+import { temperatureSlider, topPSlider } from "../core/filters.js";
 import { fixed, percentAmong } from "../core/numbers.js";
 import { drive, labels } from "../core/state.js";
 import { readFloats, readJson, send } from "../core/wire.js";
@@ -35,15 +36,7 @@ function render({ model, el }) {
     onChange: (context) => change({ context }),
   });
   which.element.classList.add("afm-context");
-  const heat = slider({
-    label: "temperature",
-    min: 0,
-    max: hottest,
-    step: 0.05,
-    value: 1,
-    format: (value) => (value === 0 ? "0: greedy" : fixed(value)),
-    onInput: (temperature) => change({ temperature }),
-  });
+  const heat = temperatureSlider(hottest, (temperature) => change({ temperature }));
   const keep = slider({
     label: "top-k",
     min: 0,
@@ -53,15 +46,7 @@ function render({ model, el }) {
     format: (at) => (at === steps.length - 1 ? `all ${size}` : String(steps[at])),
     onInput: (at) => change({ top_k: at === steps.length - 1 ? null : steps[at] }),
   });
-  const nucleus = slider({
-    label: "top-p",
-    min: 0.01,
-    max: 1,
-    step: 0.01,
-    value: 1,
-    format: (value) => (value === 1 ? "1: all" : fixed(value)),
-    onInput: (value) => change({ top_p: value === 1 ? null : value }),
-  });
+  const nucleus = topPSlider((value) => change({ top_p: value === 1 ? null : value }));
   const least = slider({
     label: "min-p",
     min: 0,

@@ -4,7 +4,7 @@
 //
 // One key can be pointed at (null for none): rows.pointing, rows.light(j).
 //
-// Below each side stands the largest weight; at level 1 its slope, too, and at level 2 two measures
+// Below each side is the largest weight; at level 1 its slope, too, and at level 2 two measures
 // of the whole row.
 
 import { axisText } from "../core/axes.js";
@@ -17,7 +17,7 @@ const TOP = 42;
 
 const written = (score) => fixed(score, Math.abs(score) < 10 ? 2 : 1);
 
-/** What stands below each side: [name where there is little room, name in full, text]. */
+/** The text below each side: [name where there is little room, name in full, text]. */
 function measures({ largest, slope, entropy, jacobian }, level) {
   const norm = reading(jacobian);
   return [

@@ -75,7 +75,7 @@ export function saturation() {
     );
   }
 
-  /** A line at a typical difference, and its numbers below; beyond the axis it stands at the end. */
+  /** A line at a typical difference, and its numbers below; beyond the axis it is drawn at the end. */
   function mark(name, gap, formula, place, x) {
     const { left, top, bottom, wide } = size;
     const at = x.of(Math.min(gap, RANGE));

@@ -39,7 +39,11 @@ export function points({ names, keys, query: start, reach, axes, onMove }) {
   });
   const ray = svgElement("line", { class: "afm-ray", "aria-hidden": "true" });
   const drops = names.map(() => svgElement("line", { class: "afm-drop", "aria-hidden": "true" }));
-  const along = svgElement("line", { class: "afm-along", "aria-hidden": "true", display: "none" });
+  const along = svgElement("line", {
+    class: "afm-projection",
+    "aria-hidden": "true",
+    display: "none",
+  });
   let lit = null;
   let [query, weights] = [start, names.map(() => 0)];
   ground.movable(handle.group, { at: () => query, onMove, shift: 5 });

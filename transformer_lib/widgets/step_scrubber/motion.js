@@ -1,4 +1,4 @@
-// How the strip grows: what is there moves to its new place, and the new matrix comes out of those that
+// The strip as it grows: what is there moves to its new place, and the new matrix comes out of those that
 // it is made of. Nothing moves for readers who do not want it.
 //
 //   const before = placesNow(views);                // views: a Map of id -> { view, place }

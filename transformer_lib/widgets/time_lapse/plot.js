@@ -4,9 +4,10 @@
 //   fig.add(picture);
 //   picture.point(step)
 
-import { axisLine, axisText, gridLine, linearScale, linearTicks } from "../core/axes.js";
+import { axisText, gridLine, linearScale, linearTicks } from "../core/axes.js";
 import { linePath } from "../core/curves.js";
-import { fitText, font, setAttributes, setSize, svgElement, textWidth } from "../core/dom.js";
+import { fitText, font, setSize, svgElement, textWidth } from "../core/dom.js";
+import { levelLine, lossAxis, pointer, stepAxis } from "../core/losses.js";
 import { short } from "../core/numbers.js";
 import { follow } from "../core/pointing.js";
 import { valueAt } from "./model.js";
@@ -16,9 +17,8 @@ const STRIP = 90; // height of the shares, and of each line of their names
 const LINE = 17;
 
 export function plot({ curve, readers, onChoose }) {
-  const svg = svgElement("svg", { class: "afm-lapse", role: "img" });
-  const cursor = svgElement("line", { class: "afm-lapse-cursor" });
-  const dot = svgElement("circle", { class: "afm-lapse-dot", r: 5 });
+  const svg = svgElement("svg", { class: "afm-losses afm-lapse", role: "img" });
+  const here = pointer();
   const shares = Object.keys(curve).filter((name) => !["step", "loss"].includes(name));
   const last = curve.step.at(-1);
   let [width, frame, at] = [0, null, 0];
@@ -51,11 +51,11 @@ export function plot({ curve, readers, onChoose }) {
       bottom: foot - 8,
     };
     setSize(svg, width, foot + 34);
-    svg.replaceChildren(axes(low, high, foot), levelsOf(), lines(height), cursor, dot);
+    svg.replaceChildren(axes(low, high, foot), levelsOf(), lines(height), ...here.nodes);
     point(at);
   }
 
-  /** Where each share's name stands: beside the one before, or in a row of its own. */
+  /** The place of each share's name: beside the one before, or in a row of its own. */
   function namesIn(left, right) {
     let [x, row] = [left, 0];
     return shares.map((name) => {
@@ -68,41 +68,21 @@ export function plot({ curve, readers, onChoose }) {
   }
 
   function axes(low, high, foot) {
-    const { left, right, x, y, bottom } = frame;
+    const { left, right } = frame;
     const group = svgElement("g", { "aria-hidden": "true" });
-    group.append(axisText("loss in nats", left, 12, "start"));
-    for (const tick of linearTicks(low, high, 4)) {
-      group.append(gridLine(left, y.of(tick), right, y.of(tick)));
-      group.append(axisText(short(tick, 3), left - 6, y.of(tick) + 4, "end"));
-    }
-    for (const tick of linearTicks(0, last, width / 90)) {
-      group.append(gridLine(x.of(tick), bottom, x.of(tick), bottom + 4));
-      group.append(axisText(short(tick, 5), x.of(tick), bottom + 17, "middle"));
-    }
-    group.append(axisLine(left, bottom, right, bottom));
-    group.append(axisText("steps", right, foot + 26, "end"));
+    group.append(
+      axisText("loss in nats", left, 12, "start"),
+      lossAxis(frame, linearTicks(low, high, 4), 3),
+      stepAxis(frame, linearTicks(0, last, width / 90)),
+      axisText("steps", right, foot + 26, "end"),
+    );
     return group;
   }
 
   function levelsOf() {
-    const { left, right, y } = frame;
+    const known = Object.entries(readers).map(([name, level]) => ({ name, level }));
     const group = svgElement("g", { "aria-hidden": "true" });
-    for (const [name, level] of Object.entries(readers)) {
-      const place = y.of(level);
-      const text = `${name}: ${short(level, 4)}`;
-      const ends = { x1: left, x2: right, y1: place, y2: place };
-      group.append(
-        svgElement("line", { class: "afm-lapse-level", ...ends }),
-        svgElement("rect", {
-          class: "afm-lapse-ground",
-          x: right - 6 - textWidth(text, SMALL),
-          y: place - 17,
-          width: textWidth(text, SMALL) + 6,
-          height: 15,
-        }),
-        axisText(text, right - 3, place - 5, "end"),
-      );
-    }
+    group.append(...known.map((line) => levelLine(frame, line, 4)));
     return group;
   }
 
@@ -111,21 +91,19 @@ export function plot({ curve, readers, onChoose }) {
     const group = svgElement("g", { "aria-hidden": "true" });
     const xs = curve.step.map(x.of);
     const add = (kind, ys) =>
-      group.append(
-        svgElement("path", { class: `afm-lapse-line ${kind}`, d: linePath(xs, ys), fill: "none" }),
-      );
-    add("afm-lapse-loss", curve.loss.map(y.of));
+      group.append(svgElement("path", { class: `afm-loss-line${kind}`, d: linePath(xs, ys) }));
+    add("", curve.loss.map(y.of));
     if (!shares.length) return group;
     for (const level of [0, 1]) {
       group.append(gridLine(left, share.of(level), right, share.of(level)));
       group.append(axisText(`${100 * level}%`, left - 6, share.of(level) + 4, "end"));
     }
     frame.legend.forEach(({ name, x: from, row }, i) => {
-      const kind = `afm-lapse-share-${i}`;
+      const kind = ` afm-lapse-share-${i}`;
       const at = height + 8 + LINE * row;
       add(kind, curve[name].map(share.of));
       const room = { x1: from, x2: from + 18, y1: at, y2: at };
-      group.append(svgElement("line", { class: `afm-lapse-line ${kind}`, ...room }));
+      group.append(svgElement("line", { class: `afm-loss-line${kind}`, ...room }));
       group.append(axisText(fitText(name, right - from - 22, SMALL), from + 22, at + 4, "start"));
     });
     return group;
@@ -134,9 +112,7 @@ export function plot({ curve, readers, onChoose }) {
   function point(step) {
     at = step;
     if (!frame) return;
-    const place = frame.x.of(step);
-    setAttributes(cursor, { x1: place, x2: place, y1: frame.top, y2: frame.bottom });
-    setAttributes(dot, { cx: place, cy: frame.y.of(valueAt(curve, "loss", step)) });
+    here.place(frame.x.of(step), frame.y.of(valueAt(curve, "loss", step)), frame);
     const known = Object.entries(readers).map(([name, level]) => `${name} ${short(level, 4)}`);
     svg.setAttribute(
       "aria-label",

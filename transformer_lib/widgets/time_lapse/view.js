@@ -1,4 +1,4 @@
-import { button, element, select, slider } from "../core/dom.js";
+import { button, element, select, slider, textField } from "../core/dom.js";
 import { figure } from "../core/figure.js";
 import { grid } from "../core/grid.js";
 import { percent, short } from "../core/numbers.js";
@@ -46,19 +46,14 @@ function render({ model, el }) {
       send(model, "seed", model.get("seed") + 1);
     },
   });
-  const field = element("input", { type: "text", spellcheck: "false", autocomplete: "off" });
-  field.addEventListener("change", () => {
-    const read = parse(field.value, letters, length);
+  const own = textField({ label: "or write one", autocomplete: "off" });
+  own.input.addEventListener("change", () => {
+    const read = parse(own.input.value, letters, length);
     if (typeof read === "string") return fig.say(read);
     model.set("position", -1);
     send(model, "ids", read);
   });
-  const own = element(
-    "label",
-    { class: "afm-control afm-lapse-field" },
-    element("span", { class: "afm-label" }, "or write one"),
-    field,
-  );
+  own.element.classList.add("afm-lapse-field");
   const after = select({
     label: "expected after",
     value: 0,
@@ -66,7 +61,7 @@ function render({ model, el }) {
     onChange: (at) => send(model, "position", at),
   });
   time.element.classList.add("afm-lapse-time");
-  fig.controls.append(time.element, run.element, another.element, own, after.element);
+  fig.controls.append(time.element, run.element, another.element, own.element, after.element);
 
   const picture = plot({
     curve,
@@ -86,7 +81,7 @@ function render({ model, el }) {
       minCell: 6,
       onSelect: (row) => send(model, "position", row),
     });
-    const caption = element("p", { class: "afm-lapse-caption" });
+    const caption = element("p", { class: "afm-map-caption" });
     fig.add({ ...map, element: element("div", {}, caption, map.element) }, { basis: 280 });
     return { map, caption };
   });
@@ -98,7 +93,7 @@ function render({ model, el }) {
     columnTitle: "next",
     maxCell: 44,
   });
-  const told = element("p", { class: "afm-lapse-caption" });
+  const told = element("p", { class: "afm-map-caption" });
   fig.add({ ...table, element: element("div", {}, told, table.element) }, { basis: 280 });
 
   const idsNow = () => {
@@ -138,7 +133,7 @@ function render({ model, el }) {
     const at = positionNow(ids);
     time.set(steps.indexOf(step));
     picture.point(step);
-    field.value = ids.map((id) => letters[id]).join("");
+    own.input.value = ids.map((id) => letters[id]).join("");
     [...after.input.options].forEach((option, t) => {
       option.hidden = t >= ids.length;
       option.textContent = t < ids.length ? `${t + 1}: ${letters[ids[t]]}` : "";

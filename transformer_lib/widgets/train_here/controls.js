@@ -85,7 +85,7 @@ export function controls(model, { rates, usual, seeds }, actions) {
       rate.element,
       seed.element,
       element("div", { class: "afm-run" }, start.element, one.element, over.element, speed.element),
-      element("div", { class: "afm-along" }, along.element),
+      element("div", { class: "afm-learning-time" }, along.element),
     ],
     show({ isRunning, last, step }) {
       start.element.textContent = isRunning ? "pause" : last > 0 ? "go on" : "start";

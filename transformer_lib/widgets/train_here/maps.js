@@ -19,7 +19,7 @@ export function headMaps() {
       maxCell: 16,
       minCell: 6,
     });
-    const caption = element("p", { class: "afm-map-caption" });
+    const caption = element("p", { class: "afm-map-caption afm-learning-map" });
     return { ...map, caption, element: element("div", {}, caption, map.element) };
   });
   return {

@@ -5,28 +5,19 @@
 //   picture.draw({ losses, rights, mean, lines: [{ name, level, floor }], before })   mean: step -> loss
 //   picture.point(step)
 
-import { axisLine, axisText, gridLine, linearScale, linearTicks } from "../core/axes.js";
+import { axisText, gridLine, linearScale, linearTicks } from "../core/axes.js";
 import { linePath } from "../core/curves.js";
-import {
-  element,
-  fitText,
-  font,
-  setAttributes,
-  setSize,
-  svgElement,
-  textWidth,
-} from "../core/dom.js";
+import { element, setSize, svgElement } from "../core/dom.js";
+import { levelLine, lossAxis, pointer, stepAxis } from "../core/losses.js";
 import { short } from "../core/numbers.js";
 import { follow } from "../core/pointing.js";
 
 const LEAST = 150; // steps that there is room for at first
-const SMALL = font(12);
 const STRIP = 76;
 
 export function plot({ onChoose }) {
-  const svg = svgElement("svg", { class: "afm-learning", role: "img" });
-  const cursor = svgElement("line", { class: "afm-cursor" });
-  const dot = svgElement("circle", { class: "afm-cursor-dot", r: 5 });
+  const svg = svgElement("svg", { class: "afm-losses afm-learning", role: "img" });
+  const here = pointer();
   let [width, shown, frame, at] = [0, null, null, 0];
 
   follow(svg, {
@@ -54,24 +45,19 @@ export function plot({ onChoose }) {
     };
     setSize(svg, width, height + STRIP);
     svg.replaceChildren(axes(most, highest, bottom), strip(height), levels(lines), curves());
-    svg.append(cursor, dot);
+    svg.append(...here.nodes);
     paint();
   }
 
   function axes(most, highest, bottom) {
-    const { left, right, x, y } = frame;
+    const { left, right } = frame;
     const group = svgElement("g", { "aria-hidden": "true" });
-    group.append(axisText("loss in nats", left, 14, "start"));
-    for (const tick of linearTicks(0, 1.2 * highest, 4)) {
-      group.append(gridLine(left, y.of(tick), right, y.of(tick)));
-      group.append(axisText(short(tick), left - 6, y.of(tick) + 4, "end"));
-    }
-    for (const tick of linearTicks(0, most, width / 90)) {
-      group.append(gridLine(x.of(tick), bottom, x.of(tick), bottom + 4));
-      group.append(axisText(short(tick, 5), x.of(tick), bottom + 17, "middle"));
-    }
-    group.append(axisLine(left, bottom, right, bottom));
-    group.append(axisText("steps", right, bottom + 31, "end"));
+    group.append(
+      axisText("loss in nats", left, 14, "start"),
+      lossAxis(frame, linearTicks(0, 1.2 * highest, 4)),
+      stepAxis({ ...frame, bottom }, linearTicks(0, most, width / 90)),
+      axisText("steps", right, bottom + 31, "end"),
+    );
     return group;
   }
 
@@ -86,31 +72,9 @@ export function plot({ onChoose }) {
     return group;
   }
 
-  /** Lines with their names above them, or below if that is the floor. */
   function levels(lines) {
-    const { left, right, y } = frame;
     const group = svgElement("g", { "aria-hidden": "true" });
-    for (const { name, level, floor } of lines) {
-      const at = y.of(level);
-      const text = fitText(`${name}: ${short(level, 3)}`, right - left - 8, SMALL);
-      group.append(
-        svgElement("line", {
-          class: floor ? "afm-floor" : "afm-baseline",
-          x1: left,
-          x2: right,
-          y1: at,
-          y2: at,
-        }),
-        svgElement("rect", {
-          class: "afm-level-ground",
-          x: right - 6 - textWidth(text, SMALL),
-          y: floor ? at + 2 : at - 17,
-          width: textWidth(text, SMALL) + 6,
-          height: 15,
-        }),
-        axisText(text, right - 3, floor ? at + 14 : at - 5, "end"),
-      );
-    }
+    group.append(...lines.map((line) => levelLine(frame, line)));
     return group;
   }
 
@@ -121,7 +85,7 @@ export function plot({ onChoose }) {
     const add = (kind, values, of) =>
       group.append(
         svgElement("path", {
-          class: `afm-learning-line afm-learning-${kind}`,
+          class: `afm-loss-line afm-learning-${kind}`,
           d: linePath(
             values.map((_, step) => x.of(step)),
             values.map((value) => (Number.isFinite(value) ? of(value) : null)),
@@ -142,13 +106,9 @@ export function plot({ onChoose }) {
 
   function paint() {
     if (!frame || !shown) return;
-    const place = frame.x.of(at);
-    setAttributes(cursor, { x1: place, x2: place, y1: frame.top, y2: frame.bottom });
     const loss = shown.mean(at);
-    setAttributes(dot, {
-      cx: place,
-      cy: Number.isFinite(loss) ? Math.max(frame.top - 6, frame.y.of(loss)) : frame.top - 6,
-    });
+    const y = Number.isFinite(loss) ? Math.max(frame.top - 6, frame.y.of(loss)) : frame.top - 6;
+    here.place(frame.x.of(at), y, frame);
     svg.setAttribute(
       "aria-label",
       `Loss over ${shown.losses.length - 1} steps: ${short(shown.mean(0), 3)} at first, ${short(shown.mean(shown.losses.length - 1), 3)} at last; ${shown.lines.map(({ name, level }) => `${name} at ${short(level, 3)}`).join(", ")}`,

@@ -37,7 +37,7 @@ export const inSentence = (name, the = "the") =>
   /^\p{Lu}/u.test(name) ? plainName(name) : `${the} ${plainName(name)}`;
 
 export function plot({ onHover, onChoose }) {
-  const svg = svgElement("svg", { class: "afm-training", role: "img" });
+  const svg = svgElement("svg", { class: "afm-losses afm-training", role: "img" });
   const holder = element("div", { class: "afm-training-holder" }, svg);
   const hatch = uniqueId("floor");
   let [width, run, how, frame, row, still, names] = [0, null, null, null, -1, true, []];
@@ -127,7 +127,7 @@ export function plot({ onHover, onChoose }) {
     for (const { text, kind, at, line } of placed) {
       const y = 14 + LEGEND * line;
       group.append(
-        svgElement("line", { class: `afm-curve-line ${kind}`, x1: at, x2: at + 20, y1: y, y2: y }),
+        svgElement("line", { class: `afm-loss-line ${kind}`, x1: at, x2: at + 20, y1: y, y2: y }),
         axisText(text, at + 26, y + 4, "start"),
       );
     }
@@ -218,12 +218,12 @@ export function plot({ onHover, onChoose }) {
     if (how.smoothed)
       group.append(
         svgElement("path", {
-          class: "afm-curve-line afm-curve-first afm-curve-raw",
+          class: "afm-loss-line afm-curve-first afm-curve-raw",
           d: pathOf(run.raw),
         }),
       );
     group.append(
-      svgElement("path", { class: "afm-curve-line afm-curve-first", d: pathOf(run.smooth) }),
+      svgElement("path", { class: "afm-loss-line afm-curve-first", d: pathOf(run.smooth) }),
     );
     run.besides.forEach(({ dense, raw, smooth }, i) => {
       const kind = `afm-curve-${SERIES[i % 3]}`;
@@ -234,9 +234,9 @@ export function plot({ onHover, onChoose }) {
       ];
       if (how.smoothed && dense)
         group.append(
-          svgElement("path", { class: `afm-curve-line ${kind} afm-curve-raw`, d: pathOf(raw) }),
+          svgElement("path", { class: `afm-loss-line ${kind} afm-curve-raw`, d: pathOf(raw) }),
         );
-      group.append(svgElement("path", { class: `afm-curve-line ${kind}`, d: linePath(xs, ys) }));
+      group.append(svgElement("path", { class: `afm-loss-line ${kind}`, d: linePath(xs, ys) }));
       if (rows.length > 60) return;
       rows.forEach(
         (_, at) =>
@@ -269,7 +269,7 @@ export function plot({ onHover, onChoose }) {
         axisText(short(high), left - 6, y(high) + 4, "end"),
         axisText(high > low ? short(low) : "", left - 6, y(low) + 4, "end"),
         axisText(fitText(plainName(how.below), width / 2, SMALL), left, top + 12, "start"),
-        svgElement("path", { class: "afm-curve-line afm-curve-second", d: path }),
+        svgElement("path", { class: "afm-loss-line afm-curve-second", d: path }),
       ),
     );
   }

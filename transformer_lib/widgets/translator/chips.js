@@ -19,7 +19,7 @@ export async function canDraw(one, other) {
 }
 
 export function chips({ label, lang = null, onSelect = null }) {
-  const list = element("ol", { class: "afm-sentence", "aria-label": label });
+  const list = element("ol", { class: "afm-chips", "aria-label": label });
   let items = [];
 
   function make(at) {

@@ -1,4 +1,4 @@
-import { button, choices, clip, element, select } from "../core/dom.js";
+import { button, choices, clip, element, select, textField } from "../core/dom.js";
 import { figure } from "../core/figure.js";
 import { grid } from "../core/grid.js";
 import { fixed, percentAmong } from "../core/numbers.js";
@@ -71,14 +71,9 @@ function render({ model, el }) {
     options: ["past", "not past"],
     onChange: (at) => putVerb({ past: at === 0 }),
   });
-  const field = element("input", { type: "text", lang: "kn-Latn", spellcheck: "false" });
-  field.addEventListener("change", () => write(field.value));
-  const writing = element(
-    "label",
-    { class: "afm-control afm-write" },
-    element("span", { class: "afm-label" }, "or write"),
-    field,
-  );
+  const writing = textField({ label: "or write", lang: "kn-Latn" });
+  writing.element.classList.add("afm-write");
+  writing.input.addEventListener("change", () => write(writing.input.value));
   const beams = select({
     label: "search",
     value: 0,
@@ -100,7 +95,7 @@ function render({ model, el }) {
     verb.element,
     who.element,
     tense.element,
-    writing,
+    writing.element,
     beams.element,
     again.element,
   );
@@ -307,8 +302,8 @@ function render({ model, el }) {
       who.set(ENDINGS.findIndex(({ ending }) => ending === last.ending));
       tense.set(last.past ? 0 : 1);
     }
-    field.value = list.map((word) => word.latin).join(" ");
-    example.set(examples.indexOf(field.value) + 1);
+    writing.input.value = list.map((word) => word.latin).join(" ");
+    example.set(examples.indexOf(writing.input.value) + 1);
     beams.set(model.get("width") - 1);
     found = null;
     shown = 0;

@@ -31,7 +31,7 @@ export function vectorPlane({ tokens, reach, onMove, onSelect, onPoint }) {
   const result = arrow("afm-vp-arrow afm-vp-arrow-output");
   const arrows = tokens.map(() => arrow("afm-vp-arrow"));
   const names = tokens.map(() =>
-    svgElement("text", { class: "afm-vp-name", "aria-hidden": "true" }),
+    svgElement("text", { class: "afm-arrow-name afm-vp-name", "aria-hidden": "true" }),
   );
   const handles = tokens.map((token, i) => handle(token, i));
   const shadow = svgElement("g", { "aria-hidden": "true", class: "afm-vp-shadow" });
@@ -56,7 +56,7 @@ export function vectorPlane({ tokens, reach, onMove, onSelect, onPoint }) {
 
   function handle(token, i) {
     const node = svgElement("g", {
-      class: "afm-vp-handle",
+      class: "afm-handle",
       tabindex: "0",
       role: "slider",
       "aria-label": `vector of ${clip(showToken(token))}`,
@@ -65,8 +65,8 @@ export function vectorPlane({ tokens, reach, onMove, onSelect, onPoint }) {
       "aria-roledescription": "arrow, moved with the arrow keys",
     });
     node.append(
-      svgElement("circle", { r: 16, class: "afm-vp-hit" }),
-      svgElement("circle", { r: 7, class: "afm-vp-tip" }),
+      svgElement("circle", { r: 16, class: "afm-handle-room" }),
+      svgElement("circle", { r: 7, class: "afm-handle-tip" }),
     );
     node.addEventListener("focus", () => onSelect(i));
     ground.movable(node, {

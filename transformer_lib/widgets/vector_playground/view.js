@@ -13,7 +13,7 @@ function render({ model, el }) {
   const start = model.get("_start");
   const largest = Math.max(...[...start, ...model.get("coordinates")].flat().map(Math.abs));
   const reach = model.get("_reach") || Math.max(2, Math.ceil(2.6 * largest) / 2);
-  const alone = model.get("_grid") === false; // the plane alone, small, to stand beside another
+  const alone = model.get("_grid") === false; // the plane alone, small, for a place beside another
   const angles = start.map(([x, y]) => Math.atan2(y, x));
   const names = tokens.map((token) => clip(showToken(token)));
   let key = null;

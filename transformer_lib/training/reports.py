@@ -1,0 +1,119 @@
+"""Shows a run while it trains: a progress bar, lines where there is no terminal, TensorBoard."""
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+
+from torch import nn
+from tqdm import tqdm
+
+from transformer_lib.training.distributed import Processes
+from transformer_lib.training.loop import Step
+from transformer_lib.training.run import Report, Run
+from transformer_lib.training.terminal import tell
+
+
+@contextlib.contextmanager
+def reporting(processes: Processes, tensorboard: str | os.PathLike | None) -> Iterator[Report]:
+    """A function that shows a run's steps: a progress bar (lines without a terminal), TensorBoard.
+
+    Only the first of several processes shows anything.
+
+    Raises:
+        ModuleNotFoundError: ``tensorboard`` names a folder, and TensorBoard is not installed.
+    """
+    if not processes.is_first:
+        yield lambda run, step: None
+        return
+    writer = None if tensorboard is None else _writer(tensorboard)
+    visible = sys.stderr is not None and sys.stderr.isatty()
+    bar = tqdm(unit="step", disable=not visible, dynamic_ncols=True)
+
+    def report(run: Run, step: Step | None) -> None:
+        try:
+            _show(run, step, bar)
+        except OSError:  # the terminal has closed: the run goes on without a bar
+            bar.disable = True
+        if writer is not None and step is not None:
+            _write_events(run, step, writer)
+
+    try:
+        yield report
+    finally:
+        with contextlib.suppress(OSError):
+            bar.close()
+        if writer is not None:
+            writer.close()
+
+
+def _show(run: Run, step: Step | None, bar: tqdm) -> None:
+    if step is None:
+        bar.reset(total=run.recipe.n_steps)
+        bar.update(run.trainer.step)
+        _tell_above(bar, _beginning(run))
+        return
+    bar.update(1)
+    bar.set_postfix(
+        {"loss": f"{step.loss:.3f}", "tokens/s": f"{step.tokens_per_second:,.0f}"}, refresh=False
+    )
+    if _was_measured(run, step):
+        row = {name: column[-1] for name, column in run.curve.items()}
+        accuracy = "" if row["accuracy"] != row["accuracy"] else f", answers {row['accuracy']:.1%}"
+        _tell_above(
+            bar,
+            f"step {step.step}: training {row['training_loss']:.4f}, validation "
+            f"{row['validation_loss']:.4f}{accuracy}, {row['seconds']:.0f} s",
+        )
+
+
+def _tell_above(bar: tqdm, text: str) -> None:
+    with bar.external_write_mode(file=sys.stderr):
+        tell(text)
+
+
+def _was_measured(run: Run, step: Step) -> bool:
+    return run.curve["step"][-1:] == [step.step]
+
+
+def _beginning(run: Run) -> str:
+    trainer = run.trainer
+    text = (
+        f"{n_parameters(trainer.model):,} parameters on {trainer.device} in {trainer.precision}, "
+        f"{trainer.processes.size} process(es), "
+    )
+    ended = trainer.step == run.recipe.n_steps
+    text += "no step left" if ended else f"steps {trainer.step + 1} to {run.recipe.n_steps}"
+    if run.corpus.floor is not None:
+        text += f"; floor {run.corpus.floor:.4f}"
+        text += f", {run.corpus.seen} validation stories left out, as they are trained on"
+    return text
+
+
+def _write_events(run: Run, step: Step, writer) -> None:
+    scalars = {
+        "loss/training": step.loss,
+        "rate": step.rate,
+        "gradient norm": step.gradient_norm,
+        "tokens per second": step.tokens_per_second,
+    }
+    if _was_measured(run, step):
+        scalars["loss/validation"] = run.curve["validation_loss"][-1]
+    for name, value in scalars.items():
+        writer.add_scalar(name, value, step.step)
+
+
+def _writer(folder: str | os.PathLike):
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"TensorBoard is asked for, and {error.name} is not installed: pip install "
+            f"tensorboard, or leave --tensorboard out."
+        ) from error
+    return SummaryWriter(os.fspath(folder))
+
+
+def n_parameters(model: nn.Module) -> int:
+    """How many numbers any model learns; a shared one counts once."""
+    return sum(parameter.numel() for parameter in model.parameters())

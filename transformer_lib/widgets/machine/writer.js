@@ -1,0 +1,29 @@
+// The machine's own writing: a word, a pause, a word, until there is none or it is stopped.
+//
+//   const writer = slowly({ next: () => true, onChange(isRunning) })     next: false: it was the last
+//   writer.start();   writer.stop();   writer.isRunning
+
+const PAUSE = 180; // milliseconds between two words
+
+export function slowly({ next, onChange }) {
+  let timer = 0;
+  const stop = () => {
+    clearTimeout(timer);
+    timer = 0;
+    onChange(false);
+  };
+  const step = () => {
+    timer = setTimeout(step, PAUSE);
+    if (!next()) stop();
+  };
+  return {
+    get isRunning() {
+      return timer !== 0;
+    },
+    start() {
+      onChange(true);
+      timer = setTimeout(step, 0);
+    },
+    stop,
+  };
+}
