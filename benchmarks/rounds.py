@@ -3,9 +3,9 @@
     python benchmarks/rounds.py        about three minutes on one quiet core
 
 Writes transformer_lib/runs/rounds.json. A text is a round of different letters, again and again:
-c a f c a f c ... In "fixed" texts every round has FIXED letters, so what comes next always stands at
-the same distance; in "random" ones the length is drawn from RANDOM for each text. Each model is then
-tried on rounds of all the lengths in TRIED.
+c a f c a f c ... In "fixed" texts every round has FIXED letters, so what comes next always stands
+at the same distance; in "random" ones the length is drawn from RANDOM for each text. Each model is
+then tried on rounds of all the lengths in TRIED.
 
     right       mean probability of the right letter, wherever it is known
     induction   the highest induction score among the model's heads, on the same texts
