@@ -170,6 +170,11 @@ def test_hidden_cells_are_hatched_and_hold_no_number():
     assert plt.gca().images[0].get_clim() == (-2, 2)
 
 
+def test_a_score_that_rounds_to_zero_has_no_sign():
+    plots.scores_heatmap([[-0.001, -1.0]])
+    assert [text.get_text() for text in plt.gca().texts] == ["0.00", "−1.00"]
+
+
 def test_many_cells_carry_no_numbers_and_fewer_labels():
     plots.attention_heatmap(torch.full((41, 41), 1 / 41))
     assert _numbers(plt.gca()) == []
