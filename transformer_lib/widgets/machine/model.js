@@ -1,6 +1,7 @@
 // The machine's figure, computed beside the model itself: names of parts, words to choose from,
 // the question, and what is drawn.
 
+import { clip } from "../core/dom.js";
 import { uniform } from "../core/random.js";
 import { draw, filterLogits } from "../math/sampling.js";
 
@@ -94,4 +95,18 @@ export function largest(values, count) {
 export function rowOf(square, r) {
   const side = Math.sqrt(square.length);
   return square.subarray(r * side, (r + 1) * side);
+}
+
+/** What to call each story in a list: its beginning, or its end if another one begins alike. */
+export function titles(stories, most = 44) {
+  const starts = stories.map((one) => clip(one.replace("<story> ", ""), most));
+  const ends = stories.map((one) => {
+    const end = Array.from(one)
+      .slice(2 - most)
+      .join("");
+    return `… ${end.slice(end.indexOf(" ") + 1).replace(/^\. /, "")}`;
+  });
+  return starts.map((start, at) =>
+    starts.indexOf(start) === starts.lastIndexOf(start) ? start : ends[at],
+  );
 }

@@ -20,6 +20,7 @@ import {
   readWords,
   rowOf,
   silent,
+  titles,
 } from "./model.js";
 import { chips, nextWords } from "./words.js";
 
@@ -58,7 +59,7 @@ function render({ model, el }) {
   const example = select({
     label: "story",
     value: 0,
-    options: stories.map((one) => clip(one.replace("<story> ", ""), 44)),
+    options: titles(stories),
     onChange: (at) => write(texts[at]),
   });
   const line = chips({ label: "The story", onSelect: look });
