@@ -80,6 +80,7 @@ def test_a_story_is_written_asked_and_taken_apart(open_page):
     changed = chances(trained, text)
     off = settled(page, f"f.off === 1 && f['probability mary'] !== {found['probability mary']}")
     same(off, changed)
+    assert off["off heads"] == 1
     assert off["whole mary"] == pytest.approx(right["mary"], abs=1e-4)
     head = page.get_by_role("option", name=re.compile("^block 1, head 2,.*, switched off$"))
     head.press("Enter")

@@ -41,7 +41,8 @@ function render({ model, el }) {
   const idOf = (word) => vocabulary.indexOf(word);
   const view = model.get("view");
   const shows = (...views) => views.includes(view) || view === "laboratory";
-  const fig = figure(el, { name: "Machine", hint: HINTS[view] });
+  const breaks = view === "drawing" && model.get("switches");
+  const fig = figure(el, { name: "Machine", hint: HINTS[breaks ? "laboratory" : view] });
   fig.element.classList.add("afm-machine");
 
   let found = null; // the newest answer of the worker, and what it was asked
@@ -449,6 +450,7 @@ function render({ model, el }) {
         asked: gift === null ? 0 : 1,
         moves: read.moves.get(gift) ?? 0,
         off: model.get("off").length,
+        "off heads": model.get("off").filter((place) => partOf(place).kind === "head").length,
         patched: model.get("patches").length,
         // While it thinks nothing is known, so that no goal holds by what is not there yet.
         right: answer ? (chances?.[idOf(answer)] ?? null) : 0,
