@@ -393,13 +393,11 @@ function render({ model, el }) {
     const row = answer.chances[answer.word];
     const [best] = largest(row, 1);
     const off = model.get("off").map((place) => partOf(place).name);
-    const changed = off.length
-      ? `Without ${off.slice(0, 3).join("; ")}${off.length > 3 ? "; …" : ""}, `
-      : "";
-    const inside = model.get("patches").length ? "With vectors of the other story, " : "";
-    const verb = changed || inside ? "it says " : "It says ";
+    const without = `without ${off.slice(0, 3).join("; ")}${off.length > 3 ? "; …" : ""}`;
+    const inside = model.get("patches").length ? "with vectors of the other story, " : "";
+    const said = `${inside}${off.length ? `${without}, ` : ""}it says `;
     fig.say(
-      `${changed || inside}${verb}`,
+      said[0].toUpperCase() + said.slice(1),
       { text: vocabulary[best], role: "output" },
       ", ",
       { text: percentAmong(row[best], vocabulary.length) },
