@@ -52,7 +52,27 @@ async def _execute(nb: NotebookNode, timeout: int) -> NotebookNode:
             extra_arguments=["--log-level=ERROR"],  # not a word about Jupyter's own TCP ports
         )
         await client.async_execute(cleanup_kc=True)
+    join_streams(nb)
     return nb
+
+
+def join_streams(nb: NotebookNode) -> None:
+    """What a cell has printed comes in pieces; join those that follow each other.
+
+    MyST-NB would begin a new line at each: `print("a", end=" ")` and, later, `print("b")`.
+    """
+    for cell in nb.cells:
+        if cell.cell_type != "code":
+            continue
+        joined: list[NotebookNode] = []
+        for output in cell.outputs:
+            before = joined[-1] if joined else {}
+            kinds = [one.get("name") for one in (before, output) if "text" in one]
+            if len(kinds) == 2 and kinds[0] == kinds[1]:
+                before.text += output.text
+            else:
+                joined.append(output)
+        cell.outputs = joined
 
 
 def execute(nb: NotebookNode, timeout: int = TIMEOUT) -> NotebookNode:

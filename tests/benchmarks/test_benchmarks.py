@@ -406,6 +406,20 @@ def test_markov_keeps_moments_of_its_first_model(tiny, tmp_path):
     assert timeline.config.n_layers == 2
 
 
+def test_rounds_are_rounds_and_every_model_is_tried_on_every_length(tiny, tmp_path):
+    module = tiny("rounds", STEPS=2, BATCH=2, SEEDS=2, TEXTS=3, TRIED=range(3, 5))
+    ids = module.rounds(50, [3, 5], torch.Generator().manual_seed(0))
+    lengths = [next(n for n in (3, 5) if torch.equal(text[n:], text[:-n])) for text in ids]
+    assert set(lengths) == {3, 5}
+    assert all(len(set(text.tolist())) == n for text, n in zip(ids, lengths, strict=True))
+    module.main()
+    log = load_run(tmp_path / "rounds.json")
+    assert log.curve["length"] == [3, 4] * 8
+    assert log.curve["seed"] == [0, 0, 1, 1] * 4
+    worst = log.result["two layers, random: worst"]
+    assert worst == [min(log.curve["right"][12:14]), min(log.curve["right"][14:])]
+
+
 def test_newcomer_keeps_each_training_in_a_row(tmp_path):
     """Its path itself is tried in tests/browser/test_newcomer.py."""
     module = load("newcomer")

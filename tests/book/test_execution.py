@@ -62,6 +62,13 @@ def test_a_notebook_runs_again_only_when_it_or_the_library_has_changed(write, li
     assert "01-a" in execution.Runs(tmp_path / "runs").seconds()
 
 
+def test_a_line_that_is_printed_slowly_stays_one_line(write):
+    slowly = "import time\nprint('a', end=' ', flush=True)\ntime.sleep(0.6)\nprint('b')"
+    nb = execution.execute(nbformat.read(write("01-a", slowly), as_version=4))
+    [printed] = nb.cells[1].outputs
+    assert printed.text == "a b\n"
+
+
 def test_what_a_run_depends_on(library, monkeypatch):
     seen = [execution.surroundings()]
 

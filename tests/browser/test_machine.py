@@ -80,6 +80,7 @@ def test_a_story_is_written_asked_and_taken_apart(open_page):
     changed = chances(trained, text)
     off = settled(page, f"f.off === 1 && f['probability mary'] !== {found['probability mary']}")
     same(off, changed)
+    assert off["off heads"] == 1
     assert off["whole mary"] == pytest.approx(right["mary"], abs=1e-4)
     head = page.get_by_role("option", name=re.compile("^block 1, head 2,.*, switched off$"))
     head.press("Enter")
@@ -93,6 +94,10 @@ def test_a_story_is_written_asked_and_taken_apart(open_page):
     other = " ".join(swap.get(word, word) for word in text.split())
     same(settled(page, "f.patched === 1 && f['probability mary'] !== f['whole mary']"),
          chances(trained, other))  # fmt: skip
+    page.get_by_role("option", name="block 1, head 2").click()
+    settled(page, "f.off === 1")
+    said = "With vectors of the other story, without block 1, head 2, it says "
+    assert page.locator(".afm-reading").inner_text().startswith(said)
 
 
 def test_a_word_in_the_middle_leads_another_way_and_the_language_is_known(open_page):

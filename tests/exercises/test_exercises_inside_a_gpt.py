@@ -63,6 +63,31 @@ def over_the_keys(weights, ids):
     return torch.stack(found).mean()
 
 
+def followers(ids, t):
+    """The places right after the likes of token t that came before it."""
+    return [s + 1 for s in range(t) if ids[s] == ids[t]]
+
+
+def of_each(weights, ids, score):
+    """The mean of score(row, places) over the tokens that have come before."""
+    asked = [t for t in range(len(ids)) if followers(ids, t)]
+    return torch.stack([score(weights[t], followers(ids, t), t) for t in asked]).mean()
+
+
+def rolled_rows(weights, ids):
+    same = (ids[:, None] == ids[None]).tril(-1)
+    shifted = same.roll(1, 0)
+    shifted[0] = False
+    return (weights * shifted).sum(1)[same.any(1)].mean()
+
+
+def columns_summed(weights, ids):
+    held = torch.zeros_like(weights)
+    for t in range(len(ids)):
+        held[t, followers(ids, t)] = weights[t, followers(ids, t)]
+    return held.sum(0)[[t for t in range(len(ids)) if followers(ids, t)]].mean()
+
+
 WRONG[check_induction] = [
     (lambda w, i: by_loops(w, i, shift=0, seen_only=False), "still does what the broken"),
     (lambda w, i: by_loops(w, i, shift=0), "still look at the earlier token itself"),
@@ -71,6 +96,16 @@ WRONG[check_induction] = [
     (lambda w, i: by_loops(w, i, latest=True), "Only the latest"),
     (lambda w, i: by_loops(w, i, mean=False), "sum over the queries"),
     (over_the_keys, "mean over the keys"),
+    (lambda w, i: of_each(w, i, lambda row, at, t: row[at[0]]), "Only the first earlier token"),
+    (lambda w, i: of_each(w, i, lambda row, at, t: row[at].max()), "Only the largest weight"),
+    (lambda w, i: of_each(w, i, lambda row, at, t: torch.tensor(float(row.argmax() in at))),
+     "how often the largest weight"),
+    (lambda w, i: of_each(w, i, lambda row, at, t: row[[x for x in at if x < t]].sum()),
+     "A token never counts"),
+    (rolled_rows, "You shift the queries"),
+    (columns_summed, "add up over the queries"),
+    (lambda w, i: sum(w[t, followers(i, t)].sum() for t in range(len(i))) / (len(i) - 1),
+     "number of all tokens but one"),
 ]  # fmt: skip
 
 # --- the best reader ------------------------------------------------------------------------------
@@ -97,6 +132,33 @@ RIGHT[check_bigram] = [
     from_the_library,
     lambda ids, n: (counted(ids, n, 0) + 1) / (counted(ids, n, 0).sum() + n),
 ]
+
+
+def normalized(counts):
+    return torch.as_tensor(counts).float() / torch.as_tensor(counts).sum()
+
+
+def whole_table(ids, n_states):
+    """[from, to], from 1."""
+    table = torch.ones(n_states, n_states)
+    for a, b in pairwise(ids.tolist()):
+        table[a, b] += 1
+    return table
+
+
+def after_two(ids, n_states):
+    ids = ids.tolist()
+    triples = zip(ids, ids[1:], ids[2:], strict=False)
+    after = Counter(c for a, b, c in triples if [a, b] == ids[-2:])
+    return normalized([after[state] + 1 for state in range(n_states)])
+
+
+def seen_only(ids, n_states):
+    found = counted(ids, n_states, 0)
+    found[found > 0] += 1
+    return normalized(found)
+
+
 WRONG[check_bigram] = [
     (lambda ids, n: counted(ids, n, 0) / counted(ids, n, 0).sum(), "The counts begin at 0"),
     (lambda ids, n: ((ids[:, None] == torch.arange(n)).sum(0) + 1) / (len(ids) + n), "unigram"),
@@ -104,7 +166,17 @@ WRONG[check_bigram] = [
     (counted, "divide by their sum"),
     (lambda ids, n: torch.ones(n) / n, "the uniform reader"),
     (hardest, "The most frequent one gets all"),
-]
+    (lambda ids, n: normalized(counted(ids, n) + torch.eye(n)[ids[0]]), "You go round"),
+    (lambda ids, n: normalized(counted(ids, n, 1 / n)), "begin at a share of 1"),
+    (lambda ids, n: normalized(torch.bincount(ids[1:][ids[:-1] == ids[-1]]) + 1), "`minlength`"),
+    (lambda ids, n: counted(ids, n, 0).softmax(0), "A softmax of counts"),
+    (lambda ids, n: whole_table(ids, n)[ids[-1]] / whole_table(ids, n).sum(), "the whole table"),
+    (lambda ids, n: normalized(whole_table(ids, n)[ids[0]]), "after the first state"),
+    (after_two, "the last two states together"),
+    (lambda ids, n: normalized(whole_table(ids, n)[ids[-1]] + whole_table(ids, n)[:, ids[-1]] - 1),
+     "what came before as well"),
+    (seen_only, "Only what has happened"),
+]  # fmt: skip
 
 
 def came_before(ids, n_states):
@@ -145,6 +217,7 @@ WRONG[check_two_back] = [
     (lambda context: two_back(context, back=3), "looks three back"),
     (lambda context: two_back(context)[::-1], "the same weight"),
     (lambda context: (two_back(context)[0].mT, torch.eye(context)), "the same weight"),
+    (lambda context: (1e3 * torch.eye(context).roll(-2, 0), torch.eye(context)), "shift the other"),
     (lambda context: (torch.zeros(context, context), torch.eye(context)), "the same weight"),
     (lambda context: two_back(context, scale=3.0), "less than 0.99 of a row"),
     (
@@ -184,7 +257,25 @@ WRONG[check_attribution] = [
         lambda p, g, r, w: shares(p, g, r, w, size=p.sum(0).square().mean().item()),
         "the size is its root",
     ),
-]
+    (lambda p, g, r, w: centered(p) / centered(p).sum(0).square().mean().sqrt() @ (g * (r - w)),
+     "as LayerNorm does"),
+    (lambda p, g, r, w: shares(p, 1 / g, r, w), "divide by the gain"),
+    (lambda p, g, r, w: shares(p, 1 + g, r, w), "1 + gain"),
+    (lambda p, g, r, w: torch.stack([one_logit(p, g, r, w, ()) - one_logit(p, g, r, w, (n,))
+                                     for n in range(len(p))]), "that is ablation"),
+    (lambda p, g, r, w: shares(p, g, r, w, size=(p**2).mean().sqrt().item()), "all the parts'"),
+    (lambda p, g, r, w: shares(p, g, r, w) / (r - w).norm(), "as long as 1"),
+]  # fmt: skip
+
+
+def centered(parts):
+    return parts - parts.mean(dim=1)[:, None]
+
+
+def one_logit(parts, gain, right, wrong, out):
+    """Right less wrong, without some of the parts."""
+    stream = sum(part for n, part in enumerate(parts) if n not in out)
+    return (stream / stream.square().mean().sqrt() * gain) @ (right - wrong)
 
 
 @pytest.mark.parametrize("exercise", exercises(inside_a_gpt))

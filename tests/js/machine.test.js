@@ -8,6 +8,7 @@ import {
   partOf,
   readWords,
   silent,
+  titles,
 } from "../../transformer_lib/widgets/machine/model.js";
 import { studio } from "../../transformer_lib/widgets/machine/reader.js";
 import { gpt } from "../../transformer_lib/widgets/math/transformer.js";
@@ -130,4 +131,17 @@ test("what the reader writes is read however it is spaced; an unknown word is na
   const vocabulary = ["mary", "has", "roses", "."];
   assert.deepEqual(readWords(" Mary has roses. ", vocabulary), { words: vocabulary });
   assert.deepEqual(readWords("mary eats roses", vocabulary), { unknown: "eats" });
+});
+
+test("stories that begin alike are called by their ends", () => {
+  const begun = "<story> mary has roses at first . john has books at first .";
+  const both = [`${begun} who has roses ?`, `${begun} mary gave it to john . who has roses ?`];
+  assert.deepEqual(titles([begun, "<story>"]), [
+    "mary has roses at first . john has books at…",
+    "<story>",
+  ]);
+  const [one, other] = titles(both);
+  assert.equal(one, "… john has books at first . who has roses ?");
+  assert.equal(other, "… mary gave it to john . who has roses ?");
+  assert.equal(titles(["<story> a", "<story> b"]).join(), "a,b");
 });

@@ -165,6 +165,24 @@ def test_hidden_cells_are_hatched_and_hold_no_number():
     assert plt.gca().images[0].get_clim() == (-2, 2)
 
 
+def test_numbers_of_a_logarithmic_axis_are_written_out_where_they_are_of_common_size():
+    def ticks(values):
+        plt.close("all")
+        plots.curves([1, 2, 3], {"a": values}, log="y")
+        low, high = plt.gca().get_ylim()
+        labels = plt.gca().get_yticklabels(which="both")
+        return [one.get_text() for one in labels if low <= one.get_position()[1] <= high]
+
+    assert {"0.2", "0.3", "0.6"} <= set(ticks([0.2, 0.5, 0.7]))
+    assert {"1", "10", "1,000"} <= set(ticks([1, 50, 2000]))
+    assert any("10^{-6}" in text for text in ticks([1e-6, 0.5, 1]))
+
+
+def test_a_score_that_rounds_to_zero_has_no_sign():
+    plots.scores_heatmap([[-0.001, -1.0]])
+    assert [text.get_text() for text in plt.gca().texts] == ["0.00", "−1.00"]
+
+
 def test_many_cells_carry_no_numbers_and_fewer_labels():
     plots.attention_heatmap(torch.full((41, 41), 1 / 41))
     assert _numbers(plt.gca()) == []

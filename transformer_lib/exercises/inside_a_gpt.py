@@ -55,6 +55,30 @@ def _before_it(weights, ids):
     return (weights * before).sum(1)[earlier.any(1)].mean()
 
 
+def _first_only(weights, ids):
+    earlier = _earlier(ids)
+    first = earlier & (earlier.cumsum(1) == 1)
+    return (weights * _after(first)).sum(1)[earlier.any(1)].mean()
+
+
+def _counted(weights, ids, *, of=None, dim=1):
+    """The score with other keys, or with the sum over another axis."""
+    earlier = _earlier(ids)
+    of = _after(earlier) if of is None else of
+    return (weights * of).sum(dim)[earlier.any(1)].mean()
+
+
+def _hits(weights, ids):
+    earlier = _earlier(ids)
+    found = _after(earlier).gather(1, weights.argmax(1, keepdim=True))[:, 0]
+    return found[earlier.any(1)].float().mean()
+
+
+def _queries_after(earlier: Tensor) -> Tensor:
+    """Rows shifted in place of columns: what the token before would look at."""
+    return torch.nn.functional.pad(earlier[:-1], (0, 0, 1, 0))
+
+
 def _map(tokens: int, seed: int) -> Tensor:
     scores = 2 * randn(tokens, tokens, seed=seed)
     seen = torch.ones(tokens, tokens, dtype=torch.bool).tril()
@@ -81,6 +105,26 @@ check_induction = Repair(
         "higher.": lambda weights, ids: _induction(weights, ids) * _earlier(ids).any(1).sum(),
         "You take the mean over the keys as well: of one query, the weights on all that belong are "
         "added up.": lambda weights, ids: weights[_after(_earlier(ids))].mean(),
+        "Only the first earlier token counts here. If it came several times, what followed each "
+        "of them belongs to the score.": _first_only,
+        "Only the largest weight of each query counts here: of one query, the weights on all that "
+        "belong are added up.": lambda weights, ids: (
+            (weights * _after(_earlier(ids))).amax(1)[_earlier(ids).any(1)].mean()
+        ),
+        "You count how often the largest weight lies there. The score adds up the weights.": _hits,
+        "A token never counts as what followed its like: in a a, the second a follows the first, "
+        "and looks at itself.": lambda weights, ids: _counted(
+            weights, ids, of=_after(_earlier(ids)).tril(-1)
+        ),
+        "You shift the queries. Columns are keys: shift along the other axis.": (
+            lambda weights, ids: _counted(weights, ids, of=_queries_after(_earlier(ids)))
+        ),
+        "You add up over the queries, and so keep the keys: add up each query's own weights, along "
+        "axis 1.": lambda weights, ids: _counted(weights, ids, dim=0),
+        "You divide by the number of all tokens but one: take the mean over the tokens that have "
+        "come before.": lambda weights, ids: (
+            (weights * _after(_earlier(ids))).sum() / (len(ids) - 1)
+        ),
     },
     cases=[
         Case("7 tokens, three of them new", _map(7, 0), torch.tensor([4, 1, 4, 2, 1, 4, 2])),
@@ -110,6 +154,36 @@ def _preceded(ids, n_states):
     return _normalized(torch.bincount(before, minlength=n_states).float() + 1)
 
 
+def _table(ids, n_states) -> Tensor:
+    """The counts of all steps, from 1: [from, to]."""
+    counts = torch.ones(n_states, n_states)
+    return counts.index_put_((ids[:-1], ids[1:]), torch.tensor(1.0), accumulate=True)
+
+
+def _round_the_end(ids, n_states):
+    after = ids.roll(-1)[ids == ids[-1]]
+    return _normalized(torch.bincount(after, minlength=n_states).float() + 1)
+
+
+def _short(ids, n_states):
+    return _normalized(torch.bincount(ids[1:][ids[:-1] == ids[-1]]).float() + 1)
+
+
+def _after_the_last_two(ids, n_states):
+    same = (ids[:-2] == ids[-2]) & (ids[1:-1] == ids[-1])
+    return _normalized(torch.bincount(ids[2:][same], minlength=n_states).float() + 1)
+
+
+def _before_and_after(ids, n_states):
+    before = torch.bincount(ids[:-1][ids[1:] == ids[-1]], minlength=n_states)
+    return _normalized(_followed(ids, n_states) + before + 1)
+
+
+def _seen_raised(ids, n_states):
+    counts = _followed(ids, n_states)
+    return _normalized(counts + (counts > 0))
+
+
 check_bigram = Exercise(
     asks="`answer(ids, n_states)`: what the bigram reader expects after the last state; ids "
     "[tokens] -> [n_states].",
@@ -133,10 +207,30 @@ check_bigram = Exercise(
         "return chances.": lambda ids, n_states: torch.nn.functional.one_hot(
             (_followed(ids, n_states) + 1).argmax(), n_states
         ).float(),
+        "You go round: a `roll` puts the first state behind the last one. Nothing has come after "
+        "the last state yet.": _round_the_end,
+        "The counts begin at a share of 1. Begin each of them at 1.": lambda ids, n_states: (
+            _normalized(_followed(ids, n_states) + 1 / n_states)
+        ),
+        "`bincount` ends at the largest state that it meets: give it `minlength`.": _short,
+        "A softmax of counts: divide the counts by their sum instead.": lambda ids, n_states: (
+            _followed(ids, n_states).softmax(0)
+        ),
+        "You divide by the sum of the whole table: divide by that of the last state's row.": (
+            lambda ids, n_states: _table(ids, n_states)[ids[-1]] / _table(ids, n_states).sum()
+        ),
+        "Those are the chances after the first state: the text stands at its last one.": (
+            lambda ids, n_states: _normalized(_table(ids, n_states)[ids[0]])
+        ),
+        "That counts what followed the last two states together. Look at the last one only.": (
+            _after_the_last_two
+        ),
+        "You count what came before as well: count only what came after.": _before_and_after,
+        "Only what has happened gets one more: all counts begin at 1.": _seen_raised,
     },
     cases=[
         Case("3 states", torch.tensor([0, 1, 0, 2, 0, 1, 0]), 3),
-        Case("5 states", torch.tensor([3, 1, 3, 3, 0, 2, 3, 1, 4, 3]), 5),
+        Case("5 states", torch.tensor([1, 3, 1, 3, 3, 0, 2, 3, 1, 4, 3]), 5),
         Case("a last state that is new", torch.tensor([1, 1, 2, 0]), 3, edge=True),
     ],
     axes="states",
@@ -206,6 +300,10 @@ check_two_back = Exercise(
             lambda context: (torch.ones(context, context).tril()
                              / torch.arange(1, context + 1)[:, None])[2:]
         ),
+        "The key that fits lies ahead, where the mask hides it, or at the other end of the text, "
+        "where a `roll` has put it: shift the other way.": lambda context: _rows(
+            SHARP * context**0.5 * torch.eye(context).roll(2, 1), torch.eye(context), context
+        ),
         "Each looks at the first token only.": lambda context: torch.eye(context)[
             torch.zeros(context - 2, dtype=torch.long)
         ],
@@ -226,6 +324,13 @@ check_two_back = Exercise(
 
 def _size(x: Tensor) -> Tensor:
     return x.square().mean(-1, keepdim=True).sqrt()
+
+
+def _lost_without(parts, gain, right, wrong):
+    def difference(stream):
+        return stream / _size(stream) * gain @ (right - wrong)
+
+    return difference(parts.sum(0)) - difference(parts.sum(0) - parts)
 
 
 check_attribution = Exercise(
@@ -258,6 +363,32 @@ check_attribution = Exercise(
             lambda parts, gain, right, wrong: (
                 parts.sum(0) / _size(parts.sum(0)) * gain @ (right - wrong)
             )
+        ),
+        "You take the mean of each vector off, as LayerNorm does. This norm only divides.": (
+            lambda parts, gain, right, wrong: (
+                (parts - parts.mean(-1, keepdim=True))
+                / (parts.sum(0) - parts.sum(0).mean()).square().mean().sqrt() * gain
+                @ (right - wrong)
+            )
+        ),
+        "You divide by the gain: the norm multiplies by it.": lambda parts, gain, right, wrong: (
+            parts / _size(parts.sum(0)) / gain @ (right - wrong)
+        ),
+        "You multiply by 1 + gain. This norm multiplies by the gain itself.": (
+            lambda parts, gain, right, wrong: (
+                parts / _size(parts.sum(0)) * (1 + gain) @ (right - wrong)
+            )
+        ),
+        "You take the part out and see what is lost: that is ablation, and the size of the stream "
+        "changes with it. Attribution leaves the size as it is.": _lost_without,
+        "The size is that of all the parts' numbers. The norm sees their sum: take the size of "
+        "the stream.": lambda parts, gain, right, wrong: (
+            parts / parts.square().mean().sqrt() * gain @ (right - wrong)
+        ),
+        "The difference of the two words' vectors is made as long as 1. Take it as it is: its "
+        "length belongs to the logits.": lambda parts, gain, right, wrong: (
+            parts / _size(parts.sum(0)) * gain
+            @ torch.nn.functional.normalize(right - wrong, dim=0)
         ),
         "You divide by the mean square: the size is its root.": lambda parts, gain, right, wrong: (
             parts / _size(parts.sum(0)) ** 2 * gain @ (right - wrong)

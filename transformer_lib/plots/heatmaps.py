@@ -187,7 +187,7 @@ def _number(value: float, limits: tuple[float, float]) -> str:
     if limits[0] == 0:
         return f"{value:.2f}"
     digits = 1 if abs(limits[1]) >= 10 else 2
-    return f"{value:.{digits}f}".replace("-", "−")
+    return f"{value:z.{digits}f}".replace("-", "−")  # z: what rounds to zero has no sign
 
 
 def _readable_on(shade: tuple[float, float, float, float]) -> str:

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.ticker import LogFormatter
 
 from .style import COLORS, CYCLE, FULL, LINE, NEGATIVE, SOFT, array, canvas, plain
 
@@ -159,6 +161,8 @@ def _finish(axes: Axes, xlabel: str, ylabel: str, title: str, log: str, *, legen
         axes.set_xscale("log")
     if "y" in log:
         axes.set_yscale("log")
+    for name in log:
+        _plain_ticks(axes.xaxis if name == "x" else axes.yaxis)
     axes.set(xlabel=xlabel, ylabel=ylabel, title=title)
     axes.grid(axis="y", color=LINE)
     if legend:  # below the picture, where no curve can run through it
@@ -171,6 +175,21 @@ def _finish(axes: Axes, xlabel: str, ylabel: str, title: str, log: str, *, legen
             ncols=-(-len(names) // rows),
             handlelength=2.6,
         )
+
+
+def _plain_ticks(axis: Axis) -> None:
+    """0.3, and not 3 × 10⁻¹, where all numbers are of a size that is read at a glance."""
+    low, high = axis.get_view_interval()
+    if low >= 1e-3 and high <= 1e4:
+        for ticks in (axis.set_major_formatter, axis.set_minor_formatter):
+            ticks(_PlainNumbers(minor_thresholds=(1, 0.4)))
+
+
+class _PlainNumbers(LogFormatter):
+    """A logarithmic axis' own choice of numbers, written out."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        return super().__call__(x, pos) and f"{x:,g}"
 
 
 def _require_log(log: str) -> None:

@@ -1,6 +1,7 @@
 // The machine's figure, computed beside the model itself: names of parts, words to choose from,
 // the question, and what is drawn.
 
+import { clip } from "../core/dom.js";
 import { uniform } from "../core/random.js";
 import { draw, filterLogits } from "../math/sampling.js";
 
@@ -106,6 +107,7 @@ export function factsOf({ now, read, gift, answer, found, vocabulary, off, patch
     asked: gift === null ? 0 : 1,
     moves: read.moves.get(gift) ?? 0,
     off: off.length,
+    "off heads": off.filter((place) => partOf(place).kind === "head").length,
     patched: patches.length,
     // While it thinks nothing is known, so that no goal holds by what is not there yet.
     right: answer ? (chances?.[vocabulary.indexOf(answer)] ?? null) : 0,
@@ -115,4 +117,18 @@ export function factsOf({ now, read, gift, answer, found, vocabulary, off, patch
     facts[`whole ${word}`] = found ? (last ? found.whole[id] : 0) : null;
   });
   return facts;
+}
+
+/** What to call each story in a list: its beginning, or its end if another one begins alike. */
+export function titles(stories, most = 44) {
+  const starts = stories.map((one) => clip(one.replace("<story> ", ""), most));
+  const ends = stories.map((one) => {
+    const end = Array.from(one)
+      .slice(2 - most)
+      .join("");
+    return `… ${end.slice(end.indexOf(" ") + 1).replace(/^\. /, "")}`;
+  });
+  return starts.map((start, at) =>
+    starts.indexOf(start) === starts.lastIndexOf(start) ? start : ends[at],
+  );
 }

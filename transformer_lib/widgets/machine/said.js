@@ -22,13 +22,11 @@ export function verdictOf({ problem, allowed, owners }, { room, context }) {
 export function sayingOf({ chances, vocabulary, off, patched, right }) {
   const [best] = largest(chances, 1);
   const names = off.map((place) => partOf(place).name);
-  const without = names.length
-    ? `Without ${names.slice(0, 3).join("; ")}${names.length > 3 ? "; …" : ""}, `
-    : "";
-  const inside = patched ? "With vectors of the other story, " : "";
-  const verb = without || inside ? "it says " : "It says ";
+  const without = `without ${names.slice(0, 3).join("; ")}${names.length > 3 ? "; …" : ""}, `;
+  const inside = patched ? "with vectors of the other story, " : "";
+  const said = `${inside}${names.length ? without : ""}it says `;
   return [
-    `${without || inside}${verb}`,
+    said[0].toUpperCase() + said.slice(1),
     { text: vocabulary[best], role: "output" },
     ", ",
     { text: percentAmong(chances[best], vocabulary.length) },

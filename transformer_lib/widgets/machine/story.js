@@ -7,9 +7,9 @@
 //   story.write(ids)   story.say(id)   story.askFor(gift)   story.look(place)   story.stop()
 //   draw() is asked for the next word's id while the machine writes; null: not yet
 
-import { button, clip, element, select, textField } from "../core/dom.js";
+import { button, element, select, textField } from "../core/dom.js";
 import { send } from "../core/wire.js";
-import { asked, asking, readWords } from "./model.js";
+import { asked, asking, readWords, titles } from "./model.js";
 import { verdictOf } from "./said.js";
 import { chips } from "./words.js";
 import { slowly } from "./writer.js";
@@ -28,7 +28,7 @@ export function storyPanel({ model, known, context, grammar, draw }) {
   const example = select({
     label: "story",
     value: 0,
-    options: stories.map((one) => clip(one.replace("<story> ", ""), 44)),
+    options: titles(stories),
     onChange: (at) => write(texts[at]),
   });
   const line = chips({ label: "The story", onSelect: look });

@@ -32,7 +32,8 @@ function render({ model, el }) {
   const idOf = (word) => vocabulary.indexOf(word);
   const view = model.get("view");
   const shows = (...views) => views.includes(view) || view === "laboratory";
-  const fig = figure(el, { name: "Machine", hint: HINTS[view] });
+  const breaks = view === "drawing" && model.get("switches");
+  const fig = figure(el, { name: "Machine", hint: HINTS[breaks ? "laboratory" : view] });
   fig.element.classList.add("afm-machine");
 
   // --- the text, and the words that may come next

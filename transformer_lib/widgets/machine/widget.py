@@ -57,9 +57,9 @@ class Machine(Widget):
 
     Facts (what goals read): `words` (of the text), `known` (1: it belongs to the grammar),
     `asked` (1: it ends in a question), `moves` (how often what it asks for was given), `off`
-    (parts), `patched` (vectors), `right` (the probability of the right answer to the question, 0
-    where nothing is asked), `probability WORD` (of the next word), `whole WORD` (the same with
-    nothing switched off or put in).
+    (parts), `off heads` (those of them that are single heads), `patched` (vectors), `right` (the
+    probability of the right answer to the question, 0 where nothing is asked), `probability WORD`
+    (of the next word), `whole WORD` (the same with nothing switched off or put in).
 
     Raises ValueError where a story is empty, unknown, or too long for the model, where the model's
     vocabulary is not the tokenizer's, or where a setting is out of range.
@@ -102,7 +102,7 @@ class Machine(Widget):
         "top_p": Number(0.01, 1, "top_p", whole=False),
     }
     _facts = (
-        "words", "known", "asked", "moves", "off", "patched", "right",
+        "words", "known", "asked", "moves", "off", "off heads", "patched", "right",
         "probability {vocabulary}", "whole {vocabulary}",
     )  # fmt: skip
 
