@@ -7,7 +7,7 @@
 //   story.write(ids)   story.say(id)   story.askFor(gift)   story.look(place)   story.stop()
 //   draw() is asked for the next word's id while the machine writes; null: not yet
 
-import { button, element, select, textField } from "../core/dom.js";
+import { button, clip, element, select, textField } from "../core/dom.js";
 import { send } from "../core/wire.js";
 import { asked, asking, readWords, titles } from "./model.js";
 import { verdictOf } from "./said.js";
