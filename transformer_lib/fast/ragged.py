@@ -95,12 +95,12 @@ def counted_logits(
     targets = Real(counted.flip(1).cumsum(dim=1).flip(1) > 0)  # nobody looks at what comes later
     if not (is_worth_it(model, sources, targets) and can_be_ragged(model)):
         return None
-    memory = _encoded(model, source, sources)
+    encoded = _encoded(model, source, sources)
     x = targets.packed(model.of_target(target))
     for block in model.decoder:
 
         def read(x: Tensor, attention: nn.Module = block.cross_attention) -> Tensor:
-            return attend(attention, x, targets, readable, memory=(memory, sources))
+            return attend(attention, x, targets, readable, memory=(encoded, sources))
 
         x = through(block, x, targets, read, causal=True)
     x, chosen = model.decoder_norm(x), counted.flatten()[targets.places]

@@ -61,7 +61,8 @@ class Trainer:
     """Trains ``model``: an iterator over steps that can be stopped, saved and resumed anywhere.
 
     Args:
-        model: called with all tensors of a batch but the last, gives logits.
+        model: called with all tensors of a batch but the last, gives logits. (A model may have a
+            quicker way to those that count, as ``EncoderDecoder.counted_logits``.)
         optimizer: of :mod:`transformer_lib.training.optimizers`, or any of PyTorch's.
         batches: ``next(batches)`` is the whole batch of a step, for all processes together: a tuple
             of tensors with the rows first, of which the last is the targets.
