@@ -40,7 +40,7 @@ from transformer_lib.encoder_decoder import (
     EncoderDecoder,
     EncoderDecoderConfig,
 )
-from transformer_lib.training.losses import count, cross_entropy
+from transformer_lib.training.losses import count, cross_entropy, scored
 from transformer_lib.training.run_log import RUNS_FOLDER, new_run, save_run
 
 BATCH, TOKENS, ROUNDS, THREADS = 64, 32, 9, 2
@@ -136,9 +136,7 @@ def random_batch() -> tuple[Tensor, ...]:
 
 def ours_scored(model: nn.Module, source: Tensor, target: Tensor, wanted: Tensor) -> Scored:
     """As the library's Trainer does it."""
-    counted = wanted != IGNORED
-    logits = model.counted_logits(source, target, counted)
-    return (model(source, target), wanted) if logits is None else (logits, wanted[counted])
+    return scored(model, cross_entropy, (source, target), wanted)
 
 
 def all_scored(model: nn.Module, source: Tensor, target: Tensor, wanted: Tensor) -> Scored:

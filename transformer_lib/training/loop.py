@@ -12,7 +12,6 @@ from torch import Tensor, nn
 
 from transformer_lib import checks
 from transformer_lib.data.batches import Batches
-from transformer_lib.data.packing import IGNORED
 from transformer_lib.training.device import (
     choose_precision,
     chosen_kernels,
@@ -21,7 +20,7 @@ from transformer_lib.training.device import (
 )
 from transformer_lib.training.distributed import ALONE, Processes
 from transformer_lib.training.feeding import Feed, Share
-from transformer_lib.training.losses import Loss, cross_entropy
+from transformer_lib.training.losses import Loss, cross_entropy, scored
 from transformer_lib.training.optimizers import (
     bad_gradients,
     gradient_norm,
@@ -155,23 +154,12 @@ class Trainer:
         for i, (*inputs, targets) in enumerate(share.parts, start=1):
             with self.processes.joining(self.joined, last=i == len(share.parts)):
                 with in_precision(self.device, self.precision):
-                    logits, targets = self.scored(inputs, targets)
-                    loss = self.loss(logits.float(), targets) / share.n_targets
+                    logits, wanted = scored(self.forward, self.loss, inputs, targets)
+                    loss = self.loss(logits.float(), wanted) / share.n_targets
                 # joining takes the mean over the processes, and the sum is wanted
                 self.scaler.scale(loss * self.processes.size).backward()
             total += loss.detach()
         return self.processes.sum(total)
-
-    def scored(self, inputs: list[Tensor], targets: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits and targets for the loss: of all, or of those that count where that is quicker."""
-        quick = getattr(self.model, "counted_logits", None)
-        known = getattr(self.loss, "func", self.loss) is cross_entropy
-        if quick is not None and known and self.forward is self.model:
-            counted = targets != IGNORED
-            logits = quick(*inputs, counted)
-            if logits is not None:
-                return logits, targets[counted]
-        return self.forward(*inputs), targets
 
     def update(self, number: int, total: Tensor) -> tuple[float, float]:
         """Let the optimizer step, unless something is not finite. The loss and the norm."""
