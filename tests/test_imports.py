@@ -23,7 +23,7 @@ LAYERS = [
     ["fast.kernels", "fast.rotation", "fast.steps"],
     ["positions"],
     ["attention", "layers"],
-    ["blocks"],
+    ["blocks", "fast.ragged"],
     ["wiring"],
     ["classifier", "encoder_decoder", "gpt"],
     ["fast.decoding"],

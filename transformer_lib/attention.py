@@ -223,7 +223,7 @@ class MultiHeadAttention(nn.Module):
         With a cache, ``x`` are the tokens after those in the cache; the cache is extended by them.
         """
         start = 0 if cache is None else cache.length
-        q = self._placed(split_heads(self.query(x), self.n_heads), start)
+        q = self.placed(split_heads(self.query(x), self.n_heads), start)
         if not isinstance(memory, KeysAndValues):
             memory = self.keys_and_values(x if memory is None else memory, start)
         k, v = memory if cache is None else cache.extend(*memory)
@@ -243,10 +243,10 @@ class MultiHeadAttention(nn.Module):
         >>> attend(torch.zeros(3, 1, 8), memory=read).shape
         torch.Size([3, 1, 8])
         """
-        k = self._placed(split_heads(self.key(source), self.n_kv_heads), start)
+        k = self.placed(split_heads(self.key(source), self.n_kv_heads), start)
         return KeysAndValues(k, split_heads(self.value(source), self.n_kv_heads))
 
-    def _placed(self, x: Tensor, start: int) -> Float[Tensor, "batch heads tokens d_head"]:
+    def placed(self, x: Tensor, start: int) -> Float[Tensor, "batch heads tokens d_head"]:
         """Queries or keys, normalized if asked for, and turned by their positions."""
         if self.qk_norm:  # in 16 bits, some devices return it in 32
             x = F.rms_norm(x, (self.d_head,), eps=1e-6).to(x.dtype)
@@ -307,6 +307,34 @@ class MultiHeadAttention(nn.Module):
                 scores = (scores.view(-1, *row.shape) + row).view(scores.shape)
             result = torch.bmm(scores.softmax(dim=-1), values).view(*x.shape[:-1], -1)
             return output(result)
+
+        return step
+
+    def reading_stepper(
+        self, memory: KeysAndValues, readable: Bool[Tensor, "batch 1 keys"]
+    ) -> Step | None:
+        """x -> x for one token, which reads a memory: see :mod:`fast.steps`. If ``x`` has n times
+        as many rows as there are memories, n rows after one another belong to each.
+        """
+        if self.positions is not None:
+            return None
+        query, output = linear_step(self.query), linear_step(self.output)
+        memories, n_kv_heads, keys, d_head = memory.k.shape
+        groups, scale, qk_norm = self.n_heads // n_kv_heads, d_head**-0.5, self.qk_norm
+        k, v = memory.k.reshape(-1, keys, d_head).mT, memory.v.reshape(-1, keys, d_head)
+        hidden = k.new_zeros(memories, 1, keys).masked_fill(~readable, -torch.inf)
+        hidden = hidden.repeat_interleave(n_kv_heads, dim=0)
+
+        def step(x: Tensor) -> Tensor:
+            q = query(x).reshape(memories, -1, n_kv_heads, groups, d_head)
+            if qk_norm:
+                q = F.rms_norm(q, (d_head,), eps=1e-6)
+            rows = q.shape[1]
+            q = q.transpose(1, 2).reshape(memories * n_kv_heads, rows * groups, d_head)
+            scores = torch.baddbmm(hidden, q, k, alpha=scale)
+            result = torch.bmm(scores.softmax(dim=-1), v)
+            result = result.view(memories, n_kv_heads, rows, groups, d_head).transpose(1, 2)
+            return output(result.reshape(*x.shape[:-1], -1))
 
         return step
 

@@ -59,7 +59,7 @@ def beam_search(
     """
     limits = require_beams(model, ids, n_tokens, width, end, length_penalty)
     (batch, prompt), vocabulary = ids.shape, model.config.vocabulary
-    longest = int(limits.max())
+    shortest, longest = int(limits.min()), int(limits.max())
     cache = model.new_cache(batch, prompt + longest - 1)
     texts = ids.unsqueeze(1)  # [batch, beams, tokens]: at first, the prompt is the only beam
     with evaluating(model):
@@ -80,9 +80,10 @@ def beam_search(
             candidates = (scores.unsqueeze(2) + following).flatten(start_dim=1)
             kept = min(width, beams * vocabulary)
             if end is not None:
-                over, forced = (limits <= step).unsqueeze(1), (limits == step + 1).unsqueeze(1)
-                others = torch.arange(beams * vocabulary, device=ids.device) % vocabulary != end
-                candidates.masked_fill_(over | forced & others, -torch.inf)
+                if step + 1 >= shortest:
+                    over, forced = (limits <= step).unsqueeze(1), (limits == step + 1).unsqueeze(1)
+                    others = torch.arange(beams * vocabulary, device=ids.device) % vocabulary != end
+                    candidates.masked_fill_(over | forced & others, -torch.inf)
                 last = candidates.topk(kept, dim=1).values[:, -1:]
                 ended = candidates[:, end::vocabulary].clone()
                 ended[ended < last] = -torch.inf
@@ -98,8 +99,9 @@ def beam_search(
             # A probability only falls, and no length makes more of it than the largest:
             if end is not None and (finished[:, -1:] >= scores[:, :1] / best_possible).all():
                 break
-            first_rows = beams * torch.arange(batch, device=ids.device).unsqueeze(1)
-            cache.select((first_rows + parents).flatten())
+            if (beams, kept) != (1, 1):  # else each goes on from itself
+                first_rows = beams * torch.arange(batch, device=ids.device).unsqueeze(1)
+                cache.select((first_rows + parents).flatten())
     if end is None:
         return texts, scores
     finished_texts[finished.isneginf()] = end

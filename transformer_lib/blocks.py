@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from transformer_lib import checks
 from transformer_lib.attention import KeysAndValues
 from transformer_lib.cache import KeyValueCache
-from transformer_lib.fast.steps import Step, is_idle, step_of
+from transformer_lib.fast.steps import Step, is_idle, step_of, stepper_of
 
 
 class Block(nn.Module):
@@ -160,6 +160,22 @@ class CrossBlock(nn.Module):
             return self.dropout(self.feed_forward(x))
 
         return self.wire(x, attend, read, think, self.norm_1, self.norm_2, self.norm_3)
+
+    def stepper(
+        self,
+        cache: KeyValueCache,
+        memory: KeysAndValues,
+        readable: Bool[Tensor, "batch 1 keys"],
+    ) -> Step | None:
+        """x -> x for one token: see :mod:`fast.steps`."""
+        read = None
+        if is_idle(self.dropout) and stepper_of(self.cross_attention) is not None:
+            read = self.cross_attention.reading_stepper(memory, readable)
+        if read is None:
+            return None
+        attend, think = step_of(self.attention, cache), step_of(self.feed_forward)
+        norms = [step_of(norm) for norm in (self.norm_1, self.norm_2, self.norm_3)]
+        return lambda x: self.wire(x, attend, read, think, *norms)
 
 
 class CrossPreNorm(CrossBlock):

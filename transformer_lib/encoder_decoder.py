@@ -10,6 +10,8 @@ from torch import Tensor, nn
 from transformer_lib import checks
 from transformer_lib.attention import KeysAndValues
 from transformer_lib.cache import ModelCache, require_room
+from transformer_lib.fast import ragged
+from transformer_lib.fast.steps import Step, linear_step, product, step_of, stepper_of
 from transformer_lib.layers import Embedding
 from transformer_lib.wiring import Wiring
 
@@ -174,6 +176,48 @@ class EncoderDecoder(nn.Module):
         x = self.decoder_norm(x)
         return self.of_target.logits(x) if self.head is None else self.head(x)
 
+    def stepper(
+        self,
+        cache: ModelCache,
+        memory: Sequence[KeysAndValues],
+        readable: Bool[Tensor, "batch 1 keys"],
+    ) -> Step | None:
+        """ids ``[batch]`` -> logits ``[batch, vocabulary]``, as :meth:`decode` gives them: see
+        :mod:`fast.decoding`.
+        """
+        steppers = [stepper_of(part) for part in (self.of_target, *self.decoder)]
+        if None in steppers:
+            return None
+        embed = steppers[0](cache)
+        layers = zip(steppers[1:], cache.layers, memory, strict=True)
+        blocks = [stepper(layer, read, readable) for stepper, layer, read in layers]
+        if embed is None or None in blocks:
+            return None
+        normalize, table = step_of(self.decoder_norm), self.of_target.weight
+        score = linear_step(self.head) if self.head is not None else lambda x: product(x, table)
+
+        @torch.inference_mode()
+        def step(ids: Tensor) -> Tensor:
+            x = embed(ids)
+            x = x[0] if len(ids) == 1 else x
+            for block in blocks:
+                x = block(x)
+            return score(normalize(x)).view(len(ids), -1)
+
+        return step
+
+    def counted_logits(
+        self,
+        source: Int[Tensor, "batch keys"],
+        target: Int[Tensor, "batch tokens"],
+        counted: Bool[Tensor, "batch tokens"],
+    ) -> Float[Tensor, "counted vocabulary"] | None:
+        """``forward(source, target)[counted]``, computed without the padding, for training; None
+        where calling ``forward`` is as good: see :mod:`fast.ragged`.
+        """
+        require_input(self, source, target)
+        return ragged.counted_logits(self, source, target, counted)
+
     @property
     def of_target(self) -> Embedding:
         """The target's embedding."""
@@ -209,7 +253,7 @@ class Conditioned(nn.Module):
         super().__init__()
         require_source(model, source)
         self.model, self.config, self.sources = model, TargetSizes(model.config), len(source)
-        memory = model.encode(source)
+        memory = ragged.memory(model, source)
         read = [block.cross_attention.keys_and_values(memory) for block in model.decoder]
         self._read = {1: (read, model.readable(source))}  # by rows of ids for each source
 
@@ -228,6 +272,11 @@ class Conditioned(nn.Module):
             require_room(cache.length, ids.shape[1], cache.capacity)
         read, readable = self._read_by(require_shared_out(len(ids), self.sources))
         return self.model.decode(ids, read, readable, cache)
+
+    def stepper(self, cache: ModelCache) -> Step | None:
+        """ids ``[batch]`` -> logits ``[batch, vocabulary]``: see :mod:`fast.decoding`."""
+        stepper = stepper_of(self.model)
+        return None if stepper is None else stepper(cache, *self._read[1])
 
     def _read_by(self, rows: int) -> tuple[list[KeysAndValues], Tensor]:
         """What is read of the sources, each repeated for its rows."""

@@ -332,13 +332,14 @@ class Embedding(nn.Embedding):
         parts = [part for part in (self.smear, self.positions) if part is not None]
         if not is_idle(self.dropout) or any(stepper_of(part) is None for part in parts):
             return None
-        table = self.weight if self.scale == 1 else self.scale * self.weight
+        table, scale = self.weight, self.scale
         mix = None if self.smear is None else self.smear.stepper()
         reach = 0 if self.smear is None else self.smear.reach
         add = None if self.positions is None else self.positions.stepper(cache.capacity, table)
 
         def step(ids: Tensor) -> Tensor:
             x = F.embedding(ids, table)
+            x = x if scale == 1 else scale * x
             if mix is not None:
                 x = mix(x, cache.before(x.unsqueeze(1), reach).unbind(1))
             return x if add is None else add(x, cache.length)

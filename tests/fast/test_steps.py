@@ -5,12 +5,17 @@ import pkgutil
 
 import pytest
 import torch
+from pairs_of_models import PAIRS, VOCABULARY_OF_TARGET, make_pair, padded
 from torch import nn
 from torch.testing import assert_close
 from wirings import CONTEXT, WIRINGS, make, random_ids
 
 import transformer_lib
+from transformer_lib.attention import MultiHeadAttention
+from transformer_lib.blocks import CrossBlock
 from transformer_lib.cache import KeyValueCache, ModelCache
+from transformer_lib.encoder_decoder import Conditioned, EncoderDecoder
+from transformer_lib.fast.decoding import decoder
 from transformer_lib.fast.steps import is_idle, linear_step, step_of, stepper_of
 
 BATCH = 3
@@ -54,7 +59,11 @@ def test_every_stepper_of_the_library_is_among_the_parts():
         next(kind for kind in type(part).__mro__ if "stepper" in vars(kind))
         for _, part in PARTS.values()
     }
-    assert classes_with_steppers() == owners
+    assert classes_with_steppers() == owners | READING
+
+
+# Those that also read a memory; they are compared with their forward further below.
+READING = {CrossBlock, EncoderDecoder, Conditioned}
 
 
 def tokens_through(part, x, model):
@@ -103,6 +112,67 @@ def test_a_step_is_the_forward_of_one_token(name, batch):
         x = torch.randn(batch, CONTEXT, width, dtype=torch.float64)
     expected, stepped = tokens_through(part, x, model)
     assert_close(stepped, expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("sources", [[[3, 4, 5, 6]], [[3, 4, 5, 6], [7], [3, 7, 4]]])
+@pytest.mark.parametrize("rows", [1, 2, 9])
+@torch.no_grad()
+def test_a_step_that_reads_a_memory_is_the_forward_of_one_token(name, sources, rows):
+    model = make_pair(PAIRS[name])
+    given, batch = model.given(padded(sources)), rows * len(sources)
+    ids = torch.randint(VOCABULARY_OF_TARGET, (batch, 5))
+    step = given.stepper(given.new_cache(batch, capacity=5))
+    steps = torch.stack([step(column) for column in ids.unbind(1)], dim=1)
+    assert_close(steps, given(ids), rtol=0, atol=1e-12)
+    block, (read, readable), cache = model.decoder[0], given._read[1], given.new_cache(batch)
+    x = torch.randn(batch, 5, model.config.d_model, dtype=torch.float64)
+    step = block.stepper(cache.layers[0], read[0], readable)
+    steps = torch.stack([step(token) for token in x.unbind(1)], dim=1)
+    read, readable = given._read_by(rows)
+    expected = block(x, read[0], memory_mask=readable, causal=True)
+    assert_close(steps, expected, rtol=0, atol=1e-12)
+
+
+class OwnAttention(MultiHeadAttention):
+    """A reader's own, that reads twice as much."""
+
+    def forward(self, x, *args, **options):
+        return 2 * super().forward(x, *args, **options)
+
+
+class OwnDropout(nn.Dropout):
+    def forward(self, x):
+        return -x
+
+
+def with_part_of_block(name, part):
+    def change(model):
+        setattr(model.decoder[1], name, part)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        with_part_of_block("cross_attention", OwnAttention(12, 3).double()),
+        with_part_of_block("dropout", OwnDropout()),
+        lambda model: model.decoder[1].register_forward_hook(lambda block, _, x: 3 * x),
+        lambda model: model.register_forward_hook(lambda block, _, x: x),
+        lambda model: setattr(model.source_embedding, "dropout", OwnDropout()),
+    ],
+)
+@torch.no_grad()
+def test_a_translator_whose_parts_are_changed_is_called(change):
+    model = make_pair(PAIRS["pre-norm, one table"])
+    change(model)
+    given, ids = model.given(torch.tensor([[3, 4, 5]])), torch.tensor([[1, 7, 8, 3]])
+    cache = given.new_cache(1)
+    assert given.stepper(cache) is None
+    advance = decoder(given, cache)
+    steps = torch.stack([advance(column) for column in ids.unbind(1)], dim=1)
+    assert_close(steps, given(ids), rtol=0, atol=1e-12)
 
 
 @torch.no_grad()

@@ -29,15 +29,22 @@ def stepper_of(part: Any) -> Callable[..., Step | None] | None:
     >>> stepper_of(nn.Linear(2, 2)) is None
     True
     """
+    return speaker(part, "stepper")
+
+
+def speaker(part: Any, method: str) -> Callable[..., Any] | None:
+    """``part``'s quicker ``method``, if it speaks for all that ``part`` computes; else None. When
+    it does, :func:`stepper_of` says.
+    """
     mro = type(part).__mro__
-    owner = next((kind for kind in mro if "stepper" in vars(kind)), None)
+    owner = next((kind for kind in mro if method in vars(kind)), None)
     if owner is None or has_hooks(part):
         return None
     changed = {name for kind in mro[: mro.index(owner)] for name in vars(kind)}
     changed |= getattr(part, "__dict__", {}).keys()
     if any(callable(getattr(owner, name, None)) for name in changed - _HARMLESS):
         return None
-    return part.stepper
+    return getattr(part, method)
 
 
 # Methods that a subclass may have of its own without computing anything else. (A dataclass does.)

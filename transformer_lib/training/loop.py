@@ -20,7 +20,7 @@ from transformer_lib.training.device import (
 )
 from transformer_lib.training.distributed import ALONE, Processes
 from transformer_lib.training.feeding import Feed, Share
-from transformer_lib.training.losses import Loss, cross_entropy
+from transformer_lib.training.losses import Loss, cross_entropy, scored
 from transformer_lib.training.optimizers import (
     bad_gradients,
     gradient_norm,
@@ -60,7 +60,8 @@ class Trainer:
     """Trains ``model``: an iterator over steps that can be stopped, saved and resumed anywhere.
 
     Args:
-        model: called with all tensors of a batch but the last, gives logits.
+        model: called with all tensors of a batch but the last, gives logits. (A model may have a
+            quicker way to those that count, as ``EncoderDecoder.counted_logits``.)
         optimizer: of :mod:`transformer_lib.training.optimizers`, or any of PyTorch's.
         batches: ``next(batches)`` is the whole batch of a step, for all processes together: a tuple
             of tensors with the rows first, of which the last is the targets.
@@ -153,8 +154,8 @@ class Trainer:
         for i, (*inputs, targets) in enumerate(share.parts, start=1):
             with self.processes.joining(self.joined, last=i == len(share.parts)):
                 with in_precision(self.device, self.precision):
-                    logits = self.forward(*inputs).float()
-                    loss = self.loss(logits, targets) / share.n_targets
+                    logits, wanted = scored(self.forward, self.loss, inputs, targets)
+                    loss = self.loss(logits.float(), wanted) / share.n_targets
                 # joining takes the mean over the processes, and the sum is wanted
                 self.scaler.scale(loss * self.processes.size).backward()
             total += loss.detach()
