@@ -20,7 +20,7 @@ function render({ model, el }) {
 
   const fig = figure(el, {
     name: "Sampling lab",
-    hint: "Try: lower the temperature to 0, then raise it to 2. Bring top-p down until one token remains. Then draw.",
+    hint: "Try: lower the temperature to 0, then raise it above 1. Bring top-p down until one token remains. Then draw.",
   });
   /** Another setting; what was drawn with the one before goes. */
   function change(values) {
