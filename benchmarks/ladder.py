@@ -1,13 +1,14 @@
 """The ladder, further: what else makes a small GPT learn faster? A ledger, what failed included.
 
-    python benchmarks/ladder.py                            all trials, some 40 minutes on one core
-    python benchmarks/ladder.py baseline NorMuon --seeds 0      these, from this seed; a minute
+    python benchmarks/ladder.py                      all trials, some 25 minutes on a quiet core
+    python benchmarks/ladder.py NorMuon --seeds 0    this one, from this seed; half a minute
 
 Writes transformer_lib/runs/ladder.json, after each run, and does not repeat runs that are there.
 Tiny Shakespeare by characters; the loss is exact, over the whole validation split in windows of 64.
-The baseline is the rung ``+ smear`` of train_gpt.py, in float32. Each trial changes one thing in
-it, and is shorter than the rung, with its whole schedule; what is known of other lengths is known
-of the baseline alone. A trial is worth as many steps as the baseline needs for the same loss.
+The baseline is the rung ``+ smear`` of train_gpt.py in bfloat16, which a processor should have
+units for (AMX or AVX512_BF16). Each trial changes one thing in it, and is shorter than the rung,
+with its whole schedule; what is known of other lengths is known of the baseline alone. A trial is
+worth as many steps as the baseline needs for the same loss.
 
 All runs have one thread, and their steps are measured in the processor's time. While a trial runs,
 a baseline takes turns with it, so that the ratio of the two depends little on what else the machine
@@ -27,7 +28,6 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from peers import BATCH, BLOCK, Peer, PeerTrainer
-from peers import STEPS as PEER_STEPS
 from torch import Tensor, nn
 from train_gpt import RUNGS
 
@@ -51,6 +51,7 @@ COLUMNS = (
 )  # fmt: skip
 
 
+_BASELINE = RUNGS["+ smear"].with_changes(precision="bfloat16")
 # What a trial can change in a model: parts that listen to others (PyTorch's hooks), and are trained
 # with it. Each function is given the model, the ids of the text that is trained on, and what the
 # model is reading.
@@ -321,9 +322,10 @@ def described(change: Change) -> list[str]:
 COUNTED = functools.partial(counts, order=2)
 FROZEN = functools.partial(counts, order=2, learned=False)
 TRIPLES = functools.partial(counts, order=3)
+_QUICKER = {"momentum": 0.9}
 _TWO = {"n_iterations": 2}
 TRIALS = {
-    PEER: Trial(lengths=(PEER_STEPS,)),
+    PEER: Trial(lengths=(60,)),  # for what a step costs; the rest is known from train_gpt.py
     BASELINE: Trial(lengths=LENGTHS),
     "bigram table": Trial(changes=(bigrams,)),
     "bigram table, counted": Trial(changes=(COUNTED,)),
@@ -340,6 +342,7 @@ TRIALS = {
     "Polar Express, 2 iterations": Trial(muon=PolarExpress, recipe=_TWO),
     "Gram form": Trial(muon=Gram),
     "momentum 0.9": Trial(options={"momentum": 0.9}),
+    "momentum 0.8": Trial(options={"momentum": 0.8}),
     "cautious decay": Trial(muon=CautiousDecay),
     "mean of the last weights": Trial(averaged=0.9),
     "smear of 2": Trial(recipe={"model": {"smear": 2}}),
@@ -349,9 +352,17 @@ TRIALS = {
     "batch of 8": Trial(recipe={"batch_size": 8}),
     "batch of 16": Trial(recipe={"batch_size": 16}),
     "batch of 24": Trial(recipe={"batch_size": 24}),
-    "bfloat16": Trial(recipe={"precision": "bfloat16"}),
-    "bfloat16, batch of 24, 5 iterations": Trial(
-        recipe={"precision": "bfloat16", "batch_size": 24, "n_iterations": 5}
+    "float32": Trial(recipe={"precision": "float32"}),
+    "together": Trial(muon=NorMuon, options=_QUICKER),
+    "together, batch of 24": Trial(
+        lengths=(120,), muon=NorMuon, options=_QUICKER, recipe={"batch_size": 24}
+    ),
+    "together, in float32": Trial(muon=NorMuon, options=_QUICKER, recipe={"precision": "float32"}),
+    "together, batch of 24, in float32": Trial(
+        lengths=(120,),
+        muon=NorMuon,
+        options=_QUICKER,
+        recipe={"batch_size": 24, "precision": "float32"},
     ),
 }
 
@@ -360,7 +371,7 @@ class Run:
     """A trial in progress. Steps are measured in milliseconds of the processor."""
 
     def __init__(self, trial: Trial, n_steps: int, seed: int, corpus: Corpus, text: Tensor):
-        recipe = RUNGS["+ smear"].with_changes(**trial.recipe, n_steps=n_steps, seed=seed)
+        recipe = _BASELINE.with_changes(**trial.recipe, n_steps=n_steps, seed=seed)
         seed_everything(seed)
         self.model = GPT(recipe.model_config(corpus.tokenizer.size))
         reading = Reading()
@@ -448,7 +459,7 @@ def steps_for(loss: float, losses: dict[int, float]) -> float | None:
 
 
 def ledger(rows: list[list[float]], names: list[str]) -> dict[str, dict[str, Any]]:
-    """Of each trial, what its runs say. ``rows`` as in the log."""
+    """Of each trial, what its runs say; of the baseline, those that are as long as a trial."""
     base = names.index(BASELINE) if BASELINE in names else None
     curve: dict[int, list[float]] = {}
     for trial, _, steps, loss, *_ in rows:
@@ -457,19 +468,20 @@ def ledger(rows: list[list[float]], names: list[str]) -> dict[str, dict[str, Any
     means = {steps: statistics.fmean(losses) for steps, losses in curve.items()}
     result = {}
     for number, name in enumerate(names):
-        mine = [row for row in rows if row[0] == number and row[2] == STEPS]
+        mine = [r for r in rows if r[0] == number and (number != base or r[2] == STEPS)]
         if not mine:
             continue
-        loss = statistics.fmean(row[3] for row in mine)
+        loss, steps = statistics.fmean(row[3] for row in mine), mine[0][2]
         worth, cost = steps_for(loss, means), statistics.median(row[4] / row[5] for row in mine)
         result[name] = {
-            "seeds": len(mine),
+            "seeds": [row[1] for row in mine],
+            "steps": steps,
             "loss": loss,
             "losses": [row[3] for row in mine],
             "worth in steps": worth,
             "cost of a step": cost,
-            "times faster": None if worth is None else worth / STEPS / cost,
-            "parameters": int(mine[0][6]),
+            "times faster": None if worth is None else worth / steps / cost,
+            "parameters": mine[0][6],
         }
     return result
 
@@ -485,7 +497,9 @@ def kept() -> tuple[list[list[float]], dict[str, Any]]:
     same = {name: told for name, told in same.items() if told == TRIALS[name].as_json()}
     places = {list(known).index(name): number for number, name in enumerate(same)}
     rows = zip(*(log.curve[column] for column in COLUMNS), strict=True)
-    return [[places[trial], *rest] for trial, *rest in rows if trial in places], same
+    rows = [(places[trial], *rest) for trial, *rest in rows if trial in places]
+    once = {row[:3]: list(row) for row in reversed(rows)}  # two programs may have done the same
+    return list(reversed(once.values())), same
 
 
 def is_there(name: str, seed: int, n_steps: int) -> bool:
@@ -500,7 +514,7 @@ def add(name: str, row: list[float]) -> None:
     trials.setdefault(name, TRIALS[name].as_json())
     rows.append([list(trials).index(name), *row])
     config = {
-        "trials": trials, "baseline": RUNGS["+ smear"].as_json(), "steps": STEPS,
+        "trials": trials, "baseline": _BASELINE.as_json(), "steps": STEPS,
         "lengths of the baseline": list(LENGTHS), "steps between two of the baseline": EVERY,
     }  # fmt: skip
     curve = dict(zip(COLUMNS, map(list, zip(*rows, strict=True)), strict=True))

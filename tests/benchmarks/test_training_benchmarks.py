@@ -72,11 +72,11 @@ def test_the_peer_has_our_size_and_the_documented_schedule(benchmark):
 @pytest.mark.slow
 def test_the_ledger_of_the_ladder_resumes(benchmark, monkeypatch, tmp_path):
     module = benchmark("ladder")
-    rungs = {"+ smear": module.RUNGS["+ smear"].with_changes(**TINY)}
+    small = module._BASELINE.with_changes(**TINY)
     trials = {name: module.TRIALS[name] for name in ("NorMuon", "mean of the last weights")}
     trials = {name: dataclasses.replace(trial, lengths=(3,)) for name, trial in trials.items()}
     trials |= {"baseline": module.Trial(lengths=(2, 3)), "peer": module.Trial(lengths=(4,))}
-    for name, value in {"RUNGS": rungs, "TRIALS": trials, "STEPS": 3}.items():
+    for name, value in {"_BASELINE": small, "TRIALS": trials, "STEPS": 3}.items():
         monkeypatch.setattr(module, name, value)
     module.main(["baseline", "NorMuon", "--seeds", "0"])
     first = load_run(tmp_path / "ladder.json")
@@ -87,6 +87,7 @@ def test_the_ledger_of_the_ladder_resumes(benchmark, monkeypatch, tmp_path):
     assert log.curve["loss"][:3] == first.curve["loss"]
     assert len(log.curve["loss"]) == 5
     assert all(1 < loss < 5 for loss in log.curve["loss"])
+    assert log.result["NorMuon"]["seeds"] == [0]
     assert log.result["NorMuon"]["losses"] == log.curve["loss"][2:3]
     with pytest.raises(SystemExit):
         module.main(["nonsense"])
