@@ -1,12 +1,15 @@
 """The benchmarks of training run, at sizes that a test can afford."""
 
+import dataclasses
 import importlib
 
 import pytest
 import torch
+from torch import nn
 from torch.testing import assert_close
 
 from transformer_lib.gpt import GPT
+from transformer_lib.training.optimizers import orthogonalize
 from transformer_lib.training.recipes import Recipe
 from transformer_lib.training.run_log import REPOSITORY, load_run
 from transformer_lib.training.tasks import corpus_of
@@ -64,6 +67,109 @@ def test_the_peer_has_our_size_and_the_documented_schedule(benchmark):
     rates = [peers.rate(step) for step in (0, 99, 100, 1050, 2000)]
     expected = [1e-3 / 101, 1e-3 * 100 / 101, 1e-3, 5.5e-4, 1e-4]
     assert_close(torch.tensor(rates), torch.tensor(expected))
+
+
+@pytest.mark.slow
+def test_the_ledger_of_the_ladder_resumes(benchmark, monkeypatch, tmp_path):
+    module = benchmark("ladder")
+    small = module._BASELINE.with_changes(**TINY)
+    trials = {name: module.TRIALS[name] for name in ("NorMuon", "mean of the last weights")}
+    trials = {name: dataclasses.replace(trial, lengths=(3,)) for name, trial in trials.items()}
+    trials |= {"baseline": module.Trial(lengths=(2, 3)), "peer": module.Trial(lengths=(4,))}
+    for name, value in {"_BASELINE": small, "TRIALS": trials, "STEPS": 3}.items():
+        monkeypatch.setattr(module, name, value)
+    module.main(["baseline", "NorMuon", "--seeds", "0"])
+    first = load_run(tmp_path / "ladder.json")
+    assert (first.curve["trial"], first.curve["steps"]) == ([0, 0, 1], [2, 3, 3])
+    module.main(["--seeds", "0"])
+    log = load_run(tmp_path / "ladder.json")
+    assert list(log.config["trials"]) == ["baseline", "NorMuon", "mean of the last weights", "peer"]
+    assert log.curve["loss"][:3] == first.curve["loss"]
+    assert len(log.curve["loss"]) == 5
+    assert all(1 < loss < 5 for loss in log.curve["loss"])
+    assert log.result["NorMuon"]["seeds"] == [0]
+    assert log.result["NorMuon"]["losses"] == log.curve["loss"][2:3]
+    with pytest.raises(SystemExit):
+        module.main(["nonsense"])
+
+
+def test_a_trial_is_worth_the_steps_that_the_baseline_needs(benchmark, monkeypatch):
+    module = benchmark("ladder")
+    monkeypatch.setattr(module, "STEPS", 200)
+    rows = [[0, 0, steps, loss, 6.0, 6.0, 9] for steps, loss in ((100, 2.0), (400, 1.0))]
+    rows += [[1, seed, 200, loss, 3.0, 6.0, 9] for seed, loss in ((0, 1.4), (1, 1.6))]
+    found = module.ledger([*rows, [2, 0, 200, 0.9, 3.0, 6.0, 9]], ["baseline", "half", "beyond"])
+    assert found["half"]["worth in steps"] == pytest.approx(200)
+    assert found["half"]["times faster"] == pytest.approx(2)
+    assert found["beyond"]["worth in steps"] is None
+
+
+def test_counted_tables_are_shares_of_the_text(benchmark):
+    module = benchmark("ladder")
+    text = torch.tensor([0, 1, 0, 1, 1])
+    pairs = module.counted(text, 2, 2).exp()
+    assert_close(pairs, torch.tensor([[1 / 4, 3 / 4], [2 / 4, 2 / 4]]))
+    triples = module.counted(text, 2, 3).exp()
+    after_01 = (torch.tensor([1.0, 1.0]) + 8 * pairs[1]) / 10
+    assert_close(triples[0 * 2 + 1], after_01)
+    assert_close(triples[2 * 2 :], pairs)  # nothing before
+    assert module.contexts(text[None, :3], 2, 3).tolist() == [[4, 1, 2]]
+
+
+def test_trials_begin_as_the_baseline_but_for_what_they_change(benchmark):
+    module = benchmark("ladder")
+    config = module.RUNGS["+ smear"].with_changes(**TINY).model_config(5)
+    text, logits = torch.randint(5, (300,)), {}
+    for change in (None, *{c for trial in module.TRIALS.values() for c in trial.changes}):
+        torch.manual_seed(0)
+        model, reading = GPT(config), module.Reading()
+        model.embedding.register_forward_hook(reading.begin)
+        if change is not None:
+            change(model, text, reading)
+        logits[change] = model(text[None, :9])
+    nothing = logits.pop(None)
+    alike = {c for c, result in logits.items() if torch.equal(result, nothing)}
+    assert alike == {
+        module.bigrams, module.bigram_embedding, module.value_embeddings, module.skips,
+        module.value_residual,  # as the blocks write nothing at first
+    }  # fmt: skip
+    assert_close(logits[module.COUNTED] - nothing, module.counted(text, 5, 2)[text[None, :9]])
+
+
+@pytest.mark.parametrize("shape", [(3, 8, 8), (2, 8, 32), (2, 32, 8)])
+def test_the_ladders_iterations_are_the_librarys(benchmark, shape):
+    module = benchmark("ladder")
+    x, numbers = torch.randn(shape), (module.COEFFICIENTS,) * 3
+    for gram in (False, True):
+        found = module.orthogonalize(x, numbers, None, gram=gram)
+        assert_close(found, orthogonalize(x, 3), atol=1e-5, rtol=1e-4)
+
+
+def test_polar_express_takes_its_interval_nearest_to_1(benchmark):
+    module = benchmark("ladder")
+    values, errors = torch.logspace(-3, 0, 500, dtype=torch.float64), []
+    for a, b, c in module.polar_coefficients(1e-3, 4):
+        values = a * values + b * values**3 + c * values**5
+        errors.append((values - 1).abs().max().item())
+        assert values.max().item() - 1 == pytest.approx(1 - values.min().item(), abs=0.01)
+    assert errors == sorted(errors, reverse=True)
+    assert errors[-1] < 0.6
+
+
+def test_normuon_evens_out_rows_and_keeps_the_length(benchmark):
+    module = benchmark("ladder")
+    layer, other = (nn.Linear(6, 4, bias=False) for _ in range(2))
+    other.load_state_dict(layer.state_dict())
+    start, steps = layer.weight.detach().clone(), []
+    for kind, each in ((module.NorMuon, layer), (module.Muon, other)):
+        optimizer = kind(nn.Sequential(each), outside=(), n_iterations=1)
+        each.weight.grad = torch.arange(24.0).view(4, 6).square()
+        optimizer.step()
+        steps.append(start - each.weight)
+    assert_close(steps[0].norm(), steps[1].norm())
+    rows = steps[0].norm(dim=1)
+    assert_close(rows, rows.mean().expand(4))
+    assert steps[1].norm(dim=1).std() > 0.001
 
 
 def test_three_minutes_measures_every_seed_and_window(benchmark, monkeypatch, tmp_path):

@@ -142,10 +142,19 @@ class Muon(torch.optim.Optimizer):
         means = [self.state[p]["momentum"] for p in matrices]
         torch._foreach_lerp_(means, gradients, 1 - group["momentum"])
         ahead = torch.stack(torch._foreach_lerp(gradients, means, group["momentum"]))
-        updates = orthogonalize(ahead, group["n_iterations"], dtype=group["dtype"])
+        updates = self.directions(matrices, ahead, group)
         torch._foreach_mul_(matrices, 1 - group["lr"] * group["weight_decay"])
         step = group["lr"] * max(1, rows / columns) ** 0.5
         torch._foreach_add_(matrices, updates.to(matrices[0].dtype).unbind(), alpha=-step)
+
+    def directions(
+        self, matrices: list[Tensor], ahead: Float[Tensor, "matrices rows columns"], group: dict
+    ) -> Float[Tensor, "matrices rows columns"]:
+        """Which way each of these matrices, all of one shape, goes, given its momentum, ``ahead``.
+
+        What a relative of Muon changes is mostly here; ``self.state[matrix]`` is saved with it.
+        """
+        return orthogonalize(ahead, group["n_iterations"], dtype=group["dtype"])
 
     def _step_adamw(self, parameters: list[Tensor], group: dict) -> None:
         beta_1, beta_2 = group["betas"]
