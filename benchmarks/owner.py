@@ -1,7 +1,7 @@
 """Does a plain GPT find the owner? A ledger of what was tried, what failed included.
 
     python benchmarks/owner.py                         all attempts, some 90 minutes on a quiet core
-    python benchmarks/owner.py --seeds 0 smear plain   these, from these seeds; some minutes
+    python benchmarks/owner.py smear plain --seeds 0   these, from these seeds; some minutes
 
 Writes transformer_lib/runs/owner.json; of attempts that are not named, it keeps what is there. A
 small GPT, from nothing, reads the gift stories of the book's own grammar, in which no fixed
