@@ -194,7 +194,7 @@ def test_small_cells_can_be_made_large(open_page):
     assert "afm-held" not in saved.value.path().read_text(encoding="utf-8")
     last.focus()
     page.keyboard.press("Home")
-    assert held.count() == 0
+    held.first.wait_for(state="detached")  # when it has scrolled back
     check_fits(page)
     page.set_viewport_size({"width": 1280, "height": 800})
     page.wait_for_function(f"{size} > 18")

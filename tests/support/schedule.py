@@ -1,8 +1,8 @@
 """In which order the tests run, and which of them stay together in one worker.
 
-What takes longest is running the chapters and, from what these runs gave, building the book. So one
-worker begins with the chapters that train and goes on with the book; the others begin with the
-other chapters, and all come to the book's pages at the end.
+What takes longest is running the chapters. The book is built from what these runs gave, so it comes
+when they are surely over, while the other workers go on; a build that came earlier would run them
+once more. Its pages come last.
 """
 
 from pathlib import Path
@@ -33,17 +33,17 @@ def place(nodeid: str) -> tuple[int, int]:
     if chapter:
         return (0 if trains(chapter) else 1), number  # later chapters take longer
     if nodeid == FIRST:
-        return 2, 0
+        return 3, 0
     if nodeid.startswith((BOOK, PAGES)):
         return 5, 0
-    return (4 if nodeid.startswith("tests/browser/") else 3), 0
+    return (4 if nodeid.startswith("tests/browser/") else 2), 0
 
 
 def unit(nodeid: str, workers: int) -> str:
     """Tests of one unit run in one worker, one after another: those of a file, with exceptions."""
     chapter = executes(nodeid)
-    if workers <= 2 and (nodeid == FIRST or (chapter and trains(chapter))):
-        return "what trains, and then the book: never side by side where there are two cores"
+    if workers <= 2 and chapter and trains(chapter):
+        return "what trains: never side by side where there are two cores"
     if chapter or nodeid == FIRST or nodeid.startswith(PAGES):
         return nodeid
     return nodeid.split("::")[0]
