@@ -21,7 +21,7 @@ import pytest
 from built import BUILD, ROOT
 from chromium import CHROMIUM_NAMES
 from harness import write_page
-from playwright.sync_api import Browser, BrowserContext, Error, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Error, Page, Playwright, sync_playwright
 
 ARGUMENTS = [
     "--no-sandbox",
@@ -63,20 +63,26 @@ def book(once, running) -> Path:
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
+def playwright() -> Iterator[Playwright]:
+    """A process may have one only, whichever browsers it drives."""
+    with sync_playwright() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def browser(playwright) -> Iterator[Browser]:
     """A Chromium that is there already, else the one that Playwright has downloaded."""
     found = os.environ.get("AFM_CHROMIUM") or next(
         filter(None, map(shutil.which, CHROMIUM_NAMES)), None
     )
-    with sync_playwright() as playwright:
-        try:
-            chromium = playwright.chromium.launch(executable_path=found, args=ARGUMENTS)
-        except Error as error:
-            pytest.fail(
-                f"no Chromium could be started: `playwright install chromium` gets one\n{error}"
-            )
-        yield chromium
-        chromium.close()
+    try:
+        chromium = playwright.chromium.launch(executable_path=found, args=ARGUMENTS)
+    except Error as error:
+        pytest.fail(
+            f"no Chromium could be started: `playwright install chromium` gets one\n{error}"
+        )
+    yield chromium
+    chromium.close()
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from built import BUILD, READ
 from harness import check_fits
-from playwright.sync_api import sync_playwright
 
 CHAPTERS = [page for page in READ if page.startswith("chapters/")]
 VIEW = "script[type='application/vnd.jupyter.widget-view+json']"
@@ -20,14 +19,13 @@ pytestmark = pytest.mark.soak
 
 
 @pytest.fixture(scope="module", params=["firefox", "webkit"])
-def other(request):
-    with sync_playwright() as playwright:
-        kind = getattr(playwright, request.param)
-        if not Path(kind.executable_path).exists():
-            pytest.skip(f"`playwright install --with-deps {request.param}` gets it")
-        browser = kind.launch()
-        yield browser
-        browser.close()
+def other(request, playwright):
+    kind = getattr(playwright, request.param)
+    if not Path(kind.executable_path).exists():
+        pytest.skip(f"`playwright install --with-deps {request.param}` gets it")
+    browser = kind.launch()
+    yield browser
+    browser.close()
 
 
 @pytest.fixture
