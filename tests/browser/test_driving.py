@@ -18,6 +18,7 @@ from transformer_lib.widgets import (
     BeamTree,
     BlockLab,
     DepthView,
+    EmbeddingMap,
     Goal,
     Machine,
     MaskPainter,
@@ -97,6 +98,10 @@ def test_every_figure_follows_the_text_and_goes_back(open_page):
         "turned": (
             RotaryArrows([1.0, 0.5], [-0.5, 1.5], name="turned"),
             "query_position=3;key_position=7;before=12;speed=0.5;add=on",
+        ),
+        "table": (
+            EmbeddingMap(torch.randn(6, 5), [*"abcdef"], name="table"),
+            "word=d;pair=1",
         ),
         "next": (
             NextWord(["a", "b", "c"], ["a", "b", "c"], {"x": ROWS, "y y": ROWS[::-1]}, name="next"),

@@ -15,7 +15,6 @@ from transformer_lib.plots.heatmaps import _readable_on
 from transformer_lib.plots.style import CARD, CYCLE, INK, SCORES, SOFT, WEIGHTS
 
 WORDS = ["mary", "gave", "roses", "to", "susan"]
-GROUPS = {"people": ["mary", "susan"], "things": ["roses"]}
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +44,6 @@ def _calls():
         ),
         "bars": lambda ax: plots.bars(WORDS, {"a": np.ones(5), "b": np.ones(5)}, ax=ax),
         "vectors_2d": lambda ax: plots.vectors_2d(scores[:, :2], WORDS, ax=ax),
-        "word_map": lambda ax: plots.word_map(scores[:, :2], WORDS, groups=GROUPS, ax=ax),
         "projections": lambda ax: plots.projections(
             [1.0, 0.0, -0.5], [("q", "W_Q", [0.0, 3.0], "query", ["a", "b"])], WORDS[:3], ax=ax
         ),
@@ -249,19 +247,6 @@ def test_arrows_end_at_their_vectors_and_labels_do_not_overlap(crowded):
     assert not any(box.count_contains(points) for box in boxes)
 
 
-def test_words_stand_at_their_points_and_not_over_one_another():
-    points = torch.tensor([[1.6, 0.2], [1.5, 0.25], [0.2, 1.4], [0.25, 1.3], [-1.4, 0.4]])
-    plots.word_map(points, WORDS, groups=GROUPS)
-    axes = plt.gca()
-    marked = {each.get_label(): each.get_offsets() for each in axes.collections}
-    np.testing.assert_allclose(marked["people"], points[[0, 4]])
-    np.testing.assert_allclose(marked["things"], points[[2]])
-    axes.figure.canvas.draw()
-    boxes = [Text.get_window_extent(text) for text in axes.texts]  # without the line to its point
-    assert len(boxes) == 5
-    assert not any(a.overlaps(b) for n, a in enumerate(boxes) for b in boxes[:n])
-
-
 def test_boxes_have_the_proportions_of_their_shapes():
     plots.shape_boxes(
         [("Q", ("s", "d_k"), "query"), "×", ("Kᵀ", ("d_k", "s"), "key")], [("W_O", (4, 6))],
@@ -320,9 +305,6 @@ ERRORS = [
     (lambda: plots.scores_heatmap([[np.inf]]), r"has inf at \[0, 0\]"),
     (lambda: plots.mask_heatmap(torch.ones(2, 2)), "boolean, True = may attend; got float32"),
     (lambda: plots.mask_heatmap([True]), "two axes"),
-    (lambda: plots.word_map(torch.ones(5, 3), WORDS), r"must have shape \(n, 2\)"),
-    (lambda: plots.word_map(torch.ones(5, 2), WORDS, groups={"a": ["b"]}), "name 'b', which is"),
-    (lambda: plots.word_map(torch.ones(5, 2) / 0, WORDS), r"has inf at \[0, 0\]"),
     (lambda: plots.vectors_2d(torch.ones(5, 3)), r"must have shape \(n, 2\)"),
     (lambda: plots.vectors_2d(torch.ones(2, 2), color=["key"]), "1 entries for 2 vectors"),
     (lambda: plots.vectors_2d(torch.ones(2, 2), like=torch.ones(5, 3)), "like must have shape"),

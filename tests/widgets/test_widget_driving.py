@@ -17,6 +17,7 @@ from transformer_lib.widgets import (
     BeamTree,
     BlockLab,
     DepthView,
+    EmbeddingMap,
     Goal,
     MaskPainter,
     MatrixInTheMiddle,
@@ -51,6 +52,7 @@ DRIVEN = {
     "AttentionMap": lambda **more: AttentionMap((X @ X.mT).softmax(-1)[None], WORDS, **more),
     "PositionLab": lambda **more: PositionLab(**more),
     "RotaryArrows": lambda **more: RotaryArrows([1.0, 0.5], [0.5, 1.0], **more),
+    "EmbeddingMap": lambda **more: EmbeddingMap(X, WORDS, **more),
     "NextWord": lambda **more: NextWord(
         ["a", "b"], ["a", "b"], {"one": [[0.5, 0.5]], "two": [[0.25, 0.75]]}, **more
     ),
@@ -160,6 +162,7 @@ ACCEPTED = {
     "AttentionMap": ["layer=0", "head=0", "query=gave", "cell=mary,gave"],
     "PositionLab": ["method=rotary", "d_model=16", "base=2.5", "offset=-3", "view=code"],
     "RotaryArrows": ["query_position=5", "before=100", "speed=0.05", "add=on"],
+    "EmbeddingMap": ["word=roses", "word=0", "pair=0", "pair=1"],
     "NextWord": ["predictor=two", "word=b", "word=1"],
     "PairMerger": ["sample=a, b", "sample=0", "merges=999", "reset="],
     "SamplingLab": ["context=mary gave", "top_k=all", "top_k=3", "min_p=0.1", "draw=100"],
@@ -198,6 +201,7 @@ REFUSED = {
     "AttentionMap": ["layer=1", "head=1", "query=7", "cell=gave"],
     "PositionLab": ["method=none", "d_model=15", "base=1", "offset=x", "pair=-1"],
     "RotaryArrows": ["query_position=32", "before=-1", "speed=2", "add=yes"],
+    "EmbeddingMap": ["word=ravi", "word=7", "pair=3", "pair=-1"],
     "NextWord": ["predictor=three", "word=a", "word=0", "word=2"],
     "PairMerger": ["sample=2", "merges=1000", "merges=1.5", "text=roses"],
     "SamplingLab": ["context=1", "top_k=0", "top_p=0", "min_p=2", "draw=0"],

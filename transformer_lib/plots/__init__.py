@@ -15,7 +15,6 @@ from .heatmaps import attention_heatmap, mask_heatmap, position_heatmap, scores_
 from .lines import bars, curves, histograms, position_curves
 from .sentences import next_words
 from .style import COLORS, LINE, SOFT, TEXT_COLORS, house
-from .words import word_map
 
 __all__ = [
     "COLORS",
@@ -36,5 +35,4 @@ __all__ = [
     "scores_heatmap",
     "shape_boxes",
     "vectors_2d",
-    "word_map",
 ]

@@ -81,20 +81,17 @@ def _square(tips: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return middle - side / 2, middle + side / 2
 
 
-def _label_spots(tips: np.ndarray, names: Sequence[str], arrows: bool = True) -> list[np.ndarray]:
+def _label_spots(tips: np.ndarray, names: Sequence[str]) -> list[np.ndarray]:
     """A place for each label, in points: beyond its tip, turned away from arrows and labels."""
-    # Boxes that are taken, as (center, half size): at first along every arrow, or at every point.
-    parts, size = (np.linspace(0, 1, 40), 2.0) if arrows else ([1.0], 5.0)
-    taken = [(tip * part, np.array([size, size])) for tip in tips for part in parts]
+    # Boxes that are taken, as (center, half size): at first along every arrow.
+    taken = [(tip * part, np.array([2.0, 2.0])) for tip in tips for part in np.linspace(0, 1, 40)]
     spots = []
     for tip, name in zip(tips, names, strict=True):
         half = np.array([3.9 * len(name) + 1, 7.0])
         along = np.arctan2(tip[1], tip[0]) if np.any(tip) else np.pi / 2
         places = []
         turns = np.radians([0, 20, -20, 40, -40, 60, -60, 90, -90, 120, -120, 150, -150])
-        for gap, turn in product(
-            (6, 18) if arrows else (6, 14, 22, 30), turns
-        ):  # farther away only if nothing near is free
+        for gap, turn in product((6, 18), turns):  # farther away only if nothing near is free
             way = np.array([np.cos(along + turn), np.sin(along + turn)])
             # Far enough for the box of the text to clear the tip, on whichever side it is.
             spot = tip + way * (gap + min(half / np.maximum(np.abs(way), 1e-9)))

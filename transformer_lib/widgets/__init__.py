@@ -5,6 +5,7 @@ from transformer_lib.widgets.attention_map import AttentionMap
 from transformer_lib.widgets.beam_tree import BeamTree
 from transformer_lib.widgets.block_lab import BlockLab
 from transformer_lib.widgets.depth_view import DepthView
+from transformer_lib.widgets.embedding_map import EmbeddingMap
 from transformer_lib.widgets.goals import Goal
 from transformer_lib.widgets.head_view import HeadView
 from transformer_lib.widgets.machine import Machine
@@ -33,6 +34,7 @@ __all__ = [
     "BeamTree",
     "BlockLab",
     "DepthView",
+    "EmbeddingMap",
     "Goal",
     "HeadView",
     "Machine",
