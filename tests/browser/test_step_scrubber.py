@@ -143,7 +143,7 @@ def test_matrices_stay_and_the_next_one_stands_beside_them(open_page):
     page = open_page(widget(), width=720)
     shown = 0
     heights = set()
-    for step in ("Q", "K", "V", "QKᵀ", "÷√d", "mask", "softmax", "·V", "concat", "·W_O"):
+    for step in ("Q", "K", "V", "QKᵀ", "÷√dₖ", "mask", "softmax", "·V", "concat", "·W_O"):
         choose(page, step, "step")
         names = page.locator(".afm-matrix [role=grid], .afm-matrix[role=img]").evaluate_all(
             "(all) => all.map((one) => one.getAttribute('aria-label'))"
@@ -206,7 +206,7 @@ def test_a_matrix_grows_out_of_its_operands_but_not_for_who_wants_none(
     assert page.evaluate(MOVING) == 0
     choose(page, "QKᵀ", "step")
     page.wait_for_function(f"{MOVING} === 0")
-    choose(page, "÷√d", "step")
+    choose(page, "÷√dₖ", "step")
     assert page.evaluate(MOVING) > 2
     assert page.locator(".afm-flying > g").count() == 1
     choose(page, "mask", "step")  # before the other has arrived

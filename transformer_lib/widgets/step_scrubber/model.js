@@ -15,7 +15,7 @@
 import { fixed } from "../core/numbers.js";
 import { causalMask, dot, maskedSoftmax, matmul, transpose } from "../math/linear.js";
 
-export const STEPS = ["Q", "K", "V", "QKᵀ", "÷√d", "mask", "softmax", "·V", "concat", "·W_O"];
+export const STEPS = ["Q", "K", "V", "QKᵀ", "÷√dₖ", "mask", "softmax", "·V", "concat", "·W_O"];
 const SHOWN_TERMS = 5; // of a sum with more than
 const ALL_TERMS = 6;
 const RESULTS = ["q", "k", "v", "scores", "scaled", "masked", "weights", "z", "concat", "y"];

@@ -31,7 +31,7 @@ function render({ model, el }) {
   const orders = [inOrder, order];
   const fig = figure(el, {
     name: "Multi-head attention, step by step",
-    hint: "Try: go from step to step, and see each matrix come out of others. Select a number, and see what it was made of. Then swap the words, with and without places, with one head and with more: when can the two sentences be told apart?",
+    hint: "Try: go from step to step, and see each matrix come out of others. Select a number, and see what it was made of. Then shuffle the words, with and without places, with one head and with more: when can the two sentences be told apart?",
   });
   const put = (name) => (value) => send(model, name, value);
 

@@ -47,7 +47,7 @@ def code_lines(*, biased: bool) -> tuple[str, ...]:
 
 
 class StepScrubber(Widget):
-    """Multi-head attention as one strip: Q, K, V, QKᵀ, ÷√d, mask, softmax, ·V, concat, ·W_O.
+    """Multi-head attention as one strip: Q, K, V, QKᵀ, ÷√dₖ, mask, softmax, ·V, concat, ·W_O.
 
     Each step adds a matrix to those that are there, and it comes out of what it is made of. The
     number that is selected or pointed at, in any of them, shows its operands, its arithmetic and
