@@ -11,7 +11,7 @@ from transformer_lib import checks
 from transformer_lib.attention import KeysAndValues
 from transformer_lib.cache import ModelCache, require_room
 from transformer_lib.fast import ragged
-from transformer_lib.fast.steps import Step, linear_step, product, step_of, stepper_of
+from transformer_lib.fast.steps import Step, model_step, stepper_of
 from transformer_lib.layers import Embedding
 from transformer_lib.wiring import Wiring
 
@@ -193,18 +193,7 @@ class EncoderDecoder(nn.Module):
         blocks = [stepper(layer, read, readable) for stepper, layer, read in layers]
         if embed is None or None in blocks:
             return None
-        normalize, table = step_of(self.decoder_norm), self.of_target.weight
-        score = linear_step(self.head) if self.head is not None else lambda x: product(x, table)
-
-        @torch.inference_mode()
-        def step(ids: Tensor) -> Tensor:
-            x = embed(ids)
-            x = x[0] if len(ids) == 1 else x
-            for block in blocks:
-                x = block(x)
-            return score(normalize(x)).view(len(ids), -1)
-
-        return step
+        return model_step(embed, blocks, self.decoder_norm, self.head, self.of_target.weight)
 
     def counted_logits(
         self,

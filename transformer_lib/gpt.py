@@ -15,7 +15,7 @@ from transformer_lib.cache import (
     require_no_gradient,
     require_room,
 )
-from transformer_lib.fast.steps import Step, linear_step, product, step_of
+from transformer_lib.fast.steps import Step, model_step, step_of
 from transformer_lib.layers import Embedding, Smear, require_smear_start
 from transformer_lib.wiring import Wiring
 
@@ -154,19 +154,7 @@ class GPT(nn.Module):
         embed = step_of(self.embedding, cache)
         pairs = zip(self.blocks, cache.layers, strict=True)
         blocks = [step_of(block, layer) for block, layer in pairs]
-        normalize = step_of(self.final_norm)
-        table = self.embedding.weight
-        score = linear_step(self.head) if self.head is not None else lambda x: product(x, table)
-
-        @torch.inference_mode()
-        def step(ids: Tensor) -> Tensor:
-            x = embed(ids)
-            x = x[0] if len(ids) == 1 else x
-            for block in blocks:
-                x = block(x)
-            return score(normalize(x)).view(len(ids), -1)
-
-        return step
+        return model_step(embed, blocks, self.final_norm, self.head, self.embedding.weight)
 
     def new_cache(self, batch: int, capacity: int | None = None) -> ModelCache:
         """An empty cache for ``batch`` texts of up to ``capacity`` tokens (None: the context)."""

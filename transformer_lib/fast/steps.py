@@ -87,6 +87,26 @@ def step_of(part: nn.Module, cache: Any = None) -> Step:
     return call
 
 
+def model_step(
+    embed: Step, blocks: list[Step], norm: nn.Module, head: nn.Module | None, table: Tensor
+) -> Step:
+    """ids ``[batch]`` -> logits ``[batch, vocabulary]``; without a head, scores are products with
+    the ``table`` of embeddings.
+    """
+    normalize = step_of(norm)
+    score = linear_step(head) if head is not None else lambda x: product(x, table)
+
+    @torch.inference_mode()
+    def step(ids: Tensor) -> Tensor:
+        x = embed(ids)
+        x = x[0] if len(ids) == 1 else x
+        for block in blocks:
+            x = block(x)
+        return score(normalize(x)).view(len(ids), -1)
+
+    return step
+
+
 def linear_step(*layers: nn.Module) -> Step:
     """x -> what the layers make of it, side by side: by one product, if all of them are plain."""
     biases = [getattr(layer, "bias", None) for layer in layers]

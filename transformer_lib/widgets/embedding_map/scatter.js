@@ -79,7 +79,7 @@ export function scatter({ words, kinds, onPoint, onChoose }) {
       axisText(axes[0], size - 2, size - 6, "end"),
       axisText(axes[1], x.of(0) + 6, 13),
     );
-    const [from] = [places[chosen]];
+    const from = places[chosen];
     lines.replaceChildren(
       ...near.map((i) =>
         svgElement("line", {
@@ -100,7 +100,6 @@ export function scatter({ words, kinds, onPoint, onChoose }) {
       dots[i].setAttribute("transform", `translate(${places[i][0]} ${places[i][1]})`);
       for (const node of [dots[i], texts[i]]) {
         node.classList.toggle("afm-chosen", i === chosen);
-        node.classList.toggle("afm-near-one", near.includes(i));
         node.classList.toggle("afm-lit", i === marked);
       }
       const spot = spots[i];
