@@ -19,6 +19,8 @@ PRINTOUT = Choice(
 LINE = Choice(right=4, wrong={2: "The mask is right."}, otherwise="Line {} does what it should.")
 LEAKS = Choice(right={"a", "d"}, wrong={"b": "It is causal.", "d": "The norm is of all words."})
 
+LINES = Choice(right={3, 7}, otherwise="Line {} does what it should.")
+
 
 def test_the_sentences_are_all_reached():
     wrong = [("a", "rows sum"), (lambda: "B", "not a softmax")]
@@ -34,11 +36,15 @@ def test_the_sentences_are_all_reached():
     [
         (PRINTOUT, "x", "'x' is not among the choices: a, b, c."),
         (PRINTOUT, ["c", "a"], "You chose 2: choose one."),
+        (PRINTOUT, "c, or a", "You chose 2: choose one."),
         (PRINTOUT, {"c": 1}, "Your choice is a dict; give the option itself."),
         (PRINTOUT, str, "Your choice is a class"),
         (PRINTOUT, lambda: 1 / 0, "raises ZeroDivisionError: division by zero"),
         (LEAKS, "d", "a is missing."),
         (LEAKS, "xy", "'x' is not among the choices: a, b, d."),
+        (LINES, [2, 6], "Each of your numbers is one too small: count from 1."),
+        (LINES, [4, 8], "Each of your numbers is one too large."),
+        (LINES, [2, 7], "Line 2 does what it should."),
     ],
 )
 def test_other_answers_get_a_sentence(check, answer, words):

@@ -1,5 +1,8 @@
 """Comparing results: tolerances by dtype, and no result too odd for a sentence."""
 
+from decimal import Decimal
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import torch
@@ -22,6 +25,27 @@ def test_rounding_is_forgiven_and_a_mistake_is_not(dtype, rounding, mistake):
     right = torch.linspace(-1, 1, 7, dtype=torch.float64)
     assert close((right * (1 + rounding)).to(dtype), right.to(dtype))
     assert not close((right + mistake).to(dtype), right.to(dtype))
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (lambda x: x * x.shape[1], "tuple index out of range. The tuple is shorter than that"),
+        (lambda x: x.sum(1), "The tensor has fewer axes than that"),
+        (lambda x: x * len(x.sum()), "A single number has no axis and no length"),
+        (lambda x: x if x > 0 else -x, "An `if` needs one answer, and you have one for each"),
+    ],
+)
+def test_an_error_about_an_axis_is_explained(answer, words):
+    check = Exercise(right=lambda x: 3 * x, cases=[Case("3 numbers", torch.arange(3.0))])
+    assert words in repr(check(answer))
+
+
+@pytest.mark.parametrize("third", [Fraction(1, 3), Decimal(1) / 3])
+def test_a_fraction_is_a_number(third):
+    check = Exercise(right=lambda x: x / 3, cases=[Case("one", 1.0)])
+    assert check(lambda x: third).passed
+    assert not check(lambda x: 2 * third).passed
 
 
 @pytest.mark.parametrize(
@@ -98,6 +122,12 @@ def test_first_difference(got, right, words, hidden):
         ([1, torch.ones(1)], [1, 2], "Item 1 of your result is a tensor of shape (1,); an int is"),
         ({"a": np.float32(1)}, {"a": True}, "Item 'a' of your result is a number; a bool is"),
         (10**400, 3, "Your result is inf: "),
+        (
+            torch.ones(2) / 2,
+            torch.ones(2).long(),
+            "Your result is `torch.float32`, not `torch.int64`: "
+            "whole numbers are expected, as `//` gives them or `.long()` makes them.",
+        ),
         ([-(10**400)], [0.5], "Item 0 of your result is -inf: "),
     ],
 )

@@ -70,6 +70,36 @@ def over_rows(x, memory, Q, K, V, readable):
     return torch.softmax(scores, 0) @ memory @ V
 
 
+def scaled_and_masked(x, memory, Q, K, V, readable, *, by=0.5, fill=-math.inf, root_of=None):
+    scores = torch.einsum("td,sd->ts", x @ Q, memory @ K) / (root_of or Q.shape[1]) ** by
+    return torch.where(readable, scores, fill).softmax(-1) @ memory @ V
+
+
+def keys_of_x(x, memory, Q, K, V, readable):
+    scores = torch.einsum("td,sd->ts", x @ Q, x @ K) / math.sqrt(Q.shape[1])
+    return torch.where(readable, scores, -math.inf).softmax(-1) @ memory @ V
+
+
+def averaging(weights):
+    def answer(x, memory, Q, K, V, readable):
+        scores = torch.einsum("td,sd->ts", x @ Q, memory @ K) / math.sqrt(Q.shape[1])
+        return weights(scores, readable) @ (memory @ V)
+
+    return answer
+
+
+def hiding(hidden):
+    def answer(x, memory, Q, K, V, readable):
+        scores = torch.einsum("td,sd->ts", x @ Q, memory @ K) / Q.shape[1] ** 0.5
+        return torch.where(hidden(scores, readable), -math.inf, scores).softmax(-1) @ memory @ V
+
+    return answer
+
+
+def emptied(x, memory, Q, K, V, readable):
+    return scaled_and_masked(x, memory * readable[:, None], Q, K, V, readable | True)
+
+
 RIGHT[check_mended_cross] = [cross, by_hand, mended(of=1, hide=1, dim=1)]
 WRONG[check_mended_cross] = [
     (as_given, "All three mistakes are still there"),
@@ -79,10 +109,34 @@ WRONG[check_mended_cross] = [
     (mended(hide=1, dim=1), "The values still come from x"),
     (mended(of=1, dim=1), "You hide what may be read"),
     (mended(of=1, hide=1), "The divisor is the root of the number of words"),
+    (lambda x, y, *rest: cross(y, y, *rest), "The queries come from the memory"),
     (swapped, "Now the memory asks"),
     (mended(of=1, hide=1, dim=1, divide=False), "no longer divided by √d_k"),
     (late, "You hide the padding after the softmax"),
     (over_rows, "The softmax runs over the rows that ask"),
+    (lambda *given: scaled_and_masked(*given, by=1), "The scores are divided by d_k."),
+    (lambda *given: scaled_and_masked(*given, fill=0.0), "The scores of the padding are 0"),
+    (lambda *given: scaled_and_masked(*given, fill=1e-9), "The scores of the padding are 0"),
+    (
+        lambda x, y, Q, K, *rest: scaled_and_masked(x, y, Q, K / (y @ K).norm(), *rest, by=0),
+        "not a divisor, not a mean",
+    ),
+    (keys_of_x, "The keys come from x"),
+    (lambda *given: scaled_and_masked(*given, root_of=given[-1].sum()), "how many words may be"),
+    (lambda *given: scaled_and_masked(*given, by=0) / 3**0.5, "after the softmax. The scores"),
+    (averaging(lambda s, r: s * r), "the softmax is missing"),
+    (averaging(lambda s, r: (0 * s).masked_fill(~r, -math.inf).softmax(1)), "get the same weight"),
+    (averaging(lambda s, r: s.masked_fill(~r, math.inf).softmax(1)), "its scores are +inf, or"),
+    (averaging(lambda s, r: torch.where(r, s.softmax(1), -math.inf)), "weights are -inf"),
+    (lambda *given: scaled_and_masked(*given, fill=-1.0), "result changes with the padding"),
+    (averaging(lambda s, r: (s + 1 * r).softmax(1)), "result changes with the padding"),
+    (hiding(lambda s, r: torch.arange(len(r)) >= r.sum() - 1), "nothing of number 2 (counted"),
+    (hiding(lambda scores, readable: ~readable[:, None]), "You hide rows of the scores"),
+    (
+        hiding(lambda scores, readable: ~readable | (scores * 0 + 1).triu(1).bool()),
+        "You hide the future as well",
+    ),
+    (emptied, "vectors are zeros, and it is read"),
 ]
 
 # --- design -------------------------------------------------------------------------------------
@@ -92,8 +146,23 @@ def allowed(source, target):
     return (source[:, None, :] > 0).repeat(1, target.shape[1], 1)
 
 
+def of_the_first(source, target):
+    return allowed(source, target)[:1].repeat(len(source), 1, 1)
+
+
+def of_the_first_word(source, target):
+    first = torch.arange(source.shape[1]) == 0
+    return torch.where((target != 0)[:, :, None], allowed(source, target), first)
+
+
+def with_columns(source, target, *, more=0):
+    lengths = (source != 0).sum(1)[:, None, None] + more
+    return torch.arange(source.shape[1]).expand(*target.shape, -1) < lengths
+
+
 RIGHT[check_may_read] = [
     allowed,
+    with_columns,
     lambda s, t: torch.stack([torch.stack([row != 0] * t.shape[1]) for row in s]),
 ]
 WRONG[check_may_read] = [
@@ -110,6 +179,14 @@ WRONG[check_may_read] = [
     (lambda s, t: allowed(s, t).logical_or((t == 0)[..., None]), "You open the source's padding"),
     (lambda s, t: (s > 0)[:, None], "one row for all of the target's tokens"),
     (lambda s, t: s > 0, "once for each sentence"),
+    (lambda s, t: (s > 0).repeat(t.shape[1], 1).reshape(*t.shape, -1), "in another order than"),
+    (lambda s, t: allowed(s - 1, t), "The id 1 is hidden as well"),
+    (lambda s, t: allowed(s - 2, t), "The ids 1 and 2 are hidden"),
+    (of_the_first_word, "right for the words of the target"),
+    (lambda s, t: torch.ones(*t.shape, s.shape[1]).tril() > 0, "This is the mask against the"),
+    (of_the_first, "row 0 of sentence 1 may read where sentence 0 has words"),
+    (lambda s, t: with_columns(s, t, more=1), "in sentence 1, row 0 may read place 3"),
+    (lambda s, t: with_columns(s, t, more=-1), "in sentence 0, row 0 may not read place 4"),
 ]
 
 # --- count --------------------------------------------------------------------------------------
@@ -137,7 +214,7 @@ WRONG[check_parameters] = [
     (counting(tables=3), "You count three tables"),
     (counting(tables=0), "The table is missing"),
     (counting(cross=0), "no cross-attention"),
-    (counting(norms=4), "three norms, one after each part"),
+    (counting(norms=4), "the third norm of the decoder's block, or"),
     (counting(norms=0), "The norms are missing"),
     (counting(attend=False), "without any bias in attention"),
     (counting(attend=False, think=False), "without the biases of attention and feed-forward"),
@@ -154,6 +231,31 @@ WRONG[check_parameters] = [
     (counting(attend=False, think=False, gain=1), "the norms' included"),
     (counting(attend=False, think=False, norms=0), "without any bias, and without the norms"),
     (lambda d, f, n, v: parameters(d, f, n, v) - 2 * n * d * (f + 1), "has two matrices"),
+    (lambda d, f, n, v: parameters(d, f, n, v) * 1e-6, "That is in millions"),
+    (lambda d, f, n, v: v * d / parameters(d, f, n, v), "That is the table's share"),
+    (counting(think=True, norms=4), "second biases of both feed-forward layers"),
+    (lambda d, f, n, v: parameters(d, f, 1, v), "is `n_layers` used?"),
+    (lambda d, f, n, v: parameters(d, f, n * n, v), "adds 2508 if there is one, and 5852 if"),
+    (lambda d, f, n, v: parameters(d, f, n * 0.5, v), "That is n_layers in all"),
+    (
+        lambda d, f, n, v: (
+            parameters(d, f, n, v, cross=0, parts=1, norms=3)
+            + parameters(d, f, 1, 0, cross=-1, parts=1, norms=2)
+        ),
+        "The encoder has n_layers blocks, too",
+    ),
+    (
+        lambda d, f, n, v: (
+            parameters(d, f, 1, v, cross=0, parts=1, norms=3)
+            + parameters(d, f, n, 0, cross=-1, parts=1, norms=2)
+        ),
+        "The decoder has n_layers blocks, too",
+    ),
+    (lambda d, f, n, v: parameters(d, f, n, v) + v**2, "one more word adds 65 to your count"),
+    (lambda d, f, n, v: parameters(d, f, n, v) + n * (f - d), "one more d_ff adds 81"),
+    (lambda d, f, n, v: parameters(d, f, n, v) + n * d * d, "your count has 39 of them"),
+    (lambda d, f, n, v: parameters(d, f, n, v) + 50 * d, "your count is 474"),
+    (lambda d, f, n, v: parameters(d, f, n, v) - n * d, "The biases and norms are not"),
 ]
 
 
@@ -175,7 +277,7 @@ def by_trying(n, width):
 RIGHT[check_layers] = [by_trying, lambda n, width: math.ceil((n - 1) / (width - 1))]
 WRONG[check_layers] = [
     (lambda n, width: math.ceil(n / width), "is the paper's order of growth"),
-    (lambda n, width: math.ceil(n / (width - 1)), "it is n − 1 steps back, not n."),
+    (lambda n, width: math.ceil(n / (width - 1)), "it is n − 1 steps back, not n,"),
     (lambda n, width: (n - 1) // (width - 1), "Rounded down"),
     (lambda n, width: n - 1, "That is a recurrence"),
     (lambda n, width: 1, "That is attention."),
@@ -186,6 +288,30 @@ WRONG[check_layers] = [
     (lambda n, width: n // (width - 1), "It is n − 1 steps from"),
     (lambda n, width: math.ceil((n - width) / (width - 1)), "no step is free"),
     (lambda n, width: math.ceil((n - 1) / ((width - 1) / 2)), "half of the width on either side"),
+    (lambda n, width: round((n - 1) / (width - 1)), "Rounded to the nearest number"),
+    (lambda n, width: math.ceil((n - 1) / width), "words further back, not width."),
+    (lambda n, width: by_trying(n - 1, width), "(n − 2) / (width − 1), rounded up. From"),
+    (
+        lambda n, width: int((n + 1) / width) + 1,
+        "further back. Round up, for the last layer is needed if anything is left. Nothing has",
+    ),
+    (lambda n, width: (n - 1) // (width // 2), "(n − 1) / (width // 2), rounded down. A layer"),
+    (lambda n, width: by_trying(n, width) - n // 3, "with n = 3 and width = 2 you have 1"),
+    (lambda n, width: by_trying(n, width) + n // 5, "with n = 5 and width = 2 you have 5"),
+    (lambda n, width: (n - 1) // (width - 1) + n % 2, "too few layers: with n = 2 and width = 3"),
+    (
+        lambda n, width: by_trying(n, width) + 2 * ((n - 1) % (width - 1) == 0),
+        "too many layers, wherever (n − 1) / (width − 1) leaves no remainder: with n = 2 and",
+    ),
+    (
+        lambda n, width: by_trying(n, width) - 3 * ((n - 1) % (width - 1) > 0),
+        "too few layers, wherever (n − 1) / (width − 1) leaves a remainder: with n = 2 and",
+    ),
+    (lambda n, width: by_trying(n, width) + n**2, "too many layers, always: with n = 2 and width"),
+    (
+        lambda n, width: max(1, by_trying(n, width)),
+        "but on 1 word, which has heard itself: too many",
+    ),
 ]
 
 

@@ -66,6 +66,19 @@ WRONG[check_temperature] = [
     (lambda p, t: torch.softmax(p.log() * t, 0), "Upside down"),
     (lambda p, t: torch.exp(p.log() / t), "The normalization is missing"),
     (lambda p, t: (p / t).softmax(0), "You take the softmax of probabilities"),
+    (lambda p, t: ((p + 1e-9).log() / t).softmax(0), "no power of 0 is more than 0"),
+    (lambda p, t: (p.clamp(min=1e-30).log() / t).softmax(0), "no power of 0 is more than 0"),
+    (lambda p, t: filter_logits(p.log(), temperature=t).softmax(-1).round(decimals=3), "rounded"),
+    (
+        lambda p, t: (p[p > 0].log() / t).softmax(0),
+        "what is 0 has been dropped: every place must stay, so the shape is (3,), not (2,)",
+    ),
+    (lambda p, t: p / t + (1 - 1 / t) / len(p), "in the ratio inf. At first it was 4"),
+    (lambda p, t: (p.where(p > 1e-3, 0.0).log() / t).softmax(0), "all 0 for number 2 along"),
+    (lambda p, t: normalized(p.pow(1 // t)), "rounded down to a whole number"),
+    (lambda p, t: (p.log10() / t).softmax(0), "the base 10"),
+    (lambda p, t: (p.log2() / t).softmax(0), "the base 2"),
+    (lambda p, t: normalized(p ** (1 / (1 + t))), "the power 0.6667. With T = 0.5 it is 1/T, 2"),
 ]
 
 
@@ -98,7 +111,29 @@ def by_removal(probabilities, p, *, start=0, shift=False, equal=False):
     return left / left.sum()
 
 
-RIGHT[check_nucleus] += [lambda x, p: by_removal(x, p, shift=True, equal=True)]
+RIGHT[check_nucleus] += [
+    lambda x, p: by_removal(x, p, shift=True, equal=True),
+    lambda x, p: by_removal(x.double(), p, shift=True, equal=True),
+    lambda x, p: nucleus_by_loop(x.flip(0), p).flip(0),  # of equal tokens, others are kept
+]
+
+
+def by_size(probabilities, p, *, more):
+    """Judge each token by its size: of equal ones, all are kept or none."""
+    ordered = probabilities.sort(descending=True).values
+    last = int((ordered.cumsum(0) < p).sum())
+    keep = probabilities >= ordered[last] if more else probabilities > ordered[last + 1]
+    return normalized(probabilities * keep)
+
+
+def by_index(probabilities, p):
+    values, total = probabilities.tolist(), 0.0
+    left = torch.zeros_like(probabilities)
+    for value in sorted(values, reverse=True):
+        if total < p:
+            left[values.index(value)] = value  # of equal ones, the first each time
+            total += value
+    return normalized(left)
 
 
 def sorted_result(probabilities, p):
@@ -156,6 +191,18 @@ WRONG[check_nucleus] = [
         lambda x, p: x.where(nucleus_by_loop(x, p) > 0, 0.0).softmax(0),
         "You take the softmax of probabilities, so that what is cut",
     ),
+    (lambda x, p: by_size(x, p, more=True), "you keep more than it takes to reach p"),
+    (lambda x, p: by_size(x, p, more=False), "you keep too few"),
+    (by_index, "you keep too few"),
+    (lambda x, p: nucleus_by_loop(x, p)[nucleus_by_loop(x, p) > 0], "what is 0 has been dropped"),
+    (
+        lambda x, p: normalized(x * (x.argsort().argsort() >= len(x) - int(p * len(x)))),
+        "4 are kept, and together they have 0.95. The fewest that reach p, 0.8, are 3",
+    ),
+    (lambda x, p: nucleus_by_loop(x.where(x > 1e-3, 0.0), p), "on small chances"),
+    (lambda x, p: normalized(x * (x < x.max())), "keep a token of probability 0.05 and cut one"),
+    (lambda x, p: normalized(nucleus_by_loop(x, p) ** 2), "not their ratios"),
+    (lambda x, p: nucleus_by_loop(x, p).nonzero()[:, 0], "are they places, where values"),
 ]
 
 
@@ -193,6 +240,17 @@ def of(candidates, width, columns=None):
     return values, torch.div(places, columns, rounding_mode="floor"), places.remainder(columns)
 
 
+def from_one(values, parents, tokens, more_parents, more_tokens):
+    return values, parents + more_parents, tokens + more_tokens
+
+
+def without_repetition(scores, log_probabilities, width):
+    """Each token once only, by its best beam."""
+    best, parents = (scores[:, None] + log_probabilities).max(0)
+    values, tokens = best.topk(width)
+    return values, parents[tokens], tokens
+
+
 FLAT = "Flattened, a row has as many entries as there are tokens: divide by the vocabulary, not"
 
 
@@ -216,6 +274,33 @@ WRONG[check_beam_step] = [
             x[s.argmax()].topk(w).indices,
         ),
         "Only the best beam is continued",
+    ),
+    (lambda s, x, w: (x[beam_by_topk(s, x, w)[1:]], *beam_by_topk(s, x, w)[1:]), "tokens alone"),
+    (lambda s, x, w: (beam_by_topk(s, x, w)[0].exp(), *beam_by_topk(s, x, w)[1:]), "without an"),
+    (lambda s, x, w: from_one(*beam_by_topk(s, x, w), 1, 0), "You count beams from 1"),
+    (lambda s, x, w: from_one(*beam_by_topk(s, x, w), 0, 1), "You count tokens from 1"),
+    (lambda s, x, w: of(s[:, None] + x, w, 1), "there is no beam"),
+    (
+        lambda s, x, w: (*beam_by_topk(s, x, w)[:2], (s[:, None] + x).flatten().topk(w).indices),
+        "there is no token",
+    ),
+    (lambda s, x, w: from_one(*beam_by_topk(s, x.flip(1), w), 0, 0), "of the same candidate"),
+    (lambda s, x, w: [y[[0, *range(w - 1)]] for y in beam_by_topk(s, x, w)], "counts once"),
+    (lambda s, x, w: [y.flip(0) for y in beam_by_topk(s, x, w)], "worst come first"),
+    (
+        lambda s, x, w: [
+            y[own_best(s, x, w)[0].argsort(descending=True)] for y in own_best(s, x, w)
+        ],
+        "gives only its own best token here",
+    ),
+    (without_repetition, "you leave it out for a worse one"),
+    (
+        lambda s, x, w: (
+            beam_by_topk(s, x, w)[0],
+            beam_by_topk(s, x, w)[1] / 1,
+            beam_by_topk(s, x, w)[2],
+        ),
+        "whole numbers are expected",
     ),
 ]
 
@@ -328,6 +413,16 @@ WRONG[check_cache_bytes] = [
     (lambda b, t, n, d, k: b * t * n * d * 2, "That is how many numbers"),
     (lambda b, t, n, d, k: b * t * t * n * d * k * 2, "The attention weights are not kept"),
     (lambda b, t, n, d, k: 2 * d * d * n * k, "Those are the matrices"),
+    (lambda b, t, n, d, k: b * t * n * d * k // 4, "do not divide by 8"),
+    (lambda b, t, n, d, k: 2 * b * t * n * d * k / 2**20, "the size in MiB"),
+    (lambda b, t, n, d, k: round(2 * b * t * n * d * k / 1e9, 4), "the size in GB"),
+    (lambda b, t, n, d, k: 16 * b * t * n * d * k, "the size in bits"),
+    (lambda b, t, n, d, k: b * t**2 * n * k * 2, "twice the `tokens`"),
+    (lambda b, t, n, d, k: (b + 1) * t * n * d * k, "twice the `batch`"),
+    (lambda b, t, n, d, k: 2 * b * t * (n + 1) * d * k, "twice the `n_layers`"),
+    (lambda b, t, n, d, k: 2 * b * t * n * 768 * k, "twice the `d_model`"),
+    (lambda b, t, n, d, k: 2 * b * t * n * d * 4, "twice the `number`"),
+    (lambda b, t, n, d, k: 4 * b * t * n * d * k, "2 numbers. You count 4"),
 ]
 
 
@@ -350,7 +445,27 @@ WRONG[check_min_p] = [
     (lambda x, p: normalized(x.where(x >= x.max() - p, 0.0)), "not the largest minus p"),
     (lambda x, p: normalized(x.where(x >= x.mean() * p, 0.0)), "not of their mean"),
     (lambda x, p: normalized(torch.maximum(x, x.max() * p)), "What is below the bound is raised"),
-    (lambda x, p: x.masked_fill(x < p * x.max(), -torch.inf).softmax(0), "You take the softmax"),
+    (
+        lambda x, p: x.masked_fill(x < p * x.max(), -torch.inf).softmax(0),
+        "You take the softmax of probabilities: divide",
+    ),
+    (lambda x, p: x.masked_fill(x < p * x.max(), 0.0).softmax(0), "a 0, gets e⁰"),
+    (lambda x, p: normalized(x.where(x / x.max() > p, 0.0)), "has exactly the share p"),
+    (lambda x, p: normalized(x.where(x / x.max() >= 1 - p, 0.0)), "not 1 - p times"),
+    (lambda x, p: normalized(x.where(x >= p * x.argmax(), 0.0)), "`argmax` is the place"),
+    (lambda x, p: normalized(x[x >= p * x.max()]), "what is 0 has been dropped"),
+    (
+        lambda x, p: keep_min_p(x.log(), p).softmax(-1).sort(descending=True).values,
+        "needs no sorting",
+    ),
+    (lambda x, p: normalized((x - p * x.max()).relu() + (x == x.max())), "not their ratios"),
+    (lambda x, p: keep_min_p(x.where(x > 2e-3, 0.0).log(), p).softmax(0), "on small chances"),
+    (
+        lambda x, p: x.log().masked_fill(x.log() < p * x.log().max(), -torch.inf).softmax(0),
+        "p times the largest logarithm",
+    ),
+    (lambda x, p: normalized(x * (x >= p * x.topk(2).values[1])), "a token that has only"),
+    (lambda x, p: normalized(x * (x >= 2 * p * x.max()) + (x == x.max())), "It may stay"),
 ]
 
 
@@ -371,6 +486,10 @@ def by_tensors(maps, asks, start, stop):
     return on_it.max(dim=1).values.argmax(), on_it.max(dim=0).values.argmax()
 
 
+def best_in(scores, row):
+    return row, scores[row].argmax()
+
+
 def where(scores):
     return tuple((scores == scores.max()).nonzero()[0].tolist())
 
@@ -387,6 +506,36 @@ WRONG[check_find_head] = [
     (lambda m, a, i, j: where(m[:, :, a, i:j].max(2).values), "the largest single weight"),
     (lambda m, a, i, j: where(m[:, :, :, i:j].sum((2, 3))), "the weights of all queries"),
     (lambda m, a, i, j: where(m[:, :, a, i : j + 1].sum(2)), "the first key behind"),
+    (lambda m, a, i, j: [n + 1 for n in head_by_loops(m, a, i, j)], "You count from 1"),
+    (
+        lambda m, a, i, j: best_in(m[..., a, i:j].sum(2), m[..., a, i:j].sum(2).mean(1).argmax()),
+        "You choose the layer first",
+    ),
+    (
+        lambda m, a, i, j: best_in(m[..., a, i:j].sum(2).T, m[..., a, i:j].sum(2).mean(0).argmax())[
+            ::-1
+        ],
+        "You choose the head first",
+    ),
+    (
+        lambda m, a, i, j: tuple(m[..., a, i:j].sum(2).mean(axis).argmax() for axis in (1, 0)),
+        "each by a sum of its own",
+    ),
+    (lambda m, a, i, j: where(m[:, :, a, i:].sum(2)), "the whole row from `start` on"),
+    (lambda m, a, i, j: where(-m[:, :, a, i:j].sum(2)), "the least weight"),
+    (
+        lambda m, a, i, j: divmod(m[:, :, a, i:j].sum(2).argmax().item(), 4),
+        "a number that stays the same for every shape",
+    ),
+    (lambda m, a, i, j: where(m[:, :, a, i + 1 : j].sum(2)), "it begins at `start`"),
+    (lambda m, a, i, j: where(m[:, :, a, i : j - 1].sum(2)), "ends before `stop` by itself"),
+    (lambda m, a, i, j: where(m[:, :, a - 1, i:j].sum(2)), "`asks` counts from 0"),
+    (lambda m, a, i, j: where(m[:, :, -1, i:j].sum(2)), "the last query of the text"),
+    (
+        lambda m, a, i, j: tuple(x + 40 for x in head_by_loops(m, a, i, j)),
+        "layer 41 and head 43, but there are 3 layers of 5 heads",
+    ),
+    (lambda m, a, i, j: (0, where(m[:, :, a, i:j].sum(2))[1]), "and another head has"),
 ]
 
 

@@ -73,7 +73,7 @@ WRONG[check_next_token_loss] = [
         lambda x, ids, real: masked_mean(each_loss(x[:, :-2], ids[:, 2:]), real[:, 2:]),
         "Shifted twice",
     ),
-    (lambda x, ids, real: each_loss(x[:, :-1], ids[:, 1:]).mean(), "The padding counts"),
+    (lambda x, ids, real: each_loss(x[:, :-1], ids[:, 1:]).mean(), "The padding counts: leave out"),
     (
         lambda x, ids, real: masked_mean(each_loss(x[:, :-1], ids[:, 1:]), real[:, :-1]),
         "You take `real` at the inputs.",
@@ -105,7 +105,7 @@ WRONG[check_next_token_loss] = [
                 (x.softmax(2)[:, :-1].gather(2, ids[:, 1:, None])[..., 0] + 1e-9).log(), real[:, 1:]
             )
         ),
-        "A small number is added",
+        "probabilities are kept from 0",
     ),
     (
         lambda x, ids, real: (
@@ -140,6 +140,86 @@ WRONG[check_next_token_loss] = [
     (
         lambda x, ids, real: masked_mean((x[:, :-1].argmax(2) == ids[:, 1:]).float(), real[:, 1:]),
         "That is the share of targets",
+    ),
+]
+
+
+def targets_chances(x, ids):
+    return x[:, :-1].softmax(2).gather(2, ids[:, 1:, None])[..., 0]
+
+
+def lengths(real):
+    return real.sum(1, keepdim=True)
+
+
+def over(wanted):
+    """The mean over other targets: wanted(place, lengths) for place 0, 1, ... of each text."""
+
+    def answer(x, ids, real):
+        some = wanted(torch.arange(ids.shape[1]), lengths(real)).expand(ids.shape)
+        return masked_mean(each_loss(x[:, :-1], ids[:, 1:]), some[:, 1:])
+
+    return answer
+
+
+WRONG[check_next_token_loss] += [
+    (
+        lambda x, ids, real: -masked_mean(targets_chances(x, ids), real[:, 1:]).log(),
+        "You average probabilities and take the logarithm at the end.",
+    ),
+    (
+        lambda x, ids, real: masked_mean(targets_chances(x, ids), real[:, 1:]),
+        "You average probabilities: a loss",
+    ),
+    (
+        lambda x, ids, real: (
+            -masked_mean(targets_chances(x, ids).clamp(min=1e-5).log(), real[:, 1:])
+        ),
+        "probabilities are kept from 0",
+    ),
+    (lambda *given: math.exp(by_cross_entropy(*given)), "That is the perplexity"),
+    (over(lambda place, n: place < n.min()), "All texts are cut to the length of the shortest"),
+    (lambda x, ids, real: by_cross_entropy(x[:1], ids[:1], real[:1]), "Only the first text counts"),
+    (over(lambda place, n: place < n - 1), "The last real token of each text is left out"),
+    (over(lambda place, n: (place > 1) & (place < n)), "Token 1 of each text is left out."),
+    (over(lambda place, n: place == n - 1), "Only the last real token of each text counts"),
+    (over(lambda place, n: place >= n), "The padding counts, and the real tokens do not"),
+    (
+        lambda x, ids, real: (each_loss(x[:, :-1], ids[:, 1:]) * real[:, 1:]).sum() / 14,
+        "On 3 sequences, two of them padded: you divide the sum of all losses by 14: there are 12",
+    ),
+    (
+        lambda x, ids, real: each_loss(
+            (x * real.roll(-1, 1)[..., None])[:, :-1], ids[:, 1:]
+        ).mean(),
+        "The padding's logits are set to 0",
+    ),
+    (
+        lambda x, ids, real: masked_mean(
+            F.cross_entropy(x[:, :-1], ids[:, 1:], reduction="none"), real[:, 1:]
+        ),
+        "`cross_entropy` looks for the classes along axis 1",
+    ),
+    (
+        lambda x, ids, real: F.cross_entropy(x[real][:-1], ids[real][1:]),
+        "The real tokens of all texts stand in one row",
+    ),
+    (
+        lambda x, ids, real: F.cross_entropy(x.flatten(0, 1), ids.flatten()),
+        "your result is what comes out if nothing is shifted, and the padding counts.",
+    ),
+    (
+        lambda x, ids, real: (
+            F.binary_cross_entropy_with_logits(
+                x[:, :-1][real[:, 1:]], F.one_hot(ids[:, 1:][real[:, 1:]], x.shape[2]).float()
+            )
+            * x.shape[2]
+        ),
+        "if each entry of the vocabulary is a question of its own, yes or no (a binary loss).",
+    ),
+    (
+        lambda x, ids, real: F.cross_entropy(x[:, :-1].flatten(0, 1), ids.flatten()),
+        "There must be a target for each row of logits",
     ),
 ]
 
@@ -209,6 +289,40 @@ WRONG[check_mended_gpt] = [
         ),
         "The rows of P are added again",
     ),
+    (with_tables(places=lambda ids: range(len(ids))), "`len(ids)` is the number of texts."),
+    (
+        with_tables(places=lambda ids: [*range(ids.shape[1])][::-1]),
+        "The rows of P come in reverse order",
+    ),
+    (
+        lambda i, E, P, b, n: n(torch.stack([f(E[i] + P[: i.shape[1]]) for f in b]).sum(0)) @ E.T,
+        "Each block gets the first x",
+    ),
+    (
+        lambda i, E, P, b, n: six_lines(i, E, 0 * P, [*b, lambda x: x + P[: i.shape[1]]], n),
+        "The rows of P are added behind the blocks",
+    ),
+    (lambda i, E, P, b, n: six_lines(i, E, P, b[1:], n), "The first block is left out."),
+    (lambda i, E, P, b, n: six_lines(i, E, P, b[:-1], n), "The last block is left out."),
+    (
+        lambda i, E, P, b, n: (
+            n(torch.nn.Sequential(*b)(E[i] * len(E[0]) ** 0.5 + P[: len(i[0])])) @ E.T
+        ),
+        "The rows of E are multiplied by √d_model",
+    ),
+    (lambda *given: six_lines(*given).softmax(-1).log(), "These are logarithms of probabilities."),
+    (
+        with_tables(places=lambda ids: ids.shape[1]),
+        "your result is what comes out if every token gets the same row of P, number ids.shape[1].",
+    ),
+    (
+        lambda i, E, P, b, n: (n(torch.nn.Sequential(*b)(E[i])) @ E.T).softmax(-1),
+        "your result is what comes out if P is left out, and there is a softmax at the end.",
+    ),
+    (
+        lambda i, E, P, b, n: n(E[i] + torch.nn.Sequential(*b)(E[i])) @ E.T,
+        "if P is left out, and the first x is added to the blocks' result.",
+    ),
 ]
 
 
@@ -263,10 +377,60 @@ WRONG[check_count] = [
     ),
     (lambda v, c, n, d: by_parts(v, c, n, d) - (2 * n + 1) * d, "A norm has a gain and"),
     (
-        lambda v, c, n, d: by_parts(v, c, n, d) - 320,
-        "On a small GPT: your result is too small by 320.",
+        lambda v, c, n, d: by_parts(v, c, n, d) - 321,
+        "On a small GPT: your result is too small by 321.",
     ),
     (lambda v, c, n, d: 10**400, "On a small GPT: your result is inf"),
+    (lambda v, c, n, d: by_parts(v, c, n, d) - 3 * n * d, "In each block 3 · d_model are missing"),
+    (lambda v, c, n, d: by_parts(v, c, n, d) - n * d, "In each block d_model is missing"),
+    (
+        lambda v, c, n, d: (v + c + 2 * n) * d + n * (12 * d * d + 13 * d),
+        "The final norm is counted in each block",
+    ),
+    (
+        lambda v, c, n, d: by_parts(v, c, n, d) + (n - 1) * (v + c) * d,
+        "The two tables are counted once for each block",
+    ),
+    (lambda v, c, n, d: n * by_parts(v, c, 1, d), "Everything is multiplied by n_layers"),
+    (lambda v, c, n, d: by_parts(v, c, n, d) - v * d, "The table of tokens is missing"),
+    (lambda v, c, n, d: by_parts(v, c, n, d) + v, "The output has a bias for each token"),
+    (
+        lambda v, c, n, d: by_parts(v, c, n, d) - 3 * n * (d * d + d),
+        "Attention has four products, for queries",
+    ),
+    (
+        lambda v, c, n, d: 1.0 * by_parts(v, c, n, d),
+        "On a small GPT: a count is a whole number, and yours is a float",
+    ),
+    (
+        lambda v, c, n, d: by_parts(torch.tensor(v), c, n, d) / 1,
+        "On a small GPT: a count is a whole number, and yours is a float",
+    ),
+]
+
+
+WRONG[check_count] += [
+    (
+        lambda v, c, n, d: by_parts(v, c, n, d) - 7 * n * d * d,
+        "On a small GPT: you count 5 · d_model² + 13 · d_model in each block.",
+    ),
+    (
+        lambda v, c, n, d: v + c + by_parts(0, 0, n, d),
+        "your number is what comes out if the tables are not multiplied by d_model.",
+    ),
+    (
+        lambda v, c, n, d: by_parts(v, c, n, d) - (n - 1) * (8 * d * d + 5 * d) - 2 * d,
+        "if the feed-forward layer counts once, not in each block, and the final norm is left out.",
+    ),
+    (lambda v, c, n, d: torch.tensor(by_parts(v, c, n, d) + 7 * n * d), "d_model² + 20 · d_model"),
+    (
+        lambda v, c, n, d: by_parts(v, c, n, d) + n * (d * d - 2 * d),
+        "On a small GPT: you count 13 · d_model² + 11 · d_model in each block.",
+    ),
+    (
+        lambda v, c, n, d: by_parts(v, c, n, d) + n * c * c,
+        "your result is too large by `context * context * n_layers`.",
+    ),
 ]
 
 
@@ -312,6 +476,45 @@ WRONG[check_by_heart] = [
     (lambda lengths: math.log10(len(lengths)) * len(lengths) / sum(lengths), "to base 10"),
     (lambda lengths: math.log(len(lengths)) / min(lengths), "You divide by the shortest text"),
     (lambda lengths: -cost_of_finding_out(lengths), "The sign"),
+    (lambda lengths: len(lengths) / sum(lengths), "You divide the number of texts by the number"),
+    (
+        lambda lengths: cost_of_finding_out(lengths) / torch.tensor(lengths).double().mean(),
+        "You divide by the number of tokens once for each text",
+    ),
+    (
+        lambda lengths: math.log(len(lengths)) * sum(lengths) / len(lengths),
+        "You multiply by the number of tokens.",
+    ),
+    (
+        lambda lengths: sum(math.log(n) for n in lengths) / sum(lengths),
+        "You take the logarithm of each length.",
+    ),
+    (lambda lengths: math.exp(cost_of_finding_out(lengths)), "That is the perplexity"),
+    (lambda lengths: len(lengths) * math.log(len(lengths)), "That is what all texts cost together"),
+    (
+        lambda lengths: math.log(2000) * len(lengths) / sum(lengths),
+        "you let each text cost ln 2000, as if there were so many to choose from: there are 8.",
+    ),
+    (
+        lambda lengths: math.log1p(len(lengths)) * len(lengths) / sum(lengths),
+        "On 8 texts: you let each text cost ln 9, as if",
+    ),
+    (
+        lambda lengths: (
+            torch.distributions.Categorical(torch.tensor(lengths).double()).entropy()
+            * len(lengths)
+            / sum(lengths)
+        ),
+        "A text is as probable as it is long in your sum.",
+    ),
+    (
+        lambda lengths: math.log(len(lengths)) / lengths[0],
+        "On 8 texts: you divide by the length of one text, of 43 tokens: they have 47.38 in the",
+    ),
+    (
+        lambda lengths: math.log(len(lengths)) / (1.5 + max(lengths)),
+        "your result would be right for texts of 56.5 tokens in the mean: these have 47.38.",
+    ),
 ]
 
 
@@ -350,13 +553,31 @@ def test_the_formula_holds_for_the_cases_of_the_check(sizes):
 
 
 WRONG[check_initial_loss] = [
-    (lambda v, d, s: math.log(v), "That holds for equal logits only"),
+    (lambda v, d, s: math.log(v), "That is ln V, for equal logits"),
     (lambda v, d, s: math.log(v) + d * s * s, "A factor of one half is missing"),
     (lambda v, d, s: math.log(v) + math.sqrt(d) * s / 2, "You use the standard deviation where"),
     (lambda v, d, s: math.log(v) + s * s / 2, "The variance of one weight"),
     (lambda v, d, s: math.log(v) + d * d * s * s / 2, "d_model is squared"),
     (lambda v, d, s: 2 * math.log(v) - by_formula(v, d, s), "The sign"),
     (lambda v, d, s: math.log(v, 2) + d * s * s / 2, "That is bits"),
+    (lambda v, d, s: math.log(v) + s * s / d, "That is ln V, for equal logits"),
+    (lambda v, d, s: math.log(v, 10) + d * s * s / 2, "You take the logarithm to base 10"),
+    (lambda v, d, s: d * s * s / 2, "That is half the variance of a logit"),
+    (lambda v, d, s: math.log(v) + d * s / 2, "`std` must be squared"),
+    (lambda v, d, s: v + d * s * s / 2, "The logarithm of the vocabulary is missing"),
+    (lambda v, d, s: by_formula(v, d, 0.02), "You write 0.02 into the formula"),
+    (lambda v, d, s: math.log(v) + math.exp(d * s * s / 2), "You add the mean of e to the power"),
+    (lambda v, d, s: math.log(v) * d * s * s / 2, "You multiply ln V by what must be added"),
+    (lambda v, d, s: v * math.exp(d * s * s / 2), "That is V times the mean of e to the power"),
+    (lambda v, d, s: math.log(v + d * s * s / 2), "That is ln V, for equal logits"),
+    (
+        lambda v, d, s: math.log(v) + math.sqrt(d) * s,
+        "On GPT-2 small: you add 1 · d_model^0.5 · std^1 to ln V.",
+    ),
+    (
+        lambda v, d, s: math.log(v) - 2 * d * s,
+        "On GPT-2 small: you add -2 · d_model^1 · std^1 to ln V.",
+    ),
 ]
 
 
@@ -417,6 +638,26 @@ def old_sums(train, held_out, size):
     return measured(counts / (counts.sum(1, keepdim=True) - size), held_out)
 
 
+def divided(counts):
+    return counts / counts.sum(1, keepdim=True)
+
+
+def every_pair(stories):
+    return [pair for story in stories.tolist() for pair in pairwise(story)]
+
+
+def pairs_of(stories):
+    return sorted(set(every_pair(stories)))
+
+
+def by_all_occurrences(train, held_out, size):
+    often = Counter(train.flatten().tolist())
+    table = table_of(train, size)
+    for token in range(size):
+        table[token] /= often[token] + size
+    return measured(table, held_out)
+
+
 WRONG[check_bigram_loss] = [
     (plus_equals, "The pairs are not all counted"),
     (lambda t, h, n: by_index_put(t, h, n, start=0.0), "No smoothing"),
@@ -448,6 +689,61 @@ WRONG[check_bigram_loss] = [
         "The table is as large as the tokens that occur here.",
     ),
     (lambda t, h, n: by_counting(t, h, n) / math.log(2), "That is bits"),
+    (
+        lambda t, h, n: measured(divided((table_of(t, n) - 1).clamp(min=1)), h),
+        "Only counts of 0 are raised to 1.",
+    ),
+    (by_all_occurrences, "You divide by how often a token occurs."),
+    (
+        lambda t, h, n: -divided(table_of(t, n))[h[:, 1:], h[:, :-1]].log().mean(),
+        "The pair is looked up the wrong way around",
+    ),
+    (
+        lambda t, h, n: measured(divided(table_of(t, n) - 1).nan_to_num() + 1, h),
+        "1 is added to the probabilities",
+    ),
+    (
+        lambda t, h, n: by_counting(t, h, n) * (len(h[0]) - 1),
+        "That is the loss of a whole story",
+    ),
+    (
+        lambda t, h, n: by_counting(t, h, n) * (len(h[0]) - 1) / len(h[0]),
+        "You divide by the number of tokens. The first",
+    ),
+    (
+        lambda t, h, n: by_counting(t, h, n) * sum(len(s) - 1 for s in h),
+        "That is the sum of all losses",
+    ),
+    (
+        lambda t, h, n: measured(table_of(t, n) / table_of(t, n).sum(1), h),
+        "if the sums of the rows divide the columns (`keepdim=True` is missing).",
+    ),
+    (
+        lambda t, h, n: measured(divided(table_of(t[:, :2], n)), h) / math.log(2),
+        "if only the first pair of each story is counted, and the result is in bits.",
+    ),
+    (
+        lambda t, h, n: measured(divided(table_of(t, n)), torch.tensor(pairs_of(h))),
+        "Each pair counts once",
+    ),
+    (lambda t, h, n: measured(table_of(t, n).softmax(1), h), "You take a softmax of the counts."),
+    (
+        lambda t, h, n: measured(
+            divided(table_of(t, n) - 1).nan_to_num(),
+            torch.tensor([pair for pair in every_pair(h) if pair in pairs_of(t)]),
+        ),
+        "Pairs that training has never seen are left out.",
+    ),
+    (lambda t, h, n: math.log(n), "Every token has the same probability in your table"),
+    (lambda t, h, n: by_index_put(t, h, n, start=0.1), "every count starts at 0.1 in your table"),
+    (
+        lambda t, h, n: measured(divided(table_of(t, n) - 1).nan_to_num() + 1e-12, h),
+        "a pair that training has never seen gets a tiny probability",
+    ),
+    (
+        lambda t, h, n: measured(divided(table_of(t, n) - 1).nan_to_num().clamp(min=1e-6), h),
+        "a pair that training has never seen gets a tiny probability",
+    ),
 ]
 
 
@@ -561,6 +857,38 @@ WRONG[check_leaks] = [
     (each_cut(verdict=all), "You ask for a leak at every cut"),
     (each_cut(verdict=lambda found: found[-1]), "You change only the last token (or"),
     (each_cut(verdict=lambda found: found[0]), "You compare only the first position (or"),
+    (
+        lambda m, ids, v: each_cut(change=lambda x: ids.unique()[torch.randint(3, x.shape)])(
+            m, ids, v
+        ),
+        "No token that you put in is larger than those in `ids`",
+    ),
+    (
+        lambda m, ids, v: each_cut(change=lambda x: torch.randint_like(x, int(ids.max()) + 1))(
+            m, ids, v
+        ),
+        "No token that you put in is larger than those in `ids`",
+    ),
+    (
+        lambda m, ids, v: any(
+            not torch.equal(m(torch.cat([ids[:, :t], ids[:, t:].flip(1)], 1))[:, :t], m(ids)[:, :t])
+            for t in range(1, ids.shape[1])
+        ),
+        "but on a model without a mask: you miss that a model without a mask leaks.",
+    ),
+    (
+        lambda m, ids, v: not torch.equal(m(torch.cat([ids, ids[:, :1]], 1))[:, :-1], m(ids)),
+        "the model reads 7 tokens: change some of them, add none",
+    ),
+    (lambda m, ids, v: not torch.equal(m(ids + 1)[:, 0], m(ids)[:, 0]), "ids run from 0 to 100"),
+    (
+        lambda m, ids, v: each_cut()(lambda *given: m(*given).round(decimals=3), ids, v),
+        "on a model of whole logits that leaks faintly: the leak that you miss is faint",
+    ),
+    (
+        each_cut(last=-3),
+        "on a model that leaks late in the text only: you miss a leak: position 4 sees token 5.",
+    ),
 ]
 
 

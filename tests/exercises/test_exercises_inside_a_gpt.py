@@ -88,6 +88,16 @@ def columns_summed(weights, ids):
     return held.sum(0)[[t for t in range(len(ids)) if followers(ids, t)]].mean()
 
 
+def middle(weights, ids, of=torch.median):
+    found = [weights[t, followers(ids, t)].sum() for t in range(len(ids)) if followers(ids, t)]
+    return of(torch.stack(found))
+
+
+def of_found(weights, ids):
+    found = [weights[t, followers(ids, t)].sum().item() for t in range(len(ids))]
+    return sum(found) / sum(x > 0 for x in found)
+
+
 WRONG[check_induction] = [
     (lambda w, i: by_loops(w, i, shift=0, seen_only=False), "still does what the broken"),
     (lambda w, i: by_loops(w, i, shift=0), "still look at the earlier token itself"),
@@ -95,7 +105,7 @@ WRONG[check_induction] = [
     (lambda w, i: by_loops(w, i, shift=-1), "Shifted the wrong way"),
     (lambda w, i: by_loops(w, i, latest=True), "Only the latest"),
     (lambda w, i: by_loops(w, i, mean=False), "sum over the queries"),
-    (over_the_keys, "mean over the keys"),
+    (over_the_keys, "the mean over the keys as well"),
     (lambda w, i: of_each(w, i, lambda row, at, t: row[at[0]]), "Only the first earlier token"),
     (lambda w, i: of_each(w, i, lambda row, at, t: row[at].max()), "Only the largest weight"),
     (lambda w, i: of_each(w, i, lambda row, at, t: torch.tensor(float(row.argmax() in at))),
@@ -106,6 +116,18 @@ WRONG[check_induction] = [
     (columns_summed, "add up over the queries"),
     (lambda w, i: sum(w[t, followers(i, t)].sum() for t in range(len(i))) / (len(i) - 1),
      "number of all tokens but one"),
+    (of_found, "You leave out the queries"),
+    (lambda w, i: of_each(w, i, lambda row, at, t: row[at].mean()),
+     "a mean over the keys of each query"),
+    (middle, "You take the median"),
+    (lambda w, i: middle(w, i, torch.max), "the best of the queries"),
+    (lambda w, i: of_each(w.softmax(1), i, lambda row, at, t: row[at].sum()), "and their sum"),
+    (lambda w, i: by_loops(w, i) + w[0, 0] / 5, "query 0 on key 0 counts in your score and should"),
+    (
+        lambda w, i: of_each(w, i, lambda row, at, t: row[at].sum() * (t < len(i) - 2)),
+        "query 4 on key 2 does not count",
+    ),
+    (lambda w, i: by_loops(w, i) * 0.9, "makes your score 0.3"),
 ]  # fmt: skip
 
 # --- the best reader ------------------------------------------------------------------------------
@@ -163,7 +185,7 @@ WRONG[check_bigram] = [
     (lambda ids, n: counted(ids, n, 0) / counted(ids, n, 0).sum(), "The counts begin at 0"),
     (lambda ids, n: ((ids[:, None] == torch.arange(n)).sum(0) + 1) / (len(ids) + n), "unigram"),
     (lambda ids, n: came_before(ids, n), "Count what came after"),
-    (counted, "divide by their sum"),
+    (counted, "Those are the counts"),
     (lambda ids, n: torch.ones(n) / n, "the uniform reader"),
     (hardest, "The most frequent one gets all"),
     (lambda ids, n: normalized(counted(ids, n) + torch.eye(n)[ids[0]]), "You go round"),
@@ -176,6 +198,14 @@ WRONG[check_bigram] = [
     (lambda ids, n: normalized(whole_table(ids, n)[ids[-1]] + whole_table(ids, n)[:, ids[-1]] - 1),
      "what came before as well"),
     (seen_only, "Only what has happened"),
+    (lambda ids, n: normalized(counted(ids, int(ids.max()) + 1)), "the largest state of the text"),
+    (lambda ids, n: (normalized(counted(ids, n, 0)) + 1) / (n + 1), "add it to the counts"),
+    (lambda ids, n: normalized(counted(ids, n)[sorted({*ids.tolist()})]), "states of the text are"),
+    (lambda ids, n: (whole_table(ids, n) / whole_table(ids, n).sum(0))[ids[-1]], "of the columns"),
+    (lambda ids, n: normalized(whole_table(ids, n)[ids[-2]]), "the last state but one"),
+    (lambda ids, n: normalized(counted(ids, n, 2)), "our counts begin at 2: begin"),
+    (lambda ids, n: normalized(counted(ids, n) + torch.arange(n) / 2),
+     "came state 2 in 1 of 3 cases"),
 ]  # fmt: skip
 
 
@@ -212,6 +242,14 @@ RIGHT[check_two_back] = [
 WRONG[check_two_back] = [
     (lambda context: two_back(context)[0], "a tuple of 2 is expected"),
     (lambda context: [w[:-1] for w in two_back(context)], "shape"),
+    (lambda context: two_back(7), "the shape (7, 7) whatever the input"),
+    (lambda context: [1e20 * w for w in two_back(context, scale=1e10)], "single precision"),
+    (lambda context: two_back(context, scale=-1e3), "the wrong sign"),
+    (
+        lambda context: (two_back(context)[0] + two_back(context, back=1)[0], torch.eye(context)),
+        "2 looks at the places 0 and 1 alike, 0.50 each",
+    ),
+    (lambda context: two_back(context, back=4), "and not at place"),
     (lambda context: two_back(context, back=1), "just before"),
     (lambda context: (1e3 * torch.eye(context), torch.eye(context)), "looks at itself"),
     (lambda context: two_back(context, back=3), "looks three back"),
@@ -265,6 +303,17 @@ WRONG[check_attribution] = [
                                      for n in range(len(p))]), "that is ablation"),
     (lambda p, g, r, w: shares(p, g, r, w, size=(p**2).mean().sqrt().item()), "all the parts'"),
     (lambda p, g, r, w: shares(p, g, r, w) / (r - w).norm(), "as long as 1"),
+    (lambda p, g, r, w: shares(p, g, r, w, size=p.sum(0).norm().item()), "root of the sum of its"),
+    (lambda p, g, r, w: shares(p, g, r, w, size=p.sum(0).std().item()), "deviation, which takes"),
+    (lambda p, g, r, w: shares(p, g, r, w, size=p.sum(0).var(correction=0).sqrt().item()),
+     "`correction=0`"),
+    (lambda p, g, r, w: shares(p, g, r, 0 * w) - shares(p, 0 * g + 1, w, 0 * w), "both are"),
+    (lambda p, g, r, w: shares(p, g, r, w, size=p.sum(0).abs().max().item()),
+     "your shares are divided by 3.12"),
+    (lambda p, g, r, w: shares(p, g, r, 0 * w) / shares(p, g, w, 0 * r), "by the other's"),
+    (lambda p, g, r, w: shares(p, g, r, w) + p[:, 0], "The two logits differ by"),
+    (lambda p, g, r, w: shares(p, g, r, w).sum() / p.norm(dim=1).sum() * p.norm(dim=1),
+     "each part's own numbers"),
 ]  # fmt: skip
 
 

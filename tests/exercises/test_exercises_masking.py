@@ -458,7 +458,11 @@ def padded_by(q, k, v, added, keep=1.0, again=False):
 WRONG[check_padded_attention] = [
     (
         lambda q, k, v, real: padded_by(q, k, v, 0.0, keep=real[:, :, None]),
-        "This still does what the broken function does. Give one sentence its filler, change",
+        "This still does what the broken function does. Give one sentence its filler, then change",
+    ),
+    (
+        lambda q, k, v, real: padded_by(q, k, v, additive(real)[..., None]).nan_to_num(),
+        "its own rows stay zero, and the rows of the real words change",
     ),
     (
         lambda q, k, v, real: padded_by(q, k, v, 0.0, keep=real[:, None]),
@@ -485,6 +489,30 @@ WRONG[check_padded_attention] = [
     (
         lambda q, k, v, real: padded_by(q, k, v, additive(~real)[:, None]),
         "You hide the real words and show",
+    ),
+    (
+        lambda q, k, v, real: padded_by(q, k, v, additive(real[:, None] & real[..., None])),
+        "its rows are empty then, and their softmax is NaN",
+    ),
+    (
+        lambda q, k, v, real: torch.where(
+            real[..., None], padded_by_sdpa(q, k, v, real), v.mean(1, keepdim=True)
+        ),
+        "You hide the filler as a key, as you should, and as a query too, with a large",
+    ),
+    *(
+        (
+            answer,
+            "On 2 sentences, one of them shorter: the rows of filler are zero: you blank them.",
+        )
+        for answer in (
+            lambda q, k, v, real: padded_by_sdpa(q, k, v, real) * real[..., None],
+            lambda q, k, v, real: padded_by_sdpa(q, k, v, real).masked_fill(~real[..., None], 0),
+            lambda q, k, v, real: padded_by(
+                q, k, v, additive(real[:, None] & real[..., None])
+            ).nan_to_num(),
+            lambda q, k, v, real: padded_by(q, k, v, 0.0, real[:, None] & real[..., None]),
+        )
     ),
 ]
 

@@ -266,7 +266,21 @@ def leaks(x):
         (ROWS, lambda x: x[1], lambda x: x, "The right result is one of several along axis 0"),
         (SQUARES, twice, lambda x: twice(x).diagonal(), "the diagonal of the right result only"),
         (MASKS, causal, lambda n: causal(5), "has the shape (5, 5) whatever the input"),
+        (MASKS, causal, lambda n: causal(11), "has the shape (11, 11) whatever the input"),
+        (ROWS, twice, lambda x: twice(x).mean((0, 1), True), "shape (1, 1); right is (3, 7)"),
+        (
+            WIDTHS,
+            lambda n: torch.arange(n) * 1.0,
+            lambda n: torch.arange(1.0, n),
+            "what is 0 has been dropped: every place must stay, so the shape is (2,), not (1,)",
+        ),
+        (ROWS, twice, lambda x: twice(x).round(decimals=2), "rounded to 2 decimals"),
         # arguments
+        *(
+            (ROWS, lambda x: x.argmax(0), other, "the largest number along axis 0 of your result")
+            for other in (lambda x: x, lambda x: x == x.amax(0), lambda x: x.exp() * 100)
+        ),
+        (ROWS, lambda x: x.argmax(1), lambda x: x, "by `argmax(1)`"),
         (NUMBERS, lambda a, b: a**b, lambda a, b: b**a, "if `a` and `b` were swapped"),
         (NUMBERS, lambda a, b: a**b, lambda a, b: a**a, "if `b` were `a`"),
         (NUMBERS, lambda a, b: a**b, lambda a, b: a ** (b - 1), "if `b` were `b - 1`"),
@@ -355,6 +369,13 @@ def leaks(x):
             lambda q, k: q @ k,
             "In A @ B the columns of A must be as many as the rows of B",
         ),
+        (
+            PAIRS,
+            lambda q, k: torch.cat((q, k), 0),
+            lambda q, k: torch.cat((q, k), 1),
+            "You join along axis 1; all other axes must agree",
+        ),
+        (ROWS, twice, lambda x: twice(x).argmax(1), "are they places, where values are asked?"),
     ],
 )
 def test_a_cause_is_named(cases, right, wrong, words, monkeypatch):

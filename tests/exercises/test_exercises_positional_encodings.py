@@ -175,6 +175,42 @@ WRONG[check_sinusoidal] = [
         "On 11 positions and 10 components: you multiply by 10000^(2i/d)",
     ),
     (floor_division, "`-log(10000) / d // 2` is"),
+    (
+        lambda n, d: fill(n, d, lambda p, j, d: p / 10_000 ** ((j + j % 2) / d)),
+        "The cosine takes the exponent of the next pair",
+    ),
+    (
+        lambda n, d: fill(n, d, lambda p, j, d: p / 500 ** ((j - j % 2) / d)),
+        "the hands have the speeds that belong to base 500;",
+    ),
+    (
+        lambda n, d: fill(n, d, lambda p, j, d: p / 10_000 ** ((j - j % 2) / (d - 2))),
+        "The last hand gets the exponent 1;",
+    ),
+    (
+        lambda n, d: fill(n, d, lambda p, j, d: p / (1 + j // 2)),
+        "hand 1 turns by 0.5 in a step, and it should turn by 0.1585.",
+    ),
+    (
+        lambda n, d: fill(n, d, right_angle, math.sin, math.sin),
+        "component 1 of your table is the sine of 1 · p; it should be the cosine of 1 · p.",
+    ),
+    (
+        lambda n, d: fill(n, d, right_angle, lambda a: a, lambda a: a),
+        "your table reaches 10: are these the angles",
+    ),
+    (
+        lambda n, d: fill(n, d, right_angle, math.sin, lambda a: -math.cos(a)),
+        "component 1 of your table is minus the cosine of 1 · p; it should be the cosine of 1 · p.",
+    ),
+    (
+        lambda n, d: fill(n, d, lambda p, j, d: p // 10_000 ** ((j - j % 2) / d)),
+        "The angles are whole numbers in your table",
+    ),
+    (
+        lambda n, d: fill(n, d, lambda p, j, d: 1 / (p + 1) / 10_000 ** ((j - j % 2) / d)),
+        "Yours begins with 0.841 and 0.54.",
+    ),
 ]
 
 
@@ -245,6 +281,30 @@ WRONG[check_shift_matrix] = [
         "Sine and cosine have changed places: at offset 0",
     ),
     (lambda k, d: shift_by_loop(k, d) * torch.eye(d), "The sines are missing"),
+    (lambda k, d: shift_by_loop(-k if k < 0 else k, d), "you lose its sign"),
+    (lambda k, d: by_exponential(1, d) ** k, "`**` raises each entry"),
+    (lambda k, d: k * shift_by_loop(1, d), "those of row 0 sum to 9."),
+    (
+        lambda k, d: shift_by_loop(k, d, frequency=lambda i, d: 10_000 ** (-2 * (i + 1) / d)),
+        "block 0 turns by 0.4755. It should turn by 3: the offset times",
+    ),
+    (lambda k, d: shift_by_loop(k, d) + torch.eye(d).roll(2, 0), "at [0, 8] you have 1, outside"),
+    (
+        lambda k, d: shift_by_loop(k, 2 * d),
+        "our matrix has 10 blocks; there is one for each pair, 5",
+    ),
+    (
+        lambda k, d: [shift_by_loop(k * 10_000 ** (-2 * i / d), 2) for i in range(d // 2)],
+        "These are the blocks.",
+    ),
+    (
+        lambda k, d: shift_by_loop(k, d) * torch.tensor([1.0, -1.0]).repeat(d // 2),
+        "each block is a reflection",
+    ),
+    (
+        lambda k, d: shift_by_loop(k, d) * torch.tensor([-1.0, 1.0]).repeat(d // 2)[:, None],
+        "each block is a reflection",
+    ),
 ]
 
 
@@ -297,8 +357,26 @@ WRONG[check_turning_hands] = [
     (lambda n, d, base: by_loop(n, 2 * d, base**2), "there are d/2 hands"),
     (
         lambda n, d, base: sum(n / 2 / math.pi / base ** (2 * i / d) for i in range(d // 2)),
-        "These are all of the turns",
+        "these are all of the turns",
     ),
+    (
+        lambda n, d, base: sum(n // (2 * math.pi * base ** (2 * i / d)) for i in range(d // 2)),
+        "these are all of the turns",
+    ),
+    (
+        lambda n, d, base: 1 + int(math.log(n / 2 / math.pi) / math.log(base ** (2 / d))),
+        "Your formula counts hands",
+    ),
+    (
+        lambda n, d, base: sum(2 * math.pi / base ** (2 * i / d) <= n for i in range(d // 2)),
+        "ou count 256 hands, that is up to hand 255. But the wavelength of that one is 60,611.5",
+    ),
+    (
+        lambda n, d, base: sum(4 * math.pi * base ** (2 * i / d) <= n for i in range(d // 2)),
+        "as if hand 104 did not turn (the first one is hand 0). But its wavelength is 265.0,",
+    ),
+    (lambda n, d, base: n / (2 * math.pi), "number of hands is whole; 81.49 is not."),
+    (lambda n, d, base: n, "ou count 512 hands, more than the 256 that there are."),
     (
         lambda n, d, base: max(i for i in range(d // 2) if 2 * math.pi * base ** (2 * i / d) <= n),
         "Hand 0 counts, too",

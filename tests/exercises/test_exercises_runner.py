@@ -13,6 +13,7 @@ from transformer_lib.exercises.engine.runner import Case, Exercise, randn
 from transformer_lib.exercises.engine.verdict import NOT_ATTEMPTED, Verdict
 
 # Made here, since its first use imports for seconds.
+ZERO = torch.zeros(1)
 JAGGED = torch.nested.nested_tensor([torch.ones(5)], layout=torch.jagged)
 
 
@@ -188,7 +189,10 @@ def test_every_answer_gets_fresh_inputs():
         (lambda w: w.numpy().astype(object), "a NumPy array; a torch tensor is expected"),
         (lambda w: [*w[0].tolist(), [1]], "a list; a torch tensor is expected"),
         (lambda w: _right, "a function; a torch tensor is expected"),
-        (lambda w: w.sum().item(), "a number; a torch tensor is expected"),
+        (lambda w: w.sum().item(), "a number; a torch tensor is expected, of shape (5, 5): does a"),
+        (lambda w: (w, 2 * w), "You return 2 results, as a tuple. The one at index 0 is the right"),
+        (lambda w: ("weights", w.tolist()), "The one at index 1 is the right one"),
+        (lambda w: (2 * w, w[0]), "a tuple; a torch tensor is expected"),
         (lambda w: w.to("meta"), "on the device `meta`, the inputs are on `cpu`"),
         (lambda w: w.bfloat16(), "`torch.bfloat16`, not `torch.float32`"),
         (lambda w: w.to(torch.complex64), "`torch.complex64`, not `torch.float32`"),
@@ -196,8 +200,8 @@ def test_every_answer_gets_fresh_inputs():
         (lambda w: w.to_sparse(), "an ordinary one is expected"),
         (lambda w: JAGGED, "an ordinary one is expected"),
         (lambda w: w[:0], "has the shape (0, 5); right is (5, 5) = (queries, keys)"),
-        (lambda w: w / 0 * 0, "holds nan (first at [0, 0])"),
-        (lambda w: w / 0, "holds inf (first at [0, 0])"),
+        (lambda w: w / 0 * 0, "holds nan (first at [0, 0]), where a finite number is expected: is"),
+        (lambda w: w / 0, "holds inf (first at [0, 0]), where a finite number is expected."),
         (lambda w: torch.ones_like(w), "On 5 queries and 5 keys: Q asks alone."),
     ],
 )
@@ -332,6 +336,53 @@ def test_the_form_is_judged_before():
     assert says(None, check) == "○ not attempted yet"
 
 
+def test_what_nothing_else_explains_is_looked_at_last():
+    check = Exercise(
+        right=lambda x: x.exp(),
+        cases=[Case("3", randn(3, seed=0)), Case("5", randn(5, seed=1))],
+        about={"Of 0 you make {:g}.": lambda answer: (y,) if (y := float(answer(ZERO))) else None},
+        also_last={"The first of {} is {:.1f}.": lambda y, x: (len(y), float(y[0]))},
+    )
+    assert check.sentences == ["Of 0 you make {:g}.", "The first of {} is {:.1f}."]
+    assert says(lambda x: 2 * x.cos(), check) == "✗ On 3: of 0 you make 2."
+    assert says(lambda x: x.sin(), check).startswith("✗ On 3: the first of 3 is ")
+    assert says(lambda x: x.exp().flip(0) * (x != 0), check).endswith("were reversed.")
+
+
+def test_more_may_be_asked_once_an_answer_is_right():
+    more = Exercise(
+        right=lambda x: x.abs(),
+        cases=[Case("a zero", torch.zeros(2))],
+        unique=False,
+        also={"0 has no sign to divide by.": lambda y, x: bool((y != 0).any())},
+    )
+    cases = [Case("3", randn(3, seed=0)), Case("5", randn(5, seed=1))]
+    check = Exercise(
+        right=lambda x: x.abs(), cases=cases, after=more, wrong={"A sign.": lambda x: x}
+    )
+    assert check.sentences == ["A sign.", "0 has no sign to divide by."]
+    assert says(lambda x: x, check) == "✗ A sign."
+    assert says(lambda x: x * x.sign() + (x == 0), check) == "✗ 0 has no sign to divide by."
+    assert says(torch.abs, check) == "✓ Right."
+    assert says(None, check) == "○ not attempted yet"
+
+
+def test_a_size_that_never_changes_is_named_in_a_tuple_and_among_many_right_results():
+    for unique in (True, False):
+        check = Exercise(
+            right=lambda n: (torch.ones(n), torch.ones(n, n)),
+            cases=[Case("3", 3), Case("5", 5)],
+            unique=unique,
+        )
+        assert "(7, 7) whatever the input" in says(
+            lambda n: (torch.ones(n), torch.ones(7, 7)), check
+        )
+        assert says(lambda n: (torch.ones(n), torch.ones(n)), check) == (
+            "✗ On 3: item 1 of your result has the shape (3,); right is (3, 3)."
+        )
+        assert says(lambda n: (torch.ones(n), JAGGED), check).startswith("✗ On 3: item 1 of your")
+
+
 def test_a_sentence_may_have_blanks():
     also = {
         "At {} it is {:.2f}.": lambda w, q, k: ("[0, 0]", w[0, 0].item()) if w.min() > 1 else None
@@ -339,6 +390,66 @@ def test_a_sentence_may_have_blanks():
     check = dataclasses.replace(WEIGHTS, also=also)
     first = _right(*WEIGHTS.cases[0].inputs)[0, 0].item() + 1.5
     assert says(lambda q, k: _right(q, k) + 1.5, check).endswith(f": at [0, 0] it is {first:.2f}.")
+
+
+def test_what_is_said_last_gives_way_to_any_other_cause():
+    check = Exercise(
+        right=lambda x: x**3,
+        cases=[Case("three", torch.tensor([1.0, 2, 4])), Case("two", torch.tensor([3.0, 5]))],
+        also_last={"It begins with {:.2f}.": lambda y, x: (y[0].item(),)},
+    )
+    assert says(lambda x: x.sin() + 0.3 * x, check) == "✗ On three: it begins with 1.14."
+    assert says(lambda x: x**3 + 1.5, check).endswith("too large by 1.5, everywhere.")
+    assert says(lambda x: x * x * x, check) == "✓ Right."
+
+
+def _divides_by_d(q, k):
+    return torch.softmax(q @ k.T / 5, dim=-1)
+
+
+def test_a_sentence_about_the_answer_may_have_blanks():
+    about = {"The name is {}.": lambda answer: (answer.__name__,)}
+    check = dataclasses.replace(WEIGHTS, about=about, wrong={})
+    assert says(_divides_by_d, check).endswith(": the name is _divides_by_d.")
+
+
+def test_a_result_of_any_form_can_be_judged_before_its_form():
+    named = {"A text of {}.": lambda w, q, k: (len(w),) if isinstance(w, str) else None}
+    check = dataclasses.replace(WEIGHTS, any_form=named)
+    assert says(lambda q, k: "five", check).endswith(": a text of 4.")
+    assert "a torch tensor is expected" in says(lambda q, k: 5, check)
+    assert says(_right, check).startswith("✓")
+    lengths = {"It is long.": lambda w, q, k: len(w) > 99}
+    assert "a torch tensor is expected" in says(
+        lambda q, k: 5, dataclasses.replace(WEIGHTS, any_form=lengths)
+    )
+
+
+@pytest.mark.parametrize(
+    ("answer", "hint"),
+    [
+        (lambda q, k: k[torch.tensor(6)], "a tensor that has numbers 0 to 4"),
+        (lambda q, k: q.reshape(-1, 2, 2), "the sizes must multiply to 25."),
+        (lambda q, k: q.tolist()[5], "does a loop go one too far"),
+    ],
+)
+def test_an_exception_about_places_is_explained(answer, hint):
+    assert hint in says(answer)
+
+
+def test_what_is_said_last_of_an_answer():
+    check = Exercise(
+        right=lambda x: 2 * x,
+        cases=[Case("7", 7), Case("9", 9)],
+        about_last={"With 0 it gives {}.": lambda f: (f(0),) if f(0) else None},
+    )
+    assert "with 0 it gives 3." in says(lambda x: x**3 % 13 + 3, check)
+    assert "twice the right one" in says(lambda x: 4 * x if x else 3, check)
+
+
+def test_the_one_right_item_of_a_value_is_not_given_away():
+    check = Exercise(right=7)
+    assert "index" not in says((3, 7), check)
 
 
 def test_a_mistake_in_an_exercise_is_not_taken_for_the_answers():

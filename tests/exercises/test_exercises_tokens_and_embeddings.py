@@ -83,7 +83,94 @@ def from_its_end(word, merges):
     return [token[::-1] for token in reversed(in_place(word[::-1], turned))]
 
 
+def without_the_last(word, merges):
+    tokens = list(word)
+    for pair in merges:
+        joined, i = [], 0
+        while i < len(tokens) - 1:
+            size = 2 if (tokens[i], tokens[i + 1]) == pair else 1
+            joined.append("".join(tokens[i : i + size]))
+            i += size
+        tokens = joined
+    return tokens
+
+
+def whatever_comes_first(word, merges):
+    tokens, i = list(word), 0
+    while i < len(tokens) - 1:
+        if (tokens[i], tokens[i + 1]) in merges:
+            tokens = [*tokens[:i], tokens[i] + tokens[i + 1], *tokens[i + 2 :]]
+            i = -1
+        i += 1
+    return tokens
+
+
+def joined_two_by_two(word, merges):
+    return [word[i : i + 2] for i in range(0, len(word), 2)]
+
+
+def not_the_last_merge_that_fits(word, merges):
+    fits = [
+        m
+        for n, m in enumerate(merges)
+        if in_place(word, merges[: n + 1]) != in_place(word, merges[:n])
+    ]
+    return in_place(word, fits[:-1])
+
+
+def one_too_far(word, merges):
+    tokens = list(word)
+    for left, right in merges:
+        for i in range(len(tokens)):
+            if (tokens[i], tokens[i + 1]) == (left, right):
+                tokens[i : i + 2] = [left + right]
+    return tokens
+
+
+def all_merges_at_each_place(word, merges):
+    tokens = list(word)
+    for i in range(len(word)):
+        for left, right in merges:
+            if tokens[i : i + 2] == [left, right]:
+                tokens = [*tokens[:i], left + right, *tokens[i + 2 :]]
+    return tokens
+
+
+def pairs_of_letters(word, merges):
+    tokens, i = [], 0
+    while i < len(word):
+        step = 2 if (word[i], word[i + 1 : i + 2]) in merges else 1
+        tokens.append(word[i : i + step])
+        i += step
+    return tokens
+
+
+def the_first_equal_one_removed(word, merges):
+    tokens = list(word)
+    for left, right in merges:
+        for i in range(len(tokens)):
+            if tokens[i : i + 2] == [left, right]:
+                tokens[i] += right
+                tokens.remove(right)
+    return tokens
+
+
 WRONG[check_encode] = [
+    (all_merges_at_each_place, "At each place you try all merges"),
+    (pairs_of_letters, "You look for pairs among the letters only"),
+    (the_first_equal_one_removed, "letters stand in wrong places"),
+    (lambda word, merges: [ord(letter) for letter in word], "token is a text, and yours are num"),
+    (without_the_last, "your tokens give '': letters of 'rosemary' are lost."),
+    (lambda word, merges: [a + b for a, b in merges if a + b in word], "letters are repeated."),
+    (
+        lambda word, merges: [in_place(word, merges[:n]) for n in range(len(merges))],
+        "ach item of your result is a list",
+    ),
+    (whatever_comes_first, "You merge the first pair from the left"),
+    (joined_two_by_two, "o merge makes the token 'ry'."),
+    (not_the_last_merge_that_fits, "our tokens 'mar' and 'y' stand side by side"),
+    (lambda word, merges: " ".join(in_place(word, merges)), "our tokens are one text"),
+    (one_too_far, "does a loop go one too far, or does the list get shorter"),
     (longest, "You take the longest token"),
     (first_place_only, "at its first place only"),
     (only_once, "You stop after the first merge"),
@@ -99,7 +186,7 @@ RIGHT[check_learned_merges] = ["c", "C"]
 WRONG[check_learned_merges] = [
     ("a", "needs *ros*, which no merge"),
     ("b", "no *o* is left"),
-    ("d", "*o + s* occurs 4 times"),
+    ("d", "*o* + *s* occurs 4 times"),
 ]
 
 # --- repair a decoder
@@ -114,7 +201,46 @@ def bytewise(tokens):
 
 
 RIGHT[check_decode] = [all_bytes_first, bytewise]
+
+
+def with_the_next(tokens):
+    text, rest = "", list(tokens)
+    while rest:
+        token = rest.pop(0)
+        try:
+            text += token.decode()
+        except UnicodeDecodeError:
+            text += (token + b"".join(rest[:1])).decode(errors="replace")
+            del rest[:1]
+    return text
+
+
+def at_once_or_not_at_all(tokens):
+    try:
+        return b"".join(tokens).decode()
+    except UnicodeDecodeError:
+        return "".join(t.decode(errors="replace") for t in tokens)
+
+
+def three_at_a_time(tokens):
+    parts = [b"".join(tokens[i : i + 3]) for i in range(0, len(tokens), 3)]
+    return "".join(part.decode(errors="replace") for part in parts)
+
+
 WRONG[check_decode] = [
+    (at_once_or_not_at_all, "you go back to single tokens"),
+    (
+        lambda tokens: "".join(t.decode(errors="surrogateescape") for t in tokens),
+        "holds surrogates",
+    ),
+    (three_at_a_time, "some bytes are decoded before all bytes"),
+    (lambda tokens: b"".join(tokens).decode("utf-16", "replace"), "another encoding than UTF-8?"),
+    (lambda tokens: b"".join(tokens).decode(errors="replace").strip(), "something beside the"),
+    (with_the_next, "you join two at most"),
+    (lambda tokens: repr(b"".join(tokens)), "how Python writes a bytes"),
+    (lambda tokens: str(b"".join(tokens), "ascii", "replace"), "You decode as ASCII"),
+    (lambda tokens: b"".join(tokens).decode("utf8", "backslashreplace"), "and its number"),
+    (lambda tokens: b"".join(tokens), "still to be decoded"),
     (lambda tokens: "".join(str(t, "utf-8", "replace") for t in tokens), "holds a part of a char"),
     (lambda tokens: "".join(str(t, "utf-8", "ignore") for t in tokens), "gone for good"),
     (lambda tokens: "".join(chr(byte) for t in tokens for byte in t), "You decode as Latin-1"),
@@ -143,6 +269,16 @@ def assigned(ids, upstream, vocabulary):
     return table
 
 
+def all_but_the_last(ids, upstream, vocabulary):
+    return by_one_hot(ids, upstream * (torch.arange(len(ids)) < len(ids) - 1)[:, None], vocabulary)
+
+
+def added_by_index(ids, upstream, vocabulary):
+    table = torch.zeros(vocabulary, upstream.shape[1])
+    table[ids] += upstream
+    return table
+
+
 def averaged(ids, upstream, vocabulary):
     hot = F.one_hot(ids, vocabulary).float()
     return (hot / hot.sum(0).clamp(min=1)).T @ upstream
@@ -150,7 +286,40 @@ def averaged(ids, upstream, vocabulary):
 
 RIGHT[check_table_gradient] = [by_one_hot, by_autograd]
 WRONG[check_table_gradient] = [
-    (assigned, "assigning overwrites"),
+    (assigned, "An assignment overwrites"),
+    (lambda *given: by_one_hot(*given) - 1, "d 2 does not occur, so its row must be 0"),
+    (all_but_the_last, "that of id 4 is not."),
+    (lambda ids, upstream, n: by_one_hot(torch.arange(len(ids)), upstream, n), "Row t of your"),
+    (lambda *given: by_one_hot(*given).mT.flatten().view(given[2], -1), "mixes the ids up"),
+    (
+        lambda ids, upstream, n: (
+            by_one_hot(ids, upstream, n) * torch.bincount(ids, minlength=n)[:, None]
+        ),
+        "he row of id 3 is 2 times what it must be.",
+    ),
+    (
+        lambda ids, upstream, n: by_one_hot(torch.arange(len(ids)), upstream[ids.argsort()], n),
+        "d 2 does not occur, so its row must be 0; yours is `upstream[0]`.",
+    ),
+    (lambda ids, upstream, n: by_one_hot(ids, F.one_hot(ids, n).float(), n), "our rows have 7"),
+    (added_by_index, "it reads each row once and writes it once"),
+    (lambda ids, upstream, vocabulary: by_one_hot(ids, upstream, max(ids) + 1), "largest id that"),
+    (
+        lambda ids, upstream, vocabulary: torch.stack(
+            [upstream[ids == i].sum(0) for i in sorted(set(ids.tolist()))]
+        ),
+        "a row for each id that occurs",
+    ),
+    (
+        lambda ids, upstream, vocabulary: torch.zeros(vocabulary, upstream.shape[1]).scatter_add(
+            0, ids[:, None], upstream
+        ),
+        "Only the first component arrives",
+    ),
+    (
+        lambda ids, upstream, vocabulary: upstream[ids],
+        "Number 6 is asked of a tensor that has numbers 0 to 4",
+    ),
     (averaged, "you take the mean"),
     (
         lambda ids, upstream, vocabulary: torch.stack(

@@ -99,7 +99,7 @@ WRONG[check_schedule] = [
     (partial(rising, more=0), "In the last n_down steps your factor rises, up to 1"),
     (
         lambda step, n_steps, n_up, n_down: 0.7,
-        "On 11 steps, 3 up and 5 down: all numbers of your result are equal, 0.7 each.",
+        "On 11 steps, 3 up and 5 down: your factor is 0.7 at every step.",
     ),
     (waving, "That is the cosine"),
     (
@@ -119,6 +119,61 @@ WRONG[check_schedule] = [
 ]
 
 
+def changed(change, where=lambda step, n_steps, n_up, n_down: True):
+    def schedule(step, *sizes):
+        right = by_minimum(step, *sizes)
+        return change(right) if where(step, *sizes) else right
+
+    return schedule
+
+
+def in_the_fall(step, n_steps, n_up, n_down):
+    return step > n_steps - n_down
+
+
+def in_the_rise(step, n_steps, n_up, n_down):
+    return step < n_up
+
+
+def between(step, n_steps, n_up, n_down):
+    return n_up < step < n_steps - n_down
+
+
+ON_11 = "On 11 steps, 3 up and 5 down: "
+WRONG[check_schedule] += [
+    (
+        lambda step, n_steps, n_up, n_down: min(
+            step // n_up, 1, (n_steps + 1 - step) // (n_down + 1)
+        ),
+        "`//` cuts to whole numbers",
+    ),
+    (lambda *given: 1, "The rate is full from the first step to the last"),
+    (lambda step, n_steps, n_up, n_down: step / n_up, f"{ON_11}your factor is 1.33 at step 4: it"),
+    (
+        changed(lambda y: y - 1, in_the_fall),
+        f"{ON_11}your factor is -0.167 at step 7: it falls to 0",
+    ),
+    (changed(lambda y: 0, in_the_rise), f"{ON_11}your factor is 0 until step n_up"),
+    (
+        lowered(n_up=lambda n: n - 1),
+        f"{ON_11}your factor is 1 at step 2 for the first time: it rises until step n_up, 3 here.",
+    ),
+    (
+        lowered(wide=-1),
+        f"{ON_11}your factor is 1 at step 8 for the last time. The fall takes the last n_down "
+        "steps: step n_steps − n_down, 6 here,",
+    ),
+    (
+        changed(lambda y: y * 0.5 + 0.1, in_the_fall),
+        f"{ON_11}at the last step your factor is 0.183. In a straight line to 0 one step later, it "
+        "is 1 / 6.",
+    ),
+    (changed(math.sqrt, in_the_rise), f"{ON_11}the rise is not a straight line"),
+    (changed(lambda y: round(3 * y) / 3 if y > 0.2 else y, in_the_fall), "the fall is not a str"),
+    (changed(lambda y: 0.9, between), "step n_up to step n_steps − n_down your factor is not"),
+]
+
+
 # --- a loop with mistakes -----------------------------------------------------------------------
 
 RIGHT[check_loop] = [{8, 9, 11, 13}, "8, 9, 11, 13", [13, 11, 9, 8], (8.0, 9.0, 11.0, 13.0)]
@@ -132,7 +187,11 @@ WRONG[check_loop] = [
     ([8, 11, 13], "9 is missing: the rate is set after the step"),
     ([8, 9, 13], "11 is missing: `eval()` turns dropout off"),
     ([8, 9, 11], "13 is missing: the sum is a tensor"),
-    ([4, 8, 9, 11, 13], "Line 4 does what it should."),
+    ([1, 8, 9, 11, 13], "The sum starts at 0"),
+    ([3, 8, 9, 11, 13], "Each step takes the next batch."),
+    ([4, 8, 9, 11, 13], "The forward pass, in whatever mode"),
+    ([8, 9, 12, 13], "This line only measures and prints."),
+    ([7, 8, 10, 12], "Each of your numbers is one too small: count from 1."),
     ([8, 9, 11, 14], "'14' is not among the choices: 1, 2, 3"),
 ]
 
@@ -195,6 +254,17 @@ WRONG[check_recovery] = [
     (math.log(1e6 / 3) / 0.001, "The gradient enters v with the share 1 − β₂, not whole."),
     (math.log(1e6) / 0.001, "The gradient enters v with the share 1 − β₂, not whole, and"),
     (math.log(1e3) / 0.001, "You wait until the strange square has faded to 1"),
+    (math.log(4e-3) / math.log(0.999), "You wait until the strange square has faded to 4"),
+    (693, "That is where the strange square is half gone."),
+    (estimated(0.99), "That is the number for β₂ = 0.99."),
+    (math.log(30_000) / -math.log(0.9), "That is how fast m forgets"),
+    (2523, "That is the logarithm to base 10"),
+    (math.log2(1000 / 3) * 1000, "That is the logarithm to base 2"),
+    (math.log(500) * 1000, "√v comes down to 2 where v is 4."),
+    (estimated(0.999) / 2, "You let √v fade by β₂ in each step."),
+    (-estimated(0.999), "The number of a step is not negative."),
+    (10_000, "10,000 steps later v is about 1.05, so that the step is 0.98 of the rate"),
+    (np.float64(5000), "5,000 steps later v is about 7.72, so that the step is 0.36 of the rate"),
 ]
 
 
@@ -240,6 +310,10 @@ RIGHT[check_clip] = [by_pytorch, by_hand]
 
 def scaled(gradients, limit, length):
     return [g / max(1.0, float(length) / limit) for g in gradients]
+
+
+def whole(gradients):
+    return torch.cat([g.flatten() for g in gradients]).norm()
 
 
 WRONG[check_clip] = [
@@ -289,7 +363,51 @@ WRONG[check_clip] = [
     ),
     (
         lambda gs, limit: scaled(gs, limit, max(g.norm() for g in gs)),
-        "in item 0: every number is wrong by the same factor: 1.035 times the right one.",
+        "That is the norm of the longest tensor",
+    ),
+    (lambda gs, limit: scaled(gs, limit, gs[0].norm()), "That is the norm of the first tensor"),
+    (lambda gs, limit: scaled(gs, limit, gs[-1].norm()), "That is the norm of the last tensor"),
+    (
+        lambda gs, limit: scaled(gs, limit, sum(g.norm() for g in gs) / len(gs)),
+        "That is the mean of the tensors' norms",
+    ),
+    (
+        lambda gs, limit: (
+            [g / limit if scaled(gs, limit, whole(gs))[0] is not g else g for g in gs]
+            if whole(gs) > limit
+            else gs
+        ),
+        "You divide by the limit",
+    ),
+    (
+        lambda gs, limit: [g * (whole(gs) / limit) if whole(gs) > limit else g for g in gs],
+        "The factor is upside down",
+    ),
+    (
+        lambda gs, limit: scaled(gs, limit, whole(gs)) if whole(gs) ** 2 > limit else gs,
+        "on a gradient that is just too long: you shorten as if",
+    ),
+    (
+        lambda gs, limit: [g * limit / whole(gs) for g in gs] if whole(gs) ** 2 > limit else gs,
+        "on a gradient that is just short enough: a gradient that is short enough comes back",
+    ),
+    (lambda gs, limit: (scaled(gs, limit, whole(gs)), whole(gs)), "You return the norm as well"),
+    (
+        lambda gs, limit: scaled(gs, limit, whole(gs) + 1),
+        "On a matrix and a vector: you shorten as if the norm were",
+    ),
+    (
+        lambda gs, limit: [
+            g * (limit / whole(gs)) ** (n + 1) if whole(gs) > limit else g for n, g in enumerate(gs)
+        ],
+        "On a matrix and a vector: the tensors get different factors, first",
+    ),
+    (
+        lambda gs, limit: (
+            scaled(gs, limit, whole(gs)) if whole(gs) > limit else [0.9 * g for g in gs]
+        ),
+        "Right on a matrix and a vector, but on a gradient that is short: a gradient that is short "
+        "enough comes back changed",
     ),
     (
         lambda gs, limit: torch.cat([g.flatten() for g in gs]),
@@ -313,7 +431,7 @@ def in_place(gradients, limit):
 
 # Of zeros, a division of tensors gives NaN, one of numbers an exception. A mistake is named either
 # way, and without one that is the mistake.
-ON_ZEROS = "Right on three tensors, but on gradients that are all 0: "
+ON_ZEROS = "Right on a gradient that is just too long, but on gradients that are all 0: "
 WRONG[check_clip] += [
     (of_the_norm(lambda norm, limit: limit / norm), "Gradients that are shorter than the limit"),
     (of_the_norm(lambda norm, limit: limit / float(norm)), "Gradients that are shorter than the"),
@@ -344,7 +462,8 @@ RIGHT[check_decays] = [
 
 
 WRONG[check_decays] = [
-    (lambda name, p: True, "Everything decays"),
+    (lambda name, p: True, "Vectors decay, too"),
+    (lambda name, p: p.numel() > 1, "Vectors decay, too"),
     (lambda name, p: False, "Nothing decays"),
     (lambda name, p: p.ndim == 1, "The wrong way around"),
     (lambda name, p: name.endswith("weight"), "The gains of the norms decay"),
@@ -358,12 +477,21 @@ WRONG[check_decays] = [
     (
         lambda name, p: p.ndim > 1 and name.endswith("weight"),
         "Right on a model with other names, but on a model with parameters that belong to no layer:"
-        " in item 'lookup': you say False, where True is right.",
+        " `lookup` is a matrix, of shape (5, 7), and you say that it does not decay",
+    ),
+    (lambda name, p: p.ndim > 1 or name.endswith("bias"), "Biases decay, and the gains"),
+    (
+        lambda name, p: p.squeeze().ndim > 1,
+        "`row` is a matrix, of shape (1, 7), and you say that it does not decay",
+    ),
+    (
+        lambda name, p: p.ndim > 1 or p.numel() == 29,
+        "`scale.weight` is a vector, of shape (29,), and you say that it decays",
     ),
     (
         lambda name, p: p.ndim != 1,
         "Right on a model with other names, but on a model with parameters that belong to no layer:"
-        " in item 'temperature': you say True, where False is right.",
+        " `temperature` is a single number, of shape (), and you say that it decays",
     ),
 ]
 

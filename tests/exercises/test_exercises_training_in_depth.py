@@ -71,6 +71,25 @@ def computed_once(gradient, n_iterations):
     return x
 
 
+def bracket_alone(gradient, n_iterations):
+    x = gradient / gradient.norm()
+    for _ in range(n_iterations):
+        square = x @ x.mT
+        x = 3.4445 * x - 4.775 * square + 2.0315 * square @ square
+    return x
+
+
+def normed_at_the_end(gradient, n_iterations):
+    x = orthogonalize(gradient, n_iterations)
+    return x / x.norm()
+
+
+def normed_in_the_loop(gradient, n_iterations):
+    for _ in range(n_iterations):
+        gradient = terms(gradient / gradient.norm())
+    return gradient
+
+
 WRONG[check_orthogonalize] = [
     (lambda gradient, n_iterations: gradient / gradient.norm(), "Only the length of the gradient"),
     (iterated(lambda x: 3.4445 * x - 4.775 * x**3 + 2.0315 * x**5), "Powers of each number"),
@@ -90,6 +109,41 @@ WRONG[check_orthogonalize] = [
     (iterated(terms, times=lambda n: n - 1), "One iteration too few"),
     (iterated(terms, times=lambda n: n + 1), "One iteration too many"),
     (by_decomposition, "That is U Vᵀ exactly"),
+    (iterated(lambda x: terms(x, b=2.0315, c=-4.775)), "b and c are swapped"),
+    (iterated(lambda x: terms(x, b=4.775)), "The sign of b is lost"),
+    (
+        iterated(lambda x: terms(x, c=0) + 2.0315 * (x @ x.mT) @ x),
+        "A stands once in the last term",
+    ),
+    (iterated(lambda x: terms(x, b=0)), "The middle term is missing"),
+    (bracket_alone, "The result of the bracket is not multiplied by X"),
+    (normed_in_the_loop, "You divide by the norm in each iteration"),
+    (lambda gradient, n: orthogonalize(gradient, n // n), "Only one iteration counts"),
+    (
+        iterated(
+            lambda x: 3.4445 * x + (-4.775 * x @ x.mT + 2.0315 * x @ x.mT @ x @ x.mT) * x,
+        ),
+        "The bracket is multiplied number by number",
+    ),
+    (
+        iterated(terms, length=lambda g: torch.linalg.svdvals(g).sum(), times=lambda n: n + 1),
+        "if it is divided by the sum of its singular values, the nuclear norm, and there is one "
+        "iteration too many.",
+    ),
+    (normed_at_the_end, "You divide by the norm once more at the end"),
+    (iterated(terms, length=lambda g: g.norm(dim=1, keepdim=True)), "You divide each row by its"),
+    (iterated(terms, length=lambda g: g.norm(dim=0)), "You divide each column by its own norm"),
+    (iterated(terms, length=lambda g: g.norm().sqrt()), "You divide by the root of the norm"),
+    (iterated(terms, length=lambda g: g.norm(1)), "You divide by the sum of absolute values"),
+    (
+        iterated(lambda x: terms(x, a=3.0), length=lambda g: 1.1 * g.norm()),
+        "the directions are right, the lengths are not: the largest singular value of the gradient "
+        "becomes",
+    ),
+    (
+        lambda gradient, n: orthogonalize(gradient, n).clamp(-0.3, 0.3),
+        "the directions of the gradient are not kept",
+    ),
 ]
 
 
@@ -126,6 +180,13 @@ WRONG[check_accumulate] = [
     (lambda g, n: sum(g) / sum(n), "The parts' sums, not their means"),
     (lambda g, n: (1 / n) @ g / (1 / n).sum(), "The weights are the wrong way around"),
     (lambda g, n: g[len(n) - 1] * 1, "Only the last part's gradient"),
+    (
+        lambda g, n: n.softmax(0) @ g,
+        "the parts weigh 0.018, 0.000121, 0.982 in your result, together 1. A part's share is its "
+        "count's, of the counts 7, 2, 11, and",
+    ),
+    (lambda g, n: n @ g / n.norm(), "together 1.52. A part's share"),
+    (lambda g, n: n @ g / n.sum() + 1, "your result is not a mixture of the parts' gradients"),
 ]
 
 
@@ -146,6 +207,12 @@ WRONG[check_memory] = [
     (lambda m, o: 8 * (m + o), "The optimizer's running means are missing"),
     (lambda m, o: 3 * m + 4 * o, "You count numbers; each takes 4 bytes"),
     (lambda m, o: 6 * m + 8 * o, "You count 16 bits"),
+    (lambda m, o: 4 * m + 4 * o, "Those are the parameters alone"),
+    (lambda m, o: 8 * m + 16 * o, "Muon keeps one running mean, too"),
+    (lambda m, o: 12 * m + 8 * o, "AdamW keeps two running means, of the gradient and"),
+    (lambda m, o: by_kind(m, o) / 2**20, "On a small GPT: that is in MiB: return bytes."),
+    (lambda m, o: by_kind(m, o) * 8, "On a small GPT: that is in bits: return bytes."),
+    (lambda m, o: 14 * m + 18 * o, "you give 14 bytes to each number that Muon moves, and 18 to"),
 ]
 
 
@@ -201,6 +268,39 @@ WRONG[check_utilization] = [
     (lambda r, n, m, t, d, p: in_words(r, n, m, 1, d, p), "A token is compared with all"),
     (lambda *given: 1 / in_words(*given), "The reciprocal"),
     (lambda *given: 100 * in_words(*given), "That is in percent"),
+    (
+        lambda r, n, m, t, d, p: r * (6 * n + 12 * m * t * t * d) / p,
+        "You count the attention of a whole text",
+    ),
+    (lambda r, n, m, t, d, p: r * (6 * n + 12 * m * t * d * d) / p, "d_model is squared"),
+    (lambda r, n, m, t, d, p: 6 * r * (n + 12 * m * t * d) / p, "Attention is multiplied by 6"),
+    (lambda r, n, m, t, d, p: 6 * (n + 2 * m * t * d) / p, "tokens_per_second is missing"),
+    (lambda r, n, m, t, d, p: 6 * (n + 2 * m * t * d) / r / p, "You divide by tokens_per_second"),
+    (
+        lambda r, n, m, t, d, p: t * in_words(r, n, m, t, d, p),
+        "You multiply the tokens of a second",
+    ),
+    (lambda r, n, m, t, d, p: in_words(r, n * m, m, t, d, p), "The parameters are counted once"),
+    (
+        lambda r, n, m, t, d, p: 6 * n * r + 12 * m * t * d / p,
+        "Only attention's part is divided by `peak`",
+    ),
+    (lambda r, n, m, t, d, p: in_words(r, n, m, d, d, p), "d_model stands where context belongs"),
+    (
+        lambda *given: in_words(*given) // 1,
+        "On a small GPT on a laptop: your result is 0: `//` cuts",
+    ),
+    (lambda *given: in_words(*given) / 1e12, "`peak` counts single operations already"),
+    (
+        lambda r, n, m, t, d, p: r * 6 * n * 12 * m * t * d / p,
+        "The two parts are multiplied",
+    ),
+    (lambda *given: in_words(*given[:-1], 1), "Those are the operations in a second"),
+    (lambda r, n, m, t, d, p: in_words(r, 0, m, t, d, p), "The products with parameters are miss"),
+    (
+        lambda r, n, m, t, d, p: r * (8 * n + 16 * m * t * d) / p,
+        "On a small GPT on a laptop: for each token you count 8 operations a parameter and 16 for",
+    ),
 ]
 
 

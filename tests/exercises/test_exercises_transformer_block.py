@@ -83,10 +83,47 @@ WRONG[check_mended_block] = [
     (lambda x, n1, a, n2, f: (y := x + a(n1(x))) + f(y), "without the second norm"),
     (lambda x, n1, a, n2, f: f(n2(a(n1(x)))), "each part replaces the stream"),
     (lambda x, n1, a, n2, f: (y := a(n1(x))) + f(n2(y)), "In the first line the stream"),
-    (lambda x, n1, a, n2, f: f(n2(x + a(n1(x)))), "In the second line the stream"),
+    (lambda x, n1, a, n2, f: f(n2(x + a(n1(x)))), "In the second line the stream itself"),
     (lambda x, n1, a, n2, f: mended(x, n2, a, n1, f), "have changed places"),
     (lambda x, n1, a, n2, f: mended(x, n2, f, n1, a), "Attention comes first"),
     (lambda x, n1, a, n2, f: n2(mended(x, n1, a, n2, f)), "A norm at the end"),
+    (
+        lambda x, n1, a, n2, f: n2(y := x + a(n1(x))) + f(n2(y)),
+        "In the second line the stream that",
+    ),
+    (lambda x, n1, a, n2, f: mended(x, n1, a, n1, f), "Both lines read through the first norm"),
+    (lambda x, n1, a, n2, f: mended(x, n2, a, n2, f), "Both lines read through the second norm"),
+    (
+        lambda x, n1, a, n2, f: (y := x + n1(a(n1(x)))) + n2(f(n2(y))),
+        "In both lines the norm stands before",
+    ),
+    (
+        lambda x, n1, a, n2, f: (y := x + n1(a(n1(x)))) + f(n2(y)),
+        "The first norm stands before attention and behind",
+    ),
+    (
+        lambda x, n1, a, n2, f: (y := x + a(n1(x))) + n2(f(n2(y))),
+        "The second norm stands before the feed-forward",
+    ),
+    (lambda x, n1, a, n2, f: x + f(n2(x + a(n1(x)))), "The second line adds to the x from before"),
+    (lambda x, n1, a, n2, f: x + (y := a(n1(x))) + f(n2(y)), "it must read the whole stream"),
+    (lambda x, n1, a, n2, f: x + f(n1(x)), "`attention` is never called"),
+    (
+        lambda x, n1, a, n2, f: (y := x + a(n1(x))) + f(n2(n1(y))),
+        "`norm_1` is called 2 times, on different numbers",
+    ),
+    (
+        lambda x, n1, a, n2, f: x + f(n2(a(n1(x)))),
+        "`norm_2` reads what attention gives; it should read x plus what attention gives.",
+    ),
+    (
+        lambda x, n1, a, n2, f: (y := x * a(n1(x))) + f(n2(y)),
+        "`norm_2` reads something else; it should read x plus what attention gives.",
+    ),
+    (
+        lambda x, n1, a, n2, f: (y := x + a(n1(x))) - f(n2(y)),
+        "ll parts read what they should.",
+    ),
 ]
 
 # --- design -------------------------------------------------------------------------------------
@@ -130,6 +167,17 @@ WRONG[check_conclusion] = [
     (only_one(SWAP, NONE), "You write whether they swapped."),
     (only_one(EITHER, NONE), "That is the sum of both facts"),
     (spoils_the_facts, "The facts themselves change"),
+    (only_one(ONE, NONE), "You write 1 only where she had them"),
+    (only_one(OTHER, NONE), "You write 1 only where she did not"),
+    (lambda: layers(EITHER, (1.0, 1.0, -2.0), write=(2.0, 1.0)), "he second unit is 0 in all four"),
+    (lambda: layers(EITHER, EITHER, write=(1.0, -2.0)), "he second unit is the first one, or a"),
+    (
+        lambda: layers(EITHER, BOTH, write=(1.0, -3.0)),
+        "here mary had them and they swapped, the units say 2, 1. With W_2 and b_2 that makes -1; "
+        "the free place must say 0.",
+    ),
+    (lambda: [layers(EITHER, BOTH)[i] for i in (0, 2, 1, 3)], "The order is W_1, b_1, W_2, b_2"),
+    (lambda: 1.0, "our result is a number; a tuple of 4 is expected."),
 ]
 
 # --- count --------------------------------------------------------------------------------------
@@ -152,6 +200,23 @@ WRONG[check_products] = [
     (lambda d, f, t: 4 * d * d + 2 * d * f + 2 * t * t, "you count a term for each of them"),
     (lambda d, f, t: 4 * (d * d + d) + 2 * d * f + f + d + 2 * t * d, "They take no products"),
     (lambda d, f, t: t * (4 * d * d + 2 * d * f) + 2 * t * d, "counted for all tokens, the scores"),
+    (lambda d, f, t: 12 * d * d + 2 * t * d, "You take d_ff to be 4"),
+    (lambda d, f, t: 2 * d + f, "This is the length"),
+    (
+        lambda d, f, t: (4 * d * d + 2 * d * f + 2 * t * d) / 1e6,
+        "ou count 4e-06 times d_model · d_model, which is too few",
+    ),
+    (lambda d, f, t: max(4 * d * d + 2 * d * f, 2 * t * d), "You take the larger of the two"),
+    (lambda d, f, t: 4 * d * d + f * f + 2 * t * d, "our count holds d_ff · d_ff, and nothing"),
+    (lambda d, f, t: 4 * d * d + 2 * d * f + 2 * t * d + 9, "our count holds 9, and nothing in"),
+    (
+        lambda d, f, t: 4 * d * d + 3 * d * f + 2 * t * d,
+        "ou count 3 times d_model · d_ff, which is too many",
+    ),
+    (
+        lambda d, f, t: 2 * d * d + 2 * d * f + 2 * t * d,
+        "ou count 2 times d_model · d_model, which is too few",
+    ),
     (lambda d, f, t: 2 * d * d * (1 + t) + 2 * d * f + 2 * t * d, "The keys and values of the"),
 ]
 
@@ -224,6 +289,20 @@ WRONG[check_shares] = [
         "is in the first share",
     ),
     (
+        lambda block, head, x: torch.stack(pieces(block, x))[:, :, -1],
+        "These are the parts themselves.",
+    ),
+    (
+        lambda block, head, x: torch.stack([p.sum(1) @ head.weight.T for p in pieces(block, x)]),
+        "the sum over all tokens",
+    ),
+    (
+        lambda block, head, x: torch.stack(
+            [nn.functional.normalize(p[:, -1]) @ head.weight.T**3 for p in pieces(block, x)]
+        ),
+        "and none of your shares is right",
+    ),
+    (
         lambda block, head, x: torch.stack(
             [p.mean(dim=1) @ head.weight.T for p in pieces(block, x)]
         ),
@@ -240,6 +319,36 @@ WRONG[check_shares] = [
             x, a := pieces(block, x)[1], block.feed_forward(block.norm_2(a)), head=head
         ),
         "reads what attention gives alone",
+    ),
+    (
+        lambda block, head, x: scores_of(*pieces(block, x), head=head) - head.bias,
+        "our first share holds -1 times the head's bias",
+    ),
+    (
+        lambda block, head, x: torch.stack(
+            [head(p[:, -1]) - head.bias * 2 / 3 for p in pieces(block, x)]
+        ),
+        "A third of the head's bias",
+    ),
+    (
+        lambda block, head, x: torch.stack(
+            [stream[-1] @ head.weight.T for stream in pieces(block, x)]
+        ),
+        "These are all tokens of the last text",
+    ),
+    (
+        lambda block, head, x: scores_of(
+            x, a := block.attention(x), block.feed_forward(block.norm_2(a + x)), head=head
+        ),
+        "norm_1` never reads x.",
+    ),
+    (
+        lambda block, head, x: scores_of(block.norm_1(x), *pieces(block, x)[1:], head=head),
+        "nly your first share is wrong. It is x, as it came in, at the last token",
+    ),
+    (
+        lambda block, head, x: scores_of(*pieces(block, x[:, -1, None]), head=head),
+        "Attention sees only the last token",
     ),
     (
         lambda block, head, x: scores_of(*pieces(block, x), head=head, token=0),

@@ -40,6 +40,25 @@ WRONG[check_said_in_kannada] = [
     (saying("huḍugi tōrisalilla citravannu"), "There is no verb at the end"),
     (saying("ninne huḍugi namage citra tōrisalilla"), "It is picture without its case"),
     (saying("yesterday"), "is not a word of this grammar"),
+    (saying("ninne huḍugi namage citrannu tōrisalilla"), "a v goes between"),
+    (saying("ನಿನ್ನೆ ಹುಡುಗಿ ನಮಗೆ ಚಿತ್ರನ್ನು ತೋರಿಸಲಿಲ್ಲ"), "a v goes between"),
+    (saying("ninne huḍugi namage citravannu tōrisuvalilla"), "The final -u of *tōrisu* is dropped"),
+    (saying("ninne huḍugi namage citravannu tōrisidalilla"), "stands on *tōris*, not on the past"),
+    (saying("ninne huḍugi namage citravannu tōrisalillaḷu"), "Nothing follows -alilla"),
+    (saying("ninne huḍugi namage citravannu tōrisilla"), "is *tōris* with -alilla"),
+    (saying("ninne huḍugi namage citravannu tōrisu"), "the verb without an ending"),
+    (saying("ninne huḍugi namage citravannu illa tōrisidaḷu"), "an ending of the verb here"),
+    (saying("ninne huḍuga namage citravannu tōrisalilla"), "is *huḍugi*, without an ending"),
+    (saying("ninne huḍugi namma citravannu tōrisalilla"), "*To us* is *namage*"),
+    (saying("ninne huḍugi namage citravanu tōrisalilla"), "-annu has two n"),
+    (saying("ninne huḍugi namage citrakke tōrisalilla"), "What is shown takes -annu, and after"),
+    (saying("nenne huḍugi namage citravannu tōrisalilla"), "*Yesterday* is *ninne*"),
+    (saying("ninne huḍugi namage citravannu tōrisidaḷalla"), "stands on *tōris*, not"),
+    (saying("ninne huḍugi namage citragaḷannu tōrisalilla"), "It is one picture"),
+    (saying("ninne huḍugi namage citrage tōrisalilla"), "What is shown takes -annu"),
+    (saying("ninne huḍugiyu namage citravannu tōrisalilla"), "The girl, who shows, is"),
+    (saying("ninne huḍugi namage citravannu tōrisidaḷu"), "Still missing: did, not, show."),
+    (saying("huḍugi namage citravannu tōrisalilla"), "Still missing: yesterday."),
 ]
 
 # --- the mean over real tokens
@@ -88,6 +107,39 @@ WRONG[check_real_tokens] = [
         lambda x, y: -x.gather(2, y[..., None])[..., 0][y > 0].mean(),
         "The loss is of the scores themselves",
     ),
+    (lambda x, y: (x.logsumexp(-1, keepdim=True) - x)[y > 0].mean(), "over all words of the voc"),
+    (lambda x, y: by_pytorch(x[:, :-1], y[:, 1:]), "You shift the targets once more"),
+    (
+        lambda x, y: F.cross_entropy(x[x.argmax(2) > 0], y[x.argmax(2) > 0]),
+        "where the model predicts id 0",
+    ),
+    (lambda x, y: F.cross_entropy(x.mT, y, ignore_index=1), "in sentence 0, place 2 adds to"),
+    (lambda x, y: by_pytorch(x, y * (y != 1)), "in sentence 0, place 1 adds nothing to your"),
+    (lambda x, y: by_pytorch(x[:, :3], y[:, :3]), "in sentence 1, place 3 adds nothing to your"),
+    (lambda x, y: (one_by_one(x, y) * y).sum() / y.sum(), "one adds 0.071 of its loss"),
+    (lambda x, y: by_pytorch(x, y) / math.log(2), "in bits"),
+    (lambda x, y: by_pytorch(x.softmax(2), y), "You take a softmax, and"),
+    (lambda x, y: (x.max(2).indices[y > 0] != y[y > 0]).double().mean(), "model is wrong"),
+    (lambda x, y: (x.max(2).indices[y > 0] == y[y > 0]).double().mean(), "model is right"),
+    (lambda x, y: F.cross_entropy((x * (y > 0)[:, :, None]).mT, y), "each of them adds ln(voc"),
+    (lambda x, y: F.cross_entropy(x[y > 0], x[y > 0].argmax(1)), "finds most probable"),
+    (lambda x, y: F.nll_loss(x.sigmoid().log().mT, y, ignore_index=0), "A sigmoid looks at one"),
+    (lambda x, y: F.nll_loss(x.log_softmax(0).mT, y, ignore_index=0), "over the sentences"),
+    (lambda x, y: by_pytorch(x[:, 1:], y[:, :-1]), "one place too early"),
+    (
+        lambda x, y: F.cross_entropy(x.mT, y, ignore_index=0, label_smoothing=0.1),
+        "a label smoothing",
+    ),
+    (lambda x, y: F.cross_entropy(x[y > 0][:, 1:], y[y > 0] - 1), "leave out the column of id 0"),
+    (
+        lambda x, y: torch.distributions.Categorical(logits=x[y > 0]).entropy().mean(),
+        "when the wrong words share their probability in another way",
+    ),
+    (lambda x, y: one_by_one(x, y).max(), "losses 1 and 3: your result is 3. Their"),
+    (lambda x, y: one_by_one(x, y)[y > 0].square().mean().sqrt(), "your result is 2.236."),
+    (lambda x, y: one_by_one(x, y).sum() / y.shape[1], "by 5. There are 6 real tokens"),
+    (lambda x, y: one_by_one(x, y).sum() / (y > 0).sum(1).max(), "by 4. There are 6 real tokens"),
+    (lambda x, y: by_pytorch(x, y).exp(), "the exponential of the right one"),
 ]
 
 # --- the least loss of smoothed targets
@@ -120,6 +172,29 @@ WRONG[check_smoothed_floor] = [
     (lambda e, n: entropy([1 / n] * n), "even over all words"),
     (lambda e, n: entropy(target(e, n)) / math.log(2), "This is in bits"),
     (lambda e, n: -entropy(target(e, n)), "The sign is wrong"),
+    (lambda e, n: entropy([1 - e] + [e / n] * (n - 1)), "Look at the share of the right word"),
+    (lambda e, n: entropy(target(e, n)[:2]), "Look at how many other words there are"),
+    (lambda e, n: entropy(target(e, n)[:1] + [e] * (n - 1)), "at the share of each other word"),
+    (lambda e, n: -math.log(1 - e), "Look at what is missing: the other words."),
+    (lambda e, n: e * math.log(n), "as if each of them had 1 / size"),
+    (lambda e, n: -e * math.log(e), "Look at what is missing: the right word."),
+    (lambda e, n: math.log(n) - entropy(target(e, n)), "how far the target is from an even one"),
+    (lambda e, n: entropy(target(e, n)) + e**2 / 7, "You have 1.752."),
+    (lambda e, n: entropy(target(e, n)) + (1 - e) ** 2 / 7, "You have 0.1429."),
+    (
+        lambda e, n: entropy(target(e, n)[:1]) - entropy(target(e, n)[1:]),
+        "parts have different signs",
+    ),
+    (
+        lambda e, n: entropy(target(e, n)[1:]) - entropy(target(e, n)[:1]),
+        "parts have different signs",
+    ),
+    (lambda e, n: entropy(target(e, n)) / math.log(10), "This is with log10"),
+    (
+        lambda e, n: -sum(math.log(share) for share in target(e, n)),
+        "Look at the factor before the first logarithm",
+    ),
+    (lambda e, n: entropy(target(e, n)) / n, "is `1 / size` times the right one"),
 ]
 
 # --- read the alignment
@@ -137,6 +212,18 @@ WRONG[check_alignment] = [
     (lambda weights: weights[1:-1].max(dim=1).indices, "You leave out both ends"),
     (lambda weights: weights[:-1].max(dim=1).values, "the largest weights themselves"),
     (lambda weights: weights[:-1].min(dim=1).indices, "looks least"),
+    (lambda weights: weights[:-1].max(dim=1), "The one at index 1 is the right one"),
+    (lambda weights: weights[:-1] == weights[:-1].amax(1, keepdim=True), "by `argmax(1)`"),
+    (lambda weights: weights[:-1].argmax(), "lack its `dim`"),
+    (lambda weights: weights[:-1].max(dim=1).indices.unique(), "drops an index"),
+    (lambda weights: weights.max(dim=1), "a tuple; a torch tensor is expected"),
+    (lambda weights: weights[:-1].argmax(1).float(), "whole numbers are expected"),
+    (lambda weights: torch.argwhere(weights[:-1] > 0.5)[:, 1], "a weight above one half"),
+    (
+        lambda weights: weights.softmax(0)[:-1].argmax(1),
+        "in row 3 you choose the Kannada word 1, with the weight 0.30. The largest",
+    ),
+    (lambda weights: weights[:-1].argmax(1) + 1, "too large by 1"),
 ]
 
 # --- which score may be reported

@@ -82,6 +82,27 @@ WRONG[check_halves_order] = [
     (lambda d: torch.arange(d), "Nothing moves: component"),
     (lambda d: torch.tensor([*range(1, d, 2), *range(0, d, 2)]), "The second components of"),
     (lambda d: torch.tensor([*range(d // 2, d), *range(d // 2)]), "You swap the halves; it is"),
+    (lambda d: [*range(0, d, 2), *range(d - 1, 0, -2)], "The second half is in reverse order"),
+    (
+        lambda d: torch.arange(d).view(-1, 2, 2).mT.flatten(),
+        "A reshape keeps every number: the sizes must multiply to 10.",
+    ),
+    (lambda d: torch.eye(d).long(), "his is a matrix."),
+    (lambda d: [j + 1 if j % 2 == 0 else j - 1 for j in range(d)], "You exchange the two of each"),
+    (lambda d: [*range(1, d, 2), *range(2, d + 1, 2)], "there is no component 10"),
+    (lambda d: [*range(0, d, 2)] * 2, "omponent 0 stands in your order 2 times, and component 1"),
+    (
+        lambda d: [i % d for i in (*range(2, d + 2, 2), *range(1, d, 2))],
+        "component 2 is at place 0: there belongs the first of that pair, 0.",
+    ),
+    (
+        lambda d: [*range(0, d, 4), *range(1, d, 4), *range(2, d, 4), *range(3, d, 4)],
+        "component 1, which",
+    ),
+    (
+        lambda d: [*range(0, d, 2), *(i for i in (3, 1, *range(5, d, 2)) if i < d)],
+        "component 3 is at place 5, and there belongs the partner of",
+    ),
 ]
 
 
@@ -176,6 +197,35 @@ WRONG[check_rotary_attention] = [
     (lambda q, k, v: attend(rotate_half(q), rotate_half(k), v), "You pair component i with"),
     (attend, "Nothing is turned: this is"),
     (lambda q, k, v: torch.softmax(turn(q) @ turn(k).T, dim=1) @ v, "The division of the scores"),
+    (lambda q, k, v: attend(turn(q) / q.shape[1] ** 0.5, turn(k), v), "You divide the scores by d"),
+    (lambda q, k, v: attend(turn(q) * q.shape[1], turn(k), v), "You multiply the scores by √d"),
+    (
+        lambda q, k, v: torch.softmax(turn(q) @ turn(k).T, 1) / math.sqrt(q.shape[1]) @ v,
+        "You divide by √d after the softmax",
+    ),
+    (
+        lambda q, k, v: attend(turn(q), turn(k), torch.eye(len(q))).T @ v,
+        "weights behind your result are transposed",
+    ),
+    (lambda q, k, v: attend(turn(q), turn(k) * 2**0.5, v), "1.414 times the right scores"),
+    (lambda q, k, v: turn(attend(turn(q), turn(k), v), 0.5), "not a mixture of what it"),
+    (
+        lambda q, k, v: attention(
+            apply_rotary(q, rotary_angles(*q.shape, base=500_000.0)),
+            apply_rotary(k, rotary_angles(*k.shape, base=500_000.0)),
+            v,
+        ),
+        "our angles are those of base 500,000",
+    ),
+    (lambda q, k, v: turn(attend(turn(q), turn(k), turn(v)), -1.0), "the result is turned back"),
+    (lambda q, k, v: attend(turn(q, first=1), turn(k), v), "one position later than your keys"),
+    (lambda q, k, v: turn(attend(q, k, v)), "and queries and keys are not."),
+    (
+        lambda q, k, v: attend(
+            turn(q) / q.norm(dim=1, keepdim=True), turn(k) / k.norm(dim=1, keepdim=True), v
+        ),
+        "You divide queries and keys by their lengths",
+    ),
 ]
 
 
@@ -212,6 +262,28 @@ def after(scores, again=False):
     return weights / weights.sum(-1, keepdim=True) if again else weights
 
 
+def after_and_far_ahead(scores):
+    heads, t, _ = scores.shape
+    far = (torch.arange(t)[:, None] - torch.arange(t)).abs()
+    return alibi(scores, torch.zeros(heads)) - slopes(heads)[:, None, None] * far
+
+
+def later_only(scores):
+    return alibi(scores.flip(-1, -2)).flip(-1, -2)
+
+
+def squared(scores):
+    heads, t, _ = scores.shape
+    square = (torch.arange(t)[:, None] - torch.arange(t)) ** 2
+    return alibi(scores - slopes(heads)[:, None, None] * square, torch.zeros(heads))
+
+
+def masked(scores, first, score):
+    heads, t, _ = scores.shape
+    biased = scores + slopes(heads)[:, None, None] * (torch.arange(t) - torch.arange(t)[:, None])
+    return torch.where(torch.ones(t, t).triu(first) == 1, score, biased).softmax(dim=2)
+
+
 def from_start(scores):
     heads, t, _ = scores.shape
     biased = scores - slopes(heads)[:, None, None] * torch.arange(t)
@@ -228,7 +300,19 @@ WRONG[check_alibi_weights] = [
     (lambda s: alibi(s, slopes(len(s)).flip(0)), "The slopes are in reverse order:"),
     (lambda s: alibi(s, 0.5 ** torch.arange(1, len(s) + 1)), "those of 8 heads"),
     (lambda s: alibi(s, torch.ones(len(s)) / 2), "Every head has the slope ½"),
-    (after, "The penalty is subtracted after the softmax:"),
+    (after, "he penalty is subtracted after the softmax:"),
+    (after_and_far_ahead, "he penalty is subtracted after the softmax:"),
+    (lambda s: masked(s, 1, 0.0) * 0 + later_only(s), "ou hide the past and leave the future"),
+    (
+        lambda s: alibi(s, torch.exp(-8 * torch.arange(1, len(s) + 1) / len(s))),
+        "ead 0 has the slope 0.01832; it should be 0.0625",
+    ),
+    (lambda s: alibi(s * 0.5), "eys at one distance must lose the same."),
+    (squared, "n head 0 query 2 takes from key 0 a penalty of 0.25, where the slope times"),
+    (lambda s: alibi(s).log(), "hese are still scores: the softmax is missing."),
+    (lambda s: masked(s, 1, 0.0), "The future gets the score 0"),
+    (lambda s: masked(s, 0, -math.inf), "You hide a word from itself, too"),
+    (lambda s: alibi(s, causal=False).tril(), "in which it has taken its share"),
     (lambda s: after(s, again=True), "The penalty is subtracted after the softmax and"),
     (lambda s: alibi(s, causal=False), "The future is not hidden:"),
     (from_start, "The weights grow with the"),
@@ -256,6 +340,16 @@ def design(positions, length=20.0, key=PAIR):
     return lambda: (turned_on(length * key, positions), length * key)
 
 
+def turned_by_one_angle(vector, angle=-1.0):
+    c, s = math.cos(angle), math.sin(angle)
+    return (vector.reshape(4, 2) @ torch.tensor([[c, s], [-s, c]])).flatten()
+
+
+def only_two_slow_pairs():
+    key = 20 * PAIR * torch.tensor([0.0, 0, 0, 0, 1, 1, 1, 1])
+    return turned_on(key, -1), key
+
+
 RIGHT[check_previous_word] = [
     design(-1),
     lambda: (20 * PAIR, turned_on(20 * PAIR, 1)),  # the key is turned instead
@@ -267,7 +361,17 @@ WRONG[check_previous_word] = [
     (design(1), "Every word would find the word *after* it"),
     (design(-2), "Every word finds the word two places back:"),
     (design(-1, 3.0), "The right word is ahead, but it gets only"),
-    (design(-5), "Some words do not find"),
+    (
+        lambda: (turned_by_one_angle(20 * PAIR), 20 * PAIR),
+        "In pair 1, the query is turned against the key by -1; one position back is -0.1 there",
+    ),
+    (
+        lambda: (turned_by_one_angle(20 * PAIR, -0.4), 20 * PAIR),
+        "In pair 0, the query is turned against the key by -0.4; one position back is -1 there",
+    ),
+    (lambda: (1e30 * PAIR, 1e30 * PAIR), "cannot be told from infinity"),
+    (only_two_slow_pairs, "The right word is ahead, but it gets only"),
+    (design(-5), "In pair 0, the query is turned against the key by 1.28; one position back is -1"),
     (lambda: (PAIR[:7], PAIR), "8"),
 ]
 

@@ -1,5 +1,6 @@
 """Checks for chapter 13, generating text, and for its deeper page."""
 
+import math
 import operator
 
 import torch
@@ -36,10 +37,53 @@ check_by_temperature = Choice(
 
 # --- temperature, without logits ------------------------------------------------------------------
 
+EXACT = (1e-4, 1e-7)  # small probabilities count, too
+
 
 def _temperature(probabilities, temperature):
     powers = probabilities ** (1 / temperature)
     return powers / powers.sum()
+
+
+def _power(result, probabilities):
+    """The power that has made the ratios of the result, if one power has made them all."""
+    told = (probabilities > 0) & (result > 1e-9)
+    x, y = probabilities[told].double().log(), result[told].double().log()
+    x, y = x - x.mean(), y - y.mean()
+    if len(x) < 3 or not bool((x**2).sum() > 0):
+        return None
+    power = float((x * y).sum() / (x**2).sum())
+    return power if bool(((y - power * x).abs() < 1e-3 * y.abs().max()).all()) else None
+
+
+def _sums_to_one(result):
+    return abs(float(result.sum()) - 1) < 1e-3
+
+
+def _other_base(result, probabilities, temperature):
+    power = _power(result, probabilities)
+    if power is None or not _sums_to_one(result):
+        return None
+    bases = (b for b in (2, 10) if abs(power * temperature * math.log(b) - 1) < 1e-3)
+    return next(((base,) for base in bases), None)
+
+
+def _other_power(result, probabilities, temperature):
+    power = _power(result, probabilities)
+    if power is None or not _sums_to_one(result) or abs(power * temperature - 1) < 1e-2:
+        return None
+    return power, temperature, 1 / temperature
+
+
+def _a_ratio(result, probabilities, temperature):
+    """Two tokens whose ratio is not the power 1/T of what it was."""
+    first = int(probabilities.argmax())
+    for other in range(len(probabilities)):
+        was, now = (float(x[first] / x[other]) for x in (probabilities.double(), result.double()))
+        must = was ** (1 / temperature)
+        if probabilities[other] > 0 and not abs(now / must - 1) < 1e-3:
+            return float(result[first]), float(result[other]), now, was, temperature, must
+    return None
 
 
 check_temperature = Exercise(
@@ -49,6 +93,11 @@ check_temperature = Exercise(
         "Nothing has changed: dividing all probabilities by one number and normalizing again gives "
         "them back. Temperature divides the logits, their logarithms.": (
             lambda probabilities, temperature: probabilities
+        ),
+        "`1 // T` is rounded down to a whole number: write `1 / T`.": (
+            lambda probabilities, temperature: _where(
+                probabilities ** (1 // temperature), torch.ones(())
+            )
         ),
         "You divide the probabilities by the temperature: they no longer sum to 1, and their "
         "ratios stay the same.": (lambda probabilities, temperature: probabilities / temperature),
@@ -64,12 +113,32 @@ check_temperature = Exercise(
             probabilities / temperature, -1
         ),
     },
+    also={
+        "A token whose probability is 0 gets a chance here, and no power of 0 is more than 0. Is a "
+        "small number added before the logarithm, or does one stand in for a 0?": (
+            lambda result, probabilities, temperature: bool(
+                ((probabilities == 0) & (result.abs() > 1e-7)).any()
+            )
+        ),
+        "Your logarithm has the base {}: `softmax` takes powers of e, so take the natural one.": (
+            _other_base
+        ),
+        "You raise the probabilities to the power {:.4g}. With T = {:g} it is 1/T, {:.4g}.": (
+            _other_power
+        ),
+    },
+    also_last={
+        "Two tokens have {:.3g} and {:.3g} in your result, in the ratio {:.3g}. At first it was "
+        "{:.3g}, and with T = {:g} its power 1/T is right, {:.3g}.": _a_ratio,
+    },
     cases=[
         Case("5 tokens, cooled", torch.tensor([0.1, 0.4, 0.2, 0.25, 0.05]), 0.5),
         Case("7 tokens, heated", (2 * randn(7, seed=0)).softmax(-1), 2.5),
-        Case("a token that is impossible", torch.tensor([0.7, 0.0, 0.3]), 1.5),
+        Case("small chances", torch.tensor([0.0997, 0.0003, 0.9]), 3.0),
+        Case("a token that is impossible", torch.tensor([0.7, 0.0, 0.3]), 10.0),
     ],
     axes="vocabulary",
+    tolerance=EXACT,
     praise="Right: a power of each probability, and then they must sum to 1 again.",
 )
 
@@ -137,7 +206,62 @@ def _broken_nucleus(probabilities, p):
     return _where(probabilities, keep)
 
 
+def _kept_mass(result, probabilities):
+    return float(probabilities[result > 0].sum())
+
+
+def _chosen_out_of_order(result, probabilities, p):
+    """A token that is kept, though a more probable one is cut."""
+    kept = result.abs() > 1e-6
+    if not kept.any() or kept.all():
+        return None
+    least, most = float(probabilities[kept].min()), float(probabilities[~kept].max())
+    return (least, most) if least < most - 1e-6 else None
+
+
+def _too_few_or_many(result, probabilities, p):
+    kept, enough = result.abs() > 1e-6, int((_nucleus(probabilities, p) > 0).sum())
+    number = int(kept.sum())
+    return (number, float(probabilities[kept].sum()), p, enough) if number != enough else None
+
+
+def _other_ratios(right):
+    """Are the right tokens kept, and not in the ratios that they had?"""
+
+    def changed(result, probabilities, p):
+        wanted = right(probabilities, p)
+        kept = wanted > 0
+        ratios = result[kept] / wanted[kept]
+        uneven = bool(((ratios / ratios.mean() - 1).abs() > 1e-2).any())
+        return uneven and torch.equal(result.abs() > 1e-6, kept)
+
+    return changed
+
+
+OTHER_RATIOS = (
+    "You keep the right tokens, but not their ratios: divide all that is left by one number, "
+    "its sum."
+)
+_EQUAL = Exercise(
+    right=_nucleus,
+    unique=False,
+    also={
+        "Of tokens that are equally probable you keep too few: what is left does not reach p. "
+        "Judge each by its place in the sorted order, not by its size.": (
+            lambda result, probabilities, p: _kept_mass(result, probabilities) < p - 1e-6
+        ),
+        "Of tokens that are equally probable you keep more than it takes to reach p. Judge each by "
+        "its place in the sorted order, not by its size.": lambda result, probabilities, p: (
+            _kept_mass(result, probabilities) - float(probabilities[result > 0].min()) > p - 1e-6
+        ),
+    },
+    cases=[
+        Case("four tokens of one probability", torch.tensor([0.15, 0.15, 0.4, 0.15, 0.15]), 0.65)
+    ],
+    axes="vocabulary",
+)
 check_nucleus = Repair(
+    after=_EQUAL,
     asks="`answer(probabilities, p)`: what top-p leaves of them, as a distribution; [vocabulary].",
     broken=_broken_nucleus,
     unchanged="Try it on probabilities that are not in order, and count what is left.",
@@ -190,13 +314,23 @@ check_nucleus = Repair(
             lambda probabilities, p: _where(probabilities, probabilities >= p * probabilities.max())
         ),
     },
+    also={
+        "You keep a token of probability {:.3g} and cut one of {:.3g}: the most probable stay.": (
+            _chosen_out_of_order
+        ),
+        "Of your tokens, {} are kept, and together they have {:.4g}. The fewest that reach p, "
+        "{:g}, are {}.": _too_few_or_many,
+        OTHER_RATIOS: _other_ratios(_nucleus),
+    },
     cases=[
         Case("5 tokens", torch.tensor([0.05, 0.3, 0.1, 0.4, 0.15]), 0.8),
         Case("a sum that is exactly p", torch.tensor([0.125, 0.5, 0.125, 0.25]), 0.75),
         Case("one token that has it all", torch.tensor([0.1, 0.85, 0.05]), 0.6),
         Case("7 tokens", torch.tensor([0.11, 0.19, 0.07, 0.23, 0.03, 0.31, 0.06]), 0.35),
+        Case("small chances", torch.tensor([0.0995, 0.6, 0.0001, 0.3, 0.0004]), 0.9998),
     ],
     axes="vocabulary",
+    tolerance=EXACT,
     praise="Right: the fewest tokens that reach p, the one that crosses it among them.",
 )
 
@@ -294,6 +428,33 @@ def _cache_bytes(batch, tokens, n_layers, d_model, number):
     return 2 * batch * tokens * n_layers * d_model * number
 
 
+_UNITS = {
+    f"{unit}{b}": factor * part
+    for unit, factor in (
+        ("K", 1e3), ("Ki", 2**10), ("M", 1e6), ("Mi", 2**20), ("G", 1e9), ("Gi", 2**30)
+    )
+    for b, part in (("B", 1), ("bit", 1 / 8))
+} | {"bits": 1 / 8}  # fmt: skip
+
+
+def _in_other_units(result, *sizes):
+    """The unit in which this result is right, if there is one."""
+    right = _cache_bytes(*sizes)
+    near = (unit for unit, size in _UNITS.items() if abs(result * size / right - 1) < 0.01)
+    return next(((unit,) for unit in near if result != right), None)
+
+
+def _doubles(name):
+    """Do the bytes not double with this argument?"""
+
+    def no(answer):
+        once = {"batch": 3, "tokens": 7, "n_layers": 5, "d_model": 64, "number": 4}
+        twice = once | {name: 2 * once[name]}
+        return bool(answer(*twice.values()) != 2 * answer(*once.values()))
+
+    return no
+
+
 check_cache_bytes = Exercise(
     asks="`answer(batch, tokens, n_layers, d_model, number)`: the bytes of a model's cache.",
     right=_cache_bytes,
@@ -326,6 +487,23 @@ check_cache_bytes = Exercise(
         ),
         "Those are the matrices that make keys and values, not the keys and values.": (
             lambda batch, tokens, n_layers, d_model, number: 2 * n_layers * d_model**2 * number
+        ),
+        "`number` is in bytes already: do not divide by 8.": (
+            lambda batch, tokens, n_layers, d_model, number: (
+                2 * batch * tokens * n_layers * d_model * number // 8
+            )
+        ),
+    },
+    also={"That is the size in {}; it is asked in bytes.": _in_other_units},
+    about={
+        f"With twice the `{name}` the cache is twice as large, and your result is not.": (
+            _doubles(name)
+        )
+        for name in ("tokens", "batch", "n_layers", "d_model", "number")
+    }
+    | {
+        "Of one token, one layer of width 1 keeps a key and a value, 2 numbers. You count {:g}.": (
+            lambda answer: (float(answer(1, 1, 1, 1, 1)),)
         ),
     },
     cases=[
@@ -368,6 +546,50 @@ def _of_the_best(scores, log_probabilities, width):
 def _exchanged(scores, log_probabilities, width):
     new, parents, tokens = _beam_step(scores, log_probabilities, width)
     return new, tokens, parents
+
+
+def _counted_on(items, more):
+    return tuple(item + n for item, n in zip(items, more, strict=True))
+
+
+def _no_such(item, *, axis):
+    """A number among the parents, or the tokens, that there is not."""
+
+    def found(result, scores, log_probabilities, width):
+        numbers, most = result[item].long(), log_probabilities.shape[axis] - 1
+        odd = numbers[(numbers < 0) | (numbers > most)]
+        return (int(odd[0]), most) if len(odd) else None
+
+    return found
+
+
+def _not_together(result, scores, log_probabilities, width):
+    """The first score that is not the one of its parent and token."""
+    found, parents, tokens = result[0].double(), result[1].long(), result[2].long()
+    real = (scores[:, None] + log_probabilities)[parents, tokens].double()
+    if not (odd := ((found - real).abs() > 1e-3).nonzero()).numel():
+        return None
+    n = int(odd[0])
+    return n, float(found[n]), int(parents[n]), int(tokens[n]), float(real[n])
+
+
+def _twice(result, *_):
+    pairs = list(zip(result[1].tolist(), result[2].tolist(), strict=True))
+    again = next((pair for n, pair in enumerate(pairs) if pair in pairs[:n]), None)
+    return again and (int(again[0]), int(again[1]))
+
+
+def _one_of_each(result, scores, log_probabilities, width):
+    right = _beam_step(scores, log_probabilities, width)[1]
+    own_best = bool((log_probabilities.argmax(1)[result[1].long()] == result[2]).all())
+    return own_best and len(set(result[1].tolist())) == width > len(set(right.tolist()))
+
+
+def _better_left_out(result, scores, log_probabilities, width):
+    best, parents, tokens = _beam_step(scores, log_probabilities, width)
+    ours = set(zip(result[1].tolist(), result[2].tolist(), strict=True))
+    wanted = zip(parents.tolist(), tokens.tolist(), best.tolist(), strict=True)
+    return next(((b, t, s) for b, t, s in wanted if (b, t) not in ours), None)
 
 
 check_beam_step = Exercise(
@@ -413,6 +635,41 @@ check_beam_step = Exercise(
         "Parents and tokens are swapped: // gives the row, the beam; % the column, the token.": (
             _exchanged
         ),
+        "Those are the log-probabilities of the tokens alone: a continuation's score is that of "
+        "its beam plus that of its token.": lambda scores, log_probabilities, width: (
+            log_probabilities[_beam_step(scores, log_probabilities, width)[1:]],
+            *_beam_step(scores, log_probabilities, width)[1:],
+        ),
+        "You count beams from 1: the first beam is number 0.": (
+            lambda scores, log_probabilities, width: _counted_on(
+                _beam_step(scores, log_probabilities, width), (0, 1, 0)
+            )
+        ),
+        "You count tokens from 1: the first token is number 0.": (
+            lambda scores, log_probabilities, width: _counted_on(
+                _beam_step(scores, log_probabilities, width), (0, 0, 1)
+            )
+        ),
+        "Those are probabilities: scores stay logarithms, without an exp.": (
+            lambda scores, log_probabilities, width: (
+                _beam_step(scores, log_probabilities, width)[0].exp(),
+                *_beam_step(scores, log_probabilities, width)[1:],
+            )
+        ),
+    },
+    also={
+        "There is no beam {}: they are numbered from 0 to {}.": _no_such(1, axis=0),
+        "There is no token {}: they are numbered from 0 to {}.": _no_such(2, axis=1),
+        "Number {} of your scores is {:.3f}, but beam {} continued by token {} has {:.3f}: score, "
+        "parent and token must be of the same candidate.": _not_together,
+        "You keep beam {} continued by token {} twice: each candidate counts once.": _twice,
+        "The worst come first: the best are asked for, in descending order.": (
+            lambda result, *_: bool((result[0].diff() > 1e-6).any())
+        ),
+        "Each beam gives only its own best token here. All continuations compete, and a good beam "
+        "may have several among the best.": (_one_of_each),
+        "Beam {} continued by token {} has the score {:.3f}, and you leave it out for a worse one: "
+        "all continuations of all beams compete.": _better_left_out,
     },
     cases=[
         Case(
@@ -439,6 +696,13 @@ check_beam_step = Exercise(
 
 def _min_p(probabilities, p):
     return _where(probabilities, probabilities >= p * probabilities.max())
+
+
+def _misjudged(result, probabilities, p, *, kept):
+    """The share of a token that is kept, or cut, and should not be."""
+    wrongly = ((result.abs() > 1e-6) == kept) & ((_min_p(probabilities, p) > 0) != kept)
+    shares = (probabilities / probabilities.max())[wrongly]
+    return (float(shares[0]), p) if len(shares) else None
 
 
 check_min_p = Exercise(
@@ -473,13 +737,49 @@ check_min_p = Exercise(
                 probabilities >= p * probabilities.max(), -torch.inf
             ).softmax(-1)
         ),
+        "You cut a token that has exactly the share p. With p = 1 that is the most probable one, "
+        "and nothing is left: keep what has at least this share, `>=`.": lambda probabilities, p: (
+            _where(probabilities, probabilities > p * probabilities.max())
+        ),
+        "The result is in the order of the probabilities. Leave each token at its place: min-p "
+        "needs no sorting.": lambda probabilities, p: (
+            _min_p(probabilities, p).sort(descending=True).values
+        ),
+        "`argmax` is the place of the largest probability; its size, `max`, sets the bound.": (
+            lambda probabilities, p: _where(
+                probabilities, probabilities >= p * probabilities.argmax()
+            )
+        ),
+        "You compare logarithms with p times the largest logarithm. To multiply a probability by "
+        "p is to add log p to its logarithm.": lambda probabilities, p: _where(
+            probabilities, probabilities.log() >= p * probabilities.log().max()
+        ),
+        "The bound is p times the largest probability, not 1 - p times.": lambda probabilities, p: (
+            _where(probabilities, probabilities >= (1 - p) * probabilities.max())
+        ),
+        "You take the softmax of probabilities, so that what is cut, a 0, gets e⁰. Divide what is "
+        "left by its sum.": lambda probabilities, p: (
+            probabilities * (probabilities >= p * probabilities.max())
+        ).softmax(-1),
+    },
+    also={
+        "You cut a token that has {:.3g} times the largest probability. It may stay: p = {:g}.": (
+            lambda result, probabilities, p: _misjudged(result, probabilities, p, kept=False)
+        ),
+        "You keep a token that has only {:.3g} times the largest probability: p = {:g}.": (
+            lambda result, probabilities, p: _misjudged(result, probabilities, p, kept=True)
+        ),
+        OTHER_RATIOS: _other_ratios(_min_p),
     },
     cases=[
         Case("a model that is sure", torch.tensor([0.04, 0.85, 0.08, 0.03]), 0.05),
         Case("one that is not", torch.tensor([0.21, 0.04, 0.3, 0.16, 0.19, 0.1]), 0.5),
         Case("7 tokens", (2 * randn(7, seed=70)).softmax(-1), 0.2),
+        Case("the largest p, 1", torch.tensor([0.25, 0.4, 0.3, 0.05]), 1.0),
+        Case("small chances", torch.tensor([0.0987, 0.0011, 0.9, 0.0002]), 0.001),
     ],
     axes="vocabulary",
+    tolerance=EXACT,
     praise="Right: a bound that moves with the model's own certainty.",
 )
 
@@ -507,6 +807,58 @@ def _flat_index(maps, asks, start, stop):
 
 def _rows_and_heads(maps, asks, start, stop):
     return divmod(_flat_index(maps, asks, start, stop), len(maps))
+
+
+def _layer_first(maps, asks, start, stop):
+    on_it = maps[:, :, asks, start:stop].sum(-1)
+    layer = int(on_it.sum(1).argmax())
+    return layer, int(on_it[layer].argmax())
+
+
+def _head_first(maps, asks, start, stop):
+    on_it = maps[:, :, asks, start:stop].sum(-1)
+    head = int(on_it.sum(0).argmax())
+    return int(on_it[:, head].argmax()), head
+
+
+def _each_by_its_sum(maps, asks, start, stop):
+    on_it = maps[:, :, asks, start:stop].sum(-1)
+    return int(on_it.sum(1).argmax()), int(on_it.sum(0).argmax())
+
+
+def _of_the_first(answer, look):
+    """What `look` says of the first case on which the answer is wrong."""
+    for case in check_find_head.cases:
+        result = tuple(int(n) for n in answer(*case.inputs))
+        if result != _find_head(*case.inputs):
+            return look(result, *case.inputs)
+    return None
+
+
+def _not_there(result, maps, *_):
+    layer, head = (int(n) for n in result)
+    layers, heads = maps.shape[:2]
+    there = 0 <= layer < layers and 0 <= head < heads
+    return None if there else (layer, head, layers, heads)
+
+
+def _has_less(result, maps, asks, start, stop):
+    on_it = maps[:, :, asks, start:stop].sum(-1)
+    layer, head = (int(n) for n in result)
+    return asks, head, layer, float(on_it[layer, head]), float(on_it.max())
+
+
+def _constant_divisor(answer):
+    """Is a place in the flat scores divided by a number that no shape gives?"""
+    layers, heads = 3, 37
+    found = []
+    for place in range(layers * heads):
+        maps = torch.zeros(layers, heads, 5, 5)
+        maps[..., 0] = 1.0
+        maps[place // heads, place % heads, 4] = torch.tensor([0.0, 0.5, 0.5, 0.0, 0.0])
+        found.append(tuple(int(n) for n in answer(maps, 4, 1, 3)))
+    others = set(range(2, heads)) - {layers, 5}
+    return any(found == [divmod(n, other) for n in range(layers * heads)] for other in others)
 
 
 check_find_head = Exercise(
@@ -543,12 +895,49 @@ check_find_head = Exercise(
         "`stop` is the first key behind the sentence and does not belong to it.": (
             lambda maps, asks, start, stop: _find_head(maps, asks, start, stop + 1)
         ),
+        "The last key of the sentence is missing: a slice ends before `stop` by itself.": (
+            lambda maps, asks, start, stop: _find_head(maps, asks, start, stop - 1)
+        ),
+        "You take the last query of the text: `asks` says which.": (
+            lambda maps, asks, start, stop: _find_head(maps, -1, start, stop)
+        ),
+        "The first key of the sentence is missing: it begins at `start`.": (
+            lambda maps, asks, start, stop: _find_head(maps, asks, start + 1, stop)
+        ),
+        "You take the query before: `asks` counts from 0, as all indices here.": (
+            lambda maps, asks, start, stop: _find_head(maps, asks - 1, start, stop)
+        ),
+        "You count from 1. Layers and heads, like all indices here, count from 0.": (
+            lambda maps, asks, start, stop: tuple(
+                n + 1 for n in _find_head(maps, asks, start, stop)
+            )
+        ),
+        "You choose the layer first, by all its heads together. The best head may stand in a layer "
+        "whose others look elsewhere: compare all heads at once.": _layer_first,
+        "You choose the head first, by its number in all layers together. Head 2 of one layer has "
+        "nothing to do with head 2 of another: compare all heads at once.": _head_first,
+        "You choose layer and head each by a sum of its own. They belong together: compare all "
+        "heads of all layers at once.": _each_by_its_sum,
+        "You add up the whole row from `start` on: the sentence ends before `stop`.": (
+            lambda maps, asks, start, stop: _find_head(maps, asks, start, maps.shape[-1])
+        ),
+        "You look for the least weight: the most is asked for.": (
+            lambda maps, asks, start, stop: _place(-maps[:, :, asks, start:stop].sum(-1))
+        ),
+    },
+    about={
+        "You divide the place in the flattened scores by a number that stays the same for every "
+        "shape. The number of heads is `maps.shape[1]`.": _constant_divisor,
+        "You answer with layer {} and head {}, but there are {} layers of {} heads, counted from "
+        "0.": lambda answer: _of_the_first(answer, _not_there),
+        "Of query {}, head {} of layer {} has {:.3f} on the sentence, and another head has {:.3f}: "
+        "print this number of all heads.": lambda answer: _of_the_first(answer, _has_less),
     },
     cases=[
         Case(f"{layers} layers of {heads} heads", _maps(layers, heads, tokens, seed), *span)
         for layers, heads, tokens, seed, span in (
-            (3, 5, 11, 4, (10, 2, 6)), (2, 7, 13, 4, (9, 4, 8)), (5, 2, 11, 6, (7, 1, 5)),
-            (3, 5, 11, 0, (10, 2, 6)),
+            (3, 5, 11, 9, (10, 2, 6)), (2, 7, 13, 62, (9, 4, 8)), (5, 2, 11, 177, (7, 1, 5)),
+            (3, 5, 11, 148, (10, 2, 6)), (7, 11, 13, 15, (8, 1, 6)), (11, 7, 17, 68, (13, 5, 9)),
         )
     ],
     praise="Right: one number for each head, and the largest has a layer and a head.",

@@ -74,6 +74,37 @@ def _hits(weights, ids):
     return found[earlier.any(1)].float().mean()
 
 
+def _hits_only(weights, ids):
+    found = (weights * _after(_earlier(ids))).sum(1)
+    return found[found > 0].mean()
+
+
+def _mean_of_keys(weights, ids):
+    of = _after(_earlier(ids))
+    return ((weights * of).sum(1) / of.sum(1))[_earlier(ids).any(1)].mean()
+
+
+_TEXT = torch.tensor([0, 1, 0, 0, 1, 2])
+
+
+def _not_additive(answer):
+    one, other = _map(len(_TEXT), 5), _map(len(_TEXT), 6)
+    parts = [float(answer(weights, _TEXT.clone())) for weights in (one, other, one + other)]
+    return abs(parts[0] + parts[1] - parts[2]) > 1e-4
+
+
+def _share(answer, wrong, *, told=False):
+    """The first weight of a map whose part in the score is wrong: (query, key)."""
+    n = len(_TEXT)
+    for query, key in torch.ones(n, n).tril().nonzero().tolist():
+        weights = torch.zeros(n, n)
+        weights[query, key] = 1.0
+        ours = float(answer(weights.clone(), _TEXT.clone()))
+        if wrong(ours, float(_induction(weights, _TEXT))):
+            return (query, key, ours) if told else (query, key)
+    return None
+
+
 def _queries_after(earlier: Tensor) -> Tensor:
     """Rows shifted in place of columns: what the token before would look at."""
     return torch.nn.functional.pad(earlier[:-1], (0, 0, 1, 0))
@@ -125,11 +156,39 @@ check_induction = Repair(
         "come before.": lambda weights, ids: (
             (weights * _after(_earlier(ids))).sum() / (len(ids) - 1)
         ),
+        "You leave out the queries that put no weight there. A token that has come before and "
+        "looks elsewhere counts as a 0.": _hits_only,
+        "You take a mean over the keys of each query: of one query, the weights on all that belong "
+        "are added up.": _mean_of_keys,
+        "That is the best of the queries: the score is their mean.": lambda weights, ids: (
+            (weights * _after(_earlier(ids))).sum(1)[_earlier(ids).any(1)].max()
+        ),
+        "You take the median of the queries: the score is their mean.": lambda weights, ids: (
+            (weights * _after(_earlier(ids))).sum(1)[_earlier(ids).any(1)].median()
+        ),
+    },
+    about={
+        "Take two maps and their sum: your score of the sum is not the sum of your scores, as it "
+        "is where weights are added up and divided.": _not_additive,
+        "In the text 0 1 0 0 1 2, the weight of query {} on key {} counts in your score and should "
+        "not: that key follows no earlier token that is the same.": lambda answer: _share(
+            answer, lambda ours, right: ours != 0 and right == 0
+        ),
+        "In the text 0 1 0 0 1 2, the weight of query {} on key {} does not count in your score: "
+        "that key follows an earlier token that is the same.": lambda answer: _share(
+            answer, lambda ours, right: ours == 0 and right != 0
+        ),
+        "In the text 0 1 0 0 1 2, a weight of 1, of query {} on key {}, makes your score {:.3g}. "
+        "Three tokens have come before, so it is 1/3.": lambda answer: _share(
+            answer, lambda ours, right: abs(ours - right) > 1e-3, told=True
+        ),
     },
     cases=[
         Case("7 tokens, three of them new", _map(7, 0), torch.tensor([4, 1, 4, 2, 1, 4, 2])),
         Case("a head that looks evenly", torch.ones(5, 5).tril() / torch.arange(1, 6)[:, None],
              torch.tensor([3, 3, 0, 3, 0])),
+        Case("a head that looks at one key", torch.eye(5)[[0, 0, 1, 2, 3]],
+             torch.tensor([0, 1, 0, 0, 1])),
         Case("11 tokens", _map(11, 1), torch.tensor([0, 5, 2, 0, 0, 5, 3, 2, 5, 0, 2])),
     ],
     praise="Right: all that followed it before, and only tokens that have come before.",
@@ -169,6 +228,14 @@ def _short(ids, n_states):
     return _normalized(torch.bincount(ids[1:][ids[:-1] == ids[-1]]).float() + 1)
 
 
+def _of_the_set_seen(ids, n_states):
+    return _normalized(_followed(ids, n_states)[ids.unique()] + 1)
+
+
+def _of_states_seen(ids, n_states):
+    return _normalized(_followed(ids, n_states)[: int(ids.max()) + 1] + 1)
+
+
 def _after_the_last_two(ids, n_states):
     same = (ids[:-2] == ids[-2]) & (ids[1:-1] == ids[-1])
     return _normalized(torch.bincount(ids[2:][same], minlength=n_states).float() + 1)
@@ -182,6 +249,24 @@ def _before_and_after(ids, n_states):
 def _seen_raised(ids, n_states):
     counts = _followed(ids, n_states)
     return _normalized(counts + (counts > 0))
+
+
+def _begun_at(result, ids, n_states):
+    """The number at which all counts begin, if such a number explains the result."""
+    counts = _followed(ids, n_states)
+    ratio = float(result[counts.argmin()] / result[counts.argmax()])
+    if not 0 < ratio < 1:
+        return None
+    begun = (ratio * float(counts.max()) - float(counts.min())) / (1 - ratio)
+    explained = torch.allclose(_normalized(counts + begun), result.float(), rtol=1e-3)
+    return (begun,) if explained and begun > 0 and abs(begun - 1) > 1e-3 else None
+
+
+def _a_chance(result, ids, n_states):
+    counts = _followed(ids, n_states)
+    right = _normalized(counts + 1)
+    state = int((result - right).abs().argmax())
+    return state, int(counts[state]), int(counts.sum()), n_states, float(result[state])
 
 
 check_bigram = Exercise(
@@ -216,6 +301,10 @@ check_bigram = Exercise(
         "A softmax of counts: divide the counts by their sum instead.": lambda ids, n_states: (
             _followed(ids, n_states).softmax(0)
         ),
+        "You divide by the sums of the columns, all that comes before a state. Divide by the sum "
+        "of the last state's row.": lambda ids, n_states: (
+            _table(ids, n_states) / _table(ids, n_states).sum(0)
+        )[ids[-1]],
         "You divide by the sum of the whole table: divide by that of the last state's row.": (
             lambda ids, n_states: _table(ids, n_states)[ids[-1]] / _table(ids, n_states).sum()
         ),
@@ -227,13 +316,29 @@ check_bigram = Exercise(
         ),
         "You count what came before as well: count only what came after.": _before_and_after,
         "Only what has happened gets one more: all counts begin at 1.": _seen_raised,
+        "Your result ends at the largest state of the text. A state that has not come yet may come "
+        "next: `n_states` says how many there are.": _of_states_seen,
+        "Only the states of the text are in your result, so that it does not say which is which. "
+        "Each state has its place, from 0 to `n_states` - 1.": _of_the_set_seen,
+        "That is what has followed the last state but one: the text stands at the last one.": (
+            lambda ids, n_states: _normalized(_table(ids, n_states)[ids[-2]])
+        ),
+        "You add 1 to the chances: add it to the counts, before you divide by their sum.": (
+            lambda ids, n_states: _normalized(_normalized(_followed(ids, n_states)) + 1)
+        ),
     },
     cases=[
         Case("3 states", torch.tensor([0, 1, 0, 2, 0, 1, 0]), 3),
         Case("5 states", torch.tensor([1, 3, 1, 3, 3, 0, 2, 3, 1, 4, 3]), 5),
+        Case("7 states, of which 4 have come", torch.tensor([1, 4, 1, 0, 4, 1, 2, 1]), 7),
         Case("a last state that is new", torch.tensor([1, 1, 2, 0]), 3, edge=True),
     ],
     axes="states",
+    also={"Your counts begin at {:.3g}: begin each of them at 1.": _begun_at},
+    also_last={
+        "After the last state's likes came state {0} in {1} of {2} cases, so its chance is "
+        "({1} + 1)/({2} + {3}). Yours is {4:.3f}.": _a_chance,
+    },
     praise="Right: what followed it so far, and one more of each for what may still come.",
 )  # fmt: skip
 
@@ -279,10 +384,37 @@ def _blunt(rows: Tensor, context: int) -> bool:
     return bool((rows.argmax(1) == there).all() and rows[there, there].min() < 0.99)
 
 
+def _two_fit(rows: Tensor, context: int) -> tuple | None:
+    for n, row in enumerate(rows):
+        best = (row > row.max() - 1e-4).nonzero().flatten().tolist()
+        if n in best and len(best) == 2 and row[n] > 0.45:
+            return n + 2, *best, float(row[n])
+    return None
+
+
+def _least(rows: Tensor, context: int) -> bool:
+    there = torch.arange(context - 2)
+    others = (rows[n, : n + 3].min() < rows[n, n] - 1e-6 for n in range(context - 2))
+    return not any(others) and bool((rows[there, there] < 0.1).all())
+
+
+def _looks_elsewhere(rows: Tensor, context: int) -> tuple | None:
+    for n, row in enumerate(rows):
+        if int(row.argmax()) != n:
+            return n + 2, int(row.argmax()), float(row.max()), n
+    return None
+
+
 _FORM = Exercise(
     right=_looks_back(2),
     call=_designed,
     unique=False,
+    also={
+        "Your scores are too large for single precision and become infinite: a score of 40 above "
+        "the others is plenty.": lambda result, context: (
+            not bool((result[0] @ result[1].mT).isfinite().all())
+        ),
+    },
     cases=[Case("5 positions", 5), Case("11 positions", 11)],
     axes=["d_model d_head", "d_model d_head"],
 )
@@ -309,8 +441,14 @@ check_two_back = Exercise(
         ],
     },
     also={
+        "The token at place {} looks at the places {} and {} alike, {:.2f} each: two keys fit "
+        "where one should.": _two_fit,
         "It looks at the right token, and at others as well: less than 0.99 of a row is there. "
         "Make the scores larger. They are divided by √d_head.": _blunt,
+        "The token two back gets the least weight, and others more: has its score the wrong "
+        "sign?": _least,
+        "The token at place {} looks most at place {}, with the weight {:.2f}, and not at place "
+        "{}. Print W_Q @ W_K.mT: row t is to be large in column t - 2 only.": _looks_elsewhere,
     },
     cases=[Case("5 positions", 5), Case("11 positions", 11)],
     axes="queries keys",
@@ -331,6 +469,25 @@ def _lost_without(parts, gain, right, wrong):
         return stream / _size(stream) * gain @ (right - wrong)
 
     return difference(parts.sum(0)) - difference(parts.sum(0) - parts)
+
+
+def _another_size(result, parts, gain, right, wrong):
+    size = float(_size(parts.sum(0)))
+    shares = parts / size * gain @ (right - wrong)
+    factor = float((result * shares).sum() / (shares**2).sum())
+    even = torch.allclose(result.float(), factor * shares, rtol=1e-3, atol=1e-5)
+    return (size / factor, size) if even and factor > 0 and abs(factor - 1) > 1e-3 else None
+
+
+def _sums(result, parts, gain, right, wrong):
+    whole = float(parts.sum(0) / _size(parts.sum(0)) * gain @ (right - wrong))
+    return None if abs(float(result.sum()) - whole) < 1e-3 else (float(result.sum()), whole)
+
+
+def _dealt(result, parts, gain, right, wrong):
+    shares = parts / _size(parts.sum(0)) * gain @ (right - wrong)
+    part = int((result - shares).abs().argmax())
+    return part, float(result[part]), float(shares[part])
 
 
 check_attribution = Exercise(
@@ -390,6 +547,26 @@ check_attribution = Exercise(
             parts / _size(parts.sum(0)) * gain
             @ torch.nn.functional.normalize(right - wrong, dim=0)
         ),
+        "You divide one word's logit by the other's. Logits are compared by their difference.": (
+            lambda parts, gain, right, wrong: (parts * gain @ right) / (parts * gain @ wrong)
+        ),
+        "You divide by the length of the stream, the root of the sum of its squares: the norm "
+        "divides by the root of their mean.": lambda parts, gain, right, wrong: (
+            parts / parts.sum(0).norm() * gain @ (right - wrong)
+        ),
+        "You divide by the standard deviation, which takes the mean off first. This norm divides "
+        "by the root of the mean square.": lambda parts, gain, right, wrong: (
+            parts / parts.sum(0).std() * gain @ (right - wrong)
+        ),
+        "You divide by the standard deviation, `correction=0`, which takes the mean off first. "
+        "This norm divides by the root of the mean square.": lambda parts, gain, right, wrong: (
+            parts / parts.sum(0).std(correction=0) * gain @ (right - wrong)
+        ),
+        "Only one of the two words is compared with what the gain has made: both are.": (
+            lambda parts, gain, right, wrong: (
+                parts / _size(parts.sum(0)) @ (gain * right - wrong)
+            )
+        ),
         "You divide by the mean square: the size is its root.": lambda parts, gain, right, wrong: (
             parts / _size(parts.sum(0)) ** 2 * gain @ (right - wrong)
         ),
@@ -399,5 +576,17 @@ check_attribution = Exercise(
         Case("5 parts of 11 numbers", 3 * randn(5, 11, seed=2), *randn(3, 11, seed=3)),
     ],
     axes="parts",
+    also={
+        "All in all, your shares are divided by {:.4g}. Right is the size of the stream, the root "
+        "of its mean square: {:.4g}.": (
+            _another_size
+        ),
+    },
+    also_last={
+        "Your shares add up to {:.3g}. The two logits differ by {:.3g}: divide the stream by its "
+        "size, multiply by the gain, and take the product with `right - wrong`.": _sums,
+        "Your shares add up to the difference of the logits, and part {} has {:.3g} of it where "
+        "{:.3g} is right: each part's own numbers make its share.": _dealt,
+    },
     praise="Right: one size for all, and the shares add up to the difference of the logits.",
 )  # fmt: skip

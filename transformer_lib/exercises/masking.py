@@ -546,6 +546,18 @@ def _zeroed_after(axis: int, *, again: bool = False) -> Callable:
     return answer
 
 
+def _as_query_too(value: float) -> Callable:
+    def answer(q: Tensor, k: Tensor, v: Tensor, real: Tensor) -> Tensor:
+        hidden = ~(real.unsqueeze(1) & real.unsqueeze(2))
+        return _padded(q, k, v, lambda scores: scores.masked_fill(hidden, value).softmax(dim=-1))
+
+    return answer
+
+
+def _filler_is_blank(result: Tensor, q: Tensor, k: Tensor, v: Tensor, real: Tensor) -> bool:
+    return not real.all() and not result[~real].any()
+
+
 def _sentences(batch: int, s: int, dims: tuple[int, int], seed: int) -> tuple[Tensor, ...]:
     q, k = randn(2, batch, s, dims[0], seed=seed)
     return q, k, randn(batch, s, dims[1], seed=seed + 1)
@@ -561,7 +573,8 @@ check_padded_attention = Repair(
     q and k [batch, tokens, d_k], v [batch, tokens, d_v]; real [batch, tokens], True = no filler.
     """,
     broken=_zeroed_after(2),
-    unchanged="Give one sentence its filler, change the filler, and look at the real words.",
+    unchanged="Give one sentence its filler, then change the filler: its own rows stay zero, and "
+    "the rows of the real words change.",
     right=_filled_with(-torch.inf, 1),
     wrong={
         "The axis is right now. But the weights are still set to zero after the softmax: rows do "
@@ -573,6 +586,13 @@ check_padded_attention = Repair(
         "filler gives even weights to all, and the real words still look at it.": _filled_with(
             -1e9, 2
         ),
+        "You hide the filler as a key, as you should, and as a query too: its rows are empty then, "
+        "and their softmax is NaN. Filler asks like any other word, so leave its rows alone.": (
+            _as_query_too(-torch.inf)
+        ),
+        "You hide the filler as a key, as you should, and as a query too, with a large negative "
+        "number: the filler gives even weights to all. It asks like any other word, so leave its "
+        "rows alone.": _as_query_too(-1e9),
         "The axis is right, and rows sum to 1 again. But where the filler's scores are the "
         "largest by far, nothing is left to divide by: hide before the softmax.": _zeroed_after(
             1, again=True
@@ -602,5 +622,9 @@ check_padded_attention = Repair(
         Case("filler with very large scores", *_LOUD, _padding(4, 2, tokens=4)),
     ],
     axes="batch tokens d_v",
+    also={
+        "The rows of filler are zero: you blank them. Filler asks like any other word, so leave "
+        "its rows alone, and hide it only as a key.": _filler_is_blank,
+    },
     praise="Right: hidden as a key, before the softmax, so no real word hears of the filler.",
 )

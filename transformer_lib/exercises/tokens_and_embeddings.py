@@ -4,10 +4,12 @@ from itertools import pairwise
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from transformer_lib.exercises.engine.choosing import Choice
 from transformer_lib.exercises.engine.repairing import Repair
 from transformer_lib.exercises.engine.runner import Case, Exercise, randn
+from transformer_lib.exercises.engine.values import Other
 
 Merges = list[tuple[str, str]]
 
@@ -76,6 +78,72 @@ def _from_the_right(word: str, merges: Merges) -> list[str]:
     return tokens
 
 
+def _leftmost_first(word: str, merges: Merges) -> list[str]:
+    """Any pair of the list is joined, the first one from the left, until there is none."""
+    tokens = list(word)
+    while at := [i for i, pair in enumerate(pairwise(tokens)) if pair in merges]:
+        tokens[at[0] : at[0] + 2] = ["".join(tokens[at[0] : at[0] + 2])]
+    return tokens
+
+
+def _place_by_place(word: str, merges: Merges) -> list[str]:
+    """At each place all merges are tried in turn, and the place is left for good."""
+    tokens, i = list(word), 0
+    while i < len(tokens):
+        for pair in merges:
+            if tuple(tokens[i : i + 2]) == pair:
+                tokens[i : i + 2] = ["".join(pair)]
+        i += 1
+    return tokens
+
+
+def _of_letters(word: str, merges: Merges) -> list[str]:
+    """Pairs are looked for among the letters of the word only."""
+    tokens = []
+    while word:
+        size = 2 if tuple(word[:2]) in merges else 1
+        tokens.append(word[:size])
+        word = word[size:]
+    return tokens
+
+
+def _texts(result: object) -> list[str] | None:
+    """The tokens, if they are such."""
+    texts = isinstance(result, list | tuple) and all(isinstance(token, str) for token in result)
+    return list(result) if texts else None
+
+
+def _fewer_letters(result: object, word: str, merges: Merges) -> tuple[str, str] | None:
+    tokens = _texts(result)
+    fewer = tokens is not None and len("".join(tokens)) < len(word)
+    return (repr("".join(tokens)), repr(word)) if fewer else None
+
+
+def _more_letters(result: object, word: str, merges: Merges) -> tuple[str, str] | None:
+    tokens = _texts(result)
+    more = tokens is not None and len("".join(tokens)) > len(word)
+    return (repr("".join(tokens)), repr(word)) if more else None
+
+
+def _moved_letters(result: object, word: str, merges: Merges) -> tuple[str, str] | None:
+    joined = "".join(_texts(result) or [])
+    moved = len(joined) == len(word) and joined != word
+    return (repr(joined), repr(word)) if moved else None
+
+
+def _made_by_none(result: object, word: str, merges: Merges) -> tuple[str] | None:
+    known = {left + right for left, right in merges}
+    unknown = [token for token in _texts(result) or [] if len(token) > 1 and token not in known]
+    return (repr(unknown[0]),) if unknown else None
+
+
+def _left_apart(result: object, word: str, merges: Merges) -> tuple[str, str] | None:
+    if set(pairwise(_encode(word, merges))) & set(merges):
+        return None
+    apart = [pair for pair in pairwise(_texts(result) or []) if pair in merges]
+    return (repr(apart[0][0]), repr(apart[0][1])) if apart else None
+
+
 _LEARNED = [("r", "o"), ("s", "e"), ("ro", "se"), ("e", "s"), ("m", "a"), ("ma", "r"), ("mar", "y")]
 _CROSSED = [("b", "c"), ("a", "b"), ("ab", "c"), ("c", "a")]
 
@@ -88,6 +156,12 @@ check_encode = Exercise(
     wrong={
         "You take the longest token that fits, from the left. Merges are done in the order in "
         "which they were learned, whatever is where.": _longest_first,
+        "You merge the first pair from the left that is anywhere in the list. All of one merge is "
+        "done before the next one, in the order in which they were learned.": _leftmost_first,
+        "At each place you try all merges, and then leave it for good. The loop over the merges "
+        "is the outer one: each of them goes through the whole word.": _place_by_place,
+        "You look for pairs among the letters only: tokens that a merge has made take part in "
+        "those that follow.": _of_letters,
         "You merge a pair at its first place only; it is merged everywhere in the word.": (
             _first_occurrence
         ),
@@ -106,10 +180,36 @@ check_encode = Exercise(
         Case("'abcabab'", "abcabab", _CROSSED),
         Case("'xabbc'", "xabbc", [("x", "a"), ("b", "c"), ("a", "b"), ("bc", "a")]),
         Case("'xaab'", "xaabab", [("x", "a"), ("a", "b"), ("ab", "ab")]),
+        Case("'abc'", "abc", [("b", "c"), ("a", "bc"), ("a", "b")]),
         Case("'baaa'", "baaaca", [("a", "a"), ("c", "a")]),
         Case("'caab'", "caabb", [("c", "a"), ("a", "b"), ("b", "a")]),
         Case("a word of one letter", "a", _LEARNED, edge=True),
     ],
+    any_form={
+        "Put together, your tokens give {}: letters of {} are lost. What does your loop pass on at "
+        "the end of the word, and where nothing is merged?": _fewer_letters,
+        "Put together, your tokens give {}, and the word is {}: letters are repeated. The tokens "
+        "are its parts, and a merged one takes the place of both.": _more_letters,
+        "A token is a text, and yours are numbers: return the tokens themselves.": (
+            lambda result, word, merges: (
+                isinstance(result, list | tuple) and {type(item) for item in result} == {int}
+            )
+        ),
+        "Each item of your result is a list: return the tokens alone, as they are after the last "
+        "merge.": lambda result, word, merges: (
+            isinstance(result, list) and all(isinstance(item, list) for item in result)
+        ),
+        "Put together, your tokens give {}, not {}: letters stand in wrong places. After a merge "
+        "all places behind it have moved, and `remove` takes the first token that is equal.": (
+            _moved_letters
+        ),
+        "No merge makes the token {}.": _made_by_none,
+        "Your tokens {} and {} stand side by side, and there is a merge for them: does your loop "
+        "reach this place, and this merge?": _left_apart,
+        "Your tokens are one text: return them as a list.": lambda result, word, merges: isinstance(
+            result, str
+        ),
+    },
     praise="Right: in the order of learning, everywhere.",
 )
 
@@ -121,8 +221,8 @@ check_learned_merges = Choice(
     wrong={
         "a": "Its second merge needs *ros*, which no merge has made by then.",
         "b": "Its third merge joins *r* and *o*, but no *o* is left: each one is a part of *os*.",
-        "d": "It begins with *r + o*, which occurs 3 times. *o + s* occurs 4 times, and the most "
-        "frequent pair comes first.",
+        "d": "It begins with *r* + *o*, which occurs 3 times. *o* + *s* occurs 4 times, and the "
+        "most frequent pair comes first.",
     },
     praise="Right: each merge is the most frequent pair of its moment, and made of what there is.",
 )
@@ -134,6 +234,34 @@ def _decode(tokens: list[bytes], errors: str = "replace") -> str:
     return b"".join(tokens).decode("utf-8", errors=errors)
 
 
+def _waits_once(tokens: list[bytes]) -> str:
+    """A token that cannot be decoded is decoded together with the next one, whatever comes out."""
+    text, i = "", 0
+    while i < len(tokens):
+        size = 2 if "\ufffd" in _decode(tokens[i : i + 1]) else 1
+        text += _decode(tokens[i : i + size])
+        i += size
+    return text
+
+
+def _else_one_by_one(tokens: list[bytes]) -> str:
+    """All at once if that can be decoded, and else token by token."""
+    whole = _decode(tokens, "ignore").encode() == b"".join(tokens)
+    return _decode(tokens) if whole else "".join(_decode([token]) for token in tokens)
+
+
+def _other_letters_than(result: str, tokens: list[bytes]) -> tuple[str, str] | None:
+    """Are even the bytes of ASCII read as something else?"""
+    plain = "".join(chr(byte) for byte in b"".join(tokens) if byte < 128)
+    ours = "".join(sign for sign in result if ord(sign) < 128)
+    return (repr(plain), repr(ours)) if plain != ours else None
+
+
+def _too_many_marks(result: str, tokens: list[bytes]) -> tuple[int, int] | None:
+    marks, right = result.count("\ufffd"), _decode(tokens).count("\ufffd")
+    return (marks, right) if marks > right else None
+
+
 check_decode = Repair(
     asks="`answer(tokens)`: the text of a list of tokens, each a bytes.",
     broken=lambda tokens: "".join(token.decode("utf-8", errors="replace") for token in tokens),
@@ -143,20 +271,46 @@ check_decode = Repair(
         "You leave out what cannot be decoded, token by token: the characters are gone for good.": (
             lambda tokens: "".join(token.decode("utf-8", errors="ignore") for token in tokens)
         ),
-        "You decode as Latin-1: every byte becomes a character of its own.": lambda tokens: (
-            b"".join(tokens).decode("latin-1")
-        ),
+        "You decode as Latin-1, or a kin of it: every byte becomes a character of its "
+        "own.": lambda tokens: b"".join(tokens).decode("latin-1"),
         "You put blanks between the tokens; the blanks are in the tokens.": lambda tokens: (
             b" ".join(tokens).decode("utf-8", errors="replace")
         ),
+        "A character may be spread over three tokens, or four; you join two at most.": _waits_once,
+        "Where all of the bytes cannot be decoded, you go back to single tokens: then one "
+        "unfinished character spoils all others. `errors='replace'` spares you the case.": (
+            _else_one_by_one
+        ),
+        "This is how Python writes a bytes, b'…': `str` decodes only with an encoding, "
+        "`str(data, 'utf-8')`.": lambda tokens: str(b"".join(tokens)),
+        "You decode as ASCII, which knows no byte above 127: the bytes are UTF-8.": lambda tokens: (
+            b"".join(tokens).decode("ascii", errors="replace")
+        ),
+        "You write a byte that cannot be decoded as \\x and its number; it must become "
+        "U+FFFD.": lambda tokens: _decode(tokens, "backslashreplace"),
         "A model may stop in the middle of a character: such bytes must become U+FFFD, and may not "
         "vanish.": lambda tokens: _decode(tokens, "ignore"),
     },
     cases=[
         Case("'roses é'", [b"ro", b"ses", b" \xc3", b"\xa9"]),
         Case("'ಮ!'", [b"\xe0\xb2", b"\xae", b"!"]),
+        Case("a character in three tokens", [b" \xe0", b"\xb2", b"\xae! "]),
         Case("a text that breaks off", [b"ro", b"se ", b"\xe0\xb2"]),
+        Case("a split character and one that breaks off", [b"\xc3", b"\xa9 ", b"\xe0\xb2"]),
     ],
+    also={
+        "Your text holds surrogates, half of a character each: bytes that wait for others must be "
+        "kept as bytes.": lambda result, tokens: any("\ud800" <= x <= "\udfff" for x in result),
+        "The plain letters were {}, and in your text they are {}: is there something beside the "
+        "decoding, or another encoding than UTF-8?": _other_letters_than,
+        "You have {} marks, where {} is right: some bytes are decoded before all bytes of their "
+        "character are there.": _too_many_marks,
+    },
+    any_form={
+        "These are the bytes, joined; they are still to be decoded.": lambda result, tokens: (
+            isinstance(result, Other) and result.words == "a bytes"
+        ),
+    },
     praise="Right: first all bytes, then the characters.",
 )
 
@@ -184,6 +338,45 @@ def _mean(ids: Tensor, upstream: Tensor, vocabulary: int) -> Tensor:
     return _table_gradient(ids, upstream, vocabulary) / times[:, None]
 
 
+def _not_zero(result: Tensor, ids: Tensor, upstream: Tensor, vocabulary: int) -> tuple | None:
+    """A row of a word that did not occur, and that is not 0, in a result of the right shape."""
+    if not isinstance(result, Tensor) or result.shape != (vocabulary, upstream.shape[-1]):
+        return None
+    absent = [i for i in range(vocabulary) if i not in ids.tolist() and result[i].ne(0).any()]
+    if not absent:
+        return None
+    row = result[absent[0]].to(upstream)
+    places = [t for t, given in enumerate(upstream) if torch.allclose(given, row)]
+    is_now = f"is `upstream[{places[0]}]`" if places else f"begins with {row[0]:.3g}"
+    return absent[0], is_now
+
+
+def _other_width(result: Tensor, ids: Tensor, upstream: Tensor, vocabulary: int) -> tuple | None:
+    width = upstream.shape[-1]
+    rows = isinstance(result, Tensor) and result.ndim == 2 and len(result) == vocabulary
+    return (result.shape[1], width) if rows and result.shape[1] != width else None
+
+
+def _multiple(result: Tensor, ids: Tensor, upstream: Tensor, vocabulary: int) -> tuple | None:
+    """The first row that is a multiple of the right one, if all of them are."""
+    right = _table_gradient(ids, upstream, vocabulary)
+    times = (result * right).sum(1) / right.square().sum(1).clamp_min(1e-12)
+    odd = ((times - 1).abs() > 1e-3) & right.any(dim=1)
+    if not torch.allclose(result.to(right), times[:, None].to(right) * right, atol=1e-4):
+        return None
+    several = odd.any() and not odd[right.any(dim=1)].all() and bool(times[odd].all())
+    first = int(odd.nonzero()[0]) if several else 0
+    return (first, f"{times[first]:.3g}", int(ids.eq(first).sum())) if several else None
+
+
+def _wrong_row(result: Tensor, ids: Tensor, upstream: Tensor, vocabulary: int) -> tuple | None:
+    right = _table_gradient(ids, upstream, vocabulary)
+    wrong = (~torch.isclose(result.to(right), right, atol=1e-4).all(dim=1)).nonzero().flatten()
+    places = [ids.eq(i).nonzero().flatten().tolist() for i in wrong.tolist()]
+    whole = len(wrong) < len(ids.unique()) and all(places)
+    return (int(wrong[0]), " and ".join(map(str, places[0]))) if len(wrong) and whole else None
+
+
 check_table_gradient = Exercise(
     asks="""`answer(ids, upstream, vocabulary)`: the gradient of an embedding table.
 
@@ -192,7 +385,8 @@ check_table_gradient = Exercise(
     """,
     right=_table_gradient,
     wrong={
-        "Where a word occurs twice, only its last occurrence counts: assigning overwrites. Add.": (
+        "Where a word occurs twice, only its last occurrence counts. An assignment overwrites, and "
+        "`table[ids] += upstream` is one, too: it reads each row once and writes it once.": (
             _last_wins
         ),
         "Where a word occurs twice, only its first occurrence counts: the gradients of all of its "
@@ -204,6 +398,25 @@ check_table_gradient = Exercise(
         "This is one row for the whole table: each gradient belongs to its own id.": (
             lambda ids, upstream, vocabulary: upstream.sum(0).expand(vocabulary, -1)
         ),
+        "Your table ends with the largest id that occurs. It has a row for each id of the "
+        "vocabulary, whether it occurs or not.": lambda ids, upstream, vocabulary: _table_gradient(
+            ids, upstream, vocabulary
+        )[: ids.max() + 1],
+        "Your table has a row for each id that occurs. It has one for each id of the vocabulary: 0 "
+        "where the word did not occur.": lambda ids, upstream, vocabulary: _table_gradient(
+            ids, upstream, vocabulary
+        )[ids.unique()],
+        "Only the first component arrives, and the others stay 0. `scatter_add` wants an index for "
+        "each number: `ids[:, None].expand_as(upstream)`.": lambda ids, upstream, vocabulary: F.pad(
+            _table_gradient(ids, upstream[:, :1], vocabulary), (0, upstream.shape[-1] - 1)
+        ),
+        "Row t of your table holds the gradient of token t. It belongs to row ids[t].": (
+            lambda ids, upstream, vocabulary: F.pad(upstream, (0, 0, 0, vocabulary - len(ids)))
+        ),
+        "A table [d, vocabulary] is reshaped here to [vocabulary, d], which mixes the ids up: "
+        "transpose it.": lambda ids, upstream, vocabulary: _table_gradient(
+            ids, upstream, vocabulary
+        ).T.reshape(vocabulary, -1),
         "The two axes are swapped: the table has a row for each id.": (
             lambda ids, upstream, vocabulary: _table_gradient(ids, upstream, vocabulary).mT
         ),
@@ -219,6 +432,17 @@ check_table_gradient = Exercise(
         Case("5 tokens, one of them twice", torch.tensor([3, 0, 3, 6, 1]), randn(5, 3, seed=62), 7),
         Case("7 tokens, 2 ids", torch.tensor([1, 4, 1, 1, 4, 1, 4]), randn(7, 5, seed=63), 11),
     ],
+    any_form={
+        "Id {} does not occur, so its row must be 0; yours {}.": _not_zero,
+        "Your rows have {} numbers each. A row of the table has as many as one of `upstream`: "
+        "{}.": _other_width,
+    },
+    also={
+        "The row of id {} is {} times what it must be. The id occurs {} times, and each time its "
+        "gradient counts once.": _multiple,
+        "Some rows are right, and that of id {} is not. It is the sum of the rows of `upstream` "
+        "where `ids` holds this id: place {}.": _wrong_row,
+    },
     axes="ids components",
     praise="Right: the sum over all places where the word stood, and zeros for the words that did "
     "not occur.",

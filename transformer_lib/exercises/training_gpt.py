@@ -1,11 +1,13 @@
 """Checks for chapter 12, training: a schedule, a loop, clipping, decay, and reading curves."""
 
 import math
+from itertools import pairwise
 
 import torch
 from torch import nn
 
 from transformer_lib.exercises.engine.choosing import Choice
+from transformer_lib.exercises.engine.comparing import close
 from transformer_lib.exercises.engine.runner import Case, Exercise, randn
 
 # --- the trapezoid --------------------------------------------------------------------------------
@@ -40,6 +42,63 @@ def _from_the_top(step, n_steps, n_up, n_down):
     if step < n_up:
         return step / n_up
     return (n_steps + 1 - step) / (n_steps + 1 - n_up)
+
+
+def _floored(step, n_steps, n_up, n_down):
+    return min(step // n_up, 1, (n_steps + 1 - step) // (n_down + 1))
+
+
+def _not_right(factors, *sizes):
+    return not close(factors, _all_steps(_schedule, *sizes))
+
+
+def _always_one(factors, *sizes):
+    one, *others = factors.values()
+    return all(close(y, one) for y in others) and (f"{one:.3g}",)
+
+
+def _too_large(factors, *sizes):
+    return next(((f"{y:.3g}", step) for step, y in factors.items() if y > 1 + 1e-6), None)
+
+
+def _below_zero(factors, *sizes):
+    return next(((f"{y:.3g}", step) for step, y in factors.items() if y < -1e-6), None)
+
+
+def _no_rise(factors, n_steps, n_up, n_down):
+    return n_up > 1 and not any(list(factors.values())[: n_up - 1])
+
+
+def _full(factors):
+    """The first and the last step at full rate."""
+    steps = [n for n, y in enumerate(factors.values(), 1) if close(float(y), 1.0)]
+    return (steps[0], steps[-1]) if steps else (0, 0)
+
+
+def _rise_ends(factors, n_steps, n_up, n_down):
+    first, _ = _full(factors)
+    return (first, n_up) if first and first != n_up else None
+
+
+def _fall_begins(factors, n_steps, n_up, n_down):
+    _, last = _full(factors)
+    return (last, n_steps - n_down) if last and last != n_steps - n_down else None
+
+
+def _falls_to(factors, n_steps, n_up, n_down):
+    last = float(factors[f"step {n_steps}"])
+    right = 1 / (n_down + 1)
+    return None if close(last, right) else (f"{last:.3g}", f"1 / {n_down + 1}")
+
+
+def _bent(some):
+    def applies(factors, n_steps, n_up, n_down):
+        ys = [0.0, *map(float, factors.values()), 0.0]
+        part = some(ys, n_steps, n_up, n_down)
+        changes = [b - a for a, b in pairwise(part)]
+        return len(changes) > 1 and not close(min(changes), max(changes))
+
+    return applies
 
 
 check_schedule = Exercise(
@@ -110,6 +169,34 @@ check_schedule = Exercise(
                 (1 - math.cos(math.pi * (left + 1) / (n_down + 1))) / 2
             )
         ),
+        "`//` cuts to whole numbers, so that the factor is 0 or 1: divide with `/`.": (
+            lambda *sizes: _all_steps(_floored, *sizes)
+        ),
+        "The rate is full from the first step to the last: nothing rises or falls.": (
+            lambda *sizes: _all_steps(lambda *_: 1.0, *sizes)
+        ),
+    },
+    also={
+        "Your factor is {} at every step.": _always_one,
+        "Your factor is {} at {}: it is at most 1, in the level part.": _too_large,
+        "Your factor is {} at {}: it falls to 0 and not below.": _below_zero,
+        "Your factor is 0 until step n_up: it rises by 1 / n_up in each step. Does a `//` cut "
+        "it?": _no_rise,
+        "Your factor is 1 at step {} for the first time: it rises until step n_up, {} here.": (
+            _rise_ends
+        ),
+        "Your factor is 1 at step {} for the last time. The fall takes the last n_down steps: step "
+        "n_steps − n_down, {} here, is the last at full rate.": _fall_begins,
+        "At the last step your factor is {}. In a straight line to 0 one step later, it is {}.": (
+            _falls_to
+        ),
+        "The rise is not a straight line: each step adds 1 / n_up.": _bent(
+            lambda ys, n_steps, n_up, n_down: ys[: n_up + 1]
+        ),
+        "The fall is not a straight line: each step takes 1 / (n_down + 1) away.": _bent(
+            lambda ys, n_steps, n_up, n_down: ys[n_steps - n_down :]
+        ),
+        "From step n_up to step n_steps − n_down your factor is not always 1.": _not_right,
     },
     cases=[
         Case("11 steps, 3 up and 5 down", 11, 3, 5),
@@ -126,8 +213,11 @@ check_loop = Choice(
     asks="Which lines of the loop are wrong? Their numbers.",
     right={8, 9, 11, 13},
     wrong={
+        1: "The sum starts at 0, before the first step: what is wrong with it comes later.",
         2: "Steps count from 1, so that the schedule never gives a rate of 0 to a step that is "
         "taken.",
+        3: "Each step takes the next batch.",
+        4: "The forward pass, in whatever mode the model is. Which line sets the mode?",
         5: "The logits of all places and their targets in one row each: that is the mean loss.",
         6: "The gradient is computed once, of one batch.",
         7: "The step is taken here. Look at what must have happened before it, and has not.",
@@ -137,11 +227,11 @@ check_loop = Choice(
         "warm-up, and every other one at the rate of the step before it.",
         11: "`eval()` turns dropout off, and nothing turns it on again: from step 100 on, the "
         "model trains without.",
+        12: "This line only measures and prints. The mode that the model stays in is the doing of "
+        "another.",
         13: "the sum is a tensor that remembers how it was computed, so that the record of every "
         "step so far stays in memory: `loss.item()` keeps the number alone.",
     },
-    options=range(1, 14),
-    otherwise="Line {} does what it should.",
     praise="Right: two lines come too late, one is never taken back, and one never lets go.",
 )
 
@@ -161,6 +251,37 @@ def _by(factor):
 
 def _each(gradients, limit):
     return [gradient * min(1.0, limit / float(gradient.norm())) for gradient in gradients]
+
+
+def _norms(gradients):
+    return [float(gradient.norm()) for gradient in gradients]
+
+
+def _as_if_as_long(result, gradients, limit):
+    """If all is multiplied by one factor: how long must the norm have been thought to be?"""
+    norm, scaled = math.hypot(*_norms(gradients)), math.hypot(*_norms(result))
+    if norm <= limit or not scaled or close(scaled, limit):
+        return None
+    factor = scaled / norm
+    if not close(result, [gradient * factor for gradient in gradients]):
+        return None
+    return f"{limit / factor:.4g}", f"{norm:.4g}"
+
+
+def _each_its_own(result, gradients, limit):
+    """A factor for each tensor, and not the same."""
+    if math.hypot(*_norms(gradients)) <= limit or any(n == 0 for n in _norms(gradients)):
+        return None
+    pairs = zip(_norms(result), _norms(gradients), strict=True)
+    factors = [mine / theirs for mine, theirs in pairs]
+    scaled = close(result, [g * f for g, f in zip(gradients, factors, strict=True)])
+    several = not close(min(factors), max(factors))
+    return scaled and several and tuple(f"{f:.3g}" for f in (factors[0], factors[1]))
+
+
+def _changes_short_ones(result, gradients, limit):
+    short = math.hypot(*_norms(gradients)) <= limit
+    return short and not close(result, gradients)
 
 
 check_clip = Exercise(
@@ -201,11 +322,48 @@ check_clip = Exercise(
         "Nothing is clipped: what is longer than the limit must be shortened to it.": (
             lambda gradients, limit: [g.clone() for g in gradients]
         ),
+        "That is the norm of the longest tensor; the norm is the root of the sum of all squares.": (
+            lambda gradients, limit: [
+                g * min(1.0, limit / max(_norms(gradients))) for g in gradients
+            ]
+        ),
+        "That is the norm of the first tensor alone: all of them count together.": (
+            lambda gradients, limit: [g * min(1.0, limit / _norms(gradients)[0]) for g in gradients]
+        ),
+        "That is the norm of the last tensor alone: all of them count together. (Is it overwritten "
+        "in a loop?)": lambda gradients, limit: [
+            g * min(1.0, limit / _norms(gradients)[-1]) for g in gradients
+        ],
+        "That is the mean of the tensors' norms; the norm is the root of the sum of all squares.": (
+            lambda gradients, limit: [
+                g * min(1.0, limit * len(gradients) / sum(_norms(gradients))) for g in gradients
+            ]
+        ),
+        "You divide by the limit: multiply by it, and divide by the norm.": _by(
+            lambda numbers, limit: 1.0 if float(numbers.norm()) <= limit else 1 / limit
+        ),
+        "You return the norm as well: return the list alone.": lambda gradients, limit: (
+            _by(lambda numbers, limit: limit / max(limit, float(numbers.norm())))(gradients, limit),
+            torch.tensor(math.hypot(*_norms(gradients))),
+        ),
+        "The factor is upside down: limit / norm, not norm / limit.": _by(
+            lambda numbers, limit: max(1.0, float(numbers.norm()) / limit)
+        ),
+    },
+    also={
+        "A gradient that is short enough comes back changed: its factor is 1.": _changes_short_ones,
+        "You shorten as if the norm were {}. The root of the sum of all squares is {} here.": (
+            _as_if_as_long
+        ),
+        "The tensors get different factors, first {} and {}: that bends the direction of the step. "
+        "All numbers are multiplied by one.": _each_its_own,
     },
     cases=[
         Case("a matrix and a vector", [randn(3, 5, seed=2), 0.5 * randn(7, seed=3)], 1.0),
         Case("a gradient that is short", [0.1 * randn(5, 2, seed=4), 0.1 * randn(3, seed=5)], 2.0),
         Case("three tensors", [randn(2, 3, seed=6), randn(5, seed=7), 4 * randn(2, seed=8)], 0.5),
+        Case("a gradient that is just short enough", [0.6 * torch.ones(3, 3)], 2.0),
+        Case("a gradient that is just too long", [0.2 * torch.ones(3, 3)], 0.5),
         Case("gradients that are all 0", [torch.zeros(3, 2), torch.zeros(5)], 1.0, edge=True),
     ],
     praise="Right: one norm, one factor, and the direction stays.",
@@ -229,6 +387,15 @@ def _short_steps(beta_2: float, size: float = 1000.0) -> int:
     raise ValueError(f"beta_2 = {beta_2} does not come back")
 
 
+def _at_that_step(steps):
+    """v and the step, in rates, so many steps after the long gradient."""
+    steps = float(steps)
+    if not 0 < steps < 1e6 or abs(steps / _short_steps(0.999) - 1) <= 0.03:
+        return None
+    v = 1 + (1 - 0.999) * (1000.0**2 - 1) * 0.999**steps
+    return f"{steps:,.0f}", f"{v:.3g}", f"{v**-0.5:.2g}"
+
+
 check_recovery = Exercise(
     asks="The number of the last step after the long gradient that is shorter than half a rate.",
     right=float(_short_steps(0.999)),
@@ -247,6 +414,30 @@ check_recovery = Exercise(
         ),
         "You wait until the strange square has faded to 1. Then v is 2, and a step 0.7 of the "
         "rate. It is half a rate where v is 4.": math.log(1e3) / 0.001,
+        "You wait until the strange square has faded to 4. The other gradients keep v at 1 in any "
+        "case: for v = 4, 3 must be left of it.": math.log(1e3 / 4) / 0.001,
+        "That is where the strange square is half gone. How much of it may be left, if v is to be "
+        "4?": math.log(2) / 0.001,
+        "That is the number for β₂ = 0.99. PyTorch's v forgets ten times as slowly, with β₂ = "
+        "0.999.": float(_short_steps(0.99)),
+        "That is how fast m forgets, with β₁ = 0.9. What is remembered for longer is v.": (
+            math.log(3e4) / -math.log(0.9)
+        ),
+        "That is the logarithm to base 10: use the natural one.": math.log10(1e3 / 3) / 0.001,
+        "That is the logarithm to base 2: use the natural one.": math.log2(1e3 / 3) / 0.001,
+        "√v comes down to 2 where v is 4. You let v itself come down to 2, and forget that 1 of it "
+        "stays.": math.log(1e3 / 2) / 0.001,
+        "You let √v fade by β₂ in each step. It is v that does; its root takes twice as long.": (
+            math.log(1e3 / 3) / 0.002
+        ),
+    },
+    also={
+        "The number of a step is not negative. Both logarithms are: divide one by the other.": (
+            lambda steps: float(steps) < 0
+        ),
+        "{} steps later v is about {}, so that the step is {} of the rate, not one half.": (
+            _at_that_step
+        ),
     },
     call=lambda answer: answer() if callable(answer) else answer,
     tolerance=(0.03, 0.0),
@@ -265,11 +456,20 @@ def _by_rule(rule):
     return lambda model: {name: rule(name, p) for name, p in model.named_parameters()}
 
 
+def _misjudged(decays, model):
+    for name, p in model.named_parameters():
+        if decays[name] != (p.ndim >= 2):
+            kind = {0: "a single number", 1: "a vector"}.get(p.ndim, "a matrix")
+            does = "decays" if decays[name] else "does not decay"
+            return name, kind, tuple(p.shape), does
+    return None
+
+
 check_decays = Exercise(
     asks="`answer(name, parameter)`: whether a parameter decays: True or False.",
     right=_by_rule(lambda name, p: p.ndim >= 2),
     wrong={
-        "Everything decays: a gain or a bias that is pulled to 0 loses its purpose.": _by_rule(
+        "Vectors decay, too: a gain or a bias that is pulled to 0 loses its purpose.": _by_rule(
             lambda name, p: True
         ),
         "Nothing decays: matrices do.": _by_rule(lambda name, p: False),
@@ -285,6 +485,14 @@ check_decays = Exercise(
         ),
         "You go by size: a long vector is still a vector. Ask for the number of axes.": _by_rule(
             lambda name, p: p.numel() > 20
+        ),
+        "Biases decay, and the gains of norms do not: a bias is a vector, too.": _by_rule(
+            lambda name, p: p.ndim >= 2 or "bias" in name
+        ),
+    },
+    also={
+        "`{}` is {}, of shape {}, and you say that it {}: ask for the number of axes alone.": (
+            _misjudged
         ),
     },
     cases=[
@@ -311,6 +519,7 @@ check_decays = Exercise(
                     "temperature": nn.Parameter(torch.tensor(0.5)),
                     "lookup": nn.Parameter(torch.zeros(5, 7)),
                     "gain": nn.Parameter(torch.ones(31)),
+                    "row": nn.Parameter(torch.zeros(1, 7)),
                 }
             ),
             edge=True,

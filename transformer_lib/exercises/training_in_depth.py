@@ -3,7 +3,9 @@
 import torch
 from torch import Tensor
 
+from transformer_lib.exercises.engine.building import otherwise
 from transformer_lib.exercises.engine.choosing import Choice
+from transformer_lib.exercises.engine.comparing import close
 from transformer_lib.exercises.engine.runner import Case, Exercise, randn
 
 # --- 12b: Newton and Schulz -----------------------------------------------------------------------
@@ -11,9 +13,45 @@ from transformer_lib.exercises.engine.runner import Case, Exercise, randn
 A, B, C = 3.4445, -4.7750, 2.0315
 
 
-def _step(x: Tensor) -> Tensor:
+def _step(x: Tensor, a: float = A, b: float = B, c: float = C) -> Tensor:
     products = x @ x.T
-    return A * x + (B * products + C * products @ products) @ x
+    return a * x + (b * products + c * products @ products) @ x
+
+
+def _normed_each_time(gradient, n_iterations):
+    x = gradient
+    for _ in range(n_iterations):
+        x = _step(x / torch.linalg.matrix_norm(x))
+    return x
+
+
+def _turned(gradient):
+    """The directions of a gradient: u and vh of its decomposition."""
+    u, _, vh = torch.linalg.svd(gradient.double(), full_matrices=False)
+    return u, vh
+
+
+def _same_directions(result, gradient, n_iterations):
+    """The singular values that a result has along the gradient's directions, if it keeps these."""
+    u, vh = _turned(gradient)
+    inside = u.mT @ result.double() @ vh.mT
+    lifted = inside.diagonal()
+    spread = (inside - lifted.diag()).abs().max()
+    kept = bool(spread <= 1e-3 * lifted.abs().max())
+    return kept and close(result.double(), u @ lifted.diag() @ vh, (1e-3, 1e-3)) and lifted
+
+
+def _other_lengths(result, gradient, n_iterations):
+    lifted = _same_directions(result, gradient, n_iterations)
+    right = _iterated()(gradient, n_iterations)
+    if lifted is False or close(result, right):
+        return None
+    wanted = _same_directions(right, gradient, n_iterations)
+    return f"{float(lifted[0]):.3g}", f"{float(wanted[0]):.3g}"
+
+
+def _other_directions(result, gradient, n_iterations):
+    return _same_directions(result, gradient, n_iterations) is False
 
 
 def _iterated(step=_step, size=torch.linalg.matrix_norm, extra=0):
@@ -45,6 +83,61 @@ def _exact(gradient, n_iterations):
     return u @ vh
 
 
+_ITERATIONS = [
+    {
+        "": torch.linalg.matrix_norm,
+        "the gradient is not divided by its norm": lambda x: 1.0,
+        "it is divided by its largest singular value": lambda x: torch.linalg.matrix_norm(x, 2),
+        "it is divided by the sum of its singular values, the nuclear norm": (
+            lambda x: torch.linalg.matrix_norm(x, "nuc")
+        ),
+        "it is divided by the sum of squares": lambda x: x.square().sum(),
+        "it is divided by its largest number": lambda x: x.abs().max(),
+        "it is divided by the root of the mean square": lambda x: x.square().mean().sqrt(),
+        "it is divided by its standard deviation": lambda x: x.std(),
+    },
+    {
+        "": lambda x: x @ x.T,
+        "A is Xᵀ X": lambda x: x.T @ x,
+        "A is X X, without a transpose": lambda x: x @ x,
+        "A is X times itself, number by number": lambda x: x * x,
+    },
+    {
+        "": lambda a: (B * a) + (C * a @ a),
+        "A² squares each number": lambda a: B * a + C * a * a,
+        "A stands in place of A²": lambda a: B * a + C * a,
+        "A³ stands in place of A²": lambda a: B * a + C * a @ a @ a,
+        "b and c are swapped": lambda a: C * a + B * a @ a,
+        "b has lost its sign": lambda a: -B * a + C * a @ a,
+    },
+    {
+        "": lambda x, bracket: A * x + bracket @ x,
+        "a · X is left out": lambda x, bracket: bracket @ x,
+        "a is left out": lambda x, bracket: x + bracket @ x,
+        "the bracket meets a · X, since X is overwritten first": lambda x, bracket: (
+            A * x + bracket @ (A * x)
+        ),
+        "a · X stands inside the bracket": lambda x, bracket: (A * x + bracket) @ x,
+        "the bracket comes from the right": lambda x, bracket: A * x + x @ bracket,
+        "the bracket is multiplied number by number": lambda x, bracket: A * x + bracket * x,
+    },
+    {
+        "": lambda n: n,
+        "there is one iteration too few": lambda n: n - 1,
+        "there is one iteration too many": lambda n: n + 1,
+        "there is one iteration alone": lambda n: 1,
+        "there are five iterations, whatever is asked": lambda n: 5,
+    },
+]
+
+
+def _iterations(size, square, bracket, update, count, gradient, n_iterations):
+    x = gradient / size(gradient)
+    for _ in range(count(n_iterations)):
+        x = update(x, bracket(square(x)))
+    return x
+
+
 check_orthogonalize = Exercise(
     asks="""`answer(gradient, n_iterations)`: Newton and Schulz's iteration.
 
@@ -62,6 +155,43 @@ check_orthogonalize = Exercise(
             step=_other_side
         ),
         "The first term is missing: a · X.": _iterated(step=lambda x: _step(x) - A * x),
+        "b and c are swapped: b belongs to A, and c to A².": _iterated(
+            step=lambda x: _step(x, b=C, c=B)
+        ),
+        "The sign of b is lost: it is negative.": _iterated(step=lambda x: _step(x, b=-B)),
+        "A stands once in the last term: c · A² · X has it twice.": _iterated(
+            step=lambda x: A * x + (B + C) * x @ x.T @ x
+        ),
+        "The middle term is missing: b · A · X.": _iterated(step=lambda x: _step(x, b=0.0)),
+        "The result of the bracket is not multiplied by X: (b A + c A²) X.": _iterated(
+            step=lambda x: A * x + B * x @ x.T + C * x @ x.T @ x @ x.T
+        ),
+        "You divide by the norm in each iteration: once, before the first, is enough.": (
+            _normed_each_time
+        ),
+        "Only one iteration counts: does each begin with the first X, or the loop end early?": (
+            lambda gradient, n_iterations: _iterated()(gradient, 1)
+        ),
+        "The bracket is multiplied number by number, with `*`: it is a matrix product, "
+        "(b A + c A²) @ X.": _iterated(
+            step=lambda x: A * x + (B * (x @ x.T) + C * (x @ x.T) @ (x @ x.T)) * x
+        ),
+        "You divide by the norm once more at the end.": lambda gradient, n_iterations: (
+            _iterated()(gradient, n_iterations)
+            / torch.linalg.matrix_norm(_iterated()(gradient, n_iterations))
+        ),
+        "You divide each row by its own norm: the whole gradient has one, the Frobenius norm.": (
+            _iterated(size=lambda gradient: gradient.norm(dim=1, keepdim=True))
+        ),
+        "You divide each column by its own norm: the whole gradient has one, the Frobenius norm.": (
+            _iterated(size=lambda gradient: gradient.norm(dim=0, keepdim=True))
+        ),
+        "You divide by the root of the norm: the norm is a root already.": _iterated(
+            size=lambda gradient: torch.linalg.matrix_norm(gradient) ** 0.5
+        ),
+        "You divide by the sum of absolute values; the norm is the root of the sum of squares.": (
+            _iterated(size=lambda gradient: gradient.abs().sum())
+        ),
         "The last term is missing: c · A² · X.": _iterated(
             step=lambda x: A * x + B * (x @ x.T) @ x
         ),
@@ -90,6 +220,14 @@ check_orthogonalize = Exercise(
         Case("a 3 × 7 gradient, 5 times", 0.3 * randn(3, 7, seed=1), 5),
         Case("a 7 × 3 gradient, 2 times", 0.3 * randn(7, 3, seed=2), 2),
     ],
+    also={
+        "Your result is what comes out if {}.": otherwise(_ITERATIONS, _iterations),
+        "The directions are right, the lengths are not: the largest singular value of the gradient "
+        "becomes {}, and {} is right. Look at the three numbers, at the "
+        "norm, and at what each iteration begins with.": _other_lengths,
+        "The directions of the gradient are not kept, as matrix products would keep them: is there "
+        "a `*` or `**` between matrices, or a division by more than one number?": _other_directions,
+    },
     axes="rows columns",
     praise="Right: products of matrices alone lift small singular values and keep the directions.",
 )
@@ -100,6 +238,27 @@ check_orthogonalize = Exercise(
 
 def _accumulate(gradients: Tensor, counts: Tensor) -> Tensor:
     return (gradients * counts[:, None]).sum(0) / counts.sum()
+
+
+def _weights(result, gradients):
+    """The weights of the parts in a mixture of their gradients, if it is one."""
+    found = torch.linalg.lstsq(gradients.double().T, result.double()[:, None]).solution[:, 0]
+    return found if close(found @ gradients.double(), result.double(), (1e-3, 1e-4)) else None
+
+
+def _shown(numbers):
+    return ", ".join(f"{float(x):.3g}" for x in numbers)
+
+
+def _other_weights(result, gradients, counts):
+    found, right = _weights(result, gradients), counts / counts.sum()
+    if found is None or close(found, right.double(), (1e-3, 1e-4)):
+        return None
+    return _shown(found), f"{float(found.sum()):.3g}", _shown(counts)
+
+
+def _no_mixture(result, gradients, counts):
+    return _weights(result, gradients) is None
 
 
 check_accumulate = Exercise(
@@ -129,6 +288,11 @@ check_accumulate = Exercise(
         "Only the last part's gradient: the others are forgotten, as by a zero_grad() inside the "
         "loop.": lambda gradients, counts: gradients[-1],
     },
+    also={
+        "The parts weigh {} in your result, together {}. A part's share is its count's, of the "
+        "counts {}, and all shares together are 1.": _other_weights,
+        "Your result is not a mixture of the parts' gradients, each times one number.": _no_mixture,
+    },
     cases=[
         Case("3 parts of 5 parameters", randn(3, 5, seed=0), torch.tensor([7.0, 2.0, 11.0])),
         Case("2 parts of 7 parameters", randn(2, 7, seed=1), torch.tensor([1.0, 5.0])),
@@ -148,6 +312,26 @@ def _bytes(number=4, gradient=4, of_adamw=8, of_muon=4):
     return memory
 
 
+def _other_bytes(result, muon, others):
+    """What each number of either kind takes, if both are whole: 16 and 12."""
+    of_muon, rest = divmod(float(result), muon)
+    of_others = rest / others
+    if (
+        not of_others.is_integer()
+        or max(of_muon, of_others) > 64
+        or (of_muon, of_others) == (12, 16)
+    ):
+        return None
+    return f"{of_muon:.0f}", f"{of_others:.0f}"
+
+
+def _other_unit(result, muon, others):
+    units = {"thousands of bytes": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2**10}
+    units |= {"MiB": 2**20, "GiB": 2**30, "bits": 1 / 8}
+    right = _bytes()(muon, others)
+    return next(((name,) for name, size in units.items() if close(result * size, right)), None)
+
+
 check_memory = Exercise(
     asks="""`answer(muon, others)`: bytes of parameters, gradients and optimizer in float32.
 
@@ -159,6 +343,13 @@ check_memory = Exercise(
         "You give Muon's numbers 16 bytes and the others 12: it is Muon that keeps one running "
         "mean, and AdamW two.": _bytes(of_muon=8, of_adamw=4),
         "That is Muon for all: AdamW keeps two running means.": _bytes(of_adamw=4),
+        "Those are the parameters alone: gradients take as much, and the optimizer keeps means.": (
+            _bytes(gradient=0, of_adamw=0, of_muon=0)
+        ),
+        "Muon keeps one running mean, too: you count none.": _bytes(of_muon=0),
+        "AdamW keeps two running means, of the gradient and of its square: you count none.": (
+            _bytes(of_adamw=0)
+        ),
         "Parameters or gradients are missing: each takes 4 bytes a number.": _bytes(gradient=0),
         "That is what the optimizer keeps. Parameters and gradients take memory, too.": _bytes(
             number=0, gradient=0
@@ -167,6 +358,12 @@ check_memory = Exercise(
         "You count numbers; each takes 4 bytes.": _bytes(1, 1, 2, 1),
         "You count 16 bits for each number. Under autocast, too, parameters, gradients and running "
         "means stay in float32.": _bytes(2, 2, 4, 2),
+    },
+    also={
+        "That is in {}: return bytes.": _other_unit,
+        "You give {} bytes to each number that Muon moves, and {} to each other one. Count what is "
+        "kept for a number, 4 bytes each: itself, its gradient, and one running mean for Muon, two "
+        "for AdamW.": _other_bytes,
     },
     cases=[Case("a small GPT", 98_304, 1_408), Case("GPT-2 small", 84_934_656, 39_505_152)],
     praise="Right: 12 bytes for each number of Muon's, and 16 for each of AdamW's.",
@@ -182,6 +379,20 @@ def _utilization(products=6.0, scores=12.0, by_layers=True, by_context=True):
         return tokens_per_second * (products * n_parameters + attention * d_model) / peak
 
     return share
+
+
+_TIMES = (0, 0.5, 1, 2, 3, 4, 6, 8, 9, 12, 16, 18, 24, 36)
+
+
+def _other_operations(result, tokens_per_second, n_parameters, n_layers, context, d_model, peak):
+    """How often the parameters, and the meetings of queries and keys, are counted for a token."""
+    for products in _TIMES:
+        for scores in _TIMES:
+            operations = products * n_parameters + scores * n_layers * context * d_model
+            share = tokens_per_second * operations / peak
+            if (products, scores) != (6, 12) and close(float(result), share, (1e-6, 0)):
+                return f"{products:g}", f"{scores:g}"
+    return None
 
 
 check_utilization = Exercise(
@@ -210,13 +421,68 @@ check_utilization = Exercise(
         "A token is compared with all tokens of the context: multiply by it.": _utilization(
             by_context=False
         ),
+        "You count the attention of a whole text for one token: a token meets context keys, and "
+        "not context² of them.": lambda rate, n, layers, context, d, peak: (
+            _utilization()(rate, n, layers, context, d, peak)
+            + rate * 12 * layers * (context - 1) * context * d / peak
+        ),
+        "d_model is squared: a query and a key meet in d_model products, and so do a weight and a "
+        "value.": lambda rate, n, layers, context, d, peak: (
+            rate * (6 * n + 12 * layers * context * d**2) / peak
+        ),
+        "Attention is multiplied by 6 once more: 12 holds the backward pass already.": (
+            _utilization(scores=72.0)
+        ),
+        "tokens_per_second is missing: what one token costs is done so many times a second.": (
+            lambda rate, *given: _utilization()(1.0, *given)
+        ),
+        "You divide by tokens_per_second: multiply what one token costs by it.": (
+            lambda rate, *given: _utilization()(1 / rate, *given)
+        ),
+        "You multiply the tokens of a second by context as well: they are tokens already, not "
+        "texts.": lambda rate, n, layers, context, d, peak: (
+            context * _utilization()(rate, n, layers, context, d, peak)
+        ),
+        "The parameters are counted once for each layer: n_parameters are those of all layers.": (
+            lambda rate, n, layers, context, d, peak: _utilization()(
+                rate, layers * n, layers, context, d, peak
+            )
+        ),
+        "Only attention's part is divided by `peak`, and only the other multiplied by "
+        "tokens_per_second: put their sum in brackets.": lambda rate, n, layers, context, d, peak: (
+            rate * 6 * n + 12 * layers * context * d / peak
+        ),
+        "d_model stands where context belongs: a token meets context keys.": (
+            lambda rate, n, layers, context, d, peak: _utilization()(rate, n, layers, d, d, peak)
+        ),
+        "`peak` counts single operations already: no factor of 10¹² or 10⁹ belongs to it.": (
+            lambda *given: _utilization()(*given) / 1e12
+        ),
+        "The two parts are multiplied: add attention's operations to those with parameters.": (
+            lambda rate, n, layers, context, d, peak: (
+                rate * 6 * n * 12 * layers * context * d / peak
+            )
+        ),
+        "Those are the operations in a second: divide by what the machine can do, `peak`.": (
+            lambda *given: given[-1] * _utilization()(*given)
+        ),
+        "The products with parameters are missing: 6 operations a parameter.": (
+            _utilization(products=0.0)
+        ),
         "The reciprocal: it is what is done, divided by what could be done.": (
             lambda *given: 1 / _utilization()(*given)
         ),
         "That is in percent: return a share.": lambda *given: 100 * _utilization()(*given),
     },
+    also={
+        "Your result is 0: `//` cuts a share to a whole number.": lambda result, *_: result == 0,
+        "For each token you count {} operations a parameter and {} for each layer, key and "
+        "component. Forward there are 2 for a parameter, and 2 each for a score and an average; "
+        "backward, twice as many.": _other_operations,
+    },
+    tolerance=(1e-4, 0.0),
     cases=[
-        Case("a small GPT on a laptop", 13_000.0, 1_900_000, 4, 256, 192, 3e11),
+        Case("a small GPT on a laptop", 13_000.0, 1_900_000, 4, 256, 200, 3e11),
         Case("GPT-2 small on a large GPU", 400_000.0, 85_000_000, 12, 1024, 768, 9.9e14),
     ],
     praise="Right: what the training needs, by what the machine could do.",

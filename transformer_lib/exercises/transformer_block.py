@@ -54,7 +54,8 @@ class _Norm(nn.Module):
         self.gain = gain
 
     def forward(self, x):
-        return self.gain * nn.functional.layer_norm(x, x.shape[-1:])
+        gains = self.gain * torch.linspace(0.6, 1.4, x.shape[-1])
+        return gains.to(x) * nn.functional.layer_norm(x, x.shape[-1:])
 
 
 def _block(x, norm_1, attention, norm_2, feed_forward):
@@ -107,6 +108,7 @@ def _part(before, after, keep):
 
 _RIGHT_LINE, _AFTER = _part(True, False, True), _part(False, True, True)
 _BARE, _REPLACED = _part(False, False, True), _part(True, False, False)
+_BOTH_SIDES = _part(True, True, True)
 
 
 def _lines(first, second):
@@ -124,11 +126,99 @@ def _think_first(x, norm_1, attention, norm_2, feed_forward):
     return _block(x, norm_2, feed_forward, norm_1, attention)
 
 
+def _one_norm(which):
+    """Both lines read through the same norm."""
+
+    def wrong(x, norm_1, attention, norm_2, feed_forward):
+        norm = (norm_1, norm_2)[which]
+        return _block(x, norm, attention, norm, feed_forward)
+
+    return wrong
+
+
+def _old_stream(x, norm_1, attention, norm_2, feed_forward):
+    """The second line adds to the stream from before attention."""
+    return x + feed_forward(norm_2(x + attention(norm_1(x))))
+
+
+def _reads_attention_only(x, norm_1, attention, norm_2, feed_forward):
+    attended = attention(norm_1(x))
+    return x + attended + feed_forward(norm_2(attended))
+
+
+def _copy_kept(x, norm, part):
+    """The line that was given: the normalized copy goes on as the stream."""
+    return norm(x) + part(norm(x))
+
+
 def _norm_at_the_end(x, norm_1, attention, norm_2, feed_forward):
     return norm_2(_block(x, norm_1, attention, norm_2, feed_forward))
 
 
 _PARTS = (_Norm(0.5), _Mix(), _Norm(2.0), _Think())
+_NAMES = ("norm_1", "attention", "norm_2", "feed_forward")
+
+
+class _Noted(nn.Module):
+    """A part that notes what it reads and what it gives."""
+
+    def __init__(self, part):
+        super().__init__()
+        self.part, self.calls = part, []
+
+    def forward(self, x):
+        given = self.part(x.clone())
+        self.calls.append((x.clone(), given.clone()))
+        return given
+
+
+def _calls(answer) -> dict[str, list]:
+    """What each part has read and given: {name: [(read, given), ...]}."""
+    parts = [_Noted(part) for part in _PARTS]
+    answer(_GIVEN.clone(), *parts)
+    return {name: part.calls for name, part in zip(_NAMES, parts, strict=True)}
+
+
+def _idle(answer) -> tuple | None:
+    idle = [name for name, calls in _calls(answer).items() if not calls]
+    return (idle[0],) if idle else None
+
+
+def _overworked(answer) -> tuple | None:
+    for name, calls in _calls(answer).items():
+        first = calls[0][0]
+        if any(x.shape != first.shape or not torch.allclose(x, first) for x, _ in calls[1:]):
+            return name, len(calls)
+    return None
+
+
+def _misreads(answer) -> tuple | None:
+    """The first part that reads something else than it should, and what that is."""
+    (norm_1,), (attention,), (norm_2,), (think,) = (c[:1] for c in _calls(answer).values())
+    middle = _GIVEN + attention[1]
+    known = {
+        "x as it came in": _GIVEN,
+        "what norm_1 gives": norm_1[1],
+        "what attention gives": attention[1],
+        "x plus what attention gives": middle,
+        "what norm_2 gives": norm_2[1],
+        "what feed_forward gives": think[1],
+    }
+    wanted = list(known)[:2] + list(known)[3:5]
+    for name, words, (read, _) in zip(
+        _NAMES, wanted, (norm_1, attention, norm_2, think), strict=True
+    ):
+        if not _alike(read, known[words]):
+            seen = (other for other, value in known.items() if _alike(read, value))
+            return name, next(seen, "something else"), words
+    return None
+
+
+def _alike(one, other) -> bool:
+    return one.shape == other.shape and torch.allclose(one, other, atol=1e-5)
+
+
+_GIVEN = 3 * randn(2, 3, 5, seed=2) + 1
 check_mended_block = Repair(
     asks="`answer(x, norm_1, attention, norm_2, feed_forward)`: the pre-norm block, mended.",
     broken=_broken,
@@ -162,15 +252,41 @@ check_mended_block = Repair(
         ),
         "In the second line the stream itself is missing: what the feed-forward layer gives is "
         "added to it.": _lines(_RIGHT_LINE, _REPLACED),
+        "In the second line the stream that goes on is the normalized copy: add to x.": _lines(
+            _RIGHT_LINE, _copy_kept
+        ),
+        "Both lines read through the first norm; the second line has one of its own.": _one_norm(0),
+        "Both lines read through the second norm; the first line has one of its own.": _one_norm(1),
+        "In both lines the norm stands before the part and behind it: once is enough, before.": (
+            _lines(_BOTH_SIDES, _BOTH_SIDES)
+        ),
+        "The first norm stands before attention and behind it: once is enough, before.": _lines(
+            _BOTH_SIDES, _RIGHT_LINE
+        ),
+        "The second norm stands before the feed-forward layer and behind it: once is enough, "
+        "before.": _lines(_RIGHT_LINE, _BOTH_SIDES),
+        "The second line adds to the x from before attention, so what attention has found is not "
+        "in the stream: add to the new x.": _old_stream,
+        "The feed-forward layer reads what attention gives alone; it must read the whole "
+        "stream.": _reads_attention_only,
         "The two norms have changed places: each has a gain of its own.": _norms_exchanged,
         "Attention comes first, the feed-forward layer second.": _think_first,
         "A norm at the end normalizes the stream itself. In pre-norm, only what parts read is "
         "normalized.": _norm_at_the_end,
     },
     cases=[
-        Case("2 texts of 3 tokens", 3 * randn(2, 3, 5, seed=2) + 1, *_PARTS),
+        Case("2 texts of 3 tokens", _GIVEN, *_PARTS),
         Case("1 text of 7 tokens", randn(1, 7, 3, seed=3), *_PARTS),
     ],
+    about={
+        "`{}` is never called: a block has two norms and two parts.": _idle,
+        "`{}` is called {} times, on different numbers; in a block it works once.": _overworked,
+        "`{}` reads {}; it should read {}.": _misreads,
+    },
+    also_last={
+        "All parts read what they should. What you return is not the sum of the three: x, what "
+        "attention gives, and what the feed-forward layer gives.": lambda result, *given: True,
+    },
     axes="batch tokens d_model",
     praise="Right: parts read normalized copies, and the stream itself is only added to.",
 )
@@ -203,6 +319,46 @@ def _stream_after(answer, facts):
     return facts + torch.relu(facts @ W_1.T + b_1) @ W_2.T + b_2
 
 
+CASES_IN_WORDS = (
+    "mary did not have them and they did not swap",
+    "mary did not have them and they swapped",
+    "mary had them and they did not swap",
+    "mary had them and they swapped",
+)
+
+
+def _hidden(answer) -> Tensor:
+    """What the two units say in each of the four cases: [4, 2]."""
+    W_1, b_1, _, _ = _layers(answer)
+    return torch.relu(FACTS @ W_1.T + b_1)
+
+
+def _one_unit(answer) -> bool:
+    one, other = _hidden(answer).T
+    return bool((one * other.norm() - other * one.norm()).abs().max() < 1e-6)
+
+
+def _silent_unit(answer) -> tuple | None:
+    silent = (_hidden(answer) == 0).all(dim=0)
+    if not silent.any():
+        return None
+    return (("first", "second")[int(silent.nonzero()[0])],)
+
+
+def _first_wrong_case(answer) -> tuple | None:
+    owner, right = _stream_after(answer, FACTS)[:, 2], torch.tensor([0.0, 1, 1, 0])
+    case = int(((owner - right).abs() > 0.05).nonzero()[0])
+    units = ", ".join(f"{x:.3g}" for x in _hidden(answer)[case])
+    return CASES_IN_WORDS[case], units, f"{owner[case]:.3g}", f"{right[case]:.0f}"
+
+
+def _other_order(result) -> bool:
+    if not isinstance(result, list | tuple):
+        return False
+    shapes = [tuple(x.shape) if isinstance(x, Tensor) else None for x in result]
+    return shapes == [(2, 3), (3, 2), (2,), (3,)]
+
+
 def _with_owner(*owner):
     def result(facts):
         return torch.cat([facts[:, :2], torch.tensor(owner)[:, None]], dim=1)
@@ -216,6 +372,9 @@ _FORM = Exercise(
     unique=False,
     cases=[Case("")],
     axes=["hidden d_model", "hidden", "d_model hidden", "d_model"],
+    any_form={
+        "The order is W_1, b_1, W_2, b_2: each bias comes right after its matrix.": _other_order,
+    },
 )
 check_conclusion = Exercise(
     asks="`answer()`: W_1 [2, 3], b_1 [2], W_2 [3, 2], b_2 [3], used as x + W_2 relu(W_1 x + b_1) "
@@ -224,17 +383,18 @@ check_conclusion = Exercise(
     before=_FORM,
     call=_stream_after,
     wrong={
-        "Nothing is concluded: the third number stays 0 in all four cases.": _with_owner(
-            0.0, 0, 0, 0
-        ),
         "That is *or*: where she had them and they swapped, she has them no more. Let the second "
         "unit take that case away again.": _with_owner(0.0, 1, 1, 1),
         "That is *and*: only where she had them and they swapped.": _with_owner(0.0, 0, 0, 1),
         "This says *susan*: 1 where mary does not have them.": _with_owner(1.0, 0, 0, 1),
         "You write who had them at first.": _with_owner(0.0, 0, 1, 1),
         "You write whether they swapped.": _with_owner(0.0, 1, 0, 1),
-        "That is the sum of both facts: where both hold it says 2. The second unit must take 2 "
-        "away there, and nothing elsewhere.": _with_owner(0.0, 1, 1, 2),
+        "You write 1 only where she had them and they did not swap. Where she did not have them "
+        "and they swapped, she has them now, too.": _with_owner(0.0, 0, 1, 0),
+        "You write 1 only where she did not have them and they swapped. Where she had them and "
+        "they did not swap, she has them still.": _with_owner(0.0, 1, 0, 0),
+        "That is the sum of both facts: where both hold it says 2. The second unit must fire "
+        "there, and only there, and take 2 away.": _with_owner(0.0, 1, 1, 2),
     },
     cases=[Case("the four cases", FACTS)],
     also={
@@ -243,9 +403,22 @@ check_conclusion = Exercise(
             not torch.allclose(result[:, :2], facts[:, :2], atol=0.05)
         ),
     },
+    about={
+        "Nothing is concluded: both units are 0 in all four cases. Where a unit should speak, its "
+        "row of W_1 and its bias must give more than 0.": lambda answer: (
+            not bool(_hidden(answer).any())
+        ),
+        "The {} unit is 0 in all four cases, so it adds nothing: is its bias too low?": (
+            _silent_unit
+        ),
+        "The second unit is the first one, or a multiple of it, in all four cases: two such are no "
+        "more than one. Let one of them begin to fire later.": _one_unit,
+        "Where {}, the units say {}. With W_2 and b_2 that makes {}; the free place must say "
+        "{}.": _first_wrong_case,
+    },
     axes="cases d_model",
     tolerance=(0.0, 0.05),
-    praise="Right: one unit adds the facts up, and the other takes back the case of both.",
+    praise="Right: one fact alone comes through, and where both hold, nothing is left.",
 )
 
 
@@ -261,6 +434,55 @@ def _miscount(**changes):
         return _products(d_model, d_ff, tokens, **changes)
 
     return wrong
+
+
+_TERMS = [
+    ("1", 0, 0, 0),
+    *[
+        (" · ".join(["d_model"] * d + ["d_ff"] * f + ["tokens"] * t), d, f, t)
+        for d in range(4)
+        for f in range(4 - d)
+        for t in range(4 - d - f)
+        if d + f + t
+    ],
+]
+_RIGHT_TERMS = {"d_model · d_model": 4, "d_model · d_ff": 2, "d_model · tokens": 2}
+
+
+def _terms(answer) -> dict[str, float]:
+    """The count as a polynomial, {term: how many}; empty if it is none."""
+    sizes = [(d, f, t) for d in (1, 2, 4, 7) for f in (1, 3, 5, 8) for t in (1, 2, 6, 9)]
+    counts = torch.tensor([float(answer(*size)) for size in sizes], dtype=torch.float64)
+    table = torch.tensor(
+        [[d**i * f**j * t**k for _, i, j, k in _TERMS] for d, f, t in sizes], dtype=torch.float64
+    )
+    found = torch.linalg.lstsq(table, counts[:, None]).solution[:, 0]
+    if (table @ found - counts).abs().max() > 1e-6 * counts.abs().max():
+        return {}
+    least = 1e-6 * found.abs().max()
+    names = (name for name, *_ in _TERMS)
+    return {n: float(c) for n, c in zip(names, found, strict=True) if abs(c) > least}
+
+
+def _odd_term(answer) -> tuple | None:
+    odd = [(name, c) for name, c in _terms(answer).items() if name not in _RIGHT_TERMS]
+    if not odd:
+        return None
+    name, c = odd[0]
+    times = "" if abs(c - 1) < 1e-4 and name != "1" else f"{c:.4g} · "
+    return (f"{times}{name}".removesuffix(" · 1"),)
+
+
+def _miscounted_term(answer) -> tuple | None:
+    terms = _terms(answer)
+    for name, right in _RIGHT_TERMS.items():
+        if terms and abs(terms.get(name, 0) - right) > 1e-3:
+            return (
+                f"{terms.get(name, 0):.4g}",
+                name,
+                "many" if terms.get(name, 0) > right else "few",
+            )
+    return None
 
 
 check_products = Exercise(
@@ -292,6 +514,16 @@ check_products = Exercise(
         "are `tokens` scores, of d_model products over all heads.": lambda d_model, d_ff, tokens: (
             _products(d_model, d_ff, tokens, looks=0) + 2 * tokens**2
         ),
+        "You take d_ff to be 4 · d_model; it is an argument.": lambda d_model, d_ff, tokens: (
+            _products(d_model, 4 * d_model, tokens)
+        ),
+        "This is the length at which both are equal. Asked for is the count, for any length.": (
+            lambda d_model, d_ff, tokens: (4 * d_model**2 + 2 * d_model * d_ff) / (2 * d_model)
+        ),
+        "You take the larger of the two: the matrices' products and those of scores and averages "
+        "are all made, so add them.": lambda d_model, d_ff, tokens: max(
+            _products(d_model, d_ff, tokens, looks=0), 2 * tokens * d_model
+        ),
         "Biases are added. They take no products.": lambda d_model, d_ff, tokens: (
             _products(d_model, d_ff, tokens) + 5 * d_model + d_ff
         ),
@@ -308,7 +540,19 @@ check_products = Exercise(
             lambda d_model, d_ff, tokens: tokens * _products(d_model, d_ff, tokens)
         ),
     },
-    cases=[Case("a small block", 8, 32, 11), Case("another", 7, 10, 3)],
+    cases=[
+        Case("a small block", 8, 32, 11),
+        Case("another", 7, 10, 3),
+        Case("a long text", 2, 3, 60),
+    ],
+    about={
+        "Your count holds {}, and nothing in a block takes as many products: a matrix takes its "
+        "rows times its columns, and a token that is seen takes d_model for its score and as many "
+        "for the average.": _odd_term,
+        "You count {} times {}, which is too {}: which parts of a block take as many?": (
+            _miscounted_term
+        ),
+    },
     praise="Right: while a text is shorter than 6 · d_model, its length is the smaller part.",
 )
 
@@ -361,6 +605,16 @@ def _middle_of_tokens(block, head, x):
     return torch.stack([part.mean(1) @ head.weight.T for part in (x, attended, thought)])
 
 
+def _without_head(block, head, x):
+    attended = block.attention(block.norm_1(x))
+    thought = block.feed_forward(block.norm_2(x + attended))
+    return torch.stack([part[:, -1] for part in (x, attended, thought)])
+
+
+def _sum_of_tokens(block, head, x):
+    return x.shape[1] * _middle_of_tokens(block, head, x)
+
+
 def _thought_through(norm):
     """What the feed-forward layer reads goes through another norm than the second, or none."""
 
@@ -385,9 +639,76 @@ def _with_totals(*which):
     return wrong
 
 
+def _alone(block, head, x):
+    """The last token is cut out first, so attention has nothing else to look at."""
+    return _shares(block, head, x[:, -1:])
+
+
+def _bias_in_thirds(block, head, x):
+    return _shares(block, head, x) + head.bias / 3
+
+
 def _bias_once(block, head, x):
     start, *others = _shares(block, head, x)
     return torch.stack([start + head.bias, *others])
+
+
+def _of_last_text(block, head, x):
+    attended = block.attention(block.norm_1(x))
+    thought = block.feed_forward(block.norm_2(x + attended))
+    return torch.stack([part[-1] @ head.weight.T for part in (x, attended, thought)])
+
+
+_WORDS = (
+    ("first", "x, as it came in,"),
+    ("second", "what attention gives"),
+    ("third", "what the feed-forward layer gives"),
+)
+
+
+def _held_bias(result, block, head, x) -> tuple | None:
+    """A share that differs from the right one by a multiple of the head's bias."""
+    more = result - _shares(block, head, x)
+    times = more @ head.bias / head.bias.square().sum()
+    if not torch.allclose(more, times[..., None] * head.bias, atol=1e-4):
+        return None
+    held = (times.abs().amax(1) > 1e-3).nonzero().flatten().tolist()
+    return (_WORDS[held[0]][0], f"{times[held[0], 0]:.3g}") if held else None
+
+
+def _the_wrong_share(answer) -> tuple | None:
+    block, head, x = _small()
+    got, right = fitted(plain(answer(block, head, x.clone())), x), _shares(block, head, x)
+    wrong = [n for n in range(3) if not torch.allclose(got[n].to(right), right[n], atol=1e-4)]
+    return _WORDS[wrong[0]] if len(wrong) == 1 else None
+
+
+def _none_right(result, block, head, x) -> bool:
+    right = _shares(block, head, x)
+    return not any(torch.allclose(result[n].to(right), right[n], atol=1e-4) for n in range(3))
+
+
+def _reads_another(answer) -> tuple | None:
+    """A part that never reads what it should."""
+    block, head, x = _small()
+    normed = block.norm_1(x)
+    middle = x + block.attention(normed)
+    wanted = {
+        "norm_1": ("x", x),
+        "attention": ("what norm_1 gives", normed),
+        "norm_2": ("x plus what attention gives", middle),
+        "feed_forward": ("what norm_2 gives of x plus attention", block.norm_2(middle)),
+    }
+    read = {name: [] for name in _NAMES}
+    for name in _NAMES:
+        getattr(block, name).register_forward_hook(
+            lambda _, given, out, at=read[name]: at.append(given[0])
+        )
+    answer(block, head, x.clone())
+    for name, (words, value) in wanted.items():
+        if not any(_alike(x, value) for x in read[name]):
+            return name, words
+    return None
 
 
 def _a_block(d_model: int, n_heads: int, n_classes: int, seed: int):
@@ -400,6 +721,11 @@ def _a_block(d_model: int, n_heads: int, n_classes: int, seed: int):
         parameter.data = 0.4 * torch.randn(parameter.shape, generator=source)
         parameter.requires_grad_(False)
     return block, head
+
+
+def _small():
+    """A block, a head and a text that no other answer has had."""
+    return *_a_block(6, 2, 2, seed=0), randn(2, 3, 6, seed=1)
 
 
 check_shares = Exercise(
@@ -429,6 +755,14 @@ check_shares = Exercise(
         "The third share is the whole stream at the end. Asked for is what the feed-forward layer "
         "adds.": _with_totals(2),
         "The head's bias is in the first share: it belongs to none of them.": _bias_once,
+        "A third of the head's bias is in each share: it belongs to none of them.": _bias_in_thirds,
+        "Attention sees only the last token: give it the whole text, and take the last token "
+        "afterwards.": _alone,
+        "These are all tokens of the last text: the first axis of x counts texts, and the second "
+        "one tokens.": _of_last_text,
+        "These are the parts themselves. Their shares of the scores are products with the head's "
+        "matrix.": _without_head,
+        "That is the sum over all tokens; the answer is read at the last one.": _sum_of_tokens,
         "That is the mean over all tokens; the answer is read at the last one.": _middle_of_tokens,
         "That is the first token; the answer is read at the last one.": _first_token,
     },
@@ -436,6 +770,21 @@ check_shares = Exercise(
         Case("2 texts of 3 tokens", *_a_block(6, 2, 2, seed=0), randn(2, 3, 6, seed=1)),
         Case("1 text of 5 tokens", *_a_block(4, 1, 3, seed=2), randn(1, 5, 4, seed=3)),
     ],
+    also={
+        "Your {} share holds {} times the head's bias; it belongs to none of the three.": (
+            _held_bias
+        ),
+    },
+    about={
+        "`{}` never reads {}.": _reads_another,
+        "Only your {} share is wrong. It is {} at the last token, times the head's matrix.": (
+            _the_wrong_share
+        ),
+    },
+    also_last={
+        "All parts read what they should, and none of your shares is right. Each is a part at the "
+        "last token, times `head.weight.T`, and nothing else is done to it.": _none_right,
+    },
     axes="parts batch classes",
     praise="Right: three shares, and with the bias they add up to the scores.",
 )

@@ -1,11 +1,16 @@
 """Checks for chapter 10, Kannada to English."""
 
 import math
+import re
+import unicodedata
+from itertools import islice, product
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
-from transformer_lib.data.kannada import KannadaGrammar
+from transformer_lib.data.kannada import KannadaGrammar, to_latin
+from transformer_lib.data.kannada.reading import LEXICON, words_of
 from transformer_lib.exercises.engine.choosing import Choice
 from transformer_lib.exercises.engine.runner import Case, Exercise, randn
 
@@ -14,14 +19,47 @@ from transformer_lib.exercises.engine.runner import Case, Exercise, randn
 WANTED = "The girl did not show the picture to us yesterday"
 
 
+# Of a word that the grammar does not know: how it is written without marks, what is wrong with it.
+HINTS = {
+    "citra?a?nn?u": "After the final a of *citra* a v goes between: citra-v-annu.",
+    "citravanu": "-annu has two n: citra-v-annu.",
+    "citra?gal.*": "It is one picture: -gaḷ- says that there are several.",
+    "citr.*ge": "With -ge something is a place or a receiver. What is shown takes -annu.",
+    "citr.*": "What is shown takes -annu, and after the final a of *citra* a v goes between.",
+    "torisuv?alilla": "The final -u of *tōrisu* is dropped before -alilla.",
+    "torisid.*(illa|alla)": "The negative stands on *tōris*, not on the past: it is past itself.",
+    "torisalilla.+": "Nothing follows -alilla: it is the same for everybody.",
+    "torisu?": "That is the verb without an ending.",
+    "toris.*": "A negative in the past is *tōris* with -alilla, for everybody.",
+    "illa|alla|alilla": "The negative is an ending of the verb here, not a word.",
+    "hudug(i.+|a.*)": "The girl, who shows, is *huḍugi*, without an ending.",
+    "na(m|n|v).*": "*To us* is *namage*.",
+    "n[ie]n.*": "*Yesterday* is *ninne*.",
+}
+
+
+def _hint(text: str) -> str:
+    """What is wrong with the first word that the grammar does not know; "" if no pattern fits."""
+    word = next(word for word in words_of(text) if word not in LEXICON)
+    parts = unicodedata.normalize("NFD", to_latin(word))
+    plain = "".join(c for c in parts if not unicodedata.combining(c))
+    fitting = (told for pattern, told in HINTS.items() if re.fullmatch(pattern, plain))
+    return "".join(f" {told}" for told in islice(fitting, 1))
+
+
 def _fault(text: str) -> tuple[str] | None:
     """What the grammar says against a text, or what else it means."""
     try:
         found = KannadaGrammar().parse(text)
     except ValueError as error:
         message = str(error)
-        return (message[0].upper() + message[1:],)
-    return None if found.target == WANTED else (f"That is a sentence. It says: {found.target}.",)
+        hint = _hint(text) if "is not a word" in message else ""
+        return (message[0].upper() + message[1:] + hint,)
+    if found.target == WANTED:
+        return None
+    missing = [word for word in WANTED.split() if word not in found.target.split()]
+    told = f" Still missing: {', '.join(missing)}." if missing else ""
+    return (f"That is a sentence. It says: {found.target}.{told}",)
 
 
 check_said_in_kannada = Exercise(
@@ -54,6 +92,75 @@ def _padded(*lengths: int, tokens: int, vocabulary: int, seed: int) -> Tensor:
     source = torch.Generator(device="cpu").manual_seed(seed)
     ids = torch.randint(1, vocabulary, (len(lengths), tokens), generator=source)
     return ids * (torch.arange(tokens) < torch.tensor(lengths).unsqueeze(1))
+
+
+def _counts(answer) -> tuple[Tensor, Tensor] | None:
+    """How much each token's loss adds to the result, and the targets, if it is such a sum."""
+    targets = torch.tensor([[3, 1, 0, 0, 0], [2, 4, 1, 3, 0]])
+    even, other = torch.zeros(2, 5, 7), randn(2, 5, 7, seed=44)
+
+    def result(logits):
+        return float(answer(logits.clone(), targets.clone()))
+
+    counts = torch.zeros(2, 5)
+    for place in product(range(2), range(5)):
+        moved = even.clone()
+        moved[*place, targets[place]] = 3.0
+        change = _losses(moved, targets)[place] - _losses(even, targets)[place]
+        counts[place] = (result(moved) - result(even)) / change
+    is_sum = all(
+        math.isclose(result(x), (counts * _losses(x, targets)).sum(), rel_tol=1e-3)
+        for x in (even, other)
+    )
+    return (counts, targets) if is_sum else None
+
+
+def _token(told: Tensor) -> tuple[int, int] | None:
+    return tuple(told.nonzero()[0].tolist()) if told.any() else None
+
+
+def _of_counts(look):
+    """`look` at how much each token counts, if an answer is a sum of its tokens' losses."""
+
+    def told(answer):
+        found = _counts(answer)
+        return found and look(*found)
+
+    return told
+
+
+def _padding_counts(counts: Tensor, targets: Tensor) -> tuple | None:
+    return _token((counts.abs() > 1e-4) & (targets == 0))
+
+
+def _a_word_does_not(counts: Tensor, targets: Tensor) -> tuple | None:
+    place = _token((counts.abs() < 1e-4) & (targets != 0))
+    return place and (*place, int(targets[place]))
+
+
+def _another_divisor(counts: Tensor, targets: Tensor) -> tuple | None:
+    real = targets != 0
+    divisor, n = 1 / float(counts[real].mean()), int(real.sum())
+    return None if math.isclose(divisor, n, rel_tol=1e-3) else (divisor, n)
+
+
+def _not_alike(counts: Tensor, targets: Tensor) -> tuple | None:
+    least, most = (float(f(counts[targets != 0])) for f in (Tensor.min, Tensor.max))
+    return (least, most) if most - least > 1e-3 * abs(most) else None
+
+
+def _by_wrong_words(answer) -> bool:
+    shares = torch.tensor([[0.1, 0.4, 0.2, 0.3], [0.2, 0.4, 0.2, 0.2]])
+    pair = (float(answer(row.log().expand(1, 2, 4), torch.tensor([[1, 1]]))) for row in shares)
+    return not math.isclose(*pair, rel_tol=1e-4)
+
+
+def _of_two(answer) -> tuple[float] | None:
+    right = torch.tensor([-1.0, -3.0]).exp()
+    other = (1 - right) / 2
+    logits = torch.stack([other, right, other], dim=-1).log().unsqueeze(0)
+    found = float(answer(logits, torch.tensor([[1, 1]])))
+    return None if math.isclose(found, 2, rel_tol=1e-4) else (found,)
 
 
 check_real_tokens = Exercise(
@@ -99,6 +206,69 @@ check_real_tokens = Exercise(
             lambda logits, targets: (
                 -logits.gather(2, targets.unsqueeze(2)).squeeze(2)[targets != 0].mean()
             ),
+        "This averages over all words of the vocabulary. Only the right one counts: `gather` it.": (
+            lambda logits, targets: -logits.log_softmax(dim=-1)[targets != 0].mean()
+        ),
+        "This counts how often the model is wrong. A loss also asks how sure it was: −ln p.": (
+            lambda logits, targets: (logits.argmax(dim=-1) != targets)[targets != 0].float().mean()
+        ),
+        "This counts how often the model is right. A loss also asks how sure it was: −ln p.": (
+            lambda logits, targets: (logits.argmax(dim=-1) == targets)[targets != 0].float().mean()
+        ),
+        "The padding's logits are 0, and so even: each of them adds ln(vocabulary) to your sum. "
+        "Leave these tokens out of the mean.": lambda logits, targets: (
+            _losses(logits * (targets != 0).unsqueeze(2), targets).mean()
+        ),
+        "You take a softmax, and `cross_entropy` or `log_softmax` takes another. Give it the "
+        "scores themselves.": lambda logits, targets: _mean(logits.softmax(dim=-1), targets),
+        "This is in bits; a loss is in nats, with the natural logarithm.": (
+            lambda logits, targets: _mean(logits, targets) / math.log(2)
+        ),
+        "This is the loss of the word that the model finds most probable, not of the right one.": (
+            lambda logits, targets: -logits.log_softmax(dim=-1).amax(dim=-1)[targets != 0].mean()
+        ),
+        "A sigmoid looks at one score alone. The probabilities of a token's words must sum to 1, "
+        "by a softmax.": lambda logits, targets: (
+            -F.logsigmoid(logits).gather(2, targets.unsqueeze(2)).squeeze(2)[targets != 0].mean()
+        ),
+        "The softmax runs over the sentences. It belongs to the vocabulary, dim=-1.": (
+            lambda logits, targets: (
+                -logits.log_softmax(dim=0).gather(2, targets.unsqueeze(2)).squeeze(2)[targets != 0]
+            ).mean()
+        ),
+        "The targets are one place too early: row t of `logits` belongs to row t of `targets`.": (
+            lambda logits, targets: _mean(logits[:, 1:], targets[:, :-1])
+        ),
+        "Some share of the target is on the wrong words, a label smoothing. Here it is all on the "
+        "right one.": lambda logits, targets: F.cross_entropy(
+            logits.mT, targets, ignore_index=0, label_smoothing=0.1
+        ),
+        "You leave out the column of id 0 before the softmax. It is a word of the vocabulary like "
+        "any other; what is left out is where the *target* is 0.": lambda logits, targets: (
+            F.cross_entropy(logits[targets != 0][:, 1:], targets[targets != 0] - 1)
+        ),
+        "You shift the targets once more. Row t of `logits` belongs to row t of `targets`.": (
+            lambda logits, targets: _mean(logits[:, :-1], targets[:, 1:])
+        ),
+        "You leave out where the model predicts id 0. Padding is where the *target* is 0.": (
+            lambda logits, targets: _losses(logits, targets)[logits.argmax(dim=-1) != 0].mean()
+        ),
+    },
+    about={
+        "Padding counts: in sentence {}, place {} adds to your result, and its target is 0.":
+            _of_counts(_padding_counts),
+        "A word does not count: in sentence {}, place {} adds nothing to your result, and its "
+        "target is {}.": _of_counts(_a_word_does_not),
+        "The words do not count alike: one adds {:.2g} of its loss, another {:.2g}. Divide once, "
+        "by the number of all of them.": _of_counts(_not_alike),
+        "The sum of the losses is right, and it is divided by the wrong number: in 2 sentences, "
+        "filled up to 5 places, by {:.4g}. There are {} real tokens in them.":
+            _of_counts(_another_divisor),
+    },
+    about_last={
+        "Your result changes when the wrong words share their probability in another way. Of each "
+        "token, only the right word's counts.": _by_wrong_words,
+        "Try two words, with the losses 1 and 3: your result is {:.4g}. Their mean is 2.": _of_two,
     },
     cases=[
         Case("2 sentences of 3 and 5 words", randn(2, 5, 7, seed=40),
@@ -123,6 +293,93 @@ def _rest_shared(epsilon: float, size: int) -> float:
     return -(1 - epsilon) * math.log(1 - epsilon) - epsilon * math.log(other)
 
 
+# The parts of −p ln(p) − n · q ln(q), the right one first.
+_RIGHT_SHARE = {
+    "1 − epsilon + epsilon / size": lambda epsilon, size: 1 - epsilon + epsilon / size,
+    "1 − epsilon": lambda epsilon, size: 1 - epsilon,
+}
+_OTHERS = {
+    "size − 1": lambda epsilon, size: size - 1,
+    "size": lambda epsilon, size: size,
+    "1": lambda epsilon, size: 1,
+    "0": lambda epsilon, size: 0,
+}
+_OTHER_SHARE = {
+    "epsilon / size": lambda epsilon, size: epsilon / size,
+    "epsilon / (size − 1)": lambda epsilon, size: epsilon / (size - 1),
+    "epsilon": lambda epsilon, size: epsilon,
+    "1 / size": lambda epsilon, size: 1 / size,
+}
+_WHOLE = {"1": lambda epsilon, size: 1, "0": lambda epsilon, size: 0}
+_ONE = {"1": lambda epsilon, size: 1}
+_PARTS = [_RIGHT_SHARE | _WHOLE, _RIGHT_SHARE, _OTHERS, _OTHER_SHARE | _ONE, _OTHER_SHARE]
+_LOOK = [
+    "the factor before the first logarithm",
+    "the share in the first logarithm",
+    "how many other words there are",
+    "the factor before the second logarithm",
+    "the share in the second logarithm",
+]
+
+
+def _as_sum(answer) -> tuple[str, str] | None:
+    """The sum of two logarithms that an answer is, and the first of its parts that is wrong."""
+    points = [(0.1, 78), (0.3, 5), (0.2, 11)]
+    results = [float(answer(*point)) for point in points]
+    values = [
+        {name: [part(*point) for point in points] for name, part in parts.items()}
+        for parts in _PARTS
+    ]
+    sums = sorted(product(*values), key=lambda names: _mistakes(names).count(True))
+    for names in sums:
+        parts = zip(*(of[name] for of, name in zip(values, names, strict=True)), strict=True)
+        theirs = (-p * math.log(a) - n * q * math.log(b) for p, a, n, q, b in parts)
+        if all(math.isclose(x, y, rel_tol=1e-5) for x, y in zip(results, theirs, strict=True)):
+            return _formula(*names), _where(names)
+    return None
+
+
+def _with_all_even(answer) -> tuple[float] | None:
+    found = float(answer(1.0, 5))
+    return None if math.isclose(found, math.log(5), rel_tol=1e-4) else (found,)
+
+
+def _with_one_word(answer) -> tuple[float] | None:
+    found = float(answer(1e-9, 5))
+    return (found,) if abs(found) > 1e-6 else None
+
+
+def _signs_differ(answer) -> bool:
+    """Is it the difference of the two parts, one way or the other?"""
+    points = [(0.1, 78), (0.3, 5)]
+    others = [-(size - 1) * e / size * math.log(e / size) for e, size in points]
+    floors = [_smoothed_floor(*point) for point in points]
+    differ = [abs(floor - 2 * other) for floor, other in zip(floors, others, strict=True)]
+    found = [abs(float(answer(*point))) for point in points]
+    return all(math.isclose(x, y, rel_tol=1e-5) for x, y in zip(found, differ, strict=True))
+
+
+def _mistakes(names: tuple[str, ...]) -> list[bool]:
+    return [name != next(iter(parts)) for name, parts in zip(names, _PARTS, strict=True)]
+
+
+def _where(names: tuple[str, ...]) -> str:
+    wrong = _mistakes(names)
+    if names[0] == "0" or names[2] == "0":
+        return f"what is missing: {'the right word' if names[0] == '0' else 'the other words'}"
+    if wrong[0] and names[0] == names[1]:
+        return "the share of the right word"
+    if wrong[3] and names[3] == names[4] and not wrong[2]:
+        return "the share of each other word"
+    return _LOOK[wrong.index(True)]
+
+
+def _formula(p: str, a: str, n: str, q: str, b: str) -> str:
+    p, n, q = (f"({part})" if " " in part else part for part in (p, n, q))
+    first = "" if p == "0" else f"−{p} ln({a}) "
+    return (first + ("" if n == "0" else f"− {n} · {q} ln({b})")).strip()
+
+
 check_smoothed_floor = Exercise(
     asks="""`answer(epsilon, size)`: the least loss that any model can have with smoothed targets.
 
@@ -131,6 +388,12 @@ check_smoothed_floor = Exercise(
     """,
     right=_smoothed_floor,
     wrong={
+        "This is how far the target is from an even one, ln(size) minus its entropy. The floor is "
+        "the entropy itself.": lambda epsilon, size: (
+            math.log(size) - _smoothed_floor(epsilon, size)
+        ),
+        "This is the other words' part, as if each of them had 1 / size. They have epsilon / size, "
+        "and the right word has a part, too.": lambda epsilon, size: epsilon * math.log(size),
         "Zero is the floor without smoothing. Now a model that is sure of one word pays for all "
         "the others.": lambda epsilon, size: 0.0,
         "The right word has more than 1 − epsilon: it gets its epsilon / size, too.": _rest_shared,
@@ -163,9 +426,24 @@ check_smoothed_floor = Exercise(
         "This is in bits; the loss is in nats, with the natural logarithm.": (
             lambda epsilon, size: _smoothed_floor(epsilon, size) / math.log(2)
         ),
+        "This is with log10; the loss is in nats, with the natural logarithm.": (
+            lambda epsilon, size: _smoothed_floor(epsilon, size) / math.log(10)
+        ),
         "The sign is wrong: an entropy is not negative.": lambda epsilon, size: (
             -_smoothed_floor(epsilon, size)
         ),
+    },
+    about={
+        "The two parts have different signs. Both are −p ln(p), which is not negative.": (
+            _signs_differ
+        ),
+        "Your result is that of {}. Look at {}.": _as_sum,
+    },
+    about_last={
+        "Try epsilon = 1: then each of 5 words has the share 1/5, and the floor is ln 5 = 1.609. "
+        "You have {:.4g}.": _with_all_even,
+        "Try epsilon = 1e-9: the target is then almost all on one word, and the floor almost 0. "
+        "You have {:.4g}.": _with_one_word,
     },
     cases=[
         Case("epsilon 0.1, 78 words", 0.1, 78),
@@ -180,6 +458,17 @@ check_smoothed_floor = Exercise(
 
 def _read(weights: Tensor) -> Tensor:
     return weights[:-1].argmax(dim=1)
+
+
+def _not_the_largest(links: Tensor, weights: Tensor) -> tuple | None:
+    """The first row that a link is not the largest of, unless all are off in the same way."""
+    off = links - _read(weights)
+    inside = bool(((links >= 0) & (links < weights.shape[1])).all())
+    if not off.any() or not inside or len(off.unique()) == 1:
+        return None
+    row = int(off.nonzero()[0])
+    said, right = int(links[row]), int(_read(weights)[row])
+    return row, said, float(weights[row, said]), right, float(weights[row, right])
 
 
 check_alignment = Exercise(
@@ -209,7 +498,16 @@ check_alignment = Exercise(
         "These are the largest weights themselves; return where they are.": lambda weights: weights[
             :-1
         ].amax(dim=1),
+        "`unique` drops an index that occurs twice. Two English words may come from one.": (
+            lambda weights: weights[:-1].argmax(dim=1).unique()
+        ),
+        "Not every row has a weight above one half. Each English word has a link, to the largest "
+        "weight of its row.": lambda weights: (weights[:-1] > 0.5).nonzero()[:, 1],
         "This is where each query looks least.": lambda weights: weights[:-1].argmin(dim=1),
+    },
+    also={
+        "In row {} you choose the Kannada word {}, with the weight {:.2f}. The largest weight of "
+        "that row is at {}: {:.2f}.": _not_the_largest,
     },
     cases=[
         Case("6 English and 4 Kannada words", torch.softmax(3 * randn(7, 4, seed=51), dim=1)),

@@ -18,5 +18,6 @@ naming     the cause of what no sentence of an exercise names: it asks
   rewiring   right with another softmax?
   probing    an argument that is ignored, a result that changes by itself?
   trials     the cases that they look at, and when two results count as the same
+building   which of the steps that lead to a result is done otherwise, for an exercise's `also`
 verdict    the sentence that the reader sees
 """

@@ -185,6 +185,9 @@ def _transformed(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
             return sentence
     if sentence := softmax_missing(trials, axes):
         return sentence
+    for digits in range(1, 5):
+        if all(_telling(t) and _rounded(t, digits) for t in trials):
+            return f"Your result is the right one, rounded to {digits} decimals: keep all of them."
     for axis in range(trials[0].right.ndim - 1, -1, -1):
         name = axis_name(axes, axis, trials[0].right.ndim)
         steps = {
@@ -214,6 +217,12 @@ def softmax_missing(trials: Sequence[Trial], axes: Sequence[str]) -> str | None:
         if all(t.right.shape[axis] > 1 and same(t.got.softmax(axis), t.right) for t in trials):
             return f"The softmax over the axis `{axis_name(axes, axis, ndim)}` is missing."
     return None
+
+
+def _rounded(trial: Trial, digits: int) -> bool:
+    step = 10.0**-digits
+    near = (trial.got - trial.right).abs() <= 0.501 * step
+    return bool((near & ((trial.got / step).round() * step - trial.got < 1e-6)).all())
 
 
 def _telling(trial: Trial) -> bool:

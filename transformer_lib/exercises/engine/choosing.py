@@ -1,6 +1,7 @@
 """`Choice`: an exercise that is answered by a letter, a line number, a word, or several of them."""
 
 import inspect
+import re
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
@@ -86,11 +87,16 @@ class Choice:
         return {_option(option): sentence for option, sentence in self.wrong.items()}
 
     def _judge(self, chosen: list[str]) -> Verdict:
+        if beside := self._all_beside(chosen):
+            return Verdict(False, beside)
         options = self._right | self._why.keys()
         if unknown := [option for option in chosen if option not in options]:
             every = {_option(option) for option in self.options}
             if self.otherwise and (not every or unknown[0] in every):
                 return Verdict(False, self.otherwise.format(unknown[0]))
+            named = set(re.findall(r"\w+", unknown[0])) & options
+            if len(named) > 1 and not isinstance(self.right, Set):
+                return Verdict(False, f"You chose {len(named)}: choose one.")
             known = ", ".join(sorted(every or options, key=lambda option: (len(option), option)))
             return Verdict(False, f"{unknown[0]!r} is not among the choices: {known}.")
         if not isinstance(self.right, Set):
@@ -104,6 +110,15 @@ class Choice:
         for option in sorted(self._right - set(chosen)):
             return self._misjudged(option, "is missing")
         return Verdict(True, self.praise)
+
+    def _all_beside(self, chosen: list[str]) -> str:
+        """A sentence if each number is one off: the right ones, counted from elsewhere."""
+        if len(self._right) < 2 or not all(x.isdecimal() for x in self._right | set(chosen)):
+            return ""
+        for off, words in ((1, "small: count from 1"), (-1, "large")):
+            if {str(int(option) + off) for option in chosen} == self._right:
+                return f"Each of your numbers is one too {words}."
+        return ""
 
     def _misjudged(self, option: str, what: str) -> Verdict:
         sentence = self._why.get(option, "")

@@ -22,10 +22,12 @@ _TOLERANCE = {
     torch.float16: (1e-2, 1e-3),
     float: (1e-4, 1e-6),
 }
+_INTEGERS = {torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64}
 _DTYPE_HINT = {
     torch.bool: "a comparison such as `<=` gives booleans",
     torch.float32: "keep the dtype of the inputs",
     torch.float64: "keep the dtype of the inputs",
+    torch.int64: "whole numbers are expected, as `//` gives them or `.long()` makes them",
 }
 
 
@@ -65,8 +67,7 @@ def other_shape(got: Any, right: Any) -> bool:
     """Are both ordinary tensors that could be compared, were it not for their shapes?"""
     if not isinstance(got, torch.Tensor) or not isinstance(right, torch.Tensor):
         return False
-    serves = _readable(got, right) and _dtype_serves(got.dtype, right.dtype)
-    return serves and got.shape != right.shape
+    return _readable(got, right) and got.shape != right.shape
 
 
 def first_difference(
@@ -133,6 +134,11 @@ def _scalar_form(got: Any, right: Any, what: str) -> str | None:
 
 def _tensor_form(got: Any, right: torch.Tensor, axes: str, what: str) -> str | None:
     if not isinstance(got, torch.Tensor):
+        if isinstance(got, int | float) and not isinstance(got, bool) and right.ndim:
+            return (
+                f"Your {what} is {describe(got)}; a torch tensor is expected, of shape "
+                f"{tuple(right.shape)}: does a sum, a mean or an `argmax` lack its `dim`?"
+            )
         return f"Your {what} is {describe(got)}; a torch tensor is expected."
     if got.device != right.device:
         return (
@@ -142,7 +148,10 @@ def _tensor_form(got: Any, right: torch.Tensor, axes: str, what: str) -> str | N
     if not ordinary(got):
         return f"Your {what} is a sparse, nested or packed tensor; an ordinary one is expected."
     if got.shape != right.shape:
-        return f"Your {what} has {_shapes(tuple(got.shape), tuple(right.shape), axes.split())}."
+        shapes = _shapes(tuple(got.shape), tuple(right.shape), axes.split())
+        places = right.is_floating_point() and got.dtype in _INTEGERS
+        hint = " It holds whole numbers: are they places, where values are asked?" if places else ""
+        return f"Your {what} has {shapes}.{hint}"
     if not _dtype_serves(got.dtype, right.dtype):
         hint = _DTYPE_HINT.get(right.dtype)
         return f"Your {what} is `{got.dtype}`, not `{right.dtype}`" + (
@@ -152,7 +161,14 @@ def _tensor_form(got: Any, right: torch.Tensor, axes: str, what: str) -> str | N
     if strange.any():
         index = strange.nonzero()[0].tolist()
         value = got.detach()[tuple(index)].item()
-        return f"Your {what} holds {value} (first at {index}), where a finite number is expected."
+        why = (
+            ": is it 0/0, 0 · inf, or a softmax of scores that are all -inf?"
+            if math.isnan(value)
+            else "."
+        )
+        return (
+            f"Your {what} holds {value} (first at {index}), where a finite number is expected{why}"
+        )
     return None
 
 

@@ -31,6 +31,7 @@ from transformer_lib.exercises.engine.calling import Outcome, message_of
 from transformer_lib.exercises.engine.comparing import close, form_mistake, other_shape
 from transformer_lib.exercises.engine.guarding import torch_random_kept
 from transformer_lib.exercises.engine.trials import Trial, same
+from transformer_lib.exercises.engine.values import ordinary
 
 MOST_SECONDS = 1.5  # for all that is tried after a wrong answer
 # A result may be too odd for a step: the verdict comes all the same. The tests let these pass.
@@ -57,7 +58,7 @@ class Search:
             steps = (
                 [self._shape, self._as_if, self._ignores, self._size]
                 if other_shape(outcome.result, right)
-                else []
+                else [lambda n, _: self.fixed_shape(n)]
             )
         elif self.exercise.cases:
             steps = [self._always, self._scatter, self._random, self._as_if, self._size]
@@ -201,15 +202,23 @@ class Search:
     def _shape(self, number: int, deadline: float) -> str | None:
         outcome, right = self.outcomes[number], self.rights[number]
         got = outcome.result
-        seen = [tuple(o.result.shape) for o in self.outcomes if isinstance(o.result, Tensor)]
-        all_seen = len(seen) == len(self.rights) > 1
-        wanted = [tuple(r.shape) for r in self.rights]
-        if all_seen and (sentence := shapes.never_changes(seen, wanted)):
+        if sentence := self.fixed_shape(number):
             return sentence
         distinct = len(set(right.shape)) == right.ndim
         if distinct and sorted(got.shape) == sorted(right.shape):
             return None  # its form says so
         return shapes.of_shape(got, right, self._axes([]))
+
+    def fixed_shape(self, number: int) -> str | None:
+        """A sentence if the first tensor of a wrong shape has this shape on all cases."""
+        if len(self.rights) < 2 or any(outcome.error is not None for outcome in self.outcomes):
+            return None
+        pairs = [_leaves(o.result, r) for o, r in zip(self.outcomes, self.rights, strict=True)]
+        item = next((n for n, (g, r) in enumerate(pairs[number]) if g.shape != r.shape), None)
+        if item is None or any(len(each) != len(pairs[number]) for each in pairs):
+            return None
+        seen, wanted = ([tuple(each[item][n].shape) for each in pairs] for n in (0, 1))
+        return shapes.never_changes(seen, wanted)
 
     def _size(self, number: int, deadline: float) -> str | None:
         """A size written into the code as a number, or an answer for squares only."""
@@ -318,6 +327,15 @@ def _tensors(got: Any, right: Any) -> tuple[Tensor, Tensor] | None:
     if pair[0].shape != pair[1].shape and pair[0].numel() == pair[1].numel() == 1:
         pair = [x.reshape(()) for x in pair]
     return (pair[0], pair[1]) if pair[0].shape == pair[1].shape else None
+
+
+def _leaves(got: Any, right: Any) -> list[tuple[Tensor, Tensor]]:
+    """The tensors of a result beside the right ones, as far as both are tensors."""
+    if isinstance(got, Tensor) and isinstance(right, Tensor):
+        return [(got, right)] if ordinary(got) else []
+    if not isinstance(right, list | tuple) or not isinstance(got, list | tuple):
+        return []
+    return [pair for g, r in zip(got, right, strict=False) for pair in _leaves(g, r)]
 
 
 def _flat(value: Any) -> list[float]:

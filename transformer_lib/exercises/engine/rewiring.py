@@ -62,10 +62,10 @@ _OTHERS: dict[str, Softmax] = {
     "each score were a cosine: are the vectors divided by their lengths?": _cosines,
     "each score were a distance, not a dot product": _distances(1),
     "each score were minus a distance, not a dot product": _distances(-1),
-    "the scores of the future were 0 before the softmax (`tril`): hide nothing here": (
+    "the scores of the future were 0 before the softmax (`tril`): here it may be read": (
         lambda s, a: s.tril().softmax(a)
     ),
-    "there were a causal mask: hide nothing here": lambda s, a: s.masked_fill(
+    "there were a causal mask: here the future may be read": lambda s, a: s.masked_fill(
         ~torch.ones(s.shape[-2:], dtype=torch.bool).tril(), -torch.inf
     ).softmax(a),
     "the diagonal were hidden: each word may see itself": lambda s, a: s.masked_fill(

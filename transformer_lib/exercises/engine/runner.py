@@ -112,13 +112,17 @@ class Exercise:
              `lambda cls, x: cls(6, 2)(x)` for a module, or to return gradients as well
     adapt    adapt(result) -> result, for what is right in more than one form, such as two dtypes
     before   an exercise about the form of the same answer, which must be right first
+    after    an exercise about the same answer, asked once this one is right
     axes     names of the result's axes for messages, "queries keys"; for a tuple, one string each
     also     {sentence: function of (result, *inputs)}, asked in turn about a result of the right
              form, before it is compared (inputs: the very tensors the answer got, so gradients
              work). True: the sentence is given. A tuple: it fills the sentence's {blanks}
+    any_form  the same, asked before the form is looked at: the result may be anything
     unique   False: many results are right, `right` is one of them, and `also` judges the values
     about    {sentence: function of the answer}, asked in turn about an answer that is wrong in its
-             numbers and that no computation of `wrong` explains; True gives the sentence
+             numbers and that no computation of `wrong` explains; True and tuples as in `also`
+    about_last  the same, asked where nothing else names a cause
+    also_last  as `also`, asked about a wrong result where nothing else names a cause
     averages  values(*inputs): what the result averages, so that the weights behind it can be found
     measured  True: the number must come from random samples. One that theory gives is refused
     tolerance  (rtol, atol) where the dtype's own will not do: for estimates from random samples
@@ -133,9 +137,13 @@ class Exercise:
     call: Callable | None = None
     adapt: Callable | None = None
     before: "Exercise | None" = None
+    after: "Exercise | None" = None
     axes: str | Sequence[str] = ""
     also: Mapping[str, Callable] = field(default_factory=dict)
+    any_form: Mapping[str, Callable] = field(default_factory=dict)
     about: Mapping[str, Callable] = field(default_factory=dict)
+    about_last: Mapping[str, Callable] = field(default_factory=dict)
+    also_last: Mapping[str, Callable] = field(default_factory=dict)
     averages: Callable | None = None
     measured: bool = False
     unique: bool = True
@@ -154,7 +162,9 @@ class Exercise:
     @property
     def sentences(self) -> list[str]:
         """Every sentence that a wrong answer may get; tests reach them all."""
-        return [*self.wrong, *self.also, *self.about]
+        early = [*self.wrong, *self.any_form, *self.also, *self.about]
+        later = self.after.sentences if self.after else []
+        return [*early, *self.about_last, *self.also_last, *later]
 
     def __repr__(self) -> str:
         return f"<check of {(self.__doc__ or 'an answer').splitlines()[0]}>"
@@ -167,6 +177,8 @@ class Exercise:
             verdict = self._judge(answer, guard)
         if verdict and guard.left_running:
             return Verdict(False, "Your answer leaves a thread running: wait for it with `join()`.")
+        if verdict and self.after and not (later := self.after(answer)).passed:
+            return later
         if verdict and self._of_another_cell(answer):
             return Verdict(True, f"{verdict.diagnosis} {ANOTHER_CELL}")
         return verdict
@@ -205,6 +217,8 @@ class Exercise:
                 return NOT_ATTEMPTED
             outcomes.append(outcome)
         rights = [compute(self.right, case) for case in self._cases()]
+        if mistake := self._one_of_several(outcomes, rights):
+            return Verdict(False, mistake)
         pairs = zip(outcomes, rights, strict=True)
         outcomes = [replace(o, result=fitted(o.result, right)) for o, right in pairs]
         search = Search(self, answer, code, outcomes, rights)
@@ -277,6 +291,22 @@ class Exercise:
                 telling = telling or not close(theirs, right, self.tolerance)
         return True, telling
 
+    def _one_of_several(self, outcomes: Sequence[Outcome], rights: Sequence[Any]) -> str | None:
+        """A sentence if the right result comes back in a tuple with others, always as one item."""
+        results = [outcome.result for outcome in outcomes]
+        if not (self.cases and self.unique) or any(isinstance(r, list | tuple) for r in rights):
+            return None
+        if not all(isinstance(result, tuple) and len(result) > 1 for result in results):
+            return None
+        for n in range(min(map(len, results))):
+            pairs = zip(results, rights, strict=True)
+            if all(close(fitted(result[n], r), r, self.tolerance) for result, r in pairs):
+                return (
+                    f"You return {len(results[0])} results, as a tuple. The one at index {n} is "
+                    "the right one: return it alone."
+                )
+        return None
+
     def _first_mistake(self, search: Search) -> str | None:
         passed = ""
         for number, case in enumerate(self._cases()):
@@ -307,25 +337,42 @@ class Exercise:
             return (
                 f"You write into the argument `{name}`, which belongs to the caller: make a copy."
             )
-        if mistake := form_mistake(outcome.result, right, self.axes):
-            return (self.unique and search.cause(number)) or mistake
+        mistake = form_mistake(outcome.result, right, self.axes)
+        judged = self._also(self.any_form, outcome)
+        if judged.error is not None and not mistake:  # of an odd result, its form says enough
+            raise judged.error
+        if judged.result:
+            return judged.result
+        if mistake:
+            cause = search.cause(number) if self.unique else search.fixed_shape(number)
+            return cause or mistake
         if self.also:  # a gradient can run code of the answer
-            judged = call_safely(lambda _: self._special(outcome), seconds=self.seconds)
+            judged = self._also(self.also, outcome)
             if judged.error is not None:
                 return self._exception(judged)
             if judged.result:
                 return judged.result
         if self.unique and not close(outcome.result, right, self.tolerance):
-            if cause := self._about(search.answer) or search.cause(number):
+            looks = (
+                lambda: self._about(search.answer, self.about),
+                lambda: search.cause(number),
+                lambda: self._about(search.answer, self.about_last),
+                lambda: self._also(self.also_last, outcome).result,
+            )
+            if cause := next((found for look in looks if (found := look())), None):
                 return cause
             place = first_difference(outcome.result, right, self.tolerance, reveal=bool(self.cases))
             return f"{place[0].upper()}{place[1:]}."
         return None
 
-    def _about(self, answer: Any) -> str | None:
-        for sentence, applies in self.about.items():
-            if call_safely(applies, answer, seconds=self.seconds).result is True:
-                return sentence
+    def _also(self, looks: Mapping[str, Callable], outcome: Outcome) -> Outcome:
+        return call_safely(lambda _: _said(looks, outcome), seconds=self.seconds)
+
+    def _about(self, answer: Any, looks: Mapping[str, Callable]) -> str | None:
+        for sentence, applies in looks.items():
+            blanks = call_safely(applies, answer, seconds=self.seconds).result
+            if blanks is True or isinstance(blanks, tuple):
+                return _filled(sentence, blanks)
         return None
 
     def _unmeasured(self, outcomes: Sequence[Outcome], rights: Sequence[Any]) -> str | None:
@@ -339,12 +386,6 @@ class Exercise:
         ):
             if max(numbers) - min(numbers) < 1e-6:
                 return "This number is computed, not measured: draw random numbers and measure it."
-        return None
-
-    def _special(self, outcome: Outcome) -> str | None:
-        for sentence, applies in self.also.items():
-            if blanks := applies(outcome.result, *outcome.inputs):
-                return sentence.format(*blanks) if isinstance(blanks, tuple) else sentence
         return None
 
     def _exception(self, outcome: Outcome) -> str:
@@ -366,6 +407,18 @@ def compute(computation: Any, case: Case, *, may_fail: bool = False) -> Any:
             if may_fail:
                 return FAILED
             raise
+
+
+def _said(table: Mapping[str, Callable], outcome: Outcome) -> str | None:
+    """The first sentence of a table such as `also` that applies to a result."""
+    for sentence, applies in table.items():
+        if blanks := applies(outcome.result, *outcome.inputs):
+            return _filled(sentence, blanks)
+    return None
+
+
+def _filled(sentence: str, blanks: Any) -> str:
+    return sentence.format(*blanks) if isinstance(blanks, tuple) else sentence
 
 
 def _blank(value: Any) -> bool:

@@ -6,6 +6,8 @@ answer returns is turned into one, by `plain`, under the answer's own time limit
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from itertools import islice
 from types import GeneratorType
 from typing import Any
@@ -41,6 +43,8 @@ def plain(value: Any) -> Any:
         return value.item()
     if isinstance(value, numpy.ndarray):
         return _from_array(value)
+    if type(value) in (Fraction, Decimal):
+        return float(value)
     for kind, convert in ((int, int.__int__), (float, float.__float__), (str, str.__str__)):
         if isinstance(value, kind):
             return convert(value)
@@ -73,7 +77,10 @@ def fitted(got: Any, right: Any) -> Any:
     (tensor(1), tensor(2))
     """
     if isinstance(right, torch.Tensor) and right.ndim and isinstance(got, list | tuple):
-        return _stacked(got, right)
+        several = isinstance(got, tuple) and any(
+            isinstance(item, torch.Tensor) and item.ndim >= right.ndim for item in got
+        )
+        return got if several else _stacked(got, right)
     if isinstance(right, list | tuple):
         if isinstance(got, torch.Tensor) and ordinary(got) and got.shape[:1] == (len(right),):
             got = type(right)(got.unbind())
