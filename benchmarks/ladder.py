@@ -37,7 +37,7 @@ from transformer_lib.data.texts import tiny_shakespeare
 from transformer_lib.gpt import GPT
 from transformer_lib.training.evaluation import mean_loss
 from transformer_lib.training.loop import Trainer
-from transformer_lib.training.optimizers import COEFFICIENTS, Muon
+from transformer_lib.training.optimizers import COEFFICIENTS, Muon, NorMuon
 from transformer_lib.training.run import seed_everything
 from transformer_lib.training.run_log import RUNS_FOLDER, load_run, new_run, save_run
 
@@ -161,30 +161,6 @@ def zero_head(model: GPT, text: Tensor, reading: Reading) -> None:
 
 
 # What it can change in Muon.
-
-
-class NorMuon(Muon):
-    """Each row of a step is divided by the root of its running mean square, all by one number more,
-    so that the step is as long as before.
-
-    Source: Li et al. 2025 (NorMuon), algorithm 1, with the mean corrected as in Adam.
-    """
-
-    beta = 0.95
-
-    def directions(self, matrices: list[Tensor], ahead: Tensor, group: dict) -> Tensor:
-        updates = super().directions(matrices, ahead, group)
-        squares = updates.square().mean(dim=-1, keepdim=True)
-        for p, square in zip(matrices, squares, strict=True):
-            state = self.state[p]
-            state["count"] = state.get("count", 0) + 1
-            mean = state.setdefault("rows", torch.zeros_like(square))
-            mean.lerp_(square, 1 - self.beta)
-        means = torch.stack([self.state[p]["rows"] for p in matrices])
-        means = means / (1 - self.beta ** self.state[matrices[0]]["count"])
-        scaled = updates / means.sqrt().clamp(min=1e-8)
-        lengths = [x.norm(dim=(-2, -1), keepdim=True) for x in (updates, scaled)]
-        return scaled * (lengths[0] / lengths[1].clamp(min=1e-8))
 
 
 class PolarExpress(Muon):
@@ -358,6 +334,19 @@ TRIALS = {
         lengths=(120,), muon=NorMuon, options=_QUICKER, recipe={"batch_size": 24}
     ),
     "together, in float32": Trial(muon=NorMuon, options=_QUICKER, recipe={"precision": "float32"}),
+    "together, AdamW's rate doubled, in float32": Trial(
+        lengths=(190,),
+        muon=NorMuon,
+        options=_QUICKER,
+        recipe={"adamw_lr": 2 * _BASELINE.adamw_lr, "precision": "float32"},
+    ),
+    "together, bigram embedding, in float32": Trial(
+        lengths=(185,),
+        changes=(bigram_embedding,),
+        muon=NorMuon,
+        options=_QUICKER,
+        recipe={"precision": "float32"},
+    ),
     "together, batch of 24, in float32": Trial(
         lengths=(120,),
         muon=NorMuon,

@@ -5,7 +5,6 @@ import importlib
 
 import pytest
 import torch
-from torch import nn
 from torch.testing import assert_close
 
 from transformer_lib.gpt import GPT
@@ -156,30 +155,19 @@ def test_polar_express_takes_its_interval_nearest_to_1(benchmark):
     assert errors[-1] < 0.6
 
 
-def test_normuon_evens_out_rows_and_keeps_the_length(benchmark):
-    module = benchmark("ladder")
-    layer, other = (nn.Linear(6, 4, bias=False) for _ in range(2))
-    other.load_state_dict(layer.state_dict())
-    start, steps = layer.weight.detach().clone(), []
-    for kind, each in ((module.NorMuon, layer), (module.Muon, other)):
-        optimizer = kind(nn.Sequential(each), outside=(), n_iterations=1)
-        each.weight.grad = torch.arange(24.0).view(4, 6).square()
-        optimizer.step()
-        steps.append(start - each.weight)
-    assert_close(steps[0].norm(), steps[1].norm())
-    rows = steps[0].norm(dim=1)
-    assert_close(rows, rows.mean().expand(4))
-    assert steps[1].norm(dim=1).std() > 0.001
-
-
-def test_three_minutes_measures_every_seed_and_window(benchmark, monkeypatch, tmp_path):
+@pytest.mark.parametrize(("name", "optimizer"), [("shakespeare", "muon"), ("normuon", "normuon")])
+def test_three_minutes_measures_every_seed_and_window(
+    benchmark, monkeypatch, tmp_path, name, optimizer
+):
     module = benchmark("three_minutes")
     recipe = Recipe(**TINY | {"block": 8, "window": 16})
     monkeypatch.setattr(module, "PRESETS", {"cpu": recipe})
+    monkeypatch.setattr(module, "NORMUON", {"optimizer": "normuon"})
     monkeypatch.setattr(module, "WINDOWS", (16, 8))
     monkeypatch.setattr(module, "EVERY", 3)
-    module.main()
-    log = load_run(tmp_path / "shakespeare-three-minutes.json")
+    module.main(["--normuon"] if name == "normuon" else [])
+    log = load_run(tmp_path / f"{name}-three-minutes.json")
+    assert log.config["optimizer"] == optimizer
     assert (log.curve["seed"], log.curve["step"]) == ([0, 0, 1, 1], [3, 4, 3, 4])
     losses = log.result["loss in windows of 16"]
     assert len(set(losses)) == 2

@@ -10,6 +10,7 @@ from torch.testing import assert_close
 from transformer_lib.training import optimizers
 from transformer_lib.training.optimizers import (
     Muon,
+    NorMuon,
     adamw,
     orthogonalize,
     require_finite_gradients,
@@ -37,7 +38,11 @@ class Tiny(nn.Module):
 
 HIDDEN = ["first.weight", "twin.weight", "wide.weight", "tall.weight"]
 
-MAKERS = [lambda model: adamw(model, 1e-2), lambda model: Muon(model, adamw_lr=1e-2)]
+MAKERS = [
+    lambda model: adamw(model, 1e-2),
+    lambda model: Muon(model, adamw_lr=1e-2),
+    lambda model: NorMuon(model, adamw_lr=1e-2),
+]
 
 
 def backward(model, seed=0):
@@ -153,7 +158,41 @@ def test_muon_against_arithmetic_in_double_precision():
     assert_close(model[0].weight.detach(), weight)
 
 
-@pytest.mark.parametrize("make", MAKERS, ids=["adamw", "muon"])
+def test_normuon_against_arithmetic_in_double_precision():
+    model = nn.Sequential(nn.Linear(3, 7, bias=False), nn.Linear(7, 3, bias=False)).double()
+    weights = [layer.weight.detach().clone() for layer in model]
+    momenta, squares = ([torch.zeros_like(weight) for weight in weights] for _ in range(2))
+    optimizer = NorMuon(model, 0.1, momentum=0.75, row_beta=0.5, n_iterations=4, outside=())
+    for step in (1, 2, 3):
+        for i, layer in enumerate(model):
+            gradient = layer.weight.grad = torch.randn_like(weights[i])
+            momenta[i] = 0.75 * momenta[i] + 0.25 * gradient
+            update = orthogonalize(0.25 * gradient + 0.75 * momenta[i], 4)
+            squares[i] = 0.5 * squares[i] + 0.5 * update.square().mean(dim=1, keepdim=True)
+            even = update / (squares[i] / (1 - 0.5**step)).sqrt()
+            even *= update.norm() / even.norm()
+            rows, columns = update.shape
+            weights[i] -= 0.1 * max(1, rows / columns) ** 0.5 * even
+        optimizer.step()
+    assert_close([layer.weight.detach() for layer in model], weights)
+
+
+def test_normuon_evens_out_rows_and_keeps_the_length():
+    layer, other = (nn.Linear(6, 4, bias=False) for _ in range(2))
+    other.load_state_dict(layer.state_dict())
+    start, steps = layer.weight.detach().clone(), []
+    for kind, each in ((NorMuon, layer), (Muon, other)):
+        optimizer = kind(nn.Sequential(each), outside=(), n_iterations=1)
+        each.weight.grad = torch.arange(24.0).view(4, 6).square()
+        optimizer.step()
+        steps.append(start - each.weight)
+    assert_close(steps[0].norm(), steps[1].norm())
+    rows = steps[0].norm(dim=1)
+    assert_close(rows, rows.mean().expand(4))
+    assert steps[1].norm(dim=1).std() > 0.001
+
+
+@pytest.mark.parametrize("make", MAKERS, ids=["adamw", "muon", "normuon"])
 @pytest.mark.parametrize("bad", [torch.nan, torch.inf])
 def test_nothing_changes_on_a_gradient_that_is_not_finite(make, bad):
     model = Tiny()
@@ -169,7 +208,7 @@ def test_nothing_changes_on_a_gradient_that_is_not_finite(make, bad):
     assert_close(after, before, rtol=0, atol=0)
 
 
-@pytest.mark.parametrize("make", MAKERS, ids=["adamw", "muon"])
+@pytest.mark.parametrize("make", MAKERS, ids=["adamw", "muon", "normuon"])
 def test_a_gradient_whose_square_overflows_is_refused(make):
     """Adam's mean of squares would be infinite for good, and the parameters frozen in silence."""
     model = Tiny()
@@ -217,7 +256,7 @@ def test_many_bad_gradients_are_counted():
         require_finite_gradients(optimizer)
 
 
-@pytest.mark.parametrize("make", MAKERS, ids=["adamw", "muon"])
+@pytest.mark.parametrize("make", MAKERS, ids=["adamw", "muon", "normuon"])
 def test_the_loss_falls_and_a_parameter_without_gradient_stays(make):
     model = Tiny()
     model.unused = nn.Linear(3, 3)
@@ -246,6 +285,7 @@ def test_rates_follow_a_factor():
         ({"lr": 0.0}, ValueError, "lr is 0.0; it must be a finite number above 0"),
         ({"adamw_lr": float("nan")}, ValueError, "adamw_lr is nan"),
         ({"momentum": 1.0}, ValueError, "momentum is 1.0; it is a share"),
+        ({"row_beta": 1.0}, ValueError, "row_beta is 1.0; it is a share"),
         ({"betas": (0.9, 1.5)}, ValueError, r"betas\[1\] is 1.5"),
         ({"weight_decay": -1.0}, ValueError, "weight_decay is -1.0; it must be finite"),
         ({"n_iterations": 0}, ValueError, "n_iterations is 0"),
@@ -255,7 +295,7 @@ def test_rates_follow_a_factor():
 )
 def test_what_makes_no_optimizer(options, error, message):
     with pytest.raises(error, match=message):
-        Muon(Tiny(), **options)
+        NorMuon(Tiny(), **options)
 
 
 def test_models_with_nothing_to_train():

@@ -37,7 +37,11 @@ def test_the_optimizer_is_the_one_that_is_asked_for():
 @pytest.mark.parametrize(
     ("changes", "error", "message"),
     [
-        ({"optimizer": "sgd"}, ValueError, "optimizer is 'sgd'; choose one of 'muon', 'adamw'"),
+        (
+            {"optimizer": "sgd"},
+            ValueError,
+            "optimizer is 'sgd'; choose one of 'muon', 'normuon', 'adamw'",
+        ),
         ({"schedule": "step"}, ValueError, "schedule is 'step'; choose one of"),
         ({"wiring": "gpt5"}, ValueError, "wiring is 'gpt5'; choose one of"),
         ({"n_steps": 0}, ValueError, "n_steps"),

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from transformer_lib.training.checkpoints import load_checkpoint, save_checkpoint
-from transformer_lib.training.optimizers import Muon, set_rates
+from transformer_lib.training.optimizers import NorMuon, set_rates
 from transformer_lib.training.schedules import trapezoid
 from transformer_lib.training.state import random_state, restore_random_state
 
@@ -26,7 +26,7 @@ class Run:
         self.model = nn.Sequential(
             nn.Embedding(7, 8), nn.Linear(8, 8), nn.Dropout(0.3), nn.Linear(8, 7)
         )
-        self.optimizer = Muon(self.model, outside=())
+        self.optimizer = NorMuon(self.model, outside=())
         self.scaler = torch.amp.GradScaler("cpu", init_scale=4.0, growth_interval=3)
         self.generators = {"order": np.random.default_rng(3), "noise": torch.Generator()}
         self.step, self.epoch = 0, []

@@ -1,4 +1,4 @@
-"""AdamW with its groups of parameters; and Muon, which treats a matrix as a matrix.
+"""AdamW with its groups of parameters; and Muon, which treats a matrix as a matrix, and NorMuon.
 
 Both refuse to step on gradients that are not finite, before any parameter changes.
 """
@@ -174,6 +174,48 @@ class Muon(torch.optim.Optimizer):
         torch._foreach_mul_(parameters, 1 - group["lr"] * group["weight_decay"])
         steps = [-group["lr"] / (1 - beta_1 ** state["step"]) for state in states]
         torch._foreach_addcdiv_(parameters, means, spreads, scalars=steps)
+
+
+class NorMuon(Muon):
+    """Muon whose steps change every row of a matrix, the weights of one output, about as much.
+
+    Each row of a step is divided by the root of its running mean square, and the whole by one
+    number more, so that the step is as long as Muon's. ``row_beta`` is how much of the squares
+    before is kept. Everything else is as in :class:`Muon`.
+
+    Raises:
+        ValueError: ``row_beta`` is not a share.
+
+    Source: Li et al. 2025 (NorMuon), algorithm 1, with the mean corrected as in Adam.
+
+    >>> layer = nn.Linear(2, 2, bias=False)
+    >>> layer.weight.grad = torch.tensor([[1.0, 2.0], [0.0, 0.01]])
+    >>> before = layer.weight.detach().clone()
+    >>> NorMuon(nn.Sequential(layer), lr=1.0, outside=()).step()
+    >>> (layer.weight - before).norm(dim=1).std() < 1e-5
+    tensor(True)
+    """
+
+    def __init__(self, model: nn.Module, lr: float = 0.02, *, row_beta: float = 0.95, **options):
+        require_shares({"row_beta": row_beta})
+        self.row_beta = row_beta
+        super().__init__(model, lr, **options)
+
+    def directions(
+        self, matrices: list[Tensor], ahead: Float[Tensor, "matrices rows columns"], group: dict
+    ) -> Float[Tensor, "matrices rows columns"]:
+        """Muon's, with rows of about the same length."""
+        steps = super().directions(matrices, ahead, group).to(ahead.dtype)
+        squares = steps.square().mean(dim=-1, keepdim=True)
+        for p, square in zip(matrices, squares, strict=True):
+            state = self.state[p]
+            state["count"] = state.get("count", 0) + 1
+            state.setdefault("rows", torch.zeros_like(square)).lerp_(square, 1 - self.row_beta)
+        means = torch.stack([self.state[p]["rows"] for p in matrices])
+        means = means / (1 - self.row_beta ** self.state[matrices[0]]["count"])
+        scaled = steps / means.sqrt().clamp(min=1e-8)
+        lengths = [x.norm(dim=(-2, -1), keepdim=True) for x in (steps, scaled)]
+        return scaled * (lengths[0] / lengths[1].clamp(min=1e-8))
 
 
 def orthogonalize(

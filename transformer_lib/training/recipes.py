@@ -23,7 +23,7 @@ from transformer_lib.training import schedules
 from transformer_lib.training.device import choose_precision
 from transformer_lib.training.loop import require_clip
 from transformer_lib.training.losses import require_label_smoothing
-from transformer_lib.training.optimizers import Muon, adamw
+from transformer_lib.training.optimizers import Muon, NorMuon, adamw
 
 # The constructors of the two families of models, by name.
 WIRINGS = {"gpt1": GPTConfig.gpt1, "gpt2": GPTConfig.gpt2, "fast": GPTConfig.fast}
@@ -31,7 +31,8 @@ PAIR_WIRINGS = {"paper": EncoderDecoderConfig.paper, "fast": EncoderDecoderConfi
 GRAMMARS = {"gifts": Grammar, "kannada": KannadaGrammar}
 TRANSLATIONS = ("kannada", "multi30k")
 SCHEDULES = ("linear", "cosine", "trapezoid", "inverse_square_root")
-OPTIMIZERS = ("muon", "adamw")
+MUONS = {"muon": Muon, "normuon": NorMuon}
+OPTIMIZERS = (*MUONS, "adamw")
 # Counts, and the most that can be meant: a recipe may come in a stranger's file, or with a zero too
 # many, and beyond these nothing would ever end.
 MOST = {
@@ -66,9 +67,9 @@ class Recipe:
         accumulation, clip, precision, compiled, deterministic: see
             :class:`~transformer_lib.training.loop.Trainer`.
         n_steps: how many steps.
-        optimizer: ``"muon"`` or ``"adamw"``; ``lr`` is its rate, ``adamw_lr`` that of the
-            parameters that Muon leaves to AdamW; ``betas``, ``eps``, ``weight_decay`` are of both,
-            ``n_iterations`` of Muon.
+        optimizer: ``"muon"``, ``"normuon"`` or ``"adamw"``; ``lr`` is its rate, ``adamw_lr`` that
+            of the parameters that Muon leaves to AdamW; ``betas``, ``eps``, ``weight_decay`` are of
+            both, ``momentum`` and ``n_iterations`` of Muon.
         schedule: ``"linear"``, ``"cosine"`` or ``"trapezoid"``, with ``warmup`` steps, and for the
             trapezoid the share ``decay`` of all steps; or the paper's ``"inverse_square_root"``,
             which is multiplied by ``lr`` (1 in the paper).
@@ -114,6 +115,7 @@ class Recipe:
     eps: float = 1e-8
     weight_decay: float = 0.0
     label_smoothing: float = 0.0
+    momentum: float = 0.95
     n_iterations: int = 5
     schedule: str = "trapezoid"
     warmup: int = 0
@@ -214,9 +216,9 @@ class Recipe:
         # float16 is too narrow for the iteration; where there is no bfloat16, emulating it is slow.
         low = (self.precision or choose_precision(device)) == "bfloat16"
         dtype = torch.bfloat16 if low else None
-        return Muon(
-            model, self.lr, adamw_lr=self.adamw_lr, n_iterations=self.n_iterations,
-            dtype=dtype, **common,
+        return MUONS[self.optimizer](
+            model, self.lr, adamw_lr=self.adamw_lr, momentum=self.momentum,
+            n_iterations=self.n_iterations, dtype=dtype, **common,
         )  # fmt: skip
 
     def factor(self, step: int, n_steps: int) -> float:
