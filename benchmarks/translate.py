@@ -1,9 +1,11 @@
 """German into English on Multi30k, from its 29,000 pairs alone.
 
-    python benchmarks/translate.py        about 80 minutes on one quiet core, for one seed
+    python benchmarks/translate.py                   one seed: 35 to 90 minutes of one core
+    python benchmarks/translate.py --seeds 1 2       others, beside it in the log
     python benchmarks/translate.py --try "dropout 0.1" --changes '{"dropout": 0.1}' --steps 1500
 
-Writes transformer_lib/runs/multi30k.json. The preset ``multi30k`` is trained, saved and resumed in
+Writes transformer_lib/runs/multi30k.json, after each seed; what the log has of other seeds and the
+same recipe stays in it. The preset ``multi30k`` is trained, saved and resumed in
 _build/multi30k; stop it whenever you like. The beam's width and length penalty are those with the
 best BLEU on the validation pairs. Then, once, the test pairs are translated (test_2016_flickr), and
 the same output is judged three times:
@@ -24,6 +26,7 @@ import argparse
 import json
 import time
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -124,11 +127,8 @@ def trained(recipe: Recipe, folder: Path) -> Run:
 
 def benchmark(seeds: Sequence[int]) -> None:
     validation, test = multi30k("val"), multi30k("test")
-    result: dict[str, list] = {}
-    curve: dict[str, list[float]] = {}
     for seed in seeds:
-        recipe = PRESETS["multi30k"].with_changes(seed=seed)
-        run = trained(recipe, FOLDER / f"seed-{seed}")
+        run = trained(PRESETS["multi30k"].with_changes(seed=seed), FOLDER / f"seed-{seed}")
         search, searches = chosen_search(run, validation)
         model, tokenizer = run.trainer.model, run.corpus.tokenizer
         texts = texts_of(run, test, *search)
@@ -138,15 +138,42 @@ def benchmark(seeds: Sequence[int]) -> None:
         found |= {"width": search[0], "length_penalty": search[1], "validation_bleu": searches}
         found |= {"minutes": run.seconds / 60, "parameters": run.trainer.model.n_parameters}
         print(f"seed {seed}:", found, flush=True)
-        for name, value in found.items():
-            result.setdefault(name, []).append(value)
-        for name, column in run.curve.items():
-            curve.setdefault(name, []).extend(column)
-        curve.setdefault("seed", []).extend([seed] * len(run.curve["step"]))
-    config = PRESETS["multi30k"].as_json() | {"seeds": list(seeds), "samples": SAMPLES, "own": OWN}
-    config["described"] = described(multi30k("train"), validation)
-    log = new_run("multi30k", config=config, curve=curve, result=result)
+        add(seed, found, dict(run.curve))
+
+
+def add(seed: int, found: dict[str, Any], curve: dict[str, list[float]]) -> None:
+    """Write what a seed has given into the log, beside the other seeds of the same recipe."""
+    recipe = PRESETS["multi30k"]
+    seeds, result, curves = kept(recipe, without=seed)
+    seeds = [*seeds, seed]
+    for name, value in found.items():
+        result.setdefault(name, []).append(value)
+    for name, column in (curve | {"seed": [seed] * len(curve["step"])}).items():
+        curves.setdefault(name, []).extend(column)
+    config = recipe.as_json() | {"seeds": seeds, "samples": SAMPLES, "own": OWN}
+    config["described"] = described(multi30k("train"), multi30k("val"))
+    command = f"python benchmarks/translate.py --threads {torch.get_num_threads()} --seeds "
+    command += " ".join(map(str, seeds))
+    log = new_run("multi30k", config=config, curve=curves, result=result, command=command)
     print("written:", save_run(log, RUNS_FOLDER).name)
+
+
+def known_fields(config: dict[str, Any]) -> dict[str, Any]:
+    """Of a log's configuration, what is the recipe's. A field that is newer has its default."""
+    return {each.name: config[each.name] for each in fields(Recipe) if each.name in config}
+
+
+def kept(recipe: Recipe, without: int) -> tuple[list[int], dict, dict]:
+    """Of the log: its other seeds, what they gave, and their curves. None, if the recipe is new."""
+    path = RUNS_FOLDER / "multi30k.json"
+    log = load_run(path) if path.exists() else None
+    if log is None or Recipe.from_json(known_fields(log.config)) != recipe:
+        return [], {}, {}
+    seeds = [seed for seed in log.config["seeds"] if seed != without]
+    places = [log.config["seeds"].index(seed) for seed in seeds]
+    rows = [i for i, seed in enumerate(log.curve["seed"]) if seed != without]
+    result = {name: [values[i] for i in places] for name, values in log.result.items()}
+    return seeds, result, {name: [column[i] for i in rows] for name, column in log.curve.items()}
 
 
 def trial(name: str, changes: dict[str, Any], steps: int) -> None:
@@ -171,7 +198,7 @@ def trial(name: str, changes: dict[str, Any], steps: int) -> None:
 
 def main() -> None:
     options = argparse.ArgumentParser()
-    options.add_argument("--seeds", type=int, default=1)
+    options.add_argument("--seeds", type=int, nargs="+", default=[0])
     options.add_argument("--threads", type=int, default=2)
     options.add_argument("--try", dest="name")
     options.add_argument("--changes", type=json.loads, default={})
@@ -179,7 +206,7 @@ def main() -> None:
     given = options.parse_args()
     torch.set_num_threads(given.threads)
     if given.name is None:
-        benchmark(range(given.seeds))
+        benchmark(given.seeds)
     else:
         trial(given.name, given.changes, given.steps)
 
