@@ -343,10 +343,9 @@ class MultiHeadAttention(nn.Module):
 
         None if the row for fewer tokens is not the end of it, or has nothing to attend to.
         """
-        added = {}
-        for n in {1, 2, 3, max(1, keys // 2), keys}:
-            q, k = (like.new_zeros(()).expand(1, self.n_heads, m, self.d_head) for m in (1, n))
-            added[n] = self.mask_and_bias(q, k, None)
+        zeros = like.new_zeros(()).expand(1, self.n_heads, keys, self.d_head)
+        lengths, q = {1, 2, 3, max(1, keys // 2), keys}, zeros[:, :, :1]
+        added = {n: self.mask_and_bias(q, zeros[:, :, :n], None) for n in lengths if n <= keys}
         nothing = like.new_zeros(self.n_heads, 1)
         if all(mask is None and bias is None for mask, bias in added.values()):
             return nothing.expand(-1, keys)

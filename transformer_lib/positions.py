@@ -320,11 +320,10 @@ class RotaryPositions:
     def stepper(self, capacity: int, like: Tensor) -> Callable[[Tensor, int], None]:
         """x ``[..., d_head]``, place -> nothing, for one token: ``x`` itself is turned.
 
-        See :mod:`fast.steps`. Turning the number 1 gives what any other is multiplied by.
+        See :mod:`fast.steps`.
         """
-        ones = like.new_ones(capacity, self.d_head // 2).to(like.dtype.to_complex())
-        turned = self.rotate(torch.view_as_real(ones).flatten(-2), start=0)
-        numbers = torch.view_as_complex(turned.unflatten(-1, (-1, 2)))
+        where = (capacity, self.d_head, self.base, 0, like.device)
+        numbers = unit_numbers(_angles, *where, dtype=like.dtype.to_complex())
 
         def turn(x: Tensor, place: int) -> None:
             torch.view_as_complex(x.unflatten(-1, (-1, 2))).mul_(numbers[place])

@@ -259,13 +259,14 @@ def draw(
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
     """A context in evaluation mode; afterwards each module is in the mode in which it was."""
-    modes = {module: module.training for module in model.modules()}
-    model.eval()
+    training = [module for module in model.modules() if module.training]
+    if training:
+        model.eval()
     try:
         yield
     finally:
-        for module, mode in modes.items():
-            module.training = mode
+        for module in training:
+            module.training = True
 
 
 def require_generation(model, ids, n_tokens: int) -> None:

@@ -11,6 +11,7 @@ times a vector is faster than times a matrix of one row.
 """
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -40,16 +41,19 @@ def speaker(part: Any, method: str) -> Callable[..., Any] | None:
     owner = next((kind for kind in mro if method in vars(kind)), None)
     if owner is None or has_hooks(part):
         return None
-    changed = {name for kind in mro[: mro.index(owner)] for name in vars(kind)}
-    changed |= getattr(part, "__dict__", {}).keys()
-    if any(callable(getattr(owner, name, None)) for name in changed - _HARMLESS):
-        return None
-    return getattr(part, method)
+    places = [*map(vars, mro[: mro.index(owner)]), getattr(part, "__dict__", {})]
+    return None if any(map(_methods(owner).intersection, places)) else getattr(part, method)
 
 
 # Methods that a subclass may have of its own without computing anything else. (A dataclass does.)
 _HARMLESS = {"__init__", "__post_init__", "__repr__", "extra_repr", "__eq__", "__hash__"}
 _HARMLESS |= {"__setattr__", "__delattr__", "__replace__", "__getstate__", "__setstate__"}
+
+
+@lru_cache(maxsize=256)
+def _methods(kind: type) -> frozenset[str]:
+    """The names of all that an instance of ``kind`` can be asked to do, but for the harmless."""
+    return frozenset(name for name in dir(kind) if callable(getattr(kind, name, None))) - _HARMLESS
 
 
 def has_hooks(part: Any) -> bool:
