@@ -64,8 +64,22 @@ def test_it_learns_reaches_a_goal_and_can_be_looked_at_again(open_page):
     assert said(page).startswith(f"After step {last} ")
     assert wrong.count() == 0
     page.get_by_role("button", name="start over").click()
-    page.wait_for_function("afmFigures.get('here')[0].facts().steps === 0")
+    begun(page)
+    assert facts(page)["steps"] == 0
     assert page.locator(".afm-learning-before").count() == 1  # the run before, to compare with
+
+
+def test_a_model_that_is_still_to_be_made_has_reached_nothing(open_page):
+    """What two layers have learned does not count for the one layer that is chosen next."""
+    goal = Goal("With one layer.", when=["sort = 1", "layers = 1", "right >= 0.98"])
+    page = begun(open_page(make(layers=2, goals=[goal])))
+    page.get_by_role("button", name="start", exact=True).click()
+    wait_for_end(page)
+    assert facts(page)["right"] >= 0.98
+    page.get_by_role("radio", name="1", exact=True).check()
+    begun(page)
+    assert facts(page)["layers"] == 1
+    assert page.locator(".afm-goal.afm-reached").count() == 0
 
 
 def test_a_setting_begins_anew_and_a_wild_rate_is_lost(open_page):
@@ -73,7 +87,8 @@ def test_a_setting_begins_anew_and_a_wild_rate_is_lost(open_page):
     page.get_by_role("button", name="one step").click()
     page.wait_for_function("afmFigures.get('here')[0].facts().steps === 1")
     page.get_by_role("radio", name="Adam").check()
-    page.wait_for_function("afmFigures.get('here')[0].facts().steps === 0")
+    begun(page)
+    assert facts(page)["steps"] == 0
     assert facts(page)["rate"] == 0.005  # what is usual for Adam
     rate = page.get_by_role("slider", name="learning rate")
     rate.focus()

@@ -6,6 +6,7 @@
 //   run.go();        train; run.go(1): one step        run.stop();      run.end();  for good
 //   run.told         what stays the same in the run (worker.js), null before the first answer
 //   run.log          history() of its steps (model.js)
+//   run.isStale      the log is still that of the run before
 //   run.before       the mean losses of the run before, where it had the same task
 //   run.isRunning    run.problem   why nothing can be trained here, or ""
 //
@@ -25,22 +26,23 @@ const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 export function training(model, { width, begun, gone, changed }) {
   const far = remote(model.get("_worker"));
-  const run = { told: null, log: null, before: null, isRunning: false, problem: "" };
+  const run = { told: null, log: null, before: null, isStale: true, isRunning: false, problem: "" };
   let number = 0; // of the run: answers for an older one are thrown away
-  let stale = false; // a run is to begin
+  let planned = false; // a run is to begin
   let ready = Promise.resolve();
 
   /** Several settings that change together begin one run. */
   function fresh() {
     stop();
     number += 1;
-    if (stale) return;
-    stale = true;
+    run.isStale = true;
+    if (planned) return;
+    planned = true;
     ready = Promise.resolve().then(begin);
   }
 
   async function begin() {
-    stale = false;
+    planned = false;
     const mine = number;
     const settings = {
       task: model.get("task"),
@@ -59,6 +61,7 @@ export function training(model, { width, begun, gone, changed }) {
       if (mine !== number) return;
       run.told = { ...answer, task: settings.task };
       run.log = history(answer);
+      run.isStale = false;
       run.problem = "";
     } catch (error) {
       if (mine === number) fail(error);

@@ -140,7 +140,7 @@ function render({ model, el }) {
     reset: run.fresh,
     /** The numbers that a goal may ask for, by name (widget.py, Facts). */
     facts() {
-      const { log } = run;
+      const log = run.isStale ? null : run.log; // else another run's steps would reach a goal
       const named = TASKS.map((name) => [name, Number(model.get("task") === name)]);
       return {
         ...Object.fromEntries(named),
@@ -149,7 +149,7 @@ function render({ model, el }) {
         muon: Number(model.get("optimizer") === "muon"),
         rate: model.get("rate"),
         seed: model.get("seed"),
-        steps: last(),
+        steps: log?.last ?? 0,
         loss: log ? log.loss(log.last) : Number.NaN,
         right: log ? log.right(log.last) : Number.NaN,
         lost: Number(Boolean(log && log.lostAt !== null)),
