@@ -4,11 +4,11 @@
  * seen for a moment.
  *
  * What is hidden cannot be reached by tab; searching the page and links find it, and then open it. It
- * is shown where the figure fails, without this script, and on paper (afm.css).
+ * is shown where the figure fails, without this script, and on paper (afm-cells.css).
  */
 (() => {
   const html = document.documentElement;
-  html.classList.add("afm-asking"); // afm.css hides by it until each part is hidden by itself
+  html.classList.add("afm-asking"); // afm-cells.css hides by it until each part is hidden by itself
 
   /** The number of a question, from the class afm-guess-3 or afm-reveal-3. */
   const numberOf = (node, name) =>

@@ -125,6 +125,13 @@ def test_a_citation_with_a_year_names_the_entry_s_first_author_and_year():
     assert dated
 
 
+def test_a_comma_does_not_part_two_citations():
+    """It stands before the year already: "Shaw et al., 2018; Raffel et al., 2020", or "and"."""
+    link = r"\[[^\]]+, \d{4}\]\([^)\s]*references\.md#\w+\)"
+    for name, text in pages().items():
+        assert re.findall(rf"{link}, (?:and )?{link}", text) == [], name
+
+
 def test_every_link_to_the_glossary_has_a_term():
     text = (ROOT / "book" / "glossary.md").read_text("utf-8")
     terms = re.findall(r"^### (.+)$", text, re.MULTILINE)

@@ -1,7 +1,9 @@
 """Make sure that the browser tests have a Chromium: `python tests/browser/chromium.py`.
 
 One that is installed is used. Else Debian's own package is installed, where nobody has to be asked
-(as root, in a container for instance), and else the one that Playwright downloads.
+(as root, in a container for instance), and else the one that Playwright downloads. Best is the one
+without windows, the headless shell, which Playwright itself takes: all browser tests take about
+half as long with it.
 """
 
 import os
@@ -12,7 +14,10 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+SHELL = "chromium-headless-shell"
+CHROMIUM_NAMES = (
+    SHELL, "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"
+)  # fmt: skip
 
 
 def on_debian() -> bool:
@@ -37,7 +42,8 @@ def commands() -> list[list[str]]:
     playwright = [sys.executable, "-m", "playwright", "install", "chromium"]
     if not hasattr(os, "geteuid") or os.geteuid() != 0:
         return [playwright]
-    apt = "apt-get update -q && apt-get install -q -y --no-install-recommends chromium"
+    install = "apt-get install -q -y --no-install-recommends"
+    apt = f"apt-get update -q && ({install} {SHELL} || {install} chromium)"
     return [*([["sh", "-c", apt]] if on_debian() else []), [*playwright, "--with-deps"]]
 
 

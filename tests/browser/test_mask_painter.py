@@ -233,9 +233,10 @@ def test_an_empty_row_is_zero_and_says_so_under_each_rule(open_page):
     mask[3] = False
     page = open_page(painter(mask=mask))
     check_numbers(page, mask)
-    text = "to looks at nothing: the row is empty, and the output is zero."
+    text = "to looks at nothing: all of its weights are set to 0, and so its output is zero."
     assert warning(page).inner_text() == text
     rule = page.get_by_role("combobox", name="hide by")
+    assert rule.locator("option:checked").inner_text() == "−∞ on the scores; all hidden: 0"
     rule.select_option("−1e9 on the scores")
     torch.testing.assert_close(table(page)[1][3], torch.full((5,), 0.2).double())
     assert "−1e9 covers it up" in warning(page).inner_text()

@@ -180,6 +180,16 @@ def test_one_picture_at_a_time_with_what_it_needs(open_page):
     check_fits(page)
 
 
+@pytest.mark.parametrize(("view", "until"), [("clocks", None), ("code", None), ("products", "PE·")])
+def test_on_a_phone_the_sliders_and_what_they_change_are_on_one_screen(open_page, view, until):
+    lab = PositionLab(position=4, offset=3, n_positions=48, view=view)
+    page = open_page(lab, touch=True, width=360, height=740)
+    last = panel(page, until) if until else page.locator(".afm-reading")
+    first, last = page.locator(".afm-controls").bounding_box(), last.bounding_box()
+    assert last["y"] + last["height"] - first["y"] < 740
+    check_fits(page)
+
+
 def test_the_bug_is_seen_by_both_tests(open_page):
     page = open_page(PositionLab())
     page.get_by_role("checkbox", name="a common bug").check()

@@ -286,9 +286,10 @@ def asking_page(folder, **options):
     start, end = text.index("<h1>"), text.index("</main>")
     title = '<h1 id="top">Page</h1>'
     text = f'{text[:start]}{title}<article class="bd-article">{body}</article>{text[end:]}'
-    scripts = '<link rel="stylesheet" href="afm.css"><script src="afm-reveal.js"></script>'
+    sheets = "".join(f'<link rel="stylesheet" href="{name}.css">' for name in ("afm", "afm-cells"))
+    scripts = f'{sheets}<script src="afm-reveal.js"></script>'
     text = text.replace("<script defer", f"{scripts}<script defer")
-    for name in ("afm-host.js", "afm-reveal.js", "afm.css", "afm-mark.svg"):
+    for name in ("afm-host.js", "afm-reveal.js", "afm.css", "afm-cells.css", "afm-mark.svg"):
         shutil.copy(ASSETS / name, folder / name)
     (folder / "page.html").write_text(text, encoding="utf-8", errors="surrogatepass")
     return (folder / "page.html").as_uri()

@@ -49,7 +49,7 @@ test("the warning speaks of empty rows and of row sums, each under its rule", ()
   const sums = [1, 1, 1, 0, 1];
   assert.equal(
     plain(maskWarning(words, mask, sums, 0)),
-    "to looks at nothing: the row is empty, and the output is zero.",
+    "to looks at nothing: all of its weights are set to 0, and so its output is zero.",
   );
   assert.match(
     plain(maskWarning(words, mask, sums, 2)),

@@ -69,8 +69,8 @@ export function maskWarning(words, mask, sums, rule) {
       ...listing(words, empty, "query"),
       verb,
       empty.length > 1
-        ? ": the rows are empty, and the outputs are zero."
-        : ": the row is empty, and the output is zero.",
+        ? ": all of their weights are set to 0, and so their outputs are zero."
+        : ": all of its weights are set to 0, and so its output is zero.",
     ];
   }
   const short = sums.flatMap((sum, i) => (sum < 0.9995 ? [i] : []));

@@ -20,7 +20,11 @@ MOST_WORDS = 64
 _MOST_LAYERS = 6
 SHOWS = ("all", "weights", "layers")  # for a small copy: the rows with their outputs, or the tracer
 PRESETS = ("causal", "padding", "sliding window", "bidirectional", "block")  # as in math/masks.js
-_RULES = ("−∞ on the scores", "0 on the weights", "−1e9 on the scores")  # as in math/masks.js
+_RULES = (  # as in math/masks.js
+    "−∞ on the scores; all hidden: 0",
+    "0 on the weights",
+    "−1e9 on the scores",
+)
 
 
 class MaskPainter(Widget):

@@ -11,6 +11,8 @@ import {
 } from "../core/dom.js";
 
 export const LEFT = 60;
+/** As wide as a phone: what is in a picture is drawn less high. */
+export const isNarrow = (width) => width < 380;
 const TREMBLE = 8; // pixels that a finger moves without meaning to
 
 /** A titled SVG that is drawn again when its width, its colors or its data change. */

@@ -9,6 +9,7 @@ import {
   axes,
   hatched,
   heat,
+  isNarrow,
   LEFT,
   largest,
   line,
@@ -43,7 +44,7 @@ export function drawScores({ svg, title, width, colors, view }) {
   svg.append(
     outline(LEFT + (p + offset) * cell, top - 1, Math.max(3, cell), side + 2, colors.keyText),
   );
-  const [base, tall] = [top + side + 16, 84];
+  const [base, tall] = [top + side + 16, isNarrow(width) ? 56 : 84];
   const row = lab.scores[p];
   const [low, high] = [Math.min(0, ...row), Math.max(0, ...row)];
   const y = linearScale([low, high], [base + tall, base]).of;
@@ -88,7 +89,7 @@ export function drawDistance({ svg, title, width, colors, view }) {
     .filter(([, score]) => score !== undefined);
   const scores = along.map(([, score]) => score);
   const [low, high] = [Math.min(0, ...scores), Math.max(0, ...scores)];
-  const [top, tall, right] = [8, 88, width - 6];
+  const [top, tall, right] = [8, isNarrow(width) ? 56 : 88, width - 6];
   const x = linearScale([0, settings.n_positions - 1], [LEFT, right]).of;
   const y = linearScale([low, high], [top + tall, top]).of;
   svg.append(line(LEFT, y(0), right, y(0), colors.line));
@@ -123,7 +124,7 @@ export function drawPenalties({ svg, title, width, colors, view }) {
   const { settings } = view;
   title.textContent = "The penalty by distance, one line for each head";
   const n = settings.n_positions;
-  const [top, tall] = [10, 210];
+  const [top, tall] = [10, isNarrow(width) ? 160 : 210];
   const x = linearScale([0, n - 1], [LEFT, width - 10]).of;
   const floor = -Math.min(8, view.slopes[0] * (n - 1));
   const y = linearScale([0, floor], [top, top + tall]).of;

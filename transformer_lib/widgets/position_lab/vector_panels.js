@@ -9,6 +9,7 @@ import {
   axes,
   hatched,
   heat,
+  isNarrow,
   LEFT,
   largest,
   line,
@@ -25,8 +26,9 @@ export function drawClocks({ svg, title, width, colors, view }) {
   title.textContent = titles.clocks;
   const hands = method.hands.map((name) => lab[name]);
   const reach = Math.max(largest(hands[0]), largest(hands[1]));
-  // Alone, the dials are large; beside other pictures they are small.
-  const [rowHeight, radius, from] = width > 500 ? [84, 34, 92] : [56, 21, 60];
+  // Alone, the dials are large; beside other pictures they are small, and on a phone smaller.
+  const sizes = isNarrow(width) ? [44, 18, 56] : [56, 21, 60];
+  const [rowHeight, radius, from] = width > 500 ? [84, 34, 92] : sizes;
   const x = linearScale([0, settings.n_positions - 1], [from, width - 8]).of;
   pairs.forEach((pair, order) => {
     const top = order * rowHeight;

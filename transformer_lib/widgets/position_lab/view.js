@@ -75,6 +75,7 @@ function render({ model, el }) {
     own_angle: switched("a common bug: the cosine gets its own angle", "own_angle"),
   };
   const traits = Object.keys(controls);
+  fig.controls.classList.add("afm-pl-controls");
   fig.controls.append(show.element, ...Object.values(controls).map((control) => control.element));
   controls.position.element.classList.add("afm-pl-query");
   controls.offset.element.classList.add("afm-pl-key");
