@@ -16,9 +16,9 @@ from transformer_lib.training import cli, tasks
 from transformer_lib.training.checkpoints import find_checkpoints
 from transformer_lib.training.cli import main
 from transformer_lib.training.recipes import PRESETS, Recipe
+from transformer_lib.training.reports import printable, say, tell
 from transformer_lib.training.run import Run
 from transformer_lib.training.run_log import load_run
-from transformer_lib.training.terminal import printable, say, tell
 
 pytestmark = pytest.mark.slow
 

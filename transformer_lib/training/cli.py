@@ -26,11 +26,10 @@ from transformer_lib.training.checkpoints import (
 )
 from transformer_lib.training.distributed import LostProcessError, processes
 from transformer_lib.training.recipes import PRESETS, Recipe, require_seed
-from transformer_lib.training.reports import n_parameters, reporting
+from transformer_lib.training.reports import n_parameters, reporting, say, tell
 from transformer_lib.training.run import Run, Stopped, require_run_folder, trained_run
 from transformer_lib.training.run_log import RunLog, new_run, save_run
 from transformer_lib.training.tasks import TASKS, corpus_of
-from transformer_lib.training.terminal import say, tell
 from transformer_lib.training.trained import (
     export,
     find_log,

@@ -1,8 +1,12 @@
-"""Shows a run while it trains: a progress bar, lines where there is no terminal, TensorBoard."""
+"""A run as a person sees it: lines and a progress bar in the terminal, and TensorBoard.
+
+A terminal may obey what it is shown, lack a letter, or have been closed.
+"""
 
 import contextlib
 import os
 import sys
+import unicodedata
 from collections.abc import Iterator
 
 from torch import nn
@@ -11,7 +15,6 @@ from tqdm import tqdm
 from transformer_lib.training.distributed import Processes
 from transformer_lib.training.loop import Step
 from transformer_lib.training.run import Report, Run
-from transformer_lib.training.terminal import tell
 
 
 @contextlib.contextmanager
@@ -117,3 +120,42 @@ def _writer(folder: str | os.PathLike):
 def n_parameters(model: nn.Module) -> int:
     """How many numbers any model learns; a shared one counts once."""
     return sum(parameter.numel() for parameter in model.parameters())
+
+
+def say(text: str, end: str = "\n") -> None:
+    """Print a result.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    if sys.stdout is not None:  # so it is if it was closed before the program began
+        print(_for_terminal(text, sys.stdout), end=end, flush=True)
+
+
+def tell(text: str) -> None:
+    """Print a message on stderr. Where nobody can read it, that is not a reason to end a run."""
+    if sys.stderr is not None:
+        with contextlib.suppress(OSError):
+            print(_for_terminal(text, sys.stderr), file=sys.stderr, flush=True)
+
+
+def printable(text: str) -> str:
+    """``text`` without what a terminal would obey, or show in another order: that is spelled out.
+
+    (Texts come from files, tokenizers and servers.)
+
+    >>> printable("\\x1b[2J roses")
+    '\\\\x1b[2J roses'
+    """
+    return "".join(ascii(c)[1:-1] if _is_command(c) else c for c in text)
+
+
+def _is_command(character: str) -> bool:
+    if character in "\n\t\u200c\u200d":  # Kannada, for one, needs the last two
+        return False
+    return unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp")
+
+
+def _for_terminal(text: str, stream) -> str:
+    encoding = stream.encoding or "utf-8"
+    return printable(text).encode(encoding, "backslashreplace").decode(encoding)
