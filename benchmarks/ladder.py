@@ -35,6 +35,7 @@ from transformer_lib.data.batches import Batches
 from transformer_lib.data.corpora import TRAINING_SHARE, Corpus, text_corpus
 from transformer_lib.data.texts import tiny_shakespeare
 from transformer_lib.gpt import GPT
+from transformer_lib.layers import Smear
 from transformer_lib.training.evaluation import mean_loss
 from transformer_lib.training.loop import Trainer
 from transformer_lib.training.optimizers import COEFFICIENTS, Muon, NorMuon
@@ -153,6 +154,14 @@ def value_residual(model: GPT, text: Tensor, reading: Reading) -> None:
         if i > 0:
             block.attention.value.share = nn.Parameter(torch.tensor(0.5))
         block.attention.value.register_forward_hook(mix)
+
+
+def smears(model: GPT, text: Tensor, reading: Reading) -> None:
+    """What a layer of attention, or a feed-forward layer, reads has a smear of its own."""
+    for block in model.blocks:
+        for name in ("norm_1", "norm_2"):
+            smear = Smear(model.config.d_model, reach=1)
+            setattr(block, name, nn.Sequential(getattr(block, name), smear))
 
 
 def zero_head(model: GPT, text: Tensor, reading: Reading) -> None:
@@ -322,6 +331,7 @@ TRIALS = {
     "cautious decay": Trial(muon=CautiousDecay),
     "mean of the last weights": Trial(averaged=0.9),
     "smear of 2": Trial(recipe={"model": {"smear": 2}}),
+    "smear of 1 in every layer": Trial(changes=(smears,)),
     "smear of 3": Trial(recipe={"model": {"smear": 3}}),
     "normalized queries and keys": Trial(recipe={"model": {"qk_norm": True}}),
     "output of zeros": Trial(changes=(zero_head,)),

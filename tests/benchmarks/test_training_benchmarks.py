@@ -130,7 +130,7 @@ def test_trials_begin_as_the_baseline_but_for_what_they_change(benchmark):
     alike = {c for c, result in logits.items() if torch.equal(result, nothing)}
     assert alike == {
         module.bigrams, module.bigram_embedding, module.value_embeddings, module.skips,
-        module.value_residual,  # as the blocks write nothing at first
+        module.smears, module.value_residual,  # as the blocks write nothing at first
     }  # fmt: skip
     assert_close(logits[module.COUNTED] - nothing, module.counted(text, 5, 2)[text[None, :9]])
 

@@ -286,8 +286,8 @@ check_may_read = Exercise(
     asks="""`answer(source, target)`: the mask of the cross-attention, True where it may read.
 
     source [batch, source tokens] and target [batch, target tokens] are ids, padded with 0 on the
-    right. Returns booleans [batch, target tokens, source tokens], with which every row, also one
-    of padding, has something to read.
+    right. Returns booleans [batch, target tokens, source tokens], with which no row reads padding,
+    and every row, also one that is padding, has something to read.
     """,
     right=_may_read,
     wrong={
