@@ -28,6 +28,7 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from peers import BATCH, BLOCK, Peer, PeerTrainer
+from three_minutes import add_smears
 from torch import Tensor, nn
 from train_gpt import RUNGS
 
@@ -35,7 +36,6 @@ from transformer_lib.data.batches import Batches
 from transformer_lib.data.corpora import TRAINING_SHARE, Corpus, text_corpus
 from transformer_lib.data.texts import tiny_shakespeare
 from transformer_lib.gpt import GPT
-from transformer_lib.layers import Smear
 from transformer_lib.training.evaluation import mean_loss
 from transformer_lib.training.loop import Trainer
 from transformer_lib.training.optimizers import COEFFICIENTS, Muon, NorMuon
@@ -158,10 +158,7 @@ def value_residual(model: GPT, text: Tensor, reading: Reading) -> None:
 
 def smears(model: GPT, text: Tensor, reading: Reading) -> None:
     """What a layer of attention, or a feed-forward layer, reads has a smear of its own."""
-    for block in model.blocks:
-        for name in ("norm_1", "norm_2"):
-            smear = Smear(model.config.d_model, reach=1)
-            setattr(block, name, nn.Sequential(getattr(block, name), smear))
+    add_smears(model)
 
 
 def zero_head(model: GPT, text: Tensor, reading: Reading) -> None:

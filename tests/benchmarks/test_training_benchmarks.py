@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
+from transformer_lib.data.corpora import text_corpus
 from transformer_lib.gpt import GPT
 from transformer_lib.training.optimizers import orthogonalize
 from transformer_lib.training.recipes import Recipe
@@ -155,17 +156,20 @@ def test_polar_express_takes_its_interval_nearest_to_1(benchmark):
     assert errors[-1] < 0.6
 
 
-@pytest.mark.parametrize(("name", "optimizer"), [("shakespeare", "muon"), ("normuon", "normuon")])
+@pytest.mark.parametrize(
+    ("name", "optimizer"), [("shakespeare", "muon"), ("normuon", "normuon"), ("smears", "normuon")]
+)
 def test_three_minutes_measures_every_seed_and_window(
     benchmark, monkeypatch, tmp_path, name, optimizer
 ):
     module = benchmark("three_minutes")
     recipe = Recipe(**TINY | {"block": 8, "window": 16})
     monkeypatch.setattr(module, "PRESETS", {"cpu": recipe})
-    monkeypatch.setattr(module, "NORMUON", {"optimizer": "normuon"})
+    for options in ("NORMUON", "SMEARS"):
+        monkeypatch.setattr(module, options, {"optimizer": "normuon"})
     monkeypatch.setattr(module, "WINDOWS", (16, 8))
     monkeypatch.setattr(module, "EVERY", 3)
-    module.main(["--normuon"] if name == "normuon" else [])
+    module.main([] if name == "shakespeare" else [f"--{name}"])
     log = load_run(tmp_path / f"{name}-three-minutes.json")
     assert log.config["optimizer"] == optimizer
     assert (log.curve["seed"], log.curve["step"]) == ([0, 0, 1, 1], [3, 4, 3, 4])
@@ -173,6 +177,10 @@ def test_three_minutes_measures_every_seed_and_window(
     assert len(set(losses)) == 2
     assert all(1 < loss < 4 for loss in losses)
     assert log.result["tokens per second"][1] == pytest.approx(64 / log.result["seconds"][1])
+    plain = GPT(recipe.model_config(text_corpus(TEXT, 8, 8).tokenizer.size))
+    more = 2 * log.config["d_model"] if name == "smears" else 0
+    assert log.config["parameters"] == plain.n_parameters + more
+    assert ("cost of a step" in log.result) == (name == "smears")
 
 
 @pytest.mark.slow
