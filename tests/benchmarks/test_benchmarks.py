@@ -1,7 +1,6 @@
 """The benchmarks run, at sizes that a test can afford; a run log names a command that exists."""
 
 import ast
-import os
 import random
 import re
 import shlex
@@ -285,14 +284,3 @@ def test_rounds_are_rounds_and_every_model_is_tried_on_every_length(tiny, tmp_pa
     assert log.curve["seed"] == [0, 0, 1, 1] * 4
     worst = log.result["two layers, random: worst"]
     assert worst == [min(log.curve["right"][12:14]), min(log.curve["right"][14:])]
-
-
-def test_newcomer_keeps_each_training_in_a_row(tmp_path):
-    """Its path itself is tried in tests/browser/test_newcomer.py."""
-    module = load("newcomer")
-    rows = [("sort", 1, 800, 83, 0.98, 0.0), ("owner", 5, 5000, 160, 0.98, 61.0)]
-    result = {"ms": {"word": [9.5, 8.0]}, "longest_task": {}, "load": [os.getloadavg()]}
-    log = load_run(run_log.save_run(module.log_of(rows, result, "1.2"), tmp_path))
-    assert [log.config["tasks"][int(at)] for at in log.curve["task"]] == ["sort", "owner"]
-    assert log.curve["steps"] == [83, 160]
-    assert log.result["ms"] == {"word": [9.5, 8.0]}

@@ -142,8 +142,8 @@ def test_sigterm_to_one_or_both_saves_in_both(launched, name, saved):
     goes_on(launched["folder"] / f"{name}-run", saved)
 
 
-def test_sigterm_to_torchrun_saves_within_five_seconds(launched):
-    assert launched["seconds"] < 5
+def test_sigterm_to_torchrun_saves_before_it_kills(launched):
+    assert launched["seconds"] < 30  # how long torchrun waits for its processes
     assert launched["status"] != 0
     folder = launched["folder"] / "last"
     output = (launched["folder"] / "output").read_text()

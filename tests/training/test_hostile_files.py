@@ -267,7 +267,14 @@ def test_an_exported_model_that_is_larger_than_its_file(exported, recipe, messag
     ("change", "message"),
     [
         (lambda w: w.to(torch.int8), "is said to have|has dtype torch.int8"),
-        (lambda w: w.to(torch.complex64), "has dtype torch.complex64"),
+        pytest.param(
+            lambda w: w.to(torch.complex64),
+            "has dtype torch.complex64",
+            marks=pytest.mark.skipif(
+                torch.complex64 not in safetensors.torch._SIZE,
+                reason="this version of safetensors knows no complex numbers",
+            ),
+        ),
         (lambda w: w * float("nan"), "holds numbers that are NaN or infinite"),
     ],
 )
@@ -283,7 +290,7 @@ def test_exported_weights_with_a_header_that_is_none(exported):
     content = bytearray((exported / library.WEIGHTS).read_bytes())
     content[:8] = (2**62).to_bytes(8, "little")
     change_exported(exported, weights=bytes(content))
-    with pytest.raises(ValueError, match=r"weights\.safetensors is damaged .*header"):
+    with pytest.raises(ValueError, match=r"weights\.safetensors is damaged .*[Hh]eader"):
         load_shipped(exported)
 
 

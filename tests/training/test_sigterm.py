@@ -3,6 +3,7 @@
 And two programs in one folder: the second is refused.
 """
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -129,20 +130,27 @@ def test_a_terminal_that_closes_saves_and_ends_the_program(tmp_path):
     assert load_checkpoint(folder).step >= before
 
 
+@contextlib.contextmanager
+def handled(number, handler):
+    before = signal.signal(number, handler)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
+
+
 def test_every_asking_signal_is_noted_and_an_ignored_one_stays_ignored():
     for name in STOPPING_SIGNALS:
         number = getattr(signal, name)
-        with watching() as stopping:
+        # Not as these tests were started: a shell has SIGINT ignored in the background.
+        with handled(number, signal.default_int_handler), watching() as stopping:
             signal.raise_signal(number)
             assert stopping.number == number
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # what nohup does
-    try:
+    with handled(signal.SIGHUP, signal.SIG_IGN):  # what nohup does
         with watching() as stopping:
             signal.raise_signal(signal.SIGHUP)
             assert stopping.number is None
         assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGHUP, before)
 
 
 def test_a_run_that_was_begun_meanwhile_is_not_overwritten(tmp_path, monkeypatch):
