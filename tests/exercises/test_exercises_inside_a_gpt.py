@@ -88,6 +88,11 @@ def columns_summed(weights, ids):
     return held.sum(0)[[t for t in range(len(ids)) if followers(ids, t)]].mean()
 
 
+def that_come_again(weights, ids):
+    found = [weights[t, followers(ids, t)].sum() for t in range(len(ids)) if ids[t] in ids[t + 1 :]]
+    return torch.stack(found).mean()
+
+
 def middle(weights, ids, of=torch.median):
     found = [weights[t, followers(ids, t)].sum() for t in range(len(ids)) if followers(ids, t)]
     return of(torch.stack(found))
@@ -114,6 +119,7 @@ WRONG[check_induction] = [
      "A token never counts"),
     (rolled_rows, "You shift the queries"),
     (columns_summed, "add up over the queries"),
+    (that_come_again, "the tokens that come again"),
     (lambda w, i: sum(w[t, followers(i, t)].sum() for t in range(len(i))) / (len(i) - 1),
      "number of all tokens but one"),
     (of_found, "You leave out the queries"),
@@ -181,6 +187,15 @@ def seen_only(ids, n_states):
     return normalized(found)
 
 
+def latest(ids, n_states):
+    found = torch.zeros(n_states)
+    for a, b in list(pairwise(ids.tolist()))[::-1]:
+        if a == ids[-1]:
+            found[b] = 1
+            break
+    return found
+
+
 WRONG[check_bigram] = [
     (lambda ids, n: counted(ids, n, 0) / counted(ids, n, 0).sum(), "The counts begin at 0"),
     (lambda ids, n: ((ids[:, None] == torch.arange(n)).sum(0) + 1) / (len(ids) + n), "unigram"),
@@ -203,6 +218,8 @@ WRONG[check_bigram] = [
     (lambda ids, n: normalized(counted(ids, n)[sorted({*ids.tolist()})]), "states of the text are"),
     (lambda ids, n: (whole_table(ids, n) / whole_table(ids, n).sum(0))[ids[-1]], "of the columns"),
     (lambda ids, n: normalized(whole_table(ids, n)[ids[-2]]), "the last state but one"),
+    (lambda ids, n: normalized(1 + latest(ids, n)), "Only the latest time"),
+    (lambda ids, n: counted(ids, n) / (counted(ids, n, 0).sum() + 1), "it grows by `n_states`"),
     (lambda ids, n: normalized(counted(ids, n, 2)), "our counts begin at 2: begin"),
     (lambda ids, n: normalized(counted(ids, n) + torch.arange(n) / 2),
      "came state 2 in 1 of 3 cases"),
@@ -233,6 +250,12 @@ def by_keys(context, scale=1e3):
     return torch.eye(context), W_K
 
 
+def up_to_12(context):
+    W_Q, W_K = two_back(context)
+    W_Q[14:] = 0
+    return W_Q, W_K
+
+
 RIGHT[check_two_back] = [
     two_back,
     by_keys,
@@ -249,7 +272,12 @@ WRONG[check_two_back] = [
         lambda context: (two_back(context)[0] + two_back(context, back=1)[0], torch.eye(context)),
         "2 looks at the places 0 and 1 alike, 0.50 each",
     ),
-    (lambda context: two_back(context, back=4), "and not at place"),
+    (lambda context: two_back(context, back=5), "and not at place"),
+    (lambda context: two_back(context, back=4), "looks four back"),
+    (lambda context: [two_back(context)[0], two_back(context)[0].mT], "the shifts add up"),
+    (lambda context: two_back(context, scale=100.0), "let yours grow with it"),
+    (lambda context: two_back(context, scale=40.0), "let yours grow with it"),
+    (up_to_12, "the token at place 14 looks most at place 0"),
     (lambda context: two_back(context, back=1), "just before"),
     (lambda context: (1e3 * torch.eye(context), torch.eye(context)), "looks at itself"),
     (lambda context: two_back(context, back=3), "looks three back"),

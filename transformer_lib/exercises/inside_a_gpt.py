@@ -150,6 +150,10 @@ check_induction = Repair(
         "You shift the queries. Columns are keys: shift along the other axis.": (
             lambda weights, ids: _counted(weights, ids, of=_queries_after(_earlier(ids)))
         ),
+        "You keep the tokens that come again, in place of those that have come before: ask `any` "
+        "along the keys, axis 1.": lambda weights, ids: (
+            (weights * _after(_earlier(ids))).sum(1)[_earlier(ids).any(0)].mean()
+        ),
         "You add up over the queries, and so keep the keys: add up each query's own weights, along "
         "axis 1.": lambda weights, ids: _counted(weights, ids, dim=0),
         "You divide by the number of all tokens but one: take the mean over the tokens that have "
@@ -323,6 +327,15 @@ check_bigram = Exercise(
         "That is what has followed the last state but one: the text stands at the last one.": (
             lambda ids, n_states: _normalized(_table(ids, n_states)[ids[-2]])
         ),
+        "Only the latest time counts here: count what came after each of the last state's likes.": (
+            lambda ids, n_states: _normalized(
+                torch.bincount(ids[1:][ids[:-1] == ids[-1]][-1:], minlength=n_states) + 1.0
+            )
+        ),
+        "The sum of the counts grows by 1 here. Each of the `n_states` counts has got one more, so "
+        "it grows by `n_states`.": lambda ids, n_states: (
+            (_followed(ids, n_states) + 1) / (_followed(ids, n_states).sum() + 1)
+        ),
         "You add 1 to the chances: add it to the counts, before you divide by their sum.": (
             lambda ids, n_states: _normalized(_normalized(_followed(ids, n_states)) + 1)
         ),
@@ -384,6 +397,11 @@ def _blunt(rows: Tensor, context: int) -> bool:
     return bool((rows.argmax(1) == there).all() and rows[there, there].min() < 0.99)
 
 
+def _blunt_if_long(rows: Tensor, context: int) -> tuple | None:
+    weights = rows[torch.arange(context - 2), torch.arange(context - 2)]
+    return (context, float(weights.min())) if context > 100 and _blunt(rows, context) else None
+
+
 def _two_fit(rows: Tensor, context: int) -> tuple | None:
     for n, row in enumerate(rows):
         best = (row > row.max() - 1e-4).nonzero().flatten().tolist()
@@ -427,6 +445,8 @@ check_two_back = Exercise(
         "It looks at the token just before: one step too few.": _rows_of(_looks_back(1)),
         "Each token looks at itself.": lambda context: torch.eye(context)[2:],
         "It looks three back.": _rows_of(_looks_back(3)),
+        "It looks four back. If you have shifted both sides by two, the shifts add up: shift one "
+        "of them.": _rows_of(_looks_back(4)),
         "All tokens so far get the same weight. Either every score is the same, or the key that "
         "fits lies ahead, where the mask hides it: exchange the two sides of the shift.": (
             lambda context: (torch.ones(context, context).tril()
@@ -443,6 +463,8 @@ check_two_back = Exercise(
     also={
         "The token at place {} looks at the places {} and {} alike, {:.2f} each: two keys fit "
         "where one should.": _two_fit,
+        "Of {} tokens the right one gets only {:.2f}, though few tokens make no trouble. Scores "
+        "are divided by √d_head, which is larger here: let yours grow with it.": _blunt_if_long,
         "It looks at the right token, and at others as well: less than 0.99 of a row is there. "
         "Make the scores larger. They are divided by √d_head.": _blunt,
         "The token two back gets the least weight, and others more: has its score the wrong "
@@ -450,7 +472,7 @@ check_two_back = Exercise(
         "The token at place {} looks most at place {}, with the weight {:.2f}, and not at place "
         "{}. Print W_Q @ W_K.mT: row t is to be large in column t - 2 only.": _looks_elsewhere,
     },
-    cases=[Case("5 positions", 5), Case("11 positions", 11)],
+    cases=[Case("5 positions", 5), Case("11 positions", 11), Case("256 positions", 256)],
     axes="queries keys",
     tolerance=(0.0, 0.01),
     praise="Right: query and key of two positions meet if, and only if, they are two apart.",
