@@ -67,6 +67,7 @@ WRONG[check_temperature] = [
     (lambda p, t: torch.exp(p.log() / t), "The normalization is missing"),
     (lambda p, t: (p / t).softmax(0), "You take the softmax of probabilities"),
     (lambda p, t: ((p + 1e-9).log() / t).softmax(0), "no power of 0 is more than 0"),
+    (lambda p, t: ((p + 1e-3).log() / t).softmax(0), "about 0.001 is added to all"),
     (lambda p, t: (p.clamp(min=1e-30).log() / t).softmax(0), "no power of 0 is more than 0"),
     (lambda p, t: filter_logits(p.log(), temperature=t).softmax(-1).round(decimals=3), "rounded"),
     (
@@ -165,6 +166,7 @@ WRONG[check_nucleus] = [
         "The token with which the sum reaches p is cut, even where the sum is p exactly, and",
     ),
     (lambda x, p: by_removal(x, p, shift=True), "One too many"),
+    (lambda x, p: normalized(x * ~(x < p)), "You compare each probability with p. "),
     (
         lambda x, p: normalized(x * (x.sort(descending=True)[0].cumsum(0) <= p)),
         "Try it on probabilities that are not in order",
@@ -177,7 +179,7 @@ WRONG[check_nucleus] = [
     (sorted_result, "The result is in the order of the probabilities"),
     (ascending, "You begin with the least probable"),
     (lambda x, p: normalized(x.where(x >= 1 - p, 0.0)), "You compare each probability with 1"),
-    (lambda x, p: normalized(x * (x / x.max() >= p)), "You compare each probability with p"),
+    (lambda x, p: normalized(x * (x / x.max() >= p)), "with p times the largest"),
     (lambda x, p: normalized(x * (x.cumsum(0) - x < p)), "in the order of the vocabulary"),
     (
         lambda x, p: normalized(x * (sorted_result(x, p) > 0)[x.sort(descending=True).indices]),
@@ -258,6 +260,10 @@ WRONG[check_beam_step] = [
     (own_best, "Each beam keeps its own best"),
     (lambda s, x, w: of(x, w), "You forget what the beams have cost"),
     (lambda s, x, w: of(s.view(-1, 1) * x, w), "You multiply logarithms"),
+    (
+        lambda s, x, w: (-of(-s.view(-1, 1) - x, w)[0], *of(-s.view(-1, 1) - x, w)[1:]),
+        "ou keep the smallest scores",
+    ),
     (lambda s, x, w: of(s.view(-1, 1) + x.exp(), w), "You add probabilities to logarithms"),
     (lambda s, x, w: of(s.view(-1, 1) + x, w, len(x)), f"{FLAT} by the number of beams."),
     (lambda s, x, w: of(s.view(-1, 1) + x, w, w), f"{FLAT} by `width`."),
@@ -350,6 +356,24 @@ WRONG[check_cached_step] = [
     (
         lambda q, k, v, old, values: (plain(q, k, v), *longer(k, v, old, values)),
         "The new token sees only itself",
+    ),
+    (
+        lambda q, k, v, *old: (
+            plain(q / q.shape[-1] ** 0.5, *longer(k, v, *old)),
+            *longer(k, v, *old),
+        ),
+        "The scores are divided by d_head. ",
+    ),
+    (
+        lambda q, k, v, *old: (
+            plain(q * (q.shape[-1] / len(q)) ** 0.5, *longer(k, v, *old)),
+            *longer(k, v, *old),
+        ),
+        "the root of the number of heads",
+    ),
+    (
+        lambda q, k, v, *old: (plain(q, *longer(k, k, *old)), *longer(k, k, *old)),
+        "The new key is put into both caches",
     ),
     (
         lambda q, k, v, *old: (
@@ -503,6 +527,7 @@ WRONG[check_find_head] = [
         "You divide the place by the number of layers",
     ),
     (lambda m, a, i, j: where(m[:, :, i:j, a].sum(2)), "You look at the column"),
+    (lambda m, a, i, j: where(m[:, :, a, i]), "the sentence's first key alone"),
     (lambda m, a, i, j: where(m[:, :, a, i:j].max(2).values), "the largest single weight"),
     (lambda m, a, i, j: where(m[:, :, :, i:j].sum((2, 3))), "the weights of all queries"),
     (lambda m, a, i, j: where(m[:, :, a, i : j + 1].sum(2)), "the first key behind"),

@@ -557,6 +557,7 @@ WRONG[check_initial_loss] = [
     (lambda v, d, s: math.log(v) + d * s * s, "A factor of one half is missing"),
     (lambda v, d, s: math.log(v) + math.sqrt(d) * s / 2, "You use the standard deviation where"),
     (lambda v, d, s: math.log(v) + s * s / 2, "The variance of one weight"),
+    (lambda v, d, s: math.log(v) + math.sqrt(d) * s * s / 2, "The root of d_model is too small"),
     (lambda v, d, s: math.log(v) + d * d * s * s / 2, "d_model is squared"),
     (lambda v, d, s: 2 * math.log(v) - by_formula(v, d, s), "The sign"),
     (lambda v, d, s: math.log(v, 2) + d * s * s / 2, "That is bits"),
@@ -667,6 +668,10 @@ WRONG[check_bigram_loss] = [
         "You divide by the sum of the whole table",
     ),
     (lambda t, h, n: by_index_put(h, h, n), "You count on the held-out stories"),
+    (
+        lambda t, h, n: measured(table_of(t, n) / (table_of(t, n).sum(1, keepdim=True) - n + 1), h),
+        "the sum of a row grows by `size`",
+    ),
     (lambda t, h, n: by_index_put(t, t, n), "You measure on the training stories"),
     (lambda t, h, n: by_index_put(torch.cat((h, t)), h, n), "You count on both sets"),
     (
@@ -840,8 +845,20 @@ def each_cut(first=1, last=0, width=9, back=9, change=lambda ids: ids + 1, atol=
 
 
 RIGHT[check_leaks] += [by_cutting_exactly, each_cut()]
+
+
+def changes_pile_up(model, ids, vocabulary):
+    before = model(ids)
+    for t in range(1, ids.shape[1]):
+        ids[:, t:] = torch.randint_like(ids[:, t:], vocabulary)
+        if not torch.equal(model(ids)[:, :t], before[:, :t]):
+            return True
+    return False
+
+
 WRONG[check_leaks] = [
     (compared_everywhere, "You find a leak in a model that has none"),
+    (changes_pile_up, "you write into the argument `ids`, which belongs to the caller: make a"),
     (lambda m, ids, v: not torch.equal(m(ids), m(ids)), "You never find a leak."),
     (lambda m, ids, v: not by_cutting(m, ids, v), "The other way around"),
     (last_token, "You change only the last token (or"),

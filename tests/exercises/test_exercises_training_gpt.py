@@ -181,7 +181,7 @@ WRONG[check_loop] = [
     ([2, 8, 9, 11, 13], "Steps count from 1"),
     ([5, 8, 9, 11, 13], "The logits of all places"),
     ([6, 8, 9, 11, 13], "The gradient is computed once"),
-    ([7, 8, 9, 11, 13], "The step is taken here"),
+    ([7, 8, 9, 11, 13], "The step itself is right"),
     ([8, 9, 10, 11, 13], "Forgetting the gradient after the step"),
     ([9, 11, 13], "8 is missing: the gradient is clipped when the step"),
     ([8, 11, 13], "9 is missing: the rate is set after the step"),
@@ -250,7 +250,8 @@ WRONG[check_recovery] = [
     (189, "That is the chapter's number"),
     (9450, "That is fifty times the chapter's number"),
     (1000, "1 / (1 − β₂) steps make v fade"),
-    (0, "v is the mean of *squares*"),
+    (0, "v is the mean of *squares*: a gradient"),
+    (-1098, "The gradient enters v unsquared here."),
     (math.log(1e6 / 3) / 0.001, "The gradient enters v with the share 1 − β₂, not whole."),
     (math.log(1e6) / 0.001, "The gradient enters v with the share 1 − β₂, not whole, and"),
     (math.log(1e3) / 0.001, "You wait until the strange square has faded to 1"),
@@ -433,6 +434,7 @@ def in_place(gradients, limit):
 # way, and without one that is the mistake.
 ON_ZEROS = "Right on a gradient that is just too long, but on gradients that are all 0: "
 WRONG[check_clip] += [
+    (of_the_norm(lambda norm, limit: 1 / norm if norm > limit else 1.0), "is made 1 long"),
     (of_the_norm(lambda norm, limit: limit / norm), "Gradients that are shorter than the limit"),
     (of_the_norm(lambda norm, limit: limit / float(norm)), "Gradients that are shorter than the"),
     (

@@ -75,6 +75,19 @@ def _other_power(result, probabilities, temperature):
     return power, temperature, 1 / temperature
 
 
+def _added(result, probabilities, temperature):
+    """What is added to all probabilities before the power, if that explains the result."""
+    most, least = int(probabilities.argmax()), int(probabilities.argmin())
+    ratio = float(result[most] / result[least])
+    if not 1 < ratio < math.inf:
+        return None
+    ratio **= temperature
+    more = float((probabilities[most] - ratio * probabilities[least]) / (ratio - 1))
+    explained = (probabilities + more) ** (1 / temperature)
+    same = torch.allclose(explained / explained.sum(), result.to(explained), rtol=1e-3)
+    return (more,) if same and more > 1e-7 else None
+
+
 def _a_ratio(result, probabilities, temperature):
     """Two tokens whose ratio is not the power 1/T of what it was."""
     first = int(probabilities.argmax())
@@ -123,6 +136,8 @@ check_temperature = Exercise(
         "Your logarithm has the base {}: `softmax` takes powers of e, so take the natural one.": (
             _other_base
         ),
+        "About {:.2g} is added to all probabilities before the logarithm. Add nothing: `softmax` "
+        "makes a 0 of -inf again.": _added,
         "You raise the probabilities to the power {:.4g}. With T = {:g} it is 1/T, {:.4g}.": (
             _other_power
         ),
@@ -310,6 +325,10 @@ check_nucleus = Repair(
         "You compare each probability with 1 - p. Top-p is about the sum of the most probable.": (
             lambda probabilities, p: _where(probabilities, probabilities >= 1 - p)
         ),
+        "You compare each probability with p. Top-p is about a sum: the most probable are kept, "
+        "until together they have p.": (
+            lambda probabilities, p: _where(probabilities, probabilities >= p)
+        ),
         "You compare each probability with p times the largest. That is another method, min-p.": (
             lambda probabilities, p: _where(probabilities, probabilities >= p * probabilities.max())
         ),
@@ -398,6 +417,20 @@ check_cached_step = Exercise(
         "The scores are not scaled by 1/√d_head.": lambda q, k, v, keys, values: (
             _attend(q, *_extended(k, v, keys, values), scale=1.0),
             *_extended(k, v, keys, values),
+        ),
+        "The scores are divided by d_head. Divide them by its root.": (
+            lambda q, k, v, keys, values: (
+                _attend(q, *_extended(k, v, keys, values), scale=1 / q.shape[-1]),
+                *_extended(k, v, keys, values),
+            )
+        ),
+        "The scores are divided by the root of the number of heads: it is d_head, the length of a "
+        "query.": lambda q, k, v, keys, values: (
+            _attend(q, *_extended(k, v, keys, values), scale=q.shape[0] ** -0.5),
+            *_extended(k, v, keys, values),
+        ),
+        "The new key is put into both caches: the values get `v`.": lambda q, k, v, keys, values: (
+            _cached_step(q, k, k, keys, values)
         ),
         "The scores are divided by the root of the number of tokens: it is d_head, the length of "
         "a query.": lambda q, k, v, keys, values: (
@@ -592,6 +625,11 @@ def _better_left_out(result, scores, log_probabilities, width):
     return next(((b, t, s) for b, t, s in wanted if (b, t) not in ours), None)
 
 
+def _the_smallest(result, scores, log_probabilities, width):
+    least = (scores[:, None] + log_probabilities).flatten().sort().values[:width]
+    return torch.allclose(result[0].sort().values, least)
+
+
 check_beam_step = Exercise(
     asks="""`answer(scores, log_probabilities, width)`: (scores, parents, tokens) of the best beams.
 
@@ -663,6 +701,8 @@ check_beam_step = Exercise(
         "Number {} of your scores is {:.3f}, but beam {} continued by token {} has {:.3f}: score, "
         "parent and token must be of the same candidate.": _not_together,
         "You keep beam {} continued by token {} twice: each candidate counts once.": _twice,
+        "You keep the smallest scores. They are logarithms: the best are the largest, nearest to "
+        "0.": _the_smallest,
         "The worst come first: the best are asked for, in descending order.": (
             lambda result, *_: bool((result[0].diff() > 1e-6).any())
         ),
@@ -920,6 +960,9 @@ check_find_head = Exercise(
         "heads of all layers at once.": _each_by_its_sum,
         "You add up the whole row from `start` on: the sentence ends before `stop`.": (
             lambda maps, asks, start, stop: _find_head(maps, asks, start, maps.shape[-1])
+        ),
+        "You take the sentence's first key alone: add up the weights from `start` to `stop`.": (
+            lambda maps, asks, start, stop: _place(maps[:, :, asks, start])
         ),
         "You look for the least weight: the most is asked for.": (
             lambda maps, asks, start, stop: _place(-maps[:, :, asks, start:stop].sum(-1))

@@ -814,6 +814,10 @@ check_initial_loss = Exercise(
         "A factor of one half is missing: ln of the mean of eˢ is half the variance of s.": (
             lambda vocabulary, d_model, std: math.log(vocabulary) + d_model * std**2
         ),
+        "The root of d_model is too small: a logit sums d_model products, and their variances "
+        "add up.": lambda vocabulary, d_model, std: (
+            math.log(vocabulary) + d_model**0.5 * std**2 / 2
+        ),
         "You use the standard deviation where the variance belongs: square it.": (
             lambda vocabulary, d_model, std: math.log(vocabulary) + d_model**0.5 * std / 2
         ),
@@ -1071,6 +1075,11 @@ check_bigram_loss = Exercise(
         ),
         "1 is added to the counts, but the rows are divided by the old sums, so that they sum to "
         "more than 1.": _old_denominator,
+        "1 is added to the count of each of the `size` tokens, so that the sum of a row grows by "
+        "`size`, not by 1.": lambda train, held_out, size: _loss(
+            _counts(train, size) / (_counts(train, size, start=0.0).sum(1, keepdim=True) + 1),
+            held_out,
+        ),
         "That is the unigram: how often a token occurs, whatever came before it.": _unigram,
         "The table is as large as the tokens that occur here. The last ones of the vocabulary do "
         "not, and each has a count of 1 all the same: make it `size` wide.": _size_of_the_data,

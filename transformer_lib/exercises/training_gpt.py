@@ -220,7 +220,8 @@ check_loop = Choice(
         4: "The forward pass, in whatever mode the model is. Which line sets the mode?",
         5: "The logits of all places and their targets in one row each: that is the mean loss.",
         6: "The gradient is computed once, of one batch.",
-        7: "The step is taken here. Look at what must have happened before it, and has not.",
+        7: "The step itself is right. It comes too early for other lines, and so they come too "
+        "late: name those.",
         10: "Forgetting the gradient after the step is as good as before the backward pass.",
         8: "the gradient is clipped when the step has been taken, and so in vain.",
         9: "the rate is set after the step: the first one is taken at the full rate, before any "
@@ -316,6 +317,9 @@ check_clip = Exercise(
         "longer stays.": _by(lambda numbers, limit: max(1.0, limit / float(numbers.norm()))),
         "You divide by the norm, whatever the limit is: together they are at most `limit` long, "
         "and not always 1.": _by(lambda numbers, limit: 1 / float(numbers.norm())),
+        "What is too long is made 1 long, whatever the limit is: multiply by `limit`, too.": _by(
+            lambda numbers, limit: 1 / float(numbers.norm()) if float(numbers.norm()) > limit else 1
+        ),
         "You drop a gradient that is too long. Its direction is still good: shorten it.": _by(
             lambda numbers, limit: float(float(numbers.norm()) <= limit)
         ),
@@ -408,6 +412,9 @@ check_recovery = Exercise(
         "1 / (1 − β₂) steps make v fade by a factor of e. How often must it do so?": 1000.0,
         "v is the mean of *squares*: a gradient that is a thousand times too long enters it a "
         "million times too large.": 0.0,
+        "The gradient enters v unsquared here. v is the mean of *squares*: a million enters it.": (
+            math.log(3) / math.log(0.999)
+        ),
         "The gradient enters v with the share 1 − β₂, not whole.": math.log(1e6 / 3) / 0.001,
         "The gradient enters v with the share 1 − β₂, not whole, and v must come down to 4.": (
             math.log(1e6) / 0.001

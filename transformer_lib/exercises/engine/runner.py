@@ -222,7 +222,10 @@ class Exercise:
         pairs = zip(outcomes, rights, strict=True)
         outcomes = [replace(o, result=fitted(o.result, right)) for o, right in pairs]
         search = Search(self, answer, code, outcomes, rights)
-        mistake = self._named(outcomes, rights) or self._first_mistake(search)
+        # Who writes into an argument may have spoiled it for the rest of the answer.
+        spoiled = any(outcome.written for outcome in outcomes)
+        named = None if spoiled else self._named(outcomes, rights)
+        mistake = named or self._first_mistake(search)
         mistake = mistake or self._unmeasured(outcomes, rights)
         return Verdict(False, mistake) if mistake else Verdict(True, self.praise)
 
