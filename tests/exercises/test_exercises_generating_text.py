@@ -67,13 +67,14 @@ WRONG[check_temperature] = [
     (lambda p, t: torch.exp(p.log() / t), "The normalization is missing"),
     (lambda p, t: (p / t).softmax(0), "You take the softmax of probabilities"),
     (lambda p, t: ((p + 1e-9).log() / t).softmax(0), "no power of 0 is more than 0"),
-    (lambda p, t: ((p + 1e-3).log() / t).softmax(0), "about 0.001 is added to all"),
     (lambda p, t: (p.clamp(min=1e-30).log() / t).softmax(0), "no power of 0 is more than 0"),
     (lambda p, t: filter_logits(p.log(), temperature=t).softmax(-1).round(decimals=3), "rounded"),
     (
         lambda p, t: (p[p > 0].log() / t).softmax(0),
         "what is 0 has been dropped: every place must stay, so the shape is (3,), not (2,)",
     ),
+    (lambda p, t: ((p + 1e-3).log() / t).softmax(0), "add 0.001 to each probability"),
+    (lambda p, t: normalized((p + 1e-5) ** (1 / t)), "add 1e-05 to each probability"),
     (lambda p, t: p / t + (1 - 1 / t) / len(p), "in the ratio inf. At first it was 4"),
     (lambda p, t: (p.where(p > 1e-3, 0.0).log() / t).softmax(0), "all 0 for number 2 along"),
     (lambda p, t: normalized(p.pow(1 // t)), "rounded down to a whole number"),
@@ -166,7 +167,6 @@ WRONG[check_nucleus] = [
         "The token with which the sum reaches p is cut, even where the sum is p exactly, and",
     ),
     (lambda x, p: by_removal(x, p, shift=True), "One too many"),
-    (lambda x, p: normalized(x * ~(x < p)), "You compare each probability with p. "),
     (
         lambda x, p: normalized(x * (x.sort(descending=True)[0].cumsum(0) <= p)),
         "Try it on probabilities that are not in order",
@@ -179,7 +179,11 @@ WRONG[check_nucleus] = [
     (sorted_result, "The result is in the order of the probabilities"),
     (ascending, "You begin with the least probable"),
     (lambda x, p: normalized(x.where(x >= 1 - p, 0.0)), "You compare each probability with 1"),
-    (lambda x, p: normalized(x * (x / x.max() >= p)), "with p times the largest"),
+    (
+        lambda x, p: normalized(x * (x / x.max() >= p)),
+        "You compare each probability with p times the largest",
+    ),
+    (lambda x, p: normalized(x.where(x >= p, 0.0)), "You compare each probability with p itself"),
     (lambda x, p: normalized(x * (x.cumsum(0) - x < p)), "in the order of the vocabulary"),
     (
         lambda x, p: normalized(x * (sorted_result(x, p) > 0)[x.sort(descending=True).indices]),
@@ -253,6 +257,12 @@ def without_repetition(scores, log_probabilities, width):
     return values, parents[tokens], tokens
 
 
+def smallest(scores, log_probabilities, width):
+    candidates = scores[:, None] + log_probabilities
+    values, places = candidates.flatten().sort()
+    return values[:width], *torch.unravel_index(places[:width], candidates.shape)
+
+
 FLAT = "Flattened, a row has as many entries as there are tokens: divide by the vocabulary, not"
 
 
@@ -260,10 +270,6 @@ WRONG[check_beam_step] = [
     (own_best, "Each beam keeps its own best"),
     (lambda s, x, w: of(x, w), "You forget what the beams have cost"),
     (lambda s, x, w: of(s.view(-1, 1) * x, w), "You multiply logarithms"),
-    (
-        lambda s, x, w: (-of(-s.view(-1, 1) - x, w)[0], *of(-s.view(-1, 1) - x, w)[1:]),
-        "ou keep the smallest scores",
-    ),
     (lambda s, x, w: of(s.view(-1, 1) + x.exp(), w), "You add probabilities to logarithms"),
     (lambda s, x, w: of(s.view(-1, 1) + x, w, len(x)), f"{FLAT} by the number of beams."),
     (lambda s, x, w: of(s.view(-1, 1) + x, w, w), f"{FLAT} by `width`."),
@@ -293,6 +299,7 @@ WRONG[check_beam_step] = [
     (lambda s, x, w: from_one(*beam_by_topk(s, x.flip(1), w), 0, 0), "of the same candidate"),
     (lambda s, x, w: [y[[0, *range(w - 1)]] for y in beam_by_topk(s, x, w)], "counts once"),
     (lambda s, x, w: [y.flip(0) for y in beam_by_topk(s, x, w)], "worst come first"),
+    (smallest, "You keep the smallest scores"),
     (
         lambda s, x, w: [
             y[own_best(s, x, w)[0].argsort(descending=True)] for y in own_best(s, x, w)
@@ -359,24 +366,6 @@ WRONG[check_cached_step] = [
     ),
     (
         lambda q, k, v, *old: (
-            plain(q / q.shape[-1] ** 0.5, *longer(k, v, *old)),
-            *longer(k, v, *old),
-        ),
-        "The scores are divided by d_head. ",
-    ),
-    (
-        lambda q, k, v, *old: (
-            plain(q * (q.shape[-1] / len(q)) ** 0.5, *longer(k, v, *old)),
-            *longer(k, v, *old),
-        ),
-        "the root of the number of heads",
-    ),
-    (
-        lambda q, k, v, *old: (plain(q, *longer(k, k, *old)), *longer(k, k, *old)),
-        "The new key is put into both caches",
-    ),
-    (
-        lambda q, k, v, *old: (
             (plain(q, *longer(k, v, *old), is_causal=True), *longer(k, v, *old))
         ),
         "The query sees only the first key",
@@ -410,6 +399,29 @@ WRONG[check_cached_step] = [
         ),
         "The scores are divided by the root of the number of tokens",
     ),
+    (
+        lambda q, k, v, *old: (
+            plain(q, *longer(k, v, *old), scale=1 / 11**0.5),
+            *longer(k, v, *old),
+        ),
+        "the root of the number of heads",
+    ),
+    (
+        lambda q, k, v, *old: (
+            plain(q, *longer(k, v, *old), scale=1 / k.shape[2]),
+            *longer(k, v, *old),
+        ),
+        "The scores are divided by d_head",
+    ),
+    (
+        lambda q, k, v, *old: (
+            (q @ longer(k, v, *old)[0].mT / k.shape[2] ** 0.5).softmax(0) @ longer(k, v, *old)[1],
+            *longer(k, v, *old),
+        ),
+        "The softmax runs over the heads",
+    ),
+    (lambda q, k, v, *old: by_loop(q, k, k, *old), "You extend the values by `k`"),
+    (lambda q, k, v, *old: by_loop(q, v, v, *old), "You extend the keys by `v`"),
     (
         lambda q, k, v, *old: plain(q, *longer(k, v, *old)),
         "your result is a tensor of shape (11, 1, 7); a tuple of 3 is expected",
@@ -527,7 +539,6 @@ WRONG[check_find_head] = [
         "You divide the place by the number of layers",
     ),
     (lambda m, a, i, j: where(m[:, :, i:j, a].sum(2)), "You look at the column"),
-    (lambda m, a, i, j: where(m[:, :, a, i]), "the sentence's first key alone"),
     (lambda m, a, i, j: where(m[:, :, a, i:j].max(2).values), "the largest single weight"),
     (lambda m, a, i, j: where(m[:, :, :, i:j].sum((2, 3))), "the weights of all queries"),
     (lambda m, a, i, j: where(m[:, :, a, i : j + 1].sum(2)), "the first key behind"),
@@ -548,6 +559,7 @@ WRONG[check_find_head] = [
     ),
     (lambda m, a, i, j: where(m[:, :, a, i:].sum(2)), "the whole row from `start` on"),
     (lambda m, a, i, j: where(-m[:, :, a, i:j].sum(2)), "the least weight"),
+    (lambda m, a, i, j: where(m[:, :, a, i]), "the first key of the sentence only"),
     (
         lambda m, a, i, j: divmod(m[:, :, a, i:j].sum(2).argmax().item(), 4),
         "a number that stays the same for every shape",

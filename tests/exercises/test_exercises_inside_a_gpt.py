@@ -88,11 +88,6 @@ def columns_summed(weights, ids):
     return held.sum(0)[[t for t in range(len(ids)) if followers(ids, t)]].mean()
 
 
-def that_come_again(weights, ids):
-    found = [weights[t, followers(ids, t)].sum() for t in range(len(ids)) if ids[t] in ids[t + 1 :]]
-    return torch.stack(found).mean()
-
-
 def middle(weights, ids, of=torch.median):
     found = [weights[t, followers(ids, t)].sum() for t in range(len(ids)) if followers(ids, t)]
     return of(torch.stack(found))
@@ -101,6 +96,11 @@ def middle(weights, ids, of=torch.median):
 def of_found(weights, ids):
     found = [weights[t, followers(ids, t)].sum().item() for t in range(len(ids))]
     return sum(found) / sum(x > 0 for x in found)
+
+
+def of_those_to_come(weights, ids):
+    again = [t for t, token in enumerate(ids.tolist()) if token in ids[t + 1 :]]
+    return torch.stack([weights[t, followers(ids, t)].sum() for t in again]).mean()
 
 
 WRONG[check_induction] = [
@@ -119,10 +119,10 @@ WRONG[check_induction] = [
      "A token never counts"),
     (rolled_rows, "You shift the queries"),
     (columns_summed, "add up over the queries"),
-    (that_come_again, "the tokens that come again"),
     (lambda w, i: sum(w[t, followers(i, t)].sum() for t in range(len(i))) / (len(i) - 1),
      "number of all tokens but one"),
     (of_found, "You leave out the queries"),
+    (of_those_to_come, "along axis 0 finds those"),
     (lambda w, i: of_each(w, i, lambda row, at, t: row[at].mean()),
      "a mean over the keys of each query"),
     (middle, "You take the median"),
@@ -131,7 +131,11 @@ WRONG[check_induction] = [
     (lambda w, i: by_loops(w, i) + w[0, 0] / 5, "query 0 on key 0 counts in your score and should"),
     (
         lambda w, i: of_each(w, i, lambda row, at, t: row[at].sum() * (t < len(i) - 2)),
-        "query 4 on key 2 does not count",
+        "no weight of query 4 counts in your score, though key 2 follows",
+    ),
+    (
+        lambda w, i: of_each(w, i, lambda row, at, t: row[[x for x in at if x != 3]].sum()),
+        "query 3 on key 3 does not count",
     ),
     (lambda w, i: by_loops(w, i) * 0.9, "makes your score 0.3"),
 ]  # fmt: skip
@@ -187,12 +191,10 @@ def seen_only(ids, n_states):
     return normalized(found)
 
 
-def latest(ids, n_states):
-    found = torch.zeros(n_states)
-    for a, b in list(pairwise(ids.tolist()))[::-1]:
-        if a == ids[-1]:
-            found[b] = 1
-            break
+def counted_once(ids, n_states, which):
+    ids = ids.tolist()
+    found = torch.ones(n_states)
+    found[[b for a, b in pairwise(ids) if a == ids[-1]][which:][:1]] += 1
     return found
 
 
@@ -218,8 +220,10 @@ WRONG[check_bigram] = [
     (lambda ids, n: normalized(counted(ids, n)[sorted({*ids.tolist()})]), "states of the text are"),
     (lambda ids, n: (whole_table(ids, n) / whole_table(ids, n).sum(0))[ids[-1]], "of the columns"),
     (lambda ids, n: normalized(whole_table(ids, n)[ids[-2]]), "the last state but one"),
-    (lambda ids, n: normalized(1 + latest(ids, n)), "Only the latest time"),
-    (lambda ids, n: counted(ids, n) / (counted(ids, n, 0).sum() + 1), "it grows by `n_states`"),
+    (lambda ids, n: counted(ids, n) / (counted(ids, n, 0).sum() + 1), "by 4. They sum to 6: 3"),
+    (lambda ids, n: counted(ids, n) / len(ids), "by 7. They sum to 6"),
+    (lambda ids, n: normalized(counted_once(ids, n, -1)), "Only the latest of"),
+    (lambda ids, n: normalized(counted_once(ids, n, 0)), "Only the first of"),
     (lambda ids, n: normalized(counted(ids, n, 2)), "our counts begin at 2: begin"),
     (lambda ids, n: normalized(counted(ids, n) + torch.arange(n) / 2),
      "came state 2 in 1 of 3 cases"),
@@ -250,18 +254,20 @@ def by_keys(context, scale=1e3):
     return torch.eye(context), W_K
 
 
-def up_to_12(context):
-    W_Q, W_K = two_back(context)
-    W_Q[14:] = 0
-    return W_Q, W_K
-
-
 RIGHT[check_two_back] = [
     two_back,
     by_keys,
     lambda context: [30 * w for w in two_back(context)],
     lambda context: tuple(w.double() for w in by_keys(context)),
 ]
+
+
+def up_to_12(context):
+    W_Q, W_K = two_back(context)
+    W_Q[12:] = 0
+    return W_Q, W_K
+
+
 WRONG[check_two_back] = [
     (lambda context: two_back(context)[0], "a tuple of 2 is expected"),
     (lambda context: [w[:-1] for w in two_back(context)], "shape"),
@@ -272,12 +278,17 @@ WRONG[check_two_back] = [
         lambda context: (two_back(context)[0] + two_back(context, back=1)[0], torch.eye(context)),
         "2 looks at the places 0 and 1 alike, 0.50 each",
     ),
-    (lambda context: two_back(context, back=5), "and not at place"),
-    (lambda context: two_back(context, back=4), "looks four back"),
-    (lambda context: [two_back(context)[0], two_back(context)[0].mT], "the shifts add up"),
-    (lambda context: two_back(context, scale=100.0), "let yours grow with it"),
-    (lambda context: two_back(context, scale=40.0), "let yours grow with it"),
-    (up_to_12, "the token at place 14 looks most at place 0"),
+    (lambda context: two_back(context, back=5), "Print W_Q @ W_K.mT"),
+    (lambda context: (two_back(context)[0], by_keys(context)[1]), "It looks four back"),
+    (lambda context: two_back(context, scale=25.0), "grow as much: multiply them by √d_head"),
+    (lambda context: by_keys(context, scale=100.0), "gets only 0.14. √d_head, which divides"),
+    (lambda context: by_keys(context, scale=200.0), "is 6.8 times as large there"),
+    (lambda context: two_back(context, scale=10 * context**0.5), "others share the rest"),
+    (
+        up_to_12,
+        "for 512 the token at place 12 looks most at place 0, with the weight 0.08, and not",
+    ),
+    (lambda context: [w[:12, :12] for w in two_back(context)], "on 512 positions: item 0 of your"),
     (lambda context: two_back(context, back=1), "just before"),
     (lambda context: (1e3 * torch.eye(context), torch.eye(context)), "looks at itself"),
     (lambda context: two_back(context, back=3), "looks three back"),
@@ -315,6 +326,7 @@ RIGHT[check_attribution] = [
 WRONG[check_attribution] = [
     (by_own_size, "divided by its own size"),
     (lambda p, g, r, w: shares(p, g, r, w, size=1.0, use_gain=False), "The last norm is missing"),
+    (lambda p, g, r, w: shares(p, g, r, w, size=1.0), "the size is not: divide"),
     (lambda p, g, r, w: shares(p, g, r, w, use_gain=False), "gain is missing"),
     (lambda p, g, r, w: shares(p, g, r, 0 * w), "subtract the other word"),
     (lambda p, g, r, w: shares(p, g, w, r), "The sign is turned"),

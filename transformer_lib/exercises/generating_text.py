@@ -76,16 +76,15 @@ def _other_power(result, probabilities, temperature):
 
 
 def _added(result, probabilities, temperature):
-    """What is added to all probabilities before the power, if that explains the result."""
-    most, least = int(probabilities.argmax()), int(probabilities.argmin())
-    ratio = float(result[most] / result[least])
-    if not 1 < ratio < math.inf:
+    """A number that was added to all probabilities, if such a number explains the result."""
+    powers = result.double() ** temperature  # in the ratios of the sums
+    ratio = float(powers[probabilities.argmin()] / powers[probabilities.argmax()])
+    if not 0 < ratio < 1:
         return None
-    ratio **= temperature
-    more = float((probabilities[most] - ratio * probabilities[least]) / (ratio - 1))
-    explained = (probabilities + more) ** (1 / temperature)
-    same = torch.allclose(explained / explained.sum(), result.to(explained), rtol=1e-3)
-    return (more,) if same and more > 1e-7 else None
+    added = (ratio * float(probabilities.max()) - float(probabilities.min())) / (1 - ratio)
+    tried = (_temperature(p, temperature) for p in (probabilities, probabilities + added))
+    needless, explained = (torch.allclose(x, result.float(), rtol=2e-5) for x in tried)
+    return (added,) if explained and added > 0 and not needless else None
 
 
 def _a_ratio(result, probabilities, temperature):
@@ -136,11 +135,11 @@ check_temperature = Exercise(
         "Your logarithm has the base {}: `softmax` takes powers of e, so take the natural one.": (
             _other_base
         ),
-        "About {:.2g} is added to all probabilities before the logarithm. Add nothing: `softmax` "
-        "makes a 0 of -inf again.": _added,
         "You raise the probabilities to the power {:.4g}. With T = {:g} it is 1/T, {:.4g}.": (
             _other_power
         ),
+        "You add {:.1g} to each probability, which lifts the small ones most. Leave it out: the "
+        "logarithm of 0 is -inf, and `softmax` makes a 0 of it.": _added,
     },
     also_last={
         "Two tokens have {:.3g} and {:.3g} in your result, in the ratio {:.3g}. At first it was "
@@ -325,10 +324,8 @@ check_nucleus = Repair(
         "You compare each probability with 1 - p. Top-p is about the sum of the most probable.": (
             lambda probabilities, p: _where(probabilities, probabilities >= 1 - p)
         ),
-        "You compare each probability with p. Top-p is about a sum: the most probable are kept, "
-        "until together they have p.": (
-            lambda probabilities, p: _where(probabilities, probabilities >= p)
-        ),
+        "You compare each probability with p itself. Top-p adds up the most probable ones until "
+        "they reach p.": lambda probabilities, p: _where(probabilities, probabilities >= p),
         "You compare each probability with p times the largest. That is another method, min-p.": (
             lambda probabilities, p: _where(probabilities, probabilities >= p * probabilities.max())
         ),
@@ -381,9 +378,22 @@ def _at_the_front(q, k, v, keys, values):
     return _attend(q, keys, values), keys, values
 
 
-def _over_queries(q, k, v, keys, values):
-    keys, values = _extended(k, v, keys, values)
-    return torch.softmax(q @ keys.mT * q.shape[-1] ** -0.5, -2) @ values, keys, values
+def _softmax_over(axis):
+    def step(q, k, v, keys, values):
+        keys, values = _extended(k, v, keys, values)
+        return torch.softmax(q @ keys.mT * q.shape[-1] ** -0.5, axis) @ values, keys, values
+
+    return step
+
+
+def _scaled(scale):
+    """The scores times `scale(heads, tokens, d_head)`."""
+
+    def step(q, k, v, keys, values):
+        keys, values = _extended(k, v, keys, values)
+        return _attend(q, keys, values, scale(*keys.shape)), keys, values
+
+    return step
 
 
 check_cached_step = Exercise(
@@ -414,31 +424,25 @@ check_cached_step = Exercise(
         ),
         "The new key and value go to the end. Attention does not mind the order; positions and "
         "whoever reads the cache do.": _at_the_front,
-        "The scores are not scaled by 1/√d_head.": lambda q, k, v, keys, values: (
-            _attend(q, *_extended(k, v, keys, values), scale=1.0),
-            *_extended(k, v, keys, values),
+        "The scores are not scaled by 1/√d_head.": _scaled(lambda *_: 1.0),
+        "The scores are divided by d_head: divide them by its root.": (
+            _scaled(lambda heads, tokens, d_head: 1 / d_head)
         ),
-        "The scores are divided by d_head. Divide them by its root.": (
-            lambda q, k, v, keys, values: (
-                _attend(q, *_extended(k, v, keys, values), scale=1 / q.shape[-1]),
-                *_extended(k, v, keys, values),
-            )
-        ),
-        "The scores are divided by the root of the number of heads: it is d_head, the length of a "
-        "query.": lambda q, k, v, keys, values: (
-            _attend(q, *_extended(k, v, keys, values), scale=q.shape[0] ** -0.5),
-            *_extended(k, v, keys, values),
-        ),
-        "The new key is put into both caches: the values get `v`.": lambda q, k, v, keys, values: (
-            _cached_step(q, k, k, keys, values)
-        ),
-        "The scores are divided by the root of the number of tokens: it is d_head, the length of "
-        "a query.": lambda q, k, v, keys, values: (
-            _attend(q, *_extended(k, v, keys, values), scale=(keys.shape[-2] + 1) ** -0.5),
-            *_extended(k, v, keys, values),
-        ),
+        "The scores are divided by the root of the number of tokens. Take d_head, the length "
+        "of a query, in its place.": _scaled(lambda heads, tokens, d_head: tokens**-0.5),
+        "The scores are divided by the root of the number of heads. Take d_head, the length "
+        "of a query, in its place.": _scaled(lambda heads, tokens, d_head: heads**-0.5),
         "The softmax runs over the queries. There is one, so every weight is 1: dim=-1.": (
-            _over_queries
+            _softmax_over(-2)
+        ),
+        "The softmax runs over the heads. Within a head the weights sum to 1: dim=-1.": (
+            _softmax_over(-3)
+        ),
+        "You extend the values by `k`, the new key: the new value is `v`.": (
+            lambda q, k, v, keys, values: _cached_step(q, k, k, keys, values)
+        ),
+        "You extend the keys by `v`, the new value: the new key is `k`.": (
+            lambda q, k, v, keys, values: _cached_step(q, v, v, keys, values)
         ),
     },
     cases=[
@@ -581,6 +585,10 @@ def _exchanged(scores, log_probabilities, width):
     return new, tokens, parents
 
 
+def _negated(scores, parents, tokens):
+    return -scores, parents, tokens
+
+
 def _counted_on(items, more):
     return tuple(item + n for item, n in zip(items, more, strict=True))
 
@@ -623,11 +631,6 @@ def _better_left_out(result, scores, log_probabilities, width):
     ours = set(zip(result[1].tolist(), result[2].tolist(), strict=True))
     wanted = zip(parents.tolist(), tokens.tolist(), best.tolist(), strict=True)
     return next(((b, t, s) for b, t, s in wanted if (b, t) not in ours), None)
-
-
-def _the_smallest(result, scores, log_probabilities, width):
-    least = (scores[:, None] + log_probabilities).flatten().sort().values[:width]
-    return torch.allclose(result[0].sort().values, least)
 
 
 check_beam_step = Exercise(
@@ -688,6 +691,10 @@ check_beam_step = Exercise(
                 _beam_step(scores, log_probabilities, width), (0, 0, 1)
             )
         ),
+        "You keep the smallest scores: the largest are the best, since a logarithm grows with its "
+        "probability.": lambda scores, log_probabilities, width: _negated(
+            *_beam_step(-scores, -log_probabilities, width)
+        ),
         "Those are probabilities: scores stay logarithms, without an exp.": (
             lambda scores, log_probabilities, width: (
                 _beam_step(scores, log_probabilities, width)[0].exp(),
@@ -701,8 +708,6 @@ check_beam_step = Exercise(
         "Number {} of your scores is {:.3f}, but beam {} continued by token {} has {:.3f}: score, "
         "parent and token must be of the same candidate.": _not_together,
         "You keep beam {} continued by token {} twice: each candidate counts once.": _twice,
-        "You keep the smallest scores. They are logarithms: the best are the largest, nearest to "
-        "0.": _the_smallest,
         "The worst come first: the best are asked for, in descending order.": (
             lambda result, *_: bool((result[0].diff() > 1e-6).any())
         ),
@@ -961,8 +966,8 @@ check_find_head = Exercise(
         "You add up the whole row from `start` on: the sentence ends before `stop`.": (
             lambda maps, asks, start, stop: _find_head(maps, asks, start, maps.shape[-1])
         ),
-        "You take the sentence's first key alone: add up the weights from `start` to `stop`.": (
-            lambda maps, asks, start, stop: _place(maps[:, :, asks, start])
+        "You look at the first key of the sentence only: add up the weights on all its keys.": (
+            lambda maps, asks, start, stop: _find_head(maps, asks, start, start + 1)
         ),
         "You look for the least weight: the most is asked for.": (
             lambda maps, asks, start, stop: _place(-maps[:, :, asks, start:stop].sum(-1))

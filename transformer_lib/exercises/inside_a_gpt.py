@@ -105,6 +105,16 @@ def _share(answer, wrong, *, told=False):
     return None
 
 
+def _dropped(answer):
+    """The first query that has a key to look at, and none of whose weights counts; that key."""
+    for query, key in _after(_earlier(_TEXT)).tril().nonzero().tolist():
+        weights = torch.zeros(len(_TEXT), len(_TEXT))
+        weights[query, : query + 1] = 1.0
+        if not float(answer(weights, _TEXT.clone())):
+            return query, key
+    return None
+
+
 def _queries_after(earlier: Tensor) -> Tensor:
     """Rows shifted in place of columns: what the token before would look at."""
     return torch.nn.functional.pad(earlier[:-1], (0, 0, 1, 0))
@@ -150,15 +160,15 @@ check_induction = Repair(
         "You shift the queries. Columns are keys: shift along the other axis.": (
             lambda weights, ids: _counted(weights, ids, of=_queries_after(_earlier(ids)))
         ),
-        "You keep the tokens that come again, in place of those that have come before: ask `any` "
-        "along the keys, axis 1.": lambda weights, ids: (
-            (weights * _after(_earlier(ids))).sum(1)[_earlier(ids).any(0)].mean()
-        ),
         "You add up over the queries, and so keep the keys: add up each query's own weights, along "
         "axis 1.": lambda weights, ids: _counted(weights, ids, dim=0),
         "You divide by the number of all tokens but one: take the mean over the tokens that have "
         "come before.": lambda weights, ids: (
             (weights * _after(_earlier(ids))).sum() / (len(ids) - 1)
+        ),
+        "You take the mean over the tokens that come again later: `any` along axis 0 finds those. "
+        "The ones that have come before are found along axis 1.": lambda weights, ids: (
+            (weights * _after(_earlier(ids))).sum(1)[_earlier(ids).any(0)].mean()
         ),
         "You leave out the queries that put no weight there. A token that has come before and "
         "looks elsewhere counts as a 0.": _hits_only,
@@ -178,6 +188,8 @@ check_induction = Repair(
         "not: that key follows no earlier token that is the same.": lambda answer: _share(
             answer, lambda ours, right: ours != 0 and right == 0
         ),
+        "In the text 0 1 0 0 1 2, no weight of query {} counts in your score, though key {} "
+        "follows an earlier token that is the same: is the query left out?": _dropped,
         "In the text 0 1 0 0 1 2, the weight of query {} on key {} does not count in your score: "
         "that key follows an earlier token that is the same.": lambda answer: _share(
             answer, lambda ours, right: ours == 0 and right != 0
@@ -245,6 +257,11 @@ def _after_the_last_two(ids, n_states):
     return _normalized(torch.bincount(ids[2:][same], minlength=n_states).float() + 1)
 
 
+def _after_one(ids, n_states, which):
+    after = ids[1:][ids[:-1] == ids[-1]][which]
+    return _normalized(torch.eye(n_states)[after] + 1)
+
+
 def _before_and_after(ids, n_states):
     before = torch.bincount(ids[:-1][ids[1:] == ids[-1]], minlength=n_states)
     return _normalized(_followed(ids, n_states) + before + 1)
@@ -264,6 +281,15 @@ def _begun_at(result, ids, n_states):
     begun = (ratio * float(counts.max()) - float(counts.min())) / (1 - ratio)
     explained = torch.allclose(_normalized(counts + begun), result.float(), rtol=1e-3)
     return (begun,) if explained and begun > 0 and abs(begun - 1) > 1e-3 else None
+
+
+def _divided_by(result, ids, n_states):
+    """What the right counts are divided by, their sum, and what that is made of."""
+    counts = _followed(ids, n_states)
+    by = float((counts + 1).sum() / result.sum())
+    explained = by < torch.inf and torch.allclose((counts + 1) / by, result.float(), rtol=1e-3)
+    sums = float(counts.sum() + n_states), int(counts.sum()), n_states
+    return (by, *sums) if explained and abs(by / sums[0] - 1) > 1e-3 else None
 
 
 def _a_chance(result, ids, n_states):
@@ -318,6 +344,10 @@ check_bigram = Exercise(
         "That counts what followed the last two states together. Look at the last one only.": (
             _after_the_last_two
         ),
+        "Only the latest of the last state's likes counts here: count what came after each of "
+        "them.": lambda ids, n_states: _after_one(ids, n_states, -1),
+        "Only the first of the last state's likes counts here: count what came after each of "
+        "them.": lambda ids, n_states: _after_one(ids, n_states, 0),
         "You count what came before as well: count only what came after.": _before_and_after,
         "Only what has happened gets one more: all counts begin at 1.": _seen_raised,
         "Your result ends at the largest state of the text. A state that has not come yet may come "
@@ -326,15 +356,6 @@ check_bigram = Exercise(
         "Each state has its place, from 0 to `n_states` - 1.": _of_the_set_seen,
         "That is what has followed the last state but one: the text stands at the last one.": (
             lambda ids, n_states: _normalized(_table(ids, n_states)[ids[-2]])
-        ),
-        "Only the latest time counts here: count what came after each of the last state's likes.": (
-            lambda ids, n_states: _normalized(
-                torch.bincount(ids[1:][ids[:-1] == ids[-1]][-1:], minlength=n_states) + 1.0
-            )
-        ),
-        "The sum of the counts grows by 1 here. Each of the `n_states` counts has got one more, so "
-        "it grows by `n_states`.": lambda ids, n_states: (
-            (_followed(ids, n_states) + 1) / (_followed(ids, n_states).sum() + 1)
         ),
         "You add 1 to the chances: add it to the counts, before you divide by their sum.": (
             lambda ids, n_states: _normalized(_normalized(_followed(ids, n_states)) + 1)
@@ -347,7 +368,11 @@ check_bigram = Exercise(
         Case("a last state that is new", torch.tensor([1, 1, 2, 0]), 3, edge=True),
     ],
     axes="states",
-    also={"Your counts begin at {:.3g}: begin each of them at 1.": _begun_at},
+    also={
+        "Your counts begin at {:.3g}: begin each of them at 1.": _begun_at,
+        "You divide the counts by {:.4g}. They sum to {:g}: {} have been counted, and each of the "
+        "{} states has one more.": _divided_by,
+    },
     also_last={
         "After the last state's likes came state {0} in {1} of {2} cases, so its chance is "
         "({1} + 1)/({2} + {3}). Yours is {4:.3f}.": _a_chance,
@@ -359,6 +384,7 @@ check_bigram = Exercise(
 # --- a head by hand ------------------------------------------------------------------------------
 
 SHARP = 40.0
+LONG = 512  # positions: √d_head divides by 23, and a fixed factor of 200 is not enough
 
 
 def _looks_back(distance: int, sharp: float = SHARP):
@@ -397,11 +423,6 @@ def _blunt(rows: Tensor, context: int) -> bool:
     return bool((rows.argmax(1) == there).all() and rows[there, there].min() < 0.99)
 
 
-def _blunt_if_long(rows: Tensor, context: int) -> tuple | None:
-    weights = rows[torch.arange(context - 2), torch.arange(context - 2)]
-    return (context, float(weights.min())) if context > 100 and _blunt(rows, context) else None
-
-
 def _two_fit(rows: Tensor, context: int) -> tuple | None:
     for n, row in enumerate(rows):
         best = (row > row.max() - 1e-4).nonzero().flatten().tolist()
@@ -433,20 +454,62 @@ _FORM = Exercise(
             not bool((result[0] @ result[1].mT).isfinite().all())
         ),
     },
-    cases=[Case("5 positions", 5), Case("11 positions", 11)],
+    cases=[Case("5 positions", 5), Case("11 positions", 11), Case(f"{LONG} positions", LONG)],
     axes=["d_model d_head", "d_model d_head"],
+)
+
+
+def _in_long(answer, context):
+    """The map for many positions, and how many times larger its scores are than for 11."""
+    designs = [_designed(answer, n) for n in (11, context)]
+    short, long = (W_Q @ W_K.mT for W_Q, W_K in designs)
+    growth = (long.max() - long.min()) / (short.max() - short.min())
+    return _rows(*designs[1], context), float(growth)
+
+
+def _too_weak(result, context):
+    rows, _ = result
+    return (context, float(rows.diagonal().min())) if _blunt(rows, context) else None
+
+
+def _grows_too_slowly(result, context):
+    root, growth = (context / 11) ** 0.5, result[1]
+    weak = _too_weak(result, context)
+    return (*weak, root) if weak and growth < 0.9 * root else None
+
+
+def _only_short(result, context):
+    found = _looks_elsewhere(result[0], context)
+    return found and (context, *found)
+
+
+_IN_LONG = Exercise(
+    right=lambda context: _in_long(_looks_back(2), context),
+    call=_in_long,
+    unique=False,
+    also={
+        "Right for 11 positions, but for {} the token two back gets only {:.3g}. √d_head, which "
+        "divides the scores, is {:.1f} times as large there, and your scores do not grow as much: "
+        "multiply them by √d_head.": _grows_too_slowly,
+        "Right for 11 positions, but for {} the token two back gets only {:.3g}, since so many "
+        "others share the rest: make the scores larger.": _too_weak,
+        "Right for 11 positions, but for {} the token at place {} looks most at place {}, with the "
+        "weight {:.2f}, and not at place {}. Is a size written into your code?": _only_short,
+    },
+    cases=[Case("many positions", LONG)],
 )
 check_two_back = Exercise(
     asks="`answer(context)`: W_Q and W_K, each [context, context], for one-hot positions.",
     right=_rows_of(_looks_back(2)),
     before=_FORM,
+    after=_IN_LONG,
     call=lambda answer, context: _rows(*_designed(answer, context), context),
     wrong={
         "It looks at the token just before: one step too few.": _rows_of(_looks_back(1)),
         "Each token looks at itself.": lambda context: torch.eye(context)[2:],
         "It looks three back.": _rows_of(_looks_back(3)),
-        "It looks four back. If you have shifted both sides by two, the shifts add up: shift one "
-        "of them.": _rows_of(_looks_back(4)),
+        "It looks four back: where queries and keys are both shifted by two, the shifts add up. "
+        "Shift one of them.": _rows_of(_looks_back(4)),
         "All tokens so far get the same weight. Either every score is the same, or the key that "
         "fits lies ahead, where the mask hides it: exchange the two sides of the shift.": (
             lambda context: (torch.ones(context, context).tril()
@@ -463,8 +526,6 @@ check_two_back = Exercise(
     also={
         "The token at place {} looks at the places {} and {} alike, {:.2f} each: two keys fit "
         "where one should.": _two_fit,
-        "Of {} tokens the right one gets only {:.2f}, though few tokens make no trouble. Scores "
-        "are divided by √d_head, which is larger here: let yours grow with it.": _blunt_if_long,
         "It looks at the right token, and at others as well: less than 0.99 of a row is there. "
         "Make the scores larger. They are divided by √d_head.": _blunt,
         "The token two back gets the least weight, and others more: has its score the wrong "
@@ -472,7 +533,7 @@ check_two_back = Exercise(
         "The token at place {} looks most at place {}, with the weight {:.2f}, and not at place "
         "{}. Print W_Q @ W_K.mT: row t is to be large in column t - 2 only.": _looks_elsewhere,
     },
-    cases=[Case("5 positions", 5), Case("11 positions", 11), Case("256 positions", 256)],
+    cases=[Case("5 positions", 5), Case("11 positions", 11)],
     axes="queries keys",
     tolerance=(0.0, 0.01),
     praise="Right: query and key of two positions meet if, and only if, they are two apart.",
@@ -525,6 +586,9 @@ check_attribution = Exercise(
         ),
         "The last norm is missing: divide by the size of the stream, times the gain.": (
             lambda parts, gain, right, wrong: parts @ (right - wrong)
+        ),
+        "The gain is there, and the size is not: divide by the size of the stream.": (
+            lambda parts, gain, right, wrong: parts * gain @ (right - wrong)
         ),
         "The norm's gain is missing.": lambda parts, gain, right, wrong: (
             parts / _size(parts.sum(0)) @ (right - wrong)
