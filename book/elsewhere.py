@@ -174,23 +174,22 @@ def changed(paths: list[Path]) -> list[Path]:
     return [path for path in paths if seen.get(path.stem, {}).get("code") != digests[path]]
 
 
-def note(path: Path, seeds: int, runs: list[NotebookNode]) -> None:
-    """Write into book/noise.json that the chapter came out as stored, and what else it gave."""
-    nb = nbformat.read(path, as_version=4)
+def note(path: Path, nb: NotebookNode, runs: list[NotebookNode]) -> None:
+    """Write into book/noise.json that chapter `nb` came out as stored, and what else it gave."""
     log = json.loads(LOG.read_text("utf-8")) if LOG.exists() else {}
     numbered = enumerate(nb.cells, start=1)
     bits = {str(n): cell.metadata.bits for n, cell in numbered if "bits" in cell.metadata}
-    log[path.stem] = {"code": code_digest(nb), "seeds": seeds, "bits": bits}
+    log[path.stem] = {"code": code_digest(nb), "seeds": len(runs), "bits": bits}
     log[path.stem]["spread"] = spread(runs)
     LOG.write_text(json.dumps(dict(sorted(log.items())), indent=1) + "\n", encoding="utf-8")
 
 
 def noisy(path: Path, seeds: list[int] | None, keep: bool) -> dict[int, str]:
-    more = 10 if trains(nbformat.read(path, as_version=4)) else 3
-    seeds = seeds if seeds is not None else list(range(more))
+    nb = nbformat.read(path, as_version=4)
+    seeds = seeds if seeds is not None else list(range(10 if trains(nb) else 3))
     differing, runs = look(path, [noise(seed) for seed in seeds])
     if keep and not differing:
-        note(path, len(seeds), runs)
+        note(path, nb, runs)
     return differing
 
 
