@@ -3,7 +3,7 @@
 import pytest
 from anatomy import LONGEST_LINE
 from built import BUILD, READ, weight
-from harness import AXE_LOOKS, THIN_CODE, axe, check_fits, each_look
+from harness import AXE_LOOKS, THIN_CODE, axe, check_fits, each_look, mount_all
 
 BUDGET = {"with widgets": 500_000, "without widgets": 300_000}  # bytes, gzipped, figures aside
 CHAPTER = "chapters/01-self-attention.html"
@@ -34,7 +34,7 @@ def open_built(book, browser, watched):
         page.on("request", lambda request: page.loaded.add(request.url.split("?")[0]))
         page.goto((BUILD / name).as_uri())
         page.wait_for_load_state("load")
-        page.evaluate("() => window.afm?.mountAll()")
+        mount_all(page)
         return page
 
     yield open_
@@ -92,7 +92,7 @@ def test_the_theme_can_be_switched_and_is_kept(open_built):
 def test_what_figures_share_of_their_style_comes_once_and_first(open_built):
     """Where it came again with another kind, it undid what a figure's own style had said."""
     page = open_built(CHAPTER)
-    page.evaluate("afm.mountAll()")
+    mount_all(page)
     styles = page.evaluate("[...document.querySelectorAll('style')].map((s) => s.textContent)")
     shared = [i for i, text in enumerate(styles) if text.startswith(".afm {")]
     own = [i for i, text in enumerate(styles) if text.startswith("/* afm: ")]
