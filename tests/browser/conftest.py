@@ -30,6 +30,7 @@ from playwright.sync_api import (
     expect,
     sync_playwright,
 )
+from programs import ended
 
 ARGUMENTS = [
     "--no-sandbox",
@@ -64,7 +65,7 @@ def book(once, running) -> Path:
         log = folder / "log"
         with log.open("w", encoding="utf-8") as file:
             command = [sys.executable, "book/build.py", "--jobs", jobs]
-            done = subprocess.run(command, cwd=ROOT, stdout=file, stderr=subprocess.STDOUT)
+            done = ended(*command, cwd=ROOT, stdout=file, stderr=subprocess.STDOUT, patience=None)
         if done.returncode:
             pytest.fail(f"the book was not built\n{log.read_text(encoding='utf-8')[-8000:]}")
 

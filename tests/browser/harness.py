@@ -114,14 +114,18 @@ AXE_TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practi
 AXE_LOOKS = ["color-contrast", "link-in-text-block", "scrollable-region-focusable", "target-size"]
 
 
-# Of the tokens of a page's code, half of its elements, the first of each look is left; the others
+# Of the tokens of a page's code, half of its elements, the first of each kind is left; the others
 # become their text. axe takes half the time, and what it says of the first it would say of all.
 THIN_CODE = """() => {
   const seen = new Set(), again = [];
   for (const token of document.querySelectorAll("pre span[class]:not(:has(*))")) {
     if (!token.textContent.trim() || !token.checkVisibility()) continue;
-    const [look, ground] = [token, token.closest("div.highlight, pre")].map(getComputedStyle);
-    const kind = [look.color, look.fontWeight, look.fontSize, look.opacity, ground.backgroundColor];
+    const place = token.closest("div.highlight, pre");
+    const [look, ground] = [token, place].map(getComputedStyle);
+    const { color, fontWeight, fontSize, opacity } = look;
+    const shown = [color, fontWeight, fontSize, opacity, ground.backgroundColor];
+    // By their classes, too: two that look alike in one theme may differ in the other.
+    const kind = [token.className, place.className, place.parentElement.className, shown];
     if (seen.has(`${kind}`)) again.push(token);
     seen.add(`${kind}`);
   }

@@ -44,11 +44,13 @@ def started(*command: object, env: dict[str, str] | None = None, **options) -> I
                 psutil.wait_procs(left, timeout=10)
 
 
-def ended(*command: object, **options) -> subprocess.CompletedProcess:
+def ended(
+    *command: object, patience: float | None = PATIENCE, **options
+) -> subprocess.CompletedProcess:
     """The program when it has ended, with what it said as text."""
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "encoding": "utf-8"}
     with started(*command, **(pipes | options)) as program:
-        output, errors = program.communicate(timeout=PATIENCE)
+        output, errors = program.communicate(timeout=patience)
     return subprocess.CompletedProcess(program.args, program.returncode, output, errors)
 
 
