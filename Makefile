@@ -7,6 +7,7 @@
 # make references write book/references.md after a change to references.bib
 # make chapter    begin a chapter: NAME=14-inside-a-gpt TITLE="Inside a GPT"
 # make soak       the long counts of what make test samples
+# make noise      the chapters with noise in the last place   make processors  with other kernels
 # make trained    train the weights that the library ships
 #
 # All that is needed is make and Python 3.11 to 3.14 (another one: make PYTHON=python3.12 ...). The
@@ -24,8 +25,8 @@ MODULES := $(VENV)/npm/node_modules
 export PATH := $(abspath $(BIN)):$(PATH)
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: book page chapter serve notebooks references lab lock lint check test soak trained clean test-oldest test-newest \
-	colab-check
+.PHONY: book page chapter serve notebooks references lab lock lint check test soak trained clean test-oldest \
+	test-newest colab-check noise processors arm
 .DEFAULT_GOAL := book
 
 $(BIN)/python:
@@ -117,6 +118,11 @@ soak: $(VENV)/npm/installed $(VENV)/lab/installed
 	$(BIN)/python benchmarks/soak.py
 	$(BIN)/python tests/browser/chromium.py
 	$(BIN)/python -m pytest -m soak
+
+# The chapters on other machines (book/elsewhere.py): every cell prints what is stored, every claim
+# holds. PATHS=03-scaling: one chapter.
+noise processors: $(VENV)/installed
+	$(BIN)/python book/elsewhere.py $@ $(PATHS) --jobs $(WORKERS)
 
 # The library's tests and the chapters in environments of their own: with the oldest versions that
 # pyproject.toml claims, and with the newest there are. The other tests need the book's own tools.

@@ -15,11 +15,13 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from importlib.metadata import distributions
 from importlib.util import find_spec
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import nbformat
 from jupyter_cache import get_cache
@@ -32,7 +34,13 @@ TIMEOUT = 900  # seconds for one cell, against one that never ends
 SETTINGS = {"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "HF_HUB_OFFLINE": "1"}
 
 
-async def _execute(nb: NotebookNode, timeout: int) -> NotebookNode:
+async def _execute(
+    nb: NotebookNode,
+    timeout: int,
+    kernel: str = "",
+    environment: Mapping[str, str] = MappingProxyType({}),
+    to_the_end: bool = False,
+) -> NotebookNode:
     from jupyter_client.kernelspec import KernelSpecManager
     from jupyter_client.manager import AsyncKernelManager
     from nbclient import NotebookClient
@@ -40,18 +48,20 @@ async def _execute(nb: NotebookNode, timeout: int) -> NotebookNode:
     os.environ |= SETTINGS
     nb = deepcopy(nb)
     # No folders to search: the kernel is then ipykernel of this interpreter, whatever is installed.
-    specs = KernelSpecManager(kernel_dirs=[])
-    manager = AsyncKernelManager(kernel_name="python3", kernel_spec_manager=specs)
+    specs = KernelSpecManager() if kernel else KernelSpecManager(kernel_dirs=[])
+    manager = AsyncKernelManager(kernel_name=kernel or "python3", kernel_spec_manager=specs)
     with tempfile.TemporaryDirectory() as folder:
         client = NotebookClient(
             nb,
             km=manager,
             timeout=timeout,
+            startup_timeout=400,  # an emulated processor takes minutes
+            allow_errors=to_the_end,
             record_timing=False,
             resources={"metadata": {"path": folder}},
             extra_arguments=["--log-level=ERROR"],  # not a word about Jupyter's own TCP ports
         )
-        await client.async_execute(cleanup_kc=True)
+        await client.async_execute(cleanup_kc=True, env=os.environ | environment)
     join_streams(nb)
     return nb
 
@@ -75,12 +85,14 @@ def join_streams(nb: NotebookNode) -> None:
         cell.outputs = joined
 
 
-def execute(nb: NotebookNode, timeout: int = TIMEOUT) -> NotebookNode:
+def execute(nb: NotebookNode, timeout: int = TIMEOUT, **elsewhere: Any) -> NotebookNode:
     """`nb` with the outputs of a fresh run, by this very Python, in an empty folder.
 
-    Raises nbclient's CellExecutionError for the first cell that fails.
+    `elsewhere`: the name of another `kernel`, what to change in its `environment`, and whether to
+    go on `to_the_end` after a cell that fails. Raises nbclient's CellExecutionError for the first
+    that fails otherwise.
     """
-    return asyncio.run(_execute(nb, timeout))
+    return asyncio.run(_execute(nb, timeout, **elsewhere))
 
 
 def surroundings() -> str:

@@ -14,7 +14,8 @@ from copy import deepcopy
 from extensions.downloads import pages_address
 from nbformat import NotebookNode
 
-CELL_METADATA = ("tags", "mystnb", "jupyter", "cellView")
+# `bits`: why a cell speaks of its numbers' last bits (book/elsewhere.py leaves them alone there).
+CELL_METADATA = ("tags", "mystnb", "jupyter", "cellView", "bits")
 DROPPED_OUTPUT = re.compile(r"image/(png|jpeg)|application/vnd\.jupyter\.widget-view\+json")
 COLOR = re.compile(r"\\color\{[^}]*\}\{")
 TITLE = re.compile(r"# @title (.*?)(?: \{display-mode: \"form\"\})?\n+")

@@ -1,0 +1,232 @@
+"""Run the chapters as other machines would, and name the cells that do not come out as stored.
+
+    python book/elsewhere.py noise        noise in the last place, from the seeds 0, 1 and 2, and 7
+                                          more where a model is trained
+    python book/elsewhere.py processors   the kernels of older processors; 2 and 4 threads
+    python book/elsewhere.py accelerator  a device that refuses the CPU's tensors
+    python book/elsewhere.py kernel NAME  another Jupyter kernel: an emulated processor
+
+Names of chapters may follow: 03-scaling.
+
+A cell is named if it prints something else than is stored, or fails. Of a cell whose output is not
+compared (what training gives) only a failure counts; `noise` keeps the spread of its numbers. What
+`noise` has found is in book/noise.json, for each chapter as it was then: `--new` runs the chapters
+that have changed since, with one seed.
+"""
+
+import argparse
+import json
+import os
+import re
+import sys
+import tempfile
+import textwrap
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from difflib import unified_diff
+from pathlib import Path
+
+import nbformat
+from execution import TIMEOUT, execute, trains
+from nbformat import NotebookNode
+from noise import SAME_CALL
+from notebooks import ROOT, chapter
+from stored_form import code_digest, normal_outputs, tags
+
+LOG = ROOT / "book" / "noise.json"
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
+NOISE = "import sys; sys.path.append({book!r}); import noise; del noise, sys"
+KERNELS = {
+    "sse4": ("sse4_2", "default", "SSE4_2", "SSE41"),
+    "avx2": ("avx2", "avx2", "AVX2", "AVX2"),
+    "avx512": ("avx512f", "avx512", "AVX512", "AVX512_CORE"),
+}
+THREADS = (2, 4)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Another machine: its name, environment and kernel, and what its kernel runs first."""
+
+    name: str
+    environment: Mapping[str, str] = field(default_factory=dict)
+    kernel: str = ""
+    startup: str = ""
+
+    @contextmanager
+    def running(self) -> Iterator[dict[str, str]]:
+        """The environment of its kernels, while they run."""
+        with tempfile.TemporaryDirectory() as folder:
+            startup = Path(folder, "profile_default", "startup", "first.py")
+            startup.parent.mkdir(parents=True)
+            startup.write_text(self.startup, encoding="utf-8")
+            yield {**self.environment, "IPYTHONDIR": folder}
+
+
+def noise(seed: int) -> Machine:
+    startup = NOISE.format(book=str(ROOT / "book"))
+    return Machine(f"noise {seed}", {"NOISE_SEED": str(seed)}, startup=startup)
+
+
+def processors() -> list[Machine]:
+    """The older processors whose kernels this one can run, then more threads."""
+    information = Path("/proc/cpuinfo")
+    flags = information.read_text("utf-8").split() if information.exists() else []
+    found = [
+        Machine(
+            name,
+            {
+                "ATEN_CPU_CAPABILITY": aten,
+                "MKL_ENABLE_INSTRUCTIONS": mkl,
+                "ONEDNN_MAX_CPU_ISA": onednn,
+            },
+        )
+        for name, (flag, aten, mkl, onednn) in KERNELS.items()
+        if flag in flags
+    ]
+    own = [Machine("amx" if "amx_tile" in flags else "as it is")]
+    return found + own + [Machine(f"{n} threads", {"OMP_NUM_THREADS": str(n)}) for n in THREADS]
+
+
+def words(cell: NotebookNode) -> str:
+    """All that the cell prints and shows, as text."""
+    found = []
+    for output in normal_outputs(cell.outputs):
+        if output.output_type == "stream":
+            found.append(output.text)
+        elif output.output_type == "error":
+            found.append(f"{output.ename}: {output.evalue}")
+        else:
+            found += [text for _, text in sorted(output.data.items()) if isinstance(text, str)]
+    return "\n".join(found)
+
+
+def fails(cell: NotebookNode) -> bool:
+    return any(output.output_type == "error" for output in cell.outputs)
+
+
+def run(path: Path, machine: Machine) -> NotebookNode:
+    """The chapter at `path` with the outputs of a run on `machine`, all cells, failed or not."""
+    nb = nbformat.read(path, as_version=4)
+    for cell in nb.cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+            if reason := cell.metadata.get("bits"):
+                cell.source = f"{SAME_CALL} {reason}\n{cell.source}"
+    with machine.running() as environment:
+        return execute(nb, TIMEOUT, kernel=machine.kernel, environment=environment, to_the_end=True)
+
+
+def differences(path: Path, nb: NotebookNode) -> dict[int, str]:
+    """What each cell that differs prints in place of what is stored, by number, from 1."""
+    found = {}
+    stored = nbformat.read(path, as_version=4).cells
+    for number, (was, now) in enumerate(zip(stored, nb.cells, strict=True), start=1):
+        if was.cell_type != "code" or words(was) == words(now):
+            continue
+        if "nbval-ignore-output" in tags(was) and not fails(now):
+            continue
+        lines = unified_diff(words(was).splitlines(), words(now).splitlines(), n=0, lineterm="")
+        found[number] = "\n".join(list(lines)[3:])
+    return found
+
+
+def spread(runs: list[NotebookNode]) -> dict[str, list]:
+    """By cell: the least and the greatest of each number that differs from run to run."""
+    found = {}
+    for number, cells in enumerate(zip(*(nb.cells for nb in runs), strict=True), start=1):
+        if cells[0].cell_type != "code" or "nbval-ignore-output" not in tags(cells[0]):
+            continue
+        said = [words(cell) for cell in cells]
+        if len({NUMBER.sub("#", text) for text in said}) > 1:
+            found[str(number)] = ["other words from run to run"]
+            continue
+        columns = zip(*([float(n) for n in NUMBER.findall(text)] for text in said), strict=True)
+        ranges = [[min(column), max(column)] for column in columns]
+        if ranges := [one for one in ranges if one[0] != one[1]]:
+            found[str(number)] = ranges
+    return found
+
+
+def look(path: Path, machines: list[Machine]) -> tuple[dict[int, str], list[NotebookNode]]:
+    """Run one chapter on each machine; say which cells differ, and on which."""
+    differing: dict[int, str] = {}
+    runs = []
+    for machine in machines:
+        nb = run(path, machine)
+        runs.append(nb)
+        for number, difference in differences(path, nb).items():
+            known = differing.get(number)
+            differing[number] = difference if known is None else known
+            print(f"{path.stem}, cell {number}, {machine.name}:", flush=True)
+            print(textwrap.indent(difference[:600], "    "), flush=True)
+    if not differing:
+        print(f"{path.stem}: as stored ({', '.join(m.name for m in machines)})", flush=True)
+    return differing, runs
+
+
+def changed(paths: list[Path]) -> list[Path]:
+    """Those of `paths` whose code is not what book/noise.json has seen."""
+    seen = json.loads(LOG.read_text("utf-8")) if LOG.exists() else {}
+    digests = {path: code_digest(nbformat.read(path, as_version=4)) for path in paths}
+    return [path for path in paths if seen.get(path.stem, {}).get("code") != digests[path]]
+
+
+def note(path: Path, seeds: int, runs: list[NotebookNode]) -> None:
+    """Write into book/noise.json that the chapter came out as stored, and what else it gave."""
+    nb = nbformat.read(path, as_version=4)
+    log = json.loads(LOG.read_text("utf-8")) if LOG.exists() else {}
+    numbered = enumerate(nb.cells, start=1)
+    bits = {str(n): cell.metadata.bits for n, cell in numbered if "bits" in cell.metadata}
+    log[path.stem] = {"code": code_digest(nb), "seeds": seeds, "bits": bits}
+    log[path.stem]["spread"] = spread(runs)
+    LOG.write_text(json.dumps(dict(sorted(log.items())), indent=1) + "\n", encoding="utf-8")
+
+
+def noisy(path: Path, seeds: list[int] | None, keep: bool) -> dict[int, str]:
+    more = 10 if trains(nbformat.read(path, as_version=4)) else 3
+    seeds = seeds if seeds is not None else list(range(more))
+    differing, runs = look(path, [noise(seed) for seed in seeds])
+    if keep and not differing:
+        note(path, len(seeds), runs)
+    return differing
+
+
+def seeds(text: str) -> list[int]:
+    return [int(one) for one in text.split(",")]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Run the chapters as other machines would.")
+    parser.add_argument("how", choices=["noise", "processors", "accelerator", "kernel"])
+    parser.add_argument("names", nargs="*", metavar="CHAPTER", help="default: all")
+    parser.add_argument("--seeds", type=seeds, help="of the noise: 0,1,2")
+    parser.add_argument("--new", action="store_true", help="noise: what has changed, one seed")
+    parser.add_argument("--jobs", type=int, default=2, help="chapters at a time")
+    arguments = parser.parse_intermixed_args()
+    names = arguments.names
+    machines = processors()
+    if arguments.how == "kernel":
+        name, *names = names or [parser.error("say which kernel")]
+        machines = [Machine(name, kernel=name)]
+    paths = [chapter(name) for name in names] or sorted((ROOT / "chapters").glob("*.ipynb"))
+    if arguments.new:
+        paths = changed(paths)
+
+    def one(path: Path) -> int:
+        if arguments.how == "noise":
+            chosen = [0] if arguments.new else arguments.seeds
+            return len(noisy(path, chosen, keep=chosen is None))
+        return len(look(path, machines)[0])
+
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        cells = sum(pool.map(one, paths))
+    print(f"{cells} cells of {len(paths)} chapters differ")
+    return 1 if cells else 0
+
+
+if __name__ == "__main__":
+    os.chdir(ROOT)
+    sys.exit(main())

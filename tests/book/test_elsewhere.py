@@ -1,0 +1,61 @@
+"""book/elsewhere.py: what differs on another machine is found, and nothing else."""
+
+import elsewhere
+import nbformat
+import pytest
+from execution import execute
+from nbformat.v4 import new_code_cell, new_notebook
+
+pytestmark = pytest.mark.slow
+
+IMPORTS = "import torch\ntorch.manual_seed(0)\nx, y = torch.randn(3, 40), torch.randn(40, 3)"
+FRAGILE = {
+    "the sign of a zero": "print([f'{n:.3f}' for n in (x @ y - x @ y).flatten()])",
+    "one order of a sum": "print(torch.equal(x @ y, torch.stack([row @ y for row in x])))",
+    "a near tie": "print((torch.ones(3, 9) @ torch.full((9, 50), 0.1)).argmax(dim=1))",
+    "a digit too many": "print(x.exp().sum().item())",
+    "a sign of a decomposition": "print(torch.linalg.qr(torch.randn(9, 9)).R.diagonal().sign())",
+    "a claim without a margin": "assert x.sum() == x.flatten().sum()",
+}
+FIRM = {
+    "two digits": "print(f'{(x @ y)[0, 0]:.2f}')",
+    "what is near": "print(torch.allclose(x @ y, torch.stack([row @ y for row in x]), atol=1e-4))",
+    "exact arithmetic": "print((torch.arange(3) / 7 + 1).tolist(), (x * 2 / 2).equal(x))",
+}
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    """A notebook of all these cells, run here."""
+    cells = [new_code_cell(source) for source in (IMPORTS, *FRAGILE.values(), *FIRM.values())]
+    cells.append(new_code_cell(FRAGILE["a digit too many"]))
+    cells[-1].metadata["tags"] = ["nbval-ignore-output"]
+    path = tmp_path_factory.mktemp("book") / "01-small.ipynb"
+    nbformat.write(execute(new_notebook(cells=cells), to_the_end=True), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def runs(path):
+    return [elsewhere.run(path, elsewhere.noise(seed)) for seed in range(3)]
+
+
+def test_each_fragile_cell_is_found_and_no_other(path, runs):
+    found = set().union(*(elsewhere.differences(path, nb) for nb in runs))
+    names = dict(enumerate((*FRAGILE, *FIRM), start=2))
+    assert {names[number] for number in found} == set(FRAGILE)
+
+
+def test_the_spread_of_what_is_not_compared_is_kept(runs):
+    (cell, ((least, most),)) = next(iter(elsewhere.spread(runs).items()))
+    assert int(cell) == len(runs[0].cells)
+    assert 0 < most - least < 1e-4 * most
+
+
+def test_a_cell_about_bits_gets_one_machine(tmp_path):
+    said = "print(torch.equal(x @ y, x @ y))"
+    cells = [new_code_cell(source) for source in (IMPORTS, said, said)]
+    cells[2].metadata["bits"] = "the same product twice"
+    path = tmp_path / "01-small.ipynb"
+    nbformat.write(execute(new_notebook(cells=cells)), path)
+    assert set(elsewhere.differences(path, elsewhere.run(path, elsewhere.noise(0)))) == {2}
