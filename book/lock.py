@@ -7,11 +7,11 @@ processors: at the end, each of these is asked whether it finds a wheel of every
 no place: pip takes a package from where it is configured to, and refuses one with another checksum.
 
 - book.txt: all that requirements.txt brings, but for
+- torch.txt: PyTorch. Its CPU builds for Linux are in an index of their own; they are allowed beside
+  the registry's builds. Their checksums are asked for where PIP_EXTRA_INDEX_URL is the address of
+  that index; elsewhere those that the file has are kept, and a new version of torch is refused.
 - cuda.txt: what PyTorch's CUDA build needs and its CPU build does not.
 - lab.txt: JupyterLab's environment.
-- torch-cpu.txt: PyTorch's CPU builds for Linux, which have an index of their own. book.txt allows
-  them beside the registry's builds. Their checksums are asked for where PIP_EXTRA_INDEX_URL is the
-  address of that index; elsewhere the file must have them already.
 """
 
 import os
@@ -46,31 +46,29 @@ def resolve(requirements: str, *options: str) -> list[str]:
 
 
 def write(name: str, source: str, entries: list[str]) -> Path:
-    path = FOLDER / name
-    header = f"# Written by `make lock` from {source}. Do not edit.\n"
-    path.write_text(header + "\n".join(entries) + "\n", encoding="utf-8")
+    """Write a lock file, if it is another than before: `make` installs again what is newer."""
+    path, header = FOLDER / name, f"# Written by `make lock` from {source}. Do not edit."
+    text = "\n".join([header, *entries]) + "\n"
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
     return path
 
 
-def cpu_builds(version: str) -> list[str]:
-    """The checksums of PyTorch's CPU builds, as lines of book.txt."""
+def torch_builds(entry: str) -> str:
+    """PyTorch's entry, with the checksums of the CPU builds among those of the registry's."""
+    pin, *checksums = entry.splitlines()
     if index := os.environ.get("PIP_EXTRA_INDEX_URL"):
-        entry = resolve(f"torch=={version}+cpu", "--no-deps", "--index", index)
-        write("torch-cpu.txt", "PyTorch's index of CPU builds", entry)
-    _, pin, *checksums = (FOLDER / "torch-cpu.txt").read_text(encoding="utf-8").splitlines()
-    if pin != f"torch=={version}+cpu \\":
-        sys.exit(
-            f"book/lock/torch-cpu.txt is of another version than torch {version}. Set "
-            "PIP_EXTRA_INDEX_URL to the address of PyTorch's CPU builds, as the README says."
-        )
-    return checksums
-
-
-def allow(entry: str, checksums: list[str]) -> str:
-    """A package's entry, with further checksums."""
-    pin, *its = entry.splitlines()
-    lines = sorted({line.removesuffix(" \\") for line in [*its, *checksums]})
-    return " \\\n".join([pin.removesuffix(" \\"), *lines])
+        version = pin.split()[0].removeprefix("torch==")
+        [others] = resolve(f"torch=={version}+cpu", "--no-deps", "--index", index)
+    else:
+        others = (FOLDER / "torch.txt").read_text(encoding="utf-8").split("\n", 1)[1]
+        if not others.startswith(pin):
+            sys.exit(
+                f"book/lock/torch.txt is not for {pin.split()[0]}. Set PIP_EXTRA_INDEX_URL to the "
+                "address of PyTorch's CPU builds, as the README says, so that they are found, too."
+            )
+    lines = {line.removesuffix(" \\") for line in [*checksums, *others.splitlines()[1:]]}
+    return " \\\n".join([pin.removesuffix(" \\"), *sorted(lines)])
 
 
 def check(path: Path) -> None:
@@ -85,22 +83,18 @@ def check(path: Path) -> None:
 
 def main() -> None:
     locked = resolve((ROOT / "requirements.txt").read_text(encoding="utf-8"))
-    at = next(i for i, entry in enumerate(locked) if entry.startswith("torch=="))
-    version = locked[at].split()[0].removeprefix("torch==")
-    locked[at] = allow(locked[at], cpu_builds(version))
+    torch = [torch_builds(entry) for entry in locked if entry.startswith("torch==")]
     cuda = [entry for entry in locked if entry.startswith(CUDA)]
-    book = [entry for entry in locked if entry not in cuda]
+    book = [entry for entry in locked if not entry.startswith((*CUDA, "torch=="))]
     lab = resolve((ROOT / "book" / "lab.txt").read_text(encoding="utf-8"))
     for name, source, entries in (
         ("book.txt", "requirements.txt", book),
+        ("torch.txt", "requirements.txt", torch),
         ("cuda.txt", "requirements.txt", cuda),
         ("lab.txt", "book/lab.txt", lab),
     ):
         check(write(name, source, entries))
-        print(
-            f"book/lock/{name}: {len(entries)} packages, on each of "
-            f"{len(PYTHONS) * len(PLATFORMS)} machines from wheels."
-        )
+        print(f"book/lock/{name}: {len(entries)} packages")
 
 
 if __name__ == "__main__":
