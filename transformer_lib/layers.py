@@ -37,7 +37,8 @@ def relu_squared(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     >>> relu_squared(torch.tensor([-2.0, 3.0]))
     tensor([0., 9.])
     """
-    return x.relu().square()
+    x = x.relu()
+    return x * x  # not .square(): CUDA's autocast computes and keeps that in float32
 
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
