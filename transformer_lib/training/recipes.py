@@ -15,6 +15,7 @@ from torch import nn
 
 from transformer_lib import checks, storage
 from transformer_lib.data.gifts import Grammar
+from transformer_lib.data.gifts.lessons import require_lessons
 from transformer_lib.data.kannada import KannadaGrammar
 from transformer_lib.encoder_decoder import EncoderDecoderConfig
 from transformer_lib.gpt import GPTConfig
@@ -81,6 +82,8 @@ class Recipe:
             (:class:`~transformer_lib.data.gifts.Grammar`,
             :class:`~transformer_lib.data.kannada.KannadaGrammar`); ``n_stories``, or sentences,
             are trained on, and ``n_validation`` others measure the result.
+        lessons: what the stories of gifts come after, and for how many of the steps each: names of
+            :data:`~transformer_lib.data.gifts.lessons.LESSONS`. Only their answers are learned.
 
     Raises:
         ValueError, TypeError: a field that makes no sense; the message says which and why. (Values
@@ -126,6 +129,7 @@ class Recipe:
     grammar: Mapping[str, Any] = field(default_factory=dict)
     n_stories: int = 20_000
     n_validation: int = 1_000
+    lessons: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self):
         checks.require_fields(self)
@@ -258,6 +262,7 @@ def _require_parts(recipe: Recipe) -> None:
             f"vocabulary = {recipe.vocabulary} and batch_tokens = {recipe.batch_tokens} are "
             f"choices of a translator, and data is {recipe.data!r}. Leave them out."
         )
+    _require_lessons(recipe)
     require_label_smoothing(recipe.label_smoothing)
     for name in ("n_layers", "n_heads", "d_model", "dropout"):
         if name in recipe.model:
@@ -273,6 +278,21 @@ def _require_parts(recipe: Recipe) -> None:
         value = recipe.model.get(name)
         if isinstance(value, int) and value > most:
             raise ValueError(f"model holds {name} = {value:,}; choose at most {most:,}.")
+
+
+def _require_lessons(recipe: Recipe) -> None:
+    """Lessons of the stories of gifts, with steps left for the stories themselves."""
+    require_lessons(recipe.lessons)
+    if recipe.lessons and recipe.data != "gifts":
+        raise ValueError(
+            f"lessons are texts about gifts, and data is {recipe.data!r}. Leave them out."
+        )
+    steps = sum(recipe.lessons.values())
+    if recipe.lessons and steps >= recipe.n_steps:
+        raise ValueError(
+            f"the lessons take {steps:,} steps, and n_steps is {recipe.n_steps:,}: none is left "
+            f"for the stories. Choose n_steps above {steps:,}."
+        )
 
 
 def _require_names(given: Mapping[str, Any], kind: type, name: str) -> None:

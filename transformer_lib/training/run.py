@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from transformer_lib import storage
-from transformer_lib.data.batches import Batches
+from transformer_lib.data.batches import Batches, Lessons
 from transformer_lib.data.corpora import Corpus, describe_tokenizer
 from transformer_lib.training import checkpoints
 from transformer_lib.training.checkpoints import NAME, CheckpointError, find_checkpoints, step_of
@@ -290,11 +290,15 @@ def make_trainer(
     if recipe.label_smoothing:
         loss = partial(loss, label_smoothing=recipe.label_smoothing)
     rows = 1 if recipe.batch_tokens else recipe.batch_size  # of bundles, each a whole batch
+    batches = Batches(corpus.training, rows, seed=recipe.seed)
+    if corpus.lessons:
+        first = [(Batches(each, rows, seed=recipe.seed), steps) for each, steps in corpus.lessons]
+        batches = Lessons(first, then=batches)
     seed_everything(recipe.seed + 1 + processes.rank)  # dropout: other numbers in each process
     return Trainer(
         model,
         optimizer,
-        Batches(corpus.training, rows, seed=recipe.seed),
+        batches,
         n_steps=recipe.n_steps,
         loss=loss,
         schedule=recipe.factor,
