@@ -49,6 +49,9 @@ def test_all_parts_run_in_small_on_a_cpu(monkeypatch, tmp_path, capsys):
     assert found["two processes"]["apart"] < 1e-3
     assert found["optimizers"]["milliseconds"]["Muon"]["share of the optimizer"] > 0
     assert found["kernels of attention"]["fast, float32"]
+    for entry in found["translator"].values():
+        assert entry["loss"][1] < entry["loss"][0]
+    assert log.command.startswith("python -m transformer_lib.training.gpu --few --device=cpu")
     assert len(found["seconds"]) == len(found) - 1
     assert max(log.curve["case"]) < len(config["cases"])
     assert min(log.curve["milliseconds"]) > 0

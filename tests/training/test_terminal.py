@@ -115,7 +115,7 @@ PROGRAM = [sys.executable, "-m", "transformer_lib.training"]
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 def test_a_terminal_that_fails_does_not_end_a_run(tmp_path):
     with open("/dev/full", "w") as full:
-        command = [*PROGRAM, "train", f"--folder={tmp_path / 'run'}", *TINY]
+        command = [*PROGRAM, "train", f"--folder={tmp_path / 'run'}", "--device=cpu", *TINY]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=full)
     assert load_run(tmp_path / "run" / "run.json").curve["step"] == [3]
 
@@ -129,7 +129,7 @@ def test_a_run_needs_no_stderr(tmp_path, monkeypatch):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 def test_a_result_that_cannot_be_written_is_an_error(trained):
-    command = [*PROGRAM, "sample", str(trained), "--tokens", "40"]
+    command = [*PROGRAM, "sample", str(trained), "--tokens", "40", "--device=cpu"]
     with open("/dev/full", "w") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)

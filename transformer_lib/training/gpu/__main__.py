@@ -7,6 +7,7 @@ text (``--data``); without a network, on Python's own documentation.
 """
 
 import argparse
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +20,7 @@ from transformer_lib.training.gpu.machine import ONCE, asked, describe
 from transformer_lib.training.gpu.timing import Measurements
 from transformer_lib.training.recipes import PRESETS, Recipe
 
+PROGRAM = "python -m transformer_lib.training.gpu"
 FEW = {"n_layers": 1, "n_heads": 2, "d_model": 16, "block": 16, "window": 16, "batch_size": 4}
 FEW |= {"n_steps": 12, "evaluate_every": 6}
 PRESET_OF = {"bfloat16": "h200", "float16": "t4", "float32": "t4"}
@@ -39,7 +41,8 @@ def main(arguments: Sequence[str] | None = None, folder: Path | None = None) -> 
     where = chosen.folder or folder or Path.cwd()
     config = {"data": source, "presets": list(recipes), "few": few, "precisions": precisions}
     config |= {"precisions left out": left_out, "seconds": chosen.seconds}
-    m = Measurements(device, where, chosen.seconds, config)
+    typed = shlex.join([*PROGRAM.split(), *(sys.argv[1:] if arguments is None else arguments)])
+    m = Measurements(device, where, chosen.seconds, config, typed if folder is None else None)
     for name, needs, measure in questions(m, corpus, text, recipes, precisions, few):
         m.part(name, 0 if few else needs, measure)
     print(f"written: {where / 'gpu.json'}")
@@ -83,6 +86,7 @@ def questions(m, corpus, text, recipes, precisions, few):
     yield "stopped and resumed", 45, lambda: programs.stopped_and_resumed(device, of_program, text)
     yield "optimizers", 20, lambda: parts.optimizers(m, corpus, recipe, rounds, warm)
     yield "steps, compiled", 90, lambda: parts.step_times(m, corpus, beside, rounds, warm)
+    yield "translator", 20, lambda: parts.translator(device, precisions, 8 if few else 60)
     yield "kernels of attention", 10, lambda: parts.attention_kernels(device, corpus, short)
     tokens = 3 if few else 200
     yield "writing", 25, lambda: parts.writing_times(m, recipe, corpus.tokenizer.size, tokens)
@@ -122,9 +126,7 @@ def text_of(path: str | None) -> tuple[str, str]:
 
 def parser() -> argparse.ArgumentParser:
     """The program's options."""
-    top = argparse.ArgumentParser(
-        prog="python -m transformer_lib.training.gpu", description=__doc__.splitlines()[0]
-    )
+    top = argparse.ArgumentParser(prog=PROGRAM, description=__doc__.splitlines()[0])
     top.add_argument("--device", help="such as cuda:1 (default: the best that is here)")
     top.add_argument("--data", metavar="FILE", help="a text to train on")
     top.add_argument("--folder", type=Path, help="for gpu.json (default: the current one)")

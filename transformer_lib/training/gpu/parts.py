@@ -29,8 +29,9 @@ from transformer_lib.training.evaluation import mean_loss
 from transformer_lib.training.gpu.timing import Measurements, spread, wait_for
 from transformer_lib.training.loop import Trainer
 from transformer_lib.training.optimizers import Muon, NorMuon, adamw
-from transformer_lib.training.recipes import Recipe
+from transformer_lib.training.recipes import PRESETS, Recipe
 from transformer_lib.training.run import make_trainer
+from transformer_lib.training.tasks import TASKS, corpus_of
 
 SMALL = {"vocabulary": 23, "context": 32, "n_layers": 2, "n_heads": 4, "d_model": 48}
 WIRINGS = {
@@ -119,6 +120,23 @@ def check_writing(model: GPT, ids: Tensor, precision: str, name: str) -> None:
     if precision == "float32":  # in fewer bits, near ties may go another way
         assert texts[0].equal(texts[1]), name
         assert texts[0].equal(beam), name
+
+
+def translator(device: torch.device, precisions: list[str], steps: int) -> dict[str, Any]:
+    """The book's translator, a little trained in each precision: its loss falls, and it writes."""
+    found = {}
+    for precision in precisions:
+        recipe = PRESETS["kannada"].with_changes(n_steps=steps, precision=precision)
+        recipe = recipe.with_changes(n_stories=500, n_validation=50)
+        corpus, task = corpus_of(recipe), TASKS[recipe.task]
+        trainer = make_trainer(recipe, corpus, ALONE, device)
+        losses = [step.loss for step in trainer]
+        assert losses[-1] < losses[0], (precision, losses)
+        sentence = corpus.pairs[0].source
+        with in_precision(device, precision):
+            texts = task.translate(trainer.model.eval(), corpus.tokenizer, [sentence], width=2)
+        found[precision] = {"loss": [losses[0], losses[-1]], sentence: texts[0]}
+    return found
 
 
 def attention_kernels(device: torch.device, corpus: Corpus, recipe: Recipe) -> dict[str, list[str]]:

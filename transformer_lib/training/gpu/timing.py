@@ -30,6 +30,7 @@ class Measurements:
         folder: where the log goes, as ``gpu.json``; None: nowhere.
         seconds: for the whole program.
         config: what was chosen, for the log.
+        command: that makes the log; read from ``sys.argv`` if None.
 
     Attributes:
         result: what each part returned, or why it did not.
@@ -37,8 +38,14 @@ class Measurements:
     """
 
     def __init__(
-        self, device: torch.device, folder: Path | None, seconds: float, config: dict[str, Any]
+        self,
+        device: torch.device,
+        folder: Path | None,
+        seconds: float,
+        config: dict[str, Any],
+        command: str | None = None,
     ):
+        self.command = command
         self.device, self.folder, self.config = device, folder, config
         self.end = time.perf_counter() + seconds
         self.result: dict[str, Any] = {}
@@ -59,7 +66,7 @@ class Measurements:
             needs: seconds without which it is not begun, a guess.
         """
         start = time.perf_counter()
-        if self.left < needs:
+        if self.left < max(needs, 0.01):
             entry: Any = {
                 "left out": f"it needs about {needs:.0f} s, and {self.left:.0f} s are left"
             }
@@ -90,7 +97,9 @@ class Measurements:
         """Write the log as it is."""
         if self.folder is not None:
             config = self.config | {"cases": self.cases}
-            log = new_run("gpu", config=config, curve=self.curve, result=self.result)
+            log = new_run(
+                "gpu", config=config, curve=self.curve, result=self.result, command=self.command
+            )
             save_run(log, self.folder)
 
     def take_turns(
