@@ -1,4 +1,4 @@
-"""What measures a GPU in ten minutes, on the CPU: its parts in small, and what ends it early."""
+"""The program that measures a GPU, on the CPU: its parts in small, and what ends it early."""
 
 import time
 

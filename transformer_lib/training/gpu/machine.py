@@ -1,4 +1,4 @@
-"""What the machine says of itself: its GPU and driver; clocks, load and memory while it works."""
+"""The machine, as it describes itself: GPU and driver; clocks, load and memory at work."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""What needs programs of their own: the command line, stopped and resumed; two GPUs."""
+"""Parts that start programs of their own: the command line, stopped and resumed; two GPUs."""
 
 import json
 import os
