@@ -6,7 +6,7 @@ import pytest
 import torch
 from fake_cuda import fake_cuda
 
-from transformer_lib.training.gpu import machine, parts, programs
+from transformer_lib.training.gpu import machine, programs, right
 from transformer_lib.training.gpu.__main__ import main, presets, text_of
 from transformer_lib.training.gpu.timing import Measurements
 from transformer_lib.training.recipes import PRESETS
@@ -101,21 +101,21 @@ def test_turns_are_taken_in_another_order_each_round(monkeypatch):
 
 def test_a_precision_that_is_not_used_is_found(monkeypatch):
     monkeypatch.setattr(
-        parts, "in_precision", lambda device, precision: torch.autocast("cpu", enabled=False)
+        right, "in_precision", lambda device, precision: torch.autocast("cpu", enabled=False)
     )
     with pytest.raises(AssertionError, match="bfloat16 was not used"):
-        parts.every_wiring(CPU, ["float32", "bfloat16"], ["fast"])
+        right.every_wiring(CPU, ["float32", "bfloat16"], ["fast"])
 
 
 def test_a_t4_is_measured_by_its_own_preset_and_says_what_is_left_out():
     with fake_cuda(bfloat16=False):
-        found, left_out = parts.precisions_of(CUDA)
+        found, left_out = right.precisions_of(CUDA)
     assert found == ["float32", "float16"]
     assert set(left_out) == {"tf32", "bfloat16"}
     assert "has no units" in left_out["tf32"]
     assert list(presets("float16", found, few=False).items()) == [("t4", PRESETS["t4"])]
     with fake_cuda():
-        found, left_out = parts.precisions_of(CUDA)
+        found, left_out = right.precisions_of(CUDA)
     assert (len(found), left_out) == (4, {})
     assert list(presets("bfloat16", found, few=False)) == ["h200", "t4"]
     assert presets("float32", ["float32"], few=False)["t4"].precision == "float32"

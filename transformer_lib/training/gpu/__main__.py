@@ -15,7 +15,7 @@ from pathlib import Path
 from transformer_lib.data.corpora import text_corpus
 from transformer_lib.data.texts import from_file, python_docs, tiny_shakespeare
 from transformer_lib.training.device import choose_device, choose_precision
-from transformer_lib.training.gpu import parts, programs
+from transformer_lib.training.gpu import programs, right, speed
 from transformer_lib.training.gpu.machine import ONCE, asked, describe
 from transformer_lib.training.gpu.timing import Measurements
 from transformer_lib.training.recipes import PRESETS, Recipe
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None, folder: Path | None = None) -> 
     chosen = parser().parse_args(arguments)
     few, device = chosen.few, choose_device(chosen.device)
     text, source = text_of(chosen.data)
-    precisions, left_out = parts.precisions_of(device)
+    precisions, left_out = right.precisions_of(device)
     best = choose_precision(device)
     if few:
         text, precisions = text[:20_000], ["float32", "bfloat16"]
@@ -65,38 +65,38 @@ def questions(m, corpus, text, recipes, precisions, few):
     beside = {"plain": recipe, "compiled": recipe.with_changes(compiled=True)}
     large = {"n_layers": 1, "n_heads": 2, "d_model": 16, "context": 16, "vocabulary": 99}
     sizes, steps = (large, 6) if few else ({}, 50)
-    wirings = ["fast", "llama"] if few else list(parts.WIRINGS)
+    wirings = ["fast", "llama"] if few else list(right.WIRINGS)
     of_program = recipe.with_changes(n_steps=120) if few else recipe
     yield "machine", 0, lambda: describe(device)
-    yield "every wiring", 30, lambda: parts.every_wiring(device, precisions, wirings)
-    yield "large products", 5, lambda: parts.products(m, precisions, 256 if few else 8192)
+    yield "every wiring", 30, lambda: right.every_wiring(device, precisions, wirings)
+    yield "large products", 5, lambda: speed.products(m, precisions, 256 if few else 8192)
     yield (
-        "GPT-2 small", 20, lambda: parts.gpt2(m, best, sizes, steps, compiled=False),
+        "GPT-2 small", 20, lambda: speed.gpt2(m, best, sizes, steps, compiled=False),
     )  # fmt: skip
-    yield "steps", 40, lambda: parts.step_times(m, corpus, kinds, rounds, warm)
+    yield "steps", 40, lambda: speed.step_times(m, corpus, kinds, rounds, warm)
     yield (
         f"losses of {preset}",
         60,
-        lambda: parts.losses(m, corpus, recipe, (0, 1, 2)[: 3 - 2 * few]),
+        lambda: speed.losses(m, corpus, recipe, (0, 1, 2)[: 3 - 2 * few]),
     )
     yield (
-        "GPT-2 small, compiled", 90, lambda: parts.gpt2(m, best, sizes, steps, compiled=True),
+        "GPT-2 small, compiled", 90, lambda: speed.gpt2(m, best, sizes, steps, compiled=True),
     )  # fmt: skip
-    yield "same bits", 20, lambda: parts.bits(device, corpus, short)
+    yield "same bits", 20, lambda: right.bits(device, corpus, short)
     yield "stopped and resumed", 45, lambda: programs.stopped_and_resumed(device, of_program, text)
-    yield "optimizers", 20, lambda: parts.optimizers(m, corpus, recipe, rounds, warm)
-    yield "steps, compiled", 90, lambda: parts.step_times(m, corpus, beside, rounds, warm)
-    yield "translator", 20, lambda: parts.translator(device, precisions, 8 if few else 60)
-    yield "kernels of attention", 10, lambda: parts.attention_kernels(device, corpus, short)
+    yield "optimizers", 20, lambda: speed.optimizers(m, corpus, recipe, rounds, warm)
+    yield "steps, compiled", 90, lambda: speed.step_times(m, corpus, beside, rounds, warm)
+    yield "translator", 20, lambda: right.translator(device, precisions, 8 if few else 60)
+    yield "kernels of attention", 10, lambda: right.attention_kernels(device, corpus, short)
     tokens = 3 if few else 200
-    yield "writing", 25, lambda: parts.writing_times(m, recipe, corpus.tokenizer.size, tokens)
+    yield "writing", 25, lambda: speed.writing_times(m, recipe, corpus.tokenizer.size, tokens)
     pair = recipe.with_changes(n_steps=4 if few else 60)
     yield "two processes", 60, lambda: programs.two_processes(device, pair, text)
     for name in list(recipes)[1:]:
         yield (
             f"losses of {name}",
             60,
-            lambda name=name: parts.losses(m, corpus, recipes[name], (0, 1, 2)),
+            lambda name=name: speed.losses(m, corpus, recipes[name], (0, 1, 2)),
         )
     if device.type == "cuda":
         yield "machine, at the end", 0, lambda: asked(device, ONCE)
