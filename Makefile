@@ -8,6 +8,7 @@
 # make chapter    begin a chapter: NAME=14-inside-a-gpt TITLE="Inside a GPT"
 # make soak       the long counts of what make test samples
 # make noise      the chapters with noise in the last place   make processors  with other kernels
+# make steady     make test N=15 times, beside busy processes, and in odd surroundings
 # make trained    train the weights that the library ships
 #
 # All that is needed is make and Python 3.11 to 3.14 (another one: make PYTHON=python3.12 ...). The
@@ -25,8 +26,8 @@ MODULES := $(VENV)/npm/node_modules
 export PATH := $(abspath $(BIN)):$(PATH)
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: book page chapter serve notebooks references lab lock lint check test soak trained clean test-oldest \
-	test-newest colab-check noise processors arm
+.PHONY: book page chapter serve notebooks references lab lock lint check test soak steady noise processors \
+	trained clean test-oldest test-newest colab-check
 .DEFAULT_GOAL := book
 
 $(BIN)/python:
@@ -133,6 +134,10 @@ soak: $(VENV)/npm/installed $(VENV)/lab/installed
 # holds. PATHS=03-scaling: one chapter.
 noise processors: $(VENV)/installed
 	$(BIN)/python book/elsewhere.py $@ $(PATHS) --jobs $(WORKERS)
+
+# Which tests fail by chance: all of them again and again, on a machine that does nothing else.
+steady:
+	sh tests/steady.sh $(N)
 
 # The library's tests and the chapters in environments of their own: with the oldest versions that
 # pyproject.toml claims, and with the newest there are. The other tests need the book's own tools.

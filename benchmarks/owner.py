@@ -19,7 +19,6 @@ A stage ends before its last step if 97 of 100 of its own answers are right, the
 """
 
 import argparse
-import random
 import statistics
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -32,6 +31,7 @@ from torch import Tensor
 
 from transformer_lib.data.batches import Batches
 from transformer_lib.data.gifts import PLAIN, Grammar, World
+from transformer_lib.data.gifts.lessons import EASIER, PRIMERS, after_marks, lesson
 from transformer_lib.data.packing import IGNORED, Blocks, pack
 from transformer_lib.gpt import GPT, GPTConfig
 from transformer_lib.tokenizers import WordTokenizer
@@ -47,17 +47,7 @@ BATCH, EVERY, SEEDS = 24, 50, (0, 1, 2)
 TRAINED, HELD_OUT, ENOUGH = 12_000, 200, 0.97
 LOG, COLUMNS = "owner", ("attempt", "seed", "stage", "step", "loss", "accuracy")
 
-# A fact and a question about it, told of 3 pairs of names; a word in brackets comes every other
-# time. The answers are the X that follow their O.
-PRIMERS = {
-    "echo": ("X O X .", "O X ."),
-    "mark": ("X O X .", "O [?] X ."),
-    "words": ("X [has] [the] O [X] .", "[who] [has] [the] O [?] X ."),
-    "sentences": ("X has [the] O [at] [first] [X] .", "[so] who has [the] O [now] ? X ."),
-    "facts": ("X has [the] O at first .", "[so] who has [the] O [now] ? X ."),
-}
-ASKED = {"give": 0.0, "give_it": 0.0, "ask": 1.0}
-MOSTLY = {"give": 0.2, "give_it": 0.05, "ask": 0.75}
+ASKED, MOSTLY = EASIER["asked"], EASIER["mostly"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,41 +117,15 @@ def tokenizer() -> WordTokenizer:
     return WordTokenizer(TARGET.vocabulary)
 
 
-def primer(name: str, numbers: random.Random) -> tuple[str, list[int]]:
-    """A text of the primer, and the places of its answers, from 0.
-
-    >>> primer("echo", random.Random(0))[1]
-    [3, 7, 11, 14, 17, 20]
-    """
-    names = numbers.sample([*TARGET.people, *TARGET.gifts], 6)
-    pairs = list(zip(names[:3], names[3:], strict=True))
-    fact, question = PRIMERS[name]
-    told = [(fact, pair) for pair in pairs] + [(question, numbers.choice(pairs)) for _ in pairs]
-    words, answers = ["<story>"], []
-    for sentence, (x, o) in told:
-        named = False
-        for word in sentence.split():
-            if word.startswith("[") and numbers.random() < 0.5:
-                continue
-            word = word.strip("[]")
-            if word == "X" and named:
-                answers.append(len(words))
-            named = named or word == "O"
-            words.append({"X": x, "O": o}.get(word, word))
-    return " ".join(words), answers
-
-
 def told(
     text: str | Mapping[str, Any], count: int, seed: int
 ) -> tuple[Blocks, Bool[Tensor, "blocks tokens"]]:
     """Texts of a stage in blocks, and where their answers are."""
     if isinstance(text, str):
-        drawn = [primer(text, random.Random(f"{seed}:{i}")) for i in range(count)]
-        texts, places = zip(*drawn, strict=True)
+        texts, places = lesson(text, count, seed)
     else:
         texts = Grammar(**text).stories(count, seed=seed)
-        marks = [[i for i, word in enumerate(story.split()) if word == "?"] for story in texts]
-        places = [[mark + 1 for mark in found] for found in marks]
+        places = [after_marks(story) for story in texts]
     ids = [tokenizer().encode(each) for each in texts]
     blocks = pack(ids, max(map(len, ids)))
     return blocks, blocks.mark(places)

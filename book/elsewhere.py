@@ -24,6 +24,7 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass, field
 from difflib import unified_diff
 from pathlib import Path
@@ -90,6 +91,10 @@ def processors() -> list[Machine]:
     return found + own + [Machine(f"{n} threads", {"OMP_NUM_THREADS": str(n)}) for n in THREADS]
 
 
+def read(path: Path) -> NotebookNode:
+    return nbformat.read(path, as_version=4)
+
+
 def words(cell: NotebookNode) -> str:
     """All that the cell prints and shows, as text."""
     found = []
@@ -107,9 +112,9 @@ def fails(cell: NotebookNode) -> bool:
     return any(output.output_type == "error" for output in cell.outputs)
 
 
-def run(path: Path, machine: Machine) -> NotebookNode:
-    """The chapter at `path` with the outputs of a run on `machine`, all cells, failed or not."""
-    nb = nbformat.read(path, as_version=4)
+def run(stored: NotebookNode, machine: Machine) -> NotebookNode:
+    """A chapter with the outputs of a run on `machine`, all cells, failed or not."""
+    nb = deepcopy(stored)
     for cell in nb.cells:
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
@@ -119,11 +124,10 @@ def run(path: Path, machine: Machine) -> NotebookNode:
         return execute(nb, TIMEOUT, kernel=machine.kernel, environment=environment, to_the_end=True)
 
 
-def differences(path: Path, nb: NotebookNode) -> dict[int, str]:
-    """What each cell that differs prints in place of what is stored, by number, from 1."""
+def differences(stored: NotebookNode, nb: NotebookNode) -> dict[int, str]:
+    """What each cell of the run `nb` prints in place of what is stored, by number, from 1."""
     found = {}
-    stored = nbformat.read(path, as_version=4).cells
-    for number, (was, now) in enumerate(zip(stored, nb.cells, strict=True), start=1):
+    for number, (was, now) in enumerate(zip(stored.cells, nb.cells, strict=True), start=1):
         if was.cell_type != "code" or words(was) == words(now):
             continue
         if "nbval-ignore-output" in tags(was) and not fails(now):
@@ -150,47 +154,46 @@ def spread(runs: list[NotebookNode]) -> dict[str, list]:
     return found
 
 
-def look(path: Path, machines: list[Machine]) -> tuple[dict[int, str], list[NotebookNode]]:
+def look(
+    name: str, stored: NotebookNode, machines: list[Machine]
+) -> tuple[set[int], list[NotebookNode]]:
     """Run one chapter on each machine; say which cells differ, and on which."""
-    differing: dict[int, str] = {}
+    differing: set[int] = set()
     runs = []
     for machine in machines:
-        nb = run(path, machine)
-        runs.append(nb)
-        for number, difference in differences(path, nb).items():
-            known = differing.get(number)
-            differing[number] = difference if known is None else known
-            print(f"{path.stem}, cell {number}, {machine.name}:", flush=True)
+        runs.append(run(stored, machine))
+        for number, difference in differences(stored, runs[-1]).items():
+            differing.add(number)
+            print(f"{name}, cell {number}, {machine.name}:", flush=True)
             print(textwrap.indent(difference[:600], "    "), flush=True)
     if not differing:
-        print(f"{path.stem}: as stored ({', '.join(m.name for m in machines)})", flush=True)
+        print(f"{name}: as stored ({', '.join(m.name for m in machines)})", flush=True)
     return differing, runs
 
 
 def changed(paths: list[Path]) -> list[Path]:
     """Those of `paths` whose code is not what book/noise.json has seen."""
     seen = json.loads(LOG.read_text("utf-8")) if LOG.exists() else {}
-    digests = {path: code_digest(nbformat.read(path, as_version=4)) for path in paths}
-    return [path for path in paths if seen.get(path.stem, {}).get("code") != digests[path]]
+    return [p for p in paths if seen.get(p.stem, {}).get("code") != code_digest(read(p))]
 
 
-def note(path: Path, seeds: int, runs: list[NotebookNode]) -> None:
-    """Write into book/noise.json that the chapter came out as stored, and what else it gave."""
-    nb = nbformat.read(path, as_version=4)
+def note(name: str, nb: NotebookNode, runs: list[NotebookNode]) -> None:
+    """Write into book/noise.json that chapter `nb` came out as stored, and what else it gave."""
     log = json.loads(LOG.read_text("utf-8")) if LOG.exists() else {}
     numbered = enumerate(nb.cells, start=1)
     bits = {str(n): cell.metadata.bits for n, cell in numbered if "bits" in cell.metadata}
-    log[path.stem] = {"code": code_digest(nb), "seeds": seeds, "bits": bits}
-    log[path.stem]["spread"] = spread(runs)
+    log[name] = {"code": code_digest(nb), "seeds": len(runs), "bits": bits}
+    log[name]["spread"] = spread(runs)
     LOG.write_text(json.dumps(dict(sorted(log.items())), indent=1) + "\n", encoding="utf-8")
 
 
-def noisy(path: Path, seeds: list[int] | None, keep: bool) -> dict[int, str]:
-    more = 10 if trains(nbformat.read(path, as_version=4)) else 3
-    seeds = seeds if seeds is not None else list(range(more))
-    differing, runs = look(path, [noise(seed) for seed in seeds])
+def noisy(path: Path, seeds: list[int] | None, keep: bool) -> set[int]:
+    """The numbers of the cells that noise changes, under `seeds` or as many as a chapter needs."""
+    nb = read(path)
+    seeds = seeds if seeds is not None else list(range(10 if trains(nb) else 3))
+    differing, runs = look(path.stem, nb, [noise(seed) for seed in seeds])
     if keep and not differing:
-        note(path, len(seeds), runs)
+        note(path.stem, nb, runs)
     return differing
 
 
@@ -219,7 +222,7 @@ def main() -> int:
         if arguments.how == "noise":
             chosen = [0] if arguments.new else arguments.seeds
             return len(noisy(path, chosen, keep=chosen is None))
-        return len(look(path, machines)[0])
+        return len(look(path.stem, read(path), machines)[0])
 
     with ThreadPoolExecutor(arguments.jobs) as pool:
         cells = sum(pool.map(one, paths))

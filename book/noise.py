@@ -16,6 +16,7 @@ import re
 import zlib
 
 import torch
+from torch.nn.attention.bias import CausalBias
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 SAME_CALL = "# bits:"
@@ -107,14 +108,13 @@ def begin(seed: int) -> None:
 
     noise = Noise(seed)
     noise.__enter__()
-    make_subclass = torch.Tensor._make_subclass
 
-    # PyTorch refuses to make a subclass of a tensor that a mode has seen.
-    def without_noise(*args, **kwargs):
+    # PyTorch cannot make this subclass of a tensor while a mode looks on.
+    def without_noise(kind, *args):
         with _disable_current_modes():
-            return make_subclass(*args, **kwargs)
+            return torch.Tensor.__new__(kind)
 
-    torch.Tensor._make_subclass = staticmethod(without_noise)
+    CausalBias.__new__ = without_noise
 
     def before_a_cell(info) -> None:
         noise.same_call = info.raw_cell.startswith(SAME_CALL)

@@ -33,6 +33,26 @@ def _seed():
     random.seed(0)  # beartype draws from it which item of a sequence it checks
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _on_the_cpu():
+    """Also where there is a GPU: the tests expect equal bits, and mix tensors of their own.
+
+    Those marked gpu name the device that they ask for; `pytest -m gpu` runs them alone, and only
+    then do the programs that tests start see an NVIDIA GPU.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        for module in ("device", "distributed"):
+            name = f"transformer_lib.training.{module}.best_device"
+            patch.setattr(name, lambda: torch.device("cpu"))
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _programs_on_the_cpu(request, monkeypatch):
+    if not request.node.get_closest_marker("gpu"):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+
+
 @pytest.fixture
 def as_a_reader():
     """Without the checked signatures: what a reader sees who passes a wrong argument."""

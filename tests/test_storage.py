@@ -1,15 +1,16 @@
 """Storage: strict JSON, files that are whole or not there, folders that one program holds."""
 
+import contextlib
 import errno
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
 
 import pytest
 from disks import Disk, in_a_child
+from programs import PATIENCE, started
 
 from transformer_lib import storage
 from transformer_lib.storage import InUseError, UnusableFileError, locked, parse_json
@@ -147,27 +148,21 @@ with locked(Path(sys.argv[1])):
 """
 
 
+@contextlib.contextmanager
 def holder(folder):
     """Another process that holds ``folder`` until its stdin ends."""
-    program = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    assert program.stdout.readline().strip() == b"held"
-    return program
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with started(sys.executable, "-c", HOLD, folder, **pipes) as program:
+        assert program.stdout.readline().strip() == b"held"
+        yield program
 
 
 def test_a_folder_is_held_by_one_process_that_the_message_names(tmp_path):
-    program = holder(tmp_path)
-    try:
-        with (
-            pytest.raises(InUseError, match=f"process {program.pid} is training there. Wait"),
-            locked(tmp_path),
-        ):
+    with holder(tmp_path) as program:
+        named = f"process {program.pid} is training there. Wait"
+        with pytest.raises(InUseError, match=named), locked(tmp_path):
             pass
-        program.communicate(b"\n", timeout=30)
-    finally:
-        program.kill()
-        program.wait()
+        program.communicate(b"\n", timeout=PATIENCE)
     with locked(tmp_path):
         pass
     assert files_in(tmp_path) == []
@@ -175,9 +170,8 @@ def test_a_folder_is_held_by_one_process_that_the_message_names(tmp_path):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
 def test_the_lock_of_a_killed_process_holds_nobody_up(tmp_path):
-    program = holder(tmp_path)
-    program.send_signal(signal.SIGKILL)
-    program.wait()
+    with holder(tmp_path) as program:
+        program.kill()
     assert files_in(tmp_path) == [storage.LOCK]
     with locked(tmp_path):
         assert (tmp_path / storage.LOCK).read_text() == f"{os.getpid()}\n"

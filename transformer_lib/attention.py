@@ -259,6 +259,13 @@ class MultiHeadAttention(nn.Module):
             return mask, None
         return mask, self.positions.bias(q.shape[-2], k.shape[-2], q.device, q.dtype)
 
+    def weights(
+        self, q, k, mask=None, *, causal=False
+    ) -> Float[Tensor, "batch heads queries keys"]:
+        """How much each query of :meth:`project` attends to each key, as :meth:`forward` weighs."""
+        mask, bias = self.mask_and_bias(q, k, mask)
+        return attention_weights(q, k, mask, causal=causal, bias=bias)
+
     def forward(
         self,
         x: Float[Tensor, "batch queries d_model"],

@@ -37,7 +37,8 @@ def relu_squared(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     >>> relu_squared(torch.tensor([-2.0, 3.0]))
     tensor([0., 9.])
     """
-    return x.relu().square()
+    x = x.relu()
+    return x * x  # not .square(): CUDA's autocast computes and keeps that in float32
 
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -312,13 +313,17 @@ class Embedding(nn.Embedding):
         self, ids: Int[Tensor, "batch tokens"], cache: ModelCache | None = None
     ) -> Float[Tensor, "batch tokens d_model"]:
         """With a cache, ``ids`` are the tokens after those in the cache."""
-        x = super().forward(ids)
+        x = self.rows(ids)
         x = x if self.scale == 1 else self.scale * x
         if self.smear is not None:
             x = self.smear(x, None if cache is None else cache.before(x, self.smear.reach))
         if self.positions is not None:
             x = self.positions(x, 0 if cache is None else cache.length)
         return self.dropout(x)
+
+    def rows(self, ids: Int[Tensor, "batch tokens"]) -> Float[Tensor, "batch tokens d_model"]:
+        """Each id's row of the table."""
+        return super().forward(ids)
 
     def logits(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch vocabulary"]:
         """Each vector's dot product with each row of the table, which so is the output's, too.

@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from transformer_lib import checks
-from transformer_lib.fast.rotation import has_complex_numbers, turn_pairs, unit_numbers
+from transformer_lib.fast.rotation import cosine_sine, has_complex_numbers, turn_pairs, unit_numbers
 
 Device = torch.device | str | None
 
@@ -163,7 +163,7 @@ def apply_rotary(
     """
     require_rotary(x, angles)
     exact = torch.promote_types(x.dtype, torch.float32)  # cosines in 16 bits would be off by 0.2 %
-    cosine, sine = angles.cos().to(exact), angles.sin().to(exact)
+    cosine, sine = cosine_sine(angles, exact)
     even, odd = x[..., 0::2], x[..., 1::2]
     turned = (even * cosine - odd * sine, even * sine + odd * cosine)
     return torch.stack(turned, dim=-1).flatten(start_dim=-2).to(x.dtype)

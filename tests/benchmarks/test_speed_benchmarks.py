@@ -27,7 +27,7 @@ def test_generate_runs(tiny, tmp_path, monkeypatch):
     assert log.config["bytes_read_a_step"] > 4 * 37 * 12
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_scaling_starts_processes_that_agree_with_one_alone(tiny, tmp_path):
     module = tiny("scaling")
     path = tmp_path / "alone.json"

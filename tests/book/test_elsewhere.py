@@ -1,7 +1,6 @@
 """book/elsewhere.py: what differs on another machine is found, and nothing else."""
 
 import elsewhere
-import nbformat
 import pytest
 from execution import execute
 from nbformat.v4 import new_code_cell, new_notebook
@@ -25,23 +24,21 @@ FIRM = {
 
 
 @pytest.fixture(scope="module")
-def path(tmp_path_factory):
+def stored():
     """A notebook of all these cells, run here."""
     cells = [new_code_cell(source) for source in (IMPORTS, *FRAGILE.values(), *FIRM.values())]
     cells.append(new_code_cell(FRAGILE["a digit too many"]))
     cells[-1].metadata["tags"] = ["nbval-ignore-output"]
-    path = tmp_path_factory.mktemp("book") / "01-small.ipynb"
-    nbformat.write(execute(new_notebook(cells=cells), to_the_end=True), path)
-    return path
+    return execute(new_notebook(cells=cells), to_the_end=True)
 
 
 @pytest.fixture(scope="module")
-def runs(path):
-    return [elsewhere.run(path, elsewhere.noise(seed)) for seed in range(3)]
+def runs(stored):
+    return [elsewhere.run(stored, elsewhere.noise(seed)) for seed in range(3)]
 
 
-def test_each_fragile_cell_is_found_and_no_other(path, runs):
-    found = set().union(*(elsewhere.differences(path, nb) for nb in runs))
+def test_each_fragile_cell_is_found_and_no_other(stored, runs):
+    found = set().union(*(elsewhere.differences(stored, nb) for nb in runs))
     names = dict(enumerate((*FRAGILE, *FIRM), start=2))
     assert {names[number] for number in found} == set(FRAGILE)
 
@@ -52,10 +49,9 @@ def test_the_spread_of_what_is_not_compared_is_kept(runs):
     assert 0 < most - least < 1e-4 * most
 
 
-def test_a_cell_about_bits_gets_one_machine(tmp_path):
+def test_a_cell_about_bits_gets_one_machine():
     said = "print(torch.equal(x @ y, x @ y))"
     cells = [new_code_cell(source) for source in (IMPORTS, said, said)]
     cells[2].metadata["bits"] = "the same product twice"
-    path = tmp_path / "01-small.ipynb"
-    nbformat.write(execute(new_notebook(cells=cells)), path)
-    assert set(elsewhere.differences(path, elsewhere.run(path, elsewhere.noise(0)))) == {2}
+    stored = execute(new_notebook(cells=cells))
+    assert set(elsewhere.differences(stored, elsewhere.run(stored, elsewhere.noise(0)))) == {2}

@@ -11,6 +11,7 @@ import pytest
 import yaml
 from anatomy import is_deeper
 from links import road_names
+from programs import ended
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -29,7 +30,7 @@ def linked_chapters(page: str) -> list[str]:
 def test_the_citation_is_valid_and_of_this_version():
     command = [Path(sys.executable).parent / "check-jsonschema", "--builtin-schema"]
     command += ["vendor.citation-file-format", ROOT / "CITATION.cff"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = ended(*command)
     assert done.returncode == 0, done.stdout + done.stderr
     citation = yaml.safe_load(text("CITATION.cff"))
     assert citation["version"] == PROJECT["version"]
@@ -39,7 +40,7 @@ def test_the_citation_is_valid_and_of_this_version():
 def test_the_pre_commit_configuration_is_valid():
     command = [Path(sys.executable).parent / "pre-commit", "validate-config"]
     command += [ROOT / ".pre-commit-config.yaml"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = ended(*command)
     assert done.returncode == 0, done.stdout + done.stderr
     hooks = yaml.safe_load(text(".pre-commit-config.yaml"))["repos"][0]["hooks"]
     for hook in hooks:
@@ -95,9 +96,7 @@ def test_the_issue_forms_are_valid():
     command = [Path(sys.executable).parent / "check-jsonschema", "--builtin-schema"]
     forms = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
     assert forms
-    done = subprocess.run(
-        [*command, "vendor.github-issue-forms", *forms], capture_output=True, text=True, timeout=60
-    )
+    done = ended(*command, "vendor.github-issue-forms", *forms)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -3,7 +3,6 @@
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import nbformat
 import new_chapter
 import pytest
 from links import dead_links, road_names, toc_problems
+from programs import ended
 from rules import problems
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,15 +31,8 @@ def copy(tmp_path_factory):
 
 
 def make_chapter(folder, *arguments):
-    return subprocess.run(
-        [sys.executable, "book/new_chapter.py", *arguments],
-        cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(folder)},
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=300,
-    )
+    command = [sys.executable, "book/new_chapter.py", *arguments]
+    return ended(*command, cwd=folder, env=os.environ | {"PYTHONPATH": str(folder)})
 
 
 @pytest.mark.slow

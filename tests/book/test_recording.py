@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import nbformat
 import pytest
 import recording
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from programs import ended
 
 CELLS = {
     "words": "for word in 'gave', 'roses':\n    print(word)",
@@ -35,9 +35,7 @@ def notebook():
 def record(path, *options):
     command = [sys.executable, recording.__file__, path.name, "run.ipynb", *options]
     quiet = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "OMP_NUM_THREADS": "1"}
-    return subprocess.run(
-        command, cwd=path.parent, env=os.environ | quiet, capture_output=True, text=True
-    )
+    return ended(*command, cwd=path.parent, env=os.environ | quiet)
 
 
 def comparable(nb):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from programs import ended
 from pybtex.database import parse_string
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -182,10 +183,8 @@ def build(folder: Path, **changed: str) -> subprocess.CompletedProcess:
     for name, text in (PAGES | changed).items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
-    command = [sys.executable, "-m", "sphinx", "-n", "-W", "-q", str(folder), str(folder / "out")]
-    return subprocess.run(
-        command, capture_output=True, text=True, timeout=120, env={"PYTHONPATH": str(EXTENSIONS)}
-    )
+    command = [sys.executable, "-m", "sphinx", "-n", "-W", "-q", folder, folder / "out"]
+    return ended(*command, env={"PYTHONPATH": str(EXTENSIONS)})
 
 
 @pytest.mark.slow

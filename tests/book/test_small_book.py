@@ -6,7 +6,6 @@ import base64
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import pytest
 import yaml
 from extensions import notices
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from programs import ended
 
 from transformer_lib.widgets.weights import unpack_weights
 
@@ -97,15 +97,8 @@ def small_book(folder, *, url="", page=PAGE, more=()):
     for name in ("03b-more", "03c-most"):
         aside = [new_markdown_cell("# More\n\nMore of [it](03-small.ipynb).")]
         nbformat.write(new_notebook(cells=aside), folder / "chapters" / f"{name}.ipynb")
-    return subprocess.run(
-        [sys.executable, "book/build.py"],
-        cwd=folder,
-        env=os.environ | {"NO_COLOR": "1"},
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=300,
-    )
+    environment = os.environ | {"NO_COLOR": "1"}
+    return ended(sys.executable, "book/build.py", cwd=folder, env=environment)
 
 
 @pytest.fixture(scope="module")

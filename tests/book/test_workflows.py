@@ -2,20 +2,16 @@
 
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import yaml
+from programs import ended
 
 ROOT = Path(__file__).resolve().parents[2]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 TOOLS = Path(sys.executable).parent
-
-
-def run(*command: str, **options) -> subprocess.CompletedProcess:
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, **options)
 
 
 def steps(path: Path) -> list[dict]:
@@ -32,14 +28,14 @@ def test_the_three_workflows_are_there():
     "schema", ["vendor.github-workflows", "custom.github-workflows-require-timeout"]
 )
 def test_workflows_follow_the_schema(schema):
-    done = run(str(TOOLS / "check-jsonschema"), "--builtin-schema", schema, *map(str, WORKFLOWS))
+    done = ended(TOOLS / "check-jsonschema", "--builtin-schema", schema, *WORKFLOWS)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_zizmor_finds_nothing():
     """Unpinned actions, wide permissions, kept credentials, code injection through templates."""
-    command = [str(TOOLS / "zizmor"), "--offline", "--persona", "pedantic", "--no-progress"]
-    done = run(*command, *map(str, WORKFLOWS))
+    command = [TOOLS / "zizmor", "--offline", "--persona", "pedantic", "--no-progress"]
+    done = ended(*command, *WORKFLOWS)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "No findings" in done.stdout + done.stderr
 
@@ -66,12 +62,12 @@ def test_a_failed_week_opens_one_issue(tmp_path, open_issue, expected):
     """The script itself, run with a `gh` that notes how it is called and answers the search."""
     gh = tmp_path / "gh"
     answer = f'if [ "$2" = list ]; then echo "{open_issue}"; fi'
-    gh.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/calls\n{answer}\n')
+    gh.write_text(f'#!/bin/sh\necho "$@" >> "{tmp_path}/calls"\n{answer}\n')
     gh.chmod(0o755)
     script = steps(ROOT / ".github" / "workflows" / "weekly.yml")[-1]["run"]
     path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
     env = {"PATH": path, "TITLE": "It fails", "BODY": "See the log"}
-    done = run("bash", "-eo", "pipefail", "-c", script, env=env)
+    done = ended("bash", "-eo", "pipefail", "-c", script, env=env)
     assert done.returncode == 0, done.stderr
     search, report = (tmp_path / "calls").read_text().splitlines()
     assert search.startswith("issue list --state open")

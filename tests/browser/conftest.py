@@ -20,8 +20,17 @@ from pathlib import Path
 import pytest
 from built import BUILD, ROOT
 from chromium import CHROMIUM_NAMES
-from harness import write_page
-from playwright.sync_api import Browser, BrowserContext, Error, Page, Playwright, sync_playwright
+from harness import mount_all, write_page
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    Error,
+    Page,
+    Playwright,
+    expect,
+    sync_playwright,
+)
+from programs import ended
 
 ARGUMENTS = [
     "--no-sandbox",
@@ -34,7 +43,9 @@ ARGUMENTS = [
 ]
 LOCAL = ("file:", "data:", "blob:", "about:", "http://localhost:", "http://127.0.0.1:")
 ABORTED = "net::ERR_ABORTED"
+PATIENCE = 120_000  # milliseconds for whatever is waited for, on a machine that is busy
 measured: dict[str, object] = {}
+expect.set_options(timeout=PATIENCE)
 
 
 @pytest.fixture(scope="session")
@@ -54,7 +65,7 @@ def book(once, running) -> Path:
         log = folder / "log"
         with log.open("w", encoding="utf-8") as file:
             command = [sys.executable, "book/build.py", "--jobs", jobs]
-            done = subprocess.run(command, cwd=ROOT, stdout=file, stderr=subprocess.STDOUT)
+            done = ended(*command, cwd=ROOT, stdout=file, stderr=subprocess.STDOUT, patience=None)
         if done.returncode:
             pytest.fail(f"the book was not built\n{log.read_text(encoding='utf-8')[-8000:]}")
 
@@ -92,6 +103,7 @@ def watched() -> Iterator[Callable[[BrowserContext], BrowserContext]]:
 
     def watch(context: BrowserContext) -> BrowserContext:
         context.set_offline(True)
+        context.set_default_timeout(PATIENCE)
         context.on(
             "request", lambda r: r.url.startswith(LOCAL) or wrong.append(f"request: {r.url}")
         )
@@ -134,9 +146,8 @@ def open_page(browser, watched, tmp_path) -> Iterator[Callable[..., Page]]:
         )
         contexts.append(watched(context))
         page = context.new_page()
-        page.set_default_timeout(60_000)
         page.goto(path.as_uri())
-        page.evaluate("() => window.afm.mountAll()")
+        mount_all(page)
         return page
 
     yield open_

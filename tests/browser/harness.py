@@ -114,14 +114,18 @@ AXE_TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practi
 AXE_LOOKS = ["color-contrast", "link-in-text-block", "scrollable-region-focusable", "target-size"]
 
 
-# Of the tokens of a page's code, half of its elements, the first of each look is left; the others
+# Of the tokens of a page's code, half of its elements, the first of each kind is left; the others
 # become their text. axe takes half the time, and what it says of the first it would say of all.
 THIN_CODE = """() => {
   const seen = new Set(), again = [];
   for (const token of document.querySelectorAll("pre span[class]:not(:has(*))")) {
     if (!token.textContent.trim() || !token.checkVisibility()) continue;
-    const [look, ground] = [token, token.closest("div.highlight, pre")].map(getComputedStyle);
-    const kind = [look.color, look.fontWeight, look.fontSize, look.opacity, ground.backgroundColor];
+    const place = token.closest("div.highlight, pre");
+    const [look, ground] = [token, place].map(getComputedStyle);
+    const { color, fontWeight, fontSize, opacity } = look;
+    const shown = [color, fontWeight, fontSize, opacity, ground.backgroundColor];
+    // By their classes, too: two that look alike in one theme may differ in the other.
+    const kind = [token.className, place.className, place.parentElement.className, shown];
     if (seen.has(`${kind}`)) again.push(token);
     seen.add(`${kind}`);
   }
@@ -184,14 +188,34 @@ def repaint_ms(page: Page, action: str, times: int = 20) -> dict[str, float]:
     return {"median": round(statistics.median(durations), 1), "max": round(max(durations), 1)}
 
 
-def finger(page: Page, *points: tuple[float, float], held: float = 0.0) -> None:
-    """A finger that comes down at the first point, stays for seconds, moves, and lifts."""
+def mount_all(page: Page) -> None:
+    """All figures of the page, mounted and laid out.
+
+    A figure learns in the next frame how wide the others have left it. On a busy machine a frame is
+    long: what a test has measured before it is elsewhere when the pointer comes.
+    """
+    page.evaluate("() => window.afm?.mountAll()")
+    next_frame(page)
+
+
+def next_frame(page: Page) -> None:
+    """Wait until the page has painted a frame: what has changed its size is laid out anew."""
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+
+
+def pass_time(page: Page, milliseconds: int) -> None:
+    """Wait by the page's own clock: its timers that are due earlier have been called."""
+    page.evaluate("(time) => new Promise((done) => setTimeout(done, time))", milliseconds)
+
+
+def finger(page: Page, *points: tuple[float, float], held: int = 0) -> None:
+    """A finger that comes down at the first point, stays for milliseconds, moves, and lifts."""
     client = page.context.new_cdp_session(page)
     for i, (x, y) in enumerate(points):
         touch = {"type": "touchMove" if i else "touchStart", "touchPoints": [{"x": x, "y": y}]}
         client.send("Input.dispatchTouchEvent", touch)
         if not i and held:
-            page.wait_for_timeout(1000 * held)
+            pass_time(page, held)
     client.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
 
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 from built import BUILD, READ
-from harness import write_page
+from harness import mount_all, write_page
 from lapses import make_lapse
 from machines import make_machine
 from test_block_lab import make_lab
@@ -164,6 +164,8 @@ def test_every_figure_follows_the_text_and_goes_back(open_page):
 
 def test_what_has_changed_is_marked_for_a_moment(open_page):
     page = open_page(ScalingLab(name="width"), before=phrase("#set:width;d_k=1024"))
+    page.clock.install(time=0)
+    page.clock.pause_at(1000)  # a moment is over when this test says so
     slider = page.get_by_role("slider", name="dₖ")
     page.get_by_role("button", name="set it").click()
     assert slider.input_value() == "10"
@@ -173,7 +175,8 @@ def test_what_has_changed_is_marked_for_a_moment(open_page):
     assert frame["x"] <= box["x"]
     assert frame["x"] + frame["width"] >= box["x"] + box["width"]
     assert abs(frame["y"] + frame["height"] / 2 - box["y"] - box["height"] / 2) < 8
-    marks.first.wait_for(state="detached", timeout=5000)
+    page.clock.run_for("00:02")
+    assert marks.count() == 0
     page.get_by_role("button", name="set it").click()
     assert said(page, "width") == "The figure is so already: d_k 1024."
     assert marks.count() == 0
@@ -205,8 +208,8 @@ def test_a_figure_far_away_is_mounted_and_comes_into_view(browser, watched, tmp_
     page.wait_for_function("window.afmFigures?.get('width')?.[0].facts().d_k === 2")
     page.wait_for_function("scrollY > 8000")
     assert page.get_by_role("figure", name="Scaling lab").bounding_box()["y"] < 500
-    page.get_by_role("button", name="nobody").click()
-    page.wait_for_timeout(100)
+    with page.expect_console_message():
+        page.get_by_role("button", name="nobody").click()
     assert context.wrong == ["console warning: There is no figure nobody on this page."]
     context.wrong.clear()
     context.close()
@@ -333,7 +336,7 @@ def test_every_phrase_of_the_book_sets_its_figure(book, browser, watched):
     for name in pages:
         page = context.new_page()
         page.goto((BUILD / name).as_uri())
-        page.evaluate("() => window.afm.mountAll()")
+        mount_all(page)
         for target, sentence in page.evaluate(CLICK_EACH):
             assert sentence, f"{name}: {target}"
         page.close()

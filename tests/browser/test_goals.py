@@ -1,6 +1,6 @@
 """Goals of a figure: reached by hand or by keys, with hints, in both themes."""
 
-from harness import axe, check_fits, each_look
+from harness import axe, check_fits, each_look, next_frame
 from test_driving import phrase, playground
 
 from transformer_lib.widgets import Goal
@@ -70,7 +70,7 @@ def test_a_goal_that_holds_from_the_start_never_counts(open_page):
     page.get_by_role("button", name="start again").click()
     page.get_by_role("slider", name="vector of gave").focus()
     page.keyboard.press("ArrowDown")
-    page.wait_for_timeout(50)
+    next_frame(page)
     assert page.locator(".afm-reached").count() == 0
     [warning] = page.context.wrong
     assert warning.endswith("This goal holds from the start, and so never counts: Keep still.")

@@ -5,7 +5,7 @@ import json
 
 import pytest
 import traitlets
-from harness import HOST, page_html
+from harness import HOST, mount_all, next_frame, page_html
 from ipywidgets import IntSlider
 
 from transformer_lib.widgets.base import Widget, json_bytes
@@ -64,7 +64,7 @@ def test_a_text_may_be_that_of_another_model(plain_page):
         other = min((first, second), key=lambda one: text.index(f'"{one.model_id}": {{'))
         text = f'{before}"{name}": {{"same_as": "{other.model_id}"}}{after}'
     page = plain_page(text)
-    page.evaluate("afm.mountAll()")
+    mount_all(page)
     assert page.locator(".afm-mount", has_text="number 1").count() == 1
     assert page.locator(".afm-mount", has_text="number 2").count() == 1
     assert page.evaluate("runs.modules") == 1
@@ -83,7 +83,7 @@ def test_a_text_may_be_made_of_parts_that_stand_elsewhere(plain_page):
         new = f'"_esm": {json.dumps(value)}'.replace("</script>", r"<\/script>")
         text = text.replace(own, new, 1)
     page = plain_page(text)
-    page.evaluate("afm.mountAll()")
+    mount_all(page)
     assert page.locator(".afm-mount", has_text="number 1").count() == 1
     assert page.locator(".afm-mount", has_text="number 2").count() == 1
     assert page.evaluate("runs.modules") == 2
@@ -163,7 +163,7 @@ FAR = "<div style='height: 9000px'></div>"
 
 def test_widgets_far_below_wait_until_they_are_near(plain_page):
     page = plain_page(page_html([probe(1)], before=BUSY + FAR))
-    page.wait_for_timeout(200)
+    next_frame(page)
     assert page.evaluate("window.runs") is None
     page.locator(".afm-mount").scroll_into_view_if_needed()
     page.wait_for_function("window.runs?.render === 1")

@@ -3,13 +3,14 @@
 Two chapters in `make test`; all the others in `make soak`, hence in the weekly run.
 """
 
+import json
 import os
 import re
-import socket
 import subprocess
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,7 +18,9 @@ import lab
 import nbformat
 import pytest
 from built import ROOT
+from harness import next_frame, pass_time
 from playwright.sync_api import Page
+from programs import PATIENCE, started
 
 from transformer_lib import widgets
 
@@ -30,7 +33,6 @@ from transformer_lib.widgets import MaskPainter
 seen = MaskPainter(words, X, X, X)
 display(seen)
 seen"""
-SECONDS = 900  # for a chapter that trains, on a busy machine
 GREY = {"rgb(119, 119, 119)", "#777777"}  # what core/color.js falls back to
 NOTEBOOK = "globalThis.jupyterapp?.shell.currentWidget"  # until JupyterLab is there, undefined
 # A view is a figure when its host has drawn it; notebooks show what is near the window.
@@ -43,9 +45,6 @@ def server(tmp_path_factory) -> Iterator[SimpleNamespace]:
     folder = tmp_path_factory.mktemp("jupyterlab")
     chapters = folder / "lab"
     lab.copy(ROOT, chapters)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     python = lab.jupyterlab()
     assert Path(python).exists(), f"there is no {python}: `make test` gets it (or set AFM_LAB)"
     places = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
@@ -56,35 +55,37 @@ def server(tmp_path_factory) -> Iterator[SimpleNamespace]:
     quiet.mkdir(parents=True)
     news = '{"fetchNews": "false", "checkForUpdates": false}'
     (quiet / "notification.jupyterlab-settings").write_text(news, encoding="utf-8")
-    address = f"http://127.0.0.1:{port}"
-    options = [f"--ServerApp.root_dir={chapters}", f"--port={port}", "--ip=127.0.0.1"]
+    options = [f"--ServerApp.root_dir={chapters}", "--ip=127.0.0.1"]
     options += ["--no-browser", "--allow-root", "--IdentityProvider.token="]
-    options += ["--LabApp.expose_app_in_browser=True", "--ServerApp.port_retries=0"]
+    options += ["--LabApp.expose_app_in_browser=True"]
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    with (folder / "log").open("w") as log:
-        process = subprocess.Popen(
-            [python, "-m", "jupyterlab", *options],
-            env=os.environ | settings | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
-            stdout=log,
+    environment = os.environ | settings | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
+    log, runtime = folder / "log", folder / "jupyter_runtime_dir"
+    with (
+        log.open("w") as file,
+        started(
+            *(python, "-m", "jupyterlab", *options),
+            env=environment,
+            stdout=file,
             stderr=subprocess.STDOUT,
-        )
-        try:
-            deadline = time.monotonic() + 120
-            while not answers(f"{address}/api"):
-                if process.poll() is not None or time.monotonic() > deadline:
-                    pytest.fail(f"JupyterLab did not start\n{(folder / 'log').read_text()[-4000:]}")
-                time.sleep(0.2)
-            yield SimpleNamespace(address=address, folder=chapters)
-        finally:
-            process.terminate()
-            process.wait(60)
+        ) as process,
+    ):
+        deadline = time.monotonic() + PATIENCE
+        while not (address := address_in(runtime)):
+            if process.poll() is not None or time.monotonic() > deadline:
+                pytest.fail(f"JupyterLab did not start\n{log.read_text()[-4000:]}")
+            time.sleep(0.2)
+        yield SimpleNamespace(address=address, folder=chapters)
 
 
-def answers(address: str) -> bool:
-    try:
-        return urllib.request.urlopen(address, timeout=5).status == 200
-    except OSError:
-        return False
+def address_in(runtime: Path) -> str | None:
+    """Where the server answers, which has taken a port that was free; None if it does not yet."""
+    for file in runtime.glob("jpserver-*.json"):
+        with suppress(OSError, ValueError):  # written this moment, or not listening
+            address = json.loads(file.read_text())["url"].rstrip("/")
+            if urllib.request.urlopen(f"{address}/api", timeout=60).status == 200:
+                return address
+    return None
 
 
 class Notebook:
@@ -107,7 +108,7 @@ class Notebook:
 
     def wait_for_kernel(self) -> None:
         kernel = f"{NOTEBOOK}?.sessionContext?.session?.kernel"
-        self.page.wait_for_function(f"{kernel}?.status === 'idle'", timeout=120_000)
+        self.page.wait_for_function(f"{kernel}?.status === 'idle'", timeout=1000 * PATIENCE)
 
     def run_all(self) -> None:
         # JupyterLab's own promise is over at the first error, even one that is meant.
@@ -118,7 +119,7 @@ class Notebook:
         code = "model.type === 'code' && model.sharedModel.getSource().trim()"
         cells = f"[...{NOTEBOOK}.content.widgets].filter(({{ model }}) => {code})"
         done = f"{cells}.every(({{ model }}) => model.executionCount !== null)"
-        self.page.wait_for_function(done, timeout=1000 * SECONDS)
+        self.page.wait_for_function(done, timeout=1000 * PATIENCE)
         self.wait_for_kernel()
 
     def outputs(self) -> list[str]:
@@ -145,7 +146,7 @@ class Notebook:
     def show(self, index: int) -> None:
         """Bring a cell into the window."""
         self.page.evaluate(f"(index) => {NOTEBOOK}.content.scrollToItem(index, 'start')", index)
-        self.page.wait_for_timeout(150)
+        pass_time(self.page, 150)
 
     def figures_of(self, index: int):
         self.show(index)
@@ -158,7 +159,7 @@ class Notebook:
             if "application/vnd.jupyter.widget-view+json" not in output:
                 continue
             figure = self.figures_of(index).first
-            figure.wait_for(timeout=60_000)
+            figure.wait_for()
             if figure.locator(".afm-bertviz").count():
                 figure.locator("svg[data-named] line").first.wait_for(state="attached")
             check_colors(figure)
@@ -168,7 +169,7 @@ class Notebook:
 
 def check_colors(figure) -> None:
     """A grid has more than one color, and nothing has the one for "unknown"."""
-    figure.page.wait_for_timeout(100)
+    next_frame(figure.page)
     fills = figure.locator("svg [fill]").evaluate_all(
         "(all) => all.map((one) => one.getAttribute('fill'))"
     )
@@ -188,8 +189,8 @@ def open_notebook(server, browser):
             re.compile(r"^https://"), lambda route: route.abort()
         )  # offline, but for the server
         contexts.append(context)
+        context.set_default_timeout(1000 * PATIENCE)
         page = context.new_page()
-        page.set_default_timeout(60_000)
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.goto(f"{server.address}/lab/tree/chapters/{name}.ipynb?reset")
         notebook = Notebook(page, server.folder / "chapters" / f"{name}.ipynb")

@@ -4,7 +4,7 @@ import re
 
 import pytest
 import torch
-from harness import check_axe, check_fits, download, each_look
+from harness import check_axe, check_fits, download, each_look, pass_time
 from machines import SHIPPED, STORIES, make_machine
 
 from transformer_lib.training.trained import load_shipped
@@ -125,7 +125,7 @@ def test_it_writes_until_it_is_stopped_and_never_more_than_it_can_read(open_page
     settled(page, "f.words >= 9")
     page.get_by_role("button", name="stop").click()
     written = words(page)
-    page.wait_for_timeout(500)
+    pass_time(page, 500)
     assert words(page) == written
     assert written[: len(STORIES[1].split())] == STORIES[1].split()
 

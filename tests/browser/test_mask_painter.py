@@ -115,7 +115,7 @@ def test_a_finger_that_is_held_draws_and_does_not_scroll(open_page):
     cell(page, "mary", "mary").scroll_into_view_if_needed()
     before = page.evaluate("scrollY")
     path = [middle(page, word, "mary") for word in ("gave", "roses", "to")]
-    finger(page, *path, held=0.6)
+    finger(page, *path, held=600)
     assert page.evaluate("scrollY") == before
     mask = causal_mask(5)
     mask[1:4, 0] = False

@@ -9,7 +9,7 @@ import shutil
 import numpy as np
 import pytest
 import torch
-from harness import HOST, axe, check_axe, check_fits, download, finger
+from harness import HOST, axe, check_axe, check_fits, download, finger, next_frame
 
 from transformer_lib.widgets import AttentionMap, NextWord, TrainingView
 
@@ -115,7 +115,7 @@ def test_the_focus_survives_another_width(open_page):
                 "(was) => document.querySelector('.afm-grid').getAttribute('width') !== was",
                 arg=before,
             )
-            page.wait_for_timeout(50)
+            next_frame(page)
             assert page.evaluate(FOCUS)["name"] == name
 
 
@@ -151,7 +151,7 @@ def test_a_finger_that_is_held_points_and_then_selects(open_page):
     first = said(page)
     box = page.locator(".afm-grid").bounding_box()
     x, y = box["x"] + 150, box["y"] + 120
-    finger(page, (x, y), (x + 30, y + 40), held=0.6)
+    finger(page, (x, y), (x + 30, y + 40), held=600)
     assert said(page) != first
     assert page.evaluate("scrollY") == 0
     assert page.get_by_role("gridcell", selected=True).count() == 1

@@ -14,7 +14,6 @@ from transformer_lib.training.run_log import load_run
 def test_a_newcomer_breaks_a_machine_and_trains_a_model(book, browser, watched):
     context = watched(browser.new_context(viewport={"width": 1280, "height": 900}))
     page = context.new_page()
-    page.set_default_timeout(60_000)
     newcomer = Newcomer(page, BUILD)
     newcomer.arrive()
     newcomer.follow("ten minutes with a machine that reads", to="00")

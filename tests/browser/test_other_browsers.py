@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from built import BUILD, READ
-from harness import check_fits
+from harness import check_fits, mount_all, next_frame
 
 CHAPTERS = [page for page in READ if page.startswith("chapters/")]
 VIEW = "script[type='application/vnd.jupyter.widget-view+json']"
@@ -53,7 +53,7 @@ def open_other(book, other):
 @pytest.mark.parametrize("name", READ)
 def test_every_figure_is_there_and_nothing_is_too_wide(open_other, name, width):
     page = open_other(name, width)
-    page.evaluate("() => window.afm?.mountAll()")
+    mount_all(page)
     assert page.locator(".afm-mount .afm").count() == page.locator(VIEW).count()
     assert page.locator(".afm-failed").count() == 0
     check_fits(page)
@@ -76,7 +76,7 @@ def test_a_link_to_a_section_leads_there(open_other, name):
         page = open_other(f"{name}#{section}")
         page.wait_for_function(f"document.querySelectorAll('.afm-mount .afm').length === "
                                f'document.querySelectorAll("{VIEW}").length')  # fmt: skip
-        page.wait_for_timeout(1000)  # figures settle once they know their width
+        next_frame(page)  # figures settle once they know their width
         heading = page.locator(f"[id='{section}'] > h2").first
         top, below, window = heading.evaluate("""(node) => {
           const { top } = node.getBoundingClientRect();

@@ -3,7 +3,7 @@
 import pytest
 from anatomy import LONGEST_LINE
 from built import BUILD, READ, weight
-from harness import AXE_LOOKS, THIN_CODE, axe, check_fits, each_look
+from harness import AXE_LOOKS, THIN_CODE, axe, check_fits, mount_all, next_frame
 
 BUDGET = {"with widgets": 500_000, "without widgets": 300_000}  # bytes, gzipped, figures aside
 CHAPTER = "chapters/01-self-attention.html"
@@ -34,7 +34,7 @@ def open_built(book, browser, watched):
         page.on("request", lambda request: page.loaded.add(request.url.split("?")[0]))
         page.goto((BUILD / name).as_uri())
         page.wait_for_load_state("load")
-        page.evaluate("() => window.afm?.mountAll()")
+        mount_all(page)
         return page
 
     yield open_
@@ -42,22 +42,34 @@ def open_built(book, browser, watched):
         context.close()
 
 
-@each_look
-@pytest.mark.parametrize("name", READ)
-def test_page(open_built, report, name, theme, width):
-    page = open_built(name, theme=theme, width=width)
+def look(page, theme, width):
+    """The page in another theme and at another width, laid out."""
+    page.emulate_media(color_scheme=theme)
+    page.set_viewport_size({"width": width, "height": 900})
+    next_frame(page)
     assert page.evaluate("document.documentElement.dataset.theme") == theme
+
+
+@pytest.mark.parametrize("name", READ)
+def test_page(open_built, report, name):
+    """Narrow and dark, then wide and light, then narrow again with all that was hidden."""
+    page = open_built(name, theme="dark", width=360)
     check_fits(page)
-    if width >= 1280:
-        folded = "document.querySelectorAll('.afm-folded').forEach((part) => (part.open = true))"
-        page.evaluate(folded)
-        assert page.evaluate(CUT) == [], f"code that is not folded has {LONGEST_LINE} characters"
+    look(page, "light", 1280)
+    check_fits(page)
+    page.evaluate("document.querySelectorAll('.afm-folded').forEach((part) => (part.open = true))")
+    assert page.evaluate(CUT) == [], f"code that is not folded has {LONGEST_LINE} characters"
     # Hidden cells, hints and solutions are part of the page too.
     page.evaluate("document.querySelectorAll('details').forEach((part) => (part.open = true))")
     check_fits(page)
-    # The narrow page has a header of its own, the same on all: one of them is looked at in full.
-    again = theme == "dark" and name != CHAPTER
     page.evaluate(THIN_CODE)
+    wrong, passed = axe(page)
+    assert wrong == []
+    assert passed > 20, "axe has checked next to nothing"
+    look(page, "dark", 360)
+    check_fits(page)
+    # The narrow page has a header of its own, the same on all: one of them is looked at in full.
+    again = name != CHAPTER
     wrong, passed = axe(page, rules=AXE_LOOKS if again else None)
     assert wrong == []
     assert passed > (1 if again else 20), "axe has checked next to nothing"
@@ -92,7 +104,7 @@ def test_the_theme_can_be_switched_and_is_kept(open_built):
 def test_what_figures_share_of_their_style_comes_once_and_first(open_built):
     """Where it came again with another kind, it undid what a figure's own style had said."""
     page = open_built(CHAPTER)
-    page.evaluate("afm.mountAll()")
+    mount_all(page)
     styles = page.evaluate("[...document.querySelectorAll('style')].map((s) => s.textContent)")
     shared = [i for i, text in enumerate(styles) if text.startswith(".afm {")]
     own = [i for i, text in enumerate(styles) if text.startswith("/* afm: ")]

@@ -6,6 +6,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from built import BUILD, READ
+from harness import mount_all
 
 # With formulas, bertviz, and figures of every kind of export.
 SEEN = [page for page in READ if page.startswith(("chapters/04-", "chapters/05", "chapters/12-"))]
@@ -39,7 +40,7 @@ def open_served(server, browser):
         page.on("pageerror", lambda error: page.wrong.append(str(error)))
         page.on("requestfailed", lambda request: page.wrong.append(request.url[:200]))
         page.goto(f"{server}/{name}")
-        page.evaluate("() => window.afm?.mountAll()")
+        mount_all(page)
         return page
 
     yield open_

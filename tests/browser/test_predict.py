@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 from built import ROOT
-from harness import HOSTILE, check_axe, check_fits, check_hostile, each_look, page_html
+from harness import HOSTILE, check_axe, check_fits, check_hostile, each_look, mount_all, page_html
 
 from transformer_lib.widgets import Predict, SoftDictionary
 
@@ -310,7 +310,7 @@ def open_asking(browser, watched, tmp_path):
         page = context.new_page()
         page.goto(address + place)
         if javascript:
-            page.evaluate("() => window.afm?.mountAll()")
+            mount_all(page)
         return page
 
     yield open_
@@ -375,8 +375,13 @@ def test_a_link_into_what_is_hidden_opens_it(open_asking):
     for place, expected in (("#top", False), ("#%", False), ("#why", True)):
         page.goto("about:blank")
         page.goto(address)
-        page.evaluate("(place) => (location.hash = place)", place)
-        page.wait_for_timeout(50)
+        page.evaluate(
+            """(place) => new Promise((done) => {
+              addEventListener("hashchange", () => setTimeout(done), { once: true });
+              location.hash = place;
+            })""",
+            place,
+        )
         assert seen(page) == [expected, expected, False], place
     top = "document.querySelector(location.hash).getBoundingClientRect().top"
     assert page.evaluate(top) < 700
@@ -417,6 +422,6 @@ def test_paper_and_a_page_without_javascript_show_everything(open_asking):
 )
 def test_answers_show_where_nobody_can_guess(open_asking, change):
     page = open_asking(change=change)
-    page.wait_for_timeout(50)
-    assert seen(page) == [True, True, True]
+    page.wait_for_function("""() => ["#inside", "h2 b", "#root"].every((name) =>
+      document.querySelector(name).checkVisibility({ contentVisibilityAuto: true }))""")
     page.context.wrong.clear()

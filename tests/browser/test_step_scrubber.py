@@ -11,6 +11,8 @@ from harness import (
     check_hostile,
     download,
     each_look,
+    mount_all,
+    pass_time,
     repaint_ms,
     write_page,
 )
@@ -202,15 +204,19 @@ def test_a_matrix_grows_out_of_its_operands_but_not_for_who_wants_none(
     context = watched(browser.new_context(reduced_motion="no-preference"))
     page = context.new_page()
     page.goto(write_page(tmp_path, widget(), name="moving.html").as_uri())
-    page.evaluate("() => window.afm.mountAll()")
+    mount_all(page)
     assert page.evaluate(MOVING) == 0
+    animations = context.new_cdp_session(page)
+    animations.send("Animation.enable")
     choose(page, "QKᵀ", "step")
     page.wait_for_function(f"{MOVING} === 0")
+    animations.send("Animation.setPlaybackRate", {"playbackRate": 0.001})
     choose(page, "÷√dₖ", "step")
     assert page.evaluate(MOVING) > 2
     assert page.locator(".afm-flying > g").count() == 1
     choose(page, "mask", "step")  # before the other has arrived
     assert page.locator(".afm-flying > g").count() == 2
+    animations.send("Animation.setPlaybackRate", {"playbackRate": 1})
     page.wait_for_function(f"{MOVING} === 0")
     assert page.locator(".afm-flying > *").count() == 0
     names = page.locator(".afm-matrix[aria-label]").evaluate_all(
@@ -262,7 +268,7 @@ def test_a_held_finger_marks_what_the_mouse_marks(open_page):
         client.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": places})
 
     touch("touchStart", middles[0])
-    page.wait_for_timeout(500)
+    pass_time(page, 500)
     touch("touchMove", middles[1])
     expect(page.locator(".afm-reading")).to_contain_text("roses scores to in head 0")
     assert page.locator(".afm-tip").is_visible()  # the number, above the finger

@@ -5,7 +5,7 @@ import io
 import json
 
 import pytest
-from harness import check_axe, check_fits, download, each_look
+from harness import check_axe, check_fits, download, each_look, pass_time
 from nodes import run_node
 from pages_of_training import LEARN, facts, wait_for_end
 
@@ -106,7 +106,7 @@ def test_it_pauses_and_goes_on(open_page):
     page.wait_for_function("afmFigures.get('here')[0].facts().steps >= 2")
     page.get_by_role("button", name="pause").click()
     there = facts(page)["steps"]
-    page.wait_for_timeout(300)
+    pass_time(page, 300)
     assert facts(page)["steps"] <= there + 1  # the step that was being made
     page.get_by_role("button", name="go on").click()
     page.wait_for_function(f"afmFigures.get('here')[0].facts().steps > {there + 1}")

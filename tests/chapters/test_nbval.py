@@ -16,6 +16,7 @@ import nbformat
 import pytest
 import recording
 from execution import RUNS, Runs
+from programs import ended
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = ("pyproject.toml", "README.md", "LICENSE", "LICENSE-prose", "transformer_lib")
@@ -24,15 +25,8 @@ CELL_SECONDS = 900  # against a cell that hangs: how long a chapter takes is not
 
 def run(*command: object, cwd: Path, **environment: str) -> str:
     """The command's output; the test fails with it if the command does."""
-    done = subprocess.run(
-        [str(part) for part in command],
-        cwd=cwd,
-        env=os.environ | environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        encoding="utf-8",
-    )
+    together = {"stderr": subprocess.STDOUT, "patience": None}  # a cell that hangs has its limit
+    done = ended(*command, cwd=cwd, env=os.environ | environment, **together)
     if done.returncode:
         pytest.fail(f"{command[3:]} ended with {done.returncode}\n{done.stdout[-8000:]}")
     return done.stdout

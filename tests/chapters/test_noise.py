@@ -15,7 +15,7 @@ ABOUT_BITS = {"04-masking": 2, "04b-leaks-and-empty-rows": 2}
 @pytest.mark.slow
 def test_chapter_under_noise(chapter):
     new = elsewhere.changed([chapter])
-    assert not new or elsewhere.noisy(chapter, [0], keep=False) == {}
+    assert not new or elsewhere.noisy(chapter, [0], keep=False) == set()
 
 
 def test_how_many_cells_speak_of_bits():

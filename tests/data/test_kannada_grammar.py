@@ -14,7 +14,7 @@ HIDDEN = GRAMMAR.held_out(2000)
 
 def test_the_forms_are_those_of_the_grammar_books():
     """Spelled out by hand in Kannada script; the tables have only roots and rules."""
-    dative_then_accusative = """ನನಗೆ ನಮಗೆ ಅವನಿಗೆ ಅವಳಿಗೆ ಅವರಿಗೆ ಮೇರಿಗೆ ಸುಸಾನ್‌ಗೆ ರವಿಗೆ ಹುಡುಗನಿಗೆ ಹುಡುಗಿಗೆ
+    dative_then_accusative = """ನನಗೆ ನಮಗೆ ಅವನಿಗೆ ಅವಳಿಗೆ ಅವರಿಗೆ ಮೇರಿಗೆ ಸೂಸನ್‌ಗೆ ರವಿಗೆ ಹುಡುಗನಿಗೆ ಹುಡುಗಿಗೆ
         ಮನೆಗೆ ಶಾಲೆಗೆ ತೋಟಕ್ಕೆ ಅಂಗಡಿಗೆ ಹಣ್ಣನ್ನು ಅನ್ನವನ್ನು ಮೊಟ್ಟೆಯನ್ನು ರೊಟ್ಟಿಯನ್ನು ನೀರನ್ನು ಹಾಲನ್ನು
         ಕಾಫಿಯನ್ನು ಪುಸ್ತಕವನ್ನು ಪತ್ರವನ್ನು ಕಥೆಯನ್ನು ಪಾಠವನ್ನು ಚಿತ್ರವನ್ನು ಚೆಂಡನ್ನು ಹಣವನ್ನು ಹೂವನ್ನು
         ಗುಲಾಬಿಗಳನ್ನು"""
@@ -30,7 +30,7 @@ def test_the_forms_are_those_of_the_grammar_books():
 @pytest.mark.parametrize(
     ("source", "target", "alignment"),
     [
-        ("ಮೇರಿ ಸುಸಾನ್\u200cಗೆ ಗುಲಾಬಿಗಳನ್ನು ಕೊಟ್ಟಳು", "Mary gave the roses to Susan", "0 3 2 2 1 1"),
+        ("ಮೇರಿ ಸೂಸನ್\u200cಗೆ ಗುಲಾಬಿಗಳನ್ನು ಕೊಟ್ಟಳು", "Mary gave the roses to Susan", "0 3 2 2 1 1"),
         ("ಹೂವನ್ನು ಕೊಟ್ಟಳು", "She gave the flower", "1 1 0 0"),
         ("ನಿನ್ನೆ ಹುಡುಗನು ಹಾಲನ್ನು ಕುಡಿಯಲಿಲ್ಲ", "The boy did not drink the milk yesterday",
          "1 1 3 3 3 2 2 0"),
@@ -83,7 +83,7 @@ def test_the_same_seed_gives_the_same_sentences_anywhere():
     assert GRAMMAR.training(100, seed=3) != GRAMMAR.training(100, seed=4)
     assert to_latin(SEEN[0].source) == "nānu kāphiyannu kuḍiyalilla"
     assert to_latin(HIDDEN[0].source) == "huḍugi patravannu bareyuvudilla"
-    assert GRAMMAR.hash == "03d6e5c35eb8b8388ef6bfcc503011272986b79eb9645065fcb947eaec58627c"
+    assert GRAMMAR.hash == "bbe6f5eaf07252e41d9c1b76f828eaf73cdd76d82e9033bfbba423bfe61cbaf8"
     assert KannadaGrammar(6).hash != GRAMMAR.hash
 
 

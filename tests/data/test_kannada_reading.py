@@ -66,7 +66,7 @@ def test_every_heap_of_words_is_a_sentence_or_explained():
 
 
 def test_a_text_may_be_written_without_marks_and_with_a_full_stop():
-    roses = GRAMMAR.parse("mēri susān\u200cge gulābigaḷannu koṭṭaḷu")
+    roses = GRAMMAR.parse("mēri sūsan\u200cge gulābigaḷannu koṭṭaḷu")
     for text in ("Meri susange gulabigalannu kottalu.", f"{roses.source}."):
         assert GRAMMAR.parse(text) == roses
     # What differs in its marks alone, *hāḷu* and *hālu*, would not be guessed: no such words here.

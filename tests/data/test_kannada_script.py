@@ -10,8 +10,8 @@ from transformer_lib.data.kannada.script import CONSONANTS, JOINERS, SIGNS, VIRA
 # Written by hand from the tables of ISO 15919 and the Kannada block of Unicode.
 PAIRS = [
     ("ಕನ್ನಡ", "kannaḍa"),
-    ("ಸುಸಾನ್\u200cಗೆ", "susān\u200cge"),  # without the joiner, another spelling
-    ("ಸುಸಾನ್ಗೆ", "susānge"),
+    ("ಸೂಸನ್\u200cಗೆ", "sūsan\u200cge"),  # without the joiner, another spelling
+    ("ಸೂಸನ್ಗೆ", "sūsange"),
     ("ತಿಂದನು", "tiṁdanu"),
     ("ಸಂಸ್ಕೃತ", "saṁskr̥ta"),
     ("ದುಃಖ", "duḥkha"),

@@ -1,7 +1,11 @@
 """Rotary positions by complex numbers: the same as by sine and cosine, however x lies in memory."""
 
+import re
+
 import pytest
 import torch
+from torch._dynamo.utils import counters
+from torch._inductor.utils import run_and_get_code
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.testing import assert_close
 
@@ -70,6 +74,33 @@ def test_while_compiling_sine_and_cosine_are_taken(monkeypatch):
     monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
     assert_close(ROTARY.rotate(x, 3), by_sine_and_cosine(x.double(), 3).float())
     assert kept_numbers.cache_info().misses == 0
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("as_a_reader")
+def test_a_compiled_rotation_reads_its_cosines_from_a_table():
+    """Inductor would compute them in double precision, for every pair of every head."""
+    turn = torch.compile(
+        lambda q, k: (ROTARY.rotate(2 * q, 0), ROTARY.rotate(k, 0)), fullgraph=True
+    )
+    q = torch.randn(BATCH, HEADS, TOKENS, D_HEAD, requires_grad=True)
+    (turned, _), code = run_and_get_code(turn, q, q)
+    assert_close(turned, ROTARY.rotate(2 * q, 0))
+    (of_mine,) = torch.autograd.grad(turned.square().sum(), q)
+    assert_close(of_mine, 8 * q.detach())  # lengths stay
+    code = "\n".join(code)  # forward, and backward where it is compiled apart
+    assert re.findall(r"std::cos|\.cos\(\)", code) == []
+    assert len(re.findall(r"ops\.transformer_lib\.cosine_sine\.default\(", code)) == 1  # for both
+
+
+@pytest.mark.usefixtures("as_a_reader")
+def test_uneven_lengths_share_a_compiled_graph():
+    counters.clear()
+    turn = torch.compile(lambda x: ROTARY.rotate(x, 0), fullgraph=True, backend="aot_eager")
+    for tokens in (5, 7, 11, 13, 6):
+        x = torch.randn(BATCH, HEADS, tokens, D_HEAD)
+        assert_close(turn(x), ROTARY.rotate(x, 0))
+    assert counters["stats"]["unique_graphs"] == 2  # for one length, and for any
 
 
 @pytest.mark.usefixtures("as_a_reader")

@@ -17,7 +17,7 @@ def looking(*heads, keys):
 
 
 def test_each_head_is_scored_by_itself():
-    """mēri susān-ge gulābigaḷ-annu koṭṭaḷu: Mary gave the roses to Susan, links 0 3 2 2 1 1.
+    """mēri sūsan-ge gulābigaḷ-annu koṭṭaḷu: Mary gave the roses to Susan, links 0 3 2 2 1 1.
 
     Row t predicts word t; row 6 would predict the end and is not read, wherever it looks.
     """

@@ -10,6 +10,8 @@ import sys
 import traceback
 from pathlib import Path
 
+from programs import PATIENCE
+
 from transformer_lib import storage
 
 
@@ -100,7 +102,7 @@ def in_a_child(work):
     """Run ``work`` in a fork; its result, a small int; None if it was killed."""
     child = os.fork()
     if not child:
-        signal.alarm(60)
+        signal.alarm(PATIENCE)
         try:
             os._exit(work())
         except BaseException:

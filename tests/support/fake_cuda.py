@@ -47,12 +47,14 @@ class Watched(TorchDispatchMode):
     Attributes:
         reads: how many numbers the program waited for.
         pinned: how many tensors were copied into pinned memory.
+        scattered: how many of these were not contiguous: CUDA copies such a tensor into ordinary
+            memory first, and the copy to the GPU is then not made while the program goes on.
         waited: for each copy from the CPU to the GPU, whether the program waited for it.
     """
 
     def __init__(self):
         super().__init__()
-        self.reads = self.pinned = 0
+        self.reads = self.pinned = self.scattered = 0
         self.waited: list[bool] = []
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
@@ -67,6 +69,7 @@ class Watched(TorchDispatchMode):
             return True
         if function is aten._pin_memory.default:
             self.pinned += 1
+            self.scattered += not args[0].is_contiguous()
             return args[0].clone()
         to = (kwargs or {}).get("device")
         if function is aten._to_copy.default and to is not None and to.type == "cuda":

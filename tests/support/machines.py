@@ -19,8 +19,9 @@ STORIES = [
 def make_trained(seed: int = 0, **changes) -> SimpleNamespace:
     grammar = Grammar()
     tokenizer = WordTokenizer(grammar.vocabulary)
-    sizes = {"n_layers": 2, "n_heads": 2, "d_model": 16, "projections": "normal"} | changes
-    config = GPTConfig.fast(vocabulary=tokenizer.size, context=40, smear=2, **sizes)
+    sizes = {"n_layers": 2, "n_heads": 2, "d_model": 16, "context": 40, "smear": 2}
+    sizes |= {"projections": "normal"} | changes
+    config = GPTConfig.fast(vocabulary=tokenizer.size, **sizes)
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         model = GPT(config).eval()

@@ -3,9 +3,10 @@
 import importlib.util
 import os
 import shutil
-import subprocess
 from functools import cache
 from pathlib import Path
+
+from programs import ended
 
 
 @cache
@@ -23,14 +24,6 @@ def node() -> str:
 
 def run_node(*arguments: object, **environment: str) -> str:
     """The output of node; the test fails if it ends with an error."""
-    done = subprocess.run(
-        [node(), *map(str, arguments)],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=120,
-        check=False,
-    )
+    done = ended(node(), *arguments, env=os.environ | environment)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

@@ -13,6 +13,4 @@ def facts(page: Page) -> dict[str, float]:
 
 def wait_for_end(page: Page) -> None:
     """Until the run has paused by itself."""
-    page.wait_for_function(
-        "document.querySelector('.afm-start').textContent === 'go on'", timeout=120_000
-    )
+    page.wait_for_function("document.querySelector('.afm-start').textContent === 'go on'")

@@ -141,9 +141,11 @@ class Soak:
                 traceback.print_exc()
             finally:
                 os._exit(1)
-        time.sleep(self.draw.uniform(0, LONGEST_LIFE))
-        os.kill(child, signal.SIGKILL)
-        _, status = os.waitpid(child, 0)
+        try:
+            time.sleep(self.draw.uniform(0, LONGEST_LIFE))
+        finally:
+            os.kill(child, signal.SIGKILL)
+            _, status = os.waitpid(child, 0)
         expect(os.WIFSIGNALED(status) or not os.WEXITSTATUS(status), "a run could not be resumed")
         return not os.WIFSIGNALED(status)
 

@@ -8,7 +8,7 @@ from transformer_lib.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from transformer_lib.tokenizers import SPECIALS, PairTokenizer, WordTokenizer
 from transformer_lib.widgets import ArchitectureWalk, Translator
 
-EXAMPLES = ["mēri susān\u200cge gulābigaḷannu koṭṭaḷu", "hūvannu koṭṭaḷu"]
+EXAMPLES = ["mēri sūsan\u200cge gulābigaḷannu koṭṭaḷu", "hūvannu koṭṭaḷu"]
 
 
 def make_model(seed: int = 0, **wiring) -> tuple[EncoderDecoder, PairTokenizer]:

@@ -3,6 +3,8 @@ training does differently there. (Gradients are computed on ``meta``: fake CUDA 
 """
 
 import os
+import subprocess
+import sys
 from unittest.mock import patch
 
 import pytest
@@ -18,12 +20,17 @@ from transformer_lib.data.batches import Batches
 from transformer_lib.data.packing import Windows
 from transformer_lib.encoder_decoder import END, EncoderDecoder
 from transformer_lib.gpt import GPT
+from transformer_lib.layers import relu_squared
 from transformer_lib.sampling import generate
+from transformer_lib.training import device
 from transformer_lib.training.device import (
     best_device,
+    choose_device,
     choose_precision,
     chosen_kernels,
+    has_kernels,
     in_precision,
+    precision_here,
 )
 from transformer_lib.training.evaluation import answer_accuracy, mean_loss
 from transformer_lib.training.loop import Trainer
@@ -49,6 +56,12 @@ def trainer_of(model, *, optimizer=None, **options):
     return Trainer(model, optimizer, Batches(windows(), 6), **{"n_steps": 5} | options)
 
 
+def in_precisions(wirings):
+    """Each without autocast and under it, which treats bfloat16 and float16 alike: one in both."""
+    every = [(name, precision) for name in wirings for precision in ("float32", "float16")]
+    return [*every, (next(iter(wirings)), "bfloat16")]
+
+
 def filled(model):
     """In place of the backward pass: a gradient of ones for every parameter."""
 
@@ -61,8 +74,7 @@ def filled(model):
     return patch("torch.Tensor.backward", backward)
 
 
-@pytest.mark.parametrize("precision", ["float32", "bfloat16", "float16"])
-@pytest.mark.parametrize("wiring", WIRINGS)
+@pytest.mark.parametrize(("wiring", "precision"), in_precisions(WIRINGS))
 def test_every_wiring_trains_and_writes_on_a_gpu(wiring, precision):
     with fake_cuda():
         model = on_gpu(WIRINGS[wiring])
@@ -89,8 +101,7 @@ class Same:
         return tuple(torch.ones(len(indices), n, dtype=torch.int64) for n in (4, 3, 3))
 
 
-@pytest.mark.parametrize("precision", ["float32", "bfloat16", "float16"])
-@pytest.mark.parametrize("wiring", PAIRS)
+@pytest.mark.parametrize(("wiring", "precision"), in_precisions(PAIRS))
 def test_every_translator_trains_and_writes_on_a_gpu(wiring, precision):
     with fake_cuda():
         with torch.device("cuda"):
@@ -141,6 +152,7 @@ def test_a_step_waits_once_and_copies_ahead(make):
             assert watched.reads == 2  # one copy, of the loss and the norm
             assert watched.pinned == 2 * (3 * 2)  # this step's batch and the next one's
             assert watched.waited == 12 * [False]
+            assert watched.scattered == 0
             assert trainer.batches.state_dict()["drawn"] == 2
             assert trainer.feed.state_dict()["drawn"] == 1
             trainer.take_step()
@@ -208,6 +220,11 @@ def test_a_precision_that_the_device_lacks_is_refused(as_a_reader):
         assert trainer_of(model).precision == "float16"
         with pytest.raises(ValueError, match=r"which a fake GPU has no units for.*'float16'"):
             trainer_of(model, precision="bfloat16")
+        with pytest.raises(ValueError, match=r"'tf32', which a fake GPU has no units for"):
+            trainer_of(model, precision="tf32")
+        for asked in ("bfloat16", "tf32"):
+            assert precision_here(asked, CUDA) == "float16"
+        assert precision_here("float32", CUDA) == "float32"
     with pytest.raises(ValueError, match="'tf32', a format of NVIDIA's GPUs, and the model is on"):
         trainer_of(GPT(WIRINGS["gpt2"]), precision="tf32")
     with torch.device("meta"):
@@ -226,31 +243,56 @@ def settings():
     )
 
 
-@pytest.fixture
-def _workspace(monkeypatch):
-    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", "")  # so that it is put back
-    monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG")
+def test_the_workspace_is_chosen_before_anything_is_multiplied():
+    """PyTorch looks once, at the first product on a GPU, and no fake GPU would show it."""
+    words = (
+        "import os, transformer_lib.training.device; print(os.environ['CUBLAS_WORKSPACE_CONFIG'])"
+    )
+    for given, found in ((None, ":4096:8"), (":16:8", ":16:8")):  # a user's choice stays
+        environment = {k: v for k, v in os.environ.items() if k != "CUBLAS_WORKSPACE_CONFIG"}
+        environment |= {"CUBLAS_WORKSPACE_CONFIG": given} if given else {}
+        command = [sys.executable, "-c", words]
+        said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        assert said.stdout.strip() == found
 
 
-@pytest.mark.usefixtures("_workspace")
+def test_a_workspace_that_came_too_late_is_told(as_a_reader):
+    theirs = (
+        "Deterministic behavior was enabled with either `torch.use_deterministic_algorithms(True)` "
+        "..., but this operation is not deterministic because it uses CuBLAS and you have CUDA >= "
+        "10.2. To enable deterministic behavior in this case, you must set an environment variable "
+        "before running your PyTorch application: CUBLAS_WORKSPACE_CONFIG=:4096:8"
+    )
+    with (
+        pytest.raises(ValueError, match="Set it before Python starts: CUBLAS_WORKSPACE_CONFIG=:40"),
+        chosen_kernels(CUDA, deterministic=True),
+    ):
+        raise RuntimeError(theirs)
+
+
 def test_kernels_are_chosen_within_and_put_back():
     before = settings()
     with chosen_kernels(CUDA):
         assert settings() == ("ieee", "highest", *before[2:4], "ieee")
-        assert "CUBLAS_WORKSPACE_CONFIG" not in os.environ
     assert settings() == before
     with chosen_kernels(CUDA, tf32=True, deterministic=True):
         assert settings() == ("tf32", "high", True, False, "tf32")
-        assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == ":4096:8"
     assert settings() == before
     with pytest.raises(RuntimeError, match="shapes"), chosen_kernels(CUDA, tf32=True):
         torch.ones(2, 3) @ torch.ones(2, 3)
     assert settings() == before
-    torch.set_float32_matmul_precision("high")  # whatever the program chose
     try:
-        with chosen_kernels(CUDA):
-            assert settings()[:2] == ("ieee", "highest")
-        assert settings()[:2] == ("tf32", "high")
+        for chosen in ("high", "medium"):  # whatever the program chose
+            torch.set_float32_matmul_precision(chosen)
+            theirs = settings()
+            with chosen_kernels(CUDA):
+                assert settings()[:2] == ("ieee", "highest")
+            assert settings() == theirs
+            assert theirs[:2] == ("tf32", chosen)
+        torch.backends.cuda.matmul.fp32_precision = "ieee"  # by backend: it has no name now
+        with chosen_kernels(CUDA, tf32=True):
+            assert settings()[:2] == ("tf32", "high")
+        assert torch.backends.cuda.matmul.fp32_precision == "ieee"
     finally:
         torch.set_float32_matmul_precision(before[1])
         torch.backends.cuda.matmul.fp32_precision = before[0]
@@ -259,7 +301,6 @@ def test_kernels_are_chosen_within_and_put_back():
         assert settings() == before
 
 
-@pytest.mark.usefixtures("_workspace")
 def test_a_trainer_chooses_its_kernels_for_the_whole_step():
     with fake_cuda():
         model, found = on_gpu(WIRINGS["fast"]), []
@@ -280,10 +321,76 @@ def test_a_recipe_can_ask_for_it():
         assert run.trainer.deterministic == asked
 
 
+@pytest.fixture
+def machine(monkeypatch):
+    """machine("cuda", "mps"): a machine with these, its GPU a T4 or of another capability."""
+
+    def pretend(*there, capability=(7, 5), n_gpus=1):
+        monkeypatch.setattr("torch.cuda.get_device_capability", lambda device=None: capability)
+        monkeypatch.setattr("torch.cuda.get_arch_list", lambda: ["sm_75", "sm_80", "sm_90a"])
+        monkeypatch.setattr("torch.cuda.get_device_name", lambda device=None: "a GPU")
+        for name, backend in [
+            ("cuda", torch.cuda), ("mps", torch.backends.mps), ("xpu", torch.xpu),
+        ]:  # fmt: skip
+            monkeypatch.setattr(backend, "is_available", lambda name=name: name in there)
+            module = getattr(torch, name)
+            count = n_gpus if name == "cuda" else 1
+            count = count if name in there else 0
+            monkeypatch.setattr(module, "device_count", lambda count=count: count)
+        monkeypatch.setattr(device, "best_device", best_device)  # which tests/conftest.py replaces
+
+    return pretend
+
+
 @pytest.mark.parametrize("there", [("cuda", "mps"), ("mps", "xpu"), ("xpu",), ()])
-def test_the_best_device(there, monkeypatch):
-    for name, backend in [
-        ("cuda", torch.cuda), ("mps", torch.backends.mps), ("xpu", torch.xpu),
-    ]:  # fmt: skip
-        monkeypatch.setattr(backend, "is_available", lambda name=name: name in there)
-    assert best_device().type == (*there, "cpu")[0]
+def test_the_best_device(there, machine):
+    machine(*there)
+    assert choose_device().type == best_device().type == (*there, "cpu")[0]
+
+
+def test_a_gpu_that_pytorch_has_no_kernels_for_is_passed_over(machine):
+    """As Kaggle's P100 is: it is there, and the first kernel would end the program."""
+    machine("cuda", capability=(6, 0))
+    with pytest.warns(UserWarning, match="a GPU is left out: .* built for sm_75, sm_80, sm_90a"):
+        assert best_device().type == "cpu"
+
+
+@pytest.mark.parametrize(
+    ("capability", "built_for", "runs"),
+    [
+        ((7, 5), ["sm_75", "sm_80"], True),
+        ((8, 9), ["sm_75", "sm_80"], True),  # of one generation, older code runs
+        ((8, 0), ["sm_86", "sm_90"], False),
+        ((9, 0), ["sm_80"], False),
+        ((9, 0), ["sm_80", "compute_80"], True),
+        ((7, 0), ["sm_75", "compute_90"], False),
+        ((10, 3), ["sm_100a"], True),
+        ((9, 4), ["gfx90a", "gfx942"], True),  # AMD's
+        ((8, 0), [], True),
+    ],
+)
+def test_which_gpus_a_build_serves(capability, built_for, runs):
+    assert has_kernels(capability, built_for) == runs
+
+
+def test_a_device_is_chosen_by_its_name(machine, as_a_reader):
+    machine("cuda", n_gpus=2)
+    assert choose_device("cpu") == torch.device("cpu")
+    assert choose_device("cuda:1") == torch.device("cuda", 1)
+    for name, message in {
+        "cuda:2": "device is 'cuda:2', and PyTorch finds 2 of this kind here. .* 'cuda', the best",
+        "mps": "device is 'mps', and PyTorch finds 0 of this kind here",
+        "gpu": "device is 'gpu'; choose one of cpu, cuda, mps, xpu, or such as cuda:1",
+        "meta": "device is 'meta'; choose one of",
+        "cuda:": "device is 'cuda:'; choose one of",
+    }.items():
+        with pytest.raises(ValueError, match=message):
+            choose_device(name)
+
+
+def test_relu_squared_stays_in_16_bits_on_a_gpu():
+    """CUDA's autocast computes ``pow``, which ``square`` is, in float32, and would keep that."""
+    with fake_cuda(), in_precision(CUDA, "bfloat16"):
+        x = torch.ones(2, 3, device="cuda", dtype=torch.bfloat16)
+        assert x.square().dtype == torch.float32
+        assert relu_squared(x).dtype == torch.bfloat16

@@ -2,12 +2,12 @@
 
 import copy
 import math
-import subprocess
 import sys
 
 import pytest
 import torch
 import torch.nn.functional as F
+from programs import ended
 from small_models import VOCABULARY, small_gpt, stories
 from torch import nn
 
@@ -224,6 +224,6 @@ print(len(losses))
 @pytest.mark.slow
 def test_a_compiled_model_is_one_graph_trains_alike_and_keeps_its_names():
     """In a process of its own: Dynamo cannot trace the type checks that the tests switch on."""
-    done = subprocess.run([sys.executable, "-c", COMPILED], capture_output=True, text=True)
+    done = ended(sys.executable, "-c", COMPILED)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "3\n"

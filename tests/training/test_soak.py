@@ -2,13 +2,13 @@
 
 import json
 import pickle
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from disks import in_a_child
 from forgeries import only_reading
+from programs import ended
 
 from transformer_lib.training.run_log import REPOSITORY
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks, and read
 def test_a_share_of_the_soak():
     """In a process of its own: one that has trained may not fork, and checked types draw."""
     command = [sys.executable, str(REPOSITORY / "benchmarks" / "soak.py"), "--few"]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = ended(*command)
     assert done.returncode == 0, done.stdout + done.stderr
     counts = {}
     for line in done.stdout.splitlines():

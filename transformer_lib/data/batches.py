@@ -1,8 +1,8 @@
 """Batches: rows of a source in random order, endlessly, and resumed wherever they were stopped."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
-from typing import Protocol, runtime_checkable
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Int
@@ -72,6 +72,11 @@ class Batches:
         return batch
 
     @property
+    def drawn(self) -> int:
+        """How many batches so far."""
+        return self._drawn
+
+    @property
     def epoch(self) -> float:
         """How often every row has been drawn so far."""
         return self._drawn * self._kind["batch_size"] / self._kind["rows"]
@@ -82,6 +87,11 @@ class Batches:
 
     def load_state_dict(self, state: Mapping[str, int]) -> None:
         """Go on from ``state``: the next batch is the one that would have come there."""
+        self.require_state(state)
+        self._drawn = state["drawn"]
+
+    def require_state(self, state: Mapping[str, int]) -> None:
+        """``state`` is of batches like these."""
         if state.keys() != self.state_dict().keys():
             raise ValueError(
                 f"the state has the entries {', '.join(state)}; the state of batches has "
@@ -97,7 +107,6 @@ class Batches:
             raise ValueError(
                 f"the state says that {state['drawn']!r} batches were drawn; it must be a count."
             )
-        self._drawn = state["drawn"]
 
     def _permutation(self, epoch: int) -> Tensor:
         if epoch != self._epoch:
@@ -106,3 +115,55 @@ class Batches:
             self._order = torch.randperm(len(self._source), generator=generator)
             self._epoch = epoch
         return self._order
+
+
+class Lessons:
+    """Batches for so many steps, then others, and in the end the last ones without end.
+
+    Args:
+        lessons: batches, and how many of them are drawn.
+        then: what follows.
+
+    Raises:
+        ValueError: in :meth:`load_state_dict`, the state of other batches; nothing changes then.
+
+    >>> from transformer_lib.data.packing import pack
+    >>> short, long = pack([[7, 1]], length=2), pack([[7, 2, 3]], length=3)
+    >>> batches = Lessons([(Batches(short, 1), 2)], then=Batches(long, 1))
+    >>> [next(batches)[0].shape[1] for _ in range(4)]
+    [2, 2, 3, 3]
+    """
+
+    def __init__(self, lessons: Sequence[tuple[Batches, int]], then: Batches):
+        for _, steps in lessons:
+            checks.require_count(steps, "the steps of a lesson")
+        self._lessons, self._then = list(lessons), then
+
+    def __iter__(self) -> Iterator[Batch]:
+        return self
+
+    def __next__(self) -> Batch:
+        for batches, steps in self._lessons:
+            if batches.drawn < steps:
+                return next(batches)
+        return next(self._then)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The states of all its batches, by their number."""
+        return {str(at): batches.state_dict() for at, batches in enumerate(self._all())}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from ``state``: the next batch is the one that would have come there."""
+        batches = self._all()
+        if len(state) != len(batches):
+            raise ValueError(
+                f"the state is of {len(state)} kinds of batches, one after the other, and these "
+                f"are {len(batches)}. Make them as they were, or start anew."
+            )
+        for at, each in enumerate(batches):
+            each.require_state(state[str(at)])
+        for at, each in enumerate(batches):
+            each.load_state_dict(state[str(at)])
+
+    def _all(self) -> list[Batches]:
+        return [*(batches for batches, _ in self._lessons), self._then]

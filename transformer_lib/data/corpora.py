@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import torch
@@ -13,7 +13,8 @@ from transformer_lib import storage
 from transformer_lib.bpe import BytePairTokenizer
 from transformer_lib.data.batches import Source
 from transformer_lib.data.gifts import Grammar
-from transformer_lib.data.packing import Blocks, Windows, cover, pack
+from transformer_lib.data.gifts.lessons import lesson, require_lessons
+from transformer_lib.data.packing import IGNORED, Blocks, Windows, cover, pack
 from transformer_lib.data.pairs import Pair
 from transformer_lib.tokenizers import CharacterTokenizer, PairTokenizer, WordTokenizer
 
@@ -26,6 +27,7 @@ KINDS = {
 }
 TRAINING_SHARE = 0.9
 VALIDATION_SEED = 1_000_003  # of stories that measure: none is trained on
+LESSONS_SEED = 1
 MOST_WORDS = 2**26  # of stories: a minute or two to make, and a gigabyte
 
 
@@ -43,6 +45,7 @@ class Corpus:
             texts.
         seen: how many validation stories were left out, as they are trained on.
         pairs: the validation pairs of a translator, as texts; else None.
+        lessons: what is read before ``training``, and for how many steps each.
     """
 
     tokenizer: Tokenizer
@@ -53,6 +56,7 @@ class Corpus:
     answers: Bool[Tensor, "blocks tokens"] | None = None
     seen: int = 0
     pairs: tuple[Pair, ...] | None = None
+    lessons: tuple[tuple[Source, int], ...] = ()
 
 
 def text_corpus(text: str, block: int, window: int | None = None) -> Corpus:
@@ -132,6 +136,31 @@ def stories_corpus(grammar: Grammar, n_stories: int, n_validation: int, block: i
         answers=marked if marked.any() else None,
         seen=len(drawn) - len(fresh),
     )
+
+
+def with_lessons(
+    corpus: Corpus, grammar: Grammar, lessons: Mapping[str, int], batch_size: int
+) -> Corpus:
+    """``corpus`` with lessons before it: of each as many texts as its steps read, each once.
+
+    Only the answers are targets there.
+
+    Raises:
+        ValueError: a lesson that there is not, or a number of steps below 1; too few names.
+    """
+    require_lessons(lessons, grammar)
+    if not lessons:
+        return corpus
+    told = []
+    for name, steps in lessons.items():
+        texts, places = lesson(name, steps * batch_size, seed=LESSONS_SEED, grammar=grammar)
+        ids = [corpus.tokenizer.encode(text) for text in texts]
+        blocks = pack(ids, max(map(len, ids)))
+        targets = blocks.targets.where(blocks.mark(places), IGNORED)
+        told.append((Blocks(blocks.inputs, targets, blocks.spans), steps))
+    described = [corpus.signature, dict(lessons), batch_size]
+    signature = storage.sha256(json.dumps(described).encode("ascii"))
+    return replace(corpus, lessons=tuple(told), signature=signature)
 
 
 def mark_answers(

@@ -3,6 +3,9 @@
 A pair of components (a, b) is the number a + bi, and to turn it by θ is to multiply it by e^(iθ).
 One product instead of four, and no slices: four times faster than ``apply_rotary``, forward and
 backward, for 12 sequences of 64 tokens with 4 heads of 32 (805 and 170 µs on one core, torch 2.13).
+
+``torch.compile`` has no complex numbers, so there ``apply_rotary`` is taken, and its cosines and
+sines are a tensor that the compiled kernels read (:func:`cosine_sine`).
 """
 
 from collections.abc import Callable
@@ -51,6 +54,31 @@ def turn_pairs(
     except RuntimeError:  # the pairs lie where no complex number may begin: copy them
         pairs = torch.view_as_complex(pairs.clone(memory_format=torch.contiguous_format))
     return torch.view_as_real(pairs * numbers).flatten(-2).to(x.dtype)
+
+
+def cosine_sine(angles: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """Cosine and sine of ``angles``, rounded to ``dtype``.
+
+    While compiling, as an operation that Inductor does not look into. It would otherwise compute
+    both anew within the kernel that turns queries or keys, for every pair of every head, and as
+    exactly as the angles are given: in double precision, for which many GPUs have hardly any units.
+    """
+    if torch.compiler.is_compiling() and not (
+        angles.requires_grad or torch.compiler.is_exporting()
+    ):
+        return tuple(table_of(angles, dtype).unbind())
+    return angles.cos().to(dtype), angles.sin().to(dtype)
+
+
+@torch.library.custom_op("transformer_lib::cosine_sine", mutates_args=())
+def table_of(angles: Tensor, dtype: torch.dtype) -> Tensor:
+    """Cosine and sine of ``angles``, stacked."""
+    return torch.stack((angles.cos(), angles.sin())).to(dtype)
+
+
+@table_of.register_fake
+def _(angles: Tensor, dtype: torch.dtype) -> Tensor:
+    return angles.new_empty((2, *angles.shape), dtype=dtype)
 
 
 def has_complex_numbers(device: torch.device) -> bool:

@@ -13,11 +13,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from transformer_lib import checks
-from transformer_lib.attention import (
-    MultiHeadAttention,
-    attention_weights,
-    require_multi_head_input,
-)
+from transformer_lib.attention import MultiHeadAttention, require_multi_head_input
 
 Maps = dict[str, Float[Tensor, "batch heads queries keys"]]
 Vectors = dict[str, tuple[Tensor, Tensor]]
@@ -124,8 +120,7 @@ def _recorder(name: str, found: dict, read: Callable) -> Callable:
 def _weights(module, x, memory=None, mask=None, *, causal=False, cache=None) -> Tensor:
     """The weights that ``module.forward`` will use for these arguments: the same signature."""
     q, k = _vectors(module, x, memory, mask, causal=causal, cache=cache)
-    mask, bias = module.mask_and_bias(q, k, mask)
-    return attention_weights(q, k, mask, causal=causal, bias=bias)
+    return module.weights(q, k, mask, causal=causal)
 
 
 def _vectors(

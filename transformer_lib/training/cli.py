@@ -50,7 +50,7 @@ EXAMPLES = f"""examples:
   {PROGRAM} sample runs/mine --prompt "Once" --tokens 300
   {PROGRAM} train --preset kannada --folder runs/kannada
   {PROGRAM} train --preset multi30k --data my.tsv --vocabulary 2000 --folder runs/pairs
-  {PROGRAM} translate runs/kannada "mēri susān‌ge gulābigaḷannu koṭṭaḷu"
+  {PROGRAM} translate runs/kannada "mēri sūsan‌ge gulābigaḷannu koṭṭaḷu"
   torchrun --nproc-per-node=2 -m transformer_lib.training train --preset h200 --folder runs/two
 """
 EXPECTED = (

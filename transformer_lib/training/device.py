@@ -1,7 +1,9 @@
 """The device that a run computes on: the best one available, its number formats, its kernels."""
 
 import os
-from collections.abc import Iterator
+import re
+import warnings
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import torch
@@ -9,15 +11,76 @@ import torch
 from transformer_lib import checks
 
 PRECISIONS = ("float32", "tf32", "bfloat16", "float16")
+WORKSPACE = "CUBLAS_WORKSPACE_CONFIG"
+# With deterministic kernels cuBLAS needs a workspace of a fixed size, and PyTorch looks for this
+# once, at the first product on a GPU, deterministic or not: so it must be there before.
+os.environ.setdefault(WORKSPACE, ":4096:8")
 
 
 def best_device() -> torch.device:
     """NVIDIA's or AMD's GPU (``cuda``), else Apple's (``mps``), else Intel's (``xpu``), else the
     CPU.
+
+    It warns of a GPU that this build of PyTorch has no kernels for, and passes it over.
     """
-    known = {"cuda": torch.cuda, "mps": torch.backends.mps, "xpu": torch.xpu}
-    found = (name for name, backend in known.items() if backend.is_available())
-    return torch.device(next(found, "cpu"))
+    backends = {"cuda": torch.cuda, "mps": torch.backends.mps, "xpu": torch.xpu}
+    found = [name for name, backend in backends.items() if backend.is_available()]
+    if "cuda" in found and not has_kernels(torch.cuda.get_device_capability()):
+        warnings.warn(
+            f"{torch.cuda.get_device_name()} is left out: this PyTorch was built for "
+            f"{', '.join(torch.cuda.get_arch_list())} and has no kernels for it. Choose another "
+            f"GPU (on Kaggle: T4), or install a PyTorch that was built for this one.",
+            stacklevel=2,
+        )
+        found.remove("cuda")
+    return torch.device(next(iter(found), "cpu"))
+
+
+def choose_device(name: str | None = None) -> torch.device:
+    """The device of this name, :func:`best_device` without one.
+
+    Raises:
+        ValueError: it is not the name of a device, or the device is not here.
+
+    >>> choose_device("cpu")
+    device(type='cpu')
+    """
+    if name is None:
+        return best_device()
+    backends = {"cpu": torch.cpu, "cuda": torch.cuda, "mps": torch.mps, "xpu": torch.xpu}
+    kind, _, number = name.partition(":")
+    if kind not in backends or not (number.isdecimal() or name == kind):
+        raise ValueError(
+            f"device is {name!r}; choose one of {', '.join(backends)}, or such as cuda:1, the "
+            f"second GPU."
+        )
+    device, n_devices = torch.device(name), backends[kind].device_count()
+    if (device.index or 0) >= n_devices:
+        raise ValueError(
+            f"device is {name!r}, and PyTorch finds {n_devices} of this kind here. Leave it out "
+            f"for {best_device().type!r}, the best that is here."
+        )
+    return device
+
+
+def has_kernels(capability: tuple[int, int], built_for: Iterable[str] | None = None) -> bool:
+    """Whether a build of PyTorch, this one if None, runs on NVIDIA's GPUs of this capability.
+
+    What was compiled for 8.0 (``sm_80``) runs on 8.6, too, and not on 9.0; what is compiled when
+    the program starts (``compute_80``) runs on all that are younger.
+
+    >>> has_kernels((6, 0), ["sm_75", "sm_80", "compute_120"])
+    False
+    """
+    built_for = torch.cuda.get_arch_list() if built_for is None else built_for
+    found = [re.fullmatch(r"(sm|compute)_(\d+)(\d)[af]?", name) for name in built_for]
+    if not found or None in found:  # AMD's names, or none are known
+        return True
+    versions = [(m[1], (int(m[2]), int(m[3]))) for m in found]
+    return any(
+        version <= capability and (kind == "compute" or version[0] == capability[0])
+        for kind, version in versions
+    )
 
 
 def choose_precision(device: torch.device | str) -> str:
@@ -97,21 +160,51 @@ def chosen_kernels(
         return
     backends = torch.backends.cuda.matmul, torch.backends.mkldnn.matmul
     precisions = [backend.fp32_precision for backend in backends]
+    before = matmul_precision()
     was_on = torch.are_deterministic_algorithms_enabled()
     only_warned = torch.is_deterministic_algorithms_warn_only_enabled()
-    if deterministic:  # cuBLAS needs a workspace of a fixed size, and reads this at its first use
-        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    if deterministic:
         torch.use_deterministic_algorithms(True)
     # Not by fp32_precision alone: get_float32_matmul_precision, which torch.compile calls, would
     # then raise.
     torch.set_float32_matmul_precision("high" if tf32 else "highest")
     try:
         yield
+    except RuntimeError as error:
+        if WORKSPACE not in str(error):
+            raise
+        raise ValueError(
+            f"deterministic kernels need the variable {WORKSPACE} before the first product on a "
+            f"GPU. Set it before Python starts: {WORKSPACE}=:4096:8 python ...; or, in a notebook, "
+            f"import transformer_lib.training.device before anything uses the GPU."
+        ) from error
     finally:
-        torch.set_float32_matmul_precision("high" if precisions[0] == "tf32" else "highest")
+        torch.set_float32_matmul_precision(before or "highest")
         for backend, precision in zip(backends, precisions, strict=True):
             backend.fp32_precision = precision
         torch.use_deterministic_algorithms(was_on, warn_only=only_warned)
+
+
+def matmul_precision() -> str | None:
+    """The program's choice for products of float32; None if it chose by backend, not by a name."""
+    try:
+        return torch.get_float32_matmul_precision()
+    except RuntimeError:
+        return None
+
+
+def precision_here(precision: str, device: torch.device) -> str:
+    """``precision``, or where ``device`` lacks it, what suits the device.
+
+    >>> precision_here("tf32", torch.device("meta"))
+    'float32'
+    """
+    try:
+        require_precision(precision, device)
+    except ValueError:
+        checks.require_choice(precision, "precision", PRECISIONS)
+        return choose_precision(device)
+    return precision
 
 
 def require_precision(precision: str, device: torch.device) -> None:
@@ -122,7 +215,13 @@ def require_precision(precision: str, device: torch.device) -> None:
             f"precision is 'tf32', a format of NVIDIA's GPUs, and the model is on {device}. Choose "
             f"'float32'."
         )
-    if precision == "bfloat16" and device.type == "cuda" and choose_precision(device) == "float16":
+    real = device.type != "cuda" or choose_precision(device) == "bfloat16"  # since Ampere, both
+    if precision == "tf32" and not real:
+        raise ValueError(
+            f"precision is 'tf32', which {torch.cuda.get_device_name(device)} has no units for: it "
+            f"would be float32 under another name. Choose 'float16' or 'float32'."
+        )
+    if precision == "bfloat16" and not real:
         raise ValueError(
             f"precision is 'bfloat16', which {torch.cuda.get_device_name(device)} has no units "
             f"for: PyTorch would emulate it, slowly. Choose 'float16'."

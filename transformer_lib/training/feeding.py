@@ -87,7 +87,8 @@ class Feed:
 
     def _moved(self, x: Tensor) -> Tensor:
         if self.device.type == "cuda" and x.device.type == "cpu":
-            return x.pin_memory().to(self.device, non_blocking=True)
+            # Without contiguous CUDA would first copy it into memory that is not pinned.
+            return x.contiguous().pin_memory().to(self.device, non_blocking=True)
         return x.to(self.device)
 
 

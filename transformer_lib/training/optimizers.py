@@ -240,7 +240,7 @@ def orthogonalize(
     tall = matrices.shape[-2] > matrices.shape[-1]
     x = matrices.mT if tall else matrices  # the smaller of the two products
     norm = x.norm(dim=(-2, -1), keepdim=True)  # bounds the largest singular value
-    x = (x / norm.clamp(min=1e-7)).to(dtype, memory_format=torch.contiguous_format)
+    x = (x / norm.clamp(min=1e-7)).to(dtype).contiguous()
     shape, x = x.shape, x.reshape(-1, *x.shape[-2:])
     for _ in range(n_iterations):
         products = x @ x.mT

@@ -15,6 +15,7 @@ from torch import nn
 
 from transformer_lib import checks, storage
 from transformer_lib.data.gifts import Grammar
+from transformer_lib.data.gifts.lessons import require_lessons
 from transformer_lib.data.kannada import KannadaGrammar
 from transformer_lib.encoder_decoder import EncoderDecoderConfig
 from transformer_lib.gpt import GPTConfig
@@ -81,6 +82,10 @@ class Recipe:
             (:class:`~transformer_lib.data.gifts.Grammar`,
             :class:`~transformer_lib.data.kannada.KannadaGrammar`); ``n_stories``, or sentences,
             are trained on, and ``n_validation`` others measure the result.
+        lessons: what the stories of gifts come after, and for how many of the steps each: names of
+            :data:`~transformer_lib.data.gifts.lessons.LESSONS`. Only their answers are learned.
+        lesson_heads: how many heads of the last block take part in the lessons, all if None: see
+            :mod:`~transformer_lib.training.waking`.
 
     Raises:
         ValueError, TypeError: a field that makes no sense; the message says which and why. (Values
@@ -126,6 +131,8 @@ class Recipe:
     grammar: Mapping[str, Any] = field(default_factory=dict)
     n_stories: int = 20_000
     n_validation: int = 1_000
+    lessons: Mapping[str, int] = field(default_factory=dict)
+    lesson_heads: int | None = None
 
     def __post_init__(self):
         checks.require_fields(self)
@@ -258,6 +265,7 @@ def _require_parts(recipe: Recipe) -> None:
             f"vocabulary = {recipe.vocabulary} and batch_tokens = {recipe.batch_tokens} are "
             f"choices of a translator, and data is {recipe.data!r}. Leave them out."
         )
+    _require_lessons(recipe)
     require_label_smoothing(recipe.label_smoothing)
     for name in ("n_layers", "n_heads", "d_model", "dropout"):
         if name in recipe.model:
@@ -273,6 +281,27 @@ def _require_parts(recipe: Recipe) -> None:
         value = recipe.model.get(name)
         if isinstance(value, int) and value > most:
             raise ValueError(f"model holds {name} = {value:,}; choose at most {most:,}.")
+
+
+def _require_lessons(recipe: Recipe) -> None:
+    """Lessons of the stories of gifts, with steps left for the stories themselves."""
+    require_lessons(recipe.lessons)
+    if recipe.lessons and recipe.data != "gifts":
+        raise ValueError(
+            f"lessons are texts about gifts, and data is {recipe.data!r}. Leave them out."
+        )
+    heads = recipe.lesson_heads
+    if heads is not None and not (recipe.lessons and 1 <= heads < recipe.n_heads):
+        raise ValueError(
+            f"lesson_heads is {heads}; it is how many of the {recipe.n_heads} heads take part in "
+            f"the lessons: choose at least 1 and fewer than all, and name lessons."
+        )
+    steps = sum(recipe.lessons.values())
+    if recipe.lessons and steps >= recipe.n_steps:
+        raise ValueError(
+            f"the lessons take {steps:,} steps, and n_steps is {recipe.n_steps:,}: none is left "
+            f"for the stories. Choose n_steps above {steps:,}."
+        )
 
 
 def _require_names(given: Mapping[str, Any], kind: type, name: str) -> None:
@@ -303,13 +332,13 @@ def _require_storable(recipe: Recipe) -> None:
 
 
 _SHAKESPEARE = Recipe(data="tiny_shakespeare", window=256)
+_GIFTS = Recipe(
+    batch_size=32, lr=0.006, adamw_lr=0.004, n_iterations=3, decay=0.7, precision="float32",
+)  # fmt: skip
 # A gift and the person who has it lie two or three words apart, so each word begins with a share of
 # those before it. With less reach, or from 0, not every run ends within a percent of the floor (see
 # runs/smear.json).
-_GIFTS = Recipe(
-    model={"smear": 3, "smear_start": 0.5}, batch_size=32, lr=0.006, adamw_lr=0.004,
-    n_iterations=3, decay=0.7, precision="float32",
-)  # fmt: skip
+_SMEAR = {"smear": 3, "smear_start": 0.5}
 PRESETS = {
     "cpu": _SHAKESPEARE.with_changes(
         n_heads=3, d_model=192, block=256, batch_size=12, n_steps=1420, weight_decay=0.2
@@ -322,12 +351,17 @@ PRESETS = {
         n_layers=6, n_heads=6, d_model=384, block=256, batch_size=128, n_steps=600, dropout=0.2,
         weight_decay=0.1, precision="bfloat16", compiled=True,
     ),
+    # Without a smear, which would let a word learn of others outside of attention: see chapter 11.
     "gifts": _GIFTS.with_changes(
-        n_layers=3, n_heads=8, d_model=96, block=85, n_steps=8000, n_stories=60_000,
-        n_validation=2000,
+        model={"smear": 0}, n_layers=3, n_heads=8, d_model=96, block=85, n_steps=8000, clip=1.0,
+        n_stories=60_000, n_validation=2000, lesson_heads=1,
+        lessons={
+            "echo": 150, "mark": 100, "words": 150, "sentences": 100, "facts": 50, "asked": 50,
+            "mostly": 100,
+        },
     ),
     "gifts-small": _GIFTS.with_changes(
-        n_layers=2, n_heads=4, d_model=64, block=69, n_steps=2000, n_stories=30_000,
+        model=_SMEAR, n_layers=2, n_heads=4, d_model=64, block=69, n_steps=2000, n_stories=30_000,
         n_validation=2000,
         grammar={
             "people": ["mary", "susan", "john", "peter"],

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from transformer_lib import storage
-from transformer_lib.data.batches import Batches
+from transformer_lib.data.batches import Batches, Lessons
 from transformer_lib.data.corpora import Corpus, describe_tokenizer
 from transformer_lib.training import checkpoints
 from transformer_lib.training.checkpoints import NAME, CheckpointError, find_checkpoints, step_of
@@ -29,6 +29,7 @@ from transformer_lib.training.loop import Step, Trainer
 from transformer_lib.training.recipes import Recipe
 from transformer_lib.training.tasks import TASKS, corpus_of, model_of
 from transformer_lib.training.trained import require_same_run, sizes_of
+from transformer_lib.training.waking import put_to_sleep, wake
 
 COLUMNS = ("step", "training_loss", "validation_loss", "accuracy", "seconds")
 # Asks of a machine that is taken back, of the keyboard, of a terminal that closes, of Slurm.
@@ -142,7 +143,7 @@ class Run:
         # What suited the device stays the run's: elsewhere it goes on as it began.
         self.recipe = recipe = recipe.with_changes(precision=self.trainer.precision)
         self.curve: dict[str, list[float]] = {name: [] for name in COLUMNS}
-        self.begun = 0
+        self.begun, self.taught = 0, sum(recipe.lessons.values())  # the last step of the lessons
         self.seconds, self._recent = 0.0, [0.0, 0]  # sum and number of losses since the last row
         self.configuration: dict[str, Any] = {
             "recipe": recipe.as_json(),
@@ -178,6 +179,8 @@ class Run:
         for step in trainer:
             self.seconds += step.seconds
             self._recent = [self._recent[0] + step.loss, self._recent[1] + 1]
+            if recipe.lesson_heads and step.step == self.taught:
+                wake(trainer.model, recipe.lesson_heads, recipe.seed)
             asked = trainer.processes.any(stopping.number is not None)
             measures = self._measures(step.step)
             if folder is not None and (asked or measures or step.step % recipe.save_every == 0):
@@ -285,16 +288,22 @@ def make_trainer(
     """The model, its optimizer and its data, made from ``recipe.seed``."""
     seed_everything(recipe.seed)
     model = model_of(recipe, corpus.tokenizer).to(device)
+    if recipe.lesson_heads:
+        put_to_sleep(model, recipe.lesson_heads)
     optimizer = recipe.make_optimizer(model)
     loss = TASKS[recipe.task].loss
     if recipe.label_smoothing:
         loss = partial(loss, label_smoothing=recipe.label_smoothing)
     rows = 1 if recipe.batch_tokens else recipe.batch_size  # of bundles, each a whole batch
+    batches = Batches(corpus.training, rows, seed=recipe.seed)
+    if corpus.lessons:
+        first = [(Batches(each, rows, seed=recipe.seed), steps) for each, steps in corpus.lessons]
+        batches = Lessons(first, then=batches)
     seed_everything(recipe.seed + 1 + processes.rank)  # dropout: other numbers in each process
     return Trainer(
         model,
         optimizer,
-        Batches(corpus.training, rows, seed=recipe.seed),
+        batches,
         n_steps=recipe.n_steps,
         loss=loss,
         schedule=recipe.factor,

@@ -17,7 +17,13 @@ from transformer_lib.beam import translate
 from transformer_lib.bpe import train_bpe
 from transformer_lib.data import texts
 from transformer_lib.data.bitext import translation_corpus
-from transformer_lib.data.corpora import Corpus, Tokenizer, stories_corpus, text_corpus
+from transformer_lib.data.corpora import (
+    Corpus,
+    Tokenizer,
+    stories_corpus,
+    text_corpus,
+    with_lessons,
+)
 from transformer_lib.data.gifts import Grammar
 from transformer_lib.data.kannada import KannadaGrammar
 from transformer_lib.data.pairs import Pair, multi30k, pairs_from_tsv
@@ -60,9 +66,10 @@ def model_of(recipe: Recipe, tokenizer: Tokenizer) -> nn.Module:
 
 
 def stories(recipe: Recipe) -> Corpus:
-    """Stories of the grammar of gifts."""
+    """Stories of the grammar of gifts, and the lessons before them."""
     grammar = Grammar(**recipe.grammar)
-    return stories_corpus(grammar, recipe.n_stories, recipe.n_validation, recipe.block)
+    corpus = stories_corpus(grammar, recipe.n_stories, recipe.n_validation, recipe.block)
+    return with_lessons(corpus, grammar, recipe.lessons, recipe.batch_size)
 
 
 def text(recipe: Recipe) -> Corpus:

@@ -10,7 +10,8 @@ model is built without memory, on the meta device, and compared with the file.
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from transformer_lib.data.corpora import (
 )
 from transformer_lib.data.gifts import Grammar
 from transformer_lib.data.kannada import KannadaGrammar
+from transformer_lib.interpret.your_part import using
 from transformer_lib.storage import UnusableFileError
 from transformer_lib.training import checkpoints
 from transformer_lib.training.checkpoints import Checkpoint, CheckpointError, differences
@@ -74,6 +76,15 @@ class Trained:
     grammar: Grammar | KannadaGrammar | None
     run: RunLog | None
     manifest: Mapping[str, Any]
+
+    def using(
+        self, *, at: str | None = None, **parts: Callable[..., Any]
+    ) -> AbstractContextManager[nn.Module]:
+        """A context in which functions of your own take the library's place in the model.
+
+        See :func:`transformer_lib.interpret.your_part.using`.
+        """
+        return using(self.model, at=at, **parts)
 
 
 def load_trained(path: str | os.PathLike, *, device: torch.device | None = None) -> Trained:

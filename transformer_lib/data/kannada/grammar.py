@@ -1,6 +1,6 @@
 """A small part of Kannada with its English translation, and the true alignment of their words.
 
-    ಮೇರಿ ಸುಸಾನ್‌ಗೆ ಗುಲಾಬಿಗಳನ್ನು ಕೊಟ್ಟಳು     mēri susān‌ge gulābigaḷannu koṭṭaḷu
+    ಮೇರಿ ಸೂಸನ್‌ಗೆ ಗುಲಾಬಿಗಳನ್ನು ಕೊಟ್ಟಳು     mēri sūsan‌ge gulābigaḷannu koṭṭaḷu
     Mary gave the roses to Susan      0 3 2 2 1 1
 
 The sentences have a subject (or leave it to the verb's ending), perhaps a receiver, an object or a

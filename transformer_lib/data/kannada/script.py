@@ -48,8 +48,8 @@ def to_script(text: str) -> str:
             ``ḥ`` without a vowel before it.
         TypeError: ``text`` is not a text.
 
-    >>> to_script("mēri susān\\u200cge gulābigaḷannu koṭṭaḷu")
-    'ಮೇರಿ ಸುಸಾನ್\\u200cಗೆ ಗುಲಾಬಿಗಳನ್ನು ಕೊಟ್ಟಳು'
+    >>> to_script("mēri sūsan\\u200cge gulābigaḷannu koṭṭaḷu")
+    'ಮೇರಿ ಸೂಸನ್\\u200cಗೆ ಗುಲಾಬಿಗಳನ್ನು ಕೊಟ್ಟಳು'
     """
     text = unicodedata.normalize("NFC", _require_text(text).lower())
     written, bare, i = [], False, 0  # bare: the last letter is a consonant without its vowel

@@ -20,7 +20,7 @@ is always translated by *they*. Nothing here is neuter as a subject.
 from typing import NamedTuple
 
 YESTERDAY = "ninne"
-ZWNJ = "\u200c"  # keeps the n of susān from joining the next letter into a ligature
+ZWNJ = "\u200c"  # keeps the n of sūsan from joining the next letter into a ligature
 
 # The endings that say who acts: non-past, past.
 ENDINGS = {
@@ -114,7 +114,7 @@ PEOPLE = (
     Person("avaḷu", "She", "her", "she"),
     Person("avaru", "They", "them", "they"),
     Person("mēri", "Mary", "Mary", "she"),
-    Person("susān", "Susan", "Susan", "she"),
+    Person("sūsan", "Susan", "Susan", "she"),
     Person("ravi", "Ravi", "Ravi", "he"),
     Person("huḍuganu", "The boy", "the boy", "he"),
     Person("huḍugi", "The girl", "the girl", "she"),

@@ -1,6 +1,6 @@
 // Marks for a moment what has changed in a figure, by frames laid over it.
 //
-//   const changed = watchChanges(root);   ...set the figure...   changed.mark() -> did anything change
+//   const changed = watchChanges(root);   ...set the figure...   changed.mark() -> the boxes of what has
 
 import { element } from "./dom.js";
 
@@ -62,7 +62,8 @@ export function watchChanges(root) {
       root.querySelector(":scope > .afm-changes")?.remove();
       const layer = element("div", { class: "afm-changes", "aria-hidden": "true" });
       const outer = root.getBoundingClientRect();
-      for (const box of boxesOf(places)) {
+      const boxes = boxesOf(places);
+      for (const box of boxes) {
         const frame = element("div", { class: "afm-change" });
         frame.style.left = `${box.left - outer.left - root.clientLeft - 3}px`;
         frame.style.top = `${box.top - outer.top - root.clientTop - 3}px`;
@@ -72,7 +73,7 @@ export function watchChanges(root) {
       }
       root.append(layer);
       setTimeout(() => layer.remove(), MOMENT);
-      return places.length > 0;
+      return boxes;
     },
   };
 }

@@ -5,16 +5,19 @@
 //     set: { at: (point) => move(point) },   // keys that are more than one trait; others are set here
 //     reset() {},                        // what is not in the model goes back to the first state, too
 //     facts: () => ({ "length gave": 1.2 }),   // numbers that goals (goals.js) read, as in Python
+//     settled: async () => {},           // where a worker computes: until what is set is shown
 //   });
 //   labels(["a", "b", "a"]) -> ["a", "b", "a#2"]      readLink("#set:painter;layers=2")
 //   readValue(key, "roses", texts) -> 2, or undefined if the key refuses it
 //
 // window.afmFigures: { get(name) -> handles, has(name) }; the page's host asks it (afm-host.js).
-// A handle is { element, set([[key, text], ...]), facts() }.
+// A handle is { element, set([[key, text], ...], phrase), facts() }; what has changed comes into view,
+// and the reader's place in the text, at `phrase`, is not lost (place.js).
 
 import { watchChanges } from "./changes.js";
 import { element } from "./dom.js";
 import { showGoals } from "./goals.js";
+import { showChange } from "./place.js";
 import { readJson } from "./wire.js";
 
 const NUMBER = /^[-+−]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i;
@@ -98,7 +101,11 @@ export function readValue(key, text, texts) {
   return READERS[key.kind](key, text, texts);
 }
 
-export function drive(fig, model, { set = {}, reset = () => {}, facts = () => ({}) } = {}) {
+export function drive(
+  fig,
+  model,
+  { set = {}, reset = () => {}, facts = () => ({}), settled = null } = {},
+) {
   const { keys, first, goals } = readJson(model, "_driving");
   const texts = model.get("_text") ? readJson(model, "_text") : {};
   // A live region must be there before it speaks; a goal that is reached has its own (goals.js).
@@ -118,14 +125,14 @@ export function drive(fig, model, { set = {}, reset = () => {}, facts = () => ({
     return true;
   }
 
-  const settled = () => JSON.stringify(Object.keys(first).map((trait) => model.get(trait)));
+  const stateNow = () => JSON.stringify(Object.keys(first).map((trait) => model.get(trait)));
 
   const handle = {
     element: fig.element,
     facts,
-    set(settings) {
+    async set(settings, phrase = null) {
       const changed = watchChanges(fig.element);
-      const before = settled();
+      const before = stateNow();
       const done = settings.filter(([key, text]) => {
         const fits = setOne(key, text);
         if (!fits) console.warn(`The figure ${model.get("name")} takes no ${key}=${text}.`);
@@ -133,9 +140,10 @@ export function drive(fig, model, { set = {}, reset = () => {}, facts = () => ({
       });
       model.save_changes();
       if (!done.length) return;
-      comeIntoView(fig.element);
-      // What a worker computes is seen only later.
-      const any = changed.mark() || settled() !== before;
+      if (settled) await settled();
+      const boxes = changed.mark();
+      showChange(fig.element, boxes, phrase);
+      const any = boxes.length > 0 || stateNow() !== before;
       const told = done.map(([key, text]) => (text ? `${key} ${text}` : key)).join(", ");
       status.textContent = any
         ? `The figure is set: ${told}.`
@@ -151,19 +159,6 @@ export function drive(fig, model, { set = {}, reset = () => {}, facts = () => ({
   if (name) fig.onEnd(register(name, handle));
   showGoals({ fig, model, goals, facts });
   return handle;
-}
-
-/** Scroll only if less than half of what could be seen of it is seen. */
-function comeIntoView(node) {
-  const { top, bottom, height } = node.getBoundingClientRect();
-  const window_ = window.innerHeight;
-  const seen = Math.min(bottom, window_) - Math.max(top, 0);
-  if (seen >= 0.5 * Math.min(height, window_)) return;
-  const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  node.scrollIntoView({
-    block: height < window_ ? "center" : "start",
-    behavior: calm ? "auto" : "smooth",
-  });
 }
 
 function register(name, handle) {
@@ -190,7 +185,7 @@ function startListening() {
       event.stopPropagation();
       const { name, settings } = readLink(link.dataset.afmSet ?? link.getAttribute("href"));
       const handle = nearest(figures.get(name) ?? [], link);
-      if (handle) handle.set(settings);
+      if (handle) handle.set(settings, link);
       else console.warn(`There is no figure ${name} on this page.`);
     },
     true,

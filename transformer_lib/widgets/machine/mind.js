@@ -2,11 +2,30 @@
 // if it is another one.
 //
 //   const mind = asker({ question: () => ({ key, ...rest }), answer: async (rest) => found, onAnswer, onError });
-//   mind.ask();   mind.newest()     the answer to the present question; null while it is thought about
+//   await mind.ask();   mind.newest()     the answer to the present question; null while it is thought about
 //   mind.found    the last answer, to whatever it was asked;   mind.isBusy
 
 export function asker({ question, answer, onAnswer, onError }) {
   let [found, told, isBusy] = [null, null, false];
+  let thinking = Promise.resolve();
+
+  async function think() {
+    isBusy = true;
+    try {
+      for (let asked = null; asked !== question().key; ) {
+        const { key, ...rest } = question();
+        asked = key;
+        found = await answer(rest);
+        told = key;
+      }
+      onAnswer(found);
+    } catch (error) {
+      onError(error);
+    } finally {
+      isBusy = false;
+    }
+  }
+
   return {
     get found() {
       return found;
@@ -15,22 +34,9 @@ export function asker({ question, answer, onAnswer, onError }) {
       return isBusy;
     },
     newest: () => (found && told === question().key ? found : null),
-    async ask() {
-      if (isBusy) return;
-      isBusy = true;
-      try {
-        for (let asked = null; asked !== question().key; ) {
-          const { key, ...rest } = question();
-          asked = key;
-          found = await answer(rest);
-          told = key;
-        }
-        onAnswer(found);
-      } catch (error) {
-        onError(error);
-      } finally {
-        isBusy = false;
-      }
+    ask() {
+      if (!isBusy) thinking = think();
+      return thinking;
     },
   };
 }

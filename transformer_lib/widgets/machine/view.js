@@ -262,6 +262,10 @@ function render({ model, el }) {
       unpatch: () => model.set("patches", []),
     },
     reset: story.stop,
+    async settled() {
+      await Promise.resolve(); // update() has run
+      await mind.ask();
+    },
     facts: () =>
       factsOf({
         ...story.state(),

@@ -1,0 +1,33 @@
+"""Questions about stories, and the share that is answered right."""
+
+import pytest
+import torch
+from machines import make_trained
+
+from transformer_lib.training.asking import accuracy, questions
+
+
+@pytest.fixture(scope="module")
+def machine():
+    return make_trained(context=90)
+
+
+def test_questions_are_new_and_their_answers_those_of_the_rules(machine):
+    asked = questions(machine, 50)
+    assert len(asked) == 50
+    for question in asked:
+        assert machine.grammar.next_words(question.prompt) == {question.answer: 1.0}
+    assert len({question.prompt for question in asked}) == 50
+    assert questions(machine, 50) == asked
+
+
+def test_accuracy_by_hand(machine):
+    asked = questions(machine, 9)
+    said = [machine.model(torch.tensor([machine.tokenizer.encode(q.prompt)]))[0, -1] for q in asked]
+    right = [
+        machine.tokenizer.vocabulary[x.argmax()] == q.answer
+        for x, q in zip(said, asked, strict=True)
+    ]
+    assert accuracy(machine, asked) == sum(right) / 9
+    with pytest.raises(ValueError, match="no questions"):
+        accuracy(machine, [])

@@ -1,0 +1,141 @@
+"""Your part put in: a function of your own takes the library's place in a trained GPT.
+
+    machine = load_shipped("gifts-v3")
+    asked = questions(machine)
+    with machine.using(attention_weights=mine):
+        print(accuracy(machine, asked))
+
+What can be put in, and the chapter that writes it. A function gets what belongs to one sentence,
+and of queries and keys what belongs to one head:
+
+    attention_weights(q, k)        1 to 3   -> [1, keys]; called for each word by itself, with its
+                                            query [1, d_k] and the keys [keys, d_k] of the words up
+                                            to it
+    attention_weights(q, k, mask)  4        -> [words, words], for all words together; the mask is
+                                            [words, words], True = may see
+    causal_mask(queries, keys)     4        -> this mask, from two numbers
+    split_heads(x, n_heads)        5        [batch, words, d_model] -> [batch, heads, words, d_k]
+    merge_heads(z)                 5        and back
+    embedding(ids, table)          6        [words] and [vocabulary, d_model] -> [words, d_model]
+    apply_rotary(x, angles)        7c       [words, d_k] and [words, d_k / 2] -> [words, d_k]
+
+The model's numbers are not touched, and behind the ``with`` it computes as before.
+"""
+
+import copy
+import difflib
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from transformer_lib.gpt import GPT
+from transformer_lib.interpret.open_parts import OpenAttention, OpenEmbedding, Own, takes_mask
+
+PARTS = (
+    "attention_weights", "causal_mask", "split_heads", "merge_heads", "embedding", "apply_rotary",
+)  # fmt: skip
+OF_A_HEAD = ("attention_weights", "causal_mask", "apply_rotary")
+
+
+@contextmanager
+def using(model: GPT, *, at: str | None = None, **parts: Callable[..., Any]) -> Iterator[GPT]:
+    """A context in which functions of your own take the library's place in ``model``.
+
+    What each one gets and returns is said at the top of this module. Contexts can be nested.
+
+    Args:
+        at: where, by the names in the figure Machine: ``"block-2"``, ``"block-2-head-3"`` (heads
+            have ``attention_weights``, ``causal_mask`` and ``apply_rotary``); everywhere if None.
+
+    Raises:
+        TypeError: there is no part of this name, or what is given is not a function. While the
+            model computes: it returns no tensor.
+        ValueError: ``at`` is no block or head of this model, or the part is not there; the model
+            has no such part. While the model computes: a shape that does not fit, NaN, or a
+            function that changes what it is given.
+
+    >>> from transformer_lib.gpt import GPTConfig
+    >>> sizes = {"vocabulary": 7, "context": 5, "n_layers": 1, "n_heads": 2, "d_model": 8}
+    >>> model, ids = GPT(GPTConfig(**sizes)), torch.tensor([[3, 1, 4]])
+    >>> with using(model, attention_weights=lambda q, k: (q @ k.mT).softmax(dim=-1)):
+    ...     undivided = model(ids)
+    >>> torch.equal(undivided, model(ids))
+    False
+    """
+    require_parts(model, parts)
+    layers, head = _place(model, at, parts)
+    own = {name: Own(name, function, head) for name, function in parts.items()}
+    inside = {name: one for name, one in own.items() if name != "embedding"}
+    places = [(model.blocks[layer], "attention") for layer in layers] if inside else []
+    opened = [_opened(block.attention, OpenAttention, inside) for block, _ in places]
+    if "embedding" in own:
+        places.append((model, "embedding"))
+        opened.append(_opened(model.embedding, OpenEmbedding, {"embedding": own["embedding"]}))
+    kept = [getattr(where, name) for where, name in places]
+    try:
+        for (where, name), part in zip(places, opened, strict=True):
+            setattr(where, name, part)
+        yield model
+    finally:
+        for (where, name), part in zip(places, kept, strict=True):
+            setattr(where, name, part)
+
+
+def _opened(part: Any, kind: type, own: Mapping[str, Own]) -> Any:
+    """``part`` as one of ``kind``, with its layers and numbers, and a reader's functions."""
+    opened = copy.copy(part)
+    opened.__class__ = kind
+    opened.own = {**getattr(part, "own", {}), **own}
+    return opened
+
+
+def _place(model: GPT, at: str | None, parts: Mapping[str, Any]) -> tuple[list[int], int | None]:
+    """The blocks (from 0) and the head that ``at`` names."""
+    if at is None:
+        return list(range(len(model.blocks))), None
+    found = re.fullmatch(r"block-(\d+)(?:-head-(\d+))?", str(at))
+    layer, head = (int(n) if n else None for n in found.groups()) if found else (0, None)
+    layers, heads = len(model.blocks), model.config.n_heads
+    if not found or not 1 <= layer <= layers or not (head is None or 1 <= head <= heads):
+        raise ValueError(
+            f"at is {at!r}; this model has block-1 to block-{layers}, and in each head-1 to "
+            f"head-{heads}: write block-{layers}-head-1, for instance."
+        )
+    for name in parts:
+        if name == "embedding" or (head is not None and name not in OF_A_HEAD):
+            where = "before all blocks" if name == "embedding" else "the same for all heads"
+            raise ValueError(f"{name} is {where}, so at = {at!r} does not fit. Leave it out.")
+    return [layer - 1], None if head is None else head - 1
+
+
+def require_parts(model: GPT, parts: Mapping[str, Any]) -> None:
+    """Functions for parts that the model has."""
+    for name, function in parts.items():
+        if name not in PARTS:
+            close = difflib.get_close_matches(name, PARTS, 1)
+            hint = f" Did you mean {close[0]}?" if close else ""
+            raise TypeError(f"there is no part {name!r}; there are {', '.join(PARTS)}.{hint}")
+        if not callable(function):
+            raise TypeError(
+                f"{name} is {function!r:.60}, of type {type(function).__name__}; give a function."
+            )
+    config = model.config
+    plain = config.n_kv_heads in (None, config.n_heads) and not config.qk_norm
+    if not plain or config.positions == "alibi":
+        raise ValueError(
+            f"this GPT has more between its queries and its weights than the functions of the book "
+            f"(positions = {config.positions!r}, n_kv_heads = {config.n_kv_heads}, qk_norm = "
+            f"{config.qk_norm}). Take one with rotary or added positions and neither of the others."
+        )
+    if "apply_rotary" in parts and config.positions != "rotary":
+        raise ValueError(
+            f"the positions of this GPT are {config.positions!r}, so it turns nothing and has no "
+            f"apply_rotary. Put your own into embedding."
+        )
+    weigh = parts.get("attention_weights")
+    if "causal_mask" in parts and weigh is not None and not takes_mask(weigh):
+        raise ValueError(
+            "your attention_weights(q, k) takes no mask, so your causal_mask would not be used. "
+            "Let it take (q, k, mask)."
+        )

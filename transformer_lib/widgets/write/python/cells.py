@@ -1,0 +1,184 @@
+"""What MicroPython lacks of Python, and how a cell is run; read by MicroPython, after the others.
+
+source.js writes the calls of names between two underscores.
+"""
+
+import builtins
+import io
+import math
+import sys
+
+import js
+
+page = js.afmTensors
+Tensor = torch.Tensor
+missing_sentence_of_module = "this page's Python has no {}; `make lab` or Colab has all of Python."
+MODULES = """
+math cmath re json collections itertools functools copy random time string operator types typing
+heapq bisect array struct binascii hashlib builtins torch
+"""
+
+
+class OutputEnd(BaseException):
+    """More was printed than the page shows."""
+
+
+def printed(*values, sep=" ", end="\n", file=None, flush=False):
+    text = (sep or " " if sep is None else sep).join([str(value) for value in values])
+    if not page.out(text + ("\n" if end is None else end)):
+        raise OutputEnd()
+
+
+def show(value):
+    if value is not None:
+        page.shown(repr(value))
+
+
+def as_float(value=0.0):
+    return value.item() + 0.0 if isinstance(value, Tensor) else float(value)
+
+
+def formatted(value, spec=""):
+    """format(value, spec), as Python rounds."""
+    if isinstance(value, Tensor) and not value.shape:
+        value = value.item()
+    if isinstance(value, bool):
+        value = int(value) if spec else str(value)
+    if isinstance(value, (int, float, str)):
+        if not spec:
+            return str(value)
+        kind = "str" if isinstance(value, str) else "int" if isinstance(value, int) else "float"
+        text = page.format(str(value) if kind == "int" else value, spec, kind)
+        return text if text is not None else _raise()
+    if spec:
+        kind = type(value).__name__
+        raise TypeError(f"unsupported format string passed to {kind}.__format__")
+    return str(value)
+
+
+def _raise():
+    raise getattr(builtins, page.failedType(), RuntimeError)(page.failedMessage())
+
+
+def fstring(value, conversion, spec):
+    if conversion:
+        value = repr(value) if conversion in "ra" else str(value)
+    return formatted(value, spec)
+
+
+def _compared(name, reflected):
+    def compare(a, b):
+        if isinstance(b, Tensor) and not isinstance(a, Tensor):
+            return getattr(b, reflected)(a)
+        return COMPARE[name](a, b)
+
+    return compare
+
+
+COMPARE = {
+    "__lt__": lambda a, b: a < b,
+    "__gt__": lambda a, b: a > b,
+    "__le__": lambda a, b: a <= b,
+    "__ge__": lambda a, b: a >= b,
+    "__eq__": lambda a, b: a == b,
+    "__ne__": lambda a, b: a != b,
+}
+REFLECTED = {"__lt__": "gt", "__gt__": "lt", "__le__": "ge", "__ge__": "le", "__eq__": "eq"}
+REFLECTED["__ne__"] = "ne"
+
+
+_zip = zip
+
+
+def zipped(*rows, strict=False):
+    if strict:
+        rows = [list(row) for row in rows]
+        for i, row in enumerate(rows):
+            if len(row) != len(rows[0]):
+                how = "shorter" if len(row) < len(rows[0]) else "longer"
+                before = "argument 1" if i == 1 else f"arguments 1-{i}"
+                raise ValueError(f"zip() argument {i + 1} is {how} than {before}")
+    return _zip(*rows)
+
+
+class Math:
+    """math, which takes tensors of one number."""
+
+    def __getattr__(self, name):
+        found = getattr(math, name)
+        if not callable(found):
+            return found
+        return lambda *given: found(
+            *[as_float(value) if isinstance(value, Tensor) else value for value in given]
+        )
+
+    @staticmethod
+    def prod(values, start=1):
+        for value in values:
+            start = start * value
+        return start
+
+
+class Typing:
+    """typing: annotations are read and forgotten."""
+
+    def __getattr__(self, name):
+        return self
+
+    def __getitem__(self, index):
+        return self
+
+    def __call__(self, *args, **kwargs):
+        return self
+
+
+sys.modules["math"] = Math()
+sys.modules["typing"] = Typing()
+_import = builtins.__import__
+
+
+def imported(name, *args):
+    if name.split(".")[0] not in MODULES.split() and name not in sys.modules:
+        raise ImportError(missing_sentence_of_module.format(name))
+    return _import(name, *args)
+
+
+for _name, _value in (
+    ("print", printed), ("zip", zipped), ("format", formatted), ("__import__", imported),
+    ("__show__", show), ("__float__", as_float), ("__fstring__", fstring),
+    ("__list__", lambda *a: list(a)), ("__tuple__", lambda *a: a), ("__set__", lambda *a: set(a)),
+):  # fmt: skip
+    setattr(builtins, _name, _value)
+for _name in COMPARE:
+    setattr(builtins, _name, _compared(_name, f"__{REFLECTED[_name]}__"))
+
+_namespaces = {}
+
+
+def run(code, cell, namespace):
+    """Run a cell; tell the page of an error."""
+    names = _namespaces.setdefault(namespace, {"__name__": "__main__"})
+    try:
+        exec(compile(code, cell, "exec"), names)
+    except BaseException as error:
+        trace = io.StringIO()
+        sys.print_exception(error, trace)
+        page.erred(type(error).__name__, str(error), trace.getvalue())
+
+
+def forget(namespace):
+    _namespaces.pop(namespace, None)
+
+
+def provide(name, code):
+    """A module of the book's library, from its source."""
+    names = {"__name__": name}
+    exec(compile(code, name, "exec"), names)
+    module = torch.__class__(name)
+    for each, value in names.items():
+        if each[:2] != "__":
+            setattr(module, each, value)
+    sys.modules[name] = module
+
+
+js.afmRun, js.afmForget, js.afmProvide = run, forget, provide

@@ -1,0 +1,209 @@
+"""torch.testing and torch.nn, as far as the book's exercises ask for them: read by MicroPython."""
+
+# ---- torch.testing ------------------------------------------------------------------------------
+
+TOLERANCES = {"float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7), "int64": (0, 0), "bool": (0, 0)}
+
+
+def assert_close(
+    actual, expected, *, rtol=None, atol=None, equal_nan=False, check_dtype=True, msg=None
+):
+    if isinstance(actual, (list, tuple)) and isinstance(expected, (list, tuple)):
+        if len(actual) != len(expected):
+            lengths = f"{len(actual)} != {len(expected)}"
+            raise AssertionError(f"The length of the sequences mismatch: {lengths}")
+        for i, one in enumerate(actual):
+            assert_close(one, expected[i], rtol=rtol, atol=atol, equal_nan=equal_nan)
+        return
+    if isinstance(actual, Tensor) != isinstance(expected, Tensor):
+        what = f"{type(actual).__name__} and {type(expected).__name__}"
+        raise TypeError(f"No comparison pair was able to handle inputs of type {what}.")
+    is_number = not isinstance(actual, Tensor)
+    if is_number:
+        actual, expected = tensor(actual, dtype=float64), tensor(expected, dtype=float64)
+    if actual.shape != expected.shape:
+        shapes = f"{actual.shape} != {expected.shape}"
+        raise AssertionError(f"The values for attribute 'shape' do not match: {shapes}.")
+    if check_dtype and actual.dtype is not expected.dtype:
+        kinds = f"{actual.dtype} != {expected.dtype}"
+        raise AssertionError(f"The values for attribute 'dtype' do not match: {kinds}.")
+    usual = max(TOLERANCES[actual.dtype.name], TOLERANCES[expected.dtype.name])
+    rtol = usual[0] if rtol is None else rtol
+    atol = usual[1] if atol is None else atol
+    kind = actual.dtype if actual.dtype is expected.dtype else float64
+    actual, expected = actual.detach().to(kind), expected.detach().to(kind)
+    wrong = ~_call("isclose", actual, expected, rtol, atol, equal_nan)
+    if not wrong.any():
+        return
+    raise AssertionError(msg or _mismatch(actual, expected, wrong, rtol, atol))
+
+
+def _mismatch(actual, expected, wrong, rtol, atol):
+    differences = (actual.to(float64) - expected.to(float64)).abs()
+    relative = differences / expected.to(float64).abs()
+    differences, relative = (each.masked_fill(~wrong, 0) for each in (differences, relative))
+    if not actual.shape:
+        return (
+            "Scalars are not close!\n\n"
+            f"Expected {expected.item()} but got {actual.item()}.\n"
+            f"Absolute difference: {differences.item()} (up to {atol} allowed)\n"
+            f"Relative difference: {relative.item()} (up to {rtol} allowed)"
+        )
+    lines = []
+    for name, found, most in (("absolute", differences, atol), ("relative", relative, rtol)):
+        place, index = int(found.argmax()), []
+        for size in reversed(list(actual.shape)):
+            index.insert(0, place % size)
+            place //= size
+        largest = found.max().item()
+        lines.append(
+            f"Greatest {name} difference: {largest} at index {tuple(index)} (up to {most} allowed)"
+        )
+    count, total = int(wrong.sum()), actual.numel()
+    share = page.format(100 * count / total, ".1f", "float")
+    exactly = "equal" if rtol == atol == 0 else "close"
+    mismatched = f"Mismatched elements: {count} / {total} ({share}%)"
+    return f"Tensor-likes are not {exactly}!\n\n{mismatched}\n" + "\n".join(lines)
+
+
+torch.testing = Module("torch.testing", assert_close=assert_close)
+
+# ---- torch.nn -----------------------------------------------------------------------------------
+
+
+class Parameter(Tensor):
+    made = 0
+
+    def __init__(self, data, requires_grad=True):
+        self._t = data.detach()._t
+        Parameter.made += 1
+        self._number_made = Parameter.made
+        self.requires_grad_(requires_grad)
+
+    def __repr__(self):
+        return "Parameter containing:\n" + _call("repr", self)
+
+    __str__ = __repr__
+
+
+class Layer:
+    """torch.nn.Module."""
+
+    training = True
+
+    def __init__(self):
+        pass
+
+    def forward(self, *args):
+        raise NotImplementedError(
+            f'Module [{type(self).__name__}] is missing the required "forward" function'
+        )
+
+    def __call__(self, *args, **kwargs):
+        return self.forward(*args, **kwargs)
+
+    def _parts(self):
+        return self.__dict__.items()
+
+    def named_parameters(self, prefix=""):
+        found = []
+        for name, value in self._parts():
+            if isinstance(value, Parameter):
+                found.append((prefix + name, value))
+            elif isinstance(value, Layer):
+                found += value.named_parameters(prefix + name + ".")
+        # MicroPython's __dict__ keeps no order.
+        return sorted(found, key=lambda pair: pair[1]._number_made)
+
+    def parameters(self):
+        return (value for _, value in self.named_parameters())
+
+    def state_dict(self):
+        return {name: value.detach() for name, value in self.named_parameters()}
+
+    def zero_grad(self):
+        for parameter in self.parameters():
+            parameter.grad = None
+
+    def train(self, mode=True):
+        self.training = mode
+        return self
+
+    def eval(self):
+        return self.train(False)
+
+    def register_buffer(self, name, value):
+        setattr(self, name, value)
+
+
+class ModuleList(Layer):
+    def __init__(self, modules=()):
+        self._list = list(modules)
+
+    def _parts(self):
+        return [(str(i), layer) for i, layer in enumerate(self._list)]
+
+    def __iter__(self):
+        return iter(self._list)
+
+    def __len__(self):
+        return len(self._list)
+
+    def __getitem__(self, i):
+        return self._list[i]
+
+    def append(self, layer):
+        self._list.append(layer)
+        return self
+
+
+class Sequential(ModuleList):
+    def __init__(self, *layers):
+        super().__init__(layers)
+
+    def forward(self, x):
+        for layer in self._list:
+            x = layer(x)
+        return x
+
+
+class Linear(Layer):
+    def __init__(self, in_features, out_features, bias=True):
+        bound = in_features**-0.5
+        self.weight = Parameter(torch.empty(out_features, in_features).uniform_(-bound, bound))
+        self.bias = Parameter(torch.empty(out_features).uniform_(-bound, bound)) if bias else None
+
+    def forward(self, x):
+        return F.linear(x, self.weight, self.bias)
+
+
+class Embedding(Layer):
+    def __init__(self, num_embeddings, embedding_dim):
+        self.weight = Parameter(torch.randn(num_embeddings, embedding_dim))
+
+    def forward(self, ids):
+        return F.embedding(ids, self.weight)
+
+
+class LayerNorm(Layer):
+    def __init__(self, normalized_shape, eps=1e-05):
+        shape = _listed(normalized_shape)
+        self.normalized_shape, self.eps = shape, eps
+        self.weight, self.bias = Parameter(torch.ones(*shape)), Parameter(torch.zeros(*shape))
+
+    def forward(self, x):
+        return F.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
+
+
+class ReLU(Layer):
+    def forward(self, x):
+        return torch.relu(x)
+
+
+nn = Module(
+    "torch.nn", functional=F, Parameter=Parameter, Module=Layer, ModuleList=ModuleList, ReLU=ReLU,
+    Sequential=Sequential, Linear=Linear, Embedding=Embedding, LayerNorm=LayerNorm,
+)  # fmt: skip
+torch.nn, torch.functional = nn, F
+for _each in (torch, torch.nn, torch.nn.functional, torch.testing, torch.autograd, torch.linalg):
+    sys.modules[_each.__name__] = _each

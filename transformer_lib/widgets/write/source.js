@@ -1,0 +1,329 @@
+// What a reader has written, as MicroPython can run it: the same lines, so that an error's line is
+// the reader's own.
+//
+//   prepare("x = 1\nf'{x:.2f}'")   ->   { code } or { problem, line }
+//
+// - The value of a cell's last expression goes to __show__, as a notebook shows it.
+// - f"{x:.2f}" becomes ("" + __fstring__(x, "", ".2f") + ""), since MicroPython rounds in its own way.
+// - 0.5 < x becomes __lt__(0.5, x), since MicroPython does not ask x.
+// - [*a, b] becomes __list__(*a, b).
+// - What MicroPython's syntax lacks otherwise gets a sentence.
+
+import { tokens } from "./tokens.js";
+
+const ORDER = { "<": "__lt__", ">": "__gt__", "<=": "__le__", ">=": "__ge__" };
+const EQUAL = { "==": "__eq__", "!=": "__ne__" };
+const WORDS = new Set(
+  "and or not if else elif while for return assert lambda yield await del raise from import with as async def class try except finally global nonlocal pass break continue".split(
+    " ",
+  ),
+);
+const STATEMENTS = new Set(
+  "if elif else while for return assert del raise from import with async def class try except finally global nonlocal pass break continue @ yield".split(
+    " ",
+  ),
+);
+const ENDS = /^(?:[,:;]|:=|->|[-+*/%&|^@]?=|\*\*=|\/\/=|>>=|<<=)$/;
+
+export function prepare(source) {
+  const found = tokens(source);
+  const problem = lacking(found, source);
+  if (problem) return problem;
+  const edits = [];
+  show(found, edits);
+  rewrite(found, source, edits);
+  return { code: applied(source, edits) };
+}
+
+/** Edits are { start, end, text }; those at one place keep their order. */
+function applied(source, edits) {
+  let text = "";
+  let at = 0;
+  for (const edit of edits.sort((a, b) => a.start - b.start || a.rank - b.rank)) {
+    text += source.slice(at, edit.start) + edit.text;
+    at = Math.max(at, edit.end);
+  }
+  return text + source.slice(at);
+}
+
+const insert = (edits, at, text, rank) => edits.push({ start: at, end: at, text, rank });
+const replace = (edits, { start, end }, text) => edits.push({ start, end, text, rank: 0 });
+const lineOf = (source, at) => source.slice(0, at).split("\n").length;
+
+// ---- what is not there ------------------------------------------------------------------------
+
+const lacks = (what, instead) => `This page's Python has no ${what}; ${instead}.`;
+
+function lacking(found, source) {
+  const say = (token, problem) => ({ problem, line: lineOf(source, token.start) });
+  for (let i = 0; i < found.length; i += 1) {
+    const [token, next] = [found[i], found[i + 1]];
+    const before = found[i - 1];
+    const begins = !before || before.kind === "newline" || before.kind === "indent";
+    if (begins && (token.text === "%" || token.text === "!")) {
+      const what = `commands that begin with ${token.text}, which belong to a notebook`;
+      return say(token, lacks(what, "leave the line out here"));
+    }
+    if (begins && token.text === "match" && isMatch(found, i)) {
+      return say(token, lacks("match statement", "write if and elif"));
+    }
+    if (begins && token.text === "type" && next?.kind === "name" && found[i + 2]?.text === "=") {
+      return say(token, lacks("type statement", "leave it out"));
+    }
+    if (token.text === "except" && next?.text === "*") {
+      return say(token, lacks("except*", "write except"));
+    }
+    if (token.text === "/" && /^[(,]$/.test(before?.text) && /^[,)]$/.test(next?.text)) {
+      return say(token, lacks("/ among a function's parameters", "leave it out"));
+    }
+    if (token.text === "**" && /^[{,]$/.test(before?.text) && opener(found, i)?.text === "{") {
+      return say(token, lacks("** in a dict's braces", "write a | b, or dict(a, **b)"));
+    }
+  }
+  return null;
+}
+
+/** `match x:` and not a name: the line ends in a colon, and what follows is no operator. */
+function isMatch(found, i) {
+  const end = found.findIndex((token, k) => k > i && token.kind === "newline");
+  const last = found[(end < 0 ? found.length : end) - 1];
+  return last.text === ":" && !/^(?:=|\.|,|:)$/.test(found[i + 1]?.text) && last !== found[i + 1];
+}
+
+/** The bracket around a token. */
+function opener(found, i) {
+  for (let k = i - 1; k >= 0; k -= 1) if (found[k].depth < found[i].depth) return found[k];
+  return null;
+}
+
+// ---- the last expression ----------------------------------------------------------------------
+
+function show(found, edits) {
+  const all = found.filter(({ kind }) => kind !== "newline" || true);
+  let last = all.length;
+  while (last > 0 && all[last - 1].kind === "newline") last -= 1;
+  if (!last || all[last - 1].text === ";") return;
+  let first = last;
+  const isEnd = ({ kind, text, depth }) => kind === "newline" || (text === ";" && depth === 0);
+  while (first > 0 && !isEnd(all[first - 1])) first -= 1;
+  let line = first;
+  while (line > 0 && all[line - 1].kind !== "newline") line -= 1;
+  if (all[line].kind === "indent" || STATEMENTS.has(all[line].text)) return;
+  const statement = all.slice(first, last);
+  if (STATEMENTS.has(statement[0].text)) return;
+  const isAssigned = ({ text, depth }, i) =>
+    depth === 0 && (/^(?:=|[-+*/%&|^@]=|\*\*=|\/\/=|>>=|<<=)$/.test(text) || (text === ":" && i));
+  const isLambda = statement[0].text === "lambda";
+  if (!isLambda && statement.some(isAssigned)) return;
+  insert(edits, statement[0].start, "__show__((", -2);
+  insert(edits, statement.at(-1).end, "))", 9);
+}
+
+// ---- rewriting --------------------------------------------------------------------------------
+
+function rewrite(found, source, edits) {
+  displays(found, edits);
+  texts(found, edits);
+  comparisons(found, edits);
+  found.forEach((token, i) => {
+    if (token.text === "float" && found[i + 1]?.text === "(" && !isOwned(found[i - 1])) {
+      replace(edits, token, "__float__");
+    }
+    if (token.text === "from" && found[i + 1]?.text === "__future__") {
+      const end = found.findIndex(({ kind }, k) => k > i && kind === "newline");
+      const stop = end < 0 ? source.length : found[end].start;
+      edits.push({ start: token.start, end: stop, text: "pass", rank: 0 });
+    }
+  });
+}
+
+const isOwned = (before) => before && (before.text === "." || before.text === "def");
+
+const CALLS = { "[": "__list__(", "(": "__tuple__(", "{": "__set__(" };
+
+/** [*a, b], (*a, b), {*a, b} */
+function displays(found, edits) {
+  found.forEach((token, i) => {
+    const before = found[i - 1];
+    const isStar = token.text === "*" && token.kind === "op" && /^[[({,]$/.test(before?.text);
+    if (!isStar) return;
+    const at = found.indexOf(opener(found, i));
+    if (at < 0 || isAfterValue(found[at - 1])) return;
+    const open = found[at];
+    if (edits.some(({ start, rank }) => start === open.start && rank === 0)) return;
+    const close = found.find(
+      (other, k) => k > i && other.depth === open.depth && /^[\])}]$/.test(other.text),
+    );
+    if (!close) return;
+    replace(edits, open, CALLS[open.text]);
+    replace(edits, close, ")");
+  });
+}
+
+/** What can be called or indexed: a bracket after it is no display. */
+function isAfterValue(token) {
+  if (!token) return false;
+  if (token.kind === "name")
+    return !WORDS.has(token.text) && token.text !== "in" && token.text !== "is";
+  return token.kind === "string" || /^[\])}]$/.test(token.text);
+}
+
+// ---- f-strings --------------------------------------------------------------------------------
+
+const isFormatted = ({ kind, text }) => kind === "string" && /^[rR]?[fF]/.test(text);
+
+/** Each run of adjacent texts with an f-string among them becomes a sum. */
+function texts(found, edits) {
+  for (let i = 0; i < found.length; i += 1) {
+    if (found[i].kind !== "string") continue;
+    let end = i;
+    while (found[end + 1]?.kind === "string") end += 1;
+    const run = found.slice(i, end + 1);
+    if (run.some(isFormatted)) {
+      insert(edits, run[0].start, "(", -1);
+      run.forEach((token, k) => {
+        if (k) insert(edits, token.start, "+ ", -1);
+        if (isFormatted(token)) replace(edits, token, sum(token.text));
+      });
+      insert(edits, run.at(-1).end, ")", 1);
+    }
+    i = end;
+  }
+}
+
+function sum(text) {
+  const [, prefix, quote] = /^([a-zA-Z]+)("""|'''|"|')/.exec(text);
+  const plain = prefix.replace(/[fF]/, "");
+  const literal = (piece) => {
+    const closes = piece.endsWith(quote[0]) && !piece.endsWith(`\\${quote[0]}`);
+    return plain + quote + (closes ? `${piece.slice(0, -1)}\\${quote[0]}` : piece) + quote;
+  };
+  return pieces(text.slice(prefix.length + quote.length, -quote.length), literal).join(" + ");
+}
+
+/** The parts of what stands between the quotes: texts and calls of __fstring__. */
+function pieces(body, literal) {
+  const found = [];
+  let plain = "";
+  let i = 0;
+  while (i < body.length) {
+    if ((body[i] === "{" || body[i] === "}") && body[i + 1] === body[i]) {
+      plain += body[i];
+      i += 2;
+    } else if (body[i] === "{") {
+      const field = readField(body, i + 1);
+      if (field.debug) plain += field.debug;
+      found.push(literal(plain), placeholder(field, literal));
+      plain = "";
+      i = field.end;
+    } else {
+      plain += body[i];
+      i += 1;
+    }
+  }
+  return [...found, literal(plain)];
+}
+
+function placeholder({ expression, conversion, spec, debug }, literal) {
+  const edits = [];
+  rewrite(tokens(expression), expression, edits);
+  const shown = applied(expression, edits);
+  const how = conversion || (debug && spec === null ? "r" : "");
+  const format = pieces(spec ?? "", literal).join(" + ");
+  return `__fstring__((${shown}), "${how}", ${format})`;
+}
+
+/** From behind a brace: expression, !r, :spec, up to the closing brace. */
+function readField(body, from) {
+  let depth = 0;
+  let quote = null;
+  let i = from;
+  for (; i < body.length; i += 1) {
+    const sign = body[i];
+    if (quote) {
+      if (sign === quote) quote = null;
+    } else if (sign === '"' || sign === "'") quote = sign;
+    else if ("([{".includes(sign)) depth += 1;
+    else if (depth && ")]}".includes(sign)) depth -= 1;
+    else if (!depth && (sign === "}" || sign === ":" || (sign === "!" && body[i + 1] !== "=")))
+      break;
+  }
+  let expression = body.slice(from, i);
+  let conversion = "";
+  if (body[i] === "!") {
+    conversion = body[i + 1];
+    i += 2;
+  }
+  let spec = null;
+  if (body[i] === ":") {
+    const start = i + 1;
+    let open = 0;
+    for (i = start; i < body.length && (open || body[i] !== "}"); i += 1) {
+      if (body[i] === "{") open += 1;
+      if (body[i] === "}") open -= 1;
+    }
+    spec = body.slice(start, i);
+  }
+  let debug = "";
+  if (/[^=!<>]=\s*$/.test(expression)) {
+    debug = expression;
+    expression = expression.replace(/=\s*$/, "");
+  }
+  return { expression, conversion, spec, debug, end: i + 1 };
+}
+
+// ---- comparisons ------------------------------------------------------------------------------
+
+function comparisons(found, edits) {
+  const depths = new Set(found.map(({ depth }) => depth));
+  let number = 0;
+  for (const depth of depths) {
+    let chain = null;
+    const finish = () => {
+      if (chain) number = compared(chain, edits, number);
+      chain = null;
+    };
+    for (let i = 0; i < found.length; i += 1) {
+      const token = found[i];
+      if (token.depth < depth || (token.depth === depth && isBoundary(token))) finish();
+      else {
+        chain ??= { operands: [[]], signs: [] };
+        const isSign =
+          token.depth === depth &&
+          (ORDER[token.text] || EQUAL[token.text] || token.text === "in" || token.text === "is");
+        if (isSign) {
+          chain.signs.push(token);
+          chain.operands.push([]);
+        } else chain.operands.at(-1).push(token);
+      }
+    }
+    finish();
+  }
+}
+
+const isBoundary = ({ kind, text }) =>
+  kind === "newline" ||
+  kind === "indent" ||
+  (kind === "op" && ENDS.test(text)) ||
+  (kind === "name" && WORDS.has(text));
+
+const isLiteral = (operand) => operand.length === 1 && operand[0].kind === "number";
+
+function compared({ operands, signs }, edits, number) {
+  if (!signs.some(({ text }) => ORDER[text])) return number;
+  if (signs.some(({ text }) => !ORDER[text] && !EQUAL[text])) return number;
+  if (operands.some((operand) => !operand.length)) return number;
+  if (signs.length === 1 && isLiteral(operands[1])) return number;
+  const starts = operands.map(([first]) => first.start);
+  const ends = operands.map((operand) => operand.at(-1).end);
+  const call = (i) => `${{ ...ORDER, ...EQUAL }[signs[i].text]}(`;
+  insert(edits, starts[0], (signs.length > 1 ? "(" : "") + call(0), -1.5);
+  signs.forEach((sign, i) => {
+    const isLast = i === signs.length - 1;
+    const name = `__c${number + i}`;
+    replace(edits, sign, isLast ? "," : `, ${name} := (`);
+    if (isLast) insert(edits, ends[i + 1], signs.length > 1 ? "))" : ")", 5);
+    else insert(edits, ends[i + 1], `)) and ${call(i + 1)}${name} `, 5);
+  });
+  return number + signs.length;
+}
