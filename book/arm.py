@@ -20,8 +20,7 @@ import sys
 import time
 from pathlib import Path
 
-import nbformat
-from elsewhere import Machine, differences, run
+from elsewhere import Machine, differences, read, run
 from execution import TIMEOUT, trains
 from nbclient.exceptions import CellTimeoutError
 from notebooks import ROOT, chapter
@@ -116,7 +115,7 @@ def waiting(names: list[str]) -> list[Path]:
     log = json.loads(LOG.read_text("utf-8")) if LOG.exists() else {}
     found = []
     for path in sorted((ROOT / "chapters").glob("*.ipynb")):
-        nb = nbformat.read(path, as_version=4)
+        nb = read(path)
         if not trains(nb) and log.get(path.stem, {}).get("code") != code_digest(nb):
             found.append(path)
     return found
@@ -124,16 +123,16 @@ def waiting(names: list[str]) -> list[Path]:
 
 def look(path: Path) -> dict[int, str]:
     """Run a chapter, print which cells differ and how, and write it into the log."""
-    start = time.perf_counter()
+    stored, start = read(path), time.perf_counter()
     try:
-        nb = run(path, Machine("arm", kernel="arm"))
+        nb = run(stored, Machine("arm", kernel="arm"))
     except CellTimeoutError:
         print(f"{path.stem}: too slow, a cell took more than {TIMEOUT} s", flush=True)
         return {}
-    found = differences(path, nb)
+    found = differences(stored, nb)
     log = json.loads(LOG.read_text("utf-8")) if LOG.exists() else {}
     log[path.stem] = {
-        "code": code_digest(nbformat.read(path, as_version=4)),
+        "code": code_digest(stored),
         "date": datetime.date.today().isoformat(),
         "torch": TORCH.removeprefix("torch=="),
         "emulator": command(EMULATOR, "--version").splitlines()[0],
