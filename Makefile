@@ -8,6 +8,7 @@
 # make chapter    begin a chapter: NAME=14-inside-a-gpt TITLE="Inside a GPT"
 # make soak       the long counts of what make test samples
 # make noise      the chapters with noise in the last place   make processors  with other kernels
+# make arm        the chapters on an emulated ARM processor
 # make steady     make test N=15 times, beside busy processes, and in odd surroundings
 # make trained    train the weights that the library ships
 #
@@ -134,6 +135,10 @@ soak: $(VENV)/npm/installed $(VENV)/lab/installed
 # holds. PATHS=03-scaling: one chapter.
 noise processors: $(VENV)/installed
 	$(BIN)/python book/elsewhere.py $@ $(PATHS) --jobs $(WORKERS)
+
+# On an emulated ARM processor, those that have changed since book/arm.json; hours (book/arm.py).
+arm: $(VENV)/installed $(VENV)/lock/installed
+	nice -n 19 $(BIN)/python book/arm.py $(PATHS)
 
 # Which tests fail by chance: all of them again and again, on a machine that does nothing else.
 steady:

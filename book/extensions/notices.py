@@ -1,11 +1,13 @@
 """Sphinx extension: the licenses of other people's work that the built pages hand out, as one file.
 
 `_static/licenses.txt` is put together from the files that the installed packages bring with them.
-Every page links to it (templates/extra-footer.html).
+Every page links to it (templates/extra-footer.html). A built file that is neither the book's own
+nor any package's stops the build: whoever adds one says here whose it is.
 """
 
 import re
 import sys
+from dataclasses import dataclass
 from importlib.metadata import distribution
 from pathlib import Path
 
@@ -15,21 +17,102 @@ from sphinx.errors import ExtensionError
 
 MODULES = Path(sys.prefix) / "npm" / "node_modules"
 NAME = "licenses.txt"
-# Packages of Python, and what the pages have of each.
-PYTHON = {
-    "bertviz": "the script of the head view",
-    "Sphinx": "search, and a part of the style",
-    "sphinx-book-theme": "the theme",
-    "pydata-sphinx-theme": "the theme, Bootstrap and drawings of Font Awesome (CC BY 4.0)",
-    "sphinx-copybutton": "the buttons that copy code, with clipboard.js (MIT, Zeno Rocha)",
-    "myst-nb": "the style of cells",
-    "accessible-pygments": "the colors of code",
-}
-NPM = {
-    "katex": "the style and the fonts of formulas",
-    "@fontsource/noto-sans-kannada": "the letters of Kannada",
-    "d3": "drawing in the head view",
-    "jquery": "the head view",
+# The files that the book itself makes or brings.
+OWN = (
+    "*.html",
+    "book/*.html",
+    "chapters/*.html",
+    "_images/*",  # what chapters draw
+    "_downloads/*/*.ipynb",
+    "_downloads/*/references.bib",
+    "_sources/book/*.md",
+    "_sources/chapters/*.ipynb",
+    "_static/afm*.css",
+    "_static/afm*.js",
+    "_static/afm-mark.svg",
+    "_static/figure.png",
+    "_static/weights-*.js",
+    f"_static/{NAME}",
+)
+
+
+@dataclass(frozen=True)
+class Part:
+    """Somebody's work: what the pages have of it, the files that are it, where the license is."""
+
+    what: str
+    files: tuple[str, ...] = ()
+    npm: bool = False
+    notice: str = ""  # of a work inside of another one, which brings no text for it
+
+
+MIT, CC_BY = "the MIT License", "the Creative Commons Attribution 4.0 International License"
+PARTS = {
+    "bertviz": Part("the scripts of three views, changed to load nothing and to have names"),
+    "Sphinx": Part(
+        "search, and a part of the style",
+        (
+            ".buildinfo",
+            "objects.inv",
+            "searchindex.js",
+            "_static/basic.css",
+            "_static/doc*.js",
+            "_static/*searchtools.js",
+            "_static/sphinx_highlight.js",
+            "_static/language_data.js",
+            *(f"_static/{name}.png" for name in ("file", "minus", "plus")),
+        ),
+    ),
+    "sphinx-book-theme": Part(
+        "the theme",
+        ("_static/*/sphinx-book-theme.*", "_static/images/logo_colab.png"),
+    ),
+    "pydata-sphinx-theme": Part(
+        "the theme below it", ("_static/*/pydata-sphinx-theme.*", "_static/styles/theme.css")
+    ),
+    "Bootstrap": Part(
+        "in the theme's style and scripts",
+        ("_static/scripts/bootstrap.js", "_static/scripts/bootstrap.js.LICENSE.txt"),
+        notice=f"Copyright 2011-2024 The Bootstrap Authors\nUnder {MIT}, whose text is above.",
+    ),
+    "Popper": Part(
+        "in Bootstrap's script",
+        notice=f"Copyright (c) 2019 Federico Zivolo\nUnder {MIT}, whose text is above.",
+    ),
+    "Font Awesome Free 6": Part(
+        "drawings of icons, and classes of the theme's style (https://fontawesome.com)",
+        ("_static/afm-icons.css",),
+        notice=f"Copyright 2024 Fonticons, Inc.\nThe drawings are under {CC_BY},\n"
+        f"the style is under {MIT}; both texts are above. The drawings are as they were.",
+    ),
+    "sphinx-copybutton": Part(
+        "the buttons that copy code",
+        ("_static/copybutton.css", "_static/copybutton.js", "_static/copybutton_funcs.js"),
+    ),
+    "clipboard.js": Part(
+        "in these buttons",
+        ("_static/clipboard.min.js",),
+        notice=f"Copyright (c) Zeno Rocha\nUnder {MIT}, whose text is above.",
+    ),
+    "Tabler Icons": Part(
+        "the drawings on these buttons",
+        ("_static/check-solid.svg", "_static/copy-button.svg"),
+        notice=f"Copyright (c) 2020-2022 Paweł Kuna\nUnder {MIT}, whose text is above.",
+    ),
+    "myst-nb": Part("the style of cells", ("_static/mystnb.*.css",)),
+    "Pygments": Part("the colors of code", ("_static/pygments.css",)),
+    "accessible-pygments": Part("the choice of these colors"),
+    "sphinxcontrib-katex": Part("the width of formulas", ("_static/katex-math.css",)),
+    "katex": Part(
+        "the style and the fonts of formulas",
+        ("_static/katex/katex.css", "_static/katex/fonts/KaTeX_*.woff2"),
+        npm=True,
+    ),
+    "@fontsource/noto-sans-kannada": Part(
+        "the letters of Kannada", ("_static/kannada.woff2",), npm=True
+    ),
+    "d3": Part("drawing in bertviz's views", ("_static/bertviz/d3.js",), npm=True),
+    "jquery": Part("bertviz's views", ("_static/bertviz/jquery.js",), npm=True),
 }
 INTRODUCTION = """\
 The book's code is under the MIT License, its words and figures are under CC BY 4.0. Its pages also
@@ -37,42 +120,66 @@ contain parts of the works below, which come under their own licenses."""
 LICENSE = 13  # a font's name record, by OpenType's specification
 
 
-LICENSE_FILE = re.compile(r"^(LICEN[SC]E|COPYING|NOTICE)|\.LICENSE\.txt$", re.IGNORECASE)
+LICENSE_FILE = re.compile(
+    r"^(LICEN[SC]E|COPYING|NOTICE|AUTHORS)|\.LICENSE\.txt$|_view\.js$", re.IGNORECASE
+)
+HEADER = re.compile(r"/\*\*.*?\*/", re.DOTALL)  # a script's first words: who has changed what
 
 
 def python_licenses(package: str) -> list[str]:
-    """The texts of a package's license files, those of scripts included."""
-    files = [f for f in distribution(package).files or () if LICENSE_FILE.search(f.name)]
-    return [f.locate().read_text(encoding="utf-8").strip() for f in files]
+    """The texts of a package's license files, and what its scripts for the pages begin with."""
+    texts = []
+    for file in distribution(package).files or ():
+        if LICENSE_FILE.search(file.name):
+            text = file.locate().read_text(encoding="utf-8")
+            texts += HEADER.findall(text)[:1] if file.suffix == ".js" else [text.strip()]
+    return texts
 
 
 def npm_licenses(package: str) -> list[str]:
-    """The text of the license of npm's package, and what its fonts say about themselves."""
-    folder = MODULES / package
-    texts = [path.read_text(encoding="utf-8").strip() for path in sorted(folder.glob("LICENSE*"))]
-    for path in sorted(folder.glob("dist/fonts/*.ttf")):
+    """The license of npm's package, those of its own modules, and what its fonts say of themselves.
+
+    (d3 is 30 packages in one file, and some of them have somebody else's work in turn.)
+    """
+    files = [*MODULES.glob(f"{package}/LICENSE*"), *sorted(MODULES.glob(f"{package}-*/LICENSE*"))]
+    texts = [path.read_text(encoding="utf-8").strip() for path in files]
+    for path in sorted((MODULES / package).glob("dist/fonts/*.ttf")):
         texts.append(f"{path.stem}: {TTFont(path)['name'].getDebugName(LICENSE)}")
-    return texts
+    return list(dict.fromkeys(texts))
 
 
 def notices() -> str:
     """All of it. Raises ExtensionError if a package brings no license."""
-    parts = [INTRODUCTION]
-    for packages, licenses in ((PYTHON, python_licenses), (NPM, npm_licenses)):
-        for package, what in packages.items():
-            texts = licenses(package)
-            if not texts:
-                raise ExtensionError(f"the package {package} brings no license: has it changed?")
-            parts += [f"{'=' * 72}\n{package}: {what}\n{'=' * 72}", *texts]
+    parts = [INTRODUCTION, *python_licenses("transformer_lib")]
+    for name, part in PARTS.items():
+        find = npm_licenses if part.npm else python_licenses
+        texts = [part.notice] if part.notice else find(name)
+        if not texts:
+            raise ExtensionError(f"the package {name} brings no license: has it changed?")
+        parts += [f"{'=' * 72}\n{name}: {part.what}\n{'=' * 72}", *texts]
     return "\n\n".join(parts) + "\n"
+
+
+def require_known(out: Path) -> None:
+    """Raises ExtensionError if a built file is nobody's: see the top of this file."""
+    patterns = [*OWN, *(pattern for part in PARTS.values() for pattern in part.files)]
+    known = {path for pattern in patterns for path in out.glob(pattern)}
+    unknown = [path for path in sorted(out.rglob("*")) if path.is_file() and path not in known]
+    if unknown:
+        names = ", ".join(path.relative_to(out).as_posix() for path in unknown)
+        raise ExtensionError(
+            f"whose work is {names}? Say in book/extensions/notices.py: under OWN if it is the "
+            "book's, else under PARTS, so that its license is in the built book."
+        )
 
 
 def write_notices(app: Sphinx, exception: Exception | None) -> None:
     if exception is None and app.builder.format == "html":
-        path = Path(app.outdir) / "_static" / NAME
-        path.write_text(notices(), encoding="utf-8")
+        out = Path(app.outdir)
+        (out / "_static" / NAME).write_text(notices(), encoding="utf-8")
+        require_known(out)
 
 
 def setup(app: Sphinx) -> dict[str, object]:
-    app.connect("build-finished", write_notices)
+    app.connect("build-finished", write_notices, priority=900)  # after all that write or delete
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

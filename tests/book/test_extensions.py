@@ -255,8 +255,30 @@ def test_the_notices_hold_the_license_of_every_part():
         "OpenJS Foundation",  # jQuery
         "the Sphinx team",
         "Chris Holdgraf",  # the theme
+        "Federico Zivolo",  # Popper, in Bootstrap
+        "Zeno Rocha",  # clipboard.js, in copybutton
+        "Paweł Kuna",  # Tabler's icons, there
+        "Jesse Vig   Significant refactor",  # what bertviz has changed of tensor2tensor's script
+        "Charles Karney",  # in d3, whose modules have licenses of their own
+        "respective authors (see AUTHORS file)",  # Pygments
     ):
         assert words in text, words
+    # The texts that a line such as "under the MIT License, whose text is above" means.
+    first = text[: text.index("bertviz: ")]
+    assert "Permission is hereby granted" in first
+    assert "Creative Commons Attribution 4.0 International Public License" in first
+
+
+@pytest.mark.parametrize("path", ["_static/other.js", "_static/katex/fonts/Other.woff2", "a/b.css"])
+def test_a_file_that_is_nobodys_stops_the_build(tmp_path, path):
+    for known in ("index.html", "_static/afm.css", "_static/katex/fonts/KaTeX_Main-Bold.woff2"):
+        (tmp_path / known).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / known).touch()
+    notices.require_known(tmp_path)
+    (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / path).touch()
+    with pytest.raises(ExtensionError, match=f"whose work is {path}"):
+        notices.require_known(tmp_path)
 
 
 def test_a_part_without_a_license_stops_the_build(monkeypatch):

@@ -12,6 +12,7 @@ from pathlib import Path
 import nbformat
 import pytest
 import yaml
+from extensions import notices
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from programs import ended
 
@@ -153,7 +154,11 @@ def test_formulas_are_rendered_and_styled_where_they_are(published):
 
 @pytest.mark.slow
 def test_every_page_leads_to_the_notices(published):
-    assert (published / "_static" / "licenses.txt").stat().st_size > 10_000
+    text = (published / "_static" / "licenses.txt").read_text(encoding="utf-8")
+    for name, part in notices.PARTS.items():
+        assert f"\n{name}: " in text
+        for pattern in part.files:  # what is no longer there needs no line
+            assert list(published.glob(pattern)), pattern
     for page in ("chapters/03-small", "book/words"):
         text = (published / f"{page}.html").read_text(encoding="utf-8")
         assert 'href="../_static/licenses.txt"' in text
