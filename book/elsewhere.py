@@ -3,7 +3,6 @@
     python book/elsewhere.py noise        noise in the last place, from the seeds 0, 1 and 2, and 7
                                           more where a model is trained
     python book/elsewhere.py processors   the kernels of older processors; 2 and 4 threads
-    python book/elsewhere.py accelerator  a device that refuses the CPU's tensors
     python book/elsewhere.py kernel NAME  another Jupyter kernel: an emulated processor
 
 Names of chapters may follow: 03-scaling.
@@ -203,7 +202,7 @@ def seeds(text: str) -> list[int]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Run the chapters as other machines would.")
-    parser.add_argument("how", choices=["noise", "processors", "accelerator", "kernel"])
+    parser.add_argument("how", choices=["noise", "processors", "kernel"])
     parser.add_argument("names", nargs="*", metavar="CHAPTER", help="default: all")
     parser.add_argument("--seeds", type=seeds, help="of the noise: 0,1,2")
     parser.add_argument("--new", action="store_true", help="noise: what has changed, one seed")

@@ -37,20 +37,13 @@ def _seed():
 def _on_the_cpu():
     """Also where there is a GPU: the tests expect equal bits, and mix tensors of their own.
 
-    Those marked gpu name the device that they ask for; `pytest -m gpu` runs them alone, and only
-    then do the programs that tests start see an NVIDIA GPU.
+    (The programs that tests start see no GPU of NVIDIA's: pytest_configure. On a Mac they would
+    choose its GPU, and are told --device=cpu.)
     """
     with pytest.MonkeyPatch.context() as patch:
-        for module in ("device", "distributed"):
-            name = f"transformer_lib.training.{module}.best_device"
-            patch.setattr(name, lambda: torch.device("cpu"))
+        name = "transformer_lib.training.device.best_device"
+        patch.setattr(name, lambda: torch.device("cpu"))
         yield
-
-
-@pytest.fixture(autouse=True)
-def _programs_on_the_cpu(request, monkeypatch):
-    if not request.node.get_closest_marker("gpu"):
-        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
 
 
 @pytest.fixture
@@ -99,7 +92,15 @@ def running(tmp_path_factory) -> Callable[[Path], AbstractContextManager]:
     return lambda path: FileLock(root / f"{path.name}.running")
 
 
-def pytest_collection_modifyitems(items):
+def asks_for_a_gpu(config) -> bool:
+    return "gpu" in config.getoption("markexpr")
+
+
+def pytest_collection_modifyitems(config, items):
+    if not asks_for_a_gpu(config):
+        left_out = [item for item in items if item.get_closest_marker("gpu")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
     items.sort(key=lambda item: place(item.nodeid))
 
 
@@ -117,6 +118,8 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 def pytest_configure(config):
+    if not asks_for_a_gpu(config):
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
     if hasattr(config.option, "numprocesses") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(AtOnce(config), "at-once")
 

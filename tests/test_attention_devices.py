@@ -1,6 +1,6 @@
 """The rules about masks and empty rows on every kernel and device that is here.
 
-On the CPU and, where there is one, on a GPU; with the kernel that PyTorch chooses and with its
+On the CPU, and with `pytest -m gpu` on a GPU; with the kernel that PyTorch chooses and with its
 reference ("math") kernel, which treats an empty row differently.
 """
 
@@ -15,8 +15,11 @@ from transformer_lib.attention import MultiHeadAttention, attention, attention_w
 from transformer_lib.cache import KeyValueCache
 from transformer_lib.positions import AlibiPositions, RotaryPositions
 
-DEVICES = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
-DEVICE = pytest.mark.parametrize("device", DEVICES)
+GPU = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no NVIDIA GPU"),
+]
+DEVICE = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=GPU)])
 KERNEL = pytest.mark.parametrize("kernel", ["chosen", "math"])
 DTYPE = pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
 

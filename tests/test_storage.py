@@ -205,3 +205,15 @@ def test_a_file_system_without_locks_is_told(tmp_path, monkeypatch):
     monkeypatch.setattr(storage, "_take", cannot)
     with pytest.warns(UserWarning, match="cannot be locked .*take care"), locked(tmp_path):
         pass
+
+
+def test_a_folder_that_cannot_be_flushed_is_no_error_but_a_broken_disk_is(tmp_path, monkeypatch):
+    """What is mounted (Google Drive) need not know how to flush a folder."""
+    for number, forgiven in {errno.EINVAL: True, errno.ENOTSUP: True, errno.EIO: False}.items():
+        error = OSError(number, "")
+        monkeypatch.setattr(os, "fsync", lambda handle, error=error: (_ for _ in ()).throw(error))
+        if forgiven:
+            storage.flush_folder(tmp_path)
+        else:
+            with pytest.raises(OSError, match=f"Errno {number}"):
+                storage.flush_folder(tmp_path)

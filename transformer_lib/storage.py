@@ -258,12 +258,18 @@ def write_flushed(path: Path, content: bytes) -> None:
 
 
 def flush_folder(path: Path) -> None:
-    """Return when the names in this folder are on the disk. (Windows cannot flush a folder.)"""
+    """Return when the names in this folder are on the disk.
+
+    (Windows cannot flush a folder, nor can some that are not on a disk, as a mounted Google Drive.)
+    """
     if os.name == "nt":
         return
     folder = os.open(path, os.O_RDONLY)
     try:
         os.fsync(folder)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS):
+            raise
     finally:
         os.close(folder)
 

@@ -9,7 +9,6 @@ import pytest
 import torch
 from scripts import FOLDER, load
 
-from transformer_lib.data.corpora import text_corpus
 from transformer_lib.training.run_log import load_run
 
 pytestmark = pytest.mark.slow
@@ -113,16 +112,8 @@ def test_attention_reads_the_peak_of_memory_in_fresh_processes(monkeypatch):
     assert fresh(torch.get_num_threads) == torch.get_num_threads()
 
 
-def test_the_gpu_benchmark_runs_on_a_cpu_as_far_as_that_goes(monkeypatch):
-    gpu = load("gpu")
-    monkeypatch.setattr(gpu, "DEVICE", torch.device("cpu"))
-    monkeypatch.setattr(gpu, "PRECISIONS", ("float32", "bfloat16"))
-    monkeypatch.setattr(gpu, "WIRINGS", {name: gpu.WIRINGS[name] for name in ("fast", "llama")})
-    small = gpu.RECIPE.with_changes(n_layers=1, n_heads=2, d_model=16, block=16, batch_size=4)
-    monkeypatch.setattr(gpu, "RECIPE", small.with_changes(window=16, precision="float32"))
-    monkeypatch.setattr(gpu, "REPEATED", 4)
-    largest = gpu.every_wiring_in_every_precision()
-    assert largest["float32"] < 1e-6 < largest["bfloat16"] < 0.1
-    corpus = text_corpus("to be or not to be " * 40, 16)
-    assert gpu.repeated(corpus)
-    assert gpu.resumed(corpus)
+def test_the_gpu_benchmark_is_the_packages_program(monkeypatch):
+    gpu, given = load("gpu"), []
+    monkeypatch.setattr(gpu.program, "main", lambda **options: given.append(options) or 0)
+    assert gpu.main() == 0
+    assert given == [{"folder": gpu.RUNS_FOLDER}]

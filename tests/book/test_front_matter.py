@@ -1,5 +1,6 @@
 """README, CONTRIBUTING, licenses and citation say what is so."""
 
+import os
 import re
 import subprocess
 import sys
@@ -37,10 +38,10 @@ def test_the_citation_is_valid_and_of_this_version():
     assert citation["license"] == PROJECT["license"].split(" AND ")
 
 
-def test_the_pre_commit_configuration_is_valid():
+def test_the_pre_commit_configuration_is_valid(tmp_path):
     command = [Path(sys.executable).parent / "pre-commit", "validate-config"]
     command += [ROOT / ".pre-commit-config.yaml"]
-    done = ended(*command)
+    done = ended(*command, env=os.environ | {"PRE_COMMIT_HOME": str(tmp_path)})
     assert done.returncode == 0, done.stdout + done.stderr
     hooks = yaml.safe_load(text(".pre-commit-config.yaml"))["repos"][0]["hooks"]
     for hook in hooks:

@@ -3,7 +3,7 @@
 import pytest
 from anatomy import LONGEST_LINE
 from built import BUILD, READ, weight
-from harness import AXE_LOOKS, THIN_CODE, axe, check_fits, mount_all, next_frame
+from harness import AXE_LOOKS, THIN, axe, check_fits, mount_all, next_frame
 
 BUDGET = {"with widgets": 500_000, "without widgets": 300_000}  # bytes, gzipped, figures aside
 CHAPTER = "chapters/01-self-attention.html"
@@ -62,7 +62,7 @@ def test_page(open_built, report, name):
     # Hidden cells, hints and solutions are part of the page too.
     page.evaluate("document.querySelectorAll('details').forEach((part) => (part.open = true))")
     check_fits(page)
-    page.evaluate(THIN_CODE)
+    page.evaluate(THIN)
     wrong, passed = axe(page)
     assert wrong == []
     assert passed > 20, "axe has checked next to nothing"

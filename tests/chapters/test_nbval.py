@@ -2,6 +2,9 @@
 
 This is `pytest --nbval` in its strict form, one run a chapter, none left out. What these runs
 gave is kept (tests/support/recording.py): the book is built from it and executes no chapter again.
+
+They take place on a machine that says to have a GPU (tests/support/accelerator.py): a chapter that
+would meet one somewhere, and stop there, stops here.
 """
 
 import os
@@ -20,6 +23,7 @@ from programs import ended
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = ("pyproject.toml", "README.md", "LICENSE", "LICENSE-prose", "transformer_lib")
+ACCELERATOR = ROOT / "tests" / "support" / "accelerator.py"
 CELL_SECONDS = 900  # against a cell that hangs: how long a chapter takes is not tested
 
 
@@ -77,7 +81,37 @@ def test_the_wheel_is_complete(wheel):
     assert names == sources
 
 
-def test_chapter(chapter, site, tmp_path, running):
+@pytest.fixture(scope="session")
+def ipython(once) -> Path:
+    """IPython's folder, in which a kernel finds nothing but the pretended accelerator."""
+
+    def make(folder: Path) -> None:
+        (folder / "profile_default" / "startup").mkdir(parents=True)
+        shutil.copy(ACCELERATOR, folder / "profile_default" / "startup")
+
+    return once("ipython", make)
+
+
+def test_the_pretended_accelerator_refuses_the_cpus_tensors(ipython, site):
+    """It is the best device, leaves no name behind, and what does not ask stays on the CPU."""
+    lines = [
+        f"exec(open({str(ACCELERATOR)!r}).read())",
+        "print([name for name in globals() if not name.startswith('__')])",
+        "import torch",
+        "from transformer_lib.training.device import choose_device",
+        "from transformer_lib.training.trained import load_shipped",
+        "ids = torch.zeros(1, 2, dtype=torch.int64)",
+        "print(load_shipped('gifts-v2').model(ids).device, choose_device())",
+        "load_shipped('gifts-v2', device=choose_device()).model(ids)",
+    ]
+    program = [sys.executable, "-c", "\n".join(lines)]
+    environment = os.environ | {"PYTHONPATH": str(site)}
+    done = subprocess.run(program, capture_output=True, text=True, env=environment)
+    assert done.stdout.split() == ["[]", "cpu", "meta"]
+    assert "the model is on meta and ids is on cpu" in done.stderr
+
+
+def test_chapter(chapter, site, ipython, tmp_path, running):
     shutil.copy(chapter, tmp_path)
     record, start = tmp_path / "run.ipynb", time.perf_counter()
     quiet = [f"--nbval-cell-timeout={CELL_SECONDS}", "-q", "--color=no"]
@@ -86,6 +120,7 @@ def test_chapter(chapter, site, tmp_path, running):
             *(sys.executable, recording.__file__, chapter.name, record.name, *quiet),
             cwd=tmp_path,
             PYTHONPATH=str(site),
+            IPYTHONDIR=str(ipython),
             PYTEST_DISABLE_PLUGIN_AUTOLOAD="1",
             OMP_NUM_THREADS="1",
             PYTHONHASHSEED="0",

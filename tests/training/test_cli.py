@@ -1,13 +1,20 @@
 """The command line: train, resume, evaluate, sample; and what is refused in one line."""
 
 import json
+import os
 import re
 import shutil
+import subprocess
+import sys
 
 import pytest
+import torch
 
-from transformer_lib.training.checkpoints import find_checkpoints, load_checkpoint
-from transformer_lib.training.cli import main
+from transformer_lib.training.checkpoints import CheckpointError, find_checkpoints, load_checkpoint
+from transformer_lib.training.cli import _how_to_go_on, main
+from transformer_lib.training.recipes import PRESETS, Recipe
+from transformer_lib.training.reports import _beginning
+from transformer_lib.training.run import Run, _progress
 from transformer_lib.training.run_log import load_run
 
 TINY = [
@@ -57,8 +64,6 @@ def test_resuming_gives_the_same_end(trained, tmp_path, capsys):
     early.mkdir()
     # a run that ended after step 2: what a kill would have left
     from transformer_lib.training import checkpoints
-    from transformer_lib.training.recipes import PRESETS, Recipe
-    from transformer_lib.training.run import Run
 
     end = load_checkpoint(tmp_path / "b")
     run = Run(Recipe.from_json(end.configuration["recipe"]))
@@ -178,3 +183,91 @@ def test_without_tensorboard_it_says_what_to_install(tmp_path, capsys, monkeypat
     options = ["--folder", str(tmp_path / "run"), "--tensorboard", str(tmp_path / "events")]
     assert main(["train", *options, *TINY]) == 1
     assert "pip install tensorboard" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["train", "resume", "evaluate", "sample"])
+def test_the_device_is_chosen_by_name(run_folder, tmp_path, capsys, command, as_a_reader):
+    where = [f"--folder={tmp_path / 'new'}", *TINY] if command == "train" else [str(run_folder)]
+    assert main([command, *where, "--device=tpu"]) == 1
+    assert "device is 'tpu'; choose one of cpu, cuda, mps, xpu" in capsys.readouterr().err
+    assert main([command, *where, "--device=cpu"]) == 0
+
+
+def test_the_device_is_the_best_one_if_none_is_named(trained, monkeypatch, capsys):
+    monkeypatch.setattr("transformer_lib.training.device.best_device", lambda: torch.device("meta"))
+    assert main(["sample", str(trained), "--device=cpu"]) == 0
+    with pytest.raises(RuntimeError):  # it has no numbers
+        main(["sample", str(trained)])
+
+
+def test_gpus_that_are_not_used_are_told(monkeypatch):
+    run = Run(PRESETS["gifts"].with_changes(n_stories=20, n_validation=5, n_layers=1))
+    assert "GPUs" not in _beginning(run)
+    run.trainer.device = torch.device("cuda")
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
+    words = "of 2 GPUs here (torchrun --standalone --nproc-per-node=2 takes all)"
+    assert words in _beginning(run)
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
+    assert "GPUs" not in _beginning(run)
+
+
+def test_how_to_go_on_is_told_for_as_many_machines(run_folder, monkeypatch):
+    folder = str(run_folder)
+    assert _how_to_go_on(folder).startswith("Go on by: python -m transformer_lib.training resume")
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "4")
+    monkeypatch.setenv("WORLD_SIZE", "4")
+    assert "by: torchrun --standalone --nproc-per-node=4 -m" in _how_to_go_on(folder)
+    monkeypatch.setenv("WORLD_SIZE", "8")
+    told = _how_to_go_on(folder)
+    assert "by: torchrun --nnodes=2 --nproc-per-node=4 -m" in told
+    assert told.endswith("(on each machine, as the run was started)")
+
+
+def test_a_run_goes_on_in_another_precision_where_its_own_is_missing(tmp_path, monkeypatch, capsys):
+    """Begun in bfloat16, and now on a T4: in float16, with the optimizer's and the loss's scale
+    as that needs them.
+    """
+    folder, options = str(tmp_path / "run"), [*TINY, "--precision", "bfloat16"]
+    assert main(["train", "--folder", folder, *options]) == 0
+    early = find_checkpoints(folder)[0]
+    shutil.rmtree(find_checkpoints(folder)[1])
+    assert load_checkpoint(early).state["scaler"] == {}
+    monkeypatch.setattr("transformer_lib.training.run.precision_here", lambda p, device: "float16")
+    monkeypatch.setattr("transformer_lib.training.cli.precision_here", lambda p, device: "float16")
+    saved = Recipe.from_json(load_checkpoint(early).configuration["recipe"])
+    other = Run(saved.with_changes(precision="float16"))
+    with pytest.raises(CheckpointError, match="of another configuration: precision"):
+        other.load(folder)
+    other.load(folder, other_devices=True)
+    assert other.trainer.optimizer.param_groups[0]["dtype"] is None  # not bfloat16
+    assert other.trainer.scaler.get_scale() > 1
+    assert main(["evaluate", folder]) == 0
+    assert "in float16, as cpu has no units for bfloat16" in capsys.readouterr().out
+    assert main(["resume", folder, "--other-devices"]) == 0
+    assert load_checkpoint(folder).configuration["recipe"]["precision"] == "float16"
+
+
+def test_seconds_by_the_clock_are_in_the_log_and_go_on_after_a_resume(run_folder):
+    result = load_run(run_folder / "tiny-run.json").result
+    assert result["wall_seconds"] > result["seconds"] > 0
+    run = Run(Recipe.from_json(load_checkpoint(run_folder).configuration["recipe"]))
+    run.load(run_folder)
+    assert run.wall > run.seconds
+    state = load_checkpoint(run_folder).state
+    del state["run"]["wall"]  # as it was before
+    curve, seconds, wall, _ = _progress(state, 6, list(run.curve))
+    assert wall == seconds == run.seconds
+    assert curve == run.curve
+
+
+@pytest.mark.slow
+def test_without_a_compiler_it_says_what_to_do(tmp_path):
+    environment = os.environ | {"CXX": "/nonexistent", "TORCHINDUCTOR_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-m", "transformer_lib.training", "train", "--device=cpu"]
+    command += [*TINY, "--compiled=true", f"--folder={tmp_path / 'run'}"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    *_, last = done.stderr.splitlines()
+    assert last.startswith("error: the model could not be compiled (")
+    assert last.endswith("Or train with --compiled false, which is only slower.")

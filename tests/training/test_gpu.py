@@ -32,10 +32,12 @@ from transformer_lib.training.device import (
     in_precision,
     precision_here,
 )
+from transformer_lib.training.distributed import Processes, processes
 from transformer_lib.training.evaluation import answer_accuracy, mean_loss
 from transformer_lib.training.loop import Trainer
 from transformer_lib.training.optimizers import Muon, adamw
 from transformer_lib.training.run import Run
+from transformer_lib.training.trained import load_shipped
 
 pytestmark = pytest.mark.slow
 
@@ -149,14 +151,14 @@ def test_a_step_waits_once_and_copies_ahead(make):
         with filled(model):
             watched.reads, watched.waited = 0, []
             trainer.take_step()
-            assert watched.reads == 2  # one copy, of the loss and the norm
+            assert watched.reads == 3  # one copy, of the loss, the norm, and whether to stop
             assert watched.pinned == 2 * (3 * 2)  # this step's batch and the next one's
             assert watched.waited == 12 * [False]
             assert watched.scattered == 0
             assert trainer.batches.state_dict()["drawn"] == 2
             assert trainer.feed.state_dict()["drawn"] == 1
             trainer.take_step()
-        assert watched.reads == 4
+        assert watched.reads == 6
         assert watched.pinned == 12  # after the last step there is no next batch
         assert trainer.feed.state_dict()["drawn"] == 2
 
@@ -394,3 +396,47 @@ def test_relu_squared_stays_in_16_bits_on_a_gpu():
         x = torch.ones(2, 3, device="cuda", dtype=torch.bfloat16)
         assert x.square().dtype == torch.float32
         assert relu_squared(x).dtype == torch.bfloat16
+
+
+def test_models_and_runs_are_on_the_cpu_unless_they_are_put_elsewhere(monkeypatch):
+    """Whatever the best device is: the cells of a chapter make their ids on the CPU."""
+    monkeypatch.setattr(device, "best_device", lambda: torch.device("meta"))
+    assert choose_device().type == "meta"
+    models = [load_shipped("gifts-v2").model, Run(RECIPE).trainer.model]
+    assert {p.device.type for model in models for p in model.parameters()} == {"cpu"}
+    on_meta = load_shipped("gifts-v2", device=torch.device("meta")).model
+    assert {p.device.type for p in on_meta.parameters()} == {"meta"}
+
+
+def test_gradients_of_several_processes_are_kept_once(as_a_reader):
+    """DDP's own copy of them is the gradient itself: sixteen bytes a parameter, not twenty."""
+    with patch("torch.nn.parallel.DistributedDataParallel") as joined:
+        Processes(size=2).join(small_gpt())
+    assert joined.call_args.kwargs == {"gradient_as_bucket_view": True}
+
+
+def test_a_process_of_several_takes_its_own_gpu(machine, monkeypatch, as_a_reader):
+    machine("cuda", n_gpus=2)
+    for name, value in {"RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "2"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")
+    monkeypatch.setattr("torch.cuda.set_device", lambda chosen: None)
+    begun = []
+
+    def begin(**options):
+        begun.append(options)
+        raise InterruptedError  # this is far enough
+
+    monkeypatch.setattr("torch.distributed.init_process_group", begin)
+    with pytest.raises(InterruptedError), processes():
+        pass
+    assert (begun[0]["backend"], begun[0]["device_id"]) == ("nccl", torch.device("cuda", 1))
+    with pytest.raises(InterruptedError), processes(device="cpu"):
+        pass
+    assert begun[1]["backend"] == "gloo"
+    message = "device is 'cuda:1', and each process needs a GPU of its own"
+    with pytest.raises(ValueError, match=message), processes(device="cuda:1"):
+        pass
+    monkeypatch.setenv("LOCAL_RANK", "2")
+    with pytest.raises(ValueError, match="this is process 2 on a machine with 2 GPUs"), processes():
+        pass

@@ -38,6 +38,7 @@ EVALUATION = ["--n-layers=12", "--n-validation=1000", "--save-every=100000", "--
 def training(folder, options, **others):
     """A program that trains and has saved its first checkpoint."""
     command = [sys.executable, "-m", "transformer_lib.training", "train", f"--folder={folder}"]
+    command += ["--device=cpu"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     with started(*command, *SMALL, *options, env=environment, **(pipes | others)) as program:

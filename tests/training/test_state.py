@@ -164,11 +164,31 @@ def test_another_number_of_gpus_is_refused_before_anything_changes(monkeypatch):
     assert random.getstate() == before
 
 
+@pytest.mark.parametrize(
+    ("name", "get", "put"),
+    [("mps", "get_rng_state", "set_rng_state"), ("xpu", "get_rng_state_all", "set_rng_state_all")],
+)
+def test_apples_and_intels_generators_are_kept_too(monkeypatch, name, get, put):
+    backend, numbers = getattr(torch, name), [torch.tensor([3, 5], dtype=torch.uint8)]
+    kept = numbers[0] if name == "mps" else numbers
+    state, restored = random_state(), []
+    assert name not in state
+    there = torch.backends.mps if name == "mps" else backend
+    monkeypatch.setattr(there, "is_available", lambda: True)
+    monkeypatch.setattr(backend, get, lambda: kept)
+    monkeypatch.setattr(backend, put, restored.append)
+    restore_random_state(state)  # of a checkpoint from before, or from another machine
+    assert restored == []
+    restore_random_state(round_trip(random_state()))
+    assert torch.stack([*restored[0]]).tolist() == torch.stack([*kept]).tolist()
+
+
 def test_the_state_of_a_run_that_kept_generators_of_its_own_is_still_restored():
     state = random_state() | {"own": {}}  # as checkpoints were written at first
     restore_random_state(round_trip(state))
 
 
+@pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 def test_the_gpus_generator_goes_on_where_it_was():
     state = round_trip(random_state())

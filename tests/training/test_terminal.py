@@ -119,7 +119,7 @@ class Full(io.StringIO):
 
 def test_a_terminal_that_fails_does_not_end_a_run(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "stderr", Full())
-    assert main(["train", f"--folder={tmp_path / 'run'}", *TINY]) == 0
+    assert main(["train", f"--folder={tmp_path / 'run'}", "--device=cpu", *TINY]) == 0
     assert load_run(tmp_path / "run" / "run.json").curve["step"] == [3]
 
 
@@ -131,7 +131,7 @@ def test_a_run_needs_no_stderr(tmp_path, monkeypatch):
 
 
 def test_a_result_that_cannot_be_written_is_an_error(trained, monkeypatch, capsys):
-    command = ["sample", str(trained), "--tokens", "40"]
+    command = ["sample", str(trained), "--tokens", "40", "--device=cpu"]
     monkeypatch.setattr(sys, "stdout", Full())
     assert main(command) == 1
     said = capsys.readouterr().err

@@ -24,6 +24,7 @@ from transformer_lib.training.checkpoints import (
     find_checkpoints,
     step_of,
 )
+from transformer_lib.training.device import choose_device, precision_here
 from transformer_lib.training.distributed import LostProcessError, processes
 from transformer_lib.training.recipes import PRESETS, Recipe, require_seed
 from transformer_lib.training.reports import n_parameters, reporting, say, tell
@@ -40,6 +41,10 @@ from transformer_lib.training.trained import (
     sizes_of,
 )
 
+PLAIN = (
+    "It needs a C++ compiler and Python's headers, on a GPU Triton as well. Or train with "
+    "--compiled false, which is only slower."
+)
 SMALLER = "Choose a smaller model, a smaller batch, or more accumulation."
 PROGRAM = "python -m transformer_lib.training"
 EXAMPLES = f"""examples:
@@ -51,7 +56,8 @@ EXAMPLES = f"""examples:
   {PROGRAM} train --preset kannada --folder runs/kannada
   {PROGRAM} train --preset multi30k --data my.tsv --vocabulary 2000 --folder runs/pairs
   {PROGRAM} translate runs/kannada "mēri sūsan‌ge gulābigaḷannu koṭṭaḷu"
-  torchrun --nproc-per-node=2 -m transformer_lib.training train --preset h200 --folder runs/two
+  torchrun --standalone --nproc-per-node=2 -m transformer_lib.training \\
+    train --preset h200 --batch-size 512 --folder runs/two    (a batch is that of all together)
 """
 EXPECTED = (
     ValueError, TypeError, OSError, ImportError, FloatingPointError, LostProcessError, MemoryError,
@@ -78,23 +84,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         return 128 + getattr(signal, "SIGPIPE", 13)  # as any program whose reader has left
     except (*EXPECTED, RuntimeError) as error:
-        memory = _is_about_memory(error)
-        if chosen.traceback or not (memory or isinstance(error, EXPECTED)):
+        known = isinstance(error, EXPECTED) or _is_about_memory(error) or _is_of_compiler(error)
+        if chosen.traceback or not known:
             raise
-        tell(f"error: {_in_words(error, chosen.name, memory)}")
+        tell(f"error: {_in_words(error, chosen.name)}")
         return 1
 
 
-def _in_words(error: Exception, command: str, memory: bool) -> str:
+def _in_words(error: Exception, command: str) -> str:
     text = str(error) or type(error).__name__
-    if memory:
+    if _is_about_memory(error):
         return f"there is not enough memory ({text.splitlines()[0]}). {SMALLER}"
+    if _is_of_compiler(error):
+        return f"the model could not be compiled ({text.splitlines()[0]}). {PLAIN}"
     if isinstance(error, CheckpointError):
         text = f"{error.file} {error.cause} {error.fix}"
         if error.before is not None:
             before = shlex.quote(str(error.before))
             text += f" The checkpoint before it is intact: {PROGRAM} {command} {before}"
     return " ".join([text, *(hint for words, hint in HERE.items() if words in text)])
+
+
+def _is_of_compiler(error: Exception) -> bool:
+    """Whether torch.compile found no compiler, no Triton, or nothing that they could do."""
+    dynamo = sys.modules.get("torch._dynamo.exc")  # it was not imported if nothing was compiled
+    return dynamo is not None and isinstance(error, dynamo.BackendCompilerFailed)
 
 
 def _is_about_memory(error: Exception) -> bool:
@@ -108,10 +122,13 @@ def _is_about_memory(error: Exception) -> bool:
 def _how_to_go_on(folder: str) -> str:
     if not find_checkpoints(folder):
         return "Nothing was saved yet."
-    program, size = PROGRAM, os.environ.get("LOCAL_WORLD_SIZE", "1")  # torchrun sets it
-    if size != "1":
-        program = PROGRAM.replace("python", f"torchrun --nproc-per-node={size}")
-    return f"Go on by: {program} resume {shlex.quote(folder)}"
+    program = PROGRAM
+    here, size = (int(os.environ.get(f"{name}WORLD_SIZE", "1")) for name in ("LOCAL_", ""))
+    if size > 1:  # torchrun set it
+        nodes = f" --nnodes={size // here}" if size > here else " --standalone"
+        program = PROGRAM.replace("python", f"torchrun{nodes} --nproc-per-node={here}")
+    text = f"Go on by: {program} resume {shlex.quote(folder)}"
+    return text if size == here else f"{text} (on each machine, as the run was started)"
 
 
 def parser() -> argparse.ArgumentParser:
@@ -145,7 +162,8 @@ def parser() -> argparse.ArgumentParser:
     resume.add_argument("folder", help="of the run, or of one checkpoint in it")
     resume.add_argument(
         "--other-devices", action="store_true",
-        help="go on with another number of processes or GPUs, so with other random numbers",
+        help="go on with another number of processes or GPUs, so with other random numbers; and in "
+        "another precision where a GPU lacks that of the run",
     )  # fmt: skip
     for command in (train, resume):
         command.add_argument("--tensorboard", metavar="FOLDER", help="write events for TensorBoard")
@@ -177,6 +195,11 @@ def parser() -> argparse.ArgumentParser:
         "--width", type=int, default=1, help="of the beam search (default: %(default)s, greedy)"
     )
     translate.add_argument("--length-penalty", type=float, default=0.6, help="default: %(default)s")
+    for command in (train, resume, evaluate, sample, translate):
+        command.add_argument(
+            "--device", metavar="cpu|cuda|cuda:1|mps|xpu",
+            help="where to compute (default: a GPU if there is one)",
+        )  # fmt: skip
     return top
 
 
@@ -237,7 +260,10 @@ def resume_command(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
 
 def _train(recipe: Recipe, chosen, arguments: Sequence[str], resume: str | None) -> int:
     folder = Path(chosen.folder)
-    with processes() as (here, device), reporting(here, chosen.tensorboard) as report:
+    with (
+        processes(device=chosen.device) as (here, device),
+        reporting(here, chosen.tensorboard) as report,
+    ):
         run = trained_run(
             recipe, folder, resume=resume, report=report, processes=here, device=device,
             other_devices=getattr(chosen, "other_devices", False),
@@ -256,6 +282,7 @@ def _log_of(run: Run, folder: Path, arguments: Sequence[str]) -> RunLog:
     result = {name: column[-1] for name, column in curve.items()}
     result |= {
         "parameters": n_parameters(run.trainer.model),
+        "wall_seconds": run.wall,
         "floor": corpus.floor,
         "seen": corpus.seen,
     }
@@ -272,7 +299,7 @@ def _log_of(run: Run, folder: Path, arguments: Sequence[str]) -> RunLog:
 def _summary(run: Run) -> str:
     measured = {name: column[-1] for name, column in run.curve.items()}
     told = _measured(measured, run.corpus.floor, TASKS[run.recipe.task].answers)
-    return f"{told}, after {run.seconds:.0f} s of training"
+    return f"{told}, after {run.seconds:.0f} s of training, {run.wall:.0f} s in all"
 
 
 def _measured(measured: dict[str, float], floor: float | None, answers: str) -> str:
@@ -285,17 +312,18 @@ def _measured(measured: dict[str, float], floor: float | None, answers: str) -> 
 
 
 def evaluate_command(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
-    trained = load_trained(chosen.folder)
+    device = choose_device(chosen.device)
+    trained = load_trained(chosen.folder, device=device)
     recipe, corpus = trained.recipe, corpus_of(trained.recipe)
     require_same_data(recipe, corpus, trained.data)
     if corpus.tokenizer.hash != trained.tokenizer.hash:
         raise ValueError(f"{recipe.data} has other tokens than the data of this model had.")
-    measured = TASKS[recipe.task].measures(
-        trained.model, corpus, precision=recipe.precision or "float32"
-    )
+    precision = precision_here(recipe.precision or "float32", device)
+    measured = TASKS[recipe.task].measures(trained.model, corpus, precision=precision)
     rows = f"{len(corpus.validation):,} rows"
     told = _measured(measured, corpus.floor, TASKS[recipe.task].answers)
-    say(f"step {trained.step}: {told} ({rows})")
+    where = f", in {precision}, as {device} has no units for {recipe.precision}"
+    say(f"step {trained.step}: {told} ({rows}{'' if precision == recipe.precision else where})")
     return 0
 
 
@@ -306,7 +334,7 @@ def export_command(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
 
 def sample_command(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
     require_seed(chosen.seed)
-    trained = load_trained(chosen.folder)
+    trained = load_trained(chosen.folder, device=choose_device(chosen.device))
     write = TASKS[trained.recipe.task].write
     if write is None:
         raise ValueError(
@@ -324,7 +352,7 @@ def sample_command(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
 
 
 def translate_command(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
-    trained = load_trained(chosen.folder)
+    trained = load_trained(chosen.folder, device=choose_device(chosen.device))
     translate = TASKS[trained.recipe.task].translate
     if translate is None:
         raise ValueError(

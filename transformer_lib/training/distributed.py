@@ -24,7 +24,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from transformer_lib.training.device import best_device
+from transformer_lib.training.device import choose_device
 from transformer_lib.training.state import pack, unpack
 
 
@@ -58,7 +58,8 @@ class Processes:
         """
         if self.size == 1:
             return model
-        return nn.parallel.DistributedDataParallel(model)
+        # Views: or the gradients would be kept twice.
+        return nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)
 
     @contextmanager
     def joining(self, model: nn.Module, *, last: bool) -> Iterator[None]:
@@ -85,10 +86,6 @@ class Processes:
         with losing_a_process():
             dist.all_reduce(values)
         return values
-
-    def any(self, flag: bool) -> bool:
-        """Whether ``flag`` is set in any process: so that all of them do the same."""
-        return bool(self.sum(torch.tensor(float(flag)))) if self.size > 1 else flag
 
     def gather(self, state: Any) -> list[Any]:
         """The ``state`` (as for checkpoints) of each process, in all of them; nothing is pickled.
@@ -142,23 +139,27 @@ def losing_a_process() -> Iterator[None]:
 
 
 @contextmanager
-def processes(timeout: float = 600.0) -> Iterator[tuple[Processes, torch.device]]:
+def processes(
+    timeout: float = 600.0, device: str | None = None
+) -> Iterator[tuple[Processes, torch.device]]:
     """The processes that ``torchrun`` started, joined, and this one's device; or this one alone.
 
     Several processes use one GPU each on CUDA, and the CPU everywhere else.
 
     Args:
         timeout: seconds after which a process that does not answer counts as lost.
+        device: see :func:`~transformer_lib.training.device.choose_device`.
 
     Raises:
-        ValueError: more processes than GPUs on this machine; RANK without its companions.
+        ValueError: more processes than GPUs on this machine; a device that is not here, or the same
+            GPU for all; RANK without its companions.
 
     >>> with processes() as (here, device):
     ...     here
     Processes(rank=0, size=1)
     """
     if "RANK" not in os.environ:  # torchrun sets it
-        yield ALONE, best_device()
+        yield ALONE, choose_device(device)
         return
     missing = [n for n in ("LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR") if n not in os.environ]
     if missing:
@@ -166,24 +167,30 @@ def processes(timeout: float = 600.0) -> Iterator[tuple[Processes, torch.device]
             f"RANK={os.environ['RANK']} is set, as torchrun does, but not {', '.join(missing)}. "
             f"Start the program by torchrun, or unset RANK to train in one process."
         )
-    device, local = best_device(), int(os.environ["LOCAL_RANK"])
-    if device.type == "cuda":
+    chosen, local = choose_device(device), int(os.environ["LOCAL_RANK"])
+    if chosen.type == "cuda":
+        if chosen.index is not None and os.environ["WORLD_SIZE"] != "1":
+            raise ValueError(
+                f"device is {device!r}, and each process needs a GPU of its own. Pass 'cuda', or "
+                f"set CUDA_VISIBLE_DEVICES to those that may be used."
+            )
         if local >= torch.cuda.device_count():
             raise ValueError(
                 f"this is process {local} on a machine with {torch.cuda.device_count()} GPUs, and "
                 f"each process needs its own. Pass torchrun --nproc-per-node="
                 f"{torch.cuda.device_count()}."
             )
-        device = torch.device("cuda", local)
-        torch.cuda.set_device(device)
+        here = torch.device("cuda", local)
+        torch.cuda.set_device(here)
+        options: dict[str, Any] = {"backend": "nccl", "device_id": here}  # it connects at once
     else:
-        device = torch.device("cpu")
-    backend = "nccl" if device.type == "cuda" else "gloo"
-    dist.init_process_group(backend, timeout=timedelta(seconds=timeout))
+        here = torch.device("cpu")
+        options = {"backend": "gloo"}
+    dist.init_process_group(**options, timeout=timedelta(seconds=timeout))
     # A model that is freed with its error may be the last to hold the group, and would then wait,
     # holding Python's lock, for threads of the group that wait for the lock: it must not be.
     _groups.append(dist.group.WORLD)
     try:
-        yield Processes(dist.get_rank(), dist.get_world_size(), device), device
+        yield Processes(dist.get_rank(), dist.get_world_size(), here), here
     finally:
         dist.destroy_process_group()

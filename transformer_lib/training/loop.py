@@ -42,6 +42,7 @@ class Step:
         gradient_norm: before clipping.
         tokens: targets of the batch.
         seconds: that the step took.
+        asked: whether :attr:`Trainer.asked` said so in a process, when the step was computed.
     """
 
     step: int
@@ -50,6 +51,7 @@ class Step:
     gradient_norm: float
     tokens: int
     seconds: float
+    asked: bool = False
 
     @property
     def tokens_per_second(self) -> float:
@@ -78,6 +80,10 @@ class Trainer:
         compiled: whether ``torch.compile`` makes kernels for this model first (minutes, once).
         deterministic: whether CUDA uses only kernels that give the same bits each time. (On a CPU
             the same number of threads is enough.)
+
+    Attributes:
+        asked: says whether this process was asked to stop. The answer travels with the loss, so
+            that all processes learn of it without another exchange.
 
     Raises:
         ValueError: sizes, clip or a precision out of range; an optimizer of another model; a batch
@@ -126,6 +132,7 @@ class Trainer:
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=self.precision == "float16")
         self.joined = processes.join(model)
         self.forward = torch.compile(self.joined) if compiled else self.joined
+        self.asked: Callable[[], bool] = lambda: False
         self.step = 0
 
     def __iter__(self) -> Iterator[Step]:
@@ -143,14 +150,16 @@ class Trainer:
             total = self.backward(share)
             if number < self.n_steps:
                 self.feed.start()  # while a GPU still computes
-            loss, norm = self.update(number, total)
+            loss, asked, norm = self.update(number, total)
         self.step = number
         rate, seconds = self.optimizer.param_groups[0]["lr"], time.perf_counter() - start
-        return Step(number, loss, rate, norm, share.n_targets, seconds)
+        return Step(number, loss, rate, norm, share.n_targets, seconds, asked > 0)
 
     def backward(self, share: Share) -> Tensor:
-        """The gradient of the mean loss over all targets of the batch; that loss."""
-        total = torch.zeros((), device=self.device)
+        """The gradient of the mean loss over all targets of the batch. That loss, and how many
+        processes were asked to stop.
+        """
+        total = torch.zeros(2, device=self.device)
         for i, (*inputs, targets) in enumerate(share.parts, start=1):
             with self.processes.joining(self.joined, last=i == len(share.parts)):
                 with in_precision(self.device, self.precision):
@@ -158,22 +167,23 @@ class Trainer:
                     loss = self.loss(logits.float(), wanted) / share.n_targets
                 # joining takes the mean over the processes, and the sum is wanted
                 self.scaler.scale(loss * self.processes.size).backward()
-            total += loss.detach()
+            total[0] += loss.detach()
+        total[1] = self.asked()
         return self.processes.sum(total)
 
-    def update(self, number: int, total: Tensor) -> tuple[float, float]:
-        """Let the optimizer step, unless something is not finite. The loss and the norm."""
+    def update(self, number: int, total: Tensor) -> list[float]:
+        """Let the optimizer step, unless something is not finite. ``total`` and the norm."""
         self.scaler.unscale_(self.optimizer)
         length = gradient_norm(self.optimizer)
-        # The one place in a step where the program waits for a GPU:
-        loss, norm = torch.stack([total, length.to(self.device)]).tolist()
+        # Here the program waits for a GPU. (In float16 once more: the scaler looks for infinities.)
+        loss, asked, norm = torch.stack([*total, length.to(self.device)]).tolist()
         self.stop_unless_finite(number, loss, norm)
         if self.clip is not None:
             torch.nn.utils.clip_grads_with_norm_(self.model.parameters(), self.clip, length)
         with gradients_checked(self.optimizer):
             self.scaler.step(self.optimizer)
         self.scaler.update()
-        return loss, norm
+        return [loss, asked, norm]
 
     def stop_unless_finite(self, number: int, loss: float, norm: float) -> None:
         """Nothing has changed so far, so the run can be mended and go on."""

@@ -26,11 +26,13 @@ def adamw(
     betas: tuple[float, float] = (0.9, 0.95),
     eps: float = 1e-8,
     weight_decay: float = 0.1,
+    fused: bool | None = None,
 ) -> torch.optim.AdamW:
     """PyTorch's AdamW for all parameters of ``model``: matrices decay, vectors do not.
 
     A matrix (embeddings included) can do with smaller numbers; a gain of a norm or a bias that is
-    pulled to zero loses its purpose. Parameters that need no gradient are left out.
+    pulled to zero loses its purpose. Parameters that need no gradient are left out. ``fused`` is
+    PyTorch's: the whole step as one kernel.
 
     Raises:
         ValueError: a rate, beta or decay out of its range; no parameter to train.
@@ -45,7 +47,7 @@ def adamw(
     require_betas(betas)
     named = trainable(model)
     groups = decay_groups(named, weight_decay)
-    optimizer = torch.optim.AdamW(groups, lr=lr, betas=betas, eps=eps)
+    optimizer = torch.optim.AdamW(groups, lr=lr, betas=betas, eps=eps, fused=fused)
     return _prepared(optimizer)
 
 

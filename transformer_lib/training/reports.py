@@ -9,6 +9,7 @@ import sys
 import unicodedata
 from collections.abc import Iterator
 
+import torch
 from torch import nn
 from tqdm import tqdm
 
@@ -85,6 +86,11 @@ def _beginning(run: Run) -> str:
         f"{n_parameters(trainer.model):,} parameters on {trainer.device} in {trainer.precision}, "
         f"{trainer.processes.size} process(es), "
     )
+    n_gpus = torch.cuda.device_count() if trainer.device.type == "cuda" else 0
+    if n_gpus > int(os.environ.get("LOCAL_WORLD_SIZE", "1")):  # torchrun sets it
+        text += (
+            f"of {n_gpus} GPUs here (torchrun --standalone --nproc-per-node={n_gpus} takes all), "
+        )
     ended = trainer.step == run.recipe.n_steps
     text += "no step left" if ended else f"steps {trainer.step + 1} to {run.recipe.n_steps}"
     if run.corpus.floor is not None:

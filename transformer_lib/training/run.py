@@ -8,6 +8,7 @@ import os
 import random
 import signal
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -23,12 +24,12 @@ from transformer_lib.data.batches import Batches, Lessons
 from transformer_lib.data.corpora import Corpus, describe_tokenizer
 from transformer_lib.training import checkpoints
 from transformer_lib.training.checkpoints import NAME, CheckpointError, find_checkpoints, step_of
-from transformer_lib.training.device import best_device
+from transformer_lib.training.device import precision_here
 from transformer_lib.training.distributed import ALONE, Processes
 from transformer_lib.training.loop import Step, Trainer
 from transformer_lib.training.recipes import Recipe
 from transformer_lib.training.tasks import TASKS, corpus_of, model_of
-from transformer_lib.training.trained import require_same_run, sizes_of
+from transformer_lib.training.trained import CPU, recipe_of, require_same_run, sizes_of
 from transformer_lib.training.waking import put_to_sleep, wake
 
 COLUMNS = ("step", "training_loss", "validation_loss", "accuracy", "seconds")
@@ -112,13 +113,15 @@ class Run:
     Args:
         recipe: what is chosen.
         corpus: the data, :func:`~transformer_lib.training.tasks.corpus_of` the recipe if None.
-        processes, device: of :func:`~transformer_lib.training.distributed.processes`.
+        processes: of :func:`~transformer_lib.training.distributed.processes`.
+        device: where the model is.
 
     Attributes:
         trainer: model, optimizer, batches.
         curve: what was measured at each evaluation, in columns.
         configuration: all that a checkpoint must agree in, for JSON.
         begun: the step that it was resumed at; 0 if it was not.
+        seconds: that its steps took; ``wall``, with what lies between them: saving, measuring.
 
     Raises:
         ValueError, TypeError: the recipe makes no model, no optimizer or no data.
@@ -136,15 +139,16 @@ class Run:
         corpus: Corpus | None = None,
         *,
         processes: Processes = ALONE,
-        device: torch.device | None = None,
+        device: torch.device = CPU,
     ):
         self.corpus = corpus_of(recipe) if corpus is None else corpus
-        self.trainer = make_trainer(recipe, self.corpus, processes, device or best_device())
+        self.trainer = make_trainer(recipe, self.corpus, processes, device)
         # What suited the device stays the run's: elsewhere it goes on as it began.
         self.recipe = recipe = recipe.with_changes(precision=self.trainer.precision)
         self.curve: dict[str, list[float]] = {name: [] for name in COLUMNS}
         self.begun, self.taught = 0, sum(recipe.lessons.values())  # the last step of the lessons
-        self.seconds, self._recent = 0.0, [0.0, 0]  # sum and number of losses since the last row
+        self.seconds, self.wall = 0.0, 0.0
+        self._recent: list[float] = [0.0, 0]  # sum and number of losses since the last row
         self.configuration: dict[str, Any] = {
             "recipe": recipe.as_json(),
             "data": self.corpus.signature,
@@ -174,14 +178,18 @@ class Run:
     def _steps(self, folder: str | os.PathLike | None, stopping: Stopping) -> Iterator[Step]:
         """:meth:`steps` in a folder that is held."""
         recipe, trainer = self.recipe, self.trainer
+        trainer.asked = lambda: stopping.number is not None
+        start = time.perf_counter() - self.wall
         if self._measures(trainer.step) and trainer.step not in self.curve["step"]:
             self._measure(folder, stopping)  # it was saved before that
         for step in trainer:
             self.seconds += step.seconds
             self._recent = [self._recent[0] + step.loss, self._recent[1] + 1]
+            self.wall = time.perf_counter() - start
             if recipe.lesson_heads and step.step == self.taught:
                 wake(trainer.model, recipe.lesson_heads, recipe.seed)
-            asked = trainer.processes.any(stopping.number is not None)
+            # One process alone need not wait for the next step, which would tell all of them.
+            asked = step.asked or (trainer.processes.size == 1 and stopping.number is not None)
             measures = self._measures(step.step)
             if folder is not None and (asked or measures or step.step % recipe.save_every == 0):
                 self.save(folder)
@@ -189,6 +197,7 @@ class Run:
                 raise Stopped(stopping.number or signal.SIGTERM)
             if measures:
                 self._measure(folder, stopping)
+            self.wall = time.perf_counter() - start
             yield step
 
     def _measure(self, folder: str | os.PathLike | None, stopping: Stopping) -> None:
@@ -218,6 +227,7 @@ class Run:
         """A checkpoint of the run as it is; the first process writes it and returns its path."""
         state = self.trainer.state_dict()
         state["run"] = {"curve": self.curve, "seconds": self.seconds, "recent": self._recent}
+        state["run"]["wall"] = self.wall
         if not self.trainer.processes.is_first:
             return None
         return checkpoints.save_checkpoint(
@@ -232,6 +242,8 @@ class Run:
         """Go on from a checkpoint, of a run's folder the newest.
 
         It warns if PyTorch used another number of threads then: sums are then rounded otherwise.
+        With ``other_devices`` the precision may be another one, too; a scaled loss finds its scale
+        anew.
 
         Raises:
             FileNotFoundError, CheckpointError: see ``load_checkpoint``; or it is of another recipe
@@ -239,10 +251,15 @@ class Run:
             ValueError: another number of processes, see ``Trainer.load_state_dict``.
         """
         saved = checkpoints.load_checkpoint(path, sizes=sizes_of)
-        require_same_run(saved, self.recipe, self.corpus)
+        recipe, precision = self.recipe, recipe_of(saved).precision
+        if other_devices:
+            recipe = recipe.with_changes(precision=precision)
+        require_same_run(saved, recipe, self.corpus)
         try:
-            curve, seconds, recent = _progress(saved.state, saved.step, list(self.curve))
+            curve, seconds, wall, recent = _progress(saved.state, saved.step, list(self.curve))
             saved.state["model"] = TASKS[self.recipe.task].names(saved.state["model"])
+            if recipe != self.recipe:
+                _in_other_precision(saved.state, self.trainer)
             self.trainer.load_state_dict(saved.state, other_devices=other_devices)
         except torch.OutOfMemoryError:
             raise
@@ -252,7 +269,7 @@ class Run:
                 f"does not hold the state of a run ({type(error).__name__}: {error!s:.500}).",
                 "If a loop of your own saved it, load it there by load_checkpoint.",
             ) from error
-        self.curve, self.seconds, self._recent = curve, seconds, recent
+        self.curve, self.seconds, self.wall, self._recent = curve, seconds, wall, recent
         self.begun, threads = saved.step, torch.get_num_threads()
         alike = saved.threads == threads or self.trainer.device.type != "cpu"
         if not alike and self.trainer.processes.is_first:
@@ -264,22 +281,34 @@ class Run:
             )
 
 
-def _progress(state: dict[str, Any], step: int, columns: list[str]) -> tuple[dict, float, list]:
-    """Curve, seconds and recent losses that a run has saved.
+def _in_other_precision(state: dict[str, Any], trainer: Trainer) -> None:
+    """Put what belongs to the trainer's own precision into a state that was saved in another."""
+    state["scaler"] = trainer.scaler.state_dict()
+    groups = zip(state["optimizer"]["param_groups"], trainer.optimizer.param_groups, strict=True)
+    for group, own in groups:
+        if "dtype" in own:  # that Muon computes in
+            group["dtype"] = own["dtype"]
+
+
+def _progress(
+    state: dict[str, Any], step: int, columns: list[str]
+) -> tuple[dict, float, float, list]:
+    """Curve, seconds, seconds by the clock on the wall, and recent losses that a run has saved.
 
     Raises:
         KeyError, TypeError: they are not there, or are something else.
     """
     run = state["run"]
     curve, seconds, recent = run["curve"], run["seconds"], run["recent"]
+    wall = run.get("wall", seconds)  # younger than the first checkpoints
     if state["step"] != step:
         raise TypeError(f"its step is {state['step']!r:.80}, and that of its manifest is {step}")
-    numbers = [*curve.values(), recent, [seconds]]
+    numbers = [*curve.values(), recent, [seconds, wall]]
     if set(curve) != set(columns) or len({*map(len, curve.values())}) != 1 or len(recent) != 2:
         raise TypeError("its curve has other columns, or columns of unequal length")
     if not all(isinstance(number, int | float) for column in numbers for number in column):
         raise TypeError("its curve holds something else than numbers")
-    return {name: curve[name] for name in columns}, seconds, recent
+    return {name: curve[name] for name in columns}, seconds, wall, recent
 
 
 def make_trainer(
@@ -330,7 +359,7 @@ def trained_run(
     resume: str | os.PathLike | None = None,
     report: Report | None = None,
     processes: Processes = ALONE,
-    device: torch.device | None = None,
+    device: torch.device = CPU,
     other_devices: bool = False,
 ) -> Run:
     """Train by ``recipe`` to the end, saving into ``folder``; ``resume`` from a checkpoint.
@@ -339,6 +368,8 @@ def trained_run(
     :class:`Stopped`. No other program can train in ``folder`` meanwhile; the processes that
     ``torchrun`` starts are one run, and the first of them holds the folder.
 
+    With ``other_devices`` a run goes on in another precision where ``device`` lacks its own.
+
     Raises:
         InUseError: another program trains there.
         ValueError: ``folder`` holds a run, and ``resume`` is None.
@@ -346,6 +377,8 @@ def trained_run(
     report = report or (lambda run, step: None)
     if folder is not None:
         require_run_folder(folder, resume is not None)
+    if other_devices and recipe.precision is not None:
+        recipe = recipe.with_changes(precision=precision_here(recipe.precision, device))
     with watching() as stopping, ExitStack() as held:
         with stopping.at_once():
             run = Run(recipe, processes=processes, device=device)

@@ -35,7 +35,6 @@ from transformer_lib.interpret.your_part import using
 from transformer_lib.storage import UnusableFileError
 from transformer_lib.training import checkpoints
 from transformer_lib.training.checkpoints import Checkpoint, CheckpointError, differences
-from transformer_lib.training.device import best_device
 from transformer_lib.training.recipes import GRAMMARS, Recipe
 from transformer_lib.training.run_log import RunLog, decode, encode, load_run, logs_in, parse_run
 from transformer_lib.training.tasks import TASKS, model_of
@@ -46,6 +45,7 @@ TRAINED_FOLDER = Path(__file__).resolve().parent.parent / "trained"
 AGAIN = "Install transformer_lib again, or export the model again."
 # Weights, up to three numbers more for each (what optimizers keep), and what is not the model's.
 MOST_TIMES, MOST_BESIDE = 4, 2**24
+CPU = torch.device("cpu")
 # What reading a file that says something else than a model can raise.
 NONSENSE = (KeyError, TypeError, ValueError, AttributeError, RuntimeError, OverflowError)
 
@@ -87,10 +87,10 @@ class Trained:
         return using(self.model, at=at, **parts)
 
 
-def load_trained(path: str | os.PathLike, *, device: torch.device | None = None) -> Trained:
+def load_trained(path: str | os.PathLike, *, device: torch.device = CPU) -> Trained:
     """The model of a checkpoint, of a run's folder (its newest), or of an exported folder.
 
-    Its data is not needed.
+    Its data is not needed. It is put on the CPU unless another ``device`` is named.
 
     Raises:
         FileNotFoundError, CheckpointError: see ``load_checkpoint``; or the checkpoint is of another
@@ -102,8 +102,10 @@ def load_trained(path: str | os.PathLike, *, device: torch.device | None = None)
     return _of_checkpoint(checkpoints.load_checkpoint(path, sizes=sizes_of), device)
 
 
-def load_shipped(name_or_path: str | os.PathLike, *, device: torch.device | None = None) -> Trained:
+def load_shipped(name_or_path: str | os.PathLike, *, device: torch.device = CPU) -> Trained:
     """A trained model: by its name, from the package; or from a folder that :func:`export` wrote.
+
+    It is put on the CPU unless another ``device`` is named.
 
     Raises:
         FileNotFoundError: there is no such model; the message names those that there are.
@@ -143,7 +145,7 @@ def load_shipped(name_or_path: str | os.PathLike, *, device: torch.device | None
         raise ValueError(f"{file} is damaged ({_in_a_line(error)}). {AGAIN}") from error
     return Trained(
         path=folder,
-        model=model.to(device or best_device()).eval(),
+        model=model.to(device).eval(),
         tokenizer=tokenizer,
         recipe=recipe,
         step=recipe.n_steps,
@@ -172,7 +174,7 @@ def export(run_folder: str | os.PathLike, folder: str | os.PathLike) -> Path:
         raise FileNotFoundError(
             f"{run_folder} is a checkpoint, which has no run log. Give the folder of its run."
         )
-    trained = _of_checkpoint(checkpoint, torch.device("cpu"))
+    trained = _of_checkpoint(checkpoint, CPU)
     recipe, grammar = trained.recipe, trained.grammar
     if trained.step < recipe.n_steps:
         raise ValueError(
@@ -294,7 +296,7 @@ def require_same_data(recipe: Recipe, corpus: Corpus, signature: str | None) -> 
         )
 
 
-def _of_checkpoint(checkpoint: Checkpoint, device: torch.device | None) -> Trained:
+def _of_checkpoint(checkpoint: Checkpoint, device: torch.device) -> Trained:
     recipe = recipe_of(checkpoint)
     try:
         tokenizer = tokenizer_of(checkpoint.configuration["tokenizer"])
@@ -311,7 +313,7 @@ def _of_checkpoint(checkpoint: Checkpoint, device: torch.device | None) -> Train
         ) from error
     return Trained(
         path=checkpoint.path,
-        model=model.to(device or best_device()).eval(),
+        model=model.to(device).eval(),
         tokenizer=tokenizer,
         recipe=recipe,
         step=checkpoint.step,
