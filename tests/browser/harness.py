@@ -15,6 +15,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import page_python
 import pytest
 from ipywidgets import DOMWidget
 from ipywidgets.embed import dependency_state, embed_data
@@ -30,11 +31,23 @@ THEMES = {"light": ("#ffffff", "#222832"), "dark": ("#14181e", "#ced6dd")}
 each_look = pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 360)])
 
 
-def page_html(widgets: Sequence[DOMWidget], *, theme: str = "light", before: str = "") -> str:
-    """One page with the widgets below one another; `before` is HTML above them."""
+def page_html(
+    widgets: Sequence[DOMWidget],
+    *,
+    theme: str = "light",
+    before: str = "",
+    folder: Path | None = None,
+) -> str:
+    """One page with the widgets below one another; `before` is HTML above them.
+
+    What figures load when they are first used is written into the folder, if there is one.
+    """
     # Only these widgets: without `state`, every widget that the process has ever made is written.
     state = dependency_state(list(widgets), drop_defaults=False)
     data = embed_data(list(widgets), drop_defaults=False, state=state)
+    if folder:
+        for name, text in page_python.named(data["manager_state"]["state"]).items():
+            (folder / name).write_text(text, encoding="utf-8")
     ground, ink = THEMES[theme]
     views = "\n".join(
         f'<div class="cell_output docutils container">{_tag(VIEW, view)}</div>'
@@ -64,7 +77,8 @@ def write_page(folder: Path, *widgets: DOMWidget, name: str = "page.html", **opt
     """Write the page and the host beside it; return the page's path."""
     shutil.copy(HOST, folder / HOST.name)
     page = folder / name
-    page.write_text(page_html(widgets, **options), encoding="utf-8", errors="surrogatepass")
+    html = page_html(widgets, folder=folder, **options)
+    page.write_text(html, encoding="utf-8", errors="surrogatepass")
     return page
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from nodes import run_node
+from page_python import NPM
 
 from transformer_lib.widgets.joining import FOLDER, bundle
 
@@ -38,7 +39,8 @@ def test_there_is_javascript_to_test():
 
 @pytest.mark.parametrize("path", TESTS, ids=lambda path: path.name)
 def test_under_node(fixture_folder, path):
-    output = run_node("--test", "--test-reporter=tap", path, AFM_FIXTURES=str(fixture_folder))
+    places = {"AFM_FIXTURES": str(fixture_folder), "AFM_NPM": str(NPM)}
+    output = run_node("--test", "--test-reporter=tap", path, **places)
     assert "\n# pass 0" not in output, "no test ran"
 
 

@@ -3,6 +3,7 @@
 //   const far = remote(model.get("_worker"));    // text of worker.js, from joining.worker
 //   await far.call("load", bytes);               // a method of its default export, by name
 //   far.end();
+//   remote(text, { onEvent })                    what the worker posts as { event } while it computes
 //
 // The worker is made from a Blob, which also works from file://. Where a page forbids workers, the
 // same code runs in the page itself.
@@ -17,12 +18,16 @@ const ANSWER = [
   "};",
 ].join("\n");
 
-export function remote(text) {
+export function remote(text, { onEvent = () => {} } = {}) {
   const worker = startWorker(text);
   if (!worker) return local(text);
   const waiting = new Map();
   let count = 0;
-  worker.onmessage = ({ data: { id, value, problem } }) => {
+  worker.onmessage = ({ data: { id, value, problem, event } }) => {
+    if (event !== undefined) {
+      onEvent(event);
+      return;
+    }
     const { resolve, reject } = waiting.get(id);
     waiting.delete(id);
     if (problem === undefined) resolve(value);
@@ -33,6 +38,7 @@ export function remote(text) {
     waiting.clear();
   };
   return {
+    isApart: true,
     call(method, ...values) {
       count += 1;
       const id = count;
@@ -64,6 +70,7 @@ function local(text) {
   const address = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
   const loaded = import(address).then((module) => module.default);
   return {
+    isApart: false,
     call: async (method, ...values) => (await loaded)[method](...values),
     end: () => URL.revokeObjectURL(address),
   };

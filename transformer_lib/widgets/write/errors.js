@@ -11,6 +11,7 @@ const REWORDED = [
     /^function takes (\d+) positional arguments but (\d+) were given$/,
     "takes $1 arguments, and $2 were given",
   ],
+  [/^can't import name (.+)$/, "cannot import name '$1'"],
   [/^no module named '(.+)'$/, "No module named '$1'"],
 ];
 const SIGNS = {

@@ -35,7 +35,8 @@ export async function start({ load, python, tell }) {
       output.begin(cell);
       const prepared = prepare(code);
       if (prepared.problem) {
-        tell({ error: { type: "SyntaxError", message: prepared.problem, line: prepared.line } });
+        const { problem, type, line } = prepared;
+        tell({ error: { type, message: problem, line } });
         return;
       }
       try {

@@ -1,12 +1,12 @@
 // What a reader has written, as MicroPython can run it: the same lines, so that an error's line is
 // the reader's own.
 //
-//   prepare("x = 1\nf'{x:.2f}'")   ->   { code } or { problem, line }
+//   prepare("x = 1\nf'{x:.2f}'")   ->   { code } or { problem, type, line }
 //
 // - The value of a cell's last expression goes to __show__, as a notebook shows it.
 // - f"{x:.2f}" becomes ("" + __fstring__(x, "", ".2f") + ""), since MicroPython rounds in its own way.
 // - 0.5 < x becomes __lt__(0.5, x), since MicroPython does not ask x.
-// - [*a, b] becomes __list__(*a, b).
+// - [*a, b] becomes __list__(*a, b), and {k: v} __dict__((k, v)): MicroPython's own keep no order.
 // - What MicroPython's syntax lacks otherwise gets a sentence.
 
 import { tokens } from "./tokens.js";
@@ -35,17 +35,19 @@ export function prepare(source) {
   return { code: applied(source, edits) };
 }
 
-/** Edits are { start, end, text }; those at one place keep their order. */
+/** Edits are { start, end, text, rank }. At one place come first what closes (rank above 0, the inner
+ * first), then what opens (below 0, the outer first), then what takes a token's place (0). */
 function applied(source, edits) {
   let text = "";
   let at = 0;
-  for (const edit of edits.sort((a, b) => a.start - b.start || a.rank - b.rank)) {
+  for (const edit of edits.sort((a, b) => a.start - b.start || order(a) - order(b))) {
     text += source.slice(at, edit.start) + edit.text;
     at = Math.max(at, edit.end);
   }
   return text + source.slice(at);
 }
 
+const order = ({ rank }) => (rank > 0 ? rank - 100 : rank);
 const insert = (edits, at, text, rank) => edits.push({ start: at, end: at, text, rank });
 const replace = (edits, { start, end }, text) => edits.push({ start, end, text, rank: 0 });
 const lineOf = (source, at) => source.slice(0, at).split("\n").length;
@@ -55,7 +57,14 @@ const lineOf = (source, at) => source.slice(0, at).split("\n").length;
 const lacks = (what, instead) => `This page's Python has no ${what}; ${instead}.`;
 
 function lacking(found, source) {
-  const say = (token, problem) => ({ problem, line: lineOf(source, token.start) });
+  const say = (token, problem, type = "SyntaxError") => ({
+    problem,
+    type,
+    line: lineOf(source, token.start),
+  });
+  const indents = found.filter(({ kind }) => kind === "indent");
+  const other = indents.find(({ text }) => text.includes("\t") !== indents[0].text.includes("\t"));
+  if (other) return say(other, "inconsistent use of tabs and spaces in indentation", "TabError");
   for (let i = 0; i < found.length; i += 1) {
     const [token, next] = [found[i], found[i + 1]];
     const before = found[i - 1];
@@ -75,9 +84,6 @@ function lacking(found, source) {
     }
     if (token.text === "/" && /^[(,]$/.test(before?.text) && /^[,)]$/.test(next?.text)) {
       return say(token, lacks("/ among a function's parameters", "leave it out"));
-    }
-    if (token.text === "**" && /^[{,]$/.test(before?.text) && opener(found, i)?.text === "{") {
-      return say(token, lacks("** in a dict's braces", "write a | b, or dict(a, **b)"));
     }
   }
   return null;
@@ -99,17 +105,16 @@ function opener(found, i) {
 // ---- the last expression ----------------------------------------------------------------------
 
 function show(found, edits) {
-  const all = found.filter(({ kind }) => kind !== "newline" || true);
-  let last = all.length;
-  while (last > 0 && all[last - 1].kind === "newline") last -= 1;
-  if (!last || all[last - 1].text === ";") return;
+  let last = found.length;
+  while (last > 0 && found[last - 1].kind === "newline") last -= 1;
+  if (!last || found[last - 1].text === ";") return;
   let first = last;
   const isEnd = ({ kind, text, depth }) => kind === "newline" || (text === ";" && depth === 0);
-  while (first > 0 && !isEnd(all[first - 1])) first -= 1;
+  while (first > 0 && !isEnd(found[first - 1])) first -= 1;
   let line = first;
-  while (line > 0 && all[line - 1].kind !== "newline") line -= 1;
-  if (all[line].kind === "indent" || STATEMENTS.has(all[line].text)) return;
-  const statement = all.slice(first, last);
+  while (line > 0 && found[line - 1].kind !== "newline") line -= 1;
+  if (found[line].kind === "indent" || STATEMENTS.has(found[line].text)) return;
+  const statement = found.slice(first, last);
   if (STATEMENTS.has(statement[0].text)) return;
   const isAssigned = ({ text, depth }, i) =>
     depth === 0 && (/^(?:=|[-+*/%&|^@]=|\*\*=|\/\/=|>>=|<<=)$/.test(text) || (text === ":" && i));
@@ -123,11 +128,15 @@ function show(found, edits) {
 
 function rewrite(found, source, edits) {
   displays(found, edits);
+  dicts(found, edits);
   texts(found, edits);
   comparisons(found, edits);
   found.forEach((token, i) => {
     if (token.text === "float" && found[i + 1]?.text === "(" && !isOwned(found[i - 1])) {
       replace(edits, token, "__float__");
+    }
+    if (token.text === "dict" && found[i + 1]?.text === "(" && !isOwned(found[i - 1])) {
+      replace(edits, token, "__dictof__");
     }
     if (token.text === "from" && found[i + 1]?.text === "__future__") {
       const end = found.findIndex(({ kind }, k) => k > i && kind === "newline");
@@ -158,6 +167,59 @@ function displays(found, edits) {
     replace(edits, open, CALLS[open.text]);
     replace(edits, close, ")");
   });
+}
+
+/** {k: v, **more} and {k: v for ...} */
+function dicts(found, edits) {
+  found.forEach((open, i) => {
+    if (open.text !== "{" || open.kind !== "op") return;
+    const end = found.findIndex(
+      (other, k) => k > i && other.depth === open.depth && other.text === "}",
+    );
+    if (end < 0) return;
+    const inside = found.slice(i + 1, end);
+    const entries = entriesOf(inside, open.depth + 1);
+    if (inside.length && !entries.some(({ colon, stars }) => colon || stars)) return; // a set
+    const isComprehension = inside.some(
+      ({ text, depth }) => text === "for" && depth === open.depth + 1,
+    );
+    replace(edits, open, isComprehension ? "__dict__(*[" : "__dict__(");
+    replace(edits, found[end], isComprehension ? "])" : ")");
+    for (const { first, last, colon, stars } of entries) {
+      if (stars) {
+        replace(edits, first, "*(");
+        insert(edits, last.end, ").items()", 6);
+      } else {
+        insert(edits, first.start, "(", -1.8);
+        if (colon) replace(edits, colon, ",");
+        insert(edits, last.end, ")", 6);
+      }
+    }
+  });
+}
+
+/** Each entry of a display: its first and last token, its colon, or whether it is **more. */
+function entriesOf(inside, depth) {
+  const entries = [];
+  let entry = null;
+  let lambdas = 0;
+  for (const token of inside) {
+    const isHere = token.depth === depth;
+    if (isHere && (token.text === "," || token.text === "for" || token.text === "async")) {
+      if (entry) entries.push(entry);
+      entry = null;
+      if (token.text !== ",") return entries;
+    } else if (isHere && token.text === ":" && entry && !lambdas && !entry.colon) {
+      entry.colon = token;
+    } else {
+      if (isHere && token.text === "lambda") lambdas += 1;
+      if (isHere && token.text === ":" && lambdas) lambdas -= 1;
+      entry ??= { first: token, stars: token.text === "**" };
+      entry.last = token;
+    }
+  }
+  if (entry) entries.push(entry);
+  return entries;
 }
 
 /** What can be called or indexed: a bracket after it is no display. */

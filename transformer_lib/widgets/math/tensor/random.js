@@ -30,8 +30,10 @@ export class Generator {
     const { state } = this;
     if (this.at === N) {
       for (let i = 0; i < N; i += 1) {
-        const mixed = (state[i] & 0x80000000) | (state[(i + 1) % N] & 0x7fffffff);
-        state[i] = state[(i + M) % N] ^ (mixed >>> 1) ^ (mixed & 1 ? 0x9908b0df : 0);
+        const after = i + 1 < N ? i + 1 : 0;
+        const far = i + M < N ? i + M : i + M - N;
+        const mixed = (state[i] & 0x80000000) | (state[after] & 0x7fffffff);
+        state[i] = state[far] ^ (mixed >>> 1) ^ (mixed & 1 ? 0x9908b0df : 0);
       }
       this.at = 0;
     }
@@ -80,13 +82,31 @@ export function manual_seed(seed, generator) {
 export const initial = () => usual;
 
 /** Sixteen uniform numbers become sixteen normal ones. */
-function boxMuller(data, at, mean, std, round) {
+function boxMuller(data, at, mean, std) {
+  for (let j = at; j < at + 8; j += 1) {
+    const radius = Math.sqrt(-2 * Math.log(1 - data[j]));
+    const theta = 2 * Math.PI * data[j + 8];
+    data[j] = radius * Math.cos(theta) * std + mean;
+    data[j + 8] = radius * Math.sin(theta) * std + mean;
+  }
+}
+
+/** As above, rounded at each step. */
+function boxMullerSingle(data, at, mean, std) {
+  const round = Math.fround;
+  const circle = round(2 * Math.PI);
   for (let j = at; j < at + 8; j += 1) {
     const radius = round(Math.sqrt(round(-2 * round(Math.log(round(1 - data[j]))))));
-    const theta = round(round(2 * Math.PI) * data[j + 8]);
+    const theta = round(circle * data[j + 8]);
     data[j] = round(round(radius * round(Math.cos(theta))) * std) + mean;
     data[j + 8] = round(round(radius * round(Math.sin(theta))) * std) + mean;
   }
+}
+
+function fillUniform(data, from, dtype, generator) {
+  if (dtype === "float32") {
+    for (let i = from; i < data.length; i += 1) data[i] = (generator.next() & 0xffffff) / 16777216;
+  } else for (let i = from; i < data.length; i += 1) data[i] = generator.uniform(dtype);
 }
 
 function fillNormal(data, dtype, mean, std, generator) {
@@ -94,13 +114,12 @@ function fillNormal(data, dtype, mean, std, generator) {
     for (let i = 0; i < data.length; i += 1) data[i] = generator.normal() * std + mean;
     return;
   }
-  const round = dtype === "float32" ? Math.fround : Number;
-  for (let i = 0; i < data.length; i += 1) data[i] = generator.uniform(dtype);
-  for (let i = 0; i + 16 <= data.length; i += 16) boxMuller(data, i, mean, std, round);
+  const turn = dtype === "float32" ? boxMullerSingle : boxMuller;
+  fillUniform(data, 0, dtype, generator);
+  for (let i = 0; i + 16 <= data.length; i += 16) turn(data, i, mean, std);
   if (data.length % 16) {
-    const last = data.length - 16;
-    for (let i = last; i < data.length; i += 1) data[i] = generator.uniform(dtype);
-    boxMuller(data, last, mean, std, round);
+    fillUniform(data, data.length - 16, dtype, generator);
+    turn(data, data.length - 16, mean, std);
   }
 }
 
@@ -121,7 +140,7 @@ export function rand(shape, dtype, generator) {
   const result = fresh(shape, dtype ?? "float32");
   requireFloat(result.dtype, "check_uniform_bounds");
   const { data } = result.storage;
-  for (let i = 0; i < data.length; i += 1) data[i] = (generator ?? usual).uniform(result.dtype);
+  fillUniform(data, 0, result.dtype, generator ?? usual);
   return result;
 }
 

@@ -38,17 +38,44 @@ function fold(x, dim, keepdim, f, dtype = x.dtype) {
   const { numbers, length, outer, kept } = rowsOf(x, dims);
   const result = fresh(keepdim ? kept : outer, dtype);
   const { data } = result.storage;
-  for (let r = 0; r < data.length; r += 1) data[r] = f(numbers, r * length, (r + 1) * length);
+  const isInner = dims.includes(x.shape.length - 1);
+  for (let r = 0; r < data.length; r += 1) {
+    data[r] = f(numbers, r * length, (r + 1) * length, isInner);
+  }
   return { result, dims, kept, length };
 }
 
 /** A gradient or result of a reduction, broadcast against what was reduced. */
 const back = (x, kept) => reshape(x, kept);
 
-function total(numbers, from, upTo) {
+const FEW = 32;
+
+/** The sum of a row. Of a few float32 numbers it is rounded at each step, in PyTorch's own order:
+ * five weights may add up to 1.0000001, and a whole tensor is printed in another way then. */
+function total(numbers, from, upTo, isInner) {
+  if (numbers instanceof Float32Array && upTo - from <= FEW) {
+    return isInner ? interleaved(numbers, from, upTo) : stepwise(numbers, from, upTo, 1);
+  }
   let sum = 0;
   for (let i = from; i < upTo; i += 1) sum += numbers[i];
   return sum;
+}
+
+function stepwise(numbers, from, upTo, step) {
+  let sum = 0;
+  for (let i = from; i < upTo; i += step) sum = Math.fround(sum + numbers[i]);
+  return sum;
+}
+
+/** Along the last dimension, four sums at once. */
+function interleaved(numbers, from, upTo) {
+  const end = from + 4 * Math.floor((upTo - from) / 4);
+  let first = end > from ? stepwise(numbers, from, end, 4) : 0;
+  for (let i = end; i < upTo; i += 1) first = Math.fround(first + numbers[i]);
+  for (let k = 1; k < 4 && end > from; k += 1) {
+    first = Math.fround(first + stepwise(numbers, from + k, end, 4));
+  }
+  return first;
 }
 
 const summed = (dtype) => (DTYPES[dtype].rank < 2 ? "int64" : dtype);
@@ -78,7 +105,7 @@ export function mean(x, dim, keepdim, dtype) {
     source,
     dim,
     keepdim,
-    (numbers, from, upTo) => total(numbers, from, upTo) / (upTo - from),
+    (numbers, from, upTo, isInner) => total(numbers, from, upTo, isInner) / (upTo - from),
   );
   const name = dim == null ? "MeanBackward0" : "MeanBackward1";
   return record(name, result, [source], (g) => [
@@ -303,9 +330,11 @@ export function softmax(x, dim, dtype) {
   }
   const source = dtype ? to(x, dtype) : x;
   requireFloat(source, "softmax", dim);
-  const scratch = new Float64Array(source.numel);
+  // Rounded as PyTorch rounds: the powers, their sum, and the shares.
+  const scratch = new DTYPES[source.dtype].Numbers(source.numel);
   const result = along(source, dim, (numbers, out, from, upTo) => {
-    const { sum } = exponentials(numbers, scratch, from, upTo);
+    exponentials(numbers, scratch, from, upTo);
+    const sum = total(scratch, from, upTo, false);
     for (let i = from; i < upTo; i += 1) out[i] = scratch[i] / sum;
   });
   const rest = (g) => {

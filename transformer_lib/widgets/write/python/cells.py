@@ -5,8 +5,10 @@ source.js writes the calls of names between two underscores.
 
 import builtins
 import io
+import itertools
 import math
 import sys
+from collections import OrderedDict
 
 import js
 
@@ -87,6 +89,61 @@ REFLECTED = {"__lt__": "gt", "__gt__": "lt", "__le__": "ge", "__ge__": "le", "__
 REFLECTED["__ne__"] = "ne"
 
 
+class Dict(OrderedDict):
+    """A dict that keeps its order, as Python's does."""
+
+    def __repr__(self):
+        return "{" + ", ".join([f"{key!r}: {value!r}" for key, value in self.items()]) + "}"
+
+    __str__ = __repr__
+
+    def copy(self):
+        return Dict(self.items())
+
+    def __or__(self, other):
+        return Dict(list(self.items()) + list(other.items()))
+
+
+Dict.__name__ = "dict"
+
+
+def dict_of(*given, **names):
+    pairs = [list(one.items()) if hasattr(one, "items") else list(one) for one in given]
+    return Dict((pairs[0] if pairs else []) + list(names.items()))
+
+
+def permutations(values, r=None):
+    values = tuple(values)
+    r = len(values) if r is None else r
+    if r == 0:
+        yield ()
+    for i in range(len(values) if r else 0):
+        for rest in permutations(values[:i] + values[i + 1 :], r - 1):
+            yield values[i : i + 1] + rest
+
+
+def combinations(values, r):
+    values = tuple(values)
+    if r == 0:
+        yield ()
+    for i in range(len(values) if r else 0):
+        for rest in combinations(values[i + 1 :], r - 1):
+            yield values[i : i + 1] + rest
+
+
+def product(*rows, repeat=1):
+    rows = [tuple(row) for row in rows] * repeat
+    if not rows:
+        yield ()
+        return
+    for i in range(len(rows[0])):
+        for rest in product(*rows[1:]):
+            yield rows[0][i : i + 1] + rest
+
+
+for _each in (permutations, combinations, product):
+    setattr(itertools, _each.__name__, _each)
+
 _zip = zip
 
 
@@ -147,6 +204,7 @@ for _name, _value in (
     ("print", printed), ("zip", zipped), ("format", formatted), ("__import__", imported),
     ("__show__", show), ("__float__", as_float), ("__fstring__", fstring),
     ("__list__", lambda *a: list(a)), ("__tuple__", lambda *a: a), ("__set__", lambda *a: set(a)),
+    ("__dict__", lambda *pairs: Dict(pairs)), ("__dictof__", dict_of),
 ):  # fmt: skip
     setattr(builtins, _name, _value)
 for _name in COMPARE:

@@ -197,6 +197,9 @@ nn.functional: adaptive_avg_pool1d avg_pool1d avg_pool2d batch_norm binary_cross
 nn.functional: binary_cross_entropy_with_logits conv1d conv2d cosine_similarity dropout elu glu
 nn.functional: group_norm gumbel_softmax huber_loss interpolate kl_div leaky_relu logsigmoid
 nn.functional: max_pool2d mish multi_head_attention_forward pad selu smooth_l1_loss softmin unfold
+linalg: cholesky cond det eig eigh eigvals eigvalsh inv lstsq lu matrix_exp matrix_norm matrix_power
+linalg: matrix_rank multi_dot pinv qr slogdet solve svd svdvals
+autograd: Function functional
 nn: attention BatchNorm1d Conv1d Conv2d CrossEntropyLoss Dropout GELU GRU init LSTM ModuleDict
 nn: MSELoss MultiheadAttention ParameterDict ParameterList RNN Transformer TransformerDecoder
 nn: TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer utils

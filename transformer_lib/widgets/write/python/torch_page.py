@@ -486,6 +486,8 @@ class Module:
             setattr(self, each, value)
 
     def __getattr__(self, name):
+        if name == "__path__":  # Python looks for a module inside
+            raise ImportError(missing_sentence(f"more of {self.__name__}"))
         if name in _missing_of.get(self.__name__, ()):
             raise AttributeError(missing_sentence(name))
         raise AttributeError(f"module '{self.__name__}' has no attribute '{name}'")
@@ -498,9 +500,9 @@ _missing_of = {}
 for _line in MISSING.strip().split("\n"):
     _where, _, _names = _line.partition(": ")
     _missing_of[_where] = _missing_of.get(_where, ()) + tuple(_names.split())
-for _where in ("torch", "nn", "nn.functional"):
-    _names = _missing_of.pop(_where)
-    _missing_of["torch" if _where == "torch" else "torch." + _where] = _names
+for _where in list(_missing_of):
+    if _where not in ("torch", "Tensor"):
+        _missing_of["torch." + _where] = _missing_of.pop(_where)
 _missing_of["Tensor"] += tuple(
     [name for name in _missing_of["torch"] if name not in ("device", "optim", "linalg")]
 )

@@ -1,0 +1,152 @@
+import assert from "node:assert/strict";
+import test, { before } from "node:test";
+import { begin } from "./python.js";
+
+let python = null;
+before(async () => {
+  python = await begin();
+});
+
+const printed = (code, text) => {
+  const { text: got, error } = python.run(code);
+  assert.equal(error, undefined, code);
+  assert.equal(got, text, code);
+};
+const raises = (code, type, message, line = undefined) => {
+  const { error } = python.run(code);
+  assert.ok(error, code);
+  assert.equal(error.type, type, code);
+  assert.match(error.message, message, code);
+  if (line !== undefined) assert.equal(error.line, line, code);
+  printed("1 + 1", "2\n"); // and the page goes on
+};
+
+test("a cell prints, and its last expression is shown", () => {
+  printed(
+    "import torch\nx = torch.arange(3)\nprint(x)\nx * 2",
+    "tensor([0, 1, 2])\ntensor([0, 2, 4])\n",
+  );
+  printed("x;", "");
+  printed("x = 3", "");
+  printed("if True:\n    x", "");
+  printed("'a', 1.0", "('a', 1.0)\n");
+  printed("None", "");
+});
+
+test("names stay from one run to the next, each namespace for itself", () => {
+  python.run("a = 5", "one");
+  assert.equal(python.run("a", "one").text, "5\n");
+  assert.equal(python.run("a", "two").error.type, "NameError");
+  python.forget("one");
+  assert.equal(python.run("a", "one").error.type, "NameError");
+});
+
+test("numbers are written as Python writes them", () => {
+  printed(
+    "f'{0.03125:.4f} {2.5:.0f} {1e16} {1/3:.3g} {12345678:,} {0.5:>8.1%}|'",
+    "'0.0312 2 1e+16 0.333 12,345,678    50.0%|'\n",
+  );
+  printed(
+    "w = 7\nf'{3.14159:{w}.2f}|{\"a\"!r:<5}|{w=}'",
+    "'   3.14|\\'a\\'  |w=7'\n".replaceAll("'   3.14|\\'a\\'  |w=7'", "\"   3.14|'a'  |w=7\""),
+  );
+  printed(
+    "import torch\nf'{torch.tensor(0.5):.2f} {torch.tensor([1, 2])}'",
+    "'0.50 tensor([1, 2])'\n",
+  );
+});
+
+test("a number may stand on the left of a comparison with a tensor", () => {
+  printed("import torch\n0.2 < torch.tensor([0.1, 0.3])", "tensor([False,  True])\n");
+  printed("bool(0 < torch.tensor(0.5) < 1)", "True\n");
+});
+
+test("dicts keep their order, and stars stand in displays", () => {
+  printed("list({'c': 1, 'a': 2, 'b': 3})", "['c', 'a', 'b']\n");
+  printed("{k: v for k, v in zip('zyx', range(3))}", "{'z': 0, 'y': 1, 'x': 2}\n");
+  printed("{'a': 1, **{'b': 2}}", "{'a': 1, 'b': 2}\n");
+  printed("[*range(2), 5]", "[0, 1, 5]\n");
+  printed("dict(a=1)['a'], isinstance({}, dict)", "(1, True)\n");
+});
+
+test("an error names its type, its message and the reader's own line", () => {
+  raises("x = 1\n\nundefined + x", "NameError", /^name 'undefined' is not defined$/, 3);
+  raises("def f(x):\n    return x / 0\n\nf(1)", "ZeroDivisionError", /^division by zero$/, 2);
+  raises("'a' + 1", "TypeError", /can only concatenate str|unsupported operand/, 1);
+  raises(
+    "import torch\ntorch.ones(3, 4) @ torch.ones(3, 4)",
+    "RuntimeError",
+    /^mat1 and mat2 shapes cannot be multiplied \(3x4 and 3x4\)$/,
+    2,
+  );
+  raises("def f(:\n  pass", "SyntaxError", /invalid syntax/, 1);
+  raises("if True:\n\tx = 1\n        y = 2", "TabError", /inconsistent use of tabs and spaces/, 3);
+  raises("assert 1 == 2, 'they differ'", "AssertionError", /^they differ$/, 1);
+});
+
+test("what would never end, or fill the page, is a sentence", () => {
+  raises(
+    "def f(n):\n    return f(n + 1)\nf(0)",
+    "RecursionError",
+    /does the function call itself/,
+    2,
+  );
+  raises("[0] * 10**9", "MemoryError", /this asks for 4,000 MB/, 1);
+  raises("for i in range(10**6):\n    print(i)", "Output", /2,000 lines at most/);
+  raises("print('a' * 10**6)", "Output", /at most/);
+  raises(
+    "import torch\ntorch.zeros(10**5, 10**5)",
+    "RuntimeError",
+    /at most 50 million numbers/,
+    2,
+  );
+});
+
+test("what is not there says so, and where it is", () => {
+  raises("import os", "ImportError", /^this page's Python has no os; `make lab` or Colab/, 1);
+  raises("import transformer_lib", "ImportError", /has no transformer_lib/, 1);
+  raises(
+    "import torch\ntorch.fft",
+    "AttributeError",
+    /^this page's tensors have no fft; `make lab` or Colab has all of PyTorch\.$/,
+    2,
+  );
+  raises("import torch\ntorch.linalg.svd", "AttributeError", /have no svd;/, 2);
+  raises("import torch\ntorch.ones(2).cpu()", "AttributeError", /have no cpu;/, 2);
+  raises(
+    "import torch\ntorch.sofmax",
+    "AttributeError",
+    /^module 'torch' has no attribute 'sofmax'$/,
+    2,
+  );
+  raises("match 1:\n    case 1: pass", "SyntaxError", /no match statement; write if and elif/, 1);
+  raises("x = 1\ndef f(a, /): pass", "SyntaxError", /no \/ among a function's parameters/, 2);
+  raises("%timeit 1", "SyntaxError", /belong to a notebook/, 1);
+  printed("from __future__ import annotations\nfrom typing import Any\n1", "1\n");
+});
+
+test("gradients reach leaves, and no_grad holds them back", () => {
+  const code = [
+    "import torch",
+    "w = torch.tensor([1.0, 2.0], requires_grad=True)",
+    "(w ** 2).sum().backward()",
+    "with torch.no_grad():",
+    "    w -= 0.1 * w.grad",
+    "print(w, w.grad)",
+    "torch.autograd.grad((w * w).sum(), w)[0]",
+  ].join("\n");
+  printed(
+    code,
+    "tensor([0.8000, 1.6000], requires_grad=True) tensor([2., 4.])\ntensor([1.6000, 3.2000])\n",
+  );
+});
+
+test("assert_close complains in PyTorch's words", () => {
+  raises(
+    "import torch\ntorch.testing.assert_close(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 3.0]))",
+    "AssertionError",
+    /^Tensor-likes are not close!\n\nMismatched elements: 1 \/ 2 \(50\.0%\)\nGreatest absolute difference: 1\.0 at index \(1,\) \(up to 1e-05 allowed\)/,
+    2,
+  );
+  printed("torch.testing.assert_close(torch.tensor([1.0]), torch.tensor([1.0000001]))", "");
+});

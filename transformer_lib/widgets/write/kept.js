@@ -1,0 +1,17 @@
+// What a reader has written, kept in the browser: text by a name, on this page only.
+//
+// A page may be forbidden to keep anything, and a browser's room may be full: then nothing is kept.
+
+const key = (name) => `afm-written:${location.pathname}:${name}`;
+
+function tried(work) {
+  try {
+    return work();
+  } catch {
+    return null;
+  }
+}
+
+export const recall = (name) => tried(() => localStorage.getItem(key(name)));
+export const keep = (name, text) => tried(() => localStorage.setItem(key(name), text));
+export const drop = (name) => tried(() => localStorage.removeItem(key(name)));

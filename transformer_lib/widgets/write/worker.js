@@ -1,0 +1,34 @@
+// Python in a thread of its own. book/page_python.py puts the interpreter and the texts of python/
+// before this file, as globalThis.afmInterpreter and afmPython.
+//
+//   begin(wasm)                  MicroPython's WebAssembly, in base64; returns the ms that it took
+//   run(code, { namespace })     tells { out }, { shown }, { error } as events, and returns the ms
+//   forget(namespace)            its names are gone
+
+import { start } from "./session.js";
+
+const tell = (event) => self.postMessage({ event });
+let session = null;
+
+async function begin(wasm) {
+  const from = performance.now();
+  const text = atob(wasm);
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i += 1) bytes[i] = text.charCodeAt(i);
+  globalThis.afmWasm = bytes;
+  const makeInterpreter = await globalThis.afmInterpreter();
+  // From a file's address it asks for its bytes, where it would fetch another one.
+  const load = (options) => makeInterpreter({ ...options, url: "file:///micropython.wasm" });
+  session = await start({ load, python: globalThis.afmPython, tell });
+  return performance.now() - from;
+}
+
+function run(code, options) {
+  const from = performance.now();
+  session.run(code, options);
+  return performance.now() - from;
+}
+
+const forget = (namespace) => session.forget(namespace);
+
+export default { begin, forget, run };
