@@ -105,13 +105,13 @@ def fresh():
             torch.ones(2, 3, 1, 5).double(),
             torch.ones(2, 3, 1, 5),
             TypeError,
-            "the cache has dtype torch.float32 and k has dtype torch.float64",
+            "the cache is torch.float32 on cpu and k is torch.float64 on cpu. Make the cache",
         ),
         (
             torch.ones(2, 3, 1, 5),
             torch.ones(2, 3, 1, 5, device="meta"),
             ValueError,
-            "the cache is on cpu and v is on meta",
+            "the cache is torch.float32 on cpu and v is torch.float32 on meta",
         ),
         (
             torch.ones(2, 3, 1, 5),

@@ -15,8 +15,9 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from transformer_lib import checks
-from transformer_lib.cache import KeyValueCache, autocasts
+from transformer_lib.cache import KeyValueCache, LayerCache, autocasts, results_of
 from transformer_lib.fast.kernels import causal_weights, explicit_is_faster, fused_attention
+from transformer_lib.fast.ragged import Real, projected
 from transformer_lib.fast.steps import Step, linear_step, stepper_of
 from transformer_lib.masks import causal_mask, combine_masks
 from transformer_lib.positions import Positions
@@ -41,7 +42,7 @@ def attention_weights(
         k: keys, ``[..., keys, d_k]``, with the same leading axes.
         mask: boolean, broadcastable to ``[..., queries, keys]``, True = may attend.
         causal: hide the future as well; the last query sees all keys.
-        scale: factor of the scores, 1/√d_k if None.
+        scale: factor of the scores, 1/√d_k if None. (One that is learned multiplies the queries.)
         bias: added to the scaled scores, broadcastable to ``[..., queries, keys]``, finite.
 
     Raises:
@@ -86,7 +87,8 @@ def attention(
     Computed by PyTorch's fused kernel, which never stores the weights, except where the kernel is
     slower than the two products. Both give the same numbers, up to rounding, for finite input with
     finite products q·k. (In float16 those beyond 65504 overflow before they are scaled, and give
-    NaN; the kernel computes them in 32 bits.)
+    NaN; the kernel computes them in 32 bits.) The kernel has first derivatives only: for a Hessian
+    or a forward derivative, write ``attention_weights(q, k) @ v``.
 
     Args:
         q, k, mask, causal, scale, bias: as for :func:`attention_weights`.
@@ -212,7 +214,7 @@ class MultiHeadAttention(nn.Module):
         self,
         x: Float[Tensor, "batch queries d_model"],
         memory: Float[Tensor, "batch keys d_model"] | KeysAndValues | None = None,
-        cache: KeyValueCache | None = None,
+        cache: LayerCache | None = None,
     ) -> tuple[
         Float[Tensor, "batch heads queries d_head"],
         Float[Tensor, "batch heads all_keys d_head"],
@@ -227,9 +229,12 @@ class MultiHeadAttention(nn.Module):
         if not isinstance(memory, KeysAndValues):
             memory = self.keys_and_values(x if memory is None else memory, start)
         k, v = memory if cache is None else cache.extend(*memory)
-        if self.n_kv_heads < self.n_heads:
-            k, v = (x.repeat_interleave(self.n_heads // self.n_kv_heads, dim=1) for x in (k, v))
-        return q, k, v
+        return q, *self.for_each_head(k, v)
+
+    def for_each_head(self, *of_keys: Tensor) -> tuple[Tensor, ...]:
+        """Keys and values, repeated for the heads of the queries that share them."""
+        times = self.n_heads // self.n_kv_heads
+        return of_keys if times == 1 else tuple(x.repeat_interleave(times, 1) for x in of_keys)
 
     def keys_and_values(
         self, source: Float[Tensor, "batch keys d_model"], start: int = 0
@@ -273,7 +278,7 @@ class MultiHeadAttention(nn.Module):
         mask: Bool[Tensor, "..."] | None = None,
         *,
         causal: bool = False,
-        cache: KeyValueCache | None = None,
+        cache: LayerCache | None = None,
     ) -> Float[Tensor, "batch queries d_model"]:
         """Attend to ``memory`` (its vectors, or :meth:`keys_and_values` of it), or to ``x``."""
         require_multi_head_input(self, x, memory, mask, causal, cache)
@@ -283,8 +288,43 @@ class MultiHeadAttention(nn.Module):
         result = attention(q, k, v, mask, causal=causal, bias=bias, dropout=dropout)
         return self.output(merge_heads(result))
 
-    def stepper(self, cache: KeyValueCache) -> Step | None:
+    def new_cache(self, batch: int, capacity: int) -> LayerCache:
+        """An empty cache for ``batch`` texts of up to ``capacity`` tokens, in the dtype that keys
+        are computed in: the weights', or autocast's where that is on.
+
+        >>> MultiHeadAttention(d_model=8, n_heads=2, n_kv_heads=1).new_cache(batch=3, capacity=5)
+        KeyValueCache(batch=3, n_heads=1, length=0, capacity=5, d_head=4)
+        """
+        sizes = (batch, self.n_kv_heads, capacity, self.d_head)
+        return KeyValueCache(*sizes, **results_of(self.key))
+
+    def ragged(
+        self,
+        x: Float[Tensor, "real d_model"],
+        real: Real,
+        mask: Bool[Tensor, "..."] | None = None,
+        *,
+        causal: bool = False,
+        memory: tuple[Float[Tensor, "real_keys d_model"], Real] | None = None,
+    ) -> Float[Tensor, "real d_model"]:
+        """:meth:`forward` without the padding: see :mod:`fast.ragged`."""
+        query, both = self.query, (self.key, self.value)
+        if memory is None:
+            q, k, v = projected(x, real, query, *both)
+        else:
+            (q,), (k, v) = projected(x, real, query), projected(*memory, *both)
+        q = self.placed(split_heads(q, self.n_heads), 0)
+        k, v = (split_heads(x, self.n_kv_heads) for x in (k, v))
+        k, v = self.for_each_head(self.placed(k, 0), v)
+        mask, bias = self.mask_and_bias(q, k, mask)
+        dropout = self.dropout if self.training else 0.0
+        result = attention(q, k, v, mask, causal=causal, bias=bias, dropout=dropout)
+        return self.output(real.packed(merge_heads(result)))
+
+    def stepper(self, cache: LayerCache) -> Step | None:
         """x -> x for one token, causal, which extends the cache: see :mod:`fast.steps`."""
+        if not isinstance(getattr(self.query, "weight", None), Tensor):  # a quantized layer
+            return None
         like, groups = self.query.weight, self.n_heads // self.n_kv_heads
         project, output = linear_step(self.query, self.key, self.value), linear_step(self.output)
         n_heads, rotating = self.n_heads, self.n_heads + self.n_kv_heads
@@ -458,35 +498,43 @@ def require_positions(positions, n_heads: int, n_kv_heads: int, d_head: int) -> 
 @checks.at_the_door
 def require_multi_head_input(module, x, memory, mask, causal: bool, cache) -> None:
     """All arguments of ``MultiHeadAttention.forward``, before anything is written to the cache."""
-    weight = module.query.weight
-    for name, tokens in (("x", x), ("memory", memory)):
-        if name == "memory" and (memory is None or isinstance(memory, KeysAndValues)):
-            continue
-        checks.require_float_tensor(tokens, name)
-        if tokens.ndim != 3 or tokens.shape[-1] != weight.shape[1] or tokens.shape[1] == 0:
-            raise ValueError(
-                f"{name} has shape {tuple(tokens.shape)}; it must be [batch, tokens, d_model] with "
-                f"d_model = {weight.shape[1]} and at least one token (an empty sequence has "
-                f"nothing to attend to)."
-            )
-        checks.require_same_device("the module", weight, name, tokens)
-        if not autocasts(weight.device.type):
-            checks.require_same_dtype("the module", weight, name, tokens)
+    require_read_by(module.query, x, "x")
+    checks.require_flag(causal, "causal")
     if memory is not None:
         _require_memory(module, x, memory, causal, cache)
-    projected = isinstance(memory, KeysAndValues)
-    keys = (x if memory is None else memory.k[:, 0] if projected else memory).shape[1]
+    if mask is None:
+        return
+    read = isinstance(memory, KeysAndValues)
+    keys = (x if memory is None else memory.k[:, 0] if read else memory).shape[1]
     if cache is not None:
         keys += cache.length
     per_head = mask.unsqueeze(1) if isinstance(mask, Tensor) and mask.ndim == 3 else mask
-    checks.require_flag(causal, "causal")
     checks.require_mask(per_head, (x.shape[0], module.n_heads, x.shape[1], keys), x.device)
+
+
+def require_read_by(layer: nn.Module, x, name: str) -> None:
+    """``x`` is ``[batch, tokens, d_model]``, as ``layer`` reads it."""
+    checks.require_float_tensor(x, name)
+    weight = getattr(layer, "weight", None)
+    if not isinstance(weight, Tensor):  # a layer of somebody's own, or a quantized one
+        return
+    shape, d_model = x.shape, weight.shape[1]
+    if len(shape) != 3 or shape[2] != d_model or shape[1] == 0:
+        raise ValueError(
+            f"{name} has shape {tuple(shape)}; it must be [batch, tokens, d_model] with d_model = "
+            f"{d_model} and at least one token (an empty sequence has nothing to attend to)."
+        )
+    checks.require_same_device("the module", weight, name, x)
+    if not autocasts(weight.device.type):
+        checks.require_same_dtype("the module", weight, name, x)
 
 
 def _require_memory(module, x: Tensor, memory, causal: bool, cache) -> None:
     """Cross-attention: refuse whatever makes sense within one sequence only."""
     if isinstance(memory, KeysAndValues):
         _require_keys_and_values(module, memory)
+    else:
+        require_read_by(module.key, memory, "memory")
     sequences = len(memory.k if isinstance(memory, KeysAndValues) else memory)
     if sequences != x.shape[0]:
         raise ValueError(
@@ -514,7 +562,6 @@ def _require_keys_and_values(module, memory: KeysAndValues) -> None:
     heads, d_head = module.n_kv_heads, module.d_head
     for name, x in zip(("k", "v"), memory, strict=True):
         checks.require_float_tensor(x, f"memory.{name}")
-        checks.require_same_device("the module", module.query.weight, f"memory.{name}", x)
         fits = x.ndim == 4 and x.shape[1] == heads and x.shape[3] == d_head and x.shape[2] > 0
         if not fits or x.shape != memory.k.shape:
             raise ValueError(

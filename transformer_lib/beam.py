@@ -7,7 +7,15 @@ from torch import Tensor, nn
 from transformer_lib import checks
 from transformer_lib.encoder_decoder import BEGIN, END, PADDING, EncoderDecoder
 from transformer_lib.fast.decoding import decoder
-from transformer_lib.sampling import evaluating, require_end, require_generation, require_sound
+from transformer_lib.sampling import (
+    evaluating,
+    require_end,
+    require_generation,
+    require_logits,
+    require_sound,
+)
+
+MOST_BEAMS, MOST_PENALTY = 1000, 10.0  # a step is a batch of so many texts; a usual exponent is 1
 
 
 @torch.no_grad()
@@ -37,17 +45,19 @@ def beam_search(
         model: as for :func:`~transformer_lib.sampling.generate`.
         ids: the prompts.
         n_tokens: of a continuation; with ``end``, at most, and one number for each if you like.
-        width: how many beams.
+        width: how many beams, at most 1000.
         end: the id of the token that ends a text; None: all have ``n_tokens``.
         length_penalty: the exponent α. A text is judged by the logarithm of its probability over
-            ((5 + length) / 6)^α; the length counts ``end``. With 0 the short are at an advantage.
+            ((5 + length) / 6)^α; the length counts ``end``. With 0 the short are at an advantage;
+            at most 10.
 
     Returns:
         the texts, ``ids`` included, and what they are judged by.
 
     Raises:
-        ValueError, TypeError: as :func:`~transformer_lib.sampling.generate`; a width below 1; an
-            end beyond the vocabulary; a length penalty that is negative, or without an end.
+        ValueError, TypeError: as :func:`~transformer_lib.sampling.generate`; a width below 1 or
+            above 1000; an end beyond the vocabulary; a length penalty below 0 or above 10, or
+            without an end.
 
     Source: Sutskever et al. 2014, section 3.2; the length penalty: Wu et al. 2016, equation 14.
 
@@ -64,6 +74,7 @@ def beam_search(
     texts = ids.unsqueeze(1)  # [batch, beams, tokens]: at first, the prompt is the only beam
     with evaluating(model):
         logits = model(ids, cache)[:, -1]
+        require_logits(logits, batch, vocabulary)
         checks.require_finite(logits, "the model's logits")
         advance = decoder(model, cache)
         exact = torch.promote_types(logits.dtype, torch.float32)  # sums of many, even of 16 bits
@@ -175,6 +186,11 @@ def require_beams(
 ) -> Int[Tensor, " batch"]:
     """All arguments of a beam search; how many tokens each sequence may get."""
     checks.require_count(width, "width")
+    if width > MOST_BEAMS:
+        raise ValueError(
+            f"width is {width}; each step computes as many texts, so choose at most {MOST_BEAMS} "
+            f"(4 to 10 are usual)."
+        )
     limits = n_tokens if isinstance(n_tokens, Tensor) else None
     require_generation(model, ids, n_tokens if limits is None else int(limits.max()))
     if limits is None:
@@ -187,10 +203,10 @@ def require_beams(
     if end is not None:
         require_end(end, model.config.vocabulary)
     checks.require_number(length_penalty, "length_penalty")
-    if not 0 <= length_penalty < float("inf"):
+    if not 0 <= length_penalty <= MOST_PENALTY:
         raise ValueError(
             f"length_penalty is {length_penalty}; it is an exponent: choose 0 for none, or about "
-            f"0.6 to 1."
+            f"0.6 to 1 (at most {MOST_PENALTY:g})."
         )
     if length_penalty and end is None:
         raise ValueError(

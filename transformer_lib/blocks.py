@@ -2,16 +2,21 @@
 
 A block is made of its parts: an attention, a feed-forward layer and two norms, each any module that
 takes and returns ``[batch, tokens, d_model]``. (The attention is called with ``mask``, ``causal``
-and ``cache``, as :class:`~transformer_lib.attention.MultiHeadAttention` is.)
+and ``cache``, as :class:`~transformer_lib.attention.MultiHeadAttention` is, and makes its cache by
+``new_cache(batch, capacity)``.)
 """
 
+import inspect
+from collections.abc import Callable
+
+import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from transformer_lib import checks
 from transformer_lib.attention import KeysAndValues
-from transformer_lib.cache import KeyValueCache
-from transformer_lib.fast.steps import Step, is_idle, step_of, stepper_of
+from transformer_lib.cache import LayerCache, require_new_cache
+from transformer_lib.fast.steps import Step, is_idle, speaker, step_of
 
 
 class Block(nn.Module):
@@ -45,20 +50,27 @@ class Block(nn.Module):
         mask: Bool[Tensor, "..."] | None = None,
         *,
         causal: bool = False,
-        cache: KeyValueCache | None = None,
+        cache: LayerCache | None = None,
     ) -> Float[Tensor, "batch tokens d_model"]:
         """The stream after this block; mask, causal and cache are those of the attention."""
         options = {"mask": mask, "causal": causal, "cache": cache}
 
+        @require_shape_kept(self.attention, options)
         def attend(x: Tensor) -> Tensor:
             return self.dropout(self.attention(x, **options))
 
+        @require_shape_kept(self.feed_forward)
         def think(x: Tensor) -> Tensor:
             return self.dropout(self.feed_forward(x))
 
         return self.wire(x, attend, think, self.norm_1, self.norm_2)
 
-    def stepper(self, cache: KeyValueCache) -> Step | None:
+    def new_cache(self, batch: int, capacity: int) -> LayerCache:
+        """What its attention keeps of ``batch`` texts of up to ``capacity`` tokens."""
+        require_new_cache(self.attention)
+        return self.attention.new_cache(batch, capacity)
+
+    def stepper(self, cache: LayerCache) -> Step | None:
         """x -> x for one token: see :mod:`fast.steps`."""
         if not is_idle(self.dropout):
             return None
@@ -143,34 +155,50 @@ class CrossBlock(nn.Module):
         memory_mask: Bool[Tensor, "..."] | None = None,
         *,
         causal: bool = False,
-        cache: KeyValueCache | None = None,
+        cache: LayerCache | None = None,
     ) -> Float[Tensor, "batch tokens d_model"]:
         """The stream after this block. ``mask``, ``causal`` and ``cache`` are those of the
         attention among the tokens; ``memory_mask`` says which of the memory may be read.
         """
         options = {"mask": mask, "causal": causal, "cache": cache}
 
+        @require_shape_kept(self.attention, options)
         def attend(x: Tensor) -> Tensor:
             return self.dropout(self.attention(x, **options))
 
+        @require_shape_kept(self.cross_attention, {"memory": memory, "mask": memory_mask})
         def read(x: Tensor) -> Tensor:
             return self.dropout(self.cross_attention(x, memory, memory_mask))
 
+        @require_shape_kept(self.feed_forward)
         def think(x: Tensor) -> Tensor:
             return self.dropout(self.feed_forward(x))
 
         return self.wire(x, attend, read, think, self.norm_1, self.norm_2, self.norm_3)
 
+    def new_cache(self, batch: int, capacity: int) -> LayerCache:
+        """What its attention keeps of ``batch`` texts of up to ``capacity`` tokens."""
+        require_new_cache(self.attention)
+        return self.attention.new_cache(batch, capacity)
+
+    def to_read(
+        self, memory: Float[Tensor, "batch keys d_model"]
+    ) -> KeysAndValues | Float[Tensor, "batch keys d_model"]:
+        """What its cross-attention reads of a memory at every step: its keys and values, if it can
+        make them beforehand, or the memory itself.
+        """
+        read = getattr(self.cross_attention, "keys_and_values", None)
+        return memory if read is None else read(memory)
+
     def stepper(
         self,
-        cache: KeyValueCache,
-        memory: KeysAndValues,
+        cache: LayerCache,
+        memory: KeysAndValues | Float[Tensor, "batch keys d_model"],
         readable: Bool[Tensor, "batch 1 keys"],
     ) -> Step | None:
         """x -> x for one token: see :mod:`fast.steps`."""
-        read = None
-        if is_idle(self.dropout) and stepper_of(self.cross_attention) is not None:
-            read = self.cross_attention.reading_stepper(memory, readable)
+        stepper = speaker(self.cross_attention, "reading_stepper")
+        read = stepper(memory, readable) if stepper is not None and is_idle(self.dropout) else None
         if read is None:
             return None
         attend, think = step_of(self.attention, cache), step_of(self.feed_forward)
@@ -212,3 +240,55 @@ class CrossPostNorm(CrossBlock):
 
 NORMS = {"pre": PreNorm, "post": PostNorm}
 CROSS_NORMS = {"pre": CrossPreNorm, "post": CrossPostNorm}
+
+
+def require_shape_kept(part: nn.Module, options: dict | None = None) -> Callable:
+    """Decorates what calls ``part``, with ``options``: it must return the shape that it is given.
+
+    Else PyTorch would broadcast what a reader's own part returns into the stream without a word.
+    """
+
+    def decorate(call: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+        if torch.compiler.is_compiling():
+            return call
+
+        def checked(x: Tensor) -> Tensor:
+            try:
+                result = call(x)
+            except TypeError:
+                require_part(part, x, options or {})
+                raise
+            require_shape(part, result, x)
+            return result
+
+        return checked
+
+    return decorate
+
+
+def require_part(part: nn.Module, x: Tensor, options: dict) -> None:
+    """After an error: ``part`` can be called as a block calls it, and returns a tensor."""
+    try:
+        inspect.signature(part.forward).bind(x, **options)
+    except TypeError as error:
+        names = ", ".join(["x", *(f"{name}=..." for name in options)])
+        raise TypeError(
+            f"{type(part).__name__} cannot be called as a block calls it: {error}. Write its "
+            f"forward for ({names}), or wrap it in a module that is."
+        ) from error
+    with torch.no_grad():
+        require_shape(part, part(x, **options | ({"cache": None} if "cache" in options else {})), x)
+
+
+def require_shape(part: nn.Module, result, x: Tensor) -> None:
+    """``result``, of a part of a block, is a tensor of the shape of ``x``."""
+    if not isinstance(result, Tensor):
+        raise TypeError(
+            f"{type(part).__name__} returned {type(result).__name__}; as a part of a block it must "
+            f"return one tensor of the shape that it is given, {tuple(x.shape)}."
+        )
+    if result.shape != x.shape:
+        raise ValueError(
+            f"{type(part).__name__} returned the shape {tuple(result.shape)}; as a part of a block "
+            f"it must return the shape that it is given, {tuple(x.shape)}."
+        )

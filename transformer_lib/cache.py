@@ -1,8 +1,14 @@
-"""The caches of generation: what was computed for earlier tokens, kept for the next one."""
+"""The caches of generation: what was computed for earlier tokens, kept for the next one.
+
+A part makes its own: ``attention.new_cache(batch, capacity)`` returns a :class:`LayerCache`, a
+block asks its attention, and a model its blocks. What a cache holds, only its part knows.
+"""
+
+from collections.abc import Iterable
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 
 from transformer_lib import checks
 
@@ -17,20 +23,96 @@ def autocasts(device_type: str) -> bool:
     return device_type in _AUTOCASTED and torch.is_autocast_enabled(device_type)
 
 
-def compute_dtype(weight: Tensor) -> torch.dtype:
-    """The dtype in which products with ``weight`` are computed: its own, or autocast's."""
-    device = weight.device.type
-    return torch.get_autocast_dtype(device) if autocasts(device) else weight.dtype
+def results_of(layer: nn.Module) -> dict[str, torch.dtype | torch.device]:
+    """The dtype and device of what ``layer`` computes: those of its weights, or autocast's dtype.
+
+    A layer without weights that are tensors (a quantized one) computes in PyTorch's default.
+
+    >>> results_of(nn.Linear(2, 2, dtype=torch.float64))
+    {'dtype': torch.float64, 'device': device(type='cpu')}
+    """
+    weights = (weight for weight in layer.parameters() if weight.is_floating_point())
+    like = next(weights, torch.empty(0))
+    device = like.device.type
+    dtype = torch.get_autocast_dtype(device) if autocasts(device) else like.dtype
+    return {"dtype": dtype, "device": like.device}
 
 
-class KeyValueCache:
-    """Room for the keys and values of ``capacity`` tokens, allocated once.
+class LayerCache:
+    """Room for what a part keeps of ``capacity`` tokens, allocated once.
 
-    A new token's query looks at all keys so far; keys and values of earlier tokens do not change,
-    so they are stored instead of being computed again. One cache belongs to one attention module.
+    The base of the caches of attentions: memory for ``n_pieces`` vectors of each head and token. A
+    subclass says in ``extend`` what goes in and what comes out. All that a model asks of a cache is
+    ``batch``, ``length``, ``capacity``, ``rewind``, ``reset`` and ``select``.
 
     It is for generation: it refuses tensors that carry a gradient, since a backward pass through
     memory that is written again and again would be wrong. Use ``torch.no_grad()``.
+
+    Raises:
+        ValueError: a size is smaller than 1.
+        TypeError: a size is not an int, ``dtype`` is not a floating point type.
+    """
+
+    def __init__(
+        self,
+        n_pieces: int,
+        batch: int,
+        n_heads: int,
+        capacity: int,
+        d_head: int,
+        *,
+        dtype: torch.dtype | None = None,
+        device: torch.device | str | None = None,
+    ):
+        sizes = {"batch": batch, "n_heads": n_heads, "capacity": capacity, "d_head": d_head}
+        for name, size in sizes.items():
+            checks.require_count(size, name)
+        checks.require_float_dtype(dtype)
+        shape = (n_pieces, *sizes.values())
+        self._memory = torch.zeros(shape, dtype=dtype, device=device)
+        self._length = 0
+
+    @property
+    def batch(self) -> int:
+        """How many sequences are stored."""
+        return self._memory.shape[1]
+
+    @property
+    def length(self) -> int:
+        """How many tokens have been read."""
+        return self._length
+
+    @property
+    def capacity(self) -> int:
+        """How many tokens there is room for."""
+        return self._memory.shape[3]
+
+    def rewind(self, tokens: int) -> None:
+        """Forget the newest ``tokens``."""
+        require_rewind(self._length, tokens)
+        self._length -= tokens
+
+    def reset(self) -> None:
+        """Forget everything and keep the memory."""
+        self._length = 0
+
+    def select(self, rows: Int[Tensor, " new_batch"]) -> None:
+        """Sequence b goes on from what was sequence ``rows[b]``; rows may repeat (beam search)."""
+        self._memory = self._memory[:, rows]
+
+    def __repr__(self) -> str:
+        _, batch, n_heads, _, d_head = self._memory.shape
+        return (
+            f"{type(self).__name__}(batch={batch}, n_heads={n_heads}, length={self._length}, "
+            f"capacity={self.capacity}, d_head={d_head})"
+        )
+
+
+class KeyValueCache(LayerCache):
+    """Room for the keys and values of ``capacity`` tokens.
+
+    A new token's query looks at all keys so far; keys and values of earlier tokens do not change,
+    so they are stored instead of being computed again. One cache belongs to one attention module.
 
     Shapes: keys and values are ``[batch, n_heads, tokens, d_head]``.
 
@@ -56,48 +138,7 @@ class KeyValueCache:
         dtype: torch.dtype | None = None,
         device: torch.device | str | None = None,
     ):
-        sizes = {"batch": batch, "n_heads": n_heads, "capacity": capacity, "d_head": d_head}
-        for name, size in sizes.items():
-            checks.require_count(size, name)
-        checks.require_float_dtype(dtype)
-        shape = (2, batch, n_heads, capacity, d_head)  # 2: keys and values
-        self._memory = torch.zeros(shape, dtype=dtype, device=device)
-        self._length = 0
-
-    @property
-    def batch(self) -> int:
-        """How many sequences are stored."""
-        return self._memory.shape[1]
-
-    @property
-    def n_heads(self) -> int:
-        """How many heads the keys and values have."""
-        return self._memory.shape[2]
-
-    @property
-    def d_head(self) -> int:
-        """Width of each key and value."""
-        return self._memory.shape[4]
-
-    @property
-    def dtype(self) -> torch.dtype:
-        """The dtype of the keys and values."""
-        return self._memory.dtype
-
-    @property
-    def device(self) -> torch.device:
-        """The device of the keys and values."""
-        return self._memory.device
-
-    @property
-    def length(self) -> int:
-        """How many tokens are stored."""
-        return self._length
-
-    @property
-    def capacity(self) -> int:
-        """How many tokens there is room for."""
-        return self._memory.shape[3]
+        super().__init__(2, batch, n_heads, capacity, d_head, dtype=dtype, device=device)
 
     def extend(
         self,
@@ -111,7 +152,7 @@ class KeyValueCache:
         What is returned are views of the cache's own memory, good until :meth:`reset`.
         """
         keys, values = self._memory
-        require_cache_entry(keys, self._length, k, v)
+        require_cache_entry(self, keys, k=k, v=v)
         end = self._length + k.shape[2]
         keys[:, :, self._length : end] = k
         values[:, :, self._length : end] = v
@@ -135,57 +176,29 @@ class KeyValueCache:
         self._length += 1
         return self._memory.flatten(1, 2).narrow(2, 0, self._length).unbind()
 
-    def rewind(self, tokens: int) -> None:
-        """Forget the newest ``tokens``."""
-        require_rewind(self._length, tokens)
-        self._length -= tokens
-
-    def reset(self) -> None:
-        """Forget everything and keep the memory."""
-        self._length = 0
-
-    def select(self, rows: Int[Tensor, " new_batch"]) -> None:
-        """Sequence b goes on from what was sequence ``rows[b]``; rows may repeat (beam search)."""
-        self._memory = self._memory[:, rows]
-
-    def __repr__(self) -> str:
-        _, batch, n_heads, capacity, d_head = self._memory.shape
-        return (
-            f"KeyValueCache(batch={batch}, n_heads={n_heads}, length={self._length}, "
-            f"capacity={capacity}, d_head={d_head})"
-        )
-
 
 class ModelCache:
-    """All that a decoder keeps of the tokens so far: a :class:`KeyValueCache` for each layer, and
-    what :meth:`before` was given, such as the embeddings that a ``Smear`` mixes into later ones.
+    """All that a decoder keeps of the tokens so far: the cache of each of its layers, and what
+    :meth:`before` was given, such as the embeddings that a ``Smear`` mixes into later ones.
 
-    Made by the model, which knows the sizes: ``model.new_cache(batch)``.
+    Made by the model, which asks its blocks: ``model.new_cache(batch)``.
 
-    Raises:
-        ValueError: ``n_layers`` or a size of :class:`KeyValueCache` is smaller than 1.
-
-    >>> cache = ModelCache(2, batch=1, n_heads=2, capacity=5, d_head=3)
+    >>> cache = ModelCache([KeyValueCache(batch=1, n_heads=2, capacity=5, d_head=3)])
     >>> cache.length, cache
-    (0, ModelCache(layers=2, batch=1, length=0, capacity=5))
+    (0, ModelCache(layers=1, batch=1, length=0, capacity=5))
     """
 
-    def __init__(
-        self,
-        n_layers: int,
-        batch: int,
-        n_heads: int,
-        capacity: int,
-        d_head: int,
-        *,
-        dtype: torch.dtype | None = None,
-        device: torch.device | str | None = None,
-    ):
-        checks.require_count(n_layers, "n_layers")
-        sizes = (batch, n_heads, capacity, d_head)
-        options = {"dtype": dtype, "device": device}
-        self.layers = [KeyValueCache(*sizes, **options) for _ in range(n_layers)]
+    def __init__(self, layers: Iterable[LayerCache]):
+        self.layers = list(layers)
         self._vectors: Float[Tensor, "batch capacity d_model"] | None = None
+
+    @classmethod
+    def of(cls, blocks: Iterable[nn.Module], batch: int, capacity: int) -> "ModelCache":
+        """A cache for as many tokens of a stack of blocks, each of which makes its own."""
+        blocks = list(blocks)
+        for block in blocks:
+            require_new_cache(block)
+        return cls(block.new_cache(batch, capacity) for block in blocks)
 
     @property
     def batch(self) -> int:
@@ -211,7 +224,7 @@ class ModelCache:
         Call it before the layers extend their caches. What it stores for tokens that are rewound,
         or that no layer stores in the end, is written over.
 
-        >>> cache = ModelCache(1, batch=1, n_heads=1, capacity=5, d_head=2)
+        >>> cache = ModelCache([KeyValueCache(batch=1, n_heads=1, capacity=5, d_head=2)])
         >>> cache.before(torch.ones(1, 1, 2), reach=3).shape
         torch.Size([1, 0, 2])
         """
@@ -246,24 +259,71 @@ class ModelCache:
         )
 
 
-@checks.at_the_door
-def require_cache_entry(stored: Tensor, length: int, k, v) -> None:
-    """``k`` and ``v`` fit after the ``length`` tokens that ``stored`` already holds."""
-    batch, n_heads, capacity, d_head = stored.shape
-    for name, x in (("k", k), ("v", v)):
+def require_cache_entry(cache: LayerCache, stored: Tensor, **pieces) -> None:
+    """``pieces`` fit after the tokens that the cache holds, in memory like ``stored``."""
+    batch, n_heads, _, d_head = stored.shape
+    shapes = []
+    for name, x in pieces.items():
         checks.require_float_tensor(x, name)
-        checks.require_same("the cache", stored, name, x)
+        if x.device != stored.device or x.dtype != stored.dtype:
+            wrong = ValueError if x.device != stored.device else TypeError
+            raise wrong(
+                f"the cache is {stored.dtype} on {stored.device} and {name} is {x.dtype} on "
+                f"{x.device}. Make the cache by the part that uses it, as it computes now: "
+                f"new_cache(batch, capacity)."
+            )
         if x.ndim != 4 or (*x.shape[:2], x.shape[3]) != (batch, n_heads, d_head):
             raise ValueError(
                 f"{name} has shape {tuple(x.shape)}; this cache takes [{batch}, {n_heads}, tokens, "
-                f"{d_head}] (batch, heads, tokens, d_head). Make the cache for these sizes."
+                f"{d_head}] (batch, heads, tokens, d_head). Make the cache by the part that uses "
+                f"it: new_cache(batch, capacity)."
             )
         require_no_gradient(name, x)
-    if k.shape != v.shape:
+        shapes.append(x.shape)
+    if shapes[-1] != shapes[0]:
         raise ValueError(
-            f"k has shape {tuple(k.shape)} and v {tuple(v.shape)}: each key needs its value."
+            f"k has shape {tuple(shapes[0])} and v {tuple(shapes[-1])}: each key needs its value."
         )
-    require_room(length, k.shape[2], capacity)
+    require_room(cache.length, shapes[0][2], cache.capacity)
+
+
+def require_new_cache(part) -> None:
+    """``part`` makes its own cache."""
+    if not callable(getattr(part, "new_cache", None)):
+        raise TypeError(
+            f"{type(part).__name__} makes no cache, since it has no new_cache(batch, capacity). "
+            f"Write one, such as `return KeyValueCache(batch, n_heads, capacity, d_head)`, and let "
+            f"forward extend it; or generate without: cache=False."
+        )
+
+
+def require_layers(cache, blocks: nn.ModuleList, batch: int) -> None:
+    """A cache of as many layers and sequences, or None; all layers are of one length."""
+    if cache is None:
+        return
+    if not isinstance(cache, ModelCache):
+        raise TypeError(
+            f"cache is of type {type(cache).__name__}; make it by model.new_cache({batch})."
+        )
+    if (cache.batch, len(cache.layers)) != (batch, len(blocks)):
+        raise ValueError(
+            f"the cache is made for {cache.batch} sequences and {len(cache.layers)} layers; "
+            f"ids hold {batch} sequences and the model has {len(blocks)} layers. "
+            f"Make the cache by model.new_cache({batch})."
+        )
+    require_extended(cache, 0)
+
+
+def require_extended(cache: ModelCache | None, tokens: int) -> None:
+    """Every layer has stored as much, the newest ``tokens`` at least, if there is a cache."""
+    lengths = [] if cache is None else [layer.length for layer in cache.layers]
+    for at, length in enumerate(lengths):
+        if length < max(tokens, *lengths):
+            raise ValueError(
+                f"the cache of block {at} holds {length} tokens, and {max(tokens, *lengths)} have "
+                f"been read. An attention must extend the cache that it is given by each token (if "
+                f"it keeps nothing, generate with cache=False). After a call that failed: reset()."
+            )
 
 
 def require_no_gradient(name: str, x: Tensor) -> None:

@@ -7,7 +7,9 @@ here looks at a tensor's numbers (on a GPU the program would have to wait for th
 
 Arguments are checked once, at the door. A model's ``forward``, decorated by :func:`require_once`,
 checks what it is given; the parts within, whose own checks are decorated by :func:`at_the_door`, do
-not check again what the model hands them. Called on its own, each part checks.
+not check again what the library itself hands them. Where anything in the model is a reader's own,
+every part checks, as it does when it is called alone. (To check everywhere would cost a fifth of
+the pass of one token through a small model, and 2 to 5 % of a step of training.)
 """
 
 import threading
@@ -19,21 +21,24 @@ from functools import wraps
 from numbers import Integral, Real
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 _state = threading.local()  # .inside: a model that has checked its arguments is running
 
 
 def require_once(forward: Callable) -> Callable:
-    """Decorates the ``forward`` of a model: while it runs, the checks of its parts do nothing."""
+    """Decorates the ``forward`` of a model: while it runs, the checks of its parts do nothing, if
+    all of them are the library's own.
+    """
 
     @wraps(forward)
-    def checked(*args, **kwargs):
-        if torch.compiler.is_compiling() or getattr(_state, "inside", False):
-            return forward(*args, **kwargs)
+    def checked(model: nn.Module, *args, **kwargs):
+        inside = getattr(_state, "inside", False)
+        if torch.compiler.is_compiling() or inside or holds_others(model):
+            return forward(model, *args, **kwargs)
         _state.inside = True
         try:
-            return forward(*args, **kwargs)
+            return forward(model, *args, **kwargs)
         finally:
             _state.inside = False
 
@@ -51,9 +56,40 @@ def at_the_door(require: Callable[..., None]) -> Callable[..., None]:
     return unless_inside
 
 
+def holds_others(model: nn.Module) -> bool:
+    """Whether anything in ``model`` is neither the library's nor PyTorch's: a part of another
+    class, a hook, a ``forward`` put in the place of one, positions of a reader's own.
+
+    >>> holds_others(nn.Sequential(nn.Linear(2, 2), nn.ReLU()))
+    False
+    """
+    parts = [model]
+    for part in parts:  # which grows
+        own = part.__dict__
+        kinds = type(part), type(own.get("positions"))
+        if not _known.issuperset(kinds) and not all(map(is_known, kinds)):
+            return True
+        if own["_forward_hooks"] or own["_forward_pre_hooks"] or "forward" in own:
+            return True
+        if own["_modules"]:
+            parts += [child for child in own["_modules"].values() if child is not None]
+    return False
+
+
+_known: set[type] = set()  # so far
+
+
+def is_known(kind: type) -> bool:
+    """Whether a class is of this library, of PyTorch or of Python."""
+    known = kind.__module__.partition(".")[0] in ("transformer_lib", "torch", "builtins")
+    if known:
+        _known.add(kind)
+    return known
+
+
 def require_count(value, name: str) -> None:
     """``value`` is an int of at least 1."""
-    if not isinstance(value, Integral) or isinstance(value, bool):
+    if type(value) is not int and (not isinstance(value, Integral) or isinstance(value, bool)):
         raise TypeError(f"{name} is {value!r}, of type {type(value).__name__}; it must be an int.")
     if value < 1:
         raise ValueError(f"{name} is {value}; it must be at least 1.")
@@ -61,7 +97,7 @@ def require_count(value, name: str) -> None:
 
 def require_number(value, name: str) -> None:
     """``value`` is a number, whole or not."""
-    if not isinstance(value, Real):
+    if type(value) is not float and not isinstance(value, Real):
         raise TypeError(
             f"{name} is {value!r}, of type {type(value).__name__}; it must be a number."
         )
@@ -154,6 +190,10 @@ def require_ids(ids, vocabulary: int, name: str = "ids") -> None:
         raise TypeError(
             f"{name} {found}; token ids are a tensor of integers: torch.tensor(ids), ids.long()."
         )
+    if ids.is_nested or ids.layout is not torch.strided:
+        raise TypeError(
+            f"{name} are sparse or nested; give a plain tensor [batch, tokens], padded if need be."
+        )
     if ids.ndim != 2 or 0 in ids.shape:
         raise ValueError(
             f"{name} have shape {tuple(ids.shape)}; they must be [batch, tokens] with at least one "
@@ -165,7 +205,17 @@ def require_ids(ids, vocabulary: int, name: str = "ids") -> None:
 
 
 def require_id_values(ids: Tensor, vocabulary: int, name: str = "ids") -> None:
-    """Every id is in 0 … vocabulary - 1 (at boundaries: a GPU must wait)."""
+    """Every id is in 0 … vocabulary - 1 (at boundaries: a GPU must wait).
+
+    Within ``torch.vmap`` nobody may ask for a number, so nothing is looked at.
+    """
+    if torch._C._functorch.is_batchedtensor(ids):
+        return
+    if ids.is_meta:
+        raise ValueError(
+            f"{name} are on the device meta, which knows shapes and no numbers: there is nothing "
+            f"to look up or to draw. Move model and ids to a device that computes."
+        )
     low, high = (int(x) for x in ids.aminmax())
     if low < 0 or high >= vocabulary:
         row, column = ((ids < 0) | (ids >= vocabulary)).nonzero()[0].tolist()
@@ -197,44 +247,65 @@ def require_attention(
     q, k, v=None, *, mask=None, causal=False, scale=None, bias=None, dropout: float = 0.0
 ) -> None:
     """Queries, keys, values, mask and bias fit together."""
-    tensors = {"q": q, "k": k} if v is None else {"q": q, "k": k, "v": v}
-    for name, x in tensors.items():
-        require_float_tensor(x, name)
-        if x.ndim < 2:
-            raise ValueError(
-                f"{name} has shape {tuple(x.shape)}; it needs an axis of tokens and an axis of "
-                f"components: [..., tokens, width]."
-            )
-        if x.shape[-2] == 0 or x.shape[-1] == 0:
-            raise ValueError(
-                f"{name} has shape {tuple(x.shape)}: there is nothing in it (an empty sequence). "
-                f"Attention needs at least one token; leave empty sequences out of the batch."
-            )
-        require_same("q", q, name, x)
-        if x.shape[:-2] != q.shape[:-2]:
-            raise ValueError(
-                f"q has shape {tuple(q.shape)} and {name} has shape {tuple(x.shape)}: all axes "
-                f"before the last two must be equal. Use {name}.expand(...) to repeat one."
-            )
+    _require_vectors("q", q, q)
+    _require_vectors("k", k, q)
     if q.shape[-1] != k.shape[-1]:
         raise ValueError(
             f"q is {q.shape[-1]} wide and k is {k.shape[-1]} wide: a dot product needs equal "
             f"widths. Project both to the same d_k, their last axis."
         )
-    if v is not None and v.shape[-2] != k.shape[-2]:
-        raise ValueError(
-            f"there are {k.shape[-2]} keys (k: {tuple(k.shape)}) and {v.shape[-2]} values "
-            f"(v: {tuple(v.shape)}): each key needs its value. Make them from the same tokens."
-        )
-    weights_shape = (*q.shape[:-1], k.shape[-2])
-    require_mask(mask, weights_shape, q.device)
+    if v is not None:
+        _require_vectors("v", v, q)
+        if v.shape[-2] != k.shape[-2]:
+            raise ValueError(
+                f"there are {k.shape[-2]} keys (k: {tuple(k.shape)}) and {v.shape[-2]} values "
+                f"(v: {tuple(v.shape)}): each key needs its value. Make them from the same tokens."
+            )
+    if mask is not None:
+        require_mask(mask, (*q.shape[:-1], k.shape[-2]), q.device)
     if bias is not None:
         require_float_tensor(bias, "bias")
         require_same("q", q, "bias", bias)
-        require_broadcast("bias", bias, weights_shape)
+        require_broadcast("bias", bias, (*q.shape[:-1], k.shape[-2]))
     require_flag(causal, "causal")
     require_dropout(dropout)
-    if scale is not None and not abs(scale) < float("inf"):
+    if scale is not None:
+        require_factor(scale)
+
+
+def _require_vectors(name: str, x, q) -> None:
+    """``x`` is ``[..., tokens, width]``, and of the kind that ``q`` is."""
+    require_float_tensor(x, name)
+    shape = x.shape
+    if len(shape) < 2:
+        raise ValueError(
+            f"{name} has shape {tuple(shape)}; it needs an axis of tokens and an axis of "
+            f"components: [..., tokens, width]."
+        )
+    if 0 in shape[-2:]:
+        raise ValueError(
+            f"{name} has shape {tuple(shape)}: there is nothing in it (an empty sequence). "
+            f"Attention needs at least one token; leave empty sequences out of the batch."
+        )
+    if x is q:
+        return
+    require_same("q", q, name, x)
+    if shape[:-2] != q.shape[:-2]:
+        raise ValueError(
+            f"q has shape {tuple(q.shape)} and {name} has shape {tuple(shape)}: all axes "
+            f"before the last two must be equal. Use {name}.expand(...) to repeat one."
+        )
+
+
+def require_factor(scale) -> None:
+    """``scale``, of the scores, is a finite number."""
+    if isinstance(scale, Tensor):
+        raise TypeError(
+            "scale is a tensor; it must be a number, since the fused kernel takes no other. "
+            "Multiply the queries by a scale that is learned, and pass scale=1.0."
+        )
+    require_number(scale, "scale")
+    if not abs(scale) < float("inf"):
         raise ValueError(f"scale is {scale}; it multiplies the scores: choose a finite number.")
 
 

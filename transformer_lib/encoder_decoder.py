@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from transformer_lib import checks
 from transformer_lib.attention import KeysAndValues
-from transformer_lib.cache import ModelCache, require_room
+from transformer_lib.cache import ModelCache, require_extended, require_layers, require_room
 from transformer_lib.fast import ragged
 from transformer_lib.fast.steps import Step, model_step, stepper_of
 from transformer_lib.layers import Embedding
@@ -161,7 +161,7 @@ class EncoderDecoder(nn.Module):
     def decode(
         self,
         target: Int[Tensor, "batch tokens"],
-        memory: Float[Tensor, "batch keys d_model"] | Sequence[KeysAndValues],
+        memory: Float[Tensor, "batch keys d_model"] | Sequence[KeysAndValues | Tensor],
         readable: Bool[Tensor, "batch 1 keys"],
         cache: ModelCache | None = None,
     ) -> Float[Tensor, "batch tokens vocabulary"]:
@@ -179,7 +179,7 @@ class EncoderDecoder(nn.Module):
     def stepper(
         self,
         cache: ModelCache,
-        memory: Sequence[KeysAndValues],
+        memory: Sequence[KeysAndValues | Tensor],
         readable: Bool[Tensor, "batch 1 keys"],
     ) -> Step | None:
         """ids ``[batch]`` -> logits ``[batch, vocabulary]``, as :meth:`decode` gives them: see
@@ -243,7 +243,7 @@ class Conditioned(nn.Module):
         require_source(model, source)
         self.model, self.config, self.sources = model, TargetSizes(model.config), len(source)
         memory = ragged.memory(model, source)
-        read = [block.cross_attention.keys_and_values(memory) for block in model.decoder]
+        read = [block.to_read(memory) for block in model.decoder]
         self._read = {1: (read, model.readable(source))}  # by rows of ids for each source
 
     @checks.require_once
@@ -256,29 +256,38 @@ class Conditioned(nn.Module):
             ValueError, TypeError: as ``EncoderDecoder.forward``; rows that cannot be shared out
                 among the sources; more tokens than the context or the cache has room for.
         """
+        require_layers(cache, self.model.decoder, len(ids))
         require_target(self.model, ids, 0 if cache is None else cache.length)
         if cache is not None:
             require_room(cache.length, ids.shape[1], cache.capacity)
         read, readable = self._read_by(require_shared_out(len(ids), self.sources))
-        return self.model.decode(ids, read, readable, cache)
+        logits = self.model.decode(ids, read, readable, cache)
+        require_extended(cache, ids.shape[1])
+        return logits
 
     def stepper(self, cache: ModelCache) -> Step | None:
         """ids ``[batch]`` -> logits ``[batch, vocabulary]``: see :mod:`fast.decoding`."""
         stepper = stepper_of(self.model)
         return None if stepper is None else stepper(cache, *self._read[1])
 
-    def _read_by(self, rows: int) -> tuple[list[KeysAndValues], Tensor]:
+    def _read_by(self, rows: int) -> tuple[list[KeysAndValues | Tensor], Tensor]:
         """What is read of the sources, each repeated for its rows."""
         if rows not in self._read:
             read, readable = self._read[1]
-            repeated = [KeysAndValues(*(x.repeat_interleave(rows, 0) for x in kv)) for kv in read]
+            repeated = [
+                one.repeat_interleave(rows, 0)
+                if isinstance(one, Tensor)
+                else KeysAndValues(*(x.repeat_interleave(rows, 0) for x in one))
+                for one in read
+            ]
             self._read = {1: (read, readable)}
             self._read[rows] = repeated, readable.repeat_interleave(rows, 0)
         return self._read[rows]
 
     def new_cache(self, batch: int, capacity: int | None = None) -> ModelCache:
         """An empty cache for ``batch`` targets of up to ``capacity`` tokens (None: the context)."""
-        return self.model.config.make_cache(batch, capacity, self.model.source_embedding.weight)
+        capacity = self.config.context if capacity is None else capacity
+        return ModelCache.of(self.model.decoder, batch, capacity)
 
 
 @dataclass(frozen=True)

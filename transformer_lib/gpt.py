@@ -9,13 +9,13 @@ from torch import Tensor, nn
 
 from transformer_lib import checks
 from transformer_lib.cache import (
-    KeyValueCache,
     ModelCache,
-    compute_dtype,
+    require_extended,
+    require_layers,
     require_no_gradient,
     require_room,
 )
-from transformer_lib.fast.steps import Step, model_step, step_of
+from transformer_lib.fast.steps import Step, model_step, step_of, stepper_of
 from transformer_lib.layers import Embedding, Smear, require_smear_start
 from transformer_lib.wiring import Wiring
 
@@ -141,6 +141,7 @@ class GPT(nn.Module):
         caches = [None] * len(self.blocks) if cache is None else cache.layers
         for block, layer in zip(self.blocks, caches, strict=True):
             x = block(x, causal=True, cache=layer)
+        require_extended(cache, ids.shape[1])
         return self.logits(self.final_norm(x))
 
     def logits(
@@ -151,14 +152,21 @@ class GPT(nn.Module):
 
     def stepper(self, cache: ModelCache) -> Step:
         """ids ``[batch]`` -> logits ``[batch, vocabulary]``: see :mod:`fast.decoding`."""
-        embed = step_of(self.embedding, cache)
+        stepper = stepper_of(self.embedding)
+        embed = None if stepper is None else stepper(cache)
+        if embed is None:  # with a hook, or of a reader's own
+
+            def embed(ids: Tensor) -> Tensor:
+                return self.embedding(ids.unsqueeze(1), cache).squeeze(1)
+
         pairs = zip(self.blocks, cache.layers, strict=True)
         blocks = [step_of(block, layer) for block, layer in pairs]
         return model_step(embed, blocks, self.final_norm, self.head, self.embedding.weight)
 
     def new_cache(self, batch: int, capacity: int | None = None) -> ModelCache:
         """An empty cache for ``batch`` texts of up to ``capacity`` tokens (None: the context)."""
-        return self.config.make_cache(batch, capacity, self.embedding.weight)
+        capacity = self.config.context if capacity is None else capacity
+        return ModelCache.of(self.blocks, batch, capacity)
 
     @property
     def n_parameters(self) -> int:
@@ -202,32 +210,12 @@ def require_input(model: GPT, ids, cache) -> None:
     config, weight = model.config, model.embedding.weight
     checks.require_ids(ids, config.vocabulary)
     checks.require_same_device("the model", weight, "ids", ids)
+    require_layers(cache, model.blocks, len(ids))
     start = 0 if cache is None else cache.length
     checks.require_context(start + ids.shape[1], config.context)
     if cache is None:
         return
     require_room(start, ids.shape[1], cache.capacity)
-    if (cache.batch, len(cache.layers)) != (ids.shape[0], config.n_layers):
-        raise ValueError(
-            f"the cache is made for {cache.batch} sequences and {len(cache.layers)} layers; "
-            f"ids hold {ids.shape[0]} sequences and the model has {config.n_layers} layers. "
-            f"Make the cache by model.new_cache({ids.shape[0]})."
-        )
     if torch.is_grad_enabled():
         for name, parameter in model.named_parameters():
             require_no_gradient(name, parameter)
-    for layer in cache.layers:
-        require_same_kind(layer, model)
-
-
-def require_same_kind(layer: KeyValueCache, model: GPT) -> None:
-    """A layer's cache has the heads, dtype and device of this model."""
-    config, weight = model.config, model.embedding.weight
-    wanted = (config.n_kv_heads or config.n_heads, config.d_head, compute_dtype(weight))
-    found = (layer.n_heads, layer.d_head, layer.dtype)
-    if found != wanted or layer.device != weight.device:
-        raise ValueError(
-            f"the cache holds {found[0]} heads of width {found[1]} in {found[2]} on "
-            f"{layer.device}, and this model needs {wanted[0]} of width {wanted[1]} in "
-            f"{wanted[2]} on {weight.device}. Make the cache by model.new_cache({layer.batch})."
-        )

@@ -54,14 +54,15 @@ def show(obj: Any, *, docstring: bool = False) -> Source:
 def left_out(node: ast.AST) -> bool:
     """Whether a statement or a decorator is beside the point of the code around it.
 
-    It either only checks arguments, as the library's functions called `require_...` do, or is a
-    `stepper`, which computes the same numbers as the `forward` above it, one token at a time.
+    It either only checks arguments, as the library's functions called `require_...` do, or is for
+    generation: a `stepper` computes the same numbers as the `forward` above it, one token at a
+    time, and `new_cache` makes room for what it keeps.
 
     >>> left_out(ast.parse("checks.require_count(n, 'n')").body[0])
     True
     """
     if isinstance(node, ast.FunctionDef):
-        return node.name == "stepper"
+        return node.name in ("stepper", "new_cache")
     node = node.value if isinstance(node, ast.Expr) else node
     called = node.func if isinstance(node, ast.Call) else node
     name = getattr(called, "attr", getattr(called, "id", ""))

@@ -173,7 +173,6 @@ def next_logits(
         return torch.cat([model(prompt.unsqueeze(0))[:, -1] for prompt in ids])
 
 
-@torch.no_grad()
 def generate(
     model: nn.Module,
     ids: Int[Tensor, "batch prompt"],
@@ -212,34 +211,84 @@ def generate(
     torch.Size([1, 8])
     """
     options = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p}
+    options |= {"repetition_penalty": repetition_penalty, "end": end, "cache": cache}
+    tokens = stream(model, ids, n_tokens, generator=generator, **options)
+    return torch.cat((ids, torch.stack(list(tokens), dim=1)), dim=1)
+
+
+def stream(
+    model: nn.Module,
+    ids: Int[Tensor, "batch prompt"],
+    n_tokens: int,
+    *,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    min_p: float | None = None,
+    repetition_penalty: float | None = None,
+    end: int | None = None,
+    cache: bool = True,
+    generator: torch.Generator | None = None,
+) -> Iterator[Int[Tensor, " batch"]]:
+    """The tokens of :func:`generate` one by one, each as soon as it is drawn, at no more cost.
+
+    The model is in evaluation mode from the first token to the last, or until the stream is closed.
+
+    Raises as :func:`generate` does: for its arguments at once, for logits when they are computed.
+
+    >>> from transformer_lib.gpt import GPT, GPTConfig
+    >>> model = GPT(GPTConfig(vocabulary=7, context=8, n_layers=1, n_heads=2, d_model=12))
+    >>> for token in stream(model, torch.tensor([[3, 1, 4]]), n_tokens=2):
+    ...     print(token.shape)
+    torch.Size([1])
+    torch.Size([1])
+    """
+    options = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p}
     require_sampling(**options)
     require_generation(model, ids, n_tokens)
+    checks.require_flag(cache, "cache")
     require_generator(generator, ids.device)
     if repetition_penalty is not None:
         require_penalty(repetition_penalty)
     if end is not None:
         require_end(end, model.config.vocabulary)
+    store = model.new_cache(len(ids), ids.shape[1] + n_tokens - 1) if cache else None
+    return _drawn(model, ids, n_tokens, store, repetition_penalty, end, generator, options)
+
+
+def _drawn(model, ids, n_tokens, store, penalty, end, generator, options) -> Iterator[Tensor]:
+    """:func:`stream`, its arguments checked."""
     batch, prompt = ids.shape
     text = torch.cat((ids, ids.new_empty(batch, n_tokens)), dim=1)
     finished = torch.zeros(batch, dtype=torch.bool, device=ids.device)
-    store = model.new_cache(batch, prompt + n_tokens - 1) if cache else None
-    with evaluating(model):
-        logits = model(ids, store)[:, -1]
-        if cache and n_tokens > 1:
+    step = None
+
+    @torch.no_grad()  # not around a yield, where it would hold for whoever reads the stream
+    def write(t: int) -> Tensor:
+        """Token t of every text."""
+        nonlocal step, finished
+        if t > prompt and store is not None:
+            logits = step(text[:, t - 1])
+        else:
+            logits = model(text[:, :t], store)[:, -1]
+            require_logits(logits, batch, model.config.vocabulary)
+        if t == prompt and store is not None and n_tokens > 1:
             step = decoder(model, store, (ids[:, -1], logits))
+        require_sound(logits)
+        if penalty is not None:
+            logits = penalize_repetition(logits, text[:, :t], penalty)
+        tokens = draw(logits, generator, **options).to(ids.dtype)
+        if end is not None:
+            tokens = tokens.masked_fill(finished, end)
+            finished = finished | (tokens == end)
+        text[:, t] = tokens
+        return tokens
+
+    with evaluating(model):
         for t in range(prompt, prompt + n_tokens):
-            if t > prompt:
-                logits = step(text[:, t - 1]) if cache else model(text[:, :t])[:, -1]
-            require_sound(logits)
-            if repetition_penalty is not None:
-                logits = penalize_repetition(logits, text[:, :t], repetition_penalty)
-            text[:, t] = draw(logits, generator, **options)
-            if end is not None:
-                text[finished, t] = end
-                finished |= text[:, t] == end
-                if finished.all():
-                    return text[:, : t + 1]
-    return text
+            yield write(t)
+            if end is not None and finished.all():
+                return
 
 
 def draw(
@@ -271,10 +320,36 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 
 def require_generation(model, ids, n_tokens: int) -> None:
     """A prompt and the number of tokens to come, for this model."""
+    require_language_model(model)
     checks.require_count(n_tokens, "n_tokens")
     checks.require_ids(ids, model.config.vocabulary)
     checks.require_id_values(ids, model.config.vocabulary)
     checks.require_context(ids.shape[1], model.config.context, n_tokens)
+
+
+def require_language_model(model) -> None:
+    """``model`` is a module that goes on with a text."""
+    config = getattr(model, "config", None)
+    if not (isinstance(model, nn.Module) and hasattr(config, "context")):
+        raise TypeError(
+            f"model is of type {type(model).__name__}; it must be a language model: a module with "
+            f"`config` and `new_cache`, such as a GPT. (Of one that is wrapped: model.module.)"
+        )
+    if not hasattr(config, "vocabulary"):
+        raise TypeError(
+            f"model is of type {type(model).__name__}, which needs a source to write a target. "
+            f"Give model.given(source), or call translate(model, source)."
+        )
+
+
+def require_logits(logits: Tensor, batch: int, vocabulary: int) -> None:
+    """One logit for each sequence and token id."""
+    if logits.shape != (batch, vocabulary):
+        raise ValueError(
+            f"the model's last logits have shape {tuple(logits.shape)}; for {batch} sequences and "
+            f"the vocabulary of its config they must be {(batch, vocabulary)}. A model whose "
+            f"output layer was replaced needs a config that fits."
+        )
 
 
 def require_sampling(
@@ -345,6 +420,11 @@ def require_sound(logits: Tensor) -> None:
 
 def require_generator(generator: torch.Generator | None, device: torch.device) -> None:
     """The generator draws on the model's device."""
+    if generator is not None and not hasattr(generator, "device"):
+        raise TypeError(
+            f"generator is {generator!r}; it must be a torch.Generator: "
+            f"torch.Generator({device.type!r}).manual_seed(0)."
+        )
     if generator is not None and generator.device.type != device.type:
         raise ValueError(
             f"generator is on {generator.device} and the model is on {device}; make it there: "

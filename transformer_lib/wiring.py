@@ -1,6 +1,7 @@
 """Wirings: the choices of which a stack of blocks is made, whatever the family of the model."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import torch
 from torch import nn
@@ -8,7 +9,7 @@ from torch import nn
 from transformer_lib import checks
 from transformer_lib.attention import MultiHeadAttention, require_heads
 from transformer_lib.blocks import CROSS_NORMS, NORMS
-from transformer_lib.cache import ModelCache, compute_dtype
+from transformer_lib.latent import LatentAttention
 from transformer_lib.layers import ACTIVATIONS, FeedForward, LayerNorm, RMSNorm, SwiGLU
 from transformer_lib.positions import (
     AddedPositions,
@@ -18,6 +19,7 @@ from transformer_lib.positions import (
     SinusoidalPositions,
     require_even,
 )
+from transformer_lib.window import WindowAttention
 
 # A scheme is one line here: how it is made from a Wiring. Those of ADDED are added to the
 # embeddings, those of WITHIN act within attention.
@@ -30,6 +32,12 @@ WITHIN = {
     "alibi": lambda wiring: AlibiPositions(wiring.n_heads),
 }
 POSITIONS = (*ADDED, *WITHIN)
+# The same for attention: a kind is one line, and ``attention_options`` are its own.
+ATTENTIONS = {
+    "multi_head": lambda wiring, **own: MultiHeadAttention(**wiring.of_heads(), **own),
+    "window": lambda wiring, **own: WindowAttention(**wiring.of_heads(), **own),
+    "latent": lambda wiring, **own: LatentAttention(**wiring.of_latent() | own),
+}
 GATED = {"swiglu": SwiGLU}
 PROJECTIONS = ("normal", "depth", "zero")
 
@@ -54,6 +62,10 @@ class Wiring:
             block begins as the identity.
         dropout: of embeddings, attention weights and sub-layers, while training.
         qk_norm: normalized queries and keys.
+        attention: ``"multi_head"``, ``"window"`` or ``"latent"``.
+        attention_options: what only this kind of attention takes: ``{"window": 256, "sinks": 4}``
+            (see :class:`~transformer_lib.window.WindowAttention`), ``{"d_latent": 64}``
+            (:class:`~transformer_lib.latent.LatentAttention`).
 
     Raises:
         ValueError, TypeError: a field that does not make a model; the message says which, why, and
@@ -78,6 +90,8 @@ class Wiring:
     dropout: float = 0.0
     qk_norm: bool = False
     n_kv_heads: int | None = None
+    attention: str = "multi_head"
+    attention_options: Mapping[str, int] = field(default_factory=dict, hash=False)
 
     def __post_init__(self):
         require_wiring(self)
@@ -103,20 +117,29 @@ class Wiring:
         norms = (self.make_norm() for _ in parts)
         return CROSS_NORMS[self.norm](*parts, *norms, dropout=self.dropout)
 
-    def make_attention(self) -> MultiHeadAttention:
+    def make_attention(self) -> nn.Module:
         """The part of a block in which tokens exchange what they know."""
-        positions = WITHIN[self.positions](self) if self.positions in WITHIN else None
-        return MultiHeadAttention(
-            self.d_model, self.n_heads, positions=positions, **self._of_attention()
-        )
+        return ATTENTIONS[self.attention](self, **self.attention_options)
 
     def make_cross_attention(self) -> MultiHeadAttention:
         """The part in which tokens read the memory, to which they have no distance."""
-        return MultiHeadAttention(self.d_model, self.n_heads, **self._of_attention())
+        return MultiHeadAttention(**self.of_heads() | {"positions": None})
 
-    def _of_attention(self) -> dict:
+    def of_heads(self) -> dict:
+        """What a :class:`~transformer_lib.attention.MultiHeadAttention` is made of."""
+        sizes = {"d_model": self.d_model, "n_heads": self.n_heads, "n_kv_heads": self.n_kv_heads}
         options = {"bias": self.bias, "dropout": self.dropout, "qk_norm": self.qk_norm}
-        return options | {"n_kv_heads": self.n_kv_heads}
+        positions = WITHIN[self.positions](self) if self.positions in WITHIN else None
+        return sizes | options | {"positions": positions}
+
+    def of_latent(self) -> dict:
+        """What a :class:`~transformer_lib.latent.LatentAttention` is made of; half of each head's
+        width is turned beside it, as in DeepSeek-V2, where positions are rotary.
+        """
+        require_latent(self)
+        sizes = {"d_model": self.d_model, "n_heads": self.n_heads}
+        turned = max(2, self.d_head // 4 * 2) if self.positions == "rotary" else 0
+        return sizes | {"d_rotary": turned, "bias": self.bias, "dropout": self.dropout}
 
     def make_feed_forward(self) -> FeedForward | SwiGLU:
         """The part of a block in which each token thinks for itself."""
@@ -127,22 +150,6 @@ class Wiring:
     def make_norm(self) -> RMSNorm | LayerNorm:
         """A norm of the stream. (An RMSNorm has no bias.)"""
         return RMSNorm(self.d_model) if self.rms_norm else LayerNorm(self.d_model, bias=self.bias)
-
-    def make_cache(self, batch: int, capacity: int | None, weight: torch.Tensor) -> ModelCache:
-        """An empty cache for the tokens of a stack whose parameters are like ``weight``.
-
-        For up to ``capacity`` tokens (None: the context), in the dtype that attention computes in:
-        the weights', or autocast's where that is on.
-        """
-        return ModelCache(
-            self.n_layers,
-            batch,
-            self.n_kv_heads or self.n_heads,
-            self.context if capacity is None else capacity,
-            self.d_head,
-            dtype=compute_dtype(weight),
-            device=weight.device,
-        )
 
     @torch.no_grad()
     def start_projections(self, writing: list[nn.Linear]) -> None:
@@ -162,7 +169,7 @@ def require_wiring(wiring: Wiring) -> None:
     if wiring.d_ff is not None:
         checks.require_count(wiring.d_ff, "d_ff")
     choices = {"norm": NORMS, "activation": (*ACTIVATIONS, *GATED)}
-    choices |= {"positions": POSITIONS, "projections": PROJECTIONS}
+    choices |= {"positions": POSITIONS, "projections": PROJECTIONS, "attention": ATTENTIONS}
     for name, known in choices.items():
         checks.require_choice(getattr(wiring, name), name, known)
     if wiring.positions == "rotary":
@@ -170,3 +177,32 @@ def require_wiring(wiring: Wiring) -> None:
     if wiring.positions == "sinusoidal":
         require_even(wiring.d_model, "d_model", "sinusoidal positions are pairs")
     checks.require_dropout(wiring.dropout)
+    if wiring.attention_options or wiring.attention != Wiring.attention:
+        require_attention_options(wiring)
+
+
+def require_attention_options(wiring: Wiring) -> None:
+    """The options are those of this kind of attention: one is made, without memory for it."""
+    try:
+        with torch.device("meta"):
+            wiring.make_attention()
+    except TypeError as error:
+        raise TypeError(
+            f"attention={wiring.attention!r} with attention_options="
+            f"{dict(wiring.attention_options)}: {error}. Its documentation lists its options."
+        ) from error
+
+
+def require_latent(wiring: Wiring) -> None:
+    """Nothing is chosen that a latent attention does not have."""
+    for name in ("qk_norm", "n_kv_heads"):
+        if getattr(wiring, name) != getattr(Wiring, name):
+            raise ValueError(
+                f"{name} is {getattr(wiring, name)!r}, which attention='latent' does not have: its "
+                f"heads share one latent vector. Leave it out."
+            )
+    if wiring.positions in WITHIN and wiring.positions != "rotary":
+        raise ValueError(
+            f"positions are {wiring.positions!r}; attention='latent' takes 'rotary', or positions "
+            f"that are added to the embeddings: {', '.join(ADDED)}."
+        )

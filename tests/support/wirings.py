@@ -22,8 +22,15 @@ WIRINGS = {
     "llama": GPTConfig(
         **SIZES, positions="rotary", activation="swiglu", rms_norm=True, bias=False, n_kv_heads=1
     ),
+    "latent": GPTConfig(
+        **SIZES, positions="rotary", attention="latent", attention_options={"d_latent": 5}
+    ),
+    "window": GPTConfig(
+        **SIZES, positions="rotary", n_kv_heads=1, attention="window",
+        attention_options={"window": 4, "sinks": 2},
+    ),
     "fast, smear 3": GPTConfig.fast(**SIZES, smear=3, smear_start=0.5),
-}
+}  # fmt: skip
 
 
 def make(config: GPTConfig, dtype: torch.dtype = torch.float64) -> GPT:

@@ -12,6 +12,7 @@ import torch
 from programs import ended
 
 from transformer_lib.data.gifts import Grammar
+from transformer_lib.sampling import generate
 from transformer_lib.tokenizers import CharacterTokenizer, WordTokenizer
 from transformer_lib.training import cli, tasks
 from transformer_lib.training.checkpoints import find_checkpoints
@@ -75,39 +76,40 @@ def test_a_text_is_shown_while_it_is_written_and_stays_when_it_is_interrupted(
 ):
     written = []
 
-    def generate(model, ids, n_tokens, **options):
-        if len(written) == 3:
-            assert capsys.readouterr().out.count("susan") == sum(written)
-            raise KeyboardInterrupt
-        written.append(n_tokens)
-        return torch.cat((ids, torch.full((1, n_tokens), susan)), dim=1)
+    def tokens(model, ids, n_tokens, **options):
+        while True:
+            if len(written) == 3:
+                raise KeyboardInterrupt
+            written.append(susan)
+            yield torch.tensor([susan])
+            assert capsys.readouterr().out.endswith(" susan")
 
     susan = WordTokenizer(Grammar().vocabulary).encode("susan")[0]
-    monkeypatch.setattr(tasks, "generate", generate)
+    monkeypatch.setattr(tasks, "stream", tokens)
     options = ["--tokens", str(10**30), "--prompt", "<story> mary"]
     assert main(["sample", str(trained), *options]) == 130
     assert capsys.readouterr().err == "\ninterrupted\n"
 
 
-@pytest.mark.parametrize("n_tokens", [1, 31, 200])
+@pytest.mark.parametrize("n_tokens", [1, 15, 200])
 @pytest.mark.parametrize(
     "tokenizer", [CharacterTokenizer("mary gave"), WordTokenizer(["mary", "gave", "roses"])]
 )
-def test_pieces_make_the_text_that_one_call_makes(n_tokens, tokenizer, monkeypatch):
+def test_a_text_written_token_by_token_is_that_of_one_call(n_tokens, tokenizer):
     recipe = Recipe(n_layers=1, n_heads=2, d_model=16, block=24, data="mine.txt")
-    model = tasks.model_of(recipe, tokenizer)
-
-    def written(piece):
-        monkeypatch.setattr(tasks, "PIECE", piece)
-        options = {"generator": torch.Generator().manual_seed(3)}
-        return list(tasks.continuation(model, tokenizer, "mary gave", n_tokens, **options))
-
-    whole, pieces = written(10**6), written(5)
-    assert "".join(pieces) == "".join(whole)
+    model, options = tasks.model_of(recipe, tokenizer), {"temperature": 0}
+    prompt = tokenizer.encode("mary gave")
+    pieces = list(tasks.continuation(model, tokenizer, "mary gave", n_tokens, **options))
+    assert pieces[0] == "mary gave"
+    assert len(pieces) == 1 + n_tokens
     ids = tokenizer.encode("".join(pieces))
-    assert len(ids) == len(tokenizer.encode("mary gave")) + n_tokens
-    assert pieces[0].startswith("mary gave")
-    assert len(pieces) >= n_tokens // 5
+    assert len(ids) == len(prompt) + n_tokens
+    first = min(n_tokens, 24 - len(prompt))  # then the context is full
+    whole = generate(model, torch.tensor([prompt]), first, **options)[0].tolist()
+    assert ids[: len(whole)] == whole
+    if n_tokens == 200:  # and the model goes on from the second half of it
+        again = generate(model, torch.tensor([whole[-12:]]), 12, **options)[0].tolist()
+        assert ids[24:36] == again[12:]
 
 
 class Full(io.StringIO):

@@ -15,7 +15,6 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from transformer_lib.attention import MultiHeadAttention, attention, merge_heads, split_heads
 from transformer_lib.checks import require_once
 from transformer_lib.fast.steps import has_hooks, is_idle, is_plain, speaker, stepper_of
 
@@ -100,7 +99,7 @@ def counted_logits(
     for block in model.decoder:
 
         def read(x: Tensor, attention: nn.Module = block.cross_attention) -> Tensor:
-            return attend(attention, x, targets, readable, memory=(encoded, sources))
+            return attention.ragged(x, targets, readable, memory=(encoded, sources))
 
         x = through(block, x, targets, read, causal=True)
     x, chosen = model.decoder_norm(x), counted.flatten()[targets.places]
@@ -142,14 +141,17 @@ def is_worth_it(model, *sides: Real) -> bool:
 
 def can_be_ragged(model) -> bool:
     """Whether all parts are the library's own and have no hook: only of them is it known that all
-    but attention treats each token on its own.
+    but attention, which says so by a method ``ragged``, treats each token on its own.
     """
     blocks = [*model.encoder, *model.decoder]
+    attentions = [block.attention for block in blocks]
+    attentions += [block.cross_attention for block in model.decoder]
     parts = [part for block in blocks for part in block.children() if part is not block.dropout]
     layers = [layer for part in parts for layer in part.children()]
     others = [block.dropout for block in blocks] + [model.encoder_norm, model.decoder_norm]
     return (
         speaker(model, "counted_logits") is not None
+        and all(speaker(part, "ragged") is not None for part in attentions)
         and all(stepper_of(part) is not None for part in (*blocks, *parts))
         and all(is_plain(layer) for layer in (*layers, model.head) if layer is not None)
         and all(is_idle(part) or stepper_of(part) is not None for part in others)
@@ -160,12 +162,12 @@ def can_be_ragged(model) -> bool:
 def through(
     block: nn.Module, x: Tensor, real: Real, *reading: Callable[[Tensor], Tensor], **options
 ) -> Float[Tensor, "real d_model"]:
-    """``x`` after a block. ``options`` are those of :func:`attend`; ``reading`` is what a block of
-    the decoder reads of the memory.
+    """``x`` after a block. ``options`` are those of its attention's ``ragged``; ``reading`` is what
+    a block of the decoder reads of the memory.
     """
 
     def among(x: Tensor) -> Tensor:
-        return attend(block.attention, x, real, **options)
+        return block.attention.ragged(x, real, **options)
 
     def dropping(part: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
         return lambda x: block.dropout(part(x))
@@ -175,33 +177,7 @@ def through(
     return block.wire(x, *parts, *norms)
 
 
-def attend(
-    module: MultiHeadAttention,
-    x: Float[Tensor, "real d_model"],
-    real: Real,
-    mask: Bool[Tensor, "..."] | None = None,
-    *,
-    causal: bool = False,
-    memory: tuple[Float[Tensor, "real_keys d_model"], Real] | None = None,
-) -> Float[Tensor, "real d_model"]:
-    """What ``module`` makes of ``x``, or of ``x`` and a memory."""
-    query, both = module.query, (module.key, module.value)
-    if memory is None:
-        q, k, v = _projected(x, real, query, *both)
-    else:
-        (q,), (k, v) = _projected(x, real, query), _projected(*memory, *both)
-    n_heads, n_kv_heads = module.n_heads, module.n_kv_heads
-    q = module.placed(split_heads(q, n_heads), 0)
-    k, v = module.placed(split_heads(k, n_kv_heads), 0), split_heads(v, n_kv_heads)
-    if n_kv_heads < n_heads:
-        k, v = (x.repeat_interleave(n_heads // n_kv_heads, dim=1) for x in (k, v))
-    mask, bias = module.mask_and_bias(q, k, mask)
-    dropout = module.dropout if module.training else 0.0
-    result = attention(q, k, v, mask, causal=causal, bias=bias, dropout=dropout)
-    return module.output(real.packed(merge_heads(result)))
-
-
-def _projected(x: Tensor, real: Real, *layers: nn.Linear) -> tuple[Tensor, ...]:
+def projected(x: Tensor, real: Real, *layers: nn.Linear) -> tuple[Tensor, ...]:
     """What each layer makes of ``x``, padded again: all of them by one product."""
     weight = torch.cat([layer.weight for layer in layers])
     biased = layers[0].bias is not None

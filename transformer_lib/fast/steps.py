@@ -17,6 +17,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn.modules import module as every_module
 
 Step = Callable[..., Tensor]
 
@@ -57,7 +58,9 @@ def _methods(kind: type) -> frozenset[str]:
 
 
 def has_hooks(part: Any) -> bool:
-    """Whether calling ``part`` does more than its ``forward``."""
+    """Whether calling ``part`` does more than its ``forward``: its own hooks, or everybody's."""
+    if every_module._global_forward_hooks or every_module._global_forward_pre_hooks:
+        return True
     return any(getattr(part, name, None) for name in ("_forward_hooks", "_forward_pre_hooks"))
 
 

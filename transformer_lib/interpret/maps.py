@@ -3,6 +3,7 @@
 The model itself stores nothing.
 """
 
+import inspect
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -13,7 +14,6 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from transformer_lib import checks
-from transformer_lib.attention import MultiHeadAttention, require_multi_head_input
 
 Maps = dict[str, Float[Tensor, "batch heads queries keys"]]
 Vectors = dict[str, tuple[Tensor, Tensor]]
@@ -22,12 +22,14 @@ Vectors = dict[str, tuple[Tensor, Tensor]]
 def attention_maps(model: nn.Module, *args: Any, **kwargs: Any) -> Maps:
     """Run ``model(*args, **kwargs)`` once and return the weights of each attention in it.
 
-    The keys are the names of the :class:`~transformer_lib.attention.MultiHeadAttention` modules in
-    the model, in the order in which they ran (``"attention"`` if the model is one itself). A module
-    that runs more than once gives ``name``, ``name#2``, ``name#3``, …
+    The keys are the names of the attentions in the model, in the order in which they ran
+    (``"attention"`` if the model is one itself). A module that runs more than once gives ``name``,
+    ``name#2``, ``name#3``, … An attention is a module that has the methods ``project`` (of what its
+    ``forward`` is given, the queries, keys and values) and ``weights`` (of queries, keys and a
+    mask), as :class:`~transformer_lib.attention.MultiHeadAttention` has.
 
-    The weights are :func:`~transformer_lib.attention.attention_weights` of the queries and keys
-    that the module projects for this very input, with its mask and its bias. Dropout is not part of
+    The weights are those of the queries and keys that the module projects for this very input,
+    with its mask and its bias. Dropout is not part of
     them: their rows sum to 1 in training mode, too (there, dropout still changes what the layers
     above receive: call ``model.eval()`` first for the maps of the model as it will be used).
     They carry no gradient, and the random state is put back afterwards, so that to look at a model
@@ -35,9 +37,10 @@ def attention_maps(model: nn.Module, *args: Any, **kwargs: Any) -> Maps:
     mode, does count this one.)
 
     Raises:
-        ValueError: there is no MultiHeadAttention in the model, or none that ran; a cache is used
+        ValueError: there is no attention in the model, or none that ran; a cache is used
             (to look again would write to it again); a map is not finite.
 
+    >>> from transformer_lib.attention import MultiHeadAttention
     >>> attend = MultiHeadAttention(d_model=8, n_heads=2)
     >>> maps = attention_maps(attend, torch.zeros(3, 5, 8), causal=True)
     >>> maps["attention"].shape
@@ -58,6 +61,7 @@ def queries_and_keys(model: nn.Module, *args: Any, **kwargs: Any) -> Vectors:
 
     Raises as :func:`attention_maps` does.
 
+    >>> from transformer_lib.attention import MultiHeadAttention
     >>> attend = MultiHeadAttention(d_model=8, n_heads=2)
     >>> q, k = queries_and_keys(attend, torch.zeros(3, 5, 8), causal=True)["attention"]
     >>> q.shape, k.shape
@@ -69,19 +73,21 @@ def queries_and_keys(model: nn.Module, *args: Any, **kwargs: Any) -> Vectors:
 def _recorded(model: nn.Module, args: tuple, kwargs: dict, read: Callable) -> dict[str, Any]:
     """What ``read`` says of each attention, by its name."""
     model = getattr(model, "_orig_mod", model)  # its parts' names are those of the source
-    modules = {name: m for name, m in model.named_modules() if isinstance(m, MultiHeadAttention)}
+    modules = {name: m for name, m in model.named_modules() if is_attention(m)}
     if not modules:
         raise ValueError(
             f"there is no MultiHeadAttention of transformer_lib in this {type(model).__name__}, "
-            f"so there is nothing to trace."
+            f"nor any module with its methods project and weights, so there is nothing to "
+            f"trace."
         )
     found: dict[str, Any] = {}
-    hooks = [
-        module.register_forward_pre_hook(
-            _recorder(name or "attention", found, read), with_kwargs=True
-        )
-        for name, module in modules.items()
-    ]
+    hooks = []
+    for name, module in modules.items():
+        record = _recorder(name or "attention", found, read)
+        hooks += [
+            module.register_forward_pre_hook(require_no_cache, with_kwargs=True),
+            module.register_forward_hook(record, with_kwargs=True),
+        ]
     devices = {p.device for p in model.parameters() if p.device.type == "cuda"}
     try:
         with torch.random.fork_rng(devices), torch.no_grad(), _uncompiled():
@@ -97,6 +103,16 @@ def _recorded(model: nn.Module, args: tuple, kwargs: dict, read: Callable) -> di
     return found
 
 
+def is_attention(module: nn.Module) -> bool:
+    """Whether ``module`` can say what its weights are.
+
+    >>> from transformer_lib.attention import MultiHeadAttention
+    >>> is_attention(MultiHeadAttention(d_model=8, n_heads=2))
+    True
+    """
+    return all(callable(getattr(module, name, None)) for name in ("project", "weights"))
+
+
 def _uncompiled() -> AbstractContextManager:
     """A context in which compiled parts run as they are written: compiled code runs no hooks.
 
@@ -109,29 +125,32 @@ def _uncompiled() -> AbstractContextManager:
 def _recorder(name: str, found: dict, read: Callable) -> Callable:
     """A hook that sees the arguments of one module's ``forward`` and records what is read of it."""
 
-    def record(module: MultiHeadAttention, args: tuple, kwargs: dict) -> None:
-        seen = read(module, *args, **kwargs)
+    def record(module: nn.Module, args: tuple, kwargs: dict, output: Tensor) -> None:
+        given = inspect.signature(module.forward).bind(*args, **kwargs).arguments
+        seen = read(module, given)
         calls = sum(key.partition("#")[0] == name for key in found)
         found[f"{name}#{calls + 1}" if calls else name] = seen
 
     return record
 
 
-def _weights(module, x, memory=None, mask=None, *, causal=False, cache=None) -> Tensor:
-    """The weights that ``module.forward`` will use for these arguments: the same signature."""
-    q, k = _vectors(module, x, memory, mask, causal=causal, cache=cache)
-    return module.weights(q, k, mask, causal=causal)
+def _weights(module: nn.Module, given: dict[str, Any]) -> Tensor:
+    """The weights that ``module.forward`` used for these arguments."""
+    q, k = _vectors(module, given)
+    return module.weights(q, k, given.get("mask"), causal=given.get("causal", False))
 
 
-def _vectors(
-    module, x, memory=None, mask=None, *, causal=False, cache=None
-) -> tuple[Tensor, Tensor]:
-    """The queries and keys that ``module.forward`` will use: the same signature."""
-    if cache is not None:
+def _vectors(module: nn.Module, given: dict[str, Any]) -> tuple[Tensor, Tensor]:
+    """The queries and keys that ``module.forward`` used."""
+    read = [given[name] for name in ("x", "memory") if given.get(name) is not None]
+    q, k, _ = module.project(*read)
+    return q, k
+
+
+def require_no_cache(module: nn.Module, args: tuple, kwargs: dict) -> None:
+    """A hook: there is no cache among the arguments of ``module.forward``."""
+    if kwargs.get("cache") is not None:
         raise ValueError(
             "attention maps are taken without a cache: tracing would write each token to it twice. "
             "Give the model the whole sequence at once."
         )
-    require_multi_head_input(module, x, memory, mask, causal, cache)
-    q, k, _ = module.project(x, memory)
-    return q, k

@@ -5,6 +5,7 @@ The names, in the order in which they are computed:
     embedding                   what the stream begins with
     blocks.0.attention.1        what head 1 of the first block writes
     blocks.0.attention.bias     what its output's bias writes, if it has one
+    blocks.0.attention          what an attention without heads writes, in place of these
     blocks.0.feed_forward       what the feed-forward layer writes
     blocks.0                    the stream itself behind the first block
 
@@ -17,7 +18,7 @@ from contextlib import contextmanager
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 
 from transformer_lib.gpt import GPT
 
@@ -35,11 +36,23 @@ def part_names(model: GPT) -> list[str]:
     """
     names = ["embedding"]
     for at, block in enumerate(model.blocks):
-        heads = range(block.attention.n_heads)
-        names += [f"blocks.{at}.attention.{head}" for head in heads]
-        names += [f"blocks.{at}.attention.bias"] * (block.attention.output.bias is not None)
+        name = f"blocks.{at}.attention"
+        if writes_by_heads(block.attention):
+            names += [f"{name}.{head}" for head in range(block.attention.n_heads)]
+            names += [f"{name}.bias"] * (block.attention.output.bias is not None)
+        else:
+            names += [name]
         names += [f"blocks.{at}.feed_forward"]
     return names
+
+
+def writes_by_heads(attention: nn.Module) -> bool:
+    """Whether what ``attention`` writes is a sum over heads: ``output``, a product, reads the
+    results of its ``n_heads`` side by side. One of a reader's own that does not is one part.
+    """
+    output, n_heads = getattr(attention, "output", None), getattr(attention, "n_heads", 0)
+    weight = getattr(output, "weight", None)
+    return n_heads > 0 and isinstance(weight, Tensor) and weight.shape[1] % n_heads == 0
 
 
 @torch.no_grad()
@@ -108,7 +121,7 @@ def _changing(model: GPT, change: Change) -> Iterator[None]:
     def of_heads(name: str) -> Callable:
         def hook_(attention, args, kwargs, output):
             weight, bias = attention.output.weight, attention.output.bias
-            size = attention.d_head
+            size = weight.shape[1] // attention.n_heads
             written = {
                 f"{name}.{head}": merged[name][..., at : at + size] @ weight[:, at : at + size].mT
                 for head in range(attention.n_heads)
@@ -129,9 +142,14 @@ def _changing(model: GPT, change: Change) -> Iterator[None]:
     hooks = [model.embedding.register_forward_hook(hook("embedding"))]
     for at, block in enumerate(model.blocks):
         name = f"blocks.{at}.attention"
+        if writes_by_heads(block.attention):
+            hooks += [
+                block.attention.output.register_forward_pre_hook(keeper(name)),
+                block.attention.register_forward_hook(of_heads(name), with_kwargs=True),
+            ]
+        else:
+            hooks += [block.attention.register_forward_hook(hook(name))]
         hooks += [
-            block.attention.output.register_forward_pre_hook(keeper(name)),
-            block.attention.register_forward_hook(of_heads(name), with_kwargs=True),
             block.feed_forward.register_forward_hook(hook(f"blocks.{at}.feed_forward")),
             block.register_forward_hook(hook(f"blocks.{at}")),
         ]

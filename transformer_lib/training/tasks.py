@@ -29,7 +29,7 @@ from transformer_lib.data.kannada import KannadaGrammar
 from transformer_lib.data.pairs import Pair, multi30k, pairs_from_tsv
 from transformer_lib.encoder_decoder import EncoderDecoder
 from transformer_lib.gpt import GPT, current_names
-from transformer_lib.sampling import generate
+from transformer_lib.sampling import stream
 from transformer_lib.tokenizers import SPECIALS, PairTokenizer, WordTokenizer
 from transformer_lib.training.distributed import ALONE, Processes
 from transformer_lib.training.evaluation import answer_accuracy, mean_loss
@@ -37,7 +37,6 @@ from transformer_lib.training.losses import Loss, cross_entropy
 from transformer_lib.training.recipes import Recipe
 
 TEXTS = {"python_docs": texts.python_docs, "tiny_shakespeare": texts.tiny_shakespeare}
-PIECE = 32  # tokens that are written before they are shown
 VALIDATION_EVERY = 10  # of a reader's own pairs, one in so many measures
 VOCABULARY = 4000  # byte pairs, if a recipe names no number
 TRANSLATED = 500  # pairs of which the exact translations are counted
@@ -195,28 +194,34 @@ def translated(
 def continuation(
     model: GPT, tokenizer: Tokenizer, prompt: str, n_tokens: int, **options: Any
 ) -> Iterator[str]:
-    """``prompt`` and what the model writes after it, piece by piece, as long as you like.
+    """``prompt`` and what the model writes after it, token by token, as long as you like.
 
     When the context is full, the model goes on from the second half of it, read anew.
 
     Args:
-        options: of :func:`~transformer_lib.sampling.generate`.
+        options: of :func:`~transformer_lib.sampling.stream`.
 
     Raises:
         ValueError: an empty prompt, unknown characters or words, options out of range.
     """
     checks.require_count(n_tokens, "n_tokens")
     context, device = model.config.context, next(model.parameters()).device
-    ids, shown = tokenizer.encode(prompt), ""
+    ids, begun = tokenizer.encode(prompt), False
+    if not ids:
+        raise ValueError("the prompt is empty, so there is nothing to go on from. Give some text.")
     while n_tokens > 0:
         kept = ids if len(ids) < context else ids[-max(1, context // 2) :]
-        piece = min(n_tokens, context - len(kept), PIECE)
         read = torch.tensor([kept], dtype=torch.int64, device=device)
-        new = generate(model, read, piece, **options)[0, len(kept) :].tolist()
-        # The token before goes along, so that the blank between two words is not lost.
-        yield tokenizer.decode((ids[-1:] if shown else ids) + new)[len(shown) :]
-        ids, shown = kept + new, tokenizer.decode(new[-1:])
-        n_tokens -= piece
+        tokens = stream(model, read, min(n_tokens, context - len(kept)), **options)
+        if not begun:
+            yield tokenizer.decode(ids)
+        ids, begun = kept, True
+        for token in tokens:
+            ids.append(int(token))
+            n_tokens -= 1
+            # The token before goes along, so that the blank between two words is not lost.
+            before = tokenizer.decode(ids[-2:-1])
+            yield tokenizer.decode(ids[-2:])[len(before) :]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,331 @@
+"""A reader's own part within a library's block: checked as it is alone, called as it is."""
+
+import copy
+from collections import Counter
+
+import pytest
+import torch
+from pairs_of_models import PAIRS, make_pair
+from torch import nn
+from torch.testing import assert_close
+from wirings import WIRINGS, make, random_ids
+
+from transformer_lib import attention as attention_module
+from transformer_lib import checks, layers, positions
+from transformer_lib.attention import MultiHeadAttention, attention
+from transformer_lib.beam import beam_search, translate
+from transformer_lib.cache import KeyValueCache
+from transformer_lib.interpret.lens import logit_lens
+from transformer_lib.interpret.parts import part_names
+from transformer_lib.sampling import generate
+
+
+class Own(nn.Module):
+    """An attention of a reader's own, made of one matrix; ``change`` is a mistake in it."""
+
+    def __init__(self, change=lambda q, k, v: (q, k, v, {})):
+        super().__init__()
+        self.all, self.change = nn.Linear(12, 36).double(), change
+
+    def forward(self, x, mask=None, *, causal=False, cache=None):
+        q, k, v = self.all(x).unsqueeze(1).chunk(3, dim=-1)
+        if cache is not None:
+            k, v = cache.extend(k, v)
+        q, k, v, options = self.change(q, k, v)
+        return attention(q, k, v, **{"causal": causal} | options).squeeze(1)
+
+
+class OwnWithCache(Own):
+    def new_cache(self, batch, capacity):
+        return KeyValueCache(batch, 1, capacity, 12, dtype=torch.float64)
+
+
+def with_attention(part, wiring="gpt2"):
+    model = make(WIRINGS[wiring]).eval()
+    model.blocks[1].attention = part
+    return model
+
+
+MISTAKES = {
+    "one value for five keys": (lambda q, k, v: (q, k, v[:, :, :1], {}), ValueError, "13 keys"),
+    "keys of other heads": (
+        lambda q, k, v: (q.repeat(1, 2, 1, 1), k, v, {}), ValueError, "all axes before"),
+    "a scale of nan": (
+        lambda q, k, v: (q, k, v, {"scale": float("nan")}), ValueError, "scale is nan"),
+    "a learned scale": (
+        lambda q, k, v: (q, k, v, {"scale": torch.tensor(0.5)}), TypeError, "Multiply the queries"),
+    "a mask of numbers": (
+        lambda q, k, v: (q, k, v, {"mask": torch.ones(13, 13)}), TypeError, "mask has dtype"),
+}  # fmt: skip
+
+
+@pytest.mark.usefixtures("as_a_reader")
+@pytest.mark.parametrize(("change", "error", "message"), MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_in_it_is_found_as_it_is_alone(change, error, message):
+    part = Own(change)
+    with pytest.raises(error, match=message):
+        part(torch.randn(2, 13, 12, dtype=torch.float64), causal=True)
+    with pytest.raises(error, match=message):
+        with_attention(part)(random_ids())
+
+
+PART_CHECKS = [
+    (attention_module, "require_multi_head_input"),
+    (attention_module, "require_splittable"),
+    (attention_module, "require_heads_axis"),
+    (checks, "require_attention"),
+    (layers, "require_width"),
+    (layers, "require_smear_input"),
+    (layers, "require_smear_last"),
+    (positions, "require_encodable"),
+    (positions, "require_turnable"),
+]
+
+
+class Halved(positions.RotaryPositions):
+    """Positions of a reader's own, that lose an axis."""
+
+    def rotate(self, x, start):
+        return x[:, :, :1]
+
+
+@pytest.mark.usefixtures("as_a_reader")
+def test_a_mistake_in_positions_or_a_hook_is_found_too():
+    model = make(WIRINGS["fast"]).eval()
+    model.blocks[0].attention.positions = Halved(4)
+    with pytest.raises(ValueError, match=r"1 keys .* and 13 values"):
+        model(random_ids())
+    model = make(WIRINGS["fast"]).eval()
+    model.blocks[0].attention.value.register_forward_hook(lambda _, inputs, output: output[:, :1])
+    with pytest.raises(ValueError, match=r"13 keys .* and 1 values"):
+        model(random_ids())
+
+
+class Returning(nn.Module):
+    def __init__(self, result):
+        super().__init__()
+        self.result = result
+
+    def forward(self, x, mask=None, *, causal=False, cache=None):
+        return self.result(x)
+
+
+@pytest.mark.usefixtures("as_a_reader")
+@pytest.mark.parametrize("name", ["attention", "feed_forward"])
+@pytest.mark.parametrize(
+    ("result", "error", "message"),
+    [
+        (
+            lambda x: x.mean(1, keepdim=True),
+            ValueError,
+            r"the shape \(2, 1, 12\); as a part",
+        ),
+        (lambda x: x.mean((0, 1)), ValueError, r"returned the shape \(12,\)"),
+        (lambda x: x[..., :1], ValueError, r"the shape \(2, 13, 1\)"),
+        (lambda x: (x, None), TypeError, "Returning returned tuple; .* one tensor"),
+        (lambda x: None, TypeError, "Returning returned NoneType"),
+    ],
+)
+@pytest.mark.parametrize("training", [False, True])
+def test_what_would_be_broadcast_into_the_stream_is_refused(name, result, error, message, training):
+    model = make(WIRINGS["gpt2"]).train(training)
+    setattr(model.blocks[1], name, Returning(result))
+    with pytest.raises(error, match=message):
+        model(random_ids())
+
+
+@pytest.mark.usefixtures("as_a_reader")
+@pytest.mark.parametrize("part", [nn.Identity(), nn.Linear(12, 12).double()])
+def test_a_part_that_cannot_be_called_as_an_attention_is(part):
+    with pytest.raises(TypeError, match=r"cannot be called as a block calls it: .* \(x, mask="):
+        with_attention(part)(random_ids())
+
+
+@torch.no_grad()
+def test_an_attention_that_makes_its_cache_is_enough():
+    model, ids = with_attention(OwnWithCache()), random_ids(tokens=6)
+    expected = generate(model, ids, 7, temperature=0, cache=False)
+    assert generate(model, ids, 7, temperature=0).equal(expected)
+    assert beam_search(model, ids, 7, width=1)[0][:, 0].equal(expected)
+    assert part_names(model)[-2:] == ["blocks.1.attention", "blocks.1.feed_forward"]
+    assert_close(logit_lens(model, ids)[-1], model(ids))
+
+
+@pytest.mark.usefixtures("as_a_reader")
+def test_one_that_makes_none_or_does_not_extend_it_is_told_so():
+    ids = random_ids(tokens=6)
+    model = with_attention(Own())
+    with pytest.raises(TypeError, match=r"Own makes no cache, .* cache=False"):
+        generate(model, ids, 2)
+    assert generate(model, ids, 2, cache=False).shape == (2, 8)
+
+    class Forgetful(MultiHeadAttention):
+        def forward(self, x, mask=None, *, causal=False, cache=None):
+            return super().forward(x, None, mask, causal=causal)
+
+    for model in (with_attention(Forgetful(12, 3).double()), make(WIRINGS["gpt2"])):
+        model.blocks[0].attention = Forgetful(12, 3).double()
+        with pytest.raises(ValueError, match="the cache of block 0 holds 0 tokens, and 6 have"):
+            generate(model, ids, 2)
+
+
+@pytest.mark.usefixtures("as_a_reader")
+def test_a_cache_of_another_model_is_refused():
+    model, ids = make(WIRINGS["llama"]).eval(), random_ids()
+    others = {
+        r"k has shape \(2, 1, 13, 4\); this cache takes \[2, 3, tokens, 4\]": make(WIRINGS["gpt2"]),
+        "cache is torch.float32 on cpu and k is torch.float64": make(
+            WIRINGS["llama"], torch.float32
+        ),
+    }
+    with torch.no_grad():
+        for message, other in others.items():
+            with pytest.raises((ValueError, TypeError), match=message):
+                model(ids, other.new_cache(2))
+        with pytest.raises(TypeError, match=r"cache is of type list; .* model.new_cache\(2\)"):
+            model(ids, [])
+
+
+@pytest.fixture
+def looks(monkeypatch):
+    """Counts how often each check of a part looks at its arguments."""
+    counted = Counter()
+    for module, name in PART_CHECKS:
+        inner = getattr(module, name).__wrapped__
+
+        def counting(*args, name=name, inner=inner, **kwargs):
+            counted[name] += 1
+            inner(*args, **kwargs)
+
+        monkeypatch.setattr(module, name, checks.at_the_door(counting))
+    return counted
+
+
+@pytest.mark.parametrize("wiring", WIRINGS)
+@torch.no_grad()
+def test_only_within_a_model_of_the_librarys_parts_are_arguments_checked_once(wiring, looks):
+    model, ids = make(WIRINGS[wiring]).eval(), random_ids()
+    looks.clear()  # to make a model is to try its positions
+    store = model.new_cache(2)
+    model(ids[:, :5], store)
+    model(ids[:, 5:], store)
+    assert not looks
+    model.blocks[0](model.embedding(ids), causal=True)
+    assert looks["require_attention"] == 1
+    looks.clear()
+    model.blocks[1].feed_forward = Returning(lambda x: x)  # and now with a reader's part
+    model(ids)
+    assert looks["require_attention"] == len(model.blocks)
+
+
+def records(seen):
+    return lambda module, inputs, output: seen.append(output.shape)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, _ in make(WIRINGS["fast, qk_norm"]).named_modules()]
+)
+def test_a_hook_on_any_module_is_heard_at_every_token(name):
+    model, ids, seen = make(WIRINGS["fast, qk_norm"]).eval(), random_ids(tokens=3), []
+    expected = generate(model, ids, 6, temperature=0)
+    model.get_submodule(name).register_forward_hook(records(seen))
+    assert generate(model, ids, 6, temperature=0).equal(expected)
+    called = not isinstance(model.get_submodule(name), (nn.ModuleList, nn.ParameterList))
+    assert len(seen) >= 6 * called
+
+
+def test_a_hook_on_all_modules_is_heard_at_every_token():
+    model, ids, seen = make(WIRINGS["gpt2"]).eval(), random_ids(tokens=3), []
+    handle = nn.modules.module.register_module_forward_hook(records(seen))
+    try:
+        generate(model, ids, 6)
+        assert len(seen) >= 6 * 20
+    finally:
+        handle.remove()
+
+
+class OwnEmbedding(layers.Embedding):
+    def forward(self, ids, cache=None):
+        return 2 * super().forward(ids, cache)
+
+
+def renamed(model):
+    model.embedding.__class__ = OwnEmbedding
+
+
+def replaced(model):
+    plain = model.embedding.forward
+    model.embedding.forward = lambda ids, cache=None: 2 * plain(ids, cache)
+
+
+class OwnDropout(nn.Dropout):
+    def forward(self, x):
+        return -x
+
+
+@pytest.mark.parametrize(
+    "change", [renamed, replaced, lambda m: setattr(m.embedding, "dropout", OwnDropout())]
+)
+@pytest.mark.parametrize("wiring", ["gpt2", "fast"])
+def test_an_embedding_of_ones_own(change, wiring):
+    model, ids = make(WIRINGS[wiring]).eval(), random_ids(tokens=3)
+    before = copy.deepcopy(model)
+    change(model)
+    assert (model(ids) - before(ids)).abs().max() > 1e-3
+    expected = generate(model, ids, 7, temperature=0, cache=False)
+    assert generate(model, ids, 7, temperature=0).equal(expected)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
+def test_a_quantized_model_writes():
+    model, ids = make(WIRINGS["fast"], torch.float32).eval(), random_ids(tokens=3)
+    model = torch.ao.quantization.quantize_dynamic(model, {nn.Linear})
+    assert generate(model, ids, 7, cache=False).shape == (2, 10)
+    store, text = model.new_cache(2), ids  # its numbers depend on how many tokens come at a time
+    with torch.no_grad():
+        new = ids
+        for _ in range(7):
+            new = model(new, store)[:, -1:].argmax(dim=-1)
+            text = torch.cat((text, new), dim=1)
+    assert generate(model, ids, 7, temperature=0).equal(text)
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
+def test_vmap_over_texts():
+    model, ids = make(WIRINGS["gpt2"]).eval(), random_ids()
+    each = torch.vmap(lambda one: model(one.unsqueeze(0)).squeeze(0))(ids)
+    assert_close(each, model(ids), rtol=0, atol=1e-12)
+
+
+class OwnCross(nn.Module):
+    """A cross-attention that reads the memory itself."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = MultiHeadAttention(12, 3).double()
+
+    def forward(self, x, memory, mask=None):
+        return self.inner(x, memory, mask)
+
+
+def test_a_translator_with_a_cross_attention_of_ones_own():
+    model = make_pair(PAIRS["pre-norm, one table"])
+    own = OwnCross()
+    own.inner.load_state_dict(model.decoder[1].cross_attention.state_dict())
+    source = torch.tensor([[3, 4, 5], [6, 7, 0]])
+    expected = translate(model, source, width=3)
+    model.decoder[1].cross_attention = own
+    assert translate(model, source, width=3) == expected
+
+
+@pytest.mark.usefixtures("as_a_reader")
+def test_compiled_a_part_is_one_graph():
+    part = layers.FeedForward(4)
+    compiled, x = torch.compile(part, backend="eager", fullgraph=True), torch.randn(3, 4)
+    assert compiled(x).equal(part(x))
+    block = make(WIRINGS["gpt2"]).blocks[0]
+    compiled, x = (
+        torch.compile(block, backend="eager", fullgraph=True),
+        torch.randn(2, 5, 12).double(),
+    )
+    assert_close(compiled(x, causal=True), block(x, causal=True))
