@@ -1,4 +1,4 @@
-"""What `make arm` chooses to run, and on what."""
+"""`make arm`: the chapters that it runs, and the kernel that runs them."""
 
 import json
 
