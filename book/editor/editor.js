@@ -1,5 +1,5 @@
 // The editor of the figure Write: CodeMirror with Python's colors, brackets, indentation and undo.
-// Bundled by esbuild when the book is built (book/page_python.py), and loaded when it is first used.
+// Bundled by esbuild when the book is built (book/python_files.py), and loaded when it is first used.
 //
 //   const editor = makeEditor({ parent, text, label, onChange, onRun });
 //   editor.text()   editor.set(text)   editor.mark(line, or null)   editor.select(from, to)

@@ -1,6 +1,6 @@
 """Sphinx extension: pages with the figure Write have Python and an editor in files beside them.
 
-See book/page_python.py for what is in them. A page that has no such figure gets nothing.
+See book/python_files.py for what is in them. A page that has no such figure gets nothing.
 """
 
 import json
@@ -13,7 +13,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.errors import ExtensionError
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-import page_python as built
+import python_files as built
 
 sys.path.pop(0)
 

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import page_python
+import python_files
 import pytest
 from ipywidgets import DOMWidget
 from ipywidgets.embed import dependency_state, embed_data
@@ -46,7 +46,7 @@ def page_html(
     state = dependency_state(list(widgets), drop_defaults=False)
     data = embed_data(list(widgets), drop_defaults=False, state=state)
     if folder:
-        for name, text in page_python.named(data["manager_state"]["state"]).items():
+        for name, text in python_files.named(data["manager_state"]["state"]).items():
             (folder / name).write_text(text, encoding="utf-8")
     ground, ink = THEMES[theme]
     views = "\n".join(

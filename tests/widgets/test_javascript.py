@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from nodes import run_node
-from page_python import NPM
+from python_files import NPM
 
 from transformer_lib.widgets.joining import FOLDER, bundle
 

@@ -32,6 +32,7 @@ from transformer_lib.widgets import (
     TrainHere,
     TrainingView,
     VectorPlayground,
+    Write,
     driving,
 )
 from transformer_lib.widgets.base import Widget
@@ -64,6 +65,7 @@ DRIVEN = {
     "Translator": lambda **more: make_translator(**more)[2],
     "TimeLapse": lambda **more: make_lapse(**more),
     "TrainHere": lambda **more: TrainHere(**more),
+    "Write": lambda **more: Write("1 + 1", **more),
     "Machine": lambda **more: make_machine(**more)[1],
     "ArchitectureWalk": lambda **more: make_walk(**more)[2],
     "TrainingView": lambda **more: TrainingView({"step": [1, 2], "loss": [2.0, 1.5]}, **more),
@@ -188,6 +190,7 @@ ACCEPTED = {
     "BlockLab": ["story=1", "feed_forward=off", "norm_1=on"],
     "DepthView": ["pre=off", "no_residual=on", "depth=12", "start=1", "quantity=stream"],
     "TimeLapse": ["step=0", "step=35", "position=3", "position=last", "seed=7"],
+    "Write": ["run=", "reset="],
     "TrainHere": ["task=owner", "layers=1", "rate=0.0005", "rate=1", "smear=on", "run=", "step=9"],
     "TrainingView": ["step=last", "step=2", "smoothing=10", "log_steps=on"],
 }
@@ -233,6 +236,7 @@ REFUSED = {
     "BlockLab": ["story=2", "feed_forward=0", "norm=off"],
     "DepthView": ["depth=7", "start=2", "quantity=loss", "pre=1"],
     "TimeLapse": ["step=-1", "position=12", "position=-1", "seed=0", "ids=1"],
+    "Write": ["run=1", "code=x"],
     "TrainHere": ["task=copy", "layers=3", "rate=0.03", "seed=0", "speed=fast", "run=1", "step=-1"],
     "TrainingView": ["step=first", "smoothing=0", "log_steps="],
 }

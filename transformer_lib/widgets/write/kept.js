@@ -1,4 +1,4 @@
-// What a reader has written, kept in the browser: text by a name, on this page only.
+// Keeps in the browser what a reader has written: text by a name, on this page only.
 //
 // A page may be forbidden to keep anything, and a browser's room may be full: then nothing is kept.
 

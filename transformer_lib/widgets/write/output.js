@@ -1,4 +1,4 @@
-// What a cell has printed, as a notebook shows it, and its error.
+// The output of a cell, as a notebook shows it, and its error.
 //
 //   const said = output();   fig.add(said)   said.add("text")   said.fail({ type, message, line })
 //   said.clear()

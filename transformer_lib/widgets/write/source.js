@@ -1,5 +1,5 @@
-// What a reader has written, as MicroPython can run it: the same lines, so that an error's line is
-// the reader's own.
+// Rewrites a reader's cell so that MicroPython can run it: into the same lines, so that an error's
+// line is the reader's own.
 //
 //   prepare("x = 1\nf'{x:.2f}'")   ->   { code } or { problem, type, line }
 //
@@ -89,7 +89,7 @@ function lacking(found, source) {
   return null;
 }
 
-/** `match x:` and not a name: the line ends in a colon, and what follows is no operator. */
+/** `match x:` and not a name: the line ends in a colon, and what follows is not an operator. */
 function isMatch(found, i) {
   const end = found.findIndex((token, k) => k > i && token.kind === "newline");
   const last = found[(end < 0 ? found.length : end) - 1];
@@ -222,7 +222,7 @@ function entriesOf(inside, depth) {
   return entries;
 }
 
-/** What can be called or indexed: a bracket after it is no display. */
+/** What can be called or indexed: a bracket after it does not begin a display. */
 function isAfterValue(token) {
   if (!token) return false;
   if (token.kind === "name")
@@ -263,7 +263,7 @@ function sum(text) {
   return pieces(text.slice(prefix.length + quote.length, -quote.length), literal).join(" + ");
 }
 
-/** The parts of what stands between the quotes: texts and calls of __fstring__. */
+/** The parts between the quotes: texts and calls of __fstring__. */
 function pieces(body, literal) {
   const found = [];
   let plain = "";

@@ -42,7 +42,9 @@ class Write(Widget):
 
     _esm = bundle("write")
     _css = stylesheet("write")
-    _python = traitlets.Dict().tag(sync=True)  # the page's files: book/extensions/page_python.py
+    _python = traitlets.Dict(read_only=True).tag(
+        sync=True
+    )  # the page's files: book/extensions/page_python.py
     _limits = constant({"seconds": SECONDS})
     _text = traitlets.Bytes().tag(sync=True)
     ran = traitlets.Int(0).tag(sync=True)

@@ -1,4 +1,4 @@
-// Python in a thread of its own. book/page_python.py puts the interpreter and the texts of python/
+// Python in a thread of its own. book/python_files.py puts the interpreter and the texts of python/
 // before this file, as globalThis.afmInterpreter and afmPython.
 //
 //   begin(wasm)                  MicroPython's WebAssembly, in base64; returns the ms that it took

@@ -1,4 +1,4 @@
-// What is computed number by number: functions of one tensor, of two (broadcast), and choices.
+// Computed number by number: functions of one tensor, functions of two (broadcast), and choices.
 
 import { isGradOn, record, reduceTo } from "./graph.js";
 import {

@@ -88,7 +88,7 @@ function byNumbers(part, view, d) {
     }
   });
   if (!part.shape.length)
-    fail("a truth value of no dimension is no index in this page", "IndexError");
+    fail("this page cannot index by a truth value of no dimension", "IndexError");
   const found = nonzero(part);
   return part.shape.map((_, i) => ({ at: d + i, by: select(found, 1, i) }));
 }

@@ -1,4 +1,4 @@
-"""What MicroPython lacks of Python, and how a cell is run; read by MicroPython, after the others.
+"""Python names that MicroPython lacks, and how a cell is run; it is read after the others.
 
 source.js writes the calls of names between two underscores.
 """

@@ -3,7 +3,7 @@
 import gzip
 import json
 
-import page_python
+import python_files
 import pytest
 
 from transformer_lib.widgets import Write
@@ -13,39 +13,39 @@ MOST = {"python": 350_000, "editor": 150_000}  # gzipped: of Python, 330 kB and 
 
 @pytest.mark.parametrize("kind", MOST)
 def test_a_file_hands_over_what_it_has_and_stays_small(kind):
-    name, text = page_python.files()[kind]
+    name, text = python_files.files()[kind]
     assert name.startswith(f"{kind}-")
     assert f'afm.provide("{name}", ' in text
     assert len(gzip.compress(text.encode(), 9)) < MOST[kind]
 
 
 def test_the_interpreter_fetches_nothing_and_is_no_module():
-    text = page_python.interpreter()
+    text = python_files.interpreter()
     assert "import.meta" not in text
     assert "\nexport" not in f"\n{text}"
     assert "getWasmBinary(){return globalThis.afmWasm;" in text
 
 
 def test_another_interpreter_stops_the_build(monkeypatch):
-    monkeypatch.setitem(page_python.AS_CLASSIC, "never there", "")
+    monkeypatch.setitem(python_files.AS_CLASSIC, "never there", "")
     with pytest.raises(ValueError, match="has no 'never there' any more"):
-        page_python.interpreter()
+        python_files.interpreter()
 
 
 def test_missing_packages_are_named(monkeypatch, tmp_path):
-    page_python.files.cache_clear()
-    monkeypatch.setattr(page_python, "PACKAGE", tmp_path / "nothing")
+    python_files.files.cache_clear()
+    monkeypatch.setattr(python_files, "PACKAGE", tmp_path / "nothing")
     with pytest.raises(FileNotFoundError, match="`make` gets it from npm"):
-        page_python.files()
+        python_files.files()
 
 
 def test_only_figures_that_ask_get_the_names():
     state = {"a": {"state": {"_python": {}}}, "b": {"state": {"other": 1}}}
-    files = page_python.named(state)
+    files = python_files.named(state)
     assert state["a"]["state"]["_python"] == {
-        kind: name for kind, (name, _) in page_python.files().items()
+        kind: name for kind, (name, _) in python_files.files().items()
     }
     assert state["b"] == {"state": {"other": 1}}
     assert set(files) == set(state["a"]["state"]["_python"].values())
-    assert page_python.named({"b": {"state": {}}}) == {}
+    assert python_files.named({"b": {"state": {}}}) == {}
     assert json.loads(Write("x")._text)["code"] == "x"
