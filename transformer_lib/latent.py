@@ -183,9 +183,12 @@ class LatentAttention(nn.Module):
         def step(x: Tensor) -> Tensor:
             place, rows = cache.length, x.reshape(-1, x.shape[-1])
             query, latent, turning = project(x).view(len(rows), -1).split(sizes, dim=-1)
-            query, turning = query.reshape(len(rows), n_heads, -1), turning.clone()
+            query = query.reshape(len(rows), n_heads, -1)
             still, turned = query.split((d_head, d_rotary), dim=-1)
-            turned = turned.clone()
+            # These are changed in place, in memory of this step's own, side by side.
+            turned, turning = (
+                y.clone(memory_format=torch.contiguous_format) for y in (turned, turning)
+            )
             if turn is not None:
                 turn(turned, place)
                 turn(turning, place)

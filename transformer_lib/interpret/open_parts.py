@@ -16,8 +16,6 @@ from transformer_lib.attention import (
     merge_heads,
     split_heads,
 )
-from transformer_lib.cache import ModelCache
-from transformer_lib.fast.steps import Step
 from transformer_lib.layers import Embedding
 from transformer_lib.masks import causal_mask
 from transformer_lib.positions import RotaryPositions, rotary_angles
@@ -163,10 +161,6 @@ class OpenEmbedding(Embedding):
         """What the reader's function makes of the ids and the table."""
         table = self.weight.expand(len(ids), -1, -1)
         return self.own["embedding"]((*ids.shape, table.shape[-1]), ids, table, axes=1)
-
-    def stepper(self, cache: ModelCache) -> Step:
-        """ids ``[batch]`` -> x ``[batch, d_model]``, by calling it."""
-        return lambda ids: self(ids.reshape(-1, 1), cache).view(*ids.shape, -1)
 
 
 def takes_mask(function: Callable[..., Any]) -> bool:

@@ -43,6 +43,15 @@ for (const known of library.gpt) {
   }
 }
 
+test("another kind of attention is refused", () => {
+  const [known] = library.gpt;
+  const config = { ...known.config, attention: "latent" };
+  assert.throws(
+    () => gpt(config, weightsOf(known)),
+    /attention is latent; the page computes multi/,
+  );
+});
+
 for (const known of library.pairs) {
   const { name, config, source, target, maps, logits } = known;
   test(`a translator is the library's: ${name}`, () => {

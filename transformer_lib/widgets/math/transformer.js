@@ -98,6 +98,9 @@ function add(x, y) {
 
 /** What all parts of a model need: its sizes, its weights, its positions. */
 function wiring(config, weights) {
+  if ((config.attention ?? "multi_head") !== "multi_head") {
+    throw new Error(`attention is ${config.attention}; the page computes multi_head only`);
+  }
   const heads = config.n_heads;
   const keyHeads = config.n_kv_heads ?? heads;
   const width = config.d_model;
