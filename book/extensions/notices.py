@@ -5,6 +5,7 @@ Every page links to it (templates/extra-footer.html). A built file that is neith
 nor any package's stops the build: whoever adds one says here whose it is.
 """
 
+import os
 import re
 import sys
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from fontTools.ttLib import TTFont
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
-MODULES = Path(sys.prefix) / "npm" / "node_modules"
+MODULES = Path(os.environ.get("AFM_NPM") or Path(sys.prefix) / "npm" / "node_modules")
 NAME = "licenses.txt"
 # The files that the book itself makes or brings.
 OWN = (
@@ -42,8 +43,9 @@ class Part:
 
     what: str
     files: tuple[str, ...] = ()
-    npm: bool = False
-    notice: str = ""  # of a work inside of another one, which brings no text for it
+    npm: tuple[str, ...] = ()  # npm's packages that it is; otherwise it is Python's of that name
+    notice: str = ""  # of a work that brings no text for it
+    asked_for: bool = False  # in the built book only where a page has a figure that needs it
 
 
 MIT, CC_BY = "the MIT License", "the Creative Commons Attribution 4.0 International License"
@@ -106,13 +108,28 @@ PARTS = {
     "katex": Part(
         "the style and the fonts of formulas",
         ("_static/katex/katex.css", "_static/katex/fonts/KaTeX_*.woff2"),
-        npm=True,
+        npm=("katex",),
     ),
-    "@fontsource/noto-sans-kannada": Part(
-        "the letters of Kannada", ("_static/kannada.woff2",), npm=True
+    "Noto Sans Kannada": Part(
+        "the letters of Kannada",
+        ("_static/kannada.woff2",),
+        npm=("@fontsource/noto-sans-kannada",),
     ),
-    "d3": Part("drawing in bertviz's views", ("_static/bertviz/d3.js",), npm=True),
-    "jquery": Part("bertviz's views", ("_static/bertviz/jquery.js",), npm=True),
+    # 30 packages in one file, and some of them have somebody else's work in turn.
+    "d3": Part("drawing in bertviz's views", ("_static/bertviz/d3.js",), npm=("d3", "d3-*")),
+    "jquery": Part("bertviz's views", ("_static/bertviz/jquery.js",), npm=("jquery",)),
+    "MicroPython": Part(
+        "Python in the page",
+        ("_static/python-*.js",),
+        notice=f"Copyright (c) 2013-2025 Damien P. George\nUnder {MIT}, whose text is above.",
+        asked_for=True,
+    ),
+    "CodeMirror": Part(
+        "the editor of Python in the page",
+        ("_static/editor-*.js",),
+        npm=("@codemirror/*", "@lezer/*", "@marijn/*", "style-mod", "w3c-keyname", "crelt"),
+        asked_for=True,
+    ),
 }
 INTRODUCTION = """\
 The book's code is under the MIT License, its words and figures are under CC BY 4.0. Its pages also
@@ -136,24 +153,30 @@ def python_licenses(package: str) -> list[str]:
     return texts
 
 
-def npm_licenses(package: str) -> list[str]:
-    """The license of npm's package, those of its own modules, and what its fonts say of themselves.
-
-    (d3 is 30 packages in one file, and some of them have somebody else's work in turn.)
-    """
-    files = [*MODULES.glob(f"{package}/LICENSE*"), *sorted(MODULES.glob(f"{package}-*/LICENSE*"))]
+def npm_licenses(packages: tuple[str, ...]) -> list[str]:
+    """The licenses of npm's packages, each text once, and what their fonts say of themselves."""
+    folders = [folder for name in packages for folder in sorted(MODULES.glob(name))]
+    files = [path for folder in folders for path in sorted(folder.glob("LICENSE*"))]
     texts = [path.read_text(encoding="utf-8").strip() for path in files]
-    for path in sorted((MODULES / package).glob("dist/fonts/*.ttf")):
+    for path in (path for folder in folders for path in sorted(folder.glob("dist/fonts/*.ttf"))):
         texts.append(f"{path.stem}: {TTFont(path)['name'].getDebugName(LICENSE)}")
     return list(dict.fromkeys(texts))
 
 
-def notices() -> str:
-    """All of it. Raises ExtensionError if a package brings no license."""
+def shipped(part: Part, out: Path) -> bool:
+    return not part.asked_for or any(True for name in part.files for _ in out.glob(name))
+
+
+def notices(out: Path) -> str:
+    """All of it, for the book in `out`. Raises ExtensionError if a package brings no license."""
     parts = [INTRODUCTION, *python_licenses("transformer_lib")]
     for name, part in PARTS.items():
-        find = npm_licenses if part.npm else python_licenses
-        texts = [part.notice] if part.notice else find(name)
+        if not shipped(part, out):
+            continue
+        if part.notice:
+            texts = [part.notice]
+        else:
+            texts = npm_licenses(part.npm) if part.npm else python_licenses(name)
         if not texts:
             raise ExtensionError(f"the package {name} brings no license: has it changed?")
         parts += [f"{'=' * 72}\n{name}: {part.what}\n{'=' * 72}", *texts]
@@ -176,7 +199,7 @@ def require_known(out: Path) -> None:
 def write_notices(app: Sphinx, exception: Exception | None) -> None:
     if exception is None and app.builder.format == "html":
         out = Path(app.outdir)
-        (out / "_static" / NAME).write_text(notices(), encoding="utf-8")
+        (out / "_static" / NAME).write_text(notices(out), encoding="utf-8")
         require_known(out)
 
 

@@ -241,8 +241,8 @@ def test_bertvizs_libraries_are_there_and_whole():
         assert "sourceMappingURL" not in text[-200:]
 
 
-def test_the_notices_hold_the_license_of_every_part():
-    text = notices.notices()
+def test_the_notices_hold_the_license_of_every_part(tmp_path):
+    text = notices.notices(tmp_path)
     for words in (
         "Apache License",  # bertviz
         "Khan Academy",  # KaTeX, and its fonts:
@@ -281,10 +281,18 @@ def test_a_file_that_is_nobodys_stops_the_build(tmp_path, path):
         notices.require_known(tmp_path)
 
 
-def test_a_part_without_a_license_stops_the_build(monkeypatch):
+def test_a_part_that_pages_ask_for_is_told_of_where_it_is(tmp_path):
+    assert "MicroPython" not in notices.notices(tmp_path)
+    (tmp_path / "_static").mkdir()
+    (tmp_path / "_static" / "python-0123456789.js").touch()
+    assert "Damien P. George" in notices.notices(tmp_path)
+    notices.require_known(tmp_path)
+
+
+def test_a_part_without_a_license_stops_the_build(tmp_path, monkeypatch):
     monkeypatch.setattr(notices, "python_licenses", lambda package: [])
     with pytest.raises(ExtensionError, match="bertviz brings no license"):
-        notices.notices()
+        notices.notices(tmp_path)
 
 
 def test_weights_become_files_of_their_own():
