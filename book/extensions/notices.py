@@ -4,6 +4,8 @@
 Every page links to it (templates/extra-footer.html).
 """
 
+import json
+import os
 import re
 import sys
 from importlib.metadata import distribution
@@ -13,7 +15,7 @@ from fontTools.ttLib import TTFont
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
-MODULES = Path(sys.prefix) / "npm" / "node_modules"
+MODULES = Path(os.environ.get("AFM_NPM") or Path(sys.prefix) / "npm" / "node_modules")
 NAME = "licenses.txt"
 # Packages of Python, and what the pages have of each.
 PYTHON = {
@@ -25,12 +27,23 @@ PYTHON = {
     "myst-nb": "the style of cells",
     "accessible-pygments": "the colors of code",
 }
+EDITOR = (
+    *(f"@codemirror/{part}" for part in ("autocomplete", "commands", "lang-python", "language")),
+    *(f"@codemirror/{part}" for part in ("state", "view")),
+    *(f"@lezer/{part}" for part in ("common", "highlight", "lr", "python")),
+    *("@marijn/find-cluster-break", "crelt", "style-mod", "w3c-keyname"),
+)
 NPM = {
     "katex": "the style and the fonts of formulas",
     "@fontsource/noto-sans-kannada": "the letters of Kannada",
     "d3": "drawing in the head view",
     "jquery": "the head view",
+    "@micropython/micropython-webassembly-pyscript": "Python on the page",
+    **dict.fromkeys(EDITOR, "the editor of Python on the page"),
 }
+# Under the MIT License, whose text their packages do not bring: who has the copyright.
+MIT = {"@micropython/micropython-webassembly-pyscript": "2013-2025 Damien P. George"}
+OURS = Path(__file__).parents[2] / "LICENSE"  # the same text
 INTRODUCTION = """\
 The book's code is under the MIT License, its words and figures are under CC BY 4.0. Its pages also
 contain parts of the works below, which come under their own licenses."""
@@ -50,6 +63,10 @@ def npm_licenses(package: str) -> list[str]:
     """The text of the license of npm's package, and what its fonts say about themselves."""
     folder = MODULES / package
     texts = [path.read_text(encoding="utf-8").strip() for path in sorted(folder.glob("LICENSE*"))]
+    about = folder / "package.json"
+    if not texts and package in MIT and json.loads(about.read_text("utf-8"))["license"] == "MIT":
+        text = OURS.read_text(encoding="utf-8").strip()
+        texts.append(re.sub(r"^Copyright.*$", f"Copyright (c) {MIT[package]}", text, flags=re.M))
     for path in sorted(folder.glob("dist/fonts/*.ttf")):
         texts.append(f"{path.stem}: {TTFont(path)['name'].getDebugName(LICENSE)}")
     return texts
