@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -38,6 +39,7 @@ lean_state = load("lean_state")
 lean_theme = load("lean_theme")
 math_punctuation = load("math_punctuation")
 notices = load("notices")
+page_python = load("page_python")
 page_weights = load("page_weights")
 reveal = load("reveal")
 
@@ -354,3 +356,18 @@ def test_questions_of_every_kind_are_answered_without_javascript():
     words = {"rows": ["a", "<b>"], "columns": ["c"], "right": [1, 0]}
     cell = {"kind": "cell", "question": "Which?", "then": "So.", **words}
     assert "<strong>&lt;b&gt;, c</strong>. So.</p>" in reveal.without_script(cell)
+
+
+def test_a_page_that_asks_for_python_gets_its_files(tmp_path):
+    body = json.dumps({"state": {"a": {"state": {"_python": {}}}}})
+    scripts = {"1": [0, {"type": page_python.STATE, "body": body}]}
+    env = SimpleNamespace(docname="page", nb_metadata={"page": {"js_files": scripts}})
+    app = SimpleNamespace(env=env, outdir=tmp_path, builder=SimpleNamespace(format="html"))
+    page_python.write(app, None)
+    assert not (tmp_path / "_static").exists()  # nobody has asked yet
+    page_python.name_files(app, None)
+    names = json.loads(scripts["1"][1]["body"])["state"]["a"]["state"]["_python"]
+    page_python.write(app, None)
+    assert {path.name for path in (tmp_path / "_static").iterdir()} == set(names.values())
+    page_python.forget(app, env, "page")
+    assert not page_python.asking(env)

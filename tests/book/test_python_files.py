@@ -3,8 +3,8 @@
 import gzip
 import json
 
-import python_files
 import pytest
+import python_files
 
 from transformer_lib.widgets import Write
 

@@ -15,8 +15,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import python_files
 import pytest
+import python_files
 from ipywidgets import DOMWidget
 from ipywidgets.embed import dependency_state, embed_data
 from playwright.sync_api import Page

@@ -93,6 +93,12 @@ test("what would never end, or fill the page, is a sentence", () => {
   );
   raises("[0] * 10**9", "MemoryError", /this asks for 4,000 MB/, 1);
   raises("for i in range(10**6):\n    print(i)", "Output", /2,000 lines at most/);
+  raises(
+    "import torch\nwhile True: torch.zeros(4000, 4000)",
+    "RuntimeError",
+    /take more than 1\.5 GB/,
+    2,
+  );
   raises("print('a' * 10**6)", "Output", /at most/);
   raises(
     "import torch\ntorch.zeros(10**5, 10**5)",

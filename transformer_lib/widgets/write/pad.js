@@ -16,6 +16,7 @@ export function makePad({ text, label, load, onChange, onRun }) {
   });
   const holder = element("div", { class: "afm-write-pad" }, field);
   let editor = null;
+  let marked = null; // a line that the editor marks as soon as it is there
   let asked = false;
   let ended = false;
 
@@ -35,9 +36,11 @@ export function makePad({ text, label, load, onChange, onRun }) {
     field.remove();
     editor.select(selectionStart, selectionEnd);
     if (hadFocus) editor.focus();
+    if (marked !== null) editor.mark(marked);
   }
 
   field.addEventListener("input", () => {
+    marked = null;
     field.rows = field.value.split("\n").length;
     onChange(field.value);
   });
@@ -57,6 +60,7 @@ export function makePad({ text, label, load, onChange, onRun }) {
       else fill(now);
     },
     mark(line) {
+      marked = line;
       editor?.mark(line);
     },
     focus: () => (editor ?? field).focus(),

@@ -10,11 +10,11 @@
 import { formatted } from "../math/tensor/format.js";
 import { Slice } from "../math/tensor/indexing.js";
 import { call } from "../math/tensor/operations.js";
-import { Real, Tensor, TorchError } from "../math/tensor/tensor.js";
+import { fail, Real, Tensor, TorchError } from "../math/tensor/tensor.js";
 import { readError } from "./errors.js";
 import { prepare } from "./source.js";
 
-const MOST = { lines: 2000, characters: 200_000 };
+const MOST = { lines: 2000, characters: 200_000, bytes: 1.5e9 };
 const HEAP = 8 * 1024 * 1024; // at first; it grows
 const STACK = 32 * 1024;
 const OFTEN = 40; // ms between two messages of output
@@ -33,6 +33,7 @@ export async function start({ load, python, tell }) {
   return {
     run(code, { namespace = "main", cell = "cell" } = {}) {
       output.begin(cell);
+      globalThis.afmTensors.begin();
       const prepared = prepare(code);
       if (prepared.problem) {
         const { problem, type, line } = prepared;
@@ -85,6 +86,14 @@ function printer(tell) {
 /** What page_torch.py and page_python.py call. Nothing may be thrown through the interpreter. */
 function bridge(output, tell) {
   let failed = null;
+  // MicroPython lets go of a tensor only when a cell has ended.
+  let held = 0;
+  const counted = (value) => {
+    if (!(value instanceof Tensor) || value.base) return value;
+    held += value.storage.data.byteLength;
+    if (held < MOST.bytes) return value;
+    return fail("this cell's tensors take more than 1.5 GB: does a loop make too many of them?");
+  };
   const guarded = (work) => {
     try {
       return work();
@@ -94,7 +103,11 @@ function bridge(output, tell) {
     }
   };
   return {
-    call: (name, ...given) => guarded(() => returned(call(name, given.map(arrived)) ?? true)),
+    call: (name, ...given) =>
+      guarded(() => counted(returned(call(name, given.map(arrived)) ?? true))),
+    begin() {
+      held = 0;
+    },
     failedType: () => failed.type ?? "RuntimeError",
     failedMessage: () => failed.message,
     real: (value) => new Real(value),

@@ -63,7 +63,6 @@ function render({ model, el }) {
     isRunning = true;
     said.clear();
     pad.mark(null);
-    pad.upgrade();
     show();
     fig.say(python ? "Running …" : "Python is being loaded …");
     python ??= pythonOf(files);
@@ -83,7 +82,8 @@ function render({ model, el }) {
       tell({ type: "Python could not start", message: error.message, line: null });
     }
     isRunning = false;
-    if (el.isConnected) show();
+    pad.upgrade(); // not sooner: the first output should not wait for colors
+    show();
   }
 
   /** The setup, once for each interpreter; whatever it prints is not shown. */
