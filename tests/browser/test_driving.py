@@ -217,8 +217,58 @@ def test_a_figure_far_away_is_mounted_and_comes_into_view(browser, watched, tmp_
 
 def test_a_figure_in_view_stays_where_it_is(open_page):
     page = open_page(ScalingLab(name="width"), before=phrase("#set:width;d_k=2"))
+    page.set_viewport_size({"width": 1280, "height": 1600})
     page.get_by_role("button", name="set it").click()
+    page.locator(".afm-change").first.wait_for()
     assert page.evaluate("scrollY") == 0
+
+
+def test_a_chip_leads_back_to_the_phrase_that_was_left(browser, watched, tmp_path):
+    gap = "<div style='height: 3000px'></div>"
+    path = write_page(
+        tmp_path, ScalingLab(name="width"), before=gap + phrase("#set:width;d_k=2") + gap
+    )
+    context = watched(browser.new_context(reduced_motion="reduce"))
+    page = context.new_page()
+    page.goto(path.as_uri())
+    link = page.get_by_role("button", name="set it", exact=True)
+    link.scroll_into_view_if_needed()
+    place = link.bounding_box()["y"]
+    link.click()
+    chip = page.get_by_role("button", name="back to “set it”")
+    chip.wait_for()
+    assert page.get_by_role("figure", name="Scaling lab").bounding_box()["y"] < 500
+    chip.click()
+    page.wait_for_function(f"Math.abs({_TOP_OF_LINK} - {place}) < 2")
+    assert chip.count() == 0
+    assert page.evaluate("document.activeElement.textContent") == "set it"
+    link.click()  # and by Escape, or when the reader scrolls back
+    chip.wait_for()
+    page.keyboard.press("Escape")
+    page.wait_for_function(f"Math.abs({_TOP_OF_LINK} - {place}) < 2")
+    link.click()
+    chip.wait_for()
+    link.scroll_into_view_if_needed()
+    chip.wait_for(state="detached")
+    context.close()
+
+
+_TOP_OF_LINK = "document.querySelector('[data-afm-set]').getBoundingClientRect().top"
+
+
+def test_phrase_and_change_stay_in_sight_together_where_there_is_room(open_page):
+    gap = "<div style='height: 500px'></div>"
+    page = open_page(ScalingLab(name="width"), before=gap + phrase("#set:width;d_k=1024"))
+    page.set_viewport_size({"width": 1280, "height": 1000})
+    page.get_by_role("button", name="set it", exact=True).click()
+    page.locator(".afm-change").first.wait_for()
+    page.wait_for_timeout(700)  # it scrolls smoothly
+    tops = page.evaluate(
+        f"[{_TOP_OF_LINK}, ...[...document.querySelectorAll('.afm-change')]"
+        ".flatMap((n) => [n.getBoundingClientRect().top, n.getBoundingClientRect().bottom])]"
+    )
+    assert all(0 <= top <= 1000 for top in tops)
+    assert page.locator(".afm-back").count() == 0
 
 
 def test_unknown_keys_and_values_change_nothing_and_warn(open_page):

@@ -2,21 +2,26 @@ import assert from "node:assert/strict";
 import { mock, test } from "node:test";
 import { asker } from "../../transformer_lib/widgets/machine/mind.js";
 import { factsOf } from "../../transformer_lib/widgets/machine/model.js";
-import { sayingOf, verdictOf } from "../../transformer_lib/widgets/machine/said.js";
+import { lookOf, sayingOf, verdictOf } from "../../transformer_lib/widgets/machine/said.js";
 import { slowly } from "../../transformer_lib/widgets/machine/writer.js";
 
 const vocabulary = ["<story>", "mary", "susan", "roses"];
 const sentence = (parts) => parts.map((part) => part.text ?? part).join("");
 
 test("what is said of a text", () => {
-  const read = { problem: null, allowed: new Map(), owners: new Map() };
+  const read = { problem: null, allowed: new Map() };
   const verdict = (more, rest = { room: 3, context: 49 }) => verdictOf({ ...read, ...more }, rest);
   assert.equal(verdict({}), "");
-  assert.equal(verdict({ owners: new Map([["roses", "susan"]]) }), "So far, roses: susan");
   assert.match(verdict({ allowed: new Map([["<story>", 1]]) }), /^The story is complete/);
   assert.match(verdict({}, { room: 0, context: 49 }), /^The machine reads at most 49 words/);
   const problem = { word: "roses", wanted: ["mary", "susan"] };
   assert.match(verdict({ problem }), /^Outside .*: roses cannot .*\(possible: mary, susan\)/);
+});
+
+test("what is said of a head", () => {
+  const words = ["<story>", "mary", "?"];
+  const said = sentence(lookOf("block-3-head-1", [0.04, 0.93, 0.03], words, 2));
+  assert.equal(said, " In block 3, head 1, ? looks most at mary, 93 %.");
 });
 
 test("what is said of an answer", () => {

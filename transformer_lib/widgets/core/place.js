@@ -75,9 +75,10 @@ export function showChange(figure, boxes, phrase = null) {
     phrase: phrase?.getClientRects()[0] ?? null,
     view,
   });
+  const height = phrase?.getBoundingClientRect().top;
   if (phrase) chip?.end();
   if (by) scroller.scrollBy({ top: by, behavior: isCalm() ? "instant" : "smooth" });
-  if (leaves) chip = backChip(phrase, figure, phrase.getBoundingClientRect().top);
+  if (leaves) chip = backChip(phrase, figure, height);
 }
 
 /** A button that is there while the phrase is out of sight, and leads back to it. */

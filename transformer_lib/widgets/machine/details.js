@@ -4,9 +4,9 @@
 //   panel.paint({ place, off, found, words })        found: what the worker answered
 
 import { button, element, svgElement } from "../core/dom.js";
-import { fixed, percent, precise } from "../core/numbers.js";
+import { fixed, percent } from "../core/numbers.js";
 import { rotaryAngles } from "../math/positions.js";
-import { isSwitch, largest, partOf, rowOf, size } from "./model.js";
+import { isSwitch, largest, partOf, rowOf } from "./model.js";
 import { pixels, reachOf, shades } from "./pixels.js";
 
 const LOOKS = 4; // words that a head is said to look at
@@ -17,11 +17,12 @@ export function details({ about, config, vocabulary, onSwitch }) {
   const purpose = element("p", { class: "afm-details-text" });
   const body = element("div", { class: "afm-details-body" });
   const flip = button({ label: "switch it off", onClick: () => onSwitch(data.place) });
-  const holder = element("div", { class: "afm-details" }, title, purpose, body, flip.element);
+  const head = element("div", { class: "afm-details-head" }, title, flip.element);
+  const holder = element("div", { class: "afm-details" }, head, purpose, body);
   let [data, shade] = [null, null];
   const width = config.d_model;
 
-  /** A vector as a strip of cells, with its name, its length and the size of its numbers. */
+  /** A vector as a strip of cells, with its name. */
   function strip(name, values, note = "", kind = "numbers") {
     const svg = svgElement(
       "svg",
@@ -38,10 +39,10 @@ export function details({ about, config, vocabulary, onSwitch }) {
         class: "afm-pixels",
       }),
     );
-    const told = `${values.length} numbers of size ${precise(size(values))}${note ? `, ${note}` : ""}`;
     const label = element("span", { class: "afm-details-name" }, name);
-    const numbers = element("span", { class: "afm-details-note" }, told);
-    return element("div", { class: "afm-details-line" }, label, svg, numbers);
+    const line = element("div", { class: "afm-details-line" }, label, svg);
+    if (note) line.append(element("span", { class: "afm-details-note" }, note));
+    return line;
   }
 
   const says = (name, ...parts) =>

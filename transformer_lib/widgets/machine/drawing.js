@@ -7,12 +7,14 @@
 
 import { clip, element, setAttributes, setSize, svgElement } from "../core/dom.js";
 import { percent } from "../core/numbers.js";
-import { isSwitch, largest, partOf, rowOf, size } from "./model.js";
+import { isSwitch, largest, partOf, rowOf } from "./model.js";
 import { pixels, reachOf, shades } from "./pixels.js";
 
 const STREAM = 13; // where the vector runs down
 const LEFT = 30;
-const ROW = 30;
+const ROW = 26;
+const GAP = 4;
+const TITLE = 15;
 const SHORT = { norm: "norm", attention: "attention", feed_forward: "feed-forward" };
 
 export function drawing({ parts, config, onSelect, onSwitch }) {
@@ -97,7 +99,7 @@ export function drawing({ parts, config, onSelect, onSwitch }) {
       const strip = place === "embedding" || place === "smear";
       nodes.push(box(place, LEFT, y, wide, ROW, { strip }));
       if (place !== "position") lines.push(line(STREAM, y + ROW / 2, LEFT, y + ROW / 2));
-      y += ROW + 5;
+      y += ROW + GAP;
     }
     for (let block = 1; block <= blocks; block += 1)
       y = drawBlock(block, y + 2, wide, nodes, lines);
@@ -105,9 +107,9 @@ export function drawing({ parts, config, onSelect, onSwitch }) {
     for (const place of ["final-norm", "output"]) {
       nodes.push(box(place, LEFT, y, wide, ROW, { strip: place === "final-norm" }));
       lines.push(line(STREAM, y + ROW / 2, LEFT, y + ROW / 2));
-      y += ROW + 5;
+      y += ROW + GAP;
     }
-    const stream = line(STREAM, from, STREAM, y - 5 - ROW / 2, "afm-drawing-stream");
+    const stream = line(STREAM, from, STREAM, y - GAP - ROW / 2, "afm-drawing-stream");
     setSize(svg, w, y);
     svg.replaceChildren(stream, ...lines, ...nodes);
     if (held) boxes.get(data.selected).group.focus({ preventScroll: true });
@@ -121,33 +123,39 @@ export function drawing({ parts, config, onSelect, onSwitch }) {
     const left = LEFT + norm + 16;
     const room = wide - norm - 20;
     const side = Math.min(36, (room - 6) / heads);
-    const tall = 18 + side + 4;
-    const frame = box(name, LEFT, top, wide, 18, { strip: false });
+    const tall = 17 + side + 3;
+    const frame = box(name, LEFT, top, wide, TITLE, { strip: false });
     frame.classList.add("afm-drawing-title");
-    let y = top + 22;
+    let y = top + TITLE + 1;
     const attention = box(`${name}-attention`, left, y, room, tall, { strip: false, middle: 9 });
     const eyes = Array.from({ length: heads }, (_, h) => {
       const place = `${name}-head-${h + 1}`;
-      const one = box(place, left + 3 + h * side, y + 18, side - 2, side, {
+      const one = box(place, left + 3 + h * side, y + 17, side - 2, side, {
         text: false,
         strip: false,
       });
-      const map = image(left + 4 + h * side, y + 19, side - 4, side - 2);
+      const map = image(left + 4 + h * side, y + 18, side - 4, side - 2);
       one.insertBefore(map, one.lastChild);
       boxes.get(place).numbers = map;
       return one;
     });
     const one = box(`${name}-norm-1`, LEFT + 4, y, norm, ROW);
-    lines.push(line(STREAM, y + 8, LEFT + 4, y + 8), line(LEFT + 4 + norm, y + 15, left, y + 15));
+    lines.push(
+      line(STREAM, y + 8, LEFT + 4, y + 8),
+      line(LEFT + 4 + norm, y + ROW / 2, left, y + ROW / 2),
+    );
     lines.push(line(STREAM, y + tall - 6, left, y + tall - 6), plus(y + tall - 6));
-    y += tall + 5;
-    const think = box(`${name}-feed-forward`, left, y, room, ROW + 4);
+    y += tall + GAP;
+    const think = box(`${name}-feed-forward`, left, y, room, ROW + 2);
     const two = box(`${name}-norm-2`, LEFT + 4, y, norm, ROW);
-    lines.push(line(STREAM, y + 8, LEFT + 4, y + 8), line(LEFT + 4 + norm, y + 15, left, y + 15));
-    const bottom = y + ROW + 1;
+    lines.push(
+      line(STREAM, y + 8, LEFT + 4, y + 8),
+      line(LEFT + 4 + norm, y + ROW / 2, left, y + ROW / 2),
+    );
+    const bottom = y + ROW - 1;
     lines.push(line(STREAM, bottom, left, bottom), plus(bottom));
     nodes.push(frame, attention, ...eyes, one, two, think);
-    return bottom + 9;
+    return bottom + 7;
   }
 
   /** The numbers that come out of a part, and what is written at its side. */
@@ -166,10 +174,7 @@ export function drawing({ parts, config, onSelect, onSwitch }) {
       case "norm":
         return [made[`${layer}.norm_${number}`], ""];
       case "feed_forward":
-        return [
-          made[`${layer}.feed_forward`],
-          `size ${size(made[`${layer}.feed_forward`]).toFixed(1)}`,
-        ];
+        return [made[`${layer}.feed_forward`], ""];
       case "final_norm":
         return [made.final_norm, ""];
       case "attention":

@@ -5,7 +5,8 @@ import { clip } from "../core/dom.js";
 import { uniform } from "../core/random.js";
 import { draw, filterLogits } from "../math/sampling.js";
 
-const MOST = 10; // words to choose from
+export const MOST = 10; // words to choose from
+export const FEW = 4; // beside the drawing
 
 /** "block-2-head-3" -> { kind: "head", layer: 1, head: 2, name: "block 2, head 3" } */
 export function partOf(place) {
@@ -33,8 +34,9 @@ export function silent(places) {
 }
 
 /** The words that may come next: those that the grammar allows, and what else is probable; in the order
- * of the untouched machine, so that they stay in their places when a part is switched off. */
-export function candidates({ now, whole, allowed, vocabulary }) {
+ * of the untouched machine, so that they stay in their places when a part is switched off. Of too many
+ * those are kept that are most probable, now or before. */
+export function candidates({ now, whole, allowed, vocabulary, most = MOST }) {
   const rows = vocabulary.map((word, id) => ({
     id,
     word,
@@ -43,11 +45,14 @@ export function candidates({ now, whole, allowed, vocabulary }) {
     exact: allowed.get(word) ?? 0,
   }));
   const order = (a, b) => b.whole - a.whole || a.id - b.id;
-  const wanted = rows.filter(({ exact }) => exact > 0).sort(order);
+  const either = ({ now: a, whole: b, exact: c }) => Math.max(a, b, c);
+  const wanted = rows.filter(({ exact }) => exact > 0);
   const others = rows.filter(({ exact }) => exact === 0).sort((a, b) => b.now - a.now);
   const room = Math.max(0, MOST - wanted.length);
   const also = others.filter(({ now: p }, i) => i < room && (p >= 0.01 || allowed.size === 0));
-  return [...wanted, ...also].sort(order);
+  const all = [...wanted, ...also];
+  if (most < MOST) all.sort((a, b) => either(b) - either(a) || a.id - b.id).splice(most);
+  return all.sort(order);
 }
 
 /** The words of the story with a question about a gift at its end, in place of a sentence that is not

@@ -27,9 +27,9 @@ function palette(scale, low) {
   return bytes;
 }
 
-/** The largest size of a number, to color a vector by a scale of its own. */
+/** The largest size of a number, to color a vector by a scale of its own; numbers near 0 stay pale. */
 export function reachOf(...vectors) {
-  let most = 1e-6;
+  let most = 0.02;
   for (const values of vectors) for (const v of values) most = Math.max(most, Math.abs(v));
   return most;
 }

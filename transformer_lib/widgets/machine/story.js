@@ -2,7 +2,7 @@
 // may be said of it.
 //
 //   const story = storyPanel({ model, known, context, grammar, draw });   known: the widget's _text
-//   fig.controls.append(...story.controls);   fig.picture.before(...story.parts);
+//   fig.controls.append(...story.controls);   fig.picture.before(...story.parts);   story.bar.append(more)
 //   story.paint(state, shares);               state: story.state(); shares: weights of the words, or null
 //   story.write(ids)   story.say(id)   story.askFor(gift)   story.look(place)   story.stop()
 //   draw() is asked for the next word's id while the machine writes; null: not yet
@@ -33,6 +33,7 @@ export function storyPanel({ model, known, context, grammar, draw }) {
   });
   const line = chips({ label: "The story", onSelect: look });
   const ask = element("div", { class: "afm-asks", role: "group", "aria-label": "Ask who has it" });
+  const bar = element("div", { class: "afm-controls afm-machine-bar" }, ask);
   const undo = button({ label: "⌫ last word", onClick: () => write(ids().slice(0, -1)) });
   const again = button({ label: "new story", onClick: () => write(begin) });
   const go = button({ onClick: () => (writer.isRunning ? writer.stop() : run()) });
@@ -126,7 +127,8 @@ export function storyPanel({ model, known, context, grammar, draw }) {
 
   return {
     controls: [example.element, undo.element, again.element, go.element, field.element],
-    parts: [line.element, ask, verdict],
+    parts: [line.element, bar, verdict],
+    bar,
     words,
     here,
     state,

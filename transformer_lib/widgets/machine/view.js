@@ -11,8 +11,19 @@ import { comparison } from "./comparison.js";
 import { details } from "./details.js";
 import { drawing } from "./drawing.js";
 import { asker } from "./mind.js";
-import { candidates, drawn, factsOf, isSwitch, largest, partOf, rowOf, silent } from "./model.js";
-import { sayingOf } from "./said.js";
+import {
+  candidates,
+  drawn,
+  FEW,
+  factsOf,
+  isSwitch,
+  largest,
+  MOST,
+  partOf,
+  rowOf,
+  silent,
+} from "./model.js";
+import { lookOf, sayingOf } from "./said.js";
 import { storyPanel } from "./story.js";
 import { nextWords } from "./words.js";
 
@@ -38,7 +49,7 @@ function render({ model, el }) {
 
   // --- the text, and the words that may come next
   const story = storyPanel({ model, known, context: config.context, grammar, draw });
-  fig.controls.append(...story.controls);
+  if (shows("story")) fig.controls.append(...story.controls);
   fig.picture.before(...story.parts);
   const list = nextWords({ onChoose: story.say });
   const heat = temperatureSlider(hottest, (value) => send(model, "temperature", value));
@@ -87,11 +98,11 @@ function render({ model, el }) {
     onUnpatch: () => send(model, "patches", []),
   });
   if (shows("drawing")) {
-    const bar = element("div", { class: "afm-controls" }, clicks.element, allOn.element);
-    fig.picture.before(bar);
-    fig.add(picture, { basis: 330 });
+    story.bar.append(clicks.element, allOn.element);
+    fig.element.classList.add("afm-compact"); // drawing, panel and answer: in one screen
+    fig.add(picture, { basis: 300 });
     const side = element("div", { class: "afm-side" }, list.element, panel.element);
-    fig.add({ element: side, theme: panel.theme }, { basis: 300 });
+    fig.add({ element: side, theme: panel.theme }, { basis: 290 });
   } else fig.add(list, { basis: 420 });
   if (shows("comparison")) {
     fig.picture.append(element("div", { class: "afm-break" }, pair.controls, pair.other));
@@ -173,8 +184,9 @@ function render({ model, el }) {
     heat.set(model.get("temperature"));
     nucleus.set(model.get("top_p"));
     clicks.set(Number(model.get("switches")));
+    clicks.element.hidden = !shows() && !breaks && !model.get("switches");
     story.follow();
-    allOn.element.disabled = model.get("off").length === 0;
+    allOn.element.hidden = model.get("off").length === 0;
     show();
     mind.ask();
   }
@@ -184,7 +196,8 @@ function render({ model, el }) {
     const fresh = mind.newest();
     const { kind, layer, head } = partOf(parts[model.get("part")]);
     const looking = shows("drawing") && kind === "head" && fresh;
-    story.paint(state, looking ? rowOf(fresh.maps[layer][head], fresh.word) : null);
+    const row = looking ? rowOf(fresh.maps[layer][head], fresh.word) : null;
+    story.paint(state, row);
     if (!fresh) return;
     fig.element.dataset.milliseconds = fresh.milliseconds.toFixed(1);
     showNext(fresh, state);
@@ -198,6 +211,7 @@ function render({ model, el }) {
         patched: model.get("patches").length > 0,
         right: fresh.word === state.now.length - 1 ? state.answer : null,
       }),
+      ...(row ? lookOf(parts[model.get("part")], row, state.now, fresh.word) : []),
     );
   }
 
@@ -209,6 +223,7 @@ function render({ model, el }) {
         whole: fresh.whole,
         allowed: before.allowed,
         vocabulary,
+        most: view === "drawing" ? FEW : MOST,
       }),
       count: vocabulary.length,
       touched: fresh.touched,

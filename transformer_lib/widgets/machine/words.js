@@ -5,7 +5,7 @@
 //   const list = nextWords({ onChoose: (id) => {} });
 //   list.paint({ rows, touched, answer, drawn })                 rows: candidates() of model.js
 
-import { element, setAttributes } from "../core/dom.js";
+import { element, onKeys, setAttributes } from "../core/dom.js";
 import { percent, percentAmong } from "../core/numbers.js";
 
 /** As many items as there are things to show, made once and kept. */
@@ -21,6 +21,26 @@ function keyed(list, make) {
   };
 }
 
+const ALONG = { ArrowRight: 1, ArrowLeft: -1, Home: -Infinity, End: Infinity };
+const DOWN = { ArrowDown: 1, ArrowUp: -1, Home: -Infinity, End: Infinity };
+
+/** One tab stop for a list of buttons; arrow keys go from one to the next, which `onMove` is told. */
+function roving(list, keys, onMove = () => {}) {
+  const buttons = () => [...list.querySelectorAll("button")];
+  onKeys(list, keys, (move) => {
+    const all = buttons();
+    const now = all.indexOf(document.activeElement);
+    const to = Math.min(all.length - 1, Math.max(0, now + move));
+    stopAt(to);
+    all[to].focus();
+    onMove(to);
+  });
+  function stopAt(to) {
+    buttons().forEach((one, at) => setAttributes(one, { tabindex: at === to ? "0" : "-1" }));
+  }
+  return stopAt;
+}
+
 export function chips({ label, onSelect = null }) {
   const list = element("ol", { class: "afm-tokens", "aria-label": label });
   const fill = keyed(list, (at) => {
@@ -29,20 +49,22 @@ export function chips({ label, onSelect = null }) {
     const kind = { class: "afm-token-chip", type: onSelect && "button" };
     const chip = element(onSelect ? "button" : "span", kind, text, bar);
     if (onSelect) chip.addEventListener("click", () => onSelect(at));
-    return { item: element("li", {}, chip), chip, text, bar };
+    return { item: element("li", {}, chip), chip, text };
   });
+  const stopAt = onSelect ? roving(list, ALONG, onSelect) : () => {};
   return {
     element: list,
     paint({ words, selected = null, shares = null, wrong = null, marked = [] }) {
-      fill(words.length).forEach(({ chip, text, bar }, at) => {
+      fill(words.length).forEach(({ chip, text }, at) => {
         text.textContent = words[at];
-        bar.style.transform = `scaleX(${shares ? (shares[at] ?? 0) : 0})`;
+        chip.style.setProperty("--afm-share", shares?.[at] ?? 0);
         chip.classList.toggle("afm-wrong", at === wrong);
         chip.classList.toggle("afm-exchanged", marked.includes(at));
         if (!onSelect) return;
         const told = shares?.[at] >= 0.005 ? `${words[at]}, weight ${percent(shares[at])}` : null;
         setAttributes(chip, { "aria-pressed": String(at === selected), "aria-label": told });
       });
+      stopAt(selected ?? 0);
     },
   };
 }
@@ -69,6 +91,11 @@ export function nextWords({ onChoose }) {
     const chip = element("button", kind, name, track, " ", share);
     chip.addEventListener("click", () => onChoose(rows[at].id));
     return { item: element("li", {}, chip), chip, name, bar, before, exact, share };
+  });
+  const stopAt = roving(list, DOWN);
+  let stop = 0;
+  list.addEventListener("focusin", ({ target }) => {
+    stop = rows.findIndex((_, at) => list.children[at].contains(target));
   });
   return {
     element: element("div", { class: "afm-part-of-next" }, title, list, key),
@@ -107,6 +134,7 @@ export function nextWords({ onChoose }) {
         ];
         setAttributes(chip, { "aria-label": parts.join(", ") });
       });
+      stopAt(Math.min(Math.max(stop, 0), rows.length - 1));
     },
   };
 }
