@@ -86,9 +86,9 @@ def test_judging_accepts_what_is_reached():
         ({"wrong": HALVED}, RIGHT, WRONG[:1], "reached by no answer: You divide by 4."),
         ({"also": ABOVE}, RIGHT, [], "reached by no answer: {} is above"),
         ({}, [], [], "there is no right answer"),
-        ({}, [lambda x: x], [], "right, but ✗ On one: your result is half of the right one."),
+        ({}, [lambda x: x], [], "right, but ✗ Line "),
         ({}, RIGHT, [(RIGHT[0], "")], "wrong answer 0: no '' in ✓"),
-        ({}, RIGHT, [(lambda x: x, "right is 3")], "wrong answer 0: no 'right is 3' in ✗ On one"),
+        ({}, RIGHT, [(lambda x: x, "right is 3")], "wrong answer 0: no 'right is 3' in ✗ Line "),
         (
             {"wrong": HALVED},
             RIGHT,

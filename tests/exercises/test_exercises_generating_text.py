@@ -63,24 +63,33 @@ RIGHT[check_temperature] = [
 WRONG[check_temperature] = [
     (lambda p, t: (p / t) / (p / t).sum(), "Nothing has changed"),
     (lambda p, t: torch.softmax(p.log(), 0) / t, "You divide the probabilities"),
-    (lambda p, t: torch.softmax(p.log() * t, 0), "Upside down"),
+    (lambda p, t: torch.softmax(p.log() * t, 0), "with `p.log() / t` in place of `p.log() * t`"),
     (lambda p, t: torch.exp(p.log() / t), "The normalization is missing"),
-    (lambda p, t: (p / t).softmax(0), "You take the softmax of probabilities"),
-    (lambda p, t: ((p + 1e-9).log() / t).softmax(0), "no power of 0 is more than 0"),
-    (lambda p, t: (p.clamp(min=1e-30).log() / t).softmax(0), "no power of 0 is more than 0"),
-    (lambda p, t: filter_logits(p.log(), temperature=t).softmax(-1).round(decimals=3), "rounded"),
+    (lambda p, t: (p / t).softmax(0), "a logarithm is missing: `p.log()` in place of `p`"),
+    (lambda p, t: ((p + 1e-9).log() / t).softmax(0), "`+ 1e-9` is too much"),
+    (
+        lambda p, t: (p.clamp(min=1e-30).log() / t).softmax(0),
+        "`.clamp(min=1e-30)` is one step too many",
+    ),
+    (
+        lambda p, t: filter_logits(p.log(), temperature=t).softmax(-1).round(decimals=3),
+        "`.round(decimals=3)` is one step too many",
+    ),
     (
         lambda p, t: (p[p > 0].log() / t).softmax(0),
-        "what is 0 has been dropped: every place must stay, so the shape is (3,), not (2,)",
+        "with `p >= 0` in place of `p > 0`",
     ),
-    (lambda p, t: ((p + 1e-3).log() / t).softmax(0), "add 0.001 to each probability"),
-    (lambda p, t: normalized((p + 1e-5) ** (1 / t)), "add 1e-05 to each probability"),
+    (lambda p, t: ((p + 1e-3).log() / t).softmax(0), "`+ 1e-3` is too much"),
+    (lambda p, t: normalized((p + 1e-5) ** (1 / t)), "`+ 1e-5` is too much"),
     (lambda p, t: p / t + (1 - 1 / t) / len(p), "in the ratio inf. At first it was 4"),
-    (lambda p, t: (p.where(p > 1e-3, 0.0).log() / t).softmax(0), "all 0 for number 2 along"),
-    (lambda p, t: normalized(p.pow(1 // t)), "rounded down to a whole number"),
-    (lambda p, t: (p.log10() / t).softmax(0), "the base 10"),
-    (lambda p, t: (p.log2() / t).softmax(0), "the base 2"),
-    (lambda p, t: normalized(p ** (1 / (1 + t))), "the power 0.6667. With T = 0.5 it is 1/T, 2"),
+    (
+        lambda p, t: (p.where(p > 1e-3, 0.0).log() / t).softmax(0),
+        "with `p != 1e-3` in place of `p > 1e-3`",
+    ),
+    (lambda p, t: normalized(p.pow(1 // t)), "with `1 / t` in place of `1 // t`"),
+    (lambda p, t: (p.log10() / t).softmax(0), "with `log` in place of `log10`"),
+    (lambda p, t: (p.log2() / t).softmax(0), "with `log` in place of `log2`"),
+    (lambda p, t: normalized(p ** (1 / (1 + t))), "`1 +` is too much"),
 ]
 
 
@@ -156,58 +165,73 @@ def normalized(values):
 
 
 WRONG[check_nucleus] = [
-    (lambda x, p: by_removal(x, p, start=1), "The token with which the sum reaches p is cut. "),
-    (lambda x, p: by_removal(x, p), "The token with which the sum reaches p is cut, and"),
+    (
+        lambda x, p: by_removal(x, p, start=1),
+        "of your tokens, 2 are kept, and together they have 0.7. The ",
+    ),
+    (lambda x, p: by_removal(x, p), "of your tokens, 2 are kept, and together they have 0.7. The "),
     (
         lambda x, p: by_removal(x, p, equal=True, start=1),
-        "The token with which the sum reaches p is cut, even where the sum is p exactly. It",
+        "of your tokens, 2 are kept, and together they have 0.7. The ",
     ),
     (
         lambda x, p: by_removal(x, p, equal=True),
-        "The token with which the sum reaches p is cut, even where the sum is p exactly, and",
+        "of your tokens, 2 are kept, and together they have 0.7. The ",
     ),
-    (lambda x, p: by_removal(x, p, shift=True), "One too many"),
+    (
+        lambda x, p: by_removal(x, p, shift=True),
+        "of your tokens, 3 are kept, and together they have 0.875. Th",
+    ),
     (
         lambda x, p: normalized(x * (x.sort(descending=True)[0].cumsum(0) <= p)),
         "Try it on probabilities that are not in order",
     ),
     (
         lambda x, p: normalized(x * (sorted_result(x, p) > 0)),
-        "The right number of tokens, and not the right ones",
+        "here, at `mul`, your values leave",
     ),
     (lambda x, p: x.where(nucleus_by_loop(x, p) > 0, 0.0), "What is left does not sum to 1"),
     (sorted_result, "The result is in the order of the probabilities"),
-    (ascending, "You begin with the least probable"),
-    (lambda x, p: normalized(x.where(x >= 1 - p, 0.0)), "You compare each probability with 1"),
+    (ascending, "of your tokens, 5 are kept, and together they have 1. The fe"),
+    (
+        lambda x, p: normalized(x.where(x >= 1 - p, 0.0)),
+        "of your tokens, 2 are kept, and together they have 0.7. The ",
+    ),
     (
         lambda x, p: normalized(x * (x / x.max() >= p)),
-        "You compare each probability with p times the largest",
+        "of your tokens, 1 are kept, and together they have 0.4. The ",
     ),
     (lambda x, p: normalized(x.where(x >= p, 0.0)), "You compare each probability with p itself"),
     (lambda x, p: normalized(x * (x.cumsum(0) - x < p)), "in the order of the vocabulary"),
     (
         lambda x, p: normalized(x * (sorted_result(x, p) > 0)[x.sort(descending=True).indices]),
-        "`keep[order]` sorts once more",
+        "here, at `getitem`, your values leave",
     ),
     (
         lambda x, p: x.where(nucleus_by_loop(x, p) > 0, -torch.inf).softmax(0),
-        "You take the softmax of probabilities. They",
+        "a logarithm is missing: `x.log()` in place of `x`",
     ),
     (
         lambda x, p: x.where(nucleus_by_loop(x, p) > 0, 0.0).softmax(0),
-        "You take the softmax of probabilities, so that what is cut",
+        "a logarithm is missing: `(x.where(nucleus_by_loop(x, p) > 0, 0.0)).log",
     ),
     (lambda x, p: by_size(x, p, more=True), "you keep more than it takes to reach p"),
     (lambda x, p: by_size(x, p, more=False), "you keep too few"),
     (by_index, "you keep too few"),
-    (lambda x, p: nucleus_by_loop(x, p)[nucleus_by_loop(x, p) > 0], "what is 0 has been dropped"),
+    (
+        lambda x, p: nucleus_by_loop(x, p)[nucleus_by_loop(x, p) > 0],
+        "with `nucleus_by_loop(x, p) >= 0` in place of `nucleus_by_loop(x, p) >",
+    ),
     (
         lambda x, p: normalized(x * (x.argsort().argsort() >= len(x) - int(p * len(x)))),
         "4 are kept, and together they have 0.95. The fewest that reach p, 0.8, are 3",
     ),
     (lambda x, p: nucleus_by_loop(x.where(x > 1e-3, 0.0), p), "on small chances"),
-    (lambda x, p: normalized(x * (x < x.max())), "keep a token of probability 0.05 and cut one"),
-    (lambda x, p: normalized(nucleus_by_loop(x, p) ** 2), "not their ratios"),
+    (
+        lambda x, p: normalized(x * (x < x.max())),
+        "of your tokens, 4 are kept, and together they have 0.6. The ",
+    ),
+    (lambda x, p: normalized(nucleus_by_loop(x, p) ** 2), "`** 2` is too much"),
     (lambda x, p: nucleus_by_loop(x, p).nonzero()[:, 0], "are they places, where values"),
 ]
 
@@ -269,37 +293,52 @@ FLAT = "Flattened, a row has as many entries as there are tokens: divide by the 
 WRONG[check_beam_step] = [
     (own_best, "Each beam keeps its own best"),
     (lambda s, x, w: of(x, w), "You forget what the beams have cost"),
-    (lambda s, x, w: of(s.view(-1, 1) * x, w), "You multiply logarithms"),
-    (lambda s, x, w: of(s.view(-1, 1) + x.exp(), w), "You add probabilities to logarithms"),
-    (lambda s, x, w: of(s.view(-1, 1) + x, w, len(x)), f"{FLAT} by the number of beams."),
-    (lambda s, x, w: of(s.view(-1, 1) + x, w, w), f"{FLAT} by `width`."),
+    (
+        lambda s, x, w: of(s.view(-1, 1) * x, w),
+        "with `s.view(-1, 1) + x` in place of `s.view(-1, 1) * x`",
+    ),
+    (lambda s, x, w: of(s.view(-1, 1) + x.exp(), w), "`.exp()` is one step too many"),
+    (lambda s, x, w: of(s.view(-1, 1) + x, w, len(x)), "without `len(x)` it is right"),
+    (lambda s, x, w: of(s.view(-1, 1) + x, w, w), "without `w` it is right"),
     (lambda s, x, w: beam_by_topk(s, x, len(s)), "You keep as many as there were beams"),
     (
         lambda s, x, w: tuple(beam_by_topk(s, x, w)[i] for i in (0, 2, 1)),
-        "Parents and tokens are swapped",
+        "with `0, 1, 2` in place of `0, 2, 1`",
     ),
-    (lambda s, x, w: of((s + x.T), w, x.shape[1]), "Your table has a row for each token"),
+    (
+        lambda s, x, w: of((s + x.T), w, x.shape[1]),
+        "a transpose is missing: `(s + x.T).mT` in place of `s + x.T`",
+    ),
     (
         lambda s, x, w: (
             (s.max() + x[s.argmax()]).topk(w).values,
             torch.full((w,), int(s.argmax())),
             x[s.argmax()].topk(w).indices,
         ),
-        "Only the best beam is continued",
+        "beam 0 continued by token 5 has the score -1.842, and you le",
     ),
     (lambda s, x, w: (x[beam_by_topk(s, x, w)[1:]], *beam_by_topk(s, x, w)[1:]), "tokens alone"),
-    (lambda s, x, w: (beam_by_topk(s, x, w)[0].exp(), *beam_by_topk(s, x, w)[1:]), "without an"),
-    (lambda s, x, w: from_one(*beam_by_topk(s, x, w), 1, 0), "You count beams from 1"),
-    (lambda s, x, w: from_one(*beam_by_topk(s, x, w), 0, 1), "You count tokens from 1"),
-    (lambda s, x, w: of(s[:, None] + x, w, 1), "there is no beam"),
+    (
+        lambda s, x, w: (beam_by_topk(s, x, w)[0].exp(), *beam_by_topk(s, x, w)[1:]),
+        "`.exp()` is one step too many",
+    ),
+    (lambda s, x, w: from_one(*beam_by_topk(s, x, w), 1, 0), "with `0` in place of `1`"),
+    (lambda s, x, w: from_one(*beam_by_topk(s, x, w), 0, 1), "with `0` in place of `1`"),
+    (lambda s, x, w: of(s[:, None] + x, w, 1), "without `1` it is right"),
     (
         lambda s, x, w: (*beam_by_topk(s, x, w)[:2], (s[:, None] + x).flatten().topk(w).indices),
-        "there is no token",
+        "beam 1 continued by token 4 has the score -1.235, and you le",
     ),
-    (lambda s, x, w: from_one(*beam_by_topk(s, x.flip(1), w), 0, 0), "of the same candidate"),
-    (lambda s, x, w: [y[[0, *range(w - 1)]] for y in beam_by_topk(s, x, w)], "counts once"),
-    (lambda s, x, w: [y.flip(0) for y in beam_by_topk(s, x, w)], "worst come first"),
-    (smallest, "You keep the smallest scores"),
+    (
+        lambda s, x, w: from_one(*beam_by_topk(s, x.flip(1), w), 0, 0),
+        "`.flip(1)` is one step too many",
+    ),
+    (
+        lambda s, x, w: [y[[0, *range(w - 1)]] for y in beam_by_topk(s, x, w)],
+        "`[[0, *range(w - 1)]]` is too much",
+    ),
+    (lambda s, x, w: [y.flip(0) for y in beam_by_topk(s, x, w)], "`.flip(0)` is one step too many"),
+    (smallest, "beam 1 continued by token 4 has the score -1.235, and you le"),
     (
         lambda s, x, w: [
             y[own_best(s, x, w)[0].argsort(descending=True)] for y in own_best(s, x, w)
@@ -362,13 +401,13 @@ WRONG[check_cached_step] = [
     ),
     (
         lambda q, k, v, old, values: (plain(q, k, v), *longer(k, v, old, values)),
-        "The new token sees only itself",
+        "here, at `cat`, your values leave",
     ),
     (
         lambda q, k, v, *old: (
             (plain(q, *longer(k, v, *old), is_causal=True), *longer(k, v, *old))
         ),
-        "The query sees only the first key",
+        "without `is_causal=True` it is right",
     ),
     (
         lambda q, k, v, *old: (plain(q, *longer(k, v, *old)), *old),
@@ -379,49 +418,49 @@ WRONG[check_cached_step] = [
             plain(q, *longer(keys, values, k, v)),
             *longer(keys, values, k, v),
         ),
-        "The new key and value go to the end",
+        "with `k, v, keys, values` in place of `keys, values, k, v`",
     ),
     (
         lambda q, k, v, *old: (plain(q, *longer(k, v, *old), scale=1.0), *longer(k, v, *old)),
-        "The scores are not scaled",
+        "without `scale=1.0` it is right",
     ),
     (
         lambda q, k, v, *old: (
             longer(k, v, *old)[1].sum(1, keepdim=True),
             *longer(k, v, *old),
         ),
-        "The softmax runs over the queries",
+        "here, at `sum`, your values leave",
     ),
     (
         lambda q, k, v, *old: (
             plain(q, *longer(k, v, *old), scale=(old[0].shape[1] + 1) ** -0.5),
             *longer(k, v, *old),
         ),
-        "The scores are divided by the root of the number of tokens",
+        "without `scale=(old[0].shape[1] + 1) ** -0.5` it is right",
     ),
     (
         lambda q, k, v, *old: (
             plain(q, *longer(k, v, *old), scale=1 / 11**0.5),
             *longer(k, v, *old),
         ),
-        "the root of the number of heads",
+        "without `scale=1 / 11**0.5` it is right",
     ),
     (
         lambda q, k, v, *old: (
             plain(q, *longer(k, v, *old), scale=1 / k.shape[2]),
             *longer(k, v, *old),
         ),
-        "The scores are divided by d_head",
+        "without `scale=1 / k.shape[2]` it is right",
     ),
     (
         lambda q, k, v, *old: (
             (q @ longer(k, v, *old)[0].mT / k.shape[2] ** 0.5).softmax(0) @ longer(k, v, *old)[1],
             *longer(k, v, *old),
         ),
-        "The softmax runs over the heads",
+        "0 is not the right axis of `softmax`: -1 is",
     ),
-    (lambda q, k, v, *old: by_loop(q, k, k, *old), "You extend the values by `k`"),
-    (lambda q, k, v, *old: by_loop(q, v, v, *old), "You extend the keys by `v`"),
+    (lambda q, k, v, *old: by_loop(q, k, k, *old), "`k` stands where `v` belongs"),
+    (lambda q, k, v, *old: by_loop(q, v, v, *old), "`v` stands where `k` belongs"),
     (
         lambda q, k, v, *old: plain(q, *longer(k, v, *old)),
         "your result is a tensor of shape (11, 1, 7); a tuple of 3 is expected",
@@ -442,17 +481,23 @@ RIGHT[check_cache_bytes] = [by_counting, lambda b, t, n, d, k: 2 * b * t * n * d
 
 
 WRONG[check_cache_bytes] = [
-    (lambda b, t, n, d, k: b * t * n * d * k, "Keys and values"),
-    (lambda b, t, n, d, k: b * t * n * d * k * 3, "Queries are not stored"),
-    (lambda b, t, n, d, k: b * t * d * k * 2, "Each layer has"),
-    (lambda b, t, n, d, k: t * n * d * k * 2, "Each text of the batch"),
-    (lambda b, t, n, d, k: b * t * n * d * 2, "That is how many numbers"),
-    (lambda b, t, n, d, k: b * t * t * n * d * k * 2, "The attention weights are not kept"),
-    (lambda b, t, n, d, k: 2 * d * d * n * k, "Those are the matrices"),
+    (
+        lambda b, t, n, d, k: b * t * n * d * k,
+        "of one token, one layer of width 1 keeps a key and a value, ",
+    ),
+    (lambda b, t, n, d, k: b * t * n * d * k * 3, "with `2` in place of `3`"),
+    (lambda b, t, n, d, k: b * t * d * k * 2, "`* n` is missing after `b * t * d * k * 2`"),
+    (lambda b, t, n, d, k: t * n * d * k * 2, "`* b` is missing after `t * n * d * k * 2`"),
+    (lambda b, t, n, d, k: b * t * n * d * 2, "`* k` is missing after `b * t * n * d * 2`"),
+    (lambda b, t, n, d, k: b * t * t * n * d * k * 2, "`* t` is too much"),
+    (
+        lambda b, t, n, d, k: 2 * d * d * n * k,
+        "with twice the `tokens` the cache is twice as large, and you",
+    ),
     (lambda b, t, n, d, k: b * t * n * d * k // 4, "do not divide by 8"),
-    (lambda b, t, n, d, k: 2 * b * t * n * d * k / 2**20, "the size in MiB"),
-    (lambda b, t, n, d, k: round(2 * b * t * n * d * k / 1e9, 4), "the size in GB"),
-    (lambda b, t, n, d, k: 16 * b * t * n * d * k, "the size in bits"),
+    (lambda b, t, n, d, k: 2 * b * t * n * d * k / 2**20, "`/ 2**20` is too much"),
+    (lambda b, t, n, d, k: round(2 * b * t * n * d * k / 1e9, 4), "`/ 1e9` is too much"),
+    (lambda b, t, n, d, k: 16 * b * t * n * d * k, "with `2` in place of `16`"),
     (lambda b, t, n, d, k: b * t**2 * n * k * 2, "twice the `tokens`"),
     (lambda b, t, n, d, k: (b + 1) * t * n * d * k, "twice the `batch`"),
     (lambda b, t, n, d, k: 2 * b * t * (n + 1) * d * k, "twice the `n_layers`"),
@@ -476,31 +521,46 @@ RIGHT[check_min_p] = [
 WRONG[check_min_p] = [
     (lambda x, p: normalized(x.where(x >= p, 0.0)), "You compare with p itself"),
     (nucleus_by_loop, "That is top-p"),
-    (lambda x, p: normalized(x.where(x / x.max() < p, 0.0)), "The other way round"),
+    (
+        lambda x, p: normalized(x.where(x / x.max() < p, 0.0)),
+        "with `x / x.max() >= p` in place of `x / x.max() < p`",
+    ),
     (lambda x, p: x.where(x / x.max() >= p, 0.0), "What is left does not sum to 1"),
     (lambda x, p: normalized(x.where(x >= x.max() - p, 0.0)), "not the largest minus p"),
     (lambda x, p: normalized(x.where(x >= x.mean() * p, 0.0)), "not of their mean"),
     (lambda x, p: normalized(torch.maximum(x, x.max() * p)), "What is below the bound is raised"),
     (
         lambda x, p: x.masked_fill(x < p * x.max(), -torch.inf).softmax(0),
-        "You take the softmax of probabilities: divide",
+        "a logarithm is missing: `x.log()` in place of `x`",
     ),
-    (lambda x, p: x.masked_fill(x < p * x.max(), 0.0).softmax(0), "a 0, gets e⁰"),
-    (lambda x, p: normalized(x.where(x / x.max() > p, 0.0)), "has exactly the share p"),
-    (lambda x, p: normalized(x.where(x / x.max() >= 1 - p, 0.0)), "not 1 - p times"),
+    (
+        lambda x, p: x.masked_fill(x < p * x.max(), 0.0).softmax(0),
+        "a logarithm is missing: `(x.masked_fill(x < p * x.max(), 0.0)).log()` ",
+    ),
+    (
+        lambda x, p: normalized(x.where(x / x.max() > p, 0.0)),
+        "with `x / x.max() >= p` in place of `x / x.max() > p`",
+    ),
+    (lambda x, p: normalized(x.where(x / x.max() >= 1 - p, 0.0)), "`1 -` is too much"),
     (lambda x, p: normalized(x.where(x >= p * x.argmax(), 0.0)), "`argmax` is the place"),
-    (lambda x, p: normalized(x[x >= p * x.max()]), "what is 0 has been dropped"),
+    (
+        lambda x, p: normalized(x[x >= p * x.max()]),
+        "your result has the shape (2,); right is (4,) = (vocabulary)",
+    ),
     (
         lambda x, p: keep_min_p(x.log(), p).softmax(-1).sort(descending=True).values,
         "needs no sorting",
     ),
     (lambda x, p: normalized((x - p * x.max()).relu() + (x == x.max())), "not their ratios"),
-    (lambda x, p: keep_min_p(x.where(x > 2e-3, 0.0).log(), p).softmax(0), "on small chances"),
+    (
+        lambda x, p: keep_min_p(x.where(x > 2e-3, 0.0).log(), p).softmax(0),
+        "with `x != 2e-3` in place of `x > 2e-3`",
+    ),
     (
         lambda x, p: x.log().masked_fill(x.log() < p * x.log().max(), -torch.inf).softmax(0),
         "p times the largest logarithm",
     ),
-    (lambda x, p: normalized(x * (x >= p * x.topk(2).values[1])), "a token that has only"),
+    (lambda x, p: normalized(x * (x >= p * x.topk(2).values[1])), "with `0` in place of `1`"),
     (lambda x, p: normalized(x * (x >= 2 * p * x.max()) + (x == x.max())), "It may stay"),
 ]
 
@@ -533,44 +593,65 @@ def where(scores):
 RIGHT[check_find_head] = [head_by_loops, by_tensors, lambda *x: list(head_by_loops(*x))]
 WRONG[check_find_head] = [
     (lambda m, a, i, j: m[:, :, a, i:j].sum(2).argmax(), "That is one number"),
-    (lambda m, a, i, j: by_tensors(m, a, i, j)[::-1], "Layer and head are swapped"),
+    (lambda m, a, i, j: by_tensors(m, a, i, j)[::-1], "`[::-1]` is too much"),
     (
         lambda m, a, i, j: divmod(m[:, :, a, i:j].sum(2).argmax().item(), m.shape[0]),
-        "You divide the place by the number of layers",
+        "with `1` in place of `0`",
     ),
-    (lambda m, a, i, j: where(m[:, :, i:j, a].sum(2)), "You look at the column"),
-    (lambda m, a, i, j: where(m[:, :, a, i:j].max(2).values), "the largest single weight"),
-    (lambda m, a, i, j: where(m[:, :, :, i:j].sum((2, 3))), "the weights of all queries"),
-    (lambda m, a, i, j: where(m[:, :, a, i : j + 1].sum(2)), "the first key behind"),
-    (lambda m, a, i, j: [n + 1 for n in head_by_loops(m, a, i, j)], "You count from 1"),
+    (
+        lambda m, a, i, j: where(m[:, :, i:j, a].sum(2)),
+        "with `:, :, a, i:j` in place of `:, :, i:j, a`",
+    ),
+    (
+        lambda m, a, i, j: where(m[:, :, a, i:j].max(2).values),
+        "of query 10, head 2 of layer 0 has 0.591 on the sentence, an",
+    ),
+    (
+        lambda m, a, i, j: where(m[:, :, :, i:j].sum((2, 3))),
+        "of query 9, head 1 of layer 0 has 0.776 on the sentence, and",
+    ),
+    (lambda m, a, i, j: where(m[:, :, a, i : j + 1].sum(2)), "`+ 1` is too much"),
+    (lambda m, a, i, j: [n + 1 for n in head_by_loops(m, a, i, j)], "`+ 1` is too much"),
     (
         lambda m, a, i, j: best_in(m[..., a, i:j].sum(2), m[..., a, i:j].sum(2).mean(1).argmax()),
-        "You choose the layer first",
+        "of query 10, head 4 of layer 0 has 0.594 on the sentence, an",
     ),
     (
         lambda m, a, i, j: best_in(m[..., a, i:j].sum(2).T, m[..., a, i:j].sum(2).mean(0).argmax())[
             ::-1
         ],
-        "You choose the head first",
+        "of query 10, head 0 of layer 1 has 0.458 on the sentence, an",
     ),
     (
         lambda m, a, i, j: tuple(m[..., a, i:j].sum(2).mean(axis).argmax() for axis in (1, 0)),
-        "each by a sum of its own",
+        "of query 10, head 0 of layer 0 has 0.300 on the sentence, an",
     ),
-    (lambda m, a, i, j: where(m[:, :, a, i:].sum(2)), "the whole row from `start` on"),
-    (lambda m, a, i, j: where(-m[:, :, a, i:j].sum(2)), "the least weight"),
-    (lambda m, a, i, j: where(m[:, :, a, i]), "the first key of the sentence only"),
+    (
+        lambda m, a, i, j: where(m[:, :, a, i:].sum(2)),
+        "of query 10, head 0 of layer 1 has 0.458 on the sentence, an",
+    ),
+    (
+        lambda m, a, i, j: where(-m[:, :, a, i:j].sum(2)),
+        "the sign before `m[:, :, a, i:j].sum(2)` is one too many",
+    ),
+    (
+        lambda m, a, i, j: where(m[:, :, a, i]),
+        "of query 9, head 1 of layer 0 has 0.776 on the sentence, and",
+    ),
     (
         lambda m, a, i, j: divmod(m[:, :, a, i:j].sum(2).argmax().item(), 4),
         "a number that stays the same for every shape",
     ),
-    (lambda m, a, i, j: where(m[:, :, a, i + 1 : j].sum(2)), "it begins at `start`"),
-    (lambda m, a, i, j: where(m[:, :, a, i : j - 1].sum(2)), "ends before `stop` by itself"),
-    (lambda m, a, i, j: where(m[:, :, a - 1, i:j].sum(2)), "`asks` counts from 0"),
-    (lambda m, a, i, j: where(m[:, :, -1, i:j].sum(2)), "the last query of the text"),
+    (lambda m, a, i, j: where(m[:, :, a, i + 1 : j].sum(2)), "`+ 1` is too much"),
+    (lambda m, a, i, j: where(m[:, :, a, i : j - 1].sum(2)), "`- 1` is too much"),
+    (lambda m, a, i, j: where(m[:, :, a - 1, i:j].sum(2)), "`- 1` is too much"),
+    (
+        lambda m, a, i, j: where(m[:, :, -1, i:j].sum(2)),
+        "of query 9, head 1 of layer 0 has 0.776 on the sentence, and",
+    ),
     (
         lambda m, a, i, j: tuple(x + 40 for x in head_by_loops(m, a, i, j)),
-        "layer 41 and head 43, but there are 3 layers of 5 heads",
+        "`+ 40` is too much",
     ),
     (lambda m, a, i, j: (0, where(m[:, :, a, i:j].sum(2))[1]), "and another head has"),
 ]

@@ -56,27 +56,33 @@ def each_loss(logits, targets):
 
 
 WRONG[check_next_token_loss] = [
-    (lambda x, ids, real: masked_mean(each_loss(x, ids), real), "No shift:"),
+    (
+        lambda x, ids, real: masked_mean(each_loss(x, ids), real),
+        "your result is what comes out if nothing is shifted.",
+    ),
     (
         lambda x, ids, real: masked_mean(each_loss(x[:, 1:], ids[:, 1:]), real[:, 1:]),
-        "You cut the first position of everything.",
+        "your result is what comes out if the first position of all i",
     ),
     (
         lambda x, ids, real: (each_loss(x[:, :-1], ids[:, 1:]) * real[:, 1:]).sum() / real.sum(),
-        "You divide by the number of all real tokens.",
+        "your result is what comes out if the sum is divided by all r",
     ),
     (
         lambda x, ids, real: masked_mean(each_loss(x[:, 1:], ids[:, :-1]), real[:, :-1]),
-        "The shift goes the wrong way",
+        "your result is what comes out if the shift goes the other wa",
     ),
     (
         lambda x, ids, real: masked_mean(each_loss(x[:, :-2], ids[:, 2:]), real[:, 2:]),
-        "Shifted twice",
+        "your result is what comes out if it is shifted by two.",
     ),
-    (lambda x, ids, real: each_loss(x[:, :-1], ids[:, 1:]).mean(), "The padding counts: leave out"),
+    (
+        lambda x, ids, real: each_loss(x[:, :-1], ids[:, 1:]).mean(),
+        "your result is what comes out if the padding counts.",
+    ),
     (
         lambda x, ids, real: masked_mean(each_loss(x[:, :-1], ids[:, 1:]), real[:, :-1]),
-        "You take `real` at the inputs.",
+        "your result is what comes out if `real` is taken at the posi",
     ),
     (
         lambda x, ids, real: (
@@ -86,26 +92,35 @@ WRONG[check_next_token_loss] = [
             )
             / len(ids)
         ),
-        "The mean of each sequence's mean: a token",
+        "your result is what comes out if each text has a mean of its",
     ),
     (
         lambda x, ids, real: (each_loss(x[:, :-1], ids[:, 1:]) * real[:, 1:]).mean(),
-        "The padding is set to zero but still counted",
+        "your result is what comes out if what does not count stays i",
     ),
     (
         lambda x, ids, real: (each_loss(x[:, :-1], ids[:, 1:]) * real[:, 1:]).sum(),
-        "The sum over the tokens",
+        "your result is what comes out if the sum is taken, not the m",
     ),
-    (lambda *given: by_cross_entropy(*given) * math.log2(math.e), "That is bits"),
-    (lambda x, *given: by_cross_entropy(x.softmax(2), *given), "The softmax is taken twice"),
-    (lambda *given: -by_cross_entropy(*given), "The sign"),
+    (
+        lambda *given: by_cross_entropy(*given) * math.log2(math.e),
+        "`* math.log2(math.e)` is too much",
+    ),
+    (
+        lambda x, *given: by_cross_entropy(x.softmax(2), *given),
+        "`.softmax(2)` is one step too many",
+    ),
+    (
+        lambda *given: -by_cross_entropy(*given),
+        "the sign before `by_cross_entropy(*given)` is one too many",
+    ),
     (
         lambda x, ids, real: (
             -masked_mean(
                 (x.softmax(2)[:, :-1].gather(2, ids[:, 1:, None])[..., 0] + 1e-9).log(), real[:, 1:]
             )
         ),
-        "probabilities are kept from 0",
+        "`+ 1e-9` is too much",
     ),
     (
         lambda x, ids, real: (
@@ -127,7 +142,7 @@ WRONG[check_next_token_loss] = [
         lambda x, ids, real: (
             -masked_mean(x[:, :-1].gather(2, ids[:, 1:, None])[..., 0], real[:, 1:])
         ),
-        "You take the target's logit",
+        "your result is what comes out if the softmax is missing.",
     ),
     (
         lambda x, ids, real: (
@@ -135,11 +150,11 @@ WRONG[check_next_token_loss] = [
                 x.softmax(1)[:, :-1].gather(2, ids[:, 1:, None])[..., 0].log(), real[:, 1:]
             )
         ),
-        "The softmax runs over the tokens",
+        "1 is not the right axis of `softmax`: -1 is",
     ),
     (
         lambda x, ids, real: masked_mean((x[:, :-1].argmax(2) == ids[:, 1:]).float(), real[:, 1:]),
-        "That is the share of targets",
+        "here, at `argmax`, your values leave",
     ),
 ]
 
@@ -165,25 +180,25 @@ def over(wanted):
 WRONG[check_next_token_loss] += [
     (
         lambda x, ids, real: -masked_mean(targets_chances(x, ids), real[:, 1:]).log(),
-        "You average probabilities and take the logarithm at the end.",
+        "here, at `softmax`, your values leave",
     ),
     (
         lambda x, ids, real: masked_mean(targets_chances(x, ids), real[:, 1:]),
-        "You average probabilities: a loss",
+        "here, at `softmax`, your values leave",
     ),
     (
         lambda x, ids, real: (
             -masked_mean(targets_chances(x, ids).clamp(min=1e-5).log(), real[:, 1:])
         ),
-        "probabilities are kept from 0",
+        "`.clamp(min=1e-5)` is one step too many",
     ),
-    (lambda *given: math.exp(by_cross_entropy(*given)), "That is the perplexity"),
-    (over(lambda place, n: place < n.min()), "All texts are cut to the length of the shortest"),
+    (lambda *given: math.exp(by_cross_entropy(*given)), "`math.exp` is one step too many"),
+    (over(lambda place, n: place < n.min()), "`some` stands where `real` belongs"),
     (lambda x, ids, real: by_cross_entropy(x[:1], ids[:1], real[:1]), "Only the first text counts"),
-    (over(lambda place, n: place < n - 1), "The last real token of each text is left out"),
-    (over(lambda place, n: (place > 1) & (place < n)), "Token 1 of each text is left out."),
-    (over(lambda place, n: place == n - 1), "Only the last real token of each text counts"),
-    (over(lambda place, n: place >= n), "The padding counts, and the real tokens do not"),
+    (over(lambda place, n: place < n - 1), "`some` stands where `real` belongs"),
+    (over(lambda place, n: (place > 1) & (place < n)), "`some` stands where `real` belongs"),
+    (over(lambda place, n: place == n - 1), "`some` stands where `real` belongs"),
+    (over(lambda place, n: place >= n), "`some` stands where `real` belongs"),
     (
         lambda x, ids, real: (each_loss(x[:, :-1], ids[:, 1:]) * real[:, 1:]).sum() / 14,
         "On 3 sequences, two of them padded: you divide the sum of all losses by 14: there are 12",
@@ -267,50 +282,74 @@ def normed_first(ids, E, P, blocks, final_norm):
 
 WRONG[check_mended_gpt] = [
     (as_given, "This still does what the broken function does. Say aloud"),
-    (with_tables(places=lambda ids: ids), "The blocks are mended"),
-    (lambda i, E, P, b, n: n(b[-1](E[i] + P[: i.shape[1]])) @ E.T, "The positions are mended."),
+    (
+        with_tables(places=lambda ids: ids),
+        "your result is what comes out if a token's id picks its row ",
+    ),
+    (
+        lambda i, E, P, b, n: n(b[-1](E[i] + P[: i.shape[1]])) @ E.T,
+        "your result is what comes out if only the last block counts.",
+    ),
     (with_tables(places=lambda ids: range(1, ids.shape[1] + 1)), "Row 0 of P belongs"),
-    (with_tables(places=lambda ids: 0), "You add the same row of P"),
-    (with_tables(step=lambda block, x, norm: x + block(x)), "The stream is added twice"),
+    (
+        with_tables(places=lambda ids: 0),
+        "your result is what comes out if every token gets row 0 of P",
+    ),
+    (
+        with_tables(step=lambda block, x, norm: x + block(x)),
+        "your result is what comes out if the first x is added to the",
+    ),
     (
         lambda i, E, P, b, n: with_tables(step=lambda b, x, _: n(b(x)))(i, E, P, b, lambda x: x),
         "not behind each of them.",
     ),
     (with_tables(step=lambda b, x, norm: norm(b(x))), "not behind each of them."),
-    (lambda i, E, P, b, n: six_lines(i, E, P, b, lambda x: x), "The final norm is missing."),
+    (
+        lambda i, E, P, b, n: six_lines(i, E, P, b, lambda x: x),
+        "your result is what comes out if the final norm is left out.",
+    ),
     (normed_first, "The norm comes before the first block."),
-    (lambda *given: six_lines(*given).softmax(-1), "These are probabilities."),
-    (lambda i, E, P, b, n: six_lines(i, E, P * 0, b, n), "The positions are missing."),
-    (lambda i, E, P, b, n: six_lines(i, E, P, [b[0]], n), "Only the first block counts"),
-    (lambda i, E, P, b, n: six_lines(i, E, P, reversed(b), n), "The blocks run in reverse"),
+    (lambda *given: six_lines(*given).softmax(-1), "`.softmax(-1)` is one step too many"),
+    (lambda i, E, P, b, n: six_lines(i, E, P * 0, b, n), "`* 0` is too much"),
+    (
+        lambda i, E, P, b, n: six_lines(i, E, P, [b[0]], n),
+        "your result is what comes out if only the first block counts",
+    ),
+    (lambda i, E, P, b, n: six_lines(i, E, P, reversed(b), n), "`reversed` is one step too many"),
     (
         lambda i, E, P, b, n: with_tables(step=lambda f, x, _: f(x + P[: i.shape[1]]))(
             i, E, 0 * P, b, n
         ),
         "The rows of P are added again",
     ),
-    (with_tables(places=lambda ids: range(len(ids))), "`len(ids)` is the number of texts."),
+    (
+        with_tables(places=lambda ids: range(len(ids))),
+        "your result is what comes out if every token gets row 0 of P",
+    ),
     (
         with_tables(places=lambda ids: [*range(ids.shape[1])][::-1]),
-        "The rows of P come in reverse order",
+        "it must come in reverse order: `(P[places(ids)]).flip(0)`",
     ),
     (
         lambda i, E, P, b, n: n(torch.stack([f(E[i] + P[: i.shape[1]]) for f in b]).sum(0)) @ E.T,
-        "Each block gets the first x",
+        "your result is what comes out if each block reads the first ",
     ),
     (
         lambda i, E, P, b, n: six_lines(i, E, 0 * P, [*b, lambda x: x + P[: i.shape[1]]], n),
         "The rows of P are added behind the blocks",
     ),
-    (lambda i, E, P, b, n: six_lines(i, E, P, b[1:], n), "The first block is left out."),
-    (lambda i, E, P, b, n: six_lines(i, E, P, b[:-1], n), "The last block is left out."),
+    (lambda i, E, P, b, n: six_lines(i, E, P, b[1:], n), "`[1:]` is too much"),
+    (lambda i, E, P, b, n: six_lines(i, E, P, b[:-1], n), "`[:-1]` is too much"),
     (
         lambda i, E, P, b, n: (
             n(torch.nn.Sequential(*b)(E[i] * len(E[0]) ** 0.5 + P[: len(i[0])])) @ E.T
         ),
-        "The rows of E are multiplied by √d_model",
+        "`* len(E[0]) ** 0.5` is too much",
     ),
-    (lambda *given: six_lines(*given).softmax(-1).log(), "These are logarithms of probabilities."),
+    (
+        lambda *given: six_lines(*given).softmax(-1).log(),
+        "your result is what comes out if there is a log_softmax at t",
+    ),
     (
         with_tables(places=lambda ids: ids.shape[1]),
         "your result is what comes out if every token gets the same row of P, number ids.shape[1].",
@@ -354,49 +393,55 @@ def test_count_gives_gpt_2():
 
 
 WRONG[check_count] = [
-    (lambda v, c, n, d: by_parts(v, c, n, d) + v * d, "The output is counted once more."),
-    (lambda v, c, n, d: by_parts(v, 0, n, d), "The table of positions is missing"),
-    (lambda v, c, n, d: by_parts(v, c, n, d) - 2 * d, "The final norm is missing"),
-    (lambda v, c, n, d: by_parts(v, c, n, d) - 9 * n * d, "No biases"),
-    (lambda v, c, n, d: by_parts(v, c, n, d) - 4 * n * d, "In each block 4 · d_model are missing"),
-    (lambda v, c, n, d: by_parts(v, c, n, d) - 5 * n * d, "The biases of the feed-forward layer"),
-    (lambda v, c, n, d: by_parts(v, c, n, d) - d, "The final norm has a gain and a bias"),
-    (lambda v, c, n, d: by_parts(v, c, n, d) - 2 * n * d, "A block has two norms"),
-    (lambda v, c, n, d: by_parts(v, c, n, d) - 4 * n * d - 2 * d, "All norms are missing"),
+    (lambda v, c, n, d: by_parts(v, c, n, d) + v * d, "`+ v * d` is too much"),
+    (lambda v, c, n, d: by_parts(v, 0, n, d), "with `v + c` in place of `v`"),
+    (lambda v, c, n, d: by_parts(v, c, n, d) - 2 * d, "`- 2 * d` is too much"),
+    (lambda v, c, n, d: by_parts(v, c, n, d) - 9 * n * d, "`- 9 * n * d` is too much"),
+    (lambda v, c, n, d: by_parts(v, c, n, d) - 4 * n * d, "`- 4 * n * d` is too much"),
+    (lambda v, c, n, d: by_parts(v, c, n, d) - 5 * n * d, "`- 5 * n * d` is too much"),
+    (lambda v, c, n, d: by_parts(v, c, n, d) - d, "`- d` is too much"),
+    (lambda v, c, n, d: by_parts(v, c, n, d) - 2 * n * d, "`- 2 * n * d` is too much"),
+    (
+        lambda v, c, n, d: by_parts(v, c, n, d) - 4 * n * d - 2 * d,
+        "your number is what comes out if the norms of the blocks, or",
+    ),
     (lambda v, c, n, d: (v + c) * d + 12 * n * d * d, "You count only matrices"),
-    (lambda v, c, n, d: by_parts(v, c, n, d) - 4 * n * d * d, "The feed-forward layer has two"),
+    (lambda v, c, n, d: by_parts(v, c, n, d) - 4 * n * d * d, "`- 4 * n * d * d` is too much"),
     (
         lambda v, c, n, d: by_parts(v, c, n, d) - n * (6 * d * d + 3 * d),
-        "The feed-forward layer is 4",
+        "`- n * (6 * d * d + 3 * d)` is too much",
     ),
-    (lambda v, c, n, d: by_parts(v, c, n, d) - n * (d * d + d), "W_O is missing"),
+    (lambda v, c, n, d: by_parts(v, c, n, d) - n * (d * d + d), "`- n * (d * d + d)` is too much"),
     (lambda v, c, n, d: by_parts(v, c, 1, d), "You count one block"),
     (
         lambda v, c, n, d: by_parts(v, c, n, d) - n * (4 * d * d + d),
-        "The feed-forward layer's second product",
+        "`- n * (4 * d * d + d)` is too much",
     ),
-    (lambda v, c, n, d: by_parts(v, c, n, d) - (2 * n + 1) * d, "A norm has a gain and"),
+    (lambda v, c, n, d: by_parts(v, c, n, d) - (2 * n + 1) * d, "`- (2 * n + 1) * d` is too much"),
     (
         lambda v, c, n, d: by_parts(v, c, n, d) - 321,
-        "On a small GPT: your result is too small by 321.",
+        "`- 321` is too much",
     ),
     (lambda v, c, n, d: 10**400, "On a small GPT: your result is inf"),
-    (lambda v, c, n, d: by_parts(v, c, n, d) - 3 * n * d, "In each block 3 · d_model are missing"),
-    (lambda v, c, n, d: by_parts(v, c, n, d) - n * d, "In each block d_model is missing"),
+    (lambda v, c, n, d: by_parts(v, c, n, d) - 3 * n * d, "`- 3 * n * d` is too much"),
+    (lambda v, c, n, d: by_parts(v, c, n, d) - n * d, "`- n * d` is too much"),
     (
         lambda v, c, n, d: (v + c + 2 * n) * d + n * (12 * d * d + 13 * d),
-        "The final norm is counted in each block",
+        "`* n` is too much",
     ),
     (
         lambda v, c, n, d: by_parts(v, c, n, d) + (n - 1) * (v + c) * d,
-        "The two tables are counted once for each block",
+        "`+ (n - 1) * (v + c) * d` is too much",
     ),
-    (lambda v, c, n, d: n * by_parts(v, c, 1, d), "Everything is multiplied by n_layers"),
-    (lambda v, c, n, d: by_parts(v, c, n, d) - v * d, "The table of tokens is missing"),
-    (lambda v, c, n, d: by_parts(v, c, n, d) + v, "The output has a bias for each token"),
+    (
+        lambda v, c, n, d: n * by_parts(v, c, 1, d),
+        "your number is what comes out if the two tables count once f",
+    ),
+    (lambda v, c, n, d: by_parts(v, c, n, d) - v * d, "`- v * d` is too much"),
+    (lambda v, c, n, d: by_parts(v, c, n, d) + v, "`+ v` is too much"),
     (
         lambda v, c, n, d: by_parts(v, c, n, d) - 3 * n * (d * d + d),
-        "Attention has four products, for queries",
+        "`- 3 * n * (d * d + d)` is too much",
     ),
     (
         lambda v, c, n, d: 1.0 * by_parts(v, c, n, d),
@@ -412,7 +457,7 @@ WRONG[check_count] = [
 WRONG[check_count] += [
     (
         lambda v, c, n, d: by_parts(v, c, n, d) - 7 * n * d * d,
-        "On a small GPT: you count 5 · d_model² + 13 · d_model in each block.",
+        "`- 7 * n * d * d` is too much",
     ),
     (
         lambda v, c, n, d: v + c + by_parts(0, 0, n, d),
@@ -422,14 +467,17 @@ WRONG[check_count] += [
         lambda v, c, n, d: by_parts(v, c, n, d) - (n - 1) * (8 * d * d + 5 * d) - 2 * d,
         "if the feed-forward layer counts once, not in each block, and the final norm is left out.",
     ),
-    (lambda v, c, n, d: torch.tensor(by_parts(v, c, n, d) + 7 * n * d), "d_model² + 20 · d_model"),
+    (
+        lambda v, c, n, d: torch.tensor(by_parts(v, c, n, d) + 7 * n * d),
+        "`+ 7 * n * d` is too much",
+    ),
     (
         lambda v, c, n, d: by_parts(v, c, n, d) + n * (d * d - 2 * d),
-        "On a small GPT: you count 13 · d_model² + 11 · d_model in each block.",
+        "`+ n * (d * d - 2 * d)` is too much",
     ),
     (
         lambda v, c, n, d: by_parts(v, c, n, d) + n * c * c,
-        "your result is too large by `context * context * n_layers`.",
+        "`+ n * c * c` is too much",
     ),
 ]
 
@@ -463,41 +511,50 @@ def test_a_reader_who_knows_the_texts_has_this_loss():
 
 WRONG[check_by_heart] = [
     (lambda lengths: 0, "Not zero."),
-    (lambda lengths: math.log(len(lengths)), "That is what one whole text costs"),
-    (lambda lengths: math.log(len(lengths)) / sum(lengths), "Each text costs ln n to find out"),
+    (lambda lengths: math.log(len(lengths)), "you have 2.079, right is 0.04389."),
+    (lambda lengths: math.log(len(lengths)) / sum(lengths), "you have 0.005487, right is 0.04389."),
     (
         lambda lengths: torch.tensor([math.log(len(lengths)) / n for n in lengths]).mean(),
         "A mean of means",
     ),
-    (lambda lengths: math.log(len(lengths)) / max(lengths), "You divide by the longest text"),
+    (lambda lengths: math.log(len(lengths)) / max(lengths), "you have 0.03781, right is 0.04389."),
     (lambda lengths: math.log(len(lengths)) / len(lengths), "You divide by the number of texts"),
     (lambda lengths: math.log(sum(lengths)) * len(lengths) / sum(lengths), "You take ln of"),
-    (lambda lengths: math.log2(len(lengths)) * len(lengths) / sum(lengths), "That is bits"),
-    (lambda lengths: math.log10(len(lengths)) * len(lengths) / sum(lengths), "to base 10"),
-    (lambda lengths: math.log(len(lengths)) / min(lengths), "You divide by the shortest text"),
-    (lambda lengths: -cost_of_finding_out(lengths), "The sign"),
+    (
+        lambda lengths: math.log2(len(lengths)) * len(lengths) / sum(lengths),
+        "with `log` in place of `log2`",
+    ),
+    (
+        lambda lengths: math.log10(len(lengths)) * len(lengths) / sum(lengths),
+        "with `log` in place of `log10`",
+    ),
+    (lambda lengths: math.log(len(lengths)) / min(lengths), "you have 0.05199, right is 0.04389."),
+    (
+        lambda lengths: -cost_of_finding_out(lengths),
+        "the sign before `cost_of_finding_out(lengths)` is one too many",
+    ),
     (lambda lengths: len(lengths) / sum(lengths), "You divide the number of texts by the number"),
     (
         lambda lengths: cost_of_finding_out(lengths) / torch.tensor(lengths).double().mean(),
-        "You divide by the number of tokens once for each text",
+        "`/ torch.tensor(lengths).double().mean()` is too much",
     ),
     (
         lambda lengths: math.log(len(lengths)) * sum(lengths) / len(lengths),
-        "You multiply by the number of tokens.",
+        "you have 98.51, right is 0.04389.",
     ),
     (
         lambda lengths: sum(math.log(n) for n in lengths) / sum(lengths),
         "You take the logarithm of each length.",
     ),
-    (lambda lengths: math.exp(cost_of_finding_out(lengths)), "That is the perplexity"),
-    (lambda lengths: len(lengths) * math.log(len(lengths)), "That is what all texts cost together"),
+    (lambda lengths: math.exp(cost_of_finding_out(lengths)), "`math.exp` is one step too many"),
+    (lambda lengths: len(lengths) * math.log(len(lengths)), "you have 16.64, right is 0.04389."),
     (
         lambda lengths: math.log(2000) * len(lengths) / sum(lengths),
-        "you let each text cost ln 2000, as if there were so many to choose from: there are 8.",
+        "2000 is written down where `len(lengths)` belongs",
     ),
     (
         lambda lengths: math.log1p(len(lengths)) * len(lengths) / sum(lengths),
-        "On 8 texts: you let each text cost ln 9, as if",
+        "it is one too large: `((len(lengths)) - 1)` in place of `len(lengths)`",
     ),
     (
         lambda lengths: (
@@ -505,15 +562,15 @@ WRONG[check_by_heart] = [
             * len(lengths)
             / sum(lengths)
         ),
-        "A text is as probable as it is long in your sum.",
+        "booleans are asked for: `(torch.tensor(lengths).double()).bool()` in p",
     ),
     (
         lambda lengths: math.log(len(lengths)) / lengths[0],
-        "On 8 texts: you divide by the length of one text, of 43 tokens: they have 47.38 in the",
+        "you have 0.04836, right is 0.04389.",
     ),
     (
         lambda lengths: math.log(len(lengths)) / (1.5 + max(lengths)),
-        "your result would be right for texts of 56.5 tokens in the mean: these have 47.38.",
+        "you have 0.0368, right is 0.04389.",
     ),
 ]
 
@@ -554,20 +611,26 @@ def test_the_formula_holds_for_the_cases_of_the_check(sizes):
 
 WRONG[check_initial_loss] = [
     (lambda v, d, s: math.log(v), "That is ln V, for equal logits"),
-    (lambda v, d, s: math.log(v) + d * s * s, "A factor of one half is missing"),
-    (lambda v, d, s: math.log(v) + math.sqrt(d) * s / 2, "You use the standard deviation where"),
-    (lambda v, d, s: math.log(v) + s * s / 2, "The variance of one weight"),
-    (lambda v, d, s: math.log(v) + math.sqrt(d) * s * s / 2, "The root of d_model is too small"),
-    (lambda v, d, s: math.log(v) + d * d * s * s / 2, "d_model is squared"),
-    (lambda v, d, s: 2 * math.log(v) - by_formula(v, d, s), "The sign"),
-    (lambda v, d, s: math.log(v, 2) + d * s * s / 2, "That is bits"),
+    (
+        lambda v, d, s: math.log(v) + d * s * s,
+        "it is twice too large: `((d * s * s) / 2)` in place of `d * s * s`",
+    ),
+    (
+        lambda v, d, s: math.log(v) + math.sqrt(d) * s / 2,
+        "a square is missing: `(math.sqrt(d) * s) ** 2` in place of `math.sqrt(",
+    ),
+    (lambda v, d, s: math.log(v) + s * s / 2, "`* d` is missing after `s * s / 2`"),
+    (lambda v, d, s: math.log(v) + math.sqrt(d) * s * s / 2, "`math.sqrt` is one step too many"),
+    (lambda v, d, s: math.log(v) + d * d * s * s / 2, "`* d` is too much"),
+    (lambda v, d, s: 2 * math.log(v) - by_formula(v, d, s), "`2 * math.log(v) -` is too much"),
+    (lambda v, d, s: math.log(v, 2) + d * s * s / 2, "without `2` it is right"),
     (lambda v, d, s: math.log(v) + s * s / d, "That is ln V, for equal logits"),
-    (lambda v, d, s: math.log(v, 10) + d * s * s / 2, "You take the logarithm to base 10"),
+    (lambda v, d, s: math.log(v, 10) + d * s * s / 2, "without `10` it is right"),
     (lambda v, d, s: d * s * s / 2, "That is half the variance of a logit"),
-    (lambda v, d, s: math.log(v) + d * s / 2, "`std` must be squared"),
+    (lambda v, d, s: math.log(v) + d * s / 2, "`* s` is missing after `d * s / 2`"),
     (lambda v, d, s: v + d * s * s / 2, "The logarithm of the vocabulary is missing"),
     (lambda v, d, s: by_formula(v, d, 0.02), "You write 0.02 into the formula"),
-    (lambda v, d, s: math.log(v) + math.exp(d * s * s / 2), "You add the mean of e to the power"),
+    (lambda v, d, s: math.log(v) + math.exp(d * s * s / 2), "`math.exp` is one step too many"),
     (lambda v, d, s: math.log(v) * d * s * s / 2, "You multiply ln V by what must be added"),
     (lambda v, d, s: v * math.exp(d * s * s / 2), "That is V times the mean of e to the power"),
     (lambda v, d, s: math.log(v + d * s * s / 2), "That is ln V, for equal logits"),
@@ -660,19 +723,22 @@ def by_all_occurrences(train, held_out, size):
 
 
 WRONG[check_bigram_loss] = [
-    (plus_equals, "The pairs are not all counted"),
-    (lambda t, h, n: by_index_put(t, h, n, start=0.0), "No smoothing"),
-    (lambda t, h, n: measured(table_of(t, n) / table_of(t, n).sum(0), h), "The columns sum to 1"),
+    (plus_equals, "your result is what comes out if each pair counts once, howe"),
+    (lambda t, h, n: by_index_put(t, h, n, start=0.0), "without `start=0.0` it is right"),
+    (
+        lambda t, h, n: measured(table_of(t, n) / table_of(t, n).sum(0), h),
+        "your result is what comes out if each column is divided by i",
+    ),
     (
         lambda t, h, n: measured(table_of(t, n) / table_of(t, n).sum(), h),
-        "You divide by the sum of the whole table",
+        "it must be of each row: `dim=-1, keepdim=True`",
     ),
-    (lambda t, h, n: by_index_put(h, h, n), "You count on the held-out stories"),
+    (lambda t, h, n: by_index_put(h, h, n), "`h` stands where `t` belongs"),
     (
         lambda t, h, n: measured(table_of(t, n) / (table_of(t, n).sum(1, keepdim=True) - n + 1), h),
         "the sum of a row grows by `size`",
     ),
-    (lambda t, h, n: by_index_put(t, t, n), "You measure on the training stories"),
+    (lambda t, h, n: by_index_put(t, t, n), "`t` stands where `h` belongs"),
     (lambda t, h, n: by_index_put(torch.cat((h, t)), h, n), "You count on both sets"),
     (
         lambda t, h, n: (
@@ -680,28 +746,31 @@ WRONG[check_bigram_loss] = [
             .mean()
             .log()
         ),
-        "You average probabilities",
+        "your result is what comes out if the probabilities are avera",
     ),
-    (lambda t, h, n: by_index_put(t.flatten()[None], h, n), "are not a pair: count within stories"),
+    (
+        lambda t, h, n: by_index_put(t.flatten()[None], h, n),
+        "your result is what comes out if the last token of a story a",
+    ),
     (
         lambda t, h, n: by_index_put(t.flatten()[None], h.flatten()[None], n),
         "You flatten both sets",
     ),
-    (old_sums, "1 is added to the counts"),
+    (old_sums, "`- size` is too much"),
     (unigram, "That is the unigram"),
     (
         lambda t, h, n: by_index_put(t, h, 1 + max(map(max, (t.tolist() + h.tolist())))),
-        "The table is as large as the tokens that occur here.",
+        "here, at `index_put`, your values leave",
     ),
-    (lambda t, h, n: by_counting(t, h, n) / math.log(2), "That is bits"),
+    (lambda t, h, n: by_counting(t, h, n) / math.log(2), "`/ math.log(2)` is too much"),
     (
         lambda t, h, n: measured(divided((table_of(t, n) - 1).clamp(min=1)), h),
-        "Only counts of 0 are raised to 1.",
+        "`- 1` is too much",
     ),
     (by_all_occurrences, "You divide by how often a token occurs."),
     (
         lambda t, h, n: -divided(table_of(t, n))[h[:, 1:], h[:, :-1]].log().mean(),
-        "The pair is looked up the wrong way around",
+        "with `h[:, :-1], h[:, 1:]` in place of `h[:, 1:], h[:, :-1]`",
     ),
     (
         lambda t, h, n: measured(divided(table_of(t, n) - 1).nan_to_num() + 1, h),
@@ -709,15 +778,15 @@ WRONG[check_bigram_loss] = [
     ),
     (
         lambda t, h, n: by_counting(t, h, n) * (len(h[0]) - 1),
-        "That is the loss of a whole story",
+        "`* len(h[0]) - 1` is too much",
     ),
     (
         lambda t, h, n: by_counting(t, h, n) * (len(h[0]) - 1) / len(h[0]),
-        "You divide by the number of tokens. The first",
+        "`- 1` is too much",
     ),
     (
         lambda t, h, n: by_counting(t, h, n) * sum(len(s) - 1 for s in h),
-        "That is the sum of all losses",
+        "`* sum(len(s) - 1 for s in h)` is too much",
     ),
     (
         lambda t, h, n: measured(table_of(t, n) / table_of(t, n).sum(1), h),
@@ -729,9 +798,12 @@ WRONG[check_bigram_loss] = [
     ),
     (
         lambda t, h, n: measured(divided(table_of(t, n)), torch.tensor(pairs_of(h))),
-        "Each pair counts once",
+        "`pairs_of` is one step too many",
     ),
-    (lambda t, h, n: measured(table_of(t, n).softmax(1), h), "You take a softmax of the counts."),
+    (
+        lambda t, h, n: measured(table_of(t, n).softmax(1), h),
+        "a logarithm is missing: `(table_of(t, n)).log()` in place of `table_of",
+    ),
     (
         lambda t, h, n: measured(
             divided(table_of(t, n) - 1).nan_to_num(),
@@ -739,15 +811,15 @@ WRONG[check_bigram_loss] = [
         ),
         "Pairs that training has never seen are left out.",
     ),
-    (lambda t, h, n: math.log(n), "Every token has the same probability in your table"),
-    (lambda t, h, n: by_index_put(t, h, n, start=0.1), "every count starts at 0.1 in your table"),
+    (lambda t, h, n: math.log(n), "your result is what comes out if a pair is a token and the n"),
+    (lambda t, h, n: by_index_put(t, h, n, start=0.1), "without `start=0.1` it is right"),
     (
         lambda t, h, n: measured(divided(table_of(t, n) - 1).nan_to_num() + 1e-12, h),
-        "a pair that training has never seen gets a tiny probability",
+        "`- 1` is too much",
     ),
     (
         lambda t, h, n: measured(divided(table_of(t, n) - 1).nan_to_num().clamp(min=1e-6), h),
-        "a pair that training has never seen gets a tiny probability",
+        "`- 1` is too much",
     ),
 ]
 
@@ -858,19 +930,22 @@ def changes_pile_up(model, ids, vocabulary):
 
 WRONG[check_leaks] = [
     (compared_everywhere, "You find a leak in a model that has none"),
-    (changes_pile_up, "you write into the argument `ids`, which belongs to the caller: make a"),
+    (changes_pile_up, "you write into the argument `ids` on line "),
     (lambda m, ids, v: not torch.equal(m(ids), m(ids)), "You never find a leak."),
-    (lambda m, ids, v: not by_cutting(m, ids, v), "The other way around"),
+    (
+        lambda m, ids, v: not by_cutting(m, ids, v),
+        "`not by_cutting(m, ids, v)` is inverted: `by_cutting(m, ids, v)` is ri",
+    ),
     (last_token, "You change only the last token (or"),
     (in_halves, "You cut at one place only"),
     (first_position, "You compare only the first position"),
     (lambda m, ids, v: not torch.equal(m(torch.randint(v, ids.shape)), m(ids)), "You find a"),
     (each_cut(first=2), "Your cuts begin too late"),
-    (each_cut(last=-1), "Your cuts end too early"),
-    (each_cut(width=1, back=1), "You look only at neighbors"),
+    (each_cut(last=-1), "`+ last` is too much"),
+    (each_cut(width=1, back=1), "`max` is one step too many"),
     (each_cut(change=torch.zeros_like), "You overwrite the future with token 0."),
-    (each_cut(atol=1e-4), "A leak may be faint"),
-    (each_cut(atol=0.3), "A leak may be faint"),
+    (each_cut(atol=1e-4), "without `atol=atol` it is right"),
+    (each_cut(atol=0.3), "without `atol=atol` it is right"),
     (each_cut(verdict=all), "You ask for a leak at every cut"),
     (each_cut(verdict=lambda found: found[-1]), "You change only the last token (or"),
     (each_cut(verdict=lambda found: found[0]), "You compare only the first position (or"),
@@ -878,33 +953,36 @@ WRONG[check_leaks] = [
         lambda m, ids, v: each_cut(change=lambda x: ids.unique()[torch.randint(3, x.shape)])(
             m, ids, v
         ),
-        "No token that you put in is larger than those in `ids`",
+        "without `change=lambda x: ids.unique()[torch.randint(3, x.shape)]` it ",
     ),
     (
         lambda m, ids, v: each_cut(change=lambda x: torch.randint_like(x, int(ids.max()) + 1))(
             m, ids, v
         ),
-        "No token that you put in is larger than those in `ids`",
+        "without `change=lambda x: torch.randint_like(x, int(ids.max()) + 1)` i",
     ),
     (
         lambda m, ids, v: any(
             not torch.equal(m(torch.cat([ids[:, :t], ids[:, t:].flip(1)], 1))[:, :t], m(ids)[:, :t])
             for t in range(1, ids.shape[1])
         ),
-        "but on a model without a mask: you miss that a model without a mask leaks.",
+        "`t` stands where `v` belongs",
     ),
     (
         lambda m, ids, v: not torch.equal(m(torch.cat([ids, ids[:, :1]], 1))[:, :-1], m(ids)),
         "the model reads 7 tokens: change some of them, add none",
     ),
-    (lambda m, ids, v: not torch.equal(m(ids + 1)[:, 0], m(ids)[:, 0]), "ids run from 0 to 100"),
+    (
+        lambda m, ids, v: not torch.equal(m(ids + 1)[:, 0], m(ids)[:, 0]),
+        "your function never uses its argument `v`.",
+    ),
     (
         lambda m, ids, v: each_cut()(lambda *given: m(*given).round(decimals=3), ids, v),
-        "on a model of whole logits that leaks faintly: the leak that you miss is faint",
+        "`.round(decimals=3)` is one step too many",
     ),
     (
         each_cut(last=-3),
-        "on a model that leaks late in the text only: you miss a leak: position 4 sees token 5.",
+        "`+ last` is too much",
     ),
 ]
 

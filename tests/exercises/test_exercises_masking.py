@@ -49,16 +49,22 @@ RIGHT[check_causal_mask] = [causal_by_loop, causal_by_pieces, causal_mask]
 
 
 WRONG[check_causal_mask] = [
-    (lambda q, k: torch.ones(q, k).triu(k - q + 1).bool(), INVERTED),
-    (lambda q, k: torch.arange(k) < torch.arange(k - q, k)[:, None], "The diagonal is hidden: a"),
-    (lambda q, k: torch.ones(q, k).tril(k - q + 1).bool(), "Each query sees one key too"),
+    (
+        lambda q, k: torch.ones(q, k).triu(k - q + 1).bool(),
+        "a logarithm is missing: `(torch.ones(q, k).triu(k - q + 1)).log()` in ",
+    ),
+    (
+        lambda q, k: torch.arange(k) < torch.arange(k - q, k)[:, None],
+        "with `torch.arange(k) <= torch.arange(k - q, k)[:, None]` in place of ",
+    ),
+    (lambda q, k: torch.ones(q, k).tril(k - q + 1).bool(), "`+ 1` is too much"),
     (
         lambda q, k: torch.arange(k) >= torch.arange(k - q, k)[:, None],
-        "This is the upper triangle:",
+        "with `torch.arange(k) <= torch.arange(k - q, k)[:, None]` in place of ",
     ),
     (
         lambda q, k: torch.arange(k)[:, None] <= torch.arange(k - q, k),
-        "Rows and columns are swapped:",
+        "a transpose is missing: `(torch.arange(k)[:, None] <= torch.arange(k -",
     ),
     (lambda q, k: torch.arange(k) <= torch.arange(q)[:, None], "The mask is aligned to the"),
     (lambda q, k: torch.full((q, k), -math.inf).triu(k - q + 1), "This mask, of 0 and -inf, is"),
@@ -92,29 +98,35 @@ def write_into_causal(causal, padding):
 
 WRONG[check_combined_mask] = [
     (lambda causal, padding: causal != padding[:, None], "that is what `^` and `!=` do"),
-    (lambda causal, padding: (causal + padding[:, None]).bool(), "A key must be in the past"),
+    (
+        lambda causal, padding: (causal + padding[:, None]).bool(),
+        "with `causal * padding[:, None]` in place of `causal + padding[:, None",
+    ),
     (lambda causal, padding: causal * padding, "The axis for the queries"),
     (
         lambda causal, padding: torch.stack([causal & real[:, None] for real in padding]),
-        "You hide the padding as a query, so",
+        "`[:, None]` is too much",
     ),
     (
         lambda causal, padding: causal & (padding[:, :, None] & padding[:, None]),
-        "You hide the padding as a query too:",
+        "`padding[:, :, None] &` is too much",
     ),
     (
         lambda causal, padding: torch.stack([causal & ~real for real in padding]),
-        "You hide the real words and",
+        "with `causal & ~ ~real` in place of `causal & ~real`",
     ),
-    (lambda causal, padding: ~causal | ~padding[:, None], INVERTED),
+    (
+        lambda causal, padding: ~causal | ~padding[:, None],
+        "it is inverted: `~(~causal | ~padding[:, None])` in place of `~causal ",
+    ),
     (
         lambda causal, padding: padding[:, None].repeat(1, padding.shape[1], 1),
-        "The padding is hidden, but",
+        "`* causal` is missing after `padding[:, None].repeat(1, padding.shape[",
     ),
     (lambda causal, padding: torch.stack([causal] * len(padding)), "The future is hidden, but"),
     (
         write_into_causal,
-        "On 3 sentences of 5 words: you write into the argument `causal`, which",
+        "you write into the argument `causal` on line ",
     ),
 ]
 
@@ -181,11 +193,11 @@ WRONG[check_empty_rows] = [
     (lambda scores, mask: (scores + additive(mask)).softmax(-1), "The empty row is NaN: all"),
     (
         lambda scores, mask: torch.where(mask, scores, torch.finfo().min).softmax(-1),
-        "The empty row is uniform:",
+        "`* mask` is missing after `torch.where(mask, scores, torch.finfo().min",
     ),
     (
         lambda scores, mask: torch.where(mask, scores.softmax(-1), 0.0),
-        "The weights are set to zero",
+        "here, at `softmax`, your values leave",
     ),
     (
         lambda scores, mask: F.normalize(scores.softmax(-1) * mask, p=1, dim=-1, eps=0),
@@ -200,11 +212,11 @@ WRONG[check_empty_rows] = [
     ),
     (lambda scores, mask: from_top_allowed(scores, mask, 0.0), HIDDEN_TOO_LATE),
     (lambda scores, mask: from_top_allowed(scores, mask, -math.inf), HIDDEN_TOO_LATE_AND_EMPTY),
-    (lambda scores, mask: fenced(scores, mask, -1e4), FENCE),
-    (lambda scores, mask: fenced(scores, mask, -300.0), FENCE),
+    (lambda scores, mask: fenced(scores, mask, -1e4), "without `-1e4` it is right"),
+    (lambda scores, mask: fenced(scores, mask, -300.0), "without `-300.0` it is right"),
     (
         lambda scores, mask: rows_by_where(torch.where(mask, scores, -1e4), mask | True),
-        "The empty row is uniform,",
+        "`| True` is too much",
     ),
     (unguarded_exp, "`exp` of a large score is"),
     (lambda scores, mask: torch.where(mask, scores, 0.0).softmax(-1), "Hidden scores are set to"),
@@ -212,9 +224,9 @@ WRONG[check_empty_rows] = [
         lambda scores, mask: rows_by_where(scores, mask).masked_fill(
             (~mask).any(-1, keepdim=True), 0.0
         ),
-        "You zero every row in which",
+        "`.masked_fill( (~mask).any(-1, keepdim=True), 0.0 )` is one step too m",
     ),
-    (all_or_nothing, "One row is empty, and you zero"),
+    (all_or_nothing, "here, at `softmax`, your values leave"),
     (
         lambda scores, mask: torch.nan_to_num((scores + additive(mask)).softmax(-1)),
         "but on scores that carry a gradient: the weights are right, but their gradient is NaN",
@@ -225,7 +237,7 @@ WRONG[check_empty_rows] = [
     ),
     (
         write_into_scores,
-        "On 3 sentences, one with an empty row: you write into the argument `scores`, which",
+        "you write into the argument `scores` on line ",
     ),
 ]
 
@@ -248,10 +260,13 @@ def band(tokens, low, high):
 
 
 WRONG[check_sliding_window] = [
-    (lambda n, w: band(n, -w, 0), "Each query sees one key too many:"),
-    (lambda n, w: band(n, 2 - w, 0), "Each query sees one key too few:"),
+    (lambda n, w: band(n, -w, 0), "it is one too small: `((-w) + 1)` in place of `-w`"),
+    (lambda n, w: band(n, 2 - w, 0), "with `1` in place of `2`"),
     (lambda n, w: band(n, 1 - w, w - 1), "The window reaches into the"),
-    (lambda n, w: band(n, 0, w - 1), "The window lies in the future:"),
+    (
+        lambda n, w: band(n, 0, w - 1),
+        "a transpose is missing: `(band(n, 0, w - 1)).mT` in place of `band(n, ",
+    ),
     (
         lambda n, w: torch.block_diag(*[torch.ones(w, w)] * n)[:n, :n].tril().bool(),
         "These are fixed blocks: the",
@@ -262,7 +277,10 @@ WRONG[check_sliding_window] = [
     ),
     (lambda n, w: band(n, -n, -w), "The past beyond the window"),
     (lambda n, w: band(n, -n, 0), "This is the causal mask:"),
-    (lambda n, w: ~band(n, 1 - w, 0), INVERTED),
+    (
+        lambda n, w: ~band(n, 1 - w, 0),
+        "`~band(n, 1 - w, 0)` is inverted: `band(n, 1 - w, 0)` is right",
+    ),
 ]
 
 
@@ -285,15 +303,15 @@ RIGHT[check_reach] = [reach_by_powers, reach_by_walking]
 
 WRONG[check_reach] = [
     (lambda mask, s, n: mask[:, s], "You follow one layer only,"),
-    (lambda mask, s, n: reach_by_powers(mask, s, n + 1), "You follow one layer too many."),
-    (lambda mask, s, n: reach_by_powers(mask, s, n - 1), "You follow one layer too few."),
+    (lambda mask, s, n: reach_by_powers(mask, s, n + 1), "`+ 1` is too much"),
+    (lambda mask, s, n: reach_by_powers(mask, s, n - 1), "`- 1` is too much"),
     (
         lambda mask, s, n: torch.linalg.matrix_power(mask.double(), n)[s] > 0,
-        "You go backward, to what",
+        "with `[:, s]` in place of `[s]`",
     ),
     (
         lambda mask, s, n: reach_by_powers(mask | torch.eye(len(mask)).bool(), s, n),
-        "You keep every position that",
+        "`| torch.eye(len(mask)).bool()` is too much",
     ),
 ]
 
@@ -466,17 +484,17 @@ WRONG[check_padded_attention] = [
     ),
     (
         lambda q, k, v, real: padded_by(q, k, v, 0.0, keep=real[:, None]),
-        "The axis is right now. But the weights",
+        "here, at `softmax`, your values leave",
     ),
     (
         lambda q, k, v, real: padded_by(q, k, v, additive(real)[..., None]),
-        "You hide before the softmax now. But the axis",
+        "a transpose is missing: `(additive(real)[..., None]).mT` in place of `",
     ),
     (
         lambda q, k, v, real: torch.where(
             real[..., None], padded_by(q, k, v, 0.0), v.mean(1, keepdim=True)
         ),
-        "You hide before the softmax now, with a large negative number",
+        "here, at `softmax`, your values leave",
     ),
     (
         lambda q, k, v, real: padded_by(q, k, v, 0.0, keep=real[:, None], again=True),
@@ -488,11 +506,11 @@ WRONG[check_padded_attention] = [
     ),
     (
         lambda q, k, v, real: padded_by(q, k, v, additive(~real)[:, None]),
-        "You hide the real words and show",
+        "`~real` is inverted: `real` is right",
     ),
     (
         lambda q, k, v, real: padded_by(q, k, v, additive(real[:, None] & real[..., None])),
-        "its rows are empty then, and their softmax is NaN",
+        "`& real[..., None]` is too much",
     ),
     (
         lambda q, k, v, real: torch.where(

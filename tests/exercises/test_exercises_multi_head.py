@@ -91,13 +91,13 @@ def batch_mixed(qkv, n):
 
 
 WRONG[check_split_fused] = [
-    (no_transpose, "You reshape without a transpose:"),
-    (interleaved, "Each head takes every n_heads-th"),
-    (heads_then_qkv, "You cut into heads first"),
-    (batch_mixed, "The batch is mixed: your"),
+    (no_transpose, "here, at `reshape`, your values leave"),
+    (interleaved, "here, at `getitem`, your values leave"),
+    (heads_then_qkv, "here, at `permute`, your values leave"),
+    (batch_mixed, "two axes must change places: `p.transpose(0, 1)` in place of `p`"),
     (
         lambda qkv, n_heads: [split_by_view(qkv, n_heads)[i] for i in (1, 0, 2)],
-        "Queries and keys are swapped.",
+        "with `0, 1, 2` in place of `1, 0, 2`",
     ),
     (
         lambda qkv, n_heads: [x.transpose(1, 2) for x in split_by_view(qkv, n_heads)],
@@ -160,26 +160,29 @@ WRONG[check_multi_head] = [
     (as_given, "Its author tried one head only."),
     (
         lambda x, *rest: in_numpy_style(x, *rest, scale=x.shape[-1] ** 0.5),
-        "The scores are divided by",
+        "without `scale=x.shape[-1] ** 0.5` it is right",
     ),
     (
         lambda x, *rest: in_numpy_style(x, *rest, merged=lambda z: z.reshape(x.shape)),
-        "The heads are merged without",
+        "without `merged=lambda z: z.reshape(x.shape)` it is right",
     ),
-    (raw_split, "The heads are split without"),
-    (no_softmax, "The softmax is missing"),
-    (mean_over_heads, "All heads use the same weights"),
-    (lambda *a: in_numpy_style(*a, scale=a[0].shape[-1] / a[-1]), "You divide by d_head;"),
-    (lambda *a: in_numpy_style(*a, scale=a[-1] ** 0.5), "the square root of the number of heads"),
-    (raw_both, "Split and merge both lack"),
+    (raw_split, "here, at `scaled_dot_product_attention`, your values leave"),
+    (no_softmax, "here, at `matmul`, your values leave"),
+    (mean_over_heads, "here, at `mean`, your values leave"),
+    (
+        lambda *a: in_numpy_style(*a, scale=a[0].shape[-1] / a[-1]),
+        "without `scale=a[0].shape[-1] / a[-1]` it is right",
+    ),
+    (lambda *a: in_numpy_style(*a, scale=a[-1] ** 0.5), "without `scale=a[-1] ** 0.5` it is right"),
+    (raw_both, "here, at `scaled_dot_product_attention`, your values leave"),
     (
         lambda x, Q, K, V, _, h: by_loop(x, Q, K, V, torch.eye(x.shape[-1]), h),
-        "W_O is missing: the heads",
+        "here, at `matmul`, your values leave",
     ),
-    (lambda x, Q, K, V, out, h: by_loop(x, Q, K, V, out.mT, h), "W_O is transposed."),
-    (lambda *a: in_numpy_style(*a, softmax=1), "The softmax runs over the heads,"),
-    (lambda *a: in_numpy_style(*a, softmax=2), "The softmax runs over the queries,"),
-    (lambda *a: in_numpy_style(*a, scale=1.0), "The scores are not scaled:"),
+    (lambda x, Q, K, V, out, h: by_loop(x, Q, K, V, out.mT, h), "there is a transpose too many"),
+    (lambda *a: in_numpy_style(*a, softmax=1), "with `softmax=-1` in place of `softmax=1`"),
+    (lambda *a: in_numpy_style(*a, softmax=2), "with `softmax=3` in place of `softmax=2`"),
+    (lambda *a: in_numpy_style(*a, scale=1.0), "without `scale=1.0` it is right"),
     (lambda x, Q, K, V, out, h: by_loop(x, Q, K, V, out, 1), "You compute one head: the"),
 ]
 
@@ -418,10 +421,13 @@ WRONG[check_without_head] = [
         concat_and_project(lambda attention, head: 1 - others(attention, head)),
         "Only this head is left; all",
     ),
-    (concat_and_project(others, bias=False), "The bias of W_O is lost along"),
+    (
+        concat_and_project(others, bias=False),
+        "`z + attention.output.bias` belongs here in any case",
+    ),
     (
         lambda attention, x, head: attention(x) - without_values(attention, x, head),
-        "This is what the head adds;",
+        "`attention(x) -` is too much",
     ),
     (
         muted(["value"], of=lambda m, h: next_head(m, h)),

@@ -140,8 +140,8 @@ WRONG[check_sinusoidal] = [
     (lambda n, d: as_given(n, d, 0, in_pairs), "you still cut the angles into halves"),
     (lambda n, d: as_given(n, d, 1, in_pairs), "in pairs now. Still, positions"),
     (the_first_angles_twice, "Sine and cosine share an angle now"),
-    (lambda n, d: fill(n, d, right_angle, first=1), "Your positions count from"),
-    (concatenated, "All sines are in the first"),
+    (lambda n, d: fill(n, d, right_angle, first=1), "with `first=0` in place of `first=1`"),
+    (concatenated, "here, at `cat`, your values leave"),
     (lambda n, d: fill(n, d, right_angle, math.cos, math.sin), "Sine and cosine have changed"),
     (lambda n, d: fill(n, d, lambda p, j, d: p / 10_000 ** (j / d)), "The cosine has an angle of"),
     (
@@ -150,11 +150,11 @@ WRONG[check_sinusoidal] = [
     ),
     (
         lambda n, d: fill(n, d, lambda p, j, d: p / 10_000 ** (2 * (j - j % 2) / d)),
-        "The exponent is doubled:",
+        "`2 *` is too much",
     ),
     (
         lambda n, d: fill(n, d, lambda p, j, d: p / 10_000 ** ((j // 2) / d)),
-        "The exponent is i/d, half",
+        "the hands have the speeds that belong to base 100; it is 100",
     ),
     (
         lambda n, d: fill(n, d, lambda p, j, d: p / 10_000 ** (j - 1 / d if j % 2 else j / d)),
@@ -162,7 +162,7 @@ WRONG[check_sinusoidal] = [
     ),
     (
         lambda n, d: fill(n, d, lambda p, j, d: p * 10_000 ** ((j - j % 2) / d)),
-        "On 11 positions and 10 components: you multiply by 10000^(2i/d)",
+        "in place of `p * 10_000",
     ),
     (
         lambda n, d: torch.stack(  # the same in float32
@@ -172,12 +172,12 @@ WRONG[check_sinusoidal] = [
             ],
             dim=-1,
         ).flatten(1),
-        "On 11 positions and 10 components: you multiply by 10000^(2i/d)",
+        "with `torch.arange(n)[:, None] / 10_000",
     ),
-    (floor_division, "`-log(10000) / d // 2` is"),
+    (floor_division, "`// 2` is too much"),
     (
         lambda n, d: fill(n, d, lambda p, j, d: p / 10_000 ** ((j + j % 2) / d)),
-        "The cosine takes the exponent of the next pair",
+        "with `-2` in place of `2`",
     ),
     (
         lambda n, d: fill(n, d, lambda p, j, d: p / 500 ** ((j - j % 2) / d)),
@@ -185,7 +185,7 @@ WRONG[check_sinusoidal] = [
     ),
     (
         lambda n, d: fill(n, d, lambda p, j, d: p / 10_000 ** ((j - j % 2) / (d - 2))),
-        "The last hand gets the exponent 1;",
+        "`- 2` is too much",
     ),
     (
         lambda n, d: fill(n, d, lambda p, j, d: p / (1 + j // 2)),
@@ -193,7 +193,7 @@ WRONG[check_sinusoidal] = [
     ),
     (
         lambda n, d: fill(n, d, right_angle, math.sin, math.sin),
-        "component 1 of your table is the sine of 1 · p; it should be the cosine of 1 · p.",
+        "without `math.sin` it is right",
     ),
     (
         lambda n, d: fill(n, d, right_angle, lambda a: a, lambda a: a),
@@ -201,15 +201,15 @@ WRONG[check_sinusoidal] = [
     ),
     (
         lambda n, d: fill(n, d, right_angle, math.sin, lambda a: -math.cos(a)),
-        "component 1 of your table is minus the cosine of 1 · p; it should be the cosine of 1 · p.",
+        "without `lambda a: -math.cos(a)` it is right",
     ),
     (
         lambda n, d: fill(n, d, lambda p, j, d: p // 10_000 ** ((j - j % 2) / d)),
-        "The angles are whole numbers in your table",
+        "with `p / 10_000 ** ((j - j % 2) / d)` in place of `p // 10_000 ** ((j",
     ),
     (
         lambda n, d: fill(n, d, lambda p, j, d: 1 / (p + 1) / 10_000 ** ((j - j % 2) / d)),
-        "Yours begins with 0.841 and 0.54.",
+        "here, at `setitem`, your values leave",
     ),
 ]
 
@@ -262,36 +262,45 @@ QUARTER = torch.tensor([[0.0, 1], [-1, 0]])  # of a turn
 
 
 WRONG[check_shift_matrix] = [
-    (lambda k, d: shift_by_loop(k, d, sign=-1), "This is the transpose, R(−k):"),
+    (lambda k, d: shift_by_loop(k, d, sign=-1), "with `sign=1` in place of `sign=-1`"),
     (halves_layout, "The blocks are laid out for"),
-    (lambda k, d: shift_by_loop(k, d, frequency=lambda i, d: 1.0), "Every block turns by the"),
+    (
+        lambda k, d: shift_by_loop(k, d, frequency=lambda i, d: 1.0),
+        "without `frequency=lambda i, d: 1.0` it is right",
+    ),
     (lambda k, d: shift_by_loop(1, d), "The offset is not used: this"),
-    (no_minus, "A minus is missing: one of"),
+    (no_minus, "`.where(torch.ones(d, d).triu().bool(), -shift_by_l …` is one step too"),
     (position_zero_only, "Your matrix is right for"),
     (
         lambda k, d: shift_by_loop(k, d, frequency=lambda i, d: 10_000 ** (-i / d)),
-        "not i/d: the slow hands",
+        "without `frequency=lambda i, d: 10_000 ** (-i / d)` it is right",
     ),
     (
         lambda k, d: shift_by_loop(k, d, frequency=lambda i, d: 10_000 ** (2 * i / d)),
-        "you multiply where you should",
+        "without `frequency=lambda i, d: 10_000 ** (2 * i / d)` it is right",
     ),
     (
         lambda k, d: by_exponential(-k, d) @ torch.block_diag(*[QUARTER] * (d // 2)),
         "Sine and cosine have changed places: at offset 0",
     ),
-    (lambda k, d: shift_by_loop(k, d) * torch.eye(d), "The sines are missing"),
-    (lambda k, d: shift_by_loop(-k if k < 0 else k, d), "you lose its sign"),
-    (lambda k, d: by_exponential(1, d) ** k, "`**` raises each entry"),
+    (lambda k, d: shift_by_loop(k, d) * torch.eye(d), "`* torch.eye(d)` is too much"),
+    (lambda k, d: shift_by_loop(-k if k < 0 else k, d), "with `k == 0` in place of `k < 0`"),
+    (
+        lambda k, d: by_exponential(1, d) ** k,
+        "block 0 is not a rotation. In each row stand a sine and a co",
+    ),
     (lambda k, d: k * shift_by_loop(1, d), "those of row 0 sum to 9."),
     (
         lambda k, d: shift_by_loop(k, d, frequency=lambda i, d: 10_000 ** (-2 * (i + 1) / d)),
-        "block 0 turns by 0.4755. It should turn by 3: the offset times",
+        "without `frequency=lambda i, d: 10_000 ** (-2 * (i + 1) / d)` it is ri",
     ),
-    (lambda k, d: shift_by_loop(k, d) + torch.eye(d).roll(2, 0), "at [0, 8] you have 1, outside"),
+    (
+        lambda k, d: shift_by_loop(k, d) + torch.eye(d).roll(2, 0),
+        "`+ torch.eye(d).roll(2, 0)` is too much",
+    ),
     (
         lambda k, d: shift_by_loop(k, 2 * d),
-        "our matrix has 10 blocks; there is one for each pair, 5",
+        "`2 *` is too much",
     ),
     (
         lambda k, d: [shift_by_loop(k * 10_000 ** (-2 * i / d), 2) for i in range(d // 2)],
@@ -299,11 +308,11 @@ WRONG[check_shift_matrix] = [
     ),
     (
         lambda k, d: shift_by_loop(k, d) * torch.tensor([1.0, -1.0]).repeat(d // 2),
-        "each block is a reflection",
+        "`* torch.tensor([1.0, -1.0]).repeat(d // 2)` is too much",
     ),
     (
         lambda k, d: shift_by_loop(k, d) * torch.tensor([-1.0, 1.0]).repeat(d // 2)[:, None],
-        "each block is a reflection",
+        "`* torch.tensor([-1.0, 1.0]).repeat(d // 2)[:, None]`",
     ),
 ]
 
@@ -348,13 +357,16 @@ RIGHT[check_turning_hands] = [
     lambda n, d, base: int((rotary_angles(1, d, base=base, start=n)[0] >= 2 * math.pi).sum()),
 ]
 WRONG[check_turning_hands] = [
-    (lambda n, d, base: d // 2 - by_loop(n, d, base), "You count the hands that do"),
-    (lambda n, d, base: 2 * by_loop(n, d, base), "You count components."),
-    (lambda n, d, base: waves(n, d, base, full=1), "hands that turn by one radian"),
-    (lambda n, d, base: waves(n, d, base, full=math.pi), "that is half a turn"),
-    (lambda n, d, base: waves(n, d, base, power=1), "with i/d the slowest"),
-    (lambda n, d, base: waves(n, d, base, power=4), "with 4i/d the slowest"),
-    (lambda n, d, base: by_loop(n, 2 * d, base**2), "there are d/2 hands"),
+    (lambda n, d, base: d // 2 - by_loop(n, d, base), "`d // 2 -` is too much"),
+    (lambda n, d, base: 2 * by_loop(n, d, base), "`2 *` is too much"),
+    (lambda n, d, base: waves(n, d, base, full=1), "without `full=1` it is right"),
+    (lambda n, d, base: waves(n, d, base, full=math.pi), "without `full=math.pi` it is right"),
+    (lambda n, d, base: waves(n, d, base, power=1), "with `power=2` in place of `power=1`"),
+    (lambda n, d, base: waves(n, d, base, power=4), "without `power=4` it is right"),
+    (
+        lambda n, d, base: by_loop(n, 2 * d, base**2),
+        "every hand: you count 8 hands, more than the 4 that there ar",
+    ),
     (
         lambda n, d, base: sum(n / 2 / math.pi / base ** (2 * i / d) for i in range(d // 2)),
         "these are all of the turns",
@@ -365,15 +377,15 @@ WRONG[check_turning_hands] = [
     ),
     (
         lambda n, d, base: 1 + int(math.log(n / 2 / math.pi) / math.log(base ** (2 / d))),
-        "Your formula counts hands",
+        "every hand: you count 12 hands, more than the 4 that there a",
     ),
     (
         lambda n, d, base: sum(2 * math.pi / base ** (2 * i / d) <= n for i in range(d // 2)),
-        "ou count 256 hands, that is up to hand 255. But the wavelength of that one is 60,611.5",
+        "with `-2` in place of `2`",
     ),
     (
         lambda n, d, base: sum(4 * math.pi * base ** (2 * i / d) <= n for i in range(d // 2)),
-        "as if hand 104 did not turn (the first one is hand 0). But its wavelength is 265.0,",
+        "with `2` in place of `4`",
     ),
     (lambda n, d, base: n / (2 * math.pi), "number of hands is whole; 81.49 is not."),
     (lambda n, d, base: n, "ou count 512 hands, more than the 256 that there are."),
@@ -381,7 +393,7 @@ WRONG[check_turning_hands] = [
         lambda n, d, base: max(i for i in range(d // 2) if 2 * math.pi * base ** (2 * i / d) <= n),
         "Hand 0 counts, too",
     ),
-    (lambda n, d, base: by_loop(n, d, 10_000), "the base is the third argument"),
+    (lambda n, d, base: by_loop(n, d, 10_000), "10000 is written down where `base` belongs"),
 ]
 
 

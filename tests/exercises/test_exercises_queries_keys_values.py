@@ -36,9 +36,9 @@ RIGHT[check_soft_lookup] = [by_loop, by_sdpa]
 
 
 WRONG[check_soft_lookup] = [
-    (lambda q, k, v, t: by_loop(q, k, k, t), "You return an average of"),
+    (lambda q, k, v, t: by_loop(q, k, k, t), "`k` stands where `v` belongs"),
     (lambda q, k, v, t: v[int(torch.argmax(k @ q))], "This is the value of the"),
-    (lambda q, k, v, t: by_loop(q, k, v, 1 / t), "You multiply by the temperature:"),
+    (lambda q, k, v, t: by_loop(q, k, v, 1 / t), "`1 /` is too much"),
     (lambda q, k, v, t: by_loop(q, k, v, 1.0), "The temperature is not used."),
     (lambda q, k, v, t: by_loop(q, k, v, 1.0) / t, "The temperature divides the"),
     (lambda q, k, v, t: (k * q).sum(1) @ v / t, "The scores are used as they"),
@@ -67,14 +67,17 @@ RIGHT[check_cross_attention] = [step_by_step, by_pytorch]
 WRONG[check_cross_attention] = [
     (
         lambda x, m, Q, K, V: F.softmax(m @ K @ (x @ Q).T, dim=1).T @ m @ V,
-        "The softmax runs over the",
+        "`dim=1` is not the right axis: with `dim=0` in place of `dim=1`",
     ),
     (
         lambda x, m, Q, K, V: F.softmax(x @ Q @ (m @ K).T, dim=1) @ x @ V,
-        "The values come from x; they",
+        "`x` stands where `m` belongs",
     ),
-    (lambda x, m, Q, K, V: step_by_step(x, x, Q, K, V), "Everything comes from x:"),
-    (lambda x, m, Q, K, V: step_by_step(m, x, Q, K, V), "The roles are swapped: x"),
+    (lambda x, m, Q, K, V: step_by_step(x, x, Q, K, V), "`x` stands where `m` belongs"),
+    (
+        lambda x, m, Q, K, V: step_by_step(m, x, Q, K, V),
+        "`x` and `m` are taken for each other, everywhere",
+    ),
     (
         lambda x, m, Q, K, V: step_by_step(x, m, Q.T, K.T, V.T),
         "The weight matrices are transposed:",
@@ -85,7 +88,7 @@ WRONG[check_cross_attention] = [
     ),
     (
         lambda x, m, Q, K, V: by_pytorch(x, m, Q / K.shape[1] ** 0.5, K, V),
-        "The scores are divided by",
+        "`/ K.shape[1] ** 0.5` is too much",
     ),
 ]
 
@@ -101,7 +104,7 @@ def one_output_a_key(x, memory, W_Q, W_K, W_V):
 
 WRONG[check_cross_attention] += [
     (squares_only, "Right on squares only (5 queries, 5 keys, all widths 5)"),
-    (one_output_a_key, "One output for each key"),
+    (one_output_a_key, "`F.softmax(memory @ W_K @ (x @ W_Q).T, dim=0) @` is too much"),
 ]
 
 
@@ -193,7 +196,7 @@ WRONG[check_score_rank] = [
     (lambda s, d, d_k: d_k if d_k < s else s, "You forget X: W_Q can make"),
     (lambda s, d, d_k: min((d, d_k)), "You forget the number of"),
     (lambda s, d, d_k: min((d, s)), "You forget the narrow projections:"),
-    (lambda s, d, d_k: sorted([s, d, d_k])[-1], "Ranks are bounded by the"),
+    (lambda s, d, d_k: sorted([s, d, d_k])[-1], "with `0` in place of `-1`"),
 ]
 
 
@@ -226,15 +229,19 @@ def averaged(scores):
     return e / e.sum(1).unsqueeze(1)
 
 
-RIGHT[check_stable_softmax] = [row_by_row, by_logsumexp, lambda s: F.softmax(s, 1)]
+RIGHT[check_stable_softmax] = [row_by_row, by_logsumexp]
 
 
 WRONG[check_stable_softmax] = [
+    (
+        lambda s: F.softmax(s, 1),
+        "The result is right. But the exercise asks for it without `softmax`",
+    ),
     (lambda s: powers_of(s) / powers_of(s).sum(1), "This still does what the broken function"),
     (lambda s: powers_of(s) / powers_of(s).sum(1)[:, None], "The rows are right now, but for"),
     (
         lambda s: powers_of(s - s.max(1)[0][:, None]) / powers_of(s - s.max(1)[0][:, None]).sum(1),
-        "Large scores no longer hurt, but",
+        "keep the axis that disappears, by `keepdim=True`",
     ),
     (
         lambda s: powers_of(s - s.max()) / powers_of(s - s.max()).sum(1)[:, None],
@@ -246,12 +253,15 @@ WRONG[check_stable_softmax] = [
         lambda s: powers_of(s.clip(max=80)) / powers_of(s.clip(max=80)).sum(1)[:, None],
         "You cut large scores off.",
     ),
-    (lambda s: F.softmax(s / s.max(1)[0][:, None], 1), "You divide the scores by their maximum"),
+    (lambda s: F.softmax(s / s.max(1)[0][:, None], 1), "`/ s.max(1)[0][:, None]` is too much"),
     (
         lambda s: torch.nan_to_num(powers_of(s) / powers_of(s).sum(1)[:, None], nan=0.0),
         "Where it was nan, it is 0 now",
     ),
-    (lambda s: F.softmax(s.T, dim=1).T, "Your columns sum to 1, not your rows"),
+    (
+        lambda s: F.softmax(s.T, dim=1).T,
+        "`dim=1` is not the right axis: with `dim=0` in place of `dim=1`",
+    ),
 ]
 
 

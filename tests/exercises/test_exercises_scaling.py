@@ -84,23 +84,32 @@ RIGHT[check_scaled_weights] = [by_pytorch, scaled_queries]
 
 
 WRONG[check_scaled_weights] = [
-    (lambda q, k: F.softmax(q @ k.mT, dim=2), "The scores are not scaled"),
-    (lambda q, k: F.softmax(q @ k.mT / q.shape[2], dim=2), "You divide by d_k; the standard"),
+    (lambda q, k: F.softmax(q @ k.mT, dim=2), "`/ q.shape[-1] ** 0.5` is missing after `q @ k.mT`"),
+    (
+        lambda q, k: F.softmax(q @ k.mT / q.shape[2], dim=2),
+        "a square root is missing: `(q.shape[2]) ** 0.5` in place of `q.shape[2",
+    ),
     (
         lambda q, k: F.softmax(q @ k.mT / math.sqrt(q.shape[0] * q.shape[2]), dim=2),
-        "You count the sentences, too;",
+        "`q.shape[0] *` is too much",
     ),
     (
         lambda q, k: F.softmax(q @ k.mT * math.sqrt(q.shape[2]), dim=2),
-        "You multiply by √d_k, which",
+        "with `q @ k.mT / math.sqrt(q.shape[2])` in place of `q @ k.mT * math.s",
     ),
     (
         lambda q, k: F.softmax(q @ k.mT, dim=2) / math.sqrt(q.shape[2]),
-        "You scale after the softmax:",
+        "here, at `softmax`, your values leave",
     ),
     (lambda q, k: F.softmax(q @ k.mT / math.sqrt(q.shape[1]), dim=2), "Which axis of the scores"),
-    (lambda q, k: (q / math.sqrt(q.shape[2])) @ k.mT, "These are the scaled scores;"),
-    (lambda q, k: F.softmax(q @ k.mT / math.sqrt(q.shape[2]), dim=1), "The softmax runs over the"),
+    (
+        lambda q, k: (q / math.sqrt(q.shape[2])) @ k.mT,
+        "a softmax is missing: `((q / math.sqrt(q.shape[2])) @ k.mT).softmax(-1",
+    ),
+    (
+        lambda q, k: F.softmax(q @ k.mT / math.sqrt(q.shape[2]), dim=1),
+        "`dim=1` is not the right axis: with `dim=-1` in place of `dim=1`",
+    ),
 ]
 
 
@@ -125,22 +134,25 @@ WRONG[check_softmax_jacobian] = [
     (lambda s, scale: by_autograd(s, scale).diag().diag(), "Only the diagonal: raising"),
     (
         lambda s, scale: 2 * scale * F.softmax(s * scale, dim=0).diag() - by_autograd(s, scale),
-        "The sign of p pᵀ is wrong:",
+        "`2 * scale * F.softmax(s * scale, dim=0).diag() -` is too much",
     ),
-    (lambda s, scale: by_autograd(s, 1.0) * scale, "p is the softmax of s, but"),
+    (lambda s, scale: by_autograd(s, 1.0) * scale, "with `s * scale` in place of `s`"),
     (
         lambda s, scale: scale * (torch.diag(p := F.softmax(s / scale, 0)) - p[:, None] * p),
-        "p is the softmax of s / scale",
+        "with `s * scale` in place of `s / scale`",
     ),
-    (lambda s, scale: by_autograd(s, scale) / scale, "The factor `scale` of the"),
+    (lambda s, scale: by_autograd(s, scale) / scale, "`/ scale` is too much"),
     (lambda s, scale: by_autograd(s, 1.0), "The scale is ignored: p must"),
     (
         lambda s, scale: by_autograd(s, scale) - scale * F.softmax(s * scale, dim=0).diag(),
-        "diag(p) is missing: only",
+        "`- scale * F.softmax(s * scale, dim=0).diag()` is too much",
     ),
-    (lambda s, scale: scale * F.softmax(s * scale, dim=0).diag(), "p pᵀ is missing: only diag(p)"),
-    (lambda s, scale: by_autograd(s, scale) / scale**2, "This divides by the scale;"),
-    (lambda s, scale: by_autograd(s, 1.0) * scale, "p is the softmax of s, but"),
+    (
+        lambda s, scale: scale * F.softmax(s * scale, dim=0).diag(),
+        "here, at `mul`, your values leave",
+    ),
+    (lambda s, scale: by_autograd(s, scale) / scale**2, "`/ scale**2` is too much"),
+    (lambda s, scale: by_autograd(s, 1.0) * scale, "with `s * scale` in place of `s`"),
     (lambda s, scale: by_autograd(s, 1 / scale) * scale**2, "p is the softmax of s / scale,"),
 ]
 
@@ -171,10 +183,10 @@ RIGHT[check_temperature_for_entropy] = [by_halving, by_grid]
 
 
 WRONG[check_temperature_for_entropy] = [
-    (lambda s, entropy: 1 / by_halving(s, entropy), "This is 1/τ, a factor of"),
-    (lambda s, entropy: by_halving(s, entropy, torch.log2), "Your entropy is in bits (log2);"),
+    (lambda s, entropy: 1 / by_halving(s, entropy), "`1 /` is too much"),
+    (lambda s, entropy: by_halving(s, entropy, torch.log2), "without `torch.log2` it is right"),
     (lambda s, entropy: entropy_of(s, 1.0), "This is the entropy at temperature"),
-    (lambda s, entropy: math.sqrt(by_halving(s, entropy)), "This is the square root of"),
+    (lambda s, entropy: math.sqrt(by_halving(s, entropy)), "`math.sqrt` is one step too many"),
     (lambda s, entropy: 1.0, "This is always 1, whatever"),
 ]
 
@@ -196,7 +208,7 @@ WRONG[check_pytorch_width] = [
     (lambda d_k: d_k, "At the same width"),
     (lambda d_k: 3 * d_k, "You count the third once."),
     (lambda d_k: math.sqrt(3) * d_k, "The products have variance 1/9,"),
-    (lambda d_k: d_k / 9, "Smaller components make"),
+    (lambda d_k: d_k / 9, "with `d_k * 9` in place of `d_k / 9`"),
     (lambda d_k: 81 * d_k, "You square once too often:"),
 ]
 
@@ -258,15 +270,15 @@ def powers(start, of_query, of_key=0.0):
 
 WRONG[check_same_training] = [
     (lambda W_Q, rate: (W_Q, rate, rate), "Nothing is changed yet:"),
-    (powers(-0.5, 0), "The start is right, and then the"),
-    (powers(-0.5, -0.5), "The start is right. W_Q's rate is"),
-    (powers(-0.5, 1), "not grow: its gradient is"),
-    (powers(-0.5, 0.5), "not grow; and by how much?"),
-    (powers(-0.5, -1, -1), "W_K starts where it was"),
-    (powers(0, -1), "The rates are right for"),
-    (powers(0.5, -1), "W_Q starts √d_k times larger"),
-    (powers(-1, -1), "You divide W_Q by d_k; the"),
-    (powers(-1, -2), "You divide W_Q by d_k and its"),
+    (powers(-0.5, 0), "`/ W_Q.shape[-1]` is missing after `rate * d_k**of_query`"),
+    (powers(-0.5, -0.5), "`/ W_Q.shape[-1] ** 0.5` is missing after `rate * d_k**of_query`"),
+    (powers(-0.5, 1), "with `rate / d_k**of_query` in place of `rate * d_k**of_query`"),
+    (powers(-0.5, 0.5), "here, at `mul`, your values leave"),
+    (powers(-0.5, -1, -1), "`* d_k**of_key` is too much"),
+    (powers(0, -1), "`/ W_Q.shape[-1] ** 0.5` is missing after `W_Q * d_k**start`"),
+    (powers(0.5, -1), "with `W_Q / d_k**start` in place of `W_Q * d_k**start`"),
+    (powers(-1, -1), "a square root is missing: `(d_k**start) ** 0.5` in place of `d_k**star"),
+    (powers(-1, -2), "`/ W_Q.shape[-1] ** 0.5` is missing after `float(W_Q.shape[-1])`"),
 ]
 
 

@@ -35,7 +35,6 @@ def _by_loops(x, i):
 
 
 RIGHT[check_one_output] = [
-    _by_loops,
     lambda x, i: (torch.softmax(x @ x.T, -1) @ x)[i],
     lambda x, i: torch.einsum("j,jk->k", F.softmax(torch.mv(x, x[i]), 0), x),
     lambda x, i: F.scaled_dot_product_attention(x[None, i, None], x[None], x[None], scale=1.0)[
@@ -76,17 +75,18 @@ def _scaled(x, i):
 
 
 WRONG[check_one_output] = [
-    (_sums_x_i, "x_i itself instead of every x_j"),
+    (_by_loops, "The result is right. But the exercise asks for it without a loop"),
+    (_sums_x_i, "`i` stands where `j` belongs"),
     (_no_softmax, "the softmax is missing"),
     (_not_normalized, "never divided by their sum"),
-    (_no_exp, "not put through exp first"),
-    (_column, "w_ji, the column of i"),
-    (_wrong_axis, "w_ji, the column of i"),
+    (_no_exp, "`scores` is divided by its sum without an exponential: a softmax does "),
+    (_column, "`dim=1` is not the right axis: with `dim=0` in place of `dim=1`"),
+    (_wrong_axis, "`dim=0` is not the right axis: with `dim=-1` in place of `dim=0`"),
     (lambda x, i: x.sum(0) / len(x), "the same weight"),
-    (_scaled, "divided by the square root"),
+    (_scaled, "it divides the scores by the root of the width, where they stay raw"),
     (lambda x, i: (x @ x[i]).softmax(0), "weighted average of the inputs is still missing"),
     (lambda x, i: (x @ x.T).softmax(1) @ x, "only the one at position i"),
-    (lambda x, i: (x @ x[i - 1]).softmax(0) @ x, "positions count from 0"),
+    (lambda x, i: (x @ x[i - 1]).softmax(0) @ x, "`- 1` is too much"),
 ]
 
 
@@ -94,8 +94,6 @@ WRONG[check_one_output] = [
 
 
 RIGHT[check_batched_attention] = [
-    lambda x: torch.bmm(torch.softmax(torch.bmm(x, x.transpose(1, 2)), dim=2), x),
-    lambda x: torch.stack([torch.softmax(one @ one.T, 1) @ one for one in x]),
     lambda x: F.scaled_dot_product_attention(x, x, x, scale=1.0),
     lambda x: torch.einsum("bij,bjk->bik", torch.einsum("bik,bjk->bij", x, x).softmax(-1), x),
 ]
@@ -107,13 +105,42 @@ def _one_softmax(x):
 
 
 WRONG[check_batched_attention] = [
-    (lambda x: torch.bmm(torch.softmax(x @ x.mT, dim=1), x), "over the queries (dim 1)"),
-    (lambda x: torch.softmax(x @ x.mT, dim=-1).mT @ x, "over the queries (dim 1)"),
-    (lambda x: torch.bmm(torch.softmax(x @ x.mT, dim=0), x), "over the batch (dim 0)"),
-    (lambda x: torch.bmm(torch.softmax(torch.bmm(x, x), 2), x), "`bmm(x, x)` runs only when"),
-    (lambda x: torch.einsum("bij,bjk->bik", x, x).softmax(-1) @ x, "`bmm(x, x)` runs only when"),
-    (lambda x: torch.bmm(torch.bmm(x, x.transpose(1, 2)), x), "the softmax is missing"),
-    (lambda x: F.scaled_dot_product_attention(x, x, x), "divided by the square root"),
+    (
+        lambda x: torch.bmm(torch.softmax(torch.bmm(x, x.transpose(1, 2)), dim=2), x),
+        "asks for it without `bmm`",
+    ),
+    (
+        lambda x: torch.stack([torch.softmax(one @ one.T, 1) @ one for one in x]),
+        "asks for it without `@`",
+    ),
+    (
+        lambda x: torch.bmm(torch.softmax(x @ x.mT, dim=1), x),
+        "`dim=1` is not the right axis: with `dim=-1` in place of `dim=1`",
+    ),
+    (
+        lambda x: torch.softmax(x @ x.mT, dim=-1).mT @ x,
+        "`dim=-1` is not the right axis: with `dim=-2` in place of `dim=-1`",
+    ),
+    (
+        lambda x: torch.bmm(torch.softmax(x @ x.mT, dim=0), x),
+        "`dim=0` is not the right axis: with `dim=-1` in place of `dim=0`",
+    ),
+    (
+        lambda x: torch.bmm(torch.softmax(torch.bmm(x, x), 2), x),
+        "a transpose is missing: `x.mT` in place of `x`",
+    ),
+    (
+        lambda x: torch.einsum("bij,bjk->bik", x, x).softmax(-1) @ x,
+        "a transpose is missing: `x.mT` in place of `x`",
+    ),
+    (
+        lambda x: torch.bmm(torch.bmm(x, x.transpose(1, 2)), x),
+        "a softmax is missing: `(torch.bmm(x, x.transpose(1, 2))).softmax(-1)` ",
+    ),
+    (
+        lambda x: F.scaled_dot_product_attention(x, x, x),
+        "it divides the scores by the root of the width, where they stay raw",
+    ),
     (lambda x: torch.softmax(torch.bmm(x, x.transpose(1, 2)), dim=2), "the second product"),
     (_one_softmax, "One softmax over the whole matrix"),
 ]
@@ -311,12 +338,18 @@ RIGHT[check_mended] = [
 
 WRONG[check_mended] = [
     (_by_the_loops_of_the_chapter(0, "i"), "still does what the broken function does"),
-    (_by_the_loops_of_the_chapter(-1, "i"), "You have mended the axis"),
-    (_by_the_loops_of_the_chapter(0, "j"), "You have mended the sum"),
-    (_by_the_loops_of_the_chapter(1, "j", lambda w, i, j: w[j, i]), "You have mended the sum"),
+    (_by_the_loops_of_the_chapter(-1, "i"), "`i` stands where `j` belongs"),
+    (_by_the_loops_of_the_chapter(0, "j"), "with `weights, j, i` in place of `weights, i, j`"),
+    (
+        _by_the_loops_of_the_chapter(1, "j", lambda w, i, j: w[j, i]),
+        "with `weights, j, i` in place of `weights, i, j`",
+    ),
     (lambda x: x @ (x.T @ x), "The softmax is gone"),
     (lambda x: torch.softmax(x @ x.T, dim=1), "the weighted averages are missing"),
-    (lambda x: F.scaled_dot_product_attention(x, x, x), "divided by the square root"),
+    (
+        lambda x: F.scaled_dot_product_attention(x, x, x),
+        "it divides the scores by the root of the width, where they stay raw",
+    ),
 ]
 
 

@@ -168,15 +168,18 @@ WRONG[check_encode] = [
     ),
     (whatever_comes_first, "You merge the first pair from the left"),
     (joined_two_by_two, "o merge makes the token 'ry'."),
-    (not_the_last_merge_that_fits, "our tokens 'mar' and 'y' stand side by side"),
+    (not_the_last_merge_that_fits, "`[:-1]` is too much"),
     (lambda word, merges: " ".join(in_place(word, merges)), "our tokens are one text"),
     (one_too_far, "does a loop go one too far, or does the list get shorter"),
     (longest, "You take the longest token"),
     (first_place_only, "at its first place only"),
-    (only_once, "You stop after the first merge"),
-    (lambda word, merges: in_place(word, list(reversed(merges))), "from the last one to the first"),
+    (only_once, "`[at : at + 1]` is too much"),
+    (
+        lambda word, merges: in_place(word, list(reversed(merges))),
+        "`reversed` is one step too many",
+    ),
     (lambda word, merges: list(word), "still single characters"),
-    (by_replacing, "You replace within the text"),
+    (by_replacing, "no merge makes the token 'roses'."),
     (from_its_end, "You go through the word from its end"),
 ]
 
@@ -233,18 +236,27 @@ WRONG[check_decode] = [
         lambda tokens: "".join(t.decode(errors="surrogateescape") for t in tokens),
         "holds surrogates",
     ),
-    (three_at_a_time, "some bytes are decoded before all bytes"),
+    (three_at_a_time, "its complement belongs here: `(1 - i)` in place of `i`"),
     (lambda tokens: b"".join(tokens).decode("utf-16", "replace"), "another encoding than UTF-8?"),
     (lambda tokens: b"".join(tokens).decode(errors="replace").strip(), "something beside the"),
     (with_the_next, "you join two at most"),
-    (lambda tokens: repr(b"".join(tokens)), "how Python writes a bytes"),
+    (
+        lambda tokens: repr(b"".join(tokens)),
+        "the plain letters were 'roses ', and in your text they are \"",
+    ),
     (lambda tokens: str(b"".join(tokens), "ascii", "replace"), "You decode as ASCII"),
-    (lambda tokens: b"".join(tokens).decode("utf8", "backslashreplace"), "and its number"),
+    (
+        lambda tokens: b"".join(tokens).decode("utf8", "backslashreplace"),
+        "the plain letters were 'rose ', and in your text they are 'r",
+    ),
     (lambda tokens: b"".join(tokens), "still to be decoded"),
     (lambda tokens: "".join(str(t, "utf-8", "replace") for t in tokens), "holds a part of a char"),
     (lambda tokens: "".join(str(t, "utf-8", "ignore") for t in tokens), "gone for good"),
     (lambda tokens: "".join(chr(byte) for t in tokens for byte in t), "You decode as Latin-1"),
-    (lambda tokens: b" ".join(tokens).decode(errors="replace"), "You put blanks between"),
+    (
+        lambda tokens: b" ".join(tokens).decode(errors="replace"),
+        "the plain letters were 'roses ', and in your text they are '",
+    ),
     (lambda tokens: b"".join(tokens).decode(), "UnicodeDecodeError"),
     (lambda tokens: b"".join(tokens).decode(errors="ignore"), "may not vanish"),
 ]
@@ -286,23 +298,29 @@ def averaged(ids, upstream, vocabulary):
 
 RIGHT[check_table_gradient] = [by_one_hot, by_autograd]
 WRONG[check_table_gradient] = [
-    (assigned, "An assignment overwrites"),
+    (assigned, "`=` keeps only the last: `+=` adds them all"),
     (lambda *given: by_one_hot(*given) - 1, "d 2 does not occur, so its row must be 0"),
-    (all_but_the_last, "that of id 4 is not."),
-    (lambda ids, upstream, n: by_one_hot(torch.arange(len(ids)), upstream, n), "Row t of your"),
-    (lambda *given: by_one_hot(*given).mT.flatten().view(given[2], -1), "mixes the ids up"),
+    (all_but_the_last, "with `torch.arange(len(ids)) <= len(ids) - 1` in place of `torch.arang"),
+    (
+        lambda ids, upstream, n: by_one_hot(torch.arange(len(ids)), upstream, n),
+        "id 2 does not occur, so its row must be 0; yours is `upstrea",
+    ),
+    (
+        lambda *given: by_one_hot(*given).mT.flatten().view(given[2], -1),
+        "there is a transpose too many",
+    ),
     (
         lambda ids, upstream, n: (
             by_one_hot(ids, upstream, n) * torch.bincount(ids, minlength=n)[:, None]
         ),
-        "he row of id 3 is 2 times what it must be.",
+        "`* torch.bincount(ids, minlength=n)[:, None]` is too much",
     ),
     (
         lambda ids, upstream, n: by_one_hot(torch.arange(len(ids)), upstream[ids.argsort()], n),
         "d 2 does not occur, so its row must be 0; yours is `upstream[0]`.",
     ),
     (lambda ids, upstream, n: by_one_hot(ids, F.one_hot(ids, n).float(), n), "our rows have 7"),
-    (added_by_index, "it reads each row once and writes it once"),
+    (added_by_index, "here, at `setitem`, your values leave"),
     (lambda ids, upstream, vocabulary: by_one_hot(ids, upstream, max(ids) + 1), "largest id that"),
     (
         lambda ids, upstream, vocabulary: torch.stack(
@@ -314,13 +332,13 @@ WRONG[check_table_gradient] = [
         lambda ids, upstream, vocabulary: torch.zeros(vocabulary, upstream.shape[1]).scatter_add(
             0, ids[:, None], upstream
         ),
-        "Only the first component arrives",
+        "here, at `scatter_add`, your values leave",
     ),
     (
         lambda ids, upstream, vocabulary: upstream[ids],
         "Number 6 is asked of a tensor that has numbers 0 to 4",
     ),
-    (averaged, "you take the mean"),
+    (averaged, "`/ hot.sum(0).clamp(min=1)` is too much"),
     (
         lambda ids, upstream, vocabulary: torch.stack(
             [torch.cat([upstream[ids == i], 0 * upstream])[0] for i in range(vocabulary)]
@@ -330,12 +348,12 @@ WRONG[check_table_gradient] = [
     (lambda ids, upstream, vocabulary: upstream * 1, "gradients of the tokens, one row each"),
     (
         lambda ids, upstream, vocabulary: upstream.sum(0, keepdim=True).repeat(vocabulary, 1),
-        "one row for the whole table",
+        "id 2 does not occur, so its row must be 0; yours begins with",
     ),
-    (lambda *given: by_one_hot(*given).T, "The two axes are swapped"),
+    (lambda *given: by_one_hot(*given).T, "there is a transpose too many"),
     (
         lambda ids, upstream, vocabulary: by_one_hot(ids, torch.ones_like(upstream), vocabulary),
-        "counts how often",
+        "`torch.ones_like` is one step too many",
     ),
 ]
 

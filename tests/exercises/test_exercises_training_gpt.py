@@ -324,7 +324,10 @@ WRONG[check_clip] = [
         lambda gs, limit: [g * limit / torch.stack([x.norm() for x in gs]).norm() for g in gs],
         "Gradients that are shorter than the limit",
     ),
-    (lambda gs, limit: scaled(gs, limit, sum((g * g).sum() for g in gs)), "A root is missing"),
+    (
+        lambda gs, limit: scaled(gs, limit, sum((g * g).sum() for g in gs)),
+        "a square root is missing: `(sum((g * g).sum() for g in gs)) ** 0.5` in",
+    ),
     (
         lambda gs, limit: scaled(gs, limit, sum(g.norm(1) for g in gs)),
         "That is the sum of absolute values",
@@ -339,7 +342,7 @@ WRONG[check_clip] = [
             limit,
             (sum((g * g).sum() for g in gs) / sum(g.numel() for g in gs)) ** 0.5,
         ),
-        "The root of the mean of squares",
+        "`/ sum(g.numel() for g in gs)` is too much",
     ),
     (
         lambda gs, limit: scaled(gs, limit, sum(g.norm() for g in gs)),
@@ -350,7 +353,7 @@ WRONG[check_clip] = [
         lambda gs, limit: [
             g * max(1.0, limit / float(torch.cat([x.flatten() for x in gs]).norm())) for g in gs
         ],
-        "The other way around",
+        "here, at `mul`, your values leave",
     ),
     (
         lambda gs, limit: [g / float(torch.cat([x.flatten() for x in gs]).norm()) for g in gs],
@@ -378,37 +381,36 @@ WRONG[check_clip] = [
             if whole(gs) > limit
             else gs
         ),
-        "You divide by the limit",
+        "here, at `div`, your values leave",
     ),
     (
         lambda gs, limit: [g * (whole(gs) / limit) if whole(gs) > limit else g for g in gs],
-        "The factor is upside down",
+        "with `g / whole(gs) / limit` in place of `g * (whole(gs) / limit)`",
     ),
     (
         lambda gs, limit: scaled(gs, limit, whole(gs)) if whole(gs) ** 2 > limit else gs,
-        "on a gradient that is just too long: you shorten as if",
+        "with `whole(gs) ** 2 != limit` in place of `whole(gs) ** 2 > limit`",
     ),
     (
         lambda gs, limit: [g * limit / whole(gs) for g in gs] if whole(gs) ** 2 > limit else gs,
-        "on a gradient that is just short enough: a gradient that is short enough comes back",
+        "`** 2` is too much",
     ),
     (lambda gs, limit: (scaled(gs, limit, whole(gs)), whole(gs)), "You return the norm as well"),
     (
         lambda gs, limit: scaled(gs, limit, whole(gs) + 1),
-        "On a matrix and a vector: you shorten as if the norm were",
+        "`+ 1` is too much",
     ),
     (
         lambda gs, limit: [
             g * (limit / whole(gs)) ** (n + 1) if whole(gs) > limit else g for n, g in enumerate(gs)
         ],
-        "On a matrix and a vector: the tensors get different factors, first",
+        "`** n + 1` is too much",
     ),
     (
         lambda gs, limit: (
             scaled(gs, limit, whole(gs)) if whole(gs) > limit else [0.9 * g for g in gs]
         ),
-        "Right on a matrix and a vector, but on a gradient that is short: a gradient that is short "
-        "enough comes back changed",
+        "with `whole(gs) != limit` in place of `whole(gs) > limit`",
     ),
     (
         lambda gs, limit: torch.cat([g.flatten() for g in gs]),
@@ -434,7 +436,10 @@ def in_place(gradients, limit):
 # way, and without one that is the mistake.
 ON_ZEROS = "Right on a gradient that is just too long, but on gradients that are all 0: "
 WRONG[check_clip] += [
-    (of_the_norm(lambda norm, limit: 1 / norm if norm > limit else 1.0), "is made 1 long"),
+    (
+        of_the_norm(lambda norm, limit: 1 / norm if norm > limit else 1.0),
+        "`/ limit` is missing after `torch.cat([g.flatten() for g in gradients]",
+    ),
     (of_the_norm(lambda norm, limit: limit / norm), "Gradients that are shorter than the limit"),
     (of_the_norm(lambda norm, limit: limit / float(norm)), "Gradients that are shorter than the"),
     (
@@ -467,7 +472,7 @@ WRONG[check_decays] = [
     (lambda name, p: True, "Vectors decay, too"),
     (lambda name, p: p.numel() > 1, "Vectors decay, too"),
     (lambda name, p: False, "Nothing decays"),
-    (lambda name, p: p.ndim == 1, "The wrong way around"),
+    (lambda name, p: p.ndim == 1, "with `p.ndim > 1` in place of `p.ndim == 1`"),
     (lambda name, p: name.endswith("weight"), "The gains of the norms decay"),
     (lambda name, p: not ("norm" in name or name.endswith("bias")), "You go by the word `norm`"),
     (
@@ -478,22 +483,23 @@ WRONG[check_decays] = [
     (lambda name, p: p.numel() >= 21, "You go by size"),
     (
         lambda name, p: p.ndim > 1 and name.endswith("weight"),
-        "Right on a model with other names, but on a model with parameters that belong to no layer:"
-        " `lookup` is a matrix, of shape (5, 7), and you say that it does not decay",
+        'the condition `name.endswith("weight")` is too much',
     ),
-    (lambda name, p: p.ndim > 1 or name.endswith("bias"), "Biases decay, and the gains"),
+    (
+        lambda name, p: p.ndim > 1 or name.endswith("bias"),
+        'the condition `name.endswith("bias")` is too much',
+    ),
     (
         lambda name, p: p.squeeze().ndim > 1,
-        "`row` is a matrix, of shape (1, 7), and you say that it does not decay",
+        "`.squeeze()` is one step too many",
     ),
     (
         lambda name, p: p.ndim > 1 or p.numel() == 29,
-        "`scale.weight` is a vector, of shape (29,), and you say that it decays",
+        "the condition `p.numel() == 29` is too much",
     ),
     (
         lambda name, p: p.ndim != 1,
-        "Right on a model with other names, but on a model with parameters that belong to no layer:"
-        " `temperature` is a single number, of shape (), and you say that it decays",
+        "with `p.ndim > 1` in place of `p.ndim != 1`",
     ),
 ]
 

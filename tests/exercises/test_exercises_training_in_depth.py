@@ -91,50 +91,80 @@ def normed_in_the_loop(gradient, n_iterations):
 
 
 WRONG[check_orthogonalize] = [
-    (lambda gradient, n_iterations: gradient / gradient.norm(), "Only the length of the gradient"),
+    (
+        lambda gradient, n_iterations: gradient / gradient.norm(),
+        "the directions are right, the lengths are not: the largest s",
+    ),
     (iterated(lambda x: 3.4445 * x - 4.775 * x**3 + 2.0315 * x**5), "Powers of each number"),
-    (iterated(squared_elementwise), "A² is a matrix product"),
-    (iterated(from_the_other_side), "A is X times Xᵀ"),
-    (iterated(lambda x: terms(x, a=0)), "The first term is missing"),
-    (iterated(lambda x: terms(x, c=0)), "The last term is missing"),
-    (iterated(terms, length=lambda g: 1), "The gradient is not divided"),
+    (iterated(squared_elementwise), "your result is what comes out if A² squares each number."),
+    (iterated(from_the_other_side), "your result is what comes out if A is Xᵀ X."),
+    (iterated(lambda x: terms(x, a=0)), "your result is what comes out if a · X is left out."),
+    (
+        iterated(lambda x: terms(x, c=0)),
+        "the directions are right, the lengths are not: the largest s",
+    ),
+    (
+        iterated(terms, length=lambda g: 1),
+        "your result is what comes out if the gradient is not divided",
+    ),
     (
         iterated(terms, length=lambda g: torch.linalg.svdvals(g)[0]),
-        "You divide by the largest singular value",
+        "your result is what comes out if it is divided by its larges",
     ),
-    (iterated(terms, length=lambda g: g.abs().max()), "You divide by the largest number"),
-    (computed_once, "A is computed once"),
-    (iterated(lambda x: 1.5 * x - 0.5 * x @ x.mT @ x), "That is the older iteration"),
-    (iterated(terms, length=lambda g: (g * g).sum()), "You divide by the sum of squares"),
-    (iterated(terms, times=lambda n: n - 1), "One iteration too few"),
-    (iterated(terms, times=lambda n: n + 1), "One iteration too many"),
-    (by_decomposition, "That is U Vᵀ exactly"),
+    (
+        iterated(terms, length=lambda g: g.abs().max()),
+        "your result is what comes out if it is divided by its larges",
+    ),
+    (computed_once, "the directions are right, the lengths are not: the largest s"),
+    (
+        iterated(lambda x: 1.5 * x - 0.5 * x @ x.mT @ x),
+        "the directions are right, the lengths are not: the largest s",
+    ),
+    (
+        iterated(terms, length=lambda g: (g * g).sum()),
+        "a square root is missing: `(length(gradient)) ** 0.5` in place of `len",
+    ),
+    (iterated(terms, times=lambda n: n - 1), "`times` is one step too many"),
+    (iterated(terms, times=lambda n: n + 1), "`times` is one step too many"),
+    (by_decomposition, "the directions are right, the lengths are not: the largest s"),
     (iterated(lambda x: terms(x, b=2.0315, c=-4.775)), "b and c are swapped"),
-    (iterated(lambda x: terms(x, b=4.775)), "The sign of b is lost"),
+    (
+        iterated(lambda x: terms(x, b=4.775)),
+        "your result is what comes out if b has lost its sign.",
+    ),
     (
         iterated(lambda x: terms(x, c=0) + 2.0315 * (x @ x.mT) @ x),
-        "A stands once in the last term",
+        "your result is what comes out if A stands in place of A².",
     ),
-    (iterated(lambda x: terms(x, b=0)), "The middle term is missing"),
-    (bracket_alone, "The result of the bracket is not multiplied by X"),
-    (normed_in_the_loop, "You divide by the norm in each iteration"),
-    (lambda gradient, n: orthogonalize(gradient, n // n), "Only one iteration counts"),
+    (
+        iterated(lambda x: terms(x, b=0)),
+        "the directions are right, the lengths are not: the largest s",
+    ),
+    (bracket_alone, "here, at `sub`, your values leave"),
+    (normed_in_the_loop, "the directions are right, the lengths are not: the largest s"),
+    (lambda gradient, n: orthogonalize(gradient, n // n), "`// n` is too much"),
     (
         iterated(
             lambda x: 3.4445 * x + (-4.775 * x @ x.mT + 2.0315 * x @ x.mT @ x @ x.mT) * x,
         ),
-        "The bracket is multiplied number by number",
+        "your result is what comes out if the bracket is multiplied n",
     ),
     (
         iterated(terms, length=lambda g: torch.linalg.svdvals(g).sum(), times=lambda n: n + 1),
         "if it is divided by the sum of its singular values, the nuclear norm, and there is one "
         "iteration too many.",
     ),
-    (normed_at_the_end, "You divide by the norm once more at the end"),
+    (normed_at_the_end, "`/ x.norm()` is too much"),
     (iterated(terms, length=lambda g: g.norm(dim=1, keepdim=True)), "You divide each row by its"),
     (iterated(terms, length=lambda g: g.norm(dim=0)), "You divide each column by its own norm"),
-    (iterated(terms, length=lambda g: g.norm().sqrt()), "You divide by the root of the norm"),
-    (iterated(terms, length=lambda g: g.norm(1)), "You divide by the sum of absolute values"),
+    (
+        iterated(terms, length=lambda g: g.norm().sqrt()),
+        "a square is missing: `(length(gradient)) ** 2` in place of `length(gra",
+    ),
+    (
+        iterated(terms, length=lambda g: g.norm(1)),
+        "the directions are right, the lengths are not: the largest s",
+    ),
     (
         iterated(lambda x: terms(x, a=3.0), length=lambda g: 1.1 * g.norm()),
         "the directions are right, the lengths are not: the largest singular value of the gradient "
@@ -142,7 +172,7 @@ WRONG[check_orthogonalize] = [
     ),
     (
         lambda gradient, n: orthogonalize(gradient, n).clamp(-0.3, 0.3),
-        "the directions of the gradient are not kept",
+        "`.clamp(-0.3, 0.3)` is one step too many",
     ),
 ]
 
@@ -182,11 +212,10 @@ WRONG[check_accumulate] = [
     (lambda g, n: g[len(n) - 1] * 1, "Only the last part's gradient"),
     (
         lambda g, n: n.softmax(0) @ g,
-        "the parts weigh 0.018, 0.000121, 0.982 in your result, together 1. A part's share is its "
-        "count's, of the counts 7, 2, 11, and",
+        "a logarithm is missing: `n.log()` in place of `n`",
     ),
-    (lambda g, n: n @ g / n.norm(), "together 1.52. A part's share"),
-    (lambda g, n: n @ g / n.sum() + 1, "your result is not a mixture of the parts' gradients"),
+    (lambda g, n: n @ g / n.norm(), "a sum is missing: `n.sum(-1)` in place of `n`"),
+    (lambda g, n: n @ g / n.sum() + 1, "`+ 1` is too much"),
 ]
 
 
@@ -199,19 +228,22 @@ def by_kind(muon, others):
 
 RIGHT[check_memory] = [by_kind, lambda m, o: torch.tensor([12, 16]) @ torch.tensor([m, o])]
 WRONG[check_memory] = [
-    (lambda m, o: 16 * (m + o), "That is AdamW for all"),
-    (lambda m, o: 16 * m + 12 * o, "You give Muon's numbers 16 bytes"),
-    (lambda m, o: 12 * (m + o), "That is Muon for all"),
-    (lambda m, o: 8 * m + 12 * o, "Parameters or gradients are missing"),
-    (lambda m, o: 4 * m + 8 * o, "That is what the optimizer keeps"),
-    (lambda m, o: 8 * (m + o), "The optimizer's running means are missing"),
-    (lambda m, o: 3 * m + 4 * o, "You count numbers; each takes 4 bytes"),
-    (lambda m, o: 6 * m + 8 * o, "You count 16 bits"),
-    (lambda m, o: 4 * m + 4 * o, "Those are the parameters alone"),
-    (lambda m, o: 8 * m + 16 * o, "Muon keeps one running mean, too"),
-    (lambda m, o: 12 * m + 8 * o, "AdamW keeps two running means, of the gradient and"),
-    (lambda m, o: by_kind(m, o) / 2**20, "On a small GPT: that is in MiB: return bytes."),
-    (lambda m, o: by_kind(m, o) * 8, "On a small GPT: that is in bits: return bytes."),
+    (lambda m, o: 16 * (m + o), "you give 16 bytes to each number that Muon moves, and 16 to "),
+    (lambda m, o: 16 * m + 12 * o, "`m` and `o` are taken for each other, everywhere"),
+    (lambda m, o: 12 * (m + o), "you give 12 bytes to each number that Muon moves, and 12 to "),
+    (lambda m, o: 8 * m + 12 * o, "you give 8 bytes to each number that Muon moves, and 12 to e"),
+    (lambda m, o: 4 * m + 8 * o, "you give 4 bytes to each number that Muon moves, and 8 to ea"),
+    (lambda m, o: 8 * (m + o), "you give 8 bytes to each number that Muon moves, and 8 to ea"),
+    (lambda m, o: 3 * m + 4 * o, "you give 3 bytes to each number that Muon moves, and 4 to ea"),
+    (
+        lambda m, o: 6 * m + 8 * o,
+        "a factor 2 is missing: `(2 * (6 * m + 8 * o))` in place of `6 * m + 8 ",
+    ),
+    (lambda m, o: 4 * m + 4 * o, "you give 4 bytes to each number that Muon moves, and 4 to ea"),
+    (lambda m, o: 8 * m + 16 * o, "you give 8 bytes to each number that Muon moves, and 16 to e"),
+    (lambda m, o: 12 * m + 8 * o, "a factor 2 is missing: `(2 * (8 * o))` in place of `8 * o`"),
+    (lambda m, o: by_kind(m, o) / 2**20, "`/ 2**20` is too much"),
+    (lambda m, o: by_kind(m, o) * 8, "`* 8` is too much"),
     (lambda m, o: 14 * m + 18 * o, "you give 14 bytes to each number that Muon moves, and 18 to"),
 ]
 
@@ -249,54 +281,66 @@ RIGHT[check_utilization] = [in_words, in_one_line]
 
 
 WRONG[check_utilization] = [
-    (lambda *given: in_words(*given) / 3, "That is the forward pass alone"),
+    (lambda *given: in_words(*given) / 3, "`/ 3` is too much"),
     (
         lambda r, n, m, t, d, p: r * (2 * n + 12 * m * t * d) / p,
-        "The products with parameters cost 6",
+        "for each token you count 2 operations a parameter and 12 for",
     ),
     (
         lambda r, n, m, t, d, p: r * (6 * n + 4 * m * t * d) / p,
-        "Attention's own products are counted only for the forward pass",
+        "for each token you count 6 operations a parameter and 4 for ",
     ),
-    (lambda r, n, m, t, d, p: 6 * r * n / p, "Attention's products are missing"),
+    (
+        lambda r, n, m, t, d, p: 6 * r * n / p,
+        "for each token you count 6 operations a parameter and 0 for ",
+    ),
     (
         lambda r, n, m, t, d, p: r * (6 * n + 6 * m * t * d) / p,
-        "You count half of attention's products",
+        "for each token you count 6 operations a parameter and 6 for ",
     ),
-    (lambda *given: in_words(*given) / 2, "A multiplication and an addition"),
-    (lambda r, n, m, t, d, p: in_words(r, n, 1, t, d, p), "Each layer has attention"),
-    (lambda r, n, m, t, d, p: in_words(r, n, m, 1, d, p), "A token is compared with all"),
-    (lambda *given: 1 / in_words(*given), "The reciprocal"),
-    (lambda *given: 100 * in_words(*given), "That is in percent"),
+    (lambda *given: in_words(*given) / 2, "`/ 2` is too much"),
+    (lambda r, n, m, t, d, p: in_words(r, n, 1, t, d, p), "with `t * m` in place of `t`"),
+    (lambda r, n, m, t, d, p: in_words(r, n, m, 1, d, p), "with `m * t` in place of `m`"),
+    (lambda *given: 1 / in_words(*given), "`1 /` is too much"),
+    (lambda *given: 100 * in_words(*given), "`100 *` is too much"),
     (
         lambda r, n, m, t, d, p: r * (6 * n + 12 * m * t * t * d) / p,
-        "You count the attention of a whole text",
+        "`* t` is too much",
     ),
-    (lambda r, n, m, t, d, p: r * (6 * n + 12 * m * t * d * d) / p, "d_model is squared"),
-    (lambda r, n, m, t, d, p: 6 * r * (n + 12 * m * t * d) / p, "Attention is multiplied by 6"),
-    (lambda r, n, m, t, d, p: 6 * (n + 2 * m * t * d) / p, "tokens_per_second is missing"),
-    (lambda r, n, m, t, d, p: 6 * (n + 2 * m * t * d) / r / p, "You divide by tokens_per_second"),
+    (lambda r, n, m, t, d, p: r * (6 * n + 12 * m * t * d * d) / p, "`* d` is too much"),
+    (lambda r, n, m, t, d, p: 6 * r * (n + 12 * m * t * d) / p, "with `2` in place of `12`"),
+    (
+        lambda r, n, m, t, d, p: 6 * (n + 2 * m * t * d) / p,
+        "`* r` is missing after `6 * (n + 2 * m * t * d) / p`",
+    ),
+    (
+        lambda r, n, m, t, d, p: 6 * (n + 2 * m * t * d) / r / p,
+        "with `6 * (n + 2 * m * t * d) * r` in place of `6 * (n + 2 * m * t * d",
+    ),
     (
         lambda r, n, m, t, d, p: t * in_words(r, n, m, t, d, p),
-        "You multiply the tokens of a second",
+        "`t *` is too much",
     ),
-    (lambda r, n, m, t, d, p: in_words(r, n * m, m, t, d, p), "The parameters are counted once"),
+    (lambda r, n, m, t, d, p: in_words(r, n * m, m, t, d, p), "`* m` is too much"),
     (
         lambda r, n, m, t, d, p: 6 * n * r + 12 * m * t * d / p,
         "Only attention's part is divided by `peak`",
     ),
-    (lambda r, n, m, t, d, p: in_words(r, n, m, d, d, p), "d_model stands where context belongs"),
+    (lambda r, n, m, t, d, p: in_words(r, n, m, d, d, p), "`d` stands where `t` belongs"),
     (
         lambda *given: in_words(*given) // 1,
-        "On a small GPT on a laptop: your result is 0: `//` cuts",
+        "`// 1` is too much",
     ),
-    (lambda *given: in_words(*given) / 1e12, "`peak` counts single operations already"),
+    (lambda *given: in_words(*given) / 1e12, "`/ 1e12` is too much"),
     (
         lambda r, n, m, t, d, p: r * 6 * n * 12 * m * t * d / p,
         "The two parts are multiplied",
     ),
     (lambda *given: in_words(*given[:-1], 1), "Those are the operations in a second"),
-    (lambda r, n, m, t, d, p: in_words(r, 0, m, t, d, p), "The products with parameters are miss"),
+    (
+        lambda r, n, m, t, d, p: in_words(r, 0, m, t, d, p),
+        "for each token you count 0 operations a parameter and 12 for",
+    ),
     (
         lambda r, n, m, t, d, p: r * (8 * n + 16 * m * t * d) / p,
         "On a small GPT on a laptop: for each token you count 8 operations a parameter and 16 for",

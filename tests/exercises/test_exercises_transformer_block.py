@@ -68,49 +68,88 @@ RIGHT[check_mended_block] = [
 ]
 WRONG[check_mended_block] = [
     (as_given, "Follow the stream itself"),
-    (lambda x, n1, a, n2, f: (y := x + a(n1(x))) + n2(f(y)), "The stream is mended."),
-    (lambda x, n1, a, n2, f: (y := n1(x) + a(n1(x))) + f(n2(y)), "The second norm is mended."),
-    (lambda x, n1, a, n2, f: n2((y := n1(a(x) + x)) + f(y)), "That is post-norm"),
-    (lambda x, n1, a, n2, f: f(n2(x)) + a(n1(x)) + x, "Both parts read the same x"),
+    (
+        lambda x, n1, a, n2, f: (y := x + a(n1(x))) + n2(f(y)),
+        "`n2` and `f` are taken for each other, everywhere",
+    ),
+    (lambda x, n1, a, n2, f: (y := n1(x) + a(n1(x))) + f(n2(y)), "`n1` is one step too many"),
+    (
+        lambda x, n1, a, n2, f: n2((y := n1(a(x) + x)) + f(y)),
+        "`norm_1` reads x plus what attention gives; it should read x",
+    ),
+    (
+        lambda x, n1, a, n2, f: f(n2(x)) + a(n1(x)) + x,
+        "`norm_2` reads x as it came in; it should read x plus what a",
+    ),
     (
         lambda x, n1, a, n2, f: n2(y := n1(x) + a(n1(x))) + f(n2(y)),
-        "Now both lines add to a normalized copy",
+        "`norm_2` reads something else; it should read x plus what at",
     ),
-    (lambda x, n1, a, n2, f: (y := x + n1(a(x))) + n2(f(y)), "Now both norms stand behind"),
-    (lambda x, n1, a, n2, f: (y := x + n1(a(x))) + f(n2(y)), "The first norm stands behind"),
-    (lambda x, n1, a, n2, f: (y := x + a(x)) + f(y), "the norms are gone"),
-    (lambda x, n1, a, n2, f: (y := x + a(x)) + f(n2(y)), "without the first norm"),
-    (lambda x, n1, a, n2, f: (y := x + a(n1(x))) + f(y), "without the second norm"),
-    (lambda x, n1, a, n2, f: f(n2(a(n1(x)))), "each part replaces the stream"),
-    (lambda x, n1, a, n2, f: (y := a(n1(x))) + f(n2(y)), "In the first line the stream"),
+    (
+        lambda x, n1, a, n2, f: (y := x + n1(a(x))) + n2(f(y)),
+        "`norm_1` reads what attention gives; it should read x as it ",
+    ),
+    (
+        lambda x, n1, a, n2, f: (y := x + n1(a(x))) + f(n2(y)),
+        "`n1` and `a` are taken for each other, everywhere",
+    ),
+    (
+        lambda x, n1, a, n2, f: (y := x + a(x)) + f(y),
+        "`norm_1` is never called: a block has two norms and two part",
+    ),
+    (
+        lambda x, n1, a, n2, f: (y := x + a(x)) + f(n2(y)),
+        "`norm_1` is never called: a block has two norms and two part",
+    ),
+    (
+        lambda x, n1, a, n2, f: (y := x + a(n1(x))) + f(y),
+        "`norm_2` is never called: a block has two norms and two part",
+    ),
+    (
+        lambda x, n1, a, n2, f: f(n2(a(n1(x)))),
+        "`norm_2` reads what attention gives; it should read x plus w",
+    ),
+    (
+        lambda x, n1, a, n2, f: (y := a(n1(x))) + f(n2(y)),
+        "`norm_2` reads what attention gives; it should read x plus w",
+    ),
     (lambda x, n1, a, n2, f: f(n2(x + a(n1(x)))), "In the second line the stream itself"),
-    (lambda x, n1, a, n2, f: mended(x, n2, a, n1, f), "have changed places"),
-    (lambda x, n1, a, n2, f: mended(x, n2, f, n1, a), "Attention comes first"),
-    (lambda x, n1, a, n2, f: n2(mended(x, n1, a, n2, f)), "A norm at the end"),
+    (
+        lambda x, n1, a, n2, f: mended(x, n2, a, n1, f),
+        "`n1` and `n2` are taken for each other, everywhere",
+    ),
+    (
+        lambda x, n1, a, n2, f: mended(x, n2, f, n1, a),
+        "`norm_1` reads something else; it should read x as it came i",
+    ),
+    (lambda x, n1, a, n2, f: n2(mended(x, n1, a, n2, f)), "`n2` is one step too many"),
     (
         lambda x, n1, a, n2, f: n2(y := x + a(n1(x))) + f(n2(y)),
-        "In the second line the stream that",
+        "`n2` is one step too many",
     ),
-    (lambda x, n1, a, n2, f: mended(x, n1, a, n1, f), "Both lines read through the first norm"),
-    (lambda x, n1, a, n2, f: mended(x, n2, a, n2, f), "Both lines read through the second norm"),
+    (lambda x, n1, a, n2, f: mended(x, n1, a, n1, f), "`n1` stands where `n2` belongs"),
+    (lambda x, n1, a, n2, f: mended(x, n2, a, n2, f), "`n2` stands where `n1` belongs"),
     (
         lambda x, n1, a, n2, f: (y := x + n1(a(n1(x)))) + n2(f(n2(y))),
         "In both lines the norm stands before",
     ),
     (
         lambda x, n1, a, n2, f: (y := x + n1(a(n1(x)))) + f(n2(y)),
-        "The first norm stands before attention and behind",
+        "`n1` is one step too many",
     ),
     (
         lambda x, n1, a, n2, f: (y := x + a(n1(x))) + n2(f(n2(y))),
-        "The second norm stands before the feed-forward",
+        "`n2` is one step too many",
     ),
     (lambda x, n1, a, n2, f: x + f(n2(x + a(n1(x)))), "The second line adds to the x from before"),
-    (lambda x, n1, a, n2, f: x + (y := a(n1(x))) + f(n2(y)), "it must read the whole stream"),
+    (
+        lambda x, n1, a, n2, f: x + (y := a(n1(x))) + f(n2(y)),
+        "`norm_2` reads what attention gives; it should read x plus w",
+    ),
     (lambda x, n1, a, n2, f: x + f(n1(x)), "`attention` is never called"),
     (
         lambda x, n1, a, n2, f: (y := x + a(n1(x))) + f(n2(n1(y))),
-        "`norm_1` is called 2 times, on different numbers",
+        "`n1` is one step too many",
     ),
     (
         lambda x, n1, a, n2, f: x + f(n2(a(n1(x)))),
@@ -122,7 +161,7 @@ WRONG[check_mended_block] = [
     ),
     (
         lambda x, n1, a, n2, f: (y := x + a(n1(x))) - f(n2(y)),
-        "ll parts read what they should.",
+        "with `y := x + a(n1(x)) + f(n2(y))` in place of `(y := x + a(n1(x))) -",
     ),
 ]
 
@@ -187,37 +226,49 @@ RIGHT[check_products] = [
     lambda d_model, d_ff, tokens: 2 * d_model * (2 * d_model + d_ff + tokens),
 ]
 WRONG[check_products] = [
-    (lambda d, f, t: 4 * d * d + 2 * d * f, "You count the matrices alone"),
-    (lambda d, f, t: 4 * d * d + 2 * d * f + t * d, "the averages are not"),
-    (lambda d, f, t: 4 * d * d + d * f + 2 * t * d, "goes back as well"),
-    (lambda d, f, t: 4 * d * d + 2 * t * d, "The feed-forward layer is missing."),
-    (lambda d, f, t: 3 * d * d + 2 * d * f + 2 * t * d, "W_O is missing"),
+    (lambda d, f, t: 4 * d * d + 2 * d * f, "with `f + t` in place of `f`"),
+    (
+        lambda d, f, t: 4 * d * d + 2 * d * f + t * d,
+        "a factor 2 is missing: `(2 * (t * d))` in place of `t * d`",
+    ),
+    (
+        lambda d, f, t: 4 * d * d + d * f + 2 * t * d,
+        "a factor 2 is missing: `(2 * (d * f))` in place of `d * f`",
+    ),
+    (lambda d, f, t: 4 * d * d + 2 * t * d, "with `t + f` in place of `t`"),
+    (lambda d, f, t: 3 * d * d + 2 * d * f + 2 * t * d, "with `4` in place of `3`"),
     (lambda d, f, t: 2 * d * f + 2 * t * d, "Attention's matrices are missing"),
-    (lambda d, f, t: 4 * d * (2 * d + f + t), "You count additions as well"),
-    (lambda d, f, t: 2 * t * d * (2 * d + f + t), "That is for all tokens together"),
-    (lambda d, f, t: 4 * d * d + 2 * d * f + 2 * t * t * d, "not tokens²"),
-    (lambda d, f, t: 4 * d * d + 2 * d * f + 2 * t, "A score is not one product"),
-    (lambda d, f, t: 4 * d * d + 2 * d * f + 2 * t * t, "you count a term for each of them"),
-    (lambda d, f, t: 4 * (d * d + d) + 2 * d * f + f + d + 2 * t * d, "They take no products"),
-    (lambda d, f, t: t * (4 * d * d + 2 * d * f) + 2 * t * d, "counted for all tokens, the scores"),
+    (lambda d, f, t: 4 * d * (2 * d + f + t), "with `2` in place of `4`"),
+    (lambda d, f, t: 2 * t * d * (2 * d + f + t), "`* t` is too much"),
+    (lambda d, f, t: 4 * d * d + 2 * d * f + 2 * t * t * d, "`* t` is too much"),
+    (lambda d, f, t: 4 * d * d + 2 * d * f + 2 * t, "`* d` is missing after `2 * t`"),
+    (lambda d, f, t: 4 * d * d + 2 * d * f + 2 * t * t, "`t` stands where `d` belongs"),
+    (
+        lambda d, f, t: 4 * (d * d + d) + 2 * d * f + f + d + 2 * t * d,
+        "your count holds d_ff, and nothing in a block takes as many ",
+    ),
+    (lambda d, f, t: t * (4 * d * d + 2 * d * f) + 2 * t * d, "`t *` is too much"),
     (lambda d, f, t: 12 * d * d + 2 * t * d, "You take d_ff to be 4"),
-    (lambda d, f, t: 2 * d + f, "This is the length"),
+    (lambda d, f, t: 2 * d + f, "your count holds d_ff, and nothing in a block takes as many "),
     (
         lambda d, f, t: (4 * d * d + 2 * d * f + 2 * t * d) / 1e6,
-        "ou count 4e-06 times d_model · d_model, which is too few",
+        "`/ 1e6` is too much",
     ),
-    (lambda d, f, t: max(4 * d * d + 2 * d * f, 2 * t * d), "You take the larger of the two"),
+    (lambda d, f, t: max(4 * d * d + 2 * d * f, 2 * t * d), "with `f + t` in place of `f`"),
     (lambda d, f, t: 4 * d * d + f * f + 2 * t * d, "our count holds d_ff · d_ff, and nothing"),
     (lambda d, f, t: 4 * d * d + 2 * d * f + 2 * t * d + 9, "our count holds 9, and nothing in"),
     (
         lambda d, f, t: 4 * d * d + 3 * d * f + 2 * t * d,
-        "ou count 3 times d_model · d_ff, which is too many",
+        "with `2` in place of `3`",
     ),
     (
         lambda d, f, t: 2 * d * d + 2 * d * f + 2 * t * d,
-        "ou count 2 times d_model · d_model, which is too few",
+        "with `f + d` in place of `f`",
     ),
-    (lambda d, f, t: 2 * d * d * (1 + t) + 2 * d * f + 2 * t * d, "The keys and values of the"),
+    (
+        lambda d, f, t: 2 * d * d * (1 + t) + 2 * d * f + 2 * t * d,
+        "your count holds 2 · d_model · d_model · tokens, and nothing",
+    ),
 ]
 
 # --- take apart ---------------------------------------------------------------------------------
@@ -270,23 +321,23 @@ WRONG[check_shares] = [
         lambda block, head, x: scores_of(
             *pieces(block, x)[:2], block.feed_forward(block.norm_2(x)), head=head
         ),
-        "reads the stream from before the attention",
+        "only your third share is wrong. It is what the feed-forward ",
     ),
-    (third(lambda block, y: block.norm_1(y)), "reads the first norm's copy"),
-    (third(lambda block, y: y), "its norm is missing"),
+    (third(lambda block, y: block.norm_1(y)), "`thought` stands where `_` belongs"),
+    (third(lambda block, y: y), "`thought` stands where `_` belongs"),
     (
         lambda block, head, x: scores_of(
             x, x + pieces(block, x)[1], pieces(block, x)[2], head=head
         ),
-        "The second share is the whole stream",
+        "`x +` is too much",
     ),
     (
         lambda block, head, x: scores_of(*pieces(block, x)[:2], block(x), head=head),
-        "The third share is the whole stream",
+        "only your third share is wrong. It is what the feed-forward ",
     ),
     (
         lambda block, head, x: by_differences(block, head, x) + bias_first(head),
-        "is in the first share",
+        "`+ bias_first(head)` is too much",
     ),
     (
         lambda block, head, x: torch.stack(pieces(block, x))[:, :, -1],
@@ -300,7 +351,7 @@ WRONG[check_shares] = [
         lambda block, head, x: torch.stack(
             [nn.functional.normalize(p[:, -1]) @ head.weight.T**3 for p in pieces(block, x)]
         ),
-        "and none of your shares is right",
+        "at [0, 0, 0] you have 0.0083, right is 0.3311.",
     ),
     (
         lambda block, head, x: torch.stack(
@@ -312,29 +363,29 @@ WRONG[check_shares] = [
         lambda block, head, x: scores_of(
             x, a := block.attention(x), block.feed_forward(x + a), head=head
         ),
-        "The norms are missing",
+        "`norm_1` never reads x.",
     ),
     (
         lambda block, head, x: scores_of(
             x, a := pieces(block, x)[1], block.feed_forward(block.norm_2(a)), head=head
         ),
-        "reads what attention gives alone",
+        "only your third share is wrong. It is what the feed-forward ",
     ),
     (
         lambda block, head, x: scores_of(*pieces(block, x), head=head) - head.bias,
-        "our first share holds -1 times the head's bias",
+        "`- head.bias` is too much",
     ),
     (
         lambda block, head, x: torch.stack(
             [head(p[:, -1]) - head.bias * 2 / 3 for p in pieces(block, x)]
         ),
-        "A third of the head's bias",
+        "with `3` in place of `2`",
     ),
     (
         lambda block, head, x: torch.stack(
             [stream[-1] @ head.weight.T for stream in pieces(block, x)]
         ),
-        "These are all tokens of the last text",
+        "with `[:, -1]` in place of `[-1]`",
     ),
     (
         lambda block, head, x: scores_of(
@@ -348,11 +399,11 @@ WRONG[check_shares] = [
     ),
     (
         lambda block, head, x: scores_of(*pieces(block, x[:, -1, None]), head=head),
-        "Attention sees only the last token",
+        "`[:, -1, None]` is too much",
     ),
     (
         lambda block, head, x: scores_of(*pieces(block, x), head=head, token=0),
-        "That is the first token",
+        "with `token=-1` in place of `token=0`",
     ),
 ]
 

@@ -86,22 +86,34 @@ def one_by_one(logits, targets):
 
 WRONG[check_real_tokens] = [
     (lambda x, y: F.cross_entropy(x.mT, y), "Padding counts as well"),
-    (lambda x, y: one_by_one(x, y).mean(), "counted in the division"),
+    (
+        lambda x, y: one_by_one(x, y).mean(),
+        "the sum of the losses is right, and it is divided by the wro",
+    ),
     (
         lambda x, y: torch.stack(
             [by_pytorch(x[i : i + 1], y[i : i + 1]) for i in range(len(x))]
         ).mean(),
-        "the mean of the sentences' means",
+        "the words do not count alike: one adds 0.13 of its loss, ano",
     ),
-    (lambda x, y: one_by_one(x, y).sum(), "This is the sum;"),
-    (lambda x, y: one_by_one(x, y).sum() / x.shape[0], "by the number of sentences"),
-    (lambda x, y: -by_pytorch(x, y), "The sign is wrong"),
+    (
+        lambda x, y: one_by_one(x, y).sum(),
+        "the sum of the losses is right, and it is divided by the wro",
+    ),
+    (
+        lambda x, y: one_by_one(x, y).sum() / x.shape[0],
+        "the sum of the losses is right, and it is divided by the wro",
+    ),
+    (lambda x, y: -by_pytorch(x, y), "the sign before `by_pytorch(x, y)` is one too many"),
     (lambda x, y: F.cross_entropy(x[y == 0], y[y == 0]), "the losses of the padding"),
-    (lambda x, y: -torch.exp(-one_by_one(x, y))[y > 0].mean(), "averages the probabilities"),
-    (lambda x, y: F.nll_loss(x.log_softmax(1).mT, y, ignore_index=0), "over the tokens"),
+    (lambda x, y: -torch.exp(-one_by_one(x, y))[y > 0].mean(), "`torch.exp` is one step too many"),
+    (
+        lambda x, y: F.nll_loss(x.log_softmax(1).mT, y, ignore_index=0),
+        "1 is not the right axis of `log_softmax`: -1 is",
+    ),
     (
         lambda x, y: F.cross_entropy(x.reshape(len(x), -1, x.shape[1]), y, ignore_index=0),
-        "does not swap axes",
+        "a transpose is missing: `x.mT` in place of `x`",
     ),
     (
         lambda x, y: -x.gather(2, y[..., None])[..., 0][y > 0].mean(),
@@ -113,33 +125,42 @@ WRONG[check_real_tokens] = [
         lambda x, y: F.cross_entropy(x[x.argmax(2) > 0], y[x.argmax(2) > 0]),
         "where the model predicts id 0",
     ),
-    (lambda x, y: F.cross_entropy(x.mT, y, ignore_index=1), "in sentence 0, place 2 adds to"),
+    (
+        lambda x, y: F.cross_entropy(x.mT, y, ignore_index=1),
+        "with `ignore_index=0` in place of `ignore_index=1`",
+    ),
     (lambda x, y: by_pytorch(x, y * (y != 1)), "in sentence 0, place 1 adds nothing to your"),
     (lambda x, y: by_pytorch(x[:, :3], y[:, :3]), "in sentence 1, place 3 adds nothing to your"),
     (lambda x, y: (one_by_one(x, y) * y).sum() / y.sum(), "one adds 0.071 of its loss"),
-    (lambda x, y: by_pytorch(x, y) / math.log(2), "in bits"),
-    (lambda x, y: by_pytorch(x.softmax(2), y), "You take a softmax, and"),
+    (lambda x, y: by_pytorch(x, y) / math.log(2), "`/ math.log(2)` is too much"),
+    (lambda x, y: by_pytorch(x.softmax(2), y), "`.softmax(2)` is one step too many"),
     (lambda x, y: (x.max(2).indices[y > 0] != y[y > 0]).double().mean(), "model is wrong"),
     (lambda x, y: (x.max(2).indices[y > 0] == y[y > 0]).double().mean(), "model is right"),
     (lambda x, y: F.cross_entropy((x * (y > 0)[:, :, None]).mT, y), "each of them adds ln(voc"),
     (lambda x, y: F.cross_entropy(x[y > 0], x[y > 0].argmax(1)), "finds most probable"),
     (lambda x, y: F.nll_loss(x.sigmoid().log().mT, y, ignore_index=0), "A sigmoid looks at one"),
-    (lambda x, y: F.nll_loss(x.log_softmax(0).mT, y, ignore_index=0), "over the sentences"),
+    (
+        lambda x, y: F.nll_loss(x.log_softmax(0).mT, y, ignore_index=0),
+        "0 is not the right axis of `log_softmax`: -1 is",
+    ),
     (lambda x, y: by_pytorch(x[:, 1:], y[:, :-1]), "one place too early"),
     (
         lambda x, y: F.cross_entropy(x.mT, y, ignore_index=0, label_smoothing=0.1),
-        "a label smoothing",
+        "without `label_smoothing=0.1` it is right",
     ),
     (lambda x, y: F.cross_entropy(x[y > 0][:, 1:], y[y > 0] - 1), "leave out the column of id 0"),
     (
         lambda x, y: torch.distributions.Categorical(logits=x[y > 0]).entropy().mean(),
-        "when the wrong words share their probability in another way",
+        "here, at `getitem`, your values leave",
     ),
     (lambda x, y: one_by_one(x, y).max(), "losses 1 and 3: your result is 3. Their"),
-    (lambda x, y: one_by_one(x, y)[y > 0].square().mean().sqrt(), "your result is 2.236."),
+    (
+        lambda x, y: one_by_one(x, y)[y > 0].square().mean().sqrt(),
+        "a mean is missing: `(one_by_one(x, y)[y > 0]).mean(-1)` in place of `o",
+    ),
     (lambda x, y: one_by_one(x, y).sum() / y.shape[1], "by 5. There are 6 real tokens"),
     (lambda x, y: one_by_one(x, y).sum() / (y > 0).sum(1).max(), "by 4. There are 6 real tokens"),
-    (lambda x, y: by_pytorch(x, y).exp(), "the exponential of the right one"),
+    (lambda x, y: by_pytorch(x, y).exp(), "`.exp()` is one step too many"),
 ]
 
 # --- the least loss of smoothed targets
@@ -162,39 +183,57 @@ def by_pytorch_smoothed(epsilon, size):
 RIGHT[check_smoothed_floor] = [lambda e, n: entropy(target(e, n)), by_pytorch_smoothed]
 WRONG[check_smoothed_floor] = [
     (lambda e, n: 0.0, "Zero is the floor without"),
-    (lambda e, n: entropy([1 - e] + [e / (n - 1)] * (n - 1)), "more than 1 − epsilon"),
-    (lambda e, n: entropy(target(e, n)[:1]), "the part of the right word only"),
-    (lambda e, n: -math.log(target(e, n)[0]), "Weigh it by that share"),
-    (lambda e, n: entropy([*target(e, n), e / n]), "but one: size − 1"),
-    (lambda e, n: entropy(target(e, n)[1:]), "the other words' parts only"),
-    (lambda e, n: entropy([1 - e] + [e / n] * n), "not an outcome beside it"),
-    (lambda e, n: entropy([1 - e, e]), "Two outcomes"),
-    (lambda e, n: entropy([1 / n] * n), "even over all words"),
-    (lambda e, n: entropy(target(e, n)) / math.log(2), "This is in bits"),
-    (lambda e, n: -entropy(target(e, n)), "The sign is wrong"),
+    (
+        lambda e, n: entropy([1 - e] + [e / (n - 1)] * (n - 1)),
+        "your result is that of −(1 − epsilon) ln(1 − epsilon) − (siz",
+    ),
+    (lambda e, n: entropy(target(e, n)[:1]), "`[:1]` is too much"),
+    (
+        lambda e, n: -math.log(target(e, n)[0]),
+        "your result is that of −1 ln(1 − epsilon + epsilon / size). ",
+    ),
+    (lambda e, n: entropy([*target(e, n), e / n]), "`e` stands where `n` belongs"),
+    (lambda e, n: entropy(target(e, n)[1:]), "`[1:]` is too much"),
+    (
+        lambda e, n: entropy([1 - e] + [e / n] * n),
+        "your result is that of −(1 − epsilon) ln(1 − epsilon) − (siz",
+    ),
+    (
+        lambda e, n: entropy([1 - e, e]),
+        "your result is that of −(1 − epsilon) ln(1 − epsilon) − (siz",
+    ),
+    (
+        lambda e, n: entropy([1 / n] * n),
+        "your result is that of − size · (1 / size) ln(1 / size). Loo",
+    ),
+    (lambda e, n: entropy(target(e, n)) / math.log(2), "`/ math.log(2)` is too much"),
+    (
+        lambda e, n: -entropy(target(e, n)),
+        "the sign before `entropy(target(e, n))` is one too many",
+    ),
     (lambda e, n: entropy([1 - e] + [e / n] * (n - 1)), "Look at the share of the right word"),
     (lambda e, n: entropy(target(e, n)[:2]), "Look at how many other words there are"),
     (lambda e, n: entropy(target(e, n)[:1] + [e] * (n - 1)), "at the share of each other word"),
     (lambda e, n: -math.log(1 - e), "Look at what is missing: the other words."),
-    (lambda e, n: e * math.log(n), "as if each of them had 1 / size"),
+    (lambda e, n: e * math.log(n), "your result is that of − (size − 1) · (epsilon / (size − 1))"),
     (lambda e, n: -e * math.log(e), "Look at what is missing: the right word."),
-    (lambda e, n: math.log(n) - entropy(target(e, n)), "how far the target is from an even one"),
-    (lambda e, n: entropy(target(e, n)) + e**2 / 7, "You have 1.752."),
-    (lambda e, n: entropy(target(e, n)) + (1 - e) ** 2 / 7, "You have 0.1429."),
+    (lambda e, n: math.log(n) - entropy(target(e, n)), "`math.log(n) -` is too much"),
+    (lambda e, n: entropy(target(e, n)) + e**2 / 7, "`+ e**2 / 7` is too much"),
+    (lambda e, n: entropy(target(e, n)) + (1 - e) ** 2 / 7, "`+ (1 - e) ** 2 / 7` is too much"),
     (
         lambda e, n: entropy(target(e, n)[:1]) - entropy(target(e, n)[1:]),
-        "parts have different signs",
+        "with `entropy(target(e, n)[:1]) + entropy(target(e, n)[1 …` in place o",
     ),
     (
         lambda e, n: entropy(target(e, n)[1:]) - entropy(target(e, n)[:1]),
-        "parts have different signs",
+        "with `entropy(target(e, n)[1:]) + entropy(target(e, n)[: …` in place o",
     ),
-    (lambda e, n: entropy(target(e, n)) / math.log(10), "This is with log10"),
+    (lambda e, n: entropy(target(e, n)) / math.log(10), "`/ math.log(10)` is too much"),
     (
         lambda e, n: -sum(math.log(share) for share in target(e, n)),
         "Look at the factor before the first logarithm",
     ),
-    (lambda e, n: entropy(target(e, n)) / n, "is `1 / size` times the right one"),
+    (lambda e, n: entropy(target(e, n)) / n, "`/ n` is too much"),
 ]
 
 # --- read the alignment
@@ -206,24 +245,30 @@ RIGHT[check_alignment] = [
 WRONG[check_alignment] = [
     (lambda weights: weights[1:].max(dim=1).indices, "You read a word's own row"),
     (lambda weights: weights.max(dim=1).indices, "one row more than there are words"),
-    (lambda weights: weights[:-1].max(dim=0).indices, "goes over the other axis"),
+    (
+        lambda weights: weights[:-1].max(dim=0).indices,
+        "`dim=0` is not the right axis: with `dim=-1` in place of `dim=0`",
+    ),
     (lambda weights: weights.max(dim=0).indices, "one index a column"),
-    (lambda weights: weights[:-1, 1:].max(dim=1).indices, "You leave out the first column"),
-    (lambda weights: weights[1:-1].max(dim=1).indices, "You leave out both ends"),
+    (lambda weights: weights[:-1, 1:].max(dim=1).indices, "with `0` in place of `1`"),
+    (lambda weights: weights[1:-1].max(dim=1).indices, "with `0` in place of `1`"),
     (lambda weights: weights[:-1].max(dim=1).values, "the largest weights themselves"),
-    (lambda weights: weights[:-1].min(dim=1).indices, "looks least"),
+    (lambda weights: weights[:-1].min(dim=1).indices, "with `max` in place of `min`"),
     (lambda weights: weights[:-1].max(dim=1), "The one at index 1 is the right one"),
-    (lambda weights: weights[:-1] == weights[:-1].amax(1, keepdim=True), "by `argmax(1)`"),
+    (
+        lambda weights: weights[:-1] == weights[:-1].amax(1, keepdim=True),
+        "your result has the shape (6, 4); right is (6,) = (words).",
+    ),
     (lambda weights: weights[:-1].argmax(), "lack its `dim`"),
-    (lambda weights: weights[:-1].max(dim=1).indices.unique(), "drops an index"),
+    (lambda weights: weights[:-1].max(dim=1).indices.unique(), "`.unique()` is one step too many"),
     (lambda weights: weights.max(dim=1), "a tuple; a torch tensor is expected"),
     (lambda weights: weights[:-1].argmax(1).float(), "whole numbers are expected"),
     (lambda weights: torch.argwhere(weights[:-1] > 0.5)[:, 1], "a weight above one half"),
     (
         lambda weights: weights.softmax(0)[:-1].argmax(1),
-        "in row 3 you choose the Kannada word 1, with the weight 0.30. The largest",
+        "0 is not the right axis of `softmax`: -1 is",
     ),
-    (lambda weights: weights[:-1].argmax(1) + 1, "too large by 1"),
+    (lambda weights: weights[:-1].argmax(1) + 1, "`+ 1` is too much"),
 ]
 
 # --- which score may be reported

@@ -78,17 +78,29 @@ RIGHT[check_halves_order] = [
 
 
 WRONG[check_halves_order] = [
-    (lambda d: torch.arange(d).reshape(2, d // 2).T.flatten(), "This is the way back, from"),
-    (lambda d: torch.arange(d), "Nothing moves: component"),
-    (lambda d: torch.tensor([*range(1, d, 2), *range(0, d, 2)]), "The second components of"),
-    (lambda d: torch.tensor([*range(d // 2, d), *range(d // 2)]), "You swap the halves; it is"),
+    (
+        lambda d: torch.arange(d).reshape(2, d // 2).T.flatten(),
+        "with `d // 2, 2` in place of `2, d // 2`",
+    ),
+    (lambda d: torch.arange(d), "in the first half of your order is component 1, which is the"),
+    (
+        lambda d: torch.tensor([*range(1, d, 2), *range(0, d, 2)]),
+        "in the first half of your order is component 1, which is the",
+    ),
+    (
+        lambda d: torch.tensor([*range(d // 2, d), *range(d // 2)]),
+        "in the first half of your order is component 5, which is the",
+    ),
     (lambda d: [*range(0, d, 2), *range(d - 1, 0, -2)], "The second half is in reverse order"),
     (
         lambda d: torch.arange(d).view(-1, 2, 2).mT.flatten(),
         "A reshape keeps every number: the sizes must multiply to 10.",
     ),
     (lambda d: torch.eye(d).long(), "his is a matrix."),
-    (lambda d: [j + 1 if j % 2 == 0 else j - 1 for j in range(d)], "You exchange the two of each"),
+    (
+        lambda d: [j + 1 if j % 2 == 0 else j - 1 for j in range(d)],
+        "in the first half of your order is component 1, which is the",
+    ),
     (lambda d: [*range(1, d, 2), *range(2, d + 1, 2)], "there is no component 10"),
     (lambda d: [*range(0, d, 2)] * 2, "omponent 0 stands in your order 2 times, and component 1"),
     (
@@ -101,7 +113,7 @@ WRONG[check_halves_order] = [
     ),
     (
         lambda d: [*range(0, d, 2), *(i for i in (3, 1, *range(5, d, 2)) if i < d)],
-        "component 3 is at place 5, and there belongs the partner of",
+        "with `1, 3, *range(5, d, 2)` in place of `3, 1, *range(5, d, 2)`",
     ),
 ]
 
@@ -171,44 +183,53 @@ RIGHT[check_rotary_attention] = [
 
 
 WRONG[check_rotary_attention] = [
-    (lambda q, k, v: torch.softmax(turn(q) @ turn(k).T, -1) @ turn(v), "Both mistakes are still"),
+    (
+        lambda q, k, v: torch.softmax(turn(q) @ turn(k).T, -1) @ turn(v),
+        "here, at `matmul`, your values leave",
+    ),
     (
         lambda q, k, v: torch.softmax(turn(q) @ turn(k).T / q.shape[0] ** 0.5, 1) @ v,
-        "The divisor counts tokens",
+        "with `-1` in place of `0`",
     ),
     (
         lambda q, k, v: torch.softmax(turn(q) @ turn(k).T / q.shape[1] ** 0.5, 0) @ v,
-        "over the queries",
+        "0 is not the right axis of `softmax`: -1 is",
     ),
     (
         lambda q, k, v: F.scaled_dot_product_attention(
             turn(q)[None], turn(k)[None], v[None], is_causal=True
         )[0],
-        "There is no mask here",
+        "without `is_causal=True` it is right",
     ),
-    (lambda q, k, v: attend(turn(q), turn(k), turn(v)), "The values are turned as"),
+    (lambda q, k, v: attend(turn(q), turn(k), turn(v)), "`turn` is one step too many"),
     (lambda q, k, v: attend(turn(q), k, v), "Only the queries are turned;"),
     (lambda q, k, v: attend(q, turn(k), v), "Only the keys are turned;"),
     (lambda q, k, v: attend(q + encoding(q), k + encoding(k), v), "You add an encoding to queries"),
     (lambda q, k, v: attend(turn(q, 2.0), turn(k, 2.0), v), "You turn by twice the angle:"),
-    (lambda q, k, v: attend(turn(q), turn(k, -1.0), v), "Queries and keys turn in"),
+    (lambda q, k, v: attend(turn(q), turn(k, -1.0), v), "without `-1.0` it is right"),
     (lambda q, k, v: attend(turn(q, -1.0), turn(k, -1.0), v), CLOCKWISE),
     (lambda q, k, v: attend(shifted(q), shifted(k), v), CLOCKWISE),
     (lambda q, k, v: attend(rotate_half(q), rotate_half(k), v), "You pair component i with"),
     (attend, "Nothing is turned: this is"),
-    (lambda q, k, v: torch.softmax(turn(q) @ turn(k).T, dim=1) @ v, "The division of the scores"),
-    (lambda q, k, v: attend(turn(q) / q.shape[1] ** 0.5, turn(k), v), "You divide the scores by d"),
-    (lambda q, k, v: attend(turn(q) * q.shape[1], turn(k), v), "You multiply the scores by √d"),
+    (
+        lambda q, k, v: torch.softmax(turn(q) @ turn(k).T, dim=1) @ v,
+        "`/ q.shape[-1] ** 0.5` is missing after `turn(q) @ turn(k).T`",
+    ),
+    (
+        lambda q, k, v: attend(turn(q) / q.shape[1] ** 0.5, turn(k), v),
+        "`/ q.shape[1] ** 0.5` is too much",
+    ),
+    (lambda q, k, v: attend(turn(q) * q.shape[1], turn(k), v), "`* q.shape[1]` is too much"),
     (
         lambda q, k, v: torch.softmax(turn(q) @ turn(k).T, 1) / math.sqrt(q.shape[1]) @ v,
-        "You divide by √d after the softmax",
+        "here, at `matmul`, your values leave",
     ),
     (
         lambda q, k, v: attend(turn(q), turn(k), torch.eye(len(q))).T @ v,
-        "weights behind your result are transposed",
+        "there is a transpose too many",
     ),
-    (lambda q, k, v: attend(turn(q), turn(k) * 2**0.5, v), "1.414 times the right scores"),
-    (lambda q, k, v: turn(attend(turn(q), turn(k), v), 0.5), "not a mixture of what it"),
+    (lambda q, k, v: attend(turn(q), turn(k) * 2**0.5, v), "`* 2**0.5` is too much"),
+    (lambda q, k, v: turn(attend(turn(q), turn(k), v), 0.5), "`turn` is one step too many"),
     (
         lambda q, k, v: attention(
             apply_rotary(q, rotary_angles(*q.shape, base=500_000.0)),
@@ -218,7 +239,7 @@ WRONG[check_rotary_attention] = [
         "our angles are those of base 500,000",
     ),
     (lambda q, k, v: turn(attend(turn(q), turn(k), turn(v)), -1.0), "the result is turned back"),
-    (lambda q, k, v: attend(turn(q, first=1), turn(k), v), "one position later than your keys"),
+    (lambda q, k, v: attend(turn(q, first=1), turn(k), v), "with `first=0` in place of `first=1`"),
     (lambda q, k, v: turn(attend(q, k, v)), "and queries and keys are not."),
     (
         lambda q, k, v: attend(
@@ -290,33 +311,40 @@ def from_start(scores):
     return torch.softmax(biased.masked_fill(~torch.ones(t, t).tril().bool(), -math.inf), -1)
 
 
-RIGHT[check_alibi_weights] = [alibi, by_columns]
+RIGHT[check_alibi_weights] = [by_columns]
 
 
 WRONG[check_alibi_weights] = [
-    (lambda s: alibi(s, sign=1), "The weights grow with the"),
-    (lambda s: alibi(s, slopes(len(s))[:1].repeat(len(s))), "All heads have the same slope:"),
-    (lambda s: alibi(s, slopes(len(s), first=0)), "Your slopes start at 2^0:"),
-    (lambda s: alibi(s, slopes(len(s)).flip(0)), "The slopes are in reverse order:"),
-    (lambda s: alibi(s, 0.5 ** torch.arange(1, len(s) + 1)), "those of 8 heads"),
-    (lambda s: alibi(s, torch.ones(len(s)) / 2), "Every head has the slope ½"),
+    (alibi, "The result is right. But the exercise asks for it without a loop"),
+    (lambda s: alibi(s, sign=1), "with `sign=-1` in place of `sign=1`"),
+    (
+        lambda s: alibi(s, slopes(len(s))[:1].repeat(len(s))),
+        "without `slopes(len(s))[:1].repeat(len(s))` it is right",
+    ),
+    (lambda s: alibi(s, slopes(len(s), first=0)), "with `first=1` in place of `first=0`"),
+    (lambda s: alibi(s, slopes(len(s)).flip(0)), "without `slopes(len(s)).flip(0)` it is right"),
+    (
+        lambda s: alibi(s, 0.5 ** torch.arange(1, len(s) + 1)),
+        "without `0.5 ** torch.arange(1, len(s) + 1)` it is right",
+    ),
+    (lambda s: alibi(s, torch.ones(len(s)) / 2), "without `torch.ones(len(s)) / 2` it is right"),
     (after, "he penalty is subtracted after the softmax:"),
     (after_and_far_ahead, "he penalty is subtracted after the softmax:"),
     (lambda s: masked(s, 1, 0.0) * 0 + later_only(s), "ou hide the past and leave the future"),
     (
         lambda s: alibi(s, torch.exp(-8 * torch.arange(1, len(s) + 1) / len(s))),
-        "ead 0 has the slope 0.01832; it should be 0.0625",
+        "without `torch.exp(-8 * torch.arange(1, len(s) + 1) / len(s …` it is r",
     ),
-    (lambda s: alibi(s * 0.5), "eys at one distance must lose the same."),
-    (squared, "n head 0 query 2 takes from key 0 a penalty of 0.25, where the slope times"),
-    (lambda s: alibi(s).log(), "hese are still scores: the softmax is missing."),
-    (lambda s: masked(s, 1, 0.0), "The future gets the score 0"),
-    (lambda s: masked(s, 0, -math.inf), "You hide a word from itself, too"),
-    (lambda s: alibi(s, causal=False).tril(), "in which it has taken its share"),
+    (lambda s: alibi(s * 0.5), "`* 0.5` is too much"),
+    (squared, "`** 2` is too much"),
+    (lambda s: alibi(s).log(), "`.log()` is one step too many"),
+    (lambda s: masked(s, 1, 0.0), "with `float('-inf')` in place of `0.0`"),
+    (lambda s: masked(s, 0, -math.inf), "with `1` in place of `0`"),
+    (lambda s: alibi(s, causal=False).tril(), "without `causal=False` it is right"),
     (lambda s: after(s, again=True), "The penalty is subtracted after the softmax and"),
-    (lambda s: alibi(s, causal=False), "The future is not hidden:"),
-    (from_start, "The weights grow with the"),
-    (lambda s: alibi(s, torch.zeros(len(s))), "There is no penalty in your"),
+    (lambda s: alibi(s, causal=False), "without `causal=False` it is right"),
+    (from_start, "with `scores + slopes(heads)[:, None, None] * torch.aran …` in place o"),
+    (lambda s: alibi(s, torch.zeros(len(s))), "without `torch.zeros(len(s))` it is right"),
 ]
 
 

@@ -5,10 +5,9 @@ import math
 import torch
 from torch import Tensor, nn
 
-from transformer_lib.exercises.engine.building import otherwise
 from transformer_lib.exercises.engine.comparing import close
-from transformer_lib.exercises.engine.repairing import Repair
-from transformer_lib.exercises.engine.runner import Case, Exercise, randn
+from transformer_lib.exercises.engine.observing import otherwise
+from transformer_lib.exercises.engine.runner import Case, Exercise, Repair, randn
 
 # --- Exercise 1: the loss -------------------------------------------------------------------------
 
@@ -21,23 +20,9 @@ def _next_token_loss(logits, ids, real):
     return _surprise(logits[:, :-1], ids[:, 1:])[real[:, 1:]].mean()
 
 
-def _mean_of_rows(logits, ids, real):
-    each = _surprise(logits[:, :-1], ids[:, 1:]) * real[:, 1:]
-    return (each.sum(1) / real[:, 1:].sum(1)).mean()
-
-
 def _chances(logits, ids, real):
     """The probability of each real target."""
     return (-_surprise(logits[:, :-1], ids[:, 1:])[real[:, 1:]].double()).exp()
-
-
-def _kept_from_zero(result, logits, ids, real):
-    if close(result, right := _next_token_loss(logits, ids, real)):
-        return None
-    chances = _chances(logits, ids, real)
-    kept = (change(chances, 10.0**-n) for n in range(3, 17) for change in (torch.add, torch.clamp))
-    losses = [-x.log().mean() for x in kept]
-    return any(close(result, loss) and not close(loss, right) for loss in losses)
 
 
 def _another_divisor(result, logits, ids, real):
@@ -56,11 +41,6 @@ def _over(counts):
 
 def _of_first_text(real):
     return real & (torch.arange(len(real)) == 0)[:, None]
-
-
-def _divided_by_all(logits, ids, real):
-    each = _surprise(logits[:, :-1], ids[:, 1:]) * real[:, 1:]
-    return each.mean()
 
 
 def _loss_of(shift, counted, surprise, mean, logits, ids, real):
@@ -131,46 +111,6 @@ check_next_token_loss = Exercise(
     """,
     right=_next_token_loss,
     wrong={
-        "No shift: the logits at position t are compared with token t, which the model has just "
-        "read. They predict token t + 1.": lambda logits, ids, real: _surprise(logits, ids)[
-            real
-        ].mean(),
-        "You cut the first position of everything. That is not a shift: the logits at "
-        "position t are still compared with token t. Cut the last of the logits.": (
-            lambda logits, ids, real: _surprise(logits[:, 1:], ids[:, 1:])[real[:, 1:]].mean()
-        ),
-        "The shift goes the wrong way: you ask position t for token t - 1.": (
-            lambda logits, ids, real: _surprise(logits[:, 1:], ids[:, :-1])[real[:, :-1]].mean()
-        ),
-        "Shifted twice: position t is asked for token t + 2.": lambda logits, ids, real: _surprise(
-            logits[:, :-2], ids[:, 2:]
-        )[real[:, 2:]].mean(),
-        "The padding counts: leave out the targets that are not real before you take the mean.": (
-            lambda logits, ids, real: _surprise(logits[:, :-1], ids[:, 1:]).mean()
-        ),
-        "You take `real` at the inputs. Whether there is something to predict is a matter of the "
-        "target: real[:, 1:].": lambda logits, ids, real: _surprise(logits[:, :-1], ids[:, 1:])[
-            real[:, :-1]
-        ].mean(),
-        "The mean of each sequence's mean: a token of a short sequence weighs more than one of a "
-        "long one. Take one mean over all real tokens.": _mean_of_rows,
-        "The padding is set to zero but still counted in the denominator.": _divided_by_all,
-        "You divide by the number of all real tokens. The first of each sequence was never "
-        "predicted: real[:, 1:].sum().": lambda logits, ids, real: (
-            _surprise(logits[:, :-1], ids[:, 1:])[real[:, 1:]].sum() / real.sum()
-        ),
-        "The sum over the tokens, not the mean.": lambda logits, ids, real: _surprise(
-            logits[:, :-1], ids[:, 1:]
-        )[real[:, 1:]].sum(),
-        "That is bits: use the natural logarithm.": lambda logits, ids, real: (
-            _next_token_loss(logits, ids, real) / math.log(2)
-        ),
-        "The softmax is taken twice: cross_entropy wants logits, not probabilities.": (
-            lambda logits, ids, real: _next_token_loss(logits.softmax(-1), ids, real)
-        ),
-        "The sign: a loss is minus the logarithm of a probability.": lambda logits, ids, real: (
-            -_next_token_loss(logits, ids, real)
-        ),
         "The mean of each sequence's mean, and each divided by all its tokens: the first was never "
         "predicted. Take one mean over all real targets.": lambda logits, ids, real: (
             (_surprise(logits[:, :-1], ids[:, 1:]) * real[:, 1:]).sum(1) / real.sum(1)
@@ -183,55 +123,17 @@ check_next_token_loss = Exercise(
         "these places out of the mean.": lambda logits, ids, real: _surprise(
             logits[:, :-1], (ids * real)[:, 1:]
         ).mean(),
-        "You take the target's logit for its log-probability: a log_softmax is missing.": (
-            lambda logits, ids, real: (
-                -logits[:, :-1].gather(-1, ids[:, 1:, None])[..., 0][real[:, 1:]].mean()
-            )
-        ),
-        "The softmax runs over the tokens of the text. It belongs over the vocabulary, the last "
-        "axis.": lambda logits, ids, real: (
-            -logits.log_softmax(1)[:, :-1].gather(-1, ids[:, 1:, None])[..., 0][real[:, 1:]].mean()
-        ),
-        "That is the share of targets that the model puts first. A loss asks how probable it "
-        "thought them.": lambda logits, ids, real: (
-            (logits[:, :-1].argmax(-1) == ids[:, 1:])[real[:, 1:]].double().mean()
-        ),
-        "You average probabilities and take the logarithm at the end. A loss is the mean of the "
-        "logarithms.": lambda *given: -_chances(*given).mean().log(),
-        "You average probabilities: a loss is the mean of their negative logarithms.": (
-            lambda *given: _chances(*given).mean()
-        ),
-        "That is the perplexity, e to the power of the loss.": lambda *given: _next_token_loss(
-            *given
-        ).exp(),
-        "All texts are cut to the length of the shortest: the longer ones go on, and `real` says "
-        "how far.": _over(lambda real: real & real.all(0)),
         "The real tokens of all texts stand in one row before the shift, so that the last of a "
         "text predicts the first of the next. Shift within each text.": lambda logits, ids, real: (
             _surprise(logits[real][:-1], ids[real][1:]).mean()
         ),
         "Only the first text counts: take all of them.": _over(_of_first_text),
-        "The last real token of each text is left out: it is predicted, by the one before it.": (
-            _over(lambda real: real & nn.functional.pad(real[:, 1:], (0, 1)))
-        ),
-        "Token 1 of each text is left out. It is predicted, from token 0: only token 0 is not.": (
-            _over(lambda real: real & (torch.arange(real.shape[1]) > 1))
-        ),
-        "Only the last real token of each text counts: every token but the first is predicted.": (
-            _over(lambda real: real & ~nn.functional.pad(real[:, 1:], (0, 1)))
-        ),
         "The padding's logits are set to 0, and its targets count all the same, with ln V each. "
         "Leave these out of the mean.": lambda logits, ids, real: _surprise(
             logits[:, :-1] * real[:, 1:, None], ids[:, 1:]
         ).mean(),
-        "The padding counts, and the real tokens do not: `real` is taken the wrong way around.": (
-            _over(lambda real: ~real)
-        ),
     },
     also={
-        "The probabilities are kept from 0, by a small number or a clamp, before the logarithm. It "
-        "hides the largest surprises: take the logarithm of the softmax in one step, "
-        "log_softmax.": _kept_from_zero,
         "Your result is what comes out if {}.": otherwise(_LOSSES, _loss_of),
         "You divide the sum of all losses by {}: there are {} real targets.": _another_divisor,
     },
@@ -302,26 +204,6 @@ def _broken_gpt(ids, E, P, blocks, final_norm):
     for block in blocks:
         y = block(x)
     return final_norm(y) @ E.T
-
-
-def _only_last_block(ids, E, P, blocks, final_norm):
-    return _gpt(ids, E, P, blocks[-1:], final_norm)
-
-
-def _without_norm(ids, E, P, blocks, final_norm):
-    return _gpt(ids, E, P, blocks, nn.Identity())
-
-
-def _sum_of_blocks(ids, E, P, blocks, final_norm):
-    x = E[ids] + P[: ids.shape[1]]
-    return final_norm(sum(block(x) for block in blocks)) @ E.T
-
-
-def _larger_embeddings(ids, E, P, blocks, final_norm):
-    def larger(x):
-        return x + (E.shape[1] ** 0.5 - 1) * E[ids]
-
-    return _gpt(ids, E, P, [larger, *blocks], final_norm)
 
 
 def _places_last(ids, E, P, blocks, final_norm):
@@ -431,61 +313,20 @@ check_mended_gpt = Repair(
     unchanged="Say aloud what each block reads, and which row of P the third token gets.",
     right=_gpt,
     wrong={
-        "The blocks are mended: each reads what the one before wrote. The rows of P are still "
-        "picked by the tokens' ids.": lambda ids, *rest: _through(ids, *rest, places=ids),
-        "The positions are mended. But every block still reads the same x, so that only the last "
-        "one counts.": _only_last_block,
         "Row 0 of P belongs to the first token: you count places from 1.": (
             lambda ids, *rest: _through(ids, *rest, places=torch.arange(ids.shape[1]) + 1)
         ),
-        "You add the same row of P to every token: each place has a row of its own.": (
-            lambda ids, *rest: _through(ids, *rest, places=torch.zeros_like(ids))
-        ),
-        "`len(ids)` is the number of texts. P gives a row to each token: count ids.shape[1].": (
-            lambda ids, *rest: _through(ids, *rest, places=torch.arange(len(ids)))
-        ),
-        "The rows of P come in reverse order: row 0 belongs to the first token.": (
-            lambda ids, *rest: _through(ids, *rest, places=torch.arange(ids.shape[1]).flip(0))
-        ),
-        "Each block gets the first x, and you add up what they return. The second block reads what "
-        "the first has written.": _sum_of_blocks,
         "The rows of P are added behind the blocks, which see no places then.": _places_last,
-        "The first block is left out.": lambda ids, E, P, blocks, final_norm: _gpt(
-            ids, E, P, blocks[1:], final_norm
-        ),
-        "The last block is left out.": lambda ids, E, P, blocks, final_norm: _gpt(
-            ids, E, P, blocks[:-1], final_norm
-        ),
-        "The rows of E are multiplied by √d_model, as the first Transformer did. Here they are "
-        "added as they are.": _larger_embeddings,
-        "The stream is added twice: a block returns the stream with its two results already on "
-        "it.": lambda *given: _through(*given, again=True),
         "The final norm belongs behind the last block, not behind each of them.": (
             lambda ids, E, P, blocks, final_norm: _through(
                 ids, E, P, blocks, nn.Identity(), each=final_norm
             )
         ),
-        "The final norm is missing.": _without_norm,
         "The norm comes before the first block. It belongs after the last one.": (
             _norm_at_the_start
         ),
-        "These are probabilities. Asked for are logits, before any softmax.": (
-            lambda *given: _gpt(*given).softmax(-1)
-        ),
-        "These are logarithms of probabilities. Asked for are logits, before any softmax.": (
-            lambda *given: _gpt(*given).log_softmax(-1)
-        ),
-        "Only the first block counts: is the `return` inside the loop?": (
-            lambda ids, E, P, blocks, final_norm: _gpt(ids, E, P, blocks[:1], final_norm)
-        ),
-        "The blocks run in reverse order.": lambda ids, E, P, blocks, final_norm: _gpt(
-            ids, E, P, blocks[::-1], final_norm
-        ),
         "The rows of P are added again before each block. Once is enough: the stream carries them "
         "on.": _places_again,
-        "The positions are missing.": lambda ids, E, P, blocks, final_norm: _gpt(
-            ids, E, 0 * P, blocks, final_norm
-        ),
     },
     also={"Your result is what comes out if {}.": otherwise([_STARTS, _LOOPS, _ENDS], _built)},
     cases=[
@@ -568,18 +409,6 @@ def _sum_of_parts(tables, attention, feed_forward, norms, final, v, c, n, d):
     return tables(v, c, d, n) + sum(part(d, n) for part in (attention, feed_forward, norms, final))
 
 
-def _of_a_block(result, vocabulary, context, n_layers, d_model):
-    """How many times d_model² and d_model a block has, if all else is counted right."""
-    off, rest = divmod(
-        int(result) - _count(vocabulary, context, n_layers, d_model), n_layers * d_model
-    )
-    squares, vectors = divmod(off + d_model // 2, d_model)
-    vectors -= d_model // 2
-    if rest or not off or abs(squares) > 30 or abs(vectors) > 13:
-        return None
-    return 12 + int(squares), 13 + int(vectors)
-
-
 def _is_float(result, *_):
     return isinstance(result, float) or (isinstance(result, Tensor) and result.is_floating_point())
 
@@ -588,81 +417,14 @@ check_count = Exercise(
     asks="`answer(vocabulary, context, n_layers, d_model)`: the number of parameters of a GPT-2.",
     right=_miscount(),
     wrong={
-        "The output is counted once more. It is tied: the embedding's own table.": _miscount(
-            head=1
-        ),
-        "The table of positions is missing: context × d_model.": _miscount(tables=0),
-        "The final norm is missing: a gain and a bias of d_model each.": _miscount(final=0),
-        "No biases: each of the six products has one, 9 · d_model together in a block.": _miscount(
-            vectors=4
-        ),
-        "In each block 4 · d_model are missing: its two norms, each with a gain and a bias, or the "
-        "biases of attention's four products, or that of the feed-forward layer's first product, "
-        "which is 4 · d_model wide.": _miscount(vectors=9),
-        "In each block 3 · d_model are missing: the biases of queries, keys and values, or three "
-        "quarters of the first bias of the feed-forward layer, which is 4 · d_model wide.": (
-            _miscount(vectors=10)
-        ),
-        "In each block d_model is missing: the bias of attention's output, or of the feed-forward "
-        "layer's second product.": _miscount(vectors=12),
-        "The biases of the feed-forward layer are missing: 4 · d_model for the first product, "
-        "d_model for the second.": _miscount(vectors=8),
-        "The final norm has a gain and a bias, d_model of each: you count one of the two.": (
-            _miscount(final=1)
-        ),
-        "A block has two norms: you count one.": _miscount(vectors=11),
-        "A norm has a gain and a bias, d_model of each: you count one of the two.": _miscount(
-            vectors=11, final=1
-        ),
-        "All norms are missing, 4 · d_model in a block and 2 · d_model at the end.": _miscount(
-            vectors=9, final=0
-        ),
         "You count only matrices: biases and norms are missing.": _miscount(vectors=0, final=0),
-        "The feed-forward layer has two matrices, d_model × 4 d_model and back: you count one.": (
-            _miscount(squares=8)
-        ),
-        "The feed-forward layer's second product is missing: back from 4 · d_model to d_model, "
-        "with a bias.": _miscount(squares=8, vectors=12),
-        "The feed-forward layer is 4 · d_model wide: you count it as d_model wide.": _miscount(
-            squares=6, vectors=10
-        ),
-        "W_O is missing from the attention.": _miscount(squares=11, vectors=12),
         "You count one block: multiply by n_layers.": (
             lambda vocabulary, context, n_layers, d_model: _count(vocabulary, context, 1, d_model)
-        ),
-        "The final norm is counted in each block: it comes once, behind the last.": (
-            lambda vocabulary, context, n_layers, d_model: _count(
-                vocabulary, context, n_layers, d_model, final=2 * n_layers
-            )
-        ),
-        "The two tables are counted once for each block: there is one of each in the model.": (
-            lambda vocabulary, context, n_layers, d_model: _count(
-                n_layers * vocabulary, n_layers * context, n_layers, d_model
-            )
-        ),
-        "Everything is multiplied by n_layers: the tables and the final norm come once.": (
-            lambda vocabulary, context, n_layers, d_model: (
-                n_layers * _count(vocabulary, context, 1, d_model)
-            )
-        ),
-        "The table of tokens is missing: vocabulary × d_model.": (
-            lambda vocabulary, context, n_layers, d_model: _count(0, context, n_layers, d_model)
-        ),
-        "The output has a bias for each token in your count: tied to the table, it has none.": (
-            lambda vocabulary, context, n_layers, d_model: (
-                vocabulary + _count(vocabulary, context, n_layers, d_model)
-            )
-        ),
-        "Attention has four products, for queries, keys, values and the output: you count one.": (
-            _miscount(squares=9, vectors=10)
         ),
     },
     also={
         "A count is a whole number, and yours is a float: use `//`, or multiply first.": _is_float,
         "Your number is what comes out if {}.": otherwise(_PARTS, _sum_of_parts),
-        "You count {} · d_model² + {} · d_model in each block. Attention has 4 · d_model² and 4 · "
-        "d_model, for its biases; the feed-forward layer 8 · d_model² and 5 · d_model; two norms 4 "
-        "· d_model.": _of_a_block,
     },
     cases=[
         Case("a small GPT", 211, 97, 3, 64),
@@ -680,36 +442,6 @@ def _by_heart(lengths):
     return len(lengths) * math.log(len(lengths)) / sum(lengths)
 
 
-def _as_if_so_many(result, lengths):
-    exponent = float(result) * sum(lengths) / len(lengths)
-    texts = round(math.exp(exponent)) if 0 < exponent < 20 else 0
-    fits = texts > 1 and close(float(result), math.log(texts) * len(lengths) / sum(lengths))
-    return (texts, len(lengths)) if fits and texts != len(lengths) else None
-
-
-def _one_text(result, lengths):
-    divisor = math.log(len(lengths)) / float(result) if result else 0.0
-    for length in lengths:
-        if close(divisor, float(length)):
-            return length, f"{sum(lengths) / len(lengths):.4g}"
-    return None
-
-
-def _other_mean(result, lengths):
-    right = _by_heart(lengths)
-    if not result or not right or close(float(result), right):
-        return None
-    return (
-        f"{math.log(len(lengths)) / float(result):.4g}",
-        f"{sum(lengths) / len(lengths):.4g}",
-    )
-
-
-def _by_their_lengths(lengths):
-    shares = [length / sum(lengths) for length in lengths]
-    return -sum(p * math.log(p) for p in shares) * len(lengths) / sum(lengths)
-
-
 check_by_heart = Exercise(
     asks="""`answer(lengths)`: the lowest loss of a model that knows n different texts by heart.
 
@@ -720,66 +452,26 @@ check_by_heart = Exercise(
         "Not zero. Whoever knows the texts by heart must still find out which of them this is.": (
             lambda lengths: 0.0
         ),
-        "That is what one whole text costs: its tokens share it.": lambda lengths: math.log(
-            len(lengths)
-        ),
-        "Each text costs ln n to find out, and you count it once for all of them.": (
-            lambda lengths: math.log(len(lengths)) / sum(lengths)
-        ),
-        "A mean of means: a token of a short text weighs more than one of a long text. Divide the "
-        "whole cost by the number of all tokens.": lambda lengths: (
-            sum(math.log(len(lengths)) / n for n in lengths) / len(lengths)
-        ),
-        "You divide by the longest text: the mean runs over the tokens that there are.": (
-            lambda lengths: math.log(len(lengths)) / max(lengths)
-        ),
         "You divide by the number of texts, not of tokens.": lambda lengths: (
             math.log(len(lengths)) / len(lengths)
         ),
         "You take ln of the number of tokens. The choice is among the texts.": lambda lengths: (
             len(lengths) * math.log(sum(lengths)) / sum(lengths)
         ),
-        "That is bits: use the natural logarithm.": lambda lengths: (
-            _by_heart(lengths) / math.log(2)
+        "A mean of means: a token of a short text weighs more than one of a long text. Divide the "
+        "whole cost by the number of all tokens.": lambda lengths: (
+            sum(math.log(len(lengths)) / n for n in lengths) / len(lengths)
         ),
-        "That is the logarithm to base 10: use the natural one.": lambda lengths: (
-            _by_heart(lengths) / math.log(10)
-        ),
-        "You divide by the shortest text: the mean runs over the tokens that there are.": (
-            lambda lengths: math.log(len(lengths)) / min(lengths)
-        ),
-        "The sign: a surprise is not negative.": lambda lengths: -_by_heart(lengths),
         "You divide the number of texts by the number of tokens. What a choice among n costs is "
         "ln n.": lambda lengths: len(lengths) / sum(lengths),
-        "You divide by the number of tokens once for each text and once more for all: once is "
-        "enough.": lambda lengths: _by_heart(lengths) * len(lengths) / sum(lengths),
-        "You multiply by the number of tokens. They share the cost: divide.": lambda lengths: (
-            math.log(len(lengths)) * sum(lengths) / len(lengths)
-        ),
         "You take the logarithm of each length. What must be found out is which text it is: ln n, "
         "n texts, however long.": lambda lengths: sum(map(math.log, lengths)) / sum(lengths),
-        "That is the perplexity, e to the power of what is asked.": lambda lengths: math.exp(
-            _by_heart(lengths)
-        ),
-        "A text is as probable as it is long in your sum. Each is as probable as the others, and "
-        "costs ln n.": _by_their_lengths,
-        "That is what all texts cost together: their tokens share it.": lambda lengths: (
-            len(lengths) * math.log(len(lengths))
-        ),
-    },
-    also={
-        "You let each text cost ln {}, as if there were so many to choose from: there are {}.": (
-            _as_if_so_many
-        ),
-        "You divide by the length of one text, of {} tokens: they have {} in the mean.": _one_text,
-        "Your result would be right for texts of {} tokens in the mean: these have {}.": (
-            _other_mean
-        ),
     },
     cases=[
         Case("8 texts", [43, 51, 47, 40, 55, 49, 44, 50]),
         Case("3 texts, one of them long", [2, 5, 101]),
         Case("1 text", [7]),
+        Case("5 texts, some of the same length", [7, 5, 7, 7, 11], edge=True),
     ],
     praise="Right: ln n for each text, shared by all the tokens.",
 )
@@ -811,42 +503,10 @@ check_initial_loss = Exercise(
         "stand inside the logarithm, or is it divided once too often?": (
             lambda vocabulary, d_model, std: math.log(vocabulary)
         ),
-        "A factor of one half is missing: ln of the mean of eˢ is half the variance of s.": (
-            lambda vocabulary, d_model, std: math.log(vocabulary) + d_model * std**2
-        ),
-        "The root of d_model is too small: a logit sums d_model products, and their variances "
-        "add up.": lambda vocabulary, d_model, std: (
-            math.log(vocabulary) + d_model**0.5 * std**2 / 2
-        ),
-        "You use the standard deviation where the variance belongs: square it.": (
-            lambda vocabulary, d_model, std: math.log(vocabulary) + d_model**0.5 * std / 2
-        ),
-        "The variance of one weight is not that of a logit, which sums d_model of them.": (
-            lambda vocabulary, d_model, std: math.log(vocabulary) + std**2 / 2
-        ),
-        "d_model is squared: the logit's variance is d_model · std².": (
-            lambda vocabulary, d_model, std: math.log(vocabulary) + (d_model * std) ** 2 / 2
-        ),
-        "The sign: unequal logits make the loss of random guesses larger.": (
-            lambda vocabulary, d_model, std: math.log(vocabulary) - d_model * std**2 / 2
-        ),
-        "That is bits: use the natural logarithm.": lambda vocabulary, d_model, std: (
-            math.log2(vocabulary) + d_model * std**2 / 2
-        ),
-        "You take the logarithm to base 10: use the natural one.": (
-            lambda vocabulary, d_model, std: math.log10(vocabulary) + d_model * std**2 / 2
-        ),
         "That is half the variance of a logit, what is added to ln V: the loss of equal logits is "
         "missing.": lambda vocabulary, d_model, std: d_model * std**2 / 2,
         "You write 0.02 into the formula: take `std`.": lambda vocabulary, d_model, std: (
             math.log(vocabulary) + d_model * 0.02**2 / 2
-        ),
-        "`std` must be squared: a logit sums d_model products, and variances add up.": (
-            lambda vocabulary, d_model, std: math.log(vocabulary) + d_model * std / 2
-        ),
-        "You add the mean of e to the power of a logit: its logarithm belongs there, which is half "
-        "the variance.": lambda vocabulary, d_model, std: (
-            math.log(vocabulary) + math.exp(d_model * std**2 / 2)
         ),
         "You multiply ln V by what must be added to it: the logarithm of a product is a sum.": (
             lambda vocabulary, d_model, std: math.log(vocabulary) * d_model * std**2 / 2
@@ -891,31 +551,8 @@ def _bigram(train, held_out, size):
     return _loss(_rows(_counts(train, size)), held_out)
 
 
-def _unsmoothed(train, held_out, size):
-    counts = _counts(train, size, start=0.0)
-    return _loss(_rows(counts).nan_to_num(), held_out)
-
-
-def _not_accumulated(train, held_out, size):
-    return _loss(_rows(1 + (_counts(train, size, start=0.0) > 0).double()), held_out)
-
-
 def _across_stories(train, held_out, size):
     return _bigram(train.reshape(1, -1), held_out, size)
-
-
-def _old_denominator(train, held_out, size):
-    table = _counts(train, size) / _counts(train, size, start=0.0).sum(1, keepdim=True)
-    return _loss(table, held_out)
-
-
-def _smallest_one(train, held_out, size):
-    return _loss(_rows(_counts(train, size, start=0.0).clamp(min=1)), held_out)
-
-
-def _each_pair_once(train, held_out, size):
-    table, pairs = _rows(_counts(train, size)), _counts(held_out, size, start=0.0) > 0
-    return -table[pairs].log().mean()
 
 
 def _without_unseen(train, held_out, size):
@@ -927,20 +564,6 @@ def _all_occurrences(train, held_out, size):
     """Divided by how often a token occurs, at the end of a story as well."""
     often = size + torch.bincount(train.flatten(), minlength=size)
     return _loss(_counts(train, size) / often[:, None], held_out)
-
-
-def _other_start(result, train, held_out, size):
-    for start in (1e-3, 0.01, 0.1, 0.5, 2.0, 1 / size):
-        if close(result, _loss(_rows(_counts(train, size, start)), held_out)):
-            return (start,)
-    return None
-
-
-def _small_chance(result, train, held_out, size):
-    table = _rows(_counts(train, size, start=0.0)).nan_to_num()
-    smalls = [10.0**-n for n in range(3, 31)]
-    kept = (change(table, small) for small in smalls for change in (torch.add, torch.clamp))
-    return any(close(result, _loss(x, held_out)) for x in kept)
 
 
 def _add_all(pairs, size):
@@ -1015,10 +638,6 @@ def _bigram_of(pairs, smoothed, divided, measured, train, held_out, size):
     return measured(divided(smoothed(_add_all(pairs(train), size))), held_out)
 
 
-def _size_of_the_data(train, held_out, size):
-    return _bigram(train, held_out, int(max(train.max(), held_out.max())) + 1)
-
-
 def _unigram(train, held_out, size):
     counts = 1 + torch.bincount(train[:, 1:].flatten(), minlength=size).double()
     return -(counts / counts.sum())[held_out[:, 1:]].log().mean()
@@ -1041,90 +660,32 @@ check_bigram_loss = Exercise(
     """,
     right=_bigram,
     wrong={
-        "The pairs are not all counted: `counts[a, b] += 1` with index tensors adds 1 once for "
-        "each place, however often it occurs. Use a loop, bincount, or index_put_ with "
-        "accumulate=True.": _not_accumulated,
-        "No smoothing: a pair that training has never seen gets probability 0, and the loss is "
-        "infinite. Start every count at 1.": _unsmoothed,
-        "The columns sum to 1: that is the token before, given the one after. Divide each row by "
-        "its sum.": lambda train, held_out, size: _loss(
-            _counts(train, size) / _counts(train, size).sum(0), held_out
-        ),
-        "You divide by the sum of the whole table: that is the probability of the pair, not of the "
-        "next token given this one.": lambda train, held_out, size: _loss(
-            _counts(train, size) / _counts(train, size).sum(), held_out
-        ),
-        "You count on the held-out stories: a predictor must not see what it is tested on.": (
-            lambda train, held_out, size: _bigram(held_out, held_out, size)
-        ),
         "You count on both sets: what a predictor is judged by must not be in its table.": (
             lambda train, held_out, size: _bigram(torch.cat([train, held_out]), held_out, size)
         ),
-        "You average probabilities and take the logarithm at the end. A loss is the mean of the "
-        "logarithms.": lambda train, held_out, size: (
-            -_rows(_counts(train, size))[held_out[:, :-1], held_out[:, 1:]].mean().log()
-        ),
-        "You measure on the training stories: measure on the held-out ones.": (
-            lambda train, held_out, size: _bigram(train, train, size)
-        ),
-        "The last token of a story and the first of the next are not a pair: count within "
-        "stories.": (_across_stories),
         "You flatten both sets. The last token of a story and the first of the next are not a "
         "pair: count and measure within stories.": lambda train, held_out, size: _across_stories(
             train, held_out.reshape(1, -1), size
         ),
-        "1 is added to the counts, but the rows are divided by the old sums, so that they sum to "
-        "more than 1.": _old_denominator,
         "1 is added to the count of each of the `size` tokens, so that the sum of a row grows by "
         "`size`, not by 1.": lambda train, held_out, size: _loss(
             _counts(train, size) / (_counts(train, size, start=0.0).sum(1, keepdim=True) + 1),
             held_out,
         ),
         "That is the unigram: how often a token occurs, whatever came before it.": _unigram,
-        "The table is as large as the tokens that occur here. The last ones of the vocabulary do "
-        "not, and each has a count of 1 all the same: make it `size` wide.": _size_of_the_data,
-        "That is bits: use the natural logarithm.": lambda train, held_out, size: (
-            _bigram(train, held_out, size) / math.log(2)
-        ),
-        "Only counts of 0 are raised to 1. Every count starts at 1: what occurs once counts "
-        "2.": _smallest_one,
         "You divide by how often a token occurs. At the end of a story nothing follows it: divide "
         "each row by its own sum.": _all_occurrences,
-        "The pair is looked up the wrong way around: the row is the token before, the column the "
-        "one after.": lambda train, held_out, size: _loss(_rows(_counts(train, size)).T, held_out),
         "1 is added to the probabilities: add it to the counts, before you divide.": (
             lambda train, held_out, size: _loss(
                 1 + _rows(_counts(train, size, start=0.0)).nan_to_num(), held_out
             )
         ),
-        "That is the loss of a whole story: divide by the number of its pairs.": (
-            lambda train, held_out, size: _bigram(train, held_out, size) * (held_out.shape[1] - 1)
-        ),
-        "You divide by the number of tokens. The first of a story is not predicted: divide by the "
-        "number of pairs.": lambda train, held_out, size: (
-            _bigram(train, held_out, size) * (1 - 1 / held_out.shape[1])
-        ),
-        "That is the sum of all losses: take their mean.": lambda train, held_out, size: (
-            _bigram(train, held_out, size) * held_out[:, 1:].numel()
-        ),
-        "Each pair counts once, however often it occurs in `held_out`: take the mean over all "
-        "places.": _each_pair_once,
-        "You take a softmax of the counts. Counts become probabilities by a division by their "
-        "sum.": lambda train, held_out, size: (
-            -_counts(train, size).log_softmax(1)[held_out[:, :-1], held_out[:, 1:]].mean()
-        ),
         "Pairs that training has never seen are left out. They count: start every count at 1.": (
             _without_unseen
-        ),
-        "Every token has the same probability in your table: nothing is counted.": (
-            lambda train, held_out, size: math.log(size)
         ),
     },
     also={
         "Your result is what comes out if {}.": otherwise(_BIGRAMS, _bigram_of),
-        "Every count starts at {:.3g} in your table: start at 1.": _other_start,
-        "A pair that training has never seen gets a tiny probability in your table, and almost the "
-        "whole loss is made of these. Start every count at 1, before you divide.": _small_chance,
     },
     cases=[
         Case("40 stories of 5 kinds of tokens", _stories(0, 40, 5), _stories(1, 13, 5), 5),
@@ -1145,7 +706,15 @@ class _Reader(nn.Module):
     that rounding hides what is faint.
     """
 
-    def __init__(self, sees: Tensor, vocabulary: int, quiet: int = 0, *, whole: bool = False):
+    def __init__(
+        self,
+        sees: Tensor,
+        vocabulary: int,
+        quiet: int = 0,
+        *,
+        whole: bool = False,
+        even: bool = False,
+    ):
         super().__init__()
         self.register_buffer("sees", sees)
         table = randn(vocabulary, vocabulary, seed=7)
@@ -1154,6 +723,8 @@ class _Reader(nn.Module):
         # What a later token tells an earlier position: the first `quiet` tokens tell the same.
         told = table.clone()
         told[:quiet] = table[0]
+        if even:  # the same for all words, which a softmax does not see
+            told = told[:, :1].expand_as(told).clone()
         self.register_buffer("told", told)
 
     def forward(self, ids):
@@ -1224,17 +795,11 @@ def _case_of_others() -> Case:
     return Case("a model that tells only larger tokens apart", model, ids, VOCABULARY)
 
 
-def _missed_without_mask(result, model, ids, vocabulary):
-    return bool(model.sees.all()) and torch.equal(model.told, model.table) and not result
-
-
-def _missed_faint(result, model, ids, vocabulary):
-    return 0 < model.sees.triu(1).max() < 0.01 and not result
-
-
-def _missed(result, model, ids, vocabulary):
-    places = model.sees.triu(1).nonzero().tolist()
-    return tuple(places[0]) if places and not result else None
+def _case_of_even_logits() -> Case:
+    """A model that adds one number to all logits of a position, and tells the future by it."""
+    ids = torch.randint(VOCABULARY, (3, TOKENS), generator=torch.Generator().manual_seed(112))
+    model = _Reader(torch.ones(TOKENS, TOKENS), VOCABULARY, even=True)
+    return Case("a model that leaks by the size of its logits", model, ids, VOCABULARY, edge=True)
 
 
 check_leaks = Exercise(
@@ -1250,9 +815,6 @@ check_leaks = Exercise(
         ),
         "You never find a leak. Change tokens, and compare the logits before the change: "
         "do the two texts really differ?": lambda model, ids, vocabulary: False,
-        "The other way around: it leaks if the past does *not* stay the same.": _by_cuts(
-            verdict=lambda found: not any(found)
-        ),
         "You change only the last token (or keep only the last result). A leak from another "
         "place stays hidden: change what comes after t for every t.": _by_cuts(cuts=[TOKENS - 1]),
         "You cut at one place only: a leak within one half stays hidden. Try every t.": _by_cuts(
@@ -1265,27 +827,8 @@ check_leaks = Exercise(
         "Your cuts begin too late: what position 0 sees of token 1 stays hidden.": _by_cuts(
             cuts=range(2, TOKENS)
         ),
-        "Your cuts end too early: what the last token tells the one before stays hidden.": _by_cuts(
-            cuts=range(1, TOKENS - 1)
-        ),
-        "You look only at neighbors: a token may reach further back than to the one before "
-        "it. Change all that comes after t, or compare all that comes before.": _by_cuts(
-            changed=lambda t: slice(t, t + 1), compared=lambda t: slice(t - 1, t)
-        ),
         "You overwrite the future with token 0. Where there is a 0 already, nothing changes: "
         "draw new tokens at random.": _by_cuts(change=lambda ids: 0 * ids),
-        "A leak may be faint: compare the logits themselves, without a tolerance or with a tiny "
-        "one.": _by_cuts(tolerance=0.1),
-        "No token that you put in is larger than those in `ids`, and a model may tell only others "
-        "apart: draw from the whole vocabulary.": _by_cuts(change=lambda ids: ids - 1),
-    },
-    also={
-        "You miss that a model without a mask leaks. It adds up the tokens that it sees: do your "
-        "two texts hold the same tokens, in another order?": _missed_without_mask,
-        "The leak that you miss is faint: compare the logits themselves to the last bit, and round "
-        "nothing.": _missed_faint,
-        "You miss a leak: position {} sees token {}. A test that changes this token to others, and "
-        "looks at the logits of that position, finds it.": _missed,
     },
     cases=[
         _case("a model that is causal", 100),
@@ -1300,6 +843,7 @@ check_leaks = Exercise(
         _case("a model that leaks faintly only", 109, (3, 4), by=2.0**-17),
         _case("a model of whole logits that leaks faintly", 111, (3, 4), by=2.0**-19, whole=True),
         _case_of_others(),
+        _case_of_even_logits(),
     ],
     praise="Right: whatever comes later, the past stays as it was, to the last bit.",
 )

@@ -4,8 +4,7 @@ import torch
 from torch import Tensor
 
 from transformer_lib.exercises.engine.choosing import Choice
-from transformer_lib.exercises.engine.repairing import Repair
-from transformer_lib.exercises.engine.runner import Case, Exercise, randn
+from transformer_lib.exercises.engine.runner import Case, Exercise, Repair, randn
 from transformer_lib.exercises.engine.values import fitted, plain
 
 # --- what follows from a measurement -------------------------------------------------------------
@@ -43,29 +42,10 @@ def _induction(weights, ids):
     return (weights * _after(earlier)).sum(1)[earlier.any(1)].mean()
 
 
-def _latest_only(weights, ids):
-    earlier = _earlier(ids)
-    latest = earlier & (earlier.flip(1).cumsum(1).flip(1) == 1)
-    return (weights * _after(latest)).sum(1)[earlier.any(1)].mean()
-
-
-def _before_it(weights, ids):
-    earlier = _earlier(ids)
-    before = torch.nn.functional.pad(earlier[:, 1:], (0, 1))
-    return (weights * before).sum(1)[earlier.any(1)].mean()
-
-
 def _first_only(weights, ids):
     earlier = _earlier(ids)
     first = earlier & (earlier.cumsum(1) == 1)
     return (weights * _after(first)).sum(1)[earlier.any(1)].mean()
-
-
-def _counted(weights, ids, *, of=None, dim=1):
-    """The score with other keys, or with the sum over another axis."""
-    earlier = _earlier(ids)
-    of = _after(earlier) if of is None else of
-    return (weights * of).sum(dim)[earlier.any(1)].mean()
 
 
 def _hits(weights, ids):
@@ -77,47 +57,6 @@ def _hits(weights, ids):
 def _hits_only(weights, ids):
     found = (weights * _after(_earlier(ids))).sum(1)
     return found[found > 0].mean()
-
-
-def _mean_of_keys(weights, ids):
-    of = _after(_earlier(ids))
-    return ((weights * of).sum(1) / of.sum(1))[_earlier(ids).any(1)].mean()
-
-
-_TEXT = torch.tensor([0, 1, 0, 0, 1, 2])
-
-
-def _not_additive(answer):
-    one, other = _map(len(_TEXT), 5), _map(len(_TEXT), 6)
-    parts = [float(answer(weights, _TEXT.clone())) for weights in (one, other, one + other)]
-    return abs(parts[0] + parts[1] - parts[2]) > 1e-4
-
-
-def _share(answer, wrong, *, told=False):
-    """The first weight of a map whose part in the score is wrong: (query, key)."""
-    n = len(_TEXT)
-    for query, key in torch.ones(n, n).tril().nonzero().tolist():
-        weights = torch.zeros(n, n)
-        weights[query, key] = 1.0
-        ours = float(answer(weights.clone(), _TEXT.clone()))
-        if wrong(ours, float(_induction(weights, _TEXT))):
-            return (query, key, ours) if told else (query, key)
-    return None
-
-
-def _dropped(answer):
-    """The first query that has a key to look at, and none of whose weights counts; that key."""
-    for query, key in _after(_earlier(_TEXT)).tril().nonzero().tolist():
-        weights = torch.zeros(len(_TEXT), len(_TEXT))
-        weights[query, : query + 1] = 1.0
-        if not float(answer(weights, _TEXT.clone())):
-            return query, key
-    return None
-
-
-def _queries_after(earlier: Tensor) -> Tensor:
-    """Rows shifted in place of columns: what the token before would look at."""
-    return torch.nn.functional.pad(earlier[:-1], (0, 0, 1, 0))
 
 
 def _map(tokens: int, seed: int) -> Tensor:
@@ -133,35 +72,11 @@ check_induction = Repair(
     unchanged="Which key does the second head of the circuit look at, and which tokens have one?",
     right=_induction,
     wrong={
-        "You still look at the earlier token itself. What the head completes with came right after "
-        "it.": lambda weights, ids: (weights * _earlier(ids)).sum(1)[_earlier(ids).any(1)].mean(),
-        "The right keys, and too many queries: a token that has not come before has nothing to "
-        "look at, and lowers the mean.": lambda weights, ids: (
-            (weights * _after(_earlier(ids))).sum(1).mean()
-        ),
-        "Shifted the wrong way: you look at what came right before the earlier token.": _before_it,
-        "Only the latest earlier token counts here. If it came several times, what followed each "
-        "of them belongs to the score.": _latest_only,
-        "That is the sum over the queries: take their mean, so that long texts do not score "
-        "higher.": lambda weights, ids: _induction(weights, ids) * _earlier(ids).any(1).sum(),
         "You take the mean over the keys as well: of one query, the weights on all that belong are "
         "added up.": lambda weights, ids: weights[_after(_earlier(ids))].mean(),
         "Only the first earlier token counts here. If it came several times, what followed each "
         "of them belongs to the score.": _first_only,
-        "Only the largest weight of each query counts here: of one query, the weights on all that "
-        "belong are added up.": lambda weights, ids: (
-            (weights * _after(_earlier(ids))).amax(1)[_earlier(ids).any(1)].mean()
-        ),
         "You count how often the largest weight lies there. The score adds up the weights.": _hits,
-        "A token never counts as what followed its like: in a a, the second a follows the first, "
-        "and looks at itself.": lambda weights, ids: _counted(
-            weights, ids, of=_after(_earlier(ids)).tril(-1)
-        ),
-        "You shift the queries. Columns are keys: shift along the other axis.": (
-            lambda weights, ids: _counted(weights, ids, of=_queries_after(_earlier(ids)))
-        ),
-        "You add up over the queries, and so keep the keys: add up each query's own weights, along "
-        "axis 1.": lambda weights, ids: _counted(weights, ids, dim=0),
         "You divide by the number of all tokens but one: take the mean over the tokens that have "
         "come before.": lambda weights, ids: (
             (weights * _after(_earlier(ids))).sum() / (len(ids) - 1)
@@ -172,33 +87,8 @@ check_induction = Repair(
         ),
         "You leave out the queries that put no weight there. A token that has come before and "
         "looks elsewhere counts as a 0.": _hits_only,
-        "You take a mean over the keys of each query: of one query, the weights on all that belong "
-        "are added up.": _mean_of_keys,
-        "That is the best of the queries: the score is their mean.": lambda weights, ids: (
-            (weights * _after(_earlier(ids))).sum(1)[_earlier(ids).any(1)].max()
-        ),
-        "You take the median of the queries: the score is their mean.": lambda weights, ids: (
-            (weights * _after(_earlier(ids))).sum(1)[_earlier(ids).any(1)].median()
-        ),
-    },
-    about={
-        "Take two maps and their sum: your score of the sum is not the sum of your scores, as it "
-        "is where weights are added up and divided.": _not_additive,
-        "In the text 0 1 0 0 1 2, the weight of query {} on key {} counts in your score and should "
-        "not: that key follows no earlier token that is the same.": lambda answer: _share(
-            answer, lambda ours, right: ours != 0 and right == 0
-        ),
-        "In the text 0 1 0 0 1 2, no weight of query {} counts in your score, though key {} "
-        "follows an earlier token that is the same: is the query left out?": _dropped,
-        "In the text 0 1 0 0 1 2, the weight of query {} on key {} does not count in your score: "
-        "that key follows an earlier token that is the same.": lambda answer: _share(
-            answer, lambda ours, right: ours == 0 and right != 0
-        ),
-        "In the text 0 1 0 0 1 2, a weight of 1, of query {} on key {}, makes your score {:.3g}. "
-        "Three tokens have come before, so it is 1/3.": lambda answer: _share(
-            answer, lambda ours, right: abs(ours - right) > 1e-3, told=True
-        ),
-    },
+        },
+
     cases=[
         Case("7 tokens, three of them new", _map(7, 0), torch.tensor([4, 1, 4, 2, 1, 4, 2])),
         Case("a head that looks evenly", torch.ones(5, 5).tril() / torch.arange(1, 6)[:, None],
@@ -235,17 +125,8 @@ def _table(ids, n_states) -> Tensor:
     return counts.index_put_((ids[:-1], ids[1:]), torch.tensor(1.0), accumulate=True)
 
 
-def _round_the_end(ids, n_states):
-    after = ids.roll(-1)[ids == ids[-1]]
-    return _normalized(torch.bincount(after, minlength=n_states).float() + 1)
-
-
 def _short(ids, n_states):
     return _normalized(torch.bincount(ids[1:][ids[:-1] == ids[-1]]).float() + 1)
-
-
-def _of_the_set_seen(ids, n_states):
-    return _normalized(_followed(ids, n_states)[ids.unique()] + 1)
 
 
 def _of_states_seen(ids, n_states):
@@ -262,50 +143,11 @@ def _after_one(ids, n_states, which):
     return _normalized(torch.eye(n_states)[after] + 1)
 
 
-def _before_and_after(ids, n_states):
-    before = torch.bincount(ids[:-1][ids[1:] == ids[-1]], minlength=n_states)
-    return _normalized(_followed(ids, n_states) + before + 1)
-
-
-def _seen_raised(ids, n_states):
-    counts = _followed(ids, n_states)
-    return _normalized(counts + (counts > 0))
-
-
-def _begun_at(result, ids, n_states):
-    """The number at which all counts begin, if such a number explains the result."""
-    counts = _followed(ids, n_states)
-    ratio = float(result[counts.argmin()] / result[counts.argmax()])
-    if not 0 < ratio < 1:
-        return None
-    begun = (ratio * float(counts.max()) - float(counts.min())) / (1 - ratio)
-    explained = torch.allclose(_normalized(counts + begun), result.float(), rtol=1e-3)
-    return (begun,) if explained and begun > 0 and abs(begun - 1) > 1e-3 else None
-
-
-def _divided_by(result, ids, n_states):
-    """What the right counts are divided by, their sum, and what that is made of."""
-    counts = _followed(ids, n_states)
-    by = float((counts + 1).sum() / result.sum())
-    explained = by < torch.inf and torch.allclose((counts + 1) / by, result.float(), rtol=1e-3)
-    sums = float(counts.sum() + n_states), int(counts.sum()), n_states
-    return (by, *sums) if explained and abs(by / sums[0] - 1) > 1e-3 else None
-
-
-def _a_chance(result, ids, n_states):
-    counts = _followed(ids, n_states)
-    right = _normalized(counts + 1)
-    state = int((result - right).abs().argmax())
-    return state, int(counts[state]), int(counts.sum()), n_states, float(result[state])
-
-
 check_bigram = Exercise(
     asks="`answer(ids, n_states)`: what the bigram reader expects after the last state; ids "
     "[tokens] -> [n_states].",
     right=lambda ids, n_states: _normalized(_followed(ids, n_states) + 1),
     wrong={
-        "The counts begin at 0: what has not happened yet becomes impossible, and a state that is "
-        "new gives 0/0. Begin at 1.": lambda ids, n_states: _normalized(_followed(ids, n_states)),
         "That is the unigram reader: it counts all states, whatever came before them.": (
             lambda ids, n_states: _normalized(
                 torch.bincount(ids, minlength=n_states).float() + 1
@@ -322,25 +164,11 @@ check_bigram = Exercise(
         "return chances.": lambda ids, n_states: torch.nn.functional.one_hot(
             (_followed(ids, n_states) + 1).argmax(), n_states
         ).float(),
-        "You go round: a `roll` puts the first state behind the last one. Nothing has come after "
-        "the last state yet.": _round_the_end,
-        "The counts begin at a share of 1. Begin each of them at 1.": lambda ids, n_states: (
-            _normalized(_followed(ids, n_states) + 1 / n_states)
-        ),
         "`bincount` ends at the largest state that it meets: give it `minlength`.": _short,
-        "A softmax of counts: divide the counts by their sum instead.": lambda ids, n_states: (
-            _followed(ids, n_states).softmax(0)
-        ),
         "You divide by the sums of the columns, all that comes before a state. Divide by the sum "
         "of the last state's row.": lambda ids, n_states: (
             _table(ids, n_states) / _table(ids, n_states).sum(0)
         )[ids[-1]],
-        "You divide by the sum of the whole table: divide by that of the last state's row.": (
-            lambda ids, n_states: _table(ids, n_states)[ids[-1]] / _table(ids, n_states).sum()
-        ),
-        "Those are the chances after the first state: the text stands at its last one.": (
-            lambda ids, n_states: _normalized(_table(ids, n_states)[ids[0]])
-        ),
         "That counts what followed the last two states together. Look at the last one only.": (
             _after_the_last_two
         ),
@@ -348,15 +176,8 @@ check_bigram = Exercise(
         "them.": lambda ids, n_states: _after_one(ids, n_states, -1),
         "Only the first of the last state's likes counts here: count what came after each of "
         "them.": lambda ids, n_states: _after_one(ids, n_states, 0),
-        "You count what came before as well: count only what came after.": _before_and_after,
-        "Only what has happened gets one more: all counts begin at 1.": _seen_raised,
         "Your result ends at the largest state of the text. A state that has not come yet may come "
         "next: `n_states` says how many there are.": _of_states_seen,
-        "Only the states of the text are in your result, so that it does not say which is which. "
-        "Each state has its place, from 0 to `n_states` - 1.": _of_the_set_seen,
-        "That is what has followed the last state but one: the text stands at the last one.": (
-            lambda ids, n_states: _normalized(_table(ids, n_states)[ids[-2]])
-        ),
         "You add 1 to the chances: add it to the counts, before you divide by their sum.": (
             lambda ids, n_states: _normalized(_normalized(_followed(ids, n_states)) + 1)
         ),
@@ -368,15 +189,7 @@ check_bigram = Exercise(
         Case("a last state that is new", torch.tensor([1, 1, 2, 0]), 3, edge=True),
     ],
     axes="states",
-    also={
-        "Your counts begin at {:.3g}: begin each of them at 1.": _begun_at,
-        "You divide the counts by {:.4g}. They sum to {:g}: {} have been counted, and each of the "
-        "{} states has one more.": _divided_by,
-    },
-    also_last={
-        "After the last state's likes came state {0} in {1} of {2} cases, so its chance is "
-        "({1} + 1)/({2} + {3}). Yours is {4:.3f}.": _a_chance,
-    },
+
     praise="Right: what followed it so far, and one more of each for what may still come.",
 )  # fmt: skip
 
@@ -499,6 +312,7 @@ _IN_LONG = Exercise(
     cases=[Case("many positions", LONG)],
 )
 check_two_back = Exercise(
+    design=True,
     asks="`answer(context)`: W_Q and W_K, each [context, context], for one-hot positions.",
     right=_rows_of(_looks_back(2)),
     before=_FORM,
@@ -554,25 +368,6 @@ def _lost_without(parts, gain, right, wrong):
     return difference(parts.sum(0)) - difference(parts.sum(0) - parts)
 
 
-def _another_size(result, parts, gain, right, wrong):
-    size = float(_size(parts.sum(0)))
-    shares = parts / size * gain @ (right - wrong)
-    factor = float((result * shares).sum() / (shares**2).sum())
-    even = torch.allclose(result.float(), factor * shares, rtol=1e-3, atol=1e-5)
-    return (size / factor, size) if even and factor > 0 and abs(factor - 1) > 1e-3 else None
-
-
-def _sums(result, parts, gain, right, wrong):
-    whole = float(parts.sum(0) / _size(parts.sum(0)) * gain @ (right - wrong))
-    return None if abs(float(result.sum()) - whole) < 1e-3 else (float(result.sum()), whole)
-
-
-def _dealt(result, parts, gain, right, wrong):
-    shares = parts / _size(parts.sum(0)) * gain @ (right - wrong)
-    part = int((result - shares).abs().argmax())
-    return part, float(result[part]), float(shares[part])
-
-
 check_attribution = Exercise(
     asks="`answer(parts, gain, right, wrong)`: each part's share of right's logit less wrong's; "
     "parts [parts, d_model], the others [d_model] -> [parts].",
@@ -587,26 +382,6 @@ check_attribution = Exercise(
         "The last norm is missing: divide by the size of the stream, times the gain.": (
             lambda parts, gain, right, wrong: parts @ (right - wrong)
         ),
-        "The gain is there, and the size is not: divide by the size of the stream.": (
-            lambda parts, gain, right, wrong: parts * gain @ (right - wrong)
-        ),
-        "The norm's gain is missing.": lambda parts, gain, right, wrong: (
-            parts / _size(parts.sum(0)) @ (right - wrong)
-        ),
-        "Those are the shares of the right word's logit. A part that lifts all words alike decides "
-        "nothing: subtract the other word's.": lambda parts, gain, right, wrong: (
-            parts / _size(parts.sum(0)) * gain @ right
-        ),
-        "The sign is turned: the share of the right word less that of the wrong one.": (
-            lambda parts, gain, right, wrong: (
-                parts / _size(parts.sum(0)) * gain @ (wrong - right)
-            )
-        ),
-        "That is what all parts make together, one number. Each part has a share.": (
-            lambda parts, gain, right, wrong: (
-                parts.sum(0) / _size(parts.sum(0)) * gain @ (right - wrong)
-            )
-        ),
         "You take the mean of each vector off, as LayerNorm does. This norm only divides.": (
             lambda parts, gain, right, wrong: (
                 (parts - parts.mean(-1, keepdim=True))
@@ -614,65 +389,17 @@ check_attribution = Exercise(
                 @ (right - wrong)
             )
         ),
-        "You divide by the gain: the norm multiplies by it.": lambda parts, gain, right, wrong: (
-            parts / _size(parts.sum(0)) / gain @ (right - wrong)
-        ),
-        "You multiply by 1 + gain. This norm multiplies by the gain itself.": (
-            lambda parts, gain, right, wrong: (
-                parts / _size(parts.sum(0)) * (1 + gain) @ (right - wrong)
-            )
-        ),
         "You take the part out and see what is lost: that is ablation, and the size of the stream "
         "changes with it. Attribution leaves the size as it is.": _lost_without,
-        "The size is that of all the parts' numbers. The norm sees their sum: take the size of "
-        "the stream.": lambda parts, gain, right, wrong: (
-            parts / parts.square().mean().sqrt() * gain @ (right - wrong)
-        ),
-        "The difference of the two words' vectors is made as long as 1. Take it as it is: its "
-        "length belongs to the logits.": lambda parts, gain, right, wrong: (
-            parts / _size(parts.sum(0)) * gain
-            @ torch.nn.functional.normalize(right - wrong, dim=0)
-        ),
         "You divide one word's logit by the other's. Logits are compared by their difference.": (
             lambda parts, gain, right, wrong: (parts * gain @ right) / (parts * gain @ wrong)
         ),
-        "You divide by the length of the stream, the root of the sum of its squares: the norm "
-        "divides by the root of their mean.": lambda parts, gain, right, wrong: (
-            parts / parts.sum(0).norm() * gain @ (right - wrong)
-        ),
-        "You divide by the standard deviation, which takes the mean off first. This norm divides "
-        "by the root of the mean square.": lambda parts, gain, right, wrong: (
-            parts / parts.sum(0).std() * gain @ (right - wrong)
-        ),
-        "You divide by the standard deviation, `correction=0`, which takes the mean off first. "
-        "This norm divides by the root of the mean square.": lambda parts, gain, right, wrong: (
-            parts / parts.sum(0).std(correction=0) * gain @ (right - wrong)
-        ),
-        "Only one of the two words is compared with what the gain has made: both are.": (
-            lambda parts, gain, right, wrong: (
-                parts / _size(parts.sum(0)) @ (gain * right - wrong)
-            )
-        ),
-        "You divide by the mean square: the size is its root.": lambda parts, gain, right, wrong: (
-            parts / _size(parts.sum(0)) ** 2 * gain @ (right - wrong)
-        ),
-    },
+        },
     cases=[
         Case("3 parts of 7 numbers", randn(3, 7, seed=0), *randn(3, 7, seed=1)),
         Case("5 parts of 11 numbers", 3 * randn(5, 11, seed=2), *randn(3, 11, seed=3)),
     ],
     axes="parts",
-    also={
-        "All in all, your shares are divided by {:.4g}. Right is the size of the stream, the root "
-        "of its mean square: {:.4g}.": (
-            _another_size
-        ),
-    },
-    also_last={
-        "Your shares add up to {:.3g}. The two logits differ by {:.3g}: divide the stream by its "
-        "size, multiply by the gain, and take the product with `right - wrong`.": _sums,
-        "Your shares add up to the difference of the logits, and part {} has {:.3g} of it where "
-        "{:.3g} is right: each part's own numbers make its share.": _dealt,
-    },
+
     praise="Right: one size for all, and the shares add up to the difference of the logits.",
 )  # fmt: skip

@@ -5,8 +5,7 @@ from torch import Tensor
 
 from transformer_lib.attention import MultiHeadAttention, merge_heads, split_heads
 from transformer_lib.exercises.engine.choosing import Choice
-from transformer_lib.exercises.engine.repairing import Repair
-from transformer_lib.exercises.engine.runner import Case, Exercise, randn
+from transformer_lib.exercises.engine.runner import Case, Exercise, Repair, randn
 from transformer_lib.exercises.engine.values import fitted, plain
 
 
@@ -17,11 +16,6 @@ def _split(x: Tensor, n_heads: int) -> Tensor:
 
 def _merge(z: Tensor) -> Tensor:
     return z.transpose(1, 2).flatten(2)
-
-
-def _split_untransposed(x: Tensor, n_heads: int) -> Tensor:
-    batch, tokens, width = x.shape
-    return x.reshape(batch, n_heads, tokens, width // n_heads)
 
 
 # --- which of these cut x into heads? -------------------------------------------------------------
@@ -50,48 +44,16 @@ def _split_fused(qkv, n_heads):
     return tuple(_split(part, n_heads) for part in qkv.chunk(3, dim=-1))
 
 
-def _fused_heads_first(qkv, n_heads):
-    return tuple(_split(qkv, n_heads).chunk(3, dim=-1))
-
-
-def _fused_interleaved(qkv, n_heads):
-    return tuple(
-        part.unflatten(-1, (-1, n_heads)).permute(0, 3, 1, 2) for part in qkv.chunk(3, dim=-1)
-    )
-
-
-def _fused_batch_mixed(qkv, n_heads):
-    batch, tokens, _ = qkv.shape
-    return tuple(
-        part.reshape(tokens, batch, n_heads, -1).permute(1, 2, 0, 3)
-        for part in qkv.chunk(3, dim=-1)
-    )
-
-
 check_split_fused = Exercise(
     asks="""`answer(qkv, n_heads)`: queries, keys and values, each with an axis for the heads.
 
     qkv [batch, tokens, 3 d_model] -> three of [batch, heads, tokens, d_head].
     """,
     right=_split_fused,
-    wrong={
-        "You reshape without a transpose: a head gets pieces of different tokens. The axes must be "
-        "(batch, tokens, heads, d_head) first, then swap tokens and heads.": lambda qkv, n_heads: (
-            tuple(_split_untransposed(part, n_heads) for part in qkv.chunk(3, dim=-1))
-        ),
-        "Each head takes every n_heads-th component: reshape to (…, n_heads, d_head), not to "
-        "(…, d_head, n_heads).": _fused_interleaved,
-        "You cut into heads first and into q, k, v inside each head. Here all queries come first, "
-        "then all keys, then all values.": _fused_heads_first,
-        "The batch is mixed: your first axis of the reshape is not the batch, so a sentence gets "
-        "tokens of another one.": _fused_batch_mixed,
-        "Queries and keys are swapped.": lambda qkv, n_heads: tuple(
-            _split_fused(qkv, n_heads)[i] for i in (1, 0, 2)
-        ),
-    },
     cases=[
         Case("2 heads of width 7", randn(3, 5, 3 * 14, seed=0), 2),
         Case("5 heads of width 3", randn(4, 11, 3 * 15, seed=1), 5),
+        Case("a batch of one sentence", randn(1, 5, 3 * 14, seed=50), 2, edge=True),
     ],
     axes=["batch heads tokens d_head"] * 3,
     praise="Right: three pieces, and in each a head is an axis of its own, beside the batch.",
@@ -109,39 +71,13 @@ def _multi_head(
     return merge(scores.softmax(softmax_axis) @ v) @ W_O
 
 
-def _variant(**changes):
-    def wrong(x, W_Q, W_K, W_V, W_O, n_heads):
-        return _multi_head(x, W_Q, W_K, W_V, W_O, n_heads, **changes)
-
-    return wrong
-
-
 def _right_multi_head(x, W_Q, W_K, W_V, W_O, n_heads):
     return _multi_head(x, W_Q, W_K, W_V, W_O, n_heads)
-
-
-def _scaled_by_d_model(x, W_Q, W_K, W_V, W_O, n_heads):
-    return _multi_head(x, W_Q, W_K, W_V, W_O, n_heads, scale=W_Q.shape[1] ** -0.5)
-
-
-def _without_output(x, W_Q, W_K, W_V, W_O, n_heads):
-    return _multi_head(x, W_Q, W_K, W_V, torch.eye(len(W_O), dtype=x.dtype), n_heads)
 
 
 def _merge_untransposed(z):
     batch, n_heads, tokens, d_head = z.shape
     return z.reshape(batch, tokens, n_heads * d_head)
-
-
-def _without_softmax(x, W_Q, W_K, W_V, W_O, n_heads):
-    q, k, v = (_split(x @ W, n_heads) for W in (W_Q, W_K, W_V))
-    return _merge(q @ k.mT * q.shape[-1] ** -0.5 @ v) @ W_O
-
-
-def _mean_weights(x, W_Q, W_K, W_V, W_O, n_heads):
-    q, k, v = (_split(x @ W, n_heads) for W in (W_Q, W_K, W_V))
-    weights = (q @ k.mT * q.shape[-1] ** -0.5).softmax(-1).mean(1, keepdim=True)
-    return _merge(weights @ v) @ W_O
 
 
 def _weights(width: int, seed: int) -> list[Tensor]:
@@ -160,44 +96,11 @@ check_multi_head = Repair(
     broken=_broken_multi_head,
     unchanged="Its author tried one head only. Write the shapes beside each line for two.",
     right=_right_multi_head,
-    wrong={
-        "The scores are divided by √d_model; each head's dot product has d_head terms, so divide "
-        "by √d_head.": _scaled_by_d_model,
-        "The heads are merged without a transpose: a token gets pieces of other tokens. Swap heads "
-        "and tokens first.": _variant(merge=_merge_untransposed),
-        "The heads are split without a transpose: a head gets pieces of several tokens.": _variant(
-            split=_split_untransposed
-        ),
-        "Split and merge both lack the transpose.": _variant(
-            split=_split_untransposed, merge=_merge_untransposed
-        ),
-        "W_O is missing: the heads are side by side and are never mixed.": _without_output,
-        "W_O is transposed.": lambda x, W_Q, W_K, W_V, W_O, n_heads: _multi_head(
-            x, W_Q, W_K, W_V, W_O.T, n_heads
-        ),
-        "The softmax is missing: the scores are used as weights.": _without_softmax,
-        "All heads use the same weights, their mean: each head needs its own.": _mean_weights,
-        "You divide by d_head; the standard deviation of a score is its square root.": (
-            lambda x, W_Q, W_K, W_V, W_O, n_heads: _multi_head(
-                x, W_Q, W_K, W_V, W_O, n_heads, scale=n_heads / W_Q.shape[1]
-            )
-        ),
-        "You divide by the square root of the number of heads; a score has d_head terms.": (
-            lambda x, W_Q, W_K, W_V, W_O, n_heads: _multi_head(
-                x, W_Q, W_K, W_V, W_O, n_heads, scale=n_heads**-0.5
-            )
-        ),
-        "The softmax runs over the heads, not the keys.": _variant(softmax_axis=1),
-        "The softmax runs over the queries, not the keys.": _variant(softmax_axis=-2),
-        "The scores are not scaled: divide by √d_head.": _variant(scale=1.0),
-        "You compute one head: the whole width goes into one softmax.": (
-            lambda x, W_Q, W_K, W_V, W_O, n_heads: _multi_head(x, W_Q, W_K, W_V, W_O, 1)
-        ),
-    },
     cases=[
         Case("2 heads of width 3", randn(3, 5, 6, seed=2), *_weights(6, seed=3), 2),
         Case("1 head of width 7", randn(2, 11, 7, seed=40), *_weights(7, seed=41), 1),
         Case("5 heads of width 3", randn(4, 7, 15, seed=4), *_weights(15, seed=5), 5),
+        Case("one sentence", randn(1, 5, 6, seed=51), *_weights(6, seed=52), 2, edge=True),
     ],
     axes="batch tokens d_model",
     praise="Right: one product for all heads, one softmax for each.",
@@ -365,6 +268,7 @@ _FORM = Exercise(
     axes=["d_model heads"] * 3 + ["heads d_model"],
 )
 check_giver_and_receiver = Exercise(
+    design=True,
     asks="`answer()`: W_Q, W_K, W_V, W_O, each [6, 6], for two heads of width 3 (x @ W).",
     right=_found((1, 0), (0, 1)),
     before=_FORM,
@@ -529,13 +433,7 @@ check_without_head = Exercise(
             )
         ),
         "Only this head is left; all others are silent.": _only_this,
-        "This is what the head adds; return what is left without it.": lambda attention, x, head: (
-            attention(x) - _silenced(attention, x, _slice(attention, head))
-        ),
         "The heads are never mixed: put what is left through `attention.output`.": _without_mixing,
-        "The bias of W_O is lost along with the head.": lambda attention, x, head: (
-            _silenced(attention, x, _slice(attention, head)) - attention.output.bias
-        ),
     },
     cases=[
         Case("head 1 of 2", _module(6, 2, seed=10), randn(3, 5, 6, seed=6), 1),

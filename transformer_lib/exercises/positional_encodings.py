@@ -56,11 +56,6 @@ def _odd_component_minus_fraction(n_positions, d_model):
     return _encode(n_positions, exponents)
 
 
-def _halves(n_positions, d_model):
-    rows = sinusoidal_encoding(n_positions, d_model)
-    return torch.cat((rows[:, 0::2], rows[:, 1::2]), dim=1)
-
-
 def _halves_from_one(n_positions, d_model):
     rows = _encode(n_positions, 2 * _pair(d_model) / d_model, first=1)
     return torch.cat((rows[:, 0::2], rows[:, 1::2]), dim=1)
@@ -80,29 +75,6 @@ def _own(d_model) -> Tensor:
 def _slow_pairs(n_positions, d_model):
     rows = _encode(n_positions, _pair(d_model) / d_model)
     return torch.cat((rows[:, 0::2], rows[:, 1::2]), dim=1)
-
-
-def _multiplied(result, n_positions, d_model) -> bool:
-    growing = _encode(n_positions, -2 * _pair(d_model) / d_model)
-    # Angles in the ten thousands: in float32 their sines are right to two decimals only.
-    return d_model > 2 and bool((result - growing).abs().max() < 0.02)
-
-
-def _wrong_row_0(result, n_positions, d_model) -> tuple | None:
-    start = torch.tensor([0.0, 1.0]).repeat(d_model // 2)
-    wrong = not torch.allclose(result[0].float(), start, atol=1e-4)
-    return tuple(f"{x:.3g}" for x in result[0, :2].tolist()) if wrong else None
-
-
-def _whole_angles(n_positions, d_model):
-    places = torch.arange(n_positions, dtype=torch.float64)[:, None]
-    angles = places // 10_000.0 ** (2 * _pair(d_model) / d_model)
-    return torch.where(torch.arange(d_model) % 2 == 0, angles.sin(), angles.cos()).float()
-
-
-def _cosines_of_the_next(n_positions, d_model):
-    component = torch.arange(d_model)
-    return _encode(n_positions, (component + component % 2) / d_model)
 
 
 def _hands(result, n_positions, d_model) -> Tensor | None:
@@ -137,37 +109,6 @@ def _beyond_one(result, n_positions, d_model) -> tuple[str] | None:
     return (f"{most:.4g}",) if most > 1.001 else None
 
 
-def _wave(column) -> tuple[str, float] | None:
-    """The wave that a column of a table is, and how far it turns in a step."""
-    column = column.double()
-    first, places = column[1].clamp(-1, 1), torch.arange(len(column), dtype=torch.float64)
-    for name, wave, speeds in (
-        ("the sine", torch.sin, (first.asin(), math.pi - first.asin())),
-        ("the cosine", torch.cos, (first.acos(),)),
-        ("minus the cosine", lambda angles: -angles.cos(), (math.pi - first.acos(),)),
-    ):
-        for speed in speeds:
-            if torch.allclose(wave(speed * places), column, atol=1e-3):
-                return name, float(speed)
-    return None
-
-
-def _wrong_column(result, n_positions, d_model) -> tuple | None:
-    right = sinusoidal_encoding(n_positions, d_model)
-    for j, (ours, theirs) in enumerate(zip(result.T, right.T, strict=True)):
-        if not torch.allclose(ours.float(), theirs, atol=1e-4):
-            if (found := _wave(ours)) is None:
-                return None
-            kind = ("sine", "cosine")[j % 2]
-            return j, found[0], f"{found[1]:.3g}", kind, f"{10_000 ** (-(j - j % 2) / d_model):.3g}"
-    return None
-
-
-def _floored(n_positions, d_model):
-    factor = -math.log(10_000.0) / d_model // 2
-    return _encode(n_positions, -factor * 2 * _pair(d_model) / math.log(10_000.0))
-
-
 check_sinusoidal = Exercise(
     asks="`answer(n_positions, d_model)`: the sinusoidal encoding [positions, d_model].",
     right=lambda n_positions, d_model: sinusoidal_encoding(n_positions, d_model),
@@ -194,11 +135,6 @@ check_sinusoidal = Exercise(
         ),
         "Sine and cosine share an angle now, but the exponent of pair i is i/d, half of what it "
         "must be, and all sines stand in the first half.": _slow_pairs,
-        "Your positions count from 1; the first position is 0.": lambda n_positions, d_model: (
-            _encode(n_positions, 2 * _pair(d_model) / d_model, first=1)
-        ),
-        "All sines are in the first half and all cosines in the second; each sine belongs "
-        "next to the cosine of its angle, in 2i and 2i+1.": _halves,
         "Sine and cosine have changed places: 2i holds the sine.": lambda n_positions, d_model: (
             _encode(n_positions, 2 * _pair(d_model) / d_model, flip=True)
         ),
@@ -210,23 +146,8 @@ check_sinusoidal = Exercise(
         "is the component already.": lambda n_positions, d_model: _encode(
             n_positions, 2 * torch.arange(d_model) / d_model
         ),
-        "The exponent is doubled: the 2i of the formula is the component already, not the "
-        "pair.": lambda n_positions, d_model: _encode(n_positions, 4 * _pair(d_model) / d_model),
-        "The exponent is i/d, half of what it must be: 2i/d for pair i.": (
-            lambda n_positions, d_model: _encode(n_positions, _pair(d_model) / d_model)
-        ),
         "The cosine's exponent is j − 1/d for component j: parentheses are missing, it is (j "
         "− 1)/d.": _odd_component_minus_fraction,
-        "The cosine takes the exponent of the next pair: that of an odd component j is (j − 1)/d, "
-        "as the sine's beside it.": _cosines_of_the_next,
-        "The angles are whole numbers in your table: `//` cuts off what is behind the point; "
-        "divide by `/`.": _whole_angles,
-        "The last hand gets the exponent 1; it is (d − 2)/d, since the step from hand to hand is "
-        "2/d.": lambda n_positions, d_model: _encode(
-            n_positions, 2 * _pair(d_model) / (d_model - 2)
-        ),
-        "`-log(10000) / d // 2` is evaluated from left to right and rounded down to -1: write "
-        "`-log(10000) / d`, times 2i.": _floored,
     },
     cases=[
         Case("11 positions and 10 components", 11, 10),
@@ -235,20 +156,12 @@ check_sinusoidal = Exercise(
     ],
     axes="positions d_model",
     also={
-        "You multiply by 10000^(2i/d); the position is divided by it.": _multiplied,
         "The hands have the speeds that belong to base {}; it is 10000. Is your base another one, "
         "or is each exponent off by the same factor?": _another_base,
         "Each sine is beside the cosine of its hand, but the hands have wrong speeds: hand {} "
         "turns by {} in a step, and it should turn by {}.": _other_speeds,
         "Sines and cosines lie between −1 and 1, and your table reaches {}: are these the angles, "
         "or is it scaled?": _beyond_one,
-        "Component {} of your table is {} of {} · p; it should be the {} of {} · p.": (
-            _wrong_column
-        ),
-    },
-    also_last={
-        "Row 0 is position 0, where every sine is 0 and every cosine is 1. Yours begins with {} "
-        "and {}.": _wrong_row_0,
     },
     adapt=_in_default_dtype,
     praise="Right: each pair is a clock hand, from the fastest to the slowest.",
@@ -279,51 +192,11 @@ def _half_blocks(offset, d_model):
     return shift_matrix(offset, d_model)[order][:, order]
 
 
-def _mirrors(result, offset, d_model) -> bool:
-    """Is each block on the diagonal a reflection, whose determinant is −1?"""
-    pairs = result.double().unflatten(0, (-1, 2)).unflatten(2, (-1, 2))
-    blocks = pairs.diagonal(dim1=0, dim2=2).permute(2, 0, 1)
-    clean = torch.allclose(torch.block_diag(*blocks), result.double())
-    return clean and bool((torch.linalg.det(blocks) + 1 < 1e-4).all())
-
-
-def _angle_of_block(result, offset, d_model) -> tuple | None:
-    """The first block that is not a rotation by the right angle, if all others are 0."""
-    result = result.double()
-    blocks = [result[i : i + 2, i : i + 2] for i in range(0, d_model, 2)]
-    angles = torch.stack([torch.atan2(b[0, 1], b[0, 0]) for b in blocks])
-    right = offset * 10_000.0 ** (-torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
-    turned = _blocks(1.0, d_model, frequencies=angles).double()
-    if not torch.allclose(result, turned, atol=1e-3):
-        return None
-    off = ((angles - right + math.pi).remainder(2 * math.pi) - math.pi).abs() > 1e-3
-    within = (right + math.pi).remainder(2 * math.pi) - math.pi
-    wrong = off.nonzero().flatten().tolist()
-    return (wrong[0], *(f"{x[wrong[0]]:.4g}" for x in (angles, within))) if wrong else None
-
-
 def _no_rotation(result, offset, d_model) -> tuple | None:
     squares = result.double().square().unflatten(1, (-1, 2)).sum(-1)
     within = squares[torch.arange(d_model), torch.arange(d_model) // 2]
     wrong = ((within - 1).abs() > 1e-3).nonzero().flatten().tolist()
     return (wrong[0] // 2, wrong[0], f"{within[wrong[0]]:.4g}") if wrong else None
-
-
-def _outside_of_blocks(result, offset, d_model) -> tuple | None:
-    place = torch.arange(d_model) // 2
-    outside = ((place[:, None] != place) & (result.abs() > 1e-4)).nonzero().tolist()
-    return (str(outside[0]), f"{result[tuple(outside[0])]:.3g}") if outside else None
-
-
-def _other_number_of_blocks(result, offset, d_model) -> tuple | None:
-    square = isinstance(result, Tensor) and result.ndim == 2 and result.shape[0] == result.shape[1]
-    if not square or len(result) % 2 or len(result) == d_model:
-        return None
-    return len(result) // 2, d_model // 2
-
-
-def _each_entry(offset, d_model):
-    return shift_matrix(1, d_model).double() ** offset
 
 
 def _only_the_blocks(offset, d_model):
@@ -341,45 +214,14 @@ check_shift_matrix = Exercise(
     asks="`answer(offset, d_model)`: R with PE(p + offset) = R PE(p), [d_model, d_model].",
     right=lambda offset, d_model: shift_matrix(offset, d_model),
     wrong={
-        "This is the transpose, R(−k): it takes PE(p) back to PE(p − k). In the order (sine, "
-        "cosine) the minus is below the diagonal.": lambda offset, d_model: shift_matrix(
-            -offset, d_model
-        ),
         "The blocks are laid out for all sines first, then all cosines; here each sine is "
         "next to its cosine.": _half_blocks,
-        "Every block turns by the same angle: pair i needs its own frequency, "
-        "10000^(−2i/d).": lambda offset, d_model: _blocks(
-            offset, d_model, frequencies=torch.ones(d_model // 2, dtype=torch.float64)
-        ),
-        "The exponent of pair i is 2i/d, not i/d: the slow hands turn too far.": (
-            lambda offset, d_model: _blocks(
-                offset, d_model, frequencies=10_000.0 ** -(torch.arange(d_model // 2) / d_model)
-            )
-        ),
-        "The speed of pair i is 1/10000^(2i/d): you multiply where you should divide.": (
-            lambda offset, d_model: _blocks(
-                offset,
-                d_model,
-                frequencies=10_000.0 ** (torch.arange(0, d_model, 2).double() / d_model),
-            )
-        ),
         "Sine and cosine have changed places: at offset 0 each block must be the identity.": (
             _sines_on_the_diagonal
-        ),
-        "The sines are missing: a hand that turns has a part to the side, too.": (
-            lambda offset, d_model: torch.diag(_blocks(offset, d_model).diagonal())
         ),
         "The offset is not used: this matrix moves on by one position.": lambda offset, d_model: (
             shift_matrix(1, d_model)
         ),
-        "A minus is missing: one of the two sines in each block is negative.": (
-            lambda offset, d_model: _blocks(offset, d_model, minus=1.0)
-        ),
-        "A negative offset goes back: you lose its sign.": lambda offset, d_model: shift_matrix(
-            abs(offset), d_model
-        ),
-        "`**` raises each entry to the power by itself. The power of a matrix is "
-        "`torch.linalg.matrix_power`.": _each_entry,
         "These are the blocks. They belong on the diagonal of one matrix: "
         "`torch.block_diag(*blocks)`.": _only_the_blocks,
         "Your matrix is right for position 0 only: R(k) must take every PE(p) to PE(p + k), so "
@@ -392,19 +234,8 @@ check_shift_matrix = Exercise(
     ],
     axes="d_model d_model",
     also={
-        "Each block is a reflection, not a rotation: both cosines have the same sign, and the "
-        "sines have opposite ones.": _mirrors,
-        "Each block is a rotation, but block {} turns by {}. It should turn by {}: the offset "
-        "times the speed of its hand, full turns left out.": _angle_of_block,
-        "At {} you have {}, outside of the 2 × 2 blocks on the diagonal. No hand has a part of "
-        "another one.": _outside_of_blocks,
         "Block {} is not a rotation. In each row stand a sine and a cosine of the same angle, "
         "whose squares sum to 1; those of row {} sum to {}.": _no_rotation,
-    },
-    any_form={
-        "Your matrix has {} blocks; there is one for each pair, {} of them.": (
-            _other_number_of_blocks
-        ),
     },
     adapt=_in_default_dtype,
     praise="Right: one rotation moves every position by the same distance.",
@@ -420,11 +251,6 @@ def _turning(n_positions, d_model, base, *, full=2 * math.pi, exponent=2.0) -> i
     return sum(wave <= n_positions for wave in waves)
 
 
-def _by_logarithm(n_positions, d_model, base) -> int:
-    """The hands that would turn if there were as many as one likes."""
-    return math.floor(d_model / 2 * math.log(n_positions / (2 * math.pi), base)) + 1
-
-
 def _all_turns(result, n_positions, d_model, base) -> bool:
     turns = [n_positions / (2 * math.pi * base ** (2 * i / d_model)) for i in range(d_model // 2)]
     totals = [sum(turns), sum(map(int, turns)), int(sum(turns)), round(sum(turns))]
@@ -432,54 +258,12 @@ def _all_turns(result, n_positions, d_model, base) -> bool:
     return result != hands and any(math.isclose(result, total) for total in totals)
 
 
-def _one_too_many(result, n_positions, d_model, base) -> tuple | None:
-    """A hand that this number counts and that does not turn."""
-    if not _turning(n_positions, d_model, base) < result <= d_model // 2 or result % 1:
-        return None
-    wave = 2 * math.pi * base ** (2 * (result - 1) / d_model)
-    return int(result), int(result) - 1, f"{wave:,.1f}", n_positions
-
-
-def _one_left_out(result, n_positions, d_model, base) -> tuple | None:
-    """A hand that turns and that this number does not count."""
-    if not 0 <= result < _turning(n_positions, d_model, base) or result % 1:
-        return None
-    wave = 2 * math.pi * base ** (2 * result / d_model)
-    return int(result), int(result), f"{wave:,.1f}", n_positions
-
-
 check_turning_hands = Exercise(
     asks="`answer(n_positions, d_model, base)`: how many hands turn at least once. A whole number.",
     right=_turning,
     wrong={
-        "You count the hands that do *not* complete a turn.": lambda n, d, base: (
-            d // 2 - _turning(n, d, base)
-        ),
-        "You count components. A hand is a pair of them.": lambda n, d, base: (
-            2 * _turning(n, d, base)
-        ),
-        "A full turn is an angle of 2π; you count hands that turn by one radian.": (
-            lambda n, d, base: _turning(n, d, base, full=1.0)
-        ),
-        "A full turn is 2π, not π: that is half a turn.": lambda n, d, base: _turning(
-            n, d, base, full=math.pi
-        ),
-        "The exponent of hand i is 2i/d; with i/d the slowest hands are far too fast.": (
-            lambda n, d, base: _turning(n, d, base, exponent=1.0)
-        ),
-        "The exponent of hand i is 2i/d; with 4i/d the slowest hands are far too slow.": (
-            lambda n, d, base: _turning(n, d, base, exponent=4.0)
-        ),
-        "You let i run to d: there are d/2 hands.": lambda n, d, base: sum(
-            2 * math.pi * base ** (2 * i / d) <= n for i in range(d)
-        ),
-        "Your formula counts hands that are not there. There are d/2, and in a long text all of "
-        "them turn.": _by_logarithm,
         "Hand 0 counts, too: where hand i is the last one that turns, i + 1 hands do.": (
             lambda n, d, base: _turning(n, d, base) - 1
-        ),
-        "You always take 10000; the base is the third argument.": lambda n, d, base: _turning(
-            n, d, 10_000.0
         ),
     },
     cases=[
@@ -499,10 +283,6 @@ check_turning_hands = Exercise(
         "You count {} hands, more than the {} that there are.": lambda result, n, d, base: (
             (result, d // 2) if result > d // 2 else None
         ),
-        "You count {} hands, that is up to hand {}. But the wavelength of that one is {}, and "
-        "there are only {} positions.": _one_too_many,
-        "You count {} hands, as if hand {} did not turn (the first one is hand 0). But its "
-        "wavelength is {}, which fits into {} positions.": _one_left_out,
     },
     praise="Right: a hand has turned when its wavelength fits into the text.",
 )

@@ -7,8 +7,7 @@ import torch
 from torch import Tensor
 
 from transformer_lib.exercises.engine.choosing import Choice
-from transformer_lib.exercises.engine.repairing import Repair
-from transformer_lib.exercises.engine.runner import Case, Exercise, randn
+from transformer_lib.exercises.engine.runner import Case, Exercise, Repair, randn
 from transformer_lib.exercises.engine.values import plain
 from transformer_lib.exercises.self_attention import in_float32
 
@@ -26,16 +25,8 @@ check_soft_lookup = Exercise(
     """,
     right=_soft_lookup,
     wrong={
-        "You return an average of the keys; compare with the keys, return from the values.": (
-            lambda q, keys, values, temperature: torch.softmax(keys @ q / temperature, dim=0) @ keys
-        ),
         "This is the value of the best key alone, a hard dictionary; in a soft one, every "
         "value takes part.": (lambda q, keys, values, temperature: values[(keys @ q).argmax()]),
-        "You multiply by the temperature: a low one makes the dictionary harder, so divide.": (
-            lambda q, keys, values, temperature: (
-                torch.softmax(keys @ q * temperature, dim=0) @ values
-            )
-        ),
         "The temperature is not used.": lambda q, keys, values, temperature: (
             torch.softmax(keys @ q, dim=0) @ values
         ),
@@ -43,9 +34,6 @@ check_soft_lookup = Exercise(
             lambda q, keys, values, temperature: (
                 torch.softmax(keys @ q, dim=0) / temperature @ values
             )
-        ),
-        "The scores are used as they are: the softmax is missing.": (
-            lambda q, keys, values, temperature: keys @ q / temperature @ values
         ),
         "These are the weights; the average of the values is still missing.": (
             lambda q, keys, values, temperature: torch.softmax(keys @ q / temperature, dim=0)
@@ -71,7 +59,6 @@ check_soft_lookup = Exercise(
         ),
     ],
     axes="d_v",
-    averages=lambda q, keys, values, temperature: values,
     praise="Right: compared by the keys, answered by the values, and harder as it gets colder.",
 )
 
@@ -81,27 +68,6 @@ check_soft_lookup = Exercise(
 
 def _cross_attention(x: Tensor, memory: Tensor, W_Q: Tensor, W_K: Tensor, W_V: Tensor) -> Tensor:
     return torch.softmax((x @ W_Q) @ (memory @ W_K).T, dim=-1) @ (memory @ W_V)
-
-
-def _over_queries(x, memory, W_Q, W_K, W_V):
-    return torch.softmax((x @ W_Q) @ (memory @ W_K).T, dim=0) @ (memory @ W_V)
-
-
-def _values_of_x(x, memory, W_Q, W_K, W_V):
-    return torch.softmax((x @ W_Q) @ (memory @ W_K).T, dim=-1) @ (x @ W_V)
-
-
-def _all_of_x(x, memory, W_Q, W_K, W_V):
-    return _cross_attention(x, x, W_Q, W_K, W_V)
-
-
-def _swapped(x, memory, W_Q, W_K, W_V):
-    return _cross_attention(memory, x, W_Q, W_K, W_V)
-
-
-def _one_output_a_key(x, memory, W_Q, W_K, W_V):
-    weights = torch.softmax((x @ W_Q) @ (memory @ W_K).T, dim=-1)
-    return weights.T @ weights @ (memory @ W_V)
 
 
 def _transposed_weights(x, memory, W_Q, W_K, W_V):
@@ -116,26 +82,11 @@ check_cross_attention = Exercise(
     """,
     right=_cross_attention,
     wrong={
-        "The softmax runs over the queries, not the keys: use the last axis of the scores.": (
-            _over_queries
-        ),
-        "The values come from x; they belong to the keys, so they come from memory.": _values_of_x,
-        "Everything comes from x: that is self-attention, and memory is never read.": _all_of_x,
-        "The roles are swapped: x asks, so the queries come from x and the keys from memory.": (
-            _swapped
-        ),
-        "One output for each key: the result must have one row for each query.": _one_output_a_key,
         "The weight matrices are transposed: with words as rows it is x @ W, not x @ W.T.": (
             _transposed_weights
         ),
         "The values are not projected: W_V is missing.": lambda x, memory, W_Q, W_K, W_V: (
             torch.softmax((x @ W_Q) @ (memory @ W_K).T, dim=-1) @ memory
-        ),
-        "The scores are divided by the square root of d_k; here they stay raw.": (
-            lambda x, memory, W_Q, W_K, W_V: (
-                torch.softmax((x @ W_Q) @ (memory @ W_K).T / W_K.shape[1] ** 0.5, dim=-1)
-                @ (memory @ W_V)
-            )
         ),
     },
     cases=[
@@ -153,7 +104,6 @@ check_cross_attention = Exercise(
         ),
     ],
     axes="queries d_v",
-    averages=lambda x, memory, W_Q, W_K, W_V: memory @ W_V,
     praise="Right: one row for each query, as wide as a value.",
 )
 
@@ -244,6 +194,7 @@ def _two_matrices(answer: Any) -> Any:
 
 
 check_directed_relation = Exercise(
+    design=True,
     asks="""A pair (W_Q, W_K), each [3, 2], for words that are an adjective, a noun or a verb.
 
     The adjective's largest score is with the noun, the noun's with the verb, and neither is looked
@@ -294,9 +245,6 @@ check_score_rank = Exercise(
         "You forget the narrow projections: they have only d_k columns.": (
             lambda s, d, d_k: min(s, d)
         ),
-        "Ranks are bounded by the smallest factor; you take the largest.": (
-            lambda s, d, d_k: max(s, d, d_k)
-        ),
     },
     cases=[
         Case("20 words, d 11, d_k 3", 20, 11, 3),
@@ -333,6 +281,7 @@ _ROWS_APART = torch.tensor([[1.0], [-1.0], [0.0]]) * 1000.0
 _TIES = torch.tensor([[0.0, 0.0, 1000.0, 2.0, 0.0, 1.0, 0.0]])
 
 check_stable_softmax = Repair(
+    without=("softmax",),
     asks="""`answer(scores)`: the softmax of each row, mended. scores [queries, keys].
 
     It must also serve for large scores, and for rows that are far apart.
@@ -343,10 +292,6 @@ check_stable_softmax = Repair(
     wrong={
         "The rows are right now, but for scores around 1,000 the powers are infinite: take "
         "something off each row first.": _with_powers(lambda s: s, _rows),
-        "Large scores no longer hurt, but each column is divided by the total of a row: keep the "
-        "axis that you sum over (keepdim).": _with_powers(
-            lambda s: s - s.amax(-1, keepdim=True), lambda p: p.sum(-1)
-        ),
         "You take the largest score of the whole matrix off; in a row far below it, all powers "
         "become 0. Each row has a maximum of its own.": _with_powers(lambda s: s - s.max(), _rows),
         "You take the maximum of each column off, and so a different number off each score of a "
@@ -357,13 +302,8 @@ check_stable_softmax = Repair(
         "exp.": _with_powers(lambda s: s - s.mean(-1, keepdim=True), _rows),
         "You cut large scores off. Two scores above the limit get equal weights, however far "
         "apart they are.": _with_powers(lambda s: s.clamp(max=80.0), _rows),
-        "You divide the scores by their maximum: that changes their differences, and so the "
-        "weights. Subtract instead.": _with_powers(lambda s: s / s.amax(-1, keepdim=True), _rows),
         "Where it was nan, it is 0 now, and those rows have no weights at all. The cause is still "
         "there.": lambda scores: _with_powers(lambda s: s, _rows)(scores).nan_to_num(),
-        "Your columns sum to 1, not your rows: the keys are along the last axis.": (
-            lambda scores: torch.softmax(scores, dim=0)
-        ),
     },
     cases=[
         Case("one row of small scores", randn(1, 5, seed=30)),

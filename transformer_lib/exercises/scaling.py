@@ -7,8 +7,7 @@ import torch
 from torch import Tensor
 
 from transformer_lib.exercises.engine.choosing import Choice
-from transformer_lib.exercises.engine.repairing import Repair
-from transformer_lib.exercises.engine.runner import Case, Exercise, randn
+from transformer_lib.exercises.engine.runner import Case, Exercise, Repair, randn
 
 # --- the variance of a score ----------------------------------------------------------------------
 
@@ -56,31 +55,11 @@ check_scaled_weights = Repair(
     broken=lambda q, k: _weights(q, k, q.shape[-2] ** -0.5),
     unchanged="Which axis of the scores is as long as a query?",
     right=lambda q, k: _weights(q, k, q.shape[-1] ** -0.5),
-    wrong={
-        "The scores are not scaled at all.": lambda q, k: _weights(q, k, 1.0),
-        "You divide by d_k; the standard deviation of a score is the square root of d_k.": (
-            lambda q, k: _weights(q, k, 1 / q.shape[-1])
-        ),
-        "You count the sentences, too; one dot product has only d_k components.": lambda q, k: (
-            _weights(q, k, (q.shape[0] * q.shape[-1]) ** -0.5)
-        ),
-        "You multiply by √d_k, which makes the scores still larger: divide.": lambda q, k: _weights(
-            q, k, q.shape[-1] ** 0.5
-        ),
-        "You scale after the softmax: the rows no longer sum to 1 and stay as hard as before.": (
-            lambda q, k: _weights(q, k, 1.0) / q.shape[-1] ** 0.5
-        ),
-        "These are the scaled scores; the softmax over the keys is still missing.": (
-            lambda q, k: q @ k.mT / q.shape[-1] ** 0.5
-        ),
-        "The softmax runs over the queries, not the keys.": lambda q, k: torch.softmax(
-            q @ k.mT / q.shape[-1] ** 0.5, dim=-2
-        ),
-    },
     cases=[
         Case("8 words of width 8", randn(2, 8, 8, seed=28), randn(2, 8, 8, seed=29)),
         Case("3 sentences, 5 words, d_k 7", randn(3, 5, 7, seed=30), randn(3, 5, 7, seed=31)),
         Case("2 sentences, 11 words, d_k 13", randn(2, 11, 13, seed=32), randn(2, 11, 13, seed=33)),
+        Case("1 sentence", randn(1, 3, 5, seed=41), randn(1, 3, 5, seed=42), edge=True),
     ],
     axes="sentences queries keys",
     praise="Right: divided by the square root of the width of a query.",
@@ -95,42 +74,9 @@ def _jacobian(s: Tensor, scale: float) -> Tensor:
     return scale * (torch.diag(p) - torch.outer(p, p))
 
 
-def _p(s: Tensor, scale: float) -> Tensor:
-    return torch.softmax(scale * s, dim=0)
-
-
 check_softmax_jacobian = Exercise(
     asks="`answer(s, scale)`: the Jacobian of softmax(scale · s) with respect to s. [n] -> [n, n].",
     right=_jacobian,
-    wrong={
-        "Only the diagonal: raising one score also lowers the weight of all the others.": (
-            lambda s, scale: scale * torch.diag(_p(s, scale) * (1 - _p(s, scale)))
-        ),
-        "The sign of p pᵀ is wrong: raising one score takes weight from the others.": (
-            lambda s, scale: (
-                scale * (torch.diag(_p(s, scale)) + torch.outer(_p(s, scale), _p(s, scale)))
-            )
-        ),
-        "The factor `scale` of the chain rule is missing: the softmax is taken of scale · s.": (
-            lambda s, scale: torch.diag(_p(s, scale)) - torch.outer(_p(s, scale), _p(s, scale))
-        ),
-        "The scale is ignored: p must be the softmax of scale · s.": lambda s, scale: _jacobian(
-            s, 1.0
-        ),
-        "p is the softmax of s, but the softmax is taken of scale · s.": lambda s, scale: (
-            scale * _jacobian(s, 1.0)
-        ),
-        "p is the softmax of s / scale, but it is taken of scale · s.": lambda s, scale: (
-            scale**2 * _jacobian(s, 1 / scale)
-        ),
-        "diag(p) is missing: only - p pᵀ is left.": lambda s, scale: (
-            -scale * torch.outer(_p(s, scale), _p(s, scale))
-        ),
-        "p pᵀ is missing: only diag(p) is left.": lambda s, scale: scale * torch.diag(_p(s, scale)),
-        "This divides by the scale; the chain rule multiplies by it.": lambda s, scale: (
-            _jacobian(s, scale) / scale**2
-        ),
-    },
     cases=[
         Case("5 scores, scale 0.5", randn(5, seed=34), 0.5),
         Case("7 scores, scale 3", randn(7, seed=35), 3.0),
@@ -155,23 +101,12 @@ def _temperature(s: Tensor, entropy: float) -> float:
     return (low * high) ** 0.5
 
 
-_LN_2 = 0.6931471805599453
-
 check_temperature_for_entropy = Exercise(
     asks="`answer(s, entropy)`: the temperature at which softmax(s / τ) has this entropy, in nats.",
     right=_temperature,
     wrong={
-        "This is 1/τ, a factor of the scores; the temperature divides them.": (
-            lambda s, entropy: 1 / _temperature(s, entropy)
-        ),
-        "Your entropy is in bits (log2); the one that you are given is in nats (log).": (
-            lambda s, entropy: _temperature(s, entropy * _LN_2)
-        ),
         "This is the entropy at temperature 1; return the temperature.": lambda s, entropy: float(
             torch.distributions.Categorical(logits=s).entropy()
-        ),
-        "This is the square root of the temperature: divide the scores by τ, not by τ².": (
-            lambda s, entropy: _temperature(s, entropy) ** 0.5
         ),
         "This is always 1, whatever the entropy.": lambda s, entropy: 1.0,
     },
@@ -203,9 +138,6 @@ check_pytorch_width = Exercise(
         ),
         "The products have variance 1/9, not 1/3; and it is their variances that add up.": (
             lambda d_k: 3**0.5 * d_k
-        ),
-        "Smaller components make smaller scores: you need more of them, not fewer.": lambda d_k: (
-            d_k / 9
         ),
         "You square once too often: a product of two components has variance 1/9, not 1/81.": (
             lambda d_k: 81 * d_k
@@ -274,6 +206,8 @@ check_times_scaled = Exercise(
         Case("scores at width 256, divided twice", _scaled_twice, 256),
         Case("scores at width 1009, as they are", _raw, 1009),
         Case("scores at width 29, divided twice", _scaled_twice, 29),
+        Case("scores at width 7, as they are", _raw, 7, edge=True),
+        Case("scores at width 7, divided twice", _scaled_twice, 7, edge=True),
     ],
     tolerance=(0.15, 0.05),
     praise="Right: one number, the spread right before the softmax, tells them apart.",
@@ -298,32 +232,6 @@ check_same_training = Exercise(
     wrong={
         "Nothing is changed yet: at the first step the scores would be √d_k times too large.": (
             lambda W_Q, rate: _same_training(W_Q, rate, 0, 0)
-        ),
-        "The start is right, and then the first step is d_k times too long: what becomes of W_Q's "
-        "rate?": lambda W_Q, rate: _same_training(W_Q, rate, -0.5, 0),
-        "The start is right. W_Q's rate is still √d_k times too large: its gradient has grown by "
-        "√d_k, and the matrix has shrunk by √d_k.": lambda W_Q, rate: _same_training(
-            W_Q, rate, -0.5, -0.5
-        ),
-        "W_Q's rate must shrink, not grow: its gradient is √d_k times as large as before.": (
-            lambda W_Q, rate: _same_training(W_Q, rate, -0.5, 1)
-        ),
-        "W_Q's rate must shrink, not grow; and by how much?": lambda W_Q, rate: _same_training(
-            W_Q, rate, -0.5, 0.5
-        ),
-        "W_K starts where it was and sees the same scores, so it has the same gradient: its rate "
-        "stays.": lambda W_Q, rate: _same_training(W_Q, rate, -0.5, -1, -1),
-        "The rates are right for a start that is divided by √d_k; yours is not.": (
-            lambda W_Q, rate: _same_training(W_Q, rate, 0, -1)
-        ),
-        "W_Q starts √d_k times larger here; the division that is gone made the scores smaller.": (
-            lambda W_Q, rate: _same_training(W_Q, rate, 0.5, -1)
-        ),
-        "You divide W_Q by d_k; the scores were divided by its root.": (
-            lambda W_Q, rate: _same_training(W_Q, rate, -1, -1)
-        ),
-        "You divide W_Q by d_k and its rate by d_k²; the scores were divided by the root of d_k.": (
-            lambda W_Q, rate: _same_training(W_Q, rate, -1, -2)
         ),
     },
     cases=[

@@ -7,8 +7,7 @@ import torch
 from torch import Tensor
 
 from transformer_lib.exercises.engine.choosing import Choice
-from transformer_lib.exercises.engine.repairing import Repair
-from transformer_lib.exercises.engine.runner import Case, Exercise, randn
+from transformer_lib.exercises.engine.runner import Case, Exercise, Repair, randn
 from transformer_lib.exercises.engine.values import plain
 
 # --- one output -----------------------------------------------------------------------------------
@@ -28,30 +27,18 @@ check_one_output = Exercise(
     ✓ Right: y_i is an average of all inputs, weighted by the row of i.
     """,
     right=_one_output,
+    without=("loop",),
     wrong={
-        "The sum adds up x_i itself instead of every x_j, so nothing is mixed.": lambda x, i: x[i],
         "The scores are used as they are: the softmax is missing.": lambda x, i: (x @ x[i]) @ x,
         "The weights are never divided by their sum, so they do not add up to 1.": lambda x, i: (
             (x @ x[i]).exp() @ x
         ),
-        "The scores are divided by their sum, but not put through exp first.": lambda x, i: (
-            (x @ x[i]) / (x @ x[i]).sum() @ x
-        ),
-        "You use w_ji, the column of i; the exercise asks for w_ij, the row of i.": lambda x, i: (
-            torch.softmax(x @ x.T, dim=-1)[:, i] @ x
-        ),
         "All inputs get the same weight: the dot products are not used.": lambda x, i: x.mean(0),
-        "The scores are divided by the square root of the dimension; here they stay raw.": (
-            lambda x, i: torch.softmax(x @ x[i] / x.shape[1] ** 0.5, dim=0) @ x
-        ),
         "These are the weights; the weighted average of the inputs is still missing.": (
             lambda x, i: torch.softmax(x @ x[i], dim=0)
         ),
         "These are all the outputs; return only the one at position i.": lambda x, i: (
             torch.softmax(x @ x.T, dim=-1) @ x
-        ),
-        "This is the output at position i - 1: positions count from 0.": lambda x, i: _one_output(
-            x, i - 1
         ),
     },
     cases=[
@@ -60,7 +47,6 @@ check_one_output = Exercise(
         Case("11 words in 2 dimensions", 0.7 * randn(11, 2, seed=7), 10),
     ],
     axes="dim",
-    averages=lambda x, i: x,
     praise="Right: y_i is an average of all inputs, weighted by the row of i.",
 )
 
@@ -72,33 +58,15 @@ def _self_attention(x: Tensor) -> Tensor:
     return torch.softmax(x @ x.mT, dim=-1) @ x
 
 
-def _without_transpose(x: Tensor) -> Tensor:
-    return torch.softmax(torch.bmm(x, x), dim=-1) @ x
-
-
 check_batched_attention = Exercise(
     asks="""`answer(x)`: all outputs of a batch. x [batch, tokens, dim] -> [batch, tokens, dim].
 
-    >>> check_batched_attention(lambda x: (x @ x.mT).softmax(1) @ x)
-    ✗ The softmax runs over the queries (dim 1), not the keys: columns sum to 1, not rows.
+    >>> check_batched_attention(None)
+    ○ not attempted yet
     """,
+    without=("bmm", "@", "matmul", "loop"),
     right=_self_attention,
     wrong={
-        "The softmax runs over the queries (dim 1), not the keys: columns sum to 1, not rows.": (
-            lambda x: torch.softmax(x @ x.mT, dim=1) @ x
-        ),
-        "The softmax runs over the batch (dim 0), so the sentences of a batch mix.": (
-            lambda x: torch.softmax(x @ x.mT, dim=0) @ x
-        ),
-        "The second x is not transposed: `bmm(x, x)` runs only when there are as many words as "
-        "dimensions, and then compares words with dimensions.": _without_transpose,
-        "The scores are used as they are: the softmax is missing.": lambda x: x @ x.mT @ x,
-        "The scores are divided by the square root of the dimension; here they stay raw.": (
-            lambda x: torch.softmax(x @ x.mT / x.shape[-1] ** 0.5, dim=-1) @ x
-        ),
-        "These are the weights; the second product, weights times x, is missing.": (
-            lambda x: torch.softmax(x @ x.mT, dim=-1)
-        ),
         "One softmax over the whole matrix of scores: each row must sum to 1 by itself.": (
             lambda x: (x @ x.mT).flatten(1).softmax(-1).view(x.shape[0], x.shape[1], -1) @ x
         ),
@@ -109,7 +77,6 @@ check_batched_attention = Exercise(
         Case("2 sentences of 11 words in 3 dimensions", 0.7 * randn(2, 11, 3, seed=5)),
     ],
     axes="batch tokens dim",
-    averages=lambda x: x,
     praise="Right: two matrix products and a softmax over the keys between them.",
 )
 
@@ -171,6 +138,24 @@ _CYCLE = torch.tensor([2, 0, 4, 1, 3])  # not its own inverse
 _SWAP = torch.tensor([0, 3, 2, 1, 4])  # its own inverse
 _CYCLE_7, _CYCLE_3 = torch.tensor([3, 0, 5, 6, 2, 4, 1]), torch.tensor([1, 2, 0])
 _ALWAYS = "Your test answers {} every time, whatever the function does."
+
+
+def _signs(x: Tensor) -> Tensor:
+    """Turns the sign of every other row: lengths and sizes do not show it."""
+    return x * (1 - 2 * (torch.arange(len(x)) % 2))[:, None]
+
+
+def _added(*columns: float) -> Callable:
+    """Adds a number of its own to each position, times these, in the first and last columns."""
+
+    def f(x: Tensor) -> Tensor:
+        y, places = x.clone(), torch.arange(len(x), dtype=x.dtype)
+        y[:, 0] += columns[0] * places
+        y[:, -1] += columns[1] * places
+        return y
+
+    return f
+
 
 _OFF = []  # the functions that are off in a single row
 
@@ -234,6 +219,10 @@ check_equivariance = Exercise(
         _off_case("off in the first", 0, 0.5, _largest_at(3, _SEVEN), _CYCLE_7),
         _off_case("off by 0.02 in the third", 2, 0.02, _largest_at(5, _SEVEN), _CYCLE_7),
         _off_case("off in the last but one", 5, 0.5, _largest_at(4, _SEVEN), _CYCLE_7),
+        Case("a function that turns every other sign", _signs, _X, _CYCLE, edge=True),
+        Case("what cancels in each row", _added(1.0, -1.0), _X, _CYCLE, edge=True),
+        Case("a number by position in the first column", _added(1.0, 0.0), _X, _CYCLE, edge=True),
+        Case("a number by position in the last column", _added(0.0, 1.0), _X, _CYCLE, edge=True),
     ],
     also={
         "You let it pass: compare every row, and with a tolerance below 0.02.": (
@@ -328,6 +317,7 @@ def _too_little(x: Tensor) -> tuple | None:
 
 
 check_prefers_roses = Exercise(
+    design=True,
     asks="""`answer()`, or the tensor itself: vectors [5, 2] such that *gave* prefers *roses*.
 
     The rows are *mary gave roses to susan*; a list of rows will do. *gave* gives *roses* at least
@@ -417,16 +407,9 @@ check_mended = Repair(
     unchanged="Look at what should add up to 1, and at which vectors are added up.",
     right=_self_attention,
     wrong={
-        "You have mended the axis. Now each word comes out as it went in: nothing is mixed. Look "
-        "at the vector in the sum.": lambda x: x.clone(),
-        "You have mended the sum: it adds up all x_j. The softmax still runs over the queries: "
-        "columns add up to 1, not rows.": lambda x: torch.softmax(x @ x.T, dim=0) @ x,
         "The softmax is gone: scores are not weights yet.": lambda x: x @ x.T @ x,
         "These are the weights; the weighted averages are missing.": (
             lambda x: torch.softmax(x @ x.T, dim=-1)
-        ),
-        "The scores are divided by the square root of the dimension; here they stay raw.": (
-            lambda x: torch.softmax(x @ x.T / x.shape[-1] ** 0.5, dim=-1) @ x
         ),
     },
     cases=[

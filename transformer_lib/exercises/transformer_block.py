@@ -6,8 +6,7 @@ from torch import Tensor, nn
 from transformer_lib.attention import MultiHeadAttention
 from transformer_lib.blocks import PreNorm
 from transformer_lib.exercises.engine.choosing import Choice
-from transformer_lib.exercises.engine.repairing import Repair
-from transformer_lib.exercises.engine.runner import Case, Exercise, randn
+from transformer_lib.exercises.engine.runner import Case, Exercise, Repair, randn
 from transformer_lib.exercises.engine.values import fitted, plain
 from transformer_lib.layers import FeedForward, LayerNorm
 
@@ -69,33 +68,6 @@ def _broken(x, norm_1, attention, norm_2, feed_forward):
     return x + norm_2(feed_forward(x))
 
 
-def _only_stream_mended(x, norm_1, attention, norm_2, feed_forward):
-    x = x + attention(norm_1(x))
-    return x + norm_2(feed_forward(x))
-
-
-def _only_norm_mended(x, norm_1, attention, norm_2, feed_forward):
-    normed = norm_1(x)
-    x = normed + attention(normed)
-    return x + feed_forward(norm_2(x))
-
-
-def _post_norm(x, norm_1, attention, norm_2, feed_forward):
-    x = norm_1(x + attention(x))
-    return norm_2(x + feed_forward(x))
-
-
-def _same_reading(x, norm_1, attention, norm_2, feed_forward):
-    return x + attention(norm_1(x)) + feed_forward(norm_2(x))
-
-
-def _both_normed(x, norm_1, attention, norm_2, feed_forward):
-    normed = norm_1(x)
-    x = normed + attention(normed)
-    normed = norm_2(x)
-    return normed + feed_forward(normed)
-
-
 def _part(before, after, keep):
     """A line of a block: a norm before the part or after it, or none; the stream kept, or not."""
 
@@ -118,41 +90,9 @@ def _lines(first, second):
     return wrong
 
 
-def _norms_exchanged(x, norm_1, attention, norm_2, feed_forward):
-    return _block(x, norm_2, attention, norm_1, feed_forward)
-
-
-def _think_first(x, norm_1, attention, norm_2, feed_forward):
-    return _block(x, norm_2, feed_forward, norm_1, attention)
-
-
-def _one_norm(which):
-    """Both lines read through the same norm."""
-
-    def wrong(x, norm_1, attention, norm_2, feed_forward):
-        norm = (norm_1, norm_2)[which]
-        return _block(x, norm, attention, norm, feed_forward)
-
-    return wrong
-
-
 def _old_stream(x, norm_1, attention, norm_2, feed_forward):
     """The second line adds to the stream from before attention."""
     return x + feed_forward(norm_2(x + attention(norm_1(x))))
-
-
-def _reads_attention_only(x, norm_1, attention, norm_2, feed_forward):
-    attended = attention(norm_1(x))
-    return x + attended + feed_forward(norm_2(attended))
-
-
-def _copy_kept(x, norm, part):
-    """The line that was given: the normalized copy goes on as the stream."""
-    return norm(x) + part(norm(x))
-
-
-def _norm_at_the_end(x, norm_1, attention, norm_2, feed_forward):
-    return norm_2(_block(x, norm_1, attention, norm_2, feed_forward))
 
 
 _PARTS = (_Norm(0.5), _Mix(), _Norm(2.0), _Think())
@@ -182,14 +122,6 @@ def _calls(answer) -> dict[str, list]:
 def _idle(answer) -> tuple | None:
     idle = [name for name, calls in _calls(answer).items() if not calls]
     return (idle[0],) if idle else None
-
-
-def _overworked(answer) -> tuple | None:
-    for name, calls in _calls(answer).items():
-        first = calls[0][0]
-        if any(x.shape != first.shape or not torch.allclose(x, first) for x, _ in calls[1:]):
-            return name, len(calls)
-    return None
 
 
 def _misreads(answer) -> tuple | None:
@@ -225,54 +157,13 @@ check_mended_block = Repair(
     unchanged="Follow the stream itself, not what the parts read: what is added to what?",
     right=_block,
     wrong={
-        "The stream is mended. The second norm still comes after the feed-forward layer, which "
-        "so reads numbers of any size.": _only_stream_mended,
-        "The second norm is mended. After the first line the stream that goes on is still the "
-        "normalized copy.": _only_norm_mended,
-        "That is post-norm: a sound block, but not this one. Here the norms read copies.": (
-            _post_norm
-        ),
-        "Both parts read the same x: the feed-forward layer must see what attention has found.": (
-            _same_reading
-        ),
-        "Now both lines add to a normalized copy, and the stream is lost twice.": _both_normed,
-        "Now both norms stand behind their parts. A norm belongs before the part, on what it "
-        "reads.": _lines(_AFTER, _AFTER),
-        "The first norm stands behind attention now. It belongs before it, on what it reads.": (
-            _lines(_AFTER, _RIGHT_LINE)
-        ),
-        "Neither part reads a normalized copy: the norms are gone.": _lines(_BARE, _BARE),
-        "Attention reads the stream itself, without the first norm.": _lines(_BARE, _RIGHT_LINE),
-        "The feed-forward layer reads the stream itself, without the second norm.": (
-            _lines(_RIGHT_LINE, _BARE)
-        ),
-        "Nothing is added any more: each part replaces the stream.": _lines(_REPLACED, _REPLACED),
-        "In the first line the stream itself is missing: what attention gives is added to x.": (
-            _lines(_REPLACED, _RIGHT_LINE)
-        ),
         "In the second line the stream itself is missing: what the feed-forward layer gives is "
         "added to it.": _lines(_RIGHT_LINE, _REPLACED),
-        "In the second line the stream that goes on is the normalized copy: add to x.": _lines(
-            _RIGHT_LINE, _copy_kept
-        ),
-        "Both lines read through the first norm; the second line has one of its own.": _one_norm(0),
-        "Both lines read through the second norm; the first line has one of its own.": _one_norm(1),
         "In both lines the norm stands before the part and behind it: once is enough, before.": (
             _lines(_BOTH_SIDES, _BOTH_SIDES)
         ),
-        "The first norm stands before attention and behind it: once is enough, before.": _lines(
-            _BOTH_SIDES, _RIGHT_LINE
-        ),
-        "The second norm stands before the feed-forward layer and behind it: once is enough, "
-        "before.": _lines(_RIGHT_LINE, _BOTH_SIDES),
         "The second line adds to the x from before attention, so what attention has found is not "
         "in the stream: add to the new x.": _old_stream,
-        "The feed-forward layer reads what attention gives alone; it must read the whole "
-        "stream.": _reads_attention_only,
-        "The two norms have changed places: each has a gain of its own.": _norms_exchanged,
-        "Attention comes first, the feed-forward layer second.": _think_first,
-        "A norm at the end normalizes the stream itself. In pre-norm, only what parts read is "
-        "normalized.": _norm_at_the_end,
     },
     cases=[
         Case("2 texts of 3 tokens", _GIVEN, *_PARTS),
@@ -280,12 +171,7 @@ check_mended_block = Repair(
     ],
     about={
         "`{}` is never called: a block has two norms and two parts.": _idle,
-        "`{}` is called {} times, on different numbers; in a block it works once.": _overworked,
         "`{}` reads {}; it should read {}.": _misreads,
-    },
-    also_last={
-        "All parts read what they should. What you return is not the sum of the three: x, what "
-        "attention gives, and what the feed-forward layer gives.": lambda result, *given: True,
     },
     axes="batch tokens d_model",
     praise="Right: parts read normalized copies, and the stream itself is only added to.",
@@ -377,6 +263,7 @@ _FORM = Exercise(
     },
 )
 check_conclusion = Exercise(
+    design=True,
     asks="`answer()`: W_1 [2, 3], b_1 [2], W_2 [3, 2], b_2 [3], used as x + W_2 relu(W_1 x + b_1) "
     "+ b_2.",
     right=_with_owner(0.0, 1, 1, 0),
@@ -473,71 +360,14 @@ def _odd_term(answer) -> tuple | None:
     return (f"{times}{name}".removesuffix(" · 1"),)
 
 
-def _miscounted_term(answer) -> tuple | None:
-    terms = _terms(answer)
-    for name, right in _RIGHT_TERMS.items():
-        if terms and abs(terms.get(name, 0) - right) > 1e-3:
-            return (
-                f"{terms.get(name, 0):.4g}",
-                name,
-                "many" if terms.get(name, 0) > right else "few",
-            )
-    return None
-
-
 check_products = Exercise(
     asks="`answer(d_model, d_ff, tokens)`: the products of two numbers that a block takes for one "
     "token, which sees `tokens` of them.",
     right=_miscount(),
     wrong={
-        "You count the matrices alone: scores and averages take products, too, and those grow "
-        "with the text.": _miscount(looks=0),
-        "The scores are counted, the averages are not: each weight is multiplied with a whole "
-        "value.": _miscount(looks=1),
-        "The feed-forward layer goes back as well: two matrices.": _miscount(there_and_back=1),
-        "The feed-forward layer is missing.": _miscount(there_and_back=0),
-        "W_O is missing: attention has four matrices.": _miscount(squares=3),
         "Attention's matrices are missing: four of d_model × d_model.": _miscount(squares=0),
-        "You count additions as well: that is what people call FLOPs. Here only products are "
-        "asked for, half of them.": lambda d_model, d_ff, tokens: (
-            2 * _products(d_model, d_ff, tokens)
-        ),
-        "Each of h heads takes tokens · d_head products for its scores. Together that is tokens · "
-        "d_model, for one token that asks: not tokens², which is for all that ask.": (
-            lambda d_model, d_ff, tokens: _products(d_model, d_ff, tokens, looks=2 * tokens)
-        ),
-        "A score is not one product: it is a dot product, and the heads together have d_model "
-        "terms for each token that is seen.": lambda d_model, d_ff, tokens: (
-            _products(d_model, d_ff, tokens, looks=0) + 2 * tokens
-        ),
-        "For each token that is seen you count a term for each of them. One token asks, so there "
-        "are `tokens` scores, of d_model products over all heads.": lambda d_model, d_ff, tokens: (
-            _products(d_model, d_ff, tokens, looks=0) + 2 * tokens**2
-        ),
         "You take d_ff to be 4 · d_model; it is an argument.": lambda d_model, d_ff, tokens: (
             _products(d_model, 4 * d_model, tokens)
-        ),
-        "This is the length at which both are equal. Asked for is the count, for any length.": (
-            lambda d_model, d_ff, tokens: (4 * d_model**2 + 2 * d_model * d_ff) / (2 * d_model)
-        ),
-        "You take the larger of the two: the matrices' products and those of scores and averages "
-        "are all made, so add them.": lambda d_model, d_ff, tokens: max(
-            _products(d_model, d_ff, tokens, looks=0), 2 * tokens * d_model
-        ),
-        "Biases are added. They take no products.": lambda d_model, d_ff, tokens: (
-            _products(d_model, d_ff, tokens) + 5 * d_model + d_ff
-        ),
-        "The matrices are counted for all tokens, the scores for one. Here all is for one.": (
-            lambda d_model, d_ff, tokens: (
-                tokens * _products(d_model, d_ff, tokens, looks=0) + 2 * tokens * d_model
-            )
-        ),
-        "The keys and values of the other tokens were computed for these tokens. Here one of them "
-        "is counted.": lambda d_model, d_ff, tokens: _products(
-            d_model, d_ff, tokens, squares=2 + 2 * tokens
-        ),
-        "That is for all tokens together: here one of them is asked for.": (
-            lambda d_model, d_ff, tokens: tokens * _products(d_model, d_ff, tokens)
         ),
     },
     cases=[
@@ -549,9 +379,6 @@ check_products = Exercise(
         "Your count holds {}, and nothing in a block takes as many products: a matrix takes its "
         "rows times its columns, and a token that is seen takes d_model for its score and as many "
         "for the average.": _odd_term,
-        "You count {} times {}, which is too {}: which parts of a block take as many?": (
-            _miscounted_term
-        ),
     },
     praise="Right: while a text is shorter than 6 · d_model, its length is the smaller part.",
 )
@@ -575,30 +402,6 @@ def _with_bias(block, head, x):
     return _shares(block, head, x) + head.bias
 
 
-def _thought_of_start(block, head, x):
-    start, attended, _ = _shares(block, head, x)
-    thought = block.feed_forward(block.norm_2(x))[:, -1] @ head.weight.T
-    return torch.stack([start, attended, thought])
-
-
-def _without_norms(block, head, x):
-    attended = block.attention(x)
-    thought = block.feed_forward(x + attended)
-    return torch.stack([part[:, -1] @ head.weight.T for part in (x, attended, thought)])
-
-
-def _thought_of_attended(block, head, x):
-    start, attended, _ = _shares(block, head, x)
-    thought = block.feed_forward(block.norm_2(block.attention(block.norm_1(x))))
-    return torch.stack([start, attended, thought[:, -1] @ head.weight.T])
-
-
-def _first_token(block, head, x):
-    attended = block.attention(block.norm_1(x))
-    thought = block.feed_forward(block.norm_2(x + attended))
-    return torch.stack([part[:, 0] @ head.weight.T for part in (x, attended, thought)])
-
-
 def _middle_of_tokens(block, head, x):
     attended = block.attention(block.norm_1(x))
     thought = block.feed_forward(block.norm_2(x + attended))
@@ -615,50 +418,6 @@ def _sum_of_tokens(block, head, x):
     return x.shape[1] * _middle_of_tokens(block, head, x)
 
 
-def _thought_through(norm):
-    """What the feed-forward layer reads goes through another norm than the second, or none."""
-
-    def wrong(block, head, x):
-        start, attended, _ = _shares(block, head, x)
-        middle = x + block.attention(block.norm_1(x))
-        thought = block.feed_forward(norm(block, middle))[:, -1] @ head.weight.T
-        return torch.stack([start, attended, thought])
-
-    return wrong
-
-
-def _with_totals(*which):
-    """The shares, but running totals in the places of `which`."""
-
-    def wrong(block, head, x):
-        shares = _shares(block, head, x).clone()
-        for at in which:
-            shares[at] = _running_totals(block, head, x)[at]
-        return shares
-
-    return wrong
-
-
-def _alone(block, head, x):
-    """The last token is cut out first, so attention has nothing else to look at."""
-    return _shares(block, head, x[:, -1:])
-
-
-def _bias_in_thirds(block, head, x):
-    return _shares(block, head, x) + head.bias / 3
-
-
-def _bias_once(block, head, x):
-    start, *others = _shares(block, head, x)
-    return torch.stack([start + head.bias, *others])
-
-
-def _of_last_text(block, head, x):
-    attended = block.attention(block.norm_1(x))
-    thought = block.feed_forward(block.norm_2(x + attended))
-    return torch.stack([part[-1] @ head.weight.T for part in (x, attended, thought)])
-
-
 _WORDS = (
     ("first", "x, as it came in,"),
     ("second", "what attention gives"),
@@ -666,26 +425,11 @@ _WORDS = (
 )
 
 
-def _held_bias(result, block, head, x) -> tuple | None:
-    """A share that differs from the right one by a multiple of the head's bias."""
-    more = result - _shares(block, head, x)
-    times = more @ head.bias / head.bias.square().sum()
-    if not torch.allclose(more, times[..., None] * head.bias, atol=1e-4):
-        return None
-    held = (times.abs().amax(1) > 1e-3).nonzero().flatten().tolist()
-    return (_WORDS[held[0]][0], f"{times[held[0], 0]:.3g}") if held else None
-
-
 def _the_wrong_share(answer) -> tuple | None:
     block, head, x = _small()
     got, right = fitted(plain(answer(block, head, x.clone())), x), _shares(block, head, x)
     wrong = [n for n in range(3) if not torch.allclose(got[n].to(right), right[n], atol=1e-4)]
     return _WORDS[wrong[0]] if len(wrong) == 1 else None
-
-
-def _none_right(result, block, head, x) -> bool:
-    right = _shares(block, head, x)
-    return not any(torch.allclose(result[n].to(right), right[n], atol=1e-4) for n in range(3))
 
 
 def _reads_another(answer) -> tuple | None:
@@ -739,51 +483,20 @@ check_shares = Exercise(
             _running_totals
         ),
         "The head's bias is in all three: it belongs to none of the parts.": _with_bias,
-        "The feed-forward layer reads the stream from before the attention.": _thought_of_start,
-        "The norms are missing: each part reads a normalized copy.": _without_norms,
-        "The feed-forward layer reads what attention gives alone, without the stream.": (
-            _thought_of_attended
-        ),
-        "The feed-forward layer reads the first norm's copy: the second norm is its own.": (
-            _thought_through(lambda block, middle: block.norm_1(middle))
-        ),
-        "The feed-forward layer reads the stream itself: its norm is missing.": (
-            _thought_through(lambda block, middle: middle)
-        ),
-        "The second share is the whole stream behind attention. Asked for is what attention "
-        "adds.": _with_totals(1),
-        "The third share is the whole stream at the end. Asked for is what the feed-forward layer "
-        "adds.": _with_totals(2),
-        "The head's bias is in the first share: it belongs to none of them.": _bias_once,
-        "A third of the head's bias is in each share: it belongs to none of them.": _bias_in_thirds,
-        "Attention sees only the last token: give it the whole text, and take the last token "
-        "afterwards.": _alone,
-        "These are all tokens of the last text: the first axis of x counts texts, and the second "
-        "one tokens.": _of_last_text,
         "These are the parts themselves. Their shares of the scores are products with the head's "
         "matrix.": _without_head,
         "That is the sum over all tokens; the answer is read at the last one.": _sum_of_tokens,
         "That is the mean over all tokens; the answer is read at the last one.": _middle_of_tokens,
-        "That is the first token; the answer is read at the last one.": _first_token,
     },
     cases=[
         Case("2 texts of 3 tokens", *_a_block(6, 2, 2, seed=0), randn(2, 3, 6, seed=1)),
         Case("1 text of 5 tokens", *_a_block(4, 1, 3, seed=2), randn(1, 5, 4, seed=3)),
     ],
-    also={
-        "Your {} share holds {} times the head's bias; it belongs to none of the three.": (
-            _held_bias
-        ),
-    },
     about={
         "`{}` never reads {}.": _reads_another,
         "Only your {} share is wrong. It is {} at the last token, times the head's matrix.": (
             _the_wrong_share
         ),
-    },
-    also_last={
-        "All parts read what they should, and none of your shares is right. Each is a part at the "
-        "last token, times `head.weight.T`, and nothing else is done to it.": _none_right,
     },
     axes="parts batch classes",
     praise="Right: three shares, and with the bias they add up to the scores.",

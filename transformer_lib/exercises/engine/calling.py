@@ -63,9 +63,10 @@ def time_limit(seconds: float) -> Iterator[None]:
 
     before = _set_handler(signal.SIGALRM, ring)
     start = time.monotonic()
-    others_delay, others_interval = _set_timer(signal.ITIMER_REAL, seconds, 1.0)
+    others_delay = others_interval = 0.0
     try:
-        try:
+        try:  # it may ring as soon as it is set, on a machine that is busy
+            others_delay, others_interval = _set_timer(signal.ITIMER_REAL, seconds, 1.0)
             yield
         finally:
             _set_timer(signal.ITIMER_REAL, 0)
@@ -172,12 +173,18 @@ def _snapshot(item: Any) -> Any:
     if isinstance(item, torch.Tensor):
         return item.detach().clone()
     if isinstance(item, nn.Module):
-        return _snapshot(item.state_dict())
+        return [_snapshot(item.state_dict()), _hooks(item)]
     if isinstance(item, Mapping):
         return {key: _snapshot(value) for key, value in item.items()}
     if isinstance(item, list | tuple):
         return [_snapshot(value) for value in item]
     return item
+
+
+def _hooks(module: nn.Module) -> list[tuple]:
+    """What is called along with each part of a module, and its mode: both outlive an answer."""
+    kinds = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks")
+    return [(*(len(getattr(m, kind)) for kind in kinds), m.training) for m in module.modules()]
 
 
 def _written(old: Any, item: Any) -> bool:
@@ -195,7 +202,7 @@ def _changed(old: Any, item: Any) -> bool:
         same = (old == item) | ((old != old) & (item != item))
         return not bool(same.all())
     if isinstance(item, nn.Module):
-        item = item.state_dict()
+        return _changed(old[0], item.state_dict()) or old[1] != _hooks(item)
     if isinstance(item, Mapping):
         return old.keys() != item.keys() or any(_changed(old[key], item[key]) for key in old)
     if isinstance(item, list | tuple):

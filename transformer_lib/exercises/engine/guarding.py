@@ -98,6 +98,24 @@ def settings_kept() -> Iterator[None]:
 
 
 @contextmanager
+def own_torch() -> Iterator[None]:
+    """PyTorch's own functions in the block, even if an answer, or a cell, has replaced some."""
+    replaced = [
+        (owner, name, now)
+        for owner, names in _TORCHS.items()
+        for name, own in names.items()
+        if (now := vars(owner).get(name, _GONE)) is not own
+    ]
+    for owner, name, _ in replaced:
+        setattr(owner, name, _TORCHS[owner][name])
+    try:
+        yield
+    finally:
+        for owner, name, now in replaced:
+            delattr(owner, name) if now is _GONE else setattr(owner, name, now)
+
+
+@contextmanager
 def torch_random_kept(seed: int) -> Iterator[None]:
     """Seeded random numbers of PyTorch, on the CPU, in the block."""
     before = torch.get_rng_state()
@@ -125,6 +143,14 @@ def random_kept(seed: int) -> Iterator[None]:
         numpys.state = numpys_state
         if gpus_states is not None:
             torch.cuda.set_rng_state_all(gpus_states)
+
+
+_GONE = object()
+# What the right computations call, as it was before any answer ran.
+_TORCHS = {
+    owner: {name: value for name, value in vars(owner).items() if callable(value)}
+    for owner in (torch, torch.nn.functional)
+}
 
 
 def _restore_environment(before: dict[str, str]) -> None:

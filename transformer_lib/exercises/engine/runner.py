@@ -36,16 +36,25 @@ square and another case).
 
 Two other kinds are judged alike. `Choice` (`engine.choosing`) is answered by a letter, a line
 number, or several of them: which printout belongs to the wrong axis, which line holds the bug.
-`Repair` (`engine.repairing`) is an `Exercise` that also knows the `broken` function that the reader
+`Repair` is an `Exercise` that also knows the `broken` function that the reader
 was given. A prediction is an `Exercise` without cases, whose right value is computed and not
 shown; a design (vectors, matrices) is one with `unique=False` and its conditions in `also`.
+
+A table of sentences does not generalize, however long it grows: write one only for a cause that
+numbers cannot tell. All else the engine says by itself, at the reader's own line: `mending` looks
+for the one change that makes the answer right, and `recording` for the line at which its values
+leave those of the right computation.
 
 The tests reach every sentence of `wrong` and `also` by answers that are written independently of
 these tables: see `tests/support/diagnoses.py`.
 """
 
+import contextlib
 import copy
 import inspect
+import io
+import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import CodeType
@@ -61,15 +70,30 @@ from transformer_lib.exercises.engine.calling import (
     does_nothing,
     message_of,
     still_open,
+    time_limit,
 )
 from transformer_lib.exercises.engine.comparing import close, first_difference, form_mistake
-from transformer_lib.exercises.engine.guarding import Guard, guarded, torch_random_kept
-from transformer_lib.exercises.engine.naming import Search
-from transformer_lib.exercises.engine.shapes import of_error
-from transformer_lib.exercises.engine.values import describe, fitted, plain
+from transformer_lib.exercises.engine.guarding import (
+    Guard,
+    guarded,
+    own_torch,
+    random_kept,
+    settings_kept,
+    torch_random_kept,
+)
+from transformer_lib.exercises.engine.mending import Mended, line_of, mended, unused, uses
+from transformer_lib.exercises.engine.observing import Trial, of_error, of_results, of_shape
+from transformer_lib.exercises.engine.recording import departure, written_at
+from transformer_lib.exercises.engine.values import describe, fitted, ordinary, plain
 from transformer_lib.exercises.engine.verdict import NOT_ATTEMPTED, Verdict
 
+MOST_CHANGES = 1200  # tried to mend a wrong answer,
+MOST_WITH_A_SENTENCE = 300  # or so many, where its cause is named already,
+MOST_SECONDS = 6.0  # or for so long
 PRINTED = "You print and return None: write `return` in front of your result, not `print`."
+# A wrong answer may be too odd for a look at it: the verdict comes all the same. Tests let these
+# pass.
+TOO_ODD: tuple = (RuntimeError, ValueError, IndexError, TypeError, ArithmeticError)
 FAILED = object()  # "this wrong computation raises on this case"
 
 
@@ -121,9 +145,10 @@ class Exercise:
     unique   False: many results are right, `right` is one of them, and `also` judges the values
     about    {sentence: function of the answer}, asked in turn about an answer that is wrong in its
              numbers and that no computation of `wrong` explains; True and tuples as in `also`
-    about_last  the same, asked where nothing else names a cause
-    also_last  as `also`, asked about a wrong result where nothing else names a cause
-    averages  values(*inputs): what the result averages, so that the weights behind it can be found
+    design   True: the answer is made of the reader's own numbers, so that no line of it is wrong by
+             itself: nothing is looked for but the sentences of the exercise
+    without  what the text rules out: "loop", "@", or the name of a function such as "softmax"; an
+             answer that is right and uses it is told so, and its line
     measured  True: the number must come from random samples. One that theory gives is refused
     tolerance  (rtol, atol) where the dtype's own will not do: for estimates from random samples
     seconds  the time an answer has for one case
@@ -142,9 +167,8 @@ class Exercise:
     also: Mapping[str, Callable] = field(default_factory=dict)
     any_form: Mapping[str, Callable] = field(default_factory=dict)
     about: Mapping[str, Callable] = field(default_factory=dict)
-    about_last: Mapping[str, Callable] = field(default_factory=dict)
-    also_last: Mapping[str, Callable] = field(default_factory=dict)
-    averages: Callable | None = None
+    design: bool = False
+    without: Sequence[str] = ()
     measured: bool = False
     unique: bool = True
     tolerance: tuple[float, float] | None = None
@@ -162,9 +186,8 @@ class Exercise:
     @property
     def sentences(self) -> list[str]:
         """Every sentence that a wrong answer may get; tests reach them all."""
-        early = [*self.wrong, *self.any_form, *self.also, *self.about]
         later = self.after.sentences if self.after else []
-        return [*early, *self.about_last, *self.also_last, *later]
+        return [*self.wrong, *self.any_form, *self.also, *self.about, *later]
 
     def __repr__(self) -> str:
         return f"<check of {(self.__doc__ or 'an answer').splitlines()[0]}>"
@@ -221,12 +244,13 @@ class Exercise:
             return Verdict(False, mistake)
         pairs = zip(outcomes, rights, strict=True)
         outcomes = [replace(o, result=fitted(o.result, right)) for o, right in pairs]
-        search = Search(self, answer, code, outcomes, rights)
-        # Who writes into an argument may have spoiled it for the rest of the answer.
-        spoiled = any(outcome.written for outcome in outcomes)
-        named = None if spoiled else self._named(outcomes, rights)
-        mistake = named or self._first_mistake(search)
+        mistake = self._mistake(answer, code, outcomes, rights)
         mistake = mistake or self._unmeasured(outcomes, rights)
+        if not mistake and (found := uses(answer, self.without)):
+            mistake = (
+                f"The result is right. But the exercise asks for it without {found[0]}, which is "
+                f"on line {found[1]}."
+            )
         return Verdict(False, mistake) if mistake else Verdict(True, self.praise)
 
     def _look_at(self, answer: Any) -> tuple[CodeType | None, bool, str | None]:
@@ -310,66 +334,214 @@ class Exercise:
                 )
         return None
 
-    def _first_mistake(self, search: Search) -> str | None:
-        passed = ""
-        for number, case in enumerate(self._cases()):
-            if mistake := self._mistake(search, number):
-                if len(self.cases) < 2:
-                    return mistake
-                where = self._place(number, search.outcomes, passed)
-                word = mistake.split()[0]
-                if word.istitle() and (len(word) > 1 or word == "A"):  # not Q, not NaN
-                    mistake = mistake[0].lower() + mistake[1:]
-                return f"{where}: {mistake}"
-            passed = case.name
-        return None
+    # --- what is wrong, and where ---------------------------------------------------------------
+
+    def _mistake(self, answer: Any, code: Any, outcomes: list, rights: list) -> str | None:
+        """The sentence about a wrong answer: its own, if it has one, and the line to look at."""
+        failures = ((n, self._failure(outcomes[n], rights[n])) for n in range(len(rights)))
+        number, failure = next(((n, f) for n, f in failures if f is not None), (0, None))
+        if failure is None:
+            return None
+        outcome = outcomes[number]
+        if outcome.written and not outcome.error:
+            return self._placed(number, outcomes, self._writes(answer, code, number, outcome))
+        # Who writes into an argument may have spoiled it for the rest of the answer.
+        spoiled = any(o.written for o in outcomes)
+        if own := None if spoiled else self._named(outcomes, rights):
+            return (
+                own
+                if self._still_broken(outcomes, rights)
+                else self._with_line(own, answer, outcomes, rights)
+            )
+        form = outcome.error is None and self._form(outcome.result, rights[number])
+        if own := failure or form or self._about(answer, self.about):
+            placed = self._placed(number, outcomes, own)
+            return self._with_line(placed, answer, outcomes, rights)
+        if found := _looked(self._mended, answer, outcomes, rights, MOST_CHANGES):
+            return _or(found)
+        if found := self._departed(answer, code, outcomes, rights):
+            return found
+        return self._placed(number, outcomes, self._seen(answer, number, outcomes, rights))
+
+    def _failure(self, outcome: Outcome, right: Any) -> str | None:
+        """None if this is right; the exercise's own sentence, or "" if it has none."""
+        if outcome.error is not None:
+            raised = self._exception(outcome)
+            hint = of_error(message_of(outcome.error)).strip()
+            return f"{raised.rstrip('.')}. {hint}" if hint else raised
+        if outcome.written:
+            return ""
+        form = form_mistake(outcome.result, right, self.axes)
+        judged = call_safely(lambda _: _said(self.any_form, outcome), seconds=self.seconds)
+        if judged.error is not None and not form:  # of an odd result, its form says enough
+            raise judged.error
+        if judged.result or form:
+            return judged.result or ""
+        if self.also:  # a gradient can run code of the answer
+            judged = call_safely(lambda _: _said(self.also, outcome), seconds=self.seconds)
+            if judged.error is not None:
+                return self._exception(judged)
+            if judged.result:
+                return judged.result
+        return "" if self.unique and not close(outcome.result, right, self.tolerance) else None
+
+    def _placed(self, number: int, outcomes: Sequence[Outcome], mistake: str) -> str:
+        if len(self.cases) < 2:
+            return mistake
+        where = self._place(number, outcomes, self.cases[number - 1].name if number else "")
+        word = mistake.split()[0]
+        if word.istitle() and (len(word) > 1 or word == "A"):  # not Q, not NaN
+            mistake = mistake[0].lower() + mistake[1:]
+        return f"{where}: {mistake}"
 
     def _place(self, number: int, outcomes: Sequence[Outcome], passed: str) -> str:
         """The words before the first mistake, which is on the case of this number."""
         name = self._cases()[number].name
         return f"Right on {passed}, but on {name}" if passed else f"On {name}"
 
-    def _mistake(self, search: Search, number: int) -> str | None:
-        outcome, right = search.outcomes[number], search.rights[number]
-        if outcome.error is not None:
-            hint = search.cause(number) or of_error(message_of(outcome.error)).strip()
-            raised = self._exception(outcome)
-            return f"{raised.rstrip('.')}. {hint}" if hint else raised
-        if outcome.written:
-            name = self._names()[outcome.written[0]]
-            return (
-                f"You write into the argument `{name}`, which belongs to the caller: make a copy."
-            )
-        mistake = form_mistake(outcome.result, right, self.axes)
-        judged = self._also(self.any_form, outcome)
-        if judged.error is not None and not mistake:  # of an odd result, its form says enough
-            raise judged.error
-        if judged.result:
-            return judged.result
-        if mistake:
-            cause = search.cause(number) if self.unique else search.fixed_shape(number)
-            return cause or mistake
-        if self.also:  # a gradient can run code of the answer
-            judged = self._also(self.also, outcome)
-            if judged.error is not None:
-                return self._exception(judged)
-            if judged.result:
-                return judged.result
-        if self.unique and not close(outcome.result, right, self.tolerance):
-            looks = (
-                lambda: self._about(search.answer, self.about),
-                lambda: search.cause(number),
-                lambda: self._about(search.answer, self.about_last),
-                lambda: self._also(self.also_last, outcome).result,
-            )
-            if cause := next((found for look in looks if (found := look())), None):
-                return cause
-            place = first_difference(outcome.result, right, self.tolerance, reveal=bool(self.cases))
-            return f"{place[0].upper()}{place[1:]}."
-        return None
+    def _still_broken(self, outcomes: Sequence[Outcome], rights: Sequence[Any]) -> bool:
+        """For `Repair`: an answer that mends nothing gets a clue, and not the cure."""
+        return False
 
-    def _also(self, looks: Mapping[str, Callable], outcome: Outcome) -> Outcome:
-        return call_safely(lambda _: _said(looks, outcome), seconds=self.seconds)
+    def _with_line(self, own: str, answer: Any, outcomes: list, rights: list) -> str:
+        if "(line " in own:  # an exception has said it
+            return own
+        found = _looked(self._mended, answer, outcomes, rights, MOST_WITH_A_SENTENCE)
+        return f"{own if own[-1] in '.?!' else f'{own}.'} {_or(found)}" if found else own
+
+    def _mended(self, answer: Any, outcomes: list, rights: list, most: int) -> list[Mended]:
+        """The one change after which this wrong answer is right on all cases, if there is one."""
+        if not self.cases or self.measured or self.design or not most:
+            return []
+        wrong = [n for n in range(len(rights)) if not self._same(outcomes[n], rights[n])]
+        order = wrong + [n for n in range(len(rights)) if n not in wrong]
+        deadline = time.monotonic() + MOST_SECONDS
+        tried = iter(range(most))
+
+        def right(changed: Any) -> bool:
+            return all(self._serves(changed, n, rights[n]) for n in order)
+
+        def over() -> bool:
+            return next(tried, None) is None or time.monotonic() > deadline
+
+        said = all(isinstance(right, bool) for right in rights)  # easily right by chance
+        quiet = contextlib.redirect_stdout(io.StringIO())
+        with quiet, warnings.catch_warnings(), settings_kept(), random_kept(0):
+            warnings.simplefilter("ignore")
+            return mended(answer, right, over, few=said)
+
+    def _serves(self, changed: Any, number: int, right: Any) -> bool:
+        """Is this answer right on one case? In few steps: it is asked hundreds of times."""
+        inputs = _fresh(self.cases[number].inputs)
+        torch.default_generator.manual_seed(0)
+        try:
+            with time_limit(0.5):
+                result = fitted(plain(self._call(changed, *inputs)), right)
+                if not self._same(Outcome(result), right):
+                    return False
+                return not any(
+                    _said(table, Outcome(result, inputs=inputs))
+                    for table in (self.any_form, self.also)
+                )
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # whatever a changed answer raises
+            return False
+
+    def _same(self, outcome: Outcome, right: Any) -> bool:
+        if outcome.error is not None or form_mistake(outcome.result, right):
+            return False
+        return not self.unique or close(outcome.result, right, self.tolerance)
+
+    def _departed(self, answer: Any, code: Any, outcomes: list, rights: list) -> str:
+        """The line at which the answer's values leave those of the right computation."""
+        wrong = [
+            n
+            for n in self._told()
+            if outcomes[n].error is None and not self._same(outcomes[n], rights[n])
+        ]
+        given = self.cases[0].inputs if self.cases else ()
+        if code is None or not wrong or self.measured or self.design or any(map(callable, given)):
+            return ""
+        inputs = copy.deepcopy(self.cases[max(wrong, key=lambda n: _numel(rights[n]))].inputs)
+
+        def of(computation: Callable, *first: Any) -> Callable:
+            def run() -> Any:
+                with torch_random_kept(0):
+                    return computation(*first, *inputs)
+
+            return run
+
+        with own_torch():
+            seen = call_safely(
+                lambda _: departure(of(self._call, answer), of(self.right), inputs, code),
+                seconds=self.seconds,
+                convert=lambda found: found,
+            ).result
+        if seen is None:
+            return ""
+        *others, last = [f"`{name}`" for name in seen.right] or [""]
+        right = f"{', '.join(others)} and {last} are" if others else f"{last} is"
+        before = f"Your {right} right. " if last else ""
+        what = f": {seen.seen}" if seen.seen else ""
+        instead = f"; the right computation does `{seen.instead}` there" if seen.instead else ""
+        text = line_of(code, seen.line)
+        return (
+            f"{before}Line {seen.line}{text and f', `{text}`'}: here, at "
+            f"`{seen.name.strip('_')}`, your values leave those of the right computation"
+            f"{what}{instead}."
+        )
+
+    def _writes(self, answer: Any, code: Any, number: int, outcome: Outcome) -> str:
+        name = self._names()[outcome.written[0]]
+        inputs = copy.deepcopy(self.cases[number].inputs)
+        line = call_safely(
+            lambda _: written_at(lambda: self._call(answer, *inputs), inputs, code),
+            seconds=self.seconds,
+        ).result
+        where = f" on line {line}, `{line_of(code, line)}`" if line else ""
+        return (
+            f"You write into the argument `{name}`{where}, which belongs to the caller: "
+            "make a copy."
+        )
+
+    def _form(self, got: Any, right: Any) -> str | None:
+        """A sentence about a result of the wrong kind, shape or dtype; None if these are right."""
+        form = form_mistake(got, right, self.axes)
+        tensors = isinstance(got, torch.Tensor) and isinstance(right, torch.Tensor)
+        if form and tensors and ordinary(got) and got.shape != right.shape and "order" not in form:
+            return of_shape(got, right) or form
+        return form
+
+    def _seen(self, answer: Any, number: int, outcomes: list, rights: list) -> str:
+        """What the result itself shows: an argument without use, a factor, a place."""
+        if self.cases and not self.call and (idle := unused(answer)):
+            return f"Your function never uses its argument `{idle[0]}`."
+        if self.cases and (words := _looked(of_results, self._trials(outcomes, rights))):
+            return words
+        right = rights[number]
+        place = first_difference(
+            outcomes[number].result, right, self.tolerance, reveal=bool(self.cases)
+        )
+        return f"{place[0].upper()}{place[1:]}."
+
+    def _told(self) -> list[int]:
+        """The numbers of the cases that name a mistake."""
+        return [n for n, case in enumerate(self.cases) if not case.edge]
+
+    def _trials(self, outcomes: list, rights: list) -> list[Trial]:
+        found = []
+        for n in self._told():
+            got, right = outcomes[n].result, rights[n]
+            if self._same(outcomes[n], right) or outcomes[n].error is not None:
+                continue
+            pair = [
+                torch.tensor(x) if isinstance(x, bool | int | float) else x for x in (got, right)
+            ]
+            if not all(isinstance(x, torch.Tensor) for x in pair) or pair[0].shape != pair[1].shape:
+                return []
+            found.append(Trial(*pair, dict(zip(self._names(), self.cases[n].inputs, strict=True))))
+        return found
 
     def _about(self, answer: Any, looks: Mapping[str, Callable]) -> str | None:
         for sentence, applies in looks.items():
@@ -399,11 +571,41 @@ class Exercise:
         return f"Your answer raises {what}: {message_of(outcome.error)}"
 
 
+def _looked(look: Callable, *arguments: Any) -> Any:
+    try:
+        return look(*arguments)
+    except TOO_ODD:
+        return None
+
+
+def _or(found: Sequence[Mended]) -> str:
+    """One change, or two of which either would do: nobody knows which the reader meant."""
+    return " Or else l".join([str(found[0]), *(str(other)[1:] for other in found[1:])])
+
+
+def _numel(value: Any) -> int:
+    if isinstance(value, list | tuple):
+        return sum(map(_numel, value))
+    return value.numel() if isinstance(value, torch.Tensor) else 1
+
+
+def _fresh(inputs: tuple) -> tuple:
+    """Copies of the inputs: `deepcopy`, but soon, for the tensors that most of them are."""
+    return tuple(
+        x if isinstance(x, int | float | str) else x.clone() if _leaf(x) else copy.deepcopy(x)
+        for x in inputs
+    )
+
+
+def _leaf(x: Any) -> bool:
+    return type(x) is torch.Tensor and not x.requires_grad
+
+
 def compute(computation: Any, case: Case, *, may_fail: bool = False) -> Any:
     """The result of a right or wrong computation, with the random numbers that an answer gets."""
     if not callable(computation):
         return computation
-    with torch_random_kept(0):
+    with own_torch(), torch_random_kept(0):
         try:
             return computation(*copy.deepcopy(case.inputs))
         except (RuntimeError, ValueError, IndexError, TypeError, ArithmeticError):
@@ -433,3 +635,82 @@ def _blank(value: Any) -> bool:
     if not isinstance(value, list | tuple) or not value:
         return False
     return any(item is Ellipsis for item in value) or all(item is None for item in value)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Repair(Exercise):
+    """An `Exercise` about a function that the reader is given with a mistake in it.
+
+    broken     the function as the reader gets it
+    unchanged  the sentence for an answer that still does what the broken one does on every case;
+               a clue, not the cure
+
+    Give cases where the break shows, and at least one where it does not, if there are such: an
+    answer that spoils what worked is told so, and so is one that mends a part of the break only.
+    `wrong` holds the typical cures that do not cure, as in any exercise.
+
+    >>> mend = Repair(
+    ...     asks="`answer(x)`: the mean of a list, mended.",
+    ...     broken=lambda x: sum(x) / 2,
+    ...     unchanged="Try it on a list of three.",
+    ...     right=lambda x: sum(x) / len(x),
+    ...     cases=[Case("two numbers", [1.0, 2.0]), Case("three numbers", [1.0, 2.0, 6.0])],
+    ... )
+    >>> mend(lambda x: sum(x) / 2)
+    ✗ This still does what the broken function does. Try it on a list of three.
+    >>> mend(lambda x: sum(x) / 3)
+    ✗ Line 1, `lambda x: sum(x) / 3`: 3 is written down where `len(x)` belongs.
+    >>> mend(lambda x: sum(x) / len(x))
+    ✓ Right.
+    """
+
+    broken: Callable = None
+    unchanged: str = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not callable(self.broken) or not self.cases:
+            raise TypeError("a Repair needs the `broken` function and cases to try an answer on")
+
+    @property
+    def sentences(self) -> list[str]:
+        """Every sentence that a wrong answer may get; tests reach them all."""
+        return [*([self.unchanged] if self.unchanged else []), *super().sentences]
+
+    def shows(self) -> list[str]:
+        """The names of the cases where the break shows."""
+        return [
+            case.name for case, sound in zip(self.cases, self._sound(), strict=True) if not sound
+        ]
+
+    def _sound(self) -> list[bool]:
+        rights = [compute(self.right, case) for case in self.cases]
+        theirs = [self._of_broken(case) for case in self.cases]
+        pairs = zip(theirs, rights, strict=True)
+        return [t is not FAILED and close(t, right, self.tolerance) for t, right in pairs]
+
+    def _of_broken(self, case: Any) -> Any:
+        return compute(lambda *inputs: self._call(self.broken, *inputs), case, may_fail=True)
+
+    def _named(self, outcomes: Sequence[Outcome], rights: Sequence[Any]) -> str | None:
+        agrees, _ = self._agrees(lambda *inputs: self._call(self.broken, *inputs), outcomes, rights)
+        if agrees and self.shows():
+            return f"This still does what the broken function does. {self.unchanged}".strip()
+        return super()._named(outcomes, rights)
+
+    def _still_broken(self, outcomes: Sequence[Outcome], rights: Sequence[Any]) -> bool:
+        agrees, _ = self._agrees(lambda *inputs: self._call(self.broken, *inputs), outcomes, rights)
+        return agrees
+
+    def _place(self, number: int, outcomes: Sequence[Outcome], passed: str) -> str:
+        """Before the first mistake: was the function that was given right there?"""
+        case = self.cases[number]
+        theirs, sound = self._of_broken(case), self._sound()
+        if sound[number]:
+            return f"On {case.name} the function that you were given was right, and yours is not"
+        outcome = outcomes[number]
+        same = outcome.error is not None if theirs is FAILED else outcome.error is None
+        if same and (theirs is FAILED or close(outcome.result, theirs, self.tolerance)):
+            where = f"You have mended {passed}, but on" if passed else "On"
+            return f"{where} {case.name} it still does what the broken function does"
+        return super()._place(number, outcomes, passed)

@@ -1,0 +1,750 @@
+"""Name a mistake by mending it: which one small change makes a wrong answer right?
+
+The answer's own source is changed in one place at a time: another axis, the other operator, another
+name, a transpose more or less. A change after which **every** case is right is the mistake, at its
+very line, and no guess. Changes are data, a range of the text and what to write there; nothing here
+knows an exercise.
+
+>>> source = Source.of_text("def answer(x):\\n    return x.sum(dim=0)")
+>>> [edit.new for edit in source.edits() if edit.old == "dim=0"]
+['dim=-1', 'dim=-2', 'dim=1', 'dim=2', 'dim=-3', '']
+"""
+
+import ast
+import functools
+import linecache
+import re
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, permutations
+from types import CodeType, FunctionType
+from typing import Any
+
+from torch import nn
+
+MOST_AFTER = 150  # changes tried after one that mends: is there another on another line?
+# Names that are taken for one another.
+_KIN = [
+    {"max", "min"},
+    {"amax", "amin"},
+    {"maximum", "minimum"},
+    {"argmax", "argmin"},
+    {"clamp_min", "clamp_max"},
+    {"sum", "mean", "prod", "cumsum"},
+    {"std", "var"},
+    {"any", "all"},
+    {"sin", "cos"},
+    {"tril", "triu"},
+    {"log", "log2", "log10", "exp"},
+    {"ones", "zeros"},
+    {"ones_like", "zeros_like"},
+    {"floor", "ceil", "round"},
+    {"rand", "randn"},
+    {"softmax", "log_softmax"},
+    {"repeat", "repeat_interleave"},
+    {"unsqueeze", "squeeze"},
+    {"stack", "cat"},
+    {"items", "keys", "values"},
+    {"append", "extend"},
+]
+_NUMBERS = {"+": "-", "-": "+", "*": "/", "/": "*", "//": "/", "%": "//", "**": "*", "@": "*"}
+_OTHERS = {"*": ["+", "@", "**"], "/": ["//"], "+": ["*", "/"], "//": ["%"], "-": ["/"]}
+_COMPARED = ["<", "<=", ">", ">=", "==", "!="]
+_SIGNS = {
+    **{ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%"},
+    **{ast.Pow: "**", ast.MatMult: "@", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^"},
+    **{ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="},
+    **{ast.And: "and", ast.Or: "or", ast.In: "in", ast.NotIn: "not in"},
+}
+_ALONG = {"softmax", "log_softmax", "sum", "mean", "max", "min", "amax", "argmax", "argmin", "any"}
+_ALONG |= {"all", "cumsum", "unsqueeze", "squeeze", "select", "flip", "std", "var", "norm", "sort"}
+_ALONG |= {"transpose", "unbind", "chunk", "split", "flatten", "permute", "stack", "cat"}
+_OVER_AN_AXIS = {"sum", "mean", "max", "min", "amax", "std", "var", "norm", "any"}
+_MODULES = {"torch", "F", "math", "np", "nn", "self"}
+_AXES = (-1, 0, -2, 1, 2, -3)
+_AXIS_NAMES = {"dim", "axis", "dims", "start_dim", "diagonal"}
+# What may be missing around a value: the words, and how it is written.
+_AROUND = [
+    ("a transpose is missing", "{}.mT"),
+    ("two axes must change places", "{}.transpose(1, 2)"),
+    ("two axes must change places", "{}.transpose(0, 1)"),
+    ("a minus is missing", "(-{})"),
+    ("a softmax is missing", "{}.softmax(-1)"),
+    ("a softmax is missing", "{}.softmax(0)"),
+    ("an `exp` is missing", "{}.exp()"),
+    ("a logarithm is missing", "{}.log()"),
+    ("a square root is missing", "{} ** 0.5"),
+    ("a square is missing", "{} ** 2"),
+    ("it is upside down", "(1 / {})"),
+    ("its complement belongs here", "(1 - {})"),
+    ("a factor 2 is missing", "(2 * {})"),
+    ("it is twice too large", "({} / 2)"),
+    ("it is one too small", "({} + 1)"),
+    ("it is one too large", "({} - 1)"),
+    ("it is inverted", "~{}"),
+    ("a sum is missing", "{}.sum(-1)"),
+    ("a sum is missing", "{}.sum(0)"),
+    ("a sum is missing", "{}.sum()"),
+    ("a mean is missing", "{}.mean(-1)"),
+    ("a mean is missing", "{}.mean(0)"),
+    ("a mean is missing", "{}.mean()"),
+    ("an axis of size 1 is missing", "{}.unsqueeze(-1)"),
+    ("an axis of size 1 is missing", "{}.unsqueeze(0)"),
+    ("an axis of size 1 is missing", "{}.unsqueeze(1)"),
+    ("booleans are asked for", "{}.bool()"),
+    ("whole numbers are asked for", "{}.long()"),
+    ("it must come in reverse order", "{}.flip(0)"),
+    ("the gradient is cut off", "{}.detach()"),
+]
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One change of a source: from byte `start` to `end` it says `new`, which was `old`."""
+
+    start: int
+    end: int
+    old: str
+    new: str
+    words: str
+
+
+@dataclass(frozen=True)
+class Source:
+    """The text of an answer, where it stands in its file, and what it needs to run again."""
+
+    text: str
+    first: int = 1  # the line of the file on which it begins
+    filename: str = "<answer>"
+    name: str = ""
+    names: dict | None = None  # the globals it is run with
+    cells: dict | None = None  # variables of the function around it
+    is_lambda: bool = False
+
+    @classmethod
+    def of_text(cls, text: str) -> "Source":
+        return cls(text)
+
+    @classmethod
+    def of(cls, answer: Any) -> "Source | None":
+        """The source of a function, a lambda or a class of modules; None if it is not to be had."""
+        function, whole = answer, isinstance(answer, type) and issubclass(answer, nn.Module)
+        if whole:
+            function = vars(answer).get("forward") or vars(answer).get("__init__")
+        if not isinstance(function, FunctionType):
+            return None
+        code = function.__code__
+        lines = linecache.getlines(code.co_filename, function.__globals__)
+        node = _find("".join(lines), code, answer.__name__ if whole else "")
+        if node is None:
+            return None
+        text = _segment(lines, node)
+        values = [_cell(cell) for cell in function.__closure__ or ()]
+        cells = dict(zip(code.co_freevars, values, strict=True))
+        cells.pop("__class__", None)
+        return cls(
+            f"({text})" if isinstance(node, ast.Lambda) else text,
+            node.lineno,
+            code.co_filename,
+            getattr(node, "name", ""),
+            function.__globals__,
+            cells,
+            isinstance(node, ast.Lambda),
+        )
+
+    def changed(self, edit: Edit | None) -> Any:
+        """The answer that the changed text defines. Raises what its text or its names raise."""
+        raw = self.text.encode()
+        if edit is not None:
+            raw = raw[: edit.start] + edit.new.encode() + raw[edit.end :]
+        text = raw.decode()
+        head = f"def _outer({', '.join(self.cells or {})}):\n"
+        inside = f" return {text}" if self.is_lambda else f"{textwrap.indent(text, ' ')}"
+        last = "" if self.is_lambda else f"\n return {self.name}"
+        made: dict[str, Any] = {}
+        exec(compile(head + inside + last, self.filename, "exec"), self.names or {}, made)
+        return made["_outer"](**(self.cells or {}))
+
+    def line(self, edit: Edit) -> int:
+        """The line of the file on which a change begins."""
+        return self.first + self.text.encode()[: edit.start].count(b"\n")
+
+    def code(self, edit: Edit) -> str:
+        """The line on which a change begins, as it is written."""
+        text = self.text.splitlines()[self.line(edit) - self.first]
+        text = re.sub(r"\s+#.*", "", text).strip()
+        if self.is_lambda and "\n" not in self.text:
+            text = text[1:-1]
+        return text if len(text) <= 90 else f"{text[:90]} …"
+
+    def edits(self, rules: Sequence[Callable] | None = None) -> Iterator[Edit]:
+        """Every change worth trying, the likeliest first, none twice."""
+        tree = ast.parse(self.text)
+        seen = set()
+        for rule in rules or _RULES:
+            for edit in rule(_Text(self.text), tree):
+                key = (edit.start, edit.end, edit.new)
+                if edit.new != edit.old and key not in seen:
+                    seen.add(key)
+                    yield edit
+
+
+class Mended:
+    """An `edit` that makes an answer right, and where."""
+
+    def __init__(self, source: Source, edit: Edit) -> None:
+        self.edit, self.line, self.code = edit, source.line(edit), source.code(edit)
+
+    def __str__(self) -> str:
+        return f"Line {self.line}, `{self.code}`: {self.edit.words}."
+
+
+def mended(
+    answer: Any, right: Callable[[Any], bool], over: Callable[[], bool], *, few: bool = False
+) -> list[Mended]:
+    """The changes after which an answer is `right`: the first, and one on another line.
+
+    None at all where none is found until `over`. With `few`, what is easily right by chance, a step
+    put in somewhere, is not tried.
+    """
+    found: list[Mended] = []
+    source = Source.of(answer)
+    if source is None:
+        return found
+    try:
+        if right(source.changed(None)):
+            return found  # it was something else that made the answer wrong
+    except (SyntaxError, NameError, TypeError, ValueError):
+        return found
+    left = MOST_AFTER
+    for edit in source.edits(_RULES[:-2] if few else _RULES):
+        if over() or left == 0:
+            break
+        left -= bool(found)
+        try:
+            changed = source.changed(edit)
+        except (SyntaxError, ValueError, TypeError, NameError, OverflowError):
+            continue
+        if right(changed):
+            this = Mended(source, edit)
+            if found and this.line != found[0].line:
+                return [found[0], this]
+            found = found or [this]
+    return found
+
+
+def line_of(code: CodeType, line: int) -> str:
+    """A line of an answer's file, as it is written, without its comment."""
+    text = re.sub(r"\s+#.*", "", linecache.getline(code.co_filename, line)).strip()
+    return text if len(text) <= 90 else f"{text[:90]} …"
+
+
+def uses(answer: Any, ruled_out: Sequence[str]) -> tuple[str, int] | None:
+    """The first thing in an answer that its exercise rules out, and its line."""
+    source = Source.of(answer) if ruled_out else None
+    if source is None:
+        return None
+    line = source.first
+    for node in _body(ast.parse(source.text)):
+        line = source.first - 1 + getattr(node, "lineno", line - source.first + 1)
+        if "loop" in ruled_out and isinstance(node, ast.For | ast.While | ast.comprehension):
+            return "a loop", line
+        if "@" in ruled_out and isinstance(node, ast.MatMult):
+            return "`@`", line
+        name = getattr(node, "attr", getattr(node, "id", ""))
+        if name in ruled_out:
+            return f"`{name}`", line
+    return None
+
+
+def unused(answer: Any) -> list[str]:
+    """The arguments of a function that its code never looks at."""
+    source = Source.of(answer)
+    if source is None or not isinstance(answer, FunctionType):
+        return []
+    nodes = list(ast.walk(ast.parse(source.text)))
+    used = {n.id for n in nodes if isinstance(n, ast.Name)}
+    return [a for a in answer.__code__.co_varnames[: answer.__code__.co_argcount] if a not in used]
+
+
+# --- finding the text ---------------------------------------------------------------------------
+
+
+@functools.lru_cache(maxsize=8)
+def _parsed(text: str) -> ast.Module | None:
+    try:
+        return ast.parse(text)
+    except SyntaxError:  # a cell with a magic line
+        return None
+
+
+def _find(text: str, code: CodeType, class_name: str) -> ast.AST | None:
+    tree = _parsed(text) if text else None
+    if tree is None:
+        return None
+    if class_name:
+        inside = code.co_firstlineno
+        found = [
+            node
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ClassDef)
+            and node.name == class_name
+            and node.lineno <= inside <= node.end_lineno
+        ]
+        return found[-1] if found else None
+    if code.co_name != "<lambda>":
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef) and node.name == code.co_name:
+                first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+                if code.co_firstlineno in (first, node.lineno):
+                    return node
+        return None
+    spans = [p for p in code.co_positions() if None not in p and p[2:] != (0, 0)]
+    if not spans:
+        return None
+    begin, end = min((p[0], p[2]) for p in spans), max((p[1], p[3]) for p in spans)
+    around = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Lambda)
+        and (node.lineno, node.col_offset) <= begin
+        and end <= (node.end_lineno, node.end_col_offset)
+        and node.lineno == code.co_firstlineno
+    ]
+    return around[-1] if around else None
+
+
+def _segment(lines: list[str], node: ast.AST) -> str:
+    """The text of a node, without the decorators above it and the indent before it."""
+    text = "".join(lines[node.lineno - 1 : node.end_lineno]).encode()
+    last = len("".join(lines[node.lineno - 1 : node.end_lineno - 1]).encode())
+    if isinstance(node, ast.Lambda):
+        return text[node.col_offset : last + node.end_col_offset].decode()
+    return textwrap.dedent(text[: last + node.end_col_offset].decode())
+
+
+def _cell(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not yet filled
+        return None
+
+
+# --- the rules ----------------------------------------------------------------------------------
+
+
+class _Text:
+    """A text by the positions that `ast` gives: lines, and bytes within a line."""
+
+    def __init__(self, text: str) -> None:
+        self.raw = text.encode()
+        self.starts = [0]
+        for line in self.raw.splitlines(keepends=True):
+            self.starts.append(self.starts[-1] + len(line))
+
+    def span(self, node: ast.AST) -> tuple[int, int]:
+        return (
+            self.starts[node.lineno - 1] + node.col_offset,
+            self.starts[node.end_lineno - 1] + node.end_col_offset,
+        )
+
+    def of(self, node: ast.AST) -> str:
+        start, end = self.span(node)
+        return self.raw[start:end].decode()
+
+    def edit(self, node: ast.AST, new: str, words: str, old: str = "") -> Edit:
+        start, end = self.span(node)
+        return Edit(start, end, old or self.of(node), new, words)
+
+    def at(self, place: int, new: str, words: str) -> Edit:
+        return Edit(place, place, "", new, words)
+
+
+def _short(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= 50 else f"{text[:50]} …"
+
+
+def _instead(old: str, new: str) -> str:
+    return f"with `{_short(new)}` in place of `{_short(old)}` your answer is right"
+
+
+def _int(node: ast.AST) -> int | None:
+    """The whole number that is written here, if it is one."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        value = _int(node.operand)
+        return None if value is None else -value
+    whole = isinstance(node, ast.Constant) and type(node.value) is int
+    return node.value if whole else None
+
+
+def _body(tree: ast.AST) -> Iterator[ast.AST]:
+    """All nodes of a function, in order, without its annotations and docstrings."""
+    stack = [tree]
+    while stack:
+        node = stack.pop()
+        yield node
+        children = []
+        for name, value in ast.iter_fields(node):
+            if name in ("annotation", "returns", "decorator_list"):
+                continue
+            children += value if isinstance(value, list) else [value]
+        for child in reversed(children):
+            said = isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant)
+            if isinstance(child, ast.AST) and not said:
+                stack.append(child)
+
+
+def _axis(text: _Text, tree: ast.AST) -> Iterator[Edit]:
+    """Another axis, or another number with a name: `dim=0`, `softmax(0)`."""
+    for node in _body(tree):
+        if isinstance(node, ast.keyword) and node.arg and (n := _int(node.value)) is not None:
+            axis = node.arg in _AXIS_NAMES
+            for other in _AXES if axis else (n - 1, n + 1, -n, 0, 1):
+                new = f"{node.arg}={other}"
+                words = f"`{text.of(node)}` is not the right axis: " if axis else ""
+                yield text.edit(node, new, words + _instead(text.of(node), new))
+    for node in _body(tree):  # an axis without its name: `softmax(0)`
+        if isinstance(node, ast.Call):
+            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            for arg in node.args if name in _ALONG else ():
+                for other in _AXES if _int(arg) is not None else ():
+                    start, end = text.span(arg)
+                    old = f"{name}(…, {text.of(arg)})"
+                    words = f"{text.of(arg)} is not the right axis of `{name}`: {other} is"
+                    yield Edit(start, end, old, str(other), words)
+
+
+def _numbers(text: _Text, tree: ast.AST) -> Iterator[Edit]:
+    """Another number, the other truth value."""
+    inner = set()
+    for node in _body(tree):
+        n = _int(node)
+        if n is None or id(node) in inner:
+            continue
+        if isinstance(node, ast.UnaryOp):
+            inner.add(id(node.operand))
+        for other in dict.fromkeys((n - 1, n + 1, -n, *_AXES)):
+            yield text.edit(node, str(other), _instead(text.of(node), str(other)))
+    for node in _body(tree):
+        if isinstance(node, ast.Constant) and type(node.value) is bool:
+            new = str(not node.value)
+            yield text.edit(node, new, _instead(text.of(node), new))
+        if isinstance(node, ast.Constant) and type(node.value) is float:
+            for new in (str(-node.value), "0.5", "1.0", "2.0", "float('-inf')"):
+                yield text.edit(node, new, _instead(text.of(node), new))
+
+
+def _compared(text: _Text, tree: ast.AST) -> Iterator[Edit]:
+    """The other comparison."""
+    for node in _body(tree):
+        if isinstance(node, ast.Compare) and len(node.ops) == 1:
+            sign = _SIGNS.get(type(node.ops[0]))
+            pair = text.of(node.left), text.of(node.comparators[0])
+            for other in _COMPARED if sign in _COMPARED else ():
+                if other != sign:
+                    new = f"(({pair[0]}) {other} ({pair[1]}))"
+                    says = f"{pair[0]} {other} {pair[1]}"
+                    yield text.edit(node, new, _instead(text.of(node), says))
+
+
+def _operators(text: _Text, tree: ast.AST) -> Iterator[Edit]:
+    """The other operator, an inverted condition, `=` for `+=`."""
+    for node in _body(tree):
+        if isinstance(node, ast.BinOp):
+            sign = _SIGNS.get(type(node.op), "")
+            pair = text.of(node.left), text.of(node.right)
+            others = [_NUMBERS[sign], *_OTHERS.get(sign, [])] if sign in _NUMBERS else []
+            others += [s for s in ("&", "|", "^", "& ~") if sign in ("&", "|", "^") and s != sign]
+            for other in others:
+                new = f"(({pair[0]}) {other}({pair[1]}))"
+                says = f"{pair[0]} {other} {pair[1]}"
+                yield text.edit(node, new, _instead(text.of(node), says))
+            if sign == "/" and pair[1].startswith(f"{pair[0]}.sum("):
+                for axis in (-1, 0):
+                    new = f"torch.softmax({pair[0]}, {axis})"
+                    words = f"`{pair[0]}` is divided by its sum without an exponential: a softmax"
+                    yield text.edit(node, new, f"{words} does both")
+            if sign in ("-", "/", "@", "**", "//"):
+                new = f"(({pair[1]}) {sign} ({pair[0]}))"
+                words = f"the two sides of `{sign}` must change places"
+                yield text.edit(node, new, words)
+        elif isinstance(node, ast.BoolOp):
+            sign = _SIGNS[type(node.op)]
+            other = {"and": "or", "or": "and"}[sign]
+            new = "(" + f" {other} ".join(f"({text.of(v)})" for v in node.values) + ")"
+            yield text.edit(node, new, _instead(sign, other))
+        elif isinstance(node, ast.AugAssign):
+            sign = _SIGNS.get(type(node.op), "")
+            pair = text.of(node.target), text.of(node.value)
+            for other in (_NUMBERS.get(sign, ""), "", "|", "&"):
+                new = f"{pair[0]} {other}= {pair[1]}"
+                yield text.edit(node, new, _instead(f"{sign}=", f"{other}="))
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript | ast.Name):
+            pair = text.of(node.targets[0]), text.of(node.value)
+            for sign in ("+", "*", "|"):
+                what = "adds" if sign == "+" else "combines"
+                words = f"`=` keeps only the last: `{sign}=` {what} them all"
+                yield text.edit(node, f"{pair[0]} {sign}= {pair[1]}", words)
+        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.Invert | ast.Not):
+            if _int(node) is None:
+                inner = text.of(node.operand)
+                words = f"the sign before `{_short(inner)}` is one too many"
+                if not isinstance(node.op, ast.USub):
+                    words = f"`{_short(text.of(node))}` is inverted: `{_short(inner)}` is right"
+                yield text.edit(node, f"({inner})", words)
+        elif isinstance(node, ast.If | ast.IfExp | ast.While):
+            test = node.test
+            yield text.edit(test, f"(not ({text.of(test)}))", "this condition is inverted")
+
+
+def _kin(text: _Text, tree: ast.AST) -> Iterator[Edit]:
+    """A function that is taken for its kin: max for min, sum for mean, tril for triu."""
+    for node in _body(tree):
+        if isinstance(node, ast.Attribute):
+            name, end = node.attr, text.span(node)[1]
+        elif isinstance(node, ast.Name):
+            name, end = node.id, text.span(node)[1]
+        else:
+            continue
+        for group in _KIN:
+            for other in sorted(group - {name}) if name in group else ():
+                start = end - len(name.encode())
+                yield Edit(start, end, name, other, _instead(name, other))
+
+
+def _names(text: _Text, tree: ast.AST) -> Iterator[Edit]:
+    """One variable where another belongs."""
+    stored = {n.id for n in _body(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    known = [n.arg for n in _body(tree) if isinstance(n, ast.arg) and n.arg != "self"]
+    known = list(dict.fromkeys([*known, *sorted(stored)]))
+    used = [
+        n
+        for n in _body(tree)
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.id in known
+    ]
+    for node in used:
+        for other in known:
+            if other != node.id:
+                words = f"`{node.id}` stands where `{other}` belongs"
+                yield text.edit(node, other, words)
+    for node in _body(tree):  # two arguments, taken for each other throughout
+        if isinstance(node, ast.FunctionDef | ast.Lambda) and node is not tree:
+            for one, other in combinations([a for a in node.args.args if a.arg != "self"], 2):
+                start, end = text.span(one)[0], text.span(other)[1]
+                names = one.arg, other.arg
+                between = text.raw[text.span(one)[1] : text.span(other)[0]].decode()
+                words = f"`{names[0]}` and `{names[1]}` are taken for each other, everywhere"
+                yield Edit(start, end, "", other.arg + between + one.arg, words)
+    for node in _body(tree):  # the two sides of an assignment, or of a call
+        if isinstance(node, ast.Call) and len(node.args) > 1:
+            pieces = [text.of(arg) for arg in node.args]
+            start, end = text.span(node.args[0])[0], text.span(node.args[-1])[1]
+            old = text.raw[start:end].decode()
+            orders = permutations(pieces) if len(pieces) < 5 else ()
+            for order in orders:
+                new = ", ".join(order)
+                yield Edit(start, end, old, new, _instead(old, new))
+        if isinstance(node, ast.Tuple) and 1 < len(node.elts) < 5:
+            pieces = [text.of(item) for item in node.elts]
+            start, end = text.span(node.elts[0])[0], text.span(node.elts[-1])[1]
+            old = text.raw[start:end].decode()
+            for order in permutations(pieces):
+                new = ", ".join(order)
+                yield Edit(start, end, old, new, _instead(old, new))
+
+
+def _dropped(text: _Text, tree: ast.AST) -> Iterator[Edit]:
+    """A step too many: a method, a function around a value, one side of an operator, a line."""
+    for node in _body(tree):
+        if isinstance(node, ast.keyword) and node.arg:
+            start, end = text.span(node)
+            after = re.match(rb"\s*,\s*", text.raw[end:])
+            before = re.search(rb",\s*$", text.raw[:start])
+            start, end = (
+                (start, end + after.end()) if after else (before.start() if before else start, end)
+            )
+            yield Edit(start, end, text.of(node), "", f"without `{text.of(node)}` it is right")
+        if isinstance(node, ast.Call):
+            inner = node.func.value if isinstance(node.func, ast.Attribute) else None
+            module = isinstance(inner, ast.Name) and inner.id in _MODULES
+            if inner is not None and not module:
+                step = text.raw[text.span(inner)[1] : text.span(node)[1]].decode()
+                words = f"`{_short(step)}` is one step too many"
+                yield text.edit(node, f"({text.of(inner)})", words)
+            elif node.args:
+                words = f"`{_short(text.of(node.func))}` is one step too many"
+                yield text.edit(node, f"({text.of(node.args[0])})", words)
+            if len(node.args) > 1:
+                last = node.args[-1]
+                start, end = text.span(node.args[-2])[1], text.span(last)[1]
+                words = f"without `{_short(text.of(last))}` it is right"
+                yield Edit(start, end, text.of(last), "", words)
+        elif isinstance(node, ast.Attribute) and node.attr in ("T", "mT", "H"):
+            words = "there is a transpose too many"
+            yield text.edit(node, f"({text.of(node.value)})", words)
+        elif isinstance(node, ast.BinOp):
+            sign = _SIGNS.get(type(node.op), "?")
+            left, right = text.of(node.left), text.of(node.right)
+            yield text.edit(node, f"({left})", f"`{sign} {_short(right)}` is too much")
+            yield text.edit(node, f"({right})", f"`{_short(left)} {sign}` is too much")
+        elif isinstance(node, ast.BoolOp):
+            for n in range(len(node.values)):
+                rest = [text.of(v) for m, v in enumerate(node.values) if m != n]
+                sign = _SIGNS[type(node.op)]
+                words = f"the condition `{_short(text.of(node.values[n]))}` is too much"
+                yield text.edit(node, "(" + f" {sign} ".join(f"({r})" for r in rest) + ")", words)
+        elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+            index = text.raw[text.span(node.value)[1] : text.span(node)[1]].decode()
+            words = f"`{_short(index)}` is too much"
+            yield text.edit(node, f"({text.of(node.value)})", words)
+        elif isinstance(node, ast.IfExp):
+            for kept in (node.body, node.orelse):
+                words = f"`{_short(text.of(kept))}` belongs here in any case"
+                yield text.edit(node, f"({text.of(kept)})", words)
+        elif isinstance(node, ast.If):
+            words = "this condition keeps too much out"
+            yield text.edit(node.test, "True", words)
+        elif isinstance(node, ast.Expr | ast.AugAssign) or (
+            isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript | ast.Name)
+        ):
+            yield text.edit(node, "pass", "without this line your answer is right")
+
+
+def _indices(text: _Text, tree: ast.AST) -> Iterator[Edit]:
+    """The index of another axis: `[:, None]` for `[None]`, `x[0]` for `x[:, 0]`."""
+    for node in _body(tree):
+        if not isinstance(node, ast.Subscript):
+            continue
+        pieces = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        written = [text.of(piece) for piece in pieces]
+        if any(not piece for piece in written) or len(written) > 4:
+            continue
+        orders = {tuple(order) for order in permutations(written)}
+        orders |= {(*written[:n], ":", *written[n:]) for n in range(len(written))}
+        orders |= {tuple(w for m, w in enumerate(written) if m != n) for n in range(len(written))}
+        start, end = text.span(node.slice)
+        for order in sorted(orders - {tuple(written), ()}):
+            new = ", ".join(order)
+            old = text.raw[start:end].decode()
+            yield Edit(start, end, old, new, _instead(f"[{old}]", f"[{new}]"))
+        for piece, other in zip(pieces, written, strict=True):
+            if isinstance(piece, ast.Slice):
+                for bound in (piece.lower, piece.upper):
+                    if bound is not None:
+                        for sign in "+-":
+                            new = f"{text.of(bound)} {sign} 1"
+                            yield text.edit(bound, new, _instead(other, new))
+            elif not isinstance(piece, ast.Constant):
+                yield text.edit(piece, f"{other} - 1", _instead(other, f"{other} - 1"))
+                yield text.edit(piece, f"{other} + 1", _instead(other, f"{other} + 1"))
+
+
+def _letters(text: _Text, tree: ast.AST) -> Iterator[Edit]:
+    """Another letter in the equation of an einsum."""
+    for node in _body(tree):
+        if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
+            continue
+        if "->" not in node.value:
+            continue
+        ins, _, out = node.value.replace(" ", "").partition("->")
+        letters = sorted(set(ins + out) - {",", "."})
+        options = ["".join(order) for order in permutations(out)] if len(out) < 5 else []
+        equations = [f"{ins}->{o}" for o in options]
+        for whole in (ins, out):
+            for n, letter in enumerate(whole):
+                for other in letters if letter in letters else ():
+                    new = whole[:n] + other + whole[n + 1 :]
+                    equations.append(f"{new}->{out}" if whole is ins else f"{ins}->{new}")
+        for equation in equations:
+            new = f'"{equation}"'
+            yield text.edit(node, new, _instead(text.of(node), new))
+
+
+def _values(tree: ast.AST) -> Iterator[ast.AST]:
+    """The expressions that have a value to change: operands, arguments, what is given back."""
+    for node in _body(tree):
+        if isinstance(node, ast.Return | ast.Assign | ast.AugAssign) and node.value is not None:
+            yield node.value
+        elif isinstance(node, ast.Lambda):
+            yield node.body
+        elif isinstance(node, ast.BinOp):
+            yield from (node.left, node.right)
+        elif isinstance(node, ast.Compare):
+            yield from (node.left, *node.comparators)
+        elif isinstance(node, ast.Call):
+            yield from node.args
+            if isinstance(node.func, ast.Attribute):
+                owner = node.func.value
+                if not isinstance(owner, ast.Name) or owner.id not in _MODULES:
+                    yield owner
+        elif isinstance(node, ast.For | ast.comprehension):
+            yield node.iter
+
+
+def _around(text: _Text, tree: ast.AST) -> Iterator[Edit]:
+    """A step that is missing."""
+    for node in _body(tree):
+        if isinstance(node, ast.Call) and text.of(node.func).endswith(
+            "scaled_dot_product_attention"
+        ):
+            words = "it divides the scores by the root of the width, where they stay raw"
+            yield text.at(text.span(node)[1] - 1, ", scale=1.0", words)
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") in _OVER_AN_AXIS:
+            end = text.span(node)[1] - 1
+            comma = ", " if node.args or node.keywords else ""
+            for new, words in (
+                ("keepdim=True", "keep the axis that disappears, by `keepdim=True`"),
+                ("dim=-1", "an axis is missing: `dim=-1`"),
+                ("dim=0", "an axis is missing: `dim=0`"),
+                ("dim=-1, keepdim=True", "it must be of each row: `dim=-1, keepdim=True`"),
+            ):
+                yield text.at(end, comma + new, words)
+    targets = list({id(node): node for node in _values(tree)}.values())
+    for words, form in _AROUND:
+        for node in targets:
+            if isinstance(node, ast.Constant | ast.Starred | ast.GeneratorExp):
+                continue
+            old = text.of(node)
+            new = form.format(f"({old})")
+            says = form.format(old if re.fullmatch(r"[\w.]+", old) else f"({_short(old)})")
+            yield text.edit(node, f"({new})", f"{words}: `{says}` in place of `{_short(old)}`")
+
+
+def _sized(text: _Text, tree: ast.AST) -> Iterator[Edit]:
+    """A size that is missing, or of another axis: a division by the root of a width."""
+    arguments = [n.arg for n in _body(tree) if isinstance(n, ast.arg) and n.arg != "self"]
+    stored = [
+        n.id
+        for node in _body(tree)
+        if isinstance(node, ast.Assign)
+        for n in ast.walk(node.targets[0])
+        if isinstance(n, ast.Name)
+    ]
+    numbers = [f"{a}.shape[-1]" for a in arguments] + list(dict.fromkeys([*arguments, *stored]))
+    for node in _body(tree):
+        if isinstance(node, ast.Constant) and type(node.value) is int and node.value > 1:
+            for other in [*numbers, *(f"len({a})" for a in arguments)]:
+                words = f"{node.value} is written down where `{other}` belongs"
+                yield text.edit(node, other, words)
+        if isinstance(node, ast.BinOp | ast.Call):
+            old = text.of(node)
+            product = isinstance(getattr(node, "op", None), ast.MatMult)
+            steps = ("/ {} ** 0.5",) if product else ("* {}", "/ {}", "/ {} ** 0.5")
+            for number in numbers:
+                for step in steps:
+                    step = step.format(number)
+                    words = f"`{step}` is missing after `{_short(old)}`"
+                    yield text.edit(node, f"(({old}) {step})", words)
+    for node in _body(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in numbers:
+            for other in numbers:
+                if "." not in other and other != node.id:
+                    for sign in ("//", "*", "+", "-"):
+                        new = f"({node.id} {sign} {other})"
+                        yield text.edit(node, new, _instead(node.id, new[1:-1]))
+
+
+_RULES = (_axis, _compared, _dropped, _numbers, _operators, _kin, _names, _indices, _letters)
+_RULES += (_sized, _around)

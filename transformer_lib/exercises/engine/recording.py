@@ -1,0 +1,235 @@
+"""Record what an answer computes, line by line, and find where it leaves the right computation.
+
+A `TorchFunctionMode` sees every operation on tensors, whoever calls it and by which name; the line
+is that of the reader's own frame. The right computation is recorded in the same way, and each value
+of the answer is looked for among its values: as it is, transposed, reshaped, or as a part of one.
+The answer leaves the right way at the first operation whose inputs are known, whose result is not,
+and from which nothing known is made any more. So a detour (a maximum taken off before a softmax) is
+not held against it.
+"""
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from types import CodeType
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+
+from transformer_lib.exercises.engine.observing import ratio, relation, same
+
+_RESHAPES = {"reshape", "view", "flatten", "unflatten", "view_as"}
+MOST_STEPS = 5_000
+MOST_NUMBERS = 20_000  # of one tensor
+
+
+@dataclass
+class Step:
+    """One operation: its line in the answer, what goes in, what comes out (as it was then)."""
+
+    line: int
+    name: str
+    inputs: list[int]  # identities of tensors
+    output: int
+    value: Tensor
+    names: dict[str, int]  # the answer's variables at this time
+
+
+class Recorder(TorchFunctionMode):
+    """Records operations as `steps`; with a `code`, those called by it or in its file, by line."""
+
+    def __init__(self, code: CodeType | None = None) -> None:
+        super().__init__()
+        self.code, self.steps, self._kept = code, [], []
+        self._own = set(_inside(code)) if code else set()
+
+    def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: Any = None):
+        result = func(*args, **(kwargs or {}))
+        if len(self.steps) < MOST_STEPS:
+            self._note(getattr(func, "__name__", ""), result, [*args, *(kwargs or {}).values()])
+        return result
+
+    def _note(self, name: str, result: Any, args: list) -> None:
+        given = list(_tensors(args))
+        made = list(_tensors([result]))
+        if name == "__setitem__" or (name.endswith("_") and not name.endswith("__")):
+            made = given[:1]
+        made = [x for x in made if x.layout == torch.strided and x.numel() <= MOST_NUMBERS]
+        if not made or name == "__set__":
+            return
+        line, names = self._line()
+        with torch._C.DisableTorchFunction():
+            for x in made:
+                inputs = [id(i) for i in given]
+                value = x.detach().clone()
+                self.steps.append(Step(line, name, inputs, id(x), value, names))
+        self._kept += [*given, *made]  # as long as they live, no other tensor has their identity
+
+    def sources(self, step: Step) -> list[Tensor]:
+        """The values that went into a step, as they are now."""
+        return [x.detach() for x in self._kept if id(x) in step.inputs]
+
+    def _line(self) -> tuple[int, dict[str, int]]:
+        frame = sys._getframe(3) if self.code else None
+        while frame and frame.f_code not in self._own:
+            frame = frame.f_back
+        if frame is None:
+            return 0, {}
+        names = {k: id(v) for k, v in frame.f_locals.items() if isinstance(v, Tensor)}
+        return frame.f_lineno, names
+
+
+def _inside(code: CodeType):
+    """A code and those within it: comprehensions, inner functions, the methods of a class."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _inside(constant)
+
+
+def _tensors(values: Sequence[Any]):
+    for value in values:
+        if isinstance(value, Tensor):
+            yield value
+        elif isinstance(value, list | tuple):
+            yield from _tensors(value)
+
+
+@dataclass(frozen=True)
+class Departure:
+    """Where an answer leaves the right way: the line, which of its variables are still right."""
+
+    line: int
+    name: str
+    right: list[str]
+    seen: str  # what its value has to do with a right one
+    instead: str  # the operation that the right computation does there
+
+
+def departure(answer: Callable, right: Callable, inputs: tuple, code: CodeType) -> Departure | None:
+    """The first line of `answer()` that makes what `right()` does not; None if none can be told."""
+    theirs, ours = Recorder(), Recorder(code)
+    with theirs:
+        wanted = right()
+    known = [step.value for step in theirs.steps]
+    known += [x.detach() for x in _tensors([wanted, list(inputs)])]
+    known = [x for x in known if x.numel() > 1 and not x.is_complex()]
+    with ours:
+        result = answer()
+    steps = ours.steps
+    results = {id(x) for x in _tensors([result])}
+    leads = (
+        _leading(steps, results) if results & {s.output for s in steps} else set(range(len(steps)))
+    )
+    if not leads:
+        return None
+    made: dict[int, int] = {}
+    before: list[list[int]] = []  # the steps that each step's inputs come from
+    for n, step in enumerate(steps):
+        before.append([made[i] for i in step.inputs if i in made])
+        made[step.output] = n
+    found = [_found(step.value, known, step.name in _RESHAPES) for step in steps]
+    multiple = [f or _multiple(step.value, known) for f, step in zip(found, steps, strict=True)]
+    constant: list[bool] = []  # made of no input: counted places, zeros
+    given = {id(x) for x in _tensors(list(inputs))}
+    for n, step in enumerate(steps):
+        free = not any(i in given or i not in made for i in step.inputs)
+        flat = step.value.flatten()
+        even = step.name.endswith("_like") and flat.numel() > 0 and bool((flat == flat[0]).all())
+        constant.append(even or (free and all(constant[b] for b in before[n])))
+
+    def leaves(fine: list[bool]) -> int | None:
+        returns = [False] * len(steps)  # something known is made of it later
+        for n in reversed(range(len(steps))):
+            for b in before[n]:
+                returns[b] = returns[b] or returns[n] or (fine[n] and steps[n].value.numel() > 1)
+        for n in sorted(leads):
+            gone = not (fine[n] or returns[n] or constant[n]) and steps[n].line
+            if gone and all(fine[b] or constant[b] for b in before[n]):
+                return n
+        return None
+
+    # A factor (a sign, a scale) may be taken out and put in elsewhere. If it never is, it is wrong.
+    last = max(leads)
+    gone = leaves(found if multiple[last] else multiple)
+    if gone is None:  # all of it is known: the last is right in its numbers, and not in its form
+        gone = max((n for n in leads if steps[n].line), default=None)
+    if gone is None:
+        return None
+    step = steps[gone]
+    values = [s.value for s in theirs.steps if s.name == step.name]
+    seen = next((words for x in reversed(values) if (words := relation(step.value, x))), "")
+    still = [
+        name
+        for name, which in step.names.items()
+        if which not in given and which in made and found[made[which]] and not constant[made[which]]
+    ]
+    return Departure(step.line, step.name, still, seen, _instead(step, steps, before[gone], theirs))
+
+
+def written_at(answer: Callable, inputs: tuple, code: CodeType | None) -> int:
+    """The line of the answer that first writes into one of the inputs; 0 if it is not seen."""
+    if code is None:
+        return 0
+    given = {id(x) for x in _tensors(list(inputs))}
+    with Recorder(code) as ours:
+        answer()
+    steps = (s for s in ours.steps if s.output in given and s.name.endswith("_"))
+    return next((s.line for s in steps), 0)
+
+
+def _instead(step: Step, steps: Sequence[Step], before: list[int], theirs: Recorder) -> str:
+    """What the right computation does with what the answer had there; "" if it is the same."""
+    values = [steps[b].value for b in before]
+    for other in theirs.steps:
+        if other.name == step.name:
+            continue
+        for n in theirs.sources(other):
+            if any(v.numel() > 1 and same(v, n) for v in values):
+                return "" if other.name.startswith("__") else other.name
+    return ""
+
+
+def _leading(steps: Sequence[Step], results: set[int]) -> set[int]:
+    """The steps that a result is made of."""
+    wanted, leading = set(results), set()
+    for n in reversed(range(len(steps))):
+        if steps[n].output in wanted:
+            leading.add(n)
+            wanted |= set(steps[n].inputs)
+    return leading
+
+
+def _multiple(value: Tensor, known: Sequence[Tensor]) -> bool:
+    """Is this some number times one of the known values?"""
+    shaped = [x for x in known if x.shape == value.shape and value.numel() > 1]
+    return any(ratio(value, x) is not None for x in shaped)
+
+
+def _found(value: Tensor, known: Sequence[Tensor], reshaped: bool) -> bool:
+    """Is this one of the known values, perhaps transposed, or a part of one?
+
+    In another shape it counts, too, but not right after a reshape: that may have torn it apart.
+    """
+    if value.numel() <= 1:
+        return any(bool((x == value.to(x.dtype)).any()) for x in known if value.dtype == x.dtype)
+    for x in known:
+        if x.numel() == value.numel():
+            if x.shape == value.shape and same(value, x):
+                return True
+            orders = permutations(range(x.ndim)) if x.ndim <= 4 else ()
+            flat = value.flatten()
+            whole = not reshaped and same(flat, x.flatten())
+            if whole or any(same(value, x.permute(order)) for order in orders):
+                return True
+        elif x.numel() > value.numel() and 1 < x.ndim <= 4 and value.ndim < x.ndim:
+            for axis in range(x.ndim):
+                flat = value.flatten()
+                if x.numel() // x.shape[axis] == flat.numel() and any(
+                    same(flat, part.flatten()) for part in x.unbind(axis)
+                ):
+                    return True
+    return False
