@@ -353,8 +353,12 @@ PRESETS = {
         n_layers=6, n_heads=6, d_model=384, block=256, batch_size=128, n_steps=600, dropout=0.2,
         weight_decay=0.1, precision="bfloat16", evaluate_every=100,
     ),
-    # Without a smear, which would let a word learn of others outside of attention: see chapter 11.
     "gifts": _GIFTS.with_changes(
+        model=_SMEAR, n_layers=3, n_heads=8, d_model=96, block=85, n_steps=8000,
+        n_stories=60_000, n_validation=2000,
+    ),
+    # Without a smear, which lets a word learn of others outside of attention: see chapter 11.
+    "gifts-lessons": _GIFTS.with_changes(
         model={"smear": 0}, n_layers=3, n_heads=8, d_model=96, block=85, n_steps=8000, clip=1.0,
         n_stories=60_000, n_validation=2000, lesson_heads=1,
         lessons={
