@@ -289,6 +289,7 @@ const power = binary(
   ]),
 );
 export function pow(a, b) {
+  if (promote(a, b) === "bool") notFor("pow", "bool");
   if (promote(a, b) === "int64") {
     broadcast(a.shape ?? [], b.shape ?? []);
     const exponents = isScalar(b) ? [numberOf(b)] : dense(b);
@@ -304,6 +305,7 @@ export function divide(a, b, rounding) {
   return promote(a, b) === "int64" ? to(result, "int64") : result;
 }
 const intByZero = (f) => (x, y, kind) => {
+  broadcast(x.shape ?? [], y.shape ?? []);
   if (kind === "int64" && dense(asTensor(y, kind)).some((value) => value === 0)) {
     fail("ZeroDivisionError");
   }

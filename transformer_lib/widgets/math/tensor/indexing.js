@@ -207,7 +207,9 @@ function put(x, index, given) {
       `shape mismatch: value tensor of shape ${sizes(plain.shape)} cannot be broadcast to indexing result of shape ${sizes(shape)}`,
     );
   }
-  if (plain.dtype !== x.dtype) {
+  const tensors = index.filter((part) => part instanceof Tensor);
+  const isFill = plain.numel === 1 && tensors.length === 1 && isMask(tensors[0]);
+  if (plain.dtype !== x.dtype && !isFill) {
     fail(
       `Index put requires the source and destination dtypes match, got ${DTYPES[x.dtype].title} for the destination and ${DTYPES[plain.dtype].title} for the source.`,
     );

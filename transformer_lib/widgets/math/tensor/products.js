@@ -73,10 +73,10 @@ export function bmm(a, b) {
       `Expected size for first two dimensions of batch2 tensor to be: [${a.shape[0]}, ${a.shape[2]}] but got: [${b.shape[0]}, ${b.shape[1]}].`,
     );
   }
+  requireNumbers(a, "bmm");
   if (a.dtype !== b.dtype) {
     fail(`expected scalar type ${DTYPES[a.dtype].title} but found ${DTYPES[b.dtype].title}`);
   }
-  requireNumbers(a, "bmm");
   return product(a, b);
 }
 

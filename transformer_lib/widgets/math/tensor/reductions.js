@@ -264,11 +264,11 @@ function truth(f) {
   return (x, dim, keepdim) => fold(x, dim, keepdim, f, "bool").result;
 }
 export const any = truth((numbers, from, upTo) => {
-  for (let i = from; i < upTo; i += 1) if (numbers[i]) return 1;
+  for (let i = from; i < upTo; i += 1) if (numbers[i] !== 0) return 1;
   return 0;
 });
 export const all = truth((numbers, from, upTo) => {
-  for (let i = from; i < upTo; i += 1) if (!numbers[i]) return 0;
+  for (let i = from; i < upTo; i += 1) if (numbers[i] === 0) return 0;
   return 1;
 });
 export function count_nonzero(x, dim) {
