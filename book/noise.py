@@ -82,15 +82,18 @@ class Noise(TorchDispatchMode):
         return args
 
     def turn(self, name: str, results: tuple) -> None:
-        """Another of the signs that a decomposition may have."""
+        """Another of the bases that a decomposition may give: other signs, another null space."""
         left, right = results[0 if name != "_linalg_eigh" else 1], results[-1]
-        if left.shape[-1] == 0 or not left.is_floating_point():
+        n = left.shape[-1]
+        if n == 0 or not left.is_floating_point():
             return
-        drawn = torch.randint(0, 2, (left.shape[-1],), generator=self.drawn)
-        signs = (2 * drawn - 1).to(left.dtype)
+        signs = (2 * torch.randint(0, 2, (n,), generator=self.drawn) - 1).to(left.dtype)
         left.mul_(signs)
-        if name != "_linalg_eigh" and right.shape[-2] == left.shape[-1]:
-            right.mul_(signs[:, None])
+        if name != "_linalg_eigh" and right.numel():
+            right[..., :n, :].mul_(signs[: right.shape[-2], None])
+            rest = right[..., n:, :]
+            mix = torch.randn(2 * rest.shape[-2:-1], generator=self.drawn, dtype=left.dtype)
+            rest.copy_(torch.linalg.qr(mix).Q @ rest)
 
     def move(self, result: torch.Tensor) -> None:
         if result.is_complex():

@@ -117,7 +117,7 @@ def test_sample_writes(trained, capsys):
     ("options", "message"),
     [
         (["--prompt", "mary eats"], "'eats'"),
-        (["--prompt", ""], "empty prompt"),
+        (["--prompt", ""], "the prompt is empty"),
         (["--temperature", "-1"], "temperature is -1"),
         (["--top-p", "1.5"], "top_p is 1.5"),
         (["--top-k", "0"], "top_k"),
