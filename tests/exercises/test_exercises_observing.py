@@ -1,4 +1,4 @@
-"""What a wrong result has to do with the right one; and of several steps, the fewest wrong ones."""
+"""How a wrong result is related to the right one; and of several steps, the fewest wrong ones."""
 
 import doctest
 

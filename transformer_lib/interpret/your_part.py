@@ -51,7 +51,7 @@ def using(model: GPT, *, at: str | None = None, **parts: Callable[..., Any]) -> 
     Raises:
         TypeError: there is no part of this name, or what is given is not a function. While the
             model computes: it returns no tensor.
-        ValueError: ``at`` is no block or head of this model, or the part is not there; the model
+        ValueError: ``at`` is not a block or head of this model, or the part is not there; the model
             has no such part. While the model computes: a shape that does not fit, NaN, or a
             function that changes what it is given.
 

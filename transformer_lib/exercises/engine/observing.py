@@ -1,4 +1,4 @@
-"""What a wrong result has to do with the right one: general observations, as a table of rules.
+"""How a wrong result is related to the right one: general observations, as a table of rules.
 
 Each rule is a question about a pair of results and the sentence that follows from a yes. It must
 hold on **every** wrong case. The same rules look at a value on the way (`relation`), so that a line
