@@ -93,7 +93,7 @@ def batch_mixed(qkv, n):
 WRONG[check_split_fused] = [
     (no_transpose, "here, at `reshape`, your values leave"),
     (interleaved, "here, at `getitem`, your values leave"),
-    (heads_then_qkv, "here, at `permute`, your values leave"),
+    (heads_then_qkv, "here, at `view`, your values leave"),
     (batch_mixed, "two axes must change places: `p.transpose(0, 1)` in place of `p`"),
     (
         lambda qkv, n_heads: [split_by_view(qkv, n_heads)[i] for i in (1, 0, 2)],
@@ -166,15 +166,15 @@ WRONG[check_multi_head] = [
         lambda x, *rest: in_numpy_style(x, *rest, merged=lambda z: z.reshape(x.shape)),
         "without `merged=lambda z: z.reshape(x.shape)` it is right",
     ),
-    (raw_split, "here, at `scaled_dot_product_attention`, your values leave"),
-    (no_softmax, "here, at `matmul`, your values leave"),
+    (raw_split, "here, at `view`, your values leave"),
+    (no_softmax, "a softmax is missing: `(q @ k.mT / q.shape[-1] ** 0.5).softmax(-1)`"),
     (mean_over_heads, "here, at `mean`, your values leave"),
     (
         lambda *a: in_numpy_style(*a, scale=a[0].shape[-1] / a[-1]),
         "without `scale=a[0].shape[-1] / a[-1]` it is right",
     ),
     (lambda *a: in_numpy_style(*a, scale=a[-1] ** 0.5), "without `scale=a[-1] ** 0.5` it is right"),
-    (raw_both, "here, at `scaled_dot_product_attention`, your values leave"),
+    (raw_both, "here, at `view`, your values leave"),
     (
         lambda x, Q, K, V, _, h: by_loop(x, Q, K, V, torch.eye(x.shape[-1]), h),
         "here, at `matmul`, your values leave",
