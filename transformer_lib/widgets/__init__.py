@@ -27,6 +27,7 @@ from transformer_lib.widgets.train_here import TrainHere
 from transformer_lib.widgets.training_view import TrainingView
 from transformer_lib.widgets.translator import Translator
 from transformer_lib.widgets.vector_playground import VectorPlayground
+from transformer_lib.widgets.your_part import YourPart
 
 __all__ = [
     "ArchitectureWalk",
@@ -56,4 +57,5 @@ __all__ = [
     "TrainingView",
     "Translator",
     "VectorPlayground",
+    "YourPart",
 ]
