@@ -171,9 +171,9 @@ test-newest:
 # was stopped. (Delete _build/trained to begin anew.)
 TRAINING := $(BIN)/python -m transformer_lib.training
 trained: $(VENV)/installed
-	$(TRAINING) train --preset gifts --folder _build/trained/gifts-v2 --continue
-	rm -rf transformer_lib/trained/gifts-v2
-	$(TRAINING) export _build/trained/gifts-v2 transformer_lib/trained/gifts-v2
+	$(TRAINING) train --preset gifts-taught --folder _build/trained/gifts-v3 --continue
+	rm -rf transformer_lib/trained/gifts-v3
+	$(TRAINING) export _build/trained/gifts-v3 transformer_lib/trained/gifts-v3
 
 # Would installing the library on Colab replace the torch or numpy that is there? Asks pip, about
 # Colab's version of Python if there is one here (or: make colab-check COLAB_PYTHON=...).

@@ -5,7 +5,7 @@ import torch
 from built import BUILD, READ
 from harness import mount_all, write_page
 from lapses import make_lapse
-from machines import make_machine
+from machines import make_examined, make_machine
 from test_block_lab import make_lab
 from test_depth_view import make_view
 from translators import make_translator, make_walk
@@ -35,6 +35,7 @@ from transformer_lib.widgets import (
     TrainingView,
     Translator,
     VectorPlayground,
+    YourPart,
     driving,
 )
 
@@ -139,6 +140,7 @@ def test_every_figure_follows_the_text_and_goes_back(open_page):
             TrainingView({"step": [1, 2, 3], "loss": [2.0, 1.5, 1.2]}, floor=1.0, name="run"),
             "step=2;smoothing=5;log_steps=on;above_floor=on",
         ),
+        "yours": (YourPart(*make_examined(), name="yours"), "word=3"),
     }
     links = [phrase(f"#set:{name};{text}", name) for name, (_, text) in figures.items()]
     links += [phrase(f"#set:{name};reset", f"{name} back") for name in figures]

@@ -6,7 +6,9 @@ import torch
 
 from transformer_lib.data.gifts import Grammar
 from transformer_lib.gpt import GPT, GPTConfig
+from transformer_lib.interpret.your_part import using
 from transformer_lib.tokenizers import WordTokenizer
+from transformer_lib.training.asking import Examined, examine, questions
 from transformer_lib.widgets import Machine
 
 SHIPPED = "gifts-v2"
@@ -33,3 +35,13 @@ def make_machine(**options) -> tuple[SimpleNamespace, Machine]:
     trained = make_trained()
     stories = options.pop("stories", STORIES)
     return trained, Machine(trained, stories, **options)
+
+
+def make_examined(seed: int = 0) -> tuple[Examined, Examined]:
+    """A head as it is, and without positions."""
+    trained = make_trained(seed, context=90)
+    asked = questions(trained, 8)
+    story = f"{STORIES[0]} who has roses ?"
+    before = examine(trained, story, "block-2-head-1", asked)
+    with using(trained.model, apply_rotary=lambda x, angles: x):
+        return before, examine(trained, story, "block-2-head-1", asked)

@@ -15,21 +15,22 @@ from transformer_lib.training.recipes import PRESETS
 from transformer_lib.training.trained import MANIFEST, TRAINED_FOLDER, WEIGHTS, load_shipped
 
 FOLDER = TRAINED_FOLDER / "gifts-v2"
+RECIPES = {"gifts-v2": PRESETS["gifts"]}
 
 
-@pytest.fixture(scope="module")
-def shipped():
-    return load_shipped("gifts-v2")
+@pytest.fixture(scope="module", params=RECIPES)
+def shipped(request):
+    return load_shipped(request.param)
 
 
 def test_it_was_made_by_the_preset_for_this_grammar(shipped):
-    assert shipped.recipe == PRESETS["gifts"]
+    assert shipped.recipe == RECIPES[shipped.path.name]
     assert shipped.grammar == Grammar()
     assert shipped.manifest["grammar_sha256"] == Grammar().hash, "a new grammar: a new version"
     assert shipped.manifest["vocabulary_sha256"] == shipped.tokenizer.hash
     assert shipped.tokenizer.vocabulary == Grammar().vocabulary
     assert shipped.manifest["parameters"] == shipped.model.n_parameters
-    assert sum(file.stat().st_size for file in FOLDER.iterdir()) < 3_000_000
+    assert sum(file.stat().st_size for file in shipped.path.iterdir()) < 3_000_000
 
 
 def test_its_log_says_the_same(shipped):
@@ -58,9 +59,9 @@ def copy(tmp_path):
     return shutil.copytree(FOLDER, tmp_path / "copy")
 
 
-def test_a_folder_of_one_s_own_is_loaded_by_its_path(copy, shipped):
+def test_a_folder_of_one_s_own_is_loaded_by_its_path(copy):
     again = load_shipped(copy)
-    for name, value in shipped.model.state_dict().items():
+    for name, value in load_shipped(FOLDER.name).model.state_dict().items():
         assert value.equal(again.model.state_dict()[name])
     assert not again.model.training
 

@@ -6,7 +6,7 @@ import re
 import pytest
 import torch
 from lapses import make_lapse
-from machines import make_machine
+from machines import make_examined, make_machine
 from translators import make_translator, make_walk
 
 from transformer_lib import widgets
@@ -33,6 +33,7 @@ from transformer_lib.widgets import (
     TrainingView,
     VectorPlayground,
     Write,
+    YourPart,
     driving,
 )
 from transformer_lib.widgets.base import Widget
@@ -69,6 +70,7 @@ DRIVEN = {
     "Machine": lambda **more: make_machine(**more)[1],
     "ArchitectureWalk": lambda **more: make_walk(**more)[2],
     "TrainingView": lambda **more: TrainingView({"step": [1, 2], "loss": [2.0, 1.5]}, **more),
+    "YourPart": lambda **more: YourPart(*make_examined(), **more),
     "BlockLab": lambda **more: BlockLab(
         Classifier(3, 2, 4, 1, 2),
         {"who": ["a", "b"]},
@@ -193,6 +195,7 @@ ACCEPTED = {
     "Write": ["run=", "reset="],
     "TrainHere": ["task=owner", "layers=1", "rate=0.0005", "rate=1", "smear=on", "run=", "step=9"],
     "TrainingView": ["step=last", "step=2", "smoothing=10", "log_steps=on"],
+    "YourPart": ["word=0", "word=last"],
 }
 REFUSED = {
     "VectorPlayground": ["selected=The", "selected=7", "at=1", "at=1,x", "length=-1", "size=2"],
@@ -239,6 +242,7 @@ REFUSED = {
     "Write": ["run=1", "code=x"],
     "TrainHere": ["task=copy", "layers=3", "rate=0.03", "seed=0", "speed=fast", "run=1", "step=-1"],
     "TrainingView": ["step=first", "smoothing=0", "log_steps="],
+    "YourPart": ["word=99", "word=first"],
 }
 
 

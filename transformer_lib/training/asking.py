@@ -1,12 +1,16 @@
 """Asking a machine that has read stories of gifts who has what, and counting the right answers."""
 
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import torch
-from torch import nn
+from jaxtyping import Float
+from torch import Tensor, nn
 
 from transformer_lib.data.gifts import Grammar, Question
+from transformer_lib.interpret.maps import attention_maps
 from transformer_lib.sampling import evaluating
 from transformer_lib.tokenizers import WordTokenizer
 
@@ -62,3 +66,63 @@ def accuracy(machine: Machine, questions: Sequence[Question]) -> float:
             said = model(ids)[:, -1].argmax(dim=-1).cpu()
             right += (said == torch.tensor([encode(q.answer)[0] for q in group])).sum().item()
     return right / len(questions)
+
+
+@dataclass(frozen=True, eq=False)
+class Examined:
+    """A head at work on a story, and what the machine is worth: see :func:`examine`.
+
+    Attributes:
+        head: such as ``"block 3, head 1"``.
+        words: of the story.
+        weights: how much each word looks at each.
+        said, probability: the most probable next word.
+        right, asked: how many questions of how many are answered right.
+    """
+
+    head: str
+    words: tuple[str, ...]
+    weights: Float[Tensor, "words words"]
+    said: str
+    probability: float
+    right: int
+    asked: int
+
+
+@torch.no_grad()
+def examine(
+    machine: Machine, story: str, head: str, asked: Sequence[Question] | None = None
+) -> Examined:
+    """Look at one head while the machine reads ``story``, and ask it ``asked``: 200 questions if
+    None. The figure ``YourPart`` shows two of these, one made within ``machine.using(...)``.
+
+    Args:
+        head: as the figure Machine names it, such as ``"block-3-head-1"``. (If a part of yours
+            makes fewer heads, it is the last of them.)
+
+    Raises:
+        ValueError: there is no such head, or the machine does not know a word of the story.
+    """
+    found = re.fullmatch(r"block-(\d+)-head-(\d+)", head)
+    layers, heads = len(machine.model.blocks), machine.model.config.n_heads
+    layer, number = map(int, found.groups()) if found else (0, 0)
+    if not (1 <= layer <= layers and 1 <= number <= heads):
+        raise ValueError(
+            f"head is {head!r}; this machine has block-1-head-1 to block-{layers}-head-{heads}."
+        )
+    asked = questions(machine) if asked is None else asked
+    device = next(machine.model.parameters()).device
+    ids = torch.tensor([machine.tokenizer.encode(story)], device=device)
+    with evaluating(machine.model):
+        chances = machine.model(ids)[0, -1].softmax(dim=-1)
+        maps = list(attention_maps(machine.model, ids).values())[layer - 1][0]
+    best = int(chances.argmax())
+    return Examined(
+        head=f"block {layer}, head {number}",
+        words=tuple(story.split()),
+        weights=maps[min(number, len(maps)) - 1].cpu(),
+        said=machine.tokenizer.vocabulary[best],
+        probability=chances[best].item(),
+        right=round(accuracy(machine, asked) * len(asked)),
+        asked=len(asked),
+    )

@@ -68,7 +68,12 @@ def stories(recipe: Recipe) -> Corpus:
     """Stories of the grammar of gifts, and the lessons before them."""
     grammar = Grammar(**recipe.grammar)
     corpus = stories_corpus(grammar, recipe.n_stories, recipe.n_validation, recipe.block)
-    return with_lessons(corpus, grammar, recipe.lessons, recipe.batch_size)
+    left, lessons = recipe.n_steps, {}
+    for name, steps in recipe.lessons.items():
+        if left > 0:
+            lessons[name] = min(steps, left)
+        left -= steps
+    return with_lessons(corpus, grammar, lessons, recipe.batch_size)
 
 
 def text(recipe: Recipe) -> Corpus:

@@ -28,6 +28,7 @@ from transformer_lib.widgets.training_view import TrainingView
 from transformer_lib.widgets.translator import Translator
 from transformer_lib.widgets.vector_playground import VectorPlayground
 from transformer_lib.widgets.write import Write
+from transformer_lib.widgets.your_part import YourPart
 
 __all__ = [
     "ArchitectureWalk",
@@ -58,4 +59,5 @@ __all__ = [
     "Translator",
     "VectorPlayground",
     "Write",
+    "YourPart",
 ]

@@ -1,6 +1,7 @@
 // The figure as a file: the picture's SVG elements side by side (SVG, PNG) and a table (CSV).
 //
 //   exportButtons({ picture, root, say, name: "attention", csv: () => rows }) -> element  (see figure.js)
+//       images: false where nothing is drawn
 //   pictureSvg(picture, background) -> text      csvText(rows) -> text
 
 import { button, element } from "./dom.js";
@@ -26,14 +27,15 @@ const EXPORTED_STYLES = [
   "display",
 ];
 
-export function exportButtons({ picture, root, say, name, csv }) {
+export function exportButtons({ picture, root, say, name, csv, images = true }) {
   const background = () => getComputedStyle(root).backgroundColor;
   const formats = {
     SVG: () => download(`${name}.svg`, pictureSvg(picture, background()), "image/svg+xml"),
     PNG: () => downloadPng(`${name}.png`, pictureSvg(picture, background()), say),
     CSV: () => download(`${name}.csv`, csvText(csv()), "text/csv"),
   };
-  const buttons = Object.entries(formats).map(
+  const offered = Object.entries(formats).filter(([format]) => images || format === "CSV");
+  const buttons = offered.map(
     ([format, onClick]) =>
       button({ label: format, title: `Download what is shown as ${format}`, onClick }).element,
   );

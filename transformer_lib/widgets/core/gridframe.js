@@ -12,6 +12,12 @@ import {
 } from "./dom.js";
 
 const TITLE_ROOM = 18;
+const LINE = 12; // the least room for a label, in pixels
+
+/** Of how many labels one has room. */
+const oneOf = (cell) => Math.max(1, Math.ceil(LINE / cell));
+/** Said at an axis that cannot name all. */
+const named = (cell) => (oneOf(cell) > 1 ? ` (one of ${oneOf(cell)} named)` : "");
 
 /** Sizes in pixels for a given width: the cell, and the room for labels on the left and on top. */
 export function gridGeometry({ rows, columns, rowTitle, columnTitle, width, maxCell, minCell }) {
@@ -52,11 +58,11 @@ export function drawFrame(svg, geometry, { rows, columns, label, rowTitle, colum
   setAttributes(setSize(svg, width, height), { role: "presentation" });
   svg.append(hatchPattern(hatch));
   const titles = svgElement("g", { "aria-hidden": "true" });
-  if (columnTitle) titles.append(axisTitle(columnTitle, "key", left, 13));
+  if (columnTitle) titles.append(axisTitle(`${columnTitle}${named(cell)}`, "key", left, 13));
   if (rowTitle) {
     const node = axisTitle(rowTitle, "query", 0, 0, `translate(13 ${top}) rotate(-90)`);
     titles.append(setAttributes(node, { "text-anchor": "end" }));
-    node.textContent = `← ${rowTitle}`; // turned, the arrow points down
+    node.textContent = `← ${rowTitle}${named(cell)}`; // turned, the arrow points down
   }
   svg.append(titles);
 
@@ -81,6 +87,7 @@ export function drawFrame(svg, geometry, { rows, columns, label, rowTitle, colum
     } else {
       setAttributes(node, { x, y: top - 12, "text-anchor": "middle" });
     }
+    if (cell < 14) node.style.fontSize = `${LINE - 1}px`;
     geometry.columnLabels.push(node);
     header.append(node);
   });
@@ -89,6 +96,7 @@ export function drawFrame(svg, geometry, { rows, columns, label, rowTitle, colum
     const line = svgElement("g", { role: "row" });
     const node = headerText("rowheader", text, geometry.rowTexts[r]);
     setAttributes(node, { x: left - 8, y: top + (r + 0.5) * cell, "text-anchor": "end" });
+    if (cell < 14) node.style.fontSize = `${LINE - 1}px`;
     geometry.rowLabels.push(node);
     line.append(node);
     table.append(line);
@@ -112,7 +120,7 @@ function axisTitle(text, role, x, y, transform = null) {
 
 /** Show as many labels as have room, and always the selected one. */
 export function thinLabels(labels, cell, chosen) {
-  const every = Math.max(1, Math.ceil(14 / cell));
+  const every = oneOf(cell);
   labels.forEach((node, i) => {
     const crowded = chosen !== null && i !== chosen && Math.abs(i - chosen) < every;
     node.classList.toggle("afm-on", i === chosen);

@@ -4,12 +4,12 @@
 //   fig.add(pair.map);   pair.paint({ words, twin, closeness, level, word, patches, exchange, mine, theirs })
 //       choices: [{ id, word }] that may be exchanged; mine, theirs: the two vectors at this place
 
+import { chips } from "../core/chips.js";
 import { makeScale } from "../core/color.js";
 import { button, element, select, svgElement } from "../core/dom.js";
 import { grid } from "../core/grid.js";
 import { fixed } from "../core/numbers.js";
 import { pixels, reachOf, shades } from "./pixels.js";
-import { chips } from "./words.js";
 
 /** From the ground, for equal vectors, to the full hue, for those that share no direction. */
 const apart = (colors) => makeScale([colors.surface, colors.weight], 0, 1);

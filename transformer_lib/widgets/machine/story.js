@@ -7,11 +7,11 @@
 //   story.write(ids)   story.say(id)   story.askFor(gift)   story.look(place)   story.stop()
 //   draw() is asked for the next word's id while the machine writes; null: not yet
 
+import { chips } from "../core/chips.js";
 import { button, clip, element, select, textField } from "../core/dom.js";
 import { send } from "../core/wire.js";
 import { asked, asking, readWords, titles } from "./model.js";
 import { verdictOf } from "./said.js";
-import { chips } from "./words.js";
 import { slowly } from "./writer.js";
 
 export function storyPanel({ model, known, context, grammar, draw }) {

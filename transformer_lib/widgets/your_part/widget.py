@@ -1,0 +1,95 @@
+"""A head of a trained machine before and after a reader's own part was put in."""
+
+from typing import Any, ClassVar
+
+import traitlets
+
+from transformer_lib.widgets.base import Widget, float_bytes, json_bytes
+from transformer_lib.widgets.driving import Number
+from transformer_lib.widgets.goals import Goal
+from transformer_lib.widgets.inputs import require_parts, to_numpy, to_tokens
+from transformer_lib.widgets.joining import bundle, stylesheet
+
+NEEDED = ("head", "words", "weights", "said", "probability", "right", "asked")
+
+
+class YourPart(Widget):
+    """Where a head looks with the library's part and with yours, and what becomes of the answers.
+
+    The two stories are one, word for word; a click on a word shows where the head looks from it.
+    Under each stand what the machine says next, and how many of its questions it answers right.
+    All of it was computed when the cell ran: on the page nothing has to be.
+
+    Args:
+        before: :func:`~transformer_lib.training.asking.examine` of the machine as it is.
+        after: the same of it with your part, within ``machine.using(...)``.
+        part: what the part is called, such as "attention_weights".
+        word: the word that is shown first, counted from 0; -1: the last.
+        name: what links in the prose call the figure.
+        goals: challenges.
+
+    State (what `[text](#set:name;key=value)` sets): `word` (from 0, or `last`), `reset`.
+
+    Facts (what goals read): `word`, `right before`, `right after` (the shares of right answers).
+
+    Raises ValueError where the two are not of one story and one head, or a word is out of range;
+    TypeError where they are not what `examine` returns.
+    """
+
+    _esm = bundle("your_part")
+    _css = stylesheet("your_part")
+    _text = traitlets.Bytes().tag(sync=True)
+    _before = traitlets.Bytes().tag(sync=True)
+    _after = traitlets.Bytes().tag(sync=True)
+    word = traitlets.Int(-1).tag(sync=True)
+    _keys_of_text: ClassVar = {"word": Number(0, "words", none="last")}
+    _facts = ("word", "right before", "right after")
+
+    def __init__(
+        self,
+        before: Any,
+        after: Any,
+        *,
+        part: str = "part",
+        word: int = -1,
+        name: str = "",
+        goals: tuple[Goal, ...] | list[Goal] = (),
+    ) -> None:
+        for which, one in (("before", before), ("after", after)):
+            require_parts(one, NEEDED, which, "examine(machine, story, head)")
+        words = to_tokens(before.words, len(before.words), "words", "words")
+        if list(after.words) != words or after.head != before.head:
+            raise ValueError(
+                f"before is of {before.head} and {len(words)} words, and after of {after.head} and "
+                f"{len(after.words)}; examine the same head with the same story"
+            )
+        weights = []
+        for which, one in (("before", before), ("after", after)):
+            found = to_numpy(one.weights, f"the weights {which}")
+            if found.shape != (len(words), len(words)):
+                raise ValueError(
+                    f"the weights {which} have the shape {found.shape} for {len(words)} words; "
+                    f"there must be a row and a column for each"
+                )
+            weights.append(float_bytes(found))
+        sides = [
+            {"said": one.said, "probability": one.probability, "right": one.right, "of": one.asked}
+            for one in (before, after)
+        ]
+        self._count = len(words)
+        text = {"words": words, "head": before.head, "part": part, "sides": sides}
+        super().__init__(
+            _text=json_bytes(text), _before=weights[0], _after=weights[1], word=word, name=name,
+            goals=goals,
+        )  # fmt: skip
+
+    @traitlets.validate("word")
+    def _check_word(self, proposal: dict) -> int:
+        if not -1 <= proposal["value"] < self._count:
+            raise ValueError(
+                f"word is {proposal['value']}; choose one from 0 to {self._count - 1}, or -1"
+            )
+        return proposal["value"]
+
+    def _sizes(self) -> dict[str, object]:
+        return {"words": self._count}
