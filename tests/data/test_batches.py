@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
-from transformer_lib.data.batches import Batches
+from transformer_lib.data.batches import Batches, Lessons
 from transformer_lib.data.gifts import Grammar
 from transformer_lib.data.packing import IGNORED, Blocks, Windows, cover, pack
 from transformer_lib.tokenizers import WordTokenizer
@@ -218,3 +218,36 @@ def test_the_state_of_other_batches_is_refused(change, message):
 def test_what_makes_no_batches_is_refused(make, error, message):
     with pytest.raises(error, match=message):
         make()
+
+
+def test_lessons_come_first_and_in_their_order():
+    """2 batches of 3 rows, 1 of 4 rows, then 7 rows without end: each by its own order."""
+    lessons = Lessons([(batches(3, 2), 2), (batches(4, 2), 1)], then=batches(7, 3))
+    first, second, then = batches(3, 2), batches(4, 2), batches(7, 3)
+    expected = [next(first), next(first), next(second), *(next(then) for _ in range(5))]
+    assert [numbers(next(lessons)) for _ in range(8)] == list(map(numbers, expected))
+
+
+@pytest.mark.parametrize("drawn", range(6))
+def test_lessons_go_on_wherever_they_were_stopped(drawn):
+    def made(rows=4):
+        return Lessons([(batches(3, 2), 2), (batches(rows, 2), 1)], then=batches(7, 3))
+
+    lessons, again = made(), made()
+    for _ in range(drawn):
+        next(lessons)
+    state = json.loads(json.dumps(lessons.state_dict()))
+    again.load_state_dict(state)
+    for _ in range(4):
+        assert numbers(next(again)) == numbers(next(lessons))
+    other = made(rows=5)
+    with pytest.raises(ValueError, match="rows = 4, and these have 5"):
+        other.load_state_dict(state)
+    assert numbers(next(other)) == numbers(next(made(rows=5)))  # nothing has changed
+    with pytest.raises(ValueError, match=r"of 3 kinds of batches.* are 1"):
+        Lessons([], then=batches()).load_state_dict(state)
+
+
+def test_a_lesson_has_a_number_of_steps():
+    with pytest.raises(ValueError, match="the steps of a lesson is 0"):
+        Lessons([(batches(), 0)], then=batches())

@@ -52,6 +52,11 @@ def test_the_optimizer_is_the_one_that_is_asked_for():
         ({"model": {1: 2}}, TypeError, "model is .* names with values"),
         ({"warmup": 1000}, ValueError, "warmup"),
         ({"batch_size": -1}, ValueError, "batch_size"),
+        ({"lessons": {"ekko": 3}}, ValueError, "a lesson is 'ekko'; choose one of 'echo'"),
+        ({"lessons": {"echo": 0}}, ValueError, "steps of the lesson 'echo' is 0"),
+        ({"lessons": {"echo": 3}, "data": "python_docs"}, ValueError, "lessons are texts about"),
+        ({"lesson_heads": 1}, ValueError, "lesson_heads is 1; .* and name lessons"),
+        ({"lesson_heads": 4, "lessons": {"echo": 3}}, ValueError, "of the 4 heads"),
     ],
 )
 def test_what_makes_no_sense_is_refused(changes, error, message, as_a_reader):

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from transformer_lib.data.batches import Batches
+from transformer_lib.data.batches import Batches, Lessons
 from transformer_lib.data.packing import Batch
 from transformer_lib.training import losses
 from transformer_lib.training.distributed import ALONE, Processes
@@ -45,7 +45,7 @@ class Feed:
 
     def __init__(
         self,
-        batches: Batches,
+        batches: Batches | Lessons,
         device: torch.device,
         *,
         processes: Processes = ALONE,

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer_lib import checks
-from transformer_lib.data.batches import Batches
+from transformer_lib.data.batches import Batches, Lessons
 from transformer_lib.training.device import (
     choose_precision,
     chosen_kernels,
@@ -106,7 +106,7 @@ class Trainer:
         self,
         model: nn.Module,
         optimizer: torch.optim.Optimizer,
-        batches: Batches,
+        batches: Batches | Lessons,
         *,
         n_steps: int,
         loss: Loss = cross_entropy,
