@@ -298,7 +298,7 @@ def test_a_link_as_a_notebook_shows_it_works_too(open_page):
 
 def test_the_translator_follows_the_text_and_goes_back(open_page):
     """Alone, since what it writes is there only a moment later."""
-    text = "example=hūvannu%20koṭṭaḷu;width=2;layer=1;head=1;word=0"
+    text = "example=hūvannu%20koṭṭaḷu;width=2;layer=1;head=1;word=0;more=on"
     links = phrase(f"#set:kannada;{text}", "set") + phrase("#set:kannada;reset", "back")
     widget = make_translator(name="kannada")[2]
     assert isinstance(widget, Translator)

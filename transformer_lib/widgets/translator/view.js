@@ -1,16 +1,16 @@
-import { button, choices, clip, element, select, textField } from "../core/dom.js";
+import { button, clip, element, select, textField } from "../core/dom.js";
 import { figure } from "../core/figure.js";
-import { grid } from "../core/grid.js";
 import { fixed, percentAmong } from "../core/numbers.js";
 import { remote } from "../core/remote.js";
 import { drive } from "../core/state.js";
 import { loadWeights } from "../core/weights.js";
 import { readJson, send } from "../core/wire.js";
 import { kannada } from "../math/kannada.js";
-import { canDraw, chips } from "./chips.js";
-import { ENDINGS, inOrder, ROLES, share, sourceIds } from "./model.js";
+import { alternatives, missing, share, shuffled, sourceIds, withWord } from "./model.js";
+import { canDraw, scene } from "./scene.js";
 
-const PAUSE = 350; // milliseconds between two words that are written
+const PAUSE = 500; // milliseconds between two words that are written
+const SURE = 0.99; // below that, a word shows how probable it was
 const ALL = "all heads";
 
 function render({ model, el }) {
@@ -21,15 +21,36 @@ function render({ model, el }) {
   const idOf = sourceIds(source);
   const fig = figure(el, {
     name: "Translator",
-    hint: "Try: choose another subject or verb. Then click a word of the translation to see what it was written from.",
+    hint: "Try: click a Kannada word to put another in its place. Click an English word to see what it was written from, and what else could have come.",
   });
 
   // What is not in the model: the newest translation, and the word whose attention is shown.
-  let found = null; // { best, cross, chances } of the worker
+  let found = null; // { best, cross, chances, next } of the worker
   let shown = 0; // words that are written so far
   let chosen = 0;
   let newest = 0; // of the questions to the worker, so that an old answer is thrown away
   let timer = 0;
+  let wanted = null; // a word of the translation that is to be shown once it is there
+
+  const again = button({
+    label: "write it again",
+    title: "Writes the translation word by word",
+    onClick: () => reveal(0, true),
+  });
+  const step = button({
+    label: "one word more",
+    title: "Writes the next word; after the last, begins anew",
+    onClick: () => reveal(shown < translated().length ? shown + 1 : 1, false),
+  });
+  const verdict = element("p", { class: "afm-verdict", role: "status" });
+  fig.controls.append(again.element, step.element, verdict);
+
+  const stage = scene({
+    onChange: (at, word) => put(at, word),
+    onAdd: (word) => change(follow(withWord(sentence(), word), word)),
+    onSelect: choose,
+  });
+  fig.add(stage);
 
   const example = select({
     label: "example",
@@ -39,72 +60,20 @@ function render({ model, el }) {
       if (at > 0) change(examples[at - 1].split(" ").map((text) => grammar.find(text)));
     },
   });
-  const menus = Object.fromEntries(
-    Object.entries(ROLES).map(([name, { roles, none }]) => {
-      const options = words.filter((word) => roles.includes(word.role));
-      const texts = options.map((word) => `${word.latin} · ${word.gloss}`);
-      const menu = select({
-        label: name,
-        value: 0,
-        options: none ? ["–", ...texts] : texts,
-        onChange: (at) => put(roles, none ? (options[at - 1] ?? null) : options[at]),
-      });
-      return [name, { ...menu, options, none }];
-    }),
-  );
-  const verbs = Object.keys(tables.verbs);
-  const verb = select({
-    label: "verb",
-    value: 0,
-    options: verbs,
-    onChange: (at) => putVerb({ verb: verbs[at] }),
-  });
-  const who = select({
-    label: "ending",
-    value: 0,
-    options: ENDINGS.map(({ text }) => text),
-    onChange: (at) => putVerb({ ending: ENDINGS[at].ending }),
-  });
-  const tense = choices({
-    label: "time",
-    value: 0,
-    options: ["past", "not past"],
-    onChange: (at) => putVerb({ past: at === 0 }),
-  });
   const writing = textField({ label: "or write", lang: "kn-Latn" });
   writing.element.classList.add("afm-write");
   writing.input.addEventListener("change", () => write(writing.input.value));
+  const mix = button({
+    label: "shuffle the words",
+    title: "Puts the Kannada words into another order",
+    onClick: () => change(shuffled(sentence(), Math.random)),
+  });
   const beams = select({
     label: "search",
     value: 0,
     options: ["greedy", ...[2, 3, 4, 5, 6, 7, 8].map((width) => `beam of ${width}`)],
     onChange: (at) => send(model, "width", at + 1),
   });
-  const again = button({
-    label: "write it again",
-    title: "Writes the translation word by word",
-    onClick: () => reveal(0),
-  });
-  fig.controls.classList.add("afm-choosing");
-  fig.controls.append(
-    example.element,
-    menus.when.element,
-    menus.subject.element,
-    menus.receiver.element,
-    menus.what.element,
-    verb.element,
-    who.element,
-    tense.element,
-    writing.element,
-    beams.element,
-    again.element,
-  );
-
-  const verdict = element("p", { class: "afm-verdict", role: "status" });
-  const from = chips({ label: "The sentence in Kannada", lang: "kn" });
-  const to = chips({ label: "The translation", onSelect: choose });
-  fig.picture.before(from.element, to.element, verdict);
-
   const layers = select({
     label: "layer",
     value: 0,
@@ -112,25 +81,30 @@ function render({ model, el }) {
     onChange: (layer) => send(model, "layer", layer),
   });
   const heads = select({
-    label: "attention of",
+    label: "ribbons of",
     value: 0,
     options: [ALL, ...Array.from({ length: config.n_heads }, (_, i) => `head ${i}`)],
     onChange: (at) => send(model, "head", at - 1),
   });
-  const map = grid({
-    rows: ["…"],
-    columns: ["…"],
-    label: "Cross-attention: what each word was written from",
-    rowTitle: "written",
-    columnTitle: "read",
-    onSelect: choose,
-  });
-  const mapping = element("div", { class: "afm-controls" }, heads.element);
-  if (config.n_layers > 1) mapping.prepend(layers.element);
-  fig.picture.before(mapping);
-  fig.add(map);
+  const folded = element(
+    "div",
+    { class: "afm-controls" },
+    example.element,
+    writing.element,
+    mix.element,
+    heads.element,
+    ...(config.n_layers > 1 ? [layers.element] : []),
+    beams.element,
+  );
+  const more = element(
+    "details",
+    { class: "afm-more", open: model.get("more") },
+    element("summary", {}, "More: write a sentence, shuffle it, choose heads and search"),
+    folded,
+  );
+  fig.picture.after(more);
 
-  canDraw("ಮ", "ರ").then((drawn) => from.element.classList.toggle("afm-undrawn", !drawn));
+  canDraw("ಮ", "ರ").then((drawn) => stage.withScript(drawn));
   const far = remote(model.get("_worker"));
   const ready = loadWeights(model, "_packed").then((bytes) => far.call("load", bytes, config));
   fig.onEnd(() => {
@@ -148,23 +122,23 @@ function render({ model, el }) {
     );
   }
 
-  /** Another word for a role, or none; the verb's ending follows the subject. */
-  function put(roles, word) {
-    const others = sentence().filter((one) => !roles.includes(one.role));
-    const list = inOrder(word ? [...others, word] : others);
-    const last = list.find((one) => one.role === "verb");
-    if (word?.role !== "subject" || !last?.ending) return change(list);
-    const { ending } = tables.people[word.person];
-    change(list.map((one) => (one === last ? formOf({ ...last, ending }) : one)));
-  }
-
   const formOf = ({ verb: name, ending, past }) =>
     words.find((one) => one.verb === name && one.ending === ending && one.past === past);
 
-  function putVerb(changes) {
-    const old = sentence().find((one) => one.role === "verb");
-    const now = formOf({ ...(old ?? { verb: verbs[0], ending: "she", past: true }), ...changes });
-    change(inOrder([...sentence().filter((one) => one.role !== "verb"), now]));
+  /** The verb's ending follows a new subject. */
+  function follow(list, word) {
+    if (word?.role !== "subject") return list;
+    const { ending } = tables.people[word.person];
+    return list.map((one) =>
+      one.role === "verb" && one.ending ? formOf({ ...one, ending }) : one,
+    );
+  }
+
+  /** Another word in a place, or none. */
+  function put(at, word) {
+    const list = sentence();
+    const now = word ? list.with(at, word) : list.filter((_, i) => i !== at);
+    change(follow(now, word));
   }
 
   function write(text) {
@@ -196,7 +170,8 @@ function render({ model, el }) {
       if (question !== newest) return;
       found = answer;
       send(model, "written", found.best[0].ids);
-      reveal(isCalm() ? translated().length : 0);
+      if (wanted !== null) showWord(wanted);
+      else reveal(isCalm() ? translated().length : 0, true);
     } catch (error) {
       verdict.textContent = `The translator could not run here: ${error.message}`;
     }
@@ -205,12 +180,13 @@ function render({ model, el }) {
   const isCalm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
   const translated = () => found?.best[0].ids.map((id) => target[id]) ?? [];
 
-  function reveal(from_) {
+  /** So many words; then the others one by one, if it goes on. */
+  function reveal(upTo, on) {
     clearTimeout(timer);
-    shown = from_;
+    shown = upTo;
     chosen = Math.max(0, shown - 1);
     show();
-    if (shown < translated().length) timer = setTimeout(() => reveal(shown + 1), PAUSE);
+    if (on && shown < translated().length) timer = setTimeout(() => reveal(shown + 1, on), PAUSE);
   }
 
   function choose(at) {
@@ -220,89 +196,91 @@ function render({ model, el }) {
     show();
   }
 
+  /** A word of the translation, now or when there is one. */
+  function showWord(at) {
+    wanted = found ? null : at;
+    if (found) choose(Math.min(at, translated().length - 1));
+  }
+
   /** The weights of each word written, in the layer and head that are chosen. */
   function weights() {
     const layer = found.cross[model.get("layer")];
     const head = model.get("head");
-    const rows = translated().length;
-    return Array.from({ length: rows }, (_, t) =>
+    return Array.from({ length: translated().length }, (_, t) =>
       head < 0 ? share(layer.map((one) => one[t])) : Array.from(layer[head][t]),
     );
   }
 
   function show() {
     const list = sentence();
-    const problem = grammar.problem(list);
     const english = translated();
     const rows = found ? weights() : [];
-    const row = shown > 0 ? rows[chosen] : null;
-    from.paint(
-      list.map((word, i) => ({
-        text: word.kannada,
-        notes: [word.latin, word.gloss],
-        share: row?.[i] ?? 0,
+    const chance = (t) => percentAmong(found.chances[t], target.length);
+    stage.paint({
+      from: list.map((word) => ({ word, menu: alternatives(word, words) })),
+      add: missing(list, words),
+      all: english,
+      to: english.slice(0, shown).map((text, t) => ({
+        text,
+        note: found.chances[t] < SURE ? chance(t) : "",
       })),
-    );
-    to.paint(
-      english.slice(0, shown).map((word, t) => ({
-        text: word,
-        notes: [percentAmong(found.chances[t], target.length)],
-        pressed: t === chosen,
-      })),
-    );
-    if (found && english.length) {
-      map.setLabels(
-        english,
-        list.map((word) => word.latin),
-      );
-      map.paint(rows);
-      if (shown > 0) map.select(chosen, rows[chosen].indexOf(Math.max(...rows[chosen])));
-    }
-    judge(problem, english, list);
+      rows,
+      chosen,
+      next: found && shown > 0 ? nextWords(chosen) : null,
+    });
+    judge(grammar.problem(list), english, list);
     if (!found) fig.say("");
-    else if (row && shown === english.length) read(row, english[chosen], list);
+    else if (shown > 0) read(rows[chosen], english[chosen], list);
+  }
+
+  /** The most probable words where a word was written. */
+  function nextWords(at) {
+    const name = (id) => (id === 2 ? "(the end)" : target[id]);
+    return {
+      title: `the most probable for word ${at + 1}`,
+      words: found.next[at].map(({ id, chance }) => ({
+        text: name(id),
+        note: percentAmong(chance, target.length),
+        share: chance,
+      })),
+    };
   }
 
   function judge(problem, english, list) {
-    if (!found) verdict.textContent = problem ? `Not a sentence: ${problem}` : "";
-    else if (problem) {
-      verdict.textContent = `Outside of the grammar: ${problem} The model has never seen such a sentence, and writes something all the same.`;
+    if (!found || shown < english.length) {
+      verdict.textContent = !found && problem ? `Not a sentence: ${problem}` : "";
+      return;
+    }
+    const least = percentAmong(Math.min(...found.chances), target.length);
+    if (problem) {
+      verdict.textContent = `Not of the grammar: ${problem} The model has never seen such a sentence. It writes all the same, and of no word it is less sure than ${least}.`;
     } else {
       const right = grammar.translate(list).words.join(" ");
       const same = right === english.join(" ");
       verdict.textContent = same
         ? "✓ That is the right translation."
-        : `✗ Right would be: ${right}.`;
+        : `✗ Right would be: ${right}. (Of no word it is less sure than ${least}.)`;
     }
   }
 
   function read(row, word, list) {
     const best = row.indexOf(Math.max(...row));
-    const name = model.get("head") < 0 ? "The heads together" : `Head ${model.get("head")}`;
+    const name = model.get("head") < 0 ? "the heads together" : `head ${model.get("head")}`;
     fig.say(
-      `${name} read `,
+      "To write ",
+      { text: word, role: "query" },
+      `, ${name} read `,
       { text: list[best].latin, role: "key" },
       " most (",
       { text: fixed(row[best]) },
-      ") when ",
-      { text: word, role: "query" },
-      " was written.",
+      ").",
     );
   }
 
   function update() {
-    const list = sentence();
-    for (const { options, none, set } of Object.values(menus)) {
-      const at = options.findIndex((word) => list.includes(word));
-      set(none ? at + 1 : Math.max(at, 0));
-    }
-    const last = list.find((word) => word.role === "verb");
-    if (last) {
-      verb.set(verbs.indexOf(last.verb));
-      who.set(ENDINGS.findIndex(({ ending }) => ending === last.ending));
-      tense.set(last.past ? 0 : 1);
-    }
-    writing.input.value = list.map((word) => word.latin).join(" ");
+    writing.input.value = sentence()
+      .map((word) => word.latin)
+      .join(" ");
     example.set(examples.indexOf(writing.input.value) + 1);
     beams.set(model.get("width") - 1);
     found = null;
@@ -326,13 +304,14 @@ function render({ model, el }) {
   });
   for (const name of ["words", "width"]) fig.listen(model, `change:${name}`, update);
   for (const name of ["layer", "head"]) fig.listen(model, `change:${name}`, look);
+  fig.listen(model, "change:more", () => (more.open = model.get("more")));
   look();
   update();
   drive(fig, model, {
     set: {
       example: (at) => change(examples[at].split(" ").map((text) => grammar.find(text))),
       head: (value) => send(model, "head", value ?? -1),
-      word: (at) => found && choose(Math.min(at, translated().length - 1)),
+      word: showWord,
     },
     facts() {
       const list = sentence();

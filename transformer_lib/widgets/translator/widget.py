@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import traitlets
 
 from transformer_lib.widgets.base import Widget, json_bytes
-from transformer_lib.widgets.driving import Number, Token
+from transformer_lib.widgets.driving import Flag, Number, Token
 from transformer_lib.widgets.goals import Goal
 from transformer_lib.widgets.inputs import to_tokens
 from transformer_lib.widgets.joining import bundle, stylesheet, worker
@@ -17,11 +17,14 @@ MOST_WIDTH = 8
 
 
 class Translator(Widget):
-    """A translator of the book's Kannada into English, with the attention of each word it writes.
+    """A translator of the book's Kannada into English, as a scene: two sentences, and between them
+    ribbons as thick as the cross-attention of each word that is written.
 
-    The model itself computes in the reader's browser, in a worker. The reader chooses words from
-    menus or writes them, in Kannada script or in Latin letters. A sentence that does not belong to
-    the grammar is translated all the same, and the figure says what is wrong with it.
+    The model itself computes in the reader's browser, in a worker. A click on a Kannada word puts
+    another in its place; one on an English word shows its ribbons, and the three most probable
+    words there. All other controls are folded: sentences can be written, in Kannada script or in
+    Latin letters, and shuffled. A sentence that does not belong to the grammar is translated all
+    the same, and the figure says what is wrong with it.
 
     What comes back and can be observed: `widget.words` (places in the tables of words) and
     `widget.written` (ids of the translation); `widget.translation` is its text.
@@ -34,12 +37,14 @@ class Translator(Widget):
         example: which of them is shown first.
         width: of the beam search, 1 to 8; 1 is greedy.
         layer, head: whose attention is shown; head -1 is the mean of all.
+        more: whether the folded controls are open at first.
         bits: 8 or 32 for each number of the weights' matrices.
         name: what links in the prose call the figure.
         goals: challenges.
 
     State (what `[text](#set:name;key=value)` sets): `example` (its text or number), `width`,
-    `layer`, `head` (a number, or `all`), `word` (of the translation, from 0), `reset`.
+    `layer`, `head` (a number, or `all`), `word` (of the translation, from 0), `more` (on or off),
+    `reset`.
 
     Facts (what goals read): `known` (1: a sentence of the grammar), `right` (1: it is translated
     exactly), `words` (of the translation), `probability` (of all of its words), `width`.
@@ -58,6 +63,7 @@ class Translator(Widget):
     width = traitlets.Int(1).tag(sync=True)
     layer = traitlets.Int(0).tag(sync=True)
     head = traitlets.Int(-1).tag(sync=True)
+    more = traitlets.Bool(False).tag(sync=True)
     written = traitlets.List(traitlets.Int()).tag(sync=True)
     _keys_of_text: ClassVar = {
         "example": Token("examples"),
@@ -65,6 +71,7 @@ class Translator(Widget):
         "layer": Number(0, "layers", "layer"),
         "head": Number(0, "heads", none="all"),
         "word": Number(0, 30),
+        "more": Flag("more"),
     }
     _facts = ("known", "right", "words", "probability", "width")
 
@@ -79,6 +86,7 @@ class Translator(Widget):
         width: int = 1,
         layer: int = 0,
         head: int = -1,
+        more: bool = False,
         bits: int = 8,
         name: str = "",
         goals: Sequence[Goal] = (),
@@ -114,6 +122,7 @@ class Translator(Widget):
             width=width,
             layer=layer,
             head=head,
+            more=more,
             name=name,
             goals=goals,
         )

@@ -1,6 +1,8 @@
 import { unpackWeights } from "../core/weights.js";
-import { BEGIN, translate as search } from "../math/beam.js";
+import { BEGIN, END, translate as search } from "../math/beam.js";
 import { encoderDecoder } from "../math/transformer.js";
+
+const NEXT = 3; // of the words that could come, the most probable
 
 let model = null;
 
@@ -9,18 +11,34 @@ function load(bytes, config) {
   model = encoderDecoder(config, unpackWeights(bytes));
 }
 
-/** The best translations, and of the first of them what each word was predicted from. */
+/**
+ * The best translations; and of the first of them, for each of its words and for its end, what it was
+ * predicted from, how probable it was, and which words were the most probable there.
+ */
 function translate(source, options) {
   const best = search(model, source, options);
   const { ids } = best[0];
   const { logits, cross } = model.start(source).read([BEGIN, ...ids]);
-  return { best, cross, chances: ids.map((id, t) => chance(logits[t], id)) };
+  const chances = logits.map(softmax);
+  const wanted = [...ids, END];
+  return {
+    best,
+    cross,
+    chances: wanted.map((id, t) => chances[t][id]),
+    next: chances.map((row) => mostProbable(row)),
+  };
 }
 
-function chance(logits, id) {
+function softmax(logits) {
   const top = logits.reduce((most, logit) => Math.max(most, logit), -Infinity);
-  const total = logits.reduce((sum, logit) => sum + Math.exp(logit - top), 0);
-  return Math.exp(logits[id] - top) / total;
+  const powers = Array.from(logits, (logit) => Math.exp(logit - top));
+  const total = powers.reduce((sum, power) => sum + power, 0);
+  return powers.map((power) => power / total);
+}
+
+function mostProbable(row) {
+  const ids = row.map((_, id) => id).sort((one, other) => row[other] - row[one]);
+  return ids.slice(0, NEXT).map((id) => ({ id, chance: row[id] }));
 }
 
 export default { load, translate };
