@@ -75,8 +75,6 @@ class Choice:
         chosen, mistake = seen.result
         if mistake:
             return Verdict(False, mistake)
-        if not chosen and isinstance(self.right, Set) and _empty(answer):
-            return Verdict(False, "You choose none; at least one belongs.")
         return self._judge(chosen) if chosen else NOT_ATTEMPTED
 
     @property
@@ -151,11 +149,6 @@ class Choice:
         parts = value.replace(",", " ").replace("&", " ").replace(" and ", " ").split()
         single = all(len(option) == 1 for option in self._right | self._why.keys())
         return list(parts[0]) if single and len(parts) == 1 else parts
-
-
-def _empty(answer: Any) -> bool:
-    """Is this an answer, "none of them", and not a place that nobody has filled in?"""
-    return isinstance(answer, set | frozenset | list | tuple) and not answer
 
 
 def _option(value: Any) -> str:
