@@ -171,9 +171,9 @@ def look(
 
 
 def changed(paths: list[Path]) -> list[Path]:
-    """Those of `paths` whose code is not what book/noise.json has seen."""
+    """Those of `paths` whose code has changed since book/noise.json was written."""
     seen = json.loads(LOG.read_text("utf-8")) if LOG.exists() else {}
-    return [p for p in paths if seen.get(p.stem, {}).get("code") != code_digest(read(p))]
+    return [p for p in paths if p.stem in seen and seen[p.stem]["code"] != code_digest(read(p))]
 
 
 def note(name: str, nb: NotebookNode, runs: list[NotebookNode]) -> None:
