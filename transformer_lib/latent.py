@@ -119,7 +119,8 @@ class LatentAttention(nn.Module):
         start = 0 if cache is None else cache.length
         q = self.turned(split_heads(self.query(x), self.n_heads), start)
         latent, turning = self.down(x).split((self.d_latent, self.d_rotary), dim=-1)
-        stored = torch.cat((self.norm(latent), turning), dim=-1).unsqueeze(1)
+        normed = self.norm(latent).to(turning.dtype)  # a GPU's autocast takes the norm in 32 bits
+        stored = torch.cat((normed, turning), dim=-1).unsqueeze(1)
         stored = self.turned(stored, start)
         stored = stored if cache is None else cache.extend(stored)
         latent, turning = stored.split((self.d_latent, self.d_rotary), dim=-1)
@@ -192,7 +193,7 @@ class LatentAttention(nn.Module):
             if turn is not None:
                 turn(turned, place)
                 turn(turning, place)
-            stored = cache.append(torch.cat((norm(latent), turning), dim=-1))
+            stored = cache.append(torch.cat((norm(latent).to(turning.dtype), turning), dim=-1))
             query = torch.cat(((still.unsqueeze(2) @ to_keys).squeeze(2), turned), dim=-1)
             weights = (query @ stored.mT * scale).softmax(dim=-1)
             result = ((weights @ stored[..., :d_latent]).unsqueeze(2) @ of_values).squeeze(2)

@@ -61,8 +61,7 @@ class WindowCache(LayerCache):
         start, end = self._length, self._length + k.shape[2]
         before = self._memory[:, :, :, self.slots(self.kept(start))]
         new = torch.stack((k, v))
-        places = self.kept(end)
-        places = places[places >= start]
+        places = self.kept(end, start)
         self._memory[:, :, :, self.slots(places)] = new[:, :, :, places - start]
         self._length, self._written = end, max(end, self._written)
         return torch.cat((before, new), dim=3).unbind()
@@ -82,10 +81,10 @@ class WindowCache(LayerCache):
         kept = min(self._length, self._memory.shape[3])
         return self._memory.flatten(1, 2).narrow(2, 0, kept).unbind()
 
-    def kept(self, length: int) -> Int[Tensor, " kept"]:
-        """Which of the first ``length`` tokens are in the memory then, in their order."""
-        first = max(self.sinks, length - self.window)
-        places = [*range(min(self.sinks, length)), *range(first, length)]
+    def kept(self, length: int, start: int = 0) -> Int[Tensor, " kept"]:
+        """Which of the first ``length`` tokens are in the memory then, from ``start`` on."""
+        first = max(self.sinks, length - self.window, start)
+        places = [*range(start, min(self.sinks, length)), *range(first, length)]
         return torch.tensor(places, dtype=torch.int64, device=self._memory.device)
 
     def slots(self, places: Int[Tensor, " kept"]) -> Int[Tensor, " kept"]:
