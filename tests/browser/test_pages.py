@@ -106,7 +106,7 @@ def test_what_figures_share_of_their_style_comes_once_and_first(open_built):
     page = open_built(CHAPTER)
     mount_all(page)
     styles = page.evaluate("[...document.querySelectorAll('style')].map((s) => s.textContent)")
-    shared = [i for i, text in enumerate(styles) if text.startswith(".afm {")]
+    shared = [i for i, text in enumerate(styles) if text.startswith(":is(.afm, .afm-back) {")]
     own = [i for i, text in enumerate(styles) if text.startswith("/* afm: ")]
     assert len(shared) == 1
     assert len(own) == 2
