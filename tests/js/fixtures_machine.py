@@ -30,6 +30,11 @@ def fixtures():
             "twin": twin[0].tolist(),
             "exchange": [one, other],
             "whole": model(ids)[0].softmax(-1).tolist(),
+            "moved": (model(ids).softmax(-1) - model(twin).softmax(-1))[0]
+            .abs()
+            .sum(-1)
+            .div(2)
+            .tolist(),
             "parts": {name: x[0, -1].tolist() for name, x in seen.items()},
             "others": [theirs[f"{layer}.end"][0, -1].tolist() for layer in (0, 1)],
             "closeness": [

@@ -37,13 +37,14 @@ test("what every part makes of a word is the library's", () => {
     close(found.parts[name], values, 1e-4, name);
   }
   assert.equal(found.twin.join(), known.twin.join());
-  close(found.others.slice(2), known.others, 1e-4);
+  close(found.others.slice(2, -1), known.others, 1e-4);
   found.closeness.forEach((levels, at) => {
     close(
-      levels.slice(2),
+      levels.slice(2, -1),
       known.closeness.map((layer) => layer[at]),
       1e-4,
     );
+    close(1 - levels.at(-1), known.moved[at], 1e-4);
     assert.equal(levels[0] === 1, ids[at] === known.twin[at]); // the same row of the table
   });
   found.maps.forEach((heads, layer) => {
@@ -110,9 +111,8 @@ test("the words to choose from: those of the grammar, and what is probable all t
 
 test("a question is put in place of a sentence that is not finished", () => {
   const words = "<story> mary has roses at first . mary gave".split(" ");
-  const question = asking(words, "roses", 7, []);
+  const question = asking(words, "roses", 7);
   assert.equal(question.slice(7).join(" "), "who has roses ?");
-  assert.equal(asking(words, "roses", 7, ["the"]).slice(7).join(" "), "who has the roses ?");
   assert.equal(asked(question, 7, ["roses"]), "roses");
   assert.equal(asked(words, 7, ["roses"]), null);
 });

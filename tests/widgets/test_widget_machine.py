@@ -67,7 +67,7 @@ def test_the_name_of_a_model_is_not_the_model(as_a_reader):
 
 def test_settings_out_of_range():
     trained, widget = make_machine()
-    for name, value in {"temperature": 2.5, "top_p": 0, "level": 4, "text": [99]}.items():
+    for name, value in {"temperature": 2.5, "top_p": 0, "level": 5, "text": [99]}.items():
         with pytest.raises(ValueError, match=name):
             setattr(widget, name, value)
     trained.tokenizer = WordTokenizer(trained.tokenizer.vocabulary[:-1])

@@ -2,6 +2,7 @@
 //
 //   const pair = comparison({ levels, choices, onExchange(which, id), onCell(level, word), onPatch() });
 //   fig.add(pair.map);   pair.paint({ words, twin, closeness, level, word, patches, exchange, mine, theirs })
+//       levels: [{ level, name }], a row each; the last one is what the machine says
 //       choices: [{ id, word }] that may be exchanged; mine, theirs: the two vectors at this place
 
 import { chips } from "../core/chips.js";
@@ -10,6 +11,8 @@ import { button, element, select, svgElement } from "../core/dom.js";
 import { grid } from "../core/grid.js";
 import { fixed } from "../core/numbers.js";
 import { pixels, reachOf, shades } from "./pixels.js";
+
+const EDGE = 4; // pixels beside a cell that has been scrolled to
 
 /** From the ground, for equal vectors, to the full hue, for those that share no direction. */
 const apart = (colors) => makeScale([colors.surface, colors.weight], 0, 1);
@@ -37,21 +40,18 @@ export function comparison({ levels, choices, onExchange, onCell, onPatch, onUnp
   let shade = null;
   let data = null;
   let shown = null; // the words that the map has now
+  const names = levels.map(({ name }) => name);
+  const says = levels.at(-1).level;
   const map = grid({
-    rows: levels,
+    rows: names,
     columns: ["…"],
     label: "How far apart the two stories are",
     rowTitle: "",
     columnTitle: "words",
     scale: apart,
     format: (value) => (value < 0.005 ? "" : fixed(value)),
-    tip: (row, column, text) => [
-      levels[row],
-      ", ",
-      data.words[column],
-      `: ${text || "0.00"} apart`,
-    ],
-    onSelect: onCell,
+    tip: (row, column, text) => [names[row], ", ", data.words[column], `: ${text || "0.00"} apart`],
+    onSelect: (row, column) => onCell(levels[row].level, column),
     maxCell: 34,
     minCell: 14,
   });
@@ -72,6 +72,16 @@ export function comparison({ levels, choices, onExchange, onCell, onPatch, onUnp
     return element("div", { class: "afm-details-line" }, label, svg);
   }
 
+  /** On a narrow page the map scrolls: to the word that is looked at. */
+  function keepInView() {
+    const scroller = map.element.querySelector(".afm-scroll");
+    const cell = map.element.querySelector('[aria-selected="true"]');
+    if (!scroller || !cell || scroller.scrollWidth <= scroller.clientWidth) return;
+    const [box, room] = [cell.getBoundingClientRect(), scroller.getBoundingClientRect()];
+    if (box.right > room.right) scroller.scrollLeft += box.right - room.right + EDGE;
+    else if (box.left < room.left) scroller.scrollLeft += box.left - room.left - EDGE;
+  }
+
   function paint(now = data) {
     data = now;
     if (!data || !shade) return;
@@ -80,26 +90,33 @@ export function comparison({ levels, choices, onExchange, onCell, onPatch, onUnp
     two.set(choices.findIndex(({ id }) => id === exchange[1]));
     const marked = words.flatMap((text, at) => (text === twin[at] ? [] : [at]));
     other.paint({ words: twin, marked });
-    if (shown !== words.join(" ")) map.setLabels(levels, words);
+    if (shown !== words.join(" ")) map.setLabels(names, words);
     shown = words.join(" ");
-    map.paint(levels.map((_, l) => closeness.map((row) => Math.max(0, 1 - row[l]))));
-    map.select(level, word);
+    map.paint(levels.map(({ level: l }) => closeness.map((row) => Math.max(0, 1 - row[l]))));
+    const at = Math.max(
+      0,
+      levels.findIndex((one) => one.level === level),
+    );
+    map.select(at, word);
+    keepInView();
     const reach = reachOf(mine, theirs);
+    const close = closeness[word][level];
+    const measured = level === says ? `${fixed(1 - close)} apart` : `cosine ${fixed(close)}`;
     const inside = patches.some(([block, at]) => block === level - 1 && at === word);
     strips.replaceChildren(
       element(
         "p",
         { class: "afm-details-text" },
         element("bdi", { class: "afm-token" }, words[word]),
-        ` at place ${word}, ${levels[level]}: cosine ${fixed(closeness[word][level])}`,
+        ` at place ${word}, ${names[at]}: ${measured}`,
         words[word] === twin[word] ? ", the same word in both." : `; there it is ${twin[word]}.`,
       ),
       line("your story", mine, reach),
       line("the other", theirs, reach),
     );
-    patch.element.disabled = level < 2;
+    patch.element.disabled = level < 2 || level === says;
     patch.element.textContent = inside ? "take it out" : "put the other's vector into my story";
-    patch.element.title = level < 2 ? "Only what a block has made can be put in" : "";
+    patch.element.title = patch.element.disabled ? "Only what a block has made can be put in" : "";
     unpatch.element.hidden = patches.length === 0;
   }
 
@@ -108,7 +125,10 @@ export function comparison({ levels, choices, onExchange, onCell, onPatch, onUnp
     other: other.element,
     map: {
       element: map.element,
-      layout: map.layout,
+      layout(width) {
+        map.layout(width);
+        keepInView();
+      },
       theme(now) {
         shade = shades(now);
         map.theme(now);

@@ -57,9 +57,8 @@ export function candidates({ now, whole, allowed, vocabulary, most = MOST }) {
 
 /** The words of the story with a question about a gift at its end, in place of a sentence that is not
  * finished. */
-export function asking(words, gift, start, vocabulary) {
-  const the = vocabulary.includes("the") ? ["the"] : [];
-  return [...words.slice(0, start), "who", "has", ...the, gift, "?"];
+export function asking(words, gift, start) {
+  return [...words.slice(0, start), "who", "has", gift, "?"];
 }
 
 /** The gift that an open question asks for; null if the text does not end in one. */

@@ -69,6 +69,11 @@ export function cosine(x, y) {
   return one === 0 || other === 0 ? Number(one === other) : product / Math.sqrt(one * other);
 }
 
+/** How far apart two distributions are, from 0 (equal) to 1: the probability that has moved. */
+export function moved(p, q) {
+  return p.reduce((sum, v, i) => sum + Math.abs(v - q[i]), 0) / 2;
+}
+
 /** A text with two words in each other's place. */
 export function exchanged(ids, [one, other]) {
   return ids.map((id) => (id === one ? other : id === other ? one : id));
@@ -85,10 +90,10 @@ export function studio(model, table) {
     return kept[name].reader;
   }
 
-  /** The vectors of a word by level: the table's row, the stream's beginning, after each block. */
+  /** Of a word by level: the table's row, the stream's beginning, after each block; what it says. */
   function levels(one, id, at) {
     const ends = Array.from({ length: layers }, (_, layer) => one.at(`${layer}.end`, at));
-    return [row(id), one.at("start", at), ...ends];
+    return [row(id), one.at("start", at), ...ends, Float32Array.from(one.chances[at])];
   }
 
   /** What each part makes of one word. */
@@ -122,7 +127,10 @@ export function studio(model, table) {
       mine.read(ids);
       const closeness = ids.map((id, at) => {
         const [here, there] = [levels(mine, id, at), levels(other, twin[at], at)];
-        return here.map((vector, level) => cosine(vector, there[level]));
+        const says = layers + 2;
+        return here.map((vector, level) =>
+          level === says ? 1 - moved(vector, there[level]) : cosine(vector, there[level]),
+        );
       });
       return {
         ids,

@@ -100,7 +100,7 @@ export function storyPanel({ model, known, context, grammar, draw }) {
     const now = words();
     const { start, problem } = grammar.read(now);
     const from = problem ? now.lastIndexOf(".") + 1 : start;
-    const question = asking(now, gift, Math.max(from, 1), vocabulary);
+    const question = asking(now, gift, Math.max(from, 1));
     write(question.map((word) => vocabulary.indexOf(word)));
   }
 
@@ -120,13 +120,19 @@ export function storyPanel({ model, known, context, grammar, draw }) {
   function offer(gifts) {
     if (ask.dataset.gifts === gifts.join()) return;
     ask.dataset.gifts = gifts.join();
-    const label = element("span", { class: "afm-label" }, gifts.length ? "ask: who has the" : "");
+    const label = element("span", { class: "afm-label" }, gifts.length ? "ask: who has" : "");
     const buttons = gifts.map((one) => button({ label: `${one} ?`, onClick: () => askFor(one) }));
     ask.replaceChildren(label, ...buttons.map((one) => one.element));
   }
 
   return {
-    controls: [example.element, undo.element, again.element, go.element, field.element],
+    controls: [
+      ...(stories.length > 1 ? [example.element] : []),
+      undo.element,
+      again.element,
+      go.element,
+      field.element,
+    ],
     parts: [line.element, bar, verdict],
     bar,
     words,

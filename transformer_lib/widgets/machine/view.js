@@ -33,6 +33,12 @@ const HINTS = {
   comparison: "Try: click a cell: the two vectors of one word, in two stories.",
   laboratory: "Try: switch off one head after another, and watch the answer.",
 };
+const NAMES = {
+  story: "The machine and its story",
+  drawing: "The machine and its parts",
+  comparison: "The machine in two stories",
+  laboratory: "The machine",
+};
 const WATCHED = ["text", "word", "off", "patches", "exchange", "temperature", "top_p", "switches"];
 
 function render({ model, el }) {
@@ -44,7 +50,8 @@ function render({ model, el }) {
   const view = model.get("view");
   const shows = (...views) => views.includes(view) || view === "laboratory";
   const breaks = view === "drawing" && model.get("switches");
-  const fig = figure(el, { name: "Machine", hint: HINTS[breaks ? "laboratory" : view] });
+  const name = [NAMES[view], model.get("name")].filter(Boolean).join(": ");
+  const fig = figure(el, { name, hint: HINTS[breaks ? "laboratory" : view] });
   fig.element.classList.add("afm-machine");
 
   // --- the text, and the words that may come next
@@ -75,11 +82,17 @@ function render({ model, el }) {
     onSwitch: flip,
   });
   const panel = details({ about, config, vocabulary, onSwitch: flip });
-  const levels = [
+  const names = [
     "table",
     "start",
     ...Array.from({ length: config.n_layers }, (_, i) => `block ${i + 1}`),
+    "says",
   ];
+  // Positions that turn queries and keys add nothing, so that the stream starts as the table's row.
+  const starts = config.smear > 0 || !["rotary", "alibi"].includes(config.positions);
+  const levels = names
+    .map((name, level) => ({ name, level }))
+    .filter(({ name }) => starts || name !== "start");
   const { people, gifts: things } = known.grammar;
   const pair = comparison({
     levels,

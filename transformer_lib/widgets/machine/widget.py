@@ -52,8 +52,9 @@ class Machine(Widget):
     State (what `[text](#set:name;key=value)` sets): `story` (its text or number), `ask` (a word
     of the vocabulary: who has it?), `say` (a word, put at the end), `word` (from 0, or `last`),
     `part`, `off`, `on` (parts), `all_on`, `clicks` (`shows` or `switches`), `exchange` (two
-    words), `level` (0: the table, 1: the stream's beginning, then the blocks), `patch` (a block
-    from 1, a word from 0), `unpatch`, `temperature`, `top_p`, `reset`.
+    words), `level` (0: the table, 1: the stream's beginning, then the blocks; below them, by a
+    click only, what it says), `patch` (a block from 1, a word from 0), `unpatch`, `temperature`,
+    `top_p`, `reset`.
 
     Facts (what goals read): `words` (of the text), `known` (1: it belongs to the grammar),
     `asked` (1: it ends in a question), `moves` (how often what it asks for was given), `off`
@@ -198,7 +199,7 @@ class Machine(Widget):
         least, end = {
             "word": (-1, self._model["context"]),
             "part": (0, len(self._parts)),
-            "level": (0, self._model["layers"] + 2),
+            "level": (0, self._model["layers"] + 3),  # the last one: what it says
         }[name]
         if not least <= value < end:
             raise ValueError(f"{name} is {value}; choose one from {least} to {end - 1}")
