@@ -5,6 +5,7 @@
 # make page       build one chapter: PATHS=03-scaling
 # make lock       write book/lock/ and book/package-lock.json after a change to what is installed
 # make references write book/references.md after a change to references.bib
+# make picture    draw the README's moving picture from the real figure
 # make chapter    begin a chapter: NAME=14-inside-a-gpt TITLE="Inside a GPT"
 # make soak       the long counts of what make test samples
 # make noise      the chapters with noise in the last place   make processors  with other kernels
@@ -27,7 +28,7 @@ MODULES := $(VENV)/npm/node_modules
 export PATH := $(abspath $(BIN)):$(PATH)
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: book page chapter serve notebooks references lab lock lint check test soak steady noise processors \
+.PHONY: book page chapter serve notebooks references picture lab lock lint check test soak steady noise processors \
 	trained clean test-oldest test-newest colab-check
 .DEFAULT_GOAL := book
 
@@ -104,6 +105,10 @@ notebooks: $(VENV)/installed
 # The list of references as plain Markdown, from references.bib.
 references: $(VENV)/installed
 	$(BIN)/python book/extensions/bibliography.py
+
+picture: $(VENV)/installed
+	$(BIN)/python tests/browser/chromium.py
+	$(BIN)/python book/picture.py
 
 chapter: $(VENV)/installed
 	$(BIN)/python book/new_chapter.py "$(NAME)" "$(TITLE)"

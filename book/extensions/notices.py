@@ -31,7 +31,7 @@ OWN = (
     "_static/afm*.css",
     "_static/afm*.js",
     "_static/afm-mark.svg",
-    "_static/figure.png",
+    "_static/machine.gif",
     "_static/weights-*.js",
     f"_static/{NAME}",
 )

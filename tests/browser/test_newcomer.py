@@ -16,7 +16,7 @@ def test_a_newcomer_breaks_a_machine_and_trains_a_model(book, browser, watched):
     page = context.new_page()
     newcomer = Newcomer(page, BUILD)
     newcomer.arrive()
-    newcomer.follow("ten minutes with a machine that reads", to="00")
+    newcomer.follow("a machine that reads", to="00")
 
     newcomer.figure("machine")
     newcomer.first_answer("machine")
@@ -27,7 +27,7 @@ def test_a_newcomer_breaks_a_machine_and_trains_a_model(book, browser, watched):
     chances = [chance for fact, chance in found.items() if fact.startswith("probability ")]
     assert sum(chances) == pytest.approx(1, abs=1e-3)
 
-    newcomer.scroll_to("Break it")
+    newcomer.scroll_to("Cross it out")
     broken = newcomer.figure("broken")
     newcomer.first_answer("broken")
     assert newcomer.facts("broken")["right"] > 0.9
@@ -35,7 +35,7 @@ def test_a_newcomer_breaks_a_machine_and_trains_a_model(book, browser, watched):
     assert newcomer.facts("broken")["right"] < 0.5
     assert broken.query_selector_all(".afm-goal.afm-reached")
 
-    newcomer.scroll_to("The map of the book")
+    newcomer.scroll_to("Where the numbers come from")
     newcomer.follow("12", to="12")
     newcomer.scroll_to("Train one here")
     here = newcomer.figure("train")

@@ -107,9 +107,9 @@ class Newcomer:
         return taken
 
     def switch_off_until_it_forgets(self, name: str) -> list[float]:
-        """The first block's heads, off and on again until one undoes the answer; ms of each."""
+        """The last block's heads, off and on again until one undoes the answer; ms of each."""
         taken = []
-        heads = "[role=option][aria-label^='block 1, head']"
+        heads = "[role=option][aria-label^='block 3, head']"
         for head in self.figure(name).query_selector_all(heads):
             taken.append(self.click(head, name, f"{ANSWERS} && f.off === 1"))
             if self.facts(name)["right"] < 0.5:

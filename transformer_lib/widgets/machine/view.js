@@ -117,6 +117,7 @@ function render({ model, el }) {
     const side = element("div", { class: "afm-side" }, list.element, panel.element);
     fig.add({ element: side, theme: panel.theme }, { basis: 290 });
   } else fig.add(list, { basis: 420 });
+  if (view === "comparison") fig.element.classList.add("afm-compact");
   if (shows("comparison")) {
     fig.picture.append(element("div", { class: "afm-break" }, pair.controls, pair.other));
     fig.add(pair.map, { basis: 560 });
