@@ -2,8 +2,8 @@
 
     python book/picture.py        under a minute
 
-A story is written into the Machine, the question is asked, the roses go on, and the head that fetched
-the answer is crossed out. Every frame is what the figure shows then.
+A story is written into the Machine, the question is asked, the roses go on, and the head that
+fetched the answer is crossed out. Every frame is what the figure shows then.
 """
 
 import io
@@ -16,16 +16,16 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
+from transformer_lib.training.run_log import REPOSITORY
 from transformer_lib.training.trained import load_shipped
 from transformer_lib.widgets import Machine
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path += [str(ROOT / "tests" / "browser"), str(ROOT / "book")]
+sys.path += [str(REPOSITORY / "tests" / "browser"), str(REPOSITORY / "book")]
 
 from chromium import CHROMIUM_NAMES
 from harness import write_page
 
-PICTURE = ROOT / "book" / "assets" / "machine.gif"
+PICTURE = REPOSITORY / "book" / "assets" / "machine.gif"
 STORY = "<story> mary has roses at first . john has books at first . peter has cups at first ."
 HEAD = "block-3-head-1"
 WIDTH = 724  # of the page
@@ -96,7 +96,9 @@ def main() -> None:
     first.save(
         PICTURE, save_all=True, append_images=rest, duration=list(times), loop=0, optimize=True
     )
-    print(f"{PICTURE.relative_to(ROOT)}: {len(times)} frames, {PICTURE.stat().st_size:,} bytes")
+    print(
+        f"{PICTURE.relative_to(REPOSITORY)}: {len(times)} frames, {PICTURE.stat().st_size:,} bytes"
+    )
 
 
 if __name__ == "__main__":

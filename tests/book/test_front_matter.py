@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from PIL import Image
 from anatomy import is_deeper
 from links import road_names
+from PIL import Image
 from programs import ended
 
 ROOT = Path(__file__).resolve().parents[2]

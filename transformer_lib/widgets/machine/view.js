@@ -58,6 +58,7 @@ function render({ model, el }) {
   const story = storyPanel({ model, known, context: config.context, grammar, draw });
   if (shows("story")) fig.controls.append(...story.controls);
   fig.picture.before(...story.parts);
+  if (view === "story") fig.picture.after(fig.controls); // the story itself comes first
   const list = nextWords({ onChoose: story.say });
   const heat = temperatureSlider(hottest, (value) => send(model, "temperature", value));
   const nucleus = topPSlider((value) => send(model, "top_p", value));
