@@ -91,7 +91,7 @@ def code_of(path: Path) -> list[str]:
     """The code cells of a notebook, or of a Markdown file (`{code-cell}`)."""
     if path.suffix != ".ipynb":
         text = path.read_text(encoding="utf-8")
-        return re.findall(r"^```\{code-cell\}[^\n]*\n(?::.*\n)*(.*?)^```", text, re.M | re.S)
+        return re.findall(r"^```\{code-cell\}[^\n]*\n(?::[^\n]*\n)*(.*?)^```", text, re.M | re.S)
     nb = nbformat.read(path, as_version=4)
     return [cell.source for cell in nb.cells if cell.cell_type == "code"]
 
