@@ -7,7 +7,6 @@ many these are, in the whole batch or the whole text. Targets that are ``IGNORED
 
 from collections.abc import Callable, Sequence
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -32,6 +31,7 @@ def cross_entropy(logits: Tensor, targets: Tensor, *, label_smoothing: float = 0
 
     Source: label smoothing: Szegedy et al. 2016 (Rethinking the Inception Architecture).
 
+    >>> import torch
     >>> cross_entropy(torch.zeros(3, 7), torch.tensor([0, 6, IGNORED]))  # ln 7, twice
     tensor([1.9459, 1.9459, 0.0000])
     """
@@ -51,6 +51,7 @@ def total(loss: Loss, logits: Tensor, targets: Tensor) -> Tensor:
     Raises:
         ValueError: it gives another number of losses than there are targets.
 
+    >>> import torch
     >>> total(cross_entropy, torch.zeros(3, 7), torch.tensor([0, 6, IGNORED]))  # 2 ln 7
     tensor(3.8918)
     """
@@ -70,6 +71,7 @@ def scored(
     """Logits and targets for ``loss``: of all; or, for :func:`cross_entropy`, of those that count,
     where the model has a quicker way to them.
 
+    >>> import torch
     >>> inputs, targets = [torch.zeros(1, 2, 3)], torch.tensor([[2, 1]])
     >>> scored(nn.Identity(), cross_entropy, inputs, targets)[0].shape
     torch.Size([1, 2, 3])
