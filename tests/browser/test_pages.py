@@ -105,6 +105,20 @@ def test_the_theme_can_be_switched_and_is_kept(open_built):
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
 
 
+@pytest.mark.parametrize("width", [1280, 900])
+def test_a_button_that_has_the_focus_shows_it(open_built, width):
+    page = open_built(CHAPTER, width=width)
+    seen = set()
+    for _ in range(12):
+        page.keyboard.press("Tab")
+        kind, style = page.evaluate(
+            "[document.activeElement.tagName, getComputedStyle(document.activeElement).outlineStyle]"
+        )
+        seen.add(kind)
+        assert kind != "BUTTON" or style == "solid", page.evaluate("document.activeElement.title")
+    assert "BUTTON" in seen
+
+
 def test_what_figures_share_of_their_style_comes_once_and_first(open_built):
     """Where it came again with another kind, it undid what a figure's own style had said."""
     page = open_built(CHAPTER)
