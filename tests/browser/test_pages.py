@@ -111,11 +111,10 @@ def test_a_button_that_has_the_focus_shows_it(open_built, width):
     seen = set()
     for _ in range(12):
         page.keyboard.press("Tab")
-        kind, style = page.evaluate(
-            "[document.activeElement.tagName, getComputedStyle(document.activeElement).outlineStyle]"
-        )
-        seen.add(kind)
-        assert kind != "BUTTON" or style == "solid", page.evaluate("document.activeElement.title")
+        focus = page.locator(":focus")
+        seen.add(kind := focus.evaluate("(node) => node.tagName"))
+        style = focus.evaluate("(node) => getComputedStyle(node).outlineStyle")
+        assert kind != "BUTTON" or style == "solid", focus.evaluate("(node) => node.outerHTML")
     assert "BUTTON" in seen
 
 
