@@ -16,7 +16,6 @@ from typing import Any
 import torch
 
 from transformer_lib import storage
-from transformer_lib.data.kannada import KannadaGrammar
 from transformer_lib.training.checkpoints import (
     NAME,
     CheckpointError,
@@ -364,7 +363,7 @@ def translate_command(chosen: argparse.Namespace, arguments: Sequence[str]) -> i
             f"sample {shlex.quote(chosen.folder)} --prompt TEXT"
         )
     texts = chosen.text
-    if isinstance(trained.grammar, KannadaGrammar):  # in its script or transliterated
+    if trained.grammar is not None:  # in its script or transliterated
         texts = [trained.grammar.parse(text).source for text in texts]
     options = {"width": chosen.width, "length_penalty": chosen.length_penalty}
     for text in translate(trained.model, trained.tokenizer, texts, **options):
