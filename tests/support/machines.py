@@ -11,7 +11,7 @@ from transformer_lib.tokenizers import WordTokenizer
 from transformer_lib.training.asking import Examined, examine, questions
 from transformer_lib.widgets import Machine
 
-SHIPPED = "gifts-v2"
+SHIPPED = "gifts-v3"
 STORIES = [
     "<story> mary has roses at first . susan has books at first . john has cups at first .",
     "<story> mary has roses at first .",

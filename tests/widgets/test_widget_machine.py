@@ -61,8 +61,8 @@ def test_what_makes_no_figure(options, message):
 
 
 def test_the_name_of_a_model_is_not_the_model(as_a_reader):
-    with pytest.raises(TypeError, match=r"trained is 'gifts-v2', .* load_shipped\(name\) returns"):
-        Machine("gifts-v2", ["mary has roses ."])
+    with pytest.raises(TypeError, match=r"trained is 'gifts-v3', .* load_shipped\(name\) returns"):
+        Machine("gifts-v3", ["mary has roses ."])
 
 
 def test_settings_out_of_range():
