@@ -144,7 +144,8 @@ def without_script(question: dict) -> str:
     else:
         row, column = right
         answer = escape(f"{question['rows'][row]}, {question['columns'][column]}")
-    told = [f"The answer: <strong>{answer}</strong>.", sentence, html(question["then"])]
+    stop = "" if answer.endswith((".", "!", "?")) else "."
+    told = [f"The answer: <strong>{answer}</strong>{stop}", sentence, html(question["then"])]
     return (
         f"<noscript><p><strong>{html(question['question'])}</strong></p>"
         + (f"<ul>{listed}</ul>" if listed else "")

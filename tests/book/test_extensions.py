@@ -356,6 +356,9 @@ def test_questions_of_every_kind_are_answered_without_javascript():
     words = {"rows": ["a", "<b>"], "columns": ["c"], "right": [1, 0]}
     cell = {"kind": "cell", "question": "Which?", "then": "So.", **words}
     assert "<strong>&lt;b&gt;, c</strong>. So.</p>" in reveal.without_script(cell)
+    options = [{"text": "In the table.", "sentence": "One row for one word."}]
+    whole = {"kind": "options", "question": "Where?", "then": "", "options": options, "right": 0}
+    assert "<strong>In the table.</strong> One row" in reveal.without_script(whole)
 
 
 def test_a_page_that_asks_for_python_gets_its_files(tmp_path):
