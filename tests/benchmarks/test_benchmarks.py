@@ -41,11 +41,22 @@ def test_a_run_log_names_a_command_that_exists(name):
 
 
 def test_retrieval_scaling_runs(tiny, tmp_path):
-    module = tiny("retrieval_scaling", WIDTHS=(3, 5), RATES=(0.1, 1.0), STEPS=3, LAST=2, SEEDS=2)
+    rates = {"gradient descent": (0.1, 1.0), "adam": (0.01, 0.1)}
+    module = tiny("retrieval_scaling", WIDTHS=(3, 5), RATES=rates, STEPS=(1, 3), LAST=1, SEEDS=2)
     module.main()
     log = load_run(tmp_path / "retrieval-scaling.json")
-    assert log.curve["d_k"] == [3] * 8 + [5] * 8
-    assert log.curve["rate"] == [0.1, 0.1, 1.0, 1.0] * 4
+    assert log.curve["d_k"] == ([3] * 12 + [5] * 12) * 2
+    assert log.curve["rate"] == [0.1, 0.1, 1.0, 1.0] * 6 + [0.01, 0.01, 0.1, 0.1] * 6
+    kinds = [
+        [
+            [row[1] for row in zip(log.curve["kind"], log.curve[after], strict=True) if row[0] == n]
+            for n in range(3)
+        ]
+        for after in ("after 1", "after 3")
+    ]
+    (raw, scaled, small), later = kinds
+    assert scaled == small != raw  # the smaller start has the first scores of the division,
+    assert later[1] != later[2]  # and takes other steps from there
 
 
 def test_gpt_ablations_runs(tiny, tmp_path, monkeypatch):

@@ -311,7 +311,7 @@ def test_the_right_start_and_rates_give_the_same_losses():
 RIGHT[check_fair_report] = ["c", "C", "(c)"]
 WRONG[check_fair_report] = [
     ("a", "One learning rate, and it is one"),
-    ("B", "One learning rate again,"),
+    ("B", "Equal starts and all rates, but *cannot*?"),
     ("d", "Two things differ,"),
 ]
 

@@ -247,13 +247,13 @@ check_same_training = Exercise(
 # --- which report says something? -----------------------------------------------------------------
 
 check_fair_report = Choice(
-    asks="Which of the four reports says something about the division by √d_k? A letter.",
+    asks="Whose conclusion about the division by √d_k is covered by what they did? A letter.",
     right="c",
     wrong={
         "a": "One learning rate, and it is one that suits the division. What about the others?",
-        "b": "One learning rate again, and this time it suits the raw scores.",
+        "b": "Equal starts and all rates, but *cannot*? The runs were stopped after 100 steps.",
         "d": "Two things differ, the division and the start. Which of them made the difference?",
     },
-    praise="Right: equal starts, equal data, several runs, and each side at every rate. That it "
-    "finds no difference makes it no worse.",
+    praise="Right: equal starts, equal data, several runs, each side at every rate, and two "
+    "lengths. That it finds little makes it no worse.",
 )
