@@ -217,9 +217,9 @@ def test_positions_are_matched_and_stretched(benchmark, monkeypatch, tmp_path):
     module.main()
     log = load_run(tmp_path / "positions-matched.json")
     rows = list(zip(log.curve["method"], log.curve["seed"], log.curve["position"], strict=True))
-    points = [9, 3, 9, 9]
+    points = [9, 3, 9, 9, 9, 9]
     assert sorted(rows) == [
-        (n, seed, 2 * i) for n in range(4) for seed in range(2) for i in range(points[n])
+        (n, seed, 2 * i) for n in range(6) for seed in range(2) for i in range(points[n])
     ]
     for name, apart in log.result["lengths"].items():
         alike = log.result["lengths matched"][name]
@@ -241,6 +241,35 @@ def test_stretched_rotary_positions_turn_more_slowly(benchmark, monkeypatch):
         assert_close(turned[..., 3, pairs], given[..., 1, pairs])  # three times slower
         same = torch.allclose(turned[..., 5, :2], given[..., 5, :2])
         assert same == (name == "rotary, larger base")  # the fastest hand is as fast as before
+
+
+@pytest.mark.parametrize("method", ["sinusoidal", "rotary"])
+def test_with_a_base_of_ten_every_hand_goes_round_in_training(benchmark, method):
+    plain, module = benchmark("positions"), benchmark("positions_matched")
+    model = module.with_base(plain.new_model(method, 0, 7), 10.0)
+    if method == "sinusoidal":
+        (where,), width = [model.embedding.positions], model.config.d_model
+    else:
+        where, *others = (block.attention.positions for block in model.blocks)
+        width = model.config.d_head
+        assert all(other.base == where.base for other in others)
+    slowest = where.base ** ((width - 2) / width)
+    assert 2 * torch.pi * slowest < plain.LENGTH
+    model(torch.zeros(1, plain.REACH * plain.LENGTH, dtype=torch.long))
+
+
+def test_a_leak_is_found_through_a_weight_of_zero(benchmark, monkeypatch, tmp_path):
+    module = benchmark("leaks")
+    for name, value in {"RUNS_FOLDER": tmp_path, "STEPS": 300, "SEEDS": 1}.items():
+        monkeypatch.setattr(module, name, value)
+    module.main()
+    log = load_run(tmp_path / "leaks.json")
+    assert log.curve["step"] == [*range(50, 301, 50)] * 2
+    zeros, infinity = log.result["new texts, by position"].values()
+    guessing = log.result["guessing"]
+    assert min(zeros[0][:-1]) < 0.8 * guessing  # within 300 steps it has begun
+    assert zeros[0][-1] > 0.9 * guessing  # nothing to see
+    assert min(infinity[0]) > 0.95 * guessing
 
 
 def test_kannada_measures_every_run_and_head(benchmark, monkeypatch, tmp_path):
