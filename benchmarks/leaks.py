@@ -23,7 +23,7 @@ from transformer_lib.training.run_log import RUNS_FOLDER, new_run, save_run
 
 RULES = ("zeros after the softmax", "minus infinity before it")
 TOKENS, LENGTH, WIDTH = 20, 8, 64
-SEEDS, STEPS, BATCH, RATE, EVERY = 3, 2500, 128, 0.003, 50
+SEEDS, STEPS, BATCH, RATE, EVERY = 3, 2000, 128, 0.001, 50
 HELD_OUT = 4096  # texts to measure on
 
 
@@ -59,11 +59,13 @@ def train(rule: str, seed: int) -> tuple[OneLayer, list[float]]:
     torch.manual_seed(seed)
     model, curve = OneLayer(rule), []
     optimizer = torch.optim.Adam(model.parameters(), lr=RATE)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 - step / STEPS)
     for _ in range(STEPS):
         loss = losses(model, torch.randint(TOKENS, (BATCH, LENGTH + 1))).mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+        schedule.step()
         curve.append(loss.item())
     return model, torch.tensor(curve).unflatten(0, (-1, EVERY)).mean(dim=1).tolist()
 
@@ -87,7 +89,7 @@ def main() -> None:
     config = {
         "rules": list(RULES), "tokens": TOKENS, "length": LENGTH, "width": WIDTH, "seeds": SEEDS,
         "steps": STEPS, "batch": BATCH, "rate": RATE, "every": EVERY, "held_out": HELD_OUT,
-        "optimizer": "Adam",
+        "optimizer": "Adam", "schedule": "linear to 0",
     }  # fmt: skip
     result = {"guessing": math.log(TOKENS), "new texts, by position": by_position}
     log = new_run("leaks", config=config, curve=curve, result=result)

@@ -260,7 +260,7 @@ def test_with_a_base_of_ten_every_hand_goes_round_in_training(benchmark, method)
 
 def test_a_leak_is_found_through_a_weight_of_zero(benchmark, monkeypatch, tmp_path):
     module = benchmark("leaks")
-    for name, value in {"RUNS_FOLDER": tmp_path, "STEPS": 300, "SEEDS": 1}.items():
+    for name, value in {"RUNS_FOLDER": tmp_path, "STEPS": 300, "SEEDS": 1, "RATE": 0.003}.items():
         monkeypatch.setattr(module, name, value)
     module.main()
     log = load_run(tmp_path / "leaks.json")
