@@ -1,9 +1,9 @@
-"""Words and addresses of equal length, rotary positions stretched, a base of 10: what changes?
+"""Words and addresses of equal length, and rotary positions stretched: do the results change?
 
-    python benchmarks/positions_matched.py        about 20 minutes on one core
+    python benchmarks/positions_matched.py        about 15 minutes on one core
 
-Writes transformer_lib/runs/positions-matched.json, which chapter 07c and its deeper page read.
-Three questions about what positions.py has measured, with its models, text and recipe.
+Writes transformer_lib/runs/positions-matched.json, which chapter 07c and its deeper page read. Two
+questions about what positions.py has measured, with its models, text and recipe.
 
 Where positions are added, a word and its address start with very different lengths (both are in the
 log). "matched" stretches the shorter of the two to the length of the other before training: is it
@@ -12,9 +12,6 @@ the lengths that hold a method back?
 And can trained rotary models be taken to longer texts without more training? They read a second and
 a third time: with a larger base, so that the slowest hand turns REACH times more slowly and the
 fastest as before; and squeezed, with all positions divided by REACH.
-
-Are slow hands the reason why a method breaks beyond its length? With a base of 10 there are none:
-every hand goes round within LENGTH positions. Sinusoids and rotary positions are trained with it.
 """
 
 import torch
@@ -32,18 +29,10 @@ from positions import (
 from torch import Tensor
 
 from transformer_lib.gpt import GPT
-from transformer_lib.positions import (
-    RotaryPositions,
-    SinusoidalPositions,
-    apply_rotary,
-    rotary_angles,
-)
+from transformer_lib.positions import RotaryPositions, apply_rotary, rotary_angles
 from transformer_lib.training.run_log import RUNS_FOLDER, new_run, save_run
 
-METHODS = (
-    "sinusoidal, matched", "learned, matched", "rotary, larger base", "rotary, squeezed",
-    "sinusoidal, base 10", "rotary, base 10",
-)  # fmt: skip
+METHODS = ("sinusoidal, matched", "learned, matched", "rotary, larger base", "rotary, squeezed")
 ADDED = ("sinusoidal", "learned")
 
 
@@ -83,16 +72,6 @@ def stretch(model: GPT, name: str) -> GPT:
     return model
 
 
-def with_base(model: GPT, base: float) -> GPT:
-    """Let a model that is not trained yet count with another base than 10,000."""
-    if isinstance(model.embedding.positions, SinusoidalPositions):
-        model.embedding.positions = SinusoidalPositions(model.config.d_model, base=base)
-        return model
-    for block in model.blocks:
-        block.attention.positions = RotaryPositions(model.config.d_head, base=base)
-    return model
-
-
 def main() -> None:
     tokenizer, train_ids, held_out, said = read_text()
     curve = Curve()
@@ -106,9 +85,6 @@ def main() -> None:
         model = train(new_model("rotary", seed, tokenizer.size), seed, train_ids)
         for number in (2, 3):
             curve.measure(stretch(model, METHODS[number]), number, METHODS[number], seed, held_out)
-        for number, method in ((4, "sinusoidal"), (5, "rotary")):
-            model = train(with_base(new_model(method, seed, tokenizer.size), 10.0), seed, train_ids)
-            curve.measure(model, number, METHODS[number], seed, held_out)
     result = {"lengths": start, "lengths matched": matched}
     config = {"methods": list(METHODS), **recipe(), **said}
     log = new_run("positions-matched", config=config, curve=curve.columns, result=result)
