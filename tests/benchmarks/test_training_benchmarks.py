@@ -243,6 +243,52 @@ def test_stretched_rotary_positions_turn_more_slowly(benchmark, monkeypatch):
         assert same == (name == "rotary, larger base")  # the fastest hand is as fast as before
 
 
+@pytest.mark.slow
+def test_positions_of_another_base_are_measured(benchmark, monkeypatch, tmp_path):
+    counts = {"LENGTH": 6, "REACH": 3, "SEEDS": 2}
+    more = {"BIN": 2, "BATCH": 2, "STEPS": 2, "python_docs": lambda: TEXT}
+    sizes = {"n_layers": 1, "n_heads": 2, "d_model": 12, "smear": 0}
+    plain, module = benchmark("positions"), benchmark("positions_base")
+    for one, constants in ((plain, counts | more | {"SIZES": sizes}), (module, {"SEEDS": 2})):
+        for name, value in (constants | {"RUNS_FOLDER": tmp_path}).items():
+            monkeypatch.setattr(one, name, value)
+    module.main()
+    log = load_run(tmp_path / "positions-base.json")
+    rows = list(zip(log.curve["method"], log.curve["seed"], log.curve["position"], strict=True))
+    assert sorted(rows) == [
+        (n, seed, 2 * i) for n in range(2) for seed in range(2) for i in range(9)
+    ]
+
+
+@pytest.mark.parametrize("method", ["sinusoidal", "rotary"])
+def test_with_a_base_of_ten_every_hand_goes_round_in_training(benchmark, method):
+    plain, module = benchmark("positions"), benchmark("positions_base")
+    model = module.with_base(plain.new_model(method, 0, 7), module.BASE)
+    if method == "sinusoidal":
+        where, width = model.embedding.positions, model.config.d_model
+    else:
+        where, *others = (block.attention.positions for block in model.blocks)
+        width = model.config.d_head
+        assert all(other.base == where.base for other in others)
+    slowest = where.base ** ((width - 2) / width)
+    assert 0.8 * plain.LENGTH < 2 * torch.pi * slowest < plain.LENGTH
+    model(torch.zeros(1, plain.REACH * plain.LENGTH, dtype=torch.long))
+
+
+def test_a_leak_is_found_through_a_weight_of_zero(benchmark, monkeypatch, tmp_path):
+    module = benchmark("leaks")
+    for name, value in {"RUNS_FOLDER": tmp_path, "STEPS": 300, "SEEDS": 1, "RATE": 0.003}.items():
+        monkeypatch.setattr(module, name, value)
+    module.main()
+    log = load_run(tmp_path / "leaks.json")
+    assert log.curve["step"] == [*range(50, 301, 50)] * 2
+    zeros, infinity = log.result["new texts, by position"].values()
+    guessing = log.result["guessing"]
+    assert min(zeros[0][:-1]) < 0.8 * guessing  # within 300 steps it has begun
+    assert zeros[0][-1] > 0.9 * guessing  # nothing to see
+    assert min(infinity[0]) > 0.95 * guessing
+
+
 def test_kannada_measures_every_run_and_head(benchmark, monkeypatch, tmp_path):
     module = benchmark("kannada")
     few = ("machine", "no positions", "no cross-attention")

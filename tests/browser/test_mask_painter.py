@@ -290,6 +290,23 @@ def test_smaller_copies_leave_parts_out(open_page):
     assert "that is a leak" in layers.inner_text()
 
 
+def test_a_copy_to_draw_in_has_no_controls_and_names_its_outputs(open_page):
+    v = torch.eye(5, 3)
+    page = open_page(
+        MaskPainter(
+            WORDS, X, X, v, show="mask", components=["who", "deed", "gift"], hint="Close a cell."
+        )
+    )
+    assert page.locator(".afm-caption").inner_text() == "Close a cell."
+    assert page.locator(".afm-controls input, .afm-controls select").count() == 0
+    assert page.locator(".afm-flow").count() == 0
+    texts = page.locator(".afm-outputs text").all_text_contents()
+    assert [texts.count(name) for name in ("who", "deed", "gift")] == [1, 1, 1]
+    assert page.locator(".afm-outputs .afm-cell-number").count() == 15
+    row = page.get_by_role("listitem").first.get_attribute("aria-label")
+    assert row == "mary: row sum 1.00, output who 1.00, deed 0.00, gift 0.00"
+
+
 def test_a_preset_says_what_it_lets_each_word_see(open_page):
     page = open_page(painter())
     about = page.locator(".afm-controls .afm-legend").first

@@ -190,6 +190,15 @@ def test_on_a_phone_the_sliders_and_what_they_change_are_on_one_screen(open_page
     check_fits(page)
 
 
+def test_a_figure_may_have_few_controls_and_its_own_hint(open_page):
+    page = open_page(PositionLab(view="clocks", controls=["position"], hint="Drag the position."))
+    assert page.locator(".afm-caption").inner_text() == "Drag the position."
+    assert page.get_by_role("slider").count() == 1
+    assert page.get_by_role("radio").count() == 0
+    press(page, "position p", "ArrowRight")
+    assert page.locator(".afm-caption").inner_text() == "Drag the position."
+
+
 def test_the_bug_is_seen_by_both_tests(open_page):
     page = open_page(PositionLab())
     page.get_by_role("checkbox", name="a common bug").check()

@@ -1,5 +1,7 @@
 """MaskPainter, the Python side: what it takes and refuses, what the drawing gives back."""
 
+import json
+
 import pytest
 import torch
 
@@ -115,3 +117,15 @@ def test_a_smaller_copy_shows_some_of_its_parts():
     assert MaskPainter(["i", "am", "fine"], x, x, x, show="layers")._show == "layers"
     with pytest.raises(ValueError, match="'all', 'weights', 'layers'"):
         MaskPainter(["i", "am", "fine"], x, x, x, show="rows")
+
+
+def test_components_have_names_and_a_place_its_own_hint():
+    x = torch.eye(3)
+    named = MaskPainter(
+        WORDS[:3], x, x, x, components=["who", "deed", "gift"], hint="Close a cell."
+    )
+    text = json.loads(named._text)
+    assert text["components"] == ["who", "deed", "gift"]
+    assert text["hint"] == "Close a cell."
+    with pytest.raises(ValueError, match="2 components for 3 components; there must be one"):
+        MaskPainter(WORDS[:3], x, x, x, components=["who", "deed"])

@@ -71,6 +71,11 @@ def test_wrong_settings_are_refused(settings, message):
         PositionLab(**settings)
 
 
+def test_an_unknown_control_is_named():
+    with pytest.raises(ValueError, match="no control 'speed'; there are base, d_model"):
+        PositionLab(controls=["position", "speed"])
+
+
 def test_an_unknown_setting_is_named():
     with pytest.raises(TypeError, match="unknown setting 'd_head'; there are"):
         PositionLab(d_head=8)

@@ -22,7 +22,8 @@ check_right_angles = Choice(
         "still.",
         "d": "each hand is slower than the one before by the same factor, 10000^(2/d).",
         "e": "the `arange` holds 2i already, and d // 2 doubles the exponent once more.",
-        "f": "the last hand gets the exponent 1; it should be (d − 2)/d.",
+        "f": "the last hand gets the exponent 1; by the formula it is (d − 2)/d. (The "
+        "authors' own code does as you do, and no model minds.)",
     },
     praise="Right: three ways to write one ladder of speeds.",
 )

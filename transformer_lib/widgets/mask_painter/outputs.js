@@ -1,6 +1,6 @@
 // Row sums of attention weights as bars, and the output vectors beside them: one line a query.
 //
-//   const part = outputs({ rows: words, width: 2 });
+//   const part = outputs({ rows: words, width: 2, names: ["who", "deed"] });   names: may be empty
 //   part.layout(width, lines)     lines: [{ y, height }], the rows of the grid beside it
 //   part.theme(colors)   part.paint(sums, output)   part.element
 
@@ -11,7 +11,7 @@ import { fixed } from "../core/numbers.js";
 const MOST_COMPONENTS = 4;
 const BAR_WIDTH = 44;
 
-export function outputs({ rows, width: dv }) {
+export function outputs({ rows, width: dv, names = [] }) {
   const count = Math.min(dv, MOST_COMPONENTS);
   const svg = svgElement("svg", {
     class: "afm-outputs",
@@ -30,7 +30,9 @@ export function outputs({ rows, width: dv }) {
       line.bar.setAttribute("width", BAR_WIDTH * Math.min(1, sum));
       line.total.textContent = fixed(sum);
       line.group.classList.toggle("afm-short", sum < 0.9995);
-      const components = output[i].slice(0, count).map((y) => fixed(y));
+      const components = output[i]
+        .slice(0, count)
+        .map((y, c) => `${names[c] ?? ""} ${fixed(y)}`.trim());
       line.row.setAttribute(
         "aria-label",
         `${clip(showToken(rows[i]))}: row sum ${fixed(sum)}, output ${components.join(", ")}`,
@@ -60,8 +62,26 @@ export function outputs({ rows, width: dv }) {
       ),
       svgElement(
         "text",
-        { class: "afm-axis afm-output", x: start, y: places[0].y - 10, "aria-hidden": "true" },
+        {
+          class: "afm-axis afm-output",
+          x: start,
+          y: places[0].y - (names.length ? 26 : 10),
+          "aria-hidden": "true",
+        },
         dv > count ? `output (first ${count})` : "output",
+      ),
+      ...names.slice(0, count).map((name, c) =>
+        svgElement(
+          "text",
+          {
+            class: "afm-axis afm-soft-text",
+            x: start + (c + 0.5) * size,
+            y: places[0].y - 10,
+            "text-anchor": "middle",
+            "aria-hidden": "true",
+          },
+          fitText(name, size),
+        ),
       ),
     );
     lines = places.map(({ y, height }, i) => {

@@ -29,16 +29,18 @@ import { outputs } from "./outputs.js";
 import { cellReading, flowReading, maskWarning } from "./reading.js";
 
 const ICON = 5;
+const RESULTS = 290; // px: room for the numbers of three components
 const HINTS = {
   all: "Try: open one cell above the diagonal. Click it, or drag across several (a finger: hold, then drag); with the keyboard, arrow keys and space (shift and an arrow draw on). Then look at 1 layer and at 2.",
   weights:
     "Try: hide by another rule, and look at the rows. A click, or space, opens and closes a cell.",
+  mask: "Try: click a cell to open or close it, or drag across several (a finger: hold, then drag); with the keyboard, arrow keys and space.",
   layers:
     "Try: open one cell above the diagonal by a click, or with arrow keys and space. Then look at 1 layer and at 2.",
 };
 
 function render({ model, el }) {
-  const { words } = readJson(model, "_text");
+  const { words, components = [], hint } = readJson(model, "_text");
   const limits = readJson(model, "_limits");
   const [n, dk, dv] = model.get("_sizes_of");
   const { q, k, v } = vectors(readFloats(model, "_vectors"), n, dk, dv);
@@ -48,7 +50,7 @@ function render({ model, el }) {
   let [brush, last, stroke] = [null, null, false];
 
   const show = model.get("_show") ?? "all"; // all, or the parts of a smaller copy
-  const fig = figure(el, { name: "Mask painter", hint: HINTS[show] });
+  const fig = figure(el, { name: "Mask painter", hint: hint || HINTS[show] });
 
   // The mask: read from the model, so that Python and every view of this widget agree.
   const names = words.map((word) => clip(showToken(word)));
@@ -127,7 +129,7 @@ function render({ model, el }) {
       keeping.element,
     );
   if (show === "layers") fig.controls.append(sources.element, layers.element);
-  else fig.controls.append(rules.element);
+  else if (show !== "mask") fig.controls.append(rules.element);
 
   const paintCell = (i, j, may) => {
     const mask = maskNow();
@@ -164,7 +166,7 @@ function render({ model, el }) {
   map.svg.addEventListener("keydown", (event) => (stroke = event.shiftKey), true);
   map.svg.addEventListener("pointerdown", () => (stroke = false), true);
 
-  const results = outputs({ rows: words, width: dv });
+  const results = outputs({ rows: words, width: dv, names: components });
   const warning = element("p", { class: "afm-warning", role: "status" });
   fig.add(
     {
@@ -181,7 +183,7 @@ function render({ model, el }) {
       ),
       layout(width) {
         const beside = width >= 520;
-        map.layout(beside && show !== "layers" ? width - 252 : width);
+        map.layout(beside && show !== "layers" ? width - RESULTS - 12 : width);
         const lines = words.map((_, i) => {
           const cell = map.cell(i, 0);
           const [y, height] = [Number(cell.getAttribute("y")), Number(cell.getAttribute("height"))];
@@ -189,7 +191,7 @@ function render({ model, el }) {
             ? { y, height }
             : { y: y - Number(map.cell(0, 0).getAttribute("y")) + 24, height };
         });
-        results.layout(beside ? 240 : width, lines);
+        results.layout(beside ? RESULTS : width, lines);
       },
       theme(colors) {
         map.theme(colors);
@@ -227,12 +229,13 @@ function render({ model, el }) {
         layers.element,
       ),
     );
-  if (show !== "weights") fig.add({ element: traced, layout: graph.layout }, { basis: 300 });
+  const tracing = show === "all" || show === "layers";
+  if (tracing) fig.add({ element: traced, layout: graph.layout }, { basis: 300 });
 
   let state = null;
   function read(cell) {
     if (cell) fig.say(...cellReading(words, state.mask, state.weights, ...cell));
-    else if (show === "weights")
+    else if (!tracing)
       fig.say(`${state.mask.flat().filter(Boolean).length} of ${n * n} cells are open.`);
     else fig.say(...flowReading(words, state.levels, model.get("source")));
   }
@@ -258,7 +261,7 @@ function render({ model, el }) {
       weights.map((row, i) => row.map((weight, j) => mask[i][j] || weight > 0)),
     );
     results.paint(sums, output);
-    if (show !== "weights") graph.paint(carried, levels, source);
+    if (tracing) graph.paint(carried, levels, source);
     const wrong = maskWarning(words, mask, sums, rule);
     warning.hidden = !wrong;
     warning.replaceChildren(

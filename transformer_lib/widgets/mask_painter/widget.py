@@ -11,14 +11,14 @@ from transformer_lib import checks
 from transformer_lib.widgets.base import Widget, constant, float_bytes, json_bytes
 from transformer_lib.widgets.driving import Flag, Number, Option, Pair, Token
 from transformer_lib.widgets.goals import Goal
-from transformer_lib.widgets.inputs import require_few, to_numpy
+from transformer_lib.widgets.inputs import require_few, to_numpy, to_tokens
 from transformer_lib.widgets.joining import bundle, stylesheet
 
 # Measured in Chromium on two busy cores: 64 words open in 1 s and follow an arrow key within 0.1 s;
 # 128 take 2.3 s and 0.25 s.
 MOST_WORDS = 64
 _MOST_LAYERS = 6
-SHOWS = ("all", "weights", "layers")  # for a small copy: the rows with their outputs, or the tracer
+SHOWS = ("all", "weights", "layers", "mask")  # smaller copies, for one purpose each
 PRESETS = ("causal", "padding", "sliding window", "bidirectional", "block")  # as in math/masks.js
 _RULES = (  # as in math/masks.js
     "−∞ on the scores; all hidden: 0",
@@ -36,7 +36,9 @@ class MaskPainter(Widget):
 
     `q` [words, d_k], `k` [words, d_k] and `v` [words, d_v] are the queries, keys and values; `mask`
     [words, words] is what is drawn at first, True = may attend (causal if left out). `show` makes a
-    smaller copy: `weights` leaves the tracer out, `layers` the outputs, and both the presets.
+    smaller copy: `weights` leaves the tracer out, `layers` the outputs, both the presets, and
+    `mask` all controls: it is to draw in. `components` are names for the components of the values,
+    and `hint` is what this copy asks the reader to try.
 
     What the reader does comes back: `widget.mask` is a boolean tensor that the library takes as it
     is; `widget.source` is the position that the tracer follows, `widget.layers` through how many
@@ -52,9 +54,9 @@ class MaskPainter(Widget):
     (1 if something of the word A is in the position of B after N layers, else 0), `weight A B`,
     `row sum A`.
 
-    Raises ValueError for shapes that do not fit, more than 64 words, an unknown `show`, and NaN or
-    infinity; TypeError for a mask that is not boolean, tensors that are not floating point and
-    words that are not text.
+    Raises ValueError for shapes that do not fit, more than 64 words, an unknown `show`, components
+    without a name, and NaN or infinity; TypeError for a mask that is not boolean, tensors that are
+    not floating point and words that are not text.
 
     >>> x = torch.eye(3)
     >>> painter = MaskPainter(["i", "am", "fine"], x, x, x)
@@ -107,6 +109,8 @@ class MaskPainter(Widget):
         mask: Tensor | None = None,
         *,
         show: str = "all",
+        components: Sequence[str] = (),
+        hint: str = "",
         name: str = "",
         goals: Sequence[Goal] = (),
     ) -> None:
@@ -119,8 +123,9 @@ class MaskPainter(Widget):
         vectors = [to_numpy(x, name) for name, x in (("q", q), ("k", k), ("v", v))]
         if mask is None:
             mask = torch.ones(n, n, dtype=torch.bool).tril()
+        names = to_tokens(components, v.shape[1], "components", "components") if components else []
         super().__init__(
-            _text=json_bytes({"words": words}),
+            _text=json_bytes({"words": words, "components": names, "hint": hint}),
             _vectors=b"".join(map(float_bytes, vectors)),
             _sizes_of=[n, q.shape[1], v.shape[1]],
             _show=show,

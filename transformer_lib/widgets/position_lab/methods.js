@@ -75,7 +75,7 @@ const sinusoidal = {
   },
   effects: {},
   measured: "The product",
-  hint: "Try: drag the position. Fast hands turn, slow ones creep, and in every dial the angle between blue and vermillion stays.",
+  hint: "Try: drag the position. Fast hands turn, slow ones creep, and in every dial the angle between blue and orange stays.",
 };
 
 const rotary = {

@@ -21,9 +21,11 @@ function render({ model, el }) {
     Array.from(numbers.subarray(p * columns, (p + 1) * columns)),
   );
   const { smallest, largest } = readJson(model, "_limits");
+  const place = readJson(model, "_place");
+  const wantedHere = (name) => !place.controls || place.controls.includes(name);
   const fig = figure(el, {
     name: "Position lab",
-    hint: methodNamed(model.get("method")).hint,
+    hint: place.hint || methodNamed(model.get("method")).hint,
   });
   let changed = "";
   let last = null;
@@ -76,7 +78,8 @@ function render({ model, el }) {
   };
   const traits = Object.keys(controls);
   fig.controls.classList.add("afm-pl-controls");
-  fig.controls.append(show.element, ...Object.values(controls).map((control) => control.element));
+  if (wantedHere("view")) fig.controls.append(show.element);
+  fig.controls.append(...Object.values(controls).map((control) => control.element));
   controls.position.element.classList.add("afm-pl-query");
   controls.offset.element.classList.add("afm-pl-key");
 
@@ -114,7 +117,7 @@ function render({ model, el }) {
     const wanted = VIEWS[view];
     for (const [name, control] of Object.entries(controls)) {
       const known = ALWAYS.includes(name) || method.controls.includes(name);
-      const shown = known && (!wanted || wanted.controls.includes(name));
+      const shown = wantedHere(name) && known && (!wanted || wanted.controls.includes(name));
       control.element.classList.toggle("afm-pl-hidden", !shown);
     }
     for (const [name, one] of Object.entries(panels)) {
@@ -161,7 +164,8 @@ function render({ model, el }) {
     offer(method, model.get("view"));
     const some = VIEWS[model.get("view")];
     const fits = some?.hint && method.panels.includes(some.panels[0]);
-    fig.element.querySelector(".afm-caption").textContent = fits ? some.hint : method.hint;
+    fig.element.querySelector(".afm-caption").textContent =
+      place.hint || (fits ? some.hint : method.hint);
     for (const name of method.panels) panels[name].paint(view);
     last = view;
     say(view);

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 import traitlets
 
-from transformer_lib.widgets.base import Widget, constant, float_bytes
+from transformer_lib.widgets.base import Widget, constant, float_bytes, json_bytes
 from transformer_lib.widgets.driving import Flag, Number, Option
 from transformer_lib.widgets.goals import Goal
 from transformer_lib.widgets.joining import bundle, stylesheet
@@ -52,11 +52,15 @@ class PositionLab(Widget):
     `n_heads`, `projected` and `own_angle` (1 or 0), `score` (of the position with that at its
     offset) and `spread` (between the scores of all positions at this offset).
 
+    `controls` are the settings that have a control in this figure, by their names ("view" for the
+    choice of a picture); left out, all that the method and the view have. `hint` is what this
+    figure asks the reader to try.
+
     At most 512 positions, 1024 components and 64 heads; a table of at most 4096 positions.
 
     Raises ValueError for an odd `d_model`, a `base` of 1 or less, other settings out of their
-    range, an unknown `method` or `view`, or a table that is not finite or not [positions, an even
-    number of components].
+    range, an unknown `method`, `view` or control, or a table that is not finite or not [positions,
+    an even number of components].
 
     >>> lab = PositionLab(d_model=16, position=5)
     >>> lab
@@ -69,6 +73,7 @@ class PositionLab(Widget):
     _css = stylesheet("position_lab")
     _table = traitlets.Bytes().tag(sync=True)
     _table_shape = traitlets.List(traitlets.Int()).tag(sync=True)
+    _place = traitlets.Bytes().tag(sync=True)
     _limits = constant({"smallest": _SMALLEST, "largest": _LARGEST})
     method = traitlets.Unicode("sinusoidal").tag(sync=True)
     d_model = traitlets.Int(32).tag(sync=True)
@@ -106,6 +111,8 @@ class PositionLab(Widget):
         self,
         *,
         table: object | None = None,
+        controls: Sequence[str] | None = None,
+        hint: str = "",
         name: str = "",
         goals: Sequence[Goal] = (),
         **settings: object,
@@ -115,10 +122,17 @@ class PositionLab(Widget):
             raise TypeError(
                 f"unknown setting {sorted(unknown)[0]!r}; there are {', '.join(self._settings())}"
             )
+        for control in controls or ():
+            if control not in self._settings():
+                raise ValueError(
+                    f"there is no control {control!r}; there are {', '.join(self._settings())}"
+                )
+        offered = None if controls is None else list(controls)
         array = _untrained_table() if table is None else _table_array(table)
         super().__init__(
             _table=float_bytes(array),
             _table_shape=list(array.shape),
+            _place=json_bytes({"controls": offered, "hint": hint}),
             name=name,
             goals=goals,
             **settings,
