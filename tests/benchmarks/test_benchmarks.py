@@ -98,16 +98,25 @@ def test_byte_pairs_runs(tiny, tmp_path, monkeypatch):
 
 
 def test_depth_measures_every_block_and_trains_every_arrangement(tiny, tmp_path):
-    sizes = {"DEPTHS": (1, 2), "LAYERS": 1, "STEPS": 26, "BATCH": 2, "SEEDS": (0,)}
-    sizes |= {"SIZES": {"n_heads": 2, "d_model": 8}, "TRAINED": 4, "HELD_OUT": 2, "RATES": (0.01,)}
+    sizes = {"DEPTHS": (1, 2), "LAYERS": 1, "STEPS": 26, "BATCH": 2, "SEEDS": (0, 1)}
+    sizes |= {
+        "SIZES": {"n_heads": 2, "d_model": 8},
+        "TRAINED": 4,
+        "HELD_OUT": 2,
+        "RATES": (0.01, 0.1),
+    }
     module = tiny("depth", **sizes)
     module.main()
     log = load_run(tmp_path / "depth.json")
-    assert log.curve["layer"] == [1, 1, 2] * 10
+    assert log.curve["layer"] == [1, 1, 1, 2, 1, 2] * 15
     assert min(log.curve["gradient"]) > 0
-    for arrangement in module.ARRANGEMENTS:
-        [loss] = log.result[f"{arrangement}, rate 0.01"]
-        assert 0 < loss < 4
+    for arrangement, starts in module.STARTS_OF.items():
+        for start in starts:
+            name = f"{arrangement}, {start}"
+            losses, tried = log.result[name], log.result[f"{name}: rates"]
+            assert losses[0] == min(tried)
+            assert (len(losses), len(tried)) == (2, 2)
+            assert 0 < min(losses) < 4
 
 
 def test_depth_arranges_the_same_parameters_in_different_ways(tiny):
@@ -115,10 +124,20 @@ def test_depth_arranges_the_same_parameters_in_different_ways(tiny):
     ids = torch.arange(6).reshape(1, 6)
     outputs = {}
     for arrangement in module.ARRANGEMENTS:
-        outputs[arrangement] = module.make(arrangement, "Xavier", 2, seed=0)(ids)
+        outputs[arrangement] = module.make(arrangement, "all large", 2, seed=0)(ids)
     for name, one in outputs.items():
         others = [other for key, other in outputs.items() if key != name]
         assert not any(torch.allclose(one, other) for other in others), name
+
+
+def test_depth_starts_as_large_as_it_says(tiny):
+    module = tiny("depth")
+    ids = torch.arange(8).reshape(1, 8)
+    for start, (table, matrices) in module.STARTS.items():
+        model = module.make("pre-norm", start, 2, seed=0)
+        assert 0.8 < model.embedding(ids).std() / (2**0.5 * table) < 1.2, start
+        spread = {"GPT-2": 0.02, "Xavier": (2 / 96) ** 0.5}[matrices]
+        assert 0.9 < model.blocks[1].attention.key.weight.std() / spread < 1.1, start
 
 
 def test_since_gpt2_runs(tiny, tmp_path):
