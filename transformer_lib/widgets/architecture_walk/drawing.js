@@ -8,10 +8,10 @@ import { labelOf, titleOf } from "./model.js";
 
 const GAP = 34; // between the stacks, where the memory goes
 const SIDE = 14; // beside them, where the residuals go
-const TALL = 34;
-const THIN = 26;
-const STEP = 8;
-const PAD = 12; // within the frame of a block
+const TALL = 30;
+const THIN = 23;
+const STEP = 7;
+const PAD = 10; // within the frame of a block
 const TOP = 40;
 const NEXT = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 };
 
