@@ -70,7 +70,7 @@ def test_parts_open_by_mouse_keyboard_and_buttons(open_page):
     page.get_by_role("button", name="next part").click()
     page.get_by_role("button", name="next part").click()
     assert title.inner_text() == "Decoder, block 1: feed-forward"
-    page.get_by_role("combobox", name="part").select_option("Output")
+    page.get_by_role("button", name="Output").click()
     assert page.locator(".afm-walk-panel .afm-walk-chances li").count() == 5
     assert page.get_by_role("button", name="next part").is_disabled()
     page.get_by_role("combobox", name="sentence").select_option(EXAMPLES[1])
@@ -112,6 +112,16 @@ def test_it_writes_a_word_at_each_press(open_page):
     assert words.all_inner_texts() == ["<s>"]
 
 
+def test_on_a_phone_a_tap_on_a_part_brings_its_numbers_into_sight(open_page):
+    page = open_page(make_walk()[2], touch=True, width=390)
+    page.get_by_role("button", name="Decoder, block 1: masked attention").tap()
+    page.wait_for_function(
+        "document.querySelector('.afm-walk-title').getBoundingClientRect().top < innerHeight - 60"
+    )
+    page.get_by_role("button", name="part before").tap()
+    assert page.locator(".afm-walk-title").inner_text() == "Decoder: embedding"
+
+
 @each_look
 def test_fits_is_accessible_and_exports(open_page, theme, width):
     page = open_page(make_walk(part=CROSS)[2], theme=theme, width=width)
@@ -120,6 +130,6 @@ def test_fits_is_accessible_and_exports(open_page, theme, width):
     check_fits(page)
     lines = download(page, "CSV").decode("utf-8-sig").splitlines()
     assert lines[1].startswith("in 1,<s>,")
-    page.get_by_role("combobox", name="part").select_option("Output")
+    page.get_by_role("button", name="Output").click()
     check_axe(page)
     check_fits(page)

@@ -1,20 +1,25 @@
 // The panel beside the drawing: the part that is open, its numbers, its code.
 //
 //   const beside = panel({ languages, onRow(row) });
-//   beside.show(part, shown, { rows, keys, memory, tokens, lines })     anew, for another part; rows
-//                                         and keys: what the rows and columns of its maps are called
+//   beside.show(part, shown, { rows, keys, memory, tokens, lines, first, last })   anew, for another
+//                                         part; rows and keys: what the rows and columns of its maps are called
 //   beside.light(row)                                                          fig.add(beside)
 
 import { divergingScale } from "../core/color.js";
-import { element, showToken } from "../core/dom.js";
+import { button, element, showToken } from "../core/dom.js";
 import { grid } from "../core/grid.js";
 import { inRows, nextWords, purposeOf, shapesOf, titleOf } from "./model.js";
 import { listed } from "./writing.js";
 
-const SIDE_BY_SIDE = 340; // pixels from which two heads are side by side
+const SIDE_BY_SIDE = 370; // pixels from which two heads are side by side
 
-export function panel({ languages, onRow }) {
+export function panel({ languages, onRow, onStep }) {
   const title = element("p", { class: "afm-walk-title" });
+  const before = button({ label: "‹", title: "the part before", onClick: () => onStep(-1) });
+  const next = button({ label: "›", title: "the next part", onClick: () => onStep(1) });
+  before.element.setAttribute("aria-label", "part before");
+  next.element.setAttribute("aria-label", "next part");
+  const head = element("div", { class: "afm-walk-head" }, title, before.element, next.element);
   const purpose = element("p", { class: "afm-walk-purpose" });
   const facts = element("dl", { class: "afm-walk-facts" });
   const maps = element("div", {});
@@ -23,7 +28,7 @@ export function panel({ languages, onRow }) {
   const inside = element("details", {}, element("summary", {}, "What goes in and out"), folded);
   const listing = element("pre", { tabindex: "0", "aria-label": "The code of this part" });
   const code = element("details", {}, element("summary", {}, "Its code"), listing);
-  const root = element("div", { class: "afm-walk-panel" }, title, purpose, facts, maps);
+  const root = element("div", { class: "afm-walk-panel" }, head, purpose, facts, maps);
   root.append(open, inside, code);
   let [width, colors, grids, list, known, numbers] = [0, null, [], null, null, open];
 
@@ -57,8 +62,10 @@ export function panel({ languages, onRow }) {
     part.paint(inRows(flat, size));
   }
 
-  function show(part, shown, { rows, keys: own, memory, tokens, lines }) {
+  function show(part, shown, { rows, keys: own, memory, tokens, lines, first, last }) {
     title.textContent = titleOf(part);
+    before.element.disabled = first;
+    next.element.disabled = last;
     purpose.textContent = purposeOf(part, languages);
     grids = [];
     list = null;
@@ -86,6 +93,7 @@ export function panel({ languages, onRow }) {
         label: `Weights of head ${head}`,
         onSelect: (at) => onRow(at),
         maxCell: 26,
+        rowShare: 0.5,
       });
       add(`weights of head ${head}`, map, { followed: true, row });
       const masked = part.kind === "attention" && part.side === "decoder";
@@ -130,7 +138,7 @@ export function panel({ languages, onRow }) {
     show,
     light,
     layout(now) {
-      width = Math.min(now, 460);
+      width = Math.min(now, 480);
       for (const { part, share } of grids) part.layout(room(share));
     },
     theme(now) {

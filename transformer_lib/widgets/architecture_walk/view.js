@@ -1,4 +1,4 @@
-import { button, element, select, showToken } from "../core/dom.js";
+import { select, showToken } from "../core/dom.js";
 import { figure } from "../core/figure.js";
 import { fixed, percentAmong } from "../core/numbers.js";
 import { drive } from "../core/state.js";
@@ -14,7 +14,6 @@ import {
   nextWords,
   open,
   readPart,
-  titleOf,
   translate,
 } from "./model.js";
 import { panel } from "./panel.js";
@@ -38,28 +37,25 @@ function render({ model, el }) {
       send(model, "sentence", at);
     },
   });
-  const part = select({
-    label: "part",
-    value: 0,
-    options: parts.map(titleOf),
-    onChange: (at) => send(model, "part", at),
-  });
-  const by = (step) => {
-    const to = model.get("part") + step;
-    if (parts[to]) send(model, "part", to);
-  };
-  const before = button({ label: "part before", onClick: () => by(-1) });
-  const next = button({ label: "next part", onClick: () => by(1) });
-  fig.controls.classList.add("afm-walk-choosing");
-  fig.controls.append(chosen.element, part.element, before.element, next.element);
+  fig.controls.append(chosen.element);
 
   const picture = drawing({
     parts,
     layers: config.n_layers,
     languages,
-    onOpen: (at) => send(model, "part", at),
+    onOpen(at) {
+      send(model, "part", at);
+      if (beside.element.getBoundingClientRect().top > window.innerHeight - 120)
+        beside.element.scrollIntoView({ block: "center" }); // on a phone it stands below the drawing
+    },
   });
-  const beside = panel({ languages, onRow: (row) => send(model, "row", row) });
+  const beside = panel({
+    languages,
+    onRow: (row) => send(model, "row", row),
+    onStep(step) {
+      if (parts[model.get("part") + step]) send(model, "part", model.get("part") + step);
+    },
+  });
   const line = writing({
     label: `${languages[1]}, written so far`,
     onWrite(done) {
@@ -71,9 +67,9 @@ function render({ model, el }) {
       if (now().side === "decoder") send(model, "row", Math.min(row, found.ids.length - 1));
     },
   });
-  fig.add(picture, { basis: 290 });
-  const right = element("div", {}, line.element, beside.element);
-  fig.add({ ...beside, element: right }, { basis: 290 });
+  fig.add(line, { basis: 600 });
+  fig.add(picture, { basis: 270 });
+  fig.add(beside, { basis: 390 });
 
   let weights = null;
   let machine = null;
@@ -92,9 +88,6 @@ function render({ model, el }) {
 
   function update() {
     chosen.set(model.get("sentence"));
-    part.set(model.get("part"));
-    before.element.disabled = model.get("part") === 0;
-    next.element.disabled = model.get("part") === parts.length - 1;
     const [at, done] = [model.get("sentence"), model.get("written")];
     if (machine && known !== `${at} ${done}`) {
       const whole = found?.at === at ? found.whole : translate(machine, ids[at]);
@@ -110,6 +103,8 @@ function render({ model, el }) {
       memory: source(),
       tokens: target,
       lines: linesOf(one),
+      first: model.get("part") === 0,
+      last: model.get("part") === parts.length - 1,
     });
     look();
   }

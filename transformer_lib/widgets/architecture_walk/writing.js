@@ -33,8 +33,8 @@ export function writing({ label, onWrite, onRow }) {
   const buttons = element("div", { class: "afm-walk-buttons" });
   buttons.append(one.element, rest.element, anew.element);
   const title = element("p", { class: "afm-walk-caption" }, label);
-  const root = element("div", { class: "afm-walk-writing" }, title, line.element, buttons);
-  root.append(name, list);
+  const said = element("div", {}, title, line.element, buttons);
+  const root = element("div", { class: "afm-walk-writing" }, said, element("div", {}, name, list));
   return {
     element: root,
     paint({ words, row, ended, steps: now, next }) {
