@@ -379,7 +379,6 @@ WRONG[check_translate] = [
     (keeping(all_at_once), "All sentences end when the first one does"),
     (keeping(lambda word, ended: (word, ended)), "After the end of a sentence words come again"),
     (keeping(with_the_end), "The end token is in your result"),
-    (lambda m, s, n: writing()(m, s, n)[:1], "shape"),
 ]
 
 
@@ -390,8 +389,7 @@ def test_the_machine_of_translate_is_sure_of_every_word():
         text = by_itself(machine, source, most)
         inputs = torch.cat([torch.ones(len(text), 1).long(), text], 1)[:, :-1]
         best, second = machine(source, inputs).topk(2).values.unbind(-1)
-        counts = (inputs > 0) & ((text > 0) | (inputs > 0))
-        assert ((best - second)[counts] > 0.05).all()
+        assert ((best - second)[inputs > 0] > 0.05).all()
     assert len(set((text > 0).sum(1).tolist())) > 2  # sentences of several lengths
 
 
