@@ -140,6 +140,35 @@ def test_depth_starts_as_large_as_it_says(tiny):
         assert 0.9 < model.blocks[1].attention.key.weight.std() / spread < 1.1, start
 
 
+def test_block_counts_what_each_part_is_worth(tiny, tmp_path):
+    module = tiny("block", SEEDS=(0, 1), STEPS=2)
+    module.main()
+    result = load_run(tmp_path / "block.json").result
+    assert {len(found) for found in result.values()} == {2}
+    assert {0 <= n <= 96 for found in result.values() for n in found} == {True}
+
+
+def test_block_switches_off_what_it_says(tiny):
+    module = tiny("block")
+    model = module.make(0, vocabulary=9)
+    [block] = model.blocks
+    x = torch.randn(2, 11, 8)
+    whole = block(x)
+    one, two = block.norm_1, block.norm_2
+    middle = x + block.attention(one(x))
+    torch.testing.assert_close(whole, middle + block.feed_forward(two(middle)))
+    outputs = [whole]
+    for parts in module.PARTS.values():
+        block.off = parts
+        outputs.append(block(x))
+    block.off = {"residual_1", "residual_2"}
+    torch.testing.assert_close(block(x), block.feed_forward(two(block.attention(one(x)))))
+    block.off = {"norm_1", "norm_2", "attention", "feed_forward"}
+    torch.testing.assert_close(block(x), x)
+    for n, one in enumerate(outputs):
+        assert not any(torch.allclose(one, other) for other in outputs[:n])
+
+
 def test_since_gpt2_runs(tiny, tmp_path):
     text = "Mary gave roses to Susan. Now Susan has the roses.\n" * 30
     sizes = {"n_layers": 1, "n_heads": 2, "d_model": 12}
