@@ -6,8 +6,8 @@
 import { clip, fitText, font, setSize, svgElement } from "../core/dom.js";
 import { labelOf, titleOf } from "./model.js";
 
-const GAP = 26; // between the stacks, where the memory goes
-const SIDE = 12; // beside them, where the residuals go
+const GAP = 24; // between the stacks, where the memory goes
+const SIDE = 11; // beside them, where the residuals go
 const TALL = 28;
 const THIN = 22;
 const STEP = 6;

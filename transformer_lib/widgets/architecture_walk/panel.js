@@ -11,7 +11,7 @@ import { grid } from "../core/grid.js";
 import { inRows, nextWords, purposeOf, shapesOf, titleOf } from "./model.js";
 import { listed } from "./writing.js";
 
-const SIDE_BY_SIDE = 370; // pixels from which two heads are side by side
+const SIDE_BY_SIDE = 352; // pixels from which two heads are side by side
 
 export function panel({ languages, onRow, onStep }) {
   const title = element("p", { class: "afm-walk-title" });
@@ -42,7 +42,7 @@ export function panel({ languages, onRow, onStep }) {
     if (width) part.layout(room(share));
   }
 
-  const room = (share) => (share > 1 && width >= SIDE_BY_SIDE ? (width - 12) / 2 : width);
+  const room = (share) => (share > 1 && width >= SIDE_BY_SIDE ? (width - 8) / 2 : width);
 
   /** Vectors as rows of colored cells, in one scale for all of a part. */
   function vectors(caption, flat, words, size, reach, chooses) {
@@ -93,7 +93,7 @@ export function panel({ languages, onRow, onStep }) {
         label: `Weights of head ${head}`,
         onSelect: (at) => onRow(at),
         maxCell: 26,
-        rowShare: 0.5,
+        rowShare: 0.54,
       });
       add(`weights of head ${head}`, map, { followed: true, row });
       const masked = part.kind === "attention" && part.side === "decoder";

@@ -68,8 +68,8 @@ function render({ model, el }) {
     },
   });
   fig.add(line, { basis: 600 });
-  fig.add(picture, { basis: 270 });
-  fig.add(beside, { basis: 390 });
+  fig.add(picture, { basis: 250 });
+  fig.add(beside, { basis: 360 });
 
   let weights = null;
   let machine = null;
