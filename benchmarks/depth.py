@@ -2,16 +2,19 @@
 
     python benchmarks/depth.py        about fifteen minutes on one core
 
-Writes transformer_lib/runs/depth.json, which chapter 08 reads. The model is a GPT whose blocks are
+Writes transformer_lib/runs/depth.json, which chapter 08b reads. The model is a GPT whose blocks are
 put together in one of five ways (ARRANGEMENTS); it reads the gift stories of a small grammar.
 
-- Gradients: for stacks of DEPTHS blocks, with two ways to draw the matrices (STARTS), of the loss
-  of one batch of a fresh model by all parameters of each block: the norm. Beside it, the size of
-  the stream behind each block: the root mean square of its numbers. Nothing is trained.
-- Losses: LAYERS blocks are trained for STEPS steps, at each of RATES, from the matrices that suit
-  the arrangement (STARTS_OF): those of GPT-2 are smaller by √(2 · blocks) where results are written
-  into the stream, since so many add up there; without a stream nothing adds up, and smaller
-  matrices only make all numbers vanish.
+How large the numbers of a fresh model are is a choice of its own, in two parts (STARTS): the tables
+of words and positions, whose rows have a spread of 0.02 as GPT-2's or of 1 as in the paper, which
+multiplies its table by √d; and the matrices, drawn with GPT-2's 0.02 (and smaller by √(2 · blocks)
+where results are written into the stream) or by Xavier's rule.
+
+- Gradients: for stacks of DEPTHS blocks, from each start, of the loss of one batch of a fresh model
+  by all parameters of each block: the norm. Beside it, the size of the stream behind each block:
+  the root mean square of its numbers. Nothing is trained.
+- Losses: LAYERS blocks are trained for STEPS steps from each of STARTS_OF[arrangement]. The first
+  seed tries all RATES; the others are trained at the rate that was best for it.
 """
 
 from functools import partial
@@ -37,8 +40,14 @@ GRAMMAR = Grammar(
     n_gifts=1, n_sentences=4, give=0.5, give_it=0.0, ask=0.5, **PLAIN,
 )  # fmt: skip
 SIZES = {"n_heads": 4, "d_model": 48}
-DEPTHS, SEEDS, STARTS = (6, 12, 24), (0, 1, 2), ("GPT-2", "Xavier")
-LAYERS, STEPS, BATCH, RATES = 6, 300, 16, (0.02, 0.005)
+DEPTHS, SEEDS = (6, 12, 24), (0, 1, 2)
+# The spread of the tables' rows as they are read, and how matrices are drawn.
+STARTS = {
+    "all small": (0.02, "GPT-2"),
+    "large tables": (1.0, "GPT-2"),
+    "all large": (1.0, "Xavier"),
+}
+LAYERS, STEPS, BATCH, RATES = 6, 300, 16, (0.02, 0.01, 0.005, 0.0025)
 TRAINED, HELD_OUT = 6000, 200
 
 
@@ -71,14 +80,22 @@ ARRANGEMENTS = {
     "no residual": NoResidual,
     "no feed-forward": NoFeedForward,
 }
-# Post-norm and the stack without a stream start as large as they can: see the docstring.
-STARTS_OF = {"post-norm": "Xavier", "no residual": "Xavier"}
+# GPT-2's start for all, and another one where that does not suit: post-norm and the stack without
+# a stream as in the paper; where no norm enlarges the tables' numbers, they begin large.
+STARTS_OF = {
+    "pre-norm": ("all small",),
+    "post-norm": ("all small", "all large"),
+    "no norm": ("all small", "large tables"),
+    "no residual": ("all small", "all large"),
+    "no feed-forward": ("all small",),
+}
 
 
 def make(arrangement: str, start: str, n_layers: int, seed: int) -> GPT:
     """A fresh model."""
     torch.manual_seed(seed)
     kind = ARRANGEMENTS[arrangement]
+    table, matrices = STARTS[start]
     config = GPTConfig(
         vocabulary=len(GRAMMAR.vocabulary),
         context=GRAMMAR.max_words,
@@ -87,9 +104,13 @@ def make(arrangement: str, start: str, n_layers: int, seed: int) -> GPT:
         **SIZES,
     )
     model = GPT(config)
+    if table == 1:  # as in the paper: the table is also the output, so it is enlarged where read
+        nn.init.normal_(model.embedding.weight, std=config.d_model**-0.5)
+        nn.init.normal_(model.embedding.positions.table.weight)
+        model.embedding.scale = config.d_model**0.5
     for block in model.blocks:
         block.__class__ = kind  # the same parameters, wired in another way
-        if start == "Xavier":
+        if matrices == "Xavier":
             for layer in block.modules():
                 if isinstance(layer, nn.Linear):
                     nn.init.xavier_normal_(layer.weight)
@@ -156,18 +177,24 @@ def main() -> None:
                             column.append(value)
                 print(arrangement, start, depth, "gradients", flush=True)
     result: dict[str, list | float] = {"floor": GRAMMAR.floor(held_out)}
-    for arrangement in ARRANGEMENTS:
-        start = STARTS_OF.get(arrangement, "GPT-2")
-        for rate in RATES:
-            name = f"{arrangement}, rate {rate:g}"
-            result[name] = []
-            for seed in SEEDS:
+    for arrangement, starts in STARTS_OF.items():
+        for start in starts:
+
+            def loss(rate: float, seed: int, arrangement=arrangement, start=start) -> float:
                 model = make(arrangement, start, LAYERS, seed)
-                result[name].append(trained_loss(model, training, unseen, rate, seed))
-            print(name, [f"{loss:.3f}" for loss in result[name]], flush=True)
+                found = trained_loss(model, training, unseen, rate, seed)
+                print(arrangement, start, seed, rate, f"{found:.3f}", flush=True)
+                return found
+
+            first, *others = SEEDS
+            tried = {rate: loss(rate, first) for rate in RATES}
+            best = min(tried, key=tried.get)
+            name = f"{arrangement}, {start}"
+            result[f"{name}: rates"] = list(tried.values())
+            result[name] = [tried[best], *(loss(best, seed) for seed in others)]
     config = SIZES | {
         "arrangements": list(ARRANGEMENTS), "starts": list(STARTS), "depths": list(DEPTHS),
-        "seeds": list(SEEDS), "starts of": {a: STARTS_OF.get(a, "GPT-2") for a in ARRANGEMENTS},
+        "seeds": list(SEEDS), "starts of": {a: list(found) for a, found in STARTS_OF.items()},
         "layers": LAYERS, "steps": STEPS, "batch": BATCH, "rates": list(RATES),
         "optimizer": "Muon, AdamW at a quarter of the rate",
         "schedule": "trapezoid, warmup 10, decay 0.6",

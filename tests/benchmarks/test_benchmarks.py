@@ -109,16 +109,25 @@ def test_byte_pairs_runs(tiny, tmp_path, monkeypatch):
 
 
 def test_depth_measures_every_block_and_trains_every_arrangement(tiny, tmp_path):
-    sizes = {"DEPTHS": (1, 2), "LAYERS": 1, "STEPS": 26, "BATCH": 2, "SEEDS": (0,)}
-    sizes |= {"SIZES": {"n_heads": 2, "d_model": 8}, "TRAINED": 4, "HELD_OUT": 2, "RATES": (0.01,)}
+    sizes = {"DEPTHS": (1, 2), "LAYERS": 1, "STEPS": 26, "BATCH": 2, "SEEDS": (0, 1)}
+    sizes |= {
+        "SIZES": {"n_heads": 2, "d_model": 8},
+        "TRAINED": 4,
+        "HELD_OUT": 2,
+        "RATES": (0.01, 0.1),
+    }
     module = tiny("depth", **sizes)
     module.main()
     log = load_run(tmp_path / "depth.json")
-    assert log.curve["layer"] == [1, 1, 2] * 10
+    assert log.curve["layer"] == [1, 1, 1, 2, 1, 2] * 15
     assert min(log.curve["gradient"]) > 0
-    for arrangement in module.ARRANGEMENTS:
-        [loss] = log.result[f"{arrangement}, rate 0.01"]
-        assert 0 < loss < 4
+    for arrangement, starts in module.STARTS_OF.items():
+        for start in starts:
+            name = f"{arrangement}, {start}"
+            losses, tried = log.result[name], log.result[f"{name}: rates"]
+            assert losses[0] == min(tried)
+            assert (len(losses), len(tried)) == (2, 2)
+            assert 0 < min(losses) < 4
 
 
 def test_depth_arranges_the_same_parameters_in_different_ways(tiny):
@@ -126,10 +135,49 @@ def test_depth_arranges_the_same_parameters_in_different_ways(tiny):
     ids = torch.arange(6).reshape(1, 6)
     outputs = {}
     for arrangement in module.ARRANGEMENTS:
-        outputs[arrangement] = module.make(arrangement, "Xavier", 2, seed=0)(ids)
+        outputs[arrangement] = module.make(arrangement, "all large", 2, seed=0)(ids)
     for name, one in outputs.items():
         others = [other for key, other in outputs.items() if key != name]
         assert not any(torch.allclose(one, other) for other in others), name
+
+
+def test_depth_starts_as_large_as_it_says(tiny):
+    module = tiny("depth")
+    ids = torch.arange(8).reshape(1, 8)
+    for start, (table, matrices) in module.STARTS.items():
+        model = module.make("pre-norm", start, 2, seed=0)
+        assert 0.8 < model.embedding(ids).std() / (2**0.5 * table) < 1.2, start
+        spread = {"GPT-2": 0.02, "Xavier": (2 / 96) ** 0.5}[matrices]
+        assert 0.9 < model.blocks[1].attention.key.weight.std() / spread < 1.1, start
+
+
+def test_block_counts_what_each_part_is_worth(tiny, tmp_path):
+    module = tiny("block", SEEDS=(0, 1), STEPS=2)
+    module.main()
+    result = load_run(tmp_path / "block.json").result
+    assert {len(found) for found in result.values()} == {2}
+    assert {0 <= n <= 96 for found in result.values() for n in found} == {True}
+
+
+def test_block_switches_off_what_it_says(tiny):
+    module = tiny("block")
+    model = module.make(0, vocabulary=9)
+    [block] = model.blocks
+    x = torch.randn(2, 11, 8)
+    whole = block(x)
+    one, two = block.norm_1, block.norm_2
+    middle = x + block.attention(one(x))
+    torch.testing.assert_close(whole, middle + block.feed_forward(two(middle)))
+    outputs = [whole]
+    for parts in module.PARTS.values():
+        block.off = parts
+        outputs.append(block(x))
+    block.off = {"residual_1", "residual_2"}
+    torch.testing.assert_close(block(x), block.feed_forward(two(block.attention(one(x)))))
+    block.off = {"norm_1", "norm_2", "attention", "feed_forward"}
+    torch.testing.assert_close(block(x), x)
+    for n, one in enumerate(outputs):
+        assert not any(torch.allclose(one, other) for other in outputs[:n])
 
 
 def test_since_gpt2_runs(tiny, tmp_path):

@@ -45,6 +45,7 @@ def test_its_numbers_are_the_librarys(open_page):
     with torch.no_grad():
         memory = model.encode(source)
         model(source, target)
+    page.get_by_text("What goes in and out").click()
     shown = numbers(page, "out: what will be added")
     assert shown == pytest.approx(given[-1].flatten().tolist(), abs=0.0051)
     shown = numbers(page, "in: the memory")
@@ -60,6 +61,7 @@ def test_parts_open_by_mouse_keyboard_and_buttons(open_page):
     box = page.get_by_role("button", name="Decoder, block 1: masked attention")
     box.click()
     assert title.inner_text() == "Decoder, block 1: masked attention"
+    assert "<s> → " in page.locator(".afm-reading").inner_text()
     assert "may attend to 1 of" in page.locator(".afm-reading").inner_text()
     box.press("ArrowDown")
     assert title.inner_text() == "Decoder, block 1: add, norm"
@@ -68,14 +70,56 @@ def test_parts_open_by_mouse_keyboard_and_buttons(open_page):
     page.get_by_role("button", name="next part").click()
     page.get_by_role("button", name="next part").click()
     assert title.inner_text() == "Decoder, block 1: feed-forward"
-    page.get_by_role("combobox", name="part").select_option("Output")
-    assert page.locator(".afm-walk-chances li").count() == 5
+    page.get_by_role("button", name="Output").click()
+    assert page.locator(".afm-walk-panel .afm-walk-chances li").count() == 5
     assert page.get_by_role("button", name="next part").is_disabled()
     page.get_by_role("combobox", name="sentence").select_option(EXAMPLES[1])
     page.get_by_role("button", name="Encoder, block 1: attention").click()
     assert len(numbers(page, "Weights of head 0")) == 4  # of two words
     page.get_by_text("Its code").click()
     assert "attend(x)" in page.get_by_label("The code of this part").inner_text()
+
+
+def test_it_writes_a_word_at_each_press(open_page):
+    model, tokenizer, widget = make_walk(part=CROSS, written=0)
+    page = open_page(widget)
+    words = page.locator(".afm-walk-writing .afm-token-chip")
+    write = page.get_by_role("button", name="write", exact=True)
+    likeliest = page.locator(".afm-walk-writing li", has=page.locator(".afm-walk-bar")).first
+    likeliest.wait_for()
+    source, ids = inputs(model, tokenizer, EXAMPLES[0])
+    with torch.no_grad():
+        chances = model(source, ids)[0].softmax(-1)
+    vocabulary = tokenizer.target.vocabulary
+    for row, chance in enumerate(chances):
+        best = vocabulary[chance.argmax()]
+        assert words.all_inner_texts() == [vocabulary[i] for i in ids[0, : row + 1]]
+        assert likeliest.inner_text().split()[0] == best
+        label = f"{vocabulary[ids[0, row]]} → {best}"
+        assert page.locator(".afm-reading").inner_text().startswith(label)
+        assert len(numbers(page, "Weights of head 0")) == 4 * (row + 1)
+        if write.is_enabled():
+            write.click()
+    assert write.is_disabled()
+    page.get_by_role("button", name="begin anew").click()
+    assert words.all_inner_texts() == ["<s>"]
+    page.get_by_role("button", name="write all").click()
+    assert write.is_disabled()
+    page.get_by_role("combobox", name="sentence").select_option(EXAMPLES[1])
+    assert write.is_disabled()  # what is whole stays whole
+    page.get_by_role("button", name="begin anew").click()
+    page.get_by_role("combobox", name="sentence").select_option(EXAMPLES[0])
+    assert words.all_inner_texts() == ["<s>"]
+
+
+def test_on_a_phone_a_tap_on_a_part_brings_its_numbers_into_sight(open_page):
+    page = open_page(make_walk()[2], touch=True, width=390)
+    page.get_by_role("button", name="Decoder, block 1: masked attention").tap()
+    page.wait_for_function(
+        "document.querySelector('.afm-walk-title').getBoundingClientRect().top < innerHeight - 60"
+    )
+    page.get_by_role("button", name="part before").tap()
+    assert page.locator(".afm-walk-title").inner_text() == "Decoder: embedding"
 
 
 @each_look
@@ -86,6 +130,6 @@ def test_fits_is_accessible_and_exports(open_page, theme, width):
     check_fits(page)
     lines = download(page, "CSV").decode("utf-8-sig").splitlines()
     assert lines[1].startswith("in 1,<s>,")
-    page.get_by_role("combobox", name="part").select_option("Output")
+    page.get_by_role("button", name="Output").click()
     check_axe(page)
     check_fits(page)

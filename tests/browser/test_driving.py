@@ -130,7 +130,7 @@ def test_every_figure_follows_the_text_and_goes_back(open_page):
         ),
         "walk": (
             make_walk(name="walk")[2],
-            "sentence=1;part=decoder.1.cross_attention;row=1",
+            "sentence=1;part=decoder.1.cross_attention;row=1;written=2",
         ),
         "depth": (
             make_view(name="depth", shown=["pre", "post", "no_norm", "no_residual"]),

@@ -11,11 +11,11 @@ from diagnoses import exercises, judge
 
 from transformer_lib.exercises import encoder_decoder
 from transformer_lib.exercises.encoder_decoder import (
-    check_layers,
     check_may_read,
     check_mended_cross,
     check_parameters,
     check_shifted,
+    check_translate,
 )
 
 RIGHT, WRONG = {}, {}
@@ -291,73 +291,106 @@ def test_the_count_is_the_papers_model():
     assert check_parameters.right(512, 2048, 6, 37_000) == 63_082_496
 
 
-# --- layers -------------------------------------------------------------------------------------
+# --- translate ----------------------------------------------------------------------------------
 
 
-def by_trying(n, width):
-    layers, reached = 0, n - 1
-    while reached > 0:
-        layers, reached = layers + 1, reached - (width - 1)
-    return layers
+def reading(machine, source, encode=True, mask=True):
+    words = (source > 0)[:, None, :] if mask else None
+    x = machine.source_embedding(source)
+    for block in machine.encoder if encode else []:
+        x = block(x, mask=words)
+    return x
 
 
-RIGHT[check_layers] = [by_trying, lambda n, width: math.ceil((n - 1) / (width - 1))]
-WRONG[check_layers] = [
+def writing(memory=reading, *, first=1, at=-1, hide=True, **looks):
+    """One step more for all sentences until `most`; after its end a sentence is erased."""
+
+    def answer(machine, source, most):
+        read = memory(machine, source)
+        options = {"memory_mask": (source > 0)[:, None, :] if hide else None}
+        text = torch.full([len(source), 1], first)
+        while text.shape[1] <= most:
+            y = machine.target_embedding(text)
+            for block in machine.decoder:
+                y = block(y, read, **options, **{"causal": True} | looks)
+            scores = machine.target_embedding.logits(y[:, at])
+            text = torch.cat([text, scores.argmax(-1, keepdim=True)], 1)
+        text = text[:, 1:]
+        return text * ((text == 2).cumsum(1) == 0)
+
+    return answer
+
+
+def by_itself(machine, source, most):
+    """Each sentence alone, without its padding, by the model's own functions."""
+    lines = []
+    for row in source:
+        row = row[row > 0][None]
+        text = [1]
+        while len(text) <= most:
+            word = machine(row, torch.tensor([text]))[0, -1].argmax().item()
+            if word == 2:
+                break
+            text.append(word)
+        lines.append(text[1:] + [0] * (most + 1 - len(text)))
+    return torch.tensor(lines)
+
+
+def keeping(change):
+    """The right text, after a `change` of what is written when a sentence has ended."""
+
+    def answer(machine, source, most):
+        read, words = reading(machine, source), (source > 0)[:, None, :]
+        text, ended = torch.ones(len(source), 1, dtype=torch.long), torch.zeros(len(source)) > 1
+        for _ in range(most):
+            y = machine.target_embedding(text)
+            for block in machine.decoder:
+                y = block(y, read, memory_mask=words, causal=True)
+            word = machine.target_embedding.logits(y)[:, -1].argmax(-1)
+            word, ended = change(word, ended)
+            text = torch.cat([text, word[:, None]], 1)
+        return text[:, 1:]
+
+    return answer
+
+
+def all_at_once(word, ended):
+    ended = ended | (word == 2).any()
+    return word * ~ended, ended
+
+
+def with_the_end(word, ended):
+    return word * ~ended, ended | (word == 2)
+
+
+RIGHT[check_translate] = [writing(), by_itself, lambda m, s, n: by_itself(m, s, n).tolist()]
+WRONG[check_translate] = [
     (
-        lambda n, width: math.ceil(n / width),
-        "you have (n) / width, rounded up. From the last word to the ",
+        lambda m, s, n: torch.cat([torch.ones(len(s), 1).long(), by_itself(m, s, n)], 1),
+        "begins with the begin token",
     ),
-    (lambda n, width: math.ceil(n / (width - 1)), "it is one too large: `(n - 1)` in place of `n`"),
-    (
-        lambda n, width: (n - 1) // (width - 1),
-        "you have (n − 1) / (width − 1), rounded down. Round up, for ",
-    ),
-    (lambda n, width: n - 1, "That is a recurrence"),
-    (lambda n, width: 1, "That is attention."),
-    (lambda n, width: math.ceil(math.log(n, width)), "(a dilated convolution)"),
-    (lambda n, width: math.log(n) / math.log(width), "not yet rounded up"),
-    (lambda n, width: (n - 1) / (width - 1), "round the quotient up"),
-    (lambda n, width: n // width, "you have (n − width + 1) / width, rounded up. From the last "),
-    (
-        lambda n, width: n // (width - 1),
-        "you have (n) / (width − 1), rounded down. From the last word",
-    ),
-    (
-        lambda n, width: math.ceil((n - width) / (width - 1)),
-        "it is one too small: `((math.ceil((n - width) / (width - 1))) + 1)` in",
-    ),
-    (lambda n, width: math.ceil((n - 1) / ((width - 1) / 2)), "`/ 2` is too much"),
-    (
-        lambda n, width: round((n - 1) / (width - 1)),
-        "you have (n − 1) / (width − 1), rounded. Round up, for the l",
-    ),
-    (
-        lambda n, width: math.ceil((n - 1) / width),
-        "it is one too large: `(width - 1)` in place of `width`",
-    ),
-    (lambda n, width: by_trying(n - 1, width), "(n − 2) / (width − 1), rounded up. From"),
-    (
-        lambda n, width: int((n + 1) / width) + 1,
-        "further back. Round up, for the last layer is needed if anything is left. Nothing has",
-    ),
-    (lambda n, width: (n - 1) // (width // 2), "(n − 1) / (width // 2), rounded down. A layer"),
-    (lambda n, width: by_trying(n, width) - n // 3, "`- n // 3` is too much"),
-    (lambda n, width: by_trying(n, width) + n // 5, "`+ n // 5` is too much"),
-    (lambda n, width: (n - 1) // (width - 1) + n % 2, "you have 2, right is 3."),
-    (
-        lambda n, width: by_trying(n, width) + 2 * ((n - 1) % (width - 1) == 0),
-        "with `(n - 1) % (width - 1) < 0` in place of `(n - 1) % (width - 1) ==",
-    ),
-    (
-        lambda n, width: by_trying(n, width) - 3 * ((n - 1) % (width - 1) > 0),
-        "with `(n - 1) % (width - 1) < 0` in place of `(n - 1) % (width - 1) > ",
-    ),
-    (lambda n, width: by_trying(n, width) + n**2, "`+ n**2` is too much"),
-    (
-        lambda n, width: max(1, by_trying(n, width)),
-        "1 is not the right axis of `max`: -1 is",
-    ),
+    (writing(lambda m, s: reading(m, s, encode=False)), "Let the encoder's blocks read it first"),
+    (writing(lambda m, s: reading(m, s, mask=False), hide=False), "Both need the mask"),
+    (writing(lambda m, s: reading(m, s, mask=False)), "The encoder's words read the padding"),
+    (writing(hide=False), "its blocks take `memory_mask`"),
+    (writing(causal=False), "read words after them"),
+    (writing(first=0), "The decoder begins with padding"),
+    (writing(at=0), "from the first row at each step"),
+    (keeping(all_at_once), "All sentences end when the first one does"),
+    (keeping(lambda word, ended: (word, ended)), "After the end of a sentence words come again"),
+    (keeping(with_the_end), "The end token is in your result"),
 ]
+
+
+def test_the_machine_of_translate_is_sure_of_every_word():
+    """No processor's rounding decides: the second best score is far below."""
+    for case in check_translate.cases:
+        machine, source, most = case.inputs
+        text = by_itself(machine, source, most)
+        inputs = torch.cat([torch.ones(len(text), 1).long(), text], 1)[:, :-1]
+        best, second = machine(source, inputs).topk(2).values.unbind(-1)
+        assert ((best - second)[inputs > 0] > 0.05).all()
+    assert len(set((text > 0).sum(1).tolist())) > 2  # sentences of several lengths
 
 
 @pytest.mark.parametrize("exercise", exercises(encoder_decoder))

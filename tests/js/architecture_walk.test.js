@@ -4,8 +4,10 @@ import {
   chances,
   choicesOf,
   follow,
+  nextWords,
   open,
   readPart,
+  translate,
 } from "../../transformer_lib/widgets/architecture_walk/model.js";
 import { encoderDecoder } from "../../transformer_lib/widgets/math/transformer.js";
 import { close, fixture } from "./support.js";
@@ -41,6 +43,49 @@ test("it writes what the library writes", () => {
   const both = Math.min(one.length, other.length); // both may have come to their ends
   assert.ok(both > 0);
   assert.deepEqual(one.slice(0, both), other.slice(0, both));
+});
+
+test("after some steps its rows are the first ones of the whole, each with what it writes", () => {
+  const machine = encoderDecoder(config, weights);
+  const whole = translate(machine, known.source);
+  assert.deepEqual(found.ids, whole.ids);
+  assert.equal(found.steps.done, found.steps.all);
+  assert.equal(found.ended, whole.ended);
+  for (let done = 0; done <= found.steps.all; done += 1) {
+    const now = follow(machine, known.source, done, whole);
+    const read = Math.min(done + 1, whole.ids.length); // the end is written, and not read
+    assert.deepEqual(now.ids, whole.ids.slice(0, read));
+    assert.equal(now.steps.done, done);
+    assert.equal(now.ended, whole.ended && done === found.steps.all);
+    assert.deepEqual(now.next, found.next.slice(0, read));
+    if (read < whole.ids.length) assert.equal(now.next.at(-1), whole.ids[read]);
+    now.logits.forEach((row, i) => close(row, Array.from(found.logits[i]), 1e-4));
+    close(now.memory, Array.from(found.memory));
+  }
+});
+
+test("a translation of the context's length has no end", () => {
+  // A model that writes word 5 for ever, of three places.
+  const row = () => [0, 0, 0, 0, 0, 1];
+  const start = () => ({
+    source: { memory: [], maps: [] },
+    read: (ids) => ({ logits: ids.map(row), maps: [], cross: [] }),
+  });
+  const machine = { config: { context: 3 }, start };
+  const { ids, steps, ended, next } = follow(machine, [4]);
+  assert.deepEqual([ids.slice(1), steps, ended], [[5, 5], { done: 2, all: 2 }, false]);
+  assert.deepEqual(next, [5, 5, 5]);
+  assert.deepEqual(follow(machine, [4], 1).steps, { done: 1, all: 2 });
+});
+
+test("the most probable words, the first one first", () => {
+  const { words, among } = nextWords([0, 2, 1], ["no", "yes", "maybe"], 2);
+  assert.deepEqual([words.map(({ word }) => word), among], [["yes", "maybe"], 3]);
+  const all = chances([0, 2, 1]);
+  assert.deepEqual(
+    words.map(({ chance }) => chance),
+    [all[1], all[2]],
+  );
 });
 
 test("the parts' parameters add up to the model's", () => {

@@ -26,6 +26,14 @@ def test_parts_are_the_models_in_the_order_in_which_they_compute():
     assert weights.keys() == model.state_dict().keys()
 
 
+def test_how_much_is_written():
+    widget = make_walk(name="walk")[2]
+    assert widget.written == 16  # all, however long it is
+    assert widget.accepts("written", "16")
+    assert not widget.accepts("written", "-1")
+    assert make_walk(written=2)[2].written == 2
+
+
 def test_the_code_is_the_librarys_own():
     code = json.loads(make_walk()[2]._text)["code"]
     assert code["decoder"].splitlines() == [
@@ -41,6 +49,8 @@ def test_what_makes_no_figure():
     model, tokenizer, _ = make_walk()
     with pytest.raises(ValueError, match="sentence is 2; choose 0 to 1"):
         make_walk(sentence=2)
+    with pytest.raises(ValueError, match="written is -1; choose 0 words or more"):
+        make_walk(written=-1)
     with pytest.raises(ValueError, match="part is 'middle'; choose one of source_embedding"):
         make_walk(part="middle")
     with pytest.raises(ValueError, match="there is no fact 'looks'"):

@@ -2,11 +2,17 @@
 
 import copy
 import math
-from itertools import product
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from transformer_lib.encoder_decoder import (
+    BEGIN,
+    END,
+    PADDING,
+    EncoderDecoder,
+    EncoderDecoderConfig,
+)
 from transformer_lib.exercises.engine.choosing import Choice
 from transformer_lib.exercises.engine.runner import Case, Exercise, randn
 
@@ -288,93 +294,112 @@ check_parameters = Exercise(
 )  # fmt: skip
 
 
-# --- how many layers a convolution needs ----------------------------------------------------------
+# --- translate ------------------------------------------------------------------------------------
 
 
-def _ceil(number: int, by: int) -> int:
-    return -(-number // by)
+def _machine(seed: int) -> EncoderDecoder:
+    """Nobody has trained it. It is sure of every word, and never writes padding or begin."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = EncoderDecoder(
+            EncoderDecoderConfig(
+                source_vocabulary=12, target_vocabulary=7, context=12,
+                n_layers=2, n_heads=2, d_model=8,
+            )
+        )  # fmt: skip
+        for name, parameter in model.named_parameters():
+            if parameter.dim() > 1:
+                nn.init.normal_(parameter, std=1.0 if "embedding" in name else 0.5)
+    model.requires_grad_(False)
+    table = model.target_embedding.weight
+    table[END:] -= table[END:].mean(dim=1, keepdim=True)
+    table[PADDING], table[BEGIN] = -1.5, -2.0  # the last norm's sum is positive: low scores
+    table[BEGIN, ::2] += 0.3
+    table[BEGIN, 1::2] -= 0.3
+    model.decoder[-1].norm_3.bias.fill_(0.4)
+    model.target_embedding.scale = 1.0  # what is written depends on what has been written
+    return model.eval()
 
 
-def _dilated(n: int, width: int) -> int:
-    layers = 0
-    while width**layers < n:
-        layers += 1
-    return layers
+def _translate(
+    machine, source, most,
+    *, encode=True, hide=(True, True), causal=True, begin=BEGIN, row=-1, together=False,
+    goes_on=False, end=PADDING,
+):  # fmt: skip
+    readable = (source != PADDING).unsqueeze(1)
+    of_encoder, of_decoder = (readable if hidden else None for hidden in hide)
+    memory = machine.source_embedding(source)
+    for block in machine.encoder if encode else ():
+        memory = block(memory, of_encoder)
+    written = torch.full((len(source), 1), begin)
+    ended = torch.zeros(len(source), dtype=torch.bool)
+    for _ in range(most):
+        y = machine.target_embedding(written)
+        for block in machine.decoder:
+            y = block(y, memory, memory_mask=of_decoder, causal=causal)
+        word = machine.target_embedding.logits(y)[:, row].argmax(dim=-1)
+        ends = (word == END) & ~ended
+        if not goes_on:
+            ended = ended | (ends.any() if together else ends)
+            word = word.masked_fill(ended, PADDING).masked_fill(ends, end)
+        written = torch.cat([written, word.unsqueeze(1)], dim=1)
+    return written[:, 1:]
 
 
-def _layers(n: int, width: int) -> int:
-    return _ceil(n - 1, width - 1)
+def _all_translated(machine, source, most):
+    return _translate(machine, source, most)
 
 
-# The parts of a formula, the right one first, and what is right in place of another.
-_WAYS = {
-    f"n {'−' if less > 0 else '+'} {abs(less)}" if less else "n": lambda n, width, a=less: n - a
-    for less in (1, 0, 2, -1, 3)
-} | {"n − width": lambda n, width: n - width, "n − width + 1": lambda n, width: n - width + 1}
-_REACHES = {
-    "(width − 1)": lambda n, width: width - 1,
-    "width": lambda n, width: width,
-    "(width + 1)": lambda n, width: width + 1,
-    "(width − 2)": lambda n, width: width - 2,
-    "(width // 2)": lambda n, width: width // 2,
-    "(width / 2)": lambda n, width: width / 2,
-    "2": lambda n, width: 2,
-}
-_ROUNDED = {"rounded up": math.ceil, "rounded down": math.floor, "rounded": round}
-_MORE = {"": 0, ", plus 1": 1, ", minus 1": -1}
-_SIZES = [(n, width) for n in range(2, 25) for width in range(3, 8)]
-_FORMULA = [
-    (_WAYS, "From the last word to the first it is n − 1 steps back."),
-    (_REACHES, "A layer reaches width − 1 words further back."),
-    (_ROUNDED, "Round up, for the last layer is needed if anything is left."),
-    (_MORE, "Nothing has to be added or taken away."),
-]
+def _mistranslating(**mistake):
+    def wrong(*inputs):
+        return _translate(*inputs, **mistake)
+
+    return wrong
 
 
-def _as_formula(answer) -> tuple | None:
-    """The formula that an answer is, and what is right in place of its wrong parts."""
-    results = [answer(*sizes) for sizes in _SIZES]
-
-    def agrees(names: tuple[str, ...]) -> bool:
-        way, reach, rounded, more = (
-            of[name] for name, (of, _) in zip(names, _FORMULA, strict=True)
-        )
-        return all(
-            result == rounded(way(*sizes) / reach(*sizes)) + more
-            for result, sizes in zip(results, _SIZES, strict=True)
-        )
-
-    def wrong(names: tuple[str, ...]) -> list[str]:
-        pairs = zip(names, _FORMULA, strict=True)
-        return [told for name, (of, told) in pairs if name != next(iter(of))]
-
-    formulas = sorted(product(*(of for of, _ in _FORMULA)), key=lambda names: len(wrong(names)))
-    found = next(filter(agrees, formulas), None)
-    return (*found, " ".join(wrong(found))) if found and wrong(found) else None
+def _begun(machine, source, most):
+    return torch.cat(
+        [torch.full((len(source), 1), BEGIN), _translate(machine, source, most)], dim=1
+    )
 
 
-check_layers = Exercise(
-    asks="`answer(n, width)`: the least number of layers of convolution after which the last of n "
-    "words has heard from the first. Each layer reads a word and the `width` − 1 before it.",
-    right=_layers,
+_SOURCES = [[9, 7, 4, 6, 7], [11, 9, 7, 0, 0], [9, 8, 7, 0, 0], [6, 4, 10, 0, 0]]
+
+check_translate = Exercise(
+    asks="""`answer(machine, source, most)`: the most probable translation, word by word.
+
+    machine has `source_embedding`, `encoder` and `decoder` (lists of blocks) and
+    `target_embedding`; source [batch, tokens] holds ids, padded with 0 on the right. Returns ids
+    [batch, most] without begin (1) and end (2): 0 from the end of each sentence on.
+    """,
+    right=_all_translated,
     wrong={
-        "A layer is there or it is not: round the quotient up.": lambda n, width: (
-            (n - 1) / (width - 1)
-        ),
-        "That is with gaps that grow from layer to layer, and not yet rounded up. Here every layer "
-        "reads neighbors.": lambda n, width: math.log(n, width),
-        "That is a recurrence: one word further with each step.": lambda n, width: n - 1,
-        "That is attention. A convolution reaches width − 1 words further with each layer.": (
-            lambda n, width: 1
-        ),
-        "That is with gaps that grow from layer to layer (a dilated convolution). Here every layer "
-        "reads neighbors.": _dilated,
+        "The result begins with the begin token. It is for the decoder: leave it out of what you "
+        "give back.": _begun,
+        "The decoder reads the embedding of the source. Let the encoder's blocks read it first.":
+            _mistranslating(encode=False),
+        "Padding is read, by the encoder's blocks and by the decoder's. Both need the mask.":
+            _mistranslating(hide=(False, False)),
+        "The encoder's words read the padding: each of its blocks needs the mask, too.":
+            _mistranslating(hide=(False, True)),
+        "The decoder's words read the padding of the memory: its blocks take `memory_mask`.":
+            _mistranslating(hide=(True, False)),
+        "The words written so far read words after them. In training none could: `causal=True`.":
+            _mistranslating(causal=False),
+        "The decoder begins with padding. It has learned to begin with the begin token, 1.":
+            _mistranslating(begin=PADDING),
+        "You take the next word from the first row at each step. It is the *last* row that has "
+        "read all that is written.": _mistranslating(row=0),
+        "All sentences end when the first one does. Each has an end of its own, and the others go "
+        "on.": _mistranslating(together=True),
+        "After the end of a sentence words come again. Write 0 for it from its end on, and let the "
+        "others go on.": _mistranslating(goes_on=True),
+        "The end token is in your result. Put 0 in its place, too.": _mistranslating(end=END),
         },
-    about={
-        "You have ({}) / {}, {}{}. {}": _as_formula,
-        },
-    cases=[Case("8 words, width 4", 8, 4), Case("52 words, width 3", 52, 3),
-           Case("31 words, width 3", 31, 3), Case("9 words, width 6", 9, 6),
-           Case("1 word, which has heard itself", 1, 3, edge=True)],
-    praise="Right: a layer reaches width − 1 words further back.",
+    cases=[
+        Case("one sentence", _machine(254), torch.tensor(_SOURCES[:1]), 6),
+        Case("four sentences", _machine(254), torch.tensor(_SOURCES), 6),
+    ],
+    axes="batch words",
+    praise="Right: one stack reads, the other writes, and whoever has ended waits for the others.",
 )  # fmt: skip

@@ -6,12 +6,12 @@
 import { clip, fitText, font, setSize, svgElement } from "../core/dom.js";
 import { labelOf, titleOf } from "./model.js";
 
-const GAP = 34; // between the stacks, where the memory goes
-const SIDE = 14; // beside them, where the residuals go
-const TALL = 34;
-const THIN = 26;
-const STEP = 8;
-const PAD = 12; // within the frame of a block
+const GAP = 24; // between the stacks, where the memory goes
+const SIDE = 11; // beside them, where the residuals go
+const TALL = 28;
+const THIN = 22;
+const STEP = 6;
+const PAD = 9; // within the frame of a block
 const TOP = 40;
 const NEXT = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 };
 

@@ -26,22 +26,32 @@ export function readPart(name) {
 
 const best = (row) => row.reduce((top, value, i) => (value > row[top] ? i : top), 0);
 
-/** The most probable word at each step, and then both texts once more: all that the parts give. */
-export function follow(model, source) {
-  const { context } = model.config;
+/** The most probable word at each step: the ids, the begin token first, and whether it ended. */
+export function translate(model, source) {
   const writing = model.start(source);
   const ids = [BEGIN];
-  while (ids.length < context) {
+  while (ids.length < model.config.context) {
     const next = best(writing.read([ids.at(-1)]).logits[0]);
-    if (next === END) break;
+    if (next === END) return { ids, ended: true };
     ids.push(next);
   }
+  return { ids, ended: false };
+}
+
+/** A translation after some steps: all that the parts give for the words read so far. */
+export function follow(model, source, done = Infinity, translation = translate(model, source)) {
+  const all = translation.ids.length - (translation.ended ? 0 : 1); // the end is a step, too
+  const steps = { done: Math.min(done, all), all };
+  const ids = translation.ids.slice(0, steps.done + 1);
   const given = new Map();
   const see = (name, i, values) => given.set(`${name}.${i}`, values);
   const text = model.start(source, { see });
   const { logits, maps, cross } = text.read(ids, { see });
   return {
     ids,
+    steps,
+    ended: translation.ended && steps.done === all,
+    next: logits.map(best), // what each row writes
     source,
     logits,
     given,
@@ -69,6 +79,14 @@ export function chances(logits) {
   const all = Array.from(logits, (one) => Math.exp(one - top));
   const total = all.reduce((sum, one) => sum + one, 0);
   return all.map((one) => one / total);
+}
+
+/** The most probable words after a row, and among how many. */
+export function nextWords(logits, tokens, most = 4) {
+  const all = chances(logits);
+  const order = all.map((_, id) => id).sort((one, other) => all[other] - all[one]);
+  const words = order.slice(0, most).map((id) => ({ word: tokens[id], chance: all[id] }));
+  return { words, among: all.length };
 }
 
 /** A part's numbers: what goes in, what comes out, the weights of each head, its parameters. */

@@ -1,27 +1,36 @@
 // The panel beside the drawing: the part that is open, its numbers, its code.
 //
 //   const beside = panel({ languages, onRow(row) });
-//   beside.show(part, shown, { rows: words, memory: words, tokens, code })     anew, for another part
+//   beside.show(part, shown, { rows, keys, memory, tokens, lines, first, last })   anew, for another
+//                                         part; rows and keys: what the rows and columns of its maps are called
 //   beside.light(row)                                                          fig.add(beside)
 
 import { divergingScale } from "../core/color.js";
-import { element, showToken } from "../core/dom.js";
+import { button, element, showToken } from "../core/dom.js";
 import { grid } from "../core/grid.js";
-import { percentAmong } from "../core/numbers.js";
-import { chances, inRows, purposeOf, shapesOf, titleOf } from "./model.js";
+import { inRows, nextWords, purposeOf, shapesOf, titleOf } from "./model.js";
+import { listed } from "./writing.js";
 
-const MOST = 5; // words whose chances are listed
-const SIDE_BY_SIDE = 340; // pixels from which two heads are side by side
+const SIDE_BY_SIDE = 352; // pixels from which two heads are side by side
 
-export function panel({ languages, onRow }) {
+export function panel({ languages, onRow, onStep }) {
   const title = element("p", { class: "afm-walk-title" });
+  const before = button({ label: "‹", title: "the part before", onClick: () => onStep(-1) });
+  const next = button({ label: "›", title: "the next part", onClick: () => onStep(1) });
+  before.element.setAttribute("aria-label", "part before");
+  next.element.setAttribute("aria-label", "next part");
+  const head = element("div", { class: "afm-walk-head" }, title, before.element, next.element);
   const purpose = element("p", { class: "afm-walk-purpose" });
   const facts = element("dl", { class: "afm-walk-facts" });
-  const numbers = element("div", {});
+  const maps = element("div", {});
+  const open = element("div", {}); // where numbers are all that there is to see
+  const folded = element("div", {});
+  const inside = element("details", {}, element("summary", {}, "What goes in and out"), folded);
   const listing = element("pre", { tabindex: "0", "aria-label": "The code of this part" });
   const code = element("details", {}, element("summary", {}, "Its code"), listing);
-  const root = element("div", { class: "afm-walk-panel" }, title, purpose, facts, numbers, code);
-  let [width, colors, grids, list, known] = [0, null, [], null, null];
+  const root = element("div", { class: "afm-walk-panel" }, head, purpose, facts, maps);
+  root.append(open, inside, code);
+  let [width, colors, grids, list, known, numbers] = [0, null, [], null, null, open];
 
   function add(caption, part, { followed, row = null }) {
     const name = element("p", { class: "afm-walk-caption" }, caption);
@@ -33,7 +42,7 @@ export function panel({ languages, onRow }) {
     if (width) part.layout(room(share));
   }
 
-  const room = (share) => (share > 1 && width >= SIDE_BY_SIDE ? (width - 12) / 2 : width);
+  const room = (share) => (share > 1 && width >= SIDE_BY_SIDE ? (width - 8) / 2 : width);
 
   /** Vectors as rows of colored cells, in one scale for all of a part. */
   function vectors(caption, flat, words, size, reach, chooses) {
@@ -53,12 +62,16 @@ export function panel({ languages, onRow }) {
     part.paint(inRows(flat, size));
   }
 
-  function show(part, shown, { rows, memory, tokens, lines }) {
+  function show(part, shown, { rows, keys: own, memory, tokens, lines, first, last }) {
     title.textContent = titleOf(part);
+    before.element.disabled = first;
+    next.element.disabled = last;
     purpose.textContent = purposeOf(part, languages);
     grids = [];
     list = null;
-    numbers.replaceChildren();
+    for (const place of [maps, open, folded]) place.replaceChildren();
+    inside.hidden = !shown.heads.length;
+    numbers = shown.heads.length ? folded : open;
     const [comes, goes] = shapesOf(part, shown);
     const counted = shown.parameters
       ? shown.parameters.toLocaleString("en-US")
@@ -70,16 +83,17 @@ export function panel({ languages, onRow }) {
         ["parameters", counted],
       ].flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]),
     );
-    const keys = part.kind === "cross_attention" ? memory : rows;
+    const keys = part.kind === "cross_attention" ? memory : own;
     const row = element("div", { class: "afm-walk-heads" });
-    if (shown.heads.length) numbers.append(row);
+    if (shown.heads.length) maps.append(row);
     shown.heads.forEach((weights, head) => {
       const map = grid({
         rows,
         columns: keys,
         label: `Weights of head ${head}`,
         onSelect: (at) => onRow(at),
-        maxCell: 30,
+        maxCell: 26,
+        rowShare: 0.54,
       });
       add(`weights of head ${head}`, map, { followed: true, row });
       const masked = part.kind === "attention" && part.side === "decoder";
@@ -116,21 +130,7 @@ export function panel({ languages, onRow }) {
   function light(row) {
     for (const { part, followed } of grids) if (followed) part.light(row, null, false);
     if (!list) return;
-    const all = chances(known.shown.logits[row]);
-    const order = all.map((_, id) => id).sort((one, other) => all[other] - all[one]);
-    list.replaceChildren(
-      ...order
-        .slice(0, MOST)
-        .map((id) =>
-          element(
-            "li",
-            {},
-            element("bdi", {}, showToken(known.tokens[id])),
-            element("span", { class: "afm-walk-bar", style: `width:${100 * all[id]}px` }),
-            element("span", { class: "afm-number" }, percentAmong(all[id], all.length)),
-          ),
-        ),
-    );
+    list.replaceChildren(...listed(nextWords(known.shown.logits[row], known.tokens, 5)));
   }
 
   return {
@@ -138,7 +138,7 @@ export function panel({ languages, onRow }) {
     show,
     light,
     layout(now) {
-      width = Math.min(now, 460);
+      width = Math.min(now, 480);
       for (const { part, share } of grids) part.layout(room(share));
     },
     theme(now) {

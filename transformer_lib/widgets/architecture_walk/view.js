@@ -1,4 +1,4 @@
-import { button, select } from "../core/dom.js";
+import { select, showToken } from "../core/dom.js";
 import { figure } from "../core/figure.js";
 import { fixed, percentAmong } from "../core/numbers.js";
 import { drive } from "../core/state.js";
@@ -6,8 +6,18 @@ import { loadWeights, unpackWeights } from "../core/weights.js";
 import { readJson, send } from "../core/wire.js";
 import { encoderDecoder } from "../math/transformer.js";
 import { drawing } from "./drawing.js";
-import { chances, choicesOf, follow, idsOf, open, readPart, titleOf } from "./model.js";
+import {
+  chances,
+  choicesOf,
+  follow,
+  idsOf,
+  nextWords,
+  open,
+  readPart,
+  translate,
+} from "./model.js";
 import { panel } from "./panel.js";
+import { writing } from "./writing.js";
 
 function render({ model, el }) {
   const { sentences, parts: names, ids, words, target, languages, code } = readJson(model, "_text");
@@ -15,67 +25,86 @@ function render({ model, el }) {
   const parts = names.map(readPart);
   const fig = figure(el, {
     name: "Encoder and decoder",
-    hint: "Try: click a part of the drawing. Or go through the machine with “next part”, and watch one word’s row.",
+    hint: "Try: let it write, word by word. Then click a part of the drawing, and see what goes on in it.",
   });
 
   const chosen = select({
     label: "sentence",
     value: 0,
     options: sentences,
-    onChange: (at) => send(model, "sentence", at),
+    onChange(at) {
+      if (found && found.steps.done < found.steps.all) send(model, "written", 0);
+      send(model, "sentence", at);
+    },
   });
-  const part = select({
-    label: "part",
-    value: 0,
-    options: parts.map(titleOf),
-    onChange: (at) => send(model, "part", at),
-  });
-  const by = (step) => {
-    const to = model.get("part") + step;
-    if (parts[to]) send(model, "part", to);
-  };
-  const before = button({ label: "part before", onClick: () => by(-1) });
-  const next = button({ label: "next part", onClick: () => by(1) });
-  fig.controls.classList.add("afm-walk-choosing");
-  fig.controls.append(chosen.element, part.element, before.element, next.element);
+  fig.controls.append(chosen.element);
 
   const picture = drawing({
     parts,
     layers: config.n_layers,
     languages,
-    onOpen: (at) => send(model, "part", at),
+    onOpen(at) {
+      send(model, "part", at);
+      if (beside.element.getBoundingClientRect().top > window.innerHeight - 120)
+        beside.element.scrollIntoView({ block: "center" }); // on a phone it stands below the drawing
+    },
   });
-  const beside = panel({ languages, onRow: (row) => send(model, "row", row) });
-  fig.add(picture, { basis: 290 });
-  fig.add(beside, { basis: 290 });
+  const beside = panel({
+    languages,
+    onRow: (row) => send(model, "row", row),
+    onStep(step) {
+      if (parts[model.get("part") + step]) send(model, "part", model.get("part") + step);
+    },
+  });
+  const line = writing({
+    label: `${languages[1]}, written so far`,
+    onWrite(done) {
+      const newest = Math.min(done, found.steps.all - (found.whole.ended ? 1 : 0));
+      if (now().side === "decoder") send(model, "row", newest);
+      send(model, "written", done);
+    },
+    onRow: (row) => {
+      if (now().side === "decoder") send(model, "row", Math.min(row, found.ids.length - 1));
+    },
+  });
+  fig.add(line, { basis: 600 });
+  fig.add(picture, { basis: 250 });
+  fig.add(beside, { basis: 360 });
 
   let weights = null;
   let machine = null;
   let found = null; // of the sentence that is chosen
-  let known = -1; // which one that is
+  let known = ""; // which one that is, and how much of its translation
 
   const written = () => (found ? found.ids.map((id) => target[id]) : []);
   const source = () => words[model.get("sentence")];
   const now = () => parts[model.get("part")];
-  const rowsOf = (one) => (one.side === "encoder" ? source() : written());
+  /** What a side's rows have read; with what they are about to write: "Mary → gave". */
+  const keysOf = (one) => (one.side === "encoder" ? source() : written());
+  const rowsOf = (one) =>
+    one.side === "encoder"
+      ? source()
+      : written().map((word, at) => `${showToken(word)} → ${showToken(target[found.next[at]])}`);
 
   function update() {
     chosen.set(model.get("sentence"));
-    part.set(model.get("part"));
-    before.element.disabled = model.get("part") === 0;
-    next.element.disabled = model.get("part") === parts.length - 1;
-    if (machine && known !== model.get("sentence")) {
-      known = model.get("sentence");
-      found = follow(machine, ids[known]);
+    const [at, done] = [model.get("sentence"), model.get("written")];
+    if (machine && known !== `${at} ${done}`) {
+      const whole = found?.at === at ? found.whole : translate(machine, ids[at]);
+      found = { ...follow(machine, ids[at], done, whole), at, whole };
+      known = `${at} ${done}`;
     }
     picture.paint(model.get("part"), [source(), written()]);
     if (!found) return;
     const one = now();
     beside.show(one, open(one, found, config, weights), {
       rows: rowsOf(one),
+      keys: keysOf(one),
       memory: source(),
       tokens: target,
       lines: linesOf(one),
+      first: model.get("part") === 0,
+      last: model.get("part") === parts.length - 1,
     });
     look();
   }
@@ -94,6 +123,13 @@ function render({ model, el }) {
   function look() {
     if (!found) return;
     beside.light(rowNow());
+    line.paint({
+      words: written(),
+      row: now().side === "decoder" ? rowNow() : null,
+      ended: found.ended,
+      steps: found.steps,
+      next: nextWords(found.logits.at(-1), target),
+    });
     read();
   }
 
@@ -105,7 +141,7 @@ function render({ model, el }) {
     const rows = rowsOf(one);
     const word = { text: rows[row], role: "query" };
     if (shown.heads.length) {
-      const keys = one.kind === "cross_attention" ? source() : rows;
+      const keys = one.kind === "cross_attention" ? source() : keysOf(one);
       const heads = shown.heads.flatMap((weightsOf, head) => {
         const line = Array.from(weightsOf[row]);
         const top = line.indexOf(Math.max(...line));
@@ -126,7 +162,7 @@ function render({ model, el }) {
       const top = all.indexOf(Math.max(...all));
       return fig.say(
         "After ",
-        word,
+        { text: written()[row], role: "query" },
         " it writes ",
         { text: target[top], role: "output" },
         ", ",
@@ -162,7 +198,7 @@ function render({ model, el }) {
       );
     }
     return fig.say(
-      word,
+      { text: keysOf(one)[row], role: "query" },
       " is row ",
       { text: `${idsOf(one, found)[row]}` },
       " of the table. With its place added, its vector has length ",
@@ -185,7 +221,7 @@ function render({ model, el }) {
       const one = now();
       if (!found) return [["part"], [one.name]];
       const shown = open(one, found, config, weights);
-      const rows = rowsOf(one);
+      const rows = keysOf(one);
       const lines = (name, flat, labels) =>
         labels.map((label, r) => [
           name,
@@ -205,7 +241,7 @@ function render({ model, el }) {
       ];
     },
   });
-  for (const name of ["sentence", "part"]) fig.listen(model, `change:${name}`, update);
+  for (const name of ["sentence", "part", "written"]) fig.listen(model, `change:${name}`, update);
   fig.listen(model, "change:row", look);
   update();
   drive(fig, model, {
@@ -216,6 +252,8 @@ function render({ model, el }) {
         sentence: model.get("sentence"),
         part: model.get("part"),
         row: model.get("row"),
+        written: found ? found.steps.done : 0,
+        ended: found?.ended ? 1 : 0,
         block: one.layer === null ? 0 : one.layer + 1,
         cross: one.kind === "cross_attention" ? 1 : 0,
         masked: one.kind === "attention" && one.side === "decoder" ? 1 : 0,

@@ -25,11 +25,12 @@ class ArchitectureWalk(Widget):
 
     A part that is open shows what goes in and what comes out for one sentence, number by number,
     its shapes, its parameters, what it is for, and its code. The model itself computes in the page:
-    it translates the sentence, the most probable word at each step, and then reads both texts once
-    more to keep what each part gives.
+    it translates the sentence, the most probable word at each step, and keeps what each part gives
+    for the words that have been written so far. A row of the decoder is called by what it has read
+    and what it is about to write: "Mary → gave".
 
     What comes back and can be observed and set: `widget.sentence`, `widget.part` and `widget.row`,
-    all counted from 0.
+    all counted from 0, and `widget.written`.
 
     Args:
         model: an :class:`~transformer_lib.encoder_decoder.EncoderDecoder` wired as in the paper: a
@@ -41,15 +42,18 @@ class ArchitectureWalk(Widget):
         sentence: which sentence is shown first.
         part: which part is open first, by its name (`widget.parts` lists them).
         row: which row of it is outlined first.
+        written: how many words have been written at first, the end being one; None: all.
         bits: 8 or 32 for each number of the weights' matrices.
         name: what links in the prose call the figure.
         goals: challenges.
 
     State (what `[text](#set:name;key=value)` sets): `sentence` (as the figure writes it, or its
-    number), `part` (such as `decoder.0.cross_attention`), `row` (from 0), `reset`.
+    number), `part` (such as `decoder.0.cross_attention`), `row` (from 0), `written` (how many words;
+    more than there are: all), `reset`.
 
-    Facts (what goals read): `sentence`, `part`, `row` (numbers from 0), `block` (its number from 1,
-    0 outside of the stacks), `cross` and `masked` (1: the part that is open is a cross-attention,
+    Facts (what goals read): `sentence`, `part`, `row` (numbers from 0), `written` (how many words,
+    the end being one), `ended` (1 if it has been written), `block` (its number from 1, 0 outside of
+    the stacks), `cross` and `masked` (1: the part that is open is a cross-attention,
     or the decoder's own attention), `choices` (how many words the row may attend to; 0 if the part
     is not an attention), `parameters` (of the part).
 
@@ -65,12 +69,14 @@ class ArchitectureWalk(Widget):
     sentence = traitlets.Int(0).tag(sync=True)
     part = traitlets.Int(0).tag(sync=True)
     row = traitlets.Int(0).tag(sync=True)
+    written = traitlets.Int(0).tag(sync=True)
     _keys_of_text: ClassVar = {
         "sentence": Token("sentences", "sentence"),
         "part": Token("parts", "part"),
         "row": Number(0, "rows", "row"),
+        "written": Number(0, None, "written"),
     }
-    _facts = ("sentence", "part", "row", "block", "cross", "masked", "choices", "parameters")
+    _facts = ("sentence", "part", "row", "written", "ended", "block", "cross", "masked", "choices", "parameters")
 
     def __init__(
         self,
@@ -83,6 +89,7 @@ class ArchitectureWalk(Widget):
         sentence: int = 0,
         part: str = "source_embedding",
         row: int = 0,
+        written: int | None = None,
         bits: int = 32,
         name: str = "",
         goals: Sequence[Goal] = (),
@@ -94,11 +101,11 @@ class ArchitectureWalk(Widget):
         if not sources:
             raise ValueError("sources is empty: give at least one sentence")
         ids = [tokenizer.source.encode(source) for source in sources]
-        words = [written.split() for written in names]
-        for source, tokens, written in zip(sources, ids, words, strict=True):
-            if not len(tokens) == len(written) <= config.context:
+        words = [shown.split() for shown in names]
+        for source, tokens, shown in zip(sources, ids, words, strict=True):
+            if not len(tokens) == len(shown) <= config.context:
                 raise ValueError(
-                    f"{source!r} is {len(tokens)} tokens and {len(written)} words in the figure; "
+                    f"{source!r} is {len(tokens)} tokens and {len(shown)} words in the figure; "
                     f"there must be as many of both, at most {config.context}"
                 )
         self.parts = _parts_of(config.n_layers)
@@ -123,6 +130,7 @@ class ArchitectureWalk(Widget):
             sentence=sentence,
             part=self.parts.index(part),
             row=row,
+            written=config.context if written is None else written,
             name=name,
             goals=goals,
         )
@@ -134,6 +142,12 @@ class ArchitectureWalk(Widget):
         if not 0 <= value < end:
             raise ValueError(f"{name} is {value}; choose 0 to {end - 1}")
         return value
+
+    @traitlets.validate("written")
+    def _check_written(self, proposal: dict) -> int:
+        if proposal["value"] < 0:
+            raise ValueError(f"written is {proposal['value']}; choose 0 words or more")
+        return proposal["value"]
 
     def _sizes(self) -> dict[str, object]:
         return dict(self._limits)

@@ -3,7 +3,7 @@
 //   const picture = machine({ names, classes, onFlip(part) });
 //   picture.paint({ on, found, asked, adds, words })       found: readBlock() of math/block.js
 
-import { divergingScale, sequentialScale } from "../core/color.js";
+import { divergingScale } from "../core/color.js";
 import { clip, font, setSize, svgElement, textWidth } from "../core/dom.js";
 import { fixed, percent, percentAmong } from "../core/numbers.js";
 
@@ -104,10 +104,8 @@ export function machine({ names, classes, onFlip }) {
           .slice(0, few)
           .filter(([weight]) => weight > 0.02)
           .map(([weight, i]) => `${clip(words[i], 10)} ${percent(weight, 0)}`);
-        const small = Math.min(14, (w - strip) / row.length);
-        body.push(...cells(row, y, small, sequentialScale(colors)));
-        y += small + 15;
-        body.push(text(most.join(", "), strip, y, "number"));
+        y += 10;
+        body.push(text(`looks at ${most.join(", ")}`, strip, y, "number"));
         y += 10;
       }
     }

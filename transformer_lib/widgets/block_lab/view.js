@@ -1,4 +1,5 @@
-import { select, toggle } from "../core/dom.js";
+import { chips } from "../core/chips.js";
+import { element, select, toggle } from "../core/dom.js";
 import { figure } from "../core/figure.js";
 import { percentAmong } from "../core/numbers.js";
 import { drive } from "../core/state.js";
@@ -46,7 +47,10 @@ function render({ model, el }) {
   );
   fig.controls.append(...chosen.map((one) => one.element), ...switches.map((one) => one.element));
   const picture = machine({ names: NAMES, classes, onFlip: flip });
-  fig.add(picture);
+  const line = chips({ label: "The story" });
+  const note = element("p", { class: "afm-block-note" }, "bars: where ? looks");
+  fig.add({ element: element("div", {}, line.element, note) }, { basis: 600 });
+  fig.add(picture, { basis: 600 });
 
   const state = () => Object.fromEntries(PARTS.map((part) => [part, model.get(part)]));
   let known = [null, null];
@@ -72,7 +76,11 @@ function render({ model, el }) {
       attended: leaning(weights, found.attended),
       thought: leaning(weights, found.thought),
     };
-    picture.paint({ on, found, asked, adds, words: texts[story].split(" ") });
+    const words = texts[story].split(" ");
+    const looks = words.map((_, i) => found.weights.reduce((sum, row) => sum + row[i], 0) / heads);
+    line.paint({ words, shares: on.attention ? looks : null });
+    note.hidden = !on.attention;
+    picture.paint({ on, found, asked, adds, words });
     const said = best(found.scores);
     const off = PARTS.filter((part) => !on[part]).map((part) => NAMES[part]);
     fig.say(

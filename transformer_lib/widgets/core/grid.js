@@ -17,6 +17,7 @@
 //                                       // it has been held still
 //     isTrue: (row, column) => true,    // cells to frame, where a right answer is known
 //     maxCell: 56, minCell: 7,
+//     rowShare: 0.26,                                      // of the width, for the rows' labels
 //   });
 //   fig.add(map);                        // element, layout(width), theme(colors)
 //   map.paint(matrix, allowed)           // rows of numbers; allowed: rows of booleans, false = hatched
@@ -93,6 +94,7 @@ export function grid(options) {
       width: room,
       maxCell,
       minCell: atLeast,
+      rowShare: options.rowShare,
     });
 
   function build() {

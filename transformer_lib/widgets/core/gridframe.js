@@ -20,7 +20,16 @@ const oneOf = (cell) => Math.max(1, Math.ceil(LINE / cell));
 const named = (cell) => (oneOf(cell) > 1 ? ` (one of ${oneOf(cell)} named)` : "");
 
 /** Sizes in pixels for a given width: the cell, and the room for labels on the left and on top. */
-export function gridGeometry({ rows, columns, rowTitle, columnTitle, width, maxCell, minCell }) {
+export function gridGeometry({
+  rows,
+  columns,
+  rowTitle,
+  columnTitle,
+  width,
+  maxCell,
+  minCell,
+  rowShare = 0.26, // of the width, at most, for the rows' labels
+}) {
   const side = rowTitle ? TITLE_ROOM : 0;
   const widest = (labels, limit) => {
     const texts = labels.map((text) => fitText(showToken(text), limit));
@@ -29,7 +38,7 @@ export function gridGeometry({ rows, columns, rowTitle, columnTitle, width, maxC
       width: Math.ceil(Math.max(0, ...texts.map((text) => textWidth(text)))),
     };
   };
-  const rowNames = widest(rows, Math.min(120, 0.26 * width));
+  const rowNames = widest(rows, Math.min(120, rowShare * width));
   const left = side + rowNames.width + (rowNames.width ? 14 : 0);
   const room = (width - left - 2) / columns.length;
   const cell = Math.max(minCell, Math.min(maxCell, room > 14 ? Math.floor(room) : room));

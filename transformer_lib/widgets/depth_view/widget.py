@@ -8,7 +8,7 @@ from typing import ClassVar
 import traitlets
 
 from transformer_lib.widgets.base import Widget, constant, json_bytes
-from transformer_lib.widgets.driving import Flag, Option
+from transformer_lib.widgets.driving import Flag, Number, Option
 from transformer_lib.widgets.goals import Goal
 from transformer_lib.widgets.joining import bundle, stylesheet
 
@@ -41,7 +41,7 @@ class DepthView(Widget):
     `pre`, `post`, `no_norm`, `no_residual`.
 
     State (what `[text](#set:name;key=value)` sets): `pre`, `post`, `no_norm`, `no_residual` (on or
-    off), `depth` (6, 12 or 24), `start` (0 or 1), `quantity` (gradient or stream), `reset`.
+    off), `depth` (6, 12 or 24), `start` (its number, from 0), `quantity` (gradient or stream), `reset`.
 
     Facts (what goals read): `ratio pre`, `ratio post`, `ratio no_norm`, `ratio no_residual` (what
     the figure shows of the first block, divided by the last block's; of what is shown only),
@@ -65,7 +65,7 @@ class DepthView(Widget):
     _keys_of_text: ClassVar = {
         **{arrangement: Flag(arrangement) for arrangement in ARRANGEMENTS},
         "depth": Option({"6": 6, "12": 12, "24": 24}, "depth"),
-        "start": Option({"0": 0, "1": 1}, "start"),
+        "start": Number(0, "starts", "start"),
         "quantity": Option({name: name for name in QUANTITIES}, "quantity"),
     }
     _facts = (
