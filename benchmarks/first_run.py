@@ -5,8 +5,9 @@
 Writes transformer_lib/runs/first-run.json. Tiny Shakespeare by characters, in nine tenths of which
 a model with rotary positions is trained by AdamW as the chapter does it. Then runs of half as many
 steps, from three seeds: the same recipe, and the recipe with one part of it taken away, or with one
-gradient that is a thousand times too long. Losses are exact, over the whole last tenth. Samples are drawn at temperature 1, the
-first that is drawn; how many of their words the training part has is counted on a longer one.
+gradient that is a thousand times too long. Losses are exact, over the whole last tenth. Samples are
+drawn at temperature 1, the first that is drawn; how many of their words the training part has is
+counted on a longer one.
 Gradient descent has a rate of its own, the best of four for seed 0.
 """
 
@@ -150,7 +151,8 @@ def main() -> None:
     config = SIZES | RECIPE | {
         "data": "tiny_shakespeare", "block": BLOCK, "batch_size": BATCH, "n_steps": N_STEPS,
         "betas": [0.9, 0.95], "seeds": list(SEEDS), "prompt": PROMPT, "samples": "T = 1, seed 0",
-        "counted": COUNTED, "short run": SHORT, "strange step": STRANGE_STEP, "parameters": whole["parameters"],
+        "counted": COUNTED, "short run": SHORT, "strange step": STRANGE_STEP,
+        "parameters": whole["parameters"],
     }  # fmt: skip
     result = {
         "ways": list(ways), "loss": ends, "baselines": baselines(text, corpus),
