@@ -1,16 +1,15 @@
 """What each part of chapter 12's recipe is worth: the same run, with one part taken away.
 
-    python benchmarks/recipe_parts.py        about two minutes of one core, in three processes
+    python benchmarks/recipe_parts.py        about three minutes of one core
 
-Writes transformer_lib/runs/recipe-parts.json. A smaller sister of the chapter's model reads Python's
-manual by characters, by the chapter's recipe, from three seeds. Then the same without one part, or
-with one gradient that is a thousand times as long. Losses on unseen text are exact, over the last
-tenth. Gradient descent has a rate of its own, the best of four for the first seed.
+Writes transformer_lib/runs/recipe-parts.json. A smaller sister of the chapter's model reads
+Python's manual by characters, by the chapter's recipe, from three seeds. Then the same without one
+part, or with one gradient that is a thousand times as long. Losses on unseen text are exact, over
+the last tenth. Gradient descent has a rate of its own, the best of four for the first seed.
 """
 
 import math
 import statistics
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -28,7 +27,7 @@ from transformer_lib.training.optimizers import adamw, set_rates
 from transformer_lib.training.run_log import RUNS_FOLDER, new_run, save_run
 from transformer_lib.training.schedules import trapezoid
 
-BLOCK, BATCH, N_STEPS, SEEDS, PROCESSES = 64, 16, 300, (0, 1, 2), 3
+BLOCK, BATCH, N_STEPS, SEEDS = 64, 16, 300, (0, 1, 2)
 SIZES = {"n_layers": 2, "n_heads": 4, "d_model": 64, "positions": "rotary"}
 RECIPE = {"lr": 0.004, "weight_decay": 0.1, "warmup": 20, "decay": 0.7, "clip": 1.0}
 STRANGE = {"step": 100, "times": 1000.0}
@@ -46,7 +45,6 @@ WAYS: dict[str, dict[str, Any]] = {
 
 def learn(seed: int, changes: dict[str, Any]) -> tuple[float, list[float]]:
     """The loss on unseen text after a run, and the training loss, a mean of every few steps."""
-    torch.set_num_threads(1)
     recipe, corpus = RECIPE | changes, text_corpus(python_docs(), BLOCK, BLOCK)
     torch.manual_seed(seed)
     model = GPT(GPTConfig(vocabulary=corpus.tokenizer.size, context=BLOCK, **SIZES))
@@ -80,23 +78,17 @@ def _step(
     return loss.item()
 
 
-def all_of(jobs: list[tuple[int, dict[str, Any]]]) -> list[tuple[float, list[float]]]:
-    with ProcessPoolExecutor(PROCESSES) as pool:
-        return list(pool.map(learn, *zip(*jobs, strict=True)))
-
-
 def main() -> None:
-    tried = all_of([(SEEDS[0], {"descent": rate}) for rate in DESCENT])
-    rates = {rate: loss for rate, (loss, _) in zip(DESCENT, tried, strict=True)}
+    torch.set_num_threads(1)
+    rates = {rate: learn(SEEDS[0], {"descent": rate})[0] for rate in DESCENT}
     print("gradient descent", rates, flush=True)
     ways = WAYS | {"gradient descent": {"descent": min(rates, key=rates.get)}}
-    found = iter(all_of([(seed, changes) for changes in ways.values() for seed in SEEDS]))
     curve: dict[str, list[float]] = {"way": [], "seed": [], "step": [], "training_loss": []}
     ends: dict[str, list[float]] = {}
-    for number, way in enumerate(ways):
+    for number, (way, changes) in enumerate(ways.items()):
         ends[way] = []
         for seed in SEEDS:
-            loss, losses = next(found)
+            loss, losses = learn(seed, changes)
             ends[way].append(loss)
             for i, mean in enumerate(losses, start=1):
                 row = (number, seed, i * EVERY, mean)
