@@ -1,6 +1,6 @@
 """What each part of chapter 12's recipe is worth: the same run, with one part taken away.
 
-    python benchmarks/recipe_parts.py        about three minutes of one core
+    python benchmarks/recipe_parts.py        about four minutes of one core
 
 Writes transformer_lib/runs/recipe-parts.json. A smaller sister of the chapter's model reads
 Python's manual by characters, by the chapter's recipe, from three seeds. Then the same without one
@@ -40,6 +40,9 @@ WAYS: dict[str, dict[str, Any]] = {
     "no clipping": {"clip": math.inf},
     "one gradient 1,000 times as long": {"strange": True},
     "the same, no clipping": {"strange": True, "clip": math.inf},
+    "four times the rate": {"lr": 0.016},
+    "four times, no fall": {"lr": 0.016, "decay": 0.0},
+    "four times, no warm-up": {"lr": 0.016, "warmup": 0},
 }
 
 

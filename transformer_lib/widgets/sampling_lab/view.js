@@ -86,7 +86,8 @@ function render({ model, el }) {
   const rows = contexts.map((_, at) => logits.subarray(at * size, (at + 1) * size));
   const lines = linesFor(rows);
   const likely = new Set(rows.flatMap((row) => ranked(row).slice(0, lines)));
-  const picture = bars(vocabulary, [...likely], lines);
+  const cuts = sliders.some((name) => name !== "temperature");
+  const picture = bars(vocabulary, [...likely], lines, { cuts });
   fig.add({ ...picture, layout }, { basis: 320 });
 
   /** The list of contexts shows as much of their ends as there is room for. */

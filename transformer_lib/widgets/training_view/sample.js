@@ -8,7 +8,11 @@ import { element } from "../core/dom.js";
 
 export function sample() {
   const caption = element("p", { class: "afm-map-caption" });
-  const text = element("pre", { class: "afm-written", tabindex: "0", "aria-label": "What it writes" });
+  const text = element("pre", {
+    class: "afm-written",
+    tabindex: "0",
+    "aria-label": "What it writes",
+  });
   const part = element("div", {}, caption, text);
   let highest = 0;
   return {
@@ -17,7 +21,8 @@ export function sample() {
       part.parentElement.hidden = found === null; // with its place in the figure
       if (found === null) return;
       const [step, wrote] = found;
-      caption.textContent = step === 0 ? "It writes, before the first step:" : `It writes, after step ${step}:`;
+      caption.textContent =
+        step === 0 ? "It writes, before the first step:" : `It writes, after step ${step}:`;
       text.textContent = wrote;
       highest = Math.max(highest, wrote.split("\n").length);
       text.style.minHeight = `${1.4 * highest}em`;

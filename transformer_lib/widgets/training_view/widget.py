@@ -39,9 +39,9 @@ class TrainingView(Widget):
         view = TrainingView(baselines={"bigram": 1.2}, floor=0.35, n_steps=400)   # a cell's result
         for step in view.follow(trainer): ...                                     # another cell
 
-    `view.append(step, loss)` does it by hand, and `view.wrote(step, text)` adds what the model writes
-    after a step. Steps are sent a few times a second, and whatever is
-    left at the end of the cell. `view.curve` are all columns so far, as a run log wants them;
+    `view.append(step, loss)` does it by hand, and `view.wrote(step, text)` adds what the model
+    writes after a step. Steps are sent a few times a second, and whatever is left at the end of the
+    cell. `view.curve` are all columns so far, as a run log wants them;
     `view.step` is the step that the reader looks at (None: the last one).
 
     Args:
