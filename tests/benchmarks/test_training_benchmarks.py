@@ -379,3 +379,26 @@ def test_shakespeare_counts_whole_words_of_whole_speeches(shakespeare):
     begin = {corpus.tokenizer.decode(row).split()[0] for row in found}
     assert begin <= {"Mary", "Now"}
     assert found.shape == (3, 3 + 11)
+
+
+def test_each_part_of_the_recipe_is_taken_away_once(tiny, monkeypatch, tmp_path):
+    sizes = {"n_layers": 1, "n_heads": 2, "d_model": 12, "positions": "rotary"}
+    module = tiny(
+        "recipe_parts", N_STEPS=4, SEEDS=(0, 1), EVERY=2, BLOCK=8, BATCH=2, DESCENT=(0.1, 0.3),
+        STRANGE={"step": 2, "times": 1000.0}, SIZES=sizes,
+    )  # fmt: skip
+    monkeypatch.setitem(module.RECIPE, "warmup", 1)
+    monkeypatch.setitem(module.RECIPE, "clip", 0.01)  # shorter than any of these gradients
+    monkeypatch.setattr(module, "python_docs", lambda: TEXT)
+    module.main()
+    log = load_run(tmp_path / "recipe-parts.json")
+    ways, ends = log.result["ways"], log.result["loss"]
+    assert ways == [*module.WAYS, "gradient descent"] == list(ends)
+    assert log.curve["step"] == [2, 4] * 2 * len(ways)
+    assert log.curve["way"] == [n for n in range(len(ways)) for _ in range(4)]
+    assert all(len(losses) == 2 for losses in ends.values())
+    # clipped to one length, a gradient may be as long as it likes; not clipped, it may not
+    assert ends["one gradient 1,000 times as long"] == pytest.approx(ends["all of it"], rel=1e-4)
+    assert ends["no clipping"] != pytest.approx(ends["the same, no clipping"], rel=1e-4)
+    rates = log.result["rates of gradient descent"]
+    assert min(rates.values()) == ends["gradient descent"][0]

@@ -84,6 +84,17 @@ def test_every_control_by_keyboard(open_page):
     assert_right(page)
 
 
+def test_only_the_sliders_that_are_offered(open_page):
+    page = open_page(lab(sliders=["temperature"]))
+    assert page.get_by_role("slider").count() == 1
+    assert page.get_by_role("slider", name="temperature").is_visible()
+    assert "top-p" not in page.locator(".afm-caption").inner_text()
+    marks = "".join(page.locator(".afm-sampling text").all_text_contents())
+    assert "what is drawn from" in marks
+    assert "running total" not in marks
+    assert not page.locator(".afm-total").last.is_visible()
+
+
 def test_min_p_asks_how_a_token_compares_with_the_best(open_page):
     page = open_page(lab(temperature=1.0, top_p=None), touch=True, width=360)
     slider = page.get_by_role("slider", name="min-p")

@@ -85,6 +85,19 @@ def test_the_slider_reads_each_step(open_page):
     assert "(step 50)" in said(page), "a validation loss that is older than the step"
 
 
+def test_what_it_writes_stands_below_the_curve(open_page):
+    page = open_page(view(texts={1: "xq </b>", 60: "the king"}))
+    written = page.locator(".afm-written")
+    assert written.inner_text() == "the king"
+    slider = page.get_by_role("slider", name="step")
+    slider.fill("58")
+    assert read(page)[0] == 59
+    assert written.inner_text() == "xq </b>"
+    slider.fill("59")
+    assert written.inner_text() == "the king"
+    assert not open_page(view()).locator(".afm-written").is_visible()
+
+
 def test_smoothing_and_both_axes(open_page):
     page = open_page(view())
     linear = page.locator(".afm-curve-first").last.get_attribute("d")

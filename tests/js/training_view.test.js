@@ -7,6 +7,7 @@ import {
   isDense,
   lastNumber,
   nearest,
+  textAt,
   trailingMean,
   windowAt,
 } from "../../transformer_lib/widgets/training_view/model.js";
@@ -34,6 +35,19 @@ test("the smoothed loss is the mean of the last rows, gaps left out", () => {
     [0, 7, 15, 39, 400].map((row) => windowAt(row, 10)),
     [1, 2, 4, 10, 10],
   );
+});
+
+test("the text that is shown is the newest up to the step", () => {
+  const texts = [
+    [0, "xq"],
+    [50, "the"],
+  ];
+  assert.deepEqual(
+    [0, 49, 50, 900].map((step) => textAt(texts, step)[1]),
+    ["xq", "xq", "the", "the"],
+  );
+  assert.equal(textAt(texts.slice(1), 49), null);
+  assert.equal(textAt([], 3), null);
 });
 
 test("what was passed, and when: by the smoothed loss, not by one lucky batch", () => {

@@ -24,7 +24,10 @@ def test_what_is_sent_and_how_it_reads():
     sent = np.frombuffer(widget._logits, "<f4").reshape(2, 5)
     np.testing.assert_array_equal(sent, np.array(LOGITS, "f4"))
     text = json.loads(widget._text)
-    assert text == {"vocabulary": WORDS, "contexts": ["mary gave", "john has"]}
+    assert text["vocabulary"] == WORDS
+    assert text["contexts"] == ["mary gave", "john has"]
+    assert text["sliders"] == ["temperature", "top_k", "top_p", "min_p"]
+    assert json.loads(lab(sliders=["top_p"])._text)["sliders"] == ["top_p"]
     assert repr(widget) == "SamplingLab(contexts=2, vocabulary=5)"
     assert widget.context == 1
 
@@ -82,6 +85,7 @@ def test_another_setting_forgets_the_draws(change):
         ({"min_p": float("nan")}, ValueError, "min_p is nan"),
         ({"context": 2}, ValueError, r"context is 2, but must be in 0 \.\. 1"),
         ({"seed": -1}, ValueError, "seed is -1"),
+        ({"sliders": ["heat"]}, ValueError, "sliders has 'heat'; choose among temperature, top_k"),
     ],
 )
 @pytest.mark.usefixtures("as_a_reader")

@@ -32,10 +32,21 @@ def test_a_recorded_run():
     assert sent(view) == {**CURVE, "training_loss": [2.0, 1.5, None]}
     assert json.loads(view._curve)["loss"] == "training_loss"
     told = json.loads(view._text)
-    assert told == {"baselines": [["unigram", 1.75]], "floor": 0.5, "n_steps": 9}
+    assert told == {"baselines": [["unigram", 1.75]], "floor": 0.5, "n_steps": 9, "texts": []}
     assert view.curve["rate"] == CURVE["rate"]
     assert view.smoothing == 1
     assert TrainingView(n_steps=500).smoothing == 10
+
+
+def test_what_the_model_writes_is_kept_by_its_step():
+    view = TrainingView(CURVE, texts={4: "the king", 0: "xq"})
+    view.wrote(2, "</script>\n" + "h" * 3000)
+    view.wrote(4, "the queen")
+    texts = json.loads(view._text)["texts"]
+    assert [step for step, _ in texts] == [0, 2, 4]
+    assert texts[0][1] == "xq"
+    assert texts[1][1] == ("</script>\n" + "h" * 3000)[:2000]
+    assert texts[2][1] == "the queen"
 
 
 def test_numbers_keep_seven_digits():
@@ -142,6 +153,8 @@ def test_an_executed_notebook_holds_the_whole_curve():
         ({"n_steps": 0}, ValueError, "n_steps is 0"),
         ({"smoothing": 0}, ValueError, "smoothing is 0"),
         ({"above_floor": True}, ValueError, "above_floor needs the floor"),
+        ({"texts": {3: [1, 2]}}, TypeError, r"text of step 3 is \[1, 2\], which is not text"),
+        ({"texts": {"first": "a"}}, TypeError, "step is 'first', which is not a number"),
     ],
 )
 @pytest.mark.usefixtures("as_a_reader")

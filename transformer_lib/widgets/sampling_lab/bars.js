@@ -2,6 +2,7 @@
 //
 //   const picture = bars(vocabulary, likely, lines);   fig.add(picture)
 //       likely: tokens that may get a line (for their width); lines: how many there are room for
+//       cuts: whether anything can be cut; else there is no mark for it and no running total
 //   picture.paint(found, { topP, minP }, counts, draws)      found: look() of model.js; null: off
 
 import { axisText, gridLine, linearScale } from "../core/axes.js";
@@ -19,11 +20,12 @@ import {
 } from "../core/dom.js";
 import { fixed, percent, percentAmong } from "../core/numbers.js";
 
+const OF_CUTS = ["cut", "running total"];
 const LINE = 25;
 const NOW = 56; // widths of the columns of numbers
 const DRAWN = 52;
 
-export function bars(vocabulary, likely, room) {
+export function bars(vocabulary, likely, room, { cuts = true } = {}) {
   const size = vocabulary.length;
   const lines = Math.min(size, room);
   const single = size <= room ? size : room - 1; // lines of one token; the last line is the others'
@@ -45,12 +47,12 @@ export function bars(vocabulary, likely, room) {
     const right = width - DRAWN - NOW;
     place = { width, named, left, right, x: linearScale([0, 1], [left, right]).of };
     svg.replaceChildren(hatchPattern(hatch));
-    const top = legend(svg, width, hatch) + 30;
+    const top = legend(svg, width, hatch, cuts) + 30;
     const bottom = top + LINE * lines;
     setSize(svg, width, bottom + 56);
     scale(top, bottom);
     items = Array.from({ length: lines }, (_, i) => makeLine(top + LINE * i));
-    stair = svgElement("path", { class: "afm-total" });
+    stair = svgElement("path", { class: "afm-total", visibility: cuts ? "visible" : "hidden" });
     bounds = ["afm-enough", "afm-least"].map((kind) => ({
       line: svgElement("line", { class: `afm-bound ${kind}`, y1: top - 4, y2: bottom + 6 }),
       name: svgElement("text", { class: `afm-bound-name ${kind}` }),
@@ -225,8 +227,8 @@ function shortened(cut) {
 }
 
 /** A key to the marks, in as many lines as needed; returns where it ends. */
-function legend(svg, width, hatch) {
-  const entries = [
+function legend(svg, width, hatch, cuts) {
+  const all = [
     [
       "the model's own",
       svgElement("rect", { class: "afm-own", y: -13, width: 20, height: 16, rx: 3, fill: "none" }),
@@ -256,6 +258,7 @@ function legend(svg, width, hatch) {
       }),
     ],
   ];
+  const entries = all.filter(([text]) => cuts || !OF_CUTS.includes(text));
   let [x, y] = [1, 16];
   const group = svgElement("g", { "aria-hidden": "true" });
   for (const [text, sign] of entries) {

@@ -8,19 +8,24 @@ import { countDraws, ranked } from "../math/sampling.js";
 import { bars } from "./bars.js";
 import { drawMany, kSteps, linesFor, look, tail } from "./model.js";
 
+const TRY = {
+  temperature: "lower the temperature to 0, then raise it above 1.",
+  top_p: "Bring top-p down until one token remains.",
+};
 const SETTINGS = ["context", "temperature", "top_k", "top_p", "min_p"];
 
 function render({ model, el }) {
-  const { vocabulary, contexts } = readJson(model, "_text");
+  const { vocabulary, contexts, sliders } = readJson(model, "_text");
   const { hottest, draws: mostDraws } = readJson(model, "_limits");
   const size = vocabulary.length;
   const logits = readFloats(model, "_logits");
   const steps = kSteps(size);
   const start = Object.fromEntries(SETTINGS.map((name) => [name, model.get(name)]));
 
+  const tries = sliders.flatMap((name) => TRY[name] ?? []);
   const fig = figure(el, {
     name: "Sampling lab",
-    hint: "Try: lower the temperature to 0, then raise it above 1. Bring top-p down until one token remains. Then draw.",
+    hint: ["Try:", ...tries, tries.length ? "Then draw." : "draw from what remains."].join(" "),
   });
   /** Another setting; what was drawn with the one before goes. */
   function change(values) {
@@ -56,6 +61,7 @@ function render({ model, el }) {
     format: (value) => (value === 0 ? "0: all" : fixed(value)),
     onInput: (value) => change({ min_p: value === 0 ? null : value }),
   });
+  const offered = { temperature: heat, top_k: keep, top_p: nucleus, min_p: least };
   const drawing = [1, 100].map(
     (count) =>
       button({
@@ -74,16 +80,14 @@ function render({ model, el }) {
   });
   fig.controls.append(
     which.element,
-    heat.element,
-    keep.element,
-    nucleus.element,
-    least.element,
+    ...sliders.map((name) => offered[name].element),
     element("div", { class: "afm-draws" }, ...drawing, reset.element),
   );
   const rows = contexts.map((_, at) => logits.subarray(at * size, (at + 1) * size));
   const lines = linesFor(rows);
   const likely = new Set(rows.flatMap((row) => ranked(row).slice(0, lines)));
-  const picture = bars(vocabulary, [...likely], lines);
+  const cuts = sliders.some((name) => name !== "temperature");
+  const picture = bars(vocabulary, [...likely], lines, { cuts });
   fig.add({ ...picture, layout }, { basis: 320 });
 
   /** The list of contexts shows as much of their ends as there is room for. */

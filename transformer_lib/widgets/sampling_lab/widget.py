@@ -13,6 +13,7 @@ from transformer_lib.widgets.inputs import to_numpy, to_tokens
 from transformer_lib.widgets.joining import bundle, stylesheet
 
 HOTTEST = 3.0
+SLIDERS = ("temperature", "top_k", "top_p", "min_p")
 _MOST_DRAWS = 100_000
 
 
@@ -38,6 +39,7 @@ class SamplingLab(Widget):
         top_p: the share of the probability that must remain, above 0; None: all.
         min_p: the share of the largest probability that a token must have; None: all.
         context: which context comes first, counted from 0.
+        sliders: which of temperature, top_k, top_p and min_p the reader is offered.
         seed: of the draws.
         name: what links in the prose call the figure.
         goals: challenges.
@@ -107,6 +109,7 @@ class SamplingLab(Widget):
         top_p: float | None = 0.9,
         min_p: float | None = None,
         context: int = 0,
+        sliders: Sequence[str] = SLIDERS,
         seed: int = 0,
         name: str = "",
         goals: Sequence[Goal] = (),
@@ -123,10 +126,15 @@ class SamplingLab(Widget):
         )
         if not 0 <= seed < 2**31:
             raise ValueError(f"seed is {seed}; choose one from 0 to 2**31 - 1")
+        for one in sliders:
+            if one not in SLIDERS:
+                raise ValueError(f"sliders has {one!r:.60}; choose among {', '.join(SLIDERS)}")
         self._contexts, self._vocabulary = array.shape
         super().__init__(
             _logits=float_bytes(array),
-            _text=json_bytes({"vocabulary": vocabulary, "contexts": contexts}),
+            _text=json_bytes(
+                {"vocabulary": vocabulary, "contexts": contexts, "sliders": list(sliders)}
+            ),
             _seed=seed,
             context=context,
             temperature=temperature,
@@ -140,7 +148,7 @@ class SamplingLab(Widget):
     @property
     def settings(self) -> dict[str, float | int | None]:
         """Options of `generate` and `filter_logits`: temperature, top_k, top_p, min_p."""
-        return {name: getattr(self, name) for name in ("temperature", "top_k", "top_p", "min_p")}
+        return {name: getattr(self, name) for name in SLIDERS}
 
     @traitlets.validate("context")
     def _check_context(self, proposal: dict) -> int:

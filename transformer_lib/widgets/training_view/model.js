@@ -5,6 +5,7 @@
 //   trailingMean(values, 10)                 mean of the last 10; early on, of fewer
 //   crossing(values, 1.2, 40) -> index       first of the values 0 .. 40 that is below 1.2, or -1
 //   nearest([10, 20, 30], 24) -> 1           index of the nearest of rising steps
+//   textAt([[0, "xq"], [50, "the"]], 60)     the newest [step, text] up to this step, or null
 
 import { isNumber } from "../core/curves.js";
 
@@ -41,6 +42,10 @@ export function nearest(steps, step) {
     else high = middle;
   }
   return high >= 0 && Math.abs(steps[high] - step) < Math.abs(steps[low] - step) ? high : low;
+}
+
+export function textAt(texts, step) {
+  return texts.findLast(([written]) => written <= step) ?? null;
 }
 
 /** Steps, the smoothed loss, the baselines that it has passed, and when. */

@@ -4,8 +4,9 @@ import { figure } from "../core/figure.js";
 import { reading } from "../core/numbers.js";
 import { drive } from "../core/state.js";
 import { readJson, send } from "../core/wire.js";
-import { derive, lastNumber, nearest, windowAt } from "./model.js";
+import { derive, lastNumber, nearest, textAt, windowAt } from "./model.js";
 import { inSentence, plainName, plot } from "./plot.js";
+import { sample } from "./sample.js";
 
 const WINDOWS = [1, 5, 10, 20, 50, 100];
 const PLAY_SECONDS = 6;
@@ -82,6 +83,8 @@ function render({ model, el }) {
     onChoose: (step) => choose(nearest(state.run.steps, step)),
   });
   fig.add(picture, { basis: 320 });
+  const written = sample();
+  fig.add(written, { basis: 600 });
 
   function choose(row) {
     stop();
@@ -177,6 +180,7 @@ function render({ model, el }) {
     const row = state.hover ?? (state.playing === null ? chosen() : state.row);
     along.set(Math.max(0, row));
     picture.point(row, state.hover === null);
+    written.paint(textAt(read().texts, state.run.steps[row] ?? 0));
     say(row);
   }
 

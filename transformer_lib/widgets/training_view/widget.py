@@ -16,6 +16,7 @@ from transformer_lib.widgets.joining import bundle, stylesheet
 
 _PAUSE = 0.25  # seconds between two messages to the page, at least
 _SHARE = 20  # sending takes at most 1/20 of the time
+_MOST_CHARACTERS = 2_000  # of a text
 _ALSO_FOLLOWED = ("rate", "gradient_norm")
 
 
@@ -38,8 +39,9 @@ class TrainingView(Widget):
         view = TrainingView(baselines={"bigram": 1.2}, floor=0.35, n_steps=400)   # a cell's result
         for step in view.follow(trainer): ...                                     # another cell
 
-    `view.append(step, loss)` does it by hand. Steps are sent a few times a second, and whatever is
-    left at the end of the cell. `view.curve` are all columns so far, as a run log wants them;
+    `view.append(step, loss)` does it by hand, and `view.wrote(step, text)` adds what the model
+    writes after a step. Steps are sent a few times a second, and whatever is left at the end of the
+    cell. `view.curve` are all columns so far, as a run log wants them;
     `view.step` is the step that the reader looks at (None: the last one).
 
     Args:
@@ -51,6 +53,7 @@ class TrainingView(Widget):
         smoothing: over how many rows the mean is taken; None: 10 if there are more than 100.
         log_steps, above_floor: whether the axis of steps is logarithmic at first, and whether the
             loss minus the floor is shown, on a logarithmic axis.
+        texts: by step, what the model wrote then; the newest up to the chosen step is shown.
         name: what links in the prose call the figure.
         goals: challenges.
 
@@ -61,7 +64,7 @@ class TrainingView(Widget):
     (that loss minus the floor), `smoothing`, `log_steps`, `above_floor` (1 or 0).
 
     Raises ValueError if columns do not fit, steps do not rise, or a baseline or the floor is not
-    finite; TypeError for values that are not numbers.
+    finite; TypeError for values that are not numbers, or texts that are not text.
 
     >>> view = TrainingView({"step": [1, 2, 3], "loss": [2.0, 1.5, 1.25]}, floor=1.0)
     >>> view
@@ -101,6 +104,7 @@ class TrainingView(Widget):
         smoothing: int | None = None,
         log_steps: bool = False,
         above_floor: bool = False,
+        texts: Mapping[int, str] | None = None,
         name: str = "",
         goals: Sequence[Goal] = (),
     ) -> None:
@@ -113,7 +117,9 @@ class TrainingView(Widget):
             raise ValueError("above_floor needs the floor: TrainingView(..., floor=...)")
         if n_steps is not None and n_steps < 1:
             raise ValueError(f"n_steps is {n_steps}; it is where the axis ends: choose 1 or more")
-        self._described = {"baselines": lines, "floor": floor, "n_steps": n_steps}
+        self._described = {"baselines": lines, "floor": floor, "n_steps": n_steps, "texts": []}
+        for step, text in ({} if texts is None else texts).items():
+            self._keep(step, text)
         if smoothing is None:
             smoothing = 10 if max(len(self._columns["step"]), n_steps or 0) > 100 else 1
         super().__init__(
@@ -163,6 +169,25 @@ class TrainingView(Widget):
             self.flush()
         else:
             self._flush_after_the_cell()
+
+    def wrote(self, step: int, text: str) -> None:
+        """Show ``text`` below the curve, as what the model wrote after this step.
+
+        A text of the same step is replaced. At most 2,000 characters of it are kept.
+
+        Raises TypeError for what is not text, or a step that is not a number.
+        """
+        self._keep(step, text)
+        self._text = json_bytes(self._described)
+
+    def _keep(self, step: int, text: str) -> None:
+        step = _number(step, "step")
+        if not isinstance(text, str):
+            raise TypeError(
+                f"the text of step {step:g} is {text!r:.60}, which is not text; decode the ids"
+            )
+        others = [one for one in self._described["texts"] if one[0] != step]
+        self._described["texts"] = sorted([*others, [step, text[:_MOST_CHARACTERS]]])
 
     def follow(self, steps: Iterable[Steps]) -> Iterator[Steps]:
         """The same steps, drawn as they come: `for step in view.follow(trainer): ...`."""

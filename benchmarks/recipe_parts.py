@@ -1,0 +1,112 @@
+"""What each part of chapter 12's recipe is worth: the same run, with one part taken away.
+
+    python benchmarks/recipe_parts.py        about four minutes of one core
+
+Writes transformer_lib/runs/recipe-parts.json. A smaller sister of the chapter's model reads
+Python's manual by characters, by the chapter's recipe, from three seeds. Then the same without one
+part, or with one gradient that is a thousand times as long. Losses on unseen text are exact, over
+the last tenth. Gradient descent has a rate of its own, the best of four for the first seed.
+"""
+
+import math
+import statistics
+from functools import partial
+from typing import Any
+
+import torch
+from torch.nn.utils import clip_grad_norm_
+
+from transformer_lib.data.batches import Batches
+from transformer_lib.data.corpora import text_corpus
+from transformer_lib.data.packing import Batch
+from transformer_lib.data.texts import python_docs
+from transformer_lib.gpt import GPT, GPTConfig
+from transformer_lib.training.evaluation import mean_loss
+from transformer_lib.training.losses import cross_entropy
+from transformer_lib.training.optimizers import adamw, set_rates
+from transformer_lib.training.run_log import RUNS_FOLDER, new_run, save_run
+from transformer_lib.training.schedules import trapezoid
+
+BLOCK, BATCH, N_STEPS, SEEDS = 64, 16, 300, (0, 1, 2)
+SIZES = {"n_layers": 2, "n_heads": 4, "d_model": 64, "positions": "rotary"}
+RECIPE = {"lr": 0.004, "weight_decay": 0.1, "warmup": 20, "decay": 0.7, "clip": 1.0}
+STRANGE = {"step": 100, "times": 1000.0}
+DESCENT = (0.1, 0.3, 1.0, 3.0)  # rates of gradient descent to choose from
+EVERY = 5
+WAYS: dict[str, dict[str, Any]] = {
+    "all of it": {},
+    "no fall of the rate": {"decay": 0.0},
+    "no warm-up": {"warmup": 0},
+    "no clipping": {"clip": math.inf},
+    "one gradient 1,000 times as long": {"strange": True},
+    "the same, no clipping": {"strange": True, "clip": math.inf},
+    "four times the rate": {"lr": 0.016},
+    "four times, no fall": {"lr": 0.016, "decay": 0.0},
+    "four times, no warm-up": {"lr": 0.016, "warmup": 0},
+}
+
+
+def learn(seed: int, changes: dict[str, Any]) -> tuple[float, list[float]]:
+    """The loss on unseen text after a run, and the training loss, a mean of every few steps."""
+    recipe, corpus = RECIPE | changes, text_corpus(python_docs(), BLOCK, BLOCK)
+    torch.manual_seed(seed)
+    model = GPT(GPTConfig(vocabulary=corpus.tokenizer.size, context=BLOCK, **SIZES))
+    if "descent" in recipe:
+        optimizer = torch.optim.SGD(model.parameters(), lr=recipe["descent"])
+    else:
+        optimizer = adamw(
+            model, lr=recipe["lr"], betas=(0.9, 0.95), weight_decay=recipe["weight_decay"]
+        )
+    schedule = partial(trapezoid, warmup=recipe["warmup"], decay=recipe["decay"])
+    batches, losses, curve = Batches(corpus.training, BATCH, seed=seed), [], []
+    for step in range(1, N_STEPS + 1):
+        set_rates(optimizer, schedule(step, N_STEPS))
+        strange = recipe.get("strange") and step == STRANGE["step"]
+        losses.append(_step(model, optimizer, next(batches), recipe["clip"], strange))
+        if step % EVERY == 0:
+            curve.append(statistics.fmean(losses[-EVERY:]))
+    return mean_loss(model, corpus.validation, batch_size=64), curve
+
+
+def _step(
+    model: GPT, optimizer: torch.optim.Optimizer, batch: Batch, clip: float, strange: bool
+) -> float:
+    """One step of the chapter's loop; its loss."""
+    inputs, targets = batch
+    loss = cross_entropy(model(inputs), targets) / targets.numel()
+    (loss * STRANGE["times"] if strange else loss).backward()
+    clip_grad_norm_(model.parameters(), clip)
+    optimizer.step()
+    optimizer.zero_grad()
+    return loss.item()
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    rates = {rate: learn(SEEDS[0], {"descent": rate})[0] for rate in DESCENT}
+    print("gradient descent", rates, flush=True)
+    ways = WAYS | {"gradient descent": {"descent": min(rates, key=rates.get)}}
+    curve: dict[str, list[float]] = {"way": [], "seed": [], "step": [], "training_loss": []}
+    ends: dict[str, list[float]] = {}
+    for number, (way, changes) in enumerate(ways.items()):
+        ends[way] = []
+        for seed in SEEDS:
+            loss, losses = learn(seed, changes)
+            ends[way].append(loss)
+            for i, mean in enumerate(losses, start=1):
+                row = (number, seed, i * EVERY, mean)
+                for column, value in zip(curve.values(), row, strict=True):
+                    column.append(value)
+        print(way, *(f"{loss:.3f}" for loss in ends[way]), flush=True)
+    config = SIZES | RECIPE | {
+        "data": "python_docs", "block": BLOCK, "batch_size": BATCH, "n_steps": N_STEPS,
+        "betas": [0.9, 0.95], "seeds": list(SEEDS), "strange": STRANGE,
+    }  # fmt: skip
+    result = {"ways": list(ways), "loss": ends}
+    result["rates of gradient descent"] = {str(rate): loss for rate, loss in rates.items()}
+    log = new_run("recipe-parts", config=config, curve=curve, result=result)
+    print("written:", save_run(log, RUNS_FOLDER).name)
+
+
+if __name__ == "__main__":
+    main()
