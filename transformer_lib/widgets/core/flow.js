@@ -24,16 +24,20 @@ const HEADS = ["first head", "second head"];
 const KEYS = { ArrowRight: 1, ArrowLeft: -1, Home: -Infinity, End: Infinity };
 
 export function flow({ label, slots = null, onSelect }) {
-  const svg = svgElement("svg", { class: "afm-flow", role: "group", "aria-label": label });
+  const svg = svgElement("svg", { class: "afm-flow", role: "radiogroup", "aria-label": label });
   const names = slots ?? [""];
   const high = names.length * SLOT;
   let [width, above, now] = [0, false, null];
 
   onKeys(svg, KEYS, (move) => {
-    if (!now) return;
-    onSelect(Math.min(now.letters.length - 1, Math.max(0, now.selected + move)));
-    svg.querySelector('[tabindex="0"]')?.focus({ preventScroll: true });
+    if (now) choose(Math.min(now.letters.length - 1, Math.max(0, now.selected + move)));
   });
+
+  /** The picture is drawn anew, so the chosen letter gets the focus again. */
+  function choose(at) {
+    onSelect(at);
+    svg.querySelector('[tabindex="0"]')?.focus({ preventScroll: true });
+  }
 
   const topOf = (row) => TITLE + row * (high + GAP);
 
@@ -132,7 +136,7 @@ export function flow({ label, slots = null, onSelect }) {
       return one;
     });
     group.append(...rows);
-    group.addEventListener("click", () => onSelect(at));
+    group.addEventListener("click", () => choose(at));
     return group;
   }
 
