@@ -159,7 +159,10 @@ def test_weights_that_do_not_fit(folder, change, problem):
         ({"n_layer": 10**9}, "too few for the 1000000000 layers"),
         ({"n_head": None}, "does not say n_head as a whole number .it says None"),
         ({"n_head": True}, "does not say n_head as a whole number .it says True"),
-        ({"activation_function": "swish"}, "activation_function = 'swish'; known here are gelu_new"),
+        (
+            {"activation_function": "swish"},
+            "activation_function = 'swish'; known here are gelu_new",
+        ),
         ({"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx = True"),
         ({"layer_norm_epsilon": 1e-6}, "layer_norm_epsilon = 1e-06, .* 1e-05"),
         ({"vocab_size": 257}, r"\(269, 35\), and config\.json calls for \(257, 35\)"),

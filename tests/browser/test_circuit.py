@@ -13,9 +13,7 @@ FACTS = "window.afmFigures?.get('c')?.[0].facts()"
 
 
 def opened(open_page, text="c a d b e c a", **options):
-    widget = Circuit(
-        induction_gpt(5, 12), slots(5, 12), letters=LETTERS, text=text, name="c"
-    )
+    widget = Circuit(induction_gpt(5, 12), slots(5, 12), letters=LETTERS, text=text, name="c")
     page = open_page(widget, **options)
     page.wait_for_function(f"{FACTS}?.sure > 0")
     return page
@@ -24,7 +22,7 @@ def opened(open_page, text="c a d b e c a", **options):
 def cells(page, which):
     found = page.get_by_role("grid", name=which).get_by_role("gridcell")
     return [float(text.split(": ")[1]) for text in found.evaluate_all(
-        "all => all.map((one) => one.getAttribute('aria-label')).filter((one) => /: [0-9]/.test(one))"
+        "all => all.map((one) => one.ariaLabel).filter((one) => /: [0-9]/.test(one))"
     )]  # fmt: skip
 
 
@@ -52,9 +50,10 @@ def test_the_maps_and_the_stream_are_the_librarys(open_page):
 def test_a_letter_is_chosen_by_mouse_and_by_keyboard(open_page):
     page = opened(open_page)
     page.locator(".afm-flow-column").nth(5).click()
-    assert "At place 2 the first head has noted: c came before." in page.locator(
-        ".afm-reading"
-    ).inner_text()
+    assert (
+        "At place 2 the first head has noted: c came before."
+        in page.locator(".afm-reading").inner_text()
+    )
     page.keyboard.press("ArrowLeft")
     assert page.evaluate(FACTS)["at"] == 4
     assert "no single place fits" in page.locator(".afm-reading").inner_text()

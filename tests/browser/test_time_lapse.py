@@ -58,7 +58,9 @@ def test_another_chain_and_one_of_the_readers_own(open_page):
     assert field.input_value() != first
     field.fill("abcx")
     field.press("Enter")
-    assert page.locator(".afm-reading").inner_text() == "“x” is not one of the letters; write a, b, c."
+    assert (
+        page.locator(".afm-reading").inner_text() == "“x” is not one of the letters; write a, b, c."
+    )
     field.fill("abcab")
     field.press("Enter")
     assert "At letter 5" in page.locator(".afm-reading").inner_text()

@@ -129,15 +129,15 @@ check_preference = Exercise(
             ).mean()
         ),
         "The sign is missing: a loss is −log of the chance, so that it falls as the chance grows.": (
-            lambda chosen, rejected, chosen_before, rejected_before, beta: -_preference(
-                chosen, rejected, chosen_before, rejected_before, beta
+            lambda chosen, rejected, chosen_before, rejected_before, beta: (
+                -_preference(chosen, rejected, chosen_before, rejected_before, beta)
             )
         ),
         "The mean margin with its sign turned: put it through −log σ, or a pair that is already "
         "right would be pushed on without end.": (
-            lambda chosen, rejected, chosen_before, rejected_before, beta: -(
-                beta * ((chosen - chosen_before) - (rejected - rejected_before))
-            ).mean()
+            lambda chosen, rejected, chosen_before, rejected_before, beta: (
+                -(beta * ((chosen - chosen_before) - (rejected - rejected_before))).mean()
+            )
         ),
     },
     cases=[Case("7 pairs", *_logs(0), 0.1), Case("7 others", *_logs(10), 0.5)],

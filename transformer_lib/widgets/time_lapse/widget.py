@@ -85,7 +85,11 @@ class TimeLapse(Widget):
         require_parts(timeline, ("config", "weights"), "timeline", "load_timeline(name)")
         config = timeline.config
         self._steps, self._length, self._states = timeline.steps, length, config.vocabulary
-        if config.n_heads != 1 or config.n_layers != 2 or not 2 <= config.vocabulary <= len(LETTERS):
+        if (
+            config.n_heads != 1
+            or config.n_layers != 2
+            or not 2 <= config.vocabulary <= len(LETTERS)
+        ):
             raise ValueError(
                 f"the model has {config.n_layers} layers of {config.n_heads} heads and "
                 f"{config.vocabulary} states; the figure shows two layers of one head, and 2 to "
