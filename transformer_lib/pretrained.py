@@ -13,8 +13,8 @@ Nothing is downloaded here, and nothing is unpickled: a file of weights that end
 run code when it is read.
 
 GPT-2 was written in TensorFlow, which leaves two traces. Its matrices are stored as
-[inputs, outputs], where PyTorch's layers hold [outputs, inputs]: so each is transposed. And queries,
-keys and values are one matrix, side by side: so it is cut into three.
+[inputs, outputs], where PyTorch's layers hold [outputs, inputs]: so each is transposed. And
+queries, keys and values are one matrix, side by side: so it is cut into three.
 """
 
 import os

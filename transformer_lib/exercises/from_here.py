@@ -19,8 +19,8 @@ def _spread(weight: Tensor) -> tuple[Tensor, ...]:
 
 
 check_three = Exercise(
-    asks="`answer(weight)`: GPT-2's `c_attn.weight`, [d, 3 d], as the weights of three `nn.Linear`, "
-    "each [d, d], for queries, keys and values, in this order.",
+    asks="`answer(weight)`: GPT-2's `c_attn.weight`, [d, 3 d], as the weights of three "
+    "`nn.Linear`, each [d, d], for queries, keys and values, in this order.",
     right=_three,
     wrong={
         "You cut first and do not transpose: `nn.Linear` holds [outputs, inputs], the file "
@@ -72,8 +72,8 @@ check_count = Exercise(
         ),
         "Without biases and norms: a block has 13 vectors beside its matrices, and two more "
         "follow at the end.": _counting(block=(12, 0), final=0),
-        "One block only: there are n_layers of them.": lambda vocabulary, context, n_layers, d_model: (
-            _count(vocabulary, context, 1, d_model)
+        "One block only: there are n_layers of them.": (
+            lambda vocabulary, context, n_layers, d_model: _count(vocabulary, context, 1, d_model)
         ),
         "Attention alone: the feed-forward layer adds 8 d_model² and 5 d_model.": _counting(
             block=(4, 8)
@@ -128,7 +128,7 @@ check_preference = Exercise(
                 beta * ((chosen - chosen_before) - (rejected - rejected_before))
             ).mean()
         ),
-        "The sign is missing: a loss is −log of the chance, so that it falls as the chance grows.": (
+        "The sign is missing: a loss is −log of the chance, and falls as the chance grows.": (
             lambda chosen, rejected, chosen_before, rejected_before, beta: (
                 -_preference(chosen, rejected, chosen_before, rejected_before, beta)
             )

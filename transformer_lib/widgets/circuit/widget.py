@@ -94,8 +94,8 @@ class Circuit(Widget):
         ids = proposal["value"]
         if not 2 <= len(ids) <= self._context or not set(ids) <= set(range(len(self._letters))):
             raise ValueError(
-                f"ids is {ids}; give 2 to {self._context} of {', '.join(self._letters)}, as numbers "
-                f"from 0"
+                f"ids is {ids}; give 2 to {self._context} of {', '.join(self._letters)}, as "
+                f"numbers from 0"
             )
         return ids
 
