@@ -17,7 +17,7 @@ function render({ model, el }) {
   const { steps, letters, length, curve, readers } = readJson(model, "_text");
   const config = readJson(model, "_config");
   const states = letters.length;
-  const names = [...Object.keys(readers), "the model"];
+  const names = [...Object.keys(readers), "model"];
   const fig = figure(el, {
     name: "A model through its training",
     hint: "Try: drag the slider through the training, and watch where the two heads begin to look.",
