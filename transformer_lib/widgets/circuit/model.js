@@ -1,4 +1,4 @@
-// The machine written by hand, read: its two maps, and what stands in each place of its stream.
+// The machine written by hand, read: its two maps, and the content of each slot of its stream.
 
 import { softmax } from "../math/linear.js";
 import { gpt } from "../math/transformer.js";

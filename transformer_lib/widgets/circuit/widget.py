@@ -19,7 +19,7 @@ FACTS_OF_THE_STREAM = ("token", "before", "says", "position")
 class Circuit(Widget):
     """A machine of two blocks whose every number is known, at work on a text that can be typed.
 
-    A row of letters for the text and one behind each block, with what stands in each place of the
+    A row of letters for the text and one behind each block, with the content of each slot of the
     stream; lines are what the first head of each block carries, as strong as its weights. Beside
     them the two maps, or the scores that the two heads' matrices come to. All of it is computed in
     the reader's browser, with the machine's own weights.

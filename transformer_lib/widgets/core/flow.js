@@ -1,7 +1,7 @@
-// What two heads, one in each of two blocks, carry from letter to letter: a row of letters for the
-// text, one behind each block, and lines between them, as strong as the weights. One letter is
-// chosen: bold are the line by which the second head brings something to it, and those by which the
-// first head had brought something to where the second looks.
+// Two heads, one in each of two blocks, and what they carry from letter to letter. There is a row of
+// letters for the text and one behind each block; lines between them are as strong as the weights.
+// One letter is chosen: bold are the lines by which the second head brings something to it, and
+// those by which the first head had brought something to the places where the second looks.
 //
 //   const drawing = flow({ label: "The circuit", slots: ["token", "before", "says"], onSelect(at) {} });
 //   fig.add(drawing);
@@ -9,7 +9,7 @@
 //     maps: [first, second], rows of weights, each row up to its own letter
 //     contents: [row of the picture][letter] -> { slot: text }, or null: the letter alone
 //     marks: [[row, letter, slot, role]]: outlines in the colors of query, key, value and output
-//     said: what stands below the chosen letter;  told: the same picture in a sentence
+//     said: a text below the chosen letter;  told: the same picture in a sentence
 
 import { font, onKeys, setAttributes, setSize, svgElement, textWidth } from "./dom.js";
 
