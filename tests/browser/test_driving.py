@@ -12,11 +12,13 @@ from translators import make_translator, make_walk
 
 from transformer_lib import widgets
 from transformer_lib.attention import MultiHeadAttention
+from transformer_lib.interpret.handmade import induction_gpt, slots
 from transformer_lib.widgets import (
     ArchitectureWalk,
     AttentionMap,
     BeamTree,
     BlockLab,
+    Circuit,
     DepthView,
     EmbeddingMap,
     Machine,
@@ -425,3 +427,21 @@ def test_the_figure_over_time_follows_the_text_and_goes_back(open_page):
     assert (there["step"], there["position"]) == (40, 4)
     page.get_by_role("button", name="back", exact=True).click()
     assert facts(page, "time") == first
+
+
+def test_the_machine_written_by_hand_follows_the_text_and_goes_back(open_page):
+    text = "at=1;fits=on"
+    links = phrase(f"#set:circuit;{text}", "set") + phrase("#set:circuit;reset", "back")
+    machine, given = induction_gpt(3, 8), {"letters": "abc", "text": "a b a"}
+    widget = Circuit(machine, slots(3, 8), **given, name="circuit")
+    assert {setting.split("=")[0] for setting in text.split(";")} == set(widget._keys_of_text)
+    page = open_page(widget, before=links)
+    page.wait_for_function("window.afmFigures?.get('circuit')?.[0].facts().sure > 0")
+    first = facts(page, "circuit")
+    assert set(first) == set(Circuit._facts)
+    page.get_by_role("button", name="set", exact=True).click()
+    assert said(page, "circuit").startswith("The figure is set: ")
+    assert facts(page, "circuit")["at"] == 1
+    assert page.get_by_role("radio", name="what fits what").is_checked()
+    page.get_by_role("button", name="back", exact=True).click()
+    assert facts(page, "circuit") == first

@@ -58,12 +58,16 @@ def test_another_chain_and_one_of_the_readers_own(open_page):
     assert field.input_value() != first
     field.fill("abcx")
     field.press("Enter")
-    assert page.locator(".afm-reading").inner_text() == "“x” is not a state; write a, b, c."
+    assert (
+        page.locator(".afm-reading").inner_text() == "“x” is not one of the letters; write a, b, c."
+    )
     field.fill("abcab")
     field.press("Enter")
-    assert "At state 5" in page.locator(".afm-reading").inner_text()
-    page.get_by_role("combobox", name="expected after").select_option("1")
-    assert "At state 2" in page.locator(".afm-reading").inner_text()
+    assert "At letter 5" in page.locator(".afm-reading").inner_text()
+    page.get_by_role("radio", name="2: b").click()
+    assert "At letter 2" in page.locator(".afm-reading").inner_text()
+    page.keyboard.press("ArrowRight")
+    assert "At letter 3" in page.locator(".afm-reading").inner_text()
 
 
 @each_look

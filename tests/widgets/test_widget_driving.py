@@ -12,10 +12,12 @@ from translators import make_translator, make_walk
 from transformer_lib import widgets
 from transformer_lib.attention import MultiHeadAttention
 from transformer_lib.classifier import Classifier
+from transformer_lib.interpret.handmade import induction_gpt, slots
 from transformer_lib.widgets import (
     AttentionMap,
     BeamTree,
     BlockLab,
+    Circuit,
     DepthView,
     EmbeddingMap,
     Goal,
@@ -80,6 +82,9 @@ DRIVEN = {
         ["x", "y"],
         ["one", "two"],
         **more,
+    ),
+    "Circuit": lambda **more: Circuit(
+        induction_gpt(3, 8), slots(3, 8), letters="abc", text="a b a", **more
     ),
     "DepthView": lambda **more: DepthView(
         {
@@ -196,6 +201,7 @@ ACCEPTED = {
     ],
     "BeamTree": ["width=5", "length_penalty=0.6", "length_penalty=2", "step=0", "step=last"],
     "BlockLab": ["story=1", "feed_forward=off", "norm_1=on"],
+    "Circuit": ["at=0", "at=last", "fits=on"],
     "DepthView": ["pre=off", "no_residual=on", "depth=12", "start=1", "quantity=stream"],
     "TimeLapse": ["step=0", "step=35", "position=3", "position=last", "seed=7"],
     "Write": ["run=", "reset="],
@@ -243,6 +249,7 @@ REFUSED = {
         "step=x",
     ],
     "BlockLab": ["story=2", "feed_forward=0", "norm=off"],
+    "Circuit": ["at=8", "at=-1", "fits=1", "text=aba"],
     "DepthView": ["depth=7", "start=2", "quantity=loss", "pre=1"],
     "TimeLapse": ["step=-1", "position=12", "position=-1", "seed=0", "ids=1"],
     "Write": ["run=1", "code=x"],

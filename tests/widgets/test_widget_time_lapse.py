@@ -41,7 +41,8 @@ def test_settings_are_kept_within_what_there_is():
         ({"curve": {"step": [0]}}, "step, loss"),
         ({"curve": CURVE | {"share": [0.1, float("nan"), 0.2]}}, "'share' holds a number"),
         ({"readers": {"uniform": 1.1}}, "readers lacks 'unigram'"),
-        ({"timeline": make_timeline(n_heads=2)}, "2 heads"),
+        ({"timeline": make_timeline(n_heads=2)}, "2 layers of 2 heads"),
+        ({"timeline": make_timeline(n_layers=1)}, "1 layers of 1 heads"),
         ({"timeline": "markov"}, "timeline is 'markov', which has no config"),
     ],
 )

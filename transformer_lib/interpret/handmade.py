@@ -10,6 +10,17 @@ SHARP = 40.0  # the score of the one right key, all others 0: its weight differs
 SURE = 20.0  # the logit of what follows
 
 
+def slots(vocabulary: int, context: int) -> dict[str, slice]:
+    """Where each fact stands in the stream of :func:`induction_gpt`.
+
+    >>> slots(5, 12)["before"]
+    slice(5, 10, None)
+    """
+    names = ("token", "before", "says")
+    found = {name: slice(at * vocabulary, (at + 1) * vocabulary) for at, name in enumerate(names)}
+    return found | {"position": slice(3 * vocabulary, 3 * vocabulary + context)}
+
+
 @torch.no_grad()
 def induction_gpt(vocabulary: int = 10, context: int = 24) -> GPT:
     """Two blocks that complete ``… a b … a`` by ``b``, and know nothing else: an induction circuit.
@@ -51,8 +62,7 @@ def induction_gpt(vocabulary: int = 10, context: int = 24) -> GPT:
     model.final_norm = nn.Identity()
     for block in model.blocks:
         block.norm_1, block.norm_2 = nn.Identity(), nn.Identity()
-    token, before, says = (slice(at * vocabulary, (at + 1) * vocabulary) for at in range(3))
-    position = slice(3 * vocabulary, 3 * vocabulary + context)
+    token, before, says, position = slots(vocabulary, context).values()
     words, places = torch.eye(vocabulary), torch.eye(context)
     model.embedding.weight[:, token] = words
     model.embedding.positions.table.weight[:, position] = places

@@ -4,6 +4,7 @@ from transformer_lib.widgets.architecture_walk import ArchitectureWalk
 from transformer_lib.widgets.attention_map import AttentionMap
 from transformer_lib.widgets.beam_tree import BeamTree
 from transformer_lib.widgets.block_lab import BlockLab
+from transformer_lib.widgets.circuit import Circuit
 from transformer_lib.widgets.depth_view import DepthView
 from transformer_lib.widgets.embedding_map import EmbeddingMap
 from transformer_lib.widgets.goals import Goal
@@ -35,6 +36,7 @@ __all__ = [
     "AttentionMap",
     "BeamTree",
     "BlockLab",
+    "Circuit",
     "DepthView",
     "EmbeddingMap",
     "Goal",

@@ -69,8 +69,9 @@ function erf(x) {
   return Math.sign(x) * (1 - Math.exp(-a * a) / ((a + fraction) * Math.sqrt(Math.PI)));
 }
 
-/** LayerNorm or RMSNorm of each row, in float64. */
+/** LayerNorm or RMSNorm of each row, in float64. A norm without numbers is nn.Identity. */
 function normalize(x, width, weights, name, rms) {
+  if (!weights.has(`${name}.weight`)) return x;
   const gain = weights.get(`${name}.weight`).data;
   const bias = weights.get(`${name}.bias`)?.data;
   const y = new Float32Array(x.length);

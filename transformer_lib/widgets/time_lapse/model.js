@@ -41,13 +41,3 @@ export function valueAt(curve, name, step) {
   const [from, to] = [steps[after - 1], steps[after]];
   return values[after - 1] + ((step - from) / (to - from)) * (values[after] - values[after - 1]);
 }
-
-/** Letters to ids; a text that says what is wrong with them otherwise. */
-export function parse(text, letters, most) {
-  const typed = [...text.toLowerCase()].filter((letter) => /\S/.test(letter));
-  const stranger = typed.find((letter) => !letters.includes(letter));
-  if (stranger) return `“${stranger}” is not a state; write ${[...letters].join(", ")}.`;
-  if (typed.length < 2) return "Write two letters at least.";
-  if (typed.length > most) return `That is ${typed.length} letters; ${most} fit.`;
-  return typed.map((letter) => letters.indexOf(letter));
-}

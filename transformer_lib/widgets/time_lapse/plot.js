@@ -13,7 +13,7 @@ import { follow } from "../core/pointing.js";
 import { valueAt } from "./model.js";
 
 const SMALL = font(12);
-const STRIP = 90; // height of the shares, and of each line of their names
+const STRIP = 76; // height of the shares, and of each line of their names
 const LINE = 17;
 
 export function plot({ curve, readers, onChoose }) {
@@ -32,7 +32,7 @@ export function plot({ curve, readers, onChoose }) {
 
   function build() {
     if (!width) return;
-    const height = 210;
+    const height = 176;
     const [left, right, top, bottom] = [46, width - 14, 24, height - 12];
     const levels = [...Object.values(readers), ...curve.loss];
     const [low, high] = [Math.min(...levels), Math.max(...levels)];

@@ -1,12 +1,14 @@
-import { button, element, select, slider, textField } from "../core/dom.js";
+import { button, element, slider, textField } from "../core/dom.js";
 import { figure } from "../core/figure.js";
+import { flow } from "../core/flow.js";
 import { grid } from "../core/grid.js";
+import { parseLetters } from "../core/letters.js";
 import { percent, short } from "../core/numbers.js";
 import { drive } from "../core/state.js";
 import { loadWeights, unpackWeights } from "../core/weights.js";
 import { readJson, send } from "../core/wire.js";
 import { apart, chain, looksAt, looksBack, readersAfter } from "../math/markov.js";
-import { look, moments, nearest, parse, valueAt } from "./model.js";
+import { look, moments, nearest, valueAt } from "./model.js";
 import { plot } from "./plot.js";
 
 const FRAME = 180; // ms for each moment while time runs
@@ -15,10 +17,10 @@ function render({ model, el }) {
   const { steps, letters, length, curve, readers } = readJson(model, "_text");
   const config = readJson(model, "_config");
   const states = letters.length;
-  const names = [...Object.keys(readers), "the model"];
+  const names = [...Object.keys(readers), "model"];
   const fig = figure(el, {
     name: "A model through its training",
-    hint: "Try: drag the slider through the training, and watch where the maps begin to look.",
+    hint: "Try: drag the slider through the training, and watch where the two heads begin to look.",
   });
   let modelAt = null; // once the weights are there
   let seen = null; // { expected, maps } of the present step and chain
@@ -48,20 +50,14 @@ function render({ model, el }) {
   });
   const own = textField({ label: "or write one", autocomplete: "off" });
   own.input.addEventListener("change", () => {
-    const read = parse(own.input.value, letters, length);
+    const read = parseLetters(own.input.value, letters, length);
     if (typeof read === "string") return fig.say(read);
     model.set("position", -1);
     send(model, "ids", read);
   });
   own.element.classList.add("afm-lapse-field");
-  const after = select({
-    label: "expected after",
-    value: 0,
-    options: Array.from({ length }, (_, t) => String(t + 1)),
-    onChange: (at) => send(model, "position", at),
-  });
   time.element.classList.add("afm-lapse-time");
-  fig.controls.append(time.element, run.element, another.element, own.element, after.element);
+  fig.controls.append(time.element, run.element, another.element, own.element);
 
   const picture = plot({
     curve,
@@ -71,30 +67,23 @@ function render({ model, el }) {
       send(model, "step", nearest(steps, step));
     },
   });
-  fig.add(picture, { basis: 600 });
-  const maps = Array.from({ length: config.n_layers }, (_, layer) => {
-    const map = grid({
-      rows: ["…"],
-      columns: ["…"],
-      label: `Attention of layer ${layer + 1}`,
-      maxCell: 16,
-      minCell: 6,
-      onSelect: (row) => send(model, "position", row),
-    });
-    const caption = element("p", { class: "afm-map-caption" });
-    fig.add({ ...map, element: element("div", {}, caption, map.element) }, { basis: 280 });
-    return { map, caption };
-  });
+  fig.add(picture, { basis: 330 });
   const table = grid({
     rows: names,
     columns: [...letters],
     label: "What each reader expects next",
     rowTitle: "",
     columnTitle: "next",
-    maxCell: 44,
+    maxCell: 40,
   });
   const told = element("p", { class: "afm-map-caption" });
-  fig.add({ ...table, element: element("div", {}, told, table.element) }, { basis: 280 });
+  fig.add({ ...table, element: element("div", {}, told, table.element) }, { basis: 210 });
+  const drawing = flow({
+    label: "The letters, and where the two heads look",
+    onSelect: (at) => send(model, "position", at),
+  });
+  const shares = element("p", { class: "afm-map-caption" });
+  fig.add({ ...drawing, element: element("div", {}, shares, drawing.element) }, { basis: 600 });
 
   const idsNow = () => {
     const ids = model.get("ids");
@@ -134,31 +123,24 @@ function render({ model, el }) {
     time.set(steps.indexOf(step));
     picture.point(step);
     own.input.value = ids.map((id) => letters[id]).join("");
-    [...after.input.options].forEach((option, t) => {
-      option.hidden = t >= ids.length;
-      option.textContent = t < ids.length ? `${t + 1}: ${letters[ids[t]]}` : "";
-    });
-    after.set(at);
     if (!modelAt) return fig.say(problem);
     seen = look(modelAt(step), ids);
     const labels = ids.map((id) => letters[id]);
-    const causal = ids.map((_, t) => ids.map((__, s) => s <= t));
-    seen.maps.forEach((rows, layer) => {
-      const { map, caption } = maps[layer];
-      map.setLabels(labels, labels);
-      map.paint(
-        rows.map((row) => ids.map((_, s) => row[s] ?? 0)),
-        causal,
-      );
-      map.light(at, null);
-      caption.replaceChildren(
-        element("strong", {}, `layer ${layer + 1}`),
-        `: ${percent(looksBack(rows))} on the state before; ${percent(looksAt(rows, ids))} on what came after the same state`,
-      );
+    const [first, last] = seen.maps;
+    const where = last[at].indexOf(Math.max(...last[at]));
+    drawing.paint({
+      letters: labels,
+      maps: [first, last],
+      selected: at,
+      told: `from letter ${at + 1}, the second head looks most at letter ${where + 1}`,
     });
+    shares.replaceChildren(
+      element("strong", {}, "Click a letter."),
+      ` The first head looks one back with ${percent(looksBack(first), 0)} of its weight, the second with ${percent(looksAt(last, ids), 0)} at what followed earlier letters like the present one.`,
+    );
     const known = readersAfter(ids.slice(0, at + 1), states);
     table.paint([...Object.values(known), seen.expected[at]]);
-    told.textContent = `After ${at + 1} states, the last of them ${labels[at]}, this is expected next:`;
+    told.textContent = `Expected after letter ${at + 1}, ${labels[at]}:`;
     const [name, off] = Object.entries(known)
       .map(([reader, expected]) => [reader, apart(expected, seen.expected[at])])
       .reduce((best, one) => (one[1] < best[1] ? one : best));
@@ -167,7 +149,7 @@ function render({ model, el }) {
       { text: String(step) },
       " the loss is ",
       { text: `${short(valueAt(curve, "loss", step), 4)} nats` },
-      `. At state ${at + 1} the model is nearest to the `,
+      `. At letter ${at + 1} the model is nearest to the `,
       { text: name },
       ` reader, ${percent(off)} of the chances apart.`,
     );

@@ -20,9 +20,9 @@ LEAST_LENGTH, MOST_BYTES = 8, 2**21
 
 
 class TimeLapse(Widget):
-    """One model through its training: loss, every layer's map and what it expects, moved together.
+    """One model through its training: loss, where its heads look, what it expects, moved together.
 
-    The model is a GPT with one head in each layer that has learned to read Markov chains
+    The model is a GPT of two layers, one head in each, that has learned to read Markov chains
     (:mod:`transformer_lib.data.markov`). It computes in the reader's browser, with the weights of
     the moment that the slider is at. The chain is drawn in the page, or written by the reader.
 
@@ -50,7 +50,7 @@ class TimeLapse(Widget):
     states that followed an earlier one like the present).
 
     Raises ValueError for a step that was not kept, columns of unequal length, a length outside of
-    the model's context, or a model with several heads.
+    the model's context, or a model of other than two layers with one head each.
     """
 
     _esm = bundle("time_lapse")
@@ -85,10 +85,15 @@ class TimeLapse(Widget):
         require_parts(timeline, ("config", "weights"), "timeline", "load_timeline(name)")
         config = timeline.config
         self._steps, self._length, self._states = timeline.steps, length, config.vocabulary
-        if config.n_heads != 1 or not 2 <= config.vocabulary <= len(LETTERS):
+        if (
+            config.n_heads != 1
+            or config.n_layers != 2
+            or not 2 <= config.vocabulary <= len(LETTERS)
+        ):
             raise ValueError(
-                f"the model has {config.n_heads} heads and {config.vocabulary} states; the figure "
-                f"shows one head in each layer, and 2 to {len(LETTERS)} states"
+                f"the model has {config.n_layers} layers of {config.n_heads} heads and "
+                f"{config.vocabulary} states; the figure shows two layers of one head, and 2 to "
+                f"{len(LETTERS)} states"
             )
         if not LEAST_LENGTH <= length <= config.context:
             raise ValueError(

@@ -1,0 +1,145 @@
+"""Checks for chapter 15, from here to GPT-2 and on."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from transformer_lib.exercises.engine.runner import Case, Exercise, randn
+
+# --- a matrix from somebody else's file ----------------------------------------------------------
+
+
+def _three(weight: Tensor) -> tuple[Tensor, ...]:
+    return tuple(weight.T.chunk(3))
+
+
+def _spread(weight: Tensor) -> tuple[Tensor, ...]:
+    """Every third row, as if the three were mixed."""
+    return tuple(weight.T[part::3] for part in range(3))
+
+
+check_three = Exercise(
+    asks="`answer(weight)`: GPT-2's `c_attn.weight`, [d, 3 d], as the weights of three "
+    "`nn.Linear`, each [d, d], for queries, keys and values, in this order.",
+    right=_three,
+    wrong={
+        "You cut first and do not transpose: `nn.Linear` holds [outputs, inputs], the file "
+        "[inputs, outputs].": lambda weight: tuple(weight.chunk(3, dim=1)),
+        "Keys come first in your result. The file holds queries, keys, values, in this order.": (
+            lambda weight: tuple(_three(weight)[part] for part in (1, 0, 2))
+        ),
+        "The order is turned round: queries come first.": lambda weight: _three(weight)[::-1],
+        "You take every third row. The three lie side by side, one after the other.": _spread,
+        "You cut along the inputs: each of the three reads all d inputs, and gives d of the 3 d "
+        "outputs.": lambda weight: tuple(weight.T.chunk(3, dim=1)),
+    },
+    cases=[Case("d = 3", randn(3, 9, seed=0)), Case("d = 5", randn(5, 15, seed=1))],
+    axes=["outputs inputs"] * 3,
+    praise="Right: transposed, and cut into three along the outputs.",
+)
+
+# --- counting ------------------------------------------------------------------------------------
+
+
+def _count(vocabulary, context, n_layers, d_model, *, block=(12, 13), final=2, tables=(1, 1)):
+    matrices, vectors = block
+    table = tables[0] * vocabulary + tables[1] * context
+    each = matrices * d_model**2 + vectors * d_model
+    return table * d_model + n_layers * each + final * d_model
+
+
+def _counting(**changes):
+    return lambda vocabulary, context, n_layers, d_model: _count(
+        vocabulary, context, n_layers, d_model, **changes
+    )
+
+
+check_count = Exercise(
+    asks="`answer(vocabulary, context, n_layers, d_model)`: how many numbers a GPT-2 has.",
+    right=_counting(),
+    wrong={
+        "The output's matrix is the embedding's table: it counts once.": _counting(tables=(2, 1)),
+        "Positions have a table, too: a row for each place of the context.": _counting(
+            tables=(1, 0)
+        ),
+        "Without the biases: each product of a block adds one.": _counting(block=(12, 4)),
+        "Without the norms of the blocks: each of the two has a weight and a bias.": _counting(
+            block=(12, 9)
+        ),
+        "Without the last norm: a weight and a bias more.": _counting(final=0),
+        "Without norms: two in each block and one at the end, each with a weight and a bias.": (
+            _counting(block=(12, 9), final=0)
+        ),
+        "Without biases and norms: a block has 13 vectors beside its matrices, and two more "
+        "follow at the end.": _counting(block=(12, 0), final=0),
+        "One block only: there are n_layers of them.": (
+            lambda vocabulary, context, n_layers, d_model: _count(vocabulary, context, 1, d_model)
+        ),
+        "Attention alone: the feed-forward layer adds 8 d_model² and 5 d_model.": _counting(
+            block=(4, 8)
+        ),
+    },
+    cases=[
+        Case("a small one", 7, 5, 3, 2),
+        Case("GPT-2, small", 50_257, 1024, 12, 768),
+        Case("GPT-2, XL", 50_257, 1024, 48, 1600),
+    ],
+    praise="Right: tables, blocks, and a norm at the end.",
+)  # fmt: skip
+
+# --- preferences ---------------------------------------------------------------------------------
+
+
+def _preference(chosen, rejected, chosen_before, rejected_before, beta):
+    margin = beta * ((chosen - chosen_before) - (rejected - rejected_before))
+    return -F.logsigmoid(margin).mean()
+
+
+def _logs(seed: int) -> list[Tensor]:
+    return [-5 - randn(7, seed=seed + at).abs() * 3 for at in range(4)]
+
+
+check_preference = Exercise(
+    asks="`answer(chosen, rejected, chosen_before, rejected_before, beta)`: the loss of direct "
+    "preference optimization, the mean over the pairs; log-probabilities, each [pairs].",
+    right=_preference,
+    wrong={
+        "It learns to prefer what was rejected: turn the difference round.": (
+            lambda chosen, rejected, chosen_before, rejected_before, beta: _preference(
+                rejected, chosen, rejected_before, chosen_before, beta
+            )
+        ),
+        "You compare the two answers without what they were worth before: so a short answer wins "
+        "because it is short.": lambda chosen, rejected, chosen_before, rejected_before, beta: (
+            _preference(chosen, rejected, 0 * chosen, 0 * rejected, beta)
+        ),
+        "The sum over the pairs: take their mean.": (
+            lambda chosen, rejected, chosen_before, rejected_before, beta: (
+                len(chosen) * _preference(chosen, rejected, chosen_before, rejected_before, beta)
+            )
+        ),
+        "Without β, which says how far the model may go from where it was.": (
+            lambda chosen, rejected, chosen_before, rejected_before, beta: _preference(
+                chosen, rejected, chosen_before, rejected_before, 1
+            )
+        ),
+        "The sigmoid of the margin itself: a loss is −log of it.": (
+            lambda chosen, rejected, chosen_before, rejected_before, beta: torch.sigmoid(
+                beta * ((chosen - chosen_before) - (rejected - rejected_before))
+            ).mean()
+        ),
+        "The sign is missing: a loss is −log of the chance, and falls as the chance grows.": (
+            lambda chosen, rejected, chosen_before, rejected_before, beta: (
+                -_preference(chosen, rejected, chosen_before, rejected_before, beta)
+            )
+        ),
+        "The mean margin with its sign turned: put it through −log σ, or a pair that is already "
+        "right would be pushed on without end.": (
+            lambda chosen, rejected, chosen_before, rejected_before, beta: (
+                -(beta * ((chosen - chosen_before) - (rejected - rejected_before))).mean()
+            )
+        ),
+    },
+    cases=[Case("7 pairs", *_logs(0), 0.1), Case("7 others", *_logs(10), 0.5)],
+    praise="Right: more probable than before, and more so than the rejected one.",
+)
