@@ -205,7 +205,8 @@ function entriesOf(inside, depth) {
   let lambdas = 0;
   for (const token of inside) {
     const isHere = token.depth === depth;
-    if (isHere && (token.text === "," || token.text === "for" || token.text === "async")) {
+    const isParameters = lambdas > 0; // whose commas are its own
+    if (isHere && ((token.text === "," && !isParameters) || /^(?:for|async)$/.test(token.text))) {
       if (entry) entries.push(entry);
       entry = null;
       if (token.text !== ",") return entries;

@@ -25,6 +25,15 @@ export class Generator {
     return this;
   }
 
+  /** What it is now, for restore. */
+  kept() {
+    return { state: this.state.slice(), at: this.at, cached: this.cached };
+  }
+
+  restore({ state, at, cached }) {
+    Object.assign(this, { state: state.slice(), at, cached });
+  }
+
   /** 32 random bits. */
   next() {
     const { state } = this;

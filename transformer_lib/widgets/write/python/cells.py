@@ -25,9 +25,13 @@ class OutputEnd(BaseException):
     """More was printed than the page shows."""
 
 
+_said = [0, False, False]  # how often something was printed; is it unseen; may it be too much
+
+
 def printed(*values, sep=" ", end="\n", file=None, flush=False):
     text = (sep or " " if sep is None else sep).join([str(value) for value in values])
-    if not page.out(text + ("\n" if end is None else end)):
+    _said[0] += 1
+    if not _said[1] and not page.out(text + ("\n" if end is None else end)) and not _said[2]:
         raise OutputEnd()
 
 
@@ -89,8 +93,32 @@ REFLECTED = {"__lt__": "gt", "__gt__": "lt", "__le__": "ge", "__ge__": "le", "__
 REFLECTED["__ne__"] = "ne"
 
 
+class Keys(list):
+    """The keys of a dict, which are a set as well."""
+
+    def __or__(self, other):
+        return set(self) | set(other)
+
+    def __and__(self, other):
+        return set(self) & set(other)
+
+    def __sub__(self, other):
+        return set(self) - set(other)
+
+    def __eq__(self, other):
+        return set(self) == set(other)
+
+    __ror__, __rand__ = __or__, __and__
+
+    def __rsub__(self, other):
+        return set(other) - set(self)
+
+
 class Dict(OrderedDict):
     """A dict that keeps its order, as Python's does."""
+
+    def keys(self):
+        return Keys(super().keys())
 
     def __repr__(self):
         return "{" + ", ".join([f"{key!r}: {value!r}" for key, value in self.items()]) + "}"
@@ -170,6 +198,10 @@ class Math:
         )
 
     @staticmethod
+    def isclose(a, b, *, rel_tol=1e-09, abs_tol=0.0):
+        return a == b or abs(a - b) <= max(rel_tol * max(abs(a), abs(b)), abs_tol)
+
+    @staticmethod
     def prod(values, start=1):
         for value in values:
             start = start * value
@@ -195,6 +227,8 @@ _import = builtins.__import__
 
 
 def imported(name, *args):
+    if name in sys.modules and len(args) > 2 and args[2]:  # from a.b import c, without an a
+        return sys.modules[name]
     if name.split(".")[0] not in MODULES.split() and name not in sys.modules:
         raise ImportError(missing_sentence_of_module.format(name))
     return _import(name, *args)
@@ -213,9 +247,13 @@ for _name in COMPARE:
 _namespaces = {}
 
 
+def names_of(namespace):
+    return _namespaces.setdefault(namespace, {"__name__": "__main__"})
+
+
 def run(code, cell, namespace):
     """Run a cell; tell the page of an error."""
-    names = _namespaces.setdefault(namespace, {"__name__": "__main__"})
+    names = names_of(namespace)
     try:
         exec(compile(code, cell, "exec"), names)
     except BaseException as error:
@@ -228,9 +266,11 @@ def forget(namespace):
     _namespaces.pop(namespace, None)
 
 
-def provide(name, code):
-    """A module of the book's library, from its source."""
+def provide(name, code, more=()):
+    """A module of the book's library, from its source; `more`, pairs, is there from the start."""
     names = {"__name__": name}
+    for each, value in more:
+        names[each] = value
     exec(compile(code, name, "exec"), names)
     module = torch.__class__(name)
     for each, value in names.items():

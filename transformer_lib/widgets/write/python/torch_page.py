@@ -152,6 +152,28 @@ class dtype:
         return "torch." + self.name
 
 
+class device:
+    """There is one."""
+
+    index = None
+
+    def __init__(self, type="cpu", index=None):
+        self.type = type
+
+    def __eq__(self, other):
+        return isinstance(other, device) and self.type == other.type
+
+    def __hash__(self):
+        return hash(self.type)
+
+    def __str__(self):
+        return self.type
+
+    def __repr__(self):
+        return f"device(type='{self.type}')"
+
+
+CPU = device()
 float32, float64 = dtype("float32", True), dtype("float64", True)
 int64, bool_ = dtype("int64", False), dtype("bool", False)
 DTYPES = {each.name: each for each in (float32, float64, int64, bool_)}
@@ -333,7 +355,7 @@ class Tensor:
 
     @property
     def device(self):
-        return "cpu"
+        return CPU
 
     @property
     def ndim(self):
@@ -643,6 +665,11 @@ def as_tensor(data, dtype=None, device=None):
     return tensor(data, dtype=dtype)
 
 
+def _bincount(input, minlength):
+    size = max(int(input.max()) + 1 if input.numel() else 0, minlength)
+    return (input.unsqueeze(-1) == torch.arange(size)).sum(0)
+
+
 class finfo:
     def __init__(self, of=None):
         double = (of or float32).name == "float64"
@@ -690,8 +717,8 @@ def _listed(value):
 
 for _each in (
     allclose, einsum, where, nonzero, diag, randint, randn_like, rand_like, manual_seed, tensor,
-    set_printoptions, is_tensor, as_tensor, finfo, Tensor, Generator, Size, dtype, float32, float64,
-    int64,
+    set_printoptions, is_tensor, as_tensor, finfo, Tensor, Generator, Size, dtype, device, float32,
+    float64, int64,
 ):  # fmt: skip
     setattr(torch, getattr(_each, "__name__", getattr(_each, "name", "")), _each)
 torch.bool, torch.float, torch.double, torch.long = bool_, float32, float64, int64
@@ -703,6 +730,12 @@ torch.is_floating_point = lambda input: input.dtype.is_floating_point
 Tensor.is_floating_point = torch.is_floating_point
 torch.numel = lambda input: input.numel()
 torch.return_types = _Pair
+Tensor.expand_as = lambda self, other: self.expand(other.shape)
+Tensor.view_as = Tensor.reshape_as = lambda self, other: self.reshape(other.shape)
+Tensor.type_as = lambda self, other: self.to(other.dtype)
+torch.bincount = Tensor.bincount = lambda input, weights=None, minlength=0: _bincount(input, minlength)
+torch.square = Tensor.square = lambda input: input**2
+torch.trace = Tensor.trace = lambda input: input.diagonal().sum()
 Tensor.allclose, Tensor.nonzero, Tensor.diag = allclose, nonzero, diag
 Tensor.where = lambda self, condition, other: _call("where", condition, self, other)
 torch.autograd = Module("torch.autograd", grad=grad)
@@ -712,4 +745,12 @@ def vector_norm(x, ord=2, dim=None, keepdim=False):
     return _call("norm", x, ord, dim, keepdim)
 
 
-torch.linalg = Module("torch.linalg", norm=torch.norm, vector_norm=vector_norm)
+def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False):
+    if ord != "fro":
+        raise NotImplementedError(missing_sentence(f"matrix_norm with ord={ord!r}"))
+    return _call("norm", A, 2, list(dim), keepdim)
+
+
+torch.linalg = Module(
+    "torch.linalg", norm=torch.norm, vector_norm=vector_norm, matrix_norm=matrix_norm
+)
