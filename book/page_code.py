@@ -26,10 +26,10 @@ BOOK = "transformer_lib"
 ENGINE = f"{BOOK}.exercises.engine"  # the page has it whole: python_files.py
 # Methods of texts that MicroPython lacks: python/engine.py has them.
 OF_TEXTS = {"casefold", "isdecimal", "isprintable", "istitle", "removeprefix", "removesuffix"}
-OF_TEXTS |= {"is_integer", "ljust", "rjust", "zfill", "capitalize", "title", "isidentifier", "isalnum"}
+OF_TEXTS |= {"is_integer", "bit_length", "ljust", "rjust", "zfill", "capitalize", "title", "isidentifier", "isalnum"}
 FIRST = "__future__"
 # What the page has in another form, or not at all: figures, training, files.
-NOT_THERE = tuple(f"{BOOK}.{name}" for name in ("widgets", "plots", "notebook", "training", "fast"))
+NOT_THERE = tuple(f"{BOOK}.{name}" for name in ("widgets", "plots", "notebook", "training"))
 
 
 def translated(source: str | ast.Module) -> ast.Module:
@@ -112,6 +112,13 @@ class _Plain(ast.NodeTransformer):
         if node.attr == "__module__":  # which MicroPython's own classes lack
             words = [node.value, ast.Constant("__module__"), ast.Constant("")]
             return ast.Call(ast.Name("getattr", ast.Load()), words, [])
+        return node
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.Subscript:
+        self.generic_visit(node)
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else ()
+        if any(isinstance(part, ast.Starred) for part in parts):
+            node.slice = ast.Call(ast.Name("__tuple__", ast.Load()), parts, [])
         return node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
@@ -352,6 +359,11 @@ def sliced(code: Code, names: Iterable[str], before: int | None = None) -> Progr
     return Program(_modules(units), text_of(units))
 
 
+def with_all_of_torch(text: str) -> str:
+    """The library asks for more of PyTorch than a reader does: python/engine.py has it."""
+    return f"{text}\n".replace("import torch\n", "import full_torch as torch\n")
+
+
 def _attributes(units: Iterable[Unit], names: set[str]) -> set[str]:
     """What is asked of a module by its name: require_shape, for checks.require_shape(...)."""
     return {
@@ -396,7 +408,7 @@ def _modules(units: Iterable[Unit]) -> dict[str, str]:
         for unit in needed:
             if is_books(unit) and unit.module != module:
                 put(unit.whole or unit.module)
-        order[module] = text_of(needed)
+        order[module] = with_all_of_torch(text_of(needed))
 
     for module in list(wanted):
         put(module)
@@ -415,7 +427,7 @@ def engine() -> list:
     for name in ENGINE_MODULES:
         path = Path(importlib.util.find_spec(f"{ENGINE}.{name}").origin)
         text = ast.unparse(translated(path.read_text(encoding="utf-8")))
-        found.append([name, text.replace("import torch\n", "import full_torch as torch\n")])
+        found.append([name, with_all_of_torch(text)])
     return found
 
 

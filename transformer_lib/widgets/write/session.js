@@ -221,6 +221,11 @@ function bridge(output, tell) {
     isTensor: (value) => value instanceof Tensor,
     format: (value, spec, kind) =>
       guarded(() => formatted(kind === "int" ? BigInt(value) : value, spec)),
+    decoded(text, errors) {
+      const bytes = Uint8Array.from(text, (sign) => sign.charCodeAt(0));
+      const found = new TextDecoder().decode(bytes);
+      return errors === "ignore" ? found.replaceAll("\ufffd", "") : found;
+    },
     out: (text) => output.write(text),
     shown(text) {
       output.flush();

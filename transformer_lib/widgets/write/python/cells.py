@@ -208,6 +208,40 @@ class Math:
         return start
 
 
+def _ordered(name):
+    """min, max and sorted, which take tensors of one number; MicroPython's take numbers only."""
+    of_numbers = getattr(builtins, name)
+
+    def ordered(*values, key=None, **how):
+        def number(value):
+            value = key(value) if key else value
+            return value.item() if isinstance(value, Tensor) else value
+
+        if key is None and len(values) == 1 and isinstance(values[0], Tensor):
+            values = (list(values[0]),)
+        return of_numbers(*values, key=number, **how)
+
+    return ordered
+
+
+_native_slice = slice
+
+
+class Slice:
+    """slice(1, None), which MicroPython does not make."""
+
+    def __init__(self, *ends):
+        ends = (None,) + ends if len(ends) == 1 else ends
+        self.start, self.stop, self.step = (ends + (None,))[:3]
+
+
+def decoded(value, encoding="utf-8", errors="strict"):
+    """bytes.decode, which says what to do with what is not UTF-8."""
+    if errors == "strict" or not isinstance(value, (bytes, bytearray)):
+        return value.decode(encoding)
+    return page.decoded("".join([chr(byte) for byte in value]), errors)
+
+
 class Typing:
     """typing: annotations are read and forgotten."""
 
@@ -238,7 +272,8 @@ for _name, _value in (
     ("print", printed), ("zip", zipped), ("format", formatted), ("__import__", imported),
     ("__show__", show), ("__float__", as_float), ("__fstring__", fstring),
     ("__list__", lambda *a: list(a)), ("__tuple__", lambda *a: a), ("__set__", lambda *a: set(a)),
-    ("__dict__", lambda *pairs: Dict(pairs)), ("__dictof__", dict_of),
+    ("__decode__", decoded), ("__dict__", lambda *pairs: Dict(pairs)), ("__dictof__", dict_of),
+    ("min", _ordered("min")), ("max", _ordered("max")), ("sorted", _ordered("sorted")), ("slice", Slice),
 ):  # fmt: skip
     setattr(builtins, _name, _value)
 for _name in COMPARE:

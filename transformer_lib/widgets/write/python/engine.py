@@ -192,6 +192,8 @@ def text_method(name, text, *given):
     """Methods of texts that MicroPython's lack."""
     if name == "is_integer":
         return text % 1 == 0
+    if name == "bit_length":
+        return len(bin(abs(text))) - 2 if text else 0
     if not isinstance(text, str):
         return getattr(text, name)(*given)
     if name == "removeprefix":
@@ -269,7 +271,8 @@ _generator_type = type((x for x in ()))
 _module("contextlib", contextmanager=context, suppress=suppress, nullcontext=NullContext,
         redirect_stdout=redirect_stdout)  # fmt: skip
 _module("copy", deepcopy=copied, copy=lambda value: copied(value))
-_module("dataclasses", replace=replaced, dataclass=None, field=None)
+_module("dataclasses", replace=replaced, dataclass=None, field=None, is_dataclass=lambda x: False,
+        fields=lambda x: [SimpleNamespace(name=name) for name in type(x)._fields])  # fmt: skip
 _module("textwrap", dedent=dedented, indent=indented)
 _module("types", FunctionType=_function_type, GeneratorType=_generator_type, CodeType=Nothing,
         SimpleNamespace=SimpleNamespace)  # fmt: skip
@@ -281,6 +284,8 @@ _module("collections.abc", Mapping=dict, Sequence=(list, tuple), Set=(set, froze
 _module("numpy", ndarray=Nothing)
 _module("decimal", Decimal=Nothing)
 _module("fractions", Fraction=Nothing)
+_module("threading", local=SimpleNamespace, Lock=NullContext)
+_module("numbers", Number=(int, float), Real=(int, float), Integral=int)
 _module("html", escape=lambda text: text)
 _module("unicodedata", normalize=lambda form, text: page.normalized(form, text))
 _module("jaxtyping", Float=None, Int=None, Bool=None, Shaped=None)
@@ -303,7 +308,10 @@ dtype.is_complex = False
 full = Module("torch", **{
     name: dtype(name, False)
     for name in ("uint8", "int8", "int16", "int32", "float16", "bfloat16", "complex64", "complex128")
-}, strided="strided", default_generator=torch)  # fmt: skip
+}, strided="strided", default_generator=torch, get_default_device=lambda: CPU,
+    compiler=Module("torch.compiler", is_compiling=lambda: False),
+    is_autocast_enabled=lambda *kind: False,
+    amp=Module("torch.amp", is_autocast_available=lambda *kind: False))  # fmt: skip
 for _name, _value in torch.__dict__.items():
     if not hasattr(full, _name) or _name == "__name__":
         setattr(full, _name, _value)

@@ -11,6 +11,7 @@ import js
 page = js.afmTensors
 JsProxy = type(page)
 
+NATIVE_SLICE = slice
 NUMBERS = (int, float, bool)  # MicroPython's bool is not an int
 
 
@@ -248,7 +249,7 @@ def _part(part):
         return part
     if part is ...:
         return "..."
-    if isinstance(part, slice):
+    if isinstance(part, NATIVE_SLICE) or type(part).__name__ == "Slice":
         ends = [None if end is None else int(end) for end in (part.start, part.stop, part.step)]
         return page.slice(*ends)
     if isinstance(part, (list, tuple, range)):
@@ -670,6 +671,69 @@ def _bincount(input, minlength):
     return (input.unsqueeze(-1) == torch.arange(size)).sum(0)
 
 
+def _index_add(input, dim, index, source, *, alpha=1):
+    result = input.clone()
+    places, values = result.transpose(0, dim), source.transpose(0, dim)
+    for i, place in enumerate(index.tolist()):
+        places[place] = places[place] + alpha * values[i]
+    return result
+
+
+def pad(input, pad, mode="constant", value=0.0):
+    """torch.nn.functional.pad, of constant numbers: the last axis first."""
+    if mode != "constant":
+        raise NotImplementedError(missing_sentence(f"pad with mode={mode!r}"))
+    for i in range(len(pad) // 2):
+        axis = input.ndim - 1 - i
+        for count, at_end in ((pad[2 * i], False), (pad[2 * i + 1], True)):
+            if count < 0:
+                size = input.shape[axis] + count
+                input = input.narrow(axis, 0 if at_end else -count, size)
+            elif count:
+                shape = list(input.shape)
+                shape[axis] = count
+                edge = torch.full(shape, value or 0, dtype=input.dtype)
+                input = torch.cat([input, edge] if at_end else [edge, input], dim=axis)
+    return input
+
+
+def _smoothed(exact):
+    def cross_entropy(
+        input, target, weight=None, size_average=None, ignore_index=-100, reduce=None,
+        reduction="mean", label_smoothing=0.0,
+    ):  # fmt: skip
+        if weight is not None:
+            raise NotImplementedError(missing_sentence("cross_entropy with weights"))
+        loss = exact(input, target, ignore_index=ignore_index, reduction=reduction)
+        if not label_smoothing:
+            return loss
+        axis = 1 if input.ndim > 1 else 0
+        even = -input.log_softmax(axis).mean(axis).masked_fill(target == ignore_index, 0.0)
+        if reduction == "mean":
+            even = even.sum() / (target != ignore_index).sum()
+        elif reduction == "sum":
+            even = even.sum()
+        return (1 - label_smoothing) * loss + label_smoothing * even
+
+    return cross_entropy
+
+
+def entr(input):
+    return torch.where(input > 0, -input * input.log(), input * 0.0)
+
+
+class Categorical:
+    def __init__(self, probs=None, logits=None):
+        self.logits = (probs.log() if logits is None else logits).log_softmax(-1)
+        self.probs = self.logits.exp()
+
+    def entropy(self):
+        return -(self.probs * self.logits.nan_to_num(neginf=0.0)).sum(-1)
+
+    def log_prob(self, value):
+        return self.logits.gather(-1, value.unsqueeze(-1)).squeeze(-1)
+
+
 class finfo:
     def __init__(self, of=None):
         double = (of or float32).name == "float64"
@@ -734,6 +798,11 @@ Tensor.expand_as = lambda self, other: self.expand(other.shape)
 Tensor.view_as = Tensor.reshape_as = lambda self, other: self.reshape(other.shape)
 Tensor.type_as = lambda self, other: self.to(other.dtype)
 torch.bincount = Tensor.bincount = lambda input, weights=None, minlength=0: _bincount(input, minlength)
+torch.index_add = Tensor.index_add = _index_add
+F.pad, F.cross_entropy = pad, _smoothed(F.cross_entropy)
+torch.special = Module("torch.special", entr=entr)
+torch.randint_like = lambda input, low, high=None: randint(low, high, list(input.shape))
+torch.distributions = Module("torch.distributions", Categorical=Categorical)
 torch.square = Tensor.square = lambda input: input**2
 torch.trace = Tensor.trace = lambda input: input.diagonal().sum()
 Tensor.allclose, Tensor.nonzero, Tensor.diag = allclose, nonzero, diag
