@@ -31,7 +31,10 @@ OWN = (
     "_static/afm*.css",
     "_static/afm*.js",
     "_static/afm-mark.svg",
+    "_static/asked-*.js",
+    "_static/checks-*.js",
     "_static/figure.png",
+    "_static/page-*.js",
     "_static/weights-*.js",
     f"_static/{NAME}",
 )

@@ -6,8 +6,11 @@
 //     tell      called with { out: text }, { shown: text }, { error: { type, message, line } }
 //   session.run(code, { namespace, cell })
 //   session.forget(namespace)
-//   session.readEngine(modules)             the engine of the checks, [[name, text], ...], once
-//   session.check(code, { namespace, name, call, modules, context })   tells { verdict } as well
+//   session.readEngine(modules)       the engine of the checks, [text, [name, text], ...], once
+//   session.lay({ modules, context }, namespace)       code of the book, unseen: what is there before
+//   session.check(code, { namespace, name, call })     tells { verdict: { passed, text } } as well
+//
+// The book's own code comes as `prepare` has left it (book/page_code.py).
 
 import { formatted } from "../math/tensor/format.js";
 import { Slice } from "../math/tensor/indexing.js";
@@ -68,18 +71,17 @@ export async function start({ load, python, tell }) {
     forget: (namespace) => globalThis.afmForget(namespace),
     readEngine([shims, ...modules]) {
       if (hasEngine) return;
-      interpreter.runPython(prepare(shims).code);
-      for (const [name, code] of modules) globalThis.afmProvideEngine(name, prepare(code).code);
+      interpreter.runPython(shims);
+      for (const [name, code] of modules) globalThis.afmProvideEngine(name, code);
       globalThis.afmBeginChecks();
       hasEngine = true;
     },
-    /** The book's own code, unseen: modules of its library, then what a cell can build on. */
     lay({ modules, context }, namespace) {
       output.begin("book");
       globalThis.afmTensors.begin();
       guarded(() => {
-        for (const [name, code] of modules) provide(name, code);
-        globalThis.afmContext(prepare(context).code, namespace);
+        for (const [name, code] of modules) globalThis.afmProvide(name, code);
+        globalThis.afmContext(context, namespace);
       }, "book");
     },
     check(code, { namespace, name, call }) {
