@@ -546,3 +546,47 @@ def chosen(check: object) -> dict | None:
         "missing": {o: v.diagnosis for o, v in missing.items()},
         "praise": check.praise,
     }
+
+
+# ---- the cells of a chapter --------------------------------------------------------------------
+
+FOLDED = {"setup", "hide-input", "hide-cell", "claim", "exercise", "solution", "listing"}
+ELSEWHERE = (BOOK, "matplotlib", "bertviz", "importlib")  # imports that are taken out of a cell
+
+
+def cells(path: Path) -> dict[str, list]:
+    """What a chapter's cells need to run on the page, in order, and what the notebook stores of them.
+
+    {"imports": [{"modules", "context"}], one for each name of the book's that a cell imports,
+     "cells": [{"code", "open", "wanted"}], one for each code cell; no code for exercises}
+    """
+    imports, found = [], []
+    for cell in nbformat.read(path, 4).cells:
+        if cell.cell_type != "code":
+            continue
+        tags = set(cell.metadata.get("tags", []))
+        code = "" if tags & {"exercise", "solution"} else _python(cell.source)
+        for unit in Code.of(code).units if code else ():
+            if is_books(unit) and ".exercises" not in unit.module:
+                modules = [*_modules([unit]).items()]
+                imports.append({"modules": modules, "context": text_of([unit])})
+        wanted = "".join(
+            output.get("text") or output.get("data", {}).get("text/plain", "") + "\n"
+            for output in cell.outputs
+        )
+        code = _without_imports(code)
+        is_open = bool(code.strip()) and not tags & FOLDED
+        found.append({"code": code, "open": is_open, "wanted": wanted})
+    return {"imports": imports, "cells": found}
+
+
+def _without_imports(source: str) -> str:
+    """A cell's text with blank lines where it imports what the page has otherwise, or not at all."""
+    lines = source.split("\n")
+    for node in ast.parse(source).body if source else ():
+        module = getattr(node, "module", None) or (
+            node.names[0].name if isinstance(node, ast.Import) else ""
+        )
+        if module.split(".")[0] in ELSEWHERE and isinstance(node, ast.Import | ast.ImportFrom):
+            lines[node.lineno - 1 : node.end_lineno] = [""] * (node.end_lineno - node.lineno + 1)
+    return "\n".join(lines)

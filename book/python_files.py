@@ -62,7 +62,7 @@ def files_of_exercises() -> dict[str, tuple[str, str]]:
     folder = FOLDER / "write" / "page"
     return {
         "page": _provided("page", _bundled(folder / "index.js", "afmPage"), "afmPage"),
-        "checks": _provided("checks", tried([])["engine"]),
+        "checks": _provided("checks", tried({})["engine"]),
     }
 
 
@@ -72,12 +72,12 @@ def start() -> str:
     return _bundled(FOLDER / "write" / "page" / "start.js", "afmStart")
 
 
-def tried(exercises: list[dict]) -> dict:
-    """What trial.mjs says of exercises: {"engine": ..., "exercises": [...]}."""
+def tried(chapter: dict) -> dict:
+    """What trial.mjs says of a chapter's exercises and cells: see there."""
     task = {"engine": page_code.engine(), "npm": str(PACKAGE / "micropython.mjs")}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "task.json"
-        path.write_text(json.dumps(task | {"exercises": exercises}), encoding="utf-8")
+        path.write_text(json.dumps(task | chapter), encoding="utf-8")
         done = subprocess.run(
             [_node(), Path(__file__).parent / "trial.mjs", path],
             capture_output=True, text=True, check=False, timeout=600,

@@ -1,8 +1,13 @@
 // Tries, when the book is built, what the page will do: run by book/trial.py under node.
 //
-//   node trial.mjs task.json     { engine, npm, exercises: [{ id, name, stub, call, solution, program }] }
-//     prints { engine, exercises: [{ program, why, ms }] }: the code as the page's Python reads it; `why`
-//     is null where an exercise can be asked on the page, else what was in the way
+//   node trial.mjs task.json     { engine, npm, exercises: [{ id, name, stub, call, solution, program }],
+//                                  imports: [{ modules, context }], cells: [{ code, open, wanted }] }
+//     prints { engine, exercises: [{ program, why, ms }], before, cells: [number or null] }
+//
+// The code is printed as the page's Python reads it. `why` is null where an exercise can be asked on the
+// page, else what was in the way. `before` are the programs that run there before a cell that a reader
+// changes; such a cell has the number of them that come before it, and null where it cannot be changed:
+// it prints on the page what the notebook stores, or it does not run there.
 
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
@@ -10,7 +15,7 @@ import { start } from "../transformer_lib/widgets/write/session.js";
 import { prepare } from "../transformer_lib/widgets/write/source.js";
 
 const FOLDER = new URL("../transformer_lib/widgets/write/python/", import.meta.url);
-const { engine, npm, exercises } = JSON.parse(readFileSync(process.argv[2], "utf8"));
+const { engine, npm, exercises = [], imports = [], cells = [] } = JSON.parse(readFileSync(process.argv[2], "utf8"));
 
 let events = [];
 const { loadMicroPython } = await import(pathToFileURL(npm));
@@ -26,7 +31,8 @@ function told(work) {
   events = [];
   work();
   const one = (name) => events.find((event) => event[name])?.[name];
-  return { error: one("error"), verdict: one("verdict") };
+  const text = events.map(({ out, shown }) => out ?? (shown ? `${shown}\n` : "")).join("");
+  return { text, error: one("error"), verdict: one("verdict") };
 }
 
 const prepared = (text) => prepare(text).code;
@@ -46,14 +52,53 @@ function whyNot({ id, name, stub, call, solution }, program) {
 
 const said = (what, { error, verdict }) => `${what}: ${error?.message ?? verdict?.text}`;
 
+const programOf = ({ modules, context }) => ({
+  modules: modules.map(([name, text]) => [name, prepared(text)]),
+  context: prepared(context),
+});
+
 const tried = exercises.map((asked) => {
-  const { modules, context } = asked.program;
-  const program = {
-    modules: modules.map(([name, text]) => [name, prepared(text)]),
-    context: prepared(context),
-  };
+  const program = programOf(asked.program);
   const from = performance.now();
   const why = asked.choice ? null : whyNot(asked, program);
   return { program, why, ms: performance.now() - from };
 });
-console.log(JSON.stringify({ engine: read, exercises: tried }));
+// ---- cells -------------------------------------------------------------------------------------
+
+// Seconds of this process for one cell: a page that runs all those before a changed one has to be quick.
+const MOST = 0.5;
+const used = () => process.cpuUsage().user / 1e6;
+
+/** The programs of the cells that run, and for each cell how many of them come before it. */
+function tryCells() {
+  const before = [];
+  for (const program of imports.map(programOf)) {
+    if (!told(() => session.lay(program, "imports")).error) before.push(program);
+  }
+  // A cell with a figure runs as far as that: its names are there for those behind it. What takes long
+  // is left out; a first walk finds it.
+  const runs = walk(before, cells.map(() => true)).map(({ isSlow }) => !isSlow);
+  const seen = walk(before, runs);
+  const found = cells.map(({ code }, i) => {
+    const count = before.length;
+    if (runs[i] && code.trim()) before.push({ modules: [], context: prepared(code) });
+    return cells[i].open && seen[i].isFine && seen[i].text === cells[i].wanted ? count : null;
+  });
+  return { before, cells: found };
+}
+
+function walk(before, runs) {
+  session.forget("cells");
+  session.anew();
+  for (const program of before) session.lay(program, "cells");
+  return cells.map(({ code }, i) => {
+    if (!runs[i]) return { isFine: false, isSlow: true };
+    const until = used() + MOST;
+    session.limit(() => used() > until);
+    const { text, error } = told(() => session.run(code, { namespace: "cells" }));
+    session.limit(() => false);
+    return { isFine: !error, isSlow: used() > until, text };
+  });
+}
+
+console.log(JSON.stringify({ engine: read, exercises: tried, ...tryCells() }));

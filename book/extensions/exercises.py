@@ -51,7 +51,7 @@ def exercises_of(path: Path) -> list[dict]:
         task["program"] = {"modules": [*program["modules"].items()], "context": program["code"]}
     if not tasks:
         return []
-    for task, said in zip(tasks, built.tried(tasks)["exercises"], strict=True):
+    for task, said in zip(tasks, built.tried({"exercises": tasks})["exercises"], strict=True):
         task["program"], task["why"] = said["program"], said["why"]
     return tasks
 

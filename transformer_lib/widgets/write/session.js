@@ -8,6 +8,8 @@
 //   session.forget(namespace)
 //   session.readEngine(modules)       the engine of the checks, [text, [name, text], ...], once
 //   session.lay({ modules, context }, namespace)       code of the book, unseen: what is there before
+//   session.anew()                    random numbers and printing as at first
+//   session.limit(isOver)             an operation on tensors is an error where this says so
 //   session.check(code, { namespace, name, call })     tells { verdict: { passed, text } } as well
 //
 // The book's own code comes as `prepare` has left it (book/page_code.py).
@@ -15,7 +17,7 @@
 import { formatted } from "../math/tensor/format.js";
 import { Slice } from "../math/tensor/indexing.js";
 import { call } from "../math/tensor/operations.js";
-import { initial } from "../math/tensor/random.js";
+import { DEFAULT_SEED, initial } from "../math/tensor/random.js";
 import { fail, Real, Tensor, TorchError } from "../math/tensor/tensor.js";
 import { readError } from "./errors.js";
 import { prepare } from "./source.js";
@@ -25,6 +27,8 @@ const MOST = { lines: 2000, characters: 200_000, bytes: 1.5e9 };
 const HEAP = 8 * 1024 * 1024; // at first; it grows
 const STACK = 32 * 1024;
 const OFTEN = 40; // ms between two messages of output
+const never = () => false;
+let isOver = never; // asked before each operation on tensors
 
 export async function start({ load, python, tell }) {
   const output = printer(tell);
@@ -69,6 +73,13 @@ export async function start({ load, python, tell }) {
     run,
     provide,
     forget: (namespace) => globalThis.afmForget(namespace),
+    anew() {
+      initial().seed(DEFAULT_SEED);
+      call("set_printoptions", [null, null, null, null, "default", null]);
+    },
+    limit(over) {
+      isOver = over;
+    },
     readEngine([shims, ...modules]) {
       if (hasEngine) return;
       interpreter.runPython(shims);
@@ -207,7 +218,10 @@ function bridge(output, tell) {
   };
   return {
     call: (name, ...given) =>
-      guarded(() => counted(returned(call(name, given.map(arrived)) ?? true))),
+      guarded(() => {
+        if (isOver()) fail("this takes too long");
+        return counted(returned(call(name, given.map(arrived)) ?? true));
+      }),
     begin() {
       held = 0;
     },

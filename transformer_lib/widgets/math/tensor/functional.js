@@ -67,7 +67,7 @@ export function nll_loss(logs, target, ignore = -100, reduction = "mean") {
   );
 }
 
-export function cross_entropy(x, target, ignore = -100, reduction = "mean", smoothing = 0) {
+export function cross_entropy(x, target, ignore = -100, reduction = "mean") {
   if (target.isFloat) {
     const logs = log_softmax(x, x.shape.length > 1 ? 1 : 0);
     const each = neg(sum(mul(logs, target), [x.shape.length > 1 ? 1 : 0]));

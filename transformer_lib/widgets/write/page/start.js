@@ -31,9 +31,7 @@ function wakes(name, ...given) {
 }
 
 function field(place, asked) {
-  const cell = place.closest(".cell");
-  const shown = cell.querySelector(".cell_input");
-  const lines = shown.querySelector("pre").textContent.split("\n");
+  const lines = place.closest(".cell").querySelector("pre").textContent.split("\n");
   const stub = `${lines.slice(0, asked.lines).join("\n")}\n`;
   const text = make("textarea", {
     className: "afm-write-field",
@@ -47,7 +45,6 @@ function field(place, asked) {
   check.classList.add("afm-write-run");
   place.append(make("div", { className: "afm-write-pad" }, text), make("p", {}, check));
   place.lastChild.className = "afm-ask-row";
-  cell.classList.add("afm-asked"); // the text itself is for paper
   const wake = wakes("exercise", place, { ...asked, stub }, files);
   text.addEventListener("focus", () => wake("focus"), { once: true });
   check.addEventListener("click", () => wake("check"));
@@ -72,6 +69,7 @@ function options(place, asked) {
 for (const place of document.querySelectorAll("[data-afm-ask]")) {
   const asked = page.exercises[place.dataset.afmAsk];
   (asked.options ? options : field)(place, asked);
+  place.closest(".cell").classList.add("afm-asked"); // its text is for paper
 }
 for (const place of document.querySelectorAll("[data-afm-change]")) {
   const change = button("Change it");

@@ -803,6 +803,8 @@ F.pad, F.cross_entropy = pad, _smoothed(F.cross_entropy)
 torch.special = Module("torch.special", entr=entr)
 torch.randint_like = lambda input, low, high=None: randint(low, high, list(input.shape))
 torch.distributions = Module("torch.distributions", Categorical=Categorical)
+_strides = Tensor.stride
+Tensor.stride = lambda self, dim=None: _strides(self) if dim is None else _strides(self)[dim]
 torch.square = Tensor.square = lambda input: input**2
 torch.trace = Tensor.trace = lambda input: input.diagonal().sum()
 Tensor.allclose, Tensor.nonzero, Tensor.diag = allclose, nonzero, diag
