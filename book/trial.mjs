@@ -88,9 +88,7 @@ function tryCells() {
 }
 
 function walk(before, runs) {
-  session.forget("cells");
-  session.anew();
-  for (const program of before) session.lay(program, "cells");
+  session.layAnew(before, "cells");
   return cells.map(({ code }, i) => {
     if (!runs[i]) return { isFine: false, isSlow: true };
     const until = used() + MOST;

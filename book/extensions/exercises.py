@@ -1,10 +1,12 @@
-"""Sphinx extension: exercises are answered on the page.
+"""Sphinx extension: exercises are answered on the page, and open cells changed.
 
 A chapter's cells tagged `exercise` get a place where the reader writes the answer (or clicks it, for a
 `Choice`), which the page's script fills, and lose the stored verdict: "not attempted yet" is not for
 ever. What an exercise needs is in a file beside the page, loaded when the first answer is checked
 (book/page_code.py says what). All of it is tried while the book is built: an exercise whose solution
 the page's Python does not find right stays a cell to read, with a sentence that says where it runs.
+
+An open cell that prints on the page what the notebook stores gets a button by which a reader changes it.
 """
 
 import hashlib
@@ -39,37 +41,38 @@ ELSEWHERE = (
 )
 
 
-def exercises_of(path: Path) -> list[dict]:
-    """The exercises of a chapter, tried: what is asked, its program, and why the page cannot."""
-    asked = page_code.asked(path)
+def tried(path: Path) -> tuple[list[dict], dict]:
+    """The exercises of a chapter: what is asked, its program, why the page cannot; and its cells."""
     tasks = [
-        {**asdict(one), "id": f"{path.stem}/{one.check}", "lines": one.stub.rstrip("\n").count("\n") + 1}
-        for one in asked
+        {
+            **asdict(one),
+            "id": f"{path.stem}/{one.check}",
+            "lines": one.stub.rstrip("\n").count("\n") + 1,
+            "program": {"modules": [*one.program.modules.items()], "context": one.program.code},
+        }
+        for one in page_code.asked(path)
     ]
-    for task in tasks:
-        program = task["program"]
-        task["program"] = {"modules": [*program["modules"].items()], "context": program["code"]}
-    if not tasks:
-        return []
-    for task, said in zip(tasks, built.tried({"exercises": tasks})["exercises"], strict=True):
-        task["program"], task["why"] = said["program"], said["why"]
-    return tasks
+    said = built.tried({"exercises": tasks, **page_code.cells(path)})
+    for task, found in zip(tasks, said["exercises"], strict=True):
+        task["program"], task["why"] = found["program"], found["why"]
+    counts = {n: count for n, count in enumerate(said["cells"]) if count is not None}
+    return tasks, {"before": said["before"][: max(counts.values(), default=0)], "counts": counts}
 
 
-def place_exercises(app: Sphinx, document: nodes.document) -> None:
-    page = app.env.docname
-    cells = [
-        node
-        for node in document.findall(nodes.container)
-        if node.get("nb_element") == "cell_code" and "tag_exercise" in node["classes"]
-    ]
-    if not cells:
+def place_all(app: Sphinx, document: nodes.document) -> None:
+    page, path = app.env.docname, Path(app.env.doc2path(app.env.docname))
+    cells = [n for n in document.findall(nodes.container) if n.get("nb_element") == "cell_code"]
+    if path.suffix != ".ipynb" or not cells:
         return
     try:
-        tasks = exercises_of(Path(app.env.doc2path(page)))
+        tasks, runs = tried(path)
     except (FileNotFoundError, ValueError) as error:
         raise ExtensionError(f"{page}: {error}") from error
-    for n, (cell, task) in enumerate(zip(cells, tasks, strict=True)):
+    for number in runs["counts"]:
+        text = f'<div class="afm-ask afm-change" data-afm-change="{number}"></div>'
+        cells[number] += nodes.raw("", text, format="html")
+    asking = [cell for cell in cells if "tag_exercise" in cell["classes"]]
+    for n, (cell, task) in enumerate(zip(asking, tasks, strict=True)):
         for part in [part for part in cell if part.get("nb_element") == "cell_code_output"]:
             cell.remove(part)
         if task["why"] is None:
@@ -79,9 +82,10 @@ def place_exercises(app: Sphinx, document: nodes.document) -> None:
             cell += nodes.paragraph("", ELSEWHERE, classes=["afm-ask-elsewhere"])
     say_what_runs(document)
     for section in document.findall(nodes.section):
-        if "exercises" in section["ids"]:
+        if "exercises" in section["ids"] and tasks:
             section.insert(1, progress())
-    held(app.env)[page] = tasks
+    if tasks or runs["counts"]:
+        held(app.env)[page] = {"exercises": tasks, "cells": runs}
 
 
 def say_what_runs(document: nodes.document) -> None:
@@ -103,8 +107,8 @@ def place_progress(app: Sphinx, document: nodes.document) -> None:
             return
 
 
-def held(env: BuildEnvironment) -> dict[str, list[dict]]:
-    """The exercises of each page."""
+def held(env: BuildEnvironment) -> dict[str, dict]:
+    """The exercises and the cells of each page."""
     if not hasattr(env, "afm_exercises"):
         env.afm_exercises = {}
     return env.afm_exercises
@@ -115,46 +119,45 @@ def forget(app: Sphinx, env: BuildEnvironment, page: str) -> None:
 
 
 def merge(app: Sphinx, env: BuildEnvironment, pages: list[str], other: BuildEnvironment) -> None:
-    held(env).update({name: tasks for name, tasks in held(other).items() if name in pages})
+    held(env).update({name: held(other)[name] for name in pages if name in held(other)})
 
 
-def file_of(tasks: list[dict]) -> tuple[str, str]:
-    """The file with what is loaded at the first check: its name, its text."""
+def files_of(page: dict) -> dict[str, tuple[str, str]]:
+    """What is loaded when a reader begins, {"asked": (name, text), "cells": ...}."""
     parts = ("program", "name", "call", "choice")
-    content = {task["id"]: {part: task[part] for part in parts} for task in tasks if not task["why"]}
-    text = json.dumps({"exercises": content}, ensure_ascii=False)
-    name = f"asked-{hashlib.sha256(text.encode()).hexdigest()[:10]}.js"
-    return name, f'afm.provide("{name}", {text});\n'
+    asked = {t["id"]: {part: t[part] for part in parts} for t in page["exercises"] if not t["why"]}
+    found = {}
+    for kind, content in (("asked", {"exercises": asked}), ("cells", page["cells"])):
+        text = json.dumps(content, ensure_ascii=False)
+        name = f"{kind}-{hashlib.sha256(text.encode()).hexdigest()[:10]}.js"
+        found[kind] = (name, f'afm.provide("{name}", {text});\n')
+    return found
 
 
-def summary(tasks: list[dict], total: int) -> str:
+def summary(page: dict, total: int) -> str:
     """What a page holds of its exercises, for start.js."""
-    files = {kind: name for kind, (name, _) in (built.files() | built.files_of_exercises()).items()}
+    files = built.files() | built.files_of_exercises() | files_of(page)
     listed = [
-        {
-            "id": task["id"],
-            "lines": task["lines"],
-            **(
-                {key: task["choice"][key] for key in ("options", "several")}
-                if task["choice"]
-                else {}
-            ),
-        }
-        for task in tasks
+        {"id": task["id"], "lines": task["lines"]}
+        | {key: task["choice"][key] for key in ("options", "several") if task["choice"]}
+        for task in page["exercises"]
     ]
-    content = {"files": files | {"asked": file_of(tasks)[0]}, "exercises": listed, "total": total}
+    content = {"files": {k: name for k, (name, _) in files.items()}, "exercises": listed, "total": total}
     text = json.dumps(content).replace("</", r"<\/")
     return f'<script type="application/json" id="afm-asked">{text}</script>'
+
+
+NOTHING: dict = {"exercises": [], "cells": {"before": [], "counts": {}}}
 
 
 def add_script(
     app: Sphinx, page: str, template: str, context: dict, document: nodes.document | None
 ) -> None:
-    tasks = held(app.env).get(page, [])
-    if document is None or not (tasks or page == app.config.root_doc) or not held(app.env):
+    here = held(app.env).get(page, NOTHING if page == app.config.root_doc else None)
+    if document is None or here is None or not held(app.env):
         return
-    total = sum(map(len, held(app.env).values()))
-    context["body"] = context.get("body", "") + summary(tasks, total)
+    total = sum(len(each["exercises"]) for each in held(app.env).values())
+    context["body"] = context.get("body", "") + summary(here, total)
     app.add_js_file("afm-host.js", defer="defer")
     app.add_js_file("afm-write.js", defer="defer")
     app.add_css_file("afm-write.css")
@@ -165,7 +168,7 @@ def write(app: Sphinx, error: Exception | None) -> None:
         return
     folder = Path(app.outdir) / "_static"
     folder.mkdir(exist_ok=True)
-    found = [file_of(tasks) for tasks in held(app.env).values()]
+    found = [file for page in held(app.env).values() for file in files_of(page).values()]
     found += [*built.files().values(), *built.files_of_exercises().values()]
     found += [("afm-write.js", built.start()), ("afm-write.css", style())]
     for name, text in found:
@@ -182,7 +185,8 @@ def style() -> str:
 
 def setup(app: Sphinx) -> dict[str, object]:
     app.setup_extension("myst_nb")
-    app.connect("doctree-read", place_exercises)
+    # Before cells.py joins the setup cells: then each cell is the notebook's.
+    app.connect("doctree-read", place_all, priority=350)
     app.connect("doctree-read", place_progress)
     app.connect("env-purge-doc", forget)
     app.connect("env-merge-info", merge)

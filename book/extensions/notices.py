@@ -32,6 +32,7 @@ OWN = (
     "_static/afm*.js",
     "_static/afm-mark.svg",
     "_static/asked-*.js",
+    "_static/cells-*.js",
     "_static/checks-*.js",
     "_static/figure.png",
     "_static/page-*.js",

@@ -8,7 +8,7 @@
 //   session.forget(namespace)
 //   session.readEngine(modules)       the engine of the checks, [text, [name, text], ...], once
 //   session.lay({ modules, context }, namespace)       code of the book, unseen: what is there before
-//   session.anew()                    random numbers and printing as at first
+//   session.layAnew(programs, namespace)     ... and nothing else: random numbers as at first, too
 //   session.limit(isOver)             an operation on tensors is an error where this says so
 //   session.check(code, { namespace, name, call })     tells { verdict: { passed, text } } as well
 //
@@ -67,15 +67,27 @@ export async function start({ load, python, tell }) {
     }
   }
 
+  function lay({ modules, context }, namespace) {
+    output.begin("book");
+    globalThis.afmTensors.begin();
+    guarded(() => {
+      for (const [name, code] of modules) globalThis.afmProvide(name, code);
+      globalThis.afmContext(context, namespace);
+    }, "book");
+  }
+
   const provide = (name, code) => globalThis.afmProvide(name, prepare(code).code);
 
   return {
     run,
     provide,
     forget: (namespace) => globalThis.afmForget(namespace),
-    anew() {
+    lay,
+    layAnew(programs, namespace) {
+      globalThis.afmForget(namespace);
       initial().seed(DEFAULT_SEED);
       call("set_printoptions", [null, null, null, null, "default", null]);
+      for (const program of programs) lay(program, namespace);
     },
     limit(over) {
       isOver = over;
@@ -86,14 +98,6 @@ export async function start({ load, python, tell }) {
       for (const [name, code] of modules) globalThis.afmProvideEngine(name, code);
       globalThis.afmBeginChecks();
       hasEngine = true;
-    },
-    lay({ modules, context }, namespace) {
-      output.begin("book");
-      globalThis.afmTensors.begin();
-      guarded(() => {
-        for (const [name, code] of modules) globalThis.afmProvide(name, code);
-        globalThis.afmContext(context, namespace);
-      }, "book");
     },
     check(code, { namespace, name, call }) {
       run(ending(code), { namespace, cell: "answer" });

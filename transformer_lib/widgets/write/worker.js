@@ -4,7 +4,7 @@
 //   begin(wasm)                  MicroPython's WebAssembly, in base64; returns the ms that it took
 //   run(code, { namespace })     tells { out }, { shown }, { error } as events, and returns the ms
 //   forget(namespace)            its names are gone
-//   anew(namespace)              ... and random numbers and printing are as at first
+//   layAnew(programs, namespace)
 //   readEngine(modules)   lay(program, namespace)   check(code, task)   as in session.js
 
 import { start } from "./session.js";
@@ -36,10 +36,7 @@ const timed =
 
 export default {
   begin,
-  anew(namespace) {
-    session.forget(namespace);
-    session.anew();
-  },
+  layAnew: timed("layAnew"),
   forget: (namespace) => session.forget(namespace),
   run: timed("run"),
   readEngine: timed("readEngine"),

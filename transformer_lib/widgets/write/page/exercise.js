@@ -6,10 +6,10 @@ import { drop, keep, recall } from "../kept.js";
 import { output } from "../output.js";
 import { makePad } from "../pad.js";
 import { pythonOf } from "../python.js";
+import { listen, once, ready } from "./engine.js";
 import { note } from "./progress.js";
 import { solutionOf, verdict } from "./verdict.js";
 
-const SECONDS = 25; // more than an answer has by itself; then the worker is ended
 const ENDLESS = "Stopped after 10 s: an endless loop?";
 const STOPPED = "Stopped by you.";
 
@@ -90,33 +90,19 @@ export function exercise(place, { id, stub }, files) {
   return { check, focus: pad.focus };
 }
 
-const laid = new Map(); // what is there in an interpreter: by name, its age
-
 /** { passed, text } or { problem: { type, message, line } }. */
-async function judged(python, id, text, files, { onStart, onPrint }) {
-  let [found, problem] = [null, null];
-  const onEvent = (event) => {
-    if (event.started) onStart();
-    else if (event.error) problem ??= event.error;
-    else if (event.verdict) found = event.verdict;
-    else onPrint(event.out ?? `${event.shown}\n`);
-  };
-  const once = async (name, method, values) => {
-    if (laid.get(name) === python.age) return;
-    await python.do(method, values, { seconds: SECONDS, onEvent });
-    if (!problem) laid.set(name, python.age);
-  };
+async function judged(python, id, text, files, hooks) {
+  const events = listen(hooks);
   try {
-    const loaded = [files.checks, files.asked].map((file) => window.afm.load(file));
-    const [engine, { exercises }] = await Promise.all(loaded);
-    const { program, name, call } = exercises[id];
-    await once("engine", "readEngine", [engine]);
-    await once(id, "lay", [program, id]);
+    const asked = window.afm.load(files.asked); // both at a time
+    await ready(python, files, events);
+    const { program, name, call } = (await asked).exercises[id];
+    await once(python, id, "lay", [program, id], events);
     const task = { namespace: id, name, call };
-    const { stopped } = await python.do("check", [text, task], { seconds: SECONDS, onEvent });
+    const { stopped } = await python.do("check", [text, task], events.on);
     if (stopped) return { passed: false, text: stopped === STOPPED ? STOPPED : ENDLESS };
-    if (problem) return { problem };
-    return found ?? { passed: null, text: "not attempted yet" };
+    const { problem, verdict: said } = events;
+    return problem ? { problem } : (said ?? { passed: null, text: "not attempted yet" });
   } catch (error) {
     return { problem: { type: "Python could not start", message: error.message, line: null } };
   }

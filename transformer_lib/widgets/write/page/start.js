@@ -74,6 +74,7 @@ for (const place of document.querySelectorAll("[data-afm-ask]")) {
 for (const place of document.querySelectorAll("[data-afm-change]")) {
   const change = button("Change it");
   place.append(change);
-  change.addEventListener("click", () => wakes("change", place, page)("open"), { once: true });
+  const wake = wakes("change", place, files);
+  change.addEventListener("click", () => wake("open"));
 }
 showProgress(page);
