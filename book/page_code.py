@@ -528,7 +528,7 @@ def _names_of(check: str, code: Code) -> str:
 def chosen(check: object) -> dict | None:
     """What a `Choice` says to each option, evaluated, so that it can be clicked without Python.
 
-    {"several": ..., "options": [...], "said": {option: [passed, sentence]}, "missing": {...}, "praise"}
+    {"several": ..., "options": [...], "right": [...], "said": {option: sentence}, "missing": {...}, "praise"}
     """
     if not isinstance(check, Choice):
         return None
@@ -542,7 +542,7 @@ def chosen(check: object) -> dict | None:
         "several": several,
         "options": options,
         "right": sorted(check._right),
-        "said": {o: [bool(v.passed), v.diagnosis] for o, v in said.items()},
+        "said": {o: v.diagnosis for o, v in said.items() if not v.passed},
         "missing": {o: v.diagnosis for o, v in missing.items()},
         "praise": check.praise,
     }

@@ -192,4 +192,4 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.connect("env-merge-info", merge)
     app.connect("html-page-context", add_script)
     app.connect("build-finished", write)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
+    return {"version": "1", "env_version": 1, "parallel_read_safe": True, "parallel_write_safe": True}

@@ -50,18 +50,19 @@ export async function start({ load, python, tell }) {
     if (prepared.problem) {
       const { problem, type, line } = prepared;
       tell({ error: { type, message: problem, line } });
-      return;
+      return false;
     }
-    guarded(() => globalThis.afmRun(prepared.code, cell, namespace), cell);
+    return guarded(() => globalThis.afmRun(prepared.code, cell, namespace), cell);
   }
 
   function guarded(work, cell) {
     try {
-      work();
+      return work() !== false;
     } catch (error) {
       // What ends the interpreter's own work, such as a stack that is too small for a parse.
       const [type, message] = [error.type ?? "RuntimeError", error.message ?? String(error)];
       tell({ error: readError(type, message, "", cell) });
+      return false;
     } finally {
       output.flush();
     }
@@ -100,7 +101,8 @@ export async function start({ load, python, tell }) {
       hasEngine = true;
     },
     check(code, { namespace, name, call }) {
-      run(ending(code), { namespace, cell: "answer" });
+      // Of a cell that raises, no name is judged: it may be that of an answer before.
+      if (!run(ending(code), { namespace, cell: "answer" })) return;
       guarded(() => globalThis.afmCheck(code, name, prepare(`__verdict__ = ${call}`).code, namespace), "answer");
     },
   };

@@ -287,14 +287,16 @@ def names_of(namespace):
 
 
 def run(code, cell, namespace):
-    """Run a cell; tell the page of an error."""
+    """Run a cell, and say whether it went through; tell the page of an error."""
     names = names_of(namespace)
     try:
         exec(compile(code, cell, "exec"), names)
+        return True
     except BaseException as error:
         trace = io.StringIO()
         sys.print_exception(error, trace)
         page.erred(type(error).__name__, str(error), trace.getvalue())
+        return False
 
 
 def forget(namespace):

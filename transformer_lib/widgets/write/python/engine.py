@@ -699,20 +699,25 @@ def begin():
         return Source(text, node.lineno, "answer", name, _answer.names, {}, is_lambda)
 
     Source.of = staticmethod(source_of)
-    departed = Exercise._departed
+    Exercise._departed = _traced(Exercise._departed, "")
+    Exercise._writes = _traced(Exercise._writes, None)
 
-    def traced_departed(self, answer, code, outcomes, rights):
+
+def _traced(look, otherwise):
+    """A look at an answer that tells its lines and variables; at the answer itself if it cannot."""
+
+    def at_traced(self, answer, code, *given):
         if code is None:
-            return ""
+            return look(self, answer, code, *given) if otherwise is None else otherwise
         Place.line, Place.f_locals = 0, {}
         prepared = page.prepared(code.text, "traced")
         if page.isList(prepared):
-            return ""
+            return look(self, answer, code, *given) if otherwise is None else otherwise
         names = native_dict(code.names)
         exec(compile(prepared, "answer", "exec"), names)
-        return departed(self, names[code.co_name], code, outcomes, rights)
+        return look(self, names[code.co_name], code, *given)
 
-    Exercise._departed = traced_departed
+    return at_traced
 
 
 def check(text, name, call, namespace):
