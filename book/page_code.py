@@ -26,7 +26,17 @@ BOOK = "transformer_lib"
 ENGINE = f"{BOOK}.exercises.engine"  # the page has it whole: python_files.py
 # Methods of texts that MicroPython lacks: python/engine.py has them.
 OF_TEXTS = {"casefold", "isdecimal", "isprintable", "istitle", "removeprefix", "removesuffix"}
-OF_TEXTS |= {"is_integer", "bit_length", "ljust", "rjust", "zfill", "capitalize", "title", "isidentifier", "isalnum"}
+OF_TEXTS |= {
+    "is_integer",
+    "bit_length",
+    "ljust",
+    "rjust",
+    "zfill",
+    "capitalize",
+    "title",
+    "isidentifier",
+    "isalnum",
+}
 FIRST = "__future__"
 # What the page has in another form, or not at all: figures, training, files.
 NOT_THERE = tuple(f"{BOOK}.{name}" for name in ("widgets", "plots", "notebook", "training"))
@@ -54,7 +64,9 @@ class _Plain(ast.NodeTransformer):
     def _bare(self, node: ast.AST) -> ast.AST:
         self.generic_visit(node)
         # A function of `...` alone is a stub, and stays one.
-        node.body = [p for p in node.body if not _is_text(p) or p.value.value is ...] or [ast.Pass()]
+        node.body = [p for p in node.body if not _is_text(p) or p.value.value is ...] or [
+            ast.Pass()
+        ]
         return node
 
     def visit_Module(self, node: ast.Module) -> ast.Module:
@@ -68,7 +80,9 @@ class _Plain(ast.NodeTransformer):
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
         node.returns = None
-        node.decorator_list = [d for d in node.decorator_list if _name(d) not in ("override", "final")]
+        node.decorator_list = [
+            d for d in node.decorator_list if _name(d) not in ("override", "final")
+        ]
         arguments = node.args
         # MicroPython has no / among the parameters.
         arguments.args, arguments.posonlyargs = [*arguments.posonlyargs, *arguments.args], []
@@ -91,7 +105,9 @@ class _Plain(ast.NodeTransformer):
         node.keywords = []
         if any(_name(base) == "Protocol" for base in node.bases):
             node.bases = []
-        node.bases = [base.value if isinstance(base, ast.Subscript) else base for base in node.bases]
+        node.bases = [
+            base.value if isinstance(base, ast.Subscript) else base for base in node.bases
+        ]
         fields = [
             part
             for part in node.body
@@ -127,7 +143,9 @@ class _Plain(ast.NodeTransformer):
             node.args[1] = _tuple_of(node.args[1])
         if isinstance(node.func, ast.Attribute) and node.func.attr in OF_TEXTS:
             name = ast.Constant(node.func.attr)
-            return ast.Call(ast.Name("__text__", ast.Load()), [name, node.func.value, *node.args], [])
+            return ast.Call(
+                ast.Name("__text__", ast.Load()), [name, node.func.value, *node.args], []
+            )
         if _name(node.func) in ("Exercise", "Repair", "Choice"):  # the page says it already
             node.keywords = [keyword for keyword in node.keywords if keyword.arg != "asks"]
         if isinstance(node.func, ast.Attribute) and ast.unparse(node.func) == "dict.fromkeys":
@@ -137,11 +155,8 @@ class _Plain(ast.NodeTransformer):
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
         kinds = {"int", "float", "str", "list", "tuple", "dict", "Tensor", "Exercise", "Choice"}
-        sides = [node.left, node.right]
-        if isinstance(node.op, ast.BitOr) and all(isinstance(side, ast.Name) for side in sides):
-            if all(side.id in kinds for side in sides):
-                return _tuple_of(node)
-        return node
+        are_kinds = all(getattr(side, "id", "") in kinds for side in (node.left, node.right))
+        return _tuple_of(node) if isinstance(node.op, ast.BitOr) and are_kinds else node
 
 
 def _is_text(node: ast.AST) -> bool:
@@ -217,7 +232,7 @@ class Unit:
 
     @functools.cached_property
     def whole(self) -> str:
-        """The module of the book's that it imports as a whole: `from transformer_lib import checks`."""
+        """The module that it imports as a whole: `from transformer_lib import checks`."""
         path = f"{self.module}.{self.name}"
         there = self.name and self.module.split(".")[0] == BOOK and _exists(path)
         return path if there else ""
@@ -289,7 +304,9 @@ def _free(node: ast.stmt) -> set[str]:
 def _outside(node: ast.AST) -> Iterator[ast.AST]:
     """The parts of a statement that are not inside a function or a comprehension of it."""
     yield node
-    inner = ast.FunctionDef | ast.Lambda | ast.ListComp | ast.GeneratorExp | ast.DictComp | ast.SetComp
+    inner = (
+        ast.FunctionDef | ast.Lambda | ast.ListComp | ast.GeneratorExp | ast.DictComp | ast.SetComp
+    )
     for child in ast.iter_child_nodes(node):
         if not isinstance(child, inner):
             yield from _outside(child)
@@ -376,13 +393,15 @@ def _attributes(units: Iterable[Unit], names: set[str]) -> set[str]:
 
 def text_of(units: Iterable[Unit]) -> str:
     return "\n".join(
-        f"{next(iter(unit.binds))} = __module__({unit.whole!r})" if unit.whole else ast.unparse(unit.node)
+        f"{next(iter(unit.binds))} = __module__({unit.whole!r})"
+        if unit.whole
+        else ast.unparse(unit.node)
         for unit in units
     )
 
 
 def _modules(units: Iterable[Unit]) -> dict[str, str]:
-    """The book's modules that these statements import from, sliced, those that others need first."""
+    """The book's modules that these statements import from, sliced, the needed ones first."""
     wanted: dict[str, set[str]] = {}
 
     def ask(units: list[Unit]) -> None:
@@ -416,7 +435,8 @@ def _modules(units: Iterable[Unit]) -> dict[str, str]:
 
 
 # In the order in which they need one another; python/engine.py is before them.
-ENGINE_MODULES = "values comparing verdict choosing observing recording mending runner".split()
+ENGINE_MODULES = ["values", "comparing", "verdict", "choosing", "observing", "recording"]
+ENGINE_MODULES += ["mending", "runner"]
 
 
 @functools.cache
@@ -478,11 +498,11 @@ def asked(path: Path) -> list[Asked]:
         stub = "\n".join(lines[: last.lineno - 1]).rstrip() + "\n"
         call = ast.unparse(last.value)
         solution = next(c.source for c in cells[n:] if "solution" in c.metadata.get("tags", []))
-        written = "\n".join(
-            ast.unparse(node) for node in ast.parse(_python(solution)).body[:-1]
-        )
+        written = "\n".join(ast.unparse(node) for node in ast.parse(_python(solution)).body[:-1])
         own = {name for unit in Code.of(stub).units for name in unit.binds}
-        needs = {name for text in (stub, call, written) for u in Code.of(text).units for name in u.needs}
+        needs = {
+            name for text in (stub, call, written) for u in Code.of(text).units for name in u.needs
+        }
         given = {
             name
             for unit in code.units
@@ -501,7 +521,11 @@ def asked(path: Path) -> list[Asked]:
 
 
 def _heading_before(cells: list, n: int) -> int:
-    headings = (m for m in range(n, -1, -1) if cells[m].source.lstrip().startswith("#") and cells[m].cell_type == "markdown")
+    headings = (
+        m
+        for m in range(n, -1, -1)
+        if cells[m].source.lstrip().startswith("#") and cells[m].cell_type == "markdown"
+    )
     return next(headings, 0)
 
 
@@ -528,7 +552,7 @@ def _names_of(check: str, code: Code) -> str:
 def chosen(check: object) -> dict | None:
     """What a `Choice` says to each option, evaluated, so that it can be clicked without Python.
 
-    {"several": ..., "options": [...], "right": [...], "said": {option: sentence}, "missing": {...}, "praise"}
+    {"several", "options": [...], "right": [...], "said": {option: sentence}, "missing", "praise"}
     """
     if not isinstance(check, Choice):
         return None
@@ -555,7 +579,7 @@ ELSEWHERE = (BOOK, "matplotlib", "bertviz", "importlib")  # imports that are tak
 
 
 def cells(path: Path) -> dict[str, list]:
-    """What a chapter's cells need to run on the page, in order, and what the notebook stores of them.
+    """What a chapter's cells need to run on the page, and what the notebook stores of them.
 
     {"imports": [{"modules", "context"}], one for each name of the book's that a cell imports,
      "cells": [{"code", "open", "wanted"}], one for each code cell; no code for exercises}
@@ -581,7 +605,7 @@ def cells(path: Path) -> dict[str, list]:
 
 
 def _without_imports(source: str) -> str:
-    """A cell's text with blank lines where it imports what the page has otherwise, or not at all."""
+    """A cell's text, blank where it imports what the page has otherwise, or not at all."""
     lines = source.split("\n")
     for node in ast.parse(source).body if source else ():
         module = getattr(node, "module", None) or (

@@ -1,9 +1,10 @@
-"""Python for the page: files that the figure Write, exercises and cells load when they are first used.
+"""Python for the page: files that figures, exercises and cells load when they are first used.
 
 `python-HASH.js` hands over the text of a worker (MicroPython, the tensors of math/tensor/ and the
 Python of write/python/) and MicroPython's WebAssembly, `editor-HASH.js` CodeMirror. Classic
-scripts, since from file:// a page can load nothing else. For exercises there are `page-HASH.js` (what
-a reader works with) and `checks-HASH.js` (the engine of the checks). All of it comes from npm's packages, at
+scripts, since from file:// a page can load nothing else. For exercises there are `page-HASH.js`
+(what a reader works with) and `checks-HASH.js` (the engine of the checks). MicroPython and
+CodeMirror come from npm's packages, at
 the versions of book/package.json, and is put together by esbuild.
 """
 

@@ -1,12 +1,13 @@
 """Sphinx extension: exercises are answered on the page, and open cells changed.
 
-A chapter's cells tagged `exercise` get a place where the reader writes the answer (or clicks it, for a
-`Choice`), which the page's script fills, and lose the stored verdict: "not attempted yet" is not for
-ever. What an exercise needs is in a file beside the page, loaded when the first answer is checked
-(book/page_code.py says what). All of it is tried while the book is built: an exercise whose solution
-the page's Python does not find right stays a cell to read, with a sentence that says where it runs.
+A chapter's cells tagged `exercise` get a place where the reader writes the answer (or clicks it,
+for a `Choice`), which the page's script fills, and lose the stored verdict: "not attempted yet" is
+not for ever. What an exercise needs is in a file beside the page, loaded when the first answer is
+checked (book/page_code.py says what). All of it is tried while the book is built: an exercise whose
+solution the page's Python does not find right stays a cell to read, with a sentence that says where
+it runs.
 
-An open cell that prints on the page what the notebook stores gets a button by which a reader changes it.
+An open cell that prints on the page what the notebook stores gets a button to change it.
 """
 
 import hashlib
@@ -36,13 +37,13 @@ ON_THE_PAGE = (
     "Hints and solutions are folded away. What you write stays in this browser.",
 )
 ELSEWHERE = (
-    "The page cannot check this one: it needs more of PyTorch than a browser has. Think it through here, "
-    "or answer it in JupyterLab or Colab."
+    "The page cannot check this one: it needs more of PyTorch than a browser has. Think it through "
+    "here, or answer it in JupyterLab or Colab."
 )
 
 
 def tried(path: Path) -> tuple[list[dict], dict]:
-    """The exercises of a chapter: what is asked, its program, why the page cannot; and its cells."""
+    """The exercises of a chapter (what is asked, its program, why the page cannot), its cells."""
     tasks = [
         {
             **asdict(one),
@@ -92,7 +93,10 @@ def say_what_runs(document: nodes.document) -> None:
     for paragraph in document.findall(nodes.paragraph):
         if INTRO in paragraph.astext():
             paragraph.children = []
-            paragraph += [nodes.Text(part) if isinstance(part, str) else part.deepcopy() for part in ON_THE_PAGE]
+            paragraph += [
+                nodes.Text(part) if isinstance(part, str) else part.deepcopy()
+                for part in ON_THE_PAGE
+            ]
 
 
 def progress() -> nodes.raw:
@@ -142,7 +146,11 @@ def summary(page: dict, total: int) -> str:
         | {key: task["choice"][key] for key in ("options", "several") if task["choice"]}
         for task in page["exercises"]
     ]
-    content = {"files": {k: name for k, (name, _) in files.items()}, "exercises": listed, "total": total}
+    content = {
+        "files": {k: name for k, (name, _) in files.items()},
+        "exercises": listed,
+        "total": total,
+    }
     text = json.dumps(content).replace("</", r"<\/")
     return f'<script type="application/json" id="afm-asked">{text}</script>'
 
@@ -192,4 +200,9 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.connect("env-merge-info", merge)
     app.connect("html-page-context", add_script)
     app.connect("build-finished", write)
-    return {"version": "1", "env_version": 1, "parallel_read_safe": True, "parallel_write_safe": True}
+    return {
+        "version": "1",
+        "env_version": 1,
+        "parallel_read_safe": True,
+        "parallel_write_safe": True,
+    }

@@ -86,7 +86,9 @@ def test_most_exercises_can_be_answered_on_the_page():
             }
             for one in asked
         ]  # fmt: skip
-        for one, said in zip(asked, python_files.tried({"exercises": tasks})["exercises"], strict=True):
+        for one, said in zip(
+            asked, python_files.tried({"exercises": tasks})["exercises"], strict=True
+        ):
             sizes.append(len(gzip.compress(json.dumps(said["program"]).encode())))
             if said["why"] is None:
                 counts["choices" if one.choice else "asked"] += 1

@@ -1,4 +1,4 @@
-"""Exercises on the page: a newcomer answers three, one of them first wrong; and what must not stop it."""
+"""Exercises on the page: a newcomer answers three, one of them first wrong; and bad input."""
 
 import pytest
 from built import BUILD

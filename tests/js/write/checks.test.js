@@ -36,7 +36,10 @@ test("the page says of an answer what the notebook says", () => {
 });
 
 test("an answer that does not run is an error with its line", () => {
-  const { error, verdict } = said("check_one_output", "def answer(x, i):\n    return x\n\nnothing\n");
+  const { error, verdict } = said(
+    "check_one_output",
+    "def answer(x, i):\n    return x\n\nnothing\n",
+  );
   assert.deepEqual([error.type, error.line], ["NameError", 4]);
   assert.equal(verdict, undefined); // the one before it is not judged in its place
 });

@@ -22,7 +22,8 @@ ANSWERS = {
         "def answer(x, i):\n    x[0] = 0\n    return torch.softmax(x @ x[i], dim=0) @ x\n",
         "def answer(x, i):\n    ys = []\n    for row in x:\n        ys.append(row @ x[i])\n"
         "    return torch.softmax(torch.stack(ys), dim=0) @ x\n",
-        "def answer(x, i):\n    w = torch.softmax(x @ x[i], dim=0)\n    y = w * 2 + 1\n    return y @ x\n",
+        "def answer(x, i):\n    w = torch.softmax(x @ x[i], dim=0)\n"
+        "    y = w * 2 + 1\n    return y @ x\n",
     ],
     "check_mended": [
         "def answer(x):\n    w = torch.softmax(x @ x.T, dim=0)\n"

@@ -6,11 +6,12 @@ from pathlib import Path
 import nbformat
 
 ROOT = Path(__file__).parents[3]
-KINDS = (
-    "FunctionDef ClassDef arg Return Assign AugAssign For While If Expr IfExp Lambda BoolOp BinOp UnaryOp "
-    "Compare Call keyword Attribute Subscript Slice Starred Name List Tuple Set Dict ListComp "
-    "GeneratorExp DictComp"
-).split()
+KINDS = {
+    *("FunctionDef", "ClassDef", "arg", "Return", "Assign", "AugAssign", "For", "While", "If"),
+    *("Expr", "IfExp", "Lambda", "BoolOp", "BinOp", "UnaryOp", "Compare", "Call", "keyword"),
+    *("Attribute", "Subscript", "Slice", "Starred", "Name", "List", "Tuple", "Set", "Dict"),
+    *("ListComp", "GeneratorExp", "DictComp"),
+}
 # What the page's Python does not have, or what its checks do not look into.
 NOT_READ = ast.Match | ast.With | ast.Delete | ast.AsyncFunctionDef | ast.TryStar
 

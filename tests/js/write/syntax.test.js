@@ -34,7 +34,11 @@ test("what is no Python is an error with its line", () => {
     ["if x:\npass", 2],
     ["for in y: pass", 1],
   ]) {
-    assert.throws(() => parse(text), (error) => error instanceof SyntaxError && error.line === line, text);
+    assert.throws(
+      () => parse(text),
+      (error) => error instanceof SyntaxError && error.line === line,
+      text,
+    );
   }
 });
 

@@ -103,7 +103,10 @@ export async function start({ load, python, tell }) {
     check(code, { namespace, name, call }) {
       // Of a cell that raises, no name is judged: it may be that of an answer before.
       if (!run(ending(code), { namespace, cell: "answer" })) return;
-      guarded(() => globalThis.afmCheck(code, name, prepare(`__verdict__ = ${call}`).code, namespace), "answer");
+      guarded(
+        () => globalThis.afmCheck(code, name, prepare(`__verdict__ = ${call}`).code, namespace),
+        "answer",
+      );
     },
   };
 }

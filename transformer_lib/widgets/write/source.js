@@ -165,7 +165,12 @@ function decodes(found, i, edits) {
     else break;
   }
   insert(edits, found[first].start, "__decode__(", -1.7);
-  edits.push({ start: dot.start, end: bracket.end, text: inside?.text === ")" ? "" : ", ", rank: 0 });
+  edits.push({
+    start: dot.start,
+    end: bracket.end,
+    text: inside?.text === ")" ? "" : ", ",
+    rank: 0,
+  });
 }
 
 const isOwned = (before) => before && (before.text === "." || before.text === "def");
@@ -208,7 +213,9 @@ function isParameter(found, i) {
 /** x[*places, 0] becomes x[__tuple__(*places, 0)]. */
 function starredIndex(found, at, edits) {
   const open = found[at];
-  const end = found.findIndex((other, k) => k > at && other.depth === open.depth && other.text === "]");
+  const end = found.findIndex(
+    (other, k) => k > at && other.depth === open.depth && other.text === "]",
+  );
   const isSlice = ({ text, depth }) => text === ":" && depth === open.depth + 1;
   if (end < 0 || found.slice(at, end).some(isSlice)) return;
   if (edits.some(({ start, text }) => start === open.end && text === "__tuple__(")) return;

@@ -256,7 +256,7 @@ class Reader {
   /** else and its kin stand as deep as their statement. */
   follows(depth, ...words) {
     const first = this.next.kind === "indent" ? this.tokens[this.at + 1] : this.next;
-    if (!first || first.kind !== "name" || !words.includes(first.text)) return false;
+    if (first?.kind !== "name" || !words.includes(first.text)) return false;
     if (this.indent(first) !== depth) return false;
     if (this.next.kind === "indent") this.at += 1;
     return true;
@@ -408,7 +408,7 @@ class Reader {
   }
 
   targets() {
-    return this.tuple(() => this.is("*") ? this.star() : this.binary(0));
+    return this.tuple(() => (this.is("*") ? this.star() : this.binary(0)));
   }
 
   star() {
@@ -781,7 +781,12 @@ export function traced(source, tree) {
       const made = node.value ? targets.flatMap(names) : [];
       if (made.length) edits.push([node.end, made.map((n) => `;__let__("${n}", ${n})`).join("")]);
     } else if (node.kind === "For") {
-      edits.push([node.body[0].start, names(node.target).map((n) => `__let__("${n}", ${n});`).join("")]);
+      edits.push([
+        node.body[0].start,
+        names(node.target)
+          .map((n) => `__let__("${n}", ${n});`)
+          .join(""),
+      ]);
     }
   }
   return inserted(source, edits);

@@ -86,7 +86,6 @@ export function cross_entropy(x, target, ignore = -100, reduction = "mean") {
     }
     fail(`Expected target size ${sizes(expected)}, got ${sizes(target.shape)}`);
   }
-  if (smoothing) fail("this page's tensors have no label_smoothing");
   return nll_loss(log_softmax(x, x.shape.length > 1 ? 1 : 0), target, ignore ?? -100, reduction);
 }
 

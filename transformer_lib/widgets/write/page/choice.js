@@ -1,7 +1,6 @@
 // An exercise that is answered by a letter, a number or several: clicked, without Python. start.js has
 // shown the options. What each means was evaluated when the book was built, by the check itself.
 
-import { element } from "../../core/dom.js";
 import { drop, keep } from "../kept.js";
 import { note } from "./progress.js";
 import { solutionOf, verdict } from "./verdict.js";

@@ -60,7 +60,10 @@ function options(place, asked) {
   const legend = make("legend", {}, asked.several ? "Choose all that fit" : "Choose one");
   const check = button("Check");
   check.classList.add("afm-write-run");
-  place.append(make("fieldset", {}, legend, ...labels), make("p", { className: "afm-ask-row" }, check));
+  place.append(
+    make("fieldset", {}, legend, ...labels),
+    make("p", { className: "afm-ask-row" }, check),
+  );
   const wake = wakes("choice", place, asked, files);
   place.addEventListener("change", () => wake("changed"));
   check.addEventListener("click", () => wake("check"));

@@ -231,8 +231,10 @@ class Slice:
     """slice(1, None), which MicroPython does not make."""
 
     def __init__(self, *ends):
-        ends = (None,) + ends if len(ends) == 1 else ends
-        self.start, self.stop, self.step = (ends + (None,))[:3]
+        at = 1 if len(ends) == 1 else 0
+        self.start = None if at else ends[0]
+        self.stop = ends[1 - at]
+        self.step = ends[2] if len(ends) > 2 else None
 
 
 def decoded(value, encoding="utf-8", errors="strict"):
@@ -273,7 +275,8 @@ for _name, _value in (
     ("__show__", show), ("__float__", as_float), ("__fstring__", fstring),
     ("__list__", lambda *a: list(a)), ("__tuple__", lambda *a: a), ("__set__", lambda *a: set(a)),
     ("__decode__", decoded), ("__dict__", lambda *pairs: Dict(pairs)), ("__dictof__", dict_of),
-    ("min", _ordered("min")), ("max", _ordered("max")), ("sorted", _ordered("sorted")), ("slice", Slice),
+    ("min", _ordered("min")), ("max", _ordered("max")), ("sorted", _ordered("sorted")),
+    ("slice", Slice),
 ):  # fmt: skip
     setattr(builtins, _name, _value)
 for _name in COMPARE:

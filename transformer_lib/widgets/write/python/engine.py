@@ -49,7 +49,7 @@ def suppress(*kinds):
     try:
         yield
     except kinds:
-        pass
+        return
 
 
 @context
@@ -134,7 +134,10 @@ class Pattern:
     def sub(self, new, text, count=0):
         pieces, at = [], 0
         for found in self.finditer(text):
-            pieces += [text[at : found.start()], new(found) if callable(new) else _filled_in(new, found)]
+            pieces += [
+                text[at : found.start()],
+                new(found) if callable(new) else _filled_in(new, found),
+            ]
             at = found.end()
             if len(pieces) == 2 * count:
                 break
@@ -267,7 +270,7 @@ re_module = _module(
     **{n: _by_pattern(n) for n in ("search", "match", "fullmatch", "finditer", "findall", "split")},
 )  # fmt: skip
 _function_type = type(lambda: 0)
-_generator_type = type((x for x in ()))
+_generator_type = type(x for x in ())
 _module("contextlib", contextmanager=context, suppress=suppress, nullcontext=NullContext,
         redirect_stdout=redirect_stdout)  # fmt: skip
 _module("copy", deepcopy=copied, copy=lambda value: copied(value))
@@ -278,7 +281,8 @@ _module("types", FunctionType=_function_type, GeneratorType=_generator_type, Cod
         SimpleNamespace=SimpleNamespace)  # fmt: skip
 _module("time", monotonic=lambda: page.now() / 1000, perf_counter=lambda: page.now() / 1000)
 _module("warnings", catch_warnings=NullContext, simplefilter=lambda *a: None, warn=lambda *a: None)
-_module("collections.abc", Mapping=dict, Sequence=(list, tuple), Set=(set, frozenset), Callable=None,
+_module("collections.abc", Mapping=dict, Sequence=(list, tuple), Set=(set, frozenset),
+        Callable=None,
         Iterable=None, Iterator=None, Generator=None, Sized=None, Hashable=None,
         MutableMapping=dict)  # fmt: skip
 _module("numpy", ndarray=Nothing)
@@ -296,7 +300,8 @@ sys.modules["collections"] = Module("collections", **{
 }, Counter=Counter, OrderedDict=OrderedDict, abc=sys.modules["collections.abc"])  # fmt: skip
 
 for _name, _value in (
-    ("__text__", text_method), ("__module__", lambda name: sys.modules[name]), ("__fromkeys__", lambda keys: Dict([(key, None) for key in keys])),
+    ("__text__", text_method), ("__module__", lambda name: sys.modules[name]),
+    ("__fromkeys__", lambda keys: Dict([(key, None) for key in keys])),
 ):  # fmt: skip
     setattr(builtins, _name, _value)
 
@@ -307,7 +312,9 @@ Tensor.is_complex = lambda self: False
 dtype.is_complex = False
 full = Module("torch", **{
     name: dtype(name, False)
-    for name in ("uint8", "int8", "int16", "int32", "float16", "bfloat16", "complex64", "complex128")
+    for name in (
+                    "uint8", "int8", "int16", "int32", "float16", "bfloat16", "complex64", "complex128"
+                )
 }, strided="strided", default_generator=torch, get_default_device=lambda: CPU,
     compiler=Module("torch.compiler", is_compiling=lambda: False),
     is_autocast_enabled=lambda *kind: False,
@@ -446,9 +453,10 @@ class Answer:
         for node in parsed(text).body:
             if getattr(node, "name", "") == name:
                 self.node = node
-            elif isinstance(node, ast_module.Assign) and isinstance(node.value, ast_module.Lambda):
-                if getattr(node.targets[0], "id", "") == name:
-                    self.node = node.value
+                continue
+            is_lambda = isinstance(getattr(node, "value", None), ast_module.Lambda)
+            if is_lambda and getattr(getattr(node, "targets", [0])[0], "id", "") == name:
+                self.node = node.value
 
     def function(self):
         """The node of the function that runs when the answer is called."""
@@ -505,7 +513,12 @@ def _frame(depth=0):
     return frame
 
 
-_module("sys", _getframe=_frame, float_info=Module("float_info", max=1.7976931348623157e308), modules=sys.modules)
+_module(
+    "sys",
+    _getframe=_frame,
+    float_info=Module("float_info", max=1.7976931348623157e308),
+    modules=sys.modules,
+)
 
 
 class Bound:
@@ -586,7 +599,8 @@ def call_safely(call, answer=None, inputs=(), *, seconds, code=None, seed=0, con
         error, where = caught, _line_of(caught) if code is not None else ""
     page.setGenerator(generator)
     page.call("set_grad", grad)
-    written = tuple([n for n, pair in enumerate(zip(inputs, given)) if _written(*pair)])
+    pairs = enumerate(zip(inputs, given, strict=True))
+    written = tuple([n for n, pair in pairs if _written(*pair)])
     return Outcome(result, error, where, given, written)
 
 
@@ -597,11 +611,12 @@ def _written(old, new):
                 return True
             return not bool(((old == new) | ((old != old) & (new != new))).all())
         if isinstance(old, Layer):
-            return any([_written(a, b) for a, b in zip(old.parameters(), new.parameters())])
+            pairs = zip(old.parameters(), new.parameters(), strict=True)
+            return any(_written(a, b) for a, b in pairs)
         if isinstance(old, dict):
-            return list(old) != list(new) or any([_written(old[key], new[key]) for key in old])
+            return list(old) != list(new) or any(_written(old[key], new[key]) for key in old)
         if isinstance(old, (list, tuple)):
-            return len(old) != len(new) or any([_written(a, b) for a, b in zip(old, new)])
+            return len(old) != len(new) or any(map(_written, old, new))
         return old is not new and old != new
     except Exception:
         return True
@@ -669,8 +684,9 @@ def kept(*given):
 
 
 _module(
-    ENGINE + "calling", Outcome=Outcome, TimeOver=TimeOver, call_safely=call_safely, code_of=code_of,
-    does_nothing=does_nothing, message_of=message_of, still_open=still_open, time_limit=time_limit,
+    ENGINE + "calling", Outcome=Outcome, TimeOver=TimeOver, call_safely=call_safely,
+    code_of=code_of, does_nothing=does_nothing, message_of=message_of,
+    still_open=still_open, time_limit=time_limit,
 )  # fmt: skip
 _module(
     ENGINE + "guarding", Guard=Guard, guarded=lambda: NullContext(Guard()), own_torch=NullContext,

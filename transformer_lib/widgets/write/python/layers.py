@@ -185,7 +185,7 @@ class ModuleDict(ModuleList):
         return self.items()
 
     def items(self):
-        return list(zip(self._names, self._list))
+        return [(name, self._list[i]) for i, name in enumerate(self._names)]
 
     def keys(self):
         return list(self._names)
@@ -242,10 +242,19 @@ class ReLU(Layer):
 
 
 nn = Module(
-    "torch.nn", functional=F, ModuleDict=ModuleDict, ParameterDict=ParameterDict, Identity=Identity, Parameter=Parameter, Module=Layer, ModuleList=ModuleList, ReLU=ReLU,
+    "torch.nn", functional=F, ModuleDict=ModuleDict, ParameterDict=ParameterDict,
+    Identity=Identity, Parameter=Parameter, Module=Layer, ModuleList=ModuleList, ReLU=ReLU,
     Sequential=Sequential, Linear=Linear, Embedding=Embedding, LayerNorm=LayerNorm,
 )  # fmt: skip
 torch.nn, torch.functional = nn, F
-for _each in (torch, torch.nn, torch.nn.functional, torch.testing, torch.autograd, torch.linalg,
-              torch.distributions, torch.special):
+for _each in (
+    torch,
+    torch.nn,
+    torch.nn.functional,
+    torch.testing,
+    torch.autograd,
+    torch.linalg,
+    torch.distributions,
+    torch.special,
+):
     sys.modules[_each.__name__] = _each

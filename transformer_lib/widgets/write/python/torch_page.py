@@ -797,7 +797,9 @@ torch.return_types = _Pair
 Tensor.expand_as = lambda self, other: self.expand(other.shape)
 Tensor.view_as = Tensor.reshape_as = lambda self, other: self.reshape(other.shape)
 Tensor.type_as = lambda self, other: self.to(other.dtype)
-torch.bincount = Tensor.bincount = lambda input, weights=None, minlength=0: _bincount(input, minlength)
+torch.bincount = Tensor.bincount = lambda input, weights=None, minlength=0: _bincount(
+    input, minlength
+)
 torch.index_add = Tensor.index_add = _index_add
 F.pad, F.cross_entropy = pad, _smoothed(F.cross_entropy)
 torch.special = Module("torch.special", entr=entr)
