@@ -310,15 +310,16 @@ for _name, _value in (
 Tensor.layout, Tensor.is_nested, Tensor.is_sparse = "strided", False, False
 Tensor.is_complex = lambda self: False
 dtype.is_complex = False
-full = Module("torch", **{
-    name: dtype(name, False)
-    for name in (
-                    "uint8", "int8", "int16", "int32", "float16", "bfloat16", "complex64", "complex128"
-                )
-}, strided="strided", default_generator=torch, get_default_device=lambda: CPU,
+MORE_DTYPES = (
+    "uint8", "int8", "int16", "int32", "float16", "bfloat16", "complex64", "complex128",
+)  # fmt: skip
+full = Module(
+    "torch", **{name: dtype(name, False) for name in MORE_DTYPES}, strided="strided",
+    default_generator=torch, get_default_device=lambda: CPU,
     compiler=Module("torch.compiler", is_compiling=lambda: False),
     is_autocast_enabled=lambda *kind: False,
-    amp=Module("torch.amp", is_autocast_available=lambda *kind: False))  # fmt: skip
+    amp=Module("torch.amp", is_autocast_available=lambda *kind: False),
+)  # fmt: skip
 for _name, _value in torch.__dict__.items():
     if not hasattr(full, _name) or _name == "__name__":
         setattr(full, _name, _value)
