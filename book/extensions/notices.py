@@ -31,7 +31,11 @@ OWN = (
     "_static/afm*.css",
     "_static/afm*.js",
     "_static/afm-mark.svg",
+    "_static/asked-*.js",
+    "_static/cells-*.js",
+    "_static/checks-*.js",
     "_static/machine.gif",
+    "_static/page-*.js",
     "_static/weights-*.js",
     f"_static/{NAME}",
 )

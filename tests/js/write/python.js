@@ -22,15 +22,19 @@ export async function begin() {
     python,
     tell: (event) => events.push(event),
   });
+  const told = (work) => {
+    events = [];
+    const from = performance.now();
+    work();
+    const ms = performance.now() - from;
+    const text = events.map(({ out, shown }) => out ?? (shown ? `${shown}\n` : "")).join("");
+    const one = (name) => events.find((event) => event[name])?.[name];
+    return { text, error: one("error"), verdict: one("verdict"), ms };
+  };
   return {
     ...session,
-    run(code, namespace = "main") {
-      events = [];
-      const from = performance.now();
-      session.run(code, { namespace });
-      const ms = performance.now() - from;
-      const text = events.map(({ out, shown }) => out ?? (shown ? `${shown}\n` : "")).join("");
-      return { text, error: events.find(({ error }) => error)?.error, ms };
-    },
+    run: (code, namespace = "main") => told(() => session.run(code, { namespace })),
+    lay: (program, namespace) => told(() => session.lay(program, namespace)),
+    check: (code, options) => told(() => session.check(code, options)),
   };
 }

@@ -3,8 +3,10 @@
 //   const python = pythonOf(model.get("_python"));
 //   const end = await python.run(code, { namespace, seconds, onEvent });
 //                                   -> { ms } or { stopped: "a sentence" }
+//   python.do("check", [code, task], { seconds, onEvent })    another method of worker.js, likewise
 //   python.stop("a sentence")       ends the worker, and with it all names; the next run begins anew
 //   python.warm()                   begins to load
+//   python.age                      of the names: another worker has none
 //
 // Events are those of session.js, and { started } before them. Runs wait for one another.
 
@@ -21,7 +23,7 @@ export function interpreter(load) {
   let far = null; // a promise of the worker
   let running = null; // { onEvent, stop }
   let turn = Promise.resolve();
-  let age = 1; // of the names: another worker has none
+  let age = 1;
 
   async function begin() {
     const { worker, wasm } = await load();
@@ -39,7 +41,7 @@ export function interpreter(load) {
     });
   }
 
-  function once(code, { namespace, seconds, onEvent }) {
+  function once(method, values, { seconds, onEvent }) {
     return new Promise((resolve, reject) => {
       let apart = null;
       let timer = null;
@@ -64,7 +66,7 @@ export function interpreter(load) {
         onEvent({ started: true });
         const text = `stopped after ${seconds} seconds: is there a loop that does not end?`;
         timer = setTimeout(stop, seconds * 1000, text);
-        const ran = apart.call("run", code, { namespace });
+        const ran = apart.call(method, ...values);
         ran.then(
           (ms) => end(resolve, { ms }),
           (error) => end(reject, error),
@@ -74,16 +76,19 @@ export function interpreter(load) {
     });
   }
 
+  function inTurn(method, values, options) {
+    const done = turn.then(() => once(method, values, options));
+    turn = done.catch(() => {});
+    return done;
+  }
+
   return {
     get age() {
       return age;
     },
     warm: () => worker().catch(() => {}), // said when it is asked to run
-    run(code, options) {
-      const done = turn.then(() => once(code, options));
-      turn = done.catch(() => {});
-      return done;
-    },
+    run: (code, { namespace, ...options }) => inTurn("run", [code, { namespace }], options),
+    do: inTurn,
     stop: (sentence) => running?.stop(sentence),
     forget: async (namespace) => far && (await far).call("forget", namespace),
   };

@@ -6,22 +6,33 @@
 //     tell      called with { out: text }, { shown: text }, { error: { type, message, line } }
 //   session.run(code, { namespace, cell })
 //   session.forget(namespace)
+//   session.readEngine(modules)       the engine of the checks, [text, [name, text], ...], once
+//   session.lay({ modules, context }, namespace)       code of the book, unseen: what is there before
+//   session.layAnew(programs, namespace)     ... and nothing else: random numbers as at first, too
+//   session.limit(isOver)             an operation on tensors is an error where this says so
+//   session.check(code, { namespace, name, call })     tells { verdict: { passed, text } } as well
+//
+// The book's own code comes as `prepare` has left it (book/page_code.py).
 
 import { formatted } from "../math/tensor/format.js";
 import { Slice } from "../math/tensor/indexing.js";
 import { call } from "../math/tensor/operations.js";
+import { DEFAULT_SEED, initial } from "../math/tensor/random.js";
 import { fail, Real, Tensor, TorchError } from "../math/tensor/tensor.js";
 import { readError } from "./errors.js";
 import { prepare } from "./source.js";
+import { asPython, FIELDS, limited, OPERATORS, parse, traced } from "./syntax.js";
 
 const MOST = { lines: 2000, characters: 200_000, bytes: 1.5e9 };
 const HEAP = 8 * 1024 * 1024; // at first; it grows
 const STACK = 32 * 1024;
 const OFTEN = 40; // ms between two messages of output
+const never = () => false;
+let isOver = never; // asked before each operation on tensors
 
 export async function start({ load, python, tell }) {
   const output = printer(tell);
-  globalThis.afmTensors = bridge(output, tell);
+  globalThis.afmTensors = { ...bridge(output, tell), ...forChecks(tell) };
   const interpreter = await load({
     heapsize: HEAP,
     pystack: STACK,
@@ -30,30 +41,142 @@ export async function start({ load, python, tell }) {
     stderr: (line) => output.write(`${line}\n`),
   });
   for (const text of python) interpreter.runPython(text);
+  let hasEngine = false;
+
+  function run(code, { namespace = "main", cell = "cell" } = {}) {
+    output.begin(cell);
+    globalThis.afmTensors.begin();
+    const prepared = prepare(code);
+    if (prepared.problem) {
+      const { problem, type, line } = prepared;
+      tell({ error: { type, message: problem, line } });
+      return false;
+    }
+    return guarded(() => globalThis.afmRun(prepared.code, cell, namespace), cell);
+  }
+
+  function guarded(work, cell) {
+    try {
+      return work() !== false;
+    } catch (error) {
+      // What ends the interpreter's own work, such as a stack that is too small for a parse.
+      const [type, message] = [error.type ?? "RuntimeError", error.message ?? String(error)];
+      tell({ error: readError(type, message, "", cell) });
+      return false;
+    } finally {
+      output.flush();
+    }
+  }
+
+  function lay({ modules, context }, namespace) {
+    output.begin("book");
+    globalThis.afmTensors.begin();
+    guarded(() => {
+      for (const [name, code] of modules) globalThis.afmProvide(name, code);
+      globalThis.afmContext(context, namespace);
+    }, "book");
+  }
+
+  const provide = (name, code) => globalThis.afmProvide(name, prepare(code).code);
+
   return {
-    run(code, { namespace = "main", cell = "cell" } = {}) {
-      output.begin(cell);
-      globalThis.afmTensors.begin();
-      const prepared = prepare(code);
-      if (prepared.problem) {
-        const { problem, type, line } = prepared;
-        tell({ error: { type, message: problem, line } });
-        return;
-      }
-      try {
-        globalThis.afmRun(prepared.code, cell, namespace);
-      } catch (error) {
-        // What ends the interpreter's own work, such as a stack that is too small for a parse.
-        const [type, message] = [error.type ?? "RuntimeError", error.message ?? String(error)];
-        tell({ error: readError(type, message, "", cell) });
-      } finally {
-        output.flush();
-      }
-    },
+    run,
+    provide,
     forget: (namespace) => globalThis.afmForget(namespace),
-    provide: (name, code) => globalThis.afmProvide(name, prepare(code).code),
+    lay,
+    layAnew(programs, namespace) {
+      globalThis.afmForget(namespace);
+      initial().seed(DEFAULT_SEED);
+      call("set_printoptions", [null, null, null, null, "default", null]);
+      for (const program of programs) lay(program, namespace);
+    },
+    limit(over) {
+      isOver = over;
+    },
+    readEngine([shims, ...modules]) {
+      if (hasEngine) return;
+      interpreter.runPython(shims);
+      for (const [name, code] of modules) globalThis.afmProvideEngine(name, code);
+      globalThis.afmBeginChecks();
+      hasEngine = true;
+    },
+    check(code, { namespace, name, call }) {
+      // Of a cell that raises, no name is judged: it may be that of an answer before.
+      if (!run(ending(code), { namespace, cell: "answer" })) return;
+      guarded(
+        () => globalThis.afmCheck(code, name, prepare(`__verdict__ = ${call}`).code, namespace),
+        "answer",
+      );
+    },
   };
 }
+
+/** The same text, its loops with a limit; as it is where it is not Python. */
+function ending(code) {
+  try {
+    return limited(code, parse(code));
+  } catch {
+    return code;
+  }
+}
+
+const HOW = {
+  limited: ending,
+  traced: (text) => traced(ending(text), parse(ending(text))),
+};
+
+/** What python/engine.py calls. */
+const forChecks = (tell) => ({
+  now: () => performance.now(),
+  syntax: (text) => orProblem(() => asPython(text, parse(text))),
+  syntaxNames: () =>
+    [
+      ...Object.entries(FIELDS).map(([kind, fields]) => `${kind} ${fields.join(" ")}`),
+      ...OPERATORS,
+    ].join("\n"),
+  prepared: (text, how) =>
+    orProblem(() => {
+      const { code, problem } = prepare(HOW[how](text));
+      if (problem) throw new SyntaxError(problem);
+      return code;
+    }),
+  search(pattern, flags, text, anchor, start) {
+    const how = (flags & 2 ? "i" : "") + (flags & 16 ? "s" : "") + (flags & 8 ? "m" : "");
+    const plain = pattern.replaceAll("(?P<", "(?<").replaceAll("\\Z", "$");
+    const whole = anchor === "^$" ? `(?:${plain})$` : plain;
+    const regex = new RegExp(whole, `${how}${anchor ? "y" : "g"}`);
+    regex.lastIndex = start;
+    const found = regex.exec(text);
+    return found && [found.index, ...Array.from(found, (group) => group ?? null)];
+  },
+  escaped: (text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"),
+  normalized: (form, text) => text.normalize(form),
+  textMethod: (name, text) => TEXTS[name](text),
+  lineOf: (trace, cell) => readError("", "", trace, cell).line ?? 0,
+  reworded: (type, message) => readError(type, message, "", "").message,
+  generatorState: () => initial().kept(),
+  setGenerator: (state) => initial().restore(state),
+  verdict: (passed, text) => tell({ verdict: { passed, text } }),
+});
+
+function orProblem(work) {
+  try {
+    return work();
+  } catch (error) {
+    return [error.message];
+  }
+}
+
+const TEXTS = {
+  casefold: (text) => text.toLowerCase(),
+  isdecimal: (text) => /^\p{Nd}+$/u.test(text),
+  isalnum: (text) => /^[\p{L}\p{N}]+$/u.test(text),
+  isidentifier: (text) => /^[\p{L}_][\p{L}\p{N}_]*$/u.test(text),
+  isprintable: (text) => !/[\p{C}\p{Zl}\p{Zp}]/u.test(text),
+  istitle: (text) => /^\P{L}*\p{Lu}[^\p{Lu}]*$/u.test(text),
+  title: (text) => text.replace(/\p{L}+/gu, (word) => TEXTS.capitalize(word)),
+  capitalize: (text) => text.slice(0, 1).toUpperCase() + text.slice(1).toLowerCase(),
+};
 
 /** Output in few messages, and not without an end. */
 function printer(tell) {
@@ -104,7 +227,10 @@ function bridge(output, tell) {
   };
   return {
     call: (name, ...given) =>
-      guarded(() => counted(returned(call(name, given.map(arrived)) ?? true))),
+      guarded(() => {
+        if (isOver()) fail("this takes too long");
+        return counted(returned(call(name, given.map(arrived)) ?? true));
+      }),
     begin() {
       held = 0;
     },
@@ -120,6 +246,11 @@ function bridge(output, tell) {
     isTensor: (value) => value instanceof Tensor,
     format: (value, spec, kind) =>
       guarded(() => formatted(kind === "int" ? BigInt(value) : value, spec)),
+    decoded(text, errors) {
+      const bytes = Uint8Array.from(text, (sign) => sign.charCodeAt(0));
+      const found = new TextDecoder().decode(bytes);
+      return errors === "ignore" ? found.replaceAll("\ufffd", "") : found;
+    },
     out: (text) => output.write(text),
     shown(text) {
       output.flush();

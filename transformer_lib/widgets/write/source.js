@@ -7,6 +7,7 @@
 // - f"{x:.2f}" becomes ("" + __fstring__(x, "", ".2f") + ""), since MicroPython rounds in its own way.
 // - 0.5 < x becomes __lt__(0.5, x), since MicroPython does not ask x.
 // - [*a, b] becomes __list__(*a, b), and {k: v} __dict__((k, v)): MicroPython's own keep no order.
+// - data.decode("utf-8", errors="replace") becomes __decode__(data, "utf-8", errors="replace").
 // - What MicroPython's syntax lacks otherwise gets a sentence.
 
 import { tokens } from "./tokens.js";
@@ -138,11 +139,37 @@ function rewrite(found, source, edits) {
     if (token.text === "dict" && found[i + 1]?.text === "(" && !isOwned(found[i - 1])) {
       replace(edits, token, "__dictof__");
     }
+    if (token.text === "." && found[i + 1]?.text === "decode" && found[i + 2]?.text === "(") {
+      decodes(found, i, edits);
+    }
     if (token.text === "from" && found[i + 1]?.text === "__future__") {
       const end = found.findIndex(({ kind }, k) => k > i && kind === "newline");
       const stop = end < 0 ? source.length : found[end].start;
       edits.push({ start: token.start, end: stop, text: "pass", rank: 0 });
     }
+  });
+}
+
+/** x.decode(, of whatever stands before it */
+function decodes(found, i, edits) {
+  const [dot, , bracket, inside] = found.slice(i, i + 4);
+  let first = i - 1;
+  while (first > 0) {
+    if (/^[)\]}]$/.test(found[first].text)) {
+      const { depth } = found[first];
+      while (first > 0 && !(found[first].depth === depth && /^[([{]$/.test(found[first].text)))
+        first -= 1;
+      if (isAfterValue(found[first - 1])) first -= 1;
+      else break;
+    } else if (found[first - 1].text === ".") first -= 2;
+    else break;
+  }
+  insert(edits, found[first].start, "__decode__(", -1.7);
+  edits.push({
+    start: dot.start,
+    end: bracket.end,
+    text: inside?.text === ")" ? "" : ", ",
+    rank: 0,
   });
 }
 
@@ -157,8 +184,12 @@ function displays(found, edits) {
     const isStar = token.text === "*" && token.kind === "op" && /^[[({,]$/.test(before?.text);
     if (!isStar) return;
     const at = found.indexOf(opener(found, i));
-    if (at < 0 || isAfterValue(found[at - 1])) return;
+    if (at < 0 || isParameter(found, i)) return;
     const open = found[at];
+    if (isAfterValue(found[at - 1])) {
+      if (open.text === "[") starredIndex(found, at, edits);
+      return;
+    }
     if (edits.some(({ start, rank }) => start === open.start && rank === 0)) return;
     const close = found.find(
       (other, k) => k > i && other.depth === open.depth && /^[\])}]$/.test(other.text),
@@ -167,6 +198,29 @@ function displays(found, edits) {
     replace(edits, open, CALLS[open.text]);
     replace(edits, close, ")");
   });
+}
+
+/** Of a lambda: lambda x, *rest: x */
+function isParameter(found, i) {
+  for (let k = i - 1; k >= 0 && found[k].depth >= found[i].depth; k -= 1) {
+    if (found[k].depth > found[i].depth) continue;
+    if (found[k].text === ":") return false;
+    if (found[k].text === "lambda") return true;
+  }
+  return false;
+}
+
+/** x[*places, 0] becomes x[__tuple__(*places, 0)]. */
+function starredIndex(found, at, edits) {
+  const open = found[at];
+  const end = found.findIndex(
+    (other, k) => k > at && other.depth === open.depth && other.text === "]",
+  );
+  const isSlice = ({ text, depth }) => text === ":" && depth === open.depth + 1;
+  if (end < 0 || found.slice(at, end).some(isSlice)) return;
+  if (edits.some(({ start, text }) => start === open.end && text === "__tuple__(")) return;
+  insert(edits, open.end, "__tuple__(", -1.9);
+  insert(edits, found[end].start, ")", 7);
 }
 
 /** {k: v, **more} and {k: v for ...} */
@@ -205,7 +259,8 @@ function entriesOf(inside, depth) {
   let lambdas = 0;
   for (const token of inside) {
     const isHere = token.depth === depth;
-    if (isHere && (token.text === "," || token.text === "for" || token.text === "async")) {
+    const isParameters = lambdas > 0; // whose commas are its own
+    if (isHere && ((token.text === "," && !isParameters) || /^(?:for|async)$/.test(token.text))) {
       if (entry) entries.push(entry);
       entry = null;
       if (token.text !== ",") return entries;

@@ -7,7 +7,7 @@
 // what is around it. An unclosed text or bracket is left to Python itself to complain about.
 
 const PARTS =
-  /(?<space>[ \t\f]+|\\\r?\n)|(?<comment>#[^\n]*)|(?<newline>\r?\n)|(?<string>[rRbBuUfF]{0,2}(?:"""|'''|"|'))|(?<number>(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][-+]?\d+)?[jJ]?|0[xXoObB][\da-fA-F_]+)|(?<name>[\p{L}_][\p{L}\p{N}_]*)|(?<op>\*\*=|\/\/=|>>=|<<=|\.\.\.|->|:=|[-+*/%&|^@=!<>]=|\*\*|\/\/|<<|>>|.)/suy;
+  /(?<space>[ \t\f]+|\\\r?\n)|(?<comment>#[^\n]*)|(?<newline>\r?\n)|(?<string>[rRbBuUfF]{0,2}(?:"""|'''|"|'))|(?<number>0[xXoObB][\da-fA-F_]+|(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][-+]?\d+)?[jJ]?)|(?<name>[\p{L}_][\p{L}\p{N}_]*)|(?<op>\*\*=|\/\/=|>>=|<<=|\.\.\.|->|:=|[-+*/%&|^@=!<>]=|\*\*|\/\/|<<|>>|.)/suy;
 
 export function tokens(source) {
   const found = [];

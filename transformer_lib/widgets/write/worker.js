@@ -4,6 +4,8 @@
 //   begin(wasm)                  MicroPython's WebAssembly, in base64; returns the ms that it took
 //   run(code, { namespace })     tells { out }, { shown }, { error } as events, and returns the ms
 //   forget(namespace)            its names are gone
+//   layAnew(programs, namespace)
+//   readEngine(modules)   lay(program, namespace)   check(code, task)   as in session.js
 
 import { start } from "./session.js";
 
@@ -23,12 +25,21 @@ async function begin(wasm) {
   return performance.now() - from;
 }
 
-function run(code, options) {
-  const from = performance.now();
-  session.run(code, options);
-  return performance.now() - from;
-}
+/** A method of the session, which returns the ms that it took. */
+const timed =
+  (method) =>
+  (...values) => {
+    const from = performance.now();
+    session[method](...values);
+    return performance.now() - from;
+  };
 
-const forget = (namespace) => session.forget(namespace);
-
-export default { begin, forget, run };
+export default {
+  begin,
+  layAnew: timed("layAnew"),
+  forget: (namespace) => session.forget(namespace),
+  run: timed("run"),
+  readEngine: timed("readEngine"),
+  lay: timed("lay"),
+  check: timed("check"),
+};

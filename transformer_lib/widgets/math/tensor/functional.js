@@ -67,7 +67,7 @@ export function nll_loss(logs, target, ignore = -100, reduction = "mean") {
   );
 }
 
-export function cross_entropy(x, target, ignore = -100, reduction = "mean", smoothing = 0) {
+export function cross_entropy(x, target, ignore = -100, reduction = "mean") {
   if (target.isFloat) {
     const logs = log_softmax(x, x.shape.length > 1 ? 1 : 0);
     const each = neg(sum(mul(logs, target), [x.shape.length > 1 ? 1 : 0]));
@@ -86,7 +86,6 @@ export function cross_entropy(x, target, ignore = -100, reduction = "mean", smoo
     }
     fail(`Expected target size ${sizes(expected)}, got ${sizes(target.shape)}`);
   }
-  if (smoothing) fail("this page's tensors have no label_smoothing");
   return nll_loss(log_softmax(x, x.shape.length > 1 ? 1 : 0), target, ignore ?? -100, reduction);
 }
 

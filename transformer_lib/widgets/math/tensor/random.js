@@ -5,7 +5,7 @@ import { assign } from "./elementwise.js";
 import { dense, fail, fresh, numberOf, wrap } from "./tensor.js";
 
 const [N, M] = [624, 397];
-const DEFAULT_SEED = 67280421310721n;
+export const DEFAULT_SEED = 67280421310721n;
 
 export class Generator {
   constructor() {
@@ -23,6 +23,15 @@ export class Generator {
     this.at = N;
     this.cached = null; // the second of two normal numbers that were drawn together
     return this;
+  }
+
+  /** What it is now, for restore. */
+  kept() {
+    return { state: this.state.slice(), at: this.at, cached: this.cached };
+  }
+
+  restore({ state, at, cached }) {
+    Object.assign(this, { state: state.slice(), at, cached });
   }
 
   /** 32 random bits. */

@@ -25,9 +25,13 @@ class OutputEnd(BaseException):
     """More was printed than the page shows."""
 
 
+_said = [0, False, False]  # how often something was printed; is it unseen; may it be too much
+
+
 def printed(*values, sep=" ", end="\n", file=None, flush=False):
     text = (sep or " " if sep is None else sep).join([str(value) for value in values])
-    if not page.out(text + ("\n" if end is None else end)):
+    _said[0] += 1
+    if not _said[1] and not page.out(text + ("\n" if end is None else end)) and not _said[2]:
         raise OutputEnd()
 
 
@@ -89,8 +93,32 @@ REFLECTED = {"__lt__": "gt", "__gt__": "lt", "__le__": "ge", "__ge__": "le", "__
 REFLECTED["__ne__"] = "ne"
 
 
+class Keys(list):
+    """The keys of a dict, which are a set as well."""
+
+    def __or__(self, other):
+        return set(self) | set(other)
+
+    def __and__(self, other):
+        return set(self) & set(other)
+
+    def __sub__(self, other):
+        return set(self) - set(other)
+
+    def __eq__(self, other):
+        return set(self) == set(other)
+
+    __ror__, __rand__ = __or__, __and__
+
+    def __rsub__(self, other):
+        return set(other) - set(self)
+
+
 class Dict(OrderedDict):
     """A dict that keeps its order, as Python's does."""
+
+    def keys(self):
+        return Keys(super().keys())
 
     def __repr__(self):
         return "{" + ", ".join([f"{key!r}: {value!r}" for key, value in self.items()]) + "}"
@@ -170,10 +198,50 @@ class Math:
         )
 
     @staticmethod
+    def isclose(a, b, *, rel_tol=1e-09, abs_tol=0.0):
+        return a == b or abs(a - b) <= max(rel_tol * max(abs(a), abs(b)), abs_tol)
+
+    @staticmethod
     def prod(values, start=1):
         for value in values:
             start = start * value
         return start
+
+
+def _ordered(name):
+    """min, max and sorted, which take tensors of one number; MicroPython's take numbers only."""
+    of_numbers = getattr(builtins, name)
+
+    def ordered(*values, key=None, **how):
+        def number(value):
+            value = key(value) if key else value
+            return value.item() if isinstance(value, Tensor) else value
+
+        if key is None and len(values) == 1 and isinstance(values[0], Tensor):
+            values = (list(values[0]),)
+        return of_numbers(*values, key=number, **how)
+
+    return ordered
+
+
+_native_slice = slice
+
+
+class Slice:
+    """slice(1, None), which MicroPython does not make."""
+
+    def __init__(self, *ends):
+        at = 1 if len(ends) == 1 else 0
+        self.start = None if at else ends[0]
+        self.stop = ends[1 - at]
+        self.step = ends[2] if len(ends) > 2 else None
+
+
+def decoded(value, encoding="utf-8", errors="strict"):
+    """bytes.decode, which says what to do with what is not UTF-8."""
+    if errors == "strict" or not isinstance(value, (bytes, bytearray)):
+        return value.decode(encoding)
+    return page.decoded("".join([chr(byte) for byte in value]), errors)
 
 
 class Typing:
@@ -195,6 +263,8 @@ _import = builtins.__import__
 
 
 def imported(name, *args):
+    if name in sys.modules and len(args) > 2 and args[2]:  # from a.b import c, without an a
+        return sys.modules[name]
     if name.split(".")[0] not in MODULES.split() and name not in sys.modules:
         raise ImportError(missing_sentence_of_module.format(name))
     return _import(name, *args)
@@ -204,7 +274,9 @@ for _name, _value in (
     ("print", printed), ("zip", zipped), ("format", formatted), ("__import__", imported),
     ("__show__", show), ("__float__", as_float), ("__fstring__", fstring),
     ("__list__", lambda *a: list(a)), ("__tuple__", lambda *a: a), ("__set__", lambda *a: set(a)),
-    ("__dict__", lambda *pairs: Dict(pairs)), ("__dictof__", dict_of),
+    ("__decode__", decoded), ("__dict__", lambda *pairs: Dict(pairs)), ("__dictof__", dict_of),
+    ("min", _ordered("min")), ("max", _ordered("max")), ("sorted", _ordered("sorted")),
+    ("slice", Slice),
 ):  # fmt: skip
     setattr(builtins, _name, _value)
 for _name in COMPARE:
@@ -213,24 +285,32 @@ for _name in COMPARE:
 _namespaces = {}
 
 
+def names_of(namespace):
+    return _namespaces.setdefault(namespace, {"__name__": "__main__"})
+
+
 def run(code, cell, namespace):
-    """Run a cell; tell the page of an error."""
-    names = _namespaces.setdefault(namespace, {"__name__": "__main__"})
+    """Run a cell, and say whether it went through; tell the page of an error."""
+    names = names_of(namespace)
     try:
         exec(compile(code, cell, "exec"), names)
+        return True
     except BaseException as error:
         trace = io.StringIO()
         sys.print_exception(error, trace)
         page.erred(type(error).__name__, str(error), trace.getvalue())
+        return False
 
 
 def forget(namespace):
     _namespaces.pop(namespace, None)
 
 
-def provide(name, code):
-    """A module of the book's library, from its source."""
+def provide(name, code, more=()):
+    """A module of the book's library, from its source; `more`, pairs, is there from the start."""
     names = {"__name__": name}
+    for each, value in more:
+        names[each] = value
     exec(compile(code, name, "exec"), names)
     module = torch.__class__(name)
     for each, value in names.items():

@@ -167,6 +167,47 @@ class Sequential(ModuleList):
         return x
 
 
+class ModuleDict(ModuleList):
+    def __init__(self, modules=None):
+        self._list = []
+        self._names = []
+        for name, layer in (modules or {}).items():
+            self[name] = layer
+
+    def __setitem__(self, name, layer):
+        self._names.append(name)
+        self._list.append(layer)
+
+    def __getitem__(self, name):
+        return self._list[self._names.index(name)]
+
+    def _parts(self):
+        return self.items()
+
+    def items(self):
+        return [(name, self._list[i]) for i, name in enumerate(self._names)]
+
+    def keys(self):
+        return list(self._names)
+
+    def values(self):
+        return list(self._list)
+
+    def __iter__(self):
+        return iter(self._names)
+
+
+class ParameterDict(ModuleDict):
+    def __setitem__(self, name, value):
+        value = value if isinstance(value, Parameter) else Parameter(value)
+        super().__setitem__(name, value)
+
+
+class Identity(Layer):
+    def forward(self, x):
+        return x
+
+
 class Linear(Layer):
     def __init__(self, in_features, out_features, bias=True):
         bound = in_features**-0.5
@@ -201,9 +242,19 @@ class ReLU(Layer):
 
 
 nn = Module(
-    "torch.nn", functional=F, Parameter=Parameter, Module=Layer, ModuleList=ModuleList, ReLU=ReLU,
+    "torch.nn", functional=F, ModuleDict=ModuleDict, ParameterDict=ParameterDict,
+    Identity=Identity, Parameter=Parameter, Module=Layer, ModuleList=ModuleList, ReLU=ReLU,
     Sequential=Sequential, Linear=Linear, Embedding=Embedding, LayerNorm=LayerNorm,
 )  # fmt: skip
 torch.nn, torch.functional = nn, F
-for _each in (torch, torch.nn, torch.nn.functional, torch.testing, torch.autograd, torch.linalg):
+for _each in (
+    torch,
+    torch.nn,
+    torch.nn.functional,
+    torch.testing,
+    torch.autograd,
+    torch.linalg,
+    torch.distributions,
+    torch.special,
+):
     sys.modules[_each.__name__] = _each

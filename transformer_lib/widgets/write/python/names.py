@@ -133,7 +133,7 @@ tm dot(input, other)
 tm outer(input, vec2)
 F linear(input, weight, bias=None)
 F one_hot(tensor, num_classes=-1)
-F cross_entropy(input, target, ignore_index=-100, reduction='mean', label_smoothing=0.0)
+F cross_entropy(input, target, ignore_index=-100, reduction='mean')
 F nll_loss(input, target, ignore_index=-100, reduction='mean')
 F mse_loss(input, target, reduction='mean')
 F layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05)
@@ -178,29 +178,28 @@ SAME = {
 
 # Known to PyTorch, not to this page. "torch." and so on: where it would be asked for.
 MISSING = """
-torch: addmm angle atleast_1d atleast_2d autocast baddbmm bernoulli bfloat16 bincount block_diag
+torch: addmm angle atleast_1d atleast_2d autocast baddbmm bernoulli bfloat16 block_diag
 torch: broadcast_tensors broadcast_to bucketize cartesian_prod cdist celu cholesky combinations
 torch: compile complex complex64 conj corrcoef cosh cov cross cuda cummax cummin
-torch: cumulative_trapezoid deg2rad device diff digamma dist dropout dsplit fft float16 fmod frac
-torch: from_numpy func gcd gradient half histc hstack hypot index_add index_copy int16 int32 int8
+torch: cumulative_trapezoid deg2rad diff digamma dist dropout dsplit fft float16 fmod frac
+torch: from_numpy func gcd gradient half histc hstack hypot index_copy int16 int32 int8
 torch: isin jit kron kthvalue lerp lgamma linalg load logaddexp logcumsumexp logit logspace
 torch: masked_scatter meshgrid mode movedim mps multinomial nanmean nanmedian nanquantile nansum
 torch: nested normal optim quantile rad2deg renorm rot90 save scatter_add searchsorted sinc sinh
-torch: sparse special square stft take take_along_dim tensor_split tensordot trace trapezoid
+torch: sparse stft take take_along_dim tensor_split tensordot trapezoid
 torch: tril_indices triu_indices uint8 unique unique_consecutive utils vander vdot vmap vsplit
 torch: vstack xlogy
-Tensor: apply_ as_strided bernoulli_ bfloat16 byte char cpu cuda device expand_as exponential_
-Tensor: half index_add_ int is_cuda map_ numpy put_ register_hook reshape_as scatter_add_
-Tensor: scatter_reduce short square to_sparse trace type_as unfold unique unique_consecutive
-Tensor: view_as
+Tensor: apply_ as_strided bernoulli_ bfloat16 byte char cpu cuda exponential_
+Tensor: half index_add_ int is_cuda map_ numpy put_ register_hook scatter_add_
+Tensor: scatter_reduce short to_sparse unfold unique unique_consecutive
 nn.functional: adaptive_avg_pool1d avg_pool1d avg_pool2d batch_norm binary_cross_entropy
 nn.functional: binary_cross_entropy_with_logits conv1d conv2d cosine_similarity dropout elu glu
 nn.functional: group_norm gumbel_softmax huber_loss interpolate kl_div leaky_relu logsigmoid
-nn.functional: max_pool2d mish multi_head_attention_forward pad selu smooth_l1_loss softmin unfold
-linalg: cholesky cond det eig eigh eigvals eigvalsh inv lstsq lu matrix_exp matrix_norm matrix_power
+nn.functional: max_pool2d mish multi_head_attention_forward selu smooth_l1_loss softmin unfold
+linalg: cholesky cond det eig eigh eigvals eigvalsh inv lstsq lu matrix_exp matrix_power
 linalg: matrix_rank multi_dot pinv qr slogdet solve svd svdvals
 autograd: Function functional
-nn: attention BatchNorm1d Conv1d Conv2d CrossEntropyLoss Dropout GELU GRU init LSTM ModuleDict
-nn: MSELoss MultiheadAttention ParameterDict ParameterList RNN Transformer TransformerDecoder
+nn: attention BatchNorm1d Conv1d Conv2d CrossEntropyLoss Dropout GELU GRU init LSTM
+nn: MSELoss MultiheadAttention ParameterList RNN Transformer TransformerDecoder
 nn: TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer utils
 """

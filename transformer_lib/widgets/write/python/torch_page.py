@@ -11,6 +11,7 @@ import js
 page = js.afmTensors
 JsProxy = type(page)
 
+NATIVE_SLICE = slice
 NUMBERS = (int, float, bool)  # MicroPython's bool is not an int
 
 
@@ -152,6 +153,28 @@ class dtype:
         return "torch." + self.name
 
 
+class device:
+    """There is one."""
+
+    index = None
+
+    def __init__(self, type="cpu", index=None):
+        self.type = type
+
+    def __eq__(self, other):
+        return isinstance(other, device) and self.type == other.type
+
+    def __hash__(self):
+        return hash(self.type)
+
+    def __str__(self):
+        return self.type
+
+    def __repr__(self):
+        return f"device(type='{self.type}')"
+
+
+CPU = device()
 float32, float64 = dtype("float32", True), dtype("float64", True)
 int64, bool_ = dtype("int64", False), dtype("bool", False)
 DTYPES = {each.name: each for each in (float32, float64, int64, bool_)}
@@ -226,7 +249,7 @@ def _part(part):
         return part
     if part is ...:
         return "..."
-    if isinstance(part, slice):
+    if isinstance(part, NATIVE_SLICE) or type(part).__name__ == "Slice":
         ends = [None if end is None else int(end) for end in (part.start, part.stop, part.step)]
         return page.slice(*ends)
     if isinstance(part, (list, tuple, range)):
@@ -333,7 +356,7 @@ class Tensor:
 
     @property
     def device(self):
-        return "cpu"
+        return CPU
 
     @property
     def ndim(self):
@@ -643,6 +666,74 @@ def as_tensor(data, dtype=None, device=None):
     return tensor(data, dtype=dtype)
 
 
+def _bincount(input, minlength):
+    size = max(int(input.max()) + 1 if input.numel() else 0, minlength)
+    return (input.unsqueeze(-1) == torch.arange(size)).sum(0)
+
+
+def _index_add(input, dim, index, source, *, alpha=1):
+    result = input.clone()
+    places, values = result.transpose(0, dim), source.transpose(0, dim)
+    for i, place in enumerate(index.tolist()):
+        places[place] = places[place] + alpha * values[i]
+    return result
+
+
+def pad(input, pad, mode="constant", value=0.0):
+    """torch.nn.functional.pad, of constant numbers: the last axis first."""
+    if mode != "constant":
+        raise NotImplementedError(missing_sentence(f"pad with mode={mode!r}"))
+    for i in range(len(pad) // 2):
+        axis = input.ndim - 1 - i
+        for count, at_end in ((pad[2 * i], False), (pad[2 * i + 1], True)):
+            if count < 0:
+                size = input.shape[axis] + count
+                input = input.narrow(axis, 0 if at_end else -count, size)
+            elif count:
+                shape = list(input.shape)
+                shape[axis] = count
+                edge = torch.full(shape, value or 0, dtype=input.dtype)
+                input = torch.cat([input, edge] if at_end else [edge, input], dim=axis)
+    return input
+
+
+def _smoothed(exact):
+    def cross_entropy(
+        input, target, weight=None, size_average=None, ignore_index=-100, reduce=None,
+        reduction="mean", label_smoothing=0.0,
+    ):  # fmt: skip
+        if weight is not None:
+            raise NotImplementedError(missing_sentence("cross_entropy with weights"))
+        loss = exact(input, target, ignore_index=ignore_index, reduction=reduction)
+        if not label_smoothing:
+            return loss
+        axis = 1 if input.ndim > 1 else 0
+        even = -input.log_softmax(axis).mean(axis).masked_fill(target == ignore_index, 0.0)
+        if reduction == "mean":
+            even = even.sum() / (target != ignore_index).sum()
+        elif reduction == "sum":
+            even = even.sum()
+        return (1 - label_smoothing) * loss + label_smoothing * even
+
+    return cross_entropy
+
+
+def entr(input):
+    return torch.where(input > 0, -input * input.log(), input * 0.0)
+
+
+class Categorical:
+    def __init__(self, probs=None, logits=None):
+        self.logits = (probs.log() if logits is None else logits).log_softmax(-1)
+        self.probs = self.logits.exp()
+
+    def entropy(self):
+        return -(self.probs * self.logits.nan_to_num(neginf=0.0)).sum(-1)
+
+    def log_prob(self, value):
+        return self.logits.gather(-1, value.unsqueeze(-1)).squeeze(-1)
+
+
 class finfo:
     def __init__(self, of=None):
         double = (of or float32).name == "float64"
@@ -690,8 +781,8 @@ def _listed(value):
 
 for _each in (
     allclose, einsum, where, nonzero, diag, randint, randn_like, rand_like, manual_seed, tensor,
-    set_printoptions, is_tensor, as_tensor, finfo, Tensor, Generator, Size, dtype, float32, float64,
-    int64,
+    set_printoptions, is_tensor, as_tensor, finfo, Tensor, Generator, Size, dtype, device, float32,
+    float64, int64,
 ):  # fmt: skip
     setattr(torch, getattr(_each, "__name__", getattr(_each, "name", "")), _each)
 torch.bool, torch.float, torch.double, torch.long = bool_, float32, float64, int64
@@ -703,6 +794,21 @@ torch.is_floating_point = lambda input: input.dtype.is_floating_point
 Tensor.is_floating_point = torch.is_floating_point
 torch.numel = lambda input: input.numel()
 torch.return_types = _Pair
+Tensor.expand_as = lambda self, other: self.expand(other.shape)
+Tensor.view_as = Tensor.reshape_as = lambda self, other: self.reshape(other.shape)
+Tensor.type_as = lambda self, other: self.to(other.dtype)
+torch.bincount = Tensor.bincount = lambda input, weights=None, minlength=0: _bincount(
+    input, minlength
+)
+torch.index_add = Tensor.index_add = _index_add
+F.pad, F.cross_entropy = pad, _smoothed(F.cross_entropy)
+torch.special = Module("torch.special", entr=entr)
+torch.randint_like = lambda input, low, high=None: randint(low, high, list(input.shape))
+torch.distributions = Module("torch.distributions", Categorical=Categorical)
+_strides = Tensor.stride
+Tensor.stride = lambda self, dim=None: _strides(self) if dim is None else _strides(self)[dim]
+torch.square = Tensor.square = lambda input: input**2
+torch.trace = Tensor.trace = lambda input: input.diagonal().sum()
 Tensor.allclose, Tensor.nonzero, Tensor.diag = allclose, nonzero, diag
 Tensor.where = lambda self, condition, other: _call("where", condition, self, other)
 torch.autograd = Module("torch.autograd", grad=grad)
@@ -712,4 +818,12 @@ def vector_norm(x, ord=2, dim=None, keepdim=False):
     return _call("norm", x, ord, dim, keepdim)
 
 
-torch.linalg = Module("torch.linalg", norm=torch.norm, vector_norm=vector_norm)
+def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False):
+    if ord != "fro":
+        raise NotImplementedError(missing_sentence(f"matrix_norm with ord={ord!r}"))
+    return _call("norm", A, 2, list(dim), keepdim)
+
+
+torch.linalg = Module(
+    "torch.linalg", norm=torch.norm, vector_norm=vector_norm, matrix_norm=matrix_norm
+)

@@ -1,0 +1,208 @@
+"""Sphinx extension: exercises are answered on the page, and open cells changed.
+
+A chapter's cells tagged `exercise` get a place where the reader writes the answer (or clicks it,
+for a `Choice`), which the page's script fills, and lose the stored verdict: "not attempted yet" is
+not for ever. What an exercise needs is in a file beside the page, loaded when the first answer is
+checked (book/page_code.py says what). All of it is tried while the book is built: an exercise whose
+solution the page's Python does not find right stays a cell to read, with a sentence that says where
+it runs.
+
+An open cell that prints on the page what the notebook stores gets a button to change it.
+"""
+
+import hashlib
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.errors import ExtensionError
+from sphinx.util import logging
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+import page_code
+import python_files as built
+
+sys.path.pop(0)
+
+logger = logging.getLogger(__name__)
+INTRO = "no Python runs"  # a chapter's own words about its exercises on the page
+ON_THE_PAGE = (
+    "Write each answer below and press ",
+    nodes.emphasis("", "Check"),
+    ": it runs in your browser, and says what is wrong, if something is. Try as often as you like. "
+    "Hints and solutions are folded away. What you write stays in this browser.",
+)
+ELSEWHERE = (
+    "The page cannot check this one: it needs more of PyTorch than a browser has. Think it through "
+    "here, or answer it in JupyterLab or Colab."
+)
+
+
+def tried(path: Path) -> tuple[list[dict], dict]:
+    """The exercises of a chapter (what is asked, its program, why the page cannot), its cells."""
+    tasks = [
+        {
+            **asdict(one),
+            "id": f"{path.stem}/{one.check}",
+            "lines": one.stub.rstrip("\n").count("\n") + 1,
+            "program": {"modules": [*one.program.modules.items()], "context": one.program.code},
+        }
+        for one in page_code.asked(path)
+    ]
+    said = built.tried({"exercises": tasks, **page_code.cells(path)})
+    for task, found in zip(tasks, said["exercises"], strict=True):
+        task["program"], task["why"] = found["program"], found["why"]
+    counts = {n: count for n, count in enumerate(said["cells"]) if count is not None}
+    return tasks, {"before": said["before"][: max(counts.values(), default=0)], "counts": counts}
+
+
+def place_all(app: Sphinx, document: nodes.document) -> None:
+    page, path = app.env.docname, Path(app.env.doc2path(app.env.docname))
+    cells = [n for n in document.findall(nodes.container) if n.get("nb_element") == "cell_code"]
+    if path.suffix != ".ipynb" or not cells:
+        return
+    try:
+        tasks, runs = tried(path)
+    except (FileNotFoundError, ValueError) as error:
+        raise ExtensionError(f"{page}: {error}") from error
+    for number in runs["counts"]:
+        text = f'<div class="afm-ask afm-change" data-afm-change="{number}"></div>'
+        cells[number] += nodes.raw("", text, format="html")
+    asking = [cell for cell in cells if "tag_exercise" in cell["classes"]]
+    for n, (cell, task) in enumerate(zip(asking, tasks, strict=True)):
+        for part in [part for part in cell if part.get("nb_element") == "cell_code_output"]:
+            cell.remove(part)
+        if task["why"] is None:
+            cell += nodes.raw("", f'<div class="afm-ask" data-afm-ask="{n}"></div>', format="html")
+        else:
+            logger.info("%s is not asked on the page: %s", task["id"], task["why"])
+            cell += nodes.paragraph("", ELSEWHERE, classes=["afm-ask-elsewhere"])
+    say_what_runs(document)
+    for section in document.findall(nodes.section):
+        if "exercises" in section["ids"] and tasks:
+            section.insert(1, progress())
+    if tasks or runs["counts"]:
+        held(app.env)[page] = {"exercises": tasks, "cells": runs}
+
+
+def say_what_runs(document: nodes.document) -> None:
+    for paragraph in document.findall(nodes.paragraph):
+        if INTRO in paragraph.astext():
+            paragraph.children = []
+            paragraph += [
+                nodes.Text(part) if isinstance(part, str) else part.deepcopy()
+                for part in ON_THE_PAGE
+            ]
+
+
+def progress() -> nodes.raw:
+    return nodes.raw("", '<p class="afm-progress" hidden></p>', format="html")
+
+
+def place_progress(app: Sphinx, document: nodes.document) -> None:
+    """On the first page of the book, below its first paragraph."""
+    if app.env.docname == app.config.root_doc:
+        for paragraph in document.findall(nodes.paragraph):
+            paragraph.parent.insert(paragraph.parent.index(paragraph) + 1, progress())
+            return
+
+
+def held(env: BuildEnvironment) -> dict[str, dict]:
+    """The exercises and the cells of each page."""
+    if not hasattr(env, "afm_exercises"):
+        env.afm_exercises = {}
+    return env.afm_exercises
+
+
+def forget(app: Sphinx, env: BuildEnvironment, page: str) -> None:
+    held(env).pop(page, None)
+
+
+def merge(app: Sphinx, env: BuildEnvironment, pages: list[str], other: BuildEnvironment) -> None:
+    held(env).update({name: held(other)[name] for name in pages if name in held(other)})
+
+
+def files_of(page: dict) -> dict[str, tuple[str, str]]:
+    """What is loaded when a reader begins, {"asked": (name, text), "cells": ...}."""
+    parts = ("program", "name", "call", "choice")
+    asked = {t["id"]: {part: t[part] for part in parts} for t in page["exercises"] if not t["why"]}
+    found = {}
+    for kind, content in (("asked", {"exercises": asked}), ("cells", page["cells"])):
+        text = json.dumps(content, ensure_ascii=False)
+        name = f"{kind}-{hashlib.sha256(text.encode()).hexdigest()[:10]}.js"
+        found[kind] = (name, f'afm.provide("{name}", {text});\n')
+    return found
+
+
+def summary(page: dict, total: int) -> str:
+    """What a page holds of its exercises, for start.js."""
+    files = built.files() | built.files_of_exercises() | files_of(page)
+    listed = [
+        {"id": task["id"], "lines": task["lines"]}
+        | {key: task["choice"][key] for key in ("options", "several") if task["choice"]}
+        for task in page["exercises"]
+    ]
+    content = {
+        "files": {k: name for k, (name, _) in files.items()},
+        "exercises": listed,
+        "total": total,
+    }
+    text = json.dumps(content).replace("</", r"<\/")
+    return f'<script type="application/json" id="afm-asked">{text}</script>'
+
+
+NOTHING: dict = {"exercises": [], "cells": {"before": [], "counts": {}}}
+
+
+def add_script(
+    app: Sphinx, page: str, template: str, context: dict, document: nodes.document | None
+) -> None:
+    here = held(app.env).get(page, NOTHING if page == app.config.root_doc else None)
+    if document is None or here is None or not held(app.env):
+        return
+    total = sum(len(each["exercises"]) for each in held(app.env).values())
+    context["body"] = context.get("body", "") + summary(here, total)
+    app.add_js_file("afm-host.js", defer="defer")
+    app.add_js_file("afm-write.js", defer="defer")
+    app.add_css_file("afm-write.css")
+
+
+def write(app: Sphinx, error: Exception | None) -> None:
+    if error is not None or app.builder.format != "html" or not held(app.env):
+        return
+    folder = Path(app.outdir) / "_static"
+    folder.mkdir(exist_ok=True)
+    found = [file for page in held(app.env).values() for file in files_of(page).values()]
+    found += [*built.files().values(), *built.files_of_exercises().values()]
+    found += [("afm-write.js", built.start()), ("afm-write.css", style())]
+    for name, text in found:
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def style() -> str:
+    """The look of the figure Write, and that of exercises."""
+    own = Path(__file__).parents[1] / "assets" / "afm-write.css"
+    figure = built.FOLDER / "write" / "style.css"
+    shared = figure.read_text(encoding="utf-8").replace(".afm ", ".afm-ask ")
+    return own.read_text(encoding="utf-8") + shared
+
+
+def setup(app: Sphinx) -> dict[str, object]:
+    app.setup_extension("myst_nb")
+    # Before cells.py joins the setup cells: then each cell is the notebook's.
+    app.connect("doctree-read", place_all, priority=350)
+    app.connect("doctree-read", place_progress)
+    app.connect("env-purge-doc", forget)
+    app.connect("env-merge-info", merge)
+    app.connect("html-page-context", add_script)
+    app.connect("build-finished", write)
+    return {
+        "version": "1",
+        "env_version": 1,
+        "parallel_read_safe": True,
+        "parallel_write_safe": True,
+    }

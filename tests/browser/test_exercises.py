@@ -1,0 +1,118 @@
+"""Exercises on the page: a newcomer answers three, one of them first wrong; and bad input."""
+
+import pytest
+from built import BUILD
+from harness import check_fits
+
+CHAPTER = BUILD / "chapters" / "01-self-attention.html"
+WRONG = """def one_output(x, i):
+    weights = torch.softmax(x @ x.T, dim=0)
+    return weights[i] @ x
+"""
+RIGHT = """def one_output(x, i):
+    return torch.softmax(x @ x[i], dim=0) @ x
+"""
+
+
+@pytest.fixture
+def chapter(book, browser, watched):
+    context = watched(browser.new_context(viewport={"width": 1280, "height": 800}))
+    page = context.new_page()
+    page.goto(CHAPTER.as_uri())
+    return page
+
+
+def exercise(page, number):
+    return page.locator("[data-afm-ask]").nth(number)
+
+
+def write(place, text):
+    place.locator("textarea, .cm-content").first.click()
+    place.locator(".cm-content").wait_for()
+    place.page.keyboard.press("ControlOrMeta+a")
+    place.page.keyboard.insert_text(text)
+
+
+def check(place):
+    """The verdict, or the error."""
+    place.get_by_role("button", name="Check").click()
+    place.locator(
+        ".afm-verdict-right, .afm-verdict-wrong, .afm-write-problem:visible, "
+        ".afm-verdict-open:has(strong)"
+    ).first.wait_for()
+    return place.locator(".afm-verdict, .afm-write-problem:visible").first.inner_text()
+
+
+def test_a_newcomer_answers_three_exercises_one_of_them_first_wrong(chapter):
+    first, second, third = (exercise(chapter, n) for n in range(3))
+    assert "not attempted yet" not in chapter.locator("#exercises").inner_text()
+    assert chapter.locator(".afm-progress").is_hidden()
+    write(first, WRONG)
+    said = check(first)
+    assert "✗" in said
+    assert "dim=0 is not the right axis" in said
+    assert first.locator(".afm-error-line").text_content().strip().startswith("weights =")
+    assert first.get_by_role("button", name="Compare with the solution").is_visible()
+    write(first, RIGHT)
+    assert check(first).startswith("✓ Right: y_i is an average")
+    second.get_by_text("A", exact=True).click()
+    assert "The rows of A add up to 1" in check(second)
+    second.get_by_text("B", exact=True).click()
+    assert second.locator(".afm-verdict").count() == 0  # what was said was about another answer
+    assert check(second).startswith("✓ Right")
+    write(third, "def mended(x):\n    return torch.softmax(x @ x.T, dim=-1) @ x\n")
+    assert check(third).startswith("✓ Right")
+    assert "3 of 5 on this page" in chapter.locator(".afm-progress").inner_text()
+    # All of it is there when the reader comes back, and can be forgotten.
+    chapter.reload()
+    assert exercise(chapter, 0).locator("textarea").input_value() == RIGHT
+    assert exercise(chapter, 1).locator("input:checked").input_value() == "b"
+    chapter.locator(".afm-progress button").click()
+    assert chapter.locator(".afm-progress").is_hidden()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("def one_output(x, i):\n    ...\n", "not attempted yet"),
+        ("def one_output(x, i):\n    while True: pass\n", "an endless loop?"),
+        ("def one_output(x, i):\n    return [0] * 10**9\n", "MemoryError"),
+        ("def one_output(x, i:\n    return x\n", "SyntaxError"),
+        ("one_output = 3\n", "You gave an int; give the function itself."),
+        ("import os\n", "this page's Python has no os"),
+        ("def one_output(x, i):\n    return 'all'\n", "Your result is a string"),
+    ],
+    ids=["stub", "loop", "memory", "syntax", "number", "import", "text"],
+)
+def test_a_bad_answer_gets_a_sentence_and_the_page_goes_on(chapter, text, said):
+    place = exercise(chapter, 0)
+    write(place, text)
+    assert said in check(place)
+    write(place, RIGHT)
+    assert "✓" in check(place)
+
+
+def test_an_open_cell_is_changed_run_and_put_back(chapter):
+    place = chapter.locator("[data-afm-change]").first
+    cell = place.locator("xpath=ancestor::*[contains(@class, 'cell ')][1]")
+    stored = cell.locator(".cell_output").inner_text()
+    place.get_by_role("button", name="Change it").click()
+    place.get_by_role("button", name="Run").click()
+    place.get_by_text("What your cell prints:").wait_for()
+    assert place.locator(".afm-write-out").inner_text().strip() == stored.strip()
+    write(place, "print(1 + 1)")
+    place.get_by_role("button", name="Run").click()
+    place.locator(".afm-write-out:text-is('2\n')").wait_for()
+    assert cell.locator(".cell_output").inner_text() == stored
+    place.get_by_role("button", name="Back to the stored cell").click()
+    assert cell.locator(".cell_input").is_visible()
+    assert place.get_by_role("button", name="Run").is_hidden()
+
+
+def test_it_fits_a_phone(book, browser, watched):
+    context = watched(browser.new_context(viewport={"width": 360, "height": 740}, has_touch=True))
+    page = context.new_page()
+    page.goto(CHAPTER.as_uri())
+    write(exercise(page, 0), WRONG)
+    check(exercise(page, 0))
+    check_fits(page)

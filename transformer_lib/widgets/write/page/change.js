@@ -1,0 +1,98 @@
+// A cell of the page that can be changed and run, with the names that the cells before it have made:
+// these run first, unseen, each time, so that what comes out depends on nothing else. Its stored output
+// stays beside the new one.
+
+import { button, element } from "../../core/dom.js";
+import { output } from "../output.js";
+import { makePad } from "../pad.js";
+import { pythonOf } from "../python.js";
+import { listen, ready } from "./engine.js";
+
+const CELLS = "cells"; // the namespace that the cells of a page share
+const STOPPED = "stopped by you";
+
+export function change(place, files) {
+  const cell = place.closest(".cell");
+  const code = cell.querySelector(".cell_input pre").textContent.trimEnd();
+  const opens = place.querySelector("button");
+  const said = output();
+  const told = element("p", { role: "status", class: "afm-change-said" });
+  let python = null;
+  let isRunning = false;
+  const pad = makePad({
+    text: code,
+    label: "The cell's code. Escape, then Tab, leaves it.",
+    load: async () => (await window.afm.load(files.editor)).makeEditor,
+    onChange: () => {},
+    onRun: run,
+  });
+  const go = button({ label: "Run", title: "Ctrl or ⌘ with Enter", onClick: run });
+  const halt = button({ label: "Stop", onClick: () => python?.stop(STOPPED) });
+  const back = button({ label: "Back to the stored cell", onClick: close });
+  go.element.classList.add("afm-write-run");
+  const row = element("p", { class: "afm-ask-row" }, go.element, halt.element, back.element);
+  const box = element("div", { hidden: true }, pad.element, row, told, said.element);
+  place.append(box);
+
+  function open() {
+    setOpen(true);
+    pad.focus();
+  }
+
+  function close() {
+    python?.stop(STOPPED);
+    pad.set(code);
+    said.clear();
+    setOpen(false);
+    opens.focus();
+  }
+
+  function setOpen(isOpen) {
+    box.hidden = !isOpen;
+    opens.hidden = isOpen;
+    cell.classList.toggle("afm-changed", isOpen);
+    show();
+  }
+
+  function show() {
+    go.element.disabled = isRunning;
+    halt.element.hidden = !isRunning;
+  }
+
+  async function run() {
+    if (isRunning) return;
+    isRunning = true;
+    said.clear();
+    pad.mark(null);
+    told.textContent = python ? "Running …" : "Python is being loaded …";
+    show();
+    python ??= pythonOf(files);
+    const problem = await ran(python, pad.text(), Number(place.dataset.afmChange), files, said.add);
+    if (problem) {
+      said.fail(problem);
+      pad.mark(problem.line);
+    }
+    told.textContent = problem ? "" : "What your cell prints:";
+    isRunning = false;
+    pad.upgrade();
+    show();
+  }
+
+  return { open };
+}
+
+/** What went wrong, or null. */
+async function ran(python, text, number, files, onPrint) {
+  const quiet = listen(); // a cell before it may end at a figure
+  const events = listen({ onPrint });
+  try {
+    const loaded = window.afm.load(files.cells);
+    await ready(python, files, events);
+    const { before, counts } = await loaded;
+    await python.do("layAnew", [before.slice(0, counts[number]), CELLS], quiet.on);
+    const { stopped } = await python.do("run", [text, { namespace: CELLS }], events.on);
+    return stopped ? { type: "Stopped", message: stopped, line: null } : events.problem;
+  } catch (error) {
+    return { type: "Python could not start", message: error.message, line: null };
+  }
+}

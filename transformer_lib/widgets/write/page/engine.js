@@ -1,0 +1,29 @@
+// The engine of the checks and the book's own code, once in each interpreter.
+//
+//   const events = listen({ onStart, onPrint })     events.problem, events.verdict, events.on
+//   await ready(python, files, events)              the engine is read
+//   await once(python, name, "lay", [program, id], events)
+
+const SECONDS = 25; // more than an answer has by itself; then the worker is ended
+const laid = new Map(); // by name, the age of the interpreter that has it
+
+export function listen({ onStart = () => {}, onPrint = () => {} } = {}) {
+  const found = { problem: null, verdict: null };
+  const onEvent = (event) => {
+    if (event.started) onStart();
+    else if (event.error) found.problem ??= event.error;
+    else if (event.verdict) found.verdict = event.verdict;
+    else onPrint(event.out ?? `${event.shown}\n`);
+  };
+  return Object.assign(found, { on: { seconds: SECONDS, onEvent } });
+}
+
+export async function once(python, name, method, values, events) {
+  if (laid.get(name) === python.age) return;
+  await python.do(method, values, events.on);
+  if (!events.problem) laid.set(name, python.age);
+}
+
+export async function ready(python, files, events) {
+  await once(python, "engine", "readEngine", [await window.afm.load(files.checks)], events);
+}

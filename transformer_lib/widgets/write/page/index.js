@@ -1,0 +1,5 @@
+// What start.js loads when a reader begins to answer an exercise or to change a cell.
+
+export { change } from "./change.js";
+export { choice } from "./choice.js";
+export { exercise } from "./exercise.js";

@@ -1,0 +1,83 @@
+// What a page of the book shows at its exercises and cells before a reader answers: a field or options,
+// and a button. An extension of Sphinx has left the places (book/extensions/exercises.py). Bundled by
+// esbuild; small, since every reader loads it. The rest (index.js) is loaded by the first touch.
+
+import { showProgress } from "./progress.js";
+
+const page = JSON.parse(document.getElementById("afm-asked").textContent);
+const { files } = page;
+
+const make = (tag, attributes, ...children) => {
+  const node = Object.assign(document.createElement(tag), attributes);
+  node.append(...children);
+  return node;
+};
+const button = (label) => make("button", { type: "button", className: "afm-button" }, label);
+const kept = (id) => {
+  try {
+    return localStorage.getItem(`afm-written:${location.pathname}:${id}`);
+  } catch {
+    return null;
+  }
+};
+
+/** Calls the rest of the page's script once, however often it is asked to. */
+function wakes(name, ...given) {
+  let awake = null;
+  return (how) => {
+    awake ??= window.afm.load(files.page).then((parts) => parts[name](...given));
+    return awake.then((one) => one[how]?.());
+  };
+}
+
+function field(place, asked) {
+  const lines = place.closest(".cell").querySelector("pre").textContent.split("\n");
+  const stub = `${lines.slice(0, asked.lines).join("\n")}\n`;
+  const text = make("textarea", {
+    className: "afm-write-field",
+    value: kept(asked.id) ?? stub,
+    spellcheck: false,
+    wrap: "off",
+    ariaLabel: "Your answer in Python",
+  });
+  text.rows = text.value.split("\n").length;
+  const check = button("Check");
+  check.classList.add("afm-write-run");
+  place.append(make("div", { className: "afm-write-pad" }, text), make("p", {}, check));
+  place.lastChild.className = "afm-ask-row";
+  const wake = wakes("exercise", place, { ...asked, stub }, files);
+  text.addEventListener("focus", () => wake("focus"), { once: true });
+  check.addEventListener("click", () => wake("check"));
+}
+
+function options(place, asked) {
+  const chosen = (kept(asked.id) ?? "").split(",");
+  const labels = asked.options.map((value) => {
+    const type = asked.several ? "checkbox" : "radio";
+    const input = make("input", { type, name: asked.id, value, checked: chosen.includes(value) });
+    return make("label", {}, input, ` ${value.toUpperCase()}`);
+  });
+  const legend = make("legend", {}, asked.several ? "Choose all that fit" : "Choose one");
+  const check = button("Check");
+  check.classList.add("afm-write-run");
+  place.append(
+    make("fieldset", {}, legend, ...labels),
+    make("p", { className: "afm-ask-row" }, check),
+  );
+  const wake = wakes("choice", place, asked, files);
+  place.addEventListener("change", () => wake("changed"));
+  check.addEventListener("click", () => wake("check"));
+}
+
+for (const place of document.querySelectorAll("[data-afm-ask]")) {
+  const asked = page.exercises[place.dataset.afmAsk];
+  (asked.options ? options : field)(place, asked);
+  place.closest(".cell").classList.add("afm-asked"); // its text is for paper
+}
+for (const place of document.querySelectorAll("[data-afm-change]")) {
+  const change = button("Change it");
+  place.append(change);
+  const wake = wakes("change", place, files);
+  change.addEventListener("click", () => wake("open"));
+}
+showProgress(page);
