@@ -1,7 +1,9 @@
 // The heads while they read a passage of the held-out text: small pictures of all, one of them large.
 //
-//   const part = headMaps({ layers, onChoose: (head) => {} });    head: counted through all layers
-//   part.label(passage);   part.paint(heads, chosen);   part.element, layout, theme
+//   const part = headMaps({ layers, count, size, onChoose: (head) => {} });
+//     `count` heads in each layer, `size` characters; a head is counted through all layers
+//   for (const one of part.parts) fig.add(one)
+//   part.label(passage);   part.paint(heads, chosen)
 
 import { sequentialScale } from "../core/color.js";
 import { choices, element, showToken } from "../core/dom.js";
@@ -28,7 +30,7 @@ export function headMaps({ layers, count, size, onChoose }) {
     })),
   });
   choice.element.classList.add("afm-text-heads");
-  const map = grid({ rows: ["…"], columns: ["…"], label: "Attention", maxCell: 15, minCell: 6 });
+  const map = grid({ rows: ["…"], columns: ["…"], label: "Attention", maxCell: 12, minCell: 6 });
   const told = element("p", { class: "afm-map-caption" });
   let scale = null;
   let shown = null;
@@ -56,18 +58,22 @@ export function headMaps({ layers, count, size, onChoose }) {
   }
 
   return {
-    element: element("div", {}, choice.element, told, map.element),
-    layout: map.layout,
-    theme(colors) {
-      scale = sequentialScale(colors, 0, 1);
-      map.theme(colors);
-      paint();
-    },
+    parts: [
+      {
+        element: element("div", {}, choice.element, told),
+        theme(colors) {
+          scale = sequentialScale(colors, 0, 1);
+          paint();
+        },
+      },
+      map,
+    ],
     label(passage) {
       const labels = passage.map(showToken);
       map.setLabels(labels, labels);
     },
     paint(maps, chosen) {
+      if (shown && shown[0] === maps && shown[1] === chosen) return;
       shown = [maps, chosen];
       paint();
     },

@@ -7,7 +7,7 @@ const number = (value, digits = 6) => ({ text: short(value, digits) });
 
 /** What was read. */
 export function textTold({ characters, different, rare }) {
-  const parts = [number(characters), " characters, ", number(different), " different; "];
+  const parts = [": ", number(characters), " characters, ", number(different), " different; "];
   if (rare) parts.push("the rarest, ", number(rare), " in all, are one sign to it; ");
   return [...parts, "the last tenth is held out"];
 }

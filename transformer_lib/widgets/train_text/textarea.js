@@ -1,7 +1,8 @@
 // The text that is learned: shown, written, pasted, or read from a file.
 //
 //   const area = textArea({ limits, onChange: (text) => {}, onRefusal: (sentence) => {} });
-//   area.element    what folds away; area.open, the button that opens a file; area.told, what is said of it
+//   area.element    what folds away, with what is said of the text above it
+//   area.open       the button that opens a file
 //   area.set(text)   area.tell(parts)   area.close()   area.focus()
 //
 // A text that is far too long never gets into the field: to lay it out would hold up the page.
@@ -16,7 +17,7 @@ export function textArea({ limits, onChange, onRefusal }) {
     ...{ rows: 5, spellcheck: "false", autocapitalize: "off", autocomplete: "off", dir: "auto" },
     placeholder: "Write or paste a text here: a few pages of anything.",
   });
-  const told = element("span", { class: "afm-text-told" });
+  const told = element("span", {}, "The text");
   const file = element("input", { type: "file", accept: "text/*,.txt,.md,.csv,.tex" });
   const open = element(
     "label",
@@ -27,7 +28,7 @@ export function textArea({ limits, onChange, onRefusal }) {
   const folded = element(
     "details",
     { class: "afm-text-folded", open: true },
-    element("summary", {}, "the text"),
+    element("summary", {}, told),
     field,
   );
   let known = "";
@@ -64,12 +65,11 @@ export function textArea({ limits, onChange, onRefusal }) {
   return {
     element: folded,
     open,
-    told,
     set(text) {
       known = text;
       field.value = text;
     },
-    tell: (parts) => told.replaceChildren(...parts.map((part) => phrase(part))),
+    tell: (parts) => told.replaceChildren("The text", ...parts.map((part) => phrase(part))),
     close() {
       folded.open = false;
     },

@@ -50,6 +50,12 @@ function render({ model, el }) {
     title: "Looks at the moment at which it guesses best what it has not read",
     onClick: () => run.log && look(run.log.best().step),
   });
+  const heat = slider({
+    label: "temperature",
+    ...{ min: 0, max: hottest, step: 0.1, value: model.get("temperature") },
+    format: (value) => value.toFixed(1),
+    onInput: (value) => send(model, "temperature", value),
+  });
   const area = textArea({
     limits,
     onChange(text) {
@@ -61,7 +67,7 @@ function render({ model, el }) {
   });
   const row = (...parts) => element("div", { class: "afm-text-row" }, ...parts);
   fig.controls.append(
-    row(choice.element, area.open, area.told),
+    row(choice.element, area.open, heat.element),
     area.element,
     row(start.element, over.element, along.element, lowest.element),
   );
@@ -69,12 +75,6 @@ function render({ model, el }) {
   const picture = plot({ onChoose: look });
   fig.add(picture, { basis: 380 });
 
-  const heat = slider({
-    label: "temperature",
-    ...{ min: 0, max: hottest, step: 0.1, value: model.get("temperature") },
-    format: (value) => value.toFixed(1),
-    onInput: (value) => send(model, "temperature", value),
-  });
   const prompt = textField({ label: "complete this", autocomplete: "off", maxlength: 200 });
   prompt.input.addEventListener("change", ask);
   const again = button({ label: "complete", onClick: ask });
@@ -83,14 +83,14 @@ function render({ model, el }) {
   page.setAttribute("aria-label", "What the model writes");
   const share = element("p", { class: "afm-map-caption" });
   fig.add(
-    { element: element("div", {}, share, page, row(prompt.element, again.element, heat.element)) },
+    { element: element("div", {}, share, page, row(prompt.element, again.element)) },
     { basis: 380 },
   );
   const maps = headMaps({
     ...{ layers, count: sizes.heads, size: passage },
     onChoose: (head) => send(model, "head", head),
   });
-  fig.add(maps, { basis: 600 });
+  for (const part of maps.parts) fig.add(part, { basis: 340 });
 
   const onHidden = () => document.hidden && run.stop();
   document.addEventListener("visibilitychange", onHidden);

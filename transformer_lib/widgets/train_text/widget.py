@@ -18,7 +18,7 @@ SIZES = {
 }  # fmt: skip
 # Characters: of a text, of an alphabet, and of the held-out part that is judged.
 LIMITS = {"least": LEAST, "most": MOST, "alphabet": 160, "judged": 4096}
-LAYERS, HOTTEST, PASSAGE = (1, 4), 1.5, 24
+LAYERS, HOTTEST, PASSAGE = (1, 4), 1.5, 20
 
 
 class TrainText(Widget):

@@ -75,14 +75,16 @@ function rotation(d, size, tokens) {
   return (numbers, direction) => {
     for (let first = 0; first < numbers.length; first += d) {
       const row = ((first / d) % tokens) * pairs;
-      for (let i = 0; i < d / 2; i += 1) {
-        const at = row + (i % pairs);
-        const x = numbers[first + 2 * i];
-        const y = numbers[first + 2 * i + 1];
-        const cosine = cosines[at];
-        const sine = direction * sines[at];
-        numbers[first + 2 * i] = x * cosine - y * sine;
-        numbers[first + 2 * i + 1] = x * sine + y * cosine;
+      for (let one = first; one < first + d; one += size) {
+        for (let i = 0; i < pairs; i += 1) {
+          const at = one + 2 * i;
+          const x = numbers[at];
+          const y = numbers[at + 1];
+          const cosine = cosines[row + i];
+          const sine = direction * sines[row + i];
+          numbers[at] = x * cosine - y * sine;
+          numbers[at + 1] = x * sine + y * cosine;
+        }
       }
     }
   };
