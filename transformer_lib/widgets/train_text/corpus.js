@@ -15,14 +15,14 @@ const count = (number) => number.toLocaleString("en-US");
 
 /** `limits`: { least, most, alphabet, judged }: of characters; `judged`, of the held-out part. */
 export function readText(raw, { least, most, alphabet: room, judged }) {
-  if (raw.length > 2 * most) return { problem: tooLong(raw.length, most) }; // a sign takes 2 at most
+  if (raw.length > 2 * most) return { problem: tooLong(most) }; // a character takes 2 at most
   if (raw.includes("\0")) {
     return {
       problem: "This holds null bytes, so it is not plain text. (A PDF or a Word file? Save it as text.)",
     };
   }
   const text = [...cleaned(raw)];
-  if (text.length > most) return { problem: tooLong(text.length, most) };
+  if (text.length > most) return { problem: tooLong(most) };
   const counts = new Map();
   for (const letter of text) counts.set(letter, (counts.get(letter) ?? 0) + 1);
   const visible = [...counts.keys()].filter((letter) => letter.trim());
@@ -51,8 +51,8 @@ export function readText(raw, { least, most, alphabet: room, judged }) {
   };
 }
 
-export const tooLong = (length, most) =>
-  `This text has ${count(length)} characters, and the page takes ${count(most)} at most. Take a part of it, or train on your machine.`;
+export const tooLong = (most) =>
+  `This text has more than the ${count(most)} characters that the page takes. Take a part of it, or train on your machine.`;
 
 function cleaned(raw) {
   return raw

@@ -35,7 +35,7 @@ export function textArea({ limits, onChange, onRefusal }) {
 
   const refused = (length) => {
     if (length <= 2 * limits.most) return false;
-    onRefusal(tooLong(length, limits.most));
+    onRefusal(tooLong(limits.most));
     return true;
   };
 
