@@ -98,9 +98,7 @@ def train_pytorch(seconds: list) -> dict:
         n_heads=CHOSEN["heads"], d_model=CHOSEN["width"], d_ff=CHOSEN["hidden"], smear=0,
     )  # fmt: skip
     model, rate = GPT(config), CHOSEN["rate"]
-    optimizer = Muon(
-        model, rate, adamw_lr=rate / 2, n_iterations=3, weight_decay=CHOSEN["decay"]
-    )
+    optimizer = Muon(model, rate, adamw_lr=rate / 2, n_iterations=3, weight_decay=CHOSEN["decay"])
     pieces = training.unfold(0, block + 1, 1)
     curve: dict[str, list] = {name: [] for name in COLUMNS[1:]}
     marks, total, step, recent = list(seconds), 0.0, 0, []

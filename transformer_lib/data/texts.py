@@ -81,11 +81,11 @@ def tiny_shakespeare() -> str:
 
 
 def coriolanus() -> str:
-    """The first three scenes of Shakespeare's *Coriolanus*: 19,759 characters, 58 of them different.
+    """The first three scenes of Shakespeare's *Coriolanus*: 19,759 characters, 58 different.
 
     They are the beginning of :func:`tiny_shakespeare` and part of this package.
 
-    >>> coriolanus()[:43]
+    >>> coriolanus()[:44]
     'First Citizen:\\nBefore we proceed any further'
     """
     return (Path(__file__).parent / "coriolanus.txt").read_text(encoding="ascii")

@@ -18,7 +18,8 @@ export function readText(raw, { least, most, alphabet: room, judged }) {
   if (raw.length > 2 * most) return { problem: tooLong(most) }; // a character takes 2 at most
   if (raw.includes("\0")) {
     return {
-      problem: "This holds null bytes, so it is not plain text. (A PDF or a Word file? Save it as text.)",
+      problem:
+        "This holds null bytes, so it is not plain text. (A PDF or a Word file? Save it as text.)",
     };
   }
   const text = [...cleaned(raw)];

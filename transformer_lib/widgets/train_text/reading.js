@@ -41,7 +41,12 @@ export function sentenceOf({ log, told }, { step, unseen }) {
 
 /** What stands over a text that a model has written. */
 export function shareOf({ step, temperature }, { words, known, copied }) {
-  const parts = ["After step ", number(step), " it writes, at temperature ", number(temperature, 2)];
+  const parts = [
+    "After step ",
+    number(step),
+    " it writes, at temperature ",
+    number(temperature, 2),
+  ];
   parts.push(". ");
   if (words) parts.push(number(known), " of ", number(words), " words stand in the text. ");
   parts.push("Longest piece that it copies: ", number(copied), " characters.");

@@ -19,12 +19,7 @@ export function textArea({ limits, onChange, onRefusal }) {
   });
   const told = element("span", {}, "The text");
   const file = element("input", { type: "file", accept: "text/*,.txt,.md,.csv,.tex" });
-  const open = element(
-    "label",
-    { class: "afm-button afm-text-file" },
-    "open a file",
-    file,
-  );
+  const open = element("label", { class: "afm-button afm-text-file" }, "open a file", file);
   const folded = element(
     "details",
     { class: "afm-text-folded", open: true },

@@ -65,7 +65,7 @@ class TrainText(Widget):
     by name.
 
     >>> TrainText({"rhyme": "Mary gave roses to Susan.\\n" * 80}, layers=1)
-    TrainText(samples=1, layers=1, seed=1)
+    TrainText(samples=1, layers=1, heads=4, seed=1)
     """
 
     _esm = bundle("train_text")
@@ -123,7 +123,8 @@ class TrainText(Widget):
         return proposal["value"]
 
     def _sizes(self) -> dict[str, object]:
-        return {"samples": self._count, "layers": self.layers, "seed": self.seed}
+        heads = self.layers * SIZES["heads"]
+        return {"samples": self._count, "layers": self.layers, "heads": heads, "seed": self.seed}
 
 
 def require_samples(samples: object) -> None:

@@ -1,5 +1,5 @@
-import { simd } from "../math/training/simd.js";
 import { PLAIN } from "../math/training/machine.js";
+import { simd } from "../math/training/simd.js";
 import { textTrainer } from "../math/training/text.js";
 import { compare, encode, levels, readText } from "./corpus.js";
 import { heads, modelOf, write } from "./writer.js";

@@ -13,7 +13,16 @@
 
 import { normal } from "../../core/random.js";
 import { attend } from "./attention.js";
-import { crossEntropy, embed, linear, makeTape, norm, place, reluSquared, smear } from "./layers.js";
+import {
+  crossEntropy,
+  embed,
+  linear,
+  makeTape,
+  norm,
+  place,
+  reluSquared,
+  smear,
+} from "./layers.js";
 import { PLAIN } from "./machine.js";
 
 /** `hidden`: the width of feed-forward layers, 0 for none. `reach`: of the smear, 0 for none.

@@ -38,7 +38,10 @@ export function adam(parameters, { beta1 = 0.9, beta2 = 0.95, eps = 1e-8, decay 
 }
 
 /** Muon for the matrices within the layers, Adam for tables; returns `step(rate, rateOfTables)`. */
-export function muon(parameters, { momentum = 0.95, iterations = 3, decay = 0, machine = PLAIN } = {}) {
+export function muon(
+  parameters,
+  { momentum = 0.95, iterations = 3, decay = 0, machine = PLAIN } = {},
+) {
   const entries = [...parameters];
   const tables = adam(new Map(entries.filter(([, { table }]) => table)), { decay });
   const matrices = entries

@@ -55,15 +55,42 @@ export function simd(megabytes) {
       const [from, left, right] = [c.byteOffset, a.byteOffset, b.byteOffset];
       if (rows && columns) {
         const sum = add ? 1 : 0;
-        if (spread) compiled.spread(from, ci * 4, left, ai * 4, at * 4, right, bt * 4, rows, columns, k, sum);
+        if (spread)
+          compiled.spread(from, ci * 4, left, ai * 4, at * 4, right, bt * 4, rows, columns, k, sum);
         else compiled.along(from, ci * 4, left, ai * 4, right, bj * 4, rows, columns, k, sum);
       }
       if (columns < m && rows) {
         const rest = m - columns;
-        multiply(c.subarray(columns), ci, a, ai, at, b.subarray(columns * bj), bt, bj, rows, rest, k, add);
+        multiply(
+          c.subarray(columns),
+          ci,
+          a,
+          ai,
+          at,
+          b.subarray(columns * bj),
+          bt,
+          bj,
+          rows,
+          rest,
+          k,
+          add,
+        );
       }
       if (rows < n) {
-        multiply(c.subarray(rows * ci), ci, a.subarray(rows * ai), ai, at, b, bt, bj, n - rows, m, k, add);
+        multiply(
+          c.subarray(rows * ci),
+          ci,
+          a.subarray(rows * ai),
+          ai,
+          at,
+          b,
+          bt,
+          bj,
+          n - rows,
+          m,
+          k,
+          add,
+        );
       }
     },
   };
@@ -210,7 +237,8 @@ function spreadLoop() {
     [...sums, "p", "q", "one"],
   );
   const { get, set, move, times } = v;
-  const plus = (sum, piece) => set(sum, get(sum), get("one"), get(piece), ["f32x4.mul"], ["f32x4.add"]);
+  const plus = (sum, piece) =>
+    set(sum, get(sum), get("one"), get(piece), ["f32x4.mul"], ["f32x4.add"]);
   const inner = [
     ...set("p", get("y"), ["v128.load", 0]),
     ...set("q", get("y"), ["v128.load", 16]),
@@ -249,7 +277,8 @@ function alongLoop() {
     [...sums, "p", "q", "one"],
   );
   const { get, set, move, times } = v;
-  const plus = (sum, piece) => set(sum, get(sum), get("one"), get(piece), ["f32x4.mul"], ["f32x4.add"]);
+  const plus = (sum, piece) =>
+    set(sum, get(sum), get("one"), get(piece), ["f32x4.mul"], ["f32x4.add"]);
   const inner = [
     ...set("p", get("x"), ["v128.load", 0]),
     ...set("q", get("x"), get("ai"), ["i32.add"], ["v128.load", 0]),
@@ -265,7 +294,10 @@ function alongLoop() {
     ...set("t", get("t"), ["i32.const", 3], ["i32.sub"]), // and one more below: four at a time
   ];
   // Four sums of four, turned on their side: [s0 s1 s2 s3], each the sum of its own four.
-  const pick = (...lanes) => ["i8x16.shuffle", lanes.flatMap((lane) => range(4).map((i) => 4 * lane + i))];
+  const pick = (...lanes) => [
+    "i8x16.shuffle",
+    lanes.flatMap((lane) => range(4).map((i) => 4 * lane + i)),
+  ];
   const folded = (x, y) => [
     ...[get(x), get(y), pick(0, 4, 1, 5)],
     ...[get(x), get(y), pick(2, 6, 3, 7)],
@@ -298,7 +330,7 @@ function alongLoop() {
 }
 
 /** All tiles of so many rows and columns, row of tiles by row of tiles. */
-function rowsOf({ get, set, tee, move }, rows, columns, tile) {
+function rowsOf({ get, set, tee }, rows, columns, tile) {
   return [
     ["loop"],
     ...set("j", ["i32.const", 0]),
