@@ -46,9 +46,9 @@ def train(page, condition):
     page.wait_for_function(
         f"(() => {{ const f = afmFigures.get('here')[0].facts(); return {condition}; }})()"
     )
-    if page.locator(".afm-start").inner_text() == "pause":
+    if page.locator(".afm-text-start").inner_text() == "pause":
         page.get_by_role("button", name="pause").click()
-    page.wait_for_function("document.querySelector('.afm-start').textContent === 'go on'")
+    page.wait_for_function("document.querySelector('.afm-text-start').textContent === 'go on'")
 
 
 def paste(page, text, times=1):
@@ -89,7 +89,7 @@ def test_it_learns_writes_and_every_moment_can_be_looked_at(open_page):
     page.get_by_role("button", name="lowest held-out loss").click()
     page.wait_for_function("document.querySelector('.afm-text-page').dataset.step > 20")
     # And by pointing at the curve.
-    box = page.locator(".afm-learning").bounding_box()
+    box = page.locator(".afm-text-plot").bounding_box()
     page.mouse.click(box["x"] + 44, box["y"] + 100)
     page.wait_for_function("document.querySelector('.afm-text-page').dataset.step === '0'")
     rows = list(csv.DictReader(io.StringIO(download(page, "CSV").decode("utf-8-sig"))))
@@ -146,7 +146,7 @@ def test_a_text_of_the_readers_own(open_page):
     page.get_by_role("combobox", name="text").select_option("1")
     page.wait_for_function("afmFigures.get('here')[0].facts().own === 0")
     begun(page)
-    page.get_by_role("combobox", name="text").select_option("2")  # it is not forgotten
+    page.get_by_role("button", name="your own text").click()  # it is not forgotten
     page.wait_for_function("afmFigures.get('here')[0].facts().own === 1")
     assert page.locator(".afm-text-field").input_value().startswith("zebra")
 

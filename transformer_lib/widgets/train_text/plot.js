@@ -15,7 +15,7 @@ import { follow } from "../core/pointing.js";
 const LEAST = 200; // steps that there is room for at first
 
 export function plot({ onChoose }) {
-  const svg = svgElement("svg", { class: "afm-losses afm-learning", role: "img" });
+  const svg = svgElement("svg", { class: "afm-losses afm-text-plot", role: "img" });
   const here = pointer();
   let [width, shown, frame, at] = [0, null, null, 0];
 
@@ -29,7 +29,7 @@ export function plot({ onChoose }) {
   function build() {
     if (!width || !shown) return;
     const { log, lines } = shown;
-    const height = 250;
+    const height = 240;
     const most = Math.max(LEAST, log.last);
     const highest = Math.max(...lines.map(({ level }) => level));
     const [left, right, top, bottom] = [42, width - 14, 40, height - 34];
@@ -110,7 +110,7 @@ export function plot({ onChoose }) {
   }
 
   return {
-    element: element("div", { class: "afm-learning-holder" }, svg),
+    element: element("div", { class: "afm-text-holder" }, svg),
     layout(available) {
       width = available;
       build();

@@ -22,7 +22,7 @@ export function textArea({ limits, onChange, onRefusal }) {
   const open = element("label", { class: "afm-button afm-text-file" }, "open a file", file);
   const folded = element(
     "details",
-    { class: "afm-text-folded", open: true },
+    { class: "afm-text-folded" },
     element("summary", {}, told),
     field,
   );

@@ -18,7 +18,7 @@ function render({ model, el }) {
   const layers = model.get("layers");
   const fig = figure(el, {
     name: "Train a model on your text",
-    hint: "Try: press start, and read what the model writes. Then paste a text of your own.",
+    hint: "Try: press start, and read what the model writes. Then give it a text of your own.",
   });
   let own = "";
   let painted = 0;
@@ -33,12 +33,17 @@ function render({ model, el }) {
     value: 0,
     options: [...samples, OWN],
     onChange(at) {
-      send(model, "sample", at);
-      if (at === samples.length && !own) area.focus();
+      if (at === samples.length) write();
+      else send(model, "sample", at);
     },
   });
+  const mine = button({
+    label: OWN,
+    title: "Opens the field to write or paste a text in; it stays in this page",
+    onClick: () => write(),
+  });
   const start = button({ label: "start", onClick: () => (run.isRunning ? run.stop() : run.go()) });
-  start.element.classList.add("afm-start");
+  start.element.classList.add("afm-text-start");
   const over = button({ label: "start over", onClick: run.fresh });
   const along = slider({
     label: "after step",
@@ -65,9 +70,15 @@ function render({ model, el }) {
     },
     onRefusal: (problem) => fig.say(problem),
   });
+  /** The field for the reader's own text, empty at first. */
+  function write() {
+    send(model, "sample", samples.length);
+    area.focus();
+  }
+
   const row = (...parts) => element("div", { class: "afm-text-row" }, ...parts);
   fig.controls.append(
-    row(choice.element, area.open, heat.element),
+    row(choice.element, mine.element, area.open, heat.element),
     area.element,
     row(start.element, over.element, along.element, lowest.element),
   );
