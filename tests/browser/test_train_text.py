@@ -8,6 +8,7 @@ import pytest
 from built import ROOT
 from harness import check_axe, check_fits, check_hostile, download, each_look, pass_time
 from pages_of_training import facts
+from playwright.sync_api import expect
 
 from transformer_lib.data.gifts import Grammar
 from transformer_lib.widgets import Goal, TrainText
@@ -224,7 +225,8 @@ def test_the_books_policy_lets_it_compute_the_fast_way(open_page):
     rules = rules.replace("'self'", "file:")  # a page that is opened from a file has no origin
     meta = f'<meta http-equiv="Content-Security-Policy" content="{rules}">'
     add = f"<script>document.head.insertAdjacentHTML('beforeend', `{meta}`)</script>"
-    page = begun(open_page(make(), before=add))
+    page = open_page(make(), before=add)  # (what waits by a function would be forbidden)
+    expect(page.locator(".afm-reading")).to_contain_text("numbers to learn")
     assert "forbids" not in said(page)
 
 
