@@ -7,7 +7,7 @@ tiny Shakespeare), for the stories of the ``gifts`` grammar, and for translation
 import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from functools import partial
+from inspect import signature
 from typing import Any
 
 import torch
@@ -20,20 +20,24 @@ from transformer_lib.data.kannada import KannadaGrammar
 from transformer_lib.encoder_decoder import EncoderDecoderConfig
 from transformer_lib.gpt import GPTConfig
 from transformer_lib.tokenizers import PairTokenizer
-from transformer_lib.training import schedules
 from transformer_lib.training.device import choose_precision
 from transformer_lib.training.loop import require_clip
 from transformer_lib.training.losses import require_label_smoothing
 from transformer_lib.training.optimizers import Muon, NorMuon, adamw
+from transformer_lib.training.schedules import SCHEDULES
 
 # The constructors of the two families of models, by name.
 WIRINGS = {"gpt1": GPTConfig.gpt1, "gpt2": GPTConfig.gpt2, "fast": GPTConfig.fast}
 PAIR_WIRINGS = {"paper": EncoderDecoderConfig.paper, "fast": EncoderDecoderConfig.fast}
 GRAMMARS = {"gifts": Grammar, "kannada": KannadaGrammar}
 TRANSLATIONS = ("kannada", "multi30k")
-SCHEDULES = ("linear", "cosine", "trapezoid", "inverse_square_root")
 MUONS = {"muon": Muon, "normuon": NorMuon}
 OPTIMIZERS = (*MUONS, "adamw")
+# Fields that are options of one choice only, by that choice, with what they are if nothing is said.
+OPTIONS = {
+    "schedule": {"trapezoid": {"decay": 0.8}},
+    "optimizer": {name: {"adamw_lr": 0.01, "momentum": 0.95, "n_iterations": 5} for name in MUONS},
+}
 # Counts, and the most that can be meant: a recipe may come in a stranger's file, or with a zero too
 # many, and beyond these nothing would ever end.
 MOST = {
@@ -68,12 +72,12 @@ class Recipe:
         accumulation, clip, precision, compiled, deterministic: see
             :class:`~transformer_lib.training.loop.Trainer`.
         n_steps: how many steps.
-        optimizer: ``"muon"``, ``"normuon"`` or ``"adamw"``; ``lr`` is its rate, ``adamw_lr`` that
-            of the parameters that Muon leaves to AdamW; ``betas``, ``eps``, ``weight_decay`` are of
-            both, ``momentum`` and ``n_iterations`` of Muon.
-        schedule: ``"linear"``, ``"cosine"`` or ``"trapezoid"``, with ``warmup`` steps, and for the
-            trapezoid the share ``decay`` of all steps; or the paper's ``"inverse_square_root"``,
-            which is multiplied by ``lr`` (1 in the paper).
+        optimizer: ``"muon"``, ``"normuon"`` or ``"adamw"``; ``lr`` is its rate; ``betas``, ``eps``,
+            ``weight_decay`` are of all three. Of the first two only: ``adamw_lr``, the rate of the
+            parameters that they leave to AdamW, ``momentum`` and ``n_iterations``.
+        schedule: ``"linear"``, ``"cosine"`` or ``"trapezoid"`` (also called WSD), with ``warmup``
+            steps, and of the trapezoid only the share ``decay`` of all steps; or the paper's
+            ``"inverse_square_root"``, which is multiplied by ``lr`` (1 in the paper).
         label_smoothing: see :func:`~transformer_lib.training.losses.cross_entropy`; it is not part
             of what is measured.
         seed: of the weights, of the order of the data, and of dropout.
@@ -116,16 +120,16 @@ class Recipe:
     n_steps: int = 1000
     optimizer: str = "muon"
     lr: float = 0.03
-    adamw_lr: float = 0.01
+    adamw_lr: float | None = None
     betas: tuple[float, float] = (0.9, 0.95)
     eps: float = 1e-8
     weight_decay: float = 0.0
     label_smoothing: float = 0.0
-    momentum: float = 0.95
-    n_iterations: int = 5
+    momentum: float | None = None
+    n_iterations: int | None = None
     schedule: str = "trapezoid"
     warmup: int = 0
-    decay: float = 0.8
+    decay: float | None = None
     seed: int = 0
     evaluate_every: int = 250
     save_every: int = 250
@@ -137,6 +141,7 @@ class Recipe:
 
     def __post_init__(self):
         checks.require_fields(self)
+        _fill_options(self)
         _require_storable(self)
         require_seed(self.seed)
         require_clip(self.clip)
@@ -163,7 +168,16 @@ class Recipe:
         return PAIR_WIRINGS if self.task == "translation" else WIRINGS
 
     def with_changes(self, **changes) -> "Recipe":
-        """This recipe with other values for some fields."""
+        """This recipe with other values for some fields.
+
+        With another optimizer or schedule, the options of the one before go.
+
+        >>> Recipe(decay=0.5).with_changes(schedule="cosine").decay is None
+        True
+        """
+        for choice in OPTIONS:
+            if changes.get(choice, getattr(self, choice)) != getattr(self, choice):
+                changes = dict.fromkeys(options_of(choice, getattr(self, choice))) | changes
         return replace(self, **changes)
 
     def as_json(self) -> dict[str, Any]:
@@ -178,6 +192,10 @@ class Recipe:
         True
         """
         _require_names(content, cls, "the recipe")
+        for choice, known in OPTIONS.items():  # once, each recipe had the options of all
+            own = options_of(choice, str(content.get(choice, getattr(cls, choice))))
+            others = {name for options in known.values() for name in options} - own.keys()
+            content = {name: value for name, value in content.items() if name not in others}
         return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in content.items()})
 
     def model_config(self, vocabulary: int) -> GPTConfig:
@@ -231,11 +249,34 @@ class Recipe:
 
     def factor(self, step: int, n_steps: int) -> float:
         """The schedule."""
-        if self.schedule == "inverse_square_root":
-            return schedules.inverse_square_root(step, self.d_model, warmup=self.warmup)
-        options = {"decay": self.decay} if self.schedule == "trapezoid" else {}
-        function = partial(getattr(schedules, self.schedule), warmup=self.warmup, **options)
-        return function(step, n_steps)
+        function = SCHEDULES[self.schedule]
+        known = vars(self) | {"step": step, "n_steps": n_steps}
+        names = signature(function).parameters.keys() & known.keys()
+        return function(**{name: known[name] for name in names})
+
+
+def options_of(choice: str, name: str) -> Mapping[str, Any]:
+    """The options that belong to this schedule or optimizer alone, with their defaults.
+
+    >>> options_of("schedule", "trapezoid")
+    {'decay': 0.8}
+    """
+    return OPTIONS[choice].get(name, {})
+
+
+def _fill_options(recipe: Recipe) -> None:
+    """Options of a choice: as it is if nothing is said, and None for one that has none."""
+    for choice, known in OPTIONS.items():
+        chosen = getattr(recipe, choice)
+        own = options_of(choice, chosen)
+        for name in {name for options in known.values() for name in options}:
+            if getattr(recipe, name) is None:
+                object.__setattr__(recipe, name, own.get(name))
+            elif name not in own:
+                raise ValueError(
+                    f"{name} is {getattr(recipe, name)}, an option of {choice} = "
+                    f"{' or '.join(map(repr, known))}, and {choice} is {chosen!r}. Leave it out."
+                )
 
 
 def require_seed(seed: int) -> None:
