@@ -175,6 +175,20 @@ def test_what_cannot_be_learned_gets_a_sentence(open_page, text, times, problem)
     assert page.get_by_role("button", name="start", exact=True).is_enabled()
 
 
+def test_of_a_long_text_the_field_shows_the_beginning(open_page):
+    page = begun(open_page(make()))
+    paste(page, "to be or not to be\n", 5000)
+    page.wait_for_function("afmFigures.get('here')[0].facts().own === 1")
+    begun(page)
+    assert "95,000 characters" in page.locator(".afm-text-folded summary").inner_text()
+    field = page.locator(".afm-text-field")
+    assert len(field.input_value()) < 5000
+    assert not field.is_editable()
+    page.get_by_role("button", name="your own text").click()
+    assert field.input_value() == ""
+    assert field.is_editable()
+
+
 def test_an_empty_text_gets_a_sentence(open_page):
     page = begun(open_page(make()))
     page.get_by_role("combobox", name="text").select_option("2")
