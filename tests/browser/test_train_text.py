@@ -265,3 +265,20 @@ def test_fits_and_is_accessible(open_page, theme, width):
     train(page, "f.steps > 5")
     check_axe(page)
     check_fits(page)
+
+
+def test_a_long_text_does_not_hold_up_the_page(open_page):
+    """All that the page's own thread does for it takes less of the processor than one task may."""
+    page = begun(open_page(make()))
+    client = page.context.new_cdp_session(page)
+    client.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def spent():
+        metrics = client.send("Performance.getMetrics")["metrics"]
+        return next(m["value"] for m in metrics if m["name"] == "TaskDuration")
+
+    before = spent()
+    paste(page, "to be or not to be\n", 10_000)
+    page.wait_for_function("afmFigures.get('here')[0].facts().own === 1")
+    begun(page)
+    assert spent() - before < 0.1

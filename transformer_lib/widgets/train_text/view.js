@@ -276,6 +276,7 @@ function render({ model, el }) {
         loss: log ? log.loss(log.last) : Number.NaN,
         "held out": log ? log.moments.at(-1).unseen : Number.NaN,
         lowest: log ? log.best().unseen : Number.NaN,
+        excess: log ? log.moments.at(-1).unseen - log.best().unseen : Number.NaN,
         unigram: log ? told.levels.unigram : Number.NaN,
         bigram: log ? told.levels.bigram : Number.NaN,
         words: got?.words ? got.known / got.words : Number.NaN,

@@ -54,11 +54,12 @@ class TrainText(Widget):
     `temperature`, `seed`, `run` (start training), `step` (look at a step made already, or `last`),
     `lowest` (look at the lowest loss on held-out text), `head` (from 0), `reset`.
 
-    Facts (what goals read): `own` (1: the text is the reader's), `temperature`, `steps`,
-    `seconds` (of training), `loss` (mean of the newest 20 steps), `held out` (at the newest moment
-    that is kept), `lowest` (of these so far), `unigram`, `bigram` (on the same text), `words` (of
-    what is shown: the share of its words that stand in the text), `copied` (characters of its
-    longest piece that stands in what it has learned from).
+    Facts (what goals read): `own` (1: the text is the reader's), `temperature`, `steps`, `seconds`
+    (of training), `loss` (mean of the newest 20 steps), `held out` (the loss on held-out text at
+    the newest moment that is kept), `lowest` (of these so far), `excess` (how far the newest is
+    above it), `unigram`, `bigram` (on the same text), `words` (of what is shown: the share of its
+    words that stand in the text), `copied` (characters of its longest piece that stands in what
+    was learned from).
 
     Raises ValueError for a sample of another length or position, for no sample or too many, or
     layers, a temperature or a seed outside of the above; TypeError for samples that are not texts
@@ -90,8 +91,8 @@ class TrainText(Widget):
         "head": Number(0, "heads", "head"),
     }
     _facts = (
-        "own", "temperature", "steps", "seconds", "loss", "held out", "lowest", "unigram", "bigram",
-        "words", "copied",
+        "own", "temperature", "steps", "seconds", "loss", "held out", "lowest", "excess", "unigram",
+        "bigram", "words", "copied",
     )  # fmt: skip
 
     def __init__(
