@@ -1,5 +1,6 @@
 """Texts: what is read is what is there, and what cannot be read is refused with the fix."""
 
+import hashlib
 import os
 import re
 import sys
@@ -29,6 +30,15 @@ def test_python_docs_is_english_prose_and_always_the_same():
     assert not re.search(r"^[*=~-]{4,}$", text, re.MULTILINE)
     assert text.endswith(".\n")
     assert text[0] != "\n"
+
+
+def test_coriolanus_is_the_beginning_of_tiny_shakespeare():
+    text = texts.coriolanus()
+    assert (len(text), len(set(text))) == (19_759, 58)
+    assert text.startswith("First Citizen:\nBefore we proceed any further, hear me speak.\n")
+    assert text.endswith("VALERIA:\nWell, then, farewell.\n")
+    known = hashlib.sha256(text.encode("ascii")).hexdigest()
+    assert known == "8e0b005e46f9ad754c66c1d71ca2bfae923cc97187fe26ae7def7ff879f0fbaf"
 
 
 def test_the_cleaning_by_hand():

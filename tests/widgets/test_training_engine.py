@@ -31,6 +31,17 @@ SIZES = {
         "positions": "learned",
     },
 }  # fmt: skip
+TEXTS = {
+    "Muon, decay, simd": {
+        "vocabulary": 7, "tokens": 13, "batch": 5, "width": 24, "heads": 3, "layers": 2,
+        "hidden": 32, "optimizer": "muon", "rate": 0.02, "decay": 1.5, "level": 8, "tables": 0.5,
+        "seed": 3, "fast": True,
+    },
+    "AdamW, decay": {
+        "vocabulary": 7, "tokens": 13, "batch": 5, "width": 22, "layers": 1, "hidden": 17,
+        "optimizer": "adam", "rate": 0.005, "decay": 0.7, "level": 8, "tables": 1.0, "seed": 4,
+    },
+}  # fmt: skip
 RUNS = {
     "pairs, Muon": {
         "task": "pairs", "layers": 2, "width": 16, "optimizer": "muon", "rate": 0.02, "seed": 3,
@@ -121,10 +132,11 @@ def loss_of(model, ids, targets, tokens):
     return logits, cross_entropy(logits.flatten(0, 1), torch.tensor(targets), ignore_index=-1)
 
 
+@pytest.mark.parametrize("fast", [False, True], ids=["plain", "simd"])
 @pytest.mark.parametrize("name", SIZES)
-def test_gradients_are_pytorchs(name):
+def test_gradients_are_pytorchs(name, fast):
     sizes = SIZES[name]
-    found = learn("gradients", sizes)
+    found = learn("gradients", sizes | {"fast": fast})
     model = made(sizes, found["weights"])
     logits, loss = loss_of(model, found["ids"], found["targets"], sizes["tokens"])
     loss.backward()
@@ -170,3 +182,43 @@ def test_a_run_is_the_librarys(name):
     for key, weight in model.named(lambda p: p.data).items():
         theirs = tensor_of(found["after"][key])
         torch.testing.assert_close(theirs, weight, atol=0.01 * rate, rtol=0)
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_run_on_a_text_is_the_librarys(name):
+    """Its pieces, its schedule and its decay; and the loss of the held-out text, by windows."""
+    settings, steps = TEXTS[name], 40
+    tokens, rate = settings["tokens"], settings["rate"]
+    found = learn("text", settings, steps)
+    model = made(settings, found["weights"])
+    decay = {"weight_decay": settings["decay"]}
+    if settings["optimizer"] == "muon":
+        optimizer = Muon(model, rate, adamw_lr=rate / 2, n_iterations=3, **decay)
+    else:
+        optimizer = adamw(model, rate, **decay)
+    full = [group["lr"] for group in optimizer.param_groups]
+    for step, batch in enumerate(found["batches"], start=1):
+        factor = min(1, step / 20, (settings["level"] / step) ** 0.5)
+        for group, most in zip(optimizer.param_groups, full, strict=True):
+            group["lr"] = most * factor
+        _, loss = loss_of(model, batch["ids"], batch["targets"], tokens)
+        assert batch["loss"] == pytest.approx(loss.item(), abs=2e-4), step
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    for key, weight in model.named(lambda p: p.data).items():
+        theirs = tensor_of(found["after"][key])
+        torch.testing.assert_close(theirs, weight, atol=0.02 * rate, rtol=0)
+    held_out = torch.tensor(found["heldOut"])
+    with torch.no_grad():
+        losses = [
+            cross_entropy(model(held_out[None, at : at + tokens])[0], after, reduction="sum")
+            for at in range(0, len(held_out) - 1, tokens)
+            if len(after := held_out[at + 1 : at + 1 + tokens]) == tokens
+        ]
+        rest = (len(held_out) - 1) % tokens
+        last = model(held_out[None, -1 - rest : -1])[0]
+        losses.append(cross_entropy(last, held_out[-rest:], reduction="sum"))
+    mean = torch.stack(losses).sum().item() / (len(held_out) - 1)
+    assert found["unseen"] == pytest.approx(mean, abs=2e-4)
+    assert mean < found["batches"][0]["loss"] - 0.2

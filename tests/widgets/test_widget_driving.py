@@ -33,6 +33,7 @@ from transformer_lib.widgets import (
     StepScrubber,
     TrainHere,
     TrainingView,
+    TrainText,
     VectorPlayground,
     Write,
     YourPart,
@@ -68,6 +69,7 @@ DRIVEN = {
     "Translator": lambda **more: make_translator(**more)[2],
     "TimeLapse": lambda **more: make_lapse(**more),
     "TrainHere": lambda **more: TrainHere(**more),
+    "TrainText": lambda **more: TrainText({"a rhyme": "roses are red\n" * 80}, **more),
     "Write": lambda **more: Write("1 + 1", **more),
     "Machine": lambda **more: make_machine(**more)[1],
     "ArchitectureWalk": lambda **more: make_walk(**more)[2],
@@ -206,6 +208,7 @@ ACCEPTED = {
     "TimeLapse": ["step=0", "step=35", "position=3", "position=last", "seed=7"],
     "Write": ["run=", "reset="],
     "TrainHere": ["task=owner", "layers=1", "rate=0.0005", "rate=1", "smear=on", "run=", "step=9"],
+    "TrainText": ["sample=a rhyme", "temperature=0.5", "seed=2", "run=", "step=9", "head=7"],
     "TrainingView": ["step=last", "step=2", "smoothing=10", "log_steps=on"],
     "YourPart": ["word=0", "word=last"],
 }
@@ -254,6 +257,7 @@ REFUSED = {
     "TimeLapse": ["step=-1", "position=12", "position=-1", "seed=0", "ids=1"],
     "Write": ["run=1", "code=x"],
     "TrainHere": ["task=copy", "layers=3", "rate=0.03", "seed=0", "speed=fast", "run=1", "step=-1"],
+    "TrainText": ["sample=mine", "temperature=2", "seed=0", "run=1", "step=-1", "head=8"],
     "TrainingView": ["step=first", "smoothing=0", "log_steps="],
     "YourPart": ["word=99", "word=first"],
 }

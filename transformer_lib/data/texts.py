@@ -1,4 +1,4 @@
-"""Texts to train on: one that comes with Python, one that the field uses, and the reader's own.
+"""Texts to train on: some that need no network, one that the field uses, and the reader's own.
 
 Nothing is downloaded on import. Downloads go through
 :func:`transformer_lib.data.downloads.fetch`: verified, cached, or from ``TRANSFORMER_LIB_DATA``.
@@ -78,6 +78,17 @@ def tiny_shakespeare() -> str:
     >>> text = tiny_shakespeare()  # doctest: +SKIP
     """
     return fetch(TINY_SHAKESPEARE).decode("ascii")
+
+
+def coriolanus() -> str:
+    """The first three scenes of Shakespeare's *Coriolanus*: 19,759 characters, 58 different.
+
+    They are the beginning of :func:`tiny_shakespeare` and part of this package.
+
+    >>> coriolanus()[:44]
+    'First Citizen:\\nBefore we proceed any further'
+    """
+    return (Path(__file__).parent / "coriolanus.txt").read_text(encoding="ascii")
 
 
 def from_file(path: str | os.PathLike, *, encoding: str = "utf-8") -> str:

@@ -25,6 +25,7 @@ from transformer_lib.widgets.soft_dictionary import SoftDictionary
 from transformer_lib.widgets.step_scrubber import StepScrubber
 from transformer_lib.widgets.time_lapse import TimeLapse
 from transformer_lib.widgets.train_here import TrainHere
+from transformer_lib.widgets.train_text import TrainText
 from transformer_lib.widgets.training_view import TrainingView
 from transformer_lib.widgets.translator import Translator
 from transformer_lib.widgets.vector_playground import VectorPlayground
@@ -57,6 +58,7 @@ __all__ = [
     "StepScrubber",
     "TimeLapse",
     "TrainHere",
+    "TrainText",
     "TrainingView",
     "Translator",
     "VectorPlayground",

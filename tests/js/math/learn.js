@@ -2,9 +2,14 @@
 //
 //   node learn.js gradients '{"vocabulary": 7, …}'      loss, probabilities, weights, gradients
 //   node learn.js run '{"task": "pairs", …}' 40         the weights before, every batch, every loss
+//   node learn.js text '{"tokens": 8, …}' 40            the same of textTrainer, on characters drawn at random
+//
+// With "fast": true in the options, numbers are multiplied four at a time (simd.js).
 
 import { normal, uniform } from "../../../transformer_lib/widgets/core/random.js";
 import { transformer } from "../../../transformer_lib/widgets/math/training/model.js";
+import { simd } from "../../../transformer_lib/widgets/math/training/simd.js";
+import { textTrainer } from "../../../transformer_lib/widgets/math/training/text.js";
 import { trainer } from "../../../transformer_lib/widgets/math/training/trainer.js";
 
 const [what, options, count] = process.argv.slice(2);
@@ -18,8 +23,10 @@ const numbers =
       ]),
     );
 
+const withMachine = ({ fast, ...sizes }) => (fast ? { ...sizes, machine: simd(8) } : sizes);
+
 function gradients(sizes) {
-  const model = transformer(sizes);
+  const model = transformer(withMachine(sizes));
   const draw = normal(7);
   for (const { data } of model.parameters.values()) {
     for (let i = 0; i < data.length; i += 1) data[i] = 0.25 * draw();
@@ -57,5 +64,28 @@ function run(settings, steps) {
   return { weights, batches, after: numbers("data")(training.model) };
 }
 
-const result = { gradients, run }[what](JSON.parse(options), Number(count));
+/** The text: each character is that before it, or the next of the alphabet, or any. */
+function text(settings, steps) {
+  const { vocabulary } = settings;
+  const next = uniform(9);
+  const all = new Int32Array(900);
+  for (let i = 1; i < all.length; i += 1) {
+    const chance = next();
+    const any = Math.floor(vocabulary * next());
+    all[i] = chance < 0.4 ? all[i - 1] : chance < 0.8 ? (all[i - 1] + 1) % vocabulary : any;
+  }
+  const [training, heldOut] = [all.subarray(0, 800), all.subarray(800)];
+  const learned = textTrainer({ ...withMachine(settings), training, heldOut });
+  const { model } = learned;
+  const weights = numbers("data")(model);
+  const batches = [];
+  for (let s = 0; s < steps; s += 1) {
+    const loss = learned.learn();
+    batches.push({ ids: Array.from(model.ids), targets: Array.from(model.targets), loss });
+  }
+  const after = numbers("data")(model);
+  return { weights, batches, after, heldOut: Array.from(heldOut), unseen: learned.unseen() };
+}
+
+const result = { gradients, run, text }[what](JSON.parse(options), Number(count));
 process.stdout.write(JSON.stringify(result));

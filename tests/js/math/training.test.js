@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { uniform } from "../../../transformer_lib/widgets/core/random.js";
+import { PLAIN } from "../../../transformer_lib/widgets/math/training/machine.js";
 import { multiply } from "../../../transformer_lib/widgets/math/training/product.js";
+import { simd } from "../../../transformer_lib/widgets/math/training/simd.js";
 import { TASKS } from "../../../transformer_lib/widgets/math/training/tasks.js";
 import { close } from "../support.js";
 
@@ -31,6 +33,46 @@ test("a product of any size, of matrices and transposed ones, new or added", () 
     const twice = expected.map((x) => 2 * x);
     close(Array.from(c), twice);
   }
+});
+
+test("four numbers at a time give the same, at any size, and leave what is beside them alone", () => {
+  const fast = simd(2);
+  assert.ok(fast.isFast);
+  const draw = uniform(4);
+  const filled = (machine, count, from) => {
+    const made = machine.numbers(count);
+    made.set(from);
+    return made;
+  };
+  for (const [n, m, k] of [
+    [4, 8, 4],
+    [5, 13, 8],
+    [7, 17, 12],
+    [3, 3, 3],
+    [9, 12, 16],
+    [1, 1, 4],
+    [6, 7, 5],
+  ]) {
+    for (const [turnedA, turnedB, add] of [0, 1, 2, 3, 4, 5, 6, 7].map((bits) =>
+      [1, 2, 4].map((bit) => Boolean(bits & bit)),
+    )) {
+      const wide = m + 3; // a row of C is part of a wider one
+      const numbers = [n * k, k * m, n * wide].map((size) =>
+        Float32Array.from({ length: size }, () => draw() - 0.5),
+      );
+      const results = [PLAIN, fast].map((machine) => {
+        const [a, b, c] = numbers.map((one) => filled(machine, one.length, one));
+        const [ai, at] = turnedA ? [1, n] : [k, 1];
+        const [bt, bj] = turnedB ? [1, k] : [m, 1];
+        machine.multiply(c, wide, a, ai, at, b, bt, bj, n, m, k, add);
+        return Array.from(c);
+      });
+      close(results[1], results[0], 2e-6);
+    }
+  }
+  fast.clear();
+  assert.ok(fast.numbers(1000).every((number) => number === 0));
+  assert.throws(() => fast.numbers(1e6), /the model takes more than the 2 MB that it was given/);
 });
 
 /** Where the thing that is asked for was given last: who got it is named two words after it. */

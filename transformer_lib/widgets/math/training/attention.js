@@ -1,22 +1,20 @@
 // Causal attention that learns: every head of every text of the batch, forward and backward.
 //
 //   const mixed = attend(tape, q, k, v, { heads: 2, tokens: 24, rotary: true });
-//   tape.at(-1).weights          // of the last forward: [batch, heads, tokens, tokens]
+//   tape.steps.at(-1).weights          // of the last forward: [batch, heads, tokens, tokens]
 //
 // The whole square of weights is computed and the half above the diagonal thrown away: for texts of
 // a few dozen tokens that costs less than to avoid it.
-
-import { tensor } from "./layers.js";
-import { multiply } from "./product.js";
 
 export function attend(tape, q, k, v, { heads, tokens, rotary }) {
   const d = q.columns;
   const size = d / heads;
   const square = tokens * tokens;
   const scale = 1 / Math.sqrt(size);
-  const y = tensor(q.rows, d);
-  const weights = new Float32Array((q.rows / tokens) * heads * square);
-  const wanted = new Float32Array(square); // the derivatives by the weights of one head
+  const { multiply } = tape;
+  const y = tape.tensor(q.rows, d);
+  const weights = tape.numbers((q.rows / tokens) * heads * square);
+  const wanted = tape.numbers(square); // the derivatives by the weights of one head
   const turn = rotary ? rotation(d, size, tokens) : () => {};
   const views = [];
   for (let r = 0; r < q.rows; r += tokens) {
@@ -35,7 +33,7 @@ export function attend(tape, q, k, v, { heads, tokens, rotary }) {
       });
     }
   }
-  tape.push({
+  tape.steps.push({
     result: y,
     weights,
     forward() {
@@ -77,14 +75,16 @@ function rotation(d, size, tokens) {
   return (numbers, direction) => {
     for (let first = 0; first < numbers.length; first += d) {
       const row = ((first / d) % tokens) * pairs;
-      for (let i = 0; i < d / 2; i += 1) {
-        const at = row + (i % pairs);
-        const x = numbers[first + 2 * i];
-        const y = numbers[first + 2 * i + 1];
-        const cosine = cosines[at];
-        const sine = direction * sines[at];
-        numbers[first + 2 * i] = x * cosine - y * sine;
-        numbers[first + 2 * i + 1] = x * sine + y * cosine;
+      for (let one = first; one < first + d; one += size) {
+        for (let i = 0; i < pairs; i += 1) {
+          const at = one + 2 * i;
+          const x = numbers[at];
+          const y = numbers[at + 1];
+          const cosine = cosines[row + i];
+          const sine = direction * sines[row + i];
+          numbers[at] = x * cosine - y * sine;
+          numbers[at + 1] = x * sine + y * cosine;
+        }
       }
     }
   };

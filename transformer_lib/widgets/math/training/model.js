@@ -13,7 +13,17 @@
 
 import { normal } from "../../core/random.js";
 import { attend } from "./attention.js";
-import { crossEntropy, embed, linear, norm, place, reluSquared, smear, tensor } from "./layers.js";
+import {
+  crossEntropy,
+  embed,
+  linear,
+  makeTape,
+  norm,
+  place,
+  reluSquared,
+  smear,
+} from "./layers.js";
+import { PLAIN } from "./machine.js";
 
 /** `hidden`: the width of feed-forward layers, 0 for none. `reach`: of the smear, 0 for none.
  * `positions`: "rotary" or "learned". */
@@ -28,17 +38,18 @@ export function transformer({
   reach = 0,
   positions = "rotary",
   seed = 1,
+  machine = PLAIN,
 }) {
+  const tape = makeTape(machine);
   const draw = normal(seed);
   const parameters = new Map();
   // A "table" is not a matrix that turns vectors into vectors: Muon leaves it to Adam.
   function parameter(name, rows, columns, spread, table = false) {
-    const made = { ...tensor(rows, columns), table };
+    const made = { ...tape.tensor(rows, columns), table };
     for (let i = 0; i < made.data.length; i += 1) made.data[i] = spread === 0 ? 0 : spread * draw();
     parameters.set(name, made);
     return made;
   }
-  const tape = [];
   const ids = new Int32Array(batch * tokens);
   const targets = new Int32Array(batch * tokens).fill(-1);
   const inner = 1 / Math.sqrt(width);
@@ -75,6 +86,7 @@ export function transformer({
   }
   const head = parameter("head.weight", vocabulary, width, 0, true);
   const logits = linear(tape, norm(tape, x), head);
+  const { steps } = tape;
   return {
     ids,
     targets,
@@ -82,18 +94,18 @@ export function transformer({
     vocabulary,
     tokens,
     heads,
-    attention: tape.filter((step) => step.weights).map((step) => step.weights),
+    attention: steps.filter((step) => step.weights).map((step) => step.weights),
     probabilities: logits.data,
     /** The loss of `ids` and `targets`: the mean over the targets, in nats. */
     forward() {
-      for (const step of tape) step.forward();
+      for (const step of steps) step.forward();
       return crossEntropy(logits, targets);
     },
     /** After `forward`: every parameter's `grad`. */
     backward() {
       for (const { grad } of parameters.values()) grad.fill(0);
-      for (const { result } of tape) if (result !== logits) result.grad.fill(0);
-      for (let i = tape.length - 1; i >= 0; i -= 1) tape[i].backward();
+      for (const { result } of steps) if (result !== logits) result.grad.fill(0);
+      for (let i = steps.length - 1; i >= 0; i -= 1) steps[i].backward();
     },
   };
 }

@@ -1,9 +1,9 @@
-// Adam and Muon, as transformer_lib/training/optimizers.py has them (without weight decay).
+// AdamW and Muon, as transformer_lib/training/optimizers.py has them.
 //
 //   const step = adam(model.parameters);     model.backward(); step(0.005);
 //   const step = muon(model.parameters);     model.backward(); step(0.02, 0.01);
 
-import { multiply } from "./product.js";
+import { PLAIN } from "./machine.js";
 
 // Of the iteration X <- aX + (bA + cA²)X, A = XXᵀ (Jordan 2024).
 const A = 3.4445;
@@ -11,7 +11,7 @@ const B = -4.775;
 const C = 2.0315;
 
 /** Adam (Kingma and Ba 2015) for all of these parameters; returns `step(rate)`. */
-export function adam(parameters, { beta1 = 0.9, beta2 = 0.95, eps = 1e-8 } = {}) {
+export function adam(parameters, { beta1 = 0.9, beta2 = 0.95, eps = 1e-8, decay = 0 } = {}) {
   const states = [...parameters.values()].map(({ data, grad }) => ({
     data,
     grad,
@@ -23,6 +23,7 @@ export function adam(parameters, { beta1 = 0.9, beta2 = 0.95, eps = 1e-8 } = {})
     count += 1;
     const early1 = 1 - beta1 ** count;
     const early2 = 1 - beta2 ** count;
+    const kept = 1 - rate * decay;
     for (const { data, grad, means, squares } of states) {
       for (let i = 0; i < data.length; i += 1) {
         const g = grad[i];
@@ -30,22 +31,25 @@ export function adam(parameters, { beta1 = 0.9, beta2 = 0.95, eps = 1e-8 } = {})
         const square = beta2 * squares[i] + (1 - beta2) * g * g;
         means[i] = mean;
         squares[i] = square;
-        data[i] -= ((rate / early1) * mean) / (Math.sqrt(square / early2) + eps);
+        data[i] = kept * data[i] - ((rate / early1) * mean) / (Math.sqrt(square / early2) + eps);
       }
     }
   };
 }
 
 /** Muon for the matrices within the layers, Adam for tables; returns `step(rate, rateOfTables)`. */
-export function muon(parameters, { momentum = 0.95, iterations = 3 } = {}) {
+export function muon(
+  parameters,
+  { momentum = 0.95, iterations = 3, decay = 0, machine = PLAIN } = {},
+) {
   const entries = [...parameters];
-  const tables = adam(new Map(entries.filter(([, { table }]) => table)));
+  const tables = adam(new Map(entries.filter(([, { table }]) => table)), { decay });
   const matrices = entries
     .filter(([, { table }]) => !table)
     .map(([, one]) => ({
       ...one,
       means: new Float32Array(one.data.length),
-      direction: orthogonalizer(one.rows, one.columns, iterations),
+      direction: orthogonalizer(one.rows, one.columns, iterations, machine),
     }));
   return (rate, rateOfTables) => {
     for (const { data, grad, rows, columns, means, direction } of matrices) {
@@ -54,7 +58,8 @@ export function muon(parameters, { momentum = 0.95, iterations = 3 } = {}) {
         for (let i = 0; i < x.length; i += 1) x[i] = grad[i] + momentum * (means[i] - grad[i]);
       });
       const length = rate * Math.sqrt(Math.max(1, rows / columns));
-      for (let i = 0; i < data.length; i += 1) data[i] -= length * toward[i];
+      const kept = 1 - rate * decay;
+      for (let i = 0; i < data.length; i += 1) data[i] = kept * data[i] - length * toward[i];
     }
     tables(rateOfTables);
   };
@@ -62,16 +67,16 @@ export function muon(parameters, { momentum = 0.95, iterations = 3 } = {}) {
 
 /** Returns `direction(fill)`: of the rows × columns numbers that `fill(x)` writes, the matrix with
  * singular values that are all about 1, by the iteration of Newton and Schulz. */
-export function orthogonalizer(rows, columns, iterations) {
+export function orthogonalizer(rows, columns, iterations, { numbers, multiply } = PLAIN) {
   const small = Math.min(rows, columns);
   const long = Math.max(rows, columns);
   const wide = rows <= columns;
   const down = wide ? columns : 1; // strides along the short side and along the long side
   const across = wide ? 1 : columns;
-  const x = new Float32Array(rows * columns);
-  const y = new Float32Array(rows * columns);
-  const square = new Float32Array(small * small);
-  const fourth = new Float32Array(small * small);
+  const x = numbers(rows * columns);
+  const y = numbers(rows * columns);
+  const square = numbers(small * small);
+  const fourth = numbers(small * small);
   return (fill) => {
     fill(x);
     let sum = 0;

@@ -1,0 +1,3 @@
+from transformer_lib.widgets.train_text.widget import TrainText
+
+__all__ = ["TrainText"]
