@@ -189,7 +189,10 @@ function render({ model, el }) {
           const [y, height] = [Number(cell.getAttribute("y")), Number(cell.getAttribute("height"))];
           return beside
             ? { y, height }
-            : { y: y - Number(map.cell(0, 0).getAttribute("y")) + 24, height };
+            : {
+                y: y - Number(map.cell(0, 0).getAttribute("y")) + (components.length ? 40 : 24),
+                height,
+              };
         });
         results.layout(beside ? RESULTS : width, lines);
       },
