@@ -71,6 +71,7 @@ def test_options_belong_to_their_choice():
         ({"lessons": {"ekko": 3}}, ValueError, "a lesson is 'ekko'; choose one of 'echo'"),
         ({"lessons": {"echo": 0}}, ValueError, "steps of the lesson 'echo' is 0"),
         ({"lessons": {"echo": 3}, "data": "python_docs"}, ValueError, "lessons are texts about"),
+        ({"data": "talk.jsonl"}, ValueError, "ending is of records"),
         ({"lesson_heads": 1}, ValueError, "lesson_heads is 1; .* and name lessons"),
         ({"lesson_heads": 4, "lessons": {"echo": 3}}, ValueError, "of the 4 heads"),
     ],

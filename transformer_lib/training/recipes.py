@@ -8,15 +8,18 @@ import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from inspect import signature
+from pathlib import PurePath
 from typing import Any
 
 import torch
 from torch import nn
 
 from transformer_lib import checks, storage
+from transformer_lib.data import texts
 from transformer_lib.data.gifts import Grammar
 from transformer_lib.data.gifts.lessons import require_lessons
 from transformer_lib.data.kannada import KannadaGrammar
+from transformer_lib.data.pairs import multi30k
 from transformer_lib.encoder_decoder import EncoderDecoderConfig
 from transformer_lib.gpt import GPTConfig
 from transformer_lib.tokenizers import PairTokenizer
@@ -29,8 +32,34 @@ from transformer_lib.training.schedules import SCHEDULES
 # The constructors of the two families of models, by name.
 WIRINGS = {"gpt1": GPTConfig.gpt1, "gpt2": GPTConfig.gpt2, "fast": GPTConfig.fast}
 PAIR_WIRINGS = {"paper": EncoderDecoderConfig.paper, "fast": EncoderDecoderConfig.fast}
-GRAMMARS = {"gifts": Grammar, "kannada": KannadaGrammar}
-TRANSLATIONS = ("kannada", "multi30k")
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """Data that a recipe can name.
+
+    Attributes:
+        task: the name in ``tasks.TASKS`` of what is done with them.
+        grammar: of its sentences, if it has one; else
+        read: the text, or the pairs to train on and those to measure by.
+    """
+
+    task: str
+    grammar: type[Grammar] | type[KannadaGrammar] | None = None
+    read: Callable[[], Any] | None = None
+
+
+DATA = {
+    "gifts": DataSet("stories", Grammar),
+    "kannada": DataSet("translation", KannadaGrammar),
+    "multi30k": DataSet("translation", read=lambda: (multi30k("train"), multi30k("val"))),
+    "python_docs": DataSet("text", read=texts.python_docs),
+    "tiny_shakespeare": DataSet("text", read=texts.tiny_shakespeare),
+}
+# Files of one's own, by how their names end: their task. Any other is read as a text, but for those
+# that hold records (dialogues, say), which have no one way of being read.
+ENDINGS = {".tsv": "translation"}
+RECORDS = (".jsonl", ".json", ".csv", ".parquet")
 MUONS = {"muon": Muon, "normuon": NorMuon}
 OPTIMIZERS = (*MUONS, "adamw")
 # Fields that are options of one choice only, by that choice, with what they are if nothing is said.
@@ -158,9 +187,14 @@ class Recipe:
     @property
     def task(self) -> str:
         """The name in ``tasks.TASKS`` that follows from its data."""
-        if self.data in TRANSLATIONS or self.data.lower().endswith(".tsv"):
-            return "translation"
-        return "stories" if self.data == "gifts" else "text"
+        if self.data in DATA:
+            return DATA[self.data].task
+        return ENDINGS.get(PurePath(self.data.lower()).suffix, "text")
+
+    @property
+    def grammar_class(self) -> type[Grammar] | type[KannadaGrammar] | None:
+        """Of its data's sentences; None of a text."""
+        return DATA[self.data].grammar if self.data in DATA else None
 
     @property
     def wirings(self) -> Mapping[str, Callable[..., Any]]:
@@ -299,9 +333,14 @@ def _require_parts(recipe: Recipe) -> None:
         raise ValueError(
             f"data is {recipe.data!r}, a file on another machine. Copy it to this one."
         )
+    if recipe.data.lower().endswith(RECORDS):
+        raise ValueError(
+            f"data is {recipe.data!r}, whose ending is of records. Write what is to be learned "
+            f"into a text (.txt), or into pairs (.tsv, a tab between source and target)."
+        )
     translates = recipe.task == "translation"
     _require_names(recipe.model, EncoderDecoderConfig if translates else GPTConfig, "model")
-    _require_names(recipe.grammar, GRAMMARS.get(recipe.data, Grammar), "grammar")
+    _require_names(recipe.grammar, recipe.grammar_class or Grammar, "grammar")
     if (recipe.vocabulary or recipe.batch_tokens) and not translates:
         raise ValueError(
             f"vocabulary = {recipe.vocabulary} and batch_tokens = {recipe.batch_tokens} are "
@@ -328,7 +367,7 @@ def _require_parts(recipe: Recipe) -> None:
 def _require_lessons(recipe: Recipe) -> None:
     """Lessons of the stories of gifts, and heads for them."""
     require_lessons(recipe.lessons)
-    if recipe.lessons and recipe.data != "gifts":
+    if recipe.lessons and recipe.task != "stories":
         raise ValueError(
             f"lessons are texts about gifts, and data is {recipe.data!r}. Leave them out."
         )
