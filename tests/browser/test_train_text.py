@@ -76,8 +76,8 @@ def test_it_learns_writes_and_every_moment_can_be_looked_at(open_page):
     after = facts(page)
     assert after["held out"] < first["bigram"] < first["held out"]
     assert after["lowest"] <= after["held out"]
-    assert page.locator(".afm-goal.afm-reached").count() == 1
     page.wait_for_function("afmFigures.get('here')[0].facts().words > 0.9")
+    expect(page.locator(".afm-goal.afm-reached")).to_have_count(1)
     assert "gave" in written(page)
     assert page.locator(".afm-text-moment").count() > 5
     # Back to the beginning, by the keyboard, and to the best by its button.

@@ -39,7 +39,7 @@ export function sentenceOf({ log, told }, { step, unseen }) {
   return [...parts, "."];
 }
 
-/** What stands over a text that a model has written. */
+/** The words over a text that a model has written. */
 export function shareOf({ step, temperature }, { words, known, copied }) {
   const parts = [
     "After step ",

@@ -176,6 +176,7 @@ function render({ model, el }) {
         const got = await run.complete(what);
         if (log !== run.log) continue; // another run's
         written.set(JSON.stringify(what), got);
+        send(model, "texts", model.get("texts") + 1); // a goal may have waited for this one
         if (!run.log) break;
       }
     } catch (error) {

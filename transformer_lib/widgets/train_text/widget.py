@@ -47,8 +47,8 @@ class TrainText(Widget):
 
     What the reader sets comes back under the same names (``sample`` is the number of samples for
     the reader's own text, which stays in the page), with `widget.trained` (how many steps the model
-    has made), `widget.step` (the one looked at; None: the newest) and `widget.head` (counted
-    through all layers).
+    has made), `widget.step` (the one looked at; None: the newest), `widget.head` (counted through
+    all layers) and `widget.texts` (how many texts it has written).
 
     State (what `[text](#set:name;key=value)` sets): `sample` (one of the samples, by name),
     `temperature`, `seed`, `run` (start training), `step` (look at a step made already, or `last`),
@@ -81,6 +81,7 @@ class TrainText(Widget):
     step = traitlets.Int(None, allow_none=True).tag(sync=True)
     head = traitlets.Int(0, min=0).tag(sync=True)
     trained = traitlets.Int(0).tag(sync=True)
+    texts = traitlets.Int(0).tag(sync=True)
     _keys_of_text: ClassVar = {
         "sample": Token("samples", "sample"),
         "temperature": Number(0, HOTTEST, "temperature", whole=False),

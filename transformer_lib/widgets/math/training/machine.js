@@ -1,4 +1,4 @@
-// What a model's numbers are kept in and multiplied by: in JavaScript, everywhere.
+// Where a model's numbers are kept, and how they are multiplied: in JavaScript, everywhere.
 //
 //   const { numbers, multiply, clear } = PLAIN;
 //   numbers(12)     a Float32Array of zeros        clear()     no model needs its numbers any more
