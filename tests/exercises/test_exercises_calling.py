@@ -3,10 +3,12 @@
 import contextlib
 import signal
 import threading
+import time
 
 import pytest
 import torch
 
+from transformer_lib.exercises.engine import runner
 from transformer_lib.exercises.engine.calling import TimeOver, time_limit
 from transformer_lib.exercises.engine.runner import Case, Exercise, randn
 
@@ -43,6 +45,30 @@ def test_an_alarm_of_somebody_else_is_put_back():
         signal.setitimer(signal.ITIMER_REAL, 0)
     assert 900 < delay < 1000
     assert interval == 7
+
+
+def test_waiting_is_not_computing():
+    with time_limit(0.05, computing=True):
+        time.sleep(0.1)
+    with pytest.raises(TimeOver), time_limit(0.05, computing=True):
+        _endless(torch.zeros(1))
+    assert signal.getitimer(signal.ITIMER_PROF) == (0, 0)
+
+
+def test_endless_changes_of_a_loop_are_not_waited_for(monkeypatch):
+    """Without its limit the first endless change would take ten minutes."""
+    monkeypatch.setattr(runner, "MOST_SECONDS", 600.0)
+    monkeypatch.setattr(runner, "MOST_FOR_ONE", 600.0)
+
+    def one_too_many(steps, by):
+        found = 1
+        while steps > 0:
+            steps, found = steps - by, found + 1
+        return found
+
+    cases = [Case("7 by 2", 7, 2), Case("9 by 3", 9, 3)]
+    exercise = Exercise(right=lambda steps, by: -(-steps // by), cases=cases)
+    assert "`found = 1`: with `0` in place of `1`" in repr(exercise(one_too_many))
 
 
 @pytest.mark.parametrize("platform", ["thread", "no timer"])

@@ -27,6 +27,9 @@ from transformer_lib.exercises.engine.values import plain
 # Taken before `guarding` replaces them. Windows and Python in a browser have no timer.
 _set_timer = getattr(signal, "setitimer", None)
 _set_handler = signal.signal
+if _set_timer is not None:
+    _PASSING = signal.ITIMER_REAL, signal.SIGALRM, time.monotonic
+    _COMPUTING = signal.ITIMER_PROF, signal.SIGPROF, time.process_time
 
 
 class TimeOver(BaseException):
@@ -45,8 +48,11 @@ class Outcome:
 
 
 @contextmanager
-def time_limit(seconds: float) -> Iterator[None]:
+def time_limit(seconds: float, *, computing: bool = False) -> Iterator[None]:
     """Raise `TimeOver` in the block after `seconds`, and again each second if it is swallowed.
+
+    With `computing`, only the time counts for which this process computes: how busy the machine is
+    with other things does not matter, and a block that sleeps is not stopped.
 
     Needs `signal.setitimer` (absent on Windows) and the main thread; elsewhere there is no limit.
     Python runs the alarm between two bytecodes, so one long call into C is waited for, and an
@@ -61,21 +67,22 @@ def time_limit(seconds: float) -> Iterator[None]:
     def ring(signum, frame):
         raise TimeOver
 
-    before = _set_handler(signal.SIGALRM, ring)
-    start = time.monotonic()
+    timer, alarm, clock = _COMPUTING if computing else _PASSING
+    before = _set_handler(alarm, ring)
+    start = clock()
     others_delay = others_interval = 0.0
     try:
         try:  # it may ring as soon as it is set, on a machine that is busy
-            others_delay, others_interval = _set_timer(signal.ITIMER_REAL, seconds, 1.0)
+            others_delay, others_interval = _set_timer(timer, seconds, 1.0)
             yield
         finally:
-            _set_timer(signal.ITIMER_REAL, 0)
+            _set_timer(timer, 0)
     finally:  # once more, in case the alarm rings at the very end of the block
-        _set_timer(signal.ITIMER_REAL, 0)
-        _set_handler(signal.SIGALRM, before)
+        _set_timer(timer, 0)
+        _set_handler(alarm, before)
         if others_delay:
-            left = max(1e-3, others_delay - (time.monotonic() - start))
-            _set_timer(signal.ITIMER_REAL, left, others_interval)
+            left = max(1e-3, others_delay - (clock() - start))
+            _set_timer(timer, left, others_interval)
 
 
 def call_safely(
