@@ -69,6 +69,19 @@ test("dicts keep their order, and stars stand in displays", () => {
   printed("dict(a=1)['a'], isinstance({}, dict)", "(1, True)\n");
 });
 
+test("sorting keeps the order of what is equal, and takes tensors", () => {
+  printed("sorted(['b1', 'a1', 'b0', 'a0'], key=lambda s: s[0])", "['a1', 'a0', 'b1', 'b0']\n");
+  printed("sorted([1, 2, 3, 4], key=lambda n: n % 2, reverse=True)", "[1, 3, 2, 4]\n");
+  printed("import torch\nmin(range(3), key=lambda n: torch.tensor([3.0, 1.0, 2.0])[n])", "1\n");
+  printed("import torch\nx = torch.eye(3)\nx[slice(1, None)].shape", "torch.Size([2, 3])\n");
+});
+
+test("stars stand in indices and before a lambda's arguments; bytes are decoded as told", () => {
+  printed("import torch\np = (1, 0)\ntorch.arange(4).view(2, 2)[*p]", "tensor(2)\n");
+  printed("d = {'f': lambda a, *b: len(b), 'g': 1}\nd['f'](1, 2, 3)", "2\n");
+  printed("b'a\\xff'.decode('utf-8', errors='ignore')", "'a'\n");
+});
+
 test("an error names its type, its message and the reader's own line", () => {
   raises("x = 1\n\nundefined + x", "NameError", /^name 'undefined' is not defined$/, 3);
   raises("def f(x):\n    return x / 0\n\nf(1)", "ZeroDivisionError", /^division by zero$/, 2);

@@ -217,6 +217,10 @@ def _ordered(name):
             value = key(value) if key else value
             return value.item() if isinstance(value, Tensor) else value
 
+        if name == "sorted":  # MicroPython's does not keep the order of what is equal
+            sign = -1 if how.get("reverse") else 1
+            pairs = [(number(value), sign * i, value) for i, value in enumerate(values[0])]
+            return [value for _, _, value in of_numbers(pairs, key=lambda p: p[:2], **how)]
         if key is None and len(values) == 1 and isinstance(values[0], Tensor):
             values = (list(values[0]),)
         return of_numbers(*values, key=number, **how)

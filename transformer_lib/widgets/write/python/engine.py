@@ -279,7 +279,13 @@ _module("dataclasses", replace=replaced, dataclass=None, field=None, is_dataclas
 _module("textwrap", dedent=dedented, indent=indented)
 _module("types", FunctionType=_function_type, GeneratorType=_generator_type, CodeType=Nothing,
         SimpleNamespace=SimpleNamespace)  # fmt: skip
-_module("time", monotonic=lambda: page.now() / 1000, perf_counter=lambda: page.now() / 1000)
+
+
+def _clock():
+    return page.now() / 1000
+
+
+_module("time", monotonic=_clock, perf_counter=_clock, process_time=_clock, time=_clock)
 _module("warnings", catch_warnings=NullContext, simplefilter=lambda *a: None, warn=lambda *a: None)
 _module("collections.abc", Mapping=dict, Sequence=(list, tuple), Set=(set, frozenset),
         Callable=None,
@@ -578,7 +584,7 @@ class Outcome:
 
 
 @context
-def time_limit(seconds):
+def time_limit(seconds, computing=False):
     before = _deadline[0]
     _deadline[0] = min(before, page.now() + 1000 * seconds)
     try:
