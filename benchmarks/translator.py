@@ -40,7 +40,7 @@ from transformer_lib.encoder_decoder import (
     EncoderDecoder,
     EncoderDecoderConfig,
 )
-from transformer_lib.training.losses import count, cross_entropy, scored
+from transformer_lib.training.losses import count, cross_entropy, scored, total
 from transformer_lib.training.run_log import RUNS_FOLDER, new_run, save_run
 
 BATCH, TOKENS, ROUNDS, THREADS = 64, 32, 9, 2
@@ -157,7 +157,8 @@ class Training:
 
     def step(self, source: Tensor, target: Tensor, wanted: Tensor) -> float:
         self.optimizer.zero_grad()
-        loss = cross_entropy(*self.scored(self.model, source, target, wanted)) / count(wanted)
+        scores = self.scored(self.model, source, target, wanted)
+        loss = total(cross_entropy, *scores) / count(wanted)
         loss.backward()
         nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         self.optimizer.step()

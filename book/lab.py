@@ -74,6 +74,8 @@ def main() -> int:
         return 0
     lab = [jupyterlab(), "-m", "jupyterlab", f"--ServerApp.root_dir={FOLDER}"]
     lab += ["--LabApp.default_url=/lab/tree/chapters"]
+    # So that a question can hide the cells that answer it (widgets/predict/notebook.js).
+    lab += ["--LabApp.expose_app_in_browser=True"]
     environment = os.environ | settings(ROOT / "_build" / "jupyter")
     try:
         return subprocess.run(lab, env=environment).returncode

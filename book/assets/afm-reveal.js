@@ -28,6 +28,7 @@
 
   /** A link to something hidden, or to a section whose heading is, opens it. */
   function openTarget() {
+    if (!location.hash) return;
     let target = null;
     try {
       target = document.getElementById(decodeURIComponent(location.hash.slice(1)));

@@ -12,7 +12,7 @@ from scripts import FOLDER, load
 
 from transformer_lib.data.pairs import Pair
 from transformer_lib.gpt import GPT, GPTConfig
-from transformer_lib.training import run_log, tasks
+from transformer_lib.training import recipes, run_log
 from transformer_lib.training.recipes import PRESETS
 from transformer_lib.training.run_log import REPOSITORY, load_run
 from transformer_lib.training.timeline import load_timeline
@@ -188,7 +188,7 @@ def few_pairs(monkeypatch):
     """A handful of pairs in place of Multi30k, and a recipe for them."""
     ones = {"eins": "one", "zwei": "two", "drei": "three", "vier": "four", "fünf": "five"}
     pairs = [Pair(f"{a} und {b}.", f"{ones[a]} and {ones[b]}.") for a in ones for b in ones]
-    monkeypatch.setattr(tasks, "multi30k", lambda split: pairs)
+    monkeypatch.setattr(recipes, "multi30k", lambda split: pairs)
     small = {"n_layers": 1, "n_heads": 2, "d_model": 16, "vocabulary": 270, "warmup": 0}
     steps = {"n_steps": 4, "evaluate_every": 2, "save_every": 2, "batch_tokens": 200}
     monkeypatch.setitem(PRESETS, "multi30k", PRESETS["multi30k"].with_changes(**small, **steps))

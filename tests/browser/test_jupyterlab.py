@@ -163,8 +163,19 @@ class Notebook:
             if figure.locator(".afm-bertviz").count():
                 figure.locator("svg[data-named] line").first.wait_for(state="attached")
             check_colors(figure)
+            if figure.locator("xpath=self::*[contains(@class, 'afm-predict')]").count():
+                self.answer(index, figure)
             count += 1
         return count
+
+    def answer(self, index: int, question) -> None:
+        """What would answer a question is hidden until the reader has asked for it."""
+        if "reveal" not in self.cells[index + 1].metadata.get("tags", []):
+            return
+        hidden = f"{NOTEBOOK}.content.widgets[{index + 1}].isHidden"
+        self.page.wait_for_function(hidden)
+        question.get_by_role("button", name="show me without guessing").click()
+        self.page.wait_for_function(f"!{hidden}")
 
 
 def check_colors(figure) -> None:

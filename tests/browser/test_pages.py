@@ -97,8 +97,25 @@ def test_the_theme_can_be_switched_and_is_kept(open_built):
     assert shown["dark"] == "rgb(20, 24, 30)"
     while page.evaluate("document.documentElement.dataset.mode") != "dark":
         button.click()
+    # Chromium's processes tell one another of it in their own time.
+    witness = page.context.new_page()
+    witness.goto((BUILD / "_static" / "pygments.css").as_uri())
+    witness.wait_for_function("localStorage.getItem('mode') === 'dark'", polling=50)
     page.reload()
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+@pytest.mark.parametrize("width", [1280, 900])
+def test_a_button_that_has_the_focus_shows_it(open_built, width):
+    page = open_built(CHAPTER, width=width)
+    seen = set()
+    for _ in range(12):
+        page.keyboard.press("Tab")
+        focus = page.locator(":focus")
+        seen.add(kind := focus.evaluate("(node) => node.tagName"))
+        style = focus.evaluate("(node) => getComputedStyle(node).outlineStyle")
+        assert kind != "BUTTON" or style == "solid", focus.evaluate("(node) => node.outerHTML")
+    assert "BUTTON" in seen
 
 
 def test_what_figures_share_of_their_style_comes_once_and_first(open_built):

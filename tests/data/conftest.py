@@ -1,18 +1,44 @@
-"""Fixtures for tests that download."""
+"""Fixtures for tests that download, from localhost."""
+
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from misbehaving import serving
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Sends the first of the server's answers, as long as there is another; then the last."""
+
+    def do_GET(self):
+        answers = self.server.answers
+        status, body, length = answers.pop(0) if len(answers) > 1 else answers[0]
+        self.server.requests += 1
+        self.send_response(status)
+        self.send_header("Content-Length", str(length or len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args):
+        pass
 
 
 @pytest.fixture
 def server():
-    with serving() as server:
-        yield server
+    """It answers a request with `answers`: a status, a body, and perhaps another length."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.answers, server.requests = [], 0
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
 
 
 @pytest.fixture
 def empty_cache(tmp_path, monkeypatch):
-    """An empty cache in ``tmp_path``, no folder of the reader's, no proxy."""
+    """An empty cache in `tmp_path`, no folder of the reader's, no proxy; pauses take no time."""
     monkeypatch.delenv("TRANSFORMER_LIB_DATA", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr("transformer_lib.data.downloads.cache_folder", lambda: tmp_path)
     monkeypatch.setenv("no_proxy", "*")
+    monkeypatch.setattr("pooch.core.time.sleep", lambda seconds: None)

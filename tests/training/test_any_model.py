@@ -161,7 +161,7 @@ def test_one_s_own_loss_sees_logits_in_float32_and_the_same_targets():
 
     def squares(outputs, targets):
         seen.append((outputs.dtype, targets.dtype))
-        return (outputs[..., 0] - targets).square().sum()
+        return (outputs[..., 0] - targets).square()
 
     class Lines:
         def __len__(self):
@@ -183,6 +183,46 @@ def test_one_s_own_loss_sees_logits_in_float32_and_the_same_targets():
         trainer.take_step()
 
 
+class Stripes:
+    """Pictures of 8 × 8 noisy points, with stripes across or down: which?"""
+
+    def __len__(self):
+        return 64
+
+    def rows(self, indices):
+        labels = indices % 2
+        across = torch.arange(8).remainder(2).float().expand(8, 8)
+        pictures = torch.where(labels.bool()[:, None, None], across, across.T)
+        return (pictures + torch.randn(len(indices), 8, 8) / 4).unsqueeze(1), labels
+
+
+def test_a_classifier_of_pictures():
+    model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(144, 2))
+    loss = nn.CrossEntropyLoss(reduction="none")
+    steps = list(Trainer(model, adamw(model, 0.01), Batches(Stripes(), 16), n_steps=40, loss=loss))
+    assert steps[-1].loss < 0.1 < steps[0].loss
+    assert mean_loss(model, Stripes(), loss=loss) == pytest.approx(steps[-1].loss, abs=0.1)
+    images, labels = Stripes().rows(torch.arange(64))
+    assert (model(images).argmax(dim=-1) == labels).all()
+
+
+@pytest.mark.usefixtures("as_a_reader")
+def test_a_loss_of_the_whole_batch_is_refused_and_so_is_what_cannot_be_resumed():
+    model = nn.Sequential(nn.Flatten(), nn.Linear(64, 2))
+    optimizer, batches = adamw(model, 0.01), Batches(Stripes(), 16)
+    before = copy.deepcopy(model.state_dict())
+    for mean in (nn.CrossEntropyLoss(), nn.CrossEntropyLoss(reduction="sum")):
+        with pytest.raises(ValueError, match=r'has shape \(\) and the targets \(16,\).*"none"'):
+            Trainer(model, optimizer, batches, n_steps=1, loss=mean).take_step()
+        with pytest.raises(ValueError, match=r"has shape \(\) and the targets \(64,\)"):
+            mean_loss(model, Stripes(), loss=mean)
+    assert_close(model.state_dict(), before, rtol=0, atol=0)
+    rows = torch.utils.data.TensorDataset(*Stripes().rows(torch.arange(64)))
+    for loader in (torch.utils.data.DataLoader(rows), iter(torch.utils.data.DataLoader(rows))):
+        with pytest.raises(TypeError, match=r"batches is of type \w*DataLoader\w*, which has no"):
+            Trainer(model, optimizer, loader, n_steps=1)
+
+
 def test_label_smoothing_is_pytorchs():
     logits, targets = torch.randn(3, 5, 7), torch.randint(7, (3, 5))
     targets[1, 2:] = IGNORED
@@ -191,7 +231,7 @@ def test_label_smoothing_is_pytorchs():
         expected = F.cross_entropy(
             logits.flatten(0, 1), targets.flatten(), ignore_index=IGNORED, label_smoothing=share
         )
-        assert_close(found / 12, expected)
+        assert_close(found.sum() / 12, expected)
 
 
 @pytest.mark.usefixtures("as_a_reader")

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -177,12 +178,41 @@ def test_the_run_s_recipe_is_in_its_checkpoint(trained):
     assert recipe["precision"] == "float32"
 
 
-def test_without_tensorboard_it_says_what_to_install(tmp_path, capsys, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "torch.utils.tensorboard", None)
-    monkeypatch.setitem(__import__("sys").modules, "tensorboard", None)
-    options = ["--folder", str(tmp_path / "run"), "--tensorboard", str(tmp_path / "events")]
+@pytest.mark.parametrize("name", ["tensorboard", "wandb"])
+def test_what_a_report_needs_is_named(tmp_path, capsys, monkeypatch, name):
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    monkeypatch.setitem(sys.modules, name, None)
+    options = [f"--folder={tmp_path / 'run'}", f"--report={name}={tmp_path}"]
     assert main(["train", *options, *TINY]) == 1
-    assert "pip install tensorboard" in capsys.readouterr().err
+    assert f"pip install {name}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("asked", ["paper=here", "file", "file="])
+def test_a_report_that_there_is_not(tmp_path, capsys, as_a_reader, asked):
+    assert main(["train", f"--folder={tmp_path / 'run'}", f"--report={asked}", *TINY]) == 1
+    error = capsys.readouterr().err
+    assert f"the report '{asked}' is none of tensorboard=FOLDER, wandb=PROJECT, file=FILE" in error
+
+
+def test_reports_can_be_several(tmp_path, monkeypatch):
+    """Weights & Biases is played by an object that notes what it is told."""
+    told, first, second = [], tmp_path / "first", tmp_path / "second"
+    run = SimpleNamespace(
+        config=SimpleNamespace(update=lambda values, **options: told.append(values)),
+        log=lambda values, step: told.append((step, values)),
+        finish=lambda: told.append("end"),
+    )
+    wandb = SimpleNamespace(init=lambda project: told.append(project) or run)
+    monkeypatch.setitem(sys.modules, "wandb", wandb)
+    reports = [f"--report=file={first}", "--report=wandb=gifts", f"--report=file={second}"]
+    assert main(["train", f"--folder={tmp_path / 'run'}", *reports, *TINY]) == 0
+    lines = [json.loads(line) for line in first.read_text().splitlines()]
+    assert first.read_text() == second.read_text()
+    assert [line["step"] for line in lines] == list(range(1, len(lines) + 1))
+    assert "loss/validation" in lines[-1]
+    project, recipe, *steps, end = told
+    assert (project, recipe["n_layers"], end) == ("gifts", 1, "end")
+    assert [{"step": step, **values} for step, values in steps] == lines
 
 
 @pytest.mark.parametrize("command", ["train", "resume", "evaluate", "sample"])

@@ -34,6 +34,16 @@ def test_the_optimizer_is_the_one_that_is_asked_for():
         assert optimizer.param_groups[0]["dtype"] is dtype
 
 
+def test_options_belong_to_their_choice():
+    recipe = PRESETS["gifts"]
+    assert (recipe.decay, recipe.n_iterations) == (0.7, 3)
+    other = recipe.with_changes(schedule="cosine", optimizer="normuon", momentum=0.9)
+    assert (other.decay, other.momentum, other.n_iterations) == (None, 0.9, 5)
+    old = other.as_json() | {"decay": 0.8}  # as recipes were once stored
+    assert Recipe.from_json(old) == other
+    assert recipe.with_changes(schedule="trapezoid") == recipe
+
+
 @pytest.mark.parametrize(
     ("changes", "error", "message"),
     [
@@ -51,10 +61,17 @@ def test_the_optimizer_is_the_one_that_is_asked_for():
         ({"betas": (0.9,)}, TypeError, r"betas is \(0.9,\), of type tuple; it must be 2 numbers"),
         ({"model": {1: 2}}, TypeError, "model is .* names with values"),
         ({"warmup": 1000}, ValueError, "warmup"),
+        ({"schedule": "cosine", "decay": 0.5}, ValueError, "option of schedule = 'trapezoid', and"),
+        (
+            {"optimizer": "adamw", "n_iterations": 3},
+            ValueError,
+            "n_iterations is 3, an option of optimizer = 'muon' or 'normuon', and optimizer is",
+        ),
         ({"batch_size": -1}, ValueError, "batch_size"),
         ({"lessons": {"ekko": 3}}, ValueError, "a lesson is 'ekko'; choose one of 'echo'"),
         ({"lessons": {"echo": 0}}, ValueError, "steps of the lesson 'echo' is 0"),
         ({"lessons": {"echo": 3}, "data": "python_docs"}, ValueError, "lessons are texts about"),
+        ({"data": "talk.jsonl"}, ValueError, "ending is of records"),
         ({"lesson_heads": 1}, ValueError, "lesson_heads is 1; .* and name lessons"),
         ({"lesson_heads": 4, "lessons": {"echo": 3}}, ValueError, "of the 4 heads"),
     ],

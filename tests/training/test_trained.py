@@ -14,8 +14,8 @@ from transformer_lib.training.evaluation import answer_accuracy, mean_loss
 from transformer_lib.training.recipes import PRESETS
 from transformer_lib.training.trained import MANIFEST, TRAINED_FOLDER, WEIGHTS, load_shipped
 
-FOLDER = TRAINED_FOLDER / "gifts-v2"
-RECIPES = {"gifts-v2": PRESETS["gifts"]}
+FOLDER = TRAINED_FOLDER / "gifts-v3"
+RECIPES = {"gifts-v2": PRESETS["gifts"], "gifts-v3": PRESETS["gifts-taught"]}
 
 
 @pytest.fixture(scope="module", params=RECIPES)
@@ -67,7 +67,9 @@ def test_a_folder_of_one_s_own_is_loaded_by_its_path(copy):
 
 
 def test_what_is_damaged_or_not_there_is_refused(copy, as_a_reader):
-    with pytest.raises(FileNotFoundError, match=r"no trained model 'gifts-v9'.*has: gifts-v2"):
+    with pytest.raises(
+        FileNotFoundError, match=r"no trained model 'gifts-v9'.*has: gifts-v2, gifts-v3"
+    ):
         load_shipped("gifts-v9")
     content = bytearray((copy / WEIGHTS).read_bytes())
     content[-100] ^= 1

@@ -16,7 +16,6 @@ from typing import Any
 import torch
 
 from transformer_lib import storage
-from transformer_lib.data.kannada import KannadaGrammar
 from transformer_lib.training.checkpoints import (
     NAME,
     CheckpointError,
@@ -27,7 +26,7 @@ from transformer_lib.training.checkpoints import (
 from transformer_lib.training.device import choose_device, precision_here
 from transformer_lib.training.distributed import LostProcessError, processes
 from transformer_lib.training.recipes import PRESETS, Recipe, require_seed
-from transformer_lib.training.reports import n_parameters, reporting, say, tell
+from transformer_lib.training.reports import REPORTS, n_parameters, reporting, say, tell
 from transformer_lib.training.run import Run, Stopped, require_run_folder, trained_run
 from transformer_lib.training.run_log import RunLog, new_run, save_run
 from transformer_lib.training.tasks import TASKS, corpus_of
@@ -166,7 +165,11 @@ def parser() -> argparse.ArgumentParser:
         "another precision where a GPU lacks that of the run",
     )  # fmt: skip
     for command in (train, resume):
-        command.add_argument("--tensorboard", metavar="FOLDER", help="write events for TensorBoard")
+        places = " or ".join(f"{name}={where}" for name, (_, where) in REPORTS.items())
+        command.add_argument(
+            "--report", action="append", default=[], metavar="NAME=WHERE",
+            help=f"report each step to {places}, too; may be repeated",
+        )  # fmt: skip
 
     evaluate = commands.add_parser("evaluate", help="the exact loss on the validation data")
     evaluate.set_defaults(command=evaluate_command)
@@ -262,7 +265,7 @@ def _train(recipe: Recipe, chosen, arguments: Sequence[str], resume: str | None)
     folder = Path(chosen.folder)
     with (
         processes(device=chosen.device) as (here, device),
-        reporting(here, chosen.tensorboard) as report,
+        reporting(here, chosen.report) as report,
     ):
         run = trained_run(
             recipe, folder, resume=resume, report=report, processes=here, device=device,
@@ -360,7 +363,7 @@ def translate_command(chosen: argparse.Namespace, arguments: Sequence[str]) -> i
             f"sample {shlex.quote(chosen.folder)} --prompt TEXT"
         )
     texts = chosen.text
-    if isinstance(trained.grammar, KannadaGrammar):  # in its script or transliterated
+    if trained.grammar is not None:  # in its script or transliterated
         texts = [trained.grammar.parse(text).source for text in texts]
     options = {"width": chosen.width, "length_penalty": chosen.length_penalty}
     for text in translate(trained.model, trained.tokenizer, texts, **options):

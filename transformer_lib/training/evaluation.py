@@ -12,7 +12,7 @@ from transformer_lib.data.packing import IGNORED
 from transformer_lib.sampling import evaluating
 from transformer_lib.training.device import in_precision
 from transformer_lib.training.distributed import ALONE, Processes
-from transformer_lib.training.losses import Loss, cross_entropy
+from transformer_lib.training.losses import Loss, cross_entropy, total
 
 
 def mean_loss(
@@ -45,12 +45,12 @@ def mean_loss(
     """
 
     def measured(logits: Tensor, targets: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
-        return loss(logits, targets), (targets != IGNORED).sum()
+        return total(loss, logits, targets), (targets != IGNORED).sum()
 
-    total, count = _totals(measured, model, source, batch_size, precision, processes)
+    added, count = _totals(measured, model, source, batch_size, precision, processes)
     if count == 0:
         raise ValueError(f"{source!r} has no targets, so there is no mean loss.")
-    return total / count
+    return added / count
 
 
 def answer_accuracy(

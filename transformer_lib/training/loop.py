@@ -20,7 +20,7 @@ from transformer_lib.training.device import (
 )
 from transformer_lib.training.distributed import ALONE, Processes
 from transformer_lib.training.feeding import Feed, Share
-from transformer_lib.training.losses import Loss, cross_entropy, scored
+from transformer_lib.training.losses import Loss, cross_entropy, scored, total
 from transformer_lib.training.optimizers import (
     bad_gradients,
     gradient_norm,
@@ -66,10 +66,12 @@ class Trainer:
             quicker way to those that count, as ``EncoderDecoder.counted_logits``.)
         optimizer: of :mod:`transformer_lib.training.optimizers`, or any of PyTorch's.
         batches: ``next(batches)`` is the whole batch of a step, for all processes together: a tuple
-            of tensors with the rows first, of which the last is the targets.
+            of tensors with the rows first, of which the last is the targets. They have a
+            ``state_dict``, so that a run can be resumed; a ``DataLoader`` has none.
         n_steps: how many steps the run has.
-        loss: ``loss(logits, targets)`` is the sum over those targets that are not ``IGNORED``. What
-            is made small is its mean over these, in the whole batch. The logits come in float32.
+        loss: ``loss(logits, targets)`` is one number for each target, such as
+            ``nn.CrossEntropyLoss(reduction="none")`` gives. What is made small is the mean over the
+            targets that are not ``IGNORED``, in the whole batch. The logits come in float32.
         schedule: ``schedule(step, n_steps)`` is the factor of the optimizer's rate.
         accumulation: in how many parts a process computes its rows, to need less memory at a time.
             The gradient is that of the whole batch, up to rounding.
@@ -87,7 +89,8 @@ class Trainer:
 
     Raises:
         ValueError: sizes, clip or a precision out of range; an optimizer of another model; a batch
-            with fewer rows than parts, or without targets.
+            with fewer rows than parts, or without targets; a loss that is not one for each target.
+        TypeError: batches that cannot be saved.
         FloatingPointError: a loss, a gradient or its norm is NaN or infinite. The message names the
             step and the cause; neither parameters nor optimizer have changed. (In float16 gradients
             that are too large only make the scaler lower its scale and leave the step out.)
@@ -121,6 +124,7 @@ class Trainer:
         checks.require_count(n_steps, "n_steps")
         checks.require_count(accumulation, "accumulation")
         require_trained(model, optimizer)
+        require_batches(batches)
         require_clip(clip)
         self.model, self.optimizer, self.batches = model, optimizer, batches
         self.n_steps, self.loss, self.schedule, self.clip = n_steps, loss, schedule, clip
@@ -159,17 +163,17 @@ class Trainer:
         """The gradient of the mean loss over all targets of the batch. That loss, and how many
         processes were asked to stop.
         """
-        total = torch.zeros(2, device=self.device)
+        found = torch.zeros(2, device=self.device)
         for i, (*inputs, targets) in enumerate(share.parts, start=1):
             with self.processes.joining(self.joined, last=i == len(share.parts)):
                 with in_precision(self.device, self.precision):
                     logits, wanted = scored(self.forward, self.loss, inputs, targets)
-                    loss = self.loss(logits.float(), wanted) / share.n_targets
+                    loss = total(self.loss, logits.float(), wanted) / share.n_targets
                 # joining takes the mean over the processes, and the sum is wanted
                 self.scaler.scale(loss * self.processes.size).backward()
-            total[0] += loss.detach()
-        total[1] = self.asked()
-        return self.processes.sum(total)
+            found[0] += loss.detach()
+        found[1] = self.asked()
+        return self.processes.sum(found)
 
     def update(self, number: int, total: Tensor) -> list[float]:
         """Let the optimizer step, unless something is not finite. ``total`` and the norm."""
@@ -242,6 +246,17 @@ def require_trained(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
             f"the optimizer holds no parameter of this {type(model).__name__}, so no step would "
             f"change it. Make the optimizer from the model that is trained, adamw(model, ...)."
         )
+
+
+def require_batches(batches: Any) -> None:
+    """Batches without end, which can be saved."""
+    for name in ("__next__", "state_dict", "load_state_dict"):
+        if not hasattr(batches, name):
+            raise TypeError(
+                f"batches is of type {type(batches).__name__}, which has no {name}, so a run could "
+                f"not be resumed. Give Batches(source, batch_size): a source has a length, and "
+                f"rows(indices), which returns tensors, the targets last."
+            )
 
 
 def require_clip(clip: float | None) -> None:

@@ -1,7 +1,8 @@
-"""Losses: functions of logits and targets that return the sum over the targets that count.
+"""Losses: functions of logits and targets that return one number for each target.
 
-A sum, so that the parts of a batch add up: the loop and the evaluation divide by the number of
-targets that count, in the whole batch or the whole text. Targets that are ``IGNORED`` do not count.
+PyTorch's are such functions with ``reduction="none"``. :func:`total` adds up the numbers of those
+targets that count, so that the parts of a batch add up: the loop and the evaluation divide by how
+many these are, in the whole batch or the whole text. Targets that are ``IGNORED`` do not count.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +17,7 @@ Loss = Callable[[Tensor, Tensor], Tensor]
 
 
 def cross_entropy(logits: Tensor, targets: Tensor, *, label_smoothing: float = 0.0) -> Tensor:
-    """The cross-entropy in nats, summed over the targets that count.
+    """The cross-entropy of each target in nats, ``[...]``; 0 where it does not count.
 
     Args:
         logits: ``[..., classes]``.
@@ -31,17 +32,37 @@ def cross_entropy(logits: Tensor, targets: Tensor, *, label_smoothing: float = 0
     Source: label smoothing: Szegedy et al. 2016 (Rethinking the Inception Architecture).
 
     >>> import torch
-    >>> round(cross_entropy(torch.zeros(3, 7), torch.tensor([0, 6, IGNORED])).item(), 4)  # 2 ln 7
-    3.8918
+    >>> cross_entropy(torch.zeros(3, 7), torch.tensor([0, 6, IGNORED]))  # ln 7, twice
+    tensor([1.9459, 1.9459, 0.0000])
     """
     require_fitting(logits, targets, label_smoothing)
     return F.cross_entropy(
         logits.flatten(0, -2),
         targets.flatten(),
         ignore_index=IGNORED,
-        reduction="sum",
+        reduction="none",
         label_smoothing=label_smoothing,
-    )
+    ).view_as(targets)
+
+
+def total(loss: Loss, logits: Tensor, targets: Tensor) -> Tensor:
+    """What ``loss`` gives for the targets that count, added up.
+
+    Raises:
+        ValueError: it gives another number of losses than there are targets.
+
+    >>> import torch
+    >>> total(cross_entropy, torch.zeros(3, 7), torch.tensor([0, 6, IGNORED]))  # 2 ln 7
+    tensor(3.8918)
+    """
+    each = loss(logits, targets)
+    if each.shape != targets.shape:
+        raise ValueError(
+            f"the loss has shape {tuple(each.shape)} and the targets {tuple(targets.shape)}; it "
+            f'must be one number for each target, as from PyTorch\'s losses with reduction="none". '
+            f"The loop takes the mean over the whole batch."
+        )
+    return each.where(targets != IGNORED, 0.0).sum()
 
 
 def scored(

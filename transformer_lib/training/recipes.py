@@ -7,33 +7,66 @@ tiny Shakespeare), for the stories of the ``gifts`` grammar, and for translation
 import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from functools import partial
+from inspect import signature
+from pathlib import PurePath
 from typing import Any
 
 import torch
 from torch import nn
 
 from transformer_lib import checks, storage
+from transformer_lib.data import texts
 from transformer_lib.data.gifts import Grammar
 from transformer_lib.data.gifts.lessons import require_lessons
 from transformer_lib.data.kannada import KannadaGrammar
+from transformer_lib.data.pairs import multi30k
 from transformer_lib.encoder_decoder import EncoderDecoderConfig
 from transformer_lib.gpt import GPTConfig
 from transformer_lib.tokenizers import PairTokenizer
-from transformer_lib.training import schedules
 from transformer_lib.training.device import choose_precision
 from transformer_lib.training.loop import require_clip
 from transformer_lib.training.losses import require_label_smoothing
 from transformer_lib.training.optimizers import Muon, NorMuon, adamw
+from transformer_lib.training.schedules import SCHEDULES
 
 # The constructors of the two families of models, by name.
 WIRINGS = {"gpt1": GPTConfig.gpt1, "gpt2": GPTConfig.gpt2, "fast": GPTConfig.fast}
 PAIR_WIRINGS = {"paper": EncoderDecoderConfig.paper, "fast": EncoderDecoderConfig.fast}
-GRAMMARS = {"gifts": Grammar, "kannada": KannadaGrammar}
-TRANSLATIONS = ("kannada", "multi30k")
-SCHEDULES = ("linear", "cosine", "trapezoid", "inverse_square_root")
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """Data that a recipe can name.
+
+    Attributes:
+        task: the name in ``tasks.TASKS`` of what is done with them.
+        grammar: of its sentences, if it has one; else
+        read: the text, or the pairs to train on and those to measure by.
+    """
+
+    task: str
+    grammar: type[Grammar] | type[KannadaGrammar] | None = None
+    read: Callable[[], Any] | None = None
+
+
+DATA = {
+    "gifts": DataSet("stories", Grammar),
+    "kannada": DataSet("translation", KannadaGrammar),
+    "multi30k": DataSet("translation", read=lambda: (multi30k("train"), multi30k("val"))),
+    "python_docs": DataSet("text", read=texts.python_docs),
+    "tiny_shakespeare": DataSet("text", read=texts.tiny_shakespeare),
+}
+# Files of one's own, by how their names end: their task. Any other is read as a text, but for those
+# that hold records (dialogues, say), which have no one way of being read.
+ENDINGS = {".tsv": "translation"}
+RECORDS = (".jsonl", ".json", ".csv", ".parquet")
 MUONS = {"muon": Muon, "normuon": NorMuon}
 OPTIMIZERS = (*MUONS, "adamw")
+# Fields that are options of one choice only, by that choice, with what they are if nothing is said.
+OPTIONS = {
+    "schedule": {"trapezoid": {"decay": 0.8}},
+    "optimizer": {name: {"adamw_lr": 0.01, "momentum": 0.95, "n_iterations": 5} for name in MUONS},
+}
 # Counts, and the most that can be meant: a recipe may come in a stranger's file, or with a zero too
 # many, and beyond these nothing would ever end.
 MOST = {
@@ -68,12 +101,12 @@ class Recipe:
         accumulation, clip, precision, compiled, deterministic: see
             :class:`~transformer_lib.training.loop.Trainer`.
         n_steps: how many steps.
-        optimizer: ``"muon"``, ``"normuon"`` or ``"adamw"``; ``lr`` is its rate, ``adamw_lr`` that
-            of the parameters that Muon leaves to AdamW; ``betas``, ``eps``, ``weight_decay`` are of
-            both, ``momentum`` and ``n_iterations`` of Muon.
-        schedule: ``"linear"``, ``"cosine"`` or ``"trapezoid"``, with ``warmup`` steps, and for the
-            trapezoid the share ``decay`` of all steps; or the paper's ``"inverse_square_root"``,
-            which is multiplied by ``lr`` (1 in the paper).
+        optimizer: ``"muon"``, ``"normuon"`` or ``"adamw"``; ``lr`` is its rate; ``betas``, ``eps``,
+            ``weight_decay`` are of all three. Of the first two only: ``adamw_lr``, the rate of the
+            parameters that they leave to AdamW, ``momentum`` and ``n_iterations``.
+        schedule: ``"linear"``, ``"cosine"`` or ``"trapezoid"`` (also called WSD), with ``warmup``
+            steps, and of the trapezoid only the share ``decay`` of all steps; or the paper's
+            ``"inverse_square_root"``, which is multiplied by ``lr`` (1 in the paper).
         label_smoothing: see :func:`~transformer_lib.training.losses.cross_entropy`; it is not part
             of what is measured.
         seed: of the weights, of the order of the data, and of dropout.
@@ -116,16 +149,16 @@ class Recipe:
     n_steps: int = 1000
     optimizer: str = "muon"
     lr: float = 0.03
-    adamw_lr: float = 0.01
+    adamw_lr: float | None = None
     betas: tuple[float, float] = (0.9, 0.95)
     eps: float = 1e-8
     weight_decay: float = 0.0
     label_smoothing: float = 0.0
-    momentum: float = 0.95
-    n_iterations: int = 5
+    momentum: float | None = None
+    n_iterations: int | None = None
     schedule: str = "trapezoid"
     warmup: int = 0
-    decay: float = 0.8
+    decay: float | None = None
     seed: int = 0
     evaluate_every: int = 250
     save_every: int = 250
@@ -137,6 +170,7 @@ class Recipe:
 
     def __post_init__(self):
         checks.require_fields(self)
+        _fill_options(self)
         _require_storable(self)
         require_seed(self.seed)
         require_clip(self.clip)
@@ -153,9 +187,14 @@ class Recipe:
     @property
     def task(self) -> str:
         """The name in ``tasks.TASKS`` that follows from its data."""
-        if self.data in TRANSLATIONS or self.data.lower().endswith(".tsv"):
-            return "translation"
-        return "stories" if self.data == "gifts" else "text"
+        if self.data in DATA:
+            return DATA[self.data].task
+        return ENDINGS.get(PurePath(self.data.lower()).suffix, "text")
+
+    @property
+    def grammar_class(self) -> type[Grammar] | type[KannadaGrammar] | None:
+        """Of its data's sentences; None of a text."""
+        return DATA[self.data].grammar if self.data in DATA else None
 
     @property
     def wirings(self) -> Mapping[str, Callable[..., Any]]:
@@ -163,7 +202,16 @@ class Recipe:
         return PAIR_WIRINGS if self.task == "translation" else WIRINGS
 
     def with_changes(self, **changes) -> "Recipe":
-        """This recipe with other values for some fields."""
+        """This recipe with other values for some fields.
+
+        With another optimizer or schedule, the options of the one before go.
+
+        >>> Recipe(decay=0.5).with_changes(schedule="cosine").decay is None
+        True
+        """
+        for choice in OPTIONS:
+            if changes.get(choice, getattr(self, choice)) != getattr(self, choice):
+                changes = dict.fromkeys(options_of(choice, getattr(self, choice))) | changes
         return replace(self, **changes)
 
     def as_json(self) -> dict[str, Any]:
@@ -178,6 +226,10 @@ class Recipe:
         True
         """
         _require_names(content, cls, "the recipe")
+        for choice, known in OPTIONS.items():  # once, each recipe had the options of all
+            own = options_of(choice, str(content.get(choice, getattr(cls, choice))))
+            others = {name for options in known.values() for name in options} - own.keys()
+            content = {name: value for name, value in content.items() if name not in others}
         return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in content.items()})
 
     def model_config(self, vocabulary: int) -> GPTConfig:
@@ -231,11 +283,34 @@ class Recipe:
 
     def factor(self, step: int, n_steps: int) -> float:
         """The schedule."""
-        if self.schedule == "inverse_square_root":
-            return schedules.inverse_square_root(step, self.d_model, warmup=self.warmup)
-        options = {"decay": self.decay} if self.schedule == "trapezoid" else {}
-        function = partial(getattr(schedules, self.schedule), warmup=self.warmup, **options)
-        return function(step, n_steps)
+        function = SCHEDULES[self.schedule]
+        known = vars(self) | {"step": step, "n_steps": n_steps}
+        names = signature(function).parameters.keys() & known.keys()
+        return function(**{name: known[name] for name in names})
+
+
+def options_of(choice: str, name: str) -> Mapping[str, Any]:
+    """The options that belong to this schedule or optimizer alone, with their defaults.
+
+    >>> options_of("schedule", "trapezoid")
+    {'decay': 0.8}
+    """
+    return OPTIONS[choice].get(name, {})
+
+
+def _fill_options(recipe: Recipe) -> None:
+    """Options of a choice: as it is if nothing is said, and None for one that has none."""
+    for choice, known in OPTIONS.items():
+        chosen = getattr(recipe, choice)
+        own = options_of(choice, chosen)
+        for name in {name for options in known.values() for name in options}:
+            if getattr(recipe, name) is None:
+                object.__setattr__(recipe, name, own.get(name))
+            elif name not in own:
+                raise ValueError(
+                    f"{name} is {getattr(recipe, name)}, an option of {choice} = "
+                    f"{' or '.join(map(repr, known))}, and {choice} is {chosen!r}. Leave it out."
+                )
 
 
 def require_seed(seed: int) -> None:
@@ -258,9 +333,14 @@ def _require_parts(recipe: Recipe) -> None:
         raise ValueError(
             f"data is {recipe.data!r}, a file on another machine. Copy it to this one."
         )
+    if recipe.data.lower().endswith(RECORDS):
+        raise ValueError(
+            f"data is {recipe.data!r}, whose ending is of records. Write what is to be learned "
+            f"into a text (.txt), or into pairs (.tsv, a tab between source and target)."
+        )
     translates = recipe.task == "translation"
     _require_names(recipe.model, EncoderDecoderConfig if translates else GPTConfig, "model")
-    _require_names(recipe.grammar, GRAMMARS.get(recipe.data, Grammar), "grammar")
+    _require_names(recipe.grammar, recipe.grammar_class or Grammar, "grammar")
     if (recipe.vocabulary or recipe.batch_tokens) and not translates:
         raise ValueError(
             f"vocabulary = {recipe.vocabulary} and batch_tokens = {recipe.batch_tokens} are "
@@ -287,7 +367,7 @@ def _require_parts(recipe: Recipe) -> None:
 def _require_lessons(recipe: Recipe) -> None:
     """Lessons of the stories of gifts, and heads for them."""
     require_lessons(recipe.lessons)
-    if recipe.lessons and recipe.data != "gifts":
+    if recipe.lessons and recipe.task != "stories":
         raise ValueError(
             f"lessons are texts about gifts, and data is {recipe.data!r}. Leave them out."
         )

@@ -1,13 +1,15 @@
-"""A run as a person sees it: lines and a progress bar in the terminal, and TensorBoard.
+"""Reports of a run: in the terminal, to TensorBoard, to Weights & Biases, into a file.
 
 A terminal may obey what it is shown, lack a letter, or have been closed.
 """
 
 import contextlib
+import json
 import os
 import sys
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import torch
 from torch import nn
@@ -19,36 +21,141 @@ from transformer_lib.training.run import Report, Run
 
 
 @contextlib.contextmanager
-def reporting(processes: Processes, tensorboard: str | os.PathLike | None) -> Iterator[Report]:
-    """A function that shows a run's steps: a progress bar (lines without a terminal), TensorBoard.
+def reporting(processes: Processes, reports: Sequence[str] = ()) -> Iterator[Report]:
+    """A function that reports a run's steps to the terminal, and to each of ``reports``.
 
-    Only the first of several processes shows anything.
+    Only the first of several processes reports anything.
+
+    Args:
+        reports: such as ``"tensorboard=FOLDER"``: a name in :data:`REPORTS`, and where to.
 
     Raises:
-        ModuleNotFoundError: ``tensorboard`` names a folder, and TensorBoard is not installed.
+        ValueError: there is no such report, or no place for it.
+        ModuleNotFoundError: what it needs is not installed.
     """
     if not processes.is_first:
         yield lambda run, step: None
         return
-    writer = None if tensorboard is None else _writer(tensorboard)
-    visible = sys.stderr is not None and sys.stderr.isatty()
-    bar = tqdm(unit="step", disable=not visible, dynamic_ncols=True)
+    with contextlib.ExitStack() as stack:
+        chosen = [stack.enter_context(contextlib.closing(_report(one))) for one in reports]
+        chosen.append(stack.enter_context(contextlib.closing(Terminal())))
 
-    def report(run: Run, step: Step | None) -> None:
-        try:
-            _show(run, step, bar)
-        except OSError:  # the terminal has closed: the run goes on without a bar
-            bar.disable = True
-        if writer is not None and step is not None:
-            _write_events(run, step, writer)
+        def report(run: Run, step: Step | None) -> None:
+            for one in chosen:
+                one(run, step)
 
-    try:
         yield report
-    finally:
+
+
+def _report(asked: str) -> Report:
+    name, _, place = asked.partition("=")
+    if name not in REPORTS or not place:
+        known = ", ".join(f"{name}={where}" for name, (_, where) in REPORTS.items())
+        raise ValueError(f"the report {asked!r} is none of {known}: a name, and where it goes to.")
+    return REPORTS[name][0](place)
+
+
+class Terminal:
+    """A progress bar; lines where there is no terminal."""
+
+    def __init__(self) -> None:
+        visible = sys.stderr is not None and sys.stderr.isatty()
+        self.bar = tqdm(unit="step", disable=not visible, dynamic_ncols=True)
+
+    def __call__(self, run: Run, step: Step | None) -> None:
+        try:
+            _show(run, step, self.bar)
+        except OSError:  # the terminal has closed: the run goes on without a bar
+            self.bar.disable = True
+
+    def close(self) -> None:
         with contextlib.suppress(OSError):
-            bar.close()
-        if writer is not None:
-            writer.close()
+            self.bar.close()
+
+
+class TensorBoard:
+    """Events in a folder."""
+
+    def __init__(self, folder: str) -> None:
+        with _needed("tensorboard"):
+            from torch.utils.tensorboard import SummaryWriter
+        self.writer = SummaryWriter(folder)
+
+    def __call__(self, run: Run, step: Step | None) -> None:
+        for name, value in _numbers(run, step).items():
+            self.writer.add_scalar(name, value, step.step)
+
+    def close(self) -> None:
+        self.writer.close()
+
+
+class WeightsAndBiases:
+    """A run of a project."""
+
+    def __init__(self, project: str) -> None:
+        with _needed("wandb"):
+            import wandb
+        self.run = wandb.init(project=project)
+
+    def __call__(self, run: Run, step: Step | None) -> None:
+        if step is None:
+            self.run.config.update(run.recipe.as_json(), allow_val_change=True)
+        else:
+            self.run.log(_numbers(run, step), step=step.step)
+
+    def close(self) -> None:
+        self.run.finish()
+
+
+class Lines:
+    """A line of JSON for each step, at the end of a file."""
+
+    def __init__(self, path: str) -> None:
+        self.path = Path(path)
+        self.path.open("a").close()  # what cannot be written is known before the first step
+
+    def __call__(self, run: Run, step: Step | None) -> None:
+        if step is not None:
+            line = json.dumps({"step": step.step, **_numbers(run, step)})
+            with self.path.open("a", encoding="utf-8") as file:
+                print(line, file=file)
+
+    def close(self) -> None:
+        """It is closed after each line."""
+
+
+# By name: what makes a report out of where it goes to, and what that is.
+REPORTS = {
+    "tensorboard": (TensorBoard, "FOLDER"),
+    "wandb": (WeightsAndBiases, "PROJECT"),
+    "file": (Lines, "FILE"),
+}
+
+
+@contextlib.contextmanager
+def _needed(package: str) -> Iterator[None]:
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"a report needs {package}, and {error.name} is not installed: pip install {package}, "
+            f"or leave the report out."
+        ) from error
+
+
+def _numbers(run: Run, step: Step | None) -> dict[str, float]:
+    """What is known of a step, by name; nothing before the first."""
+    if step is None:
+        return {}
+    found = {
+        "loss/training": step.loss,
+        "rate": step.rate,
+        "gradient norm": step.gradient_norm,
+        "tokens per second": step.tokens_per_second,
+    }
+    if _was_measured(run, step):
+        found["loss/validation"] = run.curve["validation_loss"][-1]
+    return found
 
 
 def _show(run: Run, step: Step | None, bar: tqdm) -> None:
@@ -97,30 +204,6 @@ def _beginning(run: Run) -> str:
         text += f"; floor {run.corpus.floor:.4f}"
         text += f", {run.corpus.seen} validation stories left out, as they are trained on"
     return text
-
-
-def _write_events(run: Run, step: Step, writer) -> None:
-    scalars = {
-        "loss/training": step.loss,
-        "rate": step.rate,
-        "gradient norm": step.gradient_norm,
-        "tokens per second": step.tokens_per_second,
-    }
-    if _was_measured(run, step):
-        scalars["loss/validation"] = run.curve["validation_loss"][-1]
-    for name, value in scalars.items():
-        writer.add_scalar(name, value, step.step)
-
-
-def _writer(folder: str | os.PathLike):
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            f"TensorBoard is asked for, and {error.name} is not installed: pip install "
-            f"tensorboard, or leave --tensorboard out."
-        ) from error
-    return SummaryWriter(os.fspath(folder))
 
 
 def n_parameters(model: nn.Module) -> int:

@@ -58,7 +58,8 @@ def trapezoid(
         ValueError, TypeError: as :func:`linear`; ``decay`` outside of [0, 1], or warm-up and decay
             together longer than the run.
 
-    Source: Zhai et al. 2022 (Scaling Vision Transformers); Hägele et al. 2024.
+    Also called WSD, warmup-stable-decay. Source: Zhai et al. 2022 (Scaling Vision Transformers);
+    Hägele et al. 2024.
 
     >>> [trapezoid(step, 5, decay=0.6) for step in (1, 2, 3, 4, 5)]
     [1.0, 1.0, 0.75, 0.5, 0.25]
@@ -87,6 +88,12 @@ def inverse_square_root(step: int, d_model: int, *, warmup: int = 4000) -> float
     for name, value in [("step", step), ("d_model", d_model), ("warmup", warmup)]:
         checks.require_count(value, name)
     return d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)
+
+
+SCHEDULES = {
+    "linear": linear, "cosine": cosine, "trapezoid": trapezoid,
+    "inverse_square_root": inverse_square_root,
+}  # fmt: skip
 
 
 def _up(step: int, warmup: int, after) -> float:

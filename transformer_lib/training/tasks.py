@@ -25,8 +25,7 @@ from transformer_lib.data.corpora import (
     with_lessons,
 )
 from transformer_lib.data.gifts import Grammar
-from transformer_lib.data.kannada import KannadaGrammar
-from transformer_lib.data.pairs import Pair, multi30k, pairs_from_tsv
+from transformer_lib.data.pairs import Pair, pairs_from_tsv
 from transformer_lib.encoder_decoder import EncoderDecoder
 from transformer_lib.gpt import GPT, current_names
 from transformer_lib.sampling import stream
@@ -34,9 +33,8 @@ from transformer_lib.tokenizers import SPECIALS, PairTokenizer, WordTokenizer
 from transformer_lib.training.distributed import ALONE, Processes
 from transformer_lib.training.evaluation import answer_accuracy, mean_loss
 from transformer_lib.training.losses import Loss, cross_entropy
-from transformer_lib.training.recipes import Recipe
+from transformer_lib.training.recipes import DATA, Recipe
 
-TEXTS = {"python_docs": texts.python_docs, "tiny_shakespeare": texts.tiny_shakespeare}
 VALIDATION_EVERY = 10  # of a reader's own pairs, one in so many measures
 VOCABULARY = 4000  # byte pairs, if a recipe names no number
 TRANSLATED = 500  # pairs of which the exact translations are counted
@@ -78,15 +76,14 @@ def stories(recipe: Recipe) -> Corpus:
 
 def text(recipe: Recipe) -> Corpus:
     """A text, by characters."""
-    known = TEXTS.get(recipe.data)
-    content = texts.from_file(recipe.data) if known is None else known()
+    content = DATA[recipe.data].read() if recipe.data in DATA else texts.from_file(recipe.data)
     return text_corpus(content, recipe.block, recipe.window or recipe.block)
 
 
 def translations(recipe: Recipe) -> Corpus:
-    """Pairs of sentences: Kannada by words, all others by the byte pairs of both languages."""
-    if recipe.data == "kannada":
-        grammar = KannadaGrammar(**recipe.grammar)
+    """Pairs of sentences: of a grammar by words, others by the byte pairs of both languages."""
+    if recipe.grammar_class:
+        grammar = recipe.grammar_class(**recipe.grammar)
         training, validation = (
             [Pair(s.source, s.target) for s in sentences]
             for sentences in (
@@ -96,12 +93,12 @@ def translations(recipe: Recipe) -> Corpus:
         sides = grammar.source_words, grammar.target_words
         tokenizer = PairTokenizer(*(WordTokenizer([*SPECIALS, *words]) for words in sides))
     else:
-        if recipe.data == "multi30k":
-            training, validation = multi30k("train"), multi30k("val")
+        if recipe.data in DATA:
+            training, validation = DATA[recipe.data].read()
         else:
             training, validation = divided(pairs_from_tsv(recipe.data))
-        texts = [side for pair in training for side in pair]
-        tokenizer = PairTokenizer(train_bpe(texts, recipe.vocabulary or VOCABULARY, SPECIALS))
+        sides = [side for pair in training for side in pair]
+        tokenizer = PairTokenizer(train_bpe(sides, recipe.vocabulary or VOCABULARY, SPECIALS))
     return translation_corpus(
         training, validation, tokenizer, context=recipe.block, batch_tokens=recipe.batch_tokens
     )

@@ -35,7 +35,7 @@ from transformer_lib.interpret.your_part import using
 from transformer_lib.storage import UnusableFileError
 from transformer_lib.training import checkpoints
 from transformer_lib.training.checkpoints import Checkpoint, CheckpointError, differences
-from transformer_lib.training.recipes import GRAMMARS, Recipe
+from transformer_lib.training.recipes import DATA, Recipe
 from transformer_lib.training.run_log import RunLog, decode, encode, load_run, logs_in, parse_run
 from transformer_lib.training.tasks import TASKS, model_of
 
@@ -341,7 +341,7 @@ def _recipe(configuration: Mapping[str, Any]) -> Recipe:
 
 
 def _grammar_of(recipe: Recipe) -> Grammar | KannadaGrammar | None:
-    kind = GRAMMARS.get(recipe.data)
+    kind = recipe.grammar_class
     return None if kind is None else kind(**recipe.grammar)
 
 
@@ -394,7 +394,7 @@ def _parts(
     """The objects that the manifest describes, once its entries fit one another and the log."""
     tokenizer, grammar = tokenizer_of(manifest["tokenizer"]), None
     if manifest["grammar"] is not None:
-        grammar = GRAMMARS[manifest["recipe"]["data"]](**manifest["grammar"])
+        grammar = DATA[manifest["recipe"]["data"]].grammar(**manifest["grammar"])
     pairs = [
         ("vocabulary_sha256", manifest["vocabulary_sha256"], tokenizer.hash),
         ("grammar_sha256", manifest["grammar_sha256"], None if grammar is None else grammar.hash),

@@ -8,6 +8,7 @@ import { plain, rich } from "../core/markup.js";
 import { readJson, send } from "../core/wire.js";
 import { askCell, askNumber, askOptions } from "./asking.js";
 import { answerOf, isRight, sentenceFor, tolerance, wordsOf } from "./model.js";
+import { conceal } from "./notebook.js";
 
 const ASK = { options: askOptions, number: askNumber, cell: askCell };
 
@@ -51,6 +52,7 @@ function render({ model, el }) {
     fig.element.classList.add("afm-locked");
     if (revealed || !isOpen()) return;
     revealed = true;
+    conceal(el, false);
     // The button stays, so that the keyboard stays where it is.
     guessed.setAttribute("aria-disabled", "true");
     guessed.textContent = guess ? "Your guess stands." : "Shown without a guess.";
@@ -101,6 +103,11 @@ function render({ model, el }) {
     window.removeEventListener("beforeprint", before);
     window.removeEventListener("afterprint", after);
   });
+
+  // Each time that the question comes into view: JupyterLab shows a cell again when it runs.
+  const seen = new IntersectionObserver(() => isOpen() || conceal(el, true));
+  seen.observe(el);
+  fig.onEnd(() => seen.disconnect());
 
   fig.listen(model, "change:_guess", update);
   fig.listen(model, "change:_shown", update);

@@ -22,8 +22,9 @@ class Predict(Widget):
     """A question to guess at before the result is shown.
 
     The reader chooses, then presses *That is my guess*. The guess locks; whether it is right, one
-    sentence about it, and `then` are shown. On the page, the cells tagged `reveal` that follow are
-    hidden until then. In all texts `*italic*`, `**bold**` and `` `code` `` are allowed.
+    sentence about it, and `then` are shown. On the page, and in JupyterLab as `make lab` starts it,
+    the cells tagged `reveal` that follow are hidden until then. In all texts `*italic*`, `**bold**`
+    and `` `code` `` are allowed.
 
     Args:
         question: what is asked.

@@ -177,7 +177,10 @@ function render({ model, el }) {
     }
   }
 
-  const isCalm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+  const isCalm = () => matchMedia("(prefers-reduced-motion: reduce), print").matches;
+  const print = () => found && reveal(translated().length, false);
+  window.addEventListener("beforeprint", print);
+  fig.onEnd(() => window.removeEventListener("beforeprint", print));
   const translated = () => found?.best[0].ids.map((id) => target[id]) ?? [];
 
   /** So many words; then the others one by one, if it goes on. */
