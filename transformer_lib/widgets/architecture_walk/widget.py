@@ -48,8 +48,8 @@ class ArchitectureWalk(Widget):
         goals: challenges.
 
     State (what `[text](#set:name;key=value)` sets): `sentence` (as the figure writes it, or its
-    number), `part` (such as `decoder.0.cross_attention`), `row` (from 0), `written` (how many words;
-    more than there are: all), `reset`.
+    number), `part` (such as `decoder.0.cross_attention`), `row` (from 0), `written` (how many
+    words; more than there are: all), `reset`.
 
     Facts (what goals read): `sentence`, `part`, `row` (numbers from 0), `written` (how many words,
     the end being one), `ended` (1 if it has been written), `block` (its number from 1, 0 outside of
@@ -76,7 +76,18 @@ class ArchitectureWalk(Widget):
         "row": Number(0, "rows", "row"),
         "written": Number(0, None, "written"),
     }
-    _facts = ("sentence", "part", "row", "written", "ended", "block", "cross", "masked", "choices", "parameters")
+    _facts = (
+        "sentence",
+        "part",
+        "row",
+        "written",
+        "ended",
+        "block",
+        "cross",
+        "masked",
+        "choices",
+        "parameters",
+    )
 
     def __init__(
         self,

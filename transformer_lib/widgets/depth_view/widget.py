@@ -41,7 +41,8 @@ class DepthView(Widget):
     `pre`, `post`, `no_norm`, `no_residual`.
 
     State (what `[text](#set:name;key=value)` sets): `pre`, `post`, `no_norm`, `no_residual` (on or
-    off), `depth` (6, 12 or 24), `start` (its number, from 0), `quantity` (gradient or stream), `reset`.
+    off), `depth` (6, 12 or 24), `start` (its number, from 0), `quantity` (gradient or stream),
+    `reset`.
 
     Facts (what goals read): `ratio pre`, `ratio post`, `ratio no_norm`, `ratio no_residual` (what
     the figure shows of the first block, divided by the last block's; of what is shown only),
