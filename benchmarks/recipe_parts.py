@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch.nn.utils import clip_grad_norm_
 
 from transformer_lib.data.batches import Batches
@@ -22,7 +23,6 @@ from transformer_lib.data.packing import Batch
 from transformer_lib.data.texts import python_docs
 from transformer_lib.gpt import GPT, GPTConfig
 from transformer_lib.training.evaluation import mean_loss
-from transformer_lib.training.losses import cross_entropy
 from transformer_lib.training.optimizers import adamw, set_rates
 from transformer_lib.training.run_log import RUNS_FOLDER, new_run, save_run
 from transformer_lib.training.schedules import trapezoid
@@ -73,7 +73,7 @@ def _step(
 ) -> float:
     """One step of the chapter's loop; its loss."""
     inputs, targets = batch
-    loss = cross_entropy(model(inputs), targets) / targets.numel()
+    loss = F.cross_entropy(model(inputs).flatten(0, 1), targets.flatten())
     (loss * STRANGE["times"] if strange else loss).backward()
     clip_grad_norm_(model.parameters(), clip)
     optimizer.step()
