@@ -178,7 +178,7 @@ SAME = {
 
 # Known to PyTorch, not to this page. "torch." and so on: where it would be asked for.
 MISSING = """
-torch: addmm angle atleast_1d atleast_2d autocast baddbmm bernoulli bfloat16 block_diag
+torch: addmm angle atleast_1d atleast_2d autocast baddbmm bernoulli bfloat16
 torch: broadcast_tensors broadcast_to bucketize cartesian_prod cdist celu cholesky combinations
 torch: compile complex complex64 conj corrcoef cosh cov cross cuda cummax cummin
 torch: cumulative_trapezoid deg2rad diff digamma dist dropout dsplit fft float16 fmod frac

@@ -718,6 +718,22 @@ def _smoothed(exact):
     return cross_entropy
 
 
+def atan2(input, other):
+    angle = (input / other).atan().nan_to_num(0.0)
+    half_turn = torch.where(input < 0, -torch.pi, torch.pi)
+    return torch.where(other < 0, angle + half_turn, angle)
+
+
+def block_diag(*tensors):
+    result = torch.zeros(sum([t.shape[0] for t in tensors]), sum([t.shape[1] for t in tensors]))
+    row, column = 0, 0
+    for one in tensors:
+        rows, columns = one.shape
+        result[row : row + rows, column : column + columns] = one
+        row, column = row + rows, column + columns
+    return result
+
+
 def entr(input):
     return torch.where(input > 0, -input * input.log(), input * 0.0)
 
@@ -802,6 +818,8 @@ torch.bincount = Tensor.bincount = lambda input, weights=None, minlength=0: _bin
 )
 torch.index_add = Tensor.index_add = _index_add
 F.pad, F.cross_entropy = pad, _smoothed(F.cross_entropy)
+torch.atan2 = Tensor.atan2 = torch.arctan2 = atan2
+torch.block_diag = block_diag
 torch.special = Module("torch.special", entr=entr)
 torch.randint_like = lambda input, low, high=None: randint(low, high, list(input.shape))
 torch.distributions = Module("torch.distributions", Categorical=Categorical)
