@@ -101,8 +101,8 @@ def test_the_pretended_accelerator_refuses_the_cpus_tensors(ipython, site):
         "from transformer_lib.training.device import choose_device",
         "from transformer_lib.training.trained import load_shipped",
         "ids = torch.zeros(1, 2, dtype=torch.int64)",
-        "print(load_shipped('gifts-v2').model(ids).device, choose_device())",
-        "load_shipped('gifts-v2', device=choose_device()).model(ids)",
+        "print(load_shipped('gifts-v3').model(ids).device, choose_device())",
+        "load_shipped('gifts-v3', device=choose_device()).model(ids)",
     ]
     program = [sys.executable, "-c", "\n".join(lines)]
     environment = os.environ | {"PYTHONPATH": str(site)}

@@ -402,9 +402,9 @@ def test_models_and_runs_are_on_the_cpu_unless_they_are_put_elsewhere(monkeypatc
     """Whatever the best device is: the cells of a chapter make their ids on the CPU."""
     monkeypatch.setattr(device, "best_device", lambda: torch.device("meta"))
     assert choose_device().type == "meta"
-    models = [load_shipped("gifts-v2").model, Run(RECIPE).trainer.model]
+    models = [load_shipped("gifts-v3").model, Run(RECIPE).trainer.model]
     assert {p.device.type for model in models for p in model.parameters()} == {"cpu"}
-    on_meta = load_shipped("gifts-v2", device=torch.device("meta")).model
+    on_meta = load_shipped("gifts-v3", device=torch.device("meta")).model
     assert {p.device.type for p in on_meta.parameters()} == {"meta"}
 
 

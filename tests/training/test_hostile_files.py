@@ -228,7 +228,7 @@ def test_weights_of_other_shapes_and_dtypes(run_folder, change, message):
 
 @pytest.fixture
 def exported(tmp_path):
-    return shutil.copytree(TRAINED_FOLDER / "gifts-v2", tmp_path / "exported")
+    return shutil.copytree(TRAINED_FOLDER / "gifts-v3", tmp_path / "exported")
 
 
 def change_exported(folder, *, weights=None, recipe=None):

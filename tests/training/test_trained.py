@@ -15,7 +15,7 @@ from transformer_lib.training.recipes import PRESETS
 from transformer_lib.training.trained import MANIFEST, TRAINED_FOLDER, WEIGHTS, load_shipped
 
 FOLDER = TRAINED_FOLDER / "gifts-v3"
-RECIPES = {"gifts-v2": PRESETS["gifts"], "gifts-v3": PRESETS["gifts-taught"]}
+RECIPES = {"gifts-v3": PRESETS["gifts-taught"]}
 
 
 @pytest.fixture(scope="module", params=RECIPES)

@@ -196,7 +196,7 @@ def test_a_folder_saved_twice_at_a_step_says_which(run_folder, capsys):
     ],
 )
 def test_a_damaged_manifest_of_a_shipped_model(tmp_path, damage, as_a_reader):
-    copy = shutil.copytree(TRAINED_FOLDER / "gifts-v2", tmp_path / "copy")
+    copy = shutil.copytree(TRAINED_FOLDER / "gifts-v3", tmp_path / "copy")
     manifest = json.loads((copy / MANIFEST).read_text())
     damage(manifest)
     (copy / MANIFEST).write_text(json.dumps(manifest))

@@ -111,7 +111,7 @@ def load_shipped(name_or_path: str | os.PathLike, *, device: torch.device = CPU)
         FileNotFoundError: there is no such model; the message names those that there are.
         ValueError: a file is damaged, or of another version; the message names it and the fix.
 
-    >>> shipped = load_shipped("gifts-v2")
+    >>> shipped = load_shipped("gifts-v3")
     >>> shipped.grammar == Grammar(), shipped.manifest["result"]["accuracy"] > 0.99
     (True, True)
     """

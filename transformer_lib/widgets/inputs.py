@@ -67,9 +67,9 @@ def require_mapping(value: object, name: str, form: str) -> None:
 def require_parts(value: object, parts: Sequence[str], name: str, maker: str) -> None:
     """An object that has these attributes, and not, for instance, the name of one.
 
-    >>> require_parts("gifts-v2", ["model"], "trained", "load_shipped('gifts-v2')")
+    >>> require_parts("gifts-v3", ["model"], "trained", "load_shipped('gifts-v3')")
     Traceback (most recent call last):
-    TypeError: trained is 'gifts-v2', which has no model: give what load_shipped('gifts-v2') returns
+    TypeError: trained is 'gifts-v3', which has no model: give what load_shipped('gifts-v3') returns
     """
     for part in parts:
         if not hasattr(value, part):
