@@ -67,9 +67,7 @@ def test_a_folder_of_one_s_own_is_loaded_by_its_path(copy):
 
 
 def test_what_is_damaged_or_not_there_is_refused(copy, as_a_reader):
-    with pytest.raises(
-        FileNotFoundError, match=r"no trained model 'gifts-v9'.*has: gifts-v3"
-    ):
+    with pytest.raises(FileNotFoundError, match=r"no trained model 'gifts-v9'.*has: gifts-v3"):
         load_shipped("gifts-v9")
     content = bytearray((copy / WEIGHTS).read_bytes())
     content[-100] ^= 1
