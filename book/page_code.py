@@ -460,7 +460,7 @@ class Asked:
 
     check: str  # check_one_output
     name: str  # one_output, of what the reader writes
-    stub: str  # what stands in the cell at first, without its last line
+    stub: str  # the text of the cell at first, without its last line
     call: str  # the last line: check_one_output(one_output)
     solution: str
     program: Program  # what is there before

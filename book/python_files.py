@@ -4,8 +4,8 @@
 Python of write/python/) and MicroPython's WebAssembly, `editor-HASH.js` CodeMirror. Classic
 scripts, since from file:// a page can load nothing else. For exercises there are `page-HASH.js`
 (what a reader works with) and `checks-HASH.js` (the engine of the checks). MicroPython and
-CodeMirror come from npm's packages, at
-the versions of book/package.json, and is put together by esbuild.
+CodeMirror come from npm's packages, at the versions of book/package.json, and are put together by
+esbuild.
 """
 
 import base64
@@ -76,6 +76,7 @@ def start() -> str:
 def tried(chapter: dict) -> dict:
     """What trial.mjs says of a chapter's exercises and cells: see there."""
     task = {"engine": page_code.engine(), "npm": str(PACKAGE / "micropython.mjs")}
+    task["write"] = str(FOLDER / "write")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "task.json"
         path.write_text(json.dumps(task | chapter), encoding="utf-8")

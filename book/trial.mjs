@@ -1,6 +1,6 @@
-// Tries, when the book is built, what the page will do: run by book/trial.py under node.
+// Tries, when the book is built, what the page will do: run by book/python_files.py under node.
 //
-//   node trial.mjs task.json     { engine, npm, exercises: [{ id, name, stub, call, solution, program }],
+//   node trial.mjs task.json     { engine, npm, write, exercises: [{ id, name, stub, call, solution, program }],
 //                                  imports: [{ modules, context }], cells: [{ code, open, wanted }] }
 //     prints { engine, exercises: [{ program, why, ms }], before, cells: [number or null] }
 //
@@ -11,18 +11,19 @@
 
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
-import { start } from "../transformer_lib/widgets/write/session.js";
-import { prepare } from "../transformer_lib/widgets/write/source.js";
 
-const FOLDER = new URL("../transformer_lib/widgets/write/python/", import.meta.url);
-const { engine, npm, exercises = [], imports = [], cells = [] } = JSON.parse(readFileSync(process.argv[2], "utf8"));
+const task = JSON.parse(readFileSync(process.argv[2], "utf8"));
+const { engine, npm, exercises = [], imports = [], cells = [] } = task;
+const inFolder = (name) => new URL(name, pathToFileURL(`${task.write}/`));
+const { start } = await import(inFolder("session.js"));
+const { prepare } = await import(inFolder("source.js"));
 
 let events = [];
 const { loadMicroPython } = await import(pathToFileURL(npm));
 const session = await start({
   load: loadMicroPython,
   python: ["names", "torch_page", "layers", "cells"].map((name) =>
-    readFileSync(new URL(`${name}.py`, FOLDER), "utf8"),
+    readFileSync(inFolder(`python/${name}.py`), "utf8"),
   ),
   tell: (event) => events.push(event),
 });
@@ -43,10 +44,10 @@ session.readEngine(read);
 function whyNot({ id, name, stub, call, solution }, program) {
   const before = told(() => session.lay(program, id));
   if (before.error) return before.error.message;
-  const task = { namespace: id, name, call };
-  const empty = told(() => session.check(stub, task));
+  const asked = { namespace: id, name, call };
+  const empty = told(() => session.check(stub, asked));
   if (empty.error || empty.verdict?.passed !== null) return said("the empty answer", empty);
-  const right = told(() => session.check(solution, task));
+  const right = told(() => session.check(solution, asked));
   return right.verdict?.passed === true ? null : said("the solution", right);
 }
 

@@ -1,4 +1,4 @@
-"""What the page's Python gets of the book's: slices in its syntax, and the engine of the checks."""
+"""The book's Python as the page's gets it: slices in its syntax, and the engine of the checks."""
 
 import ast
 import gzip

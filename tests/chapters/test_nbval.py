@@ -70,8 +70,8 @@ def site(wheel, once) -> Path:
 
 
 def test_the_wheel_is_complete(wheel):
-    """All of the library that is in the sources: modules, scripts, styles, logs, weights."""
-    suffixes = {".py", ".js", ".css", ".json", ".safetensors"}
+    """All of the library that is in the sources: modules, scripts, styles, logs, weights, texts."""
+    suffixes = {".py", ".js", ".css", ".json", ".safetensors", ".txt"}
     sources = {
         path.relative_to(ROOT).as_posix()
         for path in (ROOT / "transformer_lib").rglob("*")

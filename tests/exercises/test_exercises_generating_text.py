@@ -18,7 +18,6 @@ from transformer_lib.exercises.generating_text import (
     check_by_temperature,
     check_cache_bytes,
     check_cached_step,
-    check_find_head,
     check_min_p,
     check_nucleus,
     check_temperature,
@@ -562,98 +561,6 @@ WRONG[check_min_p] = [
     ),
     (lambda x, p: normalized(x * (x >= p * x.topk(2).values[1])), "with `0` in place of `1`"),
     (lambda x, p: normalized(x * (x >= 2 * p * x.max()) + (x == x.max())), "It may stay"),
-]
-
-
-# --- the head that looks at a sentence ----------------------------------------------------------
-
-
-def head_by_loops(maps, asks, start, stop):
-    best, where = -1.0, None
-    for layer, heads in enumerate(maps.tolist()):
-        for head, rows in enumerate(heads):
-            if sum(rows[asks][start:stop]) > best:
-                best, where = sum(rows[asks][start:stop]), (layer, head)
-    return where
-
-
-def by_tensors(maps, asks, start, stop):
-    on_it = maps[..., asks, start:stop].sum(dim=2)
-    return on_it.max(dim=1).values.argmax(), on_it.max(dim=0).values.argmax()
-
-
-def best_in(scores, row):
-    return row, scores[row].argmax()
-
-
-def where(scores):
-    return tuple((scores == scores.max()).nonzero()[0].tolist())
-
-
-RIGHT[check_find_head] = [head_by_loops, by_tensors, lambda *x: list(head_by_loops(*x))]
-WRONG[check_find_head] = [
-    (lambda m, a, i, j: m[:, :, a, i:j].sum(2).argmax(), "That is one number"),
-    (lambda m, a, i, j: by_tensors(m, a, i, j)[::-1], "`[::-1]` is too much"),
-    (
-        lambda m, a, i, j: divmod(m[:, :, a, i:j].sum(2).argmax().item(), m.shape[0]),
-        "with `1` in place of `0`",
-    ),
-    (
-        lambda m, a, i, j: where(m[:, :, i:j, a].sum(2)),
-        "with `:, :, a, i:j` in place of `:, :, i:j, a`",
-    ),
-    (
-        lambda m, a, i, j: where(m[:, :, a, i:j].max(2).values),
-        "of query 10, head 2 of layer 0 has 0.591 on the sentence, an",
-    ),
-    (
-        lambda m, a, i, j: where(m[:, :, :, i:j].sum((2, 3))),
-        "of query 9, head 1 of layer 0 has 0.776 on the sentence, and",
-    ),
-    (lambda m, a, i, j: where(m[:, :, a, i : j + 1].sum(2)), "`+ 1` is too much"),
-    (lambda m, a, i, j: [n + 1 for n in head_by_loops(m, a, i, j)], "`+ 1` is too much"),
-    (
-        lambda m, a, i, j: best_in(m[..., a, i:j].sum(2), m[..., a, i:j].sum(2).mean(1).argmax()),
-        "of query 10, head 4 of layer 0 has 0.594 on the sentence, an",
-    ),
-    (
-        lambda m, a, i, j: best_in(m[..., a, i:j].sum(2).T, m[..., a, i:j].sum(2).mean(0).argmax())[
-            ::-1
-        ],
-        "of query 10, head 0 of layer 1 has 0.458 on the sentence, an",
-    ),
-    (
-        lambda m, a, i, j: tuple(m[..., a, i:j].sum(2).mean(axis).argmax() for axis in (1, 0)),
-        "of query 10, head 0 of layer 0 has 0.300 on the sentence, an",
-    ),
-    (
-        lambda m, a, i, j: where(m[:, :, a, i:].sum(2)),
-        "of query 10, head 0 of layer 1 has 0.458 on the sentence, an",
-    ),
-    (
-        lambda m, a, i, j: where(-m[:, :, a, i:j].sum(2)),
-        "the sign before `m[:, :, a, i:j].sum(2)` is one too many",
-    ),
-    (
-        lambda m, a, i, j: where(m[:, :, a, i]),
-        "of query 9, head 1 of layer 0 has 0.776 on the sentence, and",
-    ),
-    (
-        lambda m, a, i, j: divmod(m[:, :, a, i:j].sum(2).argmax().item(), 4),
-        "a number that stays the same for every shape",
-    ),
-    (lambda m, a, i, j: where(m[:, :, a, i + 1 : j].sum(2)), "`+ 1` is too much"),
-    (lambda m, a, i, j: where(m[:, :, a, i : j - 1].sum(2)), "`- 1` is too much"),
-    (lambda m, a, i, j: where(m[:, :, a - 1, i:j].sum(2)), "`- 1` is too much"),
-    (
-        lambda m, a, i, j: where(m[:, :, -1, i:j].sum(2)),
-        "of query 9, head 1 of layer 0 has 0.776 on the sentence, and",
-    ),
-    (
-        lambda m, a, i, j: tuple(x + 40 for x in head_by_loops(m, a, i, j)),
-        "`+ 40` is too much",
-    ),
-    (lambda m, a, i, j: (0, where(m[:, :, a, i:j].sum(2))[1]), "and another head has"),
 ]
 
 

@@ -27,7 +27,7 @@ test("the syntax trees of all chapters' cells and checks are Python's own", () =
   for (const { text, nodes } of texts) assert.deepEqual(places(text), nodes, text);
 });
 
-test("what is no Python is an error with its line", () => {
+test("what is not Python is an error with its line", () => {
   for (const [text, line] of [
     ["x = (1,", 1],
     ["a = 1\ndef f(:\n    pass", 2],

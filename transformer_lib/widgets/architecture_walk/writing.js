@@ -1,4 +1,4 @@
-// What the decoder has written, the button that lets it write one word more, and the next word's
+// The decoder's words so far, the button that lets it write one word more, and the next word's
 // chances.
 //
 //   const line = writing({ label, onWrite(steps), onRow(row) });

@@ -1,4 +1,4 @@
-// What the model wrote after the step that is looked at. Its place is as high as its longest text so
+// The text that the model wrote after the step that is looked at. Its place is as high as its longest text so
 // far, so that nothing below the figure moves while one slides along the curve.
 //
 //   const written = sample();  fig.add(written);

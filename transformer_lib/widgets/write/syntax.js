@@ -226,7 +226,7 @@ class Reader {
       : this.make("Expr", first, { value });
   }
 
-  /** What stands behind a colon: the rest of the line, or deeper lines. */
+  /** The block behind a colon: the rest of the line, or deeper lines. */
   block(depth) {
     this.expect(":");
     if (this.next.kind !== "newline") return this.simple();

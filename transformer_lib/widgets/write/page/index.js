@@ -1,4 +1,4 @@
-// What start.js loads when a reader begins to answer an exercise or to change a cell.
+// Loaded by start.js when a reader begins to answer an exercise or to change a cell.
 
 export { change } from "./change.js";
 export { choice } from "./choice.js";

@@ -1,4 +1,4 @@
-// What a page of the book shows at its exercises and cells before a reader answers: a field or options,
+// At the exercises and cells of a page, before a reader answers: a field or options,
 // and a button. An extension of Sphinx has left the places (book/extensions/exercises.py). Bundled by
 // esbuild; small, since every reader loads it. The rest (index.js) is loaded by the first touch.
 

@@ -1,4 +1,4 @@
-"""What the engine of the checks asks of Python, as far as MicroPython does not have it.
+"""All that the engine of the checks asks of Python, as far as MicroPython does not have it.
 
 The engine itself (transformer_lib/exercises/engine/) is read after this file, in MicroPython's
 syntax (book/page_code.py), all but its modules `calling` and `guarding`, whose place is taken here:
