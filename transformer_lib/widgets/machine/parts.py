@@ -22,8 +22,8 @@ PARTS = {
     ),
     "position": (
         "position",
-        "What tells the third word from the thirtieth. In every head, queries and keys are turned "
-        "like the hands of clocks, by the word's place in the text.",
+        "What tells the third word from the thirtieth. Every place has its own setting of these "
+        "clock hands, and every head uses it when it looks back.",
         "07c-turn-do-not-add",
     ),
     "block": (
