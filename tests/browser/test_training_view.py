@@ -87,7 +87,7 @@ def test_the_slider_reads_each_step(open_page):
 
 def test_what_it_writes_stands_below_the_curve(open_page):
     page = open_page(view(texts={1: "xq </b>", 60: "the king"}))
-    written = page.locator(".afm-written")
+    written = page.locator(".afm-sample")
     assert written.inner_text() == "the king"
     slider = page.get_by_role("slider", name="step")
     slider.fill("58")
@@ -95,7 +95,7 @@ def test_what_it_writes_stands_below_the_curve(open_page):
     assert written.inner_text() == "xq </b>"
     slider.fill("59")
     assert written.inner_text() == "the king"
-    assert not open_page(view()).locator(".afm-written").is_visible()
+    assert not open_page(view()).locator(".afm-sample").is_visible()
 
 
 def test_smoothing_and_both_axes(open_page):

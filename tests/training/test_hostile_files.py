@@ -248,7 +248,7 @@ def change_exported(folder, *, weights=None, recipe=None):
 @pytest.mark.parametrize(
     ("recipe", "message"),
     [
-        ({"d_model": 8192, "n_layers": 8}, "is said to have 1,358,336 bytes"),
+        ({"d_model": 8192, "n_layers": 8}, "is said to have 1,356,912 bytes"),
         ({"n_layers": 10**6}, "n_layers is 1,000,000; choose at most"),
         ({"d_model": 10**15 + 1}, "choose at most 65,536"),
         ({"model": {"smear": 10**9}}, "choose at most 1,000"),

@@ -9,7 +9,7 @@ import { element } from "../core/dom.js";
 export function sample() {
   const caption = element("p", { class: "afm-map-caption" });
   const text = element("pre", {
-    class: "afm-written",
+    class: "afm-sample",
     tabindex: "0",
     "aria-label": "What it writes",
   });

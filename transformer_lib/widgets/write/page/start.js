@@ -4,8 +4,7 @@
 
 import { showProgress } from "./progress.js";
 
-const page = JSON.parse(document.getElementById("afm-asked").textContent);
-const { files } = page;
+let page, files; // what the extension has written into the page
 
 const make = (tag, attributes, ...children) => {
   const node = Object.assign(document.createElement(tag), attributes);
@@ -69,15 +68,21 @@ function options(place, asked) {
   check.addEventListener("click", () => wake("check"));
 }
 
-for (const place of document.querySelectorAll("[data-afm-ask]")) {
-  const asked = page.exercises[place.dataset.afmAsk];
-  (asked.options ? options : field)(place, asked);
-  place.closest(".cell").classList.add("afm-asked"); // its text is for paper
+function begin() {
+  page = JSON.parse(document.getElementById("afm-asked").textContent);
+  files = page.files;
+  for (const place of document.querySelectorAll("[data-afm-ask]")) {
+    const asked = page.exercises[place.dataset.afmAsk];
+    (asked.options ? options : field)(place, asked);
+    place.closest(".cell").classList.add("afm-asked"); // its text is for paper
+  }
+  for (const place of document.querySelectorAll("[data-afm-change]")) {
+    const change = button("Change it");
+    place.append(change);
+    const wake = wakes("change", place, files);
+    change.addEventListener("click", () => wake("open"));
+  }
+  showProgress(page);
 }
-for (const place of document.querySelectorAll("[data-afm-change]")) {
-  const change = button("Change it");
-  place.append(change);
-  const wake = wakes("change", place, files);
-  change.addEventListener("click", () => wake("open"));
-}
-showProgress(page);
+
+if (globalThis.document) begin(); // under node, which only imports it, there is no page
