@@ -47,7 +47,7 @@ WAYS: dict[str, dict[str, Any]] = {
 
 
 def learn(seed: int, changes: dict[str, Any]) -> tuple[float, list[float], float]:
-    """The loss on unseen text, the training loss (means of a few steps), the share of clipped steps."""
+    """The loss on unseen text, the training loss (means of a few), the share of clipped steps."""
     recipe, corpus = RECIPE | changes, text_corpus(python_docs(), BLOCK, BLOCK)
     torch.manual_seed(seed)
     model = GPT(GPTConfig(vocabulary=corpus.tokenizer.size, context=BLOCK, **SIZES))

@@ -3,8 +3,8 @@
     python benchmarks/recipe_rates.py        about three minutes of one core
 
 Writes transformer_lib/runs/recipe-rates.json. The run is that of recipe_parts.py, a smaller sister
-of the chapter's. First at rates each twice as large as the one before, from one seed, with the share
-of steps that were clipped. Then four times as long, with the rate falling and without.
+of the chapter's. First at rates each twice as large as the one before, from one seed, with the
+share of steps that were clipped. Then four times as long, with the rate falling and without.
 """
 
 from typing import Any
