@@ -1,4 +1,4 @@
-"""What each part of chapter 12's recipe is worth: the same run, with one part taken away.
+"""The worth of each part of chapter 12's recipe: the same run, with one part taken away.
 
     python benchmarks/recipe_parts.py        about four minutes of one core
 
