@@ -46,8 +46,8 @@ WAYS: dict[str, dict[str, Any]] = {
 }
 
 
-def learn(seed: int, changes: dict[str, Any]) -> tuple[float, list[float]]:
-    """The loss on unseen text after a run, and the training loss, a mean of every few steps."""
+def learn(seed: int, changes: dict[str, Any]) -> tuple[float, list[float], float]:
+    """The loss on unseen text, the training loss (means of a few), the share of clipped steps."""
     recipe, corpus = RECIPE | changes, text_corpus(python_docs(), BLOCK, BLOCK)
     torch.manual_seed(seed)
     model = GPT(GPTConfig(vocabulary=corpus.tokenizer.size, context=BLOCK, **SIZES))
@@ -59,26 +59,29 @@ def learn(seed: int, changes: dict[str, Any]) -> tuple[float, list[float]]:
         )
     schedule = partial(trapezoid, warmup=recipe["warmup"], decay=recipe["decay"])
     batches, losses, curve = Batches(corpus.training, BATCH, seed=seed), [], []
-    for step in range(1, N_STEPS + 1):
-        set_rates(optimizer, schedule(step, N_STEPS))
+    n_steps, n_clipped = recipe.get("n_steps", N_STEPS), 0
+    for step in range(1, n_steps + 1):
+        set_rates(optimizer, schedule(step, n_steps))
         strange = recipe.get("strange") and step == STRANGE["step"]
-        losses.append(_step(model, optimizer, next(batches), recipe["clip"], strange))
+        loss, norm = _step(model, optimizer, next(batches), recipe["clip"], strange)
+        losses.append(loss)
+        n_clipped += norm > recipe["clip"]
         if step % EVERY == 0:
             curve.append(statistics.fmean(losses[-EVERY:]))
-    return mean_loss(model, corpus.validation, batch_size=64), curve
+    return mean_loss(model, corpus.validation, batch_size=64), curve, n_clipped / n_steps
 
 
 def _step(
     model: GPT, optimizer: torch.optim.Optimizer, batch: Batch, clip: float, strange: bool
-) -> float:
-    """One step of the chapter's loop; its loss."""
+) -> tuple[float, float]:
+    """One step of the chapter's loop; its loss, and the norm of its gradient before clipping."""
     inputs, targets = batch
     loss = F.cross_entropy(model(inputs).flatten(0, 1), targets.flatten())
     (loss * STRANGE["times"] if strange else loss).backward()
-    clip_grad_norm_(model.parameters(), clip)
+    norm = clip_grad_norm_(model.parameters(), clip)
     optimizer.step()
     optimizer.zero_grad()
-    return loss.item()
+    return loss.item(), norm.item()
 
 
 def main() -> None:
@@ -91,7 +94,7 @@ def main() -> None:
     for number, (way, changes) in enumerate(ways.items()):
         ends[way] = []
         for seed in SEEDS:
-            loss, losses = learn(seed, changes)
+            loss, losses, _ = learn(seed, changes)
             ends[way].append(loss)
             for i, mean in enumerate(losses, start=1):
                 row = (number, seed, i * EVERY, mean)

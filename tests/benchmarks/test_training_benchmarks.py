@@ -2,6 +2,7 @@
 
 import dataclasses
 import importlib
+import sys
 
 import pytest
 import torch
@@ -402,3 +403,20 @@ def test_each_part_of_the_recipe_is_taken_away_once(tiny, monkeypatch, tmp_path)
     assert ends["no clipping"] != pytest.approx(ends["the same, no clipping"], rel=1e-4)
     rates = log.result["rates of gradient descent"]
     assert min(rates.values()) == ends["gradient descent"][0]
+
+
+def test_rates_and_a_longer_run_of_the_recipe(tiny, monkeypatch, tmp_path):
+    sizes = {"n_layers": 1, "n_heads": 2, "d_model": 12, "positions": "rotary"}
+    parts = tiny("recipe_parts", N_STEPS=4, EVERY=2, BLOCK=8, BATCH=2, SIZES=sizes)
+    monkeypatch.setitem(parts.RECIPE, "warmup", 1)
+    monkeypatch.setattr(parts, "python_docs", lambda: TEXT)
+    monkeypatch.setitem(sys.modules, "recipe_parts", parts)  # as if run from its folder
+    module = tiny("recipe_rates", RATES=(0.001, 0.01), LONG=8, EVERY=2, learn=parts.learn)
+    module.main()
+    log = load_run(tmp_path / "recipe-rates.json")
+    rates, ends = log.result["rates"], log.result["long"]
+    assert list(rates) == ["0.001", "0.01"] == list(log.result["clipped"])
+    assert rates["0.001"] != rates["0.01"]
+    assert all(0 <= share <= 1 for share in log.result["clipped"].values())
+    assert log.curve["step"] == [2, 4, 6, 8] * 4  # two seeds, two ways
+    assert all(a != b for a, b in zip(ends["falling"], ends["no fall"], strict=True))

@@ -396,7 +396,8 @@ check_recovery = Exercise(
     },
     call=lambda answer: answer() if callable(answer) else answer,
     tolerance=(0.03, 0.0),
-    praise="Right: thousands of steps for one odd batch, where β₂ = 0.95 wastes some two hundred.",
+    praise=f"Right: {_short_steps(0.999):,} steps, for one odd batch. With β₂ = 0.95 it is "
+    f"{_short_steps(0.95)}.",
 )
 
 
