@@ -94,7 +94,7 @@ def test_a_bad_answer_gets_a_sentence_and_the_page_goes_on(chapter, text, said):
 
 
 def test_an_open_cell_is_changed_run_and_put_back(chapter):
-    place = chapter.locator("[data-afm-change]").first
+    place = chapter.locator(".cell:has(.cell_output) [data-afm-change]").first
     cell = place.locator("xpath=ancestor::*[contains(@class, 'cell ')][1]")
     stored = cell.locator(".cell_output").inner_text()
     place.get_by_role("button", name="Change it").click()
