@@ -69,9 +69,12 @@ export function drawFrame(svg, geometry, { rows, columns, label, rowTitle, colum
   const titles = svgElement("g", { "aria-hidden": "true" });
   if (columnTitle) titles.append(axisTitle(`${columnTitle}${named(cell)}`, "key", left, 13));
   if (rowTitle) {
-    const node = axisTitle(rowTitle, "query", 0, 0, `translate(13 ${top}) rotate(-90)`);
-    titles.append(setAttributes(node, { "text-anchor": "end" }));
-    node.textContent = `← ${rowTitle}${named(cell)}`; // turned, the arrow points down
+    const text = `← ${rowTitle}${named(cell)}`; // turned, the arrow points down
+    const long = textWidth(text) > height - top; // than the rows are high: it ends where they do
+    const place = `translate(13 ${long ? height - 2 : top}) rotate(-90)`;
+    const node = axisTitle(rowTitle, "query", 0, 0, place);
+    titles.append(setAttributes(node, { "text-anchor": long ? "start" : "end" }));
+    node.textContent = text;
   }
   svg.append(titles);
 
