@@ -42,14 +42,14 @@ SEEDS, FEWER, HELD_OUT, EVERY = (0, 1, 2, 3, 4), 3, 2000, 100  # the machine fro
 LONGER, WARMUP = 2, 200  # the paper's training: so many times the steps, with this warm-up
 PRESET = PRESETS["kannada"]
 MACHINE = PRESET.with_changes(
-    wiring="paper", model={"d_ff": 4 * PRESET.d_model}, optimizer="adamw", betas=(0.9, 0.999),
+    wiring="paper", model={"d_ff": 4 * PRESET.model.d_model}, optimizer="adamw", betas=(0.9, 0.999),
     lr=3e-3, weight_decay=0.01, schedule="trapezoid", decay=0.0, n_steps=300,
 )  # fmt: skip
 PAPER = MACHINE.with_changes(
     betas=(0.9, 0.98), eps=1e-9, weight_decay=0.0, lr=1.0, schedule="inverse_square_root",
     warmup=WARMUP, n_steps=LONGER * MACHINE.n_steps,
 )  # fmt: skip
-LARGEST = inverse_square_root(WARMUP, MACHINE.d_model, warmup=WARMUP)
+LARGEST = inverse_square_root(WARMUP, MACHINE.model.d_model, warmup=WARMUP)
 
 
 class NoPositions:
@@ -113,7 +113,7 @@ def with_mean(weights: Tensor) -> Tensor:
 
 def main() -> None:
     corpus = corpus_of(PRESET)
-    grammar = KannadaGrammar(**PRESET.grammar)
+    grammar = KannadaGrammar(**PRESET.data.grammar)
     sentences = grammar.held_out(HELD_OUT)
     curve: dict[str, list] = {name: [] for name in COLUMNS}
     result: dict = {"grammar": grammar.hash, "runs": list(RUNS), "sentences": HELD_OUT}

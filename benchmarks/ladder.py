@@ -345,7 +345,7 @@ TRIALS = {
         lengths=(190,),
         muon=NorMuon,
         options=_QUICKER,
-        recipe={"adamw_lr": 2 * _BASELINE.adamw_lr, "precision": "float32"},
+        recipe={"adamw_lr": 2 * _BASELINE.optimizer.adamw_lr, "precision": "float32"},
     ),
     "together, bigram embedding, in float32": Trial(
         lengths=(185,),
@@ -375,12 +375,13 @@ class Run:
         for change in trial.changes:
             change(self.model, text, reading)
         low = torch.bfloat16 if recipe.precision == "bfloat16" else None
+        chosen = recipe.optimizer
         optimizer = trial.muon(
-            self.model, recipe.lr, adamw_lr=recipe.adamw_lr, betas=recipe.betas, eps=recipe.eps,
-            n_iterations=recipe.n_iterations, dtype=low, **trial.options,
+            self.model, chosen.lr, adamw_lr=chosen.adamw_lr, betas=chosen.betas, eps=chosen.eps,
+            n_iterations=chosen.n_iterations, dtype=low, **trial.options,
         )  # fmt: skip
         self.trainer = Trainer(
-            self.model, optimizer, Batches(corpus.training, recipe.batch_size, seed=seed),
+            self.model, optimizer, Batches(corpus.training, recipe.data.batch_size, seed=seed),
             n_steps=n_steps, schedule=recipe.factor, precision=recipe.precision,
         )  # fmt: skip
         self.precision = self.trainer.precision

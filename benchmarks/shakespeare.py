@@ -140,7 +140,7 @@ def main() -> None:
     arguments = parser.parse_args()
     text, folder = tiny_shakespeare(), arguments.weights
     recipe = PRESETS["cpu"].with_changes(n_steps=arguments.steps)
-    corpus = text_corpus(text, recipe.block, recipe.window)
+    corpus = text_corpus(text, recipe.data.block, recipe.data.window)
     model = GPT(recipe.model_config(corpus.tokenizer.size)).eval()
     curve: dict[str, list] = {"step": [], "training_loss": [], "seconds": []}
     steps = [*(step for step in EARLY if step < recipe.n_steps), recipe.n_steps]

@@ -15,7 +15,7 @@ from transformer_lib.training.run_log import RUNS_FOLDER, new_run, save_run
 from transformer_lib.training.tasks import corpus_of
 
 SMALL = PRESETS["gifts-small"]
-RECIPE = SMALL.with_changes(block=49, grammar={**SMALL.grammar, **PLAIN})
+RECIPE = SMALL.with_changes(block=49, grammar={**SMALL.data.grammar, **PLAIN})
 SEEDS, EVERY = (0, 1, 2), 100
 SMEARS = [(0, 0.0), (1, 0.0), (1, 0.5), (2, 0.0), (2, 0.5), (3, 0.0), (3, 0.5)]  # reach, start
 

@@ -35,7 +35,7 @@ sys.path.append(str(REPOSITORY / "tests" / "support"))
 
 from survival import LONGEST_LIFE, Soak, expect
 
-RECIPE = Recipe(
+RECIPE = Recipe.of(
     n_layers=2, n_heads=2, d_model=16, dropout=0.1, block=122, batch_size=6, accumulation=2,
     clip=1.0, n_steps=60, n_stories=40, n_validation=8, evaluate_every=15, save_every=5,
     precision="float32", grammar=PLAIN,

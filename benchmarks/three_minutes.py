@@ -57,7 +57,7 @@ def make_trainer(recipe: Recipe, corpus: Corpus, smears: bool) -> Trainer:
         add_smears(model)
     return Trainer(
         model, recipe.make_optimizer(model),
-        Batches(corpus.training, recipe.batch_size, seed=recipe.seed),
+        Batches(corpus.training, recipe.data.batch_size, seed=recipe.seed),
         n_steps=recipe.n_steps, schedule=recipe.factor, precision=recipe.precision,
     )  # fmt: skip
 
@@ -97,7 +97,7 @@ def main(arguments: list[str] | None = None) -> None:
     changes = {"shakespeare": {}, "normuon": NORMUON, "smears": SMEARS}[name]
     torch.set_num_threads(2)
     text, recipe = tiny_shakespeare(), PRESETS["cpu"].with_changes(**changes)
-    corpora = {window: text_corpus(text, recipe.block, window) for window in WINDOWS}
+    corpora = {window: text_corpus(text, recipe.data.block, window) for window in WINDOWS}
     columns: dict[str, list] = {name: [] for name in COLUMNS}
     result: dict[str, Any] = {f"loss in windows of {window}": [] for window in WINDOWS}
     result |= {"seconds": [], "median milliseconds": [], "tokens per second": []}
@@ -108,7 +108,7 @@ def main(arguments: list[str] | None = None) -> None:
         for window, corpus in corpora.items():
             loss = mean_loss(model, corpus.validation, batch_size=64)
             result[f"loss in windows of {window}"].append(loss)
-        tokens = recipe.n_steps * recipe.batch_size * recipe.block
+        tokens = recipe.n_steps * recipe.data.batch_size * recipe.data.block
         result["seconds"].append(sum(seconds))
         result["median milliseconds"].append(1000 * statistics.median(seconds))
         result["tokens per second"].append(tokens / sum(seconds))

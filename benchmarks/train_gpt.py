@@ -30,7 +30,7 @@ from transformer_lib.training.run import make_trainer
 from transformer_lib.training.run_log import RUNS_FOLDER, new_run, save_run
 
 SEEDS, PARTS, PEER = (0, 1, 2), 50, "peer"
-_START = Recipe(
+_START = Recipe.of(
     data="tiny_shakespeare", wiring="gpt2", dropout=0.0, block=BLOCK, batch_size=BATCH, clip=1.0,
     optimizer="adamw", lr=6e-3, betas=(0.9, 0.99), weight_decay=0.1, schedule="linear", warmup=100,
     n_steps=1200, precision="float32",
@@ -38,7 +38,7 @@ _START = Recipe(
 _ROTARY = _START.with_changes(
     model={"positions": "rotary"}, lr=4e-3, betas=(0.9, 0.95), n_steps=850
 )
-_MUON = Recipe(
+_MUON = Recipe.of(
     data="tiny_shakespeare", wiring="fast", model={"smear": 0}, block=BLOCK, batch_size=BATCH,
     n_iterations=3, n_steps=380, precision="float32",
 )  # fmt: skip

@@ -26,7 +26,6 @@ import argparse
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +35,7 @@ from sacrebleu.significance import PairedTest
 
 from transformer_lib.data.pairs import Pair, multi30k
 from transformer_lib.training.checkpoints import find_checkpoints
-from transformer_lib.training.recipes import PRESETS, Recipe
+from transformer_lib.training.recipes import FIELDS, PRESETS, Recipe
 from transformer_lib.training.run import Run, trained_run
 from transformer_lib.training.run_log import RUNS_FOLDER, load_run, new_run, save_run
 from transformer_lib.training.tasks import translated
@@ -160,7 +159,7 @@ def add(seed: int, found: dict[str, Any], curve: dict[str, list[float]]) -> None
 
 def known_fields(config: dict[str, Any]) -> dict[str, Any]:
     """Of a log's configuration, what is the recipe's. A field that is newer has its default."""
-    return {each.name: config[each.name] for each in fields(Recipe) if each.name in config}
+    return {name: config[name] for name in FIELDS if name in config}
 
 
 def kept(recipe: Recipe, without: int) -> tuple[list[int], dict, dict]:

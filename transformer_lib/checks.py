@@ -363,18 +363,19 @@ def require_masks(masks: list) -> None:
         ) from error
 
 
-def require_fields(configuration) -> None:
+def require_fields(configuration, called: Mapping[str, str] | None = None) -> None:
     """Each field of a dataclass is of the type that its class states.
 
-    An int is good for a float; True and False are good for neither.
+    An int is good for a float; True and False are good for neither. ``called`` has the names of
+    fields that a message calls otherwise.
     """
     hints = typing.get_type_hints(type(configuration))
     for field in fields(configuration):
         value, hint = getattr(configuration, field.name), hints[field.name]
         if not _fits(value, hint):
             raise TypeError(
-                f"{field.name} is {value!r}, of type {type(value).__name__}; it must be "
-                f"{_spelled(hint)}."
+                f"{(called or {}).get(field.name, field.name)} is {value!r}, of type "
+                f"{type(value).__name__}; it must be {_spelled(hint)}."
             )
 
 

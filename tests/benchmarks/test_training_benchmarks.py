@@ -164,7 +164,7 @@ def test_three_minutes_measures_every_seed_and_window(
     benchmark, monkeypatch, tmp_path, name, optimizer
 ):
     module = benchmark("three_minutes")
-    recipe = Recipe(**TINY | {"block": 8, "window": 16})
+    recipe = Recipe.of(**TINY | {"block": 8, "window": 16})
     monkeypatch.setattr(module, "PRESETS", {"cpu": recipe})
     for options in ("NORMUON", "SMEARS"):
         monkeypatch.setattr(module, options, {"optimizer": "normuon"})
@@ -336,7 +336,7 @@ def shakespeare(benchmark, monkeypatch):
     sizes = {"PROMPT": "Mary", "N_TOKENS": 9, "EARLY": (0, 2), "EVERY": 2}
     sizes |= {"PASSAGES": 3, "OPENING": 3, "CONTINUED": 11}
     sizes["tiny_shakespeare"] = lambda: TEXT.replace("\n", "\n\n") * 2
-    sizes["PRESETS"] = {"cpu": Recipe(**TINY | {"block": 8, "window": 16, "lr": 0.01})}
+    sizes["PRESETS"] = {"cpu": Recipe.of(**TINY | {"block": 8, "window": 16, "lr": 0.01})}
     few = {"T = 1": {}, "top-p 0.9": {"top_p": 0.9}, "greedy": {"temperature": 0}}
     sizes["WAYS"] = few | {"beam of 8": {"width": 2}}
     for name, value in sizes.items():

@@ -50,7 +50,7 @@ def test_stories_that_measure_are_not_trained_on():
 
 @pytest.mark.parametrize(
     "recipe",
-    [Recipe(block=85, n_stories=30, n_validation=5), Recipe(data="python_docs", block=32)],
+    [Recipe.of(block=85, n_stories=30, n_validation=5), Recipe.of(data="python_docs", block=32)],
 )
 def test_what_a_recipe_names(recipe):
     corpus = corpus_of(recipe)
@@ -58,14 +58,14 @@ def test_what_a_recipe_names(recipe):
     assert len(corpus.training) > 0
     assert corpus.validation.inputs.max() < corpus.tokenizer.size
     assert corpus_of(recipe.with_changes(grammar={"give_it": 0.1, "give": 0.4})).signature != (
-        corpus.signature if recipe.data == "gifts" else None
+        corpus.signature if recipe.data.name == "gifts" else None
     )
 
 
 def test_a_reader_s_own_file(tmp_path):
     path = tmp_path / "mine.txt"
     path.write_text("ಮೇರಿ ಗುಲಾಬಿ " * 30, encoding="utf-8")
-    corpus = corpus_of(Recipe(data=str(path), block=16))
+    corpus = corpus_of(Recipe.of(data=str(path), block=16))
     assert "ಮ" in corpus.tokenizer.vocabulary
 
 

@@ -208,7 +208,7 @@ CHAPTER_11 = {"people": (*THREE, "peter"), "gifts": ("roses", "books", "apples")
               "n_sentences": 6, "give": 0.5, "give_it": 0.0}  # fmt: skip
 
 
-@pytest.mark.parametrize("names", [{}, PRESETS["gifts-small"].grammar, CHAPTER_11])
+@pytest.mark.parametrize("names", [{}, PRESETS["gifts-small"].data.grammar, CHAPTER_11])
 def test_no_ruler_answers_the_questions(names):
     """Neither a distance nor a place gives half of the answers, three standard errors away; with
     one gift and sentences of equal length, a distance gives four fifths.

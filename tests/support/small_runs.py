@@ -9,7 +9,7 @@ from transformer_lib.training.run import Run
 from transformer_lib.training.state import pack
 
 # 40 stories are 20 rows: with 6 in a batch, epochs end within steps 4 and 7.
-RECIPE = Recipe(
+RECIPE = Recipe.of(
     n_layers=2, n_heads=2, d_model=16, dropout=0.1, block=122, batch_size=6, accumulation=2,
     clip=1.0, n_steps=8, n_stories=40, n_validation=8, evaluate_every=3, save_every=1,
     precision="float32", grammar=PLAIN,

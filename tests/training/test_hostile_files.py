@@ -38,7 +38,7 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="forks, and reads /proc"),
 ]
 
-RECIPE = Recipe(
+RECIPE = Recipe.of(
     n_layers=1, n_heads=2, d_model=16, n_steps=2, n_stories=20, n_validation=4, block=85,
     precision="float32",
 )  # fmt: skip

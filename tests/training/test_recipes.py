@@ -15,7 +15,7 @@ def test_a_preset_survives_json_and_makes_a_model(name):
     recipe = PRESETS[name]
     assert Recipe.from_json(json.loads(json.dumps(recipe.as_json()))) == recipe
     config = recipe.model_config(vocabulary=65)
-    assert config.context >= max(recipe.block, recipe.window or 0)
+    assert config.context >= max(recipe.data.block, recipe.data.window or 0)
     with torch.device("meta"):
         model = GPT(config)
     assert isinstance(recipe.make_optimizer(model), Muon)
@@ -25,20 +25,21 @@ def test_a_preset_survives_json_and_makes_a_model(name):
 
 def test_the_optimizer_is_the_one_that_is_asked_for():
     model = GPT(Recipe().model_config(11))
-    optimizer = Recipe(optimizer="adamw", lr=0.002, betas=(0.8, 0.9)).make_optimizer(model)
+    optimizer = Recipe.of(optimizer="adamw", lr=0.002, betas=(0.8, 0.9)).make_optimizer(model)
     assert isinstance(optimizer, torch.optim.AdamW)
     assert (optimizer.param_groups[0]["lr"], optimizer.defaults["betas"]) == (0.002, (0.8, 0.9))
     dtypes = {"float32": None, "bfloat16": torch.bfloat16, "float16": None}
     for precision, dtype in dtypes.items():
-        optimizer = Recipe(precision=precision).make_optimizer(model)
+        optimizer = Recipe.of(precision=precision).make_optimizer(model)
         assert optimizer.param_groups[0]["dtype"] is dtype
 
 
 def test_options_belong_to_their_choice():
     recipe = PRESETS["gifts"]
-    assert (recipe.decay, recipe.n_iterations) == (0.7, 3)
+    assert (recipe.schedule.decay, recipe.optimizer.n_iterations) == (0.7, 3)
     other = recipe.with_changes(schedule="cosine", optimizer="normuon", momentum=0.9)
-    assert (other.decay, other.momentum, other.n_iterations) == (None, 0.9, 5)
+    assert other.schedule.decay is None
+    assert (other.optimizer.momentum, other.optimizer.n_iterations) == (0.9, 5)
     old = other.as_json() | {"decay": 0.8}  # as recipes were once stored
     assert Recipe.from_json(old) == other
     assert recipe.with_changes(schedule="trapezoid") == recipe
@@ -78,4 +79,4 @@ def test_options_belong_to_their_choice():
 )
 def test_what_makes_no_sense_is_refused(changes, error, message, as_a_reader):
     with pytest.raises(error, match=message):
-        Recipe(**changes)
+        Recipe.of(**changes)

@@ -141,7 +141,7 @@ def test_every_asking_signal_is_noted_and_an_ignored_one_stays_ignored():
 
 def test_a_run_that_was_begun_meanwhile_is_not_overwritten(tmp_path, monkeypatch):
     """Another program has trained and ended while this one made its data."""
-    recipe = Recipe(n_steps=2, n_layers=1, d_model=16, n_stories=20, n_validation=4)
+    recipe = Recipe.of(n_steps=2, n_layers=1, d_model=16, n_stories=20, n_validation=4)
 
     def corpus_while_another_trains(recipe):
         for _ in Run(recipe, corpus_of(recipe)).steps(tmp_path / "run"):
@@ -154,7 +154,9 @@ def test_a_run_that_was_begun_meanwhile_is_not_overwritten(tmp_path, monkeypatch
 
 
 def test_steps_hold_their_folder_until_they_end_or_are_closed(tmp_path):
-    recipe = Recipe(n_steps=2, n_layers=1, d_model=16, n_stories=20, n_validation=4, save_every=1)
+    recipe = Recipe.of(
+        n_steps=2, n_layers=1, d_model=16, n_stories=20, n_validation=4, save_every=1
+    )
     folder, run = tmp_path / "run", Run(recipe)
     steps = run.steps(folder)
     next(steps)

@@ -16,12 +16,12 @@ from transformer_lib.training.checkpoints import find_checkpoints
 from transformer_lib.training.cli import main
 from transformer_lib.training.evaluation import mean_loss
 from transformer_lib.training.losses import cross_entropy
-from transformer_lib.training.recipes import Recipe
+from transformer_lib.training.recipes import DataRecipe, Recipe
 from transformer_lib.training.run import Run, trained_run
 from transformer_lib.training.tasks import TASKS, Task
 from transformer_lib.training.trained import load_trained
 
-RECIPE = Recipe(
+RECIPE = Recipe.of(
     data="reversed", d_model=16, n_heads=2, block=8, batch_size=4, n_steps=6, evaluate_every=3,
     save_every=2, optimizer="adamw", lr=0.01, precision="float32", dropout=0.1,
 )  # fmt: skip
@@ -61,7 +61,9 @@ def reversed_words(recipe):
 
 
 def reverser(recipe, tokenizer):
-    return Reverser(tokenizer.size, recipe.d_model, recipe.n_heads, recipe.dropout)
+    return Reverser(
+        tokenizer.size, recipe.model.d_model, recipe.model.n_heads, recipe.model.dropout
+    )
 
 
 def measures(model, corpus, **options) -> dict[str, float]:
@@ -82,7 +84,7 @@ def another_task(monkeypatch):
         write=write,
     )  # fmt: skip
     monkeypatch.setitem(TASKS, "reversal", task)
-    monkeypatch.setattr(Recipe, "task", property(lambda recipe: "reversal"))
+    monkeypatch.setattr(DataRecipe, "task", property(lambda data: "reversal"))
 
 
 @pytest.mark.usefixtures("another_task", "as_a_reader")  # beartype draws random numbers
@@ -114,12 +116,12 @@ def test_another_model_is_trained_stopped_resumed_measured_exported_and_written_
 
 
 def test_recipes_and_their_tasks():
-    assert Recipe().task == "stories"
-    assert Recipe(data="python_docs").task == Recipe(data="mine.txt").task == "text"
+    assert DataRecipe().task == "stories"
+    assert DataRecipe(name="python_docs").task == DataRecipe(name="mine.txt").task == "text"
     assert "task" not in Recipe().as_json()  # it follows from the data
     for data in ("kannada", "multi30k", "mine.tsv", "MINE.TSV"):
-        assert Recipe(data=data).task == "translation"
-    assert {Recipe().task, Recipe(data="x").task, "translation"} == TASKS.keys()
+        assert DataRecipe(name=data).task == "translation"
+    assert {DataRecipe().task, DataRecipe(name="x").task, "translation"} == TASKS.keys()
 
 
 @pytest.mark.parametrize(("vocabulary", "rows"), [(65, 64), (70_000, 1)])
@@ -136,7 +138,9 @@ def test_a_large_vocabulary_is_measured_in_small_pieces(vocabulary, rows, monkey
 
 def test_a_field_that_is_younger_than_a_checkpoint_has_the_value_that_it_had(tmp_path):
     """A recipe that was saved before a field was added: the run goes on from it."""
-    recipe = Recipe(n_steps=2, n_layers=1, d_model=16, n_stories=20, n_validation=4, save_every=1)
+    recipe = Recipe.of(
+        n_steps=2, n_layers=1, d_model=16, n_stories=20, n_validation=4, save_every=1
+    )
     next(Run(recipe).steps(tmp_path / "run"))
     (checkpoint,) = find_checkpoints(tmp_path / "run")
     configuration = json.loads((checkpoint / "manifest.json").read_text())["configuration"]

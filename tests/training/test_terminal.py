@@ -96,7 +96,7 @@ def test_a_text_is_shown_while_it_is_written_and_stays_when_it_is_interrupted(
     "tokenizer", [CharacterTokenizer("mary gave"), WordTokenizer(["mary", "gave", "roses"])]
 )
 def test_a_text_written_token_by_token_is_that_of_one_call(n_tokens, tokenizer):
-    recipe = Recipe(n_layers=1, n_heads=2, d_model=16, block=24, data="mine.txt")
+    recipe = Recipe.of(n_layers=1, n_heads=2, d_model=16, block=24, data="mine.txt")
     model, options = tasks.model_of(recipe, tokenizer), {"temperature": 0}
     prompt = tokenizer.encode("mary gave")
     pieces = list(tasks.continuation(model, tokenizer, "mary gave", n_tokens, **options))

@@ -69,7 +69,7 @@ def test_clip_is_a_norm(clip, as_a_reader):
     with pytest.raises(ValueError, match="clip is"):
         Trainer(model, adamw(model, lr=0.1), Batches(stories(), 7), n_steps=1, clip=clip)
     with pytest.raises(ValueError, match="clip is"):
-        Recipe(clip=clip)
+        Recipe.of(clip=clip)
 
 
 def test_the_optimizer_of_another_model_is_refused():
@@ -206,7 +206,7 @@ def test_a_damaged_manifest_of_a_shipped_model(tmp_path, damage, as_a_reader):
 
 @pytest.mark.parametrize(
     "configuration",
-    [{"recipe": "mine"}, {"recipe": Recipe(n_stories=40, n_validation=5).as_json()}, {}],
+    [{"recipe": "mine"}, {"recipe": Recipe.of(n_stories=40, n_validation=5).as_json()}, {}],
 )
 def test_the_checkpoint_of_one_s_own_loop(tmp_path, configuration, capsys, as_a_reader):
     save_checkpoint(tmp_path, 1, {"x": 1}, configuration=configuration, vocabulary="c0ffee")

@@ -91,11 +91,11 @@ def test_a_readers_own_pairs(pairs_file, tmp_path, capsys):
 
 
 def test_what_is_measured_was_not_trained_on(pairs_file):
-    corpus = corpus_of(Recipe(data=str(pairs_file), wiring="paper", vocabulary=262))
+    corpus = corpus_of(Recipe.of(data=str(pairs_file), wiring="paper", vocabulary=262))
     assert (len(corpus.training), len(corpus.validation), len(corpus.pairs)) == (23, 2, 2)
     held = corpus_of(SMALL).pairs
     grammar = KannadaGrammar()
-    known = {grammar.triple(s) for s in grammar.training(SMALL.n_stories)}
+    known = {grammar.triple(s) for s in grammar.training(SMALL.data.n_stories)}
     assert not {grammar.triple(grammar.parse(pair.source)) for pair in held} & known
 
 
@@ -111,7 +111,7 @@ def test_presets_make_models_whose_tokenizers_survive_json(name, pairs_file):
 
 
 def test_the_papers_schedule_and_optimizer():
-    recipe = Recipe(
+    recipe = Recipe.of(
         data="kannada", wiring="paper", optimizer="adamw", lr=1.0, betas=(0.9, 0.98), eps=1e-9,
         schedule="inverse_square_root", warmup=400, d_model=64,
     )  # fmt: skip
@@ -134,4 +134,4 @@ def test_the_papers_schedule_and_optimizer():
 )
 def test_recipes_that_make_no_sense(changes, message):
     with pytest.raises(ValueError, match=message):
-        Recipe(**changes)
+        Recipe.of(**changes)

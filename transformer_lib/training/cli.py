@@ -9,7 +9,6 @@ import shlex
 import signal
 import sys
 from collections.abc import Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ from transformer_lib.training.checkpoints import (
 )
 from transformer_lib.training.device import choose_device, precision_here
 from transformer_lib.training.distributed import LostProcessError, processes
-from transformer_lib.training.recipes import PRESETS, Recipe, require_seed
+from transformer_lib.training.recipes import FIELDS, KINDS, PRESETS, Recipe, require_seed
 from transformer_lib.training.reports import REPORTS, n_parameters, reporting, say, tell
 from transformer_lib.training.run import Run, Stopped, require_run_folder, trained_run
 from transformer_lib.training.run_log import RunLog, new_run, save_run
@@ -150,9 +149,14 @@ def parser() -> argparse.ArgumentParser:
         "--continue", dest="go_on", action="store_true",
         help="go on from the folder's newest checkpoint, if it has one",
     )  # fmt: skip
-    recipe = train.add_argument_group("changes of the preset (see Recipe's documentation)")
-    for field in fields(Recipe):
-        recipe.add_argument(f"--{field.name.replace('_', '-')}", metavar=field.name.upper())
+    groups = {
+        record: train.add_argument_group(
+            f"changes of the preset: {record or 'the run'} (see {kind.__name__}'s documentation)"
+        )
+        for record, kind in [*KINDS.items(), (None, Recipe)]
+    }
+    for name, (record, _) in FIELDS.items():
+        groups[record].add_argument(f"--{name.replace('_', '-')}", metavar=name.upper())
 
     resume = commands.add_parser(
         "resume", help="go on from a checkpoint as if nothing had happened"
@@ -208,12 +212,13 @@ def parser() -> argparse.ArgumentParser:
 
 def changes_of(chosen: argparse.Namespace) -> dict[str, Any]:
     """The recipe's fields that were given. What is JSON is read as JSON: numbers, true, {...}."""
-    given = {f.name: getattr(chosen, f.name) for f in fields(Recipe)}
+    given = {name: getattr(chosen, name) for name in FIELDS}
     return {name: _value(name, text) for name, text in given.items() if text is not None}
 
 
 def _value(name: str, text: str) -> Any:
-    if Recipe.__dataclass_fields__[name].type is str:
+    record, own = FIELDS[name]
+    if KINDS.get(record, Recipe).__annotations__[own] is str:
         return text
     try:
         value = storage.parse_json(text)
@@ -301,7 +306,7 @@ def _log_of(run: Run, folder: Path, arguments: Sequence[str]) -> RunLog:
 
 def _summary(run: Run) -> str:
     measured = {name: column[-1] for name, column in run.curve.items()}
-    told = _measured(measured, run.corpus.floor, TASKS[run.recipe.task].answers)
+    told = _measured(measured, run.corpus.floor, TASKS[run.recipe.data.task].answers)
     return f"{told}, after {run.seconds:.0f} s of training, {run.wall:.0f} s in all"
 
 
@@ -320,11 +325,11 @@ def evaluate_command(chosen: argparse.Namespace, arguments: Sequence[str]) -> in
     recipe, corpus = trained.recipe, corpus_of(trained.recipe)
     require_same_data(recipe, corpus, trained.data)
     if corpus.tokenizer.hash != trained.tokenizer.hash:
-        raise ValueError(f"{recipe.data} has other tokens than the data of this model had.")
+        raise ValueError(f"{recipe.data.name} has other tokens than the data of this model had.")
     precision = precision_here(recipe.precision or "float32", device)
-    measured = TASKS[recipe.task].measures(trained.model, corpus, precision=precision)
+    measured = TASKS[recipe.data.task].measures(trained.model, corpus, precision=precision)
     rows = f"{len(corpus.validation):,} rows"
-    told = _measured(measured, corpus.floor, TASKS[recipe.task].answers)
+    told = _measured(measured, corpus.floor, TASKS[recipe.data.task].answers)
     where = f", in {precision}, as {device} has no units for {recipe.precision}"
     say(f"step {trained.step}: {told} ({rows}{'' if precision == recipe.precision else where})")
     return 0
@@ -338,7 +343,7 @@ def export_command(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
 def sample_command(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
     require_seed(chosen.seed)
     trained = load_trained(chosen.folder, device=choose_device(chosen.device))
-    write = TASKS[trained.recipe.task].write
+    write = TASKS[trained.recipe.data.task].write
     if write is None:
         raise ValueError(
             f"{chosen.folder} is a translator, which does not go on with a text. Ask it by: "
@@ -356,7 +361,7 @@ def sample_command(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
 
 def translate_command(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
     trained = load_trained(chosen.folder, device=choose_device(chosen.device))
-    translate = TASKS[trained.recipe.task].translate
+    translate = TASKS[trained.recipe.data.task].translate
     if translate is None:
         raise ValueError(
             f"{chosen.folder} is not a translator; it goes on with a text. Ask it by: {PROGRAM} "

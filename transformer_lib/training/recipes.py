@@ -1,12 +1,13 @@
-"""Recipes: everything that is chosen for a training run, in one value that JSON can hold.
+"""Recipes: all that is chosen for a training run, in four records, as one value for JSON.
 
 ``PRESETS`` are recipes for a laptop's processor, for Colab's T4 and for a large GPU (all three:
 tiny Shakespeare), for the stories of the ``gifts`` grammar, and for translation.
 """
 
+import difflib
 import reprlib
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, fields
 from inspect import signature
 from pathlib import PurePath
 from typing import Any
@@ -79,38 +80,21 @@ MOST_OF_MODEL = {"context": 2**20, "d_ff": 2**20, "smear": 1000}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recipe:
-    """All choices of a training run.
+class DataRecipe:
+    """What is learned from, and how it is cut into batches.
 
     Attributes:
-        data: ``"gifts"``, ``"python_docs"``, ``"tiny_shakespeare"``, or the path of a text file,
+        name: ``"gifts"``, ``"python_docs"``, ``"tiny_shakespeare"``, or the path of a text file,
             for a GPT; ``"kannada"``, ``"multi30k"`` (German into English), or the path of a file of
             pairs that ends in ``.tsv``, for a translator.
-        wiring: ``"gpt1"``, ``"gpt2"`` or ``"fast"``: the constructor of ``GPTConfig``; of a
-            translator ``"paper"`` or ``"fast"``, of ``EncoderDecoderConfig``.
-        n_layers, n_heads, d_model, dropout: of the model; ``model`` holds other fields of its
-            configuration, by name (its vocabulary is that of the data).
-        vocabulary: byte pairs of a translator, of both languages together. (The Kannada of the
-            book is translated word by word: None.)
         block: tokens of a row of a batch. Stories are packed whole into it; texts are cut; of
             pairs it is the most that a sentence may have.
         window: tokens of the windows in which the validation text is read; ``block`` if None.
+        vocabulary: byte pairs of a translator, of both languages together. (The Kannada of the
+            book is translated word by word: None.)
         batch_size: rows of a step's batch, of all processes and accumulated parts together.
         batch_tokens: bundle pairs of like lengths into batches of so many tokens, in place of
             ``batch_size`` rows.
-        accumulation, clip, precision, compiled, deterministic: see
-            :class:`~transformer_lib.training.loop.Trainer`.
-        n_steps: how many steps.
-        optimizer: ``"muon"``, ``"normuon"`` or ``"adamw"``; ``lr`` is its rate; ``betas``, ``eps``,
-            ``weight_decay`` are of all three. Of the first two only: ``adamw_lr``, the rate of the
-            parameters that they leave to AdamW, ``momentum`` and ``n_iterations``.
-        schedule: ``"linear"``, ``"cosine"`` or ``"trapezoid"`` (also called WSD), with ``warmup``
-            steps, and of the trapezoid only the share ``decay`` of all steps; or the paper's
-            ``"inverse_square_root"``, which is multiplied by ``lr`` (1 in the paper).
-        label_smoothing: see :func:`~transformer_lib.training.losses.cross_entropy`; it is not part
-            of what is measured.
-        seed: of the weights, of the order of the data, and of dropout.
-        evaluate_every, save_every: steps between evaluations, and between checkpoints.
         grammar: fields of the data's grammar that differ from its own
             (:class:`~transformer_lib.data.gifts.Grammar`,
             :class:`~transformer_lib.data.kannada.KannadaGrammar`); ``n_stories``, or sentences,
@@ -120,48 +104,14 @@ class Recipe:
             run with fewer steps than its lessons ends in them.)
         lesson_heads: how many heads of the last block take part in the lessons, all if None: see
             :mod:`~transformer_lib.training.waking`.
-
-    Raises:
-        ValueError, TypeError: a field that makes no sense; the message says which and why. (Values
-            within ``model`` and ``grammar`` are checked when these are made.)
-
-    >>> Recipe(n_steps=100, d_model=64).with_changes(seed=3).seed
-    3
     """
 
-    data: str = "gifts"
-    wiring: str = "fast"
-    n_layers: int = 4
-    n_heads: int = 4
-    d_model: int = 128
-    dropout: float = 0.0
-    model: Mapping[str, Any] = field(default_factory=dict)
+    name: str = "gifts"
     block: int = 96
     window: int | None = None
     vocabulary: int | None = None
     batch_size: int = 24
     batch_tokens: int | None = None
-    accumulation: int = 1
-    clip: float | None = None
-    precision: str | None = None
-    compiled: bool = False
-    deterministic: bool = False
-    n_steps: int = 1000
-    optimizer: str = "muon"
-    lr: float = 0.03
-    adamw_lr: float | None = None
-    betas: tuple[float, float] = (0.9, 0.95)
-    eps: float = 1e-8
-    weight_decay: float = 0.0
-    label_smoothing: float = 0.0
-    momentum: float | None = None
-    n_iterations: int | None = None
-    schedule: str = "trapezoid"
-    warmup: int = 0
-    decay: float | None = None
-    seed: int = 0
-    evaluate_every: int = 250
-    save_every: int = 250
     grammar: Mapping[str, Any] = field(default_factory=dict)
     n_stories: int = 20_000
     n_validation: int = 1_000
@@ -169,68 +119,243 @@ class Recipe:
     lesson_heads: int | None = None
 
     def __post_init__(self):
-        checks.require_fields(self)
-        _fill_options(self)
-        _require_storable(self)
-        require_seed(self.seed)
-        require_clip(self.clip)
-        for name, known in [
-            ("wiring", self.wirings), ("optimizer", OPTIMIZERS), ("schedule", SCHEDULES),
-        ]:  # fmt: skip
-            checks.require_choice(getattr(self, name), name, known)
-        for name, most in MOST.items():
-            if getattr(self, name) is not None:
-                _require_up_to(getattr(self, name), name, most)
-        _require_parts(self)
-        self.factor(1, self.n_steps)
+        _require_fields(self, "data")
+        if not self.name:
+            raise ValueError("data is an empty text; give a data set's name, or a file's path.")
+        if self.name.startswith(("//", "\\\\")):  # Windows would show it the reader's password
+            raise ValueError(
+                f"data is {self.name!r}, a file on another machine. Copy it to this one."
+            )
+        if self.name.lower().endswith(RECORDS):
+            raise ValueError(
+                f"data is {self.name!r}, whose ending is of records. Write what is to be learned "
+                f"into a text (.txt), or into pairs (.tsv, a tab between source and target)."
+            )
+        kind = self.grammar_class or Grammar
+        _require_names(self.grammar, _names(kind), "grammar", kind.__name__)
+        if (self.vocabulary or self.batch_tokens) and self.task != "translation":
+            raise ValueError(
+                f"vocabulary = {self.vocabulary} and batch_tokens = {self.batch_tokens} are "
+                f"choices of a translator, and data is {self.name!r}. Leave them out."
+            )
+        require_lessons(self.lessons)
+        if self.lessons and self.task != "stories":
+            raise ValueError(
+                f"lessons are texts about gifts, and data is {self.name!r}. Leave them out."
+            )
 
     @property
     def task(self) -> str:
-        """The name in ``tasks.TASKS`` that follows from its data."""
-        if self.data in DATA:
-            return DATA[self.data].task
-        return ENDINGS.get(PurePath(self.data.lower()).suffix, "text")
+        """The name in ``tasks.TASKS`` of what is done with them."""
+        if self.name in DATA:
+            return DATA[self.name].task
+        return ENDINGS.get(PurePath(self.name.lower()).suffix, "text")
 
     @property
     def grammar_class(self) -> type[Grammar] | type[KannadaGrammar] | None:
-        """Of its data's sentences; None of a text."""
-        return DATA[self.data].grammar if self.data in DATA else None
+        """Of their sentences; None of a text."""
+        return DATA[self.name].grammar if self.name in DATA else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelRecipe:
+    """The model, but for its vocabulary and its context, which follow from the data.
+
+    Attributes:
+        wiring: ``"gpt1"``, ``"gpt2"`` or ``"fast"``: the constructor of ``GPTConfig``; of a
+            translator ``"paper"`` or ``"fast"``, of ``EncoderDecoderConfig``.
+        n_layers, n_heads, d_model, dropout: of all models.
+        options: other fields of its configuration, by name.
+    """
+
+    wiring: str = "fast"
+    n_layers: int = 4
+    n_heads: int = 4
+    d_model: int = 128
+    dropout: float = 0.0
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self):
+        _require_fields(self, "model")
+        for name in _names(ModelRecipe):
+            if name in self.options:
+                raise ValueError(
+                    f"model holds {name}, which is a field of the recipe itself, and is "
+                    f"{getattr(self, name)} there. Choose {name} (--{name.replace('_', '-')}) and "
+                    f"leave it out of model."
+                )
+        for name in ("vocabulary", "source_vocabulary", "target_vocabulary", "shared"):
+            if name in self.options:
+                raise ValueError(f"model holds {name}, which follows from the data. Leave it out.")
+        for name, most in MOST_OF_MODEL.items():
+            value = self.options.get(name)
+            if isinstance(value, int) and value > most:
+                raise ValueError(f"model holds {name} = {value:,}; choose at most {most:,}.")
 
     @property
-    def wirings(self) -> Mapping[str, Callable[..., Any]]:
-        """The wirings to choose from for its task."""
-        return PAIR_WIRINGS if self.task == "translation" else WIRINGS
+    def sizes(self) -> dict[str, Any]:
+        """What every configuration takes."""
+        sizes = {"n_layers": self.n_layers, "n_heads": self.n_heads, "d_model": self.d_model}
+        return sizes | {"dropout": self.dropout}
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptimizerRecipe:
+    """What turns gradients into steps.
+
+    Attributes:
+        name: ``"muon"``, ``"normuon"`` or ``"adamw"``.
+        lr: its rate, before the schedule.
+        betas, eps, weight_decay: of all three.
+        adamw_lr, momentum, n_iterations: of the first two only; ``adamw_lr`` is the rate of the
+            parameters that they leave to AdamW.
+    """
+
+    name: str = "muon"
+    lr: float = 0.03
+    adamw_lr: float | None = None
+    betas: tuple[float, float] = (0.9, 0.95)
+    eps: float = 1e-8
+    weight_decay: float = 0.0
+    momentum: float | None = None
+    n_iterations: int | None = None
+
+    def __post_init__(self):
+        _fill_options(self, "optimizer")
+        _require_fields(self, "optimizer")
+        checks.require_choice(self.name, "optimizer", OPTIMIZERS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScheduleRecipe:
+    """How the rate changes.
+
+    Attributes:
+        name: ``"linear"``, ``"cosine"`` or ``"trapezoid"`` (also called WSD), or the paper's
+            ``"inverse_square_root"``, which is multiplied by the optimizer's rate (1 in the paper).
+        warmup: steps.
+        decay: of the trapezoid only: the share of all steps.
+    """
+
+    name: str = "trapezoid"
+    warmup: int = 0
+    decay: float | None = None
+
+    def __post_init__(self):
+        _fill_options(self, "schedule")
+        _require_fields(self, "schedule")
+        checks.require_choice(self.name, "schedule", SCHEDULES)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """All choices of a training run.
+
+    Where they are given by name (:meth:`of`, :meth:`with_changes`, the command line, JSON), no
+    record is named: ``lr`` is ``optimizer.lr``. ``data``, ``optimizer`` and ``schedule`` are the
+    names of these, and ``model`` holds ``model.options``.
+
+    Attributes:
+        data, model, optimizer, schedule: a record each.
+        n_steps: how many steps.
+        accumulation, clip, precision, compiled, deterministic: see
+            :class:`~transformer_lib.training.loop.Trainer`.
+        label_smoothing: see :func:`~transformer_lib.training.losses.cross_entropy`; it is not part
+            of what is measured.
+        seed: of the weights, of the order of the data, and of dropout.
+        evaluate_every, save_every: steps between evaluations, and between checkpoints.
+
+    Raises:
+        ValueError, TypeError: a field that makes no sense; the message says which and why. (Values
+            within ``model`` and ``grammar`` are checked when these are made.)
+
+    >>> Recipe.of(n_steps=100, d_model=64).with_changes(seed=3).model.d_model
+    64
+    """
+
+    data: DataRecipe = field(default_factory=DataRecipe)
+    model: ModelRecipe = field(default_factory=ModelRecipe)
+    optimizer: OptimizerRecipe = field(default_factory=OptimizerRecipe)
+    schedule: ScheduleRecipe = field(default_factory=ScheduleRecipe)
+    n_steps: int = 1000
+    accumulation: int = 1
+    clip: float | None = None
+    label_smoothing: float = 0.0
+    precision: str | None = None
+    compiled: bool = False
+    deterministic: bool = False
+    seed: int = 0
+    evaluate_every: int = 250
+    save_every: int = 250
+
+    def __post_init__(self):
+        _require_fields(self)
+        _require_storable(self.as_json())
+        require_seed(self.seed)
+        require_clip(self.clip)
+        require_label_smoothing(self.label_smoothing)
+        translates = self.data.task == "translation"
+        wirings = PAIR_WIRINGS if translates else WIRINGS
+        checks.require_choice(self.model.wiring, "wiring", wirings)
+        kind = EncoderDecoderConfig if translates else GPTConfig
+        _require_names(self.model.options, _names(kind), "model", kind.__name__)
+        heads, all_heads = self.data.lesson_heads, self.model.n_heads
+        if heads is not None and not (self.data.lessons and 1 <= heads < all_heads):
+            raise ValueError(
+                f"lesson_heads is {heads}; it is how many of the {all_heads} heads take part in "
+                f"the lessons: choose at least 1 and fewer than all, and name lessons."
+            )
+        self.factor(1, self.n_steps)
+
+    @classmethod
+    def of(cls, **choices) -> "Recipe":
+        """The recipe with these choices; see :class:`Recipe` for their names.
+
+        >>> Recipe.of(data="python_docs", lr=0.01).optimizer.lr
+        0.01
+        """
+        _require_names(choices, FIELDS, "the recipe", "Recipe")
+        given: dict[str | None, dict[str, Any]] = {}
+        for name, value in choices.items():
+            record, own = FIELDS[name]
+            given.setdefault(record, {})[own] = tuple(value) if isinstance(value, list) else value
+        records = {name: KINDS[name](**given.get(name, {})) for name in KINDS}
+        return cls(**records | given.get(None, {}))
 
     def with_changes(self, **changes) -> "Recipe":
-        """This recipe with other values for some fields.
+        """This recipe with other choices.
 
         With another optimizer or schedule, the options of the one before go.
 
-        >>> Recipe(decay=0.5).with_changes(schedule="cosine").decay is None
+        >>> Recipe.of(decay=0.5).with_changes(schedule="cosine").schedule.decay is None
         True
         """
+        before = self.as_json()
         for choice in OPTIONS:
-            if changes.get(choice, getattr(self, choice)) != getattr(self, choice):
-                changes = dict.fromkeys(options_of(choice, getattr(self, choice))) | changes
-        return replace(self, **changes)
+            if changes.get(choice, before[choice]) != before[choice]:
+                changes = dict.fromkeys(options_of(choice, before[choice])) | changes
+        return Recipe.of(**before | changes)
 
     def as_json(self) -> dict[str, Any]:
-        """For JSON; :meth:`from_json` reads it."""
-        return asdict(self) | {"betas": list(self.betas)}
+        """All choices by name, for JSON; :meth:`from_json` reads it."""
+        values = {
+            name: getattr(getattr(self, record) if record else self, own)
+            for name, (record, own) in FIELDS.items()
+        }
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "Recipe":
         """The recipe that :meth:`as_json` wrote as ``content``.
 
-        >>> Recipe.from_json(Recipe(seed=3).as_json()) == Recipe(seed=3)
+        >>> Recipe.from_json(Recipe.of(seed=3).as_json()) == Recipe.of(seed=3)
         True
         """
-        _require_names(content, cls, "the recipe")
         for choice, known in OPTIONS.items():  # once, each recipe had the options of all
-            own = options_of(choice, str(content.get(choice, getattr(cls, choice))))
+            own = options_of(choice, str(content.get(choice, KINDS[choice].name)))
             others = {name for options in known.values() for name in options} - own.keys()
             content = {name: value for name, value in content.items() if name not in others}
-        return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in content.items()})
+        return cls.of(**content)
 
     def model_config(self, vocabulary: int) -> GPTConfig:
         """The model's configuration, for a vocabulary of this size.
@@ -239,14 +364,14 @@ class Recipe:
             ValueError, TypeError: sizes that do not fit; a context shorter than a block or window,
                 or than the smear reaches.
         """
-        needed = max(self.block, self.window or 0)
-        sizes = {"vocabulary": vocabulary, "context": needed}
-        sizes |= {"n_layers": self.n_layers, "n_heads": self.n_heads, "d_model": self.d_model}
-        config = WIRINGS[self.wiring](**sizes | {"dropout": self.dropout} | self.model)
+        block, window = self.data.block, self.data.window
+        needed = max(block, window or 0)
+        sizes = {"vocabulary": vocabulary, "context": needed} | self.model.sizes
+        config = WIRINGS[self.model.wiring](**sizes | self.model.options)
         if config.context < needed:
             raise ValueError(
-                f"the model's context is {config.context}, and block = {self.block}, window = "
-                f"{self.window} need {needed}. Make context at least {needed}, or leave it out."
+                f"the model's context is {config.context}, and block = {block}, window = "
+                f"{window} need {needed}. Make context at least {needed}, or leave it out."
             )
         if config.smear >= config.context:
             raise ValueError(
@@ -263,30 +388,51 @@ class Recipe:
         """
         sizes = {"source_vocabulary": tokenizer.source.size}
         sizes |= {"target_vocabulary": tokenizer.target.size, "shared": tokenizer.shared}
-        sizes |= {"n_layers": self.n_layers, "n_heads": self.n_heads, "d_model": self.d_model}
-        sizes |= {"context": self.block, "dropout": self.dropout}
-        return PAIR_WIRINGS[self.wiring](**sizes | self.model)
+        sizes |= {"context": self.data.block} | self.model.sizes
+        return PAIR_WIRINGS[self.model.wiring](**sizes | self.model.options)
 
     def make_optimizer(self, model: nn.Module) -> torch.optim.Optimizer:
         """The optimizer of ``model``'s parameters. Muon computes in what the device is best at."""
-        common = {"betas": self.betas, "eps": self.eps, "weight_decay": self.weight_decay}
-        if self.optimizer == "adamw":
-            return adamw(model, self.lr, **common)
+        chosen = self.optimizer
+        common = {"betas": chosen.betas, "eps": chosen.eps, "weight_decay": chosen.weight_decay}
+        if chosen.name == "adamw":
+            return adamw(model, chosen.lr, **common)
         device = next(model.parameters()).device
         # float16 is too narrow for the iteration; where there is no bfloat16, emulating it is slow.
         low = (self.precision or choose_precision(device)) == "bfloat16"
         dtype = torch.bfloat16 if low else None
-        return MUONS[self.optimizer](
-            model, self.lr, adamw_lr=self.adamw_lr, momentum=self.momentum,
-            n_iterations=self.n_iterations, dtype=dtype, **common,
+        return MUONS[chosen.name](
+            model, chosen.lr, adamw_lr=chosen.adamw_lr, momentum=chosen.momentum,
+            n_iterations=chosen.n_iterations, dtype=dtype, **common,
         )  # fmt: skip
 
     def factor(self, step: int, n_steps: int) -> float:
         """The schedule."""
-        function = SCHEDULES[self.schedule]
-        known = vars(self) | {"step": step, "n_steps": n_steps}
+        function = SCHEDULES[self.schedule.name]
+        known = vars(self.schedule) | {"step": step, "n_steps": n_steps}
+        known |= {"d_model": self.model.d_model}
         names = signature(function).parameters.keys() & known.keys()
         return function(**{name: known[name] for name in names})
+
+
+KINDS = {
+    "data": DataRecipe, "model": ModelRecipe, "optimizer": OptimizerRecipe,
+    "schedule": ScheduleRecipe,
+}  # fmt: skip
+# The field of a record that is meant where choices are given by name and the record itself is.
+CALLED = {"data": "name", "model": "options", "optimizer": "name", "schedule": "name"}
+
+
+def _names(kind: type) -> list[str]:
+    return [each.name for each in fields(kind)]
+
+
+# Every choice by its name: the record that holds it (None: the recipe itself), and its field there.
+FIELDS: dict[str, tuple[str | None, str]] = {
+    (record if own == CALLED[record] else own): (record, own)
+    for record, kind in KINDS.items()
+    for own in _names(kind)
+} | {own: (None, own) for own in _names(Recipe) if own not in KINDS}
 
 
 def options_of(choice: str, name: str) -> Mapping[str, Any]:
@@ -298,19 +444,18 @@ def options_of(choice: str, name: str) -> Mapping[str, Any]:
     return OPTIONS[choice].get(name, {})
 
 
-def _fill_options(recipe: Recipe) -> None:
+def _fill_options(record: OptimizerRecipe | ScheduleRecipe, choice: str) -> None:
     """Options of a choice: as it is if nothing is said, and None for one that has none."""
-    for choice, known in OPTIONS.items():
-        chosen = getattr(recipe, choice)
-        own = options_of(choice, chosen)
-        for name in {name for options in known.values() for name in options}:
-            if getattr(recipe, name) is None:
-                object.__setattr__(recipe, name, own.get(name))
-            elif name not in own:
-                raise ValueError(
-                    f"{name} is {getattr(recipe, name)}, an option of {choice} = "
-                    f"{' or '.join(map(repr, known))}, and {choice} is {chosen!r}. Leave it out."
-                )
+    known = OPTIONS[choice]
+    own = options_of(choice, str(record.name))
+    for name in {name for options in known.values() for name in options}:
+        if getattr(record, name) is None:
+            object.__setattr__(record, name, own.get(name))
+        elif name not in own:
+            raise ValueError(
+                f"{name} is {getattr(record, name)}, an option of {choice} = "
+                f"{' or '.join(map(repr, known))}, and {choice} is {record.name!r}. Leave it out."
+            )
 
 
 def require_seed(seed: int) -> None:
@@ -319,97 +464,48 @@ def require_seed(seed: int) -> None:
         raise ValueError(f"seed is {seed}; choose -2**63 <= seed < 2**63.")
 
 
-def _require_up_to(value: int, name: str, most: int) -> None:
-    checks.require_count(value, name)
-    if value > most:
-        raise ValueError(f"{name} is {value:,}; choose at most {most:,}.")
+def _require_fields(record: Any, called: str = "") -> None:
+    """Each field has its type, and no count is beyond all reason."""
+    checks.require_fields(record, {CALLED[called]: called} if called else {})
+    for name in MOST.keys() & set(_names(type(record))):
+        value, most = getattr(record, name), MOST[name]
+        if value is not None:
+            checks.require_count(value, name)
+            if value > most:
+                raise ValueError(f"{name} is {value:,}; choose at most {most:,}.")
 
 
-def _require_parts(recipe: Recipe) -> None:
-    """The data has a name; ``model`` and ``grammar`` name fields that are theirs to choose."""
-    if not recipe.data:
-        raise ValueError("data is an empty text; give the name of a data set, or a file's path.")
-    if recipe.data.startswith(("//", "\\\\")):  # Windows would show it the reader's password
-        raise ValueError(
-            f"data is {recipe.data!r}, a file on another machine. Copy it to this one."
-        )
-    if recipe.data.lower().endswith(RECORDS):
-        raise ValueError(
-            f"data is {recipe.data!r}, whose ending is of records. Write what is to be learned "
-            f"into a text (.txt), or into pairs (.tsv, a tab between source and target)."
-        )
-    translates = recipe.task == "translation"
-    _require_names(recipe.model, EncoderDecoderConfig if translates else GPTConfig, "model")
-    _require_names(recipe.grammar, recipe.grammar_class or Grammar, "grammar")
-    if (recipe.vocabulary or recipe.batch_tokens) and not translates:
-        raise ValueError(
-            f"vocabulary = {recipe.vocabulary} and batch_tokens = {recipe.batch_tokens} are "
-            f"choices of a translator, and data is {recipe.data!r}. Leave them out."
-        )
-    _require_lessons(recipe)
-    require_label_smoothing(recipe.label_smoothing)
-    for name in ("n_layers", "n_heads", "d_model", "dropout"):
-        if name in recipe.model:
-            raise ValueError(
-                f"model holds {name}, which is a field of the recipe itself, and is "
-                f"{getattr(recipe, name)} there. Choose {name} (--{name.replace('_', '-')}) and "
-                f"leave it out of model."
-            )
-    for name in ("vocabulary", "source_vocabulary", "target_vocabulary", "shared"):
-        if name in recipe.model:
-            raise ValueError(f"model holds {name}, which follows from the data. Leave it out.")
-    for name, most in MOST_OF_MODEL.items():
-        value = recipe.model.get(name)
-        if isinstance(value, int) and value > most:
-            raise ValueError(f"model holds {name} = {value:,}; choose at most {most:,}.")
-
-
-def _require_lessons(recipe: Recipe) -> None:
-    """Lessons of the stories of gifts, and heads for them."""
-    require_lessons(recipe.lessons)
-    if recipe.lessons and recipe.task != "stories":
-        raise ValueError(
-            f"lessons are texts about gifts, and data is {recipe.data!r}. Leave them out."
-        )
-    heads = recipe.lesson_heads
-    if heads is not None and not (recipe.lessons and 1 <= heads < recipe.n_heads):
-        raise ValueError(
-            f"lesson_heads is {heads}; it is how many of the {recipe.n_heads} heads take part in "
-            f"the lessons: choose at least 1 and fewer than all, and name lessons."
-        )
-
-
-def _require_names(given: Mapping[str, Any], kind: type, name: str) -> None:
-    known = [each.name for each in fields(kind)]
+def _require_names(given: Mapping[str, Any], known: Collection[str], what: str, of: str) -> None:
     if unknown := [each for each in given if each not in known]:
+        near = difflib.get_close_matches(str(unknown[0]), known, 1)
+        meant = f"Did you mean {near[0]!r}? " if near else ""
         raise ValueError(
-            f"{name} holds {unknown[0]!r:.80}, which {kind.__name__} does not have. There are: "
+            f"{what} holds {unknown[0]!r:.80}, which {of} does not have. {meant}There are: "
             f"{', '.join(known)}."
         )
 
 
-def _require_storable(recipe: Recipe) -> None:
-    """Each field can be written into a checkpoint, which is JSON in UTF-8."""
-    for each in fields(recipe):
-        value = getattr(recipe, each.name)
+def _require_storable(choices: Mapping[str, Any]) -> None:
+    """Each can be written into a checkpoint, which is JSON in UTF-8."""
+    for name, value in choices.items():
         try:
             storage.canonical_json(dict(value) if isinstance(value, Mapping) else value)
         except UnicodeEncodeError as error:
             raise ValueError(
-                f"{each.name} is {value!r}, which is not valid Unicode, and a checkpoint could not "
+                f"{name} is {value!r}, which is not valid Unicode, and a checkpoint could not "
                 f"hold it. Rename the file, or write the text in UTF-8."
             ) from error
         except (TypeError, ValueError, RecursionError) as error:
             raise ValueError(
-                f"{each.name} is {reprlib.repr(value)}, which a checkpoint cannot hold ({error}). "
+                f"{name} is {reprlib.repr(value)}, which a checkpoint cannot hold ({error}). "
                 f"Use finite numbers, texts, lists and dictionaries."
             ) from error
 
 
 # `t4` and `h200` are chosen by reckoning: no GPU has run them. Neither compiles, since the minute
 # that this takes is longer than what so few steps could save; and each evaluation saves, too.
-_SHAKESPEARE = Recipe(data="tiny_shakespeare", window=256)
-_GIFTS = Recipe(
+_SHAKESPEARE = Recipe.of(data="tiny_shakespeare", window=256)
+_GIFTS = Recipe.of(
     batch_size=32, lr=0.006, adamw_lr=0.004, n_iterations=3, decay=0.7, precision="float32",
 )  # fmt: skip
 # A gift and the person who has it lie two or three words apart, so each word begins with a share of
@@ -449,11 +545,11 @@ PRESETS = {
             "n_gifts": 2, "n_sentences": 6,
         },
     ),
-    "kannada": Recipe(
+    "kannada": Recipe.of(
         data="kannada", n_layers=1, n_heads=2, d_model=64, block=16, batch_size=64, lr=0.03,
         adamw_lr=0.01, n_steps=400, n_stories=8000, n_validation=500, precision="float32",
     ),
-    "multi30k": Recipe(
+    "multi30k": Recipe.of(
         data="multi30k", n_layers=3, n_heads=4, d_model=256, dropout=0.3, model={"d_ff": 512},
         block=128, vocabulary=6000, batch_tokens=4096, lr=0.02, adamw_lr=0.008, n_steps=1600,
         weight_decay=0.1, label_smoothing=0.1, warmup=100, clip=1.0,

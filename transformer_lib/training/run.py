@@ -126,7 +126,7 @@ class Run:
     Raises:
         ValueError, TypeError: the recipe makes no model, no optimizer or no data.
 
-    >>> run = Run(Recipe(n_steps=2, n_layers=1, d_model=16, n_stories=50, n_validation=5))
+    >>> run = Run(Recipe.of(n_steps=2, n_layers=1, d_model=16, n_stories=50, n_validation=5))
     >>> for step in run.steps():
     ...     pass
     >>> run.curve["step"]
@@ -146,7 +146,8 @@ class Run:
         # What suited the device stays the run's: elsewhere it goes on as it began.
         self.recipe = recipe = recipe.with_changes(precision=self.trainer.precision)
         self.curve: dict[str, list[float]] = {name: [] for name in COLUMNS}
-        self.begun, self.taught = 0, sum(recipe.lessons.values())  # the last step of the lessons
+        self.begun = 0
+        self.taught = sum(recipe.data.lessons.values())  # the last step of the lessons
         self.seconds, self.wall = 0.0, 0.0
         self._recent: list[float] = [0.0, 0]  # sum and number of losses since the last row
         self.configuration: dict[str, Any] = {
@@ -186,8 +187,8 @@ class Run:
             self.seconds += step.seconds
             self._recent = [self._recent[0] + step.loss, self._recent[1] + 1]
             self.wall = time.perf_counter() - start
-            if recipe.lesson_heads and step.step == self.taught:
-                wake(trainer.model, recipe.lesson_heads, recipe.seed)
+            if recipe.data.lesson_heads and step.step == self.taught:
+                wake(trainer.model, recipe.data.lesson_heads, recipe.seed)
             # One process alone need not wait for the next step, which would tell all of them.
             asked = step.asked or (trainer.processes.size == 1 and stopping.number is not None)
             measures = self._measures(step.step)
@@ -214,7 +215,7 @@ class Run:
         trainer = self.trainer
         options = {"precision": trainer.precision, "processes": trainer.processes}
         with (stopping or Stopping()).at_once():
-            measured = TASKS[self.recipe.task].measures(trainer.model, self.corpus, **options)
+            measured = TASKS[self.recipe.data.task].measures(trainer.model, self.corpus, **options)
         total, count = self._recent
         mean = total / count if count else float("nan")
         row = {"step": trainer.step, "training_loss": mean, **measured, "seconds": self.seconds}
@@ -257,7 +258,7 @@ class Run:
         require_same_run(saved, recipe, self.corpus)
         try:
             curve, seconds, wall, recent = _progress(saved.state, saved.step, list(self.curve))
-            saved.state["model"] = TASKS[self.recipe.task].names(saved.state["model"])
+            saved.state["model"] = TASKS[self.recipe.data.task].names(saved.state["model"])
             if recipe != self.recipe:
                 _in_other_precision(saved.state, self.trainer)
             self.trainer.load_state_dict(saved.state, other_devices=other_devices)
@@ -317,13 +318,14 @@ def make_trainer(
     """The model, its optimizer and its data, made from ``recipe.seed``."""
     seed_everything(recipe.seed)
     model = model_of(recipe, corpus.tokenizer).to(device)
-    if recipe.lesson_heads:
-        put_to_sleep(model, recipe.lesson_heads)
+    if recipe.data.lesson_heads:
+        put_to_sleep(model, recipe.data.lesson_heads)
     optimizer = recipe.make_optimizer(model)
-    loss = TASKS[recipe.task].loss
+    loss = TASKS[recipe.data.task].loss
     if recipe.label_smoothing:
         loss = partial(loss, label_smoothing=recipe.label_smoothing)
-    rows = 1 if recipe.batch_tokens else recipe.batch_size  # of bundles, each a whole batch
+    data = recipe.data
+    rows = 1 if data.batch_tokens else data.batch_size  # of bundles, each a whole batch
     batches = Batches(corpus.training, rows, seed=recipe.seed)
     if corpus.lessons:
         first = [(Batches(each, rows, seed=recipe.seed), steps) for each, steps in corpus.lessons]

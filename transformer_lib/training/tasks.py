@@ -1,7 +1,7 @@
 """Tasks: the data, the model, the measures and the way of writing that a recipe asks for.
 
 This is the one place that tells kinds of training apart. Loop, run, checkpoints and command line
-serve any task: to add one, write a :class:`Task`, and let :attr:`Recipe.task` name it.
+serve any task: to add one, write a :class:`Task`, and let an entry of ``recipes.DATA`` name it.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -50,7 +50,7 @@ def corpus_of(recipe: Recipe) -> Corpus:
         FileNotFoundError, OSError, ValueError: the file is not there, cannot be downloaded, is not
             a text, or is too short for a block; see :mod:`transformer_lib.data.texts`.
     """
-    return TASKS[recipe.task].corpus(recipe)
+    return TASKS[recipe.data.task].corpus(recipe)
 
 
 def model_of(recipe: Recipe, tokenizer: Tokenizer) -> nn.Module:
@@ -59,48 +59,49 @@ def model_of(recipe: Recipe, tokenizer: Tokenizer) -> nn.Module:
     Raises:
         ValueError, TypeError: sizes that do not fit.
     """
-    return TASKS[recipe.task].model(recipe, tokenizer)
+    return TASKS[recipe.data.task].model(recipe, tokenizer)
 
 
 def stories(recipe: Recipe) -> Corpus:
     """Stories of the grammar of gifts, and the lessons before them."""
-    grammar = Grammar(**recipe.grammar)
-    corpus = stories_corpus(grammar, recipe.n_stories, recipe.n_validation, recipe.block)
+    data = recipe.data
+    grammar = Grammar(**data.grammar)
+    corpus = stories_corpus(grammar, data.n_stories, data.n_validation, data.block)
     left, lessons = recipe.n_steps, {}
-    for name, steps in recipe.lessons.items():
+    for name, steps in data.lessons.items():
         if left > 0:
             lessons[name] = min(steps, left)
         left -= steps
-    return with_lessons(corpus, grammar, lessons, recipe.batch_size)
+    return with_lessons(corpus, grammar, lessons, data.batch_size)
 
 
 def text(recipe: Recipe) -> Corpus:
     """A text, by characters."""
-    content = DATA[recipe.data].read() if recipe.data in DATA else texts.from_file(recipe.data)
-    return text_corpus(content, recipe.block, recipe.window or recipe.block)
+    data = recipe.data
+    content = DATA[data.name].read() if data.name in DATA else texts.from_file(data.name)
+    return text_corpus(content, data.block, data.window or data.block)
 
 
 def translations(recipe: Recipe) -> Corpus:
     """Pairs of sentences: of a grammar by words, others by the byte pairs of both languages."""
-    if recipe.grammar_class:
-        grammar = recipe.grammar_class(**recipe.grammar)
+    data = recipe.data
+    if data.grammar_class:
+        grammar = data.grammar_class(**data.grammar)
         training, validation = (
             [Pair(s.source, s.target) for s in sentences]
-            for sentences in (
-                grammar.training(recipe.n_stories), grammar.held_out(recipe.n_validation)
-            )
-        )  # fmt: skip
+            for sentences in (grammar.training(data.n_stories), grammar.held_out(data.n_validation))
+        )
         sides = grammar.source_words, grammar.target_words
         tokenizer = PairTokenizer(*(WordTokenizer([*SPECIALS, *words]) for words in sides))
     else:
-        if recipe.data in DATA:
-            training, validation = DATA[recipe.data].read()
+        if data.name in DATA:
+            training, validation = DATA[data.name].read()
         else:
-            training, validation = divided(pairs_from_tsv(recipe.data))
+            training, validation = divided(pairs_from_tsv(data.name))
         sides = [side for pair in training for side in pair]
-        tokenizer = PairTokenizer(train_bpe(sides, recipe.vocabulary or VOCABULARY, SPECIALS))
+        tokenizer = PairTokenizer(train_bpe(sides, data.vocabulary or VOCABULARY, SPECIALS))
     return translation_corpus(
-        training, validation, tokenizer, context=recipe.block, batch_tokens=recipe.batch_tokens
+        training, validation, tokenizer, context=data.block, batch_tokens=data.batch_tokens
     )
 
 

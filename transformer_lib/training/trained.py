@@ -291,8 +291,8 @@ def require_same_data(recipe: Recipe, corpus: Corpus, signature: str | None) -> 
     """``corpus`` is what a run with this signature of its data was trained on."""
     if signature is not None and corpus.signature != signature:
         raise ValueError(
-            f"{recipe.data} is not what it was when the run began: its text has changed. Restore "
-            f"it, or train anew."
+            f"{recipe.data.name} is not what it was when the run began: its text has changed. "
+            f"Restore it, or train anew."
         )
 
 
@@ -341,8 +341,8 @@ def _recipe(configuration: Mapping[str, Any]) -> Recipe:
 
 
 def _grammar_of(recipe: Recipe) -> Grammar | KannadaGrammar | None:
-    kind = recipe.grammar_class
-    return None if kind is None else kind(**recipe.grammar)
+    kind = recipe.data.grammar_class
+    return None if kind is None else kind(**recipe.data.grammar)
 
 
 def _sketch(recipe: Recipe, tokenizer: Tokenizer) -> nn.Module:
@@ -359,7 +359,7 @@ def _filled(
     recipe: Recipe, tokenizer: Tokenizer, sketch: nn.Module, weights: Mapping[str, torch.Tensor]
 ) -> nn.Module:
     """The model with these weights, after they were seen to fit its sketch."""
-    weights = TASKS[recipe.task].names(weights)
+    weights = TASKS[recipe.data.task].names(weights)
     dtypes = {parameter.dtype for parameter in sketch.parameters()}
     for name, weight in weights.items():
         if weight.dtype not in dtypes:

@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None, folder: Path | None = None) -> 
         text, precisions = text[:20_000], ["float32", "bfloat16"]
     recipes = presets(best, precisions, few)
     first = next(iter(recipes.values()))
-    corpus = text_corpus(text, first.block, first.window)
+    corpus = text_corpus(text, first.data.block, first.data.window)
     where = chosen.folder or folder or Path.cwd()
     config = {"data": source, "presets": list(recipes), "few": few, "precisions": precisions}
     config |= {"precisions left out": left_out, "seconds": chosen.seconds}

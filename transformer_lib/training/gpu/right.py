@@ -117,7 +117,7 @@ def translator(device: torch.device, precisions: list[str], steps: int) -> dict[
     for precision in precisions:
         recipe = PRESETS["kannada"].with_changes(n_steps=steps, precision=precision)
         recipe = recipe.with_changes(n_stories=500, n_validation=50)
-        corpus, task = corpus_of(recipe), TASKS[recipe.task]
+        corpus, task = corpus_of(recipe), TASKS[recipe.data.task]
         trainer = make_trainer(recipe, corpus, ALONE, device)
         losses = [step.loss for step in trainer]
         assert losses[-1] < losses[0], (precision, losses)

@@ -77,7 +77,7 @@ def step_times(
         calls = {name: trainer.take_step for name, trainer in trainers.items()}
         found: dict[str, Any] = m.take_turns(calls, rounds=rounds, warm=warm)
     for name, trainer in trainers.items():
-        tokens = recipes[name].batch_size * recipes[name].block
+        tokens = recipes[name].data.batch_size * recipes[name].data.block
         found[name] |= utilization(m, trainer, tokens, found[name]["median"])
     return {"milliseconds a step": found} | memory
 
