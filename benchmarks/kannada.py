@@ -1,6 +1,7 @@
 """A translator of the book's Kannada: how soon it learns, by what training, and with what parts.
 
-    python benchmarks/kannada.py        about 9 minutes on one core
+    python benchmarks/kannada.py                     about 9 minutes on one core
+    python benchmarks/kannada.py "large tables"      this run alone, into the log that is there
 
 Writes transformer_lib/runs/kannada.json, which chapters 10 and 10b read. All runs see the same
 sentences and are measured on sentences whose subject, verb and object never meet in training:
@@ -21,7 +22,9 @@ predicts a word (``late``: at the query that reads it).
 """
 
 import random
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
+from itertools import compress
 
 import torch
 from torch import Tensor, nn
@@ -35,7 +38,7 @@ from transformer_lib.interpret.alignment import alignment_error_rate
 from transformer_lib.interpret.maps import attention_maps
 from transformer_lib.training.recipes import PRESETS, Recipe
 from transformer_lib.training.run import Run
-from transformer_lib.training.run_log import RUNS_FOLDER, new_run, save_run
+from transformer_lib.training.run_log import RUNS_FOLDER, load_run, new_run, save_run
 from transformer_lib.training.schedules import inverse_square_root
 from transformer_lib.training.tasks import corpus_of, translated
 
@@ -119,13 +122,22 @@ def with_mean(weights: Tensor) -> Tensor:
     return torch.cat([weights, weights.mean(dim=1, keepdim=True)], dim=1)
 
 
-def main() -> None:
+def main(only: Sequence[str] = ()) -> None:
     corpus = corpus_of(PRESET)
     grammar = KannadaGrammar(**PRESET.grammar)
     sentences = grammar.held_out(HELD_OUT)
     curve: dict[str, list] = {name: [] for name in COLUMNS}
-    result: dict = {"grammar": grammar.hash, "runs": list(RUNS), "sentences": HELD_OUT}
+    result: dict = {}
+    if only:  # all other runs stay as they are
+        log = load_run(RUNS_FOLDER / "kannada.json")
+        result = dict(log.result)
+        again = [list(RUNS).index(name) for name in only]
+        kept = [run not in again for run in log.curve["run"]]
+        curve = {column: [*compress(log.curve[column], kept)] for column in COLUMNS}
+    result |= {"grammar": grammar.hash, "runs": list(RUNS), "sentences": HELD_OUT}
     for number, (name, (recipe, change)) in enumerate(RUNS.items()):
+        if only and name not in only:
+            continue
         found = result[name] = {"accuracy": [], "any order": [], "seconds": [], "parameters": 0}
         for seed in SEEDS if name == "machine" else SEEDS[:FEWER]:
             run = Run(recipe.with_changes(seed=seed, evaluate_every=EVERY), corpus)
@@ -156,4 +168,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
