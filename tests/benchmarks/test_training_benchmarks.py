@@ -310,11 +310,25 @@ def test_kannada_measures_every_run_and_head(benchmark, monkeypatch, tmp_path):
     assert rates.shape == (2, 1, 3)  # seeds, layers, heads and their mean
     assert ((rates >= 0) & (rates <= 1)).all()
 
+    with monkeypatch.context() as patched:
+        patched.setattr(module, "accuracy", lambda *_: 2.0)  # what no run measures
+        module.main(["no positions"])
+    again = load_run(tmp_path / "kannada.json")
+    assert again.curve["run"] == [0] * 4 + [2] * 2 + [1] * 2  # this run alone
+    assert again.result["no positions"]["accuracy"] == [2.0]
+    for name in ("machine", "no cross-attention"):
+        assert again.result[name] == log.result[name]
+
 
 def test_what_is_taken_out_of_a_translator_is_gone(benchmark):
     module = benchmark("kannada")
     recipe = module.MACHINE.with_changes(n_stories=20, n_validation=5, d_model=12)
     corpus = corpus_of(recipe)
+    large = module.Run(recipe, corpus).trainer.model
+    assert large.source_embedding.weight.std() < 0.5
+    module.large_tables(large)
+    for table in (large.source_embedding, large.target_embedding):
+        assert 0.9 < table.weight.std() < 1.1
     source, inputs, _ = corpus.validation.rows(torch.arange(2))
     model = module.Run(recipe, corpus).trainer.model.eval()
     swapped = source.clone()
