@@ -126,6 +126,29 @@ def test_each_optimizer_trains_each_wiring(benchmark, monkeypatch, tmp_path):
     assert adamw.optimizer != muon.optimizer
 
 
+@pytest.mark.slow
+def test_directions_are_of_what_muon_orthogonalizes(benchmark, monkeypatch, tmp_path):
+    module = benchmark("directions")
+    small = {"n_layers": 1, "n_heads": 2, "d_model": 12}
+    for name, value in {"SEEDS": (0,), "STEPS": (2, 3), "STORIES": 60, "BATCH": 4}.items():
+        monkeypatch.setattr(module, name, value)
+    monkeypatch.setattr(module, "SIZES", small)
+    monkeypatch.setattr(module, "RUNS_FOLDER", tmp_path)
+    module.main()
+    log = load_run(tmp_path / "directions.json")
+    assert len(log.curve["low"]) == 2 * 1 * 2 * 3 * 4
+    linear = torch.nn.Linear(5, 3, bias=False)
+    optimizer = module.Muon(torch.nn.Sequential(linear), lr=0.1, outside=())
+    before = linear.weight.detach().clone()
+    linear.weight.grad = torch.randn(3, 5)
+    optimizer.step()
+    moved = orthogonalize(module.ahead(optimizer, linear.weight), 5)
+    assert_close(before - linear.weight, 0.1 * moved)
+    values = module.counts(torch.diag(torch.tensor([1.0, 0.6, 0.4, 0.05])))
+    assert values["before"] == (1, 2)
+    assert values["signs"] == (0, 4)
+
+
 def test_a_trial_is_worth_the_steps_that_the_baseline_needs(benchmark, monkeypatch):
     module = benchmark("ladder")
     monkeypatch.setattr(module, "STEPS", 200)
