@@ -1,4 +1,4 @@
-"""What Muon does to the directions of a matrix, as it runs.
+"""How even Muon makes the directions of a matrix, as it runs.
 
     python benchmarks/directions.py        about two minutes of one core
 
