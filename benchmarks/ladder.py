@@ -40,7 +40,7 @@ from transformer_lib.training.evaluation import mean_loss
 from transformer_lib.training.loop import Trainer
 from transformer_lib.training.optimizers import COEFFICIENTS, Muon, NorMuon
 from transformer_lib.training.run import seed_everything
-from transformer_lib.training.run_log import RUNS_FOLDER, load_run, new_run, save_run
+from transformer_lib.training.run_log import RUNS_FOLDER, commit, load_run, new_run, save_run
 
 SEEDS, BASELINE, PEER = (0, 1, 2), "baseline", "peer"
 STEPS = 200  # of a trial
@@ -48,7 +48,8 @@ LENGTHS = (140, 200, 280, 400)  # of the baseline
 EVERY = 10  # steps of a trial between two of the baseline
 LOG = "ladder"
 COLUMNS = (
-    "trial", "seed", "steps", "loss", "milliseconds", "baseline milliseconds", "parameters"
+    "trial", "seed", "steps", "loss", "milliseconds", "baseline milliseconds", "parameters",
+    "commit",
 )  # fmt: skip
 
 
@@ -483,36 +484,45 @@ def ledger(rows: list[list[float]], names: list[str]) -> dict[str, dict[str, Any
     return result
 
 
-def kept() -> tuple[list[list[float]], dict[str, Any]]:
-    """The rows of the log whose trials are still what they were, and what these are."""
+def kept() -> tuple[list[list[float]], dict[str, Any], list[str]]:
+    """The rows of the log whose trials are still what they were, what these are, and the commits.
+
+    The last column of a row is the number of its commit. (Rows older than this column have that of
+    the whole log, which is the last that wrote one of them.)
+    """
     path = RUNS_FOLDER / f"{LOG}.json"
     if not path.exists():
-        return [], {}
+        return [], {}, []
     log = load_run(path)
+    commits = list(log.config.get("commits", [log.commit]))
+    columns = {"commit": [0] * len(log.curve["trial"])} | dict(log.curve)
     known = log.config["trials"]
     same = {name: known[name] for name in known if name in TRIALS}
     same = {name: told for name, told in same.items() if told == TRIALS[name].as_json()}
     places = {list(known).index(name): number for number, name in enumerate(same)}
-    rows = zip(*(log.curve[column] for column in COLUMNS), strict=True)
+    rows = zip(*(columns[column] for column in COLUMNS), strict=True)
     rows = [(places[trial], *rest) for trial, *rest in rows if trial in places]
     once = {row[:3]: list(row) for row in reversed(rows)}  # two programs may have done the same
-    return list(reversed(once.values())), same
+    return list(reversed(once.values())), same, commits
 
 
 def is_there(name: str, seed: int, n_steps: int) -> bool:
     """Whether the log has this run."""
-    rows, trials = kept()
+    rows, trials, _ = kept()
     return name in trials and [list(trials).index(name), seed, n_steps] in [r[:3] for r in rows]
 
 
 def add(name: str, row: list[float]) -> None:
     """Write a run into the log. It is read again, as another run may have come in meanwhile."""
-    rows, trials = kept()
+    rows, trials, commits = kept()
     trials.setdefault(name, TRIALS[name].as_json())
-    rows.append([list(trials).index(name), *row])
+    if (now := commit()) not in commits:
+        commits.append(now)
+    rows.append([list(trials).index(name), *row, commits.index(now)])
     config = {
         "trials": trials, "baseline": _BASELINE.as_json(), "steps": STEPS,
         "lengths of the baseline": list(LENGTHS), "steps between two of the baseline": EVERY,
+        "commits": commits,
     }  # fmt: skip
     curve = dict(zip(COLUMNS, map(list, zip(*rows, strict=True)), strict=True))
     result, command = ledger(rows, list(trials)), f"python benchmarks/{LOG}.py"
@@ -538,7 +548,7 @@ def main(arguments: list[str] | None = None) -> None:
                 if not is_there(name, seed, n_steps):
                     row = [seed, n_steps, *measure(name, n_steps, seed, corpus, ids)]
                     add(name, row)
-                    print(name, dict(zip(COLUMNS[1:], row, strict=True)), flush=True)
+                    print(name, dict(zip(COLUMNS[1:-1], row, strict=True)), flush=True)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ transformer_lib/runs/multi30k-ledger.json.
 """
 
 import argparse
+import datetime
 import json
 import time
 from collections.abc import Sequence
@@ -37,7 +38,7 @@ from transformer_lib.data.pairs import Pair, multi30k
 from transformer_lib.training.checkpoints import find_checkpoints
 from transformer_lib.training.recipes import FIELDS, PRESETS, Recipe
 from transformer_lib.training.run import Run, trained_run
-from transformer_lib.training.run_log import RUNS_FOLDER, load_run, new_run, save_run
+from transformer_lib.training.run_log import RUNS_FOLDER, commit, load_run, new_run, save_run
 from transformer_lib.training.tasks import translated
 
 FOLDER = Path("_build/multi30k")
@@ -56,7 +57,9 @@ OWN = [
 ]
 MARKS = ".,;:!?\"'()"
 SAMPLES = 1000  # of the bootstrap
-COLUMNS = ("name", "changes", "steps", "validation_loss", "bleu", "minutes", "parameters")
+COLUMNS = (
+    "name", "changes", "steps", "validation_loss", "bleu", "minutes", "parameters", "commit", "date"
+)  # fmt: skip
 
 
 def texts_of(run: Run, pairs: Sequence[Pair], width: int, length_penalty: float) -> list[str]:
@@ -136,8 +139,14 @@ def benchmark(seeds: Sequence[int]) -> None:
         found["own"] = translated(model, tokenizer, OWN, width=search[0], length_penalty=search[1])
         found |= {"width": search[0], "length_penalty": search[1], "validation_bleu": searches}
         found |= {"minutes": run.seconds / 60, "parameters": run.trainer.model.n_parameters}
+        found |= now()
         print(f"seed {seed}:", found, flush=True)
         add(seed, found, dict(run.curve))
+
+
+def now() -> dict[str, str]:
+    """Of each seed and of each trial: the code that ran, and the day."""
+    return {"commit": commit(), "date": datetime.date.today().isoformat()}
 
 
 def add(seed: int, found: dict[str, Any], curve: dict[str, list[float]]) -> None:
@@ -163,7 +172,11 @@ def known_fields(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def kept(recipe: Recipe, without: int) -> tuple[list[int], dict, dict]:
-    """Of the log: its other seeds, what they gave, and their curves. None, if the recipe is new."""
+    """Of the log: its other seeds, what they gave, and their curves. None, if the recipe is new.
+
+    A seed that was measured before the log kept commit and date of each has those of the log, which
+    are of the last.
+    """
     path = RUNS_FOLDER / "multi30k.json"
     log = load_run(path) if path.exists() else None
     if log is None or Recipe.from_json(known_fields(log.config)) != recipe:
@@ -171,7 +184,8 @@ def kept(recipe: Recipe, without: int) -> tuple[list[int], dict, dict]:
     seeds = [seed for seed in log.config["seeds"] if seed != without]
     places = [log.config["seeds"].index(seed) for seed in seeds]
     rows = [i for i, seed in enumerate(log.curve["seed"]) if seed != without]
-    result = {name: [values[i] for i in places] for name, values in log.result.items()}
+    told = {name: [getattr(log, name)] * len(log.config["seeds"]) for name in now()} | log.result
+    result = {name: [values[i] for i in places] for name, values in told.items()}
     return seeds, result, {name: [column[i] for i in rows] for name, column in log.curve.items()}
 
 
@@ -186,13 +200,21 @@ def trial(name: str, changes: dict[str, Any], steps: int) -> None:
     minutes = (time.perf_counter() - begin) / 60
     score = bleu(texts_of(run, validation, 1, 0.0), validation)
     loss, n_parameters = run.curve["validation_loss"][-1], run.trainer.model.n_parameters
-    row = (name, json.dumps(changes), steps, loss, score, minutes, n_parameters)
-    path = RUNS_FOLDER / f"{LEDGER}.json"
-    rows = dict(load_run(path).result) if path.exists() else {column: [] for column in COLUMNS}
+    row = (name, json.dumps(changes), steps, loss, score, minutes, n_parameters, *now().values())
+    rows = rows_of_ledger()
     result = {c: [*rows[c], value] for c, value in zip(COLUMNS, row, strict=True)}
     print(dict(zip(COLUMNS, row, strict=True)))
     log = new_run(LEDGER, config=PRESETS["multi30k"].as_json(), curve={}, result=result)
     save_run(log, RUNS_FOLDER)
+
+
+def rows_of_ledger() -> dict[str, list]:
+    """Of the log, by column. Older rows have the commit and the date of the log."""
+    path = RUNS_FOLDER / f"{LEDGER}.json"
+    if not path.exists():
+        return {column: [] for column in COLUMNS}
+    log = load_run(path)
+    return {name: [getattr(log, name)] * len(log.result["name"]) for name in now()} | log.result
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ from transformer_lib.data.pairs import Pair
 from transformer_lib.gpt import GPT, GPTConfig
 from transformer_lib.training import recipes, run_log
 from transformer_lib.training.recipes import PRESETS
-from transformer_lib.training.run_log import REPOSITORY, load_run
+from transformer_lib.training.run_log import REPOSITORY, RUNS_FOLDER, load_run
 from transformer_lib.training.timeline import load_timeline
 
 pytestmark = pytest.mark.slow
@@ -228,6 +228,25 @@ def test_translate_runs_and_keeps_a_ledger(tiny, tmp_path, monkeypatch, few_pair
     ledger = load_run(tmp_path / "multi30k-ledger.json")
     assert ledger.result["name"] == ["first", "second"]
     assert ledger.result["changes"] == ['{"dropout": 0.1}'] * 2
+    monkeypatch.setattr(module, "now", lambda: {"commit": "later", "date": "2030-01-02"})
+    module.benchmark([2])
+    later = load_run(tmp_path / "multi30k.json")
+    assert later.result["commit"] == [*both.result["commit"], "later"]
+    module.trial("third", {}, 2)
+    rows = load_run(tmp_path / "multi30k-ledger.json").result
+    assert rows["commit"] == [*ledger.result["commit"], "later"]
+
+
+def test_what_is_older_than_commits_has_that_of_its_log(tiny, tmp_path):
+    module = tiny("translate")
+    for name in ("multi30k", "multi30k-ledger"):
+        (tmp_path / f"{name}.json").write_bytes((RUNS_FOLDER / f"{name}.json").read_bytes())
+    log = load_run("multi30k")
+    seeds, result, _ = module.kept(PRESETS["multi30k"], without=1)
+    assert len(result["commit"]) == len(seeds) == len(log.config["seeds"]) - 1
+    rows = module.rows_of_ledger()
+    assert {len(column) for column in rows.values()} == {len(rows["name"])}
+    assert set(rows) == set(module.COLUMNS)
 
 
 def test_bleu_is_that_of_a_known_pair(tiny):

@@ -87,11 +87,66 @@ def test_the_ledger_of_the_ladder_resumes(benchmark, monkeypatch, tmp_path):
     assert list(log.config["trials"]) == ["baseline", "NorMuon", "mean of the last weights", "peer"]
     assert log.curve["loss"][:3] == first.curve["loss"]
     assert len(log.curve["loss"]) == 5
+    assert log.curve["commit"] == [0] * 5
+    assert log.config["commits"] == [log.commit]
     assert all(1 < loss < 5 for loss in log.curve["loss"])
     assert log.result["NorMuon"]["seeds"] == [0]
     assert log.result["NorMuon"]["losses"] == log.curve["loss"][2:3]
     with pytest.raises(SystemExit):
         module.main(["nonsense"])
+
+
+def test_a_row_of_the_ledger_keeps_its_commit(benchmark, monkeypatch, tmp_path):
+    module = benchmark("ladder")
+    for commit in ("first", "second", "first"):
+        monkeypatch.setattr(module, "commit", lambda name=commit: name)
+        rows = module.kept()[0]
+        module.add("NorMuon", [len(rows), 3, 1.5, 6.0, 6.0, 9])
+    log = load_run(tmp_path / "ladder.json")
+    assert [log.config["commits"][i] for i in log.curve["commit"]] == ["first", "second", "first"]
+
+
+@pytest.mark.slow
+def test_each_optimizer_trains_each_wiring(benchmark, monkeypatch, tmp_path):
+    module = benchmark("optimizer_rungs")
+    ways = {
+        name: module.Way(way.recipe.with_changes(**TINY), way.rates[:2])
+        for name, way in module.WAYS.items()
+    }
+    monkeypatch.setattr(module, "WAYS", ways)
+    module.main()
+    log = load_run(tmp_path / "optimizer-rungs.json")
+    assert list(log.result) == list(ways)
+    for number, (name, found) in enumerate(log.result.items()):
+        assert found["rates"][str(found["rate"])] == min(found["rates"].values())
+        assert len(found["losses"]) == 2
+        assert log.curve["way"].count(number) == len(ways[name].rates) + 1
+    adamw, muon = (ways[f"{name}, fast wiring"].recipe for name in ("AdamW", "Muon"))
+    assert adamw.model_config(5) == muon.model_config(5)
+    assert adamw.optimizer != muon.optimizer
+
+
+@pytest.mark.slow
+def test_directions_are_of_what_muon_orthogonalizes(benchmark, monkeypatch, tmp_path):
+    module = benchmark("directions")
+    small = {"n_layers": 1, "n_heads": 2, "d_model": 12}
+    for name, value in {"SEEDS": (0,), "STEPS": (2, 3), "STORIES": 60, "BATCH": 4}.items():
+        monkeypatch.setattr(module, name, value)
+    monkeypatch.setattr(module, "SIZES", small)
+    monkeypatch.setattr(module, "RUNS_FOLDER", tmp_path)
+    module.main()
+    log = load_run(tmp_path / "directions.json")
+    assert len(log.curve["low"]) == 2 * 1 * 2 * 3 * 4
+    linear = torch.nn.Linear(5, 3, bias=False)
+    optimizer = module.Muon(torch.nn.Sequential(linear), lr=0.1, outside=())
+    before = linear.weight.detach().clone()
+    linear.weight.grad = torch.randn(3, 5)
+    optimizer.step()
+    moved = orthogonalize(module.ahead(optimizer, linear.weight), 5)
+    assert_close(before - linear.weight, 0.1 * moved)
+    values = module.counts(torch.diag(torch.tensor([1.0, 0.6, 0.4, 0.05])))
+    assert values["before"] == (1, 2)
+    assert values["signs"] == (0, 4)
 
 
 def test_a_trial_is_worth_the_steps_that_the_baseline_needs(benchmark, monkeypatch):
