@@ -1,0 +1,9 @@
+// Ids as they travel: 16 bits each, little endian (widget.py, vocabulary.py).
+
+/** The ids in bytes, which are a view or a buffer. */
+export function idsOf(bytes) {
+  const view = ArrayBuffer.isView(bytes)
+    ? new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    : new DataView(bytes);
+  return Uint16Array.from({ length: view.byteLength / 2 }, (_, i) => view.getUint16(2 * i, true));
+}
