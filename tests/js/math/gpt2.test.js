@@ -39,3 +39,12 @@ test("joined, the tokens are the text", () => {
     assert.equal(Buffer.from(bytes).toString("utf8"), text);
   }
 });
+
+test("what chapter 6 says of years and strawberries", () => {
+  const cut = (text) => idsIn(text).map((id) => Buffer.from(gpt2.bytesOf(id)).toString("utf8"));
+  assert.equal(gpt2.size - 256, 50_000);
+  assert.ok(cut("2024").every((piece) => piece.length > 1));
+  for (const text of ["strawberry", " strawberry"])
+    assert.ok(cut(text).every((piece) => piece.length > 1));
+  assert.notEqual(idsIn("2024 2025 2026").length % 3, 0); // years are not cut alike
+});

@@ -135,9 +135,7 @@ export function encoder(merges, { split = splitWords, plain = false } = {}) {
   }
 
   const bytesOf = (id) =>
-    id < 256
-      ? [bytes[id]]
-      : [...bytesOf(merges[2 * id - 512]), ...bytesOf(merges[2 * id - 511])];
+    id < 256 ? [bytes[id]] : [...bytesOf(merges[2 * id - 512]), ...bytesOf(merges[2 * id - 511])];
 
   return { size, encode: (text) => split(text).map(encodeWord), bytesOf };
 }
