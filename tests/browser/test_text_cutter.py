@@ -17,7 +17,7 @@ ROSES = "mary gave roses to susan"
 KANNADA = "ಮೇರಿ ಸುಸಾನ್‌ಗೆ ಗುಲಾಬಿಗಳನ್ನು ಕೊಟ್ಟಳು."
 SAMPLES = {"roses": ROSES, "Kannada": KANNADA, "emoji": "👩‍🚀🎉"}
 OWN = train_bpe("mary gave roses to susan. rosemary gave mary a rose.", 262)
-ASK = "Cut it by GPT-2's vocabulary, too"
+ASK = "Cut it with GPT-2's vocabulary"
 
 
 def extension(name):
@@ -78,7 +78,7 @@ def test_the_vocabulary_is_loaded_when_it_is_asked_for(open_lazily):
     check_axe(page)
 
 
-@pytest.mark.parametrize("how", ["type", "sample", "link"])
+@pytest.mark.parametrize("how", ["type", "sample", "link", "link to the same"])
 def test_whoever_changes_the_text_asks_for_it(open_lazily, how):
     page, loaded, name = open_lazily(TextCutter(SAMPLES, OWN, name="cutter"))
     if how == "type":
@@ -87,11 +87,12 @@ def test_whoever_changes_the_text_asks_for_it(open_lazily, how):
         page.get_by_role("radio", name="Kannada").check()
     else:
         set_ = "(settings) => window.afmFigures.get('cutter')[0].set(settings)"
-        page.evaluate(set_, [["sample", "Kannada"]])
+        page.evaluate(set_, [["sample", "roses" if "same" in how else "Kannada"]])
+    text = ROSES if "same" in how else KANNADA
     expect(theirs(page)).to_be_visible()
     assert name in loaded
-    assert ids(ours(page)) == OWN.encode(KANNADA)
-    assert len(ids(theirs(page))) > len(KANNADA)
+    assert ids(ours(page)) == OWN.encode(text)
+    assert (len(ids(theirs(page))) > len(text)) == (text == KANNADA)
 
 
 def test_a_notebook_has_it_in_the_trait(open_page):

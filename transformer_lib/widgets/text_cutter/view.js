@@ -23,7 +23,7 @@ function render({ model, el }) {
   });
   const own = ownText(model);
   fig.controls.append(...own.elements);
-  const ask = button({ label: "Cut it by GPT-2's vocabulary, too", onClick: load });
+  const ask = button({ label: "Cut it with GPT-2's vocabulary", onClick: load });
   const note = element("p", { class: "afm-cut-note", role: "status" }, ask.element);
   const theirs = cut(note);
   const ours = cut();
@@ -117,7 +117,12 @@ function render({ model, el }) {
   // Letters that arrive later are of another width.
   document.fonts?.load(FACE, "ಕ").then(paint, () => {});
   drive(fig, model, {
-    set: { sample: own.setSample },
+    set: {
+      sample(i) {
+        own.setSample(i);
+        load(); // for the text that is shown already, too
+      },
+    },
     settled: () => loading,
     /** The numbers that a goal may ask for, by name (widget.py, Facts). */
     facts() {
