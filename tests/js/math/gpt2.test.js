@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 
-import { encoder, splitAsGpt2 } from "../../../transformer_lib/widgets/math/bpe.js";
+import { encoder, splitAsGpt2, splitWords } from "../../../transformer_lib/widgets/math/bpe.js";
 import { idsOf } from "../../../transformer_lib/widgets/text_cutter/model.js";
 import { fixture } from "../support.js";
 
@@ -40,11 +40,12 @@ test("joined, the tokens are the text", () => {
   }
 });
 
-test("what chapter 6 says of years and strawberries", () => {
+test("what chapter 6 says of strawberries, years and vowel signs", () => {
   const cut = (text) => idsIn(text).map((id) => Buffer.from(gpt2.bytesOf(id)).toString("utf8"));
   assert.equal(gpt2.size - 256, 50_000);
   assert.ok(cut("2024").every((piece) => piece.length > 1));
   for (const text of ["strawberry", " strawberry"])
     assert.ok(cut(text).every((piece) => piece.length > 1));
   assert.notEqual(idsIn("2024 2025 2026").length % 3, 0); // years are not cut alike
+  assert.ok(splitAsGpt2("ಮೇರಿ").length > splitWords("ಮೇರಿ").length);
 });

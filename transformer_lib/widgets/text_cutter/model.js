@@ -5,5 +5,7 @@ export function idsOf(bytes) {
   const view = ArrayBuffer.isView(bytes)
     ? new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     : new DataView(bytes);
-  return Uint16Array.from({ length: view.byteLength / 2 }, (_, i) => view.getUint16(2 * i, true));
+  const ids = new Uint16Array(view.byteLength / 2);
+  for (let i = 0; i < ids.length; i += 1) ids[i] = view.getUint16(2 * i, true);
+  return ids;
 }
