@@ -53,11 +53,11 @@ def open_lazily(open_page, tmp_path):
 
 
 def theirs(page):
-    return page.locator(".afm-cut").first.locator(".afm-pieces")
+    return page.locator(".afm-vocabulary").first.locator(".afm-pieces")
 
 
 def ours(page):
-    return page.locator(".afm-cut").last.locator(".afm-pieces")
+    return page.locator(".afm-vocabulary").last.locator(".afm-pieces")
 
 
 def ids(pieces):

@@ -11,7 +11,7 @@ export function cut(note = "") {
   const text = pieces();
   const holder = element("div", {}, note);
   return {
-    element: element("div", { class: "afm-cut" }, title, holder),
+    element: element("div", { class: "afm-vocabulary" }, title, holder),
     layout: text.layout,
     paint(now) {
       title.textContent = now.title;

@@ -24,7 +24,7 @@ function render({ model, el }) {
   const own = ownText(model);
   fig.controls.append(...own.elements);
   const ask = button({ label: "Cut it with GPT-2's vocabulary", onClick: load });
-  const note = element("p", { class: "afm-cut-note", role: "status" }, ask.element);
+  const note = element("p", { class: "afm-vocabulary-note", role: "status" }, ask.element);
   const theirs = cut(note);
   const ours = cut();
   fig.add(theirs, { basis: 640 });

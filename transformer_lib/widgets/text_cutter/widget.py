@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import numpy as np
 import traitlets
@@ -11,9 +10,6 @@ from transformer_lib.widgets.goals import Goal
 from transformer_lib.widgets.joining import bundle, stylesheet
 from transformer_lib.widgets.own_text import OwnText
 from transformer_lib.widgets.text_cutter.vocabulary import gpt2_merges
-
-if TYPE_CHECKING:
-    from transformer_lib.bpe import BytePairTokenizer
 
 MOST_MERGES = 2**16 - 256  # ids travel as 16 bits
 
@@ -28,7 +24,7 @@ class TextCutter(OwnText):
 
     Args:
         samples: texts to begin with, by name; the first one is shown.
-        tokenizer: the book's, which stands beside GPT-2's.
+        tokenizer: a BytePairTokenizer of the book, which stands beside GPT-2's.
         label: what the figure calls it.
         name: what links in the prose call the figure.
         goals: challenges.
@@ -57,7 +53,7 @@ class TextCutter(OwnText):
     def __init__(
         self,
         samples: Mapping[str, str],
-        tokenizer: "BytePairTokenizer",
+        tokenizer: object,
         *,
         label: str = "the book's own",
         name: str = "",
@@ -75,7 +71,7 @@ class TextCutter(OwnText):
         )
 
 
-def _as_ids(tokenizer: "BytePairTokenizer") -> bytes:
+def _as_ids(tokenizer: object) -> bytes:
     """The merges as pairs of ids (uint16, little endian), of which the first 256 are the bytes."""
     if not hasattr(tokenizer, "merges"):
         raise TypeError(
