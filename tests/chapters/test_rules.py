@@ -145,7 +145,7 @@ ASKS_MORE = """Predict(
 
 
 def _guess(*after, before=()):
-    """A question whose guess hides `x = 2`, and what stands around it."""
+    """A question whose guess hides `x = 2`, among other cells."""
     asked = _code(ASKS_MORE, tags=["hide-input"]), _code("x = 2", tags=["reveal"])
 
     def change(nb):
