@@ -1,11 +1,13 @@
 """The one form in which chapters are stored, whoever has edited them and wherever they have run.
 
-Kept: text outputs, tags, hide settings and alternative texts. Dropped: pictures, widget state and
-views, times, and whatever else an editor wrote into the metadata. Cells beside the road (tags
+Kept: text outputs, tags, hide settings, alternative texts, and a small still picture of each figure
+and plot (stills.py). Dropped: other pictures, widget state and views, times, and whatever else an
+editor wrote into the metadata. Cells beside the road (tags
 `claim`, `hide-input`, `listing`, the second `setup`) are folded in JupyterLab and Colab, under a
 line that names them: `# @title ...`, which the page takes as the name, too.
 """
 
+import base64
 import hashlib
 import json
 import re
@@ -16,7 +18,9 @@ from nbformat import NotebookNode
 
 # `bits`: why a cell speaks of its numbers' last bits (book/elsewhere.py leaves them alone there).
 CELL_METADATA = ("tags", "mystnb", "jupyter", "cellView", "bits")
-DROPPED_OUTPUT = re.compile(r"image/(png|jpeg)|application/vnd\.jupyter\.widget-view\+json")
+PNG, JPEG, VIEW = "image/png", "image/jpeg", "application/vnd.jupyter.widget-view+json"
+LARGEST = 32_000  # bytes of a still
+PALETTE = b"\x03"  # where a PNG's header says how its colors are stored
 COLOR = re.compile(r"\\color\{[^}]*\}\{")
 TITLE = re.compile(r"# @title (.*?)(?: \{display-mode: \"form\"\})?\n+")
 CHECKED = "✓ checked"
@@ -128,7 +132,10 @@ def code_digest(nb: NotebookNode) -> str:
 
 
 def outputs_digest(nb: NotebookNode) -> str:
-    outputs = [cell.outputs for cell in nb.cells if cell.cell_type == "code"]
+    """Of all but the stills, which another machine draws a little otherwise."""
+    outputs = deepcopy([cell.outputs for cell in nb.cells if cell.cell_type == "code"])
+    for output in (output for cell in outputs for output in cell):
+        output.get("data", {}).pop(PNG, None)
     return digest(json.dumps(outputs, sort_keys=True, ensure_ascii=False))
 
 
@@ -146,8 +153,14 @@ def scoped_colors(text: str) -> str:
     return text
 
 
+def is_still(picture: str) -> bool:
+    """Whether a PNG in base64 is as small as stills.py makes them: of few colors and few bytes."""
+    content = base64.b64decode(picture)
+    return content[25:26] == PALETTE and len(content) <= LARGEST
+
+
 def normal_outputs(outputs: list[NotebookNode]) -> list[NotebookNode]:
-    """Text only, streams joined, errors without the paths that a traceback carries."""
+    """Text and stills, streams joined, errors without the paths that a traceback carries."""
     kept: list[NotebookNode] = []
     for output in deepcopy(outputs):
         if output.output_type == "stream":
@@ -157,9 +170,14 @@ def normal_outputs(outputs: list[NotebookNode]) -> list[NotebookNode]:
         elif output.output_type == "error":
             output.traceback = [f"{output.ename}: {output.evalue}"]
         else:
-            output.metadata = NotebookNode()
+            still = output.metadata.get("still")
+            output.metadata = NotebookNode(still=still) if still else NotebookNode()
             output.data = NotebookNode(
-                {kind: data for kind, data in output.data.items() if not DROPPED_OUTPUT.match(kind)}
+                {
+                    kind: data
+                    for kind, data in output.data.items()
+                    if kind not in (JPEG, VIEW) and (kind != PNG or is_still(data))
+                }
             )
             if "execution_count" in output:
                 output.execution_count = None
