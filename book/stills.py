@@ -43,7 +43,8 @@ UNSEEN = re.compile(
 DECIMAL = re.compile(r"-?\d+\.\d+(e[+-]?\d+)?")
 WIDTH = 720  # CSS pixels of a figure; a plot is at most as wide
 # (Colors, part of the size): the first with which a still is small enough.
-SMALLER = ((64, 1.0), (48, 1.0), (32, 1.0), (32, 0.75), (32, 0.5))
+SMALLER = ((64, 1.0), (48, 1.0), (32, 1.0), (24, 1.0), (32, 0.75), (24, 0.75), (32, 0.5))
+COMMON = 12  # of these colors, the most frequent of the picture as they are: grounds, frames, ink
 # What nobody can use in a still: the challenges, and the buttons that export.
 USELESS = ".afm-goals, .afm-exports { display: none !important; }"
 # Until nothing has changed on the page for a second: what a worker computes has come.
@@ -129,6 +130,17 @@ def said(nb: NotebookNode) -> list[list]:
     ]
 
 
+def in_few_colors(picture: Image.Image, count: int) -> Image.Image:
+    """The picture with a palette: its most frequent colors, and means of the others."""
+    counted = sorted(picture.getcolors(picture.width * picture.height), reverse=True)
+    common = [part for _, color in counted[:COMMON] for part in color]
+    rest, plain = count - len(common) // 3, Image.Dither.NONE
+    others = picture.quantize(rest, Image.Quantize.MAXCOVERAGE, kmeans=1, dither=plain)
+    palette = Image.new("P", (1, 1))
+    palette.putpalette(common + others.getpalette()[: 3 * rest])
+    return picture.quantize(palette=palette, dither=plain)
+
+
 def small(picture: Image.Image) -> str:
     """A picture as a palette PNG of at most LARGEST bytes, in base64. ValueError if none is."""
     ground = Image.new("RGBA", picture.size, "white")
@@ -137,8 +149,7 @@ def small(picture: Image.Image) -> str:
     for colors, part in SMALLER:
         size = tuple(round(side * fits * part) for side in picture.size)
         scaled = ground.convert("RGB").resize(size, Image.Resampling.LANCZOS)
-        few = scaled.quantize(colors, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
-        few.save(file := io.BytesIO(), "PNG", optimize=True)
+        in_few_colors(scaled, colors).save(file := io.BytesIO(), "PNG", optimize=True)
         if len(file.getvalue()) <= LARGEST:
             return base64.b64encode(file.getvalue()).decode("ascii")
     raise ValueError(f"a picture of {picture.size} takes more than {LARGEST} bytes")
