@@ -24,7 +24,7 @@ import nbformat
 import yaml
 from execution import RUNS, Runs, execute
 from nbformat import NotebookNode
-from stills import NoBrowserError, attach
+from stills import StillError, attach
 from stored_form import (
     PNG,
     code_digest,
@@ -157,8 +157,8 @@ def refresh(
         return [f"{path.name}: did not run, and was left as it was.\n{error}"]
     try:
         attach(nb, stored, again=new_stills)
-    except NoBrowserError as error:
-        return [f"{path.name}: no still was taken, and it was left as it was. {error}"]
+    except StillError as error:
+        return [f"{path.name}: no still was taken, and it was left as it was.\n{error}"]
     nb = normalize(nb, config)
     nb.metadata.checksums = {"code": code_digest(nb), "outputs": outputs_digest(nb)}
     # Written beside it, then renamed: an interruption leaves the old notebook or the new one.

@@ -60,8 +60,12 @@ QUIET = """() => new Promise((done) => {
 })"""
 
 
-class NoBrowserError(Exception):
-    """There is no Chromium here that could be started."""
+class StillError(Exception):
+    """A still could not be taken: the figure did not start."""
+
+
+class NoBrowserError(StillError):
+    """A still could not be taken: there is no Chromium here that could be started."""
 
 
 def shown(nb: NotebookNode) -> Iterator[tuple[tuple[str, int], NotebookNode, NotebookNode]]:
@@ -158,7 +162,7 @@ def small(picture: Image.Image) -> str:
 def photographed(run: NotebookNode, ids: list[str]) -> dict[str, str]:
     """The stills of these figures of a run.
 
-    Raises NoBrowserError without a Chromium, RuntimeError if a figure does not start.
+    Raises NoBrowserError without a Chromium, StillError if a figure does not start.
     """
     from playwright.sync_api import Error, sync_playwright
 
@@ -196,7 +200,7 @@ def photographed(run: NotebookNode, ids: list[str]) -> dict[str, str]:
             page.evaluate(QUIET)
             before, now = now, [place.screenshot(animations="disabled") for place in places]
         if failed := page.get_by_text("figure could not start:").all_text_contents():
-            raise RuntimeError(failed[0])
+            raise StillError(failed[0])
         browser.close()
     return {id_: small(Image.open(io.BytesIO(shot))) for id_, shot in zip(ids, now, strict=True)}
 
@@ -214,7 +218,7 @@ def attach(run: NotebookNode, stored: NotebookNode, *, again: bool = False) -> N
         for output in before.values()
         if "still" in output.metadata and PNG in output.data
     }
-    wanted = {}
+    wanted = []
     for place, _, output in shown(run):
         if id_ := figure_of(output):
             still = digests(states(run)[id_])
@@ -222,7 +226,7 @@ def attach(run: NotebookNode, stored: NotebookNode, *, again: bool = False) -> N
             if still["all"] in kept and not again:
                 output.data[PNG] = kept[still["all"]]
             else:
-                wanted[id_] = output
+                wanted.append((id_, output))
         elif PNG in output.data:
             old = before[place].data.get(PNG, "") if place in before else ""
             if same and not again and is_still(old):
@@ -233,12 +237,12 @@ def attach(run: NotebookNode, stored: NotebookNode, *, again: bool = False) -> N
     if not wanted:
         return
     try:
-        pictures = photographed(run, list(wanted))
+        pictures = photographed(run, list(dict.fromkeys(id_ for id_, _ in wanted)))
     except NoBrowserError:
         if again:
             raise
         return
-    for id_, output in wanted.items():
+    for id_, output in wanted:
         output.data[PNG] = pictures[id_]
 
 
@@ -252,9 +256,9 @@ def wrong(stored: NotebookNode, run: NotebookNode) -> list[str]:
         still = before[place].metadata.get("still") if place in before else None
         name = f"cell {place[0]}, {output.data['text/plain']}"
         if still is None:
-            found.append(f"{name}: no still was taken")
+            found.append(f"{name}: there is no still of it")
         elif "nbval-ignore-output" in tags(cell):
             continue
         elif still["words"] != digests(states(run)[id_])["words"]:
-            found.append(f"{name}: the still shows it as it was")
+            found.append(f"{name}: its still is an old one")
     return found

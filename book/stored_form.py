@@ -58,6 +58,13 @@ if not os.path.exists("../book/glossary.md"):
     print("{pages}")
 """
 
+# Below the aims of a chapter with figures; the page leaves it out (extensions/notebook_only.py).
+STILL = """\
+<p class="afm-notebook-only"><em>Here the figures are still pictures until you run all cells (once
+more, if one says "model not found"). On {pages} they work at once.</em></p>"""
+ANY_STILL = re.compile(r'\s*<p class="afm-notebook-only">.*?</p>', re.DOTALL)
+WITH_FIGURES = "from transformer_lib.widgets import"
+
 
 def setup_source(config: dict) -> str:
     """The text of every chapter's setup cell, from the repository's address in _config.yml."""
@@ -66,6 +73,15 @@ def setup_source(config: dict) -> str:
         return SETUP_UNPUBLISHED.rstrip()
     url, branch = repository["url"].rstrip("/"), repository.get("branch") or "main"
     return SETUP_PUBLISHED.format(url=url, branch=branch, pages=pages_address(url)).rstrip()
+
+
+def still_note(nb: NotebookNode, config: dict) -> str:
+    """What the end of a chapter's first cell says of its figures; "" if it has none."""
+    if not any(WITH_FIGURES in cell.source for cell in nb.cells if cell.cell_type == "code"):
+        return ""
+    pages = pages_address((config.get("repository") or {}).get("url"))
+    where = f'<a href="{pages}">the book\'s pages</a>' if pages else "the book's pages"
+    return "\n\n" + STILL.format(pages=where)
 
 
 def tags(cell: NotebookNode) -> list[str]:
@@ -192,6 +208,9 @@ def normalize(nb: NotebookNode, config: dict) -> NotebookNode:
     nb = deepcopy(nb)
     seen: dict[str, int] = {}
     first_setup = next((cell for cell in nb.cells if "setup" in tags(cell)), None)
+    title = nb.cells[0] if nb.cells and nb.cells[0].cell_type == "markdown" else None
+    if title and title.source.startswith("# "):
+        title.source = ANY_STILL.sub("", title.source) + still_note(nb, config)
     for cell in nb.cells:
         if cell is first_setup:
             cell.source = setup_source(config)
