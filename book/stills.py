@@ -183,7 +183,8 @@ def photographed(run: NotebookNode, ids: list[str]) -> dict[str, str]:
         shutil.copy(HOST, folder)
         (folder / "bertviz").mkdir()
         for script, source in SCRIPTS.items():
-            shutil.copy(MODULES / source, folder / "bertviz" / script)
+            if (MODULES / source).exists():  # else bertviz's views do not start
+                shutil.copy(MODULES / source, folder / "bertviz" / script)
         html = html_of(held, views, before=f"<style>{USELESS}</style>", folder=folder)
         file.write_text(html, encoding="utf-8", errors="surrogatepass")
         try:
