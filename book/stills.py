@@ -12,8 +12,8 @@ of the state that it shows, in the output's metadata:
 - `all`, of its numbers, too, may differ from one processor to another. Where it is the same, the
   still that is there is kept, and no browser is needed.
 
-A plot is kept as long as the chapter's code and all that it prints stay the same. (The text of a
-question is stored as Markdown, which `Predict` brings itself.)
+A plot is kept as long as the chapter's code and all that it prints stay the same; and any still, if
+the new one looks the same. (The text of a question is stored as Markdown, which `Predict` brings.)
 """
 
 import base64
@@ -25,26 +25,28 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 from nbformat import NotebookNode
-from PIL import Image
+from PIL import Image, ImageChops
 from stored_form import LARGEST, PNG, VIEW, code_digest, is_still, normal_outputs, tags
 
 STATE = "application/vnd.jupyter.widget-state+json"
 QUESTION = "text/markdown"  # beside its view, a question brings its text
 # Of a figure's state, what it does not show: its code, and what ipywidgets adds.
 UNSEEN = re.compile(
-    r"_(esm|css|worker|python|dom_classes|anywidget_id|(model|view)_\w+)|layout|tab.*"
+    r"_(esm|css|worker|program|python|dom_classes|anywidget_id|view_count)"
+    r"|_(model|view)_(name|module|module_version)|layout|tabbable|tooltip"
 )
 DECIMAL = re.compile(r"-?\d+\.\d+(e[+-]?\d+)?")
 WIDTH = 720  # CSS pixels of a figure; a plot is at most as wide
 # (Colors, part of the size): the first with which a still is small enough.
 SMALLER = ((64, 1.0), (48, 1.0), (32, 1.0), (24, 1.0), (32, 0.75), (24, 0.75), (32, 0.5))
 COMMON = 12  # of these colors, the most frequent of the picture as they are: grounds, frames, ink
+UNSEEABLE = 12  # of 255: by how much a pixel may differ from one machine, or one time, to another
 # What nobody can use in a still: the challenges, and the buttons that export.
 USELESS = ".afm-goals, .afm-exports { display: none !important; }"
 # Until nothing has changed on the page for a second: what a worker computes has come.
@@ -206,6 +208,20 @@ def photographed(run: NotebookNode, ids: list[str]) -> dict[str, str]:
     return {id_: small(Image.open(io.BytesIO(shot))) for id_, shot in zip(ids, now, strict=True)}
 
 
+def settled(still: str, before: Iterable[NotebookNode]) -> str:
+    """A new still; or one of `before` that nobody could tell from it, so that no byte changes."""
+    new = Image.open(io.BytesIO(base64.b64decode(still))).convert("RGB")
+    for output in before:
+        if not is_still(old := output.data.get(PNG, "")):
+            continue
+        picture = Image.open(io.BytesIO(base64.b64decode(old)))
+        if picture.size == new.size:
+            extremes = ImageChops.difference(picture.convert("RGB"), new).getextrema()
+            if max(most for _, most in extremes) <= UNSEEABLE:
+                return old
+    return still
+
+
 def attach(run: NotebookNode, stored: NotebookNode, *, again: bool = False) -> None:
     """Give each figure and each plot of `run` its still: the one that `stored` has, or a new one.
 
@@ -234,7 +250,7 @@ def attach(run: NotebookNode, stored: NotebookNode, *, again: bool = False) -> N
                 output.data[PNG] = old
             else:
                 picture = Image.open(io.BytesIO(base64.b64decode(output.data[PNG])))
-                output.data[PNG] = small(picture)
+                output.data[PNG] = settled(small(picture), before.values())
     if not wanted:
         return
     try:
@@ -244,7 +260,7 @@ def attach(run: NotebookNode, stored: NotebookNode, *, again: bool = False) -> N
             raise
         return
     for id_, output in wanted:
-        output.data[PNG] = pictures[id_]
+        output.data[PNG] = settled(pictures[id_], before.values())
 
 
 def wrong(stored: NotebookNode, run: NotebookNode) -> list[str]:

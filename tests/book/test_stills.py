@@ -119,6 +119,16 @@ def test_a_plot_is_kept_until_code_or_text_has_changed(stored):
     assert is_still(pictures(nb)[2])
 
 
+def test_a_still_that_looks_the_same_keeps_its_bytes(stored):
+    old = stills.small(Image.new("RGB", (9, 9), (100, 100, 100)))
+    stored.cells[0].outputs[0].data[PNG] = old
+    for shade, kept in ((104, True), (140, False)):
+        new = Image.new("RGB", (9, 9), (100, 100, 100))
+        new.putpixel((4, 4), (shade, 100, 100))
+        found = stills.settled(stills.small(new), [cell.outputs[0] for cell in stored.cells])
+        assert (found == old) == kept
+
+
 def test_an_old_still_is_found_on_any_machine(stored):
     assert stills.wrong(stored, run()) == []
     assert stills.wrong(stored, run(number=0.5000001)) == []  # another processor
