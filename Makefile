@@ -5,6 +5,7 @@
 # make page       build one chapter: PATHS=03-scaling
 # make lock       write book/lock/ and book/package-lock.json after a change to what is installed
 # make references write book/references.md after a change to references.bib
+# make stills     take the pictures of the figures that stored chapters carry again (PATHS=03-scaling)
 # make picture    draw the README's moving picture from the real figure
 # make chapter    begin a chapter: NAME=14-inside-a-gpt TITLE="Inside a GPT"
 # make soak       the long counts of what make test samples
@@ -28,7 +29,7 @@ MODULES := $(VENV)/npm/node_modules
 export PATH := $(abspath $(BIN)):$(PATH)
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: book page chapter serve notebooks references picture lab lock lint check test soak steady noise processors \
+.PHONY: book page chapter serve notebooks stills references picture lab lock lint check test soak steady noise processors \
 	trained clean test-oldest test-newest colab-check
 .DEFAULT_GOAL := book
 
@@ -99,8 +100,13 @@ serve: book
 lab: $(VENV)/lab/installed $(VENV)/npm/installed
 	$(BIN)/python book/lab.py
 
-notebooks: $(VENV)/installed
+notebooks: $(VENV)/npm/installed
 	$(BIN)/python book/notebooks.py $(PATHS)
+
+# Likewise, and a new picture of every figure: after a change to how figures look.
+stills: $(VENV)/npm/installed
+	$(BIN)/python tests/browser/chromium.py
+	$(BIN)/python book/notebooks.py --stills $(PATHS)
 
 # The list of references as plain Markdown, from references.bib.
 references: $(VENV)/installed

@@ -103,7 +103,8 @@ def words(cell: NotebookNode) -> str:
         elif output.output_type == "error":
             found.append(f"{output.ename}: {output.evalue}")
         else:
-            found += [text for _, text in sorted(output.data.items()) if isinstance(text, str)]
+            texts = [(k, v) for k, v in output.data.items() if not k.startswith("image/")]
+            found += [text for _, text in sorted(texts) if isinstance(text, str)]
     return "\n".join(found)
 
 

@@ -1,12 +1,14 @@
 """Execute and normalize the chapters: the stored notebooks hold exactly what running them prints.
 
     python book/notebooks.py [CHAPTER ...]          run, normalize and save (default: all of them)
+    python book/notebooks.py --stills [CHAPTER ...] likewise, and take all stills again
     python book/notebooks.py --check [CHAPTER ...]  change nothing; say what is wrong and exit 1
 
 CHAPTER is a name (03-scaling) or a path. A chapter runs top to bottom in an empty folder, unless
 neither its code nor the library has changed since it last ran. What is kept of it, and in which
-form: stored_form.py. Two checksums in the notebook's metadata (of its code, of its outputs) let
-`--check` find a notebook that was edited or stripped after it ran, without running it.
+form: stored_form.py; the stills of its figures: stills.py. Two checksums in the notebook's metadata
+(of its code, of its outputs) let `--check` find a notebook that was edited or stripped after it
+ran, without running it.
 """
 
 import argparse
@@ -15,16 +17,26 @@ import os
 import re
 import sys
 import time
+from copy import deepcopy
 from pathlib import Path
 
 import nbformat
 import yaml
 from execution import RUNS, Runs, execute
 from nbformat import NotebookNode
-from stored_form import code_digest, normalize, outputs_digest, setup_source, tags
+from stills import StillError, attach
+from stored_form import (
+    PNG,
+    code_digest,
+    normalize,
+    outputs_digest,
+    setup_source,
+    tags,
+)
 
 ROOT = Path(__file__).resolve().parents[1]
 FIX = "run `make notebooks` (or `make notebooks PATHS=...` for one)"
+TAKE = f"{FIX} where Chromium is installed"
 ADDRESS = re.compile(r"\b0x[0-9a-f]{8,}\b")
 DECIMAL = re.compile(r"(?<![\w.])(\d+\.\d++)(?!\.\d)")  # not the parts of a version, 2.13.0
 
@@ -45,15 +57,21 @@ def cell_problems(cell: NotebookNode) -> list[tuple[str, str]]:
         if output.output_type == "stream" and output.name == "stderr":
             first = output.text.strip().splitlines()[:1]
             found.append((f"writes to stderr: {first}", "remove the cause of the warning"))
-        texts = [output.get("text", ""), *output.get("data", {}).values()]
+        data = output.get("data", {})
+        texts = [output.get("text", ""), *(data[kind] for kind in data if kind != PNG)]
         texts = [text for text in texts if isinstance(text, str)]
-        if any("svg" in kind for kind in output.get("data", {})):
+        if PNG not in data:
+            if "still" in output.get("metadata", {}):
+                found.append(("shows a figure of which there is no still", TAKE))
+            if data.get("text/plain", "").startswith("<Figure size "):
+                found.append(("shows a plot of which there is no still", FIX))
+        if any("svg" in kind for kind in data):
             found.append(("stores an SVG, which differs at every run", "draw it as PNG"))
         for address in {hit for text in texts for hit in ADDRESS.findall(text)}:
             found.append((f"prints {address}, new at every run", "give the object a stable repr"))
         if "nbval-ignore-output" in tags(cell):
             continue
-        plain = [output.get("text", ""), output.get("data", {}).get("text/plain", "")]
+        plain = [output.get("text", ""), data.get("text/plain", "")]
         for number in DECIMAL.findall("\n".join(plain)):
             if len(number.replace(".", "").strip("0")) > 4:
                 found.append((f"prints {number}", "print at most 4 significant digits"))
@@ -111,14 +129,18 @@ def problems(path: Path, config: dict) -> list[str]:
     return found
 
 
-def refresh(path: Path, config: dict, runs: Runs | None = None) -> list[str]:
+def refresh(
+    path: Path, config: dict, runs: Runs | None = None, *, new_stills: bool = False
+) -> list[str]:
     """Run and normalize one notebook in place; a failing one stays as it was. Returns problems.
 
-    With `runs`, a run that is kept there is taken for a fresh one, and a fresh one is kept.
+    With `runs`, a run that is kept there is taken for a fresh one, and a fresh one is kept. With
+    `new_stills`, no still that is there is kept.
     """
     from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
-    nb = normalize(nbformat.read(path, as_version=4), config)
+    stored = normalize(nbformat.read(path, as_version=4), config)
+    nb = deepcopy(stored)
     for cell in nb.cells:
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
@@ -133,6 +155,10 @@ def refresh(path: Path, config: dict, runs: Runs | None = None) -> list[str]:
             runs.keep(path, nb, time.perf_counter() - start)
     except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
         return [f"{path.name}: did not run, and was left as it was.\n{error}"]
+    try:
+        attach(nb, stored, again=new_stills)
+    except StillError as error:
+        return [f"{path.name}: no still was taken, and it was left as it was.\n{error}"]
     nb = normalize(nb, config)
     nb.metadata.checksums = {"code": code_digest(nb), "outputs": outputs_digest(nb)}
     # Written beside it, then renamed: an interruption leaves the old notebook or the new one.
@@ -155,6 +181,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Execute and normalize the chapters.")
     parser.add_argument("paths", nargs="*", type=chapter, metavar="CHAPTER", help="default: all")
     parser.add_argument("--check", action="store_true", help="change nothing, report what is wrong")
+    parser.add_argument("--stills", action="store_true", help="take all stills again")
     arguments = parser.parse_args()
     config = load_config()
     runs = None if arguments.check else Runs(RUNS)
@@ -166,7 +193,7 @@ def main() -> int:
         elif arguments.check:
             new = problems(path, config)
         else:
-            new = refresh(path, config, runs)
+            new = refresh(path, config, runs, new_stills=arguments.stills)
         seconds = "" if arguments.check else f" {time.perf_counter() - start:.1f} s"
         print(f"{path.name}:{seconds} {'not right' if new else 'ok'}", flush=True)
         found += new

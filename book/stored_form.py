@@ -1,11 +1,13 @@
 """The one form in which chapters are stored, whoever has edited them and wherever they have run.
 
-Kept: text outputs, tags, hide settings and alternative texts. Dropped: pictures, widget state and
-views, times, and whatever else an editor wrote into the metadata. Cells beside the road (tags
+Kept: text outputs, tags, hide settings, alternative texts, and a small still picture of each figure
+and plot (stills.py). Dropped: other pictures, widget state and views, times, and whatever else an
+editor wrote into the metadata. Cells beside the road (tags
 `claim`, `hide-input`, `listing`, the second `setup`) are folded in JupyterLab and Colab, under a
 line that names them: `# @title ...`, which the page takes as the name, too.
 """
 
+import base64
 import hashlib
 import json
 import re
@@ -16,7 +18,9 @@ from nbformat import NotebookNode
 
 # `bits`: why a cell speaks of its numbers' last bits (book/elsewhere.py leaves them alone there).
 CELL_METADATA = ("tags", "mystnb", "jupyter", "cellView", "bits")
-DROPPED_OUTPUT = re.compile(r"image/(png|jpeg)|application/vnd\.jupyter\.widget-view\+json")
+PNG, JPEG, VIEW = "image/png", "image/jpeg", "application/vnd.jupyter.widget-view+json"
+LARGEST = 32_000  # bytes of a still
+PALETTE = b"\x03"  # where a PNG's header says how its colors are stored
 COLOR = re.compile(r"\\color\{[^}]*\}\{")
 TITLE = re.compile(r"# @title (.*?)(?: \{display-mode: \"form\"\})?\n+")
 CHECKED = "✓ checked"
@@ -54,6 +58,13 @@ if not os.path.exists("../book/glossary.md"):
     print("{pages}")
 """
 
+# Below the aims of a chapter with figures; the page leaves it out (extensions/notebook_only.py).
+STILL = """\
+<p class="afm-notebook-only"><em>Here the figures are still pictures until you run all cells (once
+more, if one says "model not found"). On {pages} they work at once.</em></p>"""
+ANY_STILL = re.compile(r'\s*<p class="afm-notebook-only">.*?</p>', re.DOTALL)
+WITH_FIGURES = "from transformer_lib.widgets import"
+
 
 def setup_source(config: dict) -> str:
     """The text of every chapter's setup cell, from the repository's address in _config.yml."""
@@ -62,6 +73,15 @@ def setup_source(config: dict) -> str:
         return SETUP_UNPUBLISHED.rstrip()
     url, branch = repository["url"].rstrip("/"), repository.get("branch") or "main"
     return SETUP_PUBLISHED.format(url=url, branch=branch, pages=pages_address(url)).rstrip()
+
+
+def still_note(nb: NotebookNode, config: dict) -> str:
+    """What the end of a chapter's first cell says of its figures; "" if it has none."""
+    if not any(WITH_FIGURES in cell.source for cell in nb.cells if cell.cell_type == "code"):
+        return ""
+    pages = pages_address((config.get("repository") or {}).get("url"))
+    where = f'<a href="{pages}">the book\'s pages</a>' if pages else "the book's pages"
+    return "\n\n" + STILL.format(pages=where)
 
 
 def tags(cell: NotebookNode) -> list[str]:
@@ -128,7 +148,10 @@ def code_digest(nb: NotebookNode) -> str:
 
 
 def outputs_digest(nb: NotebookNode) -> str:
-    outputs = [cell.outputs for cell in nb.cells if cell.cell_type == "code"]
+    """Of all but the stills, which another machine draws a little otherwise."""
+    outputs = deepcopy([cell.outputs for cell in nb.cells if cell.cell_type == "code"])
+    for output in (output for cell in outputs for output in cell):
+        output.get("data", {}).pop(PNG, None)
     return digest(json.dumps(outputs, sort_keys=True, ensure_ascii=False))
 
 
@@ -146,8 +169,14 @@ def scoped_colors(text: str) -> str:
     return text
 
 
+def is_still(picture: str) -> bool:
+    """Whether a PNG in base64 is as small as stills.py makes them: of few colors and few bytes."""
+    content = base64.b64decode(picture)
+    return content[25:26] == PALETTE and len(content) <= LARGEST
+
+
 def normal_outputs(outputs: list[NotebookNode]) -> list[NotebookNode]:
-    """Text only, streams joined, errors without the paths that a traceback carries."""
+    """Text and stills, streams joined, errors without the paths that a traceback carries."""
     kept: list[NotebookNode] = []
     for output in deepcopy(outputs):
         if output.output_type == "stream":
@@ -157,9 +186,14 @@ def normal_outputs(outputs: list[NotebookNode]) -> list[NotebookNode]:
         elif output.output_type == "error":
             output.traceback = [f"{output.ename}: {output.evalue}"]
         else:
-            output.metadata = NotebookNode()
+            still = output.metadata.get("still")
+            output.metadata = NotebookNode(still=still) if still else NotebookNode()
             output.data = NotebookNode(
-                {kind: data for kind, data in output.data.items() if not DROPPED_OUTPUT.match(kind)}
+                {
+                    kind: data
+                    for kind, data in output.data.items()
+                    if kind not in (JPEG, VIEW) and (kind != PNG or is_still(data))
+                }
             )
             if "execution_count" in output:
                 output.execution_count = None
@@ -174,6 +208,9 @@ def normalize(nb: NotebookNode, config: dict) -> NotebookNode:
     nb = deepcopy(nb)
     seen: dict[str, int] = {}
     first_setup = next((cell for cell in nb.cells if "setup" in tags(cell)), None)
+    title = nb.cells[0] if nb.cells and nb.cells[0].cell_type == "markdown" else None
+    if title and title.source.startswith("# "):
+        title.source = ANY_STILL.sub("", title.source) + still_note(nb, config)
     for cell in nb.cells:
         if cell is first_setup:
             cell.source = setup_source(config)

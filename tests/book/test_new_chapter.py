@@ -14,7 +14,7 @@ from programs import ended
 from rules import problems
 
 ROOT = Path(__file__).resolve().parents[2]
-PARTS = ("book", "chapters", "transformer_lib", "_config.yml", "_toc.yml")
+PARTS = ("book", "chapters", "tests/browser", "transformer_lib", "_config.yml", "_toc.yml")
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,7 @@ import yaml
 from extensions import notices
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from programs import ended
+from stored_form import STILL
 
 from transformer_lib.widgets.weights import unpack_weights
 
@@ -34,7 +35,7 @@ CELLS = [
 ]
 CELLS[3].metadata["tags"] = ["solution", "hide-cell"]
 FORM = [
-    new_markdown_cell("# Formed"),
+    new_markdown_cell(f"# Formed\n\nAims.\n\n{STILL.format(pages='the pages')}"),
     new_code_cell("first = 1", metadata={"tags": ["setup", "hide-cell"]}),
     new_code_cell("# @title Imports\nsecond = 2", metadata={"tags": ["setup"]}),
     new_markdown_cell("## A section\n\nSee [the proof](#prove-it)."),
@@ -174,6 +175,16 @@ def test_cells_on_the_page(published):
     assert "ZeroDivisionError: division by zero" in text
     assert "Traceback" not in text
     assert "3 · Small" in (published / "book" / "words.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_what_is_for_readers_of_the_notebook_is_not_on_the_page(published):
+    text = (published / "chapters" / "04-formed.html").read_text(encoding="utf-8")
+    assert "<p>Aims.</p>" in text
+    assert "still pictures" not in text
+    assert "still pictures" in (published / "_sources/chapters/04-formed.ipynb").read_text("utf-8")
+    asking = (published / "chapters" / "03-small.html").read_text(encoding="utf-8")
+    assert "Question." not in asking  # the figure itself asks
 
 
 @pytest.mark.slow

@@ -45,13 +45,27 @@ def page_html(
     # Only these widgets: without `state`, every widget that the process has ever made is written.
     state = dependency_state(list(widgets), drop_defaults=False)
     data = embed_data(list(widgets), drop_defaults=False, state=state)
+    return html_of(
+        data["manager_state"], data["view_specs"], theme=theme, before=before, folder=folder
+    )
+
+
+def html_of(
+    manager_state: dict,
+    view_specs: Sequence[dict],
+    *,
+    theme: str = "light",
+    before: str = "",
+    folder: Path | None = None,
+) -> str:
+    """The page of widgets whose state is given, as a notebook that has run holds it."""
     if folder:
-        for name, text in python_files.named(data["manager_state"]["state"]).items():
+        for name, text in python_files.named(manager_state["state"]).items():
             (folder / name).write_text(text, encoding="utf-8")
     ground, ink = THEMES[theme]
     views = "\n".join(
         f'<div class="cell_output docutils container">{_tag(VIEW, view)}</div>'
-        for view in data["view_specs"]
+        for view in view_specs
     )
     return f"""<!DOCTYPE html>
 <html lang="en" data-theme="{theme}" data-mode="{theme}">
@@ -69,7 +83,7 @@ html[data-theme="dark"] body {{ background: {THEMES["dark"][0]}; color: {THEMES[
 {before}
 {views}
 </main>
-{_tag(STATE, data["manager_state"])}
+{_tag(STATE, manager_state)}
 </body></html>"""
 
 

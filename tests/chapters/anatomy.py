@@ -110,9 +110,10 @@ def shows_question(source: str) -> bool:
 
 
 def prose(nb: NotebookNode) -> str:
-    """The prose of the road before any click, without marks; formulas are a word."""
+    """The prose of the road on the page before any click, without marks; formulas are a word."""
     text = "\n\n".join(cell.source for _, cell in road(nb) if cell.cell_type == "markdown")
     text = re.sub(r"<details>.*?</details>", " ", text, flags=re.S)
+    text = re.sub(r'<p class="afm-notebook-only">.*?</p>', " ", text, flags=re.S)
     text = re.sub(r"<!--.*?-->|<[a-z/][^>]*>", " ", text, flags=re.S | re.I)
     text = re.sub(r"^(```|~~~).*?^\1", " ", text, flags=re.S | re.M)
     text = re.sub(r"\$\$.+?\$\$|\$[^$]+\$", " formula ", text, flags=re.S)

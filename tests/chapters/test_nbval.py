@@ -1,5 +1,7 @@
 """Each chapter opened alone: in an empty folder, on the installed wheel, its outputs compared.
 
+Outputs of text are compared by nbval; that each figure's still shows it as it is, by its digest.
+
 This is `pytest --nbval` in its strict form, one run a chapter, none left out. What these runs
 gave is kept (tests/support/recording.py): the book is built from it and executes no chapter again.
 
@@ -20,6 +22,7 @@ import pytest
 import recording
 from execution import RUNS, Runs
 from programs import ended
+from stills import wrong
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = ("pyproject.toml", "README.md", "LICENSE", "LICENSE-prose", "transformer_lib")
@@ -128,6 +131,7 @@ def test_chapter(chapter, site, ipython, tmp_path, running):
         )
         assert " passed" in said
         assert not any(word in said for word in ("skipped", "xfailed", "deselected"))
-        seconds = time.perf_counter() - start
+        seconds, done = time.perf_counter() - start, nbformat.read(record, as_version=4)
         with running(RUNS):  # one at a time writes into the cache
-            Runs(RUNS).keep(chapter, nbformat.read(record, as_version=4), seconds)
+            Runs(RUNS).keep(chapter, done, seconds)
+    assert wrong(nbformat.read(chapter, as_version=4), done) == [], "run `make notebooks`"

@@ -1,5 +1,7 @@
 """Stored chapters are what running them gives; and book/notebooks.py finds where they are not."""
 
+import base64
+import io
 import json
 import re
 from pathlib import Path
@@ -9,7 +11,10 @@ import notebooks
 import pytest
 import stored_form
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from PIL import Image
 
+Image.new("RGB", (9, 9)).save(FILE := io.BytesIO(), "PNG")
+LARGE = base64.b64encode(FILE.getvalue()).decode()  # all colors: as a run draws it
 UNSET = {"repository": {"url": "", "branch": "main"}}
 ADDRESS = "https://github.com/someone/some-book"
 SET = {"repository": {"url": f"{ADDRESS}/", "branch": "stable"}}
@@ -22,7 +27,7 @@ def test_stored_chapter(chapter):
 @pytest.fixture(scope="module")
 def right(tmp_path_factory):
     """The text of a small notebook, run and normalized."""
-    picture = "import matplotlib.pyplot as plt\nplt.figure(figsize=(1, 1))\nplt.show()"
+    picture = "import matplotlib.pyplot as plt\nplt.subplots(figsize=(1, 1))\nplt.show()"
     cells = [
         new_markdown_cell("# Title  \n", metadata={"collapsed": True}),
         new_code_cell("old", metadata={"tags": ["setup", "hide-cell"], "vscode": {"x": 1}}),
@@ -55,14 +60,17 @@ def change(path, edit):
 
 
 @pytest.mark.slow
-def test_a_run_keeps_text_and_drops_the_rest(right):
+def test_a_run_keeps_text_and_stills_and_drops_the_rest(right):
     nb = nbformat.reads(right, as_version=4)
     assert [cell.get("execution_count") for cell in nb.cells] == [None, 1, 2, 3, 4, 5, None, 6]
     assert nb.cells[0].metadata == {}
     assert nb.cells[1].metadata == {"tags": ["setup", "hide-cell"]}
     assert nb.cells[2].outputs == [new_output("stream", name="stdout", text="one\n[]\n")]
     assert nb.cells[3].outputs[0].data == {"text/plain": "True"}
-    assert nb.cells[4].outputs[0].data == {"text/plain": "<Figure size 100x100 with 0 Axes>"}
+    plot = nb.cells[4].outputs[0].data
+    assert plot["text/plain"] == "<Figure size 100x100 with 1 Axes>"
+    assert stored_form.is_still(plot["image/png"])
+    assert set(plot) == {"text/plain", "image/png"}
     assert nb.cells[4].metadata == {"mystnb": {"image": {"alt": "A dot."}}}
     assert nb.cells[5].outputs[0].traceback == ["ZeroDivisionError: division by zero"]
     assert nb.cells[6].source == r"${\color{#0072B2}{Q_{ij}}} + 1$"
@@ -175,6 +183,12 @@ def test_the_outputs_of_a_revealing_cell_are_folded():
         (lambda nb: nb.metadata.update(checksums={}), "is stale"),
         (lambda nb: nb.cells[7].metadata.pop("cellView"), "is not normalized"),
         (lambda nb: nb.cells[7].update(source="assert os"), "is not normalized"),
+        (lambda nb: nb.cells[4].outputs[0].data.pop("image/png"), "a plot of which there is no"),
+        (lambda nb: nb.cells[4].outputs[0].data.update({"image/png": LARGE}), "is not normalized"),
+        (
+            lambda nb: nb.cells[3].outputs[0].metadata.update(still={"words": "a", "all": "b"}),
+            "a figure of which there is no still",
+        ),
     ],
 )
 def test_a_wrong_notebook_is_found(path, edit, message):
@@ -320,3 +334,22 @@ def test_the_command_line_checks_and_changes_nothing(path, capsys, monkeypatch):
     assert re.search(r"00-small\.ipynb: not right", printed.out)
     assert "run or edited elsewhere, or stripped" in printed.err
     assert path.read_bytes() == before
+
+
+def with_figures(*, config, source="# Title\n\nAims."):
+    figure = new_code_cell("from transformer_lib.widgets import Predict")
+    nb = new_notebook(cells=[new_markdown_cell(source), figure])
+    return stored_form.normalize(nb, config)
+
+
+def test_a_chapter_with_figures_says_that_they_are_still():
+    unset, published = (with_figures(config=config) for config in (UNSET, SET))
+    for nb in (unset, published):
+        assert nb.cells[0].source.startswith("# Title\n\nAims.\n\n<p class=")
+        assert nb.cells[0].source.count("still pictures") == 1
+    assert '<a href="https://someone.github.io/some-book/">' in published.cells[0].source
+    assert "href" not in unset.cells[0].source
+    again = with_figures(config=SET, source=unset.cells[0].source)
+    assert again.cells[0] == published.cells[0]
+    plain = new_notebook(cells=[unset.cells[0], new_code_cell("import torch")])
+    assert stored_form.normalize(plain, UNSET).cells[0].source == "# Title\n\nAims."

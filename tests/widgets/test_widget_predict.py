@@ -137,3 +137,30 @@ def test_text_travels_in_base64_only():
     assert "SCRIPT><img" not in json.dumps(state)
     text = next(b["data"] for b in state["buffers"] if b["path"] == ["_text"])
     assert json.loads(base64.b64decode(text))["question"] == bad
+
+
+def as_markdown(widget):
+    return widget._repr_mimebundle_()[0]["text/markdown"]
+
+
+def test_a_notebook_that_is_not_run_shows_the_question_without_the_answer():
+    """GitHub, for instance, shows Markdown, and no widget."""
+    asked = choice(question="Whom does *gave*\n  ask?", then="Read on.")
+    assert as_markdown(asked) == "**Question.** Whom does *gave* ask?\n\n- mary\n- gave"
+    share = number(unit="%", otherwise="Count.")
+    assert as_markdown(share) == "**Question.** How many?\n\n- a number: …… %"
+    grid = cell(rows=["a"], columns=["b", "c|d"], right=("a", "b"), titles=("of", ""))
+    lines = ["| of | b | c\\|d |", "| --- | --- | --- |", "| a | ☐ | ☐ |"]
+    assert as_markdown(grid) == "\n".join(["**Question.** Which?", "", *lines])
+
+
+def test_what_markdown_would_take_for_its_own_stays_text():
+    asked = choice(question="Is <story> W_Q, [x](y), $1 or `a_b <c>`?", options=OPTIONS)
+    expected = r"**Question.** Is \<story\> W\_Q, \[x\](y), \$1 or `a_b <c>`?"
+    assert as_markdown(asked).startswith(expected)
+
+
+def test_beside_the_question_a_notebook_that_runs_gets_the_figure():
+    data, _ = choice()._repr_mimebundle_()
+    assert data["text/plain"] == "Predict(options=2)"
+    assert "application/vnd.jupyter.widget-view+json" in data

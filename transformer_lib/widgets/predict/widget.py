@@ -1,10 +1,11 @@
 """A question whose answer shows only once the reader has committed to a guess."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from numbers import Real
-from typing import SupportsFloat, SupportsIndex
+from typing import Any, SupportsFloat, SupportsIndex
 
 import traitlets
 
@@ -14,6 +15,9 @@ from transformer_lib.widgets.joining import bundle, stylesheet
 
 MOST_OPTIONS = 8
 MOST_LABELS = 16  # of rows, and of columns: each cell must be large enough for a finger
+
+# What Markdown would read as more than a text's own *italic*, **bold** and `code`.
+MORE_THAN_MARKUP = re.compile(r"(`[^`]*`)|([<>\[\]_$#|~])")
 
 Cell = tuple[str | SupportsIndex, str | SupportsIndex]
 
@@ -237,6 +241,36 @@ class Predict(Widget):
             return text["options"][places[0]]["text"]
         return text["rows"][places[0]], text["columns"][places[1]]
 
+    def _repr_mimebundle_(self, **options: Any) -> tuple[dict, dict] | None:
+        """Beside the view, the question as Markdown: for a notebook that is looked at, not run."""
+        bundle = super()._repr_mimebundle_(**options)
+        if bundle is not None:
+            bundle[0]["text/markdown"] = self._as_markdown()
+        return bundle
+
+    def _as_markdown(self) -> str:
+        """The question and what there is to choose from, without the answer.
+
+        >>> asked = Predict("Is 2 < *x*?", {"yes": "It is 3.", "no": "It is 3."}, right="yes")
+        >>> print(asked._as_markdown())
+        **Question.** Is 2 \\< *x*?
+        <BLANKLINE>
+        - yes
+        - no
+        """
+        text = self._parts
+        asked = f"**Question.** {_markdown(text['question'])}"
+        if text["kind"] == "number":
+            unit = f" {_markdown(text['unit'])}" if text["unit"] else ""
+            return f"{asked}\n\n- a number: ……{unit}"
+        if text["kind"] == "options":
+            listed = [f"- {_markdown(option['text'])}" for option in text["options"]]
+            return "\n".join([asked, "", *listed])
+        corner = " / ".join(_markdown(title) for title in text["titles"] if title)
+        lines = [[corner, *map(_markdown, text["columns"])], ["---"] * (len(text["columns"]) + 1)]
+        lines += [[_markdown(row), *("☐" for _ in text["columns"])] for row in text["rows"]]
+        return "\n".join([asked, "", *(f"| {' | '.join(line)} |" for line in lines)])
+
     def _sizes(self) -> dict[str, object]:
         text = self._parts
         if text["kind"] == "options":
@@ -244,6 +278,16 @@ class Predict(Widget):
         if text["kind"] == "number":
             return {"kind": "number"}
         return {"rows": len(text["rows"]), "columns": len(text["columns"])}
+
+
+def _markdown(text: str) -> str:
+    """A text with markup as one line of Markdown.
+
+    >>> print(_markdown("the *sign* <story>, in `W_Q`"))
+    the *sign* \\<story\\>, in `W_Q`
+    """
+    line = " ".join(text.split())
+    return MORE_THAN_MARKUP.sub(lambda found: found[1] or f"\\{found[2]}", line)
 
 
 def _require_text(text: object, name: str, *, empty: bool = False) -> str:
