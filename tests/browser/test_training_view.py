@@ -69,6 +69,14 @@ def test_first_state_teaches(open_page):
     assert "floor 0.48" in drawn
 
 
+@pytest.mark.parametrize(
+    ("times", "told"), [(1.04, "perhaps the luck of its examples"), (1.06, "too good to be luck")]
+)
+def test_far_below_the_floor_is_an_alarm(open_page, times, told):
+    page = open_page(view(floor=times * LOSSES[-1]))
+    assert f" below the floor: {told}" in said(page)
+
+
 def test_the_slider_reads_each_step(open_page):
     page = open_page(view())
     slider = page.get_by_role("slider", name="step")

@@ -11,12 +11,20 @@ import { sample } from "./sample.js";
 const WINDOWS = [1, 5, 10, 20, 50, 100];
 const PLAY_SECONDS = 6;
 const CALM_JUMPS = 10; // with reduced motion: so many still pictures
+const LUCK = 0.05; // of the floor: some three standard errors of a batch of 32 stories
 const QUIET = 1200; // ms without news until the reading is spoken again
 
 /** Start something that comes later; returns what calls it off. */
 function soon(begin, cancel, ...what) {
   const id = begin(...what);
   return () => cancel(id);
+}
+
+/** Where a loss is by its distance to the floor. Far below, it is an alarm and not luck. */
+function against(gap, floor) {
+  if (gap >= 0) return " above the floor";
+  if (-gap <= LUCK * Math.abs(floor)) return " below the floor: perhaps the luck of its examples";
+  return " below the floor: too good to be luck (does it see what it should not?)";
 }
 
 function render({ model, el }) {
@@ -216,13 +224,7 @@ function render({ model, el }) {
       ` ${named} is `,
       { text: `${reading(loss)} nats` },
       mean(row),
-      ...(floor === null
-        ? []
-        : [
-            ", ",
-            { text: reading(Math.abs(gap)) },
-            gap >= 0 ? " above the floor" : " below the floor, by the chance of its examples",
-          ]),
+      ...(floor === null ? [] : [", ", { text: reading(Math.abs(gap)) }, against(gap, floor)]),
       ...(best
         ? [
             "; it passed ",
