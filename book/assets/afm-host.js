@@ -175,6 +175,7 @@
   function holdStill(place) {
     let { height } = place.getBoundingClientRect();
     const changed = () => {
+      if (place.classList.contains("afm-pinned")) return; // beside the text (core/pinned.js)
       const now = place.getBoundingClientRect();
       const above = now.top < 0 && now.top + height < window.innerHeight / 2;
       if (above) window.scrollBy({ top: now.height - height, behavior: "instant" });

@@ -3,7 +3,7 @@
 import pytest
 import torch
 from built import BUILD, READ
-from harness import mount_all, write_page
+from harness import next_frame, write_page
 from lapses import make_lapse
 from machines import make_examined, make_machine
 from test_block_lab import make_lab
@@ -372,34 +372,56 @@ def test_the_machine_follows_the_text_and_goes_back(open_page):
     assert facts(page, "gpt") == pytest.approx(first, abs=1e-6)
 
 
-# What a screen reader is told after each phrase: in one go, since a click is done when it returns.
-CLICK_EACH = """async () => {
-  const found = [];
+# Each phrase is pressed where it is being read, in the middle of the window: is something told, and
+# are the phrase and what has changed in sight afterwards? In one go, since a click is done when it
+# returns.
+PRESS_EACH = """async () => {
+  const seen = (box, inside) => {
+    const [x, y] = [(box.left + box.right) / 2, (box.top + box.bottom) / 2];
+    const top = document.elementFromPoint(Math.min(Math.max(x, 1), innerWidth - 2), y);
+    return Boolean(top) && inside.contains(top);
+  };
+  const frame = () => new Promise((again) => requestAnimationFrame(() => setTimeout(again)));
+  for (const part of document.querySelectorAll(".afm-reveal")) part.hidden = false;
+  for (const part of document.querySelectorAll("main details")) part.open = true;
+  const wrong = [];
   for (const phrase of document.querySelectorAll("[data-afm-set]")) {
     const target = phrase.dataset.afmSet;
-    const figure = afmFigures.get(/^#set:([^;]+)/.exec(target)?.[1])?.[0].element;
-    const unseen = figure?.querySelector(".afm-unseen");
-    if (unseen) unseen.textContent = "";
-    phrase.click(); // it may be folded away
-    const end = performance.now() + 1000; // what a worker computes may be told later
-    while (unseen && !unseen.textContent && performance.now() < end)
+    const figure = () => afmFigures?.get(/^#set:([^;]+)/.exec(target)?.[1])?.[0].element;
+    const told = () => figure()?.querySelector(".afm-unseen");
+    if (window.afmFigures && told()) told().textContent = "";
+    phrase.scrollIntoView({ block: "center", behavior: "instant" });
+    await frame();
+    phrase.click();
+    const end = performance.now() + 5000; // what is mounted or computed first is told later
+    while (!(window.afmFigures && told()?.textContent) && performance.now() < end)
       await new Promise((again) => setTimeout(again, 10));
-    found.push([target, Boolean(unseen)]);
+    await frame();
+    if (!told()?.textContent) wrong.push(`${target} sets nothing`);
+    const boxes = [...figure().querySelectorAll(".afm-change")].map((n) => n.getBoundingClientRect());
+    if (!seen(phrase.getClientRects()[0], phrase)) wrong.push(`${target} leaves the reader's sight`);
+    const parts = boxes.flatMap(({ left, right, top, bottom }) =>
+      [1, 3, 5, 7].map((at) => ((bottom - top) * at) / 8).map((y) => ({ left, right, top: top + y, bottom: top + y })));
+    if (boxes.length && !parts.some((part) => seen(part, figure())))
+      wrong.push(`${target} changes what is out of sight`);
   }
-  return found;
+  return wrong;
 }"""
 
 
-def test_every_phrase_of_the_book_sets_its_figure(book, browser, watched):
+def test_every_phrase_of_the_book_sets_its_figure_and_nobody_loses_their_place(
+    book, browser, watched
+):
     """On the built pages: what a figure refuses would be a warning, and so fail."""
     pages = [name for name in READ if "data-afm-set" in (BUILD / name).read_text("utf-8")]
     context = watched(browser.new_context(reduced_motion="reduce"))
     for name in pages:
         page = context.new_page()
         page.goto((BUILD / name).as_uri())
-        mount_all(page)
-        for target, is_driven in page.evaluate(CLICK_EACH):
-            assert is_driven, f"{name}: {target}"
+        for width, height in ((1280, 800), (390, 844)):
+            page.set_viewport_size({"width": width, "height": height})
+            next_frame(page)
+            assert page.evaluate(PRESS_EACH) == [], f"{name}, {width} px wide"
         page.close()
     context.close()
 

@@ -1,12 +1,12 @@
 // The reader's place in the text, while a phrase of it sets a figure: what has changed comes into view
-// together with the phrase, if both have room; else the page goes to the figure, and a chip leads back.
+// together with the phrase, if both have room; else the figure itself comes to the phrase (pinned.js). In
+// a notebook, where it cannot, the notebook goes to the figure, and a chip leads back.
 //
 //   showChange(figure, boxes, phrase)     boxes: of what has changed, as getBoundingClientRect gives them
 
 import { clip, element } from "./dom.js";
-
-const HEADER = 64; // the page's own, over the text
-const EDGE = 8;
+import { pin, unpin } from "./pinned.js";
+import { around, EDGE, fits, HEADER, isSeen } from "./seen.js";
 
 const isCalm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
@@ -36,10 +36,6 @@ export function leastMove(box, view) {
   return Math.max(0, box.bottom - view.bottom);
 }
 
-const fits = (box, view) => box.bottom - box.top <= view.bottom - view.top;
-const isSeen = (box, view, moved = 0) =>
-  box.top - moved >= view.top - 1 && box.bottom - moved <= view.bottom + 1;
-
 /** How far to scroll, and whether the phrase is left behind. */
 export function plan({ figure, changed, phrase, view }) {
   const seen = Math.min(figure.bottom, view.bottom) - Math.max(figure.top, view.top);
@@ -55,30 +51,27 @@ export function plan({ figure, changed, phrase, view }) {
   return { by: fits(aim, view) ? middle : aim.top - view.top, leaves: Boolean(phrase) };
 }
 
-/** One box around several; null of none. */
-function around(boxes) {
-  if (!boxes.length) return null;
-  return {
-    top: Math.min(...boxes.map(({ top }) => top)),
-    bottom: Math.max(...boxes.map(({ bottom }) => bottom)),
-  };
-}
-
 let chip = null; // there is one at most
 
 export function showChange(figure, boxes, phrase = null) {
+  if (!figure.getClientRects().length) return; // folded away
+  if (phrase) chip?.end();
+  const text = phrase?.getClientRects()[0] ?? null;
+  if (unpin({ but: figure })) {
+    pin(figure, boxes, phrase);
+    return;
+  }
   const scroller = scrollerOf(figure);
   const view = viewOf(scroller);
   const { by, leaves } = plan({
     figure: figure.getBoundingClientRect(),
     changed: around(boxes),
-    phrase: phrase?.getClientRects()[0] ?? null,
+    phrase: text,
     view,
   });
-  const height = phrase?.getBoundingClientRect().top;
-  if (phrase) chip?.end();
+  if (leaves && scroller === window && pin(figure, boxes, phrase)) return;
   if (by) scroller.scrollBy({ top: by, behavior: isCalm() ? "instant" : "smooth" });
-  if (leaves) chip = backChip(phrase, figure, height);
+  if (leaves) chip = backChip(phrase, figure, text.top);
 }
 
 /** A button that is there while the phrase is out of sight, and leads back to it. */
