@@ -175,8 +175,11 @@
   function holdStill(place) {
     let { height } = place.getBoundingClientRect();
     const changed = () => {
-      if (place.classList.contains("afm-pinned")) return; // beside the text (core/pinned.js)
       const now = place.getBoundingClientRect();
+      if (place.classList.contains("afm-pinned"))
+        height = null; // beside the text (core/pinned.js)
+      else if (height === null) height = now.height;
+      if (height === null) return;
       const above = now.top < 0 && now.top + height < window.innerHeight / 2;
       if (above) window.scrollBy({ top: now.height - height, behavior: "instant" });
       height = now.height;

@@ -73,6 +73,7 @@
   const FOLDED = "details.afm-folded";
 
   function openAt(hash) {
+    if (hash.length < 2) return; // nothing is named
     let target = null;
     try {
       target = document.getElementById(decodeURIComponent(hash.slice(1)));

@@ -201,7 +201,7 @@ def test_a_finger_sets_a_figure(open_page):
     assert page.get_by_role("radio", name="to").is_checked()
 
 
-def test_a_figure_far_away_is_mounted_and_comes_into_view(browser, watched, tmp_path):
+def test_a_figure_far_away_is_mounted_and_comes_to_the_phrase(browser, watched, tmp_path):
     gap = "<div style='height: 9000px'></div>"
     before = phrase("#set:width;d_k=2") + phrase("#set:nobody;d_k=2", "nobody") + gap
     path = write_page(tmp_path, playground(), ScalingLab(name="width"), before=before)
@@ -210,8 +210,9 @@ def test_a_figure_far_away_is_mounted_and_comes_into_view(browser, watched, tmp_
     page.goto(path.as_uri())
     page.get_by_role("button", name="set it").click()
     page.wait_for_function("window.afmFigures?.get('width')?.[0].facts().d_k === 2")
-    page.wait_for_function("scrollY > 8000")
-    assert page.get_by_role("figure", name="Scaling lab").bounding_box()["y"] < 500
+    page.locator(".afm-pinned").wait_for()
+    assert page.evaluate("scrollY") == 0
+    assert page.get_by_role("figure", name="Scaling lab").bounding_box()["y"] < 720
     with page.expect_console_message():
         page.get_by_role("button", name="nobody").click()
     assert context.wrong == ["console warning: There is no figure nobody on this page."]
@@ -227,33 +228,61 @@ def test_a_figure_in_view_stays_where_it_is(open_page):
     assert page.evaluate("scrollY") == 0
 
 
-def test_a_chip_leads_back_to_the_phrase_that_was_left(browser, watched, tmp_path):
+def test_a_figure_stands_beside_the_phrase_until_it_is_not_needed(browser, watched, tmp_path):
     gap = "<div style='height: 3000px'></div>"
-    path = write_page(
-        tmp_path, ScalingLab(name="width"), before=gap + phrase("#set:width;d_k=2") + gap
-    )
+    before = f"{gap}<p>{phrase('#set:width;d_k=2')} {phrase('#set:width;d_k=8', 'eight')}</p>{gap}"
+    path = write_page(tmp_path, ScalingLab(name="width"), before=before)
     context = watched(browser.new_context(reduced_motion="reduce"))
     page = context.new_page()
     page.goto(path.as_uri())
     link = page.get_by_role("button", name="set it", exact=True)
-    link.scroll_into_view_if_needed()
-    place = link.bounding_box()["y"]
-    link.click()
-    chip = page.get_by_role("button", name="back to “set it”")
-    chip.wait_for()
-    assert page.get_by_role("figure", name="Scaling lab").bounding_box()["y"] < 500
-    chip.click()
-    page.wait_for_function(f"Math.abs({_TOP_OF_LINK} - {place}) < 2")
-    assert chip.count() == 0
-    assert page.evaluate("document.activeElement.textContent") == "set it"
-    link.click()  # and by Escape, or when the reader scrolls back
-    chip.wait_for()
+    figure = page.get_by_role("figure", name="Scaling lab")
+    panel = page.locator(".afm-pinned")
+    home = figure.bounding_box()
+    height = "document.documentElement.scrollHeight"
+    whole = page.evaluate(height)
+
+    def press(which=link):
+        which.evaluate("(node) => node.scrollIntoView({ block: 'center' })")
+        place = which.bounding_box()["y"]
+        which.click()
+        panel.wait_for()
+        assert abs(which.bounding_box()["y"] - place) < 2
+        assert panel.bounding_box()["height"] <= 361  # half of the window
+        assert abs(figure.bounding_box()["width"] - home["width"]) < 3
+        assert abs(page.evaluate(height) - whole) < 3
+        return place
+
+    def is_back():
+        panel.wait_for(state="detached")
+        assert figure.evaluate("(node) => node.getBoundingClientRect().height") == home["height"]
+
+    place = press()
     page.keyboard.press("Escape")
+    is_back()
+    assert page.evaluate("document.activeElement.textContent") == "set it"
+    assert abs(link.bounding_box()["y"] - place) < 2
+    press()
+    press(page.get_by_role("button", name="eight"))  # and is set again there
+    assert facts(page, "width")["d_k"] == 8
+    page.get_by_role("button", name="Close: the figure goes back to its place").click()
+    is_back()
+    assert page.evaluate("document.activeElement.textContent") == "eight"
+    press()
+    page.evaluate("scrollBy(0, 900)")  # on, past the paragraph
+    is_back()
+    press()
+    page.evaluate("scrollTo(0, document.body.scrollHeight)")  # where its own place is
+    is_back()
+    press()
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    is_back()
+    place = press()
+    page.get_by_role("button", name="go to its place").click()
+    is_back()
+    assert figure.bounding_box()["y"] < 500
+    page.get_by_role("button", name="back to “set it”").click()
     page.wait_for_function(f"Math.abs({_TOP_OF_LINK} - {place}) < 2")
-    link.click()
-    chip.wait_for()
-    link.scroll_into_view_if_needed()
-    chip.wait_for(state="detached")
     context.close()
 
 

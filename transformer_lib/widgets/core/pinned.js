@@ -3,11 +3,12 @@
 // back when it is closed (button or Escape), when its own place comes into view, when the reader has
 // left the paragraph, and for printing.
 //
-//   pin(figure, boxes, phrase)   whether it could; `boxes` of what has changed come into view in it
+//   pin(figure, boxes, phrase, onLeave)   whether it could; `boxes` of what has changed come into view in
+//                                it; `onLeave` is called before the reader goes to the figure's place
 //   unpin({ but: figure })       whether this one is pinned; any other goes back
 
 import { element } from "./dom.js";
-import { around, EDGE, fits, HEADER, isSeen } from "./seen.js";
+import { around, EDGE, fits, HEADER, showsChange } from "./seen.js";
 
 const LINE = 32; // of text, to be left free on both sides of a phrase
 
@@ -48,21 +49,24 @@ export function unpin({ but = null } = {}) {
   return false;
 }
 
-export function pin(figure, boxes, phrase) {
+export function pin(figure, boxes, phrase, onLeave) {
   const again = unpin({ but: figure });
   const panel = figure.parentElement;
   if (!panel.classList.contains("afm-mount")) return false; // a notebook's
   // Each kind of figure has this module for itself, and there is one panel at most.
   if (!again) window.afmPinned = start(figure, panel, boxes);
-  const done = window.afmPinned.follow(phrase, boxes, again);
+  const done = window.afmPinned.follow({ phrase, boxes, onLeave, again });
   if (!done) unpin();
   return done;
 }
 
 function start(figure, panel, boxes) {
   const outer = figure.getBoundingClientRect();
-  const home = around(boxes.length ? boxes : [outer]); // what must be in view again, at its own place
-  const [above, below] = [home.top - outer.top, home.bottom - outer.top];
+  // What must be in view at its own place for the figure to go back.
+  const parts = (boxes.length ? boxes : [outer]).map(({ top, bottom }) => [
+    top - outer.top,
+    bottom - outer.top,
+  ]);
   const look = getComputedStyle(figure);
   const place = element("div", { class: "afm-left-place", "aria-hidden": "true" });
   place.style.height = `${outer.height}px`;
@@ -75,20 +79,30 @@ function start(figure, panel, boxes) {
   );
   const bar = element("div", { class: "afm-pinned-bar" }, there, back);
   panel.dataset.afmTheme = figure.dataset.afmTheme;
-  const root = document.documentElement;
-  const padding = root.style.scrollPadding;
-  let [phrase, paragraph, side] = [null, null, null];
+  let [paragraph, side, high, now] = [null, null, null, null]; // now: what follow() was told last
 
-  panel.before(place);
-  panel.classList.add("afm-pinned");
-  panel.prepend(bar);
+  /** Do something to the figure's place, which moves the page under the reader's eyes not at all. */
+  function keep(change) {
+    const before = paragraph.getBoundingClientRect().top;
+    change();
+    const by = paragraph.getBoundingClientRect().top - before;
+    if (Math.abs(by) >= 1) window.scrollBy({ top: by, behavior: "instant" });
+  }
+
+  function lift() {
+    panel.before(place);
+    panel.classList.add("afm-pinned");
+    panel.prepend(bar);
+    sizes.observe(figure);
+    stand();
+  }
 
   /** Beside the phrase; as wide as its place. */
   function stand() {
     const { left, width } = place.getBoundingClientRect();
     const spot = standAt({
       paragraph: paragraph.getBoundingClientRect(),
-      phrase: phrase.getBoundingClientRect(),
+      phrase: now.phrase.getBoundingClientRect(),
       wanted: figure.offsetHeight + bar.offsetHeight,
       height: window.innerHeight,
       before: side,
@@ -104,21 +118,20 @@ function start(figure, panel, boxes) {
     });
     panel.style.width = `${width + panel.offsetWidth - panel.clientWidth}px`; // a scroll bar's
     panel.dataset.afmSide = side;
-    const free = `${spot.high + EDGE}px`;
-    root.style.scrollPadding = side === "top" ? `${free} 0 0` : `${HEADER}px 0 ${free}`;
   }
 
-  /** Stand beside a phrase, and show what has changed; `again`: it has stood there already. */
-  function follow(newPhrase, newBoxes, again) {
-    phrase = newPhrase;
+  /** Stand beside a phrase, and show what has changed; `again`: it stands there already. */
+  function follow(told) {
+    now = told;
+    const { phrase, boxes, again } = now;
     paragraph = phrase.closest("p, li, dd, td, th, summary") ?? phrase;
     const top = figure.getBoundingClientRect().top;
-    stand();
+    keep(again ? stand : lift);
     // Something around it may keep it (a transform): then it would not be where the reader is.
     const box = panel.getBoundingClientRect();
     if (box.top < 0 || box.bottom > window.innerHeight + 1 || !box.height) return false;
     const shift = figure.getBoundingClientRect().top - (again ? top : outer.top);
-    const moved = newBoxes.map((one) => ({ top: one.top + shift, bottom: one.bottom + shift }));
+    const moved = boxes.map((one) => ({ top: one.top + shift, bottom: one.bottom + shift }));
     const foot = figure.querySelector(":scope > .afm-foot")?.offsetHeight ?? 0;
     const view = { top: box.top + bar.offsetHeight + EDGE, bottom: box.bottom - foot - EDGE };
     panel.scrollTop += scrollTo(moved, view);
@@ -127,13 +140,23 @@ function start(figure, panel, boxes) {
 
   function looked() {
     const box = place.getBoundingClientRect();
-    const changed = { top: box.top + above, bottom: box.top + below };
+    const changed = parts.map(([from, to]) => ({ top: box.top + from, bottom: box.top + to }));
     const text = paragraph.getBoundingClientRect();
     const { top, bottom, height } = panel.getBoundingClientRect();
     const free =
       side === "top" ? { top: bottom, bottom: window.innerHeight } : { top: HEADER, bottom: top };
     const isLeft = text.bottom < free.top || text.top > free.bottom;
-    if (isLeft || isSeen(changed, { top: HEADER, bottom: window.innerHeight }) || !height) end();
+    if (isLeft || showsChange(changed, { top: HEADER, bottom: window.innerHeight }) || !height)
+      end();
+  }
+
+  /** What the keyboard comes to is not to be under the panel. */
+  function onFocus({ target }) {
+    if (panel.contains(target) || !target.matches(":focus-visible")) return;
+    const [box, over] = [target, panel].map((node) => node.getBoundingClientRect());
+    if (box.bottom <= over.top || box.top >= over.bottom) return;
+    const by = side === "top" ? box.top - over.bottom - EDGE : box.bottom - over.top + EDGE;
+    window.scrollBy({ top: by, behavior: "instant" });
   }
 
   function onKey(event) {
@@ -143,17 +166,21 @@ function start(figure, panel, boxes) {
   function close() {
     const held = panel.contains(document.activeElement);
     end();
-    if (held) phrase.focus({ preventScroll: true });
+    if (held) now.phrase.focus({ preventScroll: true });
   }
 
   function end() {
     window.afmPinned = null;
     sizes.disconnect();
+    keep(putBack);
     document.removeEventListener("keydown", onKey);
+    document.removeEventListener("focusin", onFocus);
     window.removeEventListener("scroll", looked);
     window.removeEventListener("resize", stand);
     window.removeEventListener("beforeprint", end);
-    root.style.scrollPadding = padding;
+  }
+
+  function putBack() {
     bar.remove();
     panel.classList.remove("afm-pinned");
     for (const name of ["margin", "left", "width", "maxHeight", "top", "bottom"])
@@ -161,16 +188,20 @@ function start(figure, panel, boxes) {
     place.remove();
   }
 
+  // The place grows with the figure, which is a little lower in the panel.
   const sizes = new ResizeObserver(() => {
-    place.style.height = `${figure.offsetHeight}px`;
+    high ??= figure.offsetHeight;
+    const held = outer.height + figure.offsetHeight - high;
+    if (held !== place.offsetHeight) keep(() => (place.style.height = `${held}px`));
   });
-  sizes.observe(figure);
   back.addEventListener("click", close);
   there.addEventListener("click", () => {
+    now.onLeave();
     end();
-    figure.scrollIntoView({ block: "nearest", behavior: "instant" });
+    figure.scrollIntoView({ block: "start", behavior: "instant" });
   });
   document.addEventListener("keydown", onKey);
+  document.addEventListener("focusin", onFocus);
   window.addEventListener("scroll", looked, { passive: true });
   window.addEventListener("resize", stand);
   window.addEventListener("beforeprint", end);

@@ -6,7 +6,7 @@
 
 import { clip, element } from "./dom.js";
 import { pin, unpin } from "./pinned.js";
-import { around, EDGE, fits, HEADER, isSeen } from "./seen.js";
+import { around, EDGE, fits, HEADER, isSeen, showsChange } from "./seen.js";
 
 const isCalm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
@@ -37,10 +37,11 @@ export function leastMove(box, view) {
 }
 
 /** How far to scroll, and whether the phrase is left behind. */
-export function plan({ figure, changed, phrase, view }) {
+export function plan({ figure, boxes, phrase, view }) {
+  const changed = around(boxes);
   const seen = Math.min(figure.bottom, view.bottom) - Math.max(figure.top, view.top);
   const near = seen >= 0.5 * Math.min(figure.bottom - figure.top, view.bottom - view.top);
-  if (changed ? isSeen(changed, view) : near) return { by: 0, leaves: false };
+  if (changed ? showsChange(boxes, view) : near) return { by: 0, leaves: false };
   for (const box of [figure, changed]) {
     if (!box || !fits(box, view)) continue;
     const by = leastMove(box, view);
@@ -57,21 +58,22 @@ export function showChange(figure, boxes, phrase = null) {
   if (!figure.getClientRects().length) return; // folded away
   if (phrase) chip?.end();
   const text = phrase?.getClientRects()[0] ?? null;
+  const leave = () => (chip = backChip(phrase, figure, text.top));
   if (unpin({ but: figure })) {
-    pin(figure, boxes, phrase);
+    if (text) pin(figure, boxes, phrase, leave);
     return;
   }
   const scroller = scrollerOf(figure);
   const view = viewOf(scroller);
   const { by, leaves } = plan({
     figure: figure.getBoundingClientRect(),
-    changed: around(boxes),
+    boxes,
     phrase: text,
     view,
   });
-  if (leaves && scroller === window && pin(figure, boxes, phrase)) return;
+  if (leaves && scroller === window && pin(figure, boxes, phrase, leave)) return;
   if (by) scroller.scrollBy({ top: by, behavior: isCalm() ? "instant" : "smooth" });
-  if (leaves) chip = backChip(phrase, figure, text.top);
+  if (leaves) leave();
 }
 
 /** A button that is there while the phrase is out of sight, and leads back to it. */

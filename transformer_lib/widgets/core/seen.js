@@ -20,3 +20,9 @@ export function around(boxes) {
     bottom: Math.max(...boxes.map(({ bottom }) => bottom)),
   };
 }
+
+/** Whether what has changed is in view: all of it where there is room for that, else a part. */
+export function showsChange(boxes, view) {
+  const all = around(boxes);
+  return fits(all, view) ? isSeen(all, view) : boxes.some((box) => isSeen(box, view));
+}

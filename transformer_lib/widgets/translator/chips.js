@@ -3,6 +3,7 @@
 //   const row = chips({ label: "The translation", onSelect: (at) => {} });
 //   row.paint([{ text: "gave", notes: ["99 %"], share: 0.6, pressed: true }]);
 
+import { ALONG, roving } from "../core/chips.js";
 import { element, setAttributes } from "../core/dom.js";
 
 /** Whether the page or the system has letters for it: without them, all look like one another. */
@@ -20,6 +21,7 @@ export async function canDraw(one, other) {
 
 export function chips({ label, lang = null, onSelect = null }) {
   const list = element("ol", { class: "afm-chips", "aria-label": label });
+  const stopAt = onSelect ? roving(list, ALONG, onSelect) : () => {};
   let items = [];
 
   function make(at) {
@@ -57,6 +59,8 @@ export function chips({ label, lang = null, onSelect = null }) {
         one.bar.hidden = share === null;
         if (onSelect) setAttributes(one.chip, { "aria-pressed": String(pressed) });
       });
+      const chosen = words.findIndex(({ pressed }) => pressed);
+      stopAt(Math.max(0, chosen));
     },
   };
 }
