@@ -2,9 +2,9 @@
 
 Font Awesome's script and fonts (extension icons.py draws the few icons instead) and the 1,900 rules
 that name its glyphs in the theme's style, source maps, translations, other launch buttons' logos;
-and of its script, what makes a tab stop of code that scrolls. It asks for a new layout of the page
-for every piece of code, whenever anything in the page changes (a quarter of a second on a long page);
-book/assets/afm-page.js does so once, as the pieces' sizes change.
+and of its script, what makes a tab stop of code that scrolls. That asks for a new layout of the
+page for every piece of code, whenever anything in the page changes: a quarter of a second on a long
+page. book/assets/afm-page.js does the same when the pieces' sizes change.
 """
 
 import re
@@ -36,7 +36,9 @@ def lean_script(script: str) -> str:
     """The theme's script, with nothing to ask for its size. Raises ValueError if it has changed."""
     lean, found = ASKED.subn('":not(*)"', script)
     if found != 1:
-        raise ValueError(f"the theme's script asks {found} lists of elements for their sizes, not 1")
+        raise ValueError(
+            f"the theme's script asks {found} lists of elements for their sizes, not 1"
+        )
     return lean
 
 

@@ -427,11 +427,14 @@ PRESS_EACH = """async () => {
       await new Promise((again) => setTimeout(again, 10));
     await frame();
     if (!told()?.textContent) wrong.push(`${target} sets nothing`);
-    const boxes = [...figure().querySelectorAll(".afm-change")].map((n) => n.getBoundingClientRect());
-    if (!seen(phrase.getClientRects()[0], phrase)) wrong.push(`${target} leaves the reader's sight`);
-    const parts = boxes.flatMap(({ left, right, top, bottom }) =>
-      [1, 3, 5, 7].map((at) => ((bottom - top) * at) / 8).map((y) => ({ left, right, top: top + y, bottom: top + y })));
-    if (boxes.length && !parts.some((part) => seen(part, figure())))
+    const line = phrase.getClientRects()[0];
+    if (!seen(line, phrase)) wrong.push(`${target} leaves the reader's sight`);
+    const changed = [...figure().querySelectorAll(".afm-change")].flatMap((one) => {
+      const { left, right, top, bottom } = one.getBoundingClientRect();
+      const heights = [1, 3, 5, 7].map((at) => top + ((bottom - top) * at) / 8);
+      return heights.map((y) => ({ left, right, top: y, bottom: y }));
+    });
+    if (changed.length && !changed.some((part) => seen(part, figure())))
       wrong.push(`${target} changes what is out of sight`);
   }
   return wrong;
