@@ -8,7 +8,7 @@
 //   unpin({ but: figure })       whether this one is pinned; any other goes back
 
 import { element } from "./dom.js";
-import { around, EDGE, fits, HEADER, showsChange } from "./seen.js";
+import { around, EDGE, fits, HEADER, paragraphOf, showsChange } from "./seen.js";
 
 const LINE = 32; // of text, to be left free on both sides of a phrase
 
@@ -124,7 +124,7 @@ function start(figure, panel, boxes) {
   function follow(told) {
     now = told;
     const { phrase, boxes, again } = now;
-    paragraph = phrase.closest("p, li, dd, td, th, summary") ?? phrase;
+    paragraph = paragraphOf(phrase);
     const top = figure.getBoundingClientRect().top;
     keep(again ? stand : lift);
     // Something around it may keep it (a transform): then it would not be where the reader is.

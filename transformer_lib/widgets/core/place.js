@@ -6,7 +6,7 @@
 
 import { clip, element } from "./dom.js";
 import { pin, unpin } from "./pinned.js";
-import { around, EDGE, fits, HEADER, isSeen, showsChange } from "./seen.js";
+import { around, EDGE, fits, HEADER, isSeen, paragraphOf, showsChange } from "./seen.js";
 
 const isCalm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
@@ -68,12 +68,19 @@ export function showChange(figure, boxes, phrase = null) {
   const { by, leaves } = plan({
     figure: figure.getBoundingClientRect(),
     boxes,
-    phrase: text,
+    phrase: text && textToKeep(phrase, view),
     view,
   });
   if (leaves && scroller === window && pin(figure, boxes, phrase, leave)) return;
   if (by) scroller.scrollBy({ top: by, behavior: isCalm() ? "instant" : "smooth" });
   if (leaves) leave();
+}
+
+/** What of the text is to stay in sight: the paragraph, or of a high one the phrase. */
+function textToKeep(phrase, view) {
+  const paragraph = paragraphOf(phrase).getBoundingClientRect();
+  const isLow = paragraph.height <= 0.4 * (view.bottom - view.top);
+  return isLow && isSeen(paragraph, view) ? paragraph : phrase.getClientRects()[0];
 }
 
 /** A button that is there while the phrase is out of sight, and leads back to it. */

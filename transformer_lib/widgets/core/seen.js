@@ -26,3 +26,5 @@ export function showsChange(boxes, view) {
   const all = around(boxes);
   return fits(all, view) ? isSeen(all, view) : boxes.some((box) => isSeen(box, view));
 }
+
+export const paragraphOf = (phrase) => phrase.closest("p, li, dd, td, th, summary") ?? phrase;
