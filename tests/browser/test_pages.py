@@ -154,7 +154,8 @@ def test_what_figures_share_of_their_style_comes_once_and_first(open_built):
     page = open_built(CHAPTER)
     mount_all(page)
     styles = page.evaluate("[...document.querySelectorAll('style')].map((s) => s.textContent)")
-    shared = [i for i, text in enumerate(styles) if text.startswith(":is(.afm, .afm-back) {")]
+    first = ":is(.afm, .afm-back, .afm-pinned) {"
+    shared = [i for i, text in enumerate(styles) if text.startswith(first)]
     own = [i for i, text in enumerate(styles) if text.startswith("/* afm: ")]
     assert len(shared) == 1
     assert len(own) == 3  # a question, the plane, your part

@@ -117,7 +117,7 @@ function start(figure, panel, boxes) {
       bottom: side === "bottom" ? "0" : "auto",
     });
     panel.style.width = `${width + panel.offsetWidth - panel.clientWidth}px`; // a scroll bar's
-    panel.dataset.afmSide = side;
+    panel.dataset.afmAt = side;
   }
 
   /** Stand beside a phrase, and show what has changed; `again`: it stands there already. */
