@@ -410,7 +410,7 @@ PRESS_EACH = """async () => {
     const top = document.elementFromPoint(Math.min(Math.max(x, 1), innerWidth - 2), y);
     return Boolean(top) && inside.contains(top);
   };
-  const frame = () => new Promise((again) => requestAnimationFrame(() => setTimeout(again, 20)));
+  const frame = () => new Promise((again) => requestAnimationFrame(() => setTimeout(again)));
   for (const part of document.querySelectorAll(".afm-reveal")) part.hidden = false;
   for (const part of document.querySelectorAll("main details")) part.open = true;
   const wrong = [];
@@ -433,7 +433,8 @@ PRESS_EACH = """async () => {
     if (!told()?.textContent) wrong.push(`${target} sets nothing`);
     // For a moment, what slides away as the window gets narrow may be over it.
     const isSeen = () => seen(phrase.getClientRects()[0], phrase);
-    for (let tries = 0; tries < 20 && !isSeen(); tries += 1) await frame();
+    for (let tries = 0; tries < 20 && !isSeen(); tries += 1)
+      await new Promise((again) => setTimeout(again, 50));
     if (!isSeen()) wrong.push(`${target} leaves the reader's sight`);
     const changed = [...figure().querySelectorAll(".afm-change")].flatMap((one) => {
       const { left, right, top, bottom } = one.getBoundingClientRect();
