@@ -403,8 +403,9 @@ def test_the_machine_follows_the_text_and_goes_back(open_page):
 
 # Each phrase is pressed where it is being read, in the middle of the window: is something told, and
 # are the phrase and what has changed in sight afterwards? In one go, since a click is done when it
-# returns.
-PRESS_EACH = """async () => {
+# returns. Where a figure stands does not depend on what it is set to: unless `all`, one phrase of a
+# paragraph is pressed for each figure.
+PRESS_EACH = """async (all) => {
   const seen = (box, inside) => {
     const [x, y] = [(box.left + box.right) / 2, (box.top + box.bottom) / 2];
     const top = document.elementFromPoint(Math.min(Math.max(x, 1), innerWidth - 2), y);
@@ -412,9 +413,12 @@ PRESS_EACH = """async () => {
   };
   const frame = () => new Promise((again) => requestAnimationFrame(() => setTimeout(again)));
   for (const part of document.querySelectorAll(".afm-reveal")) part.hidden = false;
-  const wrong = [];
+  const [wrong, pressed] = [[], new Map()];
   for (const phrase of document.querySelectorAll("[data-afm-set]")) {
     const target = phrase.dataset.afmSet;
+    const [name, paragraph] = [target.split(";")[0], phrase.closest("p, li")];
+    if (!all && pressed.get(name) === paragraph) continue;
+    pressed.set(name, paragraph);
     const figure = () => afmFigures?.get(/^#set:([^;]+)/.exec(target)?.[1])?.[0].element;
     const told = () => figure()?.querySelector(".afm-unseen");
     for (let at = phrase.closest("details"); at; at = at.parentElement.closest("details"))
@@ -458,7 +462,8 @@ def test_every_phrase_of_the_book_sets_its_figure_and_nobody_loses_their_place(
         mount_all(page)
         for width, height in ((1280, 800), (390, 844)):
             page.set_viewport_size({"width": width, "height": height})
-            wrong += [f"{name}, {width} px: {one}" for one in page.evaluate(PRESS_EACH)]
+            found = page.evaluate(PRESS_EACH, width == 1280)
+            wrong += [f"{name}, {width} px: {one}" for one in found]
         page.close()
     context.close()
     assert wrong == []
