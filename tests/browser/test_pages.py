@@ -248,10 +248,13 @@ def test_code_can_be_copied_offline(open_built):
 
 
 def test_wide_things_scroll_by_keyboard(open_built):
+    """What is folded, too, once it is open."""
     page = open_built(CHAPTER, width=360)
+    page.evaluate("document.querySelectorAll('main details').forEach((part) => (part.open = true))")
+    next_frame(page)
     wide = page.locator(CODE).evaluate_all(
-        "(all) => all.filter((one) => one.scrollWidth > one.clientWidth + 1 && one.offsetParent)"
-        ".map((one) => one.tabIndex)"
+        "(all) => all.filter((one) => one.checkVisibility())"
+        ".filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.tabIndex)"
     )
     assert wide, "no code on this page is wider than 360 px"
     assert set(wide) == {0}
