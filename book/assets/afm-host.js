@@ -176,6 +176,10 @@
     let { height } = place.getBoundingClientRect();
     const changed = () => {
       const now = place.getBoundingClientRect();
+      if (place.classList.contains("afm-pinned"))
+        height = null; // beside the text (core/pinned.js)
+      else if (height === null) height = now.height;
+      if (height === null) return;
       const above = now.top < 0 && now.top + height < window.innerHeight / 2;
       if (above) window.scrollBy({ top: now.height - height, behavior: "instant" });
       height = now.height;
@@ -241,7 +245,11 @@
       const { model_id } = JSON.parse(tag.textContent);
       return readStates()[model_id]?.state.name === name;
     });
+    const { top } = setter.getBoundingClientRect();
     if (at >= 0) await mounts[at]();
+    // A figure above, in the same window, has pushed the text down as it grew.
+    const moved = setter.getBoundingClientRect().top - top;
+    if (Math.abs(moved) >= 1) window.scrollBy({ top: moved, behavior: "instant" });
     if (window.afmFigures?.has(name)) setter.click();
     else console.warn(`There is no figure ${name} on this page.`);
   }

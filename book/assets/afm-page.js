@@ -42,13 +42,16 @@
 (() => {
   const WIDE = "main .katex-display, main .pst-scrollable-table-container, main .output, main pre";
 
-  function mark(element) {
-    const scrolls = element.scrollWidth > element.clientWidth + 1;
+  function mark(element, scrolls) {
     if (scrolls) element.tabIndex = 0;
     else if (element.tabIndex === 0) element.removeAttribute("tabindex");
   }
 
-  const sizes = new ResizeObserver((entries) => entries.forEach((entry) => mark(entry.target)));
+  // First all are asked, and then changed: to ask after a change costs another layout.
+  const sizes = new ResizeObserver((entries) => {
+    const wide = entries.map(({ target }) => target.scrollWidth > target.clientWidth + 1);
+    entries.forEach(({ target }, at) => mark(target, wide[at]));
+  });
   document.querySelectorAll(WIDE).forEach((element) => sizes.observe(element));
 })();
 
@@ -70,6 +73,7 @@
   const FOLDED = "details.afm-folded";
 
   function openAt(hash) {
+    if (hash.length < 2) return; // nothing is named
     let target = null;
     try {
       target = document.getElementById(decodeURIComponent(hash.slice(1)));

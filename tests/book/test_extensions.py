@@ -79,6 +79,11 @@ def test_the_theme_still_ships_what_is_taken_out_of_it():
     for pattern in ("scripts/fontawesome.js", "scripts/*.map", "vendor", "*webpack-macros.html"):
         assert pattern in lean_theme.UNUSED
         assert list(static.glob(pattern)), pattern
+    script = (static / "scripts" / "pydata-sphinx-theme.js").read_text(encoding="utf-8")
+    lean = lean_theme.lean_script(script)
+    assert '":not(*)").forEach(' in lean
+    with pytest.raises(ValueError, match="asks 0 lists of elements"):
+        lean_theme.lean_script(lean)
 
 
 def test_katex_keeps_one_format_of_its_fonts_and_has_one_version():

@@ -29,8 +29,10 @@ def variables(css: str, selector: str) -> dict[str, str]:
 
 LIGHT = variables(PAGE, ":root") | variables(PAGE, 'html[data-theme="light"]')
 DARK = LIGHT | variables(PAGE, 'html[data-theme="dark"]')
-WIDGET_LIGHT = variables(WIDGET, ":is(.afm, .afm-back)")
-WIDGET_DARK = WIDGET_LIGHT | variables(WIDGET, ':is(.afm, .afm-back)[data-afm-theme="dark"]')
+WIDGET_LIGHT = variables(WIDGET, ":is(.afm, .afm-back, .afm-pinned)")
+WIDGET_DARK = WIDGET_LIGHT | variables(
+    WIDGET, ':is(.afm, .afm-back, .afm-pinned)[data-afm-theme="dark"]'
+)
 # The theme's own light page is white and says so nowhere in our style sheet.
 GROUNDS = {
     "light": ("#ffffff", LIGHT["--pst-color-surface"]),

@@ -14,6 +14,32 @@ CHECKED = "✓ checked"
 CUT = """() => [...document.querySelectorAll("div.cell_input pre")]
   .filter((code) => code.checkVisibility() && code.scrollWidth > code.clientWidth + 1)
   .map((code) => code.textContent.split("\\n").sort((a, b) => b.length - a.length)[0])"""
+# The texts of figures that do not grow with the browser's font size (drawings have a size of their
+# own), and those that are too small as they are.
+FIXED = """() => {
+  const texts = [...document.querySelectorAll(".afm *")].filter((node) =>
+    [...node.childNodes].some((part) => part.nodeType === 3 && part.data.trim()));
+  const size = (node) => parseFloat(getComputedStyle(node).fontSize);
+  const before = texts.map(size);
+  document.documentElement.style.fontSize = "200%";
+  const after = texts.map(size);
+  document.documentElement.style.fontSize = "";
+  const isFixed = (node, at) =>
+    Math.abs(after[at] / before[at] - (node.closest("svg") ? 1 : 2)) > 0.01;
+  return texts.filter(isFixed).map((node) => node.outerHTML.slice(0, 80));
+}"""
+SMALL = """() => [...document.querySelectorAll(".afm *")].filter((node) => {
+  if (![...node.childNodes].some((part) => part.nodeType === 3 && part.data.trim())) return false;
+  const drawing = node.closest("svg[viewBox]");
+  const scale = drawing ? drawing.getBoundingClientRect().width / drawing.viewBox.baseVal.width : 1;
+  return node.checkVisibility() && scale * parseFloat(getComputedStyle(node).fontSize) < 10;
+}).map((node) => node.outerHTML.slice(0, 80))"""
+# Firefox warns of it; this makes an error of it in any browser.
+NAMELESS = """() => {
+  const get = document.getElementById.bind(document);
+  document.getElementById = (id) =>
+    id ? get(id) : console.error("an element of no name is asked for");
+}"""
 
 
 @pytest.fixture
@@ -30,6 +56,7 @@ def open_built(book, browser, watched):
         )
         contexts.append(watched(context))
         page = context.new_page()
+        page.add_init_script(f"({NAMELESS})()")
         page.loaded = set()
         page.on("request", lambda request: page.loaded.add(request.url.split("?")[0]))
         page.goto((BUILD / name).as_uri())
@@ -62,12 +89,16 @@ def test_page(open_built, report, name):
     # Hidden cells, hints and solutions are part of the page too.
     page.evaluate("document.querySelectorAll('details').forEach((part) => (part.open = true))")
     check_fits(page)
+    assert page.evaluate(FIXED) == []
+    names = page.locator(".afm").evaluate_all("(all) => all.map((one) => one.ariaLabel)")
+    assert len(names) == len(set(names)), "figures of one name"
     page.evaluate(THIN)
     wrong, passed = axe(page)
     assert wrong == []
     assert passed > 20, "axe has checked next to nothing"
     look(page, "dark", 360)
     check_fits(page)
+    assert page.evaluate(SMALL) == []
     # The narrow page has a header of its own, the same on all: one of them is looked at in full.
     again = name != CHAPTER
     wrong, passed = axe(page, rules=AXE_LOOKS if again else None)
@@ -123,7 +154,8 @@ def test_what_figures_share_of_their_style_comes_once_and_first(open_built):
     page = open_built(CHAPTER)
     mount_all(page)
     styles = page.evaluate("[...document.querySelectorAll('style')].map((s) => s.textContent)")
-    shared = [i for i, text in enumerate(styles) if text.startswith(":is(.afm, .afm-back) {")]
+    first = ":is(.afm, .afm-back, .afm-pinned) {"
+    shared = [i for i, text in enumerate(styles) if text.startswith(first)]
     own = [i for i, text in enumerate(styles) if text.startswith("/* afm: ")]
     assert len(shared) == 1
     assert len(own) == 3  # a question, the plane, your part
@@ -216,10 +248,13 @@ def test_code_can_be_copied_offline(open_built):
 
 
 def test_wide_things_scroll_by_keyboard(open_built):
+    """What is folded, too, once it is open."""
     page = open_built(CHAPTER, width=360)
+    page.evaluate("document.querySelectorAll('main details').forEach((part) => (part.open = true))")
+    next_frame(page)
     wide = page.locator(CODE).evaluate_all(
-        "(all) => all.filter((one) => one.scrollWidth > one.clientWidth + 1 && one.offsetParent)"
-        ".map((one) => one.tabIndex)"
+        "(all) => all.filter((one) => one.checkVisibility())"
+        ".filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.tabIndex)"
     )
     assert wide, "no code on this page is wider than 360 px"
     assert set(wide) == {0}

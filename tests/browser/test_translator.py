@@ -77,6 +77,14 @@ def test_the_next_words_are_the_most_probable(open_page):
     assert pressed.count() == 1
     page.get_by_role("button", name="one word more").click()
     assert pressed.count() == 2
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")  # on paper, all of it
+    assert pressed.count() == len(words)
+    stop = page.get_by_role("list", name="The translation").locator("button[tabindex='0']")
+    assert stop.count() == 1  # the others by the arrow keys
+    stop.focus()
+    page.keyboard.press("Home")
+    assert pressed.nth(0).get_attribute("aria-pressed") == "true"
+    assert page.evaluate("document.activeElement.getAttribute('aria-pressed')") == "true"
 
 
 def test_a_word_of_another_example_is_shown_when_it_is_there(open_page):

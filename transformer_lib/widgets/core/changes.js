@@ -23,7 +23,8 @@ export function watchChanges(root) {
   const controls = () => [...root.querySelectorAll("input, select")];
   const shownIn = (input) => (/checkbox|radio/.test(input.type) ? input.checked : input.value);
   const before = new Map(controls().map((input) => [input, shownIn(input)]));
-  const observer = new MutationObserver(() => {});
+  const records = [];
+  const observer = new MutationObserver((more) => records.push(...more)); // while a worker computes
   observer.observe(root, {
     subtree: true,
     childList: true,
@@ -36,7 +37,8 @@ export function watchChanges(root) {
 
   function found() {
     const places = new Set();
-    for (const record of firstOfEach(observer.takeRecords()).filter(isChange)) {
+    records.push(...observer.takeRecords());
+    for (const record of firstOfEach(records).filter(isChange)) {
       const node = record.target.nodeType === 1 ? record.target : record.target.parentElement;
       const picture = node?.closest(".afm-picture");
       if (!picture) continue;
@@ -91,7 +93,10 @@ function firstOfEach(records) {
 
 /** Not every record is a change: the same text may have been written again. */
 function isChange({ type, target, attributeName, oldValue, removedNodes, addedNodes }) {
-  if (type === "attributes") return target.getAttribute(attributeName) !== oldValue;
+  if (type === "attributes") {
+    const now = target.getAttribute(attributeName);
+    return now !== oldValue && !(attributeName === "aria-selected" && now === "false");
+  }
   if (type === "characterData") return target.data !== oldValue;
   const [before, after] = [removedNodes, addedNodes].map((nodes) => [...nodes]);
   const texts = [...before, ...after].every((node) => node.nodeType === 3);

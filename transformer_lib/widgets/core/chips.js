@@ -21,7 +21,7 @@ export function keyed(list, make) {
   };
 }
 
-const ALONG = { ArrowRight: 1, ArrowLeft: -1, Home: -Infinity, End: Infinity };
+export const ALONG = { ArrowRight: 1, ArrowLeft: -1, Home: -Infinity, End: Infinity };
 export const DOWN = { ArrowDown: 1, ArrowUp: -1, Home: -Infinity, End: Infinity };
 
 /** One tab stop for a list of buttons; arrow keys go from one to the next, which `onMove` is told. */

@@ -69,7 +69,8 @@ export function contrast(one, other) {
 /** A scale over [low, high] through a list of colors; values outside take the end's color. */
 export function makeScale(stops, low, high) {
   const colors = stops.map(parseColor);
-  const table = Array.from({ length: SCALE_STEPS }, (_, step) => {
+  const table = new Map(); // of the steps that are asked for
+  const entry = (step) => {
     const place = (step / (SCALE_STEPS - 1)) * (colors.length - 1);
     const left = Math.min(Math.floor(place), colors.length - 2);
     const mixed = colors[left].map((level, channel) =>
@@ -78,10 +79,12 @@ export function makeScale(stops, low, high) {
     const white = contrast(mixed, [255, 255, 255]);
     const black = contrast(mixed, [0, 0, 0]);
     return { fill: `rgb(${mixed.join(", ")})`, text: white >= black ? "#ffffff" : "#000000" };
-  });
+  };
   const at = (value) => {
     const step = Math.round(((value - low) / (high - low || 1)) * (SCALE_STEPS - 1));
-    return table[Math.min(SCALE_STEPS - 1, Math.max(0, step || 0))];
+    const held = Math.min(SCALE_STEPS - 1, Math.max(0, step || 0));
+    if (!table.has(held)) table.set(held, entry(held));
+    return table.get(held);
   };
   return { low, high, fill: (value) => at(value).fill, text: (value) => at(value).text };
 }

@@ -34,6 +34,7 @@ export function figure(el, { name, hint }) {
     foot,
   );
   el.append(root);
+  tellApart(root, name);
 
   const fig = {
     element: root,
@@ -114,6 +115,15 @@ export function figure(el, { name, hint }) {
   ends.push(() => attached.disconnect(), watchTheme(el, readColors));
   keepKeys(root);
   return fig;
+}
+
+/** Figures of one name are numbered, in the order of the page. */
+function tellApart(root, name) {
+  root.dataset.afmName = name;
+  const all = [...root.ownerDocument.querySelectorAll(".afm")];
+  const same = all.filter(({ dataset }) => dataset.afmName === name);
+  if (same.length < 2) return;
+  same.forEach((one, at) => one.setAttribute("aria-label", `${clip(name, 200)} ${at + 1}`));
 }
 
 /** Keys that a figure's controls use do not reach a notebook, which has commands on single letters

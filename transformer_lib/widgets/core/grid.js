@@ -77,6 +77,7 @@ export function grid(options) {
   let numbers = [];
   let written = []; // what each cell's attributes are
   let stop = 0; // the cell where the tab key stops
+  let scrolledBy = 0; // remembered: to ask for it costs a layout of the page
   const svg = svgElement("svg", { class: onPress ? "afm-grid afm-paintable" : "afm-grid" });
   const hatch = uniqueId("hatch");
   const marks = svgElement("g", { "aria-hidden": "true", class: "afm-marks" });
@@ -225,7 +226,7 @@ export function grid(options) {
   /** Copies of the rows' labels that stay in sight while a wide map is scrolled. */
   function holdLabels() {
     held.replaceChildren();
-    const by = scroller.scrollLeft;
+    const by = scrolledBy;
     if (!by || !geometry) return;
     const { left, top, cell, rowLabels } = geometry;
     const high = rows.length * cell;
@@ -355,6 +356,7 @@ export function grid(options) {
     if (tipped) keep(false);
   });
   const onScroll = () => {
+    scrolledBy = scroller.scrollLeft;
     holdLabels();
     showTip();
   };

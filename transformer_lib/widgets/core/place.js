@@ -1,12 +1,12 @@
 // The reader's place in the text, while a phrase of it sets a figure: what has changed comes into view
-// together with the phrase, if both have room; else the page goes to the figure, and a chip leads back.
+// together with the phrase, if both have room; else the figure itself comes to the phrase (pinned.js). In
+// a notebook, where it cannot, the notebook goes to the figure, and a chip leads back.
 //
 //   showChange(figure, boxes, phrase)     boxes: of what has changed, as getBoundingClientRect gives them
 
 import { clip, element } from "./dom.js";
-
-const HEADER = 64; // the page's own, over the text
-const EDGE = 8;
+import { pin, unpin } from "./pinned.js";
+import { around, EDGE, fits, HEADER, isSeen, paragraphOf, showsChange } from "./seen.js";
 
 const isCalm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
@@ -36,15 +36,12 @@ export function leastMove(box, view) {
   return Math.max(0, box.bottom - view.bottom);
 }
 
-const fits = (box, view) => box.bottom - box.top <= view.bottom - view.top;
-const isSeen = (box, view, moved = 0) =>
-  box.top - moved >= view.top - 1 && box.bottom - moved <= view.bottom + 1;
-
 /** How far to scroll, and whether the phrase is left behind. */
-export function plan({ figure, changed, phrase, view }) {
+export function plan({ figure, boxes, phrase, view }) {
+  const changed = around(boxes);
   const seen = Math.min(figure.bottom, view.bottom) - Math.max(figure.top, view.top);
   const near = seen >= 0.5 * Math.min(figure.bottom - figure.top, view.bottom - view.top);
-  if (changed ? isSeen(changed, view) : near) return { by: 0, leaves: false };
+  if (changed ? showsChange(boxes, view) : near) return { by: 0, leaves: false };
   for (const box of [figure, changed]) {
     if (!box || !fits(box, view)) continue;
     const by = leastMove(box, view);
@@ -55,30 +52,35 @@ export function plan({ figure, changed, phrase, view }) {
   return { by: fits(aim, view) ? middle : aim.top - view.top, leaves: Boolean(phrase) };
 }
 
-/** One box around several; null of none. */
-function around(boxes) {
-  if (!boxes.length) return null;
-  return {
-    top: Math.min(...boxes.map(({ top }) => top)),
-    bottom: Math.max(...boxes.map(({ bottom }) => bottom)),
-  };
-}
-
 let chip = null; // there is one at most
 
 export function showChange(figure, boxes, phrase = null) {
+  if (!figure.getClientRects().length) return; // folded away
+  if (phrase) chip?.end();
+  const text = phrase?.getClientRects()[0] ?? null;
+  const leave = () => (chip = backChip(phrase, figure, text.top));
+  if (unpin({ but: figure })) {
+    if (text) pin(figure, boxes, phrase, leave);
+    return;
+  }
   const scroller = scrollerOf(figure);
   const view = viewOf(scroller);
   const { by, leaves } = plan({
     figure: figure.getBoundingClientRect(),
-    changed: around(boxes),
-    phrase: phrase?.getClientRects()[0] ?? null,
+    boxes,
+    phrase: text && textToKeep(phrase, view),
     view,
   });
-  const height = phrase?.getBoundingClientRect().top;
-  if (phrase) chip?.end();
+  if (leaves && scroller === window && pin(figure, boxes, phrase, leave)) return;
   if (by) scroller.scrollBy({ top: by, behavior: isCalm() ? "instant" : "smooth" });
-  if (leaves) chip = backChip(phrase, figure, height);
+  if (leaves) leave();
+}
+
+/** What of the text is to stay in sight: the paragraph, or of a high one the phrase. */
+function textToKeep(phrase, view) {
+  const paragraph = paragraphOf(phrase).getBoundingClientRect();
+  const isLow = paragraph.height <= 0.4 * (view.bottom - view.top);
+  return isLow && isSeen(paragraph, view) ? paragraph : phrase.getClientRects()[0];
 }
 
 /** A button that is there while the phrase is out of sight, and leads back to it. */

@@ -6,6 +6,7 @@
 //   stage.paint({ from: [{ word, menu }], add: [groups], to: [{ text, note }],
 //                 rows: weights[english][kannada], chosen, next: [{ text, note, share }] })
 
+import { ALONG, roving } from "../core/chips.js";
 import { element, font, setAttributes, setSize, svgElement, textWidth } from "../core/dom.js";
 import { places, ribbon } from "./model.js";
 
@@ -69,6 +70,7 @@ export function scene({ onChange, onAdd, onSelect }) {
   const from = element("ol", { class: "afm-scene-list", "aria-label": "The sentence in Kannada" });
   const to = element("ol", { class: "afm-scene-list", "aria-label": "The translation" });
   const stage = element("div", { class: "afm-stage" }, svg, from, to);
+  const stopAt = roving(to, ALONG, onSelect);
   let [width, data, script, face] = [0, null, true, null];
 
   function put(node, { x, y, width: w, height: h }) {
@@ -175,6 +177,7 @@ export function scene({ onChange, onAdd, onSelect }) {
       const label = note ? `${english}, ${note}` : english;
       setAttributes(press, { "aria-pressed": String(t === data.chosen), "aria-label": label });
     });
+    stopAt(Math.min(data.to.length - 1, Math.max(0, data.chosen)));
   }
 
   return {
