@@ -15,6 +15,7 @@ from pathlib import Path
 
 import nbformat
 import page_code
+import python_files as built
 
 from transformer_lib.training.asking import questions
 from transformer_lib.training.trained import load_shipped
@@ -173,3 +174,13 @@ def weights_file(content: bytes) -> tuple[str, str]:
     name = f"weights-{hashlib.sha256(data.encode('ascii')).hexdigest()[:10]}.js"
     return name, f'afm.provide("{name}", "{data}");\n'
 
+
+
+@functools.cache
+def files() -> tuple[tuple[str, str], list[tuple[str, str]]]:
+    """The files that all places share: what the worker needs, and the weights; (name, text) each."""
+    parts, packed = machine()
+    rules = {"modules": parts["modules"], "context": parts["python"]}
+    ready = built.tried({"programs": [rules]})["programs"][0]
+    content = parts | {"modules": ready["modules"], "python": ready["context"]}
+    return built.provided("machine", content), [weights_file(one) for one in packed]

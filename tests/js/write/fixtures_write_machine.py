@@ -47,7 +47,7 @@ OTHERS = {
     "attention_weights=tall": "def tall(q, k):\n    return (k @ q.mT).softmax(0)\n",
     "attention_weights=nan": "def nan(q, k):\n    e = (100 * q @ k.mT).exp()\n"
     "    return e / e.sum(-1, keepdim=True)\n",
-    "attention_weights=writes": "def writes(q, k):\n    q /= 12**0.5\n"
+    "attention_weights=writes": "def writes(q, k):\n    q.div_(12**0.5)\n"
     "    return torch.softmax(q @ k.mT, -1)\n",
     "attention_weights=single": "def single(q, k):\n    s = q @ k.mT\n"
     "    return torch.tensor([[math.exp(s[0, i].item()) for i in range(len(k))]])\n",
@@ -71,9 +71,9 @@ def fixtures(every: int = EVERY) -> dict:
     for path in sorted(CHAPTERS.glob("*.ipynb")):
         if place := page_machine.yours(path):
             programs.append(place["program"])
-            solutions = {one.name: one.solution for one in page_code.asked(path)}
+            answers = {f"{path.stem}/{one.check}": one.solution for one in page_code.asked(path)}
             for version in place["versions"]:
-                text = solutions.get(version["name"], version["text"])
+                text = answers.get(version["exercise"], version["text"])
                 case = {"text": text, "call": version["call"], "program": len(programs) - 1}
                 cases.append(case | counted(asked, place["program"]["context"], case))
     for call, text in OTHERS.items():

@@ -3,25 +3,30 @@
 //   const machine = opened(config, weights);
 //   const { logits, maps } = machine.read(texts, own);
 //     texts    lists of ids, all of one length
-//     own      [{ name, layer, head, takesMask, call(given, shape, axes) }]; of two for one place the
-//              last counts. layer and head are null where it is for all of them.
+//     own      [{ name, layer, head, takesMask, call(given, shape, axes), each(givens, shapes, axes) }];
+//              of two for one place the last counts; layer and head are null where it is for all
 //     logits   [text] -> the scores of the next word      maps   [layer] -> [text, head, word, word]
 //
 // call(given, shape, axes) returns a tensor of `shape` (-1: any size). The function gets what belongs to
-// one index of the first axes, as many as `axes` says for each of the given; null: all at once.
+// one index of the first axes, as many as `axes` says for each of the given; null: all at once. `each`
+// is `call` of several lists.
 
 import { rotaryAngles } from "./positions.js";
 import { call } from "./tensor/operations.js";
 import { dense, wrap } from "./tensor/tensor.js";
-import { multiply } from "./training/product.js";
+import { PLAIN } from "./training/machine.js";
+import { simd } from "./training/simd.js";
 import { linear, wiring } from "./transformer.js";
+
+const MEGABYTES = 16;
+const ROWS = 1024; // at once
 
 export function opened(config, weights) {
   const { n_heads: heads, d_model: width } = config;
   if (config.qk_norm || config.positions === "alibi" || (config.n_kv_heads ?? heads) !== heads) {
     throw new Error("this GPT has more between its queries and weights than these functions");
   }
-  const { project, think, wire, embed, finish } = wiring(config, weights, quickly);
+  const { project, think, wire, embed, finish } = wiring(config, weights, products(weights));
 
   /** Of the reader's functions the one for a part, a layer and a head; null: the library's. */
   const one = (own, name, layer = null, head = null) =>
@@ -113,15 +118,20 @@ export function opened(config, weights) {
         const given = isOne ? may : call("expand", [may, shape]);
         return mine.call([mineQ, mineK, given], shape, [2, 2, isOne ? 0 : 2]);
       }
+      const places = Array.from({ length: words }, (_, word) => word);
+      const narrow = (x, from, count) => call("narrow", [x, 2, from, count]);
+      const rows = mine.each(
+        places.map((word) => [narrow(mineQ, word, 1), narrow(mineK, 0, word + 1)]),
+        places.map((word) => [batch, here, 1, word + 1]),
+        [2, 2],
+      );
       const result = new Float32Array(batch * here * words * words);
-      for (let word = 0; word < words; word += 1) {
-        const given = [call("narrow", [mineQ, 2, word, 1]), call("narrow", [mineK, 2, 0, word + 1])];
-        const row = dense(mine.call(given, [batch, here, 1, word + 1], [2, 2]));
+      rows.map(dense).forEach((row, word) => {
         for (let p = 0; p < batch * here; p += 1) {
           const from = p * (word + 1);
           result.set(row.subarray(from, from + word + 1), (p * words + word) * words);
         }
-      }
+      });
       return wrap(result, [batch, here, words, words], "float32");
     });
   }
@@ -171,13 +181,31 @@ export function opened(config, weights) {
 
 const narrowed = (x, head, dim = 1) => call("narrow", [x, dim, head, 1]);
 
-/** `linear`, several numbers at a time. */
-function quickly(x, rows, { data, shape }, bias = null) {
-  const [out, inner] = shape;
-  const y = new Float32Array(rows * out);
-  multiply(y, out, x, inner, 1, data, 1, inner, rows, out, inner, false);
-  if (bias) for (let i = 0; i < y.length; i += 1) y[i] += bias.data[i % out];
-  return y;
+/** `linear`, many numbers at a time. */
+function products(weights) {
+  const machine = simd(MEGABYTES) ?? PLAIN;
+  const matrices = [...weights.values()].filter(({ shape }) => shape.length === 2);
+  const widest = Math.max(...matrices.flatMap(({ shape }) => shape));
+  const [from, to] = [0, 1].map(() => machine.numbers(ROWS * widest));
+  const held = new Map();
+  const numbersOf = (data) => {
+    if (!held.has(data)) {
+      held.set(data, machine.numbers(data.length));
+      held.get(data).set(data);
+    }
+    return held.get(data);
+  };
+  return (x, rows, { data, shape: [out, inner] }, bias = null) => {
+    const y = new Float32Array(rows * out);
+    for (let first = 0; first < rows; first += ROWS) {
+      const count = Math.min(ROWS, rows - first);
+      from.set(x.subarray(first * inner, (first + count) * inner));
+      machine.multiply(to, out, from, inner, 1, numbersOf(data), 1, inner, count, out, inner, false);
+      y.set(to.subarray(0, count * out), first * out);
+    }
+    if (bias) for (let i = 0; i < y.length; i += 1) y[i] += bias.data[i % out];
+    return y;
+  };
 }
 
 function turn(x, angles) {

@@ -5,7 +5,8 @@
 //     packed   the weights in 8 bits (what the figure Machine has), and what these leave out, likewise
 //   machine.begin()                      nothing is put in; python/machine.py calls place(...) then
 //   machine.ask({ words, head, onGroup })
-//     -> { right, of, said, probability, weights }, or null if a function failed (Python has told why)
+//     -> { right, of, parts, said, probability, weights }, or null if a function failed (Python has told
+//     why); parts: [{ name, called }], what was put in and what the reader calls it
 //
 // Questions of one length are read together, and a function is called for all of them at once.
 
@@ -14,7 +15,7 @@ import { softmax } from "../math/linear.js";
 import { opened } from "../math/opened.js";
 import { Batched } from "../math/tensor/batched.js";
 import { call } from "../math/tensor/operations.js";
-import { count, dense, Tensor } from "../math/tensor/tensor.js";
+import { count, dense, same, Tensor } from "../math/tensor/tensor.js";
 
 class Failed extends Error {}
 
@@ -55,14 +56,16 @@ export function machineOf({ config, vocabulary, prompts, answers }, packed) {
     get isEmpty() {
       return own.length === 0;
     },
-    place(i, name, layer, head, takesMask) {
+    place(i, name, called, layer, head, takesMask) {
       const how = { i, name, takesMask };
       own.push({
         name,
+        called,
         layer: layer ?? null,
         head: head ?? null,
         takesMask,
-        call: (...given) => called(how, ...given),
+        call: (given, shape, axes) => resultsFor(how, [given], [shape], axes)[0],
+        each: (...calls) => resultsFor(how, ...calls),
       });
     },
     ask({ words, head, onGroup }) {
@@ -74,7 +77,8 @@ export function machineOf({ config, vocabulary, prompts, answers }, packed) {
           of += group.length;
           onGroup({ right, of, all: asked.length });
         }
-        return { right, of, ...found };
+        const parts = own.map(({ name, called }) => ({ name, called }));
+        return { right, of, parts, ...found };
       } catch (error) {
         if (error instanceof Failed) return null;
         throw error;
@@ -83,40 +87,52 @@ export function machineOf({ config, vocabulary, prompts, answers }, packed) {
   };
 }
 
-/** What a reader's function makes of what it is given: see math/opened.js. */
-function called({ i, name, takesMask }, given, shape, axes) {
-  const lead = axes ? shape.slice(0, axes[0]) : [];
-  const flat = given.map((x, n) => (axes?.[n] ? flattened(x, axes[n]) : x));
-  const tensors = flat.filter((x) => x instanceof Tensor);
+/** What a reader's function makes of each of some lists of arguments: see math/opened.js. */
+function resultsFor({ i, name, takesMask }, calls, shapes, axes) {
+  const lead = axes ? shapes[0].slice(0, axes[0]) : [];
+  const flat = calls.map((given) =>
+    given.map((x, n) => (axes?.[n] ? flattened(x, axes[n]) : x)),
+  );
+  const tensors = flat.flat().filter((x) => x instanceof Tensor);
   const versions = tensors.map((x) => x.storage.version);
-  let result = once(i, axes ? flat.map((x, n) => (axes[n] ? new Batched(x) : x)) : flat);
-  if (result === "single") {
+  const many = (given) => given.map((x, n) => (axes?.[n] ? new Batched(x) : x));
+  let results = resultsOf(i, flat.map(many));
+  if (results === "single") {
     if (!axes || (name === "attention_weights" && !takesMask)) refuse(i, "asks_for_single_numbers");
-    result = oneByOne(i, flat, axes, count(lead));
+    results = flat.map((given) => oneByOne(i, given, axes, count(lead)));
   }
   if (tensors.some((x, n) => x.storage.version !== versions[n])) refuse(i, "has_changed_the_given");
-  const whole = unbatched(result, lead);
-  const shapes = given.filter((x) => x instanceof Tensor).map((x) => x.shape);
-  if (!globalThis.afmFits(i, whole, shape, shapes, lead.length)) throw new Failed();
-  return whole.dtype === "bool" || whole.dtype === "float32" ? whole : call("to", [whole, "float32"]);
+  const dtype = name === "causal_mask" ? "bool" : "float32";
+  return results.map((result, n) => {
+    const whole = unbatched(result, lead);
+    if (!isFine(whole, shapes[n], dtype)) {
+      const given = calls[n].filter((x) => x instanceof Tensor).map((x) => x.shape);
+      if (!globalThis.afmFits(i, whole, shapes[n], given, lead.length)) throw new Failed();
+    }
+    return whole.dtype === dtype ? whole : call("to", [whole, dtype]);
+  });
 }
+
+/** Whether nothing has to be looked at: the library's rules are in Python, which takes longer. */
+const isFine = (x, shape, dtype) =>
+  x.dtype === dtype && same(x.shape, shape) && dense(x).every((value) => Number.isFinite(value));
 
 function refuse(i, what) {
   globalThis.afmRefuse(i, what);
   throw new Failed();
 }
 
-function once(i, given) {
+function resultsOf(i, calls) {
   globalThis.afmTensors.begin();
-  const result = globalThis.afmOwn(i, given);
-  if (!result) throw new Failed();
-  return result;
+  const results = globalThis.afmOwn(i, calls);
+  if (!results) throw new Failed();
+  return results;
 }
 
-function oneByOne(i, flat, axes, size) {
+function oneByOne(i, given, axes, size) {
   const part = (x, n, p) => (axes[n] ? call("select", [x, 0, p]) : x);
-  const results = Array.from({ length: size }, (_, p) => once(i, flat.map((x, n) => part(x, n, p))));
-  return new Batched(call("stack", [results, 0]));
+  const calls = Array.from({ length: size }, (_, p) => given.map((x, n) => part(x, n, p)));
+  return new Batched(call("stack", [resultsOf(i, calls), 0]));
 }
 
 const flattened = (x, axes) => call("reshape", [x, [-1, ...x.shape.slice(axes)]]);

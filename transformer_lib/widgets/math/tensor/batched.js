@@ -60,6 +60,7 @@ export function callBatched(name, given) {
     }
   }
   const results = oneByOne(name, given);
+  if (writes) x.whole.storage.version += 1;
   return writes ? x : together(results);
 }
 

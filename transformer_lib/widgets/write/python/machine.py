@@ -54,6 +54,7 @@ sys.modules["difflib"] = torch.__class__("difflib", get_close_matches=_close)
 SECONDS = 10  # for one call
 _placed = []  # (name, function)
 _until = [0]
+_kept = [None]  # what was returned last: else it may be gone before JavaScript has it
 
 
 class OnThePage:
@@ -73,7 +74,8 @@ class OnThePage:
             layer = layers[0] if len(layers) == 1 and name != "embedding" else None
             takes = name == "attention_weights" and rules.takes_mask(function)
             _placed.append((name, function))
-            js.afmMachine.place(len(_placed) - 1, name, layer, head, takes)
+            called = getattr(function, "__name__", "yours")
+            js.afmMachine.place(len(_placed) - 1, name, called, layer, head, takes)
         return self
 
     def __enter__(self):
@@ -96,15 +98,23 @@ def _tick():
         raise TimeoutError(f"this runs for more than {SECONDS} seconds: does its loop end?")
 
 
-def call_own(number, given):
-    """The result of a reader's function, in JavaScript's form; None: it raised, and was told."""
+def call_own(number, calls):
+    """The results of a reader's function, in JavaScript's form; None: it raised, and was told.
+
+    Many calls in one: MicroPython tidies its memory each time that it is left.
+    """
     name, function = _placed[number]
     _until[0] = page.now() + 1000 * SECONDS
     try:
-        result = function(*[_py(page.part(given, i)) for i in range(page.size(given))])
-        if not isinstance(result, Tensor):
-            _rules().require_result(name, result, (), (), 0)
-        return result._t
+        results = []
+        for n in range(page.size(calls)):
+            given = page.part(calls, n)
+            result = function(*[_py(page.part(given, i)) for i in range(page.size(given))])
+            if not isinstance(result, Tensor):
+                _rules().require_result(name, result, (), (), 0)
+            results.append(result._t)
+        _kept[0] = page.array(*results)
+        return _kept[0]
     except BaseException as error:
         if page.isSingle(str(error)):
             return "single"
