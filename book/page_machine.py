@@ -175,7 +175,6 @@ def weights_file(content: bytes) -> tuple[str, str]:
     return name, f'afm.provide("{name}", "{data}");\n'
 
 
-
 @functools.cache
 def files() -> tuple[tuple[str, str], list[tuple[str, str]]]:
     """The files that all places share: what the worker needs, and the weights; (name, text) each."""

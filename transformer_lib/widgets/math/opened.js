@@ -44,9 +44,7 @@ export function opened(config, weights) {
       return found[0] ? mine(found[0], null) : library();
     }
     const known = found.includes(null) ? library() : null;
-    const results = found.map((each, head) =>
-      each ? mine(each, head) : narrowed(known, head),
-    );
+    const results = found.map((each, head) => (each ? mine(each, head) : narrowed(known, head)));
     return call("cat", [results, 1]);
   }
 
@@ -93,9 +91,7 @@ export function opened(config, weights) {
   function masks(words, count, own, layer) {
     const triangle = new Uint8Array(words * words);
     for (let i = 0; i < words; i += 1) triangle.fill(1, i * words, i * words + i + 1);
-    const found = Array.from({ length: count }, (_, head) =>
-      one(own, "causal_mask", layer, head),
-    );
+    const found = Array.from({ length: count }, (_, head) => one(own, "causal_mask", layer, head));
     const made = new Map([[null, wrap(triangle, [words, words], "bool")]]);
     for (const mine of found) {
       if (!made.has(mine)) made.set(mine, mine.call([words, words], [words, words], null));
@@ -108,32 +104,39 @@ export function opened(config, weights) {
     const [batch, count, words] = q.shape;
     const mask = masks(words, count, own, layer);
     const of = (head) => (head !== null && mask.shape.length > 2 ? narrowed(mask, head, 0) : mask);
-    return byHeads(own, "attention_weights", layer, count, () => softmax(q, k, mask), (mine, head) => {
-      const here = head === null ? count : 1;
-      const [mineQ, mineK] = head === null ? [q, k] : [narrowed(q, head), narrowed(k, head)];
-      if (mine.takesMask) {
-        const shape = [batch, here, words, words];
-        const may = of(head);
-        const isOne = may.shape.length < 3;
-        const given = isOne ? may : call("expand", [may, shape]);
-        return mine.call([mineQ, mineK, given], shape, [2, 2, isOne ? 0 : 2]);
-      }
-      const places = Array.from({ length: words }, (_, word) => word);
-      const narrow = (x, from, count) => call("narrow", [x, 2, from, count]);
-      const rows = mine.each(
-        places.map((word) => [narrow(mineQ, word, 1), narrow(mineK, 0, word + 1)]),
-        places.map((word) => [batch, here, 1, word + 1]),
-        [2, 2],
-      );
-      const result = new Float32Array(batch * here * words * words);
-      rows.map(dense).forEach((row, word) => {
-        for (let p = 0; p < batch * here; p += 1) {
-          const from = p * (word + 1);
-          result.set(row.subarray(from, from + word + 1), (p * words + word) * words);
+    return byHeads(
+      own,
+      "attention_weights",
+      layer,
+      count,
+      () => softmax(q, k, mask),
+      (mine, head) => {
+        const here = head === null ? count : 1;
+        const [mineQ, mineK] = head === null ? [q, k] : [narrowed(q, head), narrowed(k, head)];
+        if (mine.takesMask) {
+          const shape = [batch, here, words, words];
+          const may = of(head);
+          const isOne = may.shape.length < 3;
+          const given = isOne ? may : call("expand", [may, shape]);
+          return mine.call([mineQ, mineK, given], shape, [2, 2, isOne ? 0 : 2]);
         }
-      });
-      return wrap(result, [batch, here, words, words], "float32");
-    });
+        const places = Array.from({ length: words }, (_, word) => word);
+        const narrow = (x, from, count) => call("narrow", [x, 2, from, count]);
+        const rows = mine.each(
+          places.map((word) => [narrow(mineQ, word, 1), narrow(mineK, 0, word + 1)]),
+          places.map((word) => [batch, here, 1, word + 1]),
+          [2, 2],
+        );
+        const result = new Float32Array(batch * here * words * words);
+        rows.map(dense).forEach((row, word) => {
+          for (let p = 0; p < batch * here; p += 1) {
+            const from = p * (word + 1);
+            result.set(row.subarray(from, from + word + 1), (p * words + word) * words);
+          }
+        });
+        return wrap(result, [batch, here, words, words], "float32");
+      },
+    );
   }
 
   function attend(y, batch, words, own, layer, maps) {
@@ -200,7 +203,20 @@ function products(weights) {
     for (let first = 0; first < rows; first += ROWS) {
       const count = Math.min(ROWS, rows - first);
       from.set(x.subarray(first * inner, (first + count) * inner));
-      machine.multiply(to, out, from, inner, 1, numbersOf(data), 1, inner, count, out, inner, false);
+      machine.multiply(
+        to,
+        out,
+        from,
+        inner,
+        1,
+        numbersOf(data),
+        1,
+        inner,
+        count,
+        out,
+        inner,
+        false,
+      );
       y.set(to.subarray(0, count * out), first * out);
     }
     if (bias) for (let i = 0; i < y.length; i += 1) y[i] += bias.data[i % out];

@@ -43,9 +43,7 @@ export function machineOf({ config, vocabulary, prompts, answers }, packed) {
     const best = largest(chances);
     const map = maps[layer];
     const at = Math.min(number, map.shape[1] - 1); // a part may make fewer heads
-    const weights = Float32Array.from(
-      dense(call("select", [call("select", [map, 0, 0]), 0, at])),
-    );
+    const weights = Float32Array.from(dense(call("select", [call("select", [map, 0, 0]), 0, at])));
     return { said: vocabulary[best], probability: chances[best], weights };
   }
 
@@ -90,9 +88,7 @@ export function machineOf({ config, vocabulary, prompts, answers }, packed) {
 /** What a reader's function makes of each of some lists of arguments: see math/opened.js. */
 function resultsFor({ i, name, takesMask }, calls, shapes, axes) {
   const lead = axes ? shapes[0].slice(0, axes[0]) : [];
-  const flat = calls.map((given) =>
-    given.map((x, n) => (axes?.[n] ? flattened(x, axes[n]) : x)),
-  );
+  const flat = calls.map((given) => given.map((x, n) => (axes?.[n] ? flattened(x, axes[n]) : x)));
   const tensors = flat.flat().filter((x) => x instanceof Tensor);
   const versions = tensors.map((x) => x.storage.version);
   const many = (given) => given.map((x, n) => (axes?.[n] ? new Batched(x) : x));

@@ -17,9 +17,9 @@
 //
 // The book's own code comes as `prepare` has left it (book/page_code.py).
 
+import { Batched, callBatched, holdsBatched, SINGLE } from "../math/tensor/batched.js";
 import { formatted } from "../math/tensor/format.js";
 import { Slice } from "../math/tensor/indexing.js";
-import { Batched, callBatched, holdsBatched, SINGLE } from "../math/tensor/batched.js";
 import { call } from "../math/tensor/operations.js";
 import { DEFAULT_SEED, initial } from "../math/tensor/random.js";
 import { fail, Real, Tensor, TorchError } from "../math/tensor/tensor.js";
@@ -30,7 +30,8 @@ import { asPython, FIELDS, limited, OPERATORS, parse, traced } from "./syntax.js
 
 const NOTHING = {
   type: "Nothing was put in",
-  message: "the last line has to say what is to take whose place, as machine.using(attention_weights=mine) does",
+  message:
+    "the last line has to say what is to take whose place, as machine.using(attention_weights=mine) does",
   line: null,
 };
 const MOST = { lines: 2000, characters: 200_000, bytes: 1.5e9 };
@@ -125,7 +126,8 @@ export async function start({ load, python, tell }) {
       lay(program, namespace);
       machine.begin();
       globalThis.afmBeginMachine(machineName, namespace);
-      if (!run(ending(code), { namespace })) return;
+      // Nothing is shown of the last line, which puts something in.
+      if (!run(`${ending(code)}\npass`, { namespace })) return;
       if (machine.isEmpty) {
         tell({ error: NOTHING });
         return;

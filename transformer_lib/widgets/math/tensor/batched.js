@@ -131,6 +131,15 @@ const RULES = {
     return isPlain ? call(name, [x.whole, [new Slice(null, null, 1), ...index]]) : null;
   },
 };
-for (const name of ["softmax", "log_softmax", "logsumexp", "sum", "mean", "amax", "amin", "cumsum"]) {
+for (const name of [
+  "softmax",
+  "log_softmax",
+  "logsumexp",
+  "sum",
+  "mean",
+  "amax",
+  "amin",
+  "cumsum",
+]) {
   RULES[name] = along;
 }

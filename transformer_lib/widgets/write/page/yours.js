@@ -21,7 +21,11 @@ export function yours(place, files) {
   const told = element("p", { role: "status", class: "afm-change-said" });
   const bar = element("progress", { max: "200", value: "0", hidden: true, "aria-label": "Asked" });
   const said = output();
-  const starts = element("div", { role: "group", "aria-label": "Begin with", class: "afm-ask-row" });
+  const starts = element("div", {
+    role: "group",
+    "aria-label": "Begin with",
+    class: "afm-ask-row",
+  });
   const tries = element("ol", { class: "afm-yours-tries", "aria-label": "What you have tried" });
   let python = null;
   let begins = null;
@@ -111,6 +115,7 @@ export function yours(place, files) {
     show();
     told.textContent = problem ? "" : answered(tried);
     if (problem) {
+      figure.show(null);
       said.fail(problem);
       pad.mark(problem.line);
     } else {
