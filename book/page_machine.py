@@ -145,7 +145,7 @@ def machine() -> tuple[dict, list[bytes]]:
     rules = page_code.sliced(code, {name for unit in code.units for name in unit.binds})
     source = (FOLDER / "write" / "python" / "machine.py").read_text(encoding="utf-8")
     begun = (
-        f"machines[{NAME!r}] = OnThePage({config!r}, {vocabulary!r}, {list(grammar.people)!r}, "
+        f"rules_are_read()\nmachines[{NAME!r}] = OnThePage({config!r}, {vocabulary!r}, {list(grammar.people)!r}, "
         f"{list(grammar.gifts)!r})"
     )
     facts = {
@@ -177,7 +177,7 @@ def weights_file(content: bytes) -> tuple[str, str]:
 
 @functools.cache
 def files() -> tuple[tuple[str, str], list[tuple[str, str]]]:
-    """The files that all places share: what the worker needs, and the weights; (name, text) each."""
+    """What all places share: a file of what the worker needs, and those of the weights."""
     parts, packed = machine()
     rules = {"modules": parts["modules"], "context": parts["python"]}
     ready = built.tried({"programs": [rules]})["programs"][0]

@@ -1,4 +1,4 @@
-"""A reader's functions in the machine of chapter 00: what the notebook counts, and how it refuses."""
+"""A reader's functions in chapter 00's machine: what the notebook counts, and how it refuses."""
 
 import math
 from pathlib import Path

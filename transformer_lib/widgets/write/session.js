@@ -17,7 +17,7 @@
 //
 // The book's own code comes as `prepare` has left it (book/page_code.py).
 
-import { Batched, callBatched, holdsBatched, SINGLE } from "../math/tensor/batched.js";
+import { callBatched, holdsBatched, SINGLE } from "../math/tensor/batched.js";
 import { formatted } from "../math/tensor/format.js";
 import { Slice } from "../math/tensor/indexing.js";
 import { call } from "../math/tensor/operations.js";

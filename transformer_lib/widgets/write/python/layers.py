@@ -125,6 +125,11 @@ class Layer:
         for parameter in self.parameters():
             parameter.grad = None
 
+    def requires_grad_(self, requires_grad=True):
+        for parameter in self.parameters():
+            parameter.requires_grad_(requires_grad)
+        return self
+
     def train(self, mode=True):
         self.training = mode
         return self
@@ -236,6 +241,20 @@ class LayerNorm(Layer):
         return F.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
 
 
+class Dropout(Layer):
+    def __init__(self, p=0.5):
+        self.p = p
+
+    def forward(self, x):
+        return dropout(x, self.p, self.training)
+
+
+def dropout(input, p=0.5, training=True):
+    if p and training:
+        raise NotImplementedError(missing_sentence("dropout with p > 0"))
+    return input
+
+
 class ReLU(Layer):
     def forward(self, x):
         return torch.relu(x)
@@ -245,8 +264,9 @@ nn = Module(
     "torch.nn", functional=F, ModuleDict=ModuleDict, ParameterDict=ParameterDict,
     Identity=Identity, Parameter=Parameter, Module=Layer, ModuleList=ModuleList, ReLU=ReLU,
     Sequential=Sequential, Linear=Linear, Embedding=Embedding, LayerNorm=LayerNorm,
+    Dropout=Dropout,
 )  # fmt: skip
-torch.nn, torch.functional = nn, F
+torch.nn, torch.functional, F.dropout = nn, F, dropout
 for _each in (
     torch,
     torch.nn,

@@ -1,8 +1,8 @@
 """The machine of chapter 00 in the page: a reader's functions are put in by `machine.using(...)`.
 
-Read by MicroPython after engine.py, when a reader first puts something in. The rules of what fits, and their words,
-are the library's own (interpret/your_part.py, open_parts.py); the machine computes in JavaScript
-(write/machine.js), which calls the functions.
+Read by MicroPython after engine.py, when a reader first puts something in. The rules of what fits,
+and their words, are the library's own (interpret/your_part.py, open_parts.py); the machine computes
+in JavaScript (write/machine.js), which calls the functions.
 """
 
 
@@ -48,8 +48,15 @@ def _close(word, names, n):
     return [name for name in names if name[:4] == word[:4]][:n]
 
 
+# Of Python's own modules, what the rules ask; the engine of the checks has others of this name.
+_before = {name: sys.modules[name] for name in ("inspect", "difflib")}
 sys.modules["inspect"] = torch.__class__("inspect", signature=_signature)
 sys.modules["difflib"] = torch.__class__("difflib", get_close_matches=_close)
+
+
+def rules_are_read():
+    sys.modules.update(_before)
+
 
 SECONDS = 10  # for one call
 _placed = []  # (name, function)
