@@ -39,8 +39,8 @@ OF_TEXTS |= {
 }
 FIRST = "__future__"
 TYPES = "require_fields"  # of transformer_lib/checks.py
-# What computes the same sooner (transformer_lib/fast/) is left out on the page: of its names the library
-# asks for these, all others are steppers, which nobody calls there.
+# What computes the same sooner (transformer_lib/fast/) is left out on the page: of its names the
+# library asks for these, all others are steppers, which nobody calls there.
 FAST = {
     "cosine_sine": "def cosine_sine(angles, dtype):\n    return angles.cos(), angles.sin()",
     "explicit_is_faster": "def explicit_is_faster(q, k, v):\n    return True",
@@ -133,7 +133,15 @@ class _Plain(ast.NodeTransformer):
             node.body = [part for part in node.body if part not in fields]
             named = any(k.arg == "kw_only" for d in made for k in getattr(d, "keywords", ()))
             known = {part.name for part in own}
-            node.body[:0] = _initializer(fields, bool(node.bases), known, named)
+            known_of_class = [  # as Wiring.attention, which is a field's default
+                ast.Assign([part.target], part.value)
+                for part in fields
+                if isinstance(part.value, ast.Constant)
+            ]
+            node.body[:0] = [
+                *known_of_class,
+                *_initializer(fields, bool(node.bases), known, named),
+            ]
         return self._bare(node)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
@@ -368,7 +376,7 @@ def code_of(module: str) -> Code | None:
     path = Path(found.origin)
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     code = Code.of(path.read_text(encoding="utf-8"), package=package)
-    # The types that a class states are taken off with all annotations, so nothing can be held to them.
+    # The types that a class states are taken off, as all annotations: nothing can be held to them.
     stated = f"def {TYPES}(configuration):\n    pass"
     for n, unit in enumerate(code.units):
         if TYPES in unit.binds and isinstance(unit.node, ast.FunctionDef):
@@ -444,7 +452,7 @@ def _modules(units: Iterable[Unit]) -> dict[str, str]:
         if module in order or source is None:
             return
         if _is_fast(module):
-            parts = [FAST.get(name, f"{name} = None") for name in sorted(wanted[module])]
+            parts = [FAST.get(name, _stub(name)) for name in sorted(wanted[module])]
             order[module] = with_all_of_torch("\n".join(["import torch", *parts]))
             return
         needed = source.needed(wanted[module])
@@ -456,6 +464,10 @@ def _modules(units: Iterable[Unit]) -> dict[str, str]:
     for module in list(wanted):
         put(module)
     return order
+
+
+def _stub(name: str) -> str:
+    return f"class {name}:\n    pass" if name[0].isupper() else f"{name} = None"
 
 
 def _is_fast(module: str) -> bool:

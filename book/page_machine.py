@@ -136,7 +136,7 @@ def machine() -> tuple[dict, list[bytes]]:
     """What the worker needs (session.js, readMachine), and the weights: those of the figure Machine
     in 8 bits, and what these leave out, in 8 bits, too.
 
-    With both, every count of right answers is the notebook's (tests/js/write/machine.test.js).
+    With both, every count of right answers is the notebook's (tests/js/write/own_parts.test.js).
     """
     trained = load_shipped(NAME)
     asked, grammar = questions(trained), trained.grammar
@@ -145,8 +145,8 @@ def machine() -> tuple[dict, list[bytes]]:
     rules = page_code.sliced(code, {name for unit in code.units for name in unit.binds})
     source = (FOLDER / "write" / "python" / "machine.py").read_text(encoding="utf-8")
     begun = (
-        f"rules_are_read()\nmachines[{NAME!r}] = OnThePage({config!r}, {vocabulary!r}, {list(grammar.people)!r}, "
-        f"{list(grammar.gifts)!r})"
+        f"rules_are_read()\nmachines[{NAME!r}] = OnThePage({config!r}, {vocabulary!r}, "
+        f"{list(grammar.people)!r}, {list(grammar.gifts)!r})"
     )
     facts = {
         "config": config,

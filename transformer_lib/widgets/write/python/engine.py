@@ -77,6 +77,7 @@ def copied(value):
     """copy.deepcopy, of what an exercise hands to an answer."""
     if isinstance(value, Parameter):
         made = Parameter(value.detach().clone(), value.requires_grad)
+        made._number_made = value._number_made  # a model's parameters keep their order
         return made
     if isinstance(value, Tensor):
         made = value.detach().clone()

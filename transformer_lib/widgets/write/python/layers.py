@@ -232,10 +232,11 @@ class Embedding(Layer):
 
 
 class LayerNorm(Layer):
-    def __init__(self, normalized_shape, eps=1e-05):
+    def __init__(self, normalized_shape, eps=1e-05, bias=True):
         shape = _listed(normalized_shape)
         self.normalized_shape, self.eps = shape, eps
-        self.weight, self.bias = Parameter(torch.ones(*shape)), Parameter(torch.zeros(*shape))
+        self.weight = Parameter(torch.ones(*shape))
+        self.bias = Parameter(torch.zeros(*shape)) if bias else None
 
     def forward(self, x):
         return F.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
