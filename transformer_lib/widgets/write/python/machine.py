@@ -55,7 +55,8 @@ sys.modules["difflib"] = torch.__class__("difflib", get_close_matches=_close)
 
 
 def rules_are_read():
-    sys.modules.update(_before)
+    for name, module in _before.items():
+        sys.modules[name] = module
 
 
 SECONDS = 10  # for one call
