@@ -112,7 +112,7 @@ const along = (name, [x, dim, ...others]) => {
   return call(name, [x.whole, Array.isArray(dim) ? dims : dims[0], ...others]);
 };
 
-const shaped = (name, [x, shape]) => call("reshape", [x.whole, [x.whole.shape[0], ...shape]]);
+const shaped = (_, [x, shape]) => call("reshape", [x.whole, [x.whole.shape[0], ...shape]]);
 
 const RULES = {
   ...Object.fromEntries(Object.keys(ELEMENTWISE).map((name) => [name, elementwise])),
@@ -120,7 +120,7 @@ const RULES = {
     return given.every((x) => x.shape.length > 1) ? call(name, aligned(given)) : null;
   },
   mT: (name, [x]) => (x.rank > 1 ? call(name, [x.whole]) : null),
-  T: (name, [x]) => (x.rank === 2 ? call("mT", [x.whole]) : null),
+  T: (_, [x]) => (x.rank === 2 ? call("mT", [x.whole]) : null),
   transpose: (name, [x, ...dims]) =>
     call(name, [x.whole, ...dims.map((dim) => dimensionOf(dim, x.rank))]),
   unsqueeze: (name, [x, dim]) => call(name, [x.whole, dimensionOf(dim, x.rank, 1)]),

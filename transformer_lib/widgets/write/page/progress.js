@@ -103,24 +103,22 @@ export function showProgress({ exercises, total }) {
     one.addEventListener("click", work);
     return one;
   };
-  line.append(
-    text,
-    " ",
-    button("Save", "A file with your answers, for another browser", save),
-    " ",
-    button("Open", "Take in a file that was saved so", () => open(tell)),
-    " ",
-    button("Clear", "Forget which exercises were answered, on all pages of the book", () =>
-      store([]),
-    ),
-  );
+  const saves = button("Save", "A file with your answers, for another browser", save);
+  const opens = button("Open", "Take in a file that was saved so", () => open(tell));
+  const forgets = "Forget which exercises were answered, on all pages of the book";
+  const clears = button("Clear", forgets, () => store([]));
+  line.append(text, " ", saves, " ", opens, " ", clears);
   const show = () => {
     const all = answered();
     const here = ids.filter((id) => all.includes(id)).length;
     const book = `${all.length} of the book's ${total} exercises`;
     const onPage = ids.length ? `${here} of ${ids.length} on this page, ` : "";
-    tell(`Answered in this browser: ${onPage}${book}.`);
-    line.hidden = !all.length && ids.length > 0; // the first page always offers to open a file
+    const isNone = all.length === 0;
+    tell(
+      isNone ? "Answers saved in another browser?" : `Answered in this browser: ${onPage}${book}.`,
+    );
+    saves.hidden = clears.hidden = isNone;
+    line.hidden = isNone && ids.length > 0; // the first page offers to open a file
   };
   document.addEventListener(KEY, show);
   show();
