@@ -153,7 +153,6 @@ machine.using(attention_weights=mine)
 """
 
 
-@pytest.mark.timeout(600)
 def test_a_part_of_the_readers_own_is_put_into_the_machine(place):
     figure = place.locator("xpath=ancestor::*[contains(@class, 'cell ')][1]").locator(".afm")
     stored = figure.locator(".afm-your-share").all_inner_texts()
