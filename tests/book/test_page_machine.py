@@ -27,7 +27,7 @@ def test_every_chapter_with_the_figure_has_a_place():
 @pytest.mark.parametrize("chapter", page_machine.YOURS)
 def test_a_place_begins_with_the_chapters_own_functions(chapter):
     place = page_machine.yours(CHAPTERS / f"{chapter}.ipynb")
-    cells = [c for c in nbformat.read(CHAPTERS / f"{chapter}.ipynb", 4).cells]
+    cells = nbformat.read(CHAPTERS / f"{chapter}.ipynb", 4).cells
     code = [cell for cell in cells if cell.cell_type == "code"]
     assert "\nYourPart(" in code[place["cell"]].source
     everything = "\n".join(cell.source for cell in code)
