@@ -38,6 +38,19 @@ OF_TEXTS |= {
     "isalnum",
 }
 FIRST = "__future__"
+TYPES = "require_fields"  # of transformer_lib/checks.py
+# What computes the same sooner (transformer_lib/fast/) is left out on the page: of its names the
+# library asks for these, all others are steppers, which nobody calls there.
+FAST = {
+    "cosine_sine": "def cosine_sine(angles, dtype):\n    return angles.cos(), angles.sin()",
+    "explicit_is_faster": "def explicit_is_faster(q, k, v):\n    return True",
+    "causal_weights": "def causal_weights(q, k, scale=None):\n"
+    "    scores = q @ k.mT * (q.shape[-1] ** -0.5 if scale is None else scale)\n"
+    "    ahead = torch.full(scores.shape[-2:], float('-inf')).triu(1)\n"
+    "    return (scores + ahead).softmax(-1)",
+    "has_complex_numbers": "def has_complex_numbers(device):\n    return False",
+    "decoder": "def decoder(model, *others, **options):\n    return None",
+}
 # What the page has in another form, or not at all: figures, training, files.
 NOT_THERE = tuple(f"{BOOK}.{name}" for name in ("widgets", "plots", "notebook", "training"))
 
@@ -120,7 +133,15 @@ class _Plain(ast.NodeTransformer):
             node.body = [part for part in node.body if part not in fields]
             named = any(k.arg == "kw_only" for d in made for k in getattr(d, "keywords", ()))
             known = {part.name for part in own}
-            node.body[:0] = _initializer(fields, bool(node.bases), known, named)
+            known_of_class = [  # as Wiring.attention, which is a field's default
+                ast.Assign([part.target], part.value)
+                for part in fields
+                if isinstance(part.value, ast.Constant)
+            ]
+            node.body[:0] = [
+                *known_of_class,
+                *_initializer(fields, bool(node.bases), known, named),
+            ]
         return self._bare(node)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
@@ -354,12 +375,19 @@ def code_of(module: str) -> Code | None:
         return None
     path = Path(found.origin)
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-    return Code.of(path.read_text(encoding="utf-8"), package=package)
+    code = Code.of(path.read_text(encoding="utf-8"), package=package)
+    # The types that a class states are taken off, as all annotations: nothing can be held to them.
+    stated = f"def {TYPES}(configuration):\n    pass"
+    for n, unit in enumerate(code.units):
+        if TYPES in unit.binds and isinstance(unit.node, ast.FunctionDef):
+            code.units[n] = Code.of(stated).units[0]
+    return code
 
 
 def is_books(unit: Unit) -> bool:
     """Does it import something of the book's own that the page can have?"""
-    return unit.module.split(".")[0] == BOOK and not unit.module.startswith((ENGINE, *NOT_THERE))
+    module = unit.whole or unit.module
+    return module.split(".")[0] == BOOK and not module.startswith((ENGINE, *NOT_THERE))
 
 
 @dataclass
@@ -414,7 +442,7 @@ def _modules(units: Iterable[Unit]) -> dict[str, str]:
             asked = _attributes(units, unit.binds) if unit.whole else {unit.name} - {""}
             if asked - names and source is not None:
                 names |= asked
-                ask(source.needed(asked))
+                ask([] if _is_fast(module) else source.needed(asked))
 
     ask(units)
     order: dict[str, str] = {}
@@ -422,6 +450,10 @@ def _modules(units: Iterable[Unit]) -> dict[str, str]:
     def put(module: str) -> None:
         source = code_of(module)
         if module in order or source is None:
+            return
+        if _is_fast(module):
+            parts = [FAST.get(name, _stub(name)) for name in sorted(wanted[module])]
+            order[module] = with_all_of_torch("\n".join(["import torch", *parts]))
             return
         needed = source.needed(wanted[module])
         for unit in needed:
@@ -432,6 +464,14 @@ def _modules(units: Iterable[Unit]) -> dict[str, str]:
     for module in list(wanted):
         put(module)
     return order
+
+
+def _stub(name: str) -> str:
+    return f"class {name}:\n    pass" if name[0].isupper() else f"{name} = None"
+
+
+def _is_fast(module: str) -> bool:
+    return module.startswith(f"{BOOK}.fast")
 
 
 # In the order in which they need one another; python/engine.py is before them.
@@ -500,9 +540,7 @@ def asked(path: Path) -> list[Asked]:
         solution = next(c.source for c in cells[n:] if "solution" in c.metadata.get("tags", []))
         written = "\n".join(ast.unparse(node) for node in ast.parse(_python(solution)).body[:-1])
         own = {name for unit in Code.of(stub).units for name in unit.binds}
-        needs = {
-            name for text in (stub, call, written) for u in Code.of(text).units for name in u.needs
-        }
+        needs = _asked_by(stub) | _asked_by(call) | _asked_by(written)
         given = {
             name
             for unit in code.units
@@ -518,6 +556,15 @@ def asked(path: Path) -> list[Asked]:
         found.append(Asked(check, name, stub, call, written, before))
         found[-1].choice = chosen(_object(check, code))
     return found
+
+
+def _asked_by(text: str) -> set[str]:
+    """The names that a text needs from what is before it."""
+    needs, made = set(), set()
+    for unit in Code.of(text).units:
+        needs |= unit.needs - made
+        made |= unit.binds
+    return needs
 
 
 def _heading_before(cells: list, n: int) -> int:

@@ -52,8 +52,8 @@ def files() -> dict[str, tuple[str, str]]:
         if not needed.exists():
             raise FileNotFoundError(f"there is no {needed}: `make` gets it from npm")
     return {
-        "python": _provided("python", _runtime()),
-        "editor": _provided("editor", _bundled(EDITOR, "afmEditor"), "afmEditor"),
+        "python": provided("python", _runtime()),
+        "editor": provided("editor", _bundled(EDITOR, "afmEditor"), "afmEditor"),
     }
 
 
@@ -62,8 +62,8 @@ def files_of_exercises() -> dict[str, tuple[str, str]]:
     """What pages with exercises have beside `files`: {"page": ..., "checks": ...}; see `start`."""
     folder = FOLDER / "write" / "page"
     return {
-        "page": _provided("page", _bundled(folder / "index.js", "afmPage"), "afmPage"),
-        "checks": _provided("checks", tried({})["engine"]),
+        "page": provided("page", _bundled(folder / "index.js", "afmPage"), "afmPage"),
+        "checks": provided("checks", tried({})["engine"]),
     }
 
 
@@ -95,7 +95,8 @@ def _node() -> str:
     return str(inside / ("node.exe" if os.name == "nt" else "bin/node"))
 
 
-def _provided(name: str, content: object, value: str = "") -> tuple[str, str]:
+def provided(name: str, content: object, value: str = "") -> tuple[str, str]:
+    """A file that hands over some content, named after it: (name, its text)."""
     text = content if value else json.dumps(content)
     digest = hashlib.sha256(text.encode()).hexdigest()[:10]
     file = f"{name}-{digest}.js"

@@ -1,8 +1,9 @@
 // Tries, when the book is built, what the page will do: run by book/python_files.py under node.
 //
 //   node trial.mjs task.json     { engine, npm, write, exercises: [{ id, name, stub, call, solution, program }],
-//                                  imports: [{ modules, context }], cells: [{ code, open, wanted }] }
-//     prints { engine, exercises: [{ program, why, ms }], before, cells: [number or null] }
+//                                  imports: [{ modules, context }], cells: [{ code, open, wanted }],
+//                                  programs: [{ modules, context }] }
+//     prints { engine, exercises: [{ program, why, ms }], before, cells: [number or null], programs }
 //
 // The code is printed as the page's Python reads it. `why` is null where an exercise can be asked on the
 // page, else what was in the way. `before` are the programs that run there before a cell that a reader
@@ -13,7 +14,7 @@ import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 
 const task = JSON.parse(readFileSync(process.argv[2], "utf8"));
-const { engine, npm, exercises = [], imports = [], cells = [] } = task;
+const { engine, npm, exercises = [], imports = [], cells = [], programs = [] } = task;
 const inFolder = (name) => new URL(name, pathToFileURL(`${task.write}/`));
 const { start } = await import(inFolder("session.js"));
 const { prepare } = await import(inFolder("source.js"));
@@ -100,4 +101,5 @@ function walk(before, runs) {
   });
 }
 
-console.log(JSON.stringify({ engine: read, exercises: tried, ...tryCells() }));
+const others = programs.map(programOf);
+console.log(JSON.stringify({ engine: read, exercises: tried, ...tryCells(), programs: others }));

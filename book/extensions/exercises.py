@@ -7,10 +7,10 @@ checked (book/page_code.py says what). All of it is tried while the book is buil
 solution the page's Python does not find right stays a cell to read, with a sentence that says where
 it runs.
 
-An open cell that prints on the page what the notebook stores gets a button to change it.
+An open cell that prints on the page what the notebook stores gets a button to change it, and the
+figure YourPart a place where a reader puts in another part (book/page_machine.py).
 """
 
-import hashlib
 import json
 import sys
 from dataclasses import asdict
@@ -24,6 +24,7 @@ from sphinx.util import logging
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import page_code
+import page_machine
 import python_files as built
 
 sys.path.pop(0)
@@ -42,8 +43,9 @@ ELSEWHERE = (
 )
 
 
-def tried(path: Path) -> tuple[list[dict], dict]:
-    """The exercises of a chapter (what is asked, its program, why the page cannot), its cells."""
+def tried(path: Path) -> tuple[list[dict], dict, dict | None]:
+    """The exercises of a chapter (what is asked, its program, why the page cannot), its cells, and
+    what a part of the reader's own begins with."""
     tasks = [
         {
             **asdict(one),
@@ -53,11 +55,16 @@ def tried(path: Path) -> tuple[list[dict], dict]:
         }
         for one in page_code.asked(path)
     ]
-    said = built.tried({"exercises": tasks, **page_code.cells(path)})
+    yours = page_machine.yours(path)
+    programs = [yours["program"]] if yours else []
+    said = built.tried({"exercises": tasks, "programs": programs, **page_code.cells(path)})
     for task, found in zip(tasks, said["exercises"], strict=True):
         task["program"], task["why"] = found["program"], found["why"]
     counts = {n: count for n, count in enumerate(said["cells"]) if count is not None}
-    return tasks, {"before": said["before"][: max(counts.values(), default=0)], "counts": counts}
+    if yours:
+        yours["program"] = said["programs"][0]
+    cells = {"before": said["before"][: max(counts.values(), default=0)], "counts": counts}
+    return tasks, cells, yours
 
 
 def place_all(app: Sphinx, document: nodes.document) -> None:
@@ -66,12 +73,15 @@ def place_all(app: Sphinx, document: nodes.document) -> None:
     if path.suffix != ".ipynb" or not cells:
         return
     try:
-        tasks, runs = tried(path)
+        tasks, runs, yours = tried(path)
     except (FileNotFoundError, ValueError) as error:
         raise ExtensionError(f"{page}: {error}") from error
     for number in runs["counts"]:
         text = f'<div class="afm-ask afm-change" data-afm-change="{number}"></div>'
         cells[number] += nodes.raw("", text, format="html")
+    if yours:
+        place = '<div class="afm-ask afm-yours" data-afm-yours></div>'
+        cells[yours.pop("cell")] += nodes.raw("", place, format="html")
     asking = [cell for cell in cells if "tag_exercise" in cell["classes"]]
     for n, (cell, task) in enumerate(zip(asking, tasks, strict=True)):
         for part in [part for part in cell if part.get("nb_element") == "cell_code_output"]:
@@ -86,7 +96,7 @@ def place_all(app: Sphinx, document: nodes.document) -> None:
         if "exercises" in section["ids"] and tasks:
             section.insert(1, progress())
     if tasks or runs["counts"]:
-        held(app.env)[page] = {"exercises": tasks, "cells": runs}
+        held(app.env)[page] = {"exercises": tasks, "cells": runs, "yours": yours}
 
 
 def say_what_runs(document: nodes.document) -> None:
@@ -127,14 +137,16 @@ def merge(app: Sphinx, env: BuildEnvironment, pages: list[str], other: BuildEnvi
 
 
 def files_of(page: dict) -> dict[str, tuple[str, str]]:
-    """What is loaded when a reader begins, {"asked": (name, text), "cells": ...}."""
+    """What is loaded when a reader begins, {"asked": (name, text), "cells": ..., "yours": ...}."""
     parts = ("program", "name", "call", "choice")
     asked = {t["id"]: {part: t[part] for part in parts} for t in page["exercises"] if not t["why"]}
     found = {}
-    for kind, content in (("asked", {"exercises": asked}), ("cells", page["cells"])):
-        text = json.dumps(content, ensure_ascii=False)
-        name = f"{kind}-{hashlib.sha256(text.encode()).hexdigest()[:10]}.js"
-        found[kind] = (name, f'afm.provide("{name}", {text});\n')
+    contents = {"asked": {"exercises": asked}, "cells": page["cells"]}
+    if page["yours"]:
+        (machine, _), weights = page_machine.files()
+        contents["yours"] = page["yours"] | {"machine": machine, "weights": [n for n, _ in weights]}
+    for kind, content in contents.items():
+        found[kind] = built.provided(kind, content)
     return found
 
 
@@ -155,7 +167,7 @@ def summary(page: dict, total: int) -> str:
     return f'<script type="application/json" id="afm-asked">{text}</script>'
 
 
-NOTHING: dict = {"exercises": [], "cells": {"before": [], "counts": {}}}
+NOTHING: dict = {"exercises": [], "cells": {"before": [], "counts": {}}, "yours": None}
 
 
 def add_script(
@@ -178,6 +190,9 @@ def write(app: Sphinx, error: Exception | None) -> None:
     folder.mkdir(exist_ok=True)
     found = [file for page in held(app.env).values() for file in files_of(page).values()]
     found += [*built.files().values(), *built.files_of_exercises().values()]
+    if any(page["yours"] for page in held(app.env).values()):
+        machine, weights = page_machine.files()
+        found += [machine, *weights]
     found += [("afm-write.js", built.start()), ("afm-write.css", style())]
     for name, text in found:
         (folder / name).write_text(text, encoding="utf-8")
@@ -202,7 +217,7 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.connect("build-finished", write)
     return {
         "version": "1",
-        "env_version": 1,
+        "env_version": 2,
         "parallel_read_safe": True,
         "parallel_write_safe": True,
     }

@@ -34,9 +34,11 @@ OWN = (
     "_static/asked-*.js",
     "_static/cells-*.js",
     "_static/checks-*.js",
+    "_static/machine-*.js",
     "_static/machine.gif",
     "_static/page-*.js",
     "_static/weights-*.js",
+    "_static/yours-*.js",
     f"_static/{NAME}",
 )
 

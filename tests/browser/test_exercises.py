@@ -6,6 +6,8 @@ from harness import check_fits
 from playwright.sync_api import expect
 
 CHAPTER = BUILD / "chapters" / "01-self-attention.html"
+LANDING = BUILD / "book" / "index.html"
+SCALING = BUILD / "chapters" / "03-scaling.html"
 WRONG = """def one_output(x, i):
     weights = torch.softmax(x @ x.T, dim=0)
     return weights[i] @ x
@@ -68,8 +70,19 @@ def test_a_newcomer_answers_three_exercises_one_of_them_first_wrong(chapter):
     chapter.reload()
     assert exercise(chapter, 0).locator("textarea").input_value() == RIGHT
     assert exercise(chapter, 1).locator("input:checked").input_value() == "b"
-    chapter.locator(".afm-progress button").click()
+    with chapter.expect_download() as saved:
+        chapter.locator(".afm-progress").get_by_role("button", name="Save").click()
+    chapter.locator(".afm-progress").get_by_role("button", name="Clear").click()
     assert chapter.locator(".afm-progress").is_hidden()
+    # Another browser has none of it, until the file is opened there.
+    chapter.evaluate("localStorage.clear()")
+    chapter.goto(LANDING.as_uri())
+    with chapter.expect_file_chooser() as chooser:
+        chapter.locator(".afm-progress").get_by_role("button", name="Open").click()
+    chooser.value.set_files(saved.value.path())
+    chapter.locator(".afm-progress", has_text="Answered in this browser: 3 of the book").wait_for()
+    chapter.goto(CHAPTER.as_uri())
+    assert exercise(chapter, 0).locator("textarea").input_value() == RIGHT
 
 
 @pytest.mark.parametrize(
@@ -108,6 +121,64 @@ def test_an_open_cell_is_changed_run_and_put_back(chapter):
     place.get_by_role("button", name="Back to the stored cell").click()
     assert cell.locator(".cell_input").is_visible()
     assert place.get_by_role("button", name="Run").is_hidden()
+
+
+@pytest.fixture
+def place(book, browser, watched):
+    """Where a reader puts in a part of their own, opened; the question before it is answered."""
+    page = watched(browser.new_context(viewport={"width": 1280, "height": 800})).new_page()
+    page.goto(SCALING.as_uri())
+    page.evaluate("window.afm.mountAll()")
+    page.evaluate("document.querySelectorAll('.afm-reveal').forEach((e) => { e.hidden = false; })")
+    place = page.locator("[data-afm-yours]")
+    place.get_by_role("button", name="Put in a part of your own").click()
+    place.get_by_role("button", name="Put it in").wait_for()
+    return place
+
+
+def put(place, text):
+    """What the page says, when the machine has answered."""
+    write(place, text)
+    place.get_by_role("button", name="Put it in").click()
+    told = place.locator(".afm-change-said").get_by_text("questions right")
+    told.or_(place.locator(".afm-write-problem:visible")).wait_for(timeout=240_000)
+    return place.locator(".afm-change-said, .afm-write-problem:visible").all_inner_texts()
+
+
+UNDIVIDED = """def mine(q, k):
+    return torch.softmax(q @ k.mT, dim=-1)
+
+
+machine.using(attention_weights=mine)
+"""
+
+
+def test_a_part_of_the_readers_own_is_put_into_the_machine(place):
+    figure = place.locator("xpath=ancestor::*[contains(@class, 'cell ')][1]").locator(".afm")
+    stored = figure.locator(".afm-your-share").all_inner_texts()
+    assert "dim=-1" in place.locator(".cm-content").inner_text()  # the chapter's own to begin with
+    broken = put(place, UNDIVIDED.replace("k.mT", "k"))
+    assert any("mat1 and mat2 shapes cannot be multiplied (1x12 and 1x12)" in t for t in broken)
+    assert place.locator(".afm-error-line").count() == 1
+    nothing = put(place, "x = 3\n")
+    assert any("machine.using(attention_weights=mine)" in text for text in nothing)
+    # As many as the notebook counts with the same function, which the figure has stored.
+    said = put(place, UNDIVIDED)
+    assert said[0].startswith(f"It answers {stored[1].split()[0]} of 200 questions right.")
+    assert figure.locator(".afm-your-share").all_inner_texts() == stored
+    put(place, UNDIVIDED.replace("softmax(q @ k.mT,", "softmax(0 * q @ k.mT,"))
+    assert figure.locator(".afm-your-share").all_inner_texts() != stored
+    assert place.locator(".afm-yours-tries li").count() == 2
+    place.get_by_role("button", name="Back to the chapter’s figure").click()
+    assert figure.locator(".afm-your-share").all_inner_texts() == stored
+
+
+def test_the_machine_can_be_stopped(place):
+    write(place, UNDIVIDED.replace("    return", "    while True: pass\n    return"))
+    place.get_by_role("button", name="Put it in").click()
+    place.get_by_text("The machine reads").wait_for(timeout=120_000)
+    place.get_by_role("button", name="Stop").click()
+    expect(place.locator(".afm-write-problem")).to_contain_text("Stopped by you")
 
 
 def test_it_fits_a_phone(book, browser, watched):

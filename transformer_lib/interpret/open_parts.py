@@ -53,21 +53,14 @@ class Own:
             self(shape[2:], *(tensor[0, 0] for tensor in given))  # raises its own error, if any
             if "vmap" not in str(error):
                 raise
-            raise ValueError(
-                f"your {self.name} asks for single numbers (item(), float(), math.exp, if) or sets "
-                f"some, and it is called for all heads at once. Write it with torch's functions of "
-                f"whole tensors, such as torch.exp and torch.where."
-            ) from error
+            raise ValueError(asks_for_single_numbers(self.name)) from error
 
     def _checked(self, function: Callable, shape: Sequence[int], given: Sequence, axes=0) -> Tensor:
         tensors = [value for value in given if isinstance(value, Tensor)]
         before = [tensor.clone() for tensor in tensors]
         result = function(*given)
         if not all(map(torch.equal, tensors, before)):
-            raise ValueError(
-                f"your {self.name} has changed what it was given, in place (as x += 1 and x[0] = 1 "
-                f"do), and the machine needs it unchanged. Begin with a copy: x = x.clone()."
-            )
+            raise ValueError(has_changed_the_given(self.name))
         require_result(self.name, result, shape, [tuple(t.shape) for t in tensors], axes)
         like = next((t for t in tensors if t.is_floating_point()), result)
         return result.to(like.dtype)
@@ -175,6 +168,23 @@ def takes_mask(function: Callable[..., Any]) -> bool:
         return False
     needed = [one for one in known if one.default is one.empty and one.kind <= 1]
     return len(needed) > 2 or any(one.name == "mask" for one in known)
+
+
+def asks_for_single_numbers(name: str) -> str:
+    """What is said of a function that cannot be called for all heads at once."""
+    return (
+        f"your {name} asks for single numbers (item(), float(), math.exp, if) or sets some, and it "
+        f"is called for all heads at once. Write it with torch's functions of whole tensors, such "
+        f"as torch.exp and torch.where."
+    )
+
+
+def has_changed_the_given(name: str) -> str:
+    """What is said of a function that writes into its arguments."""
+    return (
+        f"your {name} has changed what it was given, in place (as x += 1 and x[0] = 1 do), and the "
+        f"machine needs it unchanged. Begin with a copy: x = x.clone()."
+    )
 
 
 def require_result(

@@ -29,12 +29,13 @@ export async function begin() {
     const ms = performance.now() - from;
     const text = events.map(({ out, shown }) => out ?? (shown ? `${shown}\n` : "")).join("");
     const one = (name) => events.find((event) => event[name])?.[name];
-    return { text, error: one("error"), verdict: one("verdict"), ms };
+    return { text, error: one("error"), verdict: one("verdict"), tried: one("tried"), ms };
   };
   return {
     ...session,
     run: (code, namespace = "main") => told(() => session.run(code, { namespace })),
     lay: (program, namespace) => told(() => session.lay(program, namespace)),
+    tryIn: (code, options) => told(() => session.tryIn(code, options)),
     check: (code, options) => told(() => session.check(code, options)),
   };
 }

@@ -169,3 +169,18 @@ test("assert_close complains in PyTorch's words", () => {
   );
   printed("torch.testing.assert_close(torch.tensor([1.0]), torch.tensor([1.0000001]))", "");
 });
+
+test("x += 1 changes a tensor, a list and a dict in place, as Python does", () => {
+  printed(
+    "import torch\nx = torch.ones(3)\ny = x[1:]\ny += 1; y[0] /= 4\ny **= 2\nprint(x)",
+    "tensor([1.0000, 0.2500, 4.0000])\n",
+  );
+  printed(
+    "a = [1]\nb = a\nb += (2,)\nd = {'x': 1}\ne = d\ne |= {'y': 2}\nprint(a, d)",
+    "[1, 2] {'x': 1, 'y': 2}\n",
+  );
+  printed("n = 2\nfor i in range(3): n *= i + 1; n -= (1 +\n  1)\nn", "-8\n");
+  const wide = "import torch\nx = torch.ones(2, 1)\nx += torch.ones(2, 2)";
+  raises(wide, "RuntimeError", /output with shape \[2, 1\] doesn't match/, 3);
+  raises("x = torch.arange(3)\nx /= 2", "RuntimeError", /can't be cast to the desired output/, 2);
+});

@@ -97,8 +97,9 @@ function add(x, y) {
   return sum;
 }
 
-/** What all parts of a model need: its sizes, its weights, its positions. */
-function wiring(config, weights) {
+/** What all parts of a model need: its sizes, its weights, its positions. `product` is `linear`, or
+ * the same in another way. */
+export function wiring(config, weights, product = linear) {
   if ((config.attention ?? "multi_head") !== "multi_head") {
     throw new Error(`attention is ${config.attention}; the page computes multi_head only`);
   }
@@ -111,7 +112,7 @@ function wiring(config, weights) {
   const slopes = config.positions === "alibi" ? alibiSlopes(heads) : null;
 
   function project(x, rows, name) {
-    return linear(x, rows, weights.get(`${name}.weight`), weights.get(`${name}.bias`));
+    return product(x, rows, weights.get(`${name}.weight`), weights.get(`${name}.bias`));
   }
 
   /** Queries or keys, in place: normalized by heads if asked for, and turned. */
@@ -223,12 +224,12 @@ function wiring(config, weights) {
     return x;
   }
 
-  /** Ids as vectors: rows of the table, scaled, with the smear and the positions of these places. */
-  function embed(ids, name, start, { scale = 1, before = [] } = {}) {
+  /** Ids as vectors: rows of the table, or others, with the smear and the positions of these places. */
+  function embed(ids, name, start, { scale = 1, before = [], rows = null } = {}) {
     const table = weights.get(`${name}.weight`).data;
     const rowOf = (id) =>
       Float32Array.from(table.subarray(id * width, (id + 1) * width), (v) => v * scale);
-    const all = [...before, ...ids].map(rowOf);
+    const all = rows ?? [...before, ...ids].map(rowOf);
     const x = new Float32Array(ids.length * width);
     const encoding =
       config.positions === "sinusoidal" ? sinusoidal(ids.length, width, { start }) : null;

@@ -10,19 +10,30 @@
 //   session.lay({ modules, context }, namespace)       code of the book, unseen: what is there before
 //   session.layAnew(programs, namespace)     ... and nothing else: random numbers as at first, too
 //   session.limit(isOver)             an operation on tensors is an error where this says so
+//   session.readMachine(parts, packed)     the machine of chapter 00: { name, python, modules, begun, facts }
+//   session.tryIn(code, { namespace, program, words, head })     tells { group: { right, of, all } } and
+//                                     { tried: { right, of, said, probability, weights } } as well
 //   session.check(code, { namespace, name, call })     tells { verdict: { passed, text } } as well
 //
 // The book's own code comes as `prepare` has left it (book/page_code.py).
 
+import { callBatched, holdsBatched, SINGLE } from "../math/tensor/batched.js";
 import { formatted } from "../math/tensor/format.js";
 import { Slice } from "../math/tensor/indexing.js";
 import { call } from "../math/tensor/operations.js";
 import { DEFAULT_SEED, initial } from "../math/tensor/random.js";
 import { fail, Real, Tensor, TorchError } from "../math/tensor/tensor.js";
 import { readError } from "./errors.js";
+import { machineOf } from "./machine.js";
 import { prepare } from "./source.js";
 import { asPython, FIELDS, limited, OPERATORS, parse, traced } from "./syntax.js";
 
+const NOTHING = {
+  type: "Nothing was put in",
+  message:
+    "the last line has to say what is to take whose place, as machine.using(attention_weights=mine) does",
+  line: null,
+};
 const MOST = { lines: 2000, characters: 200_000, bytes: 1.5e9 };
 const HEAP = 8 * 1024 * 1024; // at first; it grows
 const STACK = 32 * 1024;
@@ -42,6 +53,8 @@ export async function start({ load, python, tell }) {
   });
   for (const text of python) interpreter.runPython(text);
   let hasEngine = false;
+  let machine = null;
+  let machineName = "";
 
   function run(code, { namespace = "main", cell = "cell" } = {}) {
     output.begin(cell);
@@ -100,6 +113,30 @@ export async function start({ load, python, tell }) {
       globalThis.afmBeginChecks();
       hasEngine = true;
     },
+    readMachine({ name, python: text, modules, begun, facts }, packed) {
+      if (machine) return;
+      interpreter.runPython(text);
+      for (const [module, code] of modules) globalThis.afmProvide(module, code);
+      interpreter.runPython(begun);
+      machine = machineOf(facts, packed);
+      globalThis.afmMachine = machine;
+      machineName = name;
+    },
+    tryIn(code, { namespace, program, words, head }) {
+      lay(program, namespace);
+      machine.begin();
+      globalThis.afmBeginMachine(machineName, namespace);
+      // Nothing is shown of the last line, which puts something in.
+      if (!run(`${ending(code)}\npass`, { namespace })) return;
+      if (machine.isEmpty) {
+        tell({ error: NOTHING });
+        return;
+      }
+      guarded(() => {
+        const tried = machine.ask({ words, head, onGroup: (group) => tell({ group }) });
+        if (tried) tell({ tried });
+      }, "cell");
+    },
     check(code, { namespace, name, call }) {
       // Of a cell that raises, no name is judged: it may be that of an answer before.
       if (!run(ending(code), { namespace, cell: "answer" })) return;
@@ -128,6 +165,7 @@ const HOW = {
 /** What python/engine.py calls. */
 const forChecks = (tell) => ({
   now: () => performance.now(),
+  isSingle: (message) => message.includes(SINGLE),
   syntax: (text) => orProblem(() => asPython(text, parse(text))),
   syntaxNames: () =>
     [
@@ -229,7 +267,9 @@ function bridge(output, tell) {
     call: (name, ...given) =>
       guarded(() => {
         if (isOver()) fail("this takes too long");
-        return counted(returned(call(name, given.map(arrived)) ?? true));
+        const values = given.map(arrived);
+        const result = holdsBatched(values) ? callBatched(name, values) : call(name, values);
+        return counted(returned(result ?? true));
       }),
     begin() {
       held = 0;

@@ -7,6 +7,7 @@
 // - f"{x:.2f}" becomes ("" + __fstring__(x, "", ".2f") + ""), since MicroPython rounds in its own way.
 // - 0.5 < x becomes __lt__(0.5, x), since MicroPython does not ask x.
 // - [*a, b] becomes __list__(*a, b), and {k: v} __dict__((k, v)): MicroPython's own keep no order.
+// - x += 1 becomes x = __augmented__("+", x, (1)): MicroPython does not ask a tensor to change in place.
 // - data.decode("utf-8", errors="replace") becomes __decode__(data, "utf-8", errors="replace").
 // - What MicroPython's syntax lacks otherwise gets a sentence.
 
@@ -110,7 +111,6 @@ function show(found, edits) {
   while (last > 0 && found[last - 1].kind === "newline") last -= 1;
   if (!last || found[last - 1].text === ";") return;
   let first = last;
-  const isEnd = ({ kind, text, depth }) => kind === "newline" || (text === ";" && depth === 0);
   while (first > 0 && !isEnd(found[first - 1])) first -= 1;
   let line = first;
   while (line > 0 && found[line - 1].kind !== "newline") line -= 1;
@@ -132,6 +132,7 @@ function rewrite(found, source, edits) {
   dicts(found, edits);
   texts(found, edits);
   comparisons(found, edits);
+  augmented(found, source, edits);
   found.forEach((token, i) => {
     if (token.text === "float" && found[i + 1]?.text === "(" && !isOwned(found[i - 1])) {
       replace(edits, token, "__float__");
@@ -149,6 +150,27 @@ function rewrite(found, source, edits) {
     }
   });
 }
+
+/** x += 1, of a name, an attribute or an index. */
+function augmented(found, source, edits) {
+  found.forEach((token, i) => {
+    const [, sign] = /^([-+*/%&|^]|\*\*|\/\/)=$/.exec(token.text) ?? [];
+    if (!sign || token.kind !== "op" || token.depth) return;
+    let first = i;
+    while (first > 0 && !isStart(found[first - 1])) first -= 1;
+    const target = found.slice(first, i);
+    if (!target.length || target.some(({ text }) => /[({*]/.test(text))) return;
+    const end = found.findIndex((other, k) => k > i && isEnd(other));
+    const last = found[(end < 0 ? found.length : end) - 1];
+    const text = source.slice(target[0].start, target.at(-1).end);
+    replace(edits, token, `= __augmented__("${sign}", ${text}, (`);
+    insert(edits, last.end, "))", 8);
+  });
+}
+
+const isEnd = ({ kind, text, depth }) => kind === "newline" || (text === ";" && depth === 0);
+const isStart = (token) =>
+  isEnd(token) || token.kind === "indent" || (token.text === ":" && token.depth === 0);
 
 /** x.decode(, of whatever stands before it */
 function decodes(found, i, edits) {

@@ -5,7 +5,8 @@
 //   run(code, { namespace })     tells { out }, { shown }, { error } as events, and returns the ms
 //   forget(namespace)            its names are gone
 //   layAnew(programs, namespace)
-//   readEngine(modules)   lay(program, namespace)   check(code, task)   as in session.js
+//   readEngine(modules)   lay(program, namespace)   check(code, task)
+//   readMachine(parts, packed)   tryIn(code, task)   as in session.js
 
 import { start } from "./session.js";
 
@@ -42,4 +43,6 @@ export default {
   readEngine: timed("readEngine"),
   lay: timed("lay"),
   check: timed("check"),
+  readMachine: timed("readMachine"),
+  tryIn: timed("tryIn"),
 };

@@ -1,3 +1,7 @@
+// The two stories, and what becomes of the answers. On the page a reader may put in another part below
+// the figure (write/page/yours.js), which finds { words, head, show } at the figure's element, `afmYours`:
+// show({ title, said, probability, right, of, weights }) is the right half, show(null) the first one.
+
 import { chips } from "../core/chips.js";
 import { element } from "../core/dom.js";
 import { figure } from "../core/figure.js";
@@ -35,48 +39,66 @@ export function sayingOf({ words, sides, rows, at, head }) {
 
 function render({ model, el }) {
   const { words, head, part, sides } = readJson(model, "_text");
-  const titles = [`with the library’s ${part}`, `with your ${part}`];
-  const maps = ["_before", "_after"].map((name) => readFloats(model, name));
+  const first = ["_before", "_after"].map((name, which) => ({
+    ...sides[which],
+    title: which ? `with your ${part}` : `with the library’s ${part}`,
+    weights: readFloats(model, name),
+  }));
+  const halves = [...first];
   const fig = figure(el, { name: "Your part in the machine", hint: HINT });
   fig.element.classList.add("afm-your-part");
   const look = (at) => send(model, "word", at === words.length - 1 ? -1 : at);
-  const lines = titles.map((title, which) => {
-    const line = chips({ label: `The story, ${title}`, onSelect: look });
-    const { said, probability, right, of } = sides[which];
-    const bar = element("span", { class: "afm-your-bar", style: `width:${(100 * right) / of}%` });
+  const parts = halves.map((half, which) => {
+    const line = chips({ label: `The story, ${half.title}`, onSelect: look });
+    const bar = element("span", { class: "afm-your-bar" });
     const track = element("span", { class: "afm-your-track", "aria-hidden": "true" }, bar);
-    const answer = element(
-      "p",
-      { class: "afm-your-answer" },
-      "it says ",
-      element("bdi", { class: "afm-token afm-output" }, said),
-      `, ${percent(probability)}`,
-    );
-    const share = element("p", { class: "afm-your-share" }, `${right} of ${of} questions right`);
+    const said = element("bdi", { class: "afm-token afm-output" });
+    const chance = element("span", {});
+    const answer = element("p", { class: "afm-your-answer" }, "it says ", said, chance);
+    const share = element("p", { class: "afm-your-share" });
     const results = element("div", { class: "afm-your-results" }, answer, track, share);
-    const name = element("p", { class: "afm-part-title" }, title);
+    const name = element("p", { class: "afm-part-title" });
     fig.add({ element: element("div", {}, name, line.element, results) }, { basis: 300 });
-    return line;
+    return function fill(at, row) {
+      const { title, right, of, probability } = halves[which];
+      name.textContent = title;
+      said.textContent = halves[which].said;
+      chance.textContent = `, ${percent(probability)}`;
+      share.textContent = `${right} of ${of} questions right`;
+      bar.style.width = `${(100 * right) / of}%`;
+      line.paint({ words, selected: at, shares: row });
+    };
   });
 
   const here = () => (model.get("word") < 0 ? words.length - 1 : model.get("word"));
   const rowsOf = (at) =>
-    maps.map((map) => Array.from(map.subarray(at * words.length, (at + 1) * words.length)));
+    halves.map(({ weights }) =>
+      Array.from(weights.subarray(at * words.length, (at + 1) * words.length)),
+    );
 
   function paint() {
     const at = here();
     const rows = rowsOf(at);
-    lines.forEach((line, which) => {
-      line.paint({ words, selected: at, shares: rows[which] });
+    parts.forEach((fill, which) => {
+      fill(at, rows[which]);
     });
-    fig.say(...sayingOf({ words, sides, rows, at, head }));
+    fig.say(...sayingOf({ words, sides: halves, rows, at, head }));
   }
+
+  fig.element.afmYours = {
+    words,
+    head,
+    show(half) {
+      halves[1] = half ?? first[1];
+      paint();
+    },
+  };
 
   fig.exports({
     name: "your-part",
     images: false, // it is made of words
     csv: () => [
-      ["word", ...titles],
+      ["word", ...halves.map(({ title }) => title)],
       ...words.map((word, at) => [word, ...rowsOf(here()).map((row) => row[at])]),
     ],
   });
@@ -86,8 +108,8 @@ function render({ model, el }) {
     set: { word: (at) => model.set("word", at === null ? -1 : at) },
     facts: () => ({
       word: here(),
-      "right before": sides[0].right / sides[0].of,
-      "right after": sides[1].right / sides[1].of,
+      "right before": halves[0].right / halves[0].of,
+      "right after": halves[1].right / halves[1].of,
     }),
   });
   return fig.end;

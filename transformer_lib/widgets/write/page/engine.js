@@ -1,18 +1,20 @@
 // The engine of the checks and the book's own code, once in each interpreter.
 //
-//   const events = listen({ onStart, onPrint })     events.problem, events.verdict, events.on
+//   const events = listen({ onStart, onPrint, onGroup })     events.problem, .verdict, .tried, .on
 //   await ready(python, files, events)              the engine is read
 //   await once(python, name, "lay", [program, id], events)
 
 const SECONDS = 25; // more than an answer has by itself; then the worker is ended
 const laid = new Map(); // by name, the age of the interpreter that has it
 
-export function listen({ onStart = () => {}, onPrint = () => {} } = {}) {
-  const found = { problem: null, verdict: null };
+export function listen({ onStart = () => {}, onPrint = () => {}, onGroup = () => {} } = {}) {
+  const found = { problem: null, verdict: null, tried: null };
   const onEvent = (event) => {
     if (event.started) onStart();
     else if (event.error) found.problem ??= event.error;
     else if (event.verdict) found.verdict = event.verdict;
+    else if (event.tried) found.tried = event.tried;
+    else if (event.group) onGroup(event.group);
     else onPrint(event.out ?? `${event.shown}\n`);
   };
   return Object.assign(found, { on: { seconds: SECONDS, onEvent } });

@@ -3,3 +3,4 @@
 export { change } from "./change.js";
 export { choice } from "./choice.js";
 export { exercise } from "./exercise.js";
+export { yours } from "./yours.js";

@@ -82,6 +82,12 @@ function begin() {
     const wake = wakes("change", place, files);
     change.addEventListener("click", () => wake("open"));
   }
+  for (const place of document.querySelectorAll("[data-afm-yours]")) {
+    const opens = button("Put in a part of your own");
+    place.append(opens);
+    const wake = wakes("yours", place, files);
+    opens.addEventListener("click", () => wake("open"));
+  }
   showProgress(page);
 }
 

@@ -135,6 +135,43 @@ class Dict(OrderedDict):
 Dict.__name__ = "dict"
 
 
+AUGMENTED = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": lambda a, b: a / b,
+    "//": lambda a, b: a // b,
+    "%": lambda a, b: a % b,
+    "**": lambda a, b: a**b,
+    "&": lambda a, b: a & b,
+    "|": lambda a, b: a | b,
+    "^": lambda a, b: a ^ b,
+}
+_in_place_names = {
+    "+": "add_", "-": "sub_", "*": "mul_", "/": "div_", "%": "remainder_", "**": "pow_",
+    "&": "bitwise_and_", "|": "bitwise_or_", "^": "bitwise_xor_", "//": "floor_divide_",
+}  # fmt: skip
+
+
+def augmented(sign, a, b):
+    """a += b and its kind: a tensor, a list, a set and a dict change in place."""
+    if isinstance(a, Tensor) and isinstance(b, OPERANDS) and sign in _in_place_names:
+        _call(_in_place_names[sign], a, b)
+        return a
+    if isinstance(a, dict) and sign == "|":
+        for key, value in b.items():
+            a[key] = value
+        return a
+    if isinstance(a, (list, bytearray)) and sign == "+":
+        a.extend(b)
+        return a
+    if isinstance(a, set) and sign in "&|-^":
+        change = {"&": "intersection", "|": "", "-": "difference", "^": "symmetric_difference"}
+        getattr(a, (change[sign] + "_update").lstrip("_"))(b)
+        return a
+    return AUGMENTED[sign](a, b)
+
+
 def dict_of(*given, **names):
     pairs = [list(one.items()) if hasattr(one, "items") else list(one) for one in given]
     return Dict((pairs[0] if pairs else []) + list(names.items()))
@@ -279,6 +316,7 @@ for _name, _value in (
     ("__show__", show), ("__float__", as_float), ("__fstring__", fstring),
     ("__list__", lambda *a: list(a)), ("__tuple__", lambda *a: a), ("__set__", lambda *a: set(a)),
     ("__decode__", decoded), ("__dict__", lambda *pairs: Dict(pairs)), ("__dictof__", dict_of),
+    ("__augmented__", augmented),
     ("min", _ordered("min")), ("max", _ordered("max")), ("sorted", _ordered("sorted")),
     ("slice", Slice),
 ):  # fmt: skip

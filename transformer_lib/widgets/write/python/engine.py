@@ -77,6 +77,7 @@ def copied(value):
     """copy.deepcopy, of what an exercise hands to an answer."""
     if isinstance(value, Parameter):
         made = Parameter(value.detach().clone(), value.requires_grad)
+        made._number_made = value._number_made  # a model's parameters keep their order
         return made
     if isinstance(value, Tensor):
         made = value.detach().clone()
@@ -278,7 +279,7 @@ _module("dataclasses", replace=replaced, dataclass=None, field=None, is_dataclas
         fields=lambda x: [SimpleNamespace(name=name) for name in type(x)._fields])  # fmt: skip
 _module("textwrap", dedent=dedented, indent=indented)
 _module("types", FunctionType=_function_type, GeneratorType=_generator_type, CodeType=Nothing,
-        SimpleNamespace=SimpleNamespace)  # fmt: skip
+        SimpleNamespace=SimpleNamespace, UnionType=Nothing)  # fmt: skip
 
 
 def _clock():
@@ -296,6 +297,7 @@ _module("decimal", Decimal=Nothing)
 _module("fractions", Fraction=Nothing)
 _module("threading", local=SimpleNamespace, Lock=NullContext)
 _module("numbers", Number=(int, float), Real=(int, float), Integral=int)
+_module("difflib", get_close_matches=lambda word, words, n=3, cutoff=0.6: [])
 _module("html", escape=lambda text: text)
 _module("unicodedata", normalize=lambda form, text: page.normalized(form, text))
 _module("jaxtyping", Float=None, Int=None, Bool=None, Shaped=None)
@@ -319,12 +321,34 @@ dtype.is_complex = False
 MORE_DTYPES = (
     "uint8", "int8", "int16", "int32", "float16", "bfloat16", "complex64", "complex128",
 )  # fmt: skip
+
+
+class ForkedGenerator:
+    """torch.random.fork_rng(): random numbers go on afterwards as if nothing had been drawn."""
+
+    def __enter__(self):
+        self.state = page.generatorState()
+
+    def __exit__(self, *error):
+        page.setGenerator(self.state)
+
+
+def broadcast_shapes(*shapes):
+    found = torch.zeros(())
+    for shape in shapes:
+        found = found + torch.zeros(shape)
+    return found.shape
+
+
 full = Module(
     "torch", **{name: dtype(name, False) for name in MORE_DTYPES}, strided="strided",
     default_generator=torch, get_default_device=lambda: CPU,
     compiler=Module("torch.compiler", is_compiling=lambda: False),
     is_autocast_enabled=lambda *kind: False,
     amp=Module("torch.amp", is_autocast_available=lambda *kind: False),
+    random=Module("torch.random", fork_rng=lambda *a, **k: ForkedGenerator()),
+    broadcast_shapes=broadcast_shapes,
+    promote_types=lambda one, other: float64 if float64 in (one, other) else float32,
 )  # fmt: skip
 for _name, _value in torch.__dict__.items():
     if not hasattr(full, _name) or _name == "__name__":

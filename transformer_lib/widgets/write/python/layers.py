@@ -125,6 +125,11 @@ class Layer:
         for parameter in self.parameters():
             parameter.grad = None
 
+    def requires_grad_(self, requires_grad=True):
+        for parameter in self.parameters():
+            parameter.requires_grad_(requires_grad)
+        return self
+
     def train(self, mode=True):
         self.training = mode
         return self
@@ -227,13 +232,28 @@ class Embedding(Layer):
 
 
 class LayerNorm(Layer):
-    def __init__(self, normalized_shape, eps=1e-05):
+    def __init__(self, normalized_shape, eps=1e-05, bias=True):
         shape = _listed(normalized_shape)
         self.normalized_shape, self.eps = shape, eps
-        self.weight, self.bias = Parameter(torch.ones(*shape)), Parameter(torch.zeros(*shape))
+        self.weight = Parameter(torch.ones(*shape))
+        self.bias = Parameter(torch.zeros(*shape)) if bias else None
 
     def forward(self, x):
         return F.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
+
+
+class Dropout(Layer):
+    def __init__(self, p=0.5):
+        self.p = p
+
+    def forward(self, x):
+        return dropout(x, self.p, self.training)
+
+
+def dropout(input, p=0.5, training=True):
+    if p and training:
+        raise NotImplementedError(missing_sentence("dropout with p > 0"))
+    return input
 
 
 class ReLU(Layer):
@@ -245,8 +265,9 @@ nn = Module(
     "torch.nn", functional=F, ModuleDict=ModuleDict, ParameterDict=ParameterDict,
     Identity=Identity, Parameter=Parameter, Module=Layer, ModuleList=ModuleList, ReLU=ReLU,
     Sequential=Sequential, Linear=Linear, Embedding=Embedding, LayerNorm=LayerNorm,
+    Dropout=Dropout,
 )  # fmt: skip
-torch.nn, torch.functional = nn, F
+torch.nn, torch.functional, F.dropout = nn, F, dropout
 for _each in (
     torch,
     torch.nn,

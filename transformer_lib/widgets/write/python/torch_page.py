@@ -413,6 +413,8 @@ class Tensor:
 
     def tolist(self):
         numbers = page.call("tolist", self._t)
+        if numbers is None:
+            _raise()
         size = page.size(numbers)
         return _nested([self._number(page.part(numbers, i)) for i in range(size)], self.shape)
 
