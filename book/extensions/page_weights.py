@@ -3,7 +3,7 @@
 A widget's trait `_packed` holds a model's weights, up to a megabyte, which a notebook carries in
 its state. Here they become `_static/weights-HASH.js`, a classic script (from file:// a page can
 load nothing else), and the trait names it: `{"load": "weights-HASH.js"}`. core/weights.js reads
-both.
+both. So it is with GPT-2's vocabulary, the trait `_vocabulary`.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
 STATE = "application/vnd.jupyter.widget-state+json"
-TRAIT = ["_packed"]
+FILES = {"_packed": "weights", "_vocabulary": "vocabulary"}  # how the file of each trait begins
 
 
 def without_weights(body: str) -> tuple[str, dict[str, str]]:
@@ -31,12 +31,15 @@ def without_weights(body: str) -> tuple[str, dict[str, str]]:
     """
     held, files = json.loads(body), {}
     for entry in held["state"].values():
-        for buffer in [b for b in entry.get("buffers", []) if b["path"] == TRAIT]:
+        for buffer in entry.get("buffers", [])[:]:
+            [trait, *inside] = buffer["path"]
+            if trait not in FILES or inside or not buffer["data"]:
+                continue
             digest = hashlib.sha256(buffer["data"].encode("ascii")).hexdigest()
-            name = f"weights-{digest[:10]}.js"
+            name = f"{FILES[trait]}-{digest[:10]}.js"
             files[name] = buffer["data"]
             entry["buffers"].remove(buffer)
-            entry["state"]["_packed"] = {"load": name}
+            entry["state"][trait] = {"load": name}
     # As myst-nb writes it: `</script>` would end the tag.
     return json.dumps(held).replace("</script>", r"<\/script>"), files
 

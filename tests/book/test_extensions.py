@@ -284,10 +284,16 @@ def test_a_file_that_is_nobodys_stops_the_build(tmp_path, path):
 
 
 def test_a_part_that_pages_ask_for_is_told_of_where_it_is(tmp_path):
-    assert "MicroPython" not in notices.notices(tmp_path)
+    without = notices.notices(tmp_path)
     (tmp_path / "_static").mkdir()
-    (tmp_path / "_static" / "python-0123456789.js").touch()
-    assert "Damien P. George" in notices.notices(tmp_path)
+    for file, words in (
+        ("python", ["Damien P. George"]),
+        ("vocabulary", ["Software Copyright (c) 2019 OpenAI", "Bazyli Brzoska"]),
+    ):
+        assert not any(each in without for each in words)
+        (tmp_path / "_static" / f"{file}-0123456789.js").touch()
+        now = notices.notices(tmp_path)
+        assert all(each in now for each in words)
     notices.require_known(tmp_path)
 
 
@@ -313,6 +319,17 @@ def test_weights_become_files_of_their_own():
         == {"load": next(iter(files))}
     )
     assert held["c"] == models["c"]
+
+
+def test_a_vocabulary_becomes_a_file_too_if_there_is_one():
+    whole, none = ({"path": ["_vocabulary"], "data": data} for data in ("AAEA", ""))
+    models = {"a": {"state": {}, "buffers": [whole]}, "b": {"state": {}, "buffers": [none]}}
+    text, files = page_weights.without_weights(json.dumps({"state": models}))
+    [(name, data)] = files.items()
+    assert (name[:11], data) == ("vocabulary-", "AAEA")
+    held = json.loads(text)["state"]
+    assert held["a"] == {"state": {"_vocabulary": {"load": name}}, "buffers": []}
+    assert held["b"] == models["b"]
 
 
 def test_each_kind_of_widget_is_written_once():

@@ -12,6 +12,7 @@ from translators import make_translator, make_walk
 
 from transformer_lib import widgets
 from transformer_lib.attention import MultiHeadAttention
+from transformer_lib.bpe import train_bpe
 from transformer_lib.interpret.handmade import induction_gpt, slots
 from transformer_lib.widgets import (
     ArchitectureWalk,
@@ -32,6 +33,7 @@ from transformer_lib.widgets import (
     ScalingLab,
     SoftDictionary,
     StepScrubber,
+    TextCutter,
     TimeLapse,
     TrainHere,
     TrainingView,
@@ -125,6 +127,10 @@ def test_every_figure_follows_the_text_and_goes_back(open_page):
         "merger": (
             PairMerger({"roses": "rose roses", "b": "a b"}, name="merger"),
             "sample=b;merges=1",
+        ),
+        "cutter": (
+            TextCutter({"roses": "rose roses", "b": "a b"}, train_bpe("a a", 257), name="cutter"),
+            "sample=b",
         ),
         "block": (
             make_lab(name="block")[0],

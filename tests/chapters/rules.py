@@ -36,6 +36,11 @@ from cell_rules import (
     reveals_after_a_question,
     speaks_plain_markdown,
 )
+from guess_rules import (
+    answers_out_of_sight,
+    claims_hidden_with_their_answer,
+    open_code_without_hidden_code,
+)
 from nbformat import NotebookNode
 
 # How long a road may be, and what must be on it.
@@ -289,6 +294,9 @@ RULES = [
     speaks_plain_markdown,
     hides_nothing_from_nbval,
     reveals_after_a_question,
+    answers_out_of_sight,
+    open_code_without_hidden_code,
+    claims_hidden_with_their_answer,
     has_run,
 ]
 ROAD_ONLY = {

@@ -137,6 +137,22 @@ def _edit_import(nb):
 
 
 ASKS = 'Predict("Which?", {"a": "A.", "b": "B."}, right="a")'
+ASKS_MORE = """Predict(
+    "Of 3 parts, how many are 1.25 long?",
+    {"not one of the three": "None.", "two of *three* parts": "Two."},
+    right="two of *three* parts", then="That is 0.667, or 67 %.",
+)"""
+
+
+def _guess(*after, before=()):
+    """A question whose guess hides `x = 2`, among other cells."""
+    asked = _code(ASKS_MORE, tags=["hide-input"]), _code("x = 2", tags=["reveal"])
+
+    def change(nb):
+        nb.cells[4:4] = [*before, *asked, *after]
+
+    return change
+
 
 BREACHES = [
     ("begins_with_its_aims", _edit("# Title", "# Title", "Title"), "begins with the title"),
@@ -200,6 +216,14 @@ BREACHES = [
     ("reveals_after_a_question", _add(_code(ASKS, tags=["reveal"])), "is itself hidden"),
     ("reveals_after_a_question", _meta("Map(w)", tags=["reveal"]), "cell 5 is tagged reveal"),
     ("reveals_after_a_question", _meta("## Another", tags=["reveal"]), "no Predict comes right"),
+    ("answers_out_of_sight", _guess(_markdown("So, two of three *parts*.")), "two of three parts"),
+    ("answers_out_of_sight", _guess(before=[_code("y", "tensor(0.667)")]), "cell 5 says 0.667"),
+    ("answers_out_of_sight", _guess(_code("y = 2  # 67%")), "says 67%"),
+    ("answers_out_of_sight", _guess(_code("M('See: 0.667')", tags=["hide-input"])), "says 0.667"),
+    ("answers_out_of_sight", _guess(_code('Predict("If it is 67 %?", {}, right="b")')), "says 67%"),
+    ("open_code_without_hidden_code", _guess(_code("print(x)")), "cell 7 needs x, made where"),
+    ("open_code_without_hidden_code", _guess(_markdown("### B"), _code("x")), "cell 8 needs x"),
+    ("claims_hidden_with_their_answer", _guess(_code("assert x", tags=["claim"])), "tag it reveal"),
     ("hides_nothing_from_nbval", _two_between, "no assert"),
     ("has_run", _unrun("Map(w)"), "cell 5 has not run"),
     ("has_run", _clear("1 / 0"), "raised nothing"),
@@ -237,6 +261,30 @@ def test_answers_follow_their_question_at_once():
 
     assert problems("?mc-?c-?-") == 0
     assert problems("?-mc") == 2
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        _guess(_code("assert x == 2", tags=["claim", "reveal"])),
+        _guess(_markdown("They are 1.25 long, and not one of the three is 67."), _code("y = 0.25")),
+        _guess(_markdown("<details><summary>Why?</summary>Two of three parts.</details>")),
+        _guess(_markdown("### Next\n\nTwo of three parts, 0.667.")),
+        _guess(_code("x + 1"), before=[_code("x = 1")]),
+        _guess(_code("x = 3\nx + 1"), _code("[x for x in y]"), _code("def f(x):\n    return x")),
+        _guess(_markdown("## B"), _code("print(x)")),
+        _guess(_code("Map(x)", tags=["hide-input"])),
+    ],
+)
+def test_what_gives_no_answer_away_is_allowed(change):
+    nb = _right()
+    change(nb)
+    found = (
+        rules.answers_out_of_sight,
+        rules.open_code_without_hidden_code,
+        rules.claims_hidden_with_their_answer,
+    )
+    assert [problem for rule in found for problem in rule(nb)] == []
 
 
 def test_every_rule_has_a_breach():

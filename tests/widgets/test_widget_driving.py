@@ -11,6 +11,7 @@ from translators import make_translator, make_walk
 
 from transformer_lib import widgets
 from transformer_lib.attention import MultiHeadAttention
+from transformer_lib.bpe import train_bpe
 from transformer_lib.classifier import Classifier
 from transformer_lib.interpret.handmade import induction_gpt, slots
 from transformer_lib.widgets import (
@@ -31,6 +32,7 @@ from transformer_lib.widgets import (
     ScalingLab,
     SoftDictionary,
     StepScrubber,
+    TextCutter,
     TrainHere,
     TrainingView,
     TrainText,
@@ -62,6 +64,9 @@ DRIVEN = {
         ["a", "b"], ["a", "b"], {"one": [[0.5, 0.5]], "two": [[0.25, 0.75]]}, **more
     ),
     "PairMerger": lambda **more: PairMerger({"roses": "rose roses", "a, b": "a b"}, **more),
+    "TextCutter": lambda **more: TextCutter(
+        {"roses": "rose roses", "a, b": "a b"}, train_bpe("rose roses", 258), **more
+    ),
     "SamplingLab": lambda **more: SamplingLab([[2.0, 1.0]], ["a", "b"], ["mary gave"], **more),
     "BeamTree": lambda **more: BeamTree(
         lambda texts: [[2.0, 1.0, 0.5]] * len(texts), [0], [".", "a", "b"], end=0, **more
@@ -176,6 +181,7 @@ ACCEPTED = {
     "EmbeddingMap": ["word=roses", "word=0", "pair=0", "pair=1"],
     "NextWord": ["predictor=two", "word=b", "word=1"],
     "PairMerger": ["sample=a, b", "sample=0", "merges=999", "reset="],
+    "TextCutter": ["sample=a, b", "sample=0", "reset="],
     "SamplingLab": ["context=mary gave", "top_k=all", "top_k=3", "min_p=0.1", "draw=100"],
     "Translator": ["example=1", "example=hūvannu koṭṭaḷu", "width=8", "head=all", "word=0"],
     "Machine": [
@@ -225,6 +231,7 @@ REFUSED = {
     "EmbeddingMap": ["word=ravi", "word=7", "pair=3", "pair=-1"],
     "NextWord": ["predictor=three", "word=a", "word=0", "word=2"],
     "PairMerger": ["sample=2", "merges=1000", "merges=1.5", "text=roses"],
+    "TextCutter": ["sample=2", "text=roses"],
     "SamplingLab": ["context=1", "top_k=0", "top_p=0", "min_p=2", "draw=0"],
     "Translator": ["example=2", "width=9", "head=2", "layer=-1", "word=31"],
     "Machine": [

@@ -23,6 +23,7 @@ from transformer_lib.widgets.sampling_lab import SamplingLab
 from transformer_lib.widgets.scaling_lab import ScalingLab
 from transformer_lib.widgets.soft_dictionary import SoftDictionary
 from transformer_lib.widgets.step_scrubber import StepScrubber
+from transformer_lib.widgets.text_cutter import TextCutter
 from transformer_lib.widgets.time_lapse import TimeLapse
 from transformer_lib.widgets.train_here import TrainHere
 from transformer_lib.widgets.train_text import TrainText
@@ -56,6 +57,7 @@ __all__ = [
     "ScalingLab",
     "SoftDictionary",
     "StepScrubber",
+    "TextCutter",
     "TimeLapse",
     "TrainHere",
     "TrainText",

@@ -3,6 +3,7 @@ import { test } from "node:test";
 
 import {
   after,
+  encoder,
   learn,
   pairsOf,
   shown,
@@ -39,6 +40,18 @@ test("tokens after some of the merges are the library's", () => {
     const words = after(learned, Math.floor(merges.length / 2));
     const named = words.map((ids) => ids.map((id) => shown(learned.tokens[id])));
     assert.deepEqual(named, half);
+  }
+});
+
+test("texts are encoded by merges as the library encodes them", () => {
+  for (const { text, words, half, half_merges, half_ids } of cases) {
+    const tokenizer = encoder(Uint16Array.from(half_merges), { plain: true });
+    const ids = tokenizer.encode(text);
+    assert.deepEqual(ids.flat(), half_ids);
+    assert.equal(ids.length, words.length);
+    const named = ids.map((word) => word.map((id) => shown(tokenizer.bytesOf(id))));
+    assert.deepEqual(named, half);
+    assert.equal(tokenizer.size, 256 + half_merges.length / 2);
   }
 });
 

@@ -33,10 +33,15 @@ def _case(text: str) -> dict[str, object]:
             break
     merges = longest.merges
     half = BytePairTokenizer(merges[: len(merges) // 2])
+    ids = {bytes([byte]): byte for byte in range(256)}
+    for left, right in half.merges:
+        ids[left + right] = len(ids)
     return {
         "text": text,
         "words": split_words(text),
         "merges": [[list(left), list(right)] for left, right in merges],
+        "half_merges": [ids[token] for pair in half.merges for token in pair],
+        "half_ids": half.encode(text),
         "half": [half.tokens(word) for word in split_words(text)],
     }
 

@@ -6,11 +6,18 @@
 //   const words = after(learned, 2);       the ids of each word's tokens after two merges
 //   pairsOf(words) -> [{ pair, count }]    the most frequent first, as they are merged
 //   shown(learned.tokens[id]) -> "ros", and bytes that are not a whole character as "\xe0"
+//   const { encode, bytesOf } = encoder(merges);   encode("rose") -> the ids of each word's tokens
 
 const SPACE = "\\t-\\r \\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
 const PUNCTUATION = "!-/:-@\\[-\\x60{-~¡«»¿‐-‧‰-⁞।॥、-〃〈-】！，．：；？";
 const WORDS = new RegExp(
   ` ?[^${SPACE}${PUNCTUATION}]+| ?[${PUNCTUATION}]+|[${SPACE}]+(?= [^${SPACE}])|[${SPACE}]+`,
+  "gu",
+);
+// GPT-2's own words: letters, digits or other signs, with the blank before them. Here \s would be
+// another white space than in Python.
+const GPT2_WORDS = new RegExp(
+  `'(?:s|t|re|ve|m|ll|d)| ?\\p{L}+| ?\\p{N}+| ?[^${SPACE}\\p{L}\\p{N}]+|[${SPACE}]+(?![^${SPACE}])|[${SPACE}]+`,
   "gu",
 );
 
@@ -24,6 +31,10 @@ const MANY = 2 ** 21; // more than there are tokens: a pair as one number
 
 export function splitWords(text) {
   return text.match(WORDS) ?? [];
+}
+
+export function splitAsGpt2(text) {
+  return text.match(GPT2_WORDS) ?? [];
 }
 
 /** The ids with every occurrence of a pair, from the left, replaced. */
@@ -97,6 +108,36 @@ export function after({ first, merges }, many) {
   return merges
     .slice(0, many)
     .reduce((words, { pair, created }) => words.map((ids) => merge(ids, pair, created)), first);
+}
+
+/** A tokenizer by its merges: in their order, two ids each (a Uint16Array). The first 256 ids are the
+ * bytes, as `learn` and GPT-2 number them, or with `plain` as they come. */
+export function encoder(merges, { split = splitWords, plain = false } = {}) {
+  const bytes = plain ? ALL : BYTES;
+  const idOfByte = plain ? ALL : Array.from(ALL, (byte) => RANK.get(byte));
+  const size = 256 + merges.length / 2;
+  const created = new Map(); // a pair of ids -> the id that they become, which is also their turn
+  for (let id = 256; id < size; id += 1)
+    created.set(merges[2 * id - 512] * MANY + merges[2 * id - 511], id);
+  const utf8 = new TextEncoder();
+
+  function encodeWord(word) {
+    let ids = Array.from(utf8.encode(word), (byte) => idOfByte[byte]);
+    for (;;) {
+      let [first, at] = [size, 0];
+      for (let i = 1; i < ids.length; i += 1) {
+        const id = created.get(ids[i - 1] * MANY + ids[i]) ?? size;
+        if (id < first) [first, at] = [id, i];
+      }
+      if (first === size) return ids;
+      ids = merge(ids, [ids[at - 1], ids[at]], first);
+    }
+  }
+
+  const bytesOf = (id) =>
+    id < 256 ? [bytes[id]] : [...bytesOf(merges[2 * id - 512]), ...bytesOf(merges[2 * id - 511])];
+
+  return { size, encode: (text) => split(text).map(encodeWord), bytesOf };
 }
 
 /** Bytes as text; those that are not a whole character as in Python, "\xe0". */

@@ -4,8 +4,8 @@
 //   const list = mergeList();             list.paint({ merges, name })
 
 import { fitText, setSize, svgElement, textWidth } from "../core/dom.js";
+import { FACE, shownToken } from "../core/pieces.js";
 import { pointList } from "../core/pointlist.js";
-import { FACE, shownToken } from "./chips.js";
 
 const [ROW, MOST] = [26, 8];
 

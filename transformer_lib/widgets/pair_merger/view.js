@@ -1,55 +1,29 @@
-import { button, choices, element, slider } from "../core/dom.js";
+import { button, element, slider } from "../core/dom.js";
 import { figure } from "../core/figure.js";
+import { ownText } from "../core/owntext.js";
+import { FACE, pieces } from "../core/pieces.js";
 import { drive } from "../core/state.js";
-import { readJson, send } from "../core/wire.js";
+import { send } from "../core/wire.js";
 import { after, learn, pairsOf, shown } from "../math/bpe.js";
-import { chips, FACE } from "./chips.js";
 import { mergeList, pairList } from "./lists.js";
 
 const PLAY_MS = 700; // from one merge to the next
 
 function render({ model, el }) {
-  const { samples, contents } = readJson(model, "_text");
-  const { characters } = readJson(model, "_limits");
   let [learned, known, pointed, timer] = [null, null, null, null];
 
   const fig = figure(el, {
     name: "Merging pairs",
     hint: "Try: press merge, again and again, and watch the words grow together. Then write a text of your own.",
   });
-  const textOf = () => String.fromCodePoint(...model.get("_letters"));
   const name = (id) => shown(learned.tokens[id]);
-
-  function setText(text) {
-    stop();
-    const letters = Array.from(text.toWellFormed?.() ?? text).slice(0, characters);
-    model.set("merges", 0);
-    send(
-      model,
-      "_letters",
-      letters.map((letter) => letter.codePointAt(0)),
-    );
-  }
-
-  const chooser = choices({
-    label: "text",
-    options: [...samples, "your own"],
-    value: 0,
-    onChange(i) {
-      if (i < samples.length) setText(contents[i]);
-      else field.focus();
+  const own = ownText(model, {
+    before() {
+      stop();
+      model.set("merges", 0);
     },
   });
-  const field = element("textarea", {
-    class: "afm-own-text",
-    rows: 2,
-    maxlength: characters,
-    spellcheck: "false",
-    autocapitalize: "off",
-    dir: "auto",
-    "aria-label": "your own text",
-  });
-  field.addEventListener("input", () => setText(field.value));
+
   const back = button({ label: "back", title: "Undo a merge", onClick: () => step(-1) });
   const next = button({
     label: "merge",
@@ -73,13 +47,12 @@ function render({ model, el }) {
     },
   });
   fig.controls.append(
-    chooser.element,
-    field,
+    ...own.elements,
     element("div", { class: "afm-merging" }, next.element, back.element, play.element),
     along.element,
   );
 
-  const text = chips();
+  const text = pieces();
   const pairs = pairList((i) => {
     pointed = i;
     paint();
@@ -117,14 +90,11 @@ function render({ model, el }) {
   fig.onEnd(stop);
 
   function look() {
-    const now = textOf();
+    const now = own.show();
     if (now !== known) {
       known = now;
       learned = learn(now);
       pointed = null;
-      if (field.value !== now) field.value = now;
-      const sample = contents.indexOf(now);
-      chooser.set(sample < 0 ? samples.length : sample);
       along.input.max = String(Math.max(1, learned.merges.length));
       along.input.disabled = !learned.merges.length;
     }
@@ -202,7 +172,7 @@ function render({ model, el }) {
   // Letters that arrive later are of another width.
   document.fonts?.load(FACE, "ಕ").then(paint, () => {});
   drive(fig, model, {
-    set: { sample: (i) => setText(contents[i]) },
+    set: { sample: own.setSample },
     reset: stop,
     /** The numbers that a goal may ask for, by name (widget.py, Facts). */
     facts() {

@@ -1,30 +1,37 @@
-// The text as tokens: those of one word touch, a gap is between words. What has been merged last is
-// filled, and what would be merged now is underlined.
+// A text as tokens: those of one word touch, a gap is between words. What has been merged last is
+// filled, and what would be merged now is underlined; or each token has a color and its number.
 //
-//   const text = chips();   fig.add(text)
+//   const text = pieces();   fig.add(text)
 //   text.paint({ words, name, fresh, pair })      words: ids by word; name(id) -> text
+//   text.paint({ words, name, numbered: true })
 
-import { clip, fitText, setSize, showToken, svgElement, textWidth } from "../core/dom.js";
+import { clip, fitText, font, setSize, showToken, svgElement, textWidth } from "./dom.js";
 
-const [HIGH, LINE, GAP, PAD] = [28, 38, 8, 5];
+const [HIGH, LINE, GAP, PAD, NUMBER] = [28, 38, 8, 5, 14];
+const TINTS = 3; // so that two neighbors differ
 // The letters of Kannada come with the page (book/assets/afm.css) where the system has none.
 export const FACE = '13px system-ui, "Noto Sans Kannada", sans-serif';
+const NUMBER_FACE = font(12);
 const NAMED = 60; // tokens that the picture's name lists
 
-export function chips() {
+export function pieces() {
   const svg = svgElement("svg", { class: "afm-pieces", role: "img" });
   let [width, data] = [0, null];
 
   function paint(now = data) {
     data = now;
     if (!data || !width) return;
-    const { words, name, fresh, pair } = data;
+    const { words, name, fresh = null, pair = null, numbered = false } = data;
     const widths = new Map();
     const wide = (id) => {
-      if (!widths.has(id))
-        widths.set(id, Math.max(15, textWidth(shownToken(name(id)), FACE) + 2 * PAD));
+      if (!widths.has(id)) {
+        const digits = numbered ? textWidth(String(id), NUMBER_FACE) : 0;
+        const own = Math.max(textWidth(shownToken(name(id)), FACE), digits);
+        widths.set(id, Math.max(15, own + 2 * PAD));
+      }
       return Math.min(widths.get(id), width - 4);
     };
+    const lineHeight = LINE + (numbered ? NUMBER : 0);
     const nodes = [];
     let [x, line] = [2, 0];
     for (const ids of words) {
@@ -33,20 +40,23 @@ export function chips() {
       const partners = partnersIn(ids, pair);
       ids.forEach((id, i) => {
         if (x > 2 && x + wide(id) > width - 2) [x, line] = [2, line + 1]; // a word longer than a line
-        nodes.push(piece(x, line * LINE + 2, wide(id), id, partners.has(i)));
+        nodes.push(piece(x, line * lineHeight + 2, wide(id), id, partners.has(i)));
         x += wide(id);
       });
       x += GAP;
     }
-    setSize(svg, width, (line + 1) * LINE);
+    setSize(svg, width, (line + 1) * lineHeight);
     svg.replaceChildren(...nodes);
     const all = words.flat();
-    const some = all.slice(0, NAMED).map((id) => clip(showToken(name(id)), 20));
+    const told = (id) => `${clip(showToken(name(id)), 20)}${numbered ? ` ${id}` : ""}`;
+    const some = all.slice(0, NAMED).map(told);
     const more = all.length > NAMED ? ` … and ${all.length - NAMED} more` : "";
     svg.setAttribute("aria-label", `${all.length} tokens: ${some.join(" · ")}${more}`);
 
     function piece(left, top, size, id, partner) {
-      const kind = `afm-piece${id === fresh ? " afm-fresh" : ""}${partner ? " afm-partner" : ""}`;
+      const tint = numbered ? ` afm-tint-${nodes.length % TINTS}` : "";
+      const marks = `${id === fresh ? " afm-fresh" : ""}${partner ? " afm-partner" : ""}`;
+      const kind = `afm-piece${tint}${marks}`;
       const box = { x: left + 0.5, y: top, width: size - 1, height: HIGH, rx: 4 };
       return svgElement(
         "g",
@@ -64,6 +74,15 @@ export function chips() {
           { class: "afm-piece-text", x: left + size / 2, y: top + HIGH / 2 },
           fitText(shownToken(name(id)), size - PAD, FACE),
         ),
+        ...(numbered
+          ? [
+              svgElement(
+                "text",
+                { class: "afm-piece-number", x: left + size / 2, y: top + HIGH + NUMBER / 2 + 1 },
+                String(id),
+              ),
+            ]
+          : []),
       );
     }
   }

@@ -1,0 +1,3 @@
+from transformer_lib.widgets.text_cutter.widget import TextCutter
+
+__all__ = ["TextCutter"]
