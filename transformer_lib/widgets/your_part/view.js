@@ -5,7 +5,9 @@ import { percent } from "../core/numbers.js";
 import { drive } from "../core/state.js";
 import { readFloats, readJson, send } from "../core/wire.js";
 
-const HINT = "Try: click a word. Where does this head look from it, and where does it with yours?";
+const HINT =
+  "The darker a word, the more the head looks at it from the outlined one; below stands what the " +
+  "machine says next. Try: click another word. Where does the head look with your part?";
 
 /** The largest weight of a row: [where, how much]. */
 export function most(row) {
