@@ -6,8 +6,8 @@ import { drive } from "../core/state.js";
 import { readFloats, readJson, send } from "../core/wire.js";
 
 const HINT =
-  "The darker a word, the more the head looks at it from the outlined one; below stands what the " +
-  "machine says next. Try: click another word. Where does the head look with your part?";
+  "The bar under a word says how much the head looks at it from the outlined one. Below stand the " +
+  "next word and the right answers. Try: click a word. Does the head look elsewhere with your part?";
 
 /** The largest weight of a row: [where, how much]. */
 export function most(row) {
