@@ -57,7 +57,7 @@ def test_shifting_is_a_rotation_that_does_not_depend_on_the_position(offset):
     rotation = shift_matrix(offset, D, **DOUBLE)
     encoding = sinusoidal_encoding(101, D, **DOUBLE)
     for position in (3, 50, 87):
-        shifted = rotation @ encoding[position]
+        shifted = encoding[position] @ rotation
         assert_close(shifted, encoding[position + offset], rtol=0, atol=1e-12)
     assert_close(rotation @ rotation.T, torch.eye(D, **DOUBLE), rtol=0, atol=1e-14)
     twice = shift_matrix(2 * offset, D, **DOUBLE)

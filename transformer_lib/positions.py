@@ -98,9 +98,9 @@ def shift_matrix(
     dtype: torch.dtype | None = None,
     device: Device = None,
 ) -> Float[Tensor, "d_model d_model"]:
-    """R(k) with PE(p + k) = R(k) PE(p) at every position p: a rotation of each pair by its angle.
+    """R(k) with PE(p + k) = PE(p) R(k) at every position p: a rotation of each pair by its angle.
 
-    PE(p) is a column here; for the rows of :func:`sinusoidal_encoding` write ``PE @ R.T``.
+    PE(p) is a row, as :func:`sinusoidal_encoding` has it.
 
     Source: Vaswani et al. 2017, section 3.5 (stated there without the matrix).
 
@@ -108,13 +108,13 @@ def shift_matrix(
         ValueError: odd ``d_model``; ``base`` <= 1.
 
     >>> shift_matrix(1, 2)
-    tensor([[ 0.5403,  0.8415],
-            [-0.8415,  0.5403]])
+    tensor([[ 0.5403, -0.8415],
+            [ 0.8415,  0.5403]])
     """
     require_waves(d_model, "d_model", base, dtype)
     angles = offset * _angles(1, d_model, base, 1, device)[0]
     sine, cosine = angles.sin(), angles.cos()
-    blocks = torch.stack((cosine, sine, -sine, cosine), dim=-1).unflatten(-1, (2, 2))
+    blocks = torch.stack((cosine, -sine, sine, cosine), dim=-1).unflatten(-1, (2, 2))
     return torch.block_diag(*blocks).to(dtype or torch.get_default_dtype())
 
 

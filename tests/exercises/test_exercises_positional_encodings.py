@@ -222,8 +222,8 @@ def shift_by_loop(k, d, sign=1, frequency=lambda i, d: 10_000 ** (-2 * i / d)):
     for i in range(d // 2):
         angle = k * frequency(i, d)
         matrix[2 * i, 2 * i] = matrix[2 * i + 1, 2 * i + 1] = math.cos(angle)
-        matrix[2 * i, 2 * i + 1] = sign * math.sin(angle)
-        matrix[2 * i + 1, 2 * i] = -sign * math.sin(angle)
+        matrix[2 * i, 2 * i + 1] = -sign * math.sin(angle)
+        matrix[2 * i + 1, 2 * i] = sign * math.sin(angle)
     return matrix
 
 
@@ -231,24 +231,24 @@ def by_exponential(k, d):
     """A rotation is the exponential of its generator."""
     generator = torch.zeros(d, d, dtype=torch.float64)
     for i in range(d // 2):
-        generator[2 * i, 2 * i + 1] = 10_000 ** (-2 * i / d)
-        generator[2 * i + 1, 2 * i] = -(10_000 ** (-2 * i / d))
+        generator[2 * i, 2 * i + 1] = -(10_000 ** (-2 * i / d))
+        generator[2 * i + 1, 2 * i] = 10_000 ** (-2 * i / d)
     return torch.matrix_exp(k * generator).float()
 
 
 def halves_layout(k, d):
     angles = k * 10_000 ** (-torch.arange(0, d, 2) / d)
     cosine, sine = torch.diag(angles.cos()), torch.diag(angles.sin())
-    return torch.cat([torch.cat([cosine, sine], 1), torch.cat([-sine, cosine], 1)], 0)
+    return torch.cat([torch.cat([cosine, -sine], 1), torch.cat([sine, cosine], 1)], 0)
 
 
 def no_minus(k, d):
-    return shift_by_loop(k, d).where(torch.ones(d, d).triu().bool(), -shift_by_loop(k, d))
+    return shift_by_loop(k, d).where(torch.ones(d, d).tril().bool(), -shift_by_loop(k, d))
 
 
 def position_zero_only(k, d):
-    zero, later = annotated(1, d)[0], shift_by_loop(k, d) @ annotated(1, d)[0]
-    return later[:, None] * zero[None, :] / (d / 2)
+    zero, later = annotated(1, d)[0], annotated(1, d)[0] @ shift_by_loop(k, d)
+    return zero[:, None] * later[None, :] / (d / 2)
 
 
 RIGHT[check_shift_matrix] = [
@@ -258,7 +258,7 @@ RIGHT[check_shift_matrix] = [
 ]
 
 
-QUARTER = torch.tensor([[0.0, 1], [-1, 0]])  # of a turn
+QUARTER = torch.tensor([[0.0, -1], [1, 0]])  # of a turn
 
 
 WRONG[check_shift_matrix] = [
@@ -269,7 +269,7 @@ WRONG[check_shift_matrix] = [
         "without `frequency=lambda i, d: 1.0` it is right",
     ),
     (lambda k, d: shift_by_loop(1, d), "The offset is not used: this"),
-    (no_minus, "`.where(torch.ones(d, d).triu().bool(), -shift_by_l …` is one step too"),
+    (no_minus, "`.where(torch.ones(d, d).tril().bool(), -shift_by_l …` is one step too"),
     (position_zero_only, "Your matrix is right for"),
     (
         lambda k, d: shift_by_loop(k, d, frequency=lambda i, d: 10_000 ** (-i / d)),

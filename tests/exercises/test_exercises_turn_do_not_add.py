@@ -157,8 +157,8 @@ def rotate_half(x):
 
 
 def shifted(x):
-    """By the matrix that moves the encoding on, which has its minus below the diagonal."""
-    return torch.stack([shift_matrix(p, x.shape[1]) @ row for p, row in enumerate(x)])
+    """By the matrix that moves the encoding on, which has its minus above the diagonal."""
+    return torch.stack([row @ shift_matrix(p, x.shape[1]) for p, row in enumerate(x)])
 
 
 CLOCKWISE = "You turn both clockwise."

@@ -32,7 +32,7 @@ def _case(n: int, width: int, base: float, position: int, offset: int) -> dict[s
 
 def _sinusoidal(n: int, width: int, base: float, position: int, offset: int) -> dict[str, object]:
     rows = sinusoidal_encoding(n, width, base=base, dtype=torch.float64)
-    turned = shift_matrix(offset, width, base=base, dtype=torch.float64) @ rows[position]
+    turned = rows[position] @ shift_matrix(offset, width, base=base, dtype=torch.float64)
     return {
         **_case(n, width, base, position, offset),
         "rows": rows.tolist(),

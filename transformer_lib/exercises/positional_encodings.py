@@ -173,18 +173,18 @@ check_sinusoidal = Exercise(
 
 
 def _blocks(offset, d_model, *, frequencies=None, minus=-1.0) -> Tensor:
-    """2 × 2 blocks [[cos, sin], [minus · sin, cos]] down the diagonal."""
+    """2 × 2 blocks [[cos, minus · sin], [sin, cos]] down the diagonal."""
     if frequencies is None:
         frequencies = 10_000.0 ** (-torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
     angles = offset * frequencies
-    rows = torch.stack((angles.cos(), angles.sin(), minus * angles.sin(), angles.cos()), dim=-1)
+    rows = torch.stack((angles.cos(), minus * angles.sin(), angles.sin(), angles.cos()), dim=-1)
     return torch.block_diag(*rows.unflatten(-1, (2, 2))).float()
 
 
 def _sines_on_the_diagonal(offset, d_model):
     angles = offset * 10_000.0 ** (-torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
     sine, cosine = angles.sin(), angles.cos()
-    rows = torch.stack((sine, cosine, -cosine, sine), dim=-1)
+    rows = torch.stack((sine, -cosine, cosine, sine), dim=-1)
     return torch.block_diag(*rows.unflatten(-1, (2, 2))).float()
 
 
@@ -208,11 +208,11 @@ def _only_the_blocks(offset, d_model):
 
 def _from_zero_only(offset, d_model):
     zero, target = sinusoidal_encoding(1, d_model)[0], _blocks(offset, d_model)
-    return torch.outer(target @ zero, zero) / (d_model / 2)
+    return torch.outer(zero, zero @ target) / (d_model / 2)
 
 
 check_shift_matrix = Exercise(
-    asks="`answer(offset, d_model)`: R with PE(p + offset) = R PE(p), [d_model, d_model].",
+    asks="`answer(offset, d_model)`: R with PE(p + offset) = PE(p) R, [d_model, d_model].",
     right=lambda offset, d_model: shift_matrix(offset, d_model),
     wrong={
         "The blocks are laid out for all sines first, then all cosines; here each sine is "

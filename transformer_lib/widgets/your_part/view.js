@@ -9,7 +9,9 @@ import { percent } from "../core/numbers.js";
 import { drive } from "../core/state.js";
 import { readFloats, readJson, send } from "../core/wire.js";
 
-const HINT = "Try: click a word. Where does this head look from it, and where does it with yours?";
+const HINT =
+  "The bar under a word says how much the head looks at it from the outlined one. Below stand the " +
+  "next word and the right answers. Try: click a word. Does the head look elsewhere with your part?";
 
 /** The largest weight of a row: [where, how much]. */
 export function most(row) {
