@@ -416,7 +416,7 @@ def test_rates_and_a_longer_run_of_the_recipe(tiny, monkeypatch, tmp_path):
     module = tiny(
         "recipe_rates", RATES=(0.001, 0.01), LONG=8, EVERY=2, learn=parts.learn,
         trained=parts.trained, LARGER={"sizes": {"n_layers": 2}, "n_steps": 4}, ROUNDS=2, LETTERS=3,
-        N_STORIES=40, N_HELD_OUT=8, WORLD_STEPS=30, WORLD_SEEDS=(0, 1),
+        N_STORIES=40, N_HELD_OUT=8, WORLD_STEPS=70, WORLD_SEEDS=(0, 1),
     )  # fmt: skip
     module.main()
     log = load_run(tmp_path / "recipe-rates.json")
