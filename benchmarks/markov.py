@@ -8,7 +8,14 @@ loss of a step is one of new data; what is logged is measured on the same TEST c
 
     previous   share of a head's attention on the state before, in each layer
     match      share on the states that followed an earlier occurrence of the present one
+
+What does the second head read while the first still looks at all states nearly alike? At the first
+moment kept at which it has gone half of its way, its share is measured again with other weights in
+the first head's place: the flat ones of a head that looks at everything alike, and its own without
+the state before.
 """
+
+from collections.abc import Container
 
 import torch
 import torch.nn.functional as F
@@ -54,6 +61,41 @@ def shares(model: GPT, ids: Int[Tensor, "n length"]) -> list[tuple[float, float]
     return found
 
 
+def with_first_weights(model: GPT, ids: Int[Tensor, "n length"], weights: Tensor) -> float:
+    """The second head's share of what followed, with these weights in the first head's place."""
+    attention = model.blocks[0].attention
+
+    def hook(module, inputs, written):
+        return module.output(weights @ module.value(inputs[0]))
+
+    handle = attention.register_forward_hook(hook)
+    try:
+        return shares(model, ids)[1][1]
+    finally:
+        handle.remove()
+
+
+@torch.no_grad()
+def trace(model: GPT, ids: Int[Tensor, "n length"]) -> dict[str, float]:
+    """What the second head finds, by what the first one looks at."""
+    own = next(iter(attention_maps(model, ids).values()))[:, 0]
+    flat = torch.ones_like(own).tril()
+    without = own.clone()
+    without.diagonal(offset=-1, dim1=1, dim2=2).zero_()
+    looks = {"its own": own, "flat": flat, "without the one before": without}
+    return {
+        name: with_first_weights(model, ids, weights / weights.sum(dim=-1, keepdim=True))
+        for name, weights in looks.items()
+    }
+
+
+def halfway(rows: list[tuple], kept: Container[int]) -> int:
+    """The first step that was kept at which the second head has gone half of its way."""
+    found = {row[1]: row[-1] for row in rows}
+    half = (found[0] + found[STEPS]) / 2
+    return next(step for step, share in found.items() if step in kept and share >= half)
+
+
 def trained(wiring: str, seed: int, test: Int[Tensor, "n length"]):
     """Rows of COLUMNS (without the wiring), and the weights after KEPT steps."""
     torch.manual_seed(seed)
@@ -85,6 +127,7 @@ def main() -> None:
     torch.set_num_threads(1)
     test = chains(TEST, LENGTH, STATES, generator=torch.Generator().manual_seed(2**20))
     curve: dict[str, list] = {column: [] for column in COLUMNS}
+    traces = []
     for number, wiring in enumerate(WIRINGS):
         for seed in range(SEEDS):
             config, rows, kept = trained(wiring, seed, test)
@@ -92,9 +135,13 @@ def main() -> None:
                 for column, value in zip(COLUMNS, (number, *row), strict=True):
                     curve[column].append(value)
             print(f"{wiring}, seed {seed}: {rows[-1][2]:.4f}", flush=True)
+            if wiring == "two layers":
+                model = GPT(config).eval()
+                model.load_state_dict(kept[halfway(rows, kept)])
+                traces.append(trace(model, test))
             if (number, seed) == (0, 0):
                 save_timeline(TRAINED_FOLDER / "markov.safetensors", config, kept)
-    result = {reader: loss_of(test, STATES, reader) for reader in READERS}
+    result = {reader: loss_of(test, STATES, reader) for reader in READERS} | {"trace": traces}
     sizes = {"states": STATES, "length": LENGTH, "chains": TEST, **SIZES, "steps": STEPS}
     sizes |= {"batch": BATCH, "lr": LR, "kept": KEPT, "wirings": list(WIRINGS)}
     log = new_run("markov", config=sizes, curve=curve, result=result)

@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from torch.nn.utils import clip_grad_norm_
 
 from transformer_lib.data.batches import Batches
-from transformer_lib.data.corpora import text_corpus
+from transformer_lib.data.corpora import Corpus, text_corpus
 from transformer_lib.data.packing import Batch
 from transformer_lib.data.texts import python_docs
 from transformer_lib.gpt import GPT, GPTConfig
@@ -48,9 +48,16 @@ WAYS: dict[str, dict[str, Any]] = {
 
 def learn(seed: int, changes: dict[str, Any]) -> tuple[float, list[float], float]:
     """The loss on unseen text, the training loss (means of a few), the share of clipped steps."""
+    model, corpus, curve, clipped = trained(seed, changes)
+    return mean_loss(model, corpus.validation, batch_size=64), curve, clipped
+
+
+def trained(seed: int, changes: dict[str, Any]) -> tuple[GPT, Corpus, list[float], float]:
+    """The model and what it was trained on; then as `learn`. ``sizes`` are changes to the model."""
     recipe, corpus = RECIPE | changes, text_corpus(python_docs(), BLOCK, BLOCK)
     torch.manual_seed(seed)
-    model = GPT(GPTConfig(vocabulary=corpus.tokenizer.size, context=BLOCK, **SIZES))
+    sizes = SIZES | recipe.get("sizes", {})
+    model = GPT(GPTConfig(vocabulary=corpus.tokenizer.size, context=BLOCK, **sizes))
     if "descent" in recipe:
         optimizer = torch.optim.SGD(model.parameters(), lr=recipe["descent"])
     else:
@@ -68,7 +75,7 @@ def learn(seed: int, changes: dict[str, Any]) -> tuple[float, list[float], float
         n_clipped += norm > recipe["clip"]
         if step % EVERY == 0:
             curve.append(statistics.fmean(losses[-EVERY:]))
-    return mean_loss(model, corpus.validation, batch_size=64), curve, n_clipped / n_steps
+    return model, corpus, curve, n_clipped / n_steps
 
 
 def _step(

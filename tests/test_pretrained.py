@@ -85,7 +85,9 @@ def test_the_layout_of_openais_own_file(theirs, folder):
 
     def change(weights):
         named = {name.removeprefix("transformer."): w.half() for name, w in weights.items()}
-        masks = {f"h.{at}.attn.bias": torch.ones(1, 1, CONTEXT, CONTEXT) for at in range(LAYERS)}
+        mask = torch.ones(1, 1, CONTEXT, CONTEXT).tril()
+        masks = {f"h.{at}.attn.bias": mask.clone() for at in range(LAYERS)}
+        masks |= {f"h.{at}.attn.masked_bias": torch.tensor(-1e4) for at in range(LAYERS)}
         return named | masks | {"lm_head.weight": named["wte.weight"].clone()}
 
     change_weights(folder, change)

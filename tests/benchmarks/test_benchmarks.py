@@ -12,6 +12,7 @@ from scripts import FOLDER, load
 
 from transformer_lib.data.pairs import Pair
 from transformer_lib.gpt import GPT, GPTConfig
+from transformer_lib.interpret.handmade import induction_gpt
 from transformer_lib.training import recipes, run_log
 from transformer_lib.training.recipes import PRESETS
 from transformer_lib.training.run_log import REPOSITORY, RUNS_FOLDER, load_run
@@ -330,9 +331,28 @@ def test_markov_keeps_moments_of_its_first_model(tiny, tmp_path):
     log = load_run(tmp_path / "markov.json")
     assert log.curve["step"] == [0, 2, 4] * 3
     assert log.result["uniform"] > log.result["bigram"]
+    [found] = log.result["trace"]
+    assert list(found) == ["its own", "flat", "without the one before"]
     timeline = load_timeline(tmp_path / "markov.safetensors")
     assert timeline.steps == [0, 4]
     assert timeline.config.n_layers == 2
+
+
+def test_markov_knows_what_the_second_head_reads():
+    """In a circuit that is written by hand, it reads the state before and nothing else."""
+    module = load("markov")
+    machine = induction_gpt(vocabulary=3, context=12)
+    ids = torch.tensor([[0, 1, 2] * 4])
+    found = module.trace(machine, ids)
+    assert found["its own"] > 0.99
+    assert found["without the one before"] < found["flat"] < found["its own"]
+
+
+def test_markov_finds_the_moment_at_which_the_second_head_is_halfway(tiny):
+    module = tiny("markov", STEPS=4)
+    rows = [(0, 0, 1.0, 0.1), (0, 2, 1.0, 0.6), (0, 4, 1.0, 0.7)]  # the last: its share
+    assert module.halfway(rows, [0, 2, 4]) == 2
+    assert module.halfway(rows, [0, 4]) == 4
 
 
 def test_rounds_are_rounds_and_every_model_is_tried_on_every_length(tiny, tmp_path):

@@ -6,10 +6,12 @@ import sys
 
 import pytest
 import torch
+from scripts import load
 from torch.testing import assert_close
 
 from transformer_lib.data.corpora import text_corpus
 from transformer_lib.gpt import GPT
+from transformer_lib.interpret.handmade import induction_gpt
 from transformer_lib.training.optimizers import orthogonalize
 from transformer_lib.training.recipes import Recipe
 from transformer_lib.training.run_log import REPOSITORY, load_run
@@ -480,7 +482,11 @@ def test_rates_and_a_longer_run_of_the_recipe(tiny, monkeypatch, tmp_path):
     monkeypatch.setitem(parts.RECIPE, "warmup", 1)
     monkeypatch.setattr(parts, "python_docs", lambda: TEXT)
     monkeypatch.setitem(sys.modules, "recipe_parts", parts)  # as if run from its folder
-    module = tiny("recipe_rates", RATES=(0.001, 0.01), LONG=8, EVERY=2, learn=parts.learn)
+    module = tiny(
+        "recipe_rates", RATES=(0.001, 0.01), LONG=8, EVERY=2, learn=parts.learn,
+        trained=parts.trained, LARGER={"sizes": {"n_layers": 2}, "n_steps": 4}, ROUNDS=2, LETTERS=3,
+        N_STORIES=40, N_HELD_OUT=8, WORLD_STEPS=70, WORLD_SEEDS=(0, 1),
+    )  # fmt: skip
     module.main()
     log = load_run(tmp_path / "recipe-rates.json")
     rates, ends = log.result["rates"], log.result["long"]
@@ -489,3 +495,18 @@ def test_rates_and_a_longer_run_of_the_recipe(tiny, monkeypatch, tmp_path):
     assert all(0 <= share <= 1 for share in log.result["clipped"].values())
     assert log.curve["step"] == [2, 4, 6, 8] * 4  # two seeds, two ways
     assert all(a != b for a, b in zip(ends["falling"], ends["no fall"], strict=True))
+    assert list(log.result["larger"]) == list(module.LARGER_WAYS)
+    assert len(set(log.result["larger"].values())) == 3
+    shares = log.result["world"]
+    assert {name: len(found) for name, found in shares.items()} == {
+        "all three": 2, "none": 2, "no tied": 1, "no embedding_std": 1, "no qk_norm": 1,
+    }  # fmt: skip
+
+
+def test_rounds_are_completed_by_a_circuit_written_by_hand(monkeypatch):
+    monkeypatch.setitem(sys.modules, "recipe_parts", load("recipe_parts"))
+    module = load("recipe_rates")
+    monkeypatch.setattr(module, "LETTERS", 5)
+    found = module.completes(induction_gpt(vocabulary=9, context=12), 9)
+    assert found["second round"] < 0.01 < 1 < found["first round"]
+    assert found["best head"] > 0.99

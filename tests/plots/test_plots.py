@@ -7,7 +7,7 @@ import pytest
 import torch
 from colors import contrast
 from matplotlib.colors import to_hex
-from matplotlib.patches import FancyBboxPatch, Rectangle
+from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 from matplotlib.text import Text
 
 from transformer_lib import plots
@@ -53,6 +53,7 @@ def _calls():
             ("head 0", [["a", "b"]], {"parts": [0, 1]}),
             ax=ax,
         ),
+        "fetches": lambda ax: plots.fetches(WORDS, [(0, 1, "1"), (2, 4, "2")], ax=ax),
         "next_words": lambda ax: plots.next_words(WORDS, after="end", ax=ax),
         "shape_boxes": lambda ax: plots.shape_boxes(("Q", ("s", "d_k")), "=", ("X", (5, 2)), ax=ax),
     }
@@ -269,6 +270,19 @@ def test_next_words_show_what_is_seen_and_what_comes_next():
     assert sum(patch.get_hatch() is not None for patch in plt.gca().patches) == 3
 
 
+def test_fetches_arrive_at_the_word_that_asks():
+    plots.fetches(["who", "has", "roses", "?"], [(2, 3, "near"), (0, 3, "far")])
+    boxes = [patch for patch in plt.gca().patches if isinstance(patch, FancyBboxPatch)]
+    near, far = (p for p in plt.gca().patches if isinstance(p, FancyArrowPatch))
+    for arrow, start in ((near, boxes[2]), (far, boxes[0])):
+        (left, _), (right, _) = arrow._posA_posB
+        assert start.get_x() < left < start.get_x() + start.get_width()
+        assert boxes[3].get_x() < right < boxes[3].get_x() + boxes[3].get_width()
+    assert near._posA_posB[1][0] < far._posA_posB[1][0]  # the tips do not meet
+    height = {text.get_text(): text.get_position()[1] for text in plt.gca().texts}
+    assert height["far"] > height["near"] > 0
+
+
 def test_projections_show_every_number_with_the_name_of_its_component():
     made = [
         ("q", "W_Q", [0.0, 3.0], "query", ["a", "b"]),
@@ -320,6 +334,8 @@ ERRORS = [
         "q has the role 'asks'; roles are query, key",
     ),
     (lambda: plots.projections([1.0], []), "at least one vector"),
+    (lambda: plots.fetches(["i", "am"], [(1, 0, "a")]), "'a' goes from place 1 to 0, .* 2 words"),
+    (lambda: plots.fetches("i am", []), "give a list of at least one"),
     (lambda: plots.next_words("i am fine"), "give a list of at least one"),
     (lambda: plots.projections([1.0], [], ["a", "b"]), "labels has 2 labels for 1 positions"),
     (lambda: plots.shape_boxes("×"), "at least one matrix"),

@@ -13,7 +13,7 @@ from .cells import cells
 from .diagrams import projections, shape_boxes, vectors_2d
 from .heatmaps import attention_heatmap, mask_heatmap, position_heatmap, scores_heatmap
 from .lines import bars, curves, histograms, position_curves
-from .sentences import next_words
+from .sentences import fetches, next_words
 from .style import COLORS, LINE, SOFT, TEXT_COLORS, house
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "bars",
     "cells",
     "curves",
+    "fetches",
     "histograms",
     "house",
     "mask_heatmap",
