@@ -109,7 +109,7 @@ function start(figure, panel, boxes) {
     });
     side = spot.side;
     Object.assign(panel.style, {
-      margin: "0", // the page has one for what stands in a cell
+      margin: "0", // the page has one for the figures of cells
       left: `${left}px`,
       width: `${width}px`,
       maxHeight: `${spot.high}px`,
@@ -120,7 +120,7 @@ function start(figure, panel, boxes) {
     panel.dataset.afmAt = side;
   }
 
-  /** Stand beside a phrase, and show what has changed; `again`: it stands there already. */
+  /** Stand beside a phrase, and show what has changed; `again`: it is there already. */
   function follow(told) {
     now = told;
     const { phrase, boxes, again } = now;

@@ -1,4 +1,4 @@
-// What is seen of the window, as boxes { top, bottom } in its pixels.
+// The part of the window that is in sight, as boxes { top, bottom } in pixels of the window.
 
 export const HEADER = 64; // the page's own, over the text
 export const EDGE = 8;
