@@ -8,6 +8,7 @@ import page_machine
 import torch
 import torch.nn.functional as F
 from python_files import tried
+from signatures import unchecked
 from torch import nn
 
 from transformer_lib.training.asking import examine, questions
@@ -104,7 +105,7 @@ def counted(asked, context, case, more=None) -> dict:
     machine = names.setdefault("machine", load_shipped("gifts-v3"))
     exec(case["text"], names)
     try:
-        with eval(case["call"], names):
+        with unchecked(), eval(case["call"], names):
             found = examine(machine, STORY, HEAD, asked)
     except Exception as error:
         return {"error": {"type": type(error).__name__, "message": str(error)}}
