@@ -29,9 +29,9 @@ from transformer_lib.training.run_log import RUNS_FOLDER, new_run, save_run
 SEEDS = (0, 1, 2)
 _ADAMW, _MUON = RUNGS["+ rotary positions"], RUNGS["+ Muon, fast wiring"]
 SHORT, LONG = _MUON.n_steps, _ADAMW.n_steps
-_GPT2 = {"wiring": "gpt2", "model": _ADAMW.model}
-_FAST = {"wiring": "fast", "model": _MUON.model}
-_SOONER = {"n_steps": SHORT, "warmup": _ADAMW.warmup * SHORT // LONG}
+_GPT2 = {"wiring": "gpt2", "model": _ADAMW.model.options}
+_FAST = {"wiring": "fast", "model": _MUON.model.options}
+_SOONER = {"n_steps": SHORT, "warmup": _ADAMW.schedule.warmup * SHORT // LONG}
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import nbformat
 import pytest
 from links import CHAPTERS
 
-ABOUT_BITS = {"04-masking": 2, "04b-leaks-and-empty-rows": 2}
+ABOUT_BITS = {"04-masking": 2, "04b-leaks-and-empty-rows": 2, "12d-long-runs": 3}
 
 
 @pytest.mark.slow
