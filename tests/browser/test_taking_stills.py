@@ -8,9 +8,9 @@ import pytest
 import stills
 import torch
 from ipywidgets.embed import dependency_state, embed_data
-from nbformat.v4 import new_notebook
+from nbformat.v4 import new_notebook, new_output
 from PIL import Image
-from stored_form import is_still
+from stored_form import PNG, is_still
 
 from transformer_lib.widgets import HeadView, MaskPainter
 
@@ -30,11 +30,17 @@ def photographed(*widgets):
     return [found[id_] for id_ in ids]
 
 
+def stored(still):
+    return new_output("display_data", data={PNG: still})
+
+
 def test_each_figure_gets_its_own_still_the_same_each_time():
     widgets = MaskPainter(WORDS, X, X, X), HeadView(X.view(1, 1, 3, 3), WORDS)
     first = photographed(*widgets)
-    assert first == photographed(*widgets)
-    assert first[0] != first[1]
+    for still, again in zip(first, photographed(*widgets), strict=True):
+        assert stills.settled(again, [stored(still)]) == still
+        assert stills.settled(again, []) == again
+    assert stills.settled(first[1], [stored(first[0])]) == first[1]
     for still in first:
         assert is_still(still)
         picture = Image.open(io.BytesIO(base64.b64decode(still)))
