@@ -438,18 +438,20 @@ PRESS_EACH = """async (all) => {
       await new Promise((again) => setTimeout(again, 10));
     await frame();
     if (!told()?.textContent) wrong.push(`${target} sets nothing`);
-    // For a moment, what slides away as the window gets narrow may be over it.
     const isSeen = () => seen(phrase.getClientRects()[0], phrase);
-    for (let tries = 0; tries < 20 && !isSeen(); tries += 1)
+    const isChangeSeen = () => {
+      const changed = [...figure().querySelectorAll(".afm-change")].flatMap((one) => {
+        const { left, right, top, bottom } = one.getBoundingClientRect();
+        const heights = [1, 3, 5, 7].map((at) => top + ((bottom - top) * at) / 8);
+        return heights.map((y) => ({ left, right, top: y, bottom: y }));
+      });
+      return !changed.length || changed.some((part) => seen(part, figure()));
+    };
+    // As the window gets narrow, drawings do, too, and what slides away is over them for a moment.
+    for (let tries = 0; tries < 20 && !(isSeen() && isChangeSeen()); tries += 1)
       await new Promise((again) => setTimeout(again, 50));
     if (!isSeen()) wrong.push(`${target} leaves the reader's sight`);
-    const changed = [...figure().querySelectorAll(".afm-change")].flatMap((one) => {
-      const { left, right, top, bottom } = one.getBoundingClientRect();
-      const heights = [1, 3, 5, 7].map((at) => top + ((bottom - top) * at) / 8);
-      return heights.map((y) => ({ left, right, top: y, bottom: y }));
-    });
-    if (changed.length && !changed.some((part) => seen(part, figure())))
-      wrong.push(`${target} changes what is out of sight`);
+    if (!isChangeSeen()) wrong.push(`${target} changes what is out of sight`);
   }
   return wrong;
 }"""
