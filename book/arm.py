@@ -11,7 +11,6 @@ whose wheel for ARM works without CUDA's libraries.
 """
 
 import argparse
-import datetime
 import json
 import os
 import shutil
@@ -20,7 +19,7 @@ import sys
 import time
 from pathlib import Path
 
-from elsewhere import Machine, differences, read, run
+from elsewhere import Machine, differences, keep, read, run
 from execution import TIMEOUT, trains
 from nbclient.exceptions import CellTimeoutError
 from notebooks import ROOT, chapter
@@ -130,17 +129,12 @@ def look(path: Path) -> dict[int, str]:
         print(f"{path.stem}: too slow, a cell took more than {TIMEOUT} s", flush=True)
         return {}
     found = differences(stored, nb)
-    log = json.loads(LOG.read_text("utf-8")) if LOG.exists() else {}
-    log[path.stem] = {
-        "code": code_digest(stored),
-        "date": datetime.date.today().isoformat(),
+    facts = {
         "torch": TORCH.removeprefix("torch=="),
         "emulator": command(EMULATOR, "--version").splitlines()[0],
-        "cells": sum(cell.cell_type == "code" for cell in nb.cells),
         "minutes": round((time.perf_counter() - start) / 60, 1),
-        "differ": {str(number): text for number, text in found.items()},
     }
-    LOG.write_text(json.dumps(dict(sorted(log.items())), indent=1) + "\n", encoding="utf-8")
+    keep(LOG, stored, path.stem, found, **facts)
     for number, text in found.items():
         print(f"{path.stem}, cell {number}:\n{text[:600]}", flush=True)
     if not found:

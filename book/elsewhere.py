@@ -3,6 +3,7 @@
     python book/elsewhere.py noise        noise in the last place, from the seeds 0, 1 and 2, and 7
                                           more where a model is trained
     python book/elsewhere.py processors   the kernels of older processors; 2 and 4 threads
+    python book/elsewhere.py gpu          this machine as it is, with its GPU: into book/gpu.json
     python book/elsewhere.py kernel NAME  another Jupyter kernel: an emulated processor
 
 Names of chapters may follow: 03-scaling.
@@ -14,12 +15,14 @@ that have changed since, with one seed.
 """
 
 import argparse
+import datetime
 import json
 import os
 import re
 import sys
 import tempfile
 import textwrap
+import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -27,15 +30,19 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from difflib import unified_diff
 from pathlib import Path
+from threading import Lock
+from typing import Any
 
 import nbformat
+import torch
 from execution import TIMEOUT, execute
 from nbformat import NotebookNode
 from noise import SAME_CALL
 from notebooks import ROOT, chapter
 from stored_form import code_digest, normal_outputs, tags
 
-LOG = ROOT / "book" / "noise.json"
+WRITING = Lock()
+LOG, GPU_LOG = ROOT / "book" / "noise.json", ROOT / "book" / "gpu.json"
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 NOISE = "import sys; sys.path.append({book!r}); import noise; del noise, sys"
 KERNELS = {
@@ -177,14 +184,49 @@ def changed(paths: list[Path]) -> list[Path]:
     return [p for p in paths if p.stem in seen and seen[p.stem]["code"] != code_digest(read(p))]
 
 
+def write(log: Path, name: str, entry: dict[str, Any]) -> None:
+    """Put `entry` under `name` into `log`, beside those of chapters that run at the same time."""
+    with WRITING:
+        entries = json.loads(log.read_text("utf-8")) if log.exists() else {}
+        text = json.dumps(dict(sorted({**entries, name: entry}.items())), indent=1)
+        log.write_text(text + "\n", encoding="utf-8")
+
+
 def note(name: str, nb: NotebookNode, runs: list[NotebookNode]) -> None:
     """Write into book/noise.json that chapter `nb` came out as stored, and what else it gave."""
-    log = json.loads(LOG.read_text("utf-8")) if LOG.exists() else {}
     numbered = enumerate(nb.cells, start=1)
     bits = {str(n): cell.metadata.bits for n, cell in numbered if "bits" in cell.metadata}
-    log[name] = {"code": code_digest(nb), "seeds": len(runs), "bits": bits}
-    log[name]["spread"] = spread(runs)
-    LOG.write_text(json.dumps(dict(sorted(log.items())), indent=1) + "\n", encoding="utf-8")
+    entry = {"code": code_digest(nb), "seeds": len(runs), "bits": bits, "spread": spread(runs)}
+    write(LOG, name, entry)
+
+
+def keep(log: Path, stored: NotebookNode, name: str, differ: dict[int, str], **facts: Any) -> None:
+    """Write into `log` how a chapter came out, as it is now, and `facts` about the machine."""
+    entry = {
+        "code": code_digest(stored),
+        "date": datetime.date.today().isoformat(),
+        **facts,
+        "cells": sum(cell.cell_type == "code" for cell in stored.cells),
+        "differ": {str(number): text for number, text in differ.items()},
+    }
+    write(log, name, entry)
+
+
+def gpu() -> str:
+    """This machine's GPU, by name; SystemExit if there is none."""
+    if not torch.cuda.is_available():
+        sys.exit("No GPU of NVIDIA's is here.")
+    return torch.cuda.get_device_name()
+
+
+def beside_a_gpu(path: Path, name: str) -> set[int]:
+    """The numbers of the cells that come out otherwise on this machine, which has a GPU."""
+    nb, start = read(path), time.perf_counter()
+    _, [was] = look(path.stem, nb, [Machine(name)])
+    minutes = round((time.perf_counter() - start) / 60, 1)
+    found = differences(nb, was)
+    keep(GPU_LOG, nb, path.stem, found, torch=torch.__version__, gpu=name, minutes=minutes)
+    return set(found)
 
 
 def learns(nb: NotebookNode) -> bool:
@@ -209,7 +251,7 @@ def seeds(text: str) -> list[int]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Run the chapters as other machines would.")
-    parser.add_argument("how", choices=["noise", "processors", "kernel"])
+    parser.add_argument("how", choices=["noise", "processors", "gpu", "kernel"])
     parser.add_argument("names", nargs="*", metavar="CHAPTER", help="default: all")
     parser.add_argument("--seeds", type=seeds, help="of the noise: 0,1,2")
     parser.add_argument("--new", action="store_true", help="noise: what has changed, one seed")
@@ -217,6 +259,7 @@ def main() -> int:
     arguments = parser.parse_intermixed_args()
     names = arguments.names
     machines = processors()
+    card = gpu() if arguments.how == "gpu" else ""
     if arguments.how == "kernel":
         name, *names = names or [parser.error("say which kernel")]
         machines = [Machine(name, kernel=name)]
@@ -228,6 +271,8 @@ def main() -> int:
         if arguments.how == "noise":
             chosen = [0] if arguments.new else arguments.seeds
             return len(noisy(path, chosen, keep=chosen is None))
+        if arguments.how == "gpu":
+            return len(beside_a_gpu(path, card))
         return len(look(path.stem, read(path), machines)[0])
 
     with ThreadPoolExecutor(arguments.jobs) as pool:
