@@ -169,7 +169,7 @@ def machine() -> tuple[dict, list[bytes]]:
 
 
 def weights_file(content: bytes) -> tuple[str, str]:
-    """The name and the text of a page's file of weights, as page_weights.py writes it."""
+    """The name and the text of a page's file of weights, as extensions/figures.py writes it."""
     data = base64.b64encode(content).decode("ascii")
     name = f"weights-{hashlib.sha256(data.encode('ascii')).hexdigest()[:10]}.js"
     return name, f'afm.provide("{name}", "{data}");\n'

@@ -170,10 +170,8 @@ def photographed(run: NotebookNode, ids: list[str]) -> dict[str, str]:
 
     sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "browser"))
     from chromium import CHROMIUM_NAMES
-    from extensions.bertviz_assets import SCRIPTS
+    from extensions.notices import BERTVIZ, MODULES
     from harness import HOST, html_of, mount_all
-
-    from transformer_lib.widgets.bertviz import MODULES
 
     held = {"state": {id_: deepcopy(states(run)[id_]) for id_ in ids}}
     views = [{"model_id": id_} for id_ in ids]
@@ -184,7 +182,7 @@ def photographed(run: NotebookNode, ids: list[str]) -> dict[str, str]:
         folder, file = Path(name), Path(name, "page.html")
         shutil.copy(HOST, folder)
         (folder / "bertviz").mkdir()
-        for script, source in SCRIPTS.items():
+        for script, source in BERTVIZ.items():
             if (MODULES / source).exists():  # else bertviz's views do not start
                 shutil.copy(MODULES / source, folder / "bertviz" / script)
         html = html_of(held, views, before=f"<style>{USELESS}</style>", folder=folder)

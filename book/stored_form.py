@@ -13,7 +13,6 @@ import json
 import re
 from copy import deepcopy
 
-from extensions.downloads import pages_address
 from nbformat import NotebookNode
 
 # `bits`: why a cell speaks of its numbers' last bits (book/elsewhere.py leaves them alone there).
@@ -58,12 +57,27 @@ if not os.path.exists("../book/glossary.md"):
     print("{pages}")
 """
 
-# Below the aims of a chapter with figures; the page leaves it out (extensions/notebook_only.py).
+# Below the aims of a chapter with figures; the page leaves it out (extensions/cells.py).
 STILL = """\
 <p class="afm-notebook-only"><em>Here the figures are still pictures until you run all cells (once
 more, if one says "model not found"). On {pages} they work at once.</em></p>"""
 ANY_STILL = re.compile(r'\s*<p class="afm-notebook-only">.*?</p>', re.DOTALL)
 WITH_FIGURES = "from transformer_lib.widgets import"
+
+
+def pages_address(repository: str) -> str:
+    """Where GitHub Pages publishes a repository; "" for one without an address.
+
+    >>> pages_address("https://github.com/Someone/some-book")
+    'https://someone.github.io/some-book/'
+    >>> pages_address("https://github.com/someone/someone.github.io")
+    'https://someone.github.io/'
+    """
+    found = re.fullmatch(r"https://github\.com/([\w.-]+)/([\w.-]+?)(?:\.git)?/?", repository or "")
+    if not found:
+        return ""
+    site = f"{found[1].lower()}.github.io"
+    return f"https://{site}/" if found[2].lower() == site else f"https://{site}/{found[2]}/"
 
 
 def setup_source(config: dict) -> str:

@@ -17,7 +17,7 @@
  *   afm.whenVisible(element, callback)   Calls back once, when the element is near the viewport.
  *   afm.mountAll() -> Promise   Mounts what is not mounted yet; for printing and for tests.
  *
- * It also makes buttons of the phrases that set a figure (book/extensions/set_links.py), and mounts the
+ * It also makes buttons of the phrases that set a figure (book/extensions/links.py), and mounts the
  * figure before the first click on one. The rest is the figures' own (widgets/core/state.js).
  */
 (() => {
@@ -124,7 +124,7 @@
     return models.get(id);
   }
 
-  /** Each text is on the page once, and elsewhere its place (book/extensions/lean_state.py). */
+  /** Each text is on the page once, and elsewhere its place (book/extensions/figures.py). */
   function partsOf(value, name, states) {
     const own = value.same_as ? states[value.same_as].state[name] : value;
     const textOf = (part) => {

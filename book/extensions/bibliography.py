@@ -1,10 +1,11 @@
 """Sphinx extension: the references page, made from the bibliography at build time.
 
-The directive ``{bibliography} references.bib`` lists every entry of the file under an anchor that
-is its key. A chapter cites with a plain link to ``../book/references.md#vaswani2017``, because
-MyST's own citation roles show raw in Colab. Each entry names the pages that cite it.
+A chapter cites with a plain link to ``../book/references.md#vaswani2017``, because MyST's own
+citation roles show raw in Colab. On the page, each entry of the .bib file stands under an anchor
+that is its key, and names the pages that cite it.
 
-The page's file itself is plain Markdown, for whoever opens it elsewhere (plain_pages.py): run
+The page's file itself is plain Markdown, for whoever opens it in JupyterLab, VS Code or on GitHub,
+and holds a heading and a paragraph for each entry. Run
 
     python book/extensions/bibliography.py      (or `make references`)
 
@@ -142,6 +143,14 @@ def page_markdown(page: str, entries: dict[str, Entry]) -> str:
     return f"{head}{made_from}\n\n{listed}"
 
 
+MADE_FROM = re.compile(r"^<!-- Made from (\S+\.bib) by .*? -->$.*", re.DOTALL | re.MULTILINE)
+
+
+def make_directive(app: Sphinx, document: str, source: list[str]) -> None:
+    """On the page, what was made from a .bib file is made anew, with the pages that cite."""
+    source[0] = MADE_FROM.sub(r"```{bibliography} \1\n```\n", source[0])
+
+
 class cited_in(nodes.General, nodes.Inline, nodes.Element):
     """Placeholder for the links to the pages that cite an entry, filled in when all are read."""
 
@@ -159,55 +168,47 @@ def entry_node(key: str, entry: Entry) -> nodes.paragraph:
     return node
 
 
+def is_entry(node: nodes.Node) -> bool:
+    return isinstance(node, nodes.paragraph) and "reference-entry" in node["classes"]
+
+
 class Bibliography(SphinxDirective):
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
         relative, path = self.env.relfn2path(self.arguments[0])
         self.env.note_dependency(relative)
-        self.env.afm_references_page = self.env.docname
         entries = [entry_node(key, entry) for key, entry in read_bibliography(path).items()]
         for node in entries:
             self.state.document.note_explicit_target(node)
         return entries
 
 
-def citations(env: BuildEnvironment) -> dict[str, set[str]]:
-    """The pages that cite, by key. Kept in the environment, so that a rebuild need not read all."""
-    if not hasattr(env, "afm_citations"):
-        env.afm_citations = {}
-    return env.afm_citations
-
-
-def forget_page(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
-    for pages in citations(env).values():
-        pages.discard(docname)
-
-
-def collect_citations(app: Sphinx, document: nodes.document) -> None:
-    for link in document.findall(addnodes.pending_xref):
-        if link.get("reftargetid") and str(link.get("reftarget")).endswith("references"):
-            citations(app.env).setdefault(link["reftargetid"], set()).add(app.env.docname)
-
-
-def merge_citations(
-    app: Sphinx, env: BuildEnvironment, docnames: set[str], other: BuildEnvironment
-) -> None:
-    for key, pages in citations(other).items():
-        citations(env).setdefault(key, set()).update(pages & set(docnames))
-    if hasattr(other, "afm_references_page"):
-        env.afm_references_page = other.afm_references_page
+def read_page(app: Sphinx, document: nodes.document) -> None:
+    """Note what a page cites, and where its entries are."""
+    page = app.env.metadata[app.env.docname]
+    links = (link for link in document.findall(addnodes.pending_xref) if link.get("reftargetid"))
+    page["afm_cites"] = {
+        link["reftargetid"] for link in links if str(link.get("reftarget")).endswith("references")
+    }
+    for entry in document.findall(is_entry):
+        # MyST looks for a link's anchor among the headings of its page.
+        [name] = entry["names"]
+        page.setdefault("myst_slugs", {})[name] = (None, entry["ids"][0], name)
+        page["afm_entries"] = True
 
 
 def rewrite_page(app: Sphinx, env: BuildEnvironment) -> list[str]:
-    return [env.afm_references_page] if hasattr(env, "afm_references_page") else []
+    return [name for name, page in env.metadata.items() if "afm_entries" in page]
 
 
 def fill_in(app: Sphinx, document: nodes.document, docname: str) -> None:
     env = app.env
     for node in list(document.findall(cited_in)):
         # Chapters first, in their order, then the pages around them.
-        pages = citations(env).get(node["key"], ())
+        pages = [
+            page for page, of in env.metadata.items() if node["key"] in of.get("afm_cites", ())
+        ]
         pages = sorted(pages, key=lambda page: (not page.startswith("chapters/"), page))
         line = nodes.inline(classes=["reference-cited-in"])
         for i, page in enumerate(pages):
@@ -219,15 +220,13 @@ def fill_in(app: Sphinx, document: nodes.document, docname: str) -> None:
         node.replace_self(line)
 
 
-def setup(app: Sphinx) -> dict[str, object]:
+def setup(app: Sphinx) -> None:
     app.add_node(cited_in)
     app.add_directive("bibliography", Bibliography)
-    app.connect("env-purge-doc", forget_page)
-    app.connect("doctree-read", collect_citations)
-    app.connect("env-merge-info", merge_citations)
+    app.connect("source-read", make_directive)
+    app.connect("doctree-read", read_page)
     app.connect("env-updated", rewrite_page)
     app.connect("doctree-resolved", fill_in)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
 
 
 def main() -> None:

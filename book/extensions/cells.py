@@ -1,4 +1,4 @@
-"""Sphinx extension: how a chapter's cells look on the page.
+"""Sphinx extension: how a chapter's cells and sections look on the page.
 
 - A cell aside of the road opens at a line that says what it holds: its title (`# @title Imports`,
   which `make notebooks` writes for notebooks; it is left out of the code), or else Setup,
@@ -8,6 +8,10 @@
 - The code that asks a question holds the answer, and is not shown.
 - An error that is the lesson shows its last line, not the path to it: the files of the machine that
   built the page mean nothing to the reader, and the cell that raised it is right above.
+- What a chapter says to readers of the notebook alone, <p class="afm-notebook-only">, is left out.
+- Sections that a reader of the road passes by are folded below their headings: `## Prove it` and
+  `## What goes wrong in practice` keep heading, anchor and place in "On this page". A link that
+  leads there opens them, and so does paper (book/assets/afm-page.js).
 """
 
 import re
@@ -31,6 +35,17 @@ QUESTION = "Code of the question"
 RAISED = re.compile(
     r"^[A-Za-z_][\w.]*(?:Error|Exception|Warning|Interrupt|Exit|Iteration)\b.*", re.M
 )
+
+NOTEBOOK_ONLY = 'class="afm-notebook-only"'
+# The heading of a folded section, and what the line below it says.
+FOLDED = {
+    "Prove it": "Show the proof",
+    "What goes wrong in practice": "Show the cases",
+}
+
+
+class Folded(nodes.General, nodes.Element):
+    """All of a section below its heading."""
 
 
 def label(classes: list[str], title: str = "") -> str:
@@ -60,7 +75,12 @@ def visit_hidden(self: HTML5Translator, node: HideCodeCellNode) -> None:
     self.body.append(f'<details class="{classes}">\n<summary>{name}</summary>\n')
 
 
-def depart_hidden(self: HTML5Translator, node: HideCodeCellNode) -> None:
+def visit_folded(self: HTML5Translator, node: Folded) -> None:
+    name = escape(node["prompt_show"])
+    self.body.append(f'<details class="afm-folded">\n<summary>{name}</summary>\n')
+
+
+def depart_hidden(self: HTML5Translator, node: nodes.Element) -> None:
     self.body.append("</details>\n")
 
 
@@ -122,8 +142,27 @@ def mend_cells(app: Sphinx, document: nodes.document) -> None:
             replace(block, last_line(block.astext()), "text")
 
 
-def setup(app: Sphinx) -> dict[str, object]:
+def leave_out(app: Sphinx, document: nodes.document) -> None:
+    for block in list(document.findall(nodes.raw)):
+        if NOTEBOOK_ONLY in block.astext():
+            block.parent.remove(block)
+
+
+def fold_sections(app: Sphinx, document: nodes.document) -> None:
+    if not app.env.docname.startswith("chapters/"):
+        return
+    for section in list(document.findall(nodes.section)):
+        title = section[0].astext() if section and isinstance(section[0], nodes.title) else ""
+        if title in FOLDED and len(section) > 1:
+            folded = Folded("", *section[1:], prompt_show=FOLDED[title])
+            section.children = section.children[:1]
+            section += folded
+
+
+def setup(app: Sphinx) -> None:
     app.setup_extension("myst_nb")
     app.add_node(HideCodeCellNode, override=True, html=(visit_hidden, depart_hidden))
+    app.add_node(Folded, html=(visit_folded, depart_hidden))
     app.connect("doctree-read", mend_cells)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
+    app.connect("doctree-read", leave_out)
+    app.connect("doctree-read", fold_sections, priority=900)  # after Sphinx has listed all headings

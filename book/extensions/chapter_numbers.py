@@ -91,7 +91,6 @@ def lead_on(
         context["prev"], context["next"] = link(along(1)), link(along(2))
 
 
-def setup(app: Sphinx) -> dict[str, object]:
+def setup(app: Sphinx) -> None:
     app.connect("doctree-read", add_number, priority=900)  # after Sphinx has collected the titles
     app.connect("html-page-context", lead_on)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -12,22 +12,17 @@ figure YourPart a place where a reader puts in another part (book/page_machine.p
 """
 
 import json
-import sys
 from dataclasses import asdict
 from pathlib import Path
 
+import page_code
+import page_machine
+import python_files as built
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.errors import ExtensionError
 from sphinx.util import logging
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-import page_code
-import page_machine
-import python_files as built
-
-sys.path.pop(0)
 
 logger = logging.getLogger(__name__)
 INTRO = "no Python runs"  # a chapter's own words about its exercises on the page
@@ -96,7 +91,8 @@ def place_all(app: Sphinx, document: nodes.document) -> None:
         if "exercises" in section["ids"] and tasks:
             section.insert(1, progress())
     if tasks or runs["counts"]:
-        held(app.env)[page] = {"exercises": tasks, "cells": runs, "yours": yours}
+        content = {"exercises": tasks, "cells": runs, "yours": yours}
+        app.env.metadata[page]["afm_exercises"] = content
 
 
 def say_what_runs(document: nodes.document) -> None:
@@ -123,17 +119,8 @@ def place_progress(app: Sphinx, document: nodes.document) -> None:
 
 def held(env: BuildEnvironment) -> dict[str, dict]:
     """The exercises and the cells of each page."""
-    if not hasattr(env, "afm_exercises"):
-        env.afm_exercises = {}
-    return env.afm_exercises
-
-
-def forget(app: Sphinx, env: BuildEnvironment, page: str) -> None:
-    held(env).pop(page, None)
-
-
-def merge(app: Sphinx, env: BuildEnvironment, pages: list[str], other: BuildEnvironment) -> None:
-    held(env).update({name: held(other)[name] for name in pages if name in held(other)})
+    pages = env.metadata.items()
+    return {name: page["afm_exercises"] for name, page in pages if "afm_exercises" in page}
 
 
 def files_of(page: dict) -> dict[str, tuple[str, str]]:
@@ -206,18 +193,10 @@ def style() -> str:
     return own.read_text(encoding="utf-8") + shared
 
 
-def setup(app: Sphinx) -> dict[str, object]:
+def setup(app: Sphinx) -> None:
     app.setup_extension("myst_nb")
     # Before cells.py joins the setup cells: then each cell is the notebook's.
     app.connect("doctree-read", place_all, priority=350)
     app.connect("doctree-read", place_progress)
-    app.connect("env-purge-doc", forget)
-    app.connect("env-merge-info", merge)
     app.connect("html-page-context", add_script)
     app.connect("build-finished", write)
-    return {
-        "version": "1",
-        "env_version": 2,
-        "parallel_read_safe": True,
-        "parallel_write_safe": True,
-    }

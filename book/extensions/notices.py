@@ -1,12 +1,17 @@
-"""Sphinx extension: the licenses of other people's work that the built pages hand out, as one file.
+"""Sphinx extension: other people's files beside the pages, and the licenses of all their work.
 
-`_static/licenses.txt` is put together from the files that the installed packages bring with them.
-Every page links to it (templates/extra-footer.html). A built file that is neither the book's own
-nor any package's stops the build: whoever adds one says here whose it is.
+- d3 and jQuery, for bertviz's views, which load them when they come into view; no page does
+  otherwise. And the letters of Kannada: few readers' systems lack them, but those that do show
+  empty boxes. Of the font only the Kannada part is taken (28 kB), and a browser loads it only for a
+  page that has such letters (assets/afm.css). (KaTeX's files: formulas.py; Python's: figures.py.)
+- `_static/licenses.txt` is put together from the files that the installed packages bring with them.
+  Every page links to it (templates/extra-footer.html). A built file that is neither the book's own
+  nor any package's stops the build: whoever adds one says here whose it is.
 """
 
 import os
 import re
+import shutil
 import sys
 from dataclasses import dataclass
 from importlib.metadata import distribution
@@ -16,7 +21,15 @@ from fontTools.ttLib import TTFont
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
+from transformer_lib.widgets.bertviz import LIBRARIES
+
 MODULES = Path(os.environ.get("AFM_NPM") or Path(sys.prefix) / "npm" / "node_modules")
+# Where npm has these files, and where the pages have them, below _static.
+KANNADA = "@fontsource/noto-sans-kannada/files/noto-sans-kannada-kannada-400-normal.woff2"
+BERTVIZ = dict(zip(("jquery.js", "d3.js"), LIBRARIES, strict=True))
+COPIED = {KANNADA: "kannada.woff2"} | {
+    source: f"bertviz/{name}" for name, source in BERTVIZ.items()
+}
 NAME = "licenses.txt"
 # The files that the book itself makes or brings.
 OWN = (
@@ -228,6 +241,20 @@ def require_known(out: Path) -> None:
         )
 
 
+def require_files(app: Sphinx) -> None:
+    for source in COPIED:
+        if not (MODULES / source).is_file():
+            raise ExtensionError(f"{MODULES / source} is missing: run `make`, which installs it")
+
+
+def copy_files(app: Sphinx, exception: Exception | None) -> None:
+    if exception is None and app.builder.format == "html":
+        for source, name in COPIED.items():
+            target = Path(app.outdir) / "_static" / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(MODULES / source, target)
+
+
 def write_notices(app: Sphinx, exception: Exception | None) -> None:
     if exception is None and app.builder.format == "html":
         out = Path(app.outdir)
@@ -235,6 +262,7 @@ def write_notices(app: Sphinx, exception: Exception | None) -> None:
         require_known(out)
 
 
-def setup(app: Sphinx) -> dict[str, object]:
+def setup(app: Sphinx) -> None:
+    app.connect("builder-inited", require_files)
+    app.connect("build-finished", copy_files)
     app.connect("build-finished", write_notices, priority=900)  # after all that write or delete
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -182,10 +182,9 @@ def add_script(
         app.add_js_file("afm-reveal.js")
 
 
-def setup(app: Sphinx) -> dict[str, object]:
+def setup(app: Sphinx) -> None:
     app.setup_extension("myst_nb")
     app.add_node(Reveal, html=(visit_reveal, depart_reveal))
     SphinxNbRenderer.render_nb_cell_markdown = render_markdown
     app.connect("doctree-read", hide_answers, priority=400)  # before cells.py takes code away
     app.connect("html-page-context", add_script)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

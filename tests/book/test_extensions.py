@@ -1,51 +1,26 @@
 """The Sphinx extensions of book/extensions, each alone."""
 
-import importlib.util
 import json
 import os
 import re
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import yaml
 from anatomy import is_deeper
 from docutils import nodes
+from extensions import cells, chapter_numbers, figures, formulas, links, notices, reveal, theme
 from sphinx.errors import ConfigError, ExtensionError
 from sphinxcontrib.katex import KaTeXError, KaTeXServer
+from stored_form import pages_address
 
 ROOT = Path(__file__).resolve().parents[2]
 ADDRESS = "https://github.com/someone/some-book"
 
 
-def load(name):
-    path = ROOT / "book" / "extensions" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-bertviz_assets = load("bertviz_assets")
-cells = load("cells")
-chapter_numbers = load("chapter_numbers")
-colab = load("colab")
-downloads = load("downloads")
-icons = load("icons")
-katex_assets = load("katex_assets")
-katex_server = load("katex_server")
-lean_state = load("lean_state")
-lean_theme = load("lean_theme")
-math_punctuation = load("math_punctuation")
-notices = load("notices")
-page_python = load("page_python")
-page_weights = load("page_weights")
-reveal = load("reveal")
-
-
 def test_icons_are_those_of_the_installed_theme():
-    found = icons.drawings(icons.SCRIPT.read_text(encoding="utf-8"))
+    found = theme.drawings(theme.SCRIPT.read_text(encoding="utf-8"))
     assert {"sun", "bars", "magnifying-glass", "download"} <= set(found["fa-solid"])
     assert found["fa-solid"]["search"] == found["fa-solid"]["magnifying-glass"]  # an alias
     assert found["fa-solid"]["sun"] != found["fa-regular"]["sun"]
@@ -54,8 +29,8 @@ def test_icons_are_those_of_the_installed_theme():
 
 
 def test_only_the_icons_in_use_are_written():
-    script = icons.SCRIPT.read_text(encoding="utf-8")
-    css = icons.style({"fa-sun", "fa-lg", "fa-solid"}, script)
+    script = theme.SCRIPT.read_text(encoding="utf-8")
+    css = theme.style({"fa-sun", "fa-lg", "fa-solid"}, script)
     named = re.findall(r"^(.*) \{ --afm-icon:", css, flags=re.M)
     assert named == [".fa-regular.fa-sun, .far.fa-sun", ".fa-sun"]
     assert len(css) < 4000
@@ -63,36 +38,36 @@ def test_only_the_icons_in_use_are_written():
 
 def test_another_icon_script_stops_the_build():
     with pytest.raises(ExtensionError, match="has no pack fa-brands"):
-        icons.drawings('sun:[512,512,[],"f185","M1 1"]')
+        theme.drawings('sun:[512,512,[],"f185","M1 1"]')
 
 
 def test_the_theme_still_ships_what_is_taken_out_of_it():
-    static = icons.THEME / "static"
+    static = theme.THEME / "static"
     style = (static / "styles" / "pydata-sphinx-theme.css").read_text(encoding="utf-8")
-    lean = lean_theme.lean_style(style)
+    lean = theme.lean_style(style)
     assert len(style) - len(lean) > 80_000
     assert ".fa-sun:before" in style
     assert ".fa-sun:before" not in lean
     assert "fa-solid-900" not in lean
     # All the rest is as it was.
-    assert lean.count("{") == style.count("{") - len(lean_theme.GLYPH.findall(style)) - 3
+    assert lean.count("{") == style.count("{") - len(theme.GLYPH.findall(style)) - 3
     for pattern in ("scripts/fontawesome.js", "scripts/*.map", "vendor", "*webpack-macros.html"):
-        assert pattern in lean_theme.UNUSED
+        assert pattern in theme.UNUSED
         assert list(static.glob(pattern)), pattern
     script = (static / "scripts" / "pydata-sphinx-theme.js").read_text(encoding="utf-8")
-    lean = lean_theme.lean_script(script)
+    lean = theme.lean_script(script)
     assert '":not(*)").forEach(' in lean
     with pytest.raises(ValueError, match="asks 0 lists of elements"):
-        lean_theme.lean_script(lean)
+        theme.lean_script(lean)
 
 
 def test_katex_keeps_one_format_of_its_fonts_and_has_one_version():
-    css = (katex_assets.PACKAGE / "katex.min.css").read_text(encoding="utf-8")
-    ours = katex_assets.style_with_woff2(css)
+    css = (formulas.PACKAGE / "katex.min.css").read_text(encoding="utf-8")
+    ours = formulas.style_with_woff2(css)
     assert ours.count("url(") == ours.count(".woff2") == css.count(".woff2") > 10
     assert ours.count("@font-face") == css.count("@font-face")
-    package = (katex_assets.PACKAGE.parent / "package.json").read_text(encoding="utf-8")
-    assert yaml.safe_load(package)["version"] == katex_assets.katex.katex_version
+    package = (formulas.PACKAGE.parent / "package.json").read_text(encoding="utf-8")
+    assert yaml.safe_load(package)["version"] == formulas.katex.katex_version
 
 
 def server_class(script):
@@ -117,17 +92,18 @@ server.listen()
 server.accept()
 time.sleep(60)
 """
-    process, connection = katex_server.start_server_process(server_class(late), tmp_path, 5)
+    process, connection = formulas.start_server_process(server_class(late), tmp_path, 5)
     connection.close()
     process.kill()
     process.communicate()
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sockets with a path are not on Windows")
-def test_a_katex_server_that_ends_is_an_error_with_its_words(tmp_path):
+def test_a_katex_server_that_ends_is_an_error_and_its_words_are_seen(tmp_path, capfd):
     broken = "raise SystemExit('no such module')"
-    with pytest.raises(KaTeXError, match="It said: no such module"):
-        katex_server.start_server_process(server_class(broken), tmp_path, 5)
+    with pytest.raises(KaTeXError, match="has ended"):
+        formulas.start_server_process(server_class(broken), tmp_path, 5)
+    assert "no such module" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -191,7 +167,7 @@ def test_punctuation_is_kept_with_its_formula():
     def paragraph(*parts):
         document = nodes.document("", None)
         document += nodes.paragraph("", "", *parts)
-        math_punctuation.keep_together(None, document)
+        formulas.keep_together(None, document)
         return document
 
     document = paragraph(nodes.math("", "x_i"), nodes.Text(", and "), nodes.math("", "y"))
@@ -222,28 +198,28 @@ class Config:
     ],
 )  # fmt: skip
 def test_links_of_a_download_become_absolute_and_others_stay(link, expected):
-    folder = downloads.pages_address("https://github.com/o/n.git") + "chapters/"
-    assert downloads.with_absolute_links(link, folder) == (expected or link)
+    folder = pages_address("https://github.com/o/n.git") + "chapters/"
+    assert links.with_absolute_links(link, folder) == (expected or link)
 
 
 def test_no_pages_without_an_address():
-    assert [downloads.pages_address(url) for url in (None, "", "https://example.org/x")] == [""] * 3
+    assert [pages_address(url) for url in (None, "", "https://example.org/x")] == [""] * 3
 
 
 def test_the_colab_button_needs_an_address():
     for url in (None, ""):
-        colab.add_button(None, config := Config(url))
+        links.add_button(None, config := Config(url))
         assert config.html_theme_options["launch_buttons"] == {}
-    colab.add_button(None, config := Config(f"{ADDRESS}/"))
+    links.add_button(None, config := Config(f"{ADDRESS}/"))
     assert config.html_theme_options["repository_url"] == ADDRESS
     assert config.html_theme_options["launch_buttons"]["colab_url"].startswith("https://colab.")
     with pytest.raises(ConfigError, match=r"write https://github\.com/OWNER/NAME"):
-        colab.add_button(None, Config("https://example.org/book"))
+        links.add_button(None, Config("https://example.org/book"))
 
 
 def test_bertvizs_libraries_are_there_and_whole():
-    for source in bertviz_assets.SCRIPTS.values():
-        text = (bertviz_assets.MODULES / source).read_text(encoding="utf-8")
+    for source in notices.BERTVIZ.values():
+        text = (notices.MODULES / source).read_text(encoding="utf-8")
         assert len(text) > 50_000
         assert "sourceMappingURL" not in text[-200:]
 
@@ -313,25 +289,23 @@ def test_weights_become_files_of_their_own():
     buffers = [{"path": ["_packed"], "encoding": "base64", "data": "QUZNVw=="}, sides]
     models = {id_: {"state": {"_esm": "</script>"}, "buffers": [*buffers]} for id_ in "ab"}
     models["c"] = {"state": {"value": 3}}
-    text, files = page_weights.without_weights(json.dumps({"state": models}))
+    text, files = figures.lean(json.dumps({"state": models}))
     assert "</script>" not in text
-    assert list(files.values()) == ["QUZNVw=="]  # once for two figures
+    [(name, file)] = files.items()  # one for two figures
+    assert file == f'afm.provide("{name}", "QUZNVw==");\n'
     held = json.loads(text)["state"]
     assert held["a"]["buffers"] == held["b"]["buffers"] == [sides]
-    assert (
-        held["a"]["state"]["_packed"]
-        == held["b"]["state"]["_packed"]
-        == {"load": next(iter(files))}
-    )
+    assert held["a"]["state"]["_packed"] == held["b"]["state"]["_packed"] == {"load": name}
     assert held["c"] == models["c"]
 
 
 def test_a_vocabulary_becomes_a_file_too_if_there_is_one():
     whole, none = ({"path": ["_vocabulary"], "data": data} for data in ("AAEA", ""))
     models = {"a": {"state": {}, "buffers": [whole]}, "b": {"state": {}, "buffers": [none]}}
-    text, files = page_weights.without_weights(json.dumps({"state": models}))
-    [(name, data)] = files.items()
-    assert (name[:11], data) == ("vocabulary-", "AAEA")
+    text, files = figures.lean(json.dumps({"state": models}))
+    [(name, file)] = files.items()
+    assert name.startswith("vocabulary-")
+    assert '"AAEA"' in file
     held = json.loads(text)["state"]
     assert held["a"] == {"state": {"_vocabulary": {"load": name}}, "buffers": []}
     assert held["b"] == models["b"]
@@ -343,7 +317,8 @@ def test_each_kind_of_widget_is_written_once():
         for id_, esm, css in (("a", "x", "y"), ("b", "</script>", "y"), ("c", "x", "y"))
     }
     models["d"] = {"state": {"value": 3}}  # a widget of somebody else
-    text = lean_state.lean(json.dumps({"state": models}))
+    text, files = figures.lean(json.dumps({"state": models}))
+    assert files == {}
     assert "</script>" not in text
     found = {id_: model["state"] for id_, model in json.loads(text)["state"].items()}
     assert found == {
@@ -362,7 +337,7 @@ def test_what_kinds_of_widgets_share_is_written_once():
         "c": {"_esm": f"{plane}{dom}// b/view.js\nb", "_css": ".a {}"},
     }
     models = {id_: {"state": state} for id_, state in texts.items()}
-    body = lean_state.lean(json.dumps({"state": models}))
+    body, _ = figures.lean(json.dumps({"state": models}))
     assert body.count("const core_dom") == body.count("let p;") == body.count(".a {}") == 1
     found = {id_: model["state"] for id_, model in json.loads(body)["state"].items()}
     assert found["a"]["_esm"] == [dom, "// a/view.js\na"]
@@ -383,16 +358,8 @@ def test_questions_of_every_kind_are_answered_without_javascript():
     assert "<strong>In the table.</strong> One row" in reveal.without_script(whole)
 
 
-def test_a_page_that_asks_for_python_gets_its_files(tmp_path):
-    body = json.dumps({"state": {"a": {"state": {"_python": {}}}}})
-    scripts = {"1": [0, {"type": page_python.STATE, "body": body}]}
-    env = SimpleNamespace(docname="page", nb_metadata={"page": {"js_files": scripts}})
-    app = SimpleNamespace(env=env, outdir=tmp_path, builder=SimpleNamespace(format="html"))
-    page_python.write(app, None)
-    assert not (tmp_path / "_static").exists()  # nobody has asked yet
-    page_python.name_files(app, None)
-    names = json.loads(scripts["1"][1]["body"])["state"]["a"]["state"]["_python"]
-    page_python.write(app, None)
-    assert {path.name for path in (tmp_path / "_static").iterdir()} == set(names.values())
-    page_python.forget(app, env, "page")
-    assert not page_python.asking(env)
+def test_a_page_that_asks_for_python_gets_its_files():
+    body, files = figures.lean(json.dumps({"state": {"a": {"state": {"_python": {}}}}}))
+    names = json.loads(body)["state"]["a"]["state"]["_python"]
+    assert set(names.values()) == set(files)
+    assert len(files) > 1

@@ -1,18 +1,16 @@
 """bertviz's head view on a page: offline, by mouse and keyboard, with any tokens."""
 
 import csv
-import importlib.util
 import io
 import shutil
-from pathlib import Path
 
 import pytest
 import torch
+from extensions import notices
 from harness import HOSTILE, check_axe, check_fits, download, each_look
 
 from transformer_lib.widgets import HeadView
 
-ROOT = Path(__file__).resolve().parents[2]
 WORDS = ["mary", "gave", "roses", "to", "susan"]
 WEIGHTS = torch.randn(2, 3, 5, 5, generator=torch.Generator().manual_seed(1)).softmax(-1)
 
@@ -20,11 +18,7 @@ WEIGHTS = torch.randn(2, 3, 5, 5, generator=torch.Generator().manual_seed(1)).so
 @pytest.fixture
 def libraries():
     """d3.js and jquery.js: where the build takes them from."""
-    path = ROOT / "book" / "extensions" / "bertviz_assets.py"
-    spec = importlib.util.spec_from_file_location("bertviz_assets", path)
-    assets = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(assets)
-    return {name: assets.MODULES / source for name, source in assets.SCRIPTS.items()}
+    return {name: notices.MODULES / source for name, source in notices.BERTVIZ.items()}
 
 
 @pytest.fixture

@@ -1,12 +1,12 @@
 """TextCutter in Chromium: GPT-2's vocabulary comes when it is asked for, and cuts as it should."""
 
 import csv
-import importlib.util
 import io
 import re
 from pathlib import Path
 
 import pytest
+from extensions import figures
 from harness import HOSTILE, STATE, check_axe, check_fits, download, each_look
 from playwright.sync_api import expect
 
@@ -20,14 +20,6 @@ OWN = train_bpe("mary gave roses to susan. rosemary gave mary a rose.", 262)
 ASK = "Cut it with GPT-2's vocabulary"
 
 
-def extension(name):
-    path = Path(__file__).parents[2] / "book" / "extensions" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture
 def open_lazily(open_page, tmp_path):
     """The page as the book has it, with the vocabulary in a file beside it."""
@@ -37,9 +29,9 @@ def open_lazily(open_page, tmp_path):
         path = tmp_path / "page0.html"
         held = re.compile(rf'(<script type="{re.escape(STATE)}">)(.*?)(</script>)', re.DOTALL)
         [(before, state, after)] = held.findall(path.read_text("utf-8"))
-        lean, files = extension("page_weights").without_weights(state)
-        [(name, data)] = files.items()
-        (tmp_path / name).write_text(f'afm.provide("{name}", "{data}");\n', encoding="ascii")
+        lean, files = figures.lean(state)
+        [(name, file)] = files.items()
+        (tmp_path / name).write_text(file, encoding="ascii")
         html = path.read_text("utf-8").replace(before + state + after, before + lean + after)
         assert len(html) < 0.5 * len(path.read_text("utf-8"))
         path.write_text(html, encoding="utf-8")

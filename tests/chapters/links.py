@@ -7,7 +7,6 @@ chapter, by the call that makes the figure. Values that depend on the figure's o
 
 import ast
 import re
-import unicodedata
 from functools import cache
 from pathlib import Path
 from urllib.parse import unquote, urlparse
@@ -31,7 +30,7 @@ def markdown_of(path: Path) -> str:
 
 def targets(text: str) -> list[str]:
     """Where the Markdown links of a text lead, code aside."""
-    prose = re.sub(r"^(```+|~~~+)(?!\{glossary\}).*?^\1\s*$", "", text, flags=re.S | re.M)
+    prose = re.sub(r"^(```+|~~~+).*?^\1\s*$", "", text, flags=re.S | re.M)
     return _LINK.findall(re.sub(r"`[^`\n]*`", "", prose))
 
 
@@ -41,26 +40,12 @@ def slug(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", bare).replace(" ", "-")
 
 
-def term_slug(term: str) -> str:
-    """The anchor of a glossary term: the words joined by hyphens."""
-    plain = unicodedata.normalize("NFKD", term).encode("ascii", "ignore").decode()
-    return re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-")
-
-
 @cache
 def anchors(path: Path) -> frozenset[str]:
     """Every anchor that a link to this page may name."""
     text = markdown_of(path)
-    prose = re.sub(r"^(```+|~~~+)(?!\{).*?^\1\s*$", "", text, flags=re.S | re.M)
-    found = {slug(heading) for heading in re.findall(r"^#{1,3} +(.+)$", prose, re.M)}
-    found |= set(re.findall(r"^\(([\w-]+)\)=$", text, re.M))
-    for block in re.findall(r"^```\{glossary\}\n(.*?)^```", text, re.S | re.M):
-        terms = (line for line in block.splitlines() if line and not line[0].isspace())
-        found |= {term_slug(line) for line in terms if not line.startswith(":")}
-    for name in re.findall(r"^```\{bibliography\} (\S+)", text, re.M):
-        entries = (path.parent / name).read_text(encoding="utf-8")
-        found |= set(re.findall(r"^@\w+\{\s*([^,\s]+),", entries, re.M))
-    return frozenset(found)
+    prose = re.sub(r"^(```+|~~~+).*?^\1\s*$", "", text, flags=re.S | re.M)
+    return frozenset(slug(heading) for heading in re.findall(r"^#{1,3} +(.+)$", prose, re.M))
 
 
 def dead_links(path: Path) -> list[str]:

@@ -9,13 +9,10 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, writes
 def book(tmp_path):
     (tmp_path / "book").mkdir()
     (tmp_path / "chapters").mkdir()
-    glossary = (
-        "# Glossary\n\n```{glossary}\nkey-value cache (KV cache)\n  Text.\n\nquery\n  Text.\n```\n"
-    )
+    glossary = "# Glossary\n\n## key-value cache (KV cache)\n\nText.\n\n## query\n\nText.\n"
     (tmp_path / "book/glossary.md").write_text(glossary)
-    (tmp_path / "book/notation.md").write_text("# Notation\n\n(shapes)=\n## Sizes & axes\n")
-    (tmp_path / "book/references.md").write_text("```{bibliography} references.bib\n```\n")
-    (tmp_path / "book/references.bib").write_text("@misc{vaswani2017,\n title = {A}\n}\n")
+    (tmp_path / "book/notation.md").write_text("# Notation\n\n## Sizes & axes\n")
+    (tmp_path / "book/references.md").write_text("# References\n\n### vaswani2017\n\nText.\n")
     (tmp_path / "book/index.md").write_text("# Book\n")
     for name in ("01-one", "01b-more", "02-two"):
         cells = [new_markdown_cell(f"# Chapter {name}\n\n## What *is* `x`?")]
@@ -34,7 +31,6 @@ GOOD = [
     "../book/glossary.md#query",
     "../book/glossary.md#key-value-cache-kv-cache",
     "../book/notation.md#sizes--axes",
-    "../book/notation.md#shapes",
     "../book/references.md#vaswani2017",
     "02-two.ipynb",
     "02-two.ipynb#what-is-x",

@@ -1,7 +1,7 @@
 """A model's weights as bytes, small enough for a page: read in JavaScript by core/weights.js.
 
 On a page they are a file of its own, which a figure loads when it comes into view
-(book/extensions/page_weights.py); in a notebook they travel in the trait itself.
+(book/extensions/figures.py); in a notebook they travel in the trait itself.
 """
 
 import json

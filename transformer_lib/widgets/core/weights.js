@@ -4,7 +4,7 @@
 //   const weights = unpackWeights(bytes);                 // Map: name -> { data: Float32Array, shape }
 //
 // In a notebook the bytes are in the trait. On a page they lie in a file beside it, which is loaded
-// now (book/extensions/page_weights.py), so that a page weighs little until its figure is looked at.
+// now (book/extensions/figures.py), so that a page weighs little until its figure is looked at.
 
 export async function loadWeights(model, name) {
   const value = model.get(name);

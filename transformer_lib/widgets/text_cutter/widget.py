@@ -18,7 +18,7 @@ class TextCutter(OwnText):
     """A text, cut by GPT-2's vocabulary and by a tokenizer of the book, each piece with its id.
 
     On a page GPT-2's vocabulary is loaded when the reader first asks for it, chooses a text or
-    writes one (book/extensions/page_weights.py). In a notebook it is there if `make` has installed
+    writes one (book/extensions/figures.py). In a notebook it is there if `make` has installed
     the npm packages of book/package.json; elsewhere the figure says where it is. The text comes
     back as `widget.text` and can be set.
 

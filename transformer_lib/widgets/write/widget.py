@@ -44,7 +44,7 @@ class Write(Widget):
     _css = stylesheet("write")
     _python = traitlets.Dict(read_only=True).tag(
         sync=True
-    )  # the page's files: book/extensions/page_python.py
+    )  # the page's files: book/extensions/figures.py
     _limits = constant({"seconds": SECONDS})
     _text = traitlets.Bytes().tag(sync=True)
     ran = traitlets.Int(0).tag(sync=True)
