@@ -4,8 +4,16 @@ import itertools
 
 import pytest
 import torch
-from pairs_of_models import END_ID, VOCABULARY_OF_TARGET, make_pair, padded
-from small_gpts import SIZES, VOCABULARY, make, prompt
+from models import (
+    END_ID,
+    FEW,
+    SMALLEST,
+    VOCABULARY_OF_TARGET,
+    make_few,
+    make_pair,
+    padded,
+    prompt,
+)
 from torch.testing import assert_close
 
 from transformer_lib.beam import beam_search, cut, penalty_of, translate
@@ -16,7 +24,7 @@ from transformer_lib.sampling import generate
 
 def every_continuation(model, ids, n):
     """All texts that go on from one prompt by ``n`` tokens, and their log-probabilities."""
-    ends = torch.cartesian_prod(*[torch.arange(VOCABULARY)] * n).reshape(-1, n)
+    ends = torch.cartesian_prod(*[torch.arange(FEW)] * n).reshape(-1, n)
     texts = torch.cat((ids.expand(len(ends), -1), ends), dim=1)
     with torch.no_grad():
         steps = model(texts)[:, ids.shape[1] - 1 : -1].log_softmax(dim=-1)
@@ -25,21 +33,21 @@ def every_continuation(model, ids, n):
 
 @pytest.mark.parametrize(("n", "width"), [(1, 5), (3, 25), (3, 125), (4, 125), (3, 999)])
 def test_full_width_equals_exhaustive_search(n, width):
-    model, ids = make(), prompt(batch=3)
+    model, ids = make_few(), prompt(batch=3)
     found, scores = beam_search(model, ids, n, width=width)
     for row, sequence in enumerate(ids):
         texts, log_probabilities = every_continuation(model, sequence[None], n)
         best = log_probabilities.argsort(descending=True)
         assert found[row, 0].equal(texts[best[0]])
         assert_close(scores[row, 0], log_probabilities[best[0]], rtol=0, atol=1e-12)
-        if width >= VOCABULARY**n:  # then it finds all of them, in order
+        if width >= FEW**n:  # then it finds all of them, in order
             assert found[row].equal(texts[best])
             assert_close(scores[row].exp().sum().item(), 1.0)
-    assert found.shape == (3, min(width, VOCABULARY**n), 3 + n)
+    assert found.shape == (3, min(width, FEW**n), 3 + n)
 
 
 def test_width_one_is_greedy_and_a_narrow_beam_is_scored_rightly():
-    model, ids = make(GPTConfig.gpt2(**SIZES)), prompt(batch=3)
+    model, ids = make_few(GPTConfig.gpt2(**SMALLEST)), prompt(batch=3)
     greedy, _ = beam_search(model, ids, 6, width=1)
     assert greedy[:, 0].equal(generate(model, ids, 6, temperature=0))
     found, scores = beam_search(model, ids, 6, width=4)
@@ -54,7 +62,7 @@ def test_width_one_is_greedy_and_a_narrow_beam_is_scored_rightly():
 
 def test_greedy_is_not_always_the_most_probable_text():
     """Some prompt shows it: what beam search is for."""
-    model, ids = make(), torch.cartesian_prod(*[torch.arange(VOCABULARY)] * 3)
+    model, ids = make_few(), torch.cartesian_prod(*[torch.arange(FEW)] * 3)
     _, greedy = beam_search(model, ids, 4, width=1)
     _, wide = beam_search(model, ids, 4, width=125)
     assert (wide[:, 0] >= greedy[:, 0] - 1e-12).all()
@@ -143,4 +151,4 @@ def test_a_greedy_translation_is_the_most_probable_token_at_each_step():
 def test_beams_that_make_no_sense(options, message):
     options = {"n_tokens": 2, "width": 2} | options
     with pytest.raises(ValueError, match=message):
-        beam_search(make(), prompt(), **options)
+        beam_search(make_few(), prompt(), **options)

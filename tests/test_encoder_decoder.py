@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from pairs_of_models import PAIRS, SIZES_OF_PAIR, VOCABULARY_OF_SOURCE, make_pair, padded
+from models import PAIRS, SIZES_OF_PAIR, VOCABULARY_OF_SOURCE, make_pair, padded
 from torch import nn
 from torch.testing import assert_close
 

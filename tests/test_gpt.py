@@ -7,8 +7,7 @@ import json
 import pytest
 import torch
 import torch.nn.functional as F
-from torch.testing import assert_close
-from wirings import (
+from models import (
     CONTEXT,
     D_MODEL,
     HEADS,
@@ -19,6 +18,7 @@ from wirings import (
     make,
     random_ids,
 )
+from torch.testing import assert_close
 
 from transformer_lib.gpt import GPT, GPTConfig
 

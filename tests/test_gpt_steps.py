@@ -6,8 +6,8 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from models import CONTEXT, HEADS, VOCABULARY, WIRINGS, make, random_ids
 from torch.testing import assert_close
-from wirings import CONTEXT, HEADS, VOCABULARY, WIRINGS, make, random_ids
 
 from transformer_lib.blocks import NORMS
 from transformer_lib.fast.decoding import decoder

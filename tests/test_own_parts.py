@@ -5,10 +5,9 @@ from collections import Counter
 
 import pytest
 import torch
-from pairs_of_models import PAIRS, make_pair
+from models import PAIRS, WIRINGS, make, make_pair, random_ids
 from torch import nn
 from torch.testing import assert_close
-from wirings import WIRINGS, make, random_ids
 
 from transformer_lib import attention as attention_module
 from transformer_lib import checks, layers, positions

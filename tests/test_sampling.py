@@ -6,7 +6,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from small_gpts import CONTEXT, SIZES, VOCABULARY, make, prompt
+from models import CONTEXT, FEW, SMALLEST, make_few, prompt
 from torch.testing import assert_close
 
 from transformer_lib.beam import beam_search
@@ -110,14 +110,18 @@ def test_the_filters_equal_hugging_face():
 
 @pytest.mark.parametrize(
     "config",
-    [GPTConfig.fast(**SIZES, qk_norm=True), GPTConfig.gpt2(**SIZES), GPTConfig.gpt1(**SIZES)],
+    [
+        GPTConfig.fast(**SMALLEST, qk_norm=True),
+        GPTConfig.gpt2(**SMALLEST),
+        GPTConfig.gpt1(**SMALLEST),
+    ],
     ids=["fast", "gpt2", "gpt1"],
 )
 @pytest.mark.parametrize(
     "options", [{"temperature": 0}, {}, {"temperature": 1.5, "top_k": 4, "top_p": 0.9}]
 )
 def test_with_and_without_the_cache_the_same_tokens(config, options):
-    model, ids = make(config), prompt()
+    model, ids = make_few(config), prompt()
     texts = [
         generate(model, ids, 10, **options, cache=cache, generator=torch.Generator().manual_seed(1))
         for cache in (True, False)
@@ -128,7 +132,7 @@ def test_with_and_without_the_cache_the_same_tokens(config, options):
 
 
 def test_greedy_is_the_largest_logit_at_each_step():
-    model, text = make(), prompt()
+    model, text = make_few(), prompt()
     expected = text
     for _ in range(5):
         expected = torch.cat((expected, model(expected)[:, -1:].argmax(dim=-1)), dim=1)
@@ -139,10 +143,10 @@ def test_greedy_is_the_largest_logit_at_each_step():
 @pytest.mark.parametrize("cache", [True, False])
 def test_a_text_ends_and_is_filled_up(cache):
     """The tokens before the ends are those of a text without one; no step comes after the last."""
-    model, ids = make(), prompt(batch=7)
+    model, ids = make_few(), prompt(batch=7)
     options = {"cache": cache, "temperature": 1.5}
     free = generate(model, ids, 10, generator=torch.Generator().manual_seed(3), **options)
-    for end in range(VOCABULARY):
+    for end in range(FEW):
         source = torch.Generator().manual_seed(3)
         text = generate(model, ids, 10, end=end, generator=source, **options)
         first = (free[:, 3:] == end).int().argmax(dim=1) + 3  # the prompt's own end ends nothing
@@ -158,7 +162,7 @@ def test_a_text_ends_and_is_filled_up(cache):
 
 @pytest.mark.parametrize("cache", [True, False])
 def test_a_penalty_sees_the_prompt_and_what_has_been_written(cache):
-    model, ids = make(), prompt(batch=7)
+    model, ids = make_few(), prompt(batch=7)
     expected = ids
     for _ in range(8):
         rows = model(expected)[:, -1].tolist()
@@ -176,23 +180,23 @@ def test_a_penalty_sees_the_prompt_and_what_has_been_written(cache):
 
 def test_tokens_are_as_frequent_as_they_are_probable():
     """20,000 draws of two tokens after one prompt: each pair within 5 standard errors."""
-    model, n = make(), 20_000
+    model, n = make_few(), 20_000
     ids = torch.tensor([[1, 4, 2]])
     texts = generate(model, ids.expand(n, -1), 2, temperature=1.3)
-    pairs = torch.cartesian_prod(torch.arange(VOCABULARY), torch.arange(VOCABULARY))
+    pairs = torch.cartesian_prod(torch.arange(FEW), torch.arange(FEW))
     with torch.no_grad():
         logits = model(torch.cat((ids.expand(len(pairs), -1), pairs[:, :1]), dim=1))
     steps = (logits / 1.3).softmax(dim=-1)
     rows = torch.arange(len(pairs))
     probable = steps[rows, 2, pairs[:, 0]] * steps[rows, 3, pairs[:, 1]]
-    counts = torch.bincount(texts[:, 3] * VOCABULARY + texts[:, 4], minlength=len(pairs))
+    counts = torch.bincount(texts[:, 3] * FEW + texts[:, 4], minlength=len(pairs))
     assert_close(probable.sum().item(), 1.0)
     error = (probable * (1 - probable) / n).sqrt()
     assert ((counts / n - probable).abs() <= 5 * error + 1 / n).all()
 
 
 def test_a_generator_decides_and_the_global_one_stays():
-    model, ids = make(), prompt(batch=7)
+    model, ids = make_few(), prompt(batch=7)
     before = torch.get_rng_state()
     texts = [
         generate(model, ids, 9, generator=torch.Generator().manual_seed(seed)) for seed in (1, 1, 2)
@@ -203,7 +207,7 @@ def test_a_generator_decides_and_the_global_one_stays():
 
 
 def test_dropout_is_off_and_the_modes_are_put_back():
-    model, ids = make(GPTConfig.gpt2(**SIZES | {"dropout": 0.5})).train(), prompt()
+    model, ids = make_few(GPTConfig.gpt2(**SMALLEST | {"dropout": 0.5})).train(), prompt()
     model.blocks[0].eval()
     modes = [module.training for module in model.modules()]
     text = generate(model, ids, 5, temperature=0)
@@ -212,7 +216,7 @@ def test_dropout_is_off_and_the_modes_are_put_back():
 
 
 def test_what_is_generated_can_be_trained_on():
-    model = make()
+    model = make_few()
     text = generate(model, prompt(), 5)
     model(text).sum().backward()
     assert model.embedding.weight.grad.isfinite().all()
@@ -250,11 +254,11 @@ def test_what_is_generated_can_be_trained_on():
 def test_generation_that_makes_no_sense(changes, error, message):
     options = {"ids": torch.zeros(1, 3).long(), "n_tokens": 2} | changes
     with pytest.raises(error, match=message):
-        generate(make(), **options)
+        generate(make_few(), **options)
 
 
 def test_next_logits_are_those_after_each_prompt():
-    model, prompts = make().train(), [[3, 1, 4], [2], [0, 1, 2, 3, 4]]
+    model, prompts = make_few().train(), [[3, 1, 4], [2], [0, 1, 2, 3, 4]]
     found = next_logits(model, prompts)
     assert (model.training, found.requires_grad) == (True, False)
     model.eval()
@@ -272,7 +276,7 @@ def test_next_logits_are_those_after_each_prompt():
 @pytest.mark.usefixtures("as_a_reader")
 def test_prompts_that_make_no_sense(prompts, message):
     with pytest.raises(ValueError, match=message):
-        next_logits(make(), prompts)
+        next_logits(make_few(), prompts)
 
 
 @pytest.mark.usefixtures("as_a_reader")
@@ -286,7 +290,7 @@ def test_a_share_that_makes_no_sense():
 
 
 def test_a_model_that_has_gone_wrong_is_not_asked_for_text():
-    model = make()
+    model = make_few()
     model.blocks[0].feed_forward.expand.weight.data[0, 0] = torch.nan
     for call in (
         lambda: generate(model, prompt(), 2),

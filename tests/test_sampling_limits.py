@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import torch
+from models import VOCABULARY, WIRINGS, make, random_ids
 from torch import nn
 from torch.testing import assert_close
-from wirings import VOCABULARY, WIRINGS, make, random_ids
 
 from transformer_lib.beam import beam_search
 from transformer_lib.sampling import (

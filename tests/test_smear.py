@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 import torch
+from models import CONTEXT, D_MODEL, SIZES, VOCABULARY, WIRINGS, make, random_ids
 from torch.testing import assert_close
-from wirings import CONTEXT, D_MODEL, SIZES, VOCABULARY, WIRINGS, make, random_ids
 
 from transformer_lib.beam import beam_search
 from transformer_lib.fast.decoding import decoder

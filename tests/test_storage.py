@@ -9,7 +9,7 @@ import sys
 import time
 
 import pytest
-from disks import Disk, in_a_child
+from damage import Disk, in_a_child
 from programs import PATIENCE, started
 
 from transformer_lib import storage

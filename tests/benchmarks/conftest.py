@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from scripts import load
+from programs import load
 
 
 @pytest.fixture

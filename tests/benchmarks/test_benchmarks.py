@@ -8,7 +8,7 @@ import sys
 import pytest
 import torch
 import torch.nn.functional as F
-from scripts import FOLDER, load
+from programs import BENCHMARKS, load
 
 from transformer_lib.data.pairs import Pair
 from transformer_lib.gpt import GPT, GPTConfig
@@ -21,12 +21,12 @@ from transformer_lib.training.timeline import load_timeline
 pytestmark = pytest.mark.slow
 
 LOGS = sorted(path.stem for path in run_log.RUNS_FOLDER.glob("*.json"))
-BENCHMARKS = sorted(path.stem for path in FOLDER.glob("*.py") if "\ndef main(" in path.read_text())
+NAMES = sorted(path.stem for path in BENCHMARKS.glob("*.py") if "\ndef main(" in path.read_text())
 
 
-@pytest.mark.parametrize("name", BENCHMARKS)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_benchmark_says_how_to_run_it_and_what_it_writes(name):
-    said = ast.get_docstring(ast.parse((FOLDER / f"{name}.py").read_text(encoding="utf-8")))
+    said = ast.get_docstring(ast.parse((BENCHMARKS / f"{name}.py").read_text(encoding="utf-8")))
     assert re.search(rf"^    python benchmarks/{name}\.py  .* minute", said, re.M)
     [log] = re.findall(r"Writes transformer_lib/runs/([\w-]+)\.json", said)
     if log in LOGS:

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 import torch
-from scripts import FOLDER, load
+from programs import BENCHMARKS, load
 
 from transformer_lib.training.run_log import load_run
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 def test_generate_runs(tiny, tmp_path, monkeypatch):
     sizes = {"vocabulary": 37, "context": 8, "n_layers": 1, "n_heads": 2, "d_model": 12}
     module = tiny("generate", SIZES=sizes)
-    command = [str(FOLDER / "generate.py"), "--rounds", "2", "--tokens", "5"]
+    command = [str(BENCHMARKS / "generate.py"), "--rounds", "2", "--tokens", "5"]
     monkeypatch.setattr(sys, "argv", command)
     module.main()
     log = load_run(tmp_path / "generate.json")
@@ -99,7 +99,9 @@ def test_attention_counts_turns(tiny):
 
 def test_attention_reads_the_peak_of_memory_in_fresh_processes(monkeypatch):
     """The weights of 1,024 queries and keys are 4 MiB; the taught path holds two such at a time."""
-    monkeypatch.syspath_prepend(str(FOLDER))  # the other process must find the module by its name
+    monkeypatch.syspath_prepend(
+        str(BENCHMARKS)
+    )  # the other process must find the module by its name
     module = load("attention")
     monkeypatch.setitem(sys.modules, "attention", module)
     fresh = module.in_a_fresh_process

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 import torch
-from scripts import load
+from programs import load
 from torch.testing import assert_close
 
 from transformer_lib.data.corpora import text_corpus

@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 
 import pytest
-from colors import contrast
 
 from transformer_lib.plots import style
 from transformer_lib.widgets.joining import FOLDER
@@ -46,8 +45,8 @@ def fallback(value: str) -> tuple[str, str]:
 
 
 def test_contrast_is_wcag_s():
-    assert contrast("#ffffff", "#000000") == pytest.approx(21)
-    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.005)  # the usual example
+    assert style.contrast("#ffffff", "#000000") == pytest.approx(21)
+    assert style.contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.005)
 
 
 def test_the_palette_is_okabe_and_ito_s():
@@ -109,12 +108,12 @@ def test_widgets_fall_back_to_the_page_s_colors(role, suffix, page, widget):
 def test_text_in_a_role_s_color_can_be_read(role):
     for theme, colors in (("light", LIGHT), ("dark", DARK)):
         for ground in GROUNDS[theme]:
-            assert contrast(colors[f"--afm-{role}-text"], ground) >= 4.5, (theme, ground)
+            assert style.contrast(colors[f"--afm-{role}-text"], ground) >= 4.5, (theme, ground)
     for colors in (WIDGET_LIGHT, WIDGET_DARK):
         text = fallback(colors[f"--afm-{role[0]}-text"])[1]
         for ground in ("--afm-surface", "--afm-raised"):
-            assert contrast(text, colors[ground]) >= 4.5, (ground, text)
-    assert contrast(style.TEXT_COLORS[role], "#FFFFFF") >= 4.5
+            assert style.contrast(text, colors[ground]) >= 4.5, (ground, text)
+    assert style.contrast(style.TEXT_COLORS[role], "#FFFFFF") >= 4.5
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -122,14 +121,14 @@ def test_text_in_a_role_s_color_can_be_read(role):
 def test_the_page_s_text_can_be_read(theme, name):
     color = {"light": LIGHT, "dark": DARK}[theme][f"--pst-color-{name}"]
     for ground in GROUNDS[theme]:
-        assert contrast(color, ground) >= 4.5, (theme, ground)
+        assert style.contrast(color, ground) >= 4.5, (theme, ground)
 
 
 @pytest.mark.parametrize("colors", [WIDGET_LIGHT, WIDGET_DARK], ids=["light", "dark"])
 def test_the_widgets_text_can_be_read(colors):
     for text in ("--afm-ink", "--afm-soft"):
         for ground in ("--afm-surface", "--afm-raised"):
-            assert contrast(colors[text], colors[ground]) >= 4.5, (text, ground)
+            assert style.contrast(colors[text], colors[ground]) >= 4.5, (text, ground)
 
 
 def test_formulas_in_a_role_s_color_take_its_readable_variant():

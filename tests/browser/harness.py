@@ -235,6 +235,11 @@ def mount_all(page: Page) -> None:
     next_frame(page)
 
 
+def facts_of(page: Page, name: str = "here") -> dict[str, float]:
+    """What the figure of this name knows of itself."""
+    return page.evaluate("(name) => window.afmFigures.get(name)[0].facts()", name)
+
+
 def next_frame(page: Page) -> None:
     """Wait until the page has painted a frame: what has changed its size is laid out anew."""
     page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")

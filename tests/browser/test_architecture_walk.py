@@ -2,8 +2,8 @@
 
 import pytest
 import torch
+from figures import EXAMPLES, make_walk
 from harness import check_axe, check_fits, download, each_look
-from translators import EXAMPLES, make_walk
 
 from transformer_lib.data.kannada import KannadaGrammar
 from transformer_lib.encoder_decoder import BEGIN, END

@@ -6,7 +6,7 @@ import re
 import pytest
 import torch
 from harness import HOSTILE, check_axe, check_fits, check_hostile, download, each_look
-from small_gpts import VOCABULARY, make
+from models import FEW, make_few
 
 from transformer_lib.beam import beam_search
 from transformer_lib.sampling import next_logits
@@ -18,8 +18,8 @@ WORDS, PROMPT, END, N_TOKENS = ["mary", "gave", ".", "roses", "it"], [3, 1, 4], 
 def made(words=WORDS, **options):
     """A model, and the figure of its beam search."""
     torch.manual_seed(5)
-    model = make()
-    assert len(words) == VOCABULARY
+    model = make_few()
+    assert len(words) == FEW
     score = lambda texts: next_logits(model, texts)  # noqa: E731
     return model, BeamTree(score, PROMPT, words, end=END, n_tokens=N_TOKENS, **options)
 
@@ -166,4 +166,4 @@ def test_fits_and_is_accessible_in_both_themes(open_page, theme, width):
 
 def test_hostile_words_stay_text(open_page):
     words = list(dict.fromkeys(HOSTILE))
-    check_hostile(open_page(made((words * 5)[:VOCABULARY], width=3)[1], width=360))
+    check_hostile(open_page(made((words * 5)[:FEW], width=3)[1], width=360))

@@ -3,12 +3,10 @@
 import pytest
 import torch
 from built import BUILD, READ
+from figures import make_examined, make_lapse, make_machine, make_translator, make_walk
 from harness import mount_all, write_page
-from lapses import make_lapse
-from machines import make_examined, make_machine
 from test_block_lab import make_lab
 from test_depth_view import make_view
-from translators import make_translator, make_walk
 
 from transformer_lib import widgets
 from transformer_lib.attention import MultiHeadAttention
@@ -49,7 +47,7 @@ ROWS = [[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]]
 
 
 def phrase(target: str, text: str = "set it") -> str:
-    """As book/extensions/set_links.py writes it."""
+    """As book/extensions/links.py writes it."""
     return f'<p>Then <span class="afm-set" data-afm-set="{target}">{text}</span>.</p>'
 
 

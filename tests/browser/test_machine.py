@@ -4,8 +4,8 @@ import re
 
 import pytest
 import torch
+from figures import SHIPPED, STORIES, make_machine
 from harness import check_axe, check_fits, download, each_look, pass_time, write_page
-from machines import SHIPPED, STORIES, make_machine
 
 from transformer_lib.training.trained import load_shipped
 from transformer_lib.widgets import Goal, Machine

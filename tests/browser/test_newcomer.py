@@ -5,7 +5,7 @@ import os
 import pytest
 from built import BUILD
 from journey import Newcomer
-from scripts import load
+from programs import load
 
 from transformer_lib.training import run_log
 from transformer_lib.training.run_log import load_run

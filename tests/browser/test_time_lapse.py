@@ -2,8 +2,8 @@
 
 import pytest
 import torch
+from figures import make_lapse, make_timeline
 from harness import check_axe, check_fits, each_look
-from lapses import make_lapse, make_timeline
 
 from transformer_lib.data.markov import read
 

@@ -3,11 +3,11 @@
 import csv
 import io
 import json
+from pathlib import Path
 
 import pytest
-from harness import check_axe, check_fits, download, each_look, pass_time
-from nodes import run_node
-from pages_of_training import LEARN, facts, wait_for_end
+from harness import check_axe, check_fits, download, each_look, facts_of, pass_time
+from programs import run_node
 
 from transformer_lib.widgets import Goal, TrainHere
 from transformer_lib.widgets.train_here.widget import SEEDS, TASKS
@@ -15,9 +15,17 @@ from transformer_lib.widgets.train_here.widget import SEEDS, TASKS
 NO_WORKER = "<script>window.Worker = class { constructor() { throw new Error('no'); } };</script>"
 
 
+LEARN = Path(__file__).parents[1] / "js" / "math" / "learn.js"  # the same engine under node
+
+
 def make(task="sort", **options):
     """The quickest of them: one layer that sorts."""
     return TrainHere(task, **{"layers": 1, "speed": "full", "name": "here"} | options)
+
+
+def wait_for_end(page):
+    """Until the run has paused by itself."""
+    page.wait_for_function("document.querySelector('.afm-start').textContent === 'go on'")
 
 
 def begun(page):
@@ -54,7 +62,7 @@ def test_it_learns_reaches_a_goal_and_can_be_looked_at_again(open_page):
     assert "It reached the floor at step" in said(page)
     assert page.locator(".afm-goal.afm-reached").count() == 1
     assert wrong.count() == 0
-    last = facts(page)["steps"]
+    last = facts_of(page)["steps"]
     along = page.get_by_role("slider", name="after step")
     along.focus()
     page.keyboard.press("Home")
@@ -65,7 +73,7 @@ def test_it_learns_reaches_a_goal_and_can_be_looked_at_again(open_page):
     assert wrong.count() == 0
     page.get_by_role("button", name="start over").click()
     begun(page)
-    assert facts(page)["steps"] == 0
+    assert facts_of(page)["steps"] == 0
     assert page.locator(".afm-learning-before").count() == 1  # the run before, to compare with
 
 
@@ -75,10 +83,10 @@ def test_a_model_that_is_still_to_be_made_has_reached_nothing(open_page):
     page = begun(open_page(make(layers=2, goals=[goal])))
     page.get_by_role("button", name="start", exact=True).click()
     wait_for_end(page)
-    assert facts(page)["right"] >= 0.98
+    assert facts_of(page)["right"] >= 0.98
     page.get_by_role("radio", name="1", exact=True).check()
     begun(page)
-    assert facts(page)["layers"] == 1
+    assert facts_of(page)["layers"] == 1
     assert page.locator(".afm-goal.afm-reached").count() == 0
 
 
@@ -88,15 +96,15 @@ def test_a_setting_begins_anew_and_a_wild_rate_is_lost(open_page):
     page.wait_for_function("afmFigures.get('here')[0].facts().steps === 1")
     page.get_by_role("radio", name="Adam").check()
     begun(page)
-    assert facts(page)["steps"] == 0
-    assert facts(page)["rate"] == 0.005  # what is usual for Adam
+    assert facts_of(page)["steps"] == 0
+    assert facts_of(page)["rate"] == 0.005  # what is usual for Adam
     rate = page.get_by_role("slider", name="learning rate")
     rate.focus()
     page.keyboard.press("End")
-    assert facts(page)["rate"] == 1
+    assert facts_of(page)["rate"] == 1
     page.get_by_role("button", name="start", exact=True).click()
     wait_for_end(page)
-    assert facts(page)["lost"] == 1
+    assert facts_of(page)["lost"] == 1
     assert "this learning rate throws the model about" in said(page)
 
 
@@ -105,9 +113,9 @@ def test_it_pauses_and_goes_on(open_page):
     page.get_by_role("button", name="start", exact=True).click()
     page.wait_for_function("afmFigures.get('here')[0].facts().steps >= 2")
     page.get_by_role("button", name="pause").click()
-    there = facts(page)["steps"]
+    there = facts_of(page)["steps"]
     pass_time(page, 300)
-    assert facts(page)["steps"] <= there + 1  # the step that was being made
+    assert facts_of(page)["steps"] <= there + 1  # the step that was being made
     page.get_by_role("button", name="go on").click()
     page.wait_for_function(f"afmFigures.get('here')[0].facts().steps > {there + 1}")
 
@@ -118,7 +126,7 @@ def test_the_text_starts_a_run_with_its_settings(open_page):
     page = begun(open_page(make(), before=before))
     page.get_by_role("button", name="train it").click()
     page.wait_for_function("afmFigures.get('here')[0].facts().steps > 0")
-    assert facts(page) | {"steps": 0, "loss": 0, "right": 0} == {
+    assert facts_of(page) | {"steps": 0, "loss": 0, "right": 0} == {
         "repeats": 1, "pairs": 0, "owner": 0, "sort": 0, "layers": 2, "smear": 1, "muon": 0,
         "rate": 0.01, "seed": 3, "steps": 0, "loss": 0, "right": 0, "lost": 0,
     }  # fmt: skip
@@ -144,7 +152,7 @@ def test_every_seed_reaches_the_floor(open_page, report, task):
         page = begun(open_page(make(task, layers=1 if task == "sort" else 2, seed=seed)))
         page.evaluate(WATCH_LONG_TASKS)
         seconds.append(page.evaluate(TIME_TO_FLOOR))
-        steps.append(facts(page)["steps"])
+        steps.append(facts_of(page)["steps"])
         longest.append(page.evaluate("Math.max(0, ...window.longTasks)"))
         page.close()
     report(f"{task}: seconds until 98 % right, seeds {SEEDS}", seconds)

@@ -6,8 +6,7 @@ import re
 
 import pytest
 from built import ROOT
-from harness import check_axe, check_fits, check_hostile, download, each_look
-from pages_of_training import facts
+from harness import check_axe, check_fits, check_hostile, download, each_look, facts_of
 from playwright.sync_api import expect
 
 from transformer_lib.data.gifts import Grammar
@@ -78,10 +77,10 @@ def test_it_learns_writes_and_every_moment_can_be_looked_at(open_page):
     page = begun(open_page(make(goals=[goal], temperature=0.5)))
     assert said(page).startswith("Before its first step every character has the same chance")
     noise = written(page)
-    first = facts(page)
+    first = facts_of(page)
     assert first["unigram"] > first["bigram"] > 0
     train(page, "f.words > 0.9 && f.steps > 40")
-    after = facts(page)
+    after = facts_of(page)
     assert after["held out"] < first["bigram"] < first["held out"]
     assert after["lowest"] <= after["held out"]
     page.wait_for_function("afmFigures.get('here')[0].facts().words > 0.9")
@@ -109,7 +108,7 @@ def test_it_learns_writes_and_every_moment_can_be_looked_at(open_page):
 def test_it_goes_on_and_starts_over(open_page):
     page = begun(open_page(make()))
     train(page, "f.steps > 8")
-    there = facts(page)["steps"]
+    there = facts_of(page)["steps"]
     page.get_by_role("button", name="go on").click()
     page.wait_for_function(f"afmFigures.get('here')[0].facts().steps > {there}")
     page.get_by_role("button", name="start over").click()
@@ -235,7 +234,7 @@ def test_where_the_fast_way_is_forbidden_it_is_slow_and_says_so(open_page):
     page = begun(open_page(make(), before=NO_WASM))
     assert "forbids the fast way" in said(page)
     train(page, "f.steps >= 8")
-    assert facts(page)["held out"] < 4
+    assert facts_of(page)["held out"] < 4
 
 
 def test_the_books_policy_lets_it_compute_the_fast_way(open_page):
@@ -254,10 +253,10 @@ def test_the_text_sets_it(open_page):
     link = "#set:here;sample=stories;temperature=0.5;seed=3;head=2;run"
     before = f'<p><span class="afm-set" data-afm-set="{link}">train it</span></p>'
     page = begun(open_page(make(), before=before))
-    assert set(facts(page)) == set(TrainText._facts)
+    assert set(facts_of(page)) == set(TrainText._facts)
     page.get_by_role("button", name="train it").click()
     page.wait_for_function("afmFigures.get('here')[0].facts().steps > 3")
-    assert facts(page)["temperature"] == 0.5
+    assert facts_of(page)["temperature"] == 0.5
     assert page.get_by_role("combobox", name="text").input_value() == "1"
     assert page.get_by_role("radio", name="1.3").is_checked()
 

@@ -5,8 +5,8 @@ import io
 
 import pytest
 import torch
+from figures import EXAMPLES, make_translator
 from harness import check_axe, check_fits, download, each_look
-from translators import EXAMPLES, make_translator
 
 from transformer_lib.beam import translate
 from transformer_lib.data.kannada import KannadaGrammar

@@ -1,7 +1,7 @@
 """YourPart in Chromium: two rows of one word, with and without the reader's part."""
 
+from figures import make_examined
 from harness import check_axe, check_fits, each_look
-from machines import make_examined
 
 from transformer_lib.widgets import YourPart
 

@@ -5,7 +5,7 @@ Outputs of text are compared by nbval; that each figure's still shows it as it i
 This is `pytest --nbval` in its strict form, one run a chapter, none left out. What these runs
 gave is kept (tests/support/recording.py): the book is built from it and executes no chapter again.
 
-They take place on a machine that says to have a GPU (tests/support/accelerator.py): a chapter that
+They take place on a machine that says to have a GPU (tests/support/no_gpu.py): a chapter that
 would meet one somewhere, and stop there, stops here.
 """
 
@@ -21,12 +21,12 @@ import nbformat
 import pytest
 import recording
 from execution import RUNS, Runs
+from no_gpu import STARTUP
 from programs import ended
 from stills import wrong
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = ("pyproject.toml", "README.md", "LICENSE", "LICENSE-prose", "transformer_lib")
-ACCELERATOR = ROOT / "tests" / "support" / "accelerator.py"
 CELL_SECONDS = 900  # against a cell that hangs: how long a chapter takes is not tested
 
 
@@ -89,8 +89,9 @@ def ipython(once) -> Path:
     """IPython's folder, in which a kernel finds nothing but the pretended accelerator."""
 
     def make(folder: Path) -> None:
-        (folder / "profile_default" / "startup").mkdir(parents=True)
-        shutil.copy(ACCELERATOR, folder / "profile_default" / "startup")
+        path = folder / "profile_default" / "startup" / "accelerator.py"
+        path.parent.mkdir(parents=True)
+        path.write_text(STARTUP, encoding="utf-8")
 
     return once("ipython", make)
 
@@ -98,7 +99,7 @@ def ipython(once) -> Path:
 def test_the_pretended_accelerator_refuses_the_cpus_tensors(ipython, site):
     """It is the best device, leaves no name behind, and what does not ask stays on the CPU."""
     lines = [
-        f"exec(open({str(ACCELERATOR)!r}).read())",
+        f"exec({STARTUP!r})",
         "print([name for name in globals() if not name.startswith('__')])",
         "import torch",
         "from transformer_lib.training.device import choose_device",

@@ -1,9 +1,11 @@
-"""Fixtures for tests that download, from localhost."""
+"""Files that a reader has, and what is downloaded, from localhost."""
 
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+
+from transformer_lib.data.downloads import RemoteFile, sha256
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -42,3 +44,27 @@ def empty_cache(tmp_path, monkeypatch):
     monkeypatch.setattr("transformer_lib.data.downloads.cache_folder", lambda: tmp_path)
     monkeypatch.setenv("no_proxy", "*")
     monkeypatch.setattr("pooch.core.time.sleep", lambda seconds: None)
+
+
+@pytest.fixture
+def write(tmp_path):
+    """write(data): a file of the reader's with these bytes."""
+
+    def write(data, name="mine.txt"):
+        (tmp_path / name).write_bytes(data)
+        return tmp_path / name
+
+    return write
+
+
+@pytest.fixture
+def supply(tmp_path, monkeypatch):
+    """supply(name, data): a small file in the reader's folder, and the description that fits it."""
+
+    def supply(name, data):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(data)
+        monkeypatch.setenv("TRANSFORMER_LIB_DATA", str(tmp_path))
+        return RemoteFile(name=name, url="http://localhost:1/", size=len(data), sha256=sha256(data))
+
+    return supply

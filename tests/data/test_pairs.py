@@ -3,7 +3,6 @@
 import gzip
 
 import pytest
-from supplied import supply, write
 
 from transformer_lib.data import pairs
 from transformer_lib.data.downloads import DataFileError
@@ -12,13 +11,11 @@ from transformer_lib.data.downloads import DataFileError
 @pytest.mark.parametrize(
     ("split", "stem"), [("train", "train"), ("val", "val"), ("test", "test_2016_flickr")]
 )
-def test_multi30k_gives_pairs_german_first(tmp_path, monkeypatch, split, stem):
+def test_multi30k_gives_pairs_german_first(monkeypatch, split, stem, supply):
     # A separator of lines for str.splitlines, but not in these files: the sides must stay aligned.
     sides = {"de": "Eine Frau \nZwei\u2028Männer\n", "en": "A woman\nTwo men\n"}
     files = {
-        f"{stem}.{side}": supply(
-            tmp_path, monkeypatch, f"multi30k/{stem}.{side}.gz", gzip.compress(text.encode())
-        )
+        f"{stem}.{side}": supply(f"multi30k/{stem}.{side}.gz", gzip.compress(text.encode()))
         for side, text in sides.items()
     }
     monkeypatch.setattr(pairs, "MULTI30K", files)
@@ -44,9 +41,9 @@ def test_every_download_is_described():
         assert file.url.endswith(f"/{name}.gz")
 
 
-def test_the_real_description_refuses_another_file(tmp_path, monkeypatch):
+def test_the_real_description_refuses_another_file(supply):
     file = pairs.MULTI30K["train.de"]
-    supply(tmp_path, monkeypatch, file.name, b"x" * file.size)
+    supply(file.name, b"x" * file.size)
     with pytest.raises(DataFileError, match=rf"another file.*{file.sha256}"):
         pairs.multi30k()
 
@@ -54,15 +51,15 @@ def test_the_real_description_refuses_another_file(tmp_path, monkeypatch):
 # --- the reader's own ---
 
 
-def test_pairs_in_columns(tmp_path):
-    path = write(tmp_path, '\ufeffRosen\t roses \r\n\n"Gib!\tGive!"'.encode())
+def test_pairs_in_columns(write):
+    path = write('\ufeffRosen\t roses \r\n\n"Gib!\tGive!"'.encode())
     read = pairs.pairs_from_tsv(path)
     assert read == [("Rosen", "roses"), ('"Gib!', 'Give!"')]
     assert (read[0].source, read[0].target) == ("Rosen", "roses")
-    path = write(tmp_path, b"roses\tRosen\tby Mary\nGo.\tGeh.\tby Susan\n")
+    path = write(b"roses\tRosen\tby Mary\nGo.\tGeh.\tby Susan\n")
     assert pairs.pairs_from_tsv(path, columns=(0, 1)) == [("roses", "Rosen"), ("Go.", "Geh.")]
     assert pairs.pairs_from_tsv(path, columns=(2, 0)) == [("by Mary", "roses"), ("by Susan", "Go.")]
-    path = write(tmp_path, "für\tfor\n".encode("cp1252"))
+    path = write("für\tfor\n".encode("cp1252"))
     assert pairs.pairs_from_tsv(path, encoding="cp1252") == [("für", "for")]
 
 
@@ -86,15 +83,15 @@ def test_pairs_in_columns(tmp_path):
     ],
 )
 @pytest.mark.usefixtures("as_a_reader")
-def test_lines_that_are_not_pairs(tmp_path, data, columns, message):
+def test_lines_that_are_not_pairs(data, columns, message, write):
     with pytest.raises(ValueError, match=message):
-        pairs.pairs_from_tsv(write(tmp_path, data), columns=columns)
+        pairs.pairs_from_tsv(write(data), columns=columns)
 
 
-def test_pairs_in_two_files(tmp_path):
+def test_pairs_in_two_files(write):
     # A separator of lines for str.splitlines, but not here: the sides must stay aligned.
-    german = write(tmp_path, "Rosen\n\nZwei\u2028Männer \r\n".encode(), "a.de")
-    english = write(tmp_path, b" roses\n \nTwo men", "a.en")
+    german = write("Rosen\n\nZwei\u2028Männer \r\n".encode(), "a.de")
+    english = write(b" roses\n \nTwo men", "a.en")
     read = pairs.pairs_from_files(german, str(english))
     assert read == [("Rosen", "roses"), ("Zwei\u2028Männer", "Two men")]
     assert read[1].target == "Two men"
@@ -114,7 +111,7 @@ def test_pairs_in_two_files(tmp_path):
         (b"f\xfcr\n", b"for\n", r"a\.de' is not utf-8: the byte 0xfc at offset 1"),
     ],
 )
-def test_files_that_do_not_fit_together(tmp_path, german, english, message):
-    paths = [write(tmp_path, german, "a.de"), write(tmp_path, english, "a.en")]
+def test_files_that_do_not_fit_together(german, english, message, write):
+    paths = [write(german, "a.de"), write(english, "a.en")]
     with pytest.raises(ValueError, match=message):
         pairs.pairs_from_files(*paths)

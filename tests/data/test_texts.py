@@ -8,7 +8,6 @@ import sys
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from supplied import supply, write
 
 from transformer_lib.data import texts
 from transformer_lib.data.downloads import DataFileError
@@ -62,8 +61,8 @@ def test_a_python_without_its_documentation(monkeypatch):
 # --- what is downloaded ---
 
 
-def test_tiny_shakespeare_is_the_files_text(tmp_path, monkeypatch):
-    file = supply(tmp_path, monkeypatch, texts.TINY_SHAKESPEARE.name, b"First Citizen:\nSpeak.\n")
+def test_tiny_shakespeare_is_the_files_text(monkeypatch, supply):
+    file = supply(texts.TINY_SHAKESPEARE.name, b"First Citizen:\nSpeak.\n")
     monkeypatch.setattr(texts, "TINY_SHAKESPEARE", file)
     assert texts.tiny_shakespeare() == "First Citizen:\nSpeak.\n"
 
@@ -72,9 +71,9 @@ def test_the_download_is_described():
     assert texts.TINY_SHAKESPEARE.url.startswith("https://")
 
 
-def test_the_real_description_refuses_another_file(tmp_path, monkeypatch):
+def test_the_real_description_refuses_another_file(supply):
     file = texts.TINY_SHAKESPEARE
-    supply(tmp_path, monkeypatch, file.name, b"x" * file.size)
+    supply(file.name, b"x" * file.size)
     with pytest.raises(DataFileError, match=rf"another file.*{file.sha256}"):
         texts.tiny_shakespeare()
 
@@ -83,16 +82,16 @@ def test_the_real_description_refuses_another_file(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
-def test_utf_8_with_and_without_a_mark(tmp_path, mark):
-    path = write(tmp_path, mark + VERSE.encode())
+def test_utf_8_with_and_without_a_mark(mark, write):
+    path = write(mark + VERSE.encode())
     for encoding in ("utf-8", "UTF8", "utf-8-sig"):
         assert texts.from_file(path, encoding=encoding) == VERSE
     assert texts.from_file(str(path)) == VERSE
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-32", "cp1252", "latin-1"])
-def test_other_encodings_are_read_if_they_are_named(tmp_path, encoding):
-    path = write(tmp_path, "Rosen für Susan\n".encode(encoding))
+def test_other_encodings_are_read_if_they_are_named(encoding, write):
+    path = write("Rosen für Susan\n".encode(encoding))
     assert texts.from_file(path, encoding=encoding) == "Rosen für Susan\n"
 
 
@@ -100,16 +99,18 @@ def test_other_encodings_are_read_if_they_are_named(tmp_path, encoding):
 @given(text=st.text(alphabet=st.characters(exclude_characters="\r\0\ufeff", codec="utf-8")))
 def test_what_was_written_is_read(tmp_path_factory, text):
     text += "."
-    assert texts.from_file(write(tmp_path_factory.getbasetemp(), text.encode())) == text
+    path = tmp_path_factory.getbasetemp() / "mine.txt"
+    path.write_bytes(text.encode())
+    assert texts.from_file(path) == text
 
 
-def test_every_end_of_line_becomes_one(tmp_path):
-    assert texts.from_file(write(tmp_path, b"a\r\nb\rc\n\r\nd")) == "a\nb\nc\n\nd"
+def test_every_end_of_line_becomes_one(write):
+    assert texts.from_file(write(b"a\r\nb\rc\n\r\nd")) == "a\nb\nc\n\nd"
 
 
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
-def test_a_wrong_encoding_names_the_byte_its_place_and_the_fix(tmp_path, mark):
-    path = write(tmp_path, mark + "Rosen\nfür Susan".encode("latin-1"))
+def test_a_wrong_encoding_names_the_byte_its_place_and_the_fix(mark, write):
+    path = write(mark + "Rosen\nfür Susan".encode("latin-1"))
     at = len(mark) + 7
     with pytest.raises(ValueError, match="is not utf-8") as caught:
         texts.from_file(path)
@@ -118,8 +119,8 @@ def test_a_wrong_encoding_names_the_byte_its_place_and_the_fix(tmp_path, mark):
     assert "encoding='cp1252' if it comes from Windows, 'latin-1'" in str(caught.value)
 
 
-def test_a_wrong_encoding_that_was_named(tmp_path):
-    path = write(tmp_path, "für".encode())
+def test_a_wrong_encoding_that_was_named(write):
+    path = write("für".encode())
     with pytest.raises(
         ValueError, match=r"not ascii: the byte 0xc3 at offset 1 .* encoding='utf-8'"
     ):
@@ -130,18 +131,18 @@ def test_a_wrong_encoding_that_was_named(tmp_path):
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
-def test_other_unicode_is_recognised(tmp_path, encoding):
-    path = write(tmp_path, "Rosen".encode(encoding))
+def test_other_unicode_is_recognised(encoding, write):
+    path = write("Rosen".encode(encoding))
     with pytest.raises(ValueError, match=rf"the mark of {encoding}; .* Pass encoding='{encoding}'"):
         texts.from_file(path)
     with pytest.raises(ValueError, match=r"character NUL \(the first is character 1\).*utf-16-le"):
-        texts.from_file(write(tmp_path, "Rosen".encode("utf-16-le")))
+        texts.from_file(write("Rosen".encode("utf-16-le")))
 
 
 @pytest.mark.parametrize("data", [b"", b" \r\n\t\n", b"\xef\xbb\xbf"])
-def test_an_empty_text(tmp_path, data):
+def test_an_empty_text(data, write):
     with pytest.raises(ValueError, match=r"mine\.txt' is empty .* Give a file with text"):
-        texts.from_file(write(tmp_path, data))
+        texts.from_file(write(data))
 
 
 def test_no_file(tmp_path, monkeypatch):
@@ -150,17 +151,17 @@ def test_no_file(tmp_path, monkeypatch):
         texts.from_file("mine.txt")
 
 
-def test_a_path_through_a_file_and_a_path_of_nothing(tmp_path):
+def test_a_path_through_a_file_and_a_path_of_nothing(tmp_path, write):
     with pytest.raises(FileNotFoundError, match=r"there is no file '.*mine\.txt/below'"):
-        texts.from_file(write(tmp_path, b"roses") / "below")
+        texts.from_file(write(b"roses") / "below")
     with pytest.raises(ValueError, match=r"the path is empty .* give the path of a file"):
         texts.from_file("")
     with pytest.raises(ValueError, match=rf"'{tmp_path}' is a folder; give the path of one file"):
         texts.from_file(tmp_path)
 
 
-def test_a_link_is_followed(tmp_path):
-    (tmp_path / "link").symlink_to(write(tmp_path, b"roses"))
+def test_a_link_is_followed(tmp_path, write):
+    (tmp_path / "link").symlink_to(write(b"roses"))
     assert texts.from_file(tmp_path / "link") == "roses"
 
 
@@ -178,18 +179,18 @@ def test_a_device_is_refused(device):
         texts.from_file(device)
 
 
-def test_a_file_that_is_too_large_is_not_read(tmp_path):
-    path = write(tmp_path, b"roses")
+def test_a_file_that_is_too_large_is_not_read(write):
+    path = write(b"roses")
     os.truncate(path, 2**40)  # a hole: it takes no room on the disk
     with pytest.raises(ValueError, match=r"has 1,099,511,627,776 bytes; at most 268,435,456 are"):
         texts.from_file(path)
 
 
-def test_the_largest_file_is_read(tmp_path, monkeypatch):
+def test_the_largest_file_is_read(monkeypatch, write):
     monkeypatch.setattr(texts, "MOST_BYTES", 5)
-    assert texts.from_file(write(tmp_path, b"roses")) == "roses"
+    assert texts.from_file(write(b"roses")) == "roses"
     with pytest.raises(ValueError, match="has 6 bytes; at most 5 are read"):
-        texts.from_file(write(tmp_path, b"thorns"))
+        texts.from_file(write(b"thorns"))
 
 
 def test_a_name_with_an_escape_sequence_is_shown_escaped(tmp_path):

@@ -5,9 +5,9 @@ import dataclasses
 
 import pytest
 import torch
+from models import CONTEXT, VOCABULARY, WIRINGS, make, random_ids
 from torch import nn
 from torch.testing import assert_close
-from wirings import CONTEXT, VOCABULARY, WIRINGS, make, random_ids
 
 from transformer_lib.attention import MultiHeadAttention
 from transformer_lib.beam import beam_search

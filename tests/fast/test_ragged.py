@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 import torch
-from pairs_of_models import PAIRS, VOCABULARY_OF_SOURCE, make_pair, padded
+from models import PAIRS, VOCABULARY_OF_SOURCE, make_pair, padded
 from torch import nn
 from torch.testing import assert_close
 

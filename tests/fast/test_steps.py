@@ -5,10 +5,18 @@ import pkgutil
 
 import pytest
 import torch
-from pairs_of_models import PAIRS, VOCABULARY_OF_TARGET, make_pair, padded
+from models import (
+    CONTEXT,
+    PAIRS,
+    VOCABULARY_OF_TARGET,
+    WIRINGS,
+    make,
+    make_pair,
+    padded,
+    random_ids,
+)
 from torch import nn
 from torch.testing import assert_close
-from wirings import CONTEXT, WIRINGS, make, random_ids
 
 import transformer_lib
 from transformer_lib.attention import MultiHeadAttention

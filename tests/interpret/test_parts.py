@@ -3,7 +3,7 @@
 import pytest
 import signatures
 import torch
-from wirings import VOCABULARY, WIRINGS, make
+from models import VOCABULARY, WIRINGS, make
 
 from transformer_lib.gpt import GPT, GPTConfig
 from transformer_lib.interpret.handmade import induction_gpt

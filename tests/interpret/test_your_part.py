@@ -3,7 +3,7 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from machines import SHIPPED, make_trained
+from figures import SHIPPED, make_trained
 
 from transformer_lib.attention import attention_weights, merge_heads, split_heads
 from transformer_lib.gpt import GPT, GPTConfig

@@ -4,8 +4,7 @@ import json
 
 import numpy as np
 import torch
-from pairs_of_models import PAIRS, VOCABULARY_OF_TARGET, make_pair
-from small_gpts import VOCABULARY, make
+from models import FEW, PAIRS, VOCABULARY_OF_TARGET, make_few, make_pair
 
 from transformer_lib.beam import beam_search
 from transformer_lib.encoder_decoder import BEGIN, END
@@ -57,7 +56,7 @@ def case(model, prompt, end, size):
 def fixtures() -> dict:
     with torch.random.fork_rng():
         torch.manual_seed(3)
-        gpts = [case(make(), [3, 1, int(i)], end, VOCABULARY) for i, end in ((0, 2), (4, 0))]
+        gpts = [case(make_few(), [3, 1, int(i)], end, FEW) for i, end in ((0, 2), (4, 0))]
         pairs = []
         for name in ("paper", "pre-norm, one table"):
             pair = make_pair(PAIRS[name])

@@ -3,7 +3,7 @@
 from dataclasses import asdict
 
 import torch
-from machines import STORIES, make_trained
+from figures import STORIES, make_trained
 
 from transformer_lib.interpret.maps import attention_maps
 

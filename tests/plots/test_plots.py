@@ -5,14 +5,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
-from colors import contrast
 from matplotlib.colors import to_hex
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 from matplotlib.text import Text
 
 from transformer_lib import plots
 from transformer_lib.plots.heatmaps import _readable_on
-from transformer_lib.plots.style import CARD, CYCLE, INK, SCORES, SOFT, WEIGHTS
+from transformer_lib.plots.style import CARD, CYCLE, INK, SCORES, SOFT, WEIGHTS, contrast
 
 WORDS = ["mary", "gave", "roses", "to", "susan"]
 

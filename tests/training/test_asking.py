@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from machines import make_trained
+from figures import make_trained
 
 from transformer_lib.training.asking import accuracy, questions
 

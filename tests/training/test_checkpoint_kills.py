@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from disks import Disk, in_a_child
+from damage import Disk, in_a_child
 from programs import PATIENCE
 
 from transformer_lib import storage

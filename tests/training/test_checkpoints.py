@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 import torch
-from forgeries import HOSTILE, forge
+from damage import HOSTILE, forge
 
 from transformer_lib.training import checkpoints
 from transformer_lib.training.checkpoints import (

@@ -3,7 +3,7 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from small_models import small_gpt, stories
+from models import small_gpt, stories
 
 from transformer_lib.data.packing import IGNORED, Blocks
 from transformer_lib.training.evaluation import answer_accuracy, mean_loss

@@ -9,11 +9,9 @@ from unittest.mock import patch
 
 import pytest
 import torch
-from fake_cuda import fake_cuda
-from pairs_of_models import PAIRS
-from small_models import small_gpt, stories
+from models import CONTEXT, PAIRS, VOCABULARY, WIRINGS, small_gpt, stories
+from no_gpu import fake_cuda
 from small_runs import RECIPE
-from wirings import CONTEXT, VOCABULARY, WIRINGS
 
 from transformer_lib.beam import beam_search
 from transformer_lib.data.batches import Batches

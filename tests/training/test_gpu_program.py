@@ -4,7 +4,7 @@ import time
 
 import pytest
 import torch
-from fake_cuda import fake_cuda
+from no_gpu import fake_cuda
 
 from transformer_lib.training.gpu import machine, programs, right
 from transformer_lib.training.gpu.__main__ import main, presets, text_of

@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 import safetensors.torch
 import torch
-from disks import in_a_child
-from forgeries import forge
+from damage import forge, in_a_child
 
 from transformer_lib import storage
 from transformer_lib.training import trained as library

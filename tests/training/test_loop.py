@@ -7,8 +7,8 @@ import sys
 import pytest
 import torch
 import torch.nn.functional as F
+from models import ELEVEN, small_gpt, stories
 from programs import ended
-from small_models import VOCABULARY, small_gpt, stories
 from torch import nn
 
 from transformer_lib.data.batches import Batches
@@ -59,13 +59,13 @@ def test_the_schedule_sets_the_rate_of_each_step():
 
 
 def test_it_learns():
-    windows = Windows(torch.arange(200) % VOCABULARY, length=8)
+    windows = Windows(torch.arange(200) % ELEVEN, length=8)
     model = small_gpt()
     trainer = Trainer(
         model, Muon(model, 0.02, adamw_lr=0.01), Batches(windows, 8), n_steps=40, clip=1.0
     )
     losses = [step.loss for step in trainer]
-    assert losses[0] == pytest.approx(math.log(VOCABULARY), abs=0.2)
+    assert losses[0] == pytest.approx(math.log(ELEVEN), abs=0.2)
     assert losses[-1] < 0.5
 
 

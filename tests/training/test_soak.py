@@ -6,8 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from disks import in_a_child
-from forgeries import only_reading
+from damage import in_a_child, only_reading
 from programs import ended
 
 from transformer_lib.training.run_log import REPOSITORY

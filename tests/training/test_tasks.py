@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 import torch
-from forgeries import forge
+from damage import forge
 from small_runs import differences, end_of
 from torch import nn
 

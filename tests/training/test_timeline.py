@@ -5,7 +5,7 @@ import json
 import pytest
 import safetensors.torch
 import torch
-from lapses import make_timeline
+from figures import make_timeline
 
 from transformer_lib.data.markov import chains, loss_of
 from transformer_lib.training.run_log import load_run

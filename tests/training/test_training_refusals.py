@@ -9,7 +9,7 @@ import warnings
 
 import pytest
 import torch
-from small_models import small_gpt, stories
+from models import small_gpt, stories
 from torch import nn
 
 from transformer_lib import storage

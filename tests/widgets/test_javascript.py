@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 
 import pytest
-from nodes import run_node
+from programs import run_node
 from python_files import NPM
 
 from transformer_lib.widgets.joining import FOLDER, bundle

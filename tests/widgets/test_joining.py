@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from nodes import run_node
+from programs import run_node
 
 from transformer_lib.widgets.joining import FOLDER, bundle, stylesheet
 

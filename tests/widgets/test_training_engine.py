@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from nodes import run_node
+from programs import run_node
 from torch import nn
 from torch.nn.functional import cross_entropy
 

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from translators import EXAMPLES, make_translator, make_walk
+from figures import EXAMPLES, make_translator, make_walk
 
 from transformer_lib.widgets import ArchitectureWalk, Goal
 from transformer_lib.widgets.weights import unpack_weights

@@ -8,7 +8,7 @@ import json
 import numpy as np
 import pytest
 import torch
-from small_gpts import VOCABULARY, make
+from models import FEW, make_few
 
 from transformer_lib.sampling import next_logits
 from transformer_lib.widgets import BeamTree
@@ -26,11 +26,11 @@ def tree(score=table, prompt=(1,), vocabulary=WORDS, **options):
 
 
 def test_the_record_holds_what_the_model_says_of_each_beginning():
-    model, prompt = make(), [3, 1, 4]
+    model, prompt = make_few(), [3, 1, 4]
     widget = tree(lambda texts: next_logits(model, texts), prompt, end=2)
     text, logs = json.loads(widget._text), np.frombuffer(widget._logs, "<f8")
     logs = logs.reshape(len(text["rows"]), -1)
-    assert logs.shape[1] == VOCABULARY  # so few that all are recorded
+    assert logs.shape[1] == FEW  # so few that all are recorded
     beginnings = {0: prompt}
     for row, (tokens, following) in enumerate(zip(text["rows"], text["next"], strict=True)):
         for token, then in zip(tokens, following, strict=True):

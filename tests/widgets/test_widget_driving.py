@@ -5,9 +5,7 @@ import re
 
 import pytest
 import torch
-from lapses import make_lapse
-from machines import make_examined, make_machine
-from translators import make_translator, make_walk
+from figures import make_examined, make_lapse, make_machine, make_translator, make_walk
 
 from transformer_lib import widgets
 from transformer_lib.attention import MultiHeadAttention

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from machines import SHIPPED, STORIES, make_machine
+from figures import SHIPPED, STORIES, make_machine
 
 from transformer_lib.data.packing import pack
 from transformer_lib.tokenizers import WordTokenizer

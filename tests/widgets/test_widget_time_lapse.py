@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from lapses import CURVE, READERS, make_lapse, make_timeline
+from figures import CURVE, READERS, make_lapse, make_timeline
 
 from transformer_lib.widgets import TimeLapse
 from transformer_lib.widgets.weights import unpack_weights

@@ -4,7 +4,7 @@ import json
 
 import pytest
 import torch
-from translators import EXAMPLES, make_translator
+from figures import EXAMPLES, make_translator
 
 from transformer_lib.data.kannada.tables import tables
 from transformer_lib.widgets import Goal, Translator

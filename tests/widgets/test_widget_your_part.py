@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from machines import STORIES, make_examined, make_trained
+from figures import STORIES, make_examined, make_trained
 
 from transformer_lib.interpret.maps import attention_maps
 from transformer_lib.interpret.your_part import using

@@ -9,7 +9,18 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Colormap
 from matplotlib.patches import Rectangle
 
-from .style import CARD, HATCH, LINE, SCORES, TEXT_COLORS, WEIGHTS, array, canvas, token_labels
+from .style import (
+    CARD,
+    HATCH,
+    LINE,
+    SCORES,
+    TEXT_COLORS,
+    WEIGHTS,
+    array,
+    canvas,
+    contrast,
+    token_labels,
+)
 
 __all__ = ["attention_heatmap", "mask_heatmap", "position_heatmap", "scores_heatmap"]
 
@@ -192,9 +203,7 @@ def _number(value: float, limits: tuple[float, float]) -> str:
 
 def _readable_on(shade: tuple[float, float, float, float]) -> str:
     """White or black, whichever contrasts more with the cell: always 4.5 : 1, as WCAG measures."""
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in shade[:3]]
-    luminance = float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
-    return "#FFFFFF" if 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05 else "#000000"
+    return max("#000000", "#FFFFFF", key=lambda ink: contrast(ink, shade))
 
 
 def _require_not_negative(weights: np.ndarray) -> None:

@@ -14,7 +14,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.colors import LinearSegmentedColormap, to_rgb
+from matplotlib.typing import ColorType
 
 __all__ = [
     "CARD",
@@ -31,6 +32,7 @@ __all__ = [
     "WEIGHTS",
     "array",
     "canvas",
+    "contrast",
     "house",
     "plain",
     "role_color",
@@ -157,6 +159,17 @@ def plain(text: object) -> str:
 def role_color(name: str | None, fallback: str) -> str:
     """The color of a role, or a color by its own name."""
     return fallback if name is None else COLORS.get(name, name)
+
+
+def contrast(one: ColorType, other: ColorType) -> float:
+    """How much two colors differ in light, from 1 to 21, as WCAG 2.2 defines it; text needs 4.5."""
+    dark, light = sorted(map(_luminance, (one, other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def _luminance(color: ColorType) -> float:
+    levels = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(color)]
+    return float(np.dot(levels, [0.2126, 0.7152, 0.0722]))
 
 
 def _require_axes(found: np.ndarray, what: str, ndims: tuple[int, ...]) -> None:

@@ -5,8 +5,7 @@ import copy
 from dataclasses import asdict
 
 import torch
-from pairs_of_models import PAIRS, VOCABULARY_OF_SOURCE, make_pair
-from wirings import VOCABULARY, WIRINGS, make
+from models import PAIRS, VOCABULARY, VOCABULARY_OF_SOURCE, WIRINGS, make, make_pair
 
 from transformer_lib.beam import beam_search, cut
 from transformer_lib.encoder_decoder import BEGIN, END

@@ -17,8 +17,7 @@ from collections import Counter
 from pathlib import Path
 
 import torch
-from disks import Disk, in_a_child, write_to_full
-from forgeries import DAMAGES, HOSTILE, damaged, forge, only_reading
+from damage import DAMAGES, HOSTILE, Disk, damaged, forge, in_a_child, only_reading, write_to_full
 
 from transformer_lib.data.corpora import Corpus
 from transformer_lib.training.checkpoints import (
