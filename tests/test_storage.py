@@ -165,44 +165,32 @@ def test_a_folder_is_held_by_one_process_that_the_message_names(tmp_path):
         program.communicate(b"\n", timeout=PATIENCE)
     with locked(tmp_path):
         pass
-    assert files_in(tmp_path) == []
+    assert files_in(tmp_path) == [storage.LOCK]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
 def test_the_lock_of_a_killed_process_holds_nobody_up(tmp_path):
     with holder(tmp_path) as program:
         program.kill()
+    assert files_in(tmp_path) == [storage.LOCK, storage.OWNER]
+    with locked(tmp_path):
+        assert (tmp_path / storage.OWNER).read_text() == f"{os.getpid()}\n"
     assert files_in(tmp_path) == [storage.LOCK]
-    with locked(tmp_path):
-        assert (tmp_path / storage.LOCK).read_text() == f"{os.getpid()}\n"
-    assert files_in(tmp_path) == []
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no flock")
-def test_a_lock_that_its_owner_deletes_at_that_moment_is_taken_anew(tmp_path, monkeypatch):
-    """Between opening the file and locking it, the owner ends: the file has no name any more."""
-    take, taken = storage._take, []
-
-    def take_late(handle):
-        if not taken:
-            (tmp_path / storage.LOCK).unlink()
-        taken.append(handle)
-        take(handle)
-
-    monkeypatch.setattr(storage, "_take", take_late)
-    with locked(tmp_path):
-        assert (tmp_path / storage.LOCK).exists()
-        with pytest.raises(InUseError), locked(tmp_path):
-            pass
-    assert len(taken) == 3
+def test_no_lock_is_written_through_a_link(tmp_path):
+    (tmp_path / "mine").write_text("years")
+    (tmp_path / storage.OWNER).symlink_to(tmp_path / "mine")
+    with locked(tmp_path), pytest.raises(InUseError), locked(tmp_path):
+        pass
+    assert (tmp_path / "mine").read_text() == "years"
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no flock")
 def test_a_file_system_without_locks_is_told(tmp_path, monkeypatch):
-    def cannot(handle):
+    def cannot(self, **options):
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
-    monkeypatch.setattr(storage, "_take", cannot)
+    monkeypatch.setattr(storage.FileLock, "acquire", cannot)
     with pytest.warns(UserWarning, match="cannot be locked .*take care"), locked(tmp_path):
         pass
 

@@ -24,6 +24,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock, Timeout
+
 MOST_JSON_BYTES = 2**24  # more than any honest file needs; a list takes 40 times as much in memory
 INSTALL = "Install the version of transformer_lib that wrote it."
 
@@ -303,70 +305,43 @@ def require_writable(folder: Path) -> None:
 
 # --- One program in a folder ---------------------------------------------------------------------
 
-LOCK = ".lock"
+LOCK, OWNER = ".lock", ".lock.owner"
 
 
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """A context in which no other program can lock ``folder``.
 
-    The kernel ends the lock with the process, however that ends; a file that a killed program has
-    left behind locks nothing.
+    The kernel ends the lock with the process, however that ends; a file that lies there locks
+    nothing.
 
     Raises:
         InUseError: another program has it; the message names its process.
     """
-    handle = _lock(folder / LOCK)
+    lock, owner = FileLock(folder / LOCK, thread_local=False), folder / OWNER
     try:
-        os.ftruncate(handle, 0)
-        os.write(handle, f"{os.getpid()}\n".encode())
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        name = "another process"
+        with contextlib.suppress(UnusableFileError, ValueError):
+            name = f"process {int(read_regular(owner, 20))}"
+        raise InUseError(
+            errno.EAGAIN,
+            f"{name} is training there. Wait until it has ended, stop it (SIGTERM or Ctrl-C: it "
+            f"saves first), or choose another folder",
+            str(folder),
+        ) from error
+    except (OSError, NotImplementedError) as error:
+        reason = getattr(error, "strerror", None) or error
+        warnings.warn(
+            f"{folder} cannot be locked ({reason}): take care that no other program trains there.",
+            stacklevel=6,
+        )
+    try:
+        owner.unlink(missing_ok=True)  # whatever lies there: never written through a link
+        with open(owner, "xb") as file:
+            file.write(f"{os.getpid()}\n".encode())
         yield
     finally:
-        if os.name != "nt":  # Windows does not delete files that are open
-            (folder / LOCK).unlink(missing_ok=True)
-        os.close(handle)
-
-
-def _lock(path: Path) -> int:
-    """The handle of a locked file at ``path``."""
-    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    while True:
-        handle = os.open(path, flags, 0o666)
-        try:
-            _take(handle)
-        except OSError as error:
-            if error.errno not in (errno.EACCES, errno.EAGAIN, errno.EDEADLK):
-                warnings.warn(
-                    f"{path.parent} cannot be locked ({error.strerror}): take care that no other "
-                    f"program trains there.",
-                    stacklevel=7,
-                )
-                return handle
-            owner = os.read(handle, 20).decode("ascii", "replace").strip()
-            os.close(handle)
-            name = f"process {owner}" if owner.isdecimal() else "another process"
-            raise InUseError(
-                errno.EAGAIN,
-                f"{name} is training there. Wait until it has ended, stop it (SIGTERM or Ctrl-C: "
-                f"it saves first), or choose another folder",
-                str(path.parent),
-            ) from error
-        try:
-            if os.path.samestat(os.fstat(handle), os.stat(path)):
-                return handle
-        except FileNotFoundError:
-            pass
-        os.close(handle)  # its last owner has deleted it in between
-
-
-def _take(handle: int) -> None:
-    if os.name == "nt":
-        import msvcrt
-
-        os.lseek(handle, 2**30, os.SEEK_SET)  # a locked byte cannot be read: not one of the number
-        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
-        os.lseek(handle, 0, os.SEEK_SET)
-    else:
-        import fcntl
-
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        owner.unlink(missing_ok=True)
+        lock.release()

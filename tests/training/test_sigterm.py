@@ -14,7 +14,7 @@ import psutil
 import pytest
 from programs import PATIENCE, started
 
-from transformer_lib.storage import LOCK, InUseError, locked
+from transformer_lib.storage import OWNER, InUseError, locked
 from transformer_lib.training import run as library_run
 from transformer_lib.training.checkpoints import find_checkpoints, load_checkpoint
 from transformer_lib.training.cli import main
@@ -89,12 +89,12 @@ def test_two_programs_in_one_folder(tmp_path, capsys):
             assert str(folder) in error
         assert main(["sample", str(folder), "--tokens=3"]) == 0  # who only reads, may
         assert program.poll() is None
-    assert (folder / LOCK).exists()  # it was killed
+    assert (folder / OWNER).exists()  # it was killed
     saved = load_checkpoint(folder)
     with pytest.raises(Stopped, match="SIGUSR1"):
         trained_run(recipe_of(saved), folder, resume=folder, report=lambda run, step: stop(step))
     assert load_checkpoint(folder).step > saved.step
-    assert not (folder / LOCK).exists()
+    assert not (folder / OWNER).exists()
 
 
 def stop(step):
