@@ -221,6 +221,38 @@ def test_a_gradient_whose_square_overflows_is_refused(make):
     assert_close((model.state_dict(), optimizer.state_dict()["state"]), before, rtol=0, atol=0)
 
 
+@pytest.mark.parametrize("make", MAKERS, ids=["adamw", "muon", "normuon"])
+def test_a_step_takes_a_closure_as_pytorchs_do(make):
+    """It computes the gradients, though none are recorded around it, and its loss comes back."""
+    model, other = Tiny(), Tiny()
+    other.load_state_dict(model.state_dict())
+    optimizer, plain = make(model), make(other)
+    for seed in range(3):
+        with torch.no_grad():
+            loss = optimizer.step(lambda seed=seed: backward(model, seed))
+        assert loss == backward(other, seed)
+        plain.step()
+    assert_close(model.state_dict(), other.state_dict(), rtol=0, atol=0)
+
+    def diverged():
+        backward(model)
+        model.norm.bias.grad[3] = torch.nan
+
+    with pytest.raises(FloatingPointError, match=r"norm.bias holds NaN"):
+        optimizer.step(diverged)
+    assert_close(model.state_dict(), other.state_dict(), rtol=0, atol=0)
+
+
+def test_a_state_of_normuon_says_how_long_rows_are_remembered():
+    saved = NorMuon(Tiny(), row_beta=0.5).state_dict()
+    optimizer = NorMuon(Tiny())
+    optimizer.load_state_dict(saved)
+    assert optimizer.param_groups[0]["row_beta"] == 0.5
+    del saved["param_groups"][0]["row_beta"]  # as checkpoints were before
+    optimizer.load_state_dict(saved)
+    assert optimizer.param_groups[0]["row_beta"] == 0.95
+
+
 def test_an_optimizer_does_not_look_twice(monkeypatch):
     looks, norm = [], optimizers.gradient_norm
     monkeypatch.setattr(optimizers, "gradient_norm", lambda o: looks.append(o) or norm(o))

@@ -5,8 +5,9 @@ Both refuse to step on gradients that are not finite, before any parameter chang
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -119,8 +120,20 @@ class Muon(torch.optim.Optimizer):
         _prepared(self)
 
     @torch.no_grad()
-    def step(self) -> None:
-        """Change the parameters that have a gradient."""
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Change the parameters that have a gradient.
+
+        Args:
+            closure: computes the loss and its gradients, and is called first, as by PyTorch's own
+                optimizers.
+
+        Returns:
+            the loss that ``closure`` returned; None without one.
+        """
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
         for group in self.param_groups:
             parameters = [p for p in group["params"] if p.grad is not None]
             if group["method"] == "muon":
@@ -131,6 +144,7 @@ class Muon(torch.optim.Optimizer):
                     self._step_muon(matrices, group)
             elif parameters:
                 self._step_adamw(parameters, group)
+        return loss
 
     # Both steps use PyTorch's functions for lists: on a GPU one kernel for all tensors, instead of
     # one for each.
@@ -200,8 +214,12 @@ class NorMuon(Muon):
 
     def __init__(self, model: nn.Module, lr: float = 0.02, *, row_beta: float = 0.95, **options):
         require_shares({"row_beta": row_beta})
-        self.row_beta = row_beta
         super().__init__(model, lr, **options)
+        self.param_groups[0]["row_beta"] = row_beta
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self.param_groups[0].setdefault("row_beta", 0.95)  # older checkpoints do not say it
 
     def directions(
         self, matrices: list[Tensor], ahead: Float[Tensor, "matrices rows columns"], group: dict
@@ -212,9 +230,9 @@ class NorMuon(Muon):
         for p, square in zip(matrices, squares, strict=True):
             state = self.state[p]
             state["count"] = state.get("count", 0) + 1
-            state.setdefault("rows", torch.zeros_like(square)).lerp_(square, 1 - self.row_beta)
+            state.setdefault("rows", torch.zeros_like(square)).lerp_(square, 1 - group["row_beta"])
         means = torch.stack([self.state[p]["rows"] for p in matrices])
-        means = means / (1 - self.row_beta ** self.state[matrices[0]]["count"])
+        means = means / (1 - group["row_beta"] ** self.state[matrices[0]]["count"])
         scaled = steps / means.sqrt().clamp(min=1e-8)
         lengths = [x.norm(dim=(-2, -1), keepdim=True) for x in (steps, scaled)]
         return scaled * (lengths[0] / lengths[1].clamp(min=1e-8))
@@ -380,9 +398,21 @@ def _prepared(optimizer: torch.optim.Optimizer) -> torch.optim.Optimizer:
     return optimizer
 
 
-def _before_step(optimizer: torch.optim.Optimizer, args, kwargs) -> None:
-    if getattr(optimizer, "looks_at_gradients", True):
-        require_finite_gradients(optimizer)  # not returned: it would be taken for new arguments
+def _before_step(optimizer: torch.optim.Optimizer, args: tuple, kwargs: dict) -> tuple | None:
+    """Look at the gradients that are there, or at those that the step's closure computes."""
+    if not getattr(optimizer, "looks_at_gradients", True):
+        return None
+    closure = kwargs.get("closure", args[1] if len(args) > 1 else None)
+    if closure is None:
+        require_finite_gradients(optimizer)
+        return None
+
+    def looked_at() -> Any:
+        loss = closure()
+        require_finite_gradients(optimizer)
+        return loss
+
+    return args[:1], {"closure": looked_at}  # in place of the step's own arguments
 
 
 def require_shares(named: Mapping[str, float | tuple[float, ...]]) -> None:
