@@ -16,8 +16,8 @@ from torch import Tensor
 Ids = Integer[Tensor, " tokens"] | Iterable[int]
 # What a translator's vocabularies begin with: ids 0, 1 and 2. Padding fills rows up, and the others
 # say where a sentence begins and ends.
-PADDING, BEGIN, END = "<pad>", "<s>", "</s>"
-SPECIALS = (PADDING, BEGIN, END)
+SPECIALS = ("<pad>", "<s>", "</s>")
+PADDING, BEGIN, END = range(len(SPECIALS))  # their ids
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # characters of Unicode's category Cc
 
 

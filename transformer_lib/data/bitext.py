@@ -13,8 +13,6 @@ from transformer_lib.data.packing import IGNORED, Batch
 from transformer_lib.data.pairs import Pair
 from transformer_lib.tokenizers import BEGIN, END, PADDING, SPECIALS, PairTokenizer
 
-_PADDING, _BEGIN, _END = (SPECIALS.index(name) for name in (PADDING, BEGIN, END))
-
 
 class Bitext:
     """Pairs as rows: a source, what the decoder reads of the target, and what it is to predict.
@@ -46,8 +44,8 @@ class Bitext:
     def __init__(self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]):
         _require_rows(sources, targets)
         self._sources = [torch.tensor(ids) for ids in sources]
-        self._inputs = [torch.tensor([_BEGIN, *ids]) for ids in targets]
-        self._targets = [torch.tensor([*ids, _END]) for ids in targets]
+        self._inputs = [torch.tensor([BEGIN, *ids]) for ids in targets]
+        self._targets = [torch.tensor([*ids, END]) for ids in targets]
 
     def __len__(self) -> int:
         return len(self._sources)
@@ -60,7 +58,7 @@ class Bitext:
 
     def rows(self, indices: Int[Tensor, " batch"]) -> Batch:
         """Source, the decoder's input and targets of these pairs."""
-        columns = (self._sources, _PADDING), (self._inputs, _PADDING), (self._targets, IGNORED)
+        columns = (self._sources, PADDING), (self._inputs, PADDING), (self._targets, IGNORED)
         chosen = indices.tolist()
         return tuple(
             pad_sequence([rows[i] for i in chosen], batch_first=True, padding_value=padding)
