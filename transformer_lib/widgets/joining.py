@@ -42,8 +42,9 @@ def bundle(name: str, folder: Path = FOLDER, *, entry: str = "view") -> str:
     Lines that only comment are left out: they would be a sixth of what a page loads. Exports are
     declarations (`export const`, `function` or `class`), and imports are named:
     `import { a, b as c } from "../core/x.js"`. The text of a style beside a module is put where it
-    says `const TEXT = ""; // name.css`. Raises ValueError with the file and line where that
-    is not so, where a name is not exported, and where modules import one another in a circle.
+    says `const TEXT = ""; // name.css`. A template (`...`) ends in the line in which it begins:
+    a line within one could look like a comment. Raises ValueError with the file and line where
+    that is not so, where a name is not exported, and where modules import one another in a circle.
     """
     folder = folder.resolve()
     modules: dict[Path, _Module] = {}
@@ -139,6 +140,7 @@ def _collect(
             f"{module.where(at)}: only a widget's own view.js may have a default export"
         )
     _require_plain_exports(module)
+    _require_templates_in_a_line(module)
     imports = []
     for found in re.finditer(r"^import\b", module.source, re.MULTILINE):
         match = _IMPORT.match(module.source, found.start())
@@ -173,4 +175,14 @@ def _require_plain_exports(module: _Module) -> None:
             raise ValueError(
                 f"{where}: write `export` before a const, function or class, "
                 "one name at a time, not as a list"
+            )
+
+
+def _require_templates_in_a_line(module: _Module) -> None:
+    """No line is within a template, so that one which begins with // is a comment, and left out."""
+    for number, line in enumerate(module.source.splitlines(), start=1):
+        if line.count("`") % 2:
+            raise ValueError(
+                f"{module.name}:{number}: a template (`...`) goes over the end of the line; end it "
+                'there, and join the lines by [...].join("\\n")'
             )
