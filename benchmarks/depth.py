@@ -27,7 +27,7 @@ from torch import Tensor, nn
 from transformer_lib.blocks import PostNorm, PreNorm
 from transformer_lib.data.batches import Batches
 from transformer_lib.data.gifts import PLAIN, Grammar
-from transformer_lib.data.packing import IGNORED, Blocks, pack
+from transformer_lib.data.packing import IGNORED, Packed, pack
 from transformer_lib.gpt import GPT, GPTConfig
 from transformer_lib.tokenizers import WordTokenizer
 from transformer_lib.training.loop import Trainer
@@ -140,7 +140,7 @@ def loss_of(model: GPT, inputs: Tensor, targets: Tensor) -> Tensor:
     return F.cross_entropy(logits, targets.flatten(), ignore_index=IGNORED)
 
 
-def trained_loss(model: GPT, training: Blocks, unseen: Blocks, rate: float, seed: int) -> float:
+def trained_loss(model: GPT, training: Packed, unseen: Packed, rate: float, seed: int) -> float:
     """The loss on unseen stories after training."""
     trainer = Trainer(
         model,

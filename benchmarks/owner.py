@@ -32,7 +32,7 @@ from torch import Tensor
 from transformer_lib.data.batches import Batches
 from transformer_lib.data.gifts import PLAIN, Grammar, World
 from transformer_lib.data.gifts.lessons import EASIER, PRIMERS, after_marks, lesson
-from transformer_lib.data.packing import IGNORED, Blocks, pack
+from transformer_lib.data.packing import IGNORED, Packed, pack
 from transformer_lib.gpt import GPT, GPTConfig
 from transformer_lib.tokenizers import WordTokenizer
 from transformer_lib.training.evaluation import answer_accuracy, mean_loss
@@ -119,7 +119,7 @@ def tokenizer() -> WordTokenizer:
 
 def told(
     text: str | Mapping[str, Any], count: int, seed: int
-) -> tuple[Blocks, Bool[Tensor, "blocks tokens"]]:
+) -> tuple[Packed, Bool[Tensor, "rows tokens"]]:
     """Texts of a stage in blocks, and where their answers are."""
     if isinstance(text, str):
         texts, places = lesson(text, count, seed)
@@ -151,7 +151,7 @@ def trainer_of(attempt: Attempt, stage: Stage, model: GPT, seed: int) -> Trainer
     blocks, asked = told(stage.text, TRAINED, seed=1)
     if stage.answers:
         targets = torch.where(asked, blocks.targets, IGNORED)
-        blocks = Blocks(blocks.inputs, targets, blocks.spans)
+        blocks = Packed(blocks.inputs, targets, blocks.spans)
     if attempt.optimizer == "muon":
         optimizer = Muon(model, attempt.lr, adamw_lr=attempt.adamw_lr, n_iterations=3)
     else:

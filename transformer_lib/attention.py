@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from transformer_lib import checks
 from transformer_lib.cache import KeyValueCache, LayerCache, autocasts, results_of
 from transformer_lib.fast.kernels import causal_weights, explicit_is_faster, fused_attention
-from transformer_lib.fast.ragged import Real, projected
-from transformer_lib.fast.steps import Step, linear_step, stepper_of
+from transformer_lib.fast.ragged import RealTokens, projected
+from transformer_lib.fast.steps import TokenStep, linear_step, stepper_of
 from transformer_lib.masks import causal_mask, combine_masks
 from transformer_lib.positions import Positions
 
@@ -301,11 +301,11 @@ class MultiHeadAttention(nn.Module):
     def ragged(
         self,
         x: Float[Tensor, "real d_model"],
-        real: Real,
+        real: RealTokens,
         mask: Bool[Tensor, "..."] | None = None,
         *,
         causal: bool = False,
-        memory: tuple[Float[Tensor, "real_keys d_model"], Real] | None = None,
+        memory: tuple[Float[Tensor, "real_keys d_model"], RealTokens] | None = None,
     ) -> Float[Tensor, "real d_model"]:
         """:meth:`forward` without the padding: see :mod:`fast.ragged`."""
         query, both = self.query, (self.key, self.value)
@@ -321,7 +321,7 @@ class MultiHeadAttention(nn.Module):
         result = attention(q, k, v, mask, causal=causal, bias=bias, dropout=dropout)
         return self.output(real.packed(merge_heads(result)))
 
-    def stepper(self, cache: LayerCache) -> Step | None:
+    def stepper(self, cache: LayerCache) -> TokenStep | None:
         """x -> x for one token, causal, which extends the cache: see :mod:`fast.steps`."""
         if not isinstance(getattr(self.query, "weight", None), Tensor):  # a quantized layer
             return None
@@ -359,7 +359,7 @@ class MultiHeadAttention(nn.Module):
 
     def reading_stepper(
         self, memory: KeysAndValues, readable: Bool[Tensor, "batch 1 keys"]
-    ) -> Step | None:
+    ) -> TokenStep | None:
         """x -> x for one token, which reads a memory: see :mod:`fast.steps`. If ``x`` has n times
         as many rows as there are memories, n rows after one another belong to each.
         """
@@ -411,7 +411,7 @@ class MultiHeadAttention(nn.Module):
         )
 
 
-def _rotation_step(positions, n_heads: int, capacity: int, like: Tensor) -> Step | None:
+def _rotation_step(positions, n_heads: int, capacity: int, like: Tensor) -> TokenStep | None:
     """qk ``[batch, heads, d_head]``, place -> nothing: queries and keys are rotated in place."""
     if positions is None:
         return None

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from transformer_lib import checks
 from transformer_lib.attention import KeysAndValues
 from transformer_lib.cache import LayerCache, require_new_cache
-from transformer_lib.fast.steps import Step, is_idle, speaker, step_of
+from transformer_lib.fast.steps import TokenStep, is_idle, speaker, step_of
 
 
 class Block(nn.Module):
@@ -70,7 +70,7 @@ class Block(nn.Module):
         require_new_cache(self.attention)
         return self.attention.new_cache(batch, capacity)
 
-    def stepper(self, cache: LayerCache) -> Step | None:
+    def stepper(self, cache: LayerCache) -> TokenStep | None:
         """x -> x for one token: see :mod:`fast.steps`."""
         if not is_idle(self.dropout):
             return None
@@ -195,7 +195,7 @@ class CrossBlock(nn.Module):
         cache: LayerCache,
         memory: KeysAndValues | Float[Tensor, "batch keys d_model"],
         readable: Bool[Tensor, "batch 1 keys"],
-    ) -> Step | None:
+    ) -> TokenStep | None:
         """x -> x for one token: see :mod:`fast.steps`."""
         stepper = speaker(self.cross_attention, "reading_stepper")
         read = stepper(memory, readable) if stepper is not None and is_idle(self.dropout) else None

@@ -11,7 +11,7 @@ from transformer_lib import checks
 from transformer_lib.attention import KeysAndValues
 from transformer_lib.cache import ModelCache, require_extended, require_layers, require_room
 from transformer_lib.fast import ragged
-from transformer_lib.fast.steps import Step, model_step, stepper_of
+from transformer_lib.fast.steps import TokenStep, model_step, stepper_of
 from transformer_lib.layers import Embedding
 from transformer_lib.wiring import Wiring
 
@@ -181,7 +181,7 @@ class EncoderDecoder(nn.Module):
         cache: ModelCache,
         memory: Sequence[KeysAndValues | Tensor],
         readable: Bool[Tensor, "batch 1 keys"],
-    ) -> Step | None:
+    ) -> TokenStep | None:
         """ids ``[batch]`` -> logits ``[batch, vocabulary]``, as :meth:`decode` gives them: see
         :mod:`fast.decoding`.
         """
@@ -265,7 +265,7 @@ class Conditioned(nn.Module):
         require_extended(cache, ids.shape[1])
         return logits
 
-    def stepper(self, cache: ModelCache) -> Step | None:
+    def stepper(self, cache: ModelCache) -> TokenStep | None:
         """ids ``[batch]`` -> logits ``[batch, vocabulary]``: see :mod:`fast.decoding`."""
         stepper = stepper_of(self.model)
         return None if stepper is None else stepper(cache, *self._read[1])

@@ -15,7 +15,7 @@ from transformer_lib.cache import (
     require_no_gradient,
     require_room,
 )
-from transformer_lib.fast.steps import Step, model_step, step_of, stepper_of
+from transformer_lib.fast.steps import TokenStep, model_step, step_of, stepper_of
 from transformer_lib.layers import Embedding, Smear, require_smear_start
 from transformer_lib.wiring import Wiring
 
@@ -150,7 +150,7 @@ class GPT(nn.Module):
         """Each vector's score for each token: its dot product with the embedding's row, if tied."""
         return self.embedding.logits(x) if self.head is None else self.head(x)
 
-    def stepper(self, cache: ModelCache) -> Step:
+    def stepper(self, cache: ModelCache) -> TokenStep:
         """ids ``[batch]`` -> logits ``[batch, vocabulary]``: see :mod:`fast.decoding`."""
         stepper = stepper_of(self.embedding)
         embed = None if stepper is None else stepper(cache)

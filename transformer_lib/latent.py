@@ -16,7 +16,7 @@ from transformer_lib.attention import (
     split_heads,
 )
 from transformer_lib.cache import LayerCache, require_cache_entry, results_of
-from transformer_lib.fast.steps import Step, is_plain, linear_step, step_of, stepper_of
+from transformer_lib.fast.steps import TokenStep, is_plain, linear_step, step_of, stepper_of
 from transformer_lib.layers import RMSNorm
 from transformer_lib.positions import RotaryPositions, require_even
 
@@ -160,7 +160,7 @@ class LatentAttention(nn.Module):
         width = self.d_latent + self.d_rotary
         return LatentCache(1, batch, 1, capacity, width, **results_of(self.down))
 
-    def stepper(self, cache: LatentCache) -> Step | None:
+    def stepper(self, cache: LatentCache) -> TokenStep | None:
         """x -> x for one token, causal, which extends the cache: see :mod:`fast.steps`."""
         rotary = None if self.positions is None else stepper_of(self.positions)
         if not is_plain(self.up) or (self.positions is not None and rotary is None):

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from transformer_lib import checks
 from transformer_lib.cache import ModelCache
-from transformer_lib.fast.steps import Step, is_idle, linear_step, stepper_of
+from transformer_lib.fast.steps import TokenStep, is_idle, linear_step, stepper_of
 from transformer_lib.positions import AddedPositions
 
 
@@ -85,7 +85,7 @@ class FeedForward(nn.Module):
         require_width(x, self.expand.in_features)
         return self.contract(ACTIVATIONS[self.activation](self.expand(x)))
 
-    def stepper(self) -> Step:
+    def stepper(self) -> TokenStep:
         """x -> x for one token: see :mod:`fast.steps`."""
         expand, contract = linear_step(self.expand), linear_step(self.contract)
         activation = ACTIVATIONS[self.activation]
@@ -132,7 +132,7 @@ class SwiGLU(nn.Module):
         require_width(x, self.expand.in_features)
         return self.contract(F.silu(self.gate(x)) * self.expand(x))
 
-    def stepper(self) -> Step:
+    def stepper(self) -> TokenStep:
         """x -> x for one token: see :mod:`fast.steps`."""
         both, contract = linear_step(self.gate, self.expand), linear_step(self.contract)
 
@@ -162,7 +162,7 @@ class LayerNorm(nn.LayerNorm):
         checks.require_flag(bias, "bias")
         super().__init__(d_model, eps, bias=bias)
 
-    def stepper(self) -> Step:
+    def stepper(self) -> TokenStep:
         """x -> x for one token: see :mod:`fast.steps`."""
         shape, weight, bias, eps = self.normalized_shape, self.weight, self.bias, self.eps
         return lambda x: torch.layer_norm(x, shape, weight, bias, eps)
@@ -195,7 +195,7 @@ class RMSNorm(nn.Module):
         require_width(x, self.weight.shape[0])
         return F.rms_norm(x, self.weight.shape, self.weight, self.eps)
 
-    def stepper(self) -> Step:
+    def stepper(self) -> TokenStep:
         """x -> x for one token: see :mod:`fast.steps`."""
         shape, weight, eps = self.weight.shape, self.weight, self.eps
         return lambda x: F.rms_norm(x, shape, weight, eps)
@@ -332,7 +332,7 @@ class Embedding(nn.Embedding):
         """
         return F.linear(x, self.weight)
 
-    def stepper(self, cache: ModelCache) -> Step | None:
+    def stepper(self, cache: ModelCache) -> TokenStep | None:
         """ids ``[batch]`` -> x ``[batch, d_model]``: see :mod:`fast.steps`."""
         parts = [part for part in (self.smear, self.positions) if part is not None]
         if not is_idle(self.dropout) or any(stepper_of(part) is None for part in parts):

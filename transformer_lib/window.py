@@ -7,7 +7,7 @@ from torch import Tensor
 from transformer_lib import checks
 from transformer_lib.attention import KeysAndValues, MultiHeadAttention, split_heads
 from transformer_lib.cache import LayerCache, require_cache_entry, results_of
-from transformer_lib.fast.steps import Step, linear_step
+from transformer_lib.fast.steps import TokenStep, linear_step
 from transformer_lib.masks import combine_masks, sliding_window_mask
 
 
@@ -173,7 +173,7 @@ class WindowAttention(MultiHeadAttention):
         options = {"window": self.window, "sinks": self.sinks} | results_of(self.key)
         return WindowCache(batch, self.n_kv_heads, capacity, self.d_head, **options)
 
-    def stepper(self, cache: WindowCache) -> Step | None:
+    def stepper(self, cache: WindowCache) -> TokenStep | None:
         """x -> x for one token, causal, which extends the cache: see :mod:`fast.steps`."""
         query, output = linear_step(self.query), linear_step(self.output)
         both = linear_step(self.key, self.value)

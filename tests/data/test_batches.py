@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from transformer_lib.data.batches import Batches, Lessons
 from transformer_lib.data.gifts import Grammar
-from transformer_lib.data.packing import IGNORED, Blocks, Windows, cover, pack
+from transformer_lib.data.packing import IGNORED, Packed, Windows, cover, pack
 from transformer_lib.tokenizers import WordTokenizer
 
 GRAMMAR = Grammar(give=0.2, give_it=0.1, ask=0.5, swap=0.2)
@@ -64,7 +64,7 @@ def test_pack_by_hand():
         [5, 9, 6, 7, 9],
     ]
     assert blocks.spans.tolist() == [[0, 0, 2], [1, 0, 4], [2, 0, 2], [2, 2, 5]]
-    assert repr(blocks) == "Blocks(blocks=3, tokens=5, sequences=4)"
+    assert repr(blocks) == "Packed(rows=3, tokens=5, sequences=4)"
     marked = blocks.mark([[1], [1, 3], [], [2]])
     assert marked.nonzero().tolist() == [[0, 0], [1, 0], [1, 2], [2, 3]]
     assert blocks.targets[marked].tolist() == [1, 2, 4, 7]
@@ -152,7 +152,7 @@ def test_resuming_at_every_step():
 
 
 def test_a_source_that_fails_does_not_lose_its_batch():
-    class Failing(Blocks):
+    class Failing(Packed):
         def rows(self, indices):
             raise OSError("the disk is gone")
 

@@ -12,7 +12,7 @@ from transformer_lib.data.batches import Batches
 from transformer_lib.data.bitext import Bitext
 from transformer_lib.data.packing import IGNORED
 from transformer_lib.fast import ragged
-from transformer_lib.fast.ragged import Real
+from transformer_lib.fast.ragged import RealTokens
 from transformer_lib.training.loop import Trainer
 from transformer_lib.training.losses import count, cross_entropy
 from transformer_lib.training.optimizers import adamw
@@ -72,7 +72,7 @@ def test_the_memory_is_that_of_the_encoder(name):
 
 def test_padding_goes_and_comes_back_with_its_gradient():
     mask = torch.rand(3, 5) < 0.5
-    real, x = Real(mask), torch.randn(3, 5, 2, dtype=torch.float64, requires_grad=True)
+    real, x = RealTokens(mask), torch.randn(3, 5, 2, dtype=torch.float64, requires_grad=True)
     assert real.packed(x).equal(x[mask])
     assert real.padded(real.packed(x)).equal(x * mask.unsqueeze(2))
     assert real.n_padding == int((~mask).sum())

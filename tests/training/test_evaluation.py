@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 from models import small_gpt, stories
 
-from transformer_lib.data.packing import IGNORED, Blocks
+from transformer_lib.data.packing import IGNORED, Packed
 from transformer_lib.training.evaluation import answer_accuracy, mean_loss
 
 
@@ -29,13 +29,13 @@ def test_answers_are_counted_at_the_marked_targets():
     assert len(right) == len(blocks.spans)
     share = answer_accuracy(model, blocks, marked, batch_size=3)
     assert share == pytest.approx(sum(right) / len(right))
-    perfect = Blocks(blocks.inputs, torch.where(marked, best, blocks.targets), blocks.spans)
+    perfect = Packed(blocks.inputs, torch.where(marked, best, blocks.targets), blocks.spans)
     assert answer_accuracy(model, perfect, marked) == 1.0
 
 
 def test_nothing_to_measure_is_an_error(as_a_reader):
     model, blocks = small_gpt(), stories()
-    empty = Blocks(blocks.inputs, torch.full_like(blocks.targets, IGNORED), blocks.spans)
+    empty = Packed(blocks.inputs, torch.full_like(blocks.targets, IGNORED), blocks.spans)
     with pytest.raises(ValueError, match="has no targets"):
         mean_loss(model, empty)
     with pytest.raises(ValueError, match=r"no target .* is marked"):

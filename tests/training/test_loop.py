@@ -12,7 +12,7 @@ from programs import ended
 from torch import nn
 
 from transformer_lib.data.batches import Batches
-from transformer_lib.data.packing import IGNORED, Blocks, Windows
+from transformer_lib.data.packing import IGNORED, Packed, Windows
 from transformer_lib.training.loop import Trainer
 from transformer_lib.training.optimizers import Muon, adamw
 from transformer_lib.training.schedules import linear
@@ -177,7 +177,7 @@ def test_a_batch_must_have_rows_and_targets(as_a_reader):
     with pytest.raises(ValueError, match="2 rows, for processes × accumulation = 1 × 3 parts"):
         next(iter(trainer_of(small_gpt(), batch_size=2, accumulation=3)))
     inputs = torch.ones(2, 5, dtype=torch.int64)
-    nothing = Blocks(inputs, torch.full_like(inputs, IGNORED), torch.empty(0, 3).long())
+    nothing = Packed(inputs, torch.full_like(inputs, IGNORED), torch.empty(0, 3).long())
     model = small_gpt()
     trainer = Trainer(model, adamw(model, lr=0.01), Batches(nothing, 2), n_steps=1)
     with pytest.raises(ValueError, match="a batch of 2 rows has no target"):

@@ -14,7 +14,7 @@ from transformer_lib.data.packing import Batch
 
 @runtime_checkable
 class Source(Protocol):
-    """Numbered rows: :class:`~transformer_lib.data.packing.Blocks`, or ``Windows`` of a text.
+    """Numbered rows: :class:`~transformer_lib.data.packing.Packed`, or ``Windows`` of a text.
 
     ``rows(indices)`` is a tuple of tensors that begin with these rows: what a model is called with,
     and last its targets (``IGNORED`` where there is none).

@@ -14,7 +14,7 @@ from transformer_lib.bpe import BytePairTokenizer
 from transformer_lib.data.batches import Source
 from transformer_lib.data.gifts import Grammar
 from transformer_lib.data.gifts.lessons import lesson, require_lessons
-from transformer_lib.data.packing import IGNORED, Blocks, Windows, cover, pack
+from transformer_lib.data.packing import IGNORED, Packed, Windows, cover, pack
 from transformer_lib.data.pairs import Pair
 from transformer_lib.tokenizers import CharacterTokenizer, PairTokenizer, WordTokenizer
 
@@ -67,7 +67,7 @@ def text_corpus(text: str, block: int, window: int | None = None) -> Corpus:
 
     >>> corpus = text_corpus("to be or not to be " * 20, block=8)
     >>> corpus.tokenizer.size, len(corpus.training), corpus.validation
-    (7, 334, Blocks(blocks=5, tokens=8, sequences=0))
+    (7, 334, Packed(rows=5, tokens=8, sequences=0))
     """
     end = int(TRAINING_SHARE * len(text))
     if len(text) - end < 2:
@@ -101,7 +101,7 @@ def stories_corpus(grammar: Grammar, n_stories: int, n_validation: int, block: i
     >>> grammar = Grammar(n_gifts=1, n_sentences=2)
     >>> corpus = stories_corpus(grammar, 50, 20, block=grammar.max_words)
     >>> corpus.training, corpus.seen, round(corpus.floor, 1)
-    (Blocks(blocks=50, tokens=26, sequences=50), 0, 0.5)
+    (Packed(rows=50, tokens=26, sequences=50), 0, 0.5)
     """
     if grammar.max_words > block:
         raise ValueError(
@@ -157,14 +157,14 @@ def with_lessons(
         ids = [corpus.tokenizer.encode(text) for text in texts]
         blocks = pack(ids, max(map(len, ids)))
         targets = blocks.targets.where(blocks.mark(places), IGNORED)
-        told.append((Blocks(blocks.inputs, targets, blocks.spans), steps))
+        told.append((Packed(blocks.inputs, targets, blocks.spans), steps))
     described = [corpus.signature, dict(lessons), batch_size]
     signature = storage.sha256(json.dumps(described).encode("ascii"))
     return replace(corpus, lessons=tuple(told), signature=signature)
 
 
 def mark_answers(
-    grammar: Grammar, stories: Sequence[str], blocks: Blocks
+    grammar: Grammar, stories: Sequence[str], blocks: Packed
 ) -> Bool[Tensor, "blocks tokens"]:
     """Where ``blocks``, packed from ``stories``, ask for the answer to *who has it?*"""
     return blocks.mark([[q.position for q in grammar.questions(story)] for story in stories])

@@ -1,4 +1,4 @@
-"""Token ids in rows of equal length: whole stories packed into blocks, or a long text cut up.
+"""Token ids in rows of equal length: whole stories packed into them, or a long text cut up.
 
 A row has ``inputs`` and ``targets``, the same tokens one step later: at each position the model
 predicts what comes next. Where there is nothing to predict, the target is ``IGNORED``, which
@@ -20,31 +20,31 @@ Batch = tuple[Tensor, ...]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Blocks:
-    """Rows of equal length.
+class Packed:
+    """Rows of equal length, each with whole sequences in it or a piece of a text.
 
     Attributes:
-        inputs: ids, ``[blocks, tokens]``.
-        targets: the next ids, ``[blocks, tokens]``; ``IGNORED`` where there is none.
-        spans: where each sequence was packed: its block, its first column and the column after its
+        inputs: ids, ``[rows, tokens]``.
+        targets: the next ids, ``[rows, tokens]``; ``IGNORED`` where there is none.
+        spans: where each sequence was packed: its row, its first column and the column after its
             last, ``[sequences, 3]``; for a text in windows, ``[0, 3]``.
     """
 
-    inputs: Int[Tensor, "blocks tokens"]
-    targets: Int[Tensor, "blocks tokens"]
+    inputs: Int[Tensor, "rows tokens"]
+    targets: Int[Tensor, "rows tokens"]
     spans: Int[Tensor, "sequences 3"]
 
     def __len__(self) -> int:
         return self.inputs.shape[0]
 
     def rows(self, indices: Int[Tensor, " batch"]) -> Batch:
-        """Inputs and targets of these blocks."""
+        """Inputs and targets of these rows."""
         return self.inputs[indices], self.targets[indices]
 
-    def mark(self, positions: Sequence[Sequence[int]]) -> Bool[Tensor, "blocks tokens"]:
+    def mark(self, positions: Sequence[Sequence[int]]) -> Bool[Tensor, "rows tokens"]:
         """True where the target is a token at one of ``positions``, given for each sequence.
 
-        With the positions of answers, ``(logits.argmax(-1) == blocks.targets)[marked]`` says which
+        With the positions of answers, ``(logits.argmax(-1) == packed.targets)[marked]`` says which
         of them the model gets right.
 
         Raises:
@@ -58,38 +58,38 @@ class Blocks:
                 f"packed; give one list for each."
             )
         marked = torch.zeros_like(self.targets, dtype=torch.bool)
-        for (block, start, end), places in zip(self.spans.tolist(), positions, strict=True):
+        for (row, start, end), places in zip(self.spans.tolist(), positions, strict=True):
             for place in places:
                 if not 0 < place < end - start:
                     raise ValueError(
                         f"position {place} is marked in a sequence of {end - start} tokens; "
                         f"positions 1 to {end - start - 1} are predicted within it."
                     )
-                marked[block, start + place - 1] = True
+                marked[row, start + place - 1] = True
         return marked
 
     def __repr__(self) -> str:
-        blocks, tokens = self.inputs.shape
-        return f"Blocks(blocks={blocks}, tokens={tokens}, sequences={len(self.spans)})"
+        rows, tokens = self.inputs.shape
+        return f"Packed(rows={rows}, tokens={tokens}, sequences={len(self.spans)})"
 
 
-def pack(sequences: Sequence[Sequence[int]], length: int) -> Blocks:
-    """Blocks of ``length`` tokens with whole sequences in them, in their order, as many as fit.
+def pack(sequences: Sequence[Sequence[int]], length: int) -> Packed:
+    """Rows of ``length`` tokens with whole sequences in them, in their order, as many as fit.
 
     All sequences begin with the same token, the separator. It is also the last target of each
     sequence, so every token is a target once, and always with the beginning of its own sequence in
     view. A model can therefore reach the entropy of the sequences, which it cannot if windows cut
-    them. The rest of a block is padded with separators, whose targets are ``IGNORED``.
+    them. The rest of a row is padded with separators, whose targets are ``IGNORED``.
 
     Raises:
-        ValueError: no sequences, an empty one, one longer than a block, different first tokens.
+        ValueError: no sequences, an empty one, one longer than a row, different first tokens.
         TypeError: ``length`` is not an int.
 
-    >>> blocks = pack([[7, 1, 2], [7, 3], [7, 4, 5, 6]], length=6)
-    >>> blocks.inputs
+    >>> packed = pack([[7, 1, 2], [7, 3], [7, 4, 5, 6]], length=6)
+    >>> packed.inputs
     tensor([[7, 1, 2, 7, 3, 7],
             [7, 4, 5, 6, 7, 7]])
-    >>> blocks.targets
+    >>> packed.targets
     tensor([[   1,    2,    7,    3,    7, -100],
             [   4,    5,    6,    7, -100, -100]])
     """
@@ -108,10 +108,10 @@ def pack(sequences: Sequence[Sequence[int]], length: int) -> Blocks:
     for i, tokens in enumerate(packed):
         inputs[i, : len(tokens)] = torch.tensor(tokens)
         targets[i, : len(tokens)] = torch.tensor([*tokens[1:], separator])
-    return Blocks(inputs, targets, torch.tensor(spans))
+    return Packed(inputs, targets, torch.tensor(spans))
 
 
-def cover(ids: Integer[Tensor, " tokens"], length: int) -> Blocks:
+def cover(ids: Integer[Tensor, " tokens"], length: int) -> Packed:
     """A long text cut into windows of ``length`` without a gap, to measure the loss on all of it.
 
     Every token but the first is a target once; the last window is padded.
@@ -130,7 +130,7 @@ def cover(ids: Integer[Tensor, " tokens"], length: int) -> Blocks:
     ids = ids.long()
     inputs = torch.cat([ids[:-1], ids[:1].expand(padding)]).reshape(-1, length)
     targets = torch.cat([ids[1:], ids.new_full((padding,), IGNORED)]).reshape(-1, length)
-    return Blocks(inputs, targets, torch.empty(0, 3, dtype=torch.int64))
+    return Packed(inputs, targets, torch.empty(0, 3, dtype=torch.int64))
 
 
 class Windows:
@@ -166,7 +166,7 @@ def _require_sequences(sequences: Sequence[Sequence[int]], length: int) -> None:
     for i, sequence in enumerate(sequences):
         if not 0 < len(sequence) <= length:
             raise ValueError(
-                f"sequence {i} has {len(sequence)} tokens, and a block has {length}: sequences are "
+                f"sequence {i} has {len(sequence)} tokens, and a row has {length}: sequences are "
                 f"packed whole. "
                 + ("Leave it out." if not sequence else f"Choose length={len(sequence)} or more.")
             )

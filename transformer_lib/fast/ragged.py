@@ -23,10 +23,10 @@ from transformer_lib.fast.steps import has_hooks, is_idle, is_plain, speaker, st
 LEAST_SHARE, LEAST_NUMBERS = 0.1, 2**16
 
 
-class Real:
+class RealTokens:
     """Where a batch has its real tokens.
 
-    >>> real = Real(torch.tensor([[True, True, False], [True, False, False]]))
+    >>> real = RealTokens(torch.tensor([[True, True, False], [True, False, False]]))
     >>> x = real.packed(torch.tensor([[[1.0], [2.0], [9.0]], [[3.0], [9.0], [9.0]]]))
     >>> x.flatten().tolist(), real.padded(x).squeeze(2).tolist()
     ([1.0, 2.0, 3.0], [[1.0, 2.0, 0.0], [3.0, 0.0, 0.0]])
@@ -90,8 +90,9 @@ def counted_logits(
     if not is_for(source):
         return None
     readable = model.readable(source)
-    sources = Real(readable.squeeze(1))
-    targets = Real(counted.flip(1).cumsum(dim=1).flip(1) > 0)  # nobody looks at what comes later
+    sources = RealTokens(readable.squeeze(1))
+    # What comes after the last counted target is read by no loss.
+    targets = RealTokens(counted.flip(1).cumsum(dim=1).flip(1) > 0)
     if not (is_worth_it(model, sources, targets) and can_be_ragged(model)):
         return None
     encoded = _encoded(model, source, sources)
@@ -112,13 +113,13 @@ def memory(model, source: Int[Tensor, "batch keys"]) -> Float[Tensor, "batch key
     """``model.encode(source)``, but for what is in the padding's places, which nobody may read."""
     if not is_for(source):
         return model.encode(source)
-    real = Real(model.readable(source).squeeze(1))
+    real = RealTokens(model.readable(source).squeeze(1))
     if not (is_worth_it(model, real) and can_be_ragged(model)):
         return model.encode(source)
     return real.padded(_encoded(model, source, real))
 
 
-def _encoded(model, source: Tensor, real: Real) -> Float[Tensor, "real d_model"]:
+def _encoded(model, source: Tensor, real: RealTokens) -> Float[Tensor, "real d_model"]:
     x, mask = real.packed(model.source_embedding(source)), model.readable(source)
     for block in model.encoder:
         x = through(block, x, real, mask=mask)
@@ -132,7 +133,7 @@ def is_for(ids: Tensor) -> bool:
     return ids.device.type == "cpu" and type(ids) is Tensor and not torch.compiler.is_compiling()
 
 
-def is_worth_it(model, *sides: Real) -> bool:
+def is_worth_it(model, *sides: RealTokens) -> bool:
     """Whether there is enough padding: a share of all tokens, and not only a few numbers."""
     padding = sum(real.n_padding for real in sides)
     enough = padding >= LEAST_SHARE * sum(real.shape.numel() for real in sides)
@@ -160,7 +161,7 @@ def can_be_ragged(model) -> bool:
 
 
 def through(
-    block: nn.Module, x: Tensor, real: Real, *reading: Callable[[Tensor], Tensor], **options
+    block: nn.Module, x: Tensor, real: RealTokens, *reading: Callable[[Tensor], Tensor], **options
 ) -> Float[Tensor, "real d_model"]:
     """``x`` after a block. ``options`` are those of its attention's ``ragged``; ``reading`` is what
     a block of the decoder reads of the memory.
@@ -177,7 +178,7 @@ def through(
     return block.wire(x, *parts, *norms)
 
 
-def projected(x: Tensor, real: Real, *layers: nn.Linear) -> tuple[Tensor, ...]:
+def projected(x: Tensor, real: RealTokens, *layers: nn.Linear) -> tuple[Tensor, ...]:
     """What each layer makes of ``x``, padded again: all of them by one product."""
     weight = torch.cat([layer.weight for layer in layers])
     biased = layers[0].bias is not None

@@ -19,10 +19,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.modules import module as every_module
 
-Step = Callable[..., Tensor]
+TokenStep = Callable[..., Tensor]
 
 
-def stepper_of(part: Any) -> Callable[..., Step | None] | None:
+def stepper_of(part: Any) -> Callable[..., TokenStep | None] | None:
     """``part.stepper``, if it speaks for all that ``part`` computes; else None.
 
     It does if the class that defines ``stepper`` has the last word on everything else, too: no
@@ -77,7 +77,7 @@ def is_idle(dropout: nn.Module) -> bool:
     return plain and not has_hooks(dropout)
 
 
-def step_of(part: nn.Module, cache: Any = None) -> Step:
+def step_of(part: nn.Module, cache: Any = None) -> TokenStep:
     """x -> x, for one token: the part's own step, or else the part, called as it is.
 
     With a cache, the part is called as a block is: ``part(x, causal=True, cache=cache)``.
@@ -95,8 +95,12 @@ def step_of(part: nn.Module, cache: Any = None) -> Step:
 
 
 def model_step(
-    embed: Step, blocks: list[Step], norm: nn.Module, head: nn.Module | None, table: Tensor
-) -> Step:
+    embed: TokenStep,
+    blocks: list[TokenStep],
+    norm: nn.Module,
+    head: nn.Module | None,
+    table: Tensor,
+) -> TokenStep:
     """ids ``[batch]`` -> logits ``[batch, vocabulary]``; without a head, scores are products with
     the ``table`` of embeddings.
     """
@@ -114,7 +118,7 @@ def model_step(
     return step
 
 
-def linear_step(*layers: nn.Module) -> Step:
+def linear_step(*layers: nn.Module) -> TokenStep:
     """x -> what the layers make of it, side by side: by one product, if all of them are plain."""
     biases = [getattr(layer, "bias", None) for layer in layers]
     if not all(is_plain(layer) for layer in layers) or len({b is None for b in biases}) > 1:

@@ -215,7 +215,7 @@ def newest_checkpoint(path: str | os.PathLike) -> Path:
     )
 
 
-def step_of(path: Path) -> int:
+def saved_step(path: Path) -> int:
     """The step that a checkpoint's name says."""
     return _order(path)[0]
 
@@ -262,7 +262,7 @@ def _order(path: Path) -> tuple[int, int]:
 def _write(folder: Path, step: int, contents: Mapping[str, bytes]) -> Path:
     storage.make_folders(folder)
     storage.sweep(folder, "step-*")  # left by a program that was killed
-    again = [_order(path)[1] for path in find_checkpoints(folder) if step_of(path) == step]
+    again = [_order(path)[1] for path in find_checkpoints(folder) if saved_step(path) == step]
     path = folder / (f"step-{step:08d}" + (f"-{max(again) + 1}" if again else ""))
     storage.write_folder(path, contents)
     return path
@@ -392,7 +392,7 @@ def _require_manifest(manifest: Mapping[str, Any], name: str) -> None:
     for file in manifest["files"].values():
         if not isinstance(file, dict) or type(file.get("size")) is not int or file["size"] < 0:
             raise storage.UnusableFileError("does not say how many bytes its files have.")
-    if NAME.fullmatch(name) and step_of(Path(name)) != manifest["step"]:
+    if NAME.fullmatch(name) and saved_step(Path(name)) != manifest["step"]:
         raise storage.UnusableFileError(f"says step {manifest['step']}, in a folder named {name}.")
 
 

@@ -20,7 +20,7 @@ from transformer_lib.training.checkpoints import (
     CheckpointError,
     describe_checkpoint,
     find_checkpoints,
-    step_of,
+    saved_step,
 )
 from transformer_lib.training.device import choose_device, precision_here
 from transformer_lib.training.distributed import LostProcessError, processes
@@ -241,8 +241,8 @@ def train_command(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
     there = find_checkpoints(chosen.folder)
     if there and not chosen.go_on:
         raise ValueError(
-            f"{chosen.folder} holds a run already, saved at step {step_of(there[-1])}. Go on with "
-            f"it by: {PROGRAM} resume {shlex.quote(chosen.folder)}; or choose another folder."
+            f"{chosen.folder} holds a run already, saved at step {saved_step(there[-1])}. Go on "
+            f"with it by: {PROGRAM} resume {shlex.quote(chosen.folder)}; or choose another folder."
         )
     return _train(recipe, chosen, arguments, resume=chosen.folder if there else None)
 

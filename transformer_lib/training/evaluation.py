@@ -31,7 +31,7 @@ def mean_loss(
 
     Args:
         model, loss, precision: as in :class:`~transformer_lib.training.loop.Trainer`.
-        source: rows, such as :class:`~transformer_lib.data.packing.Blocks`.
+        source: rows, such as :class:`~transformer_lib.data.packing.Packed`.
 
     Raises:
         ValueError: there are no targets; a precision or batch size out of range.

@@ -23,7 +23,7 @@ from transformer_lib import storage
 from transformer_lib.data.batches import Batches, Lessons
 from transformer_lib.data.corpora import Corpus, describe_tokenizer
 from transformer_lib.training import checkpoints
-from transformer_lib.training.checkpoints import NAME, CheckpointError, find_checkpoints, step_of
+from transformer_lib.training.checkpoints import NAME, CheckpointError, find_checkpoints, saved_step
 from transformer_lib.training.device import precision_here
 from transformer_lib.training.distributed import ALONE, Processes
 from transformer_lib.training.loop import Step, Trainer
@@ -425,6 +425,6 @@ def require_run_folder(folder: str | os.PathLike, resumed: bool) -> None:
     there = [] if resumed else find_checkpoints(folder)
     if there:
         raise ValueError(
-            f"{name} holds a run already, saved at step {step_of(there[-1])}. Resume that one, or "
-            f"choose another folder."
+            f"{name} holds a run already, saved at step {saved_step(there[-1])}. Resume that one, "
+            f"or choose another folder."
         )

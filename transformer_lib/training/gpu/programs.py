@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from transformer_lib.training.checkpoints import find_checkpoints, step_of
+from transformer_lib.training.checkpoints import find_checkpoints, saved_step
 from transformer_lib.training.recipes import PRESETS, Recipe
 from transformer_lib.training.run_log import load_run
 
@@ -62,7 +62,7 @@ def stopped_and_resumed(device: torch.device, recipe: Recipe, text: str) -> dict
             said.seek(0)
             words = said.read()
         assert status == 128 + signal.SIGTERM, f"{status}: {words[-1000:]}"
-        at = step_of(find_checkpoints(run)[-1])
+        at = saved_step(find_checkpoints(run)[-1])
         outputs = [words]
         for command in (["resume", str(run), chosen], ["sample", str(run), chosen, "--tokens=60"]):
             done = subprocess.run([*python, *command], capture_output=True, text=True)
