@@ -2,6 +2,7 @@
 
     python book/new_chapter.py 14-inside-a-gpt "Inside a GPT"
     python book/new_chapter.py 14b-circuits "Circuits by hand"     a deeper page of chapter 14
+    python book/new_chapter.py 14-inside-a-gpt --exercise halve    one exercise more in a chapter
 
 Writes chapters/14-inside-a-gpt.ipynb and transformer_lib/exercises/inside_a_gpt.py, lists the
 chapter in _toc.yml, and says what is left to do. The words in it are there to be replaced. A deeper
@@ -150,6 +151,47 @@ def listed(toc: str, name: str) -> str:
     return f"{toc[:place]}{indent}- file: chapters/{name}\n{toc[place:]}"
 
 
+def with_exercise(nb: NotebookNode, name: str) -> str:
+    """Add `check_NAME` to a chapter as its last exercise; the module of its exercises."""
+    imported = re.compile(r"from transformer_lib\.exercises\.(\w+) import (?:\(([^)]*)\)|(.*))")
+    setup = next(cell for cell in nb.cells if imported.search(cell.source))
+    module, *names = imported.search(setup.source).groups()
+    checks = sorted({*re.findall(r"\w+", "".join(filter(None, names))), f"check_{name}"})
+    listed = "".join(f"    {check},\n" for check in checks)
+    line = f"from transformer_lib.exercises.{module} import (\n{listed})"
+    setup.source = imported.sub(line, setup.source, count=1)
+    heads = [n for n, cell in enumerate(nb.cells) if cell.source.startswith("### Exercise ")]
+    after = (n for n in range(heads[-1], len(nb.cells)) if nb.cells[n].source.startswith("## "))
+    place = next(after, len(nb.cells))
+    nb.cells[place:place] = exercise(len(heads) + 1, name, *EXERCISES[0][1:])
+    return module
+
+
+def write_exercise(chapter: str, name: str) -> int:
+    """Write an exercise into chapters/CHAPTER.ipynb, and its check; 1 if that cannot be."""
+    notebook = ROOT / "chapters" / f"{chapter}.ipynb"
+    if not notebook.exists() or not re.fullmatch(r"[a-z]\w*", name):
+        print("Say: make exercise CHAPTER=03-scaling NAME=halve", file=sys.stderr)
+        return 1
+    nb = nbformat.read(notebook, as_version=4)
+    library = ROOT / "transformer_lib" / "exercises" / f"{with_exercise(nb, name)}.py"
+    checks = library.read_text("utf-8")
+    if f"check_{name} = " in checks:
+        print(f"{library.name} has a check_{name} already", file=sys.stderr)
+        return 1
+    check = CHECK.format(name=name, words=EXERCISES[0][1], right=EXERCISES[0][2])
+    library.write_text(checks + check, encoding="utf-8")
+    nbformat.write(nb, notebook)
+    problems = refresh(notebook, load_config())
+    print(*problems, sep="\n", file=sys.stderr)
+    print(
+        f"Written: {notebook.relative_to(ROOT)}, {library.relative_to(ROOT)}.\nLeft to do: replace "
+        f"the words in both, then `make notebooks PATHS={chapter}`; its answers, right and\nwrong, "
+        f"in tests/exercises/test_exercises_{library.stem}.py."
+    )
+    return 1 if problems else 0
+
+
 def write_deeper_page(name: str, title: str) -> int:
     """Write chapters/NAME.ipynb below its chapter; 1 if there is no such chapter."""
     chapters, toc = ROOT / "chapters", ROOT / "_toc.yml"
@@ -169,7 +211,9 @@ def write_deeper_page(name: str, title: str) -> int:
 
 
 def main() -> int:
-    name, title = (*sys.argv[1:], "", "")[:2]
+    name, title, *more = (*sys.argv[1:], "", "", "")
+    if title == "--exercise":
+        return write_exercise(name, more[0])
     if not re.fullmatch(r"\d\d[a-z]?(-[a-z0-9]+)+", name) or not title:
         print('Say: make chapter NAME=14-inside-a-gpt TITLE="Inside a GPT"', file=sys.stderr)
         return 1
