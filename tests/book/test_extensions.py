@@ -1,5 +1,6 @@
 """The Sphinx extensions of book/extensions, each alone."""
 
+import doctest
 import json
 import os
 import re
@@ -7,16 +8,36 @@ import sys
 from pathlib import Path
 
 import pytest
+import stored_form
 import yaml
 from anatomy import is_deeper
 from docutils import nodes
-from extensions import cells, chapter_numbers, figures, formulas, links, notices, reveal, theme
+from extensions import (
+    bibliography,
+    cells,
+    chapter_numbers,
+    figures,
+    formulas,
+    links,
+    notices,
+    reveal,
+    theme,
+)
 from sphinx.errors import ConfigError, ExtensionError
 from sphinxcontrib.katex import KaTeXError, KaTeXServer
 from stored_form import pages_address
 
 ROOT = Path(__file__).resolve().parents[2]
 ADDRESS = "https://github.com/someone/some-book"
+
+
+@pytest.mark.parametrize(
+    "module", [bibliography, cells, chapter_numbers, figures, links, stored_form]
+)
+def test_the_examples_hold(module):
+    done = doctest.testmod(module)
+    assert done.attempted
+    assert not done.failed
 
 
 def test_icons_are_those_of_the_installed_theme():

@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 from built import BUILD, ROOT
 from chromium import CHROMIUM_NAMES
+from extensions import notices
 from harness import mount_all, write_page
 from playwright.sync_api import (
     Browser,
@@ -46,6 +47,12 @@ ABORTED = "net::ERR_ABORTED"
 PATIENCE = 120_000  # milliseconds for whatever is waited for, on a machine that is busy
 measured: dict[str, object] = {}
 expect.set_options(timeout=PATIENCE)
+
+
+@pytest.fixture
+def libraries():
+    """d3.js and jquery.js: where the build takes them from."""
+    return {name: notices.MODULES / source for name, source in notices.BERTVIZ.items()}
 
 
 @pytest.fixture(scope="session")

@@ -235,6 +235,11 @@ def mount_all(page: Page) -> None:
     next_frame(page)
 
 
+def phrase(target: str, text: str = "set it") -> str:
+    """As book/extensions/links.py writes it."""
+    return f'<p>Then <span class="afm-set" data-afm-set="{target}">{text}</span>.</p>'
+
+
 def facts_of(page: Page, name: str = "here") -> dict[str, float]:
     """What the figure of this name knows of itself."""
     return page.evaluate("(name) => window.afmFigures.get(name)[0].facts()", name)

@@ -5,7 +5,6 @@ import shutil
 import pytest
 import torch
 from harness import HOSTILE, check_axe, check_fits, each_look
-from test_head_view import libraries  # noqa: F401
 
 from transformer_lib.attention import attention_weights
 from transformer_lib.widgets import HeadView, ModelView, NeuronView
@@ -26,7 +25,7 @@ def neuron_view(tokens=WORDS):
 
 
 @pytest.fixture
-def open_views(open_page, libraries, tmp_path):  # noqa: F811
+def open_views(open_page, libraries, tmp_path):
     (tmp_path / "bertviz").mkdir()
     for name, source in libraries.items():
         shutil.copy(source, tmp_path / "bertviz" / name)

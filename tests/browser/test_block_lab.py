@@ -3,27 +3,12 @@
 import re
 
 import pytest
-import torch
+from figures import make_lab
 from harness import check_axe, check_fits, each_look
 
-from transformer_lib.classifier import Classifier
-from transformer_lib.widgets import BlockLab, Goal
+from transformer_lib.widgets import Goal
 
-CHOICES = {"who": ["mary", "susan"], "they": ["swapped", "talked", "waited"]}
-TEXTS = [f"{who} and they {they} ?" for who in CHOICES["who"] for they in CHOICES["they"]]
 PARTS = ("norm 1", "attention", "residual 1", "norm 2", "feed-forward", "residual 2")
-
-
-def make_lab(**options):
-    torch.manual_seed(3)
-    model = Classifier(9, 5, 8, 1, 2, d_ff=24)
-    for parameter in model.parameters():
-        torch.nn.init.normal_(parameter, std=0.7)
-    ids = torch.tensor([[w, 2, 3, 4 + t, 8] for w in range(2) for t in range(3)])
-    answers = model(ids).argmax(dim=-1).tolist()
-    groups = [text.split()[0] for text in TEXTS]
-    lab = BlockLab(model, CHOICES, TEXTS, ids, answers, ["mary", "susan"], groups, **options)
-    return lab, model, ids
 
 
 def said(page):

@@ -2,24 +2,10 @@
 
 import re
 
+from figures import make_view
 from harness import check_axe, check_fits, each_look
 
-from transformer_lib.widgets import DepthView, Goal
-
-NAMES = ["pre-norm", "post-norm", "no norm", "no residual"]
-
-
-def make_view(**options):
-    rows = [
-        (at, start, depth, layer, 2.0 ** (at * layer - start), float(layer))
-        for at in range(4)
-        for start in range(2)
-        for depth in (6, 12, 24)
-        for layer in range(1, depth + 1)
-    ]
-    columns = ("arrangement", "start", "depth", "layer", "gradient", "stream")
-    curve = dict(zip(columns, map(list, zip(*rows, strict=True)), strict=True))
-    return DepthView(curve, NAMES, ["GPT-2", "Xavier"], **{"depth": 6} | options)
+from transformer_lib.widgets import Goal
 
 
 def said(page):

@@ -3,10 +3,19 @@
 import pytest
 import torch
 from built import BUILD, READ
-from figures import make_examined, make_lapse, make_machine, make_translator, make_walk
-from harness import mount_all, write_page
-from test_block_lab import make_lab
-from test_depth_view import make_view
+from figures import (
+    WORDS,
+    X,
+    make_examined,
+    make_lab,
+    make_lapse,
+    make_machine,
+    make_translator,
+    make_view,
+    make_walk,
+    playground,
+)
+from harness import facts_of, mount_all, phrase, write_page
 
 from transformer_lib import widgets
 from transformer_lib.attention import MultiHeadAttention
@@ -36,33 +45,17 @@ from transformer_lib.widgets import (
     TrainHere,
     TrainingView,
     Translator,
-    VectorPlayground,
     YourPart,
     driving,
 )
 
-WORDS = ["mary", "gave", "roses", "to", "susan"]
-X = torch.tensor([[1.2, 0.3], [-0.4, 1.1], [0.9, 1.0], [-0.2, -0.4], [1.0, -0.6]])
 ROWS = [[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]]
-
-
-def phrase(target: str, text: str = "set it") -> str:
-    """As book/extensions/links.py writes it."""
-    return f'<p>Then <span class="afm-set" data-afm-set="{target}">{text}</span>.</p>'
-
-
-def facts(page, name: str) -> dict[str, float]:
-    return page.evaluate("(name) => window.afmFigures.get(name)[0].facts()", name)
 
 
 def said(page, name: str) -> str:
     """What a screen reader is told of the last setting."""
     script = "afmFigures.get(name)?.[0].element.querySelector('.afm-unseen').textContent"
     return page.evaluate(f"(name) => {script}", name)
-
-
-def playground(**options) -> VectorPlayground:
-    return VectorPlayground(WORDS, X, **({"name": "plane"} | options))
 
 
 def test_every_figure_follows_the_text_and_goes_back(open_page):
@@ -156,18 +149,18 @@ def test_every_figure_follows_the_text_and_goes_back(open_page):
     for name, (widget, text) in figures.items():
         keys = {setting.split("=")[0] for setting in text.split(";")}
         assert keys == set(widget._keys_of_text), name
-        first = facts(page, name)
+        first = facts_of(page, name)
         known = {
             fact for one in widget._facts for fact in driving._some(one, widget._texts(), 10**6)
         }
         assert set(first) == known, name
         page.get_by_role("button", name=name, exact=True).click()
-        set_ = facts(page, name)
+        set_ = facts_of(page, name)
         assert set_ != first, name
         assert said(page, name).startswith("The figure is set: "), name
         page.get_by_role("button", name=f"{name} back", exact=True).click()
-        assert facts(page, name) == first, name
-    assert facts(page, "plane")["length roses"] == pytest.approx(X[2].norm().item())
+        assert facts_of(page, name) == first, name
+    assert facts_of(page, "plane")["length roses"] == pytest.approx(X[2].norm().item())
 
 
 def test_what_has_changed_is_marked_for_a_moment(open_page):
@@ -195,7 +188,7 @@ def test_the_keyboard_sets_a_figure_and_stays_in_the_text(open_page, key):
     page = open_page(ScalingLab(name="width"), before=phrase("#set:width;d_k=2"))
     page.keyboard.press("Tab")
     page.keyboard.press(key)
-    assert facts(page, "width")["d_k"] == 2
+    assert facts_of(page, "width")["d_k"] == 2
     assert page.evaluate("document.activeElement.textContent") == "set it"
 
 
@@ -268,7 +261,7 @@ def test_a_figure_stands_beside_the_phrase_until_it_is_not_needed(browser, watch
     assert abs(link.bounding_box()["y"] - place) < 2
     press()
     press(page.get_by_role("button", name="eight"))  # and is set again there
-    assert facts(page, "width")["d_k"] == 8
+    assert facts_of(page, "width")["d_k"] == 8
     page.get_by_role("button", name="Close: the figure goes back to its place").click()
     is_back()
     assert page.evaluate("document.activeElement.textContent") == "eight"
@@ -311,11 +304,11 @@ def test_phrase_and_change_stay_in_sight_together_where_there_is_room(open_page)
 def test_unknown_keys_and_values_change_nothing_and_warn(open_page):
     links = phrase("#set:plane;selected=nobody;size=2") + phrase("#set:plane;size=2;angle=0", "ok")
     page = open_page(playground(selected=1), before=links)
-    first = facts(page, "plane")
+    first = facts_of(page, "plane")
     page.get_by_role("button", name="set it").click()
-    assert facts(page, "plane") == first
+    assert facts_of(page, "plane") == first
     page.get_by_role("button", name="ok").click()  # what it knows, it does
-    assert facts(page, "plane")["angle gave"] == 0
+    assert facts_of(page, "plane")["angle gave"] == 0
     assert page.context.wrong == [
         "console warning: The figure plane takes no selected=nobody.",
         "console warning: The figure plane takes no size=2.",
@@ -327,7 +320,7 @@ def test_unknown_keys_and_values_change_nothing_and_warn(open_page):
 def test_a_link_as_a_notebook_shows_it_works_too(open_page):
     page = open_page(ScalingLab(name="width"), before='<a href="#set:width;d_k=8">eight</a>')
     page.get_by_role("link", name="eight").click()
-    assert facts(page, "width")["d_k"] == 8
+    assert facts_of(page, "width")["d_k"] == 8
     assert "#" not in page.url
 
 
@@ -341,15 +334,15 @@ def test_the_translator_follows_the_text_and_goes_back(open_page):
     page = open_page(widget, before=links)
     written = "afmFigures.get('kannada')?.[0].facts().words > 0"
     page.wait_for_function(written)
-    first = facts(page, "kannada")
+    first = facts_of(page, "kannada")
     assert set(first) == set(widget._facts)
     page.get_by_role("button", name="set", exact=True).click()
     assert said(page, "kannada").startswith("The figure is set: ")
     page.wait_for_function(written)
-    assert facts(page, "kannada")["width"] == 2
+    assert facts_of(page, "kannada")["width"] == 2
     page.get_by_role("button", name="back", exact=True).click()
     page.wait_for_function(written)
-    assert facts(page, "kannada") == first
+    assert facts_of(page, "kannada") == first
 
 
 def test_the_figure_that_trains_follows_the_text_and_goes_back(open_page):
@@ -361,15 +354,15 @@ def test_the_figure_that_trains_follows_the_text_and_goes_back(open_page):
     page = open_page(TrainHere(name="here"), before=links)
     begun = "window.afmFigures?.get('here')[0].facts().loss > "
     page.wait_for_function(f"{begun} 0")
-    first = facts(page, "here")
+    first = facts_of(page, "here")
     assert set(first) == set(TrainHere._facts)
     page.get_by_role("button", name="set", exact=True).click()
     assert said(page, "here").startswith("The figure is set: ")
-    settings = facts(page, "here")
+    settings = facts_of(page, "here")
     assert [settings[key] for key in ("sort", "layers", "smear", "muon")] == [1, 1, 1, 0]
     page.get_by_role("button", name="back", exact=True).click()
     page.wait_for_function(f"{begun} 0 && afmFigures.get('here')[0].facts().repeats === 1")
-    assert facts(page, "here") == first
+    assert facts_of(page, "here") == first
 
 
 def test_the_machine_follows_the_text_and_goes_back(open_page):
@@ -388,21 +381,21 @@ def test_the_machine_follows_the_text_and_goes_back(open_page):
     page = open_page(widget, before=links)
     thought = "afmFigures.get('gpt')?.[0].facts()['probability .'] > 0"
     page.wait_for_function(thought)
-    first = facts(page, "gpt")
+    first = facts_of(page, "gpt")
     assert set(first) == {
         fact for one in widget._facts for fact in driving._some(one, widget._texts(), 10**6)
     }
     page.get_by_role("button", name="set", exact=True).click()
     assert said(page, "gpt").startswith("The figure is set: ")
     page.wait_for_function(thought)
-    now = facts(page, "gpt")
+    now = facts_of(page, "gpt")
     assert (now["asked"], now["off"], now["patched"]) == (1, 1, 1)
     page.get_by_role("button", name="whole", exact=True).click()
     page.wait_for_function(thought)
-    assert facts(page, "gpt")["off"] == 0
+    assert facts_of(page, "gpt")["off"] == 0
     page.get_by_role("button", name="back", exact=True).click()
     page.wait_for_function(thought)
-    assert facts(page, "gpt") == pytest.approx(first, abs=1e-6)
+    assert facts_of(page, "gpt") == pytest.approx(first, abs=1e-6)
 
 
 # Each phrase is pressed where it is being read, in the middle of the window: is something told, and
@@ -490,14 +483,14 @@ def test_the_figure_over_time_follows_the_text_and_goes_back(open_page):
     assert {setting.split("=")[0] for setting in text.split(";")} == set(widget._keys_of_text)
     page = open_page(widget, before=links)
     page.wait_for_function("window.afmFigures?.get('time')?.[0].facts().looks > 0")
-    first = facts(page, "time")
+    first = facts_of(page, "time")
     assert set(first) == set(TimeLapse._facts)
     page.get_by_role("button", name="set", exact=True).click()
     assert said(page, "time").startswith("The figure is set: ")
-    there = facts(page, "time")
+    there = facts_of(page, "time")
     assert (there["step"], there["position"]) == (40, 4)
     page.get_by_role("button", name="back", exact=True).click()
-    assert facts(page, "time") == first
+    assert facts_of(page, "time") == first
 
 
 def test_the_machine_written_by_hand_follows_the_text_and_goes_back(open_page):
@@ -508,11 +501,11 @@ def test_the_machine_written_by_hand_follows_the_text_and_goes_back(open_page):
     assert {setting.split("=")[0] for setting in text.split(";")} == set(widget._keys_of_text)
     page = open_page(widget, before=links)
     page.wait_for_function("window.afmFigures?.get('circuit')?.[0].facts().sure > 0")
-    first = facts(page, "circuit")
+    first = facts_of(page, "circuit")
     assert set(first) == set(Circuit._facts)
     page.get_by_role("button", name="set", exact=True).click()
     assert said(page, "circuit").startswith("The figure is set: ")
-    assert facts(page, "circuit")["at"] == 1
+    assert facts_of(page, "circuit")["at"] == 1
     assert page.get_by_role("radio", name="what fits what").is_checked()
     page.get_by_role("button", name="back", exact=True).click()
-    assert facts(page, "circuit") == first
+    assert facts_of(page, "circuit") == first

@@ -1,7 +1,7 @@
 """Goals of a figure: reached by hand or by keys, with hints, in both themes."""
 
-from harness import axe, check_fits, each_look, next_frame
-from test_driving import phrase, playground
+from figures import playground
+from harness import axe, check_fits, each_look, next_frame, phrase
 
 from transformer_lib.widgets import Goal
 

@@ -6,19 +6,12 @@ import shutil
 
 import pytest
 import torch
-from extensions import notices
 from harness import HOSTILE, check_axe, check_fits, download, each_look
 
 from transformer_lib.widgets import HeadView
 
 WORDS = ["mary", "gave", "roses", "to", "susan"]
 WEIGHTS = torch.randn(2, 3, 5, 5, generator=torch.Generator().manual_seed(1)).softmax(-1)
-
-
-@pytest.fixture
-def libraries():
-    """d3.js and jquery.js: where the build takes them from."""
-    return {name: notices.MODULES / source for name, source in notices.BERTVIZ.items()}
 
 
 @pytest.fixture

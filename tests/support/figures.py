@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import torch
 
+from transformer_lib.classifier import Classifier
 from transformer_lib.data.gifts import Grammar
 from transformer_lib.data.kannada import KannadaGrammar
 from transformer_lib.data.kannada.tables import tables
@@ -13,7 +14,15 @@ from transformer_lib.interpret.your_part import using
 from transformer_lib.tokenizers import SPECIALS, PairTokenizer, WordTokenizer
 from transformer_lib.training.asking import Examined, examine, questions
 from transformer_lib.training.timeline import Timeline
-from transformer_lib.widgets import ArchitectureWalk, Machine, TimeLapse, Translator
+from transformer_lib.widgets import (
+    ArchitectureWalk,
+    BlockLab,
+    DepthView,
+    Machine,
+    TimeLapse,
+    Translator,
+    VectorPlayground,
+)
 
 # --- a small GPT of the gift stories, as Machine takes it
 
@@ -107,3 +116,41 @@ def make_walk(seed: int = 0, **options) -> tuple[EncoderDecoder, PairTokenizer, 
     sources = [KannadaGrammar().parse(text).source for text in EXAMPLES]
     widget = ArchitectureWalk(model, tokenizer, sources, EXAMPLES, **options)
     return model, tokenizer, widget
+
+
+# --- figures of no model, or of one with a single block
+
+WORDS = ["mary", "gave", "roses", "to", "susan"]
+X = torch.tensor([[1.2, 0.3], [-0.4, 1.1], [0.9, 1.0], [-0.2, -0.4], [1.0, -0.6]])
+CHOICES = {"who": ["mary", "susan"], "they": ["swapped", "talked", "waited"]}
+TEXTS = [f"{who} and they {they} ?" for who in CHOICES["who"] for they in CHOICES["they"]]
+ARRANGEMENTS = ["pre-norm", "post-norm", "no norm", "no residual"]
+
+
+def playground(**options) -> VectorPlayground:
+    return VectorPlayground(WORDS, X, **({"name": "plane"} | options))
+
+
+def make_lab(**options):
+    torch.manual_seed(3)
+    model = Classifier(9, 5, 8, 1, 2, d_ff=24)
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.7)
+    ids = torch.tensor([[w, 2, 3, 4 + t, 8] for w in range(2) for t in range(3)])
+    answers = model(ids).argmax(dim=-1).tolist()
+    groups = [text.split()[0] for text in TEXTS]
+    lab = BlockLab(model, CHOICES, TEXTS, ids, answers, ["mary", "susan"], groups, **options)
+    return lab, model, ids
+
+
+def make_view(**options):
+    rows = [
+        (at, start, depth, layer, 2.0 ** (at * layer - start), float(layer))
+        for at in range(4)
+        for start in range(2)
+        for depth in (6, 12, 24)
+        for layer in range(1, depth + 1)
+    ]
+    columns = ("arrangement", "start", "depth", "layer", "gradient", "stream")
+    curve = dict(zip(columns, map(list, zip(*rows, strict=True)), strict=True))
+    return DepthView(curve, ARRANGEMENTS, ["GPT-2", "Xavier"], **{"depth": 6} | options)
