@@ -190,7 +190,7 @@ def test_a_file_system_without_locks_is_told(tmp_path, monkeypatch):
     def cannot(self, **options):
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
-    monkeypatch.setattr(storage.FileLock, "acquire", cannot)
+    monkeypatch.setattr("filelock.FileLock.acquire", cannot)
     with pytest.warns(UserWarning, match="cannot be locked .*take care"), locked(tmp_path):
         pass
 

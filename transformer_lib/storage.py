@@ -24,8 +24,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
 MOST_JSON_BYTES = 2**24  # more than any honest file needs; a list takes 40 times as much in memory
 INSTALL = "Install the version of transformer_lib that wrote it."
 
@@ -318,6 +316,8 @@ def locked(folder: Path) -> Iterator[None]:
     Raises:
         InUseError: another program has it; the message names its process.
     """
+    from filelock import FileLock, Timeout  # half as long to import as all else here
+
     lock, owner = FileLock(folder / LOCK, thread_local=False), folder / OWNER
     try:
         lock.acquire(timeout=0)
