@@ -255,7 +255,7 @@ def _values(name):
 
 REDUCTIONS = "sum mean prod std var norm argmax argmin amax amin all any median count_nonzero"
 SEVERAL = {"sum", "mean", "std", "var", "amax", "amin"}
-FLOATS = "softmax log_softmax std var norm silu softplus gelu normalize mse_loss median"
+FLOATS = "softmax log_softmax std var norm silu softplus logsigmoid gelu normalize mse_loss median"
 FLOATS_ONLY = [torch.float32, torch.float32, torch.float64]
 IN = "input"
 

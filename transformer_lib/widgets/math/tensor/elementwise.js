@@ -91,6 +91,12 @@ export const softplus = unary(
   (x) => sigmoid(x),
 );
 
+export const logsigmoid = unary(
+  "LogSigmoid",
+  (value) => Math.min(value, 0) - Math.log1p(Math.exp(-Math.abs(value))),
+  (x) => sigmoid(neg(x)),
+);
+
 /** The error function, from its series and its continued fraction, to the last digits of a double. */
 function erfOf(value) {
   const x = Math.abs(value);
@@ -559,6 +565,7 @@ export const ELEMENTWISE = {
   logical_not,
   logical_or,
   logical_xor,
+  logsigmoid,
   lt,
   masked_fill,
   maximum,

@@ -6,6 +6,7 @@
 // Real, what is left out as null. A name with _ at its end writes into its first argument.
 
 import { CREATION } from "./creation.js";
+import { DECOMPOSITIONS } from "./decompositions.js";
 import { assign, ELEMENTWISE } from "./elementwise.js";
 import { FUNCTIONAL } from "./functional.js";
 import { GRADIENTS, isGradOn, setGrad } from "./graph.js";
@@ -25,6 +26,7 @@ const OPERATIONS = {
   ...REDUCTIONS,
   ...INDEXING,
   ...PRODUCTS,
+  ...DECOMPOSITIONS,
   ...FUNCTIONAL,
   ...GRADIENTS,
   repr,

@@ -298,6 +298,36 @@ class Typing:
         return self
 
 
+class NamedTuple:
+    """typing.NamedTuple: a class of its own, since MicroPython's tuples have no further names."""
+
+    def __iter__(self):
+        return iter([getattr(self, name) for name in self._fields])
+
+    def __len__(self):
+        return len(self._fields)
+
+    def __getitem__(self, index):
+        return tuple(self)[index]
+
+    def __eq__(self, other):
+        return isinstance(other, (tuple, NamedTuple)) and tuple(self) == tuple(other)
+
+    def __hash__(self):
+        return hash(tuple(self))
+
+    def _replace(self, **changes):
+        values = {name: getattr(self, name) for name in self._fields}
+        values.update(changes)
+        return type(self)(**values)
+
+
+def is_instance(value, kinds):
+    """isinstance, which knows typing.Protocol: whatever has the names that it asks for."""
+    asked = getattr(kinds, "_asked", None)
+    return isinstance(value, kinds) if asked is None else all(hasattr(value, n) for n in asked)
+
+
 sys.modules["math"] = Math()
 sys.modules["typing"] = Typing()
 _import = builtins.__import__
@@ -318,7 +348,7 @@ for _name, _value in (
     ("__decode__", decoded), ("__dict__", lambda *pairs: Dict(pairs)), ("__dictof__", dict_of),
     ("__augmented__", augmented),
     ("min", _ordered("min")), ("max", _ordered("max")), ("sorted", _ordered("sorted")),
-    ("slice", Slice),
+    ("slice", Slice), ("__NamedTuple__", NamedTuple),
 ):  # fmt: skip
     setattr(builtins, _name, _value)
 for _name in COMPARE:
@@ -350,7 +380,7 @@ def forget(namespace):
 
 def provide(name, code, more=()):
     """A module of the book's library, from its source; `more`, pairs, is there from the start."""
-    names = {"__name__": name}
+    names = {"__name__": name, "isinstance": is_instance}
     for each, value in more:
         names[each] = value
     exec(compile(code, name, "exec"), names)

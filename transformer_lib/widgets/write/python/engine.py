@@ -113,14 +113,14 @@ class Pattern:
         found = page.search(self.pattern, self.flags, _as_text(text), anchor, start)
         return Match(found, text) if found is not None and page.size(found) else None
 
-    def search(self, text):
-        return self._found(text, "")
+    def search(self, text, pos=0):
+        return self._found(text, "", pos)
 
-    def match(self, text):
-        return self._found(text, "^")
+    def match(self, text, pos=0):
+        return self._found(text, "^", pos)
 
-    def fullmatch(self, text):
-        return self._found(text, "^$")
+    def fullmatch(self, text, pos=0):
+        return self._found(text, "^$", pos)
 
     def finditer(self, text):
         start, found = 0, self._found(text, "")
@@ -297,7 +297,10 @@ _module("decimal", Decimal=Nothing)
 _module("fractions", Fraction=Nothing)
 _module("threading", local=SimpleNamespace, Lock=NullContext)
 _module("numbers", Number=(int, float), Real=(int, float), Integral=int)
-_module("difflib", get_close_matches=lambda word, words, n=3, cutoff=0.6: [])
+_module("difflib", get_close_matches=lambda word, words, n=3, cutoff=0.6: [
+    match for match in page.close("\0".join([word] + list(words)), n, cutoff).split("\0")
+    if match
+])  # fmt: skip
 _module("html", escape=lambda text: text)
 _module("unicodedata", normalize=lambda form, text: page.normalized(form, text))
 _module("jaxtyping", Float=None, Int=None, Bool=None, Shaped=None)

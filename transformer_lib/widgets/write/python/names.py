@@ -31,6 +31,7 @@ tmF_ sigmoid(input)
 tm sign(input)
 F silu(input)
 F softplus(input)
+F logsigmoid(input)
 F gelu(input, approximate='none')
 tm_ sin(input)
 tm_ sqrt(input)
@@ -125,6 +126,7 @@ tm scatter(input, dim, index, src)
 tm index_select(input, dim, index)
 tm masked_select(input, mask)
 tm nonzero(input)
+m index_put_(input, indices, values, accumulate=False)
 tm matmul(input, other)
 tm mm(input, mat2)
 tm bmm(input, mat2)
@@ -194,10 +196,10 @@ Tensor: half index_add_ int is_cuda map_ numpy put_ register_hook scatter_add_
 Tensor: scatter_reduce short to_sparse unfold unique unique_consecutive
 nn.functional: adaptive_avg_pool1d avg_pool1d avg_pool2d batch_norm binary_cross_entropy
 nn.functional: binary_cross_entropy_with_logits conv1d conv2d cosine_similarity elu glu
-nn.functional: group_norm gumbel_softmax huber_loss interpolate kl_div leaky_relu logsigmoid
+nn.functional: group_norm gumbel_softmax huber_loss interpolate kl_div leaky_relu
 nn.functional: max_pool2d mish multi_head_attention_forward selu smooth_l1_loss softmin unfold
 linalg: cholesky cond det eig eigh eigvals eigvalsh inv lstsq lu matrix_exp matrix_power
-linalg: matrix_rank multi_dot pinv qr slogdet solve svd svdvals
+linalg: matrix_rank multi_dot pinv qr slogdet solve
 autograd: Function functional
 nn: attention BatchNorm1d Conv1d Conv2d CrossEntropyLoss GELU GRU init LSTM
 nn: MSELoss MultiheadAttention ParameterList RNN Transformer TransformerDecoder

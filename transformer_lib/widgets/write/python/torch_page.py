@@ -839,11 +839,32 @@ def vector_norm(x, ord=2, dim=None, keepdim=False):
 
 
 def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False):
+    if ord in (2, "nuc") and A.ndim == 2:
+        values = svdvals(A)
+        found = values[0] if ord == 2 else values.sum()
+        return found.reshape(1, 1) if keepdim else found
     if ord != "fro":
         raise NotImplementedError(missing_sentence(f"matrix_norm with ord={ord!r}"))
     return _call("norm", A, 2, list(dim), keepdim)
 
 
+def svd(A, full_matrices=True):
+    if full_matrices and A.ndim == 2 and A.shape[0] != A.shape[1]:
+        raise NotImplementedError(missing_sentence("svd with full_matrices=True"))
+    return _Svd(_call("svd", A))
+
+
+class _Svd(tuple):
+    def __init__(self, parts):
+        super().__init__(parts)
+        self.U, self.S, self.Vh = parts
+
+
+def svdvals(A):
+    return _call("svd", A)[1]
+
+
 torch.linalg = Module(
-    "torch.linalg", norm=torch.norm, vector_norm=vector_norm, matrix_norm=matrix_norm
-)
+    "torch.linalg", norm=torch.norm, vector_norm=vector_norm, matrix_norm=matrix_norm,
+    svd=svd, svdvals=svdvals,
+)  # fmt: skip
