@@ -8,7 +8,8 @@ const SWEEPS = 60; // ten are enough for the book's matrices
 
 /** U [m, k], S [k], Vᵀ [k, n] with k = min(m, n), as torch.linalg.svd(x, full_matrices=False). */
 export function svd(x) {
-  if (x.shape.length !== 2) fail(`this page's tensors have svd for one matrix, not ${sizes(x.shape)}`);
+  if (x.shape.length !== 2)
+    fail(`this page's tensors have svd for one matrix, not ${sizes(x.shape)}`);
   if (!x.isFloat) fail("linalg.svd: Expected a floating point tensor as input.");
   const [m, n] = x.shape;
   const isWide = m < n;

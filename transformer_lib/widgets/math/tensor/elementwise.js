@@ -294,14 +294,17 @@ const power = binary(
     () => mul(g, mul(result, log(asTensor(a, result.dtype)))),
   ]),
 );
+/** Of a negative exponent in a tensor, the fraction is cut off. */
+const wholePower = binary(
+  "Pow",
+  (x, y) => (y < 0 && Math.abs(x) !== 1 ? 0 : x ** y),
+  () => [],
+);
 export function pow(a, b) {
   if (promote(a, b) === "bool") notFor("pow", "bool");
-  if (promote(a, b) === "int64") {
-    broadcast(a.shape ?? [], b.shape ?? []);
-    const exponents = isScalar(b) ? [numberOf(b)] : dense(b);
-    if (exponents.some((value) => value < 0)) fail(NO_INT_POWER);
-  }
-  return power(a, b);
+  const isWhole = promote(a, b) === "int64";
+  if (isWhole && isScalar(b) && numberOf(b) < 0) fail(NO_INT_POWER);
+  return isWhole ? wholePower(a, b) : power(a, b);
 }
 
 export function divide(a, b, rounding) {
