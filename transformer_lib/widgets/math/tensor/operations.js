@@ -7,7 +7,7 @@
 
 import { CREATION } from "./creation.js";
 import { DECOMPOSITIONS } from "./decompositions.js";
-import { assign, ELEMENTWISE } from "./elementwise.js";
+import { assign, ELEMENTWISE, to } from "./elementwise.js";
 import { FUNCTIONAL } from "./functional.js";
 import { GRADIENTS, isGradOn, setGrad } from "./graph.js";
 import { INDEXING } from "./indexing.js";
@@ -45,6 +45,11 @@ const OPERATIONS = {
   requires_grad_: requireGrad,
   retain_grad,
   share,
+  // As PyTorch names them where operations are recorded.
+  float: (x) => to(x, "float32"),
+  double: (x) => to(x, "float64"),
+  long: (x) => to(x, "int64"),
+  bool: (x) => to(x, "bool"),
 };
 
 export const NAMES = Object.keys(OPERATIONS);

@@ -37,7 +37,14 @@ export function change(place, files) {
   const over = button({ label: "Start over", title: "The book’s own text again", onClick: reset });
   const back = button({ label: "Back to the stored cell", onClick: close });
   go.element.classList.add("afm-write-run");
-  const row = element("p", { class: "afm-ask-row" }, go.element, halt.element, over.element, back.element);
+  const row = element(
+    "p",
+    { class: "afm-ask-row" },
+    go.element,
+    halt.element,
+    over.element,
+    back.element,
+  );
   const box = element("div", { hidden: true }, pad.element, row, told, said.element);
   place.append(box);
 

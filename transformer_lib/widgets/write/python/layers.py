@@ -90,9 +90,14 @@ class Layer:
     """torch.nn.Module."""
 
     training = True
+    _hooks = ()
 
     def __init__(self):
         pass
+
+    def register_forward_hook(self, hook):
+        self._hooks = list(self._hooks)
+        self._hooks.append(hook)
 
     def forward(self, *args):
         raise NotImplementedError(
@@ -100,7 +105,11 @@ class Layer:
         )
 
     def __call__(self, *args, **kwargs):
-        return self.forward(*args, **kwargs)
+        result = self.forward(*args, **kwargs)
+        for hook in self._hooks:
+            other = hook(self, args, result)
+            result = result if other is None else other
+        return result
 
     def _parts(self):
         return self.__dict__.items()
@@ -300,6 +309,7 @@ for _each in (
     torch.nn.init,
     torch.testing,
     torch.autograd,
+    torch.autograd.functional,
     torch.linalg,
     torch.distributions,
     torch.special,
