@@ -114,10 +114,16 @@ class _Plain(ast.NodeTransformer):
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
         made = [d for d in node.decorator_list if _name(d) == "dataclass"]
-        node.decorator_list = [d for d in node.decorator_list if d not in made]
+        left_out = [*made, *(d for d in node.decorator_list if _name(d) == "runtime_checkable")]
+        node.decorator_list = [d for d in node.decorator_list if d not in left_out]
         node.keywords = []
         if any(_name(base) == "Protocol" for base in node.bases):
             node.bases = []
+            asked = tuple(part.name for part in node.body if isinstance(part, ast.FunctionDef))
+            node.body += ast.parse(f"_asked = {asked!r}").body  # python/cells.py: is_instance
+        is_tuple = any(_name(base) == "NamedTuple" for base in node.bases)
+        if is_tuple:
+            made, node.bases = [node], [ast.Name("__NamedTuple__", ast.Load())]
         node.bases = [
             base.value if isinstance(base, ast.Subscript) else base for base in node.bases
         ]
@@ -140,7 +146,7 @@ class _Plain(ast.NodeTransformer):
             ]
             node.body[:0] = [
                 *known_of_class,
-                *_initializer(fields, bool(node.bases), known, named),
+                *_initializer(fields, bool(node.bases) and not is_tuple, known, named),
             ]
         return self._bare(node)
 
@@ -354,7 +360,7 @@ def _changed(node: ast.stmt) -> set[str]:
             target = called.value if isinstance(called, ast.Attribute) else None
         while isinstance(target, ast.Attribute | ast.Subscript):
             target = target.value
-        if isinstance(target, ast.Name) and target.id not in ("torch", "plt", "F"):
+        if isinstance(target, ast.Name) and target.id not in ("torch", "nn", "plt", "F"):
             found.add(target.id)
     return found
 

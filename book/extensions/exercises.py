@@ -33,8 +33,8 @@ ON_THE_PAGE = (
     "Hints and solutions are folded away. What you write stays in this browser.",
 )
 ELSEWHERE = (
-    "The page cannot check this one: it needs more of PyTorch than a browser has. Think it through "
-    "here, or answer it in JupyterLab or Colab."
+    "The page cannot check this one: it needs more than a browser has. Think it through here, or "
+    "answer it in JupyterLab or Colab."
 )
 
 

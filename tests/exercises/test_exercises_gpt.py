@@ -811,7 +811,7 @@ WRONG[check_bigram_loss] = [
         ),
         "Pairs that training has never seen are left out.",
     ),
-    (lambda t, h, n: math.log(n), "your result is what comes out if a pair is a token and the n"),
+    (lambda t, h, n: math.log(n), "your result is what comes out if each pair is counted in both"),
     (lambda t, h, n: by_index_put(t, h, n, start=0.1), "without `start=0.1` it is right"),
     (
         lambda t, h, n: measured(divided(table_of(t, n) - 1).nan_to_num() + 1e-12, h),

@@ -647,9 +647,12 @@ def _stories(seed: int, rows: int, size: int) -> Tensor:
     """Texts in which some tokens prefer some followers, each beginning with token 0."""
     source = torch.Generator().manual_seed(seed)
     chances = randn(size, size, seed=size).mul(1.5).softmax(-1)
+    # By hand, since `multinomial` draws other numbers on other processors.
+    up_to = chances.cumsum(-1)[:, :-1]
     columns = [torch.zeros(rows, dtype=torch.int64)]
     for _ in range(6):
-        columns.append(chances[columns[-1]].multinomial(1, generator=source).squeeze(1))
+        drawn = torch.rand(rows, 1, generator=source)
+        columns.append((drawn > up_to[columns[-1]]).sum(-1))
     return torch.stack(columns, dim=1)
 
 

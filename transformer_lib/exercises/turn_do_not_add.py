@@ -287,13 +287,15 @@ def _overflows(result) -> bool:
 
 def _apart(result, positions: int) -> list[tuple]:
     """Pairs in which query and key are not so many positions apart: pair, angle, right angle."""
-    query, key = (torch.view_as_complex(x.double().reshape(4, 2)) for x in result)
-    product = query * key.conj()
+    query, key = (x.double().reshape(4, 2) for x in result)
+    along = (query * key).sum(1)
+    across = query[:, 1] * key[:, 0] - query[:, 0] * key[:, 1]
+    angle = torch.atan2(across, along)
     right = positions * rotary_angles(1, 8, start=1)[0].double()
-    off = (product * torch.polar(torch.ones_like(right), -right)).angle().abs() > 0.01
-    counts = product.abs() > 1e-3 * product.abs().max()
-    wrong = (off & counts).nonzero().flatten().tolist()
-    return [(i, f"{product[i].angle():.3g}", f"{right[i]:.3g}") for i in wrong]
+    off = torch.atan2((angle - right).sin(), (angle - right).cos()).abs() > 0.01
+    length = (along**2 + across**2).sqrt()
+    wrong = (off & (length > 1e-3 * length.max())).nonzero().flatten().tolist()
+    return [(i, f"{angle[i]:.3g}", f"{right[i]:.3g}") for i in wrong]
 
 
 def _other_angle(result) -> tuple | None:

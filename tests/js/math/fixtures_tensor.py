@@ -32,6 +32,9 @@ def fixtures() -> dict[str, object]:
         "programs": [found for _ in range(PROGRAMS) if (found := _program())],
         "gradients": [found for _ in range(600) if (found := _gradient())],
         "formats": _formats(),
+        "matrices": [
+            _singular(numbers(shape, kind)) for shape in MATRIX_SHAPES for kind in FLOATS_ONLY[1:]
+        ],
     }
 
 
@@ -255,7 +258,7 @@ def _values(name):
 
 REDUCTIONS = "sum mean prod std var norm argmax argmin amax amin all any median count_nonzero"
 SEVERAL = {"sum", "mean", "std", "var", "amax", "amin"}
-FLOATS = "softmax log_softmax std var norm silu softplus gelu normalize mse_loss median"
+FLOATS = "softmax log_softmax std var norm silu softplus logsigmoid gelu normalize mse_loss median"
 FLOATS_ONLY = [torch.float32, torch.float32, torch.float64]
 IN = "input"
 
@@ -437,6 +440,12 @@ CUSTOM = {
         "index": torch.stack([torch.randperm(4)[:2] for _ in range(3)]),
         "src": numbers((3, 2), torch.float32),
     },
+    "index_put_": lambda: {
+        IN: numbers((3, 4), kind := random.choice([torch.float32, torch.int64])),
+        "indices": [_ids((5,), 3), *([_ids((5,), 4)] if random.random() < 0.5 else [])],
+        "values": numbers(random.choice([(), (1,)]), random.choice([kind, kind, torch.float64])),
+        "accumulate": random.random() < 0.7,
+    },
     "index_select": lambda: {
         IN: numbers((3, 4)),
         "dim": random.choice([0, 1]),
@@ -515,6 +524,15 @@ CUSTOM = {
     "new_full": lambda: {IN: numbers(_shape()), "size": [2, 3], "fill_value": 3},
     "count_nonzero": lambda: {IN: numbers(_shape())},
 }
+
+
+MATRIX_SHAPES = [(1, 1), (5, 5), (3, 7), (7, 3), (2, 6)]
+
+
+def _singular(x):
+    x = x.nan_to_num(0, 1, -1).clamp(-9, 9)
+    x[:, -1] = x[:, 0]  # one direction fewer, where there are two
+    return {"x": encode(x), "values": encode(torch.linalg.svdvals(x))}
 
 
 # ---- printing, random numbers -----------------------------------------------------------------

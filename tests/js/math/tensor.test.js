@@ -6,7 +6,7 @@ import { call } from "../../../transformer_lib/widgets/math/tensor/operations.js
 import { dense, Real, Tensor, wrap } from "../../../transformer_lib/widgets/math/tensor/tensor.js";
 import { fixture } from "../support.js";
 
-const { calls, names, printed, random, programs, gradients, formats } = fixture("tensor");
+const { calls, names, printed, random, programs, gradients, formats, matrices } = fixture("tensor");
 const number = (value) =>
   typeof value === "string"
     ? Number(value.replace("inf", "Infinity").replace("nan", "NaN"))
@@ -95,6 +95,22 @@ test("every name gives what PyTorch gives, or raises what it raises", () => {
   none(problems);
   const tested = new Set(calls.map(({ name }) => name));
   assert.ok(names.length > 130 && tested.size > 120, `${tested.size} of ${names.length} names`);
+});
+
+test("singular values are PyTorch's, and with the directions they make the matrix again", () => {
+  for (const { x, values } of matrices) {
+    const [matrix, most] = [decode(x), x.dtype === "float64" ? 1e-12 : 3e-6];
+    const [u, s, vh] = call("svd", [matrix]);
+    closeTo(s, values, "values", most);
+    const again = call("matmul", [call("mul", [u, s]), vh]);
+    closeTo(again, x, "u s vh", 10 * most);
+    const square = call("eye", [s.shape[0], null, x.dtype]);
+    const squares = [call("matmul", [call("mT", [u]), u]), call("matmul", [vh, call("mT", [vh])])];
+    for (const each of squares) {
+      const off = call("amax", [call("abs", [call("sub", [each, square])]), null, false]);
+      assert.ok(dense(off)[0] < most, JSON.stringify(x));
+    }
+  }
 });
 
 test("a tensor is printed as PyTorch prints it", () => {

@@ -51,14 +51,17 @@ test("a while loop is told to end, and no other line moves", () => {
 });
 
 test("each line and each variable is told", () => {
-  const text = "def f(x):\n    a, b = x\n    for c in a: b += c\n    return lambda y: y @ b\n";
+  const text =
+    "def f(x):\n    a, b = x\n    for c in a: b += c\n    for d in a:\n        if d: b = d\n    return lambda y: y @ b\n";
   assert.equal(
     traced(text, parse(text)),
     [
       "def f(x):",
       '    __at__(2);a, b = x;__let__("a", a);__let__("b", b)',
       '    for c in a: __let__("c", c);__at__(3);b += c;__let__("b", b)',
-      "    __at__(4);return lambda y: __at__(4) or (y @ b)",
+      "    for d in a:",
+      '        if __let__("d", d) or (d): __at__(5);b = d;__let__("b", b)',
+      "    __at__(6);return lambda y: __at__(6) or (y @ b)",
       "",
     ].join("\n"),
   );

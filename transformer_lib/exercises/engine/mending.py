@@ -265,7 +265,9 @@ def unused(answer: Any) -> list[str]:
         return []
     nodes = list(ast.walk(ast.parse(source.text)))
     used = {n.id for n in nodes if isinstance(n, ast.Name)}
-    return [a for a in answer.__code__.co_varnames[: answer.__code__.co_argcount] if a not in used]
+    function = next(n for n in nodes if isinstance(n, ast.FunctionDef | ast.Lambda))
+    given = [*(function.args.posonlyargs or []), *function.args.args]
+    return [a.arg for a in given if a.arg not in used]
 
 
 # --- finding the text ---------------------------------------------------------------------------

@@ -12,6 +12,13 @@ function tried(work) {
   }
 }
 
+/** The name of a cell of the book that a reader has changed: by its text, so that it goes with that. */
+export function nameOfCell(code) {
+  let sum = 0;
+  for (const sign of code) sum = (Math.imul(sum, 31) + sign.codePointAt(0)) | 0;
+  return `cell ${(sum >>> 0).toString(36)}`;
+}
+
 export const recall = (name) => tried(() => localStorage.getItem(key(name)));
 export const keep = (name, text) => tried(() => localStorage.setItem(key(name), text));
 export const drop = (name) => tried(() => localStorage.removeItem(key(name)));

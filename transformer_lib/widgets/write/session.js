@@ -188,6 +188,10 @@ const forChecks = (tell) => ({
     return found && [found.index, ...Array.from(found, (group) => group ?? null)];
   },
   escaped: (text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"),
+  close(texts, n, cutoff) {
+    const [word, ...words] = texts.split("\0");
+    return closeMatches(word, words, n, cutoff).join("\0");
+  },
   normalized: (form, text) => text.normalize(form),
   textMethod: (name, text) => TEXTS[name](text),
   lineOf: (trace, cell) => readError("", "", trace, cell).line ?? 0,
@@ -215,6 +219,32 @@ const TEXTS = {
   title: (text) => text.replace(/\p{L}+/gu, (word) => TEXTS.capitalize(word)),
   capitalize: (text) => text.slice(0, 1).toUpperCase() + text.slice(1).toLowerCase(),
 };
+
+/** difflib.get_close_matches: what shares the most with a word, in pieces as long as can be. */
+function closeMatches(word, words, n, cutoff) {
+  const shared = (a, b) => {
+    let [best, i, j] = [0, 0, 0];
+    for (let p = 0; p < a.length; p += 1) {
+      for (let q = 0; q < b.length; q += 1) {
+        let size = 0;
+        while (p + size < a.length && a[p + size] === b[q + size]) size += 1;
+        if (size > best) [best, i, j] = [size, p, q];
+      }
+    }
+    if (!best) return 0;
+    const behind = shared(a.slice(i + best), b.slice(j + best));
+    return best + shared(a.slice(0, i), b.slice(0, j)) + behind;
+  };
+  const scored = words.map((other) => {
+    const size = other.length + word.length;
+    return { other, score: size ? (2 * shared(other, word)) / size : 1 };
+  });
+  return scored
+    .filter(({ score }) => score >= cutoff)
+    .sort((a, b) => b.score - a.score || (a.other < b.other ? 1 : -1))
+    .slice(0, n)
+    .map(({ other }) => other);
+}
 
 /** Output in few messages, and not without an end. */
 function printer(tell) {

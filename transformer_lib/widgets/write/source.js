@@ -59,6 +59,10 @@ const lineOf = (source, at) => source.slice(0, at).split("\n").length;
 const lacks = (what, instead) => `This page's Python has no ${what}; ${instead}.`;
 
 function lacking(found, source) {
+  if (/^\s*\{\s*"(?:cells|nbformat|metadata)"/.test(source)) {
+    const problem = "This is the file of a whole notebook; paste the code of one of its cells.";
+    return { problem, type: "SyntaxError", line: 1 };
+  }
   const say = (token, problem, type = "SyntaxError") => ({
     problem,
     type,
@@ -81,6 +85,20 @@ function lacking(found, source) {
     if (begins && token.text === "type" && next?.kind === "name" && found[i + 2]?.text === "=") {
       return say(token, lacks("type statement", "leave it out"));
     }
+    if (isProse(found, i)) {
+      return say(token, "This reads as a sentence, not as Python; # before it makes it a comment.");
+    }
+    const named = begins && (token.text === "def" || token.text === "class") && found[i + 2];
+    if (named && named.text === "[") {
+      return say(
+        token,
+        lacks(`type parameters in ${token.text} ${next.text}[...]`, "leave them out"),
+      );
+    }
+    if (isFormatted(token) && isCut(token.text)) {
+      const what = "quotes in the braces of an f-string that are those around it";
+      return say(token, lacks(what, "write the other kind of quotes there"));
+    }
     if (token.text === "except" && next?.text === "*") {
       return say(token, lacks("except*", "write except"));
     }
@@ -97,6 +115,13 @@ function isMatch(found, i) {
   const last = found[(end < 0 ? found.length : end) - 1];
   return last.text === ":" && !/^(?:=|\.|,|:)$/.test(found[i + 1]?.text) && last !== found[i + 1];
 }
+
+/** Three words one after the other, of which no statement of Python is made. */
+const isProse = (found, i) =>
+  [0, 1, 2].every((k) => {
+    const { kind, text } = found[i + k] ?? {};
+    return kind === "name" && !WORDS.has(text) && !/^(?:match|case|type|in|is)$/.test(text);
+  });
 
 /** The bracket around a token. */
 function opener(found, i) {
@@ -310,6 +335,9 @@ function isAfterValue(token) {
 // ---- f-strings --------------------------------------------------------------------------------
 
 const isFormatted = ({ kind, text }) => kind === "string" && /^[rR]?[fF]/.test(text);
+
+/** Whether an f-string ends inside a brace, which only newer Pythons read on. */
+const isCut = (text) => /\{[^}]*$/.test(text.replaceAll("{{", ""));
 
 /** Each run of adjacent texts with an f-string among them becomes a sum. */
 function texts(found, edits) {

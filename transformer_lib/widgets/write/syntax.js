@@ -781,12 +781,15 @@ export function traced(source, tree) {
       const made = node.value ? targets.flatMap(names) : [];
       if (made.length) edits.push([node.end, made.map((n) => `;__let__("${n}", ${n})`).join("")]);
     } else if (node.kind === "For") {
-      edits.push([
-        node.body[0].start,
-        names(node.target)
-          .map((n) => `__let__("${n}", ${n});`)
-          .join(""),
-      ]);
+      const [first] = node.body;
+      const told = names(node.target).map((n) => `__let__("${n}", ${n})`);
+      const asked =
+        first.iter ?? (first.kind === "If" || first.kind === "While" ? first.test : null);
+      // Nothing may stand before a statement that has a block: its first expression tells instead.
+      if (asked) {
+        edits.push([asked.start, `${told.join(" or ")} or (`]);
+        edits.push([blockStart(source, asked.end), ")"]);
+      } else if (!first.body) edits.push([first.start, told.map((one) => `${one};`).join("")]);
     }
   }
   return inserted(source, edits);

@@ -91,6 +91,12 @@ export const softplus = unary(
   (x) => sigmoid(x),
 );
 
+export const logsigmoid = unary(
+  "LogSigmoid",
+  (value) => Math.min(value, 0) - Math.log1p(Math.exp(-Math.abs(value))),
+  (x) => sigmoid(neg(x)),
+);
+
 /** The error function, from its series and its continued fraction, to the last digits of a double. */
 function erfOf(value) {
   const x = Math.abs(value);
@@ -288,14 +294,17 @@ const power = binary(
     () => mul(g, mul(result, log(asTensor(a, result.dtype)))),
   ]),
 );
+/** Of a negative exponent in a tensor, the fraction is cut off. */
+const wholePower = binary(
+  "Pow",
+  (x, y) => (y < 0 && Math.abs(x) !== 1 ? 0 : x ** y),
+  () => [],
+);
 export function pow(a, b) {
   if (promote(a, b) === "bool") notFor("pow", "bool");
-  if (promote(a, b) === "int64") {
-    broadcast(a.shape ?? [], b.shape ?? []);
-    const exponents = isScalar(b) ? [numberOf(b)] : dense(b);
-    if (exponents.some((value) => value < 0)) fail(NO_INT_POWER);
-  }
-  return power(a, b);
+  const isWhole = promote(a, b) === "int64";
+  if (isWhole && isScalar(b) && numberOf(b) < 0) fail(NO_INT_POWER);
+  return isWhole ? wholePower(a, b) : power(a, b);
 }
 
 export function divide(a, b, rounding) {
@@ -559,6 +568,7 @@ export const ELEMENTWISE = {
   logical_not,
   logical_or,
   logical_xor,
+  logsigmoid,
   lt,
   masked_fill,
   maximum,

@@ -219,6 +219,25 @@ function put(x, index, given) {
   write(view, numbers);
 }
 
+export function index_put_(x, indices, value, accumulates) {
+  if (!accumulates) return setitem(x, indices, value);
+  if (isGradOn() && (x.requiresGrad || value.requiresGrad)) {
+    fail("this page's tensors have no gradient of index_put_ with accumulate=True");
+  }
+  const { view, picks } = looked(detach(x), indices);
+  const { shape, found } = picking(view, picks);
+  if (value.dtype !== x.dtype) {
+    fail(
+      `Index put requires the source and destination dtypes match, got ${DTYPES[x.dtype].title} for the destination and ${DTYPES[value.dtype].title} for the source.`,
+    );
+  }
+  const numbers = dense(view).slice();
+  const values = dense(stretchTo(value, shape));
+  for (let i = 0; i < found.length; i += 1) numbers[found[i]] += values[i];
+  write(view, numbers);
+  return x;
+}
+
 /** Without leading dimensions of size 1. */
 function shortened(value) {
   const first = value.shape.findIndex((size) => size !== 1);
@@ -385,6 +404,7 @@ export const INDEXING = {
   flip,
   gather,
   getitem,
+  index_put_,
   index_select,
   masked_select,
   nonzero,

@@ -6,7 +6,8 @@
 // Real, what is left out as null. A name with _ at its end writes into its first argument.
 
 import { CREATION } from "./creation.js";
-import { assign, ELEMENTWISE } from "./elementwise.js";
+import { DECOMPOSITIONS } from "./decompositions.js";
+import { assign, ELEMENTWISE, to } from "./elementwise.js";
 import { FUNCTIONAL } from "./functional.js";
 import { GRADIENTS, isGradOn, setGrad } from "./graph.js";
 import { INDEXING } from "./indexing.js";
@@ -25,6 +26,7 @@ const OPERATIONS = {
   ...REDUCTIONS,
   ...INDEXING,
   ...PRODUCTS,
+  ...DECOMPOSITIONS,
   ...FUNCTIONAL,
   ...GRADIENTS,
   repr,
@@ -43,6 +45,11 @@ const OPERATIONS = {
   requires_grad_: requireGrad,
   retain_grad,
   share,
+  // As PyTorch names them where operations are recorded.
+  float: (x) => to(x, "float32"),
+  double: (x) => to(x, "float64"),
+  long: (x) => to(x, "int64"),
+  bool: (x) => to(x, "bool"),
 };
 
 export const NAMES = Object.keys(OPERATIONS);

@@ -61,7 +61,7 @@ export function mm(a, b) {
     fail(`mat1 and mat2 shapes cannot be multiplied (${by(a.shape)} and ${by(b.shape)})`);
   }
   requireSame(a, b);
-  requireNumbers(a, "addmm_impl_cpu_");
+  if (a.numel && b.numel) requireNumbers(a, "addmm_impl_cpu_");
   return named(product(a, b), a, "MmBackward0");
 }
 
@@ -143,7 +143,12 @@ export function matmul(a, b) {
     fail(`expected scalar type ${DTYPES[a.dtype].title} but found ${DTYPES[b.dtype].title}`);
   }
   const isPlain = m === 3 && n === 3 && rows >= 0 && columns >= 0;
-  return named(product(a, b), a, isPlain ? "BmmBackward0" : "UnsafeViewBackward0");
+  const result = product(a, b);
+  return named(
+    result.numel ? result : to(result, b.dtype),
+    a,
+    isPlain ? "BmmBackward0" : "UnsafeViewBackward0",
+  );
 }
 
 /** Whether PyTorch makes one matrix of a batch before it multiplies: its messages differ then. */

@@ -1,8 +1,9 @@
 // A cell of the page that can be changed and run, with the names that the cells before it have made:
 // these run first, unseen, each time, so that what comes out depends on nothing else. Its stored output
-// stays beside the new one.
+// stays beside the new one. What the reader writes is kept in the browser, as answers are.
 
 import { button, element } from "../../core/dom.js";
+import { drop, keep, nameOfCell, recall } from "../kept.js";
 import { output } from "../output.js";
 import { makePad } from "../pad.js";
 import { pythonOf } from "../python.js";
@@ -14,23 +15,36 @@ const STOPPED = "stopped by you";
 export function change(place, files) {
   const cell = place.closest(".cell");
   const code = cell.querySelector(".cell_input pre").textContent.trimEnd();
+  const name = nameOfCell(code);
   const opens = place.querySelector("button");
   const said = output();
   const told = element("p", { role: "status", class: "afm-change-said" });
   let python = null;
   let isRunning = false;
   const pad = makePad({
-    text: code,
+    text: recall(name) ?? code,
     label: "The cell's code. Escape, then Tab, leaves it.",
     load: async () => (await window.afm.load(files.editor)).makeEditor,
-    onChange: () => {},
+    onChange(text) {
+      if (text === code) drop(name);
+      else keep(name, text);
+      show();
+    },
     onRun: run,
   });
   const go = button({ label: "Run", title: "Ctrl or ⌘ with Enter", onClick: run });
   const halt = button({ label: "Stop", onClick: () => python?.stop(STOPPED) });
+  const over = button({ label: "Start over", title: "The book’s own text again", onClick: reset });
   const back = button({ label: "Back to the stored cell", onClick: close });
   go.element.classList.add("afm-write-run");
-  const row = element("p", { class: "afm-ask-row" }, go.element, halt.element, back.element);
+  const row = element(
+    "p",
+    { class: "afm-ask-row" },
+    go.element,
+    halt.element,
+    over.element,
+    back.element,
+  );
   const box = element("div", { hidden: true }, pad.element, row, told, said.element);
   place.append(box);
 
@@ -41,10 +55,21 @@ export function change(place, files) {
 
   function close() {
     python?.stop(STOPPED);
-    pad.set(code);
     said.clear();
+    told.textContent = "";
     setOpen(false);
+    opens.textContent = pad.text() === code ? "Change it" : "Open your change";
     opens.focus();
+  }
+
+  function reset() {
+    drop(name);
+    pad.set(code);
+    pad.mark(null);
+    said.clear();
+    told.textContent = "";
+    show();
+    pad.focus();
   }
 
   function setOpen(isOpen) {
@@ -57,6 +82,7 @@ export function change(place, files) {
   function show() {
     go.element.disabled = isRunning;
     halt.element.hidden = !isRunning;
+    over.element.hidden = isRunning || pad.text() === code;
   }
 
   async function run() {

@@ -2,6 +2,7 @@
 // and a button. An extension of Sphinx has left the places (book/extensions/exercises.py). Bundled by
 // esbuild; small, since every reader loads it. The rest (index.js) is loaded by the first touch.
 
+import { nameOfCell, recall } from "../kept.js";
 import { showProgress } from "./progress.js";
 
 let page, files; // what the extension has written into the page
@@ -12,13 +13,6 @@ const make = (tag, attributes, ...children) => {
   return node;
 };
 const button = (label) => make("button", { type: "button", className: "afm-button" }, label);
-const kept = (id) => {
-  try {
-    return localStorage.getItem(`afm-written:${location.pathname}:${id}`);
-  } catch {
-    return null;
-  }
-};
 
 /** Calls the rest of the page's script once, however often it is asked to. */
 function wakes(name, ...given) {
@@ -34,7 +28,7 @@ function field(place, asked) {
   const stub = `${lines.slice(0, asked.lines).join("\n")}\n`;
   const text = make("textarea", {
     className: "afm-write-field",
-    value: kept(asked.id) ?? stub,
+    value: recall(asked.id) ?? stub,
     spellcheck: false,
     wrap: "off",
     ariaLabel: "Your answer in Python",
@@ -50,7 +44,7 @@ function field(place, asked) {
 }
 
 function options(place, asked) {
-  const chosen = (kept(asked.id) ?? "").split(",");
+  const chosen = (recall(asked.id) ?? "").split(",");
   const labels = asked.options.map((value) => {
     const type = asked.several ? "checkbox" : "radio";
     const input = make("input", { type, name: asked.id, value, checked: chosen.includes(value) });
@@ -77,7 +71,9 @@ function begin() {
     place.closest(".cell").classList.add("afm-asked"); // its text is for paper
   }
   for (const place of document.querySelectorAll("[data-afm-change]")) {
-    const change = button("Change it");
+    const code = place.closest(".cell").querySelector(".cell_input pre").textContent.trimEnd();
+    const isKept = recall(nameOfCell(code)) !== null;
+    const change = button(isKept ? "Open your change" : "Change it");
     place.append(change);
     const wake = wakes("change", place, files);
     change.addEventListener("click", () => wake("open"));

@@ -25,12 +25,17 @@ class OutputEnd(BaseException):
     """More was printed than the page shows."""
 
 
-_said = [0, False, False]  # how often something was printed; is it unseen; may it be too much
+# How often something was printed; is it unseen; may it be too much; how often in this call.
+_said = [0, False, False, 0]
+MOST_OF_A_CALL = 20_000  # of an answer that is being judged
 
 
 def printed(*values, sep=" ", end="\n", file=None, flush=False):
     text = (sep or " " if sep is None else sep).join([str(value) for value in values])
     _said[0] += 1
+    _said[3] += 1
+    if _said[2] and _said[3] > MOST_OF_A_CALL:
+        raise OutputEnd("it prints more than 20,000 times in one call: does a loop print too much?")
     if not _said[1] and not page.out(text + ("\n" if end is None else end)) and not _said[2]:
         raise OutputEnd()
 
@@ -239,6 +244,10 @@ class Math:
         return a == b or abs(a - b) <= max(rel_tol * max(abs(a), abs(b)), abs_tol)
 
     @staticmethod
+    def hypot(*values):
+        return math.sqrt(sum([as_float(value) ** 2 for value in values]))
+
+    @staticmethod
     def prod(values, start=1):
         for value in values:
             start = start * value
@@ -298,6 +307,36 @@ class Typing:
         return self
 
 
+class NamedTuple:
+    """typing.NamedTuple: a class of its own, since MicroPython's tuples have no further names."""
+
+    def __iter__(self):
+        return iter([getattr(self, name) for name in self._fields])
+
+    def __len__(self):
+        return len(self._fields)
+
+    def __getitem__(self, index):
+        return tuple(self)[index]
+
+    def __eq__(self, other):
+        return isinstance(other, (tuple, NamedTuple)) and tuple(self) == tuple(other)
+
+    def __hash__(self):
+        return hash(tuple(self))
+
+    def _replace(self, **changes):
+        values = {name: getattr(self, name) for name in self._fields}
+        values.update(changes)
+        return type(self)(**values)
+
+
+def is_instance(value, kinds):
+    """isinstance, which knows typing.Protocol: whatever has the names that it asks for."""
+    asked = getattr(kinds, "_asked", None)
+    return isinstance(value, kinds) if asked is None else all(hasattr(value, n) for n in asked)
+
+
 sys.modules["math"] = Math()
 sys.modules["typing"] = Typing()
 _import = builtins.__import__
@@ -311,14 +350,22 @@ def imported(name, *args):
     return _import(name, *args)
 
 
+def _without(what):
+    def refused(*args, **kwargs):
+        raise OSError(f"this page's Python has no {what}; `make lab` or Colab has all of Python.")
+
+    return refused
+
+
 for _name, _value in (
     ("print", printed), ("zip", zipped), ("format", formatted), ("__import__", imported),
+    ("open", _without("files")), ("input", _without("keyboard to read from")),
     ("__show__", show), ("__float__", as_float), ("__fstring__", fstring),
     ("__list__", lambda *a: list(a)), ("__tuple__", lambda *a: a), ("__set__", lambda *a: set(a)),
     ("__decode__", decoded), ("__dict__", lambda *pairs: Dict(pairs)), ("__dictof__", dict_of),
     ("__augmented__", augmented),
     ("min", _ordered("min")), ("max", _ordered("max")), ("sorted", _ordered("sorted")),
-    ("slice", Slice),
+    ("slice", Slice), ("__NamedTuple__", NamedTuple),
 ):  # fmt: skip
     setattr(builtins, _name, _value)
 for _name in COMPARE:
@@ -350,7 +397,7 @@ def forget(namespace):
 
 def provide(name, code, more=()):
     """A module of the book's library, from its source; `more`, pairs, is there from the start."""
-    names = {"__name__": name}
+    names = {"__name__": name, "isinstance": is_instance}
     for each, value in more:
         names[each] = value
     exec(compile(code, name, "exec"), names)

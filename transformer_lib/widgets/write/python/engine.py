@@ -113,14 +113,14 @@ class Pattern:
         found = page.search(self.pattern, self.flags, _as_text(text), anchor, start)
         return Match(found, text) if found is not None and page.size(found) else None
 
-    def search(self, text):
-        return self._found(text, "")
+    def search(self, text, pos=0):
+        return self._found(text, "", pos)
 
-    def match(self, text):
-        return self._found(text, "^")
+    def match(self, text, pos=0):
+        return self._found(text, "^", pos)
 
-    def fullmatch(self, text):
-        return self._found(text, "^$")
+    def fullmatch(self, text, pos=0):
+        return self._found(text, "^$", pos)
 
     def finditer(self, text):
         start, found = 0, self._found(text, "")
@@ -292,12 +292,24 @@ _module("collections.abc", Mapping=dict, Sequence=(list, tuple), Set=(set, froze
         Callable=None,
         Iterable=None, Iterator=None, Generator=None, Sized=None, Hashable=None,
         MutableMapping=dict)  # fmt: skip
-_module("numpy", ndarray=Nothing)
+
+
+class NoNumpy(Module):
+    """What the engine asks of numpy; a reader who asks more is told."""
+
+    def __getattr__(self, name):
+        raise AttributeError(missing_sentence_of_module.format("numpy"))
+
+
+sys.modules["numpy"] = NoNumpy("numpy", ndarray=Nothing)
 _module("decimal", Decimal=Nothing)
 _module("fractions", Fraction=Nothing)
 _module("threading", local=SimpleNamespace, Lock=NullContext)
 _module("numbers", Number=(int, float), Real=(int, float), Integral=int)
-_module("difflib", get_close_matches=lambda word, words, n=3, cutoff=0.6: [])
+_module("difflib", get_close_matches=lambda word, words, n=3, cutoff=0.6: [
+    match for match in page.close("\0".join([word, *list(words)]), n, cutoff).split("\0")
+    if match
+])  # fmt: skip
 _module("html", escape=lambda text: text)
 _module("unicodedata", normalize=lambda form, text: page.normalized(form, text))
 _module("jaxtyping", Float=None, Int=None, Bool=None, Shaped=None)
@@ -620,6 +632,7 @@ def time_limit(seconds, computing=False):
 def call_safely(call, answer=None, inputs=(), *, seconds, code=None, seed=0, convert=None):
     given = copied(inputs)
     result, error, where = None, None, ""
+    _said[3] = 0
     generator = page.generatorState()
     torch.manual_seed(seed)
     grad = page.call("is_grad_on")

@@ -90,9 +90,14 @@ class Layer:
     """torch.nn.Module."""
 
     training = True
+    _hooks = ()
 
     def __init__(self):
         pass
+
+    def register_forward_hook(self, hook):
+        self._hooks = list(self._hooks)
+        self._hooks.append(hook)
 
     def forward(self, *args):
         raise NotImplementedError(
@@ -100,7 +105,11 @@ class Layer:
         )
 
     def __call__(self, *args, **kwargs):
-        return self.forward(*args, **kwargs)
+        result = self.forward(*args, **kwargs)
+        for hook in self._hooks:
+            other = hook(self, args, result)
+            result = result if other is None else other
+        return result
 
     def _parts(self):
         return self.__dict__.items()
@@ -114,6 +123,12 @@ class Layer:
                 found += value.named_parameters(prefix + name + ".")
         # MicroPython's __dict__ keeps no order.
         return sorted(found, key=lambda pair: pair[1]._number_made)
+
+    def modules(self):
+        yield self
+        for _, value in self._parts():
+            if isinstance(value, Layer):
+                yield from value.modules()
 
     def parameters(self):
         return (value for _, value in self.named_parameters())
@@ -215,6 +230,7 @@ class Identity(Layer):
 
 class Linear(Layer):
     def __init__(self, in_features, out_features, bias=True):
+        self.in_features, self.out_features = in_features, out_features
         bound = in_features**-0.5
         self.weight = Parameter(torch.empty(out_features, in_features).uniform_(-bound, bound))
         self.bias = Parameter(torch.empty(out_features).uniform_(-bound, bound)) if bias else None
@@ -225,6 +241,7 @@ class Linear(Layer):
 
 class Embedding(Layer):
     def __init__(self, num_embeddings, embedding_dim):
+        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         self.weight = Parameter(torch.randn(num_embeddings, embedding_dim))
 
     def forward(self, ids):
@@ -261,8 +278,25 @@ class ReLU(Layer):
         return torch.relu(x)
 
 
+def xavier_uniform_(tensor, gain=1.0):
+    bound = gain * (6 / (tensor.shape[0] + tensor.shape[1])) ** 0.5
+    with torch.no_grad():
+        return tensor.uniform_(-bound, bound)
+
+
+def normal_(tensor, mean=0.0, std=1.0):
+    with torch.no_grad():
+        return tensor.normal_(mean, std)
+
+
+def zeros_(tensor):
+    with torch.no_grad():
+        return tensor.zero_()
+
+
+init = Module("torch.nn.init", xavier_uniform_=xavier_uniform_, normal_=normal_, zeros_=zeros_)
 nn = Module(
-    "torch.nn", functional=F, ModuleDict=ModuleDict, ParameterDict=ParameterDict,
+    "torch.nn", functional=F, init=init, ModuleDict=ModuleDict, ParameterDict=ParameterDict,
     Identity=Identity, Parameter=Parameter, Module=Layer, ModuleList=ModuleList, ReLU=ReLU,
     Sequential=Sequential, Linear=Linear, Embedding=Embedding, LayerNorm=LayerNorm,
     Dropout=Dropout,
@@ -272,8 +306,10 @@ for _each in (
     torch,
     torch.nn,
     torch.nn.functional,
+    torch.nn.init,
     torch.testing,
     torch.autograd,
+    torch.autograd.functional,
     torch.linalg,
     torch.distributions,
     torch.special,

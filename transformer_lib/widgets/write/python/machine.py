@@ -43,15 +43,9 @@ class Parameter:
         self.name = name
 
 
-def _close(word, names, n):
-    """difflib.get_close_matches: what begins alike."""
-    return [name for name in names if name[:4] == word[:4]][:n]
-
-
-# Of Python's own modules, what the rules ask; the engine of the checks has others of this name.
-_before = {name: sys.modules[name] for name in ("inspect", "difflib")}
+# Of Python's own modules, what the rules ask; the engine of the checks has another of this name.
+_before = {name: sys.modules[name] for name in ("inspect",)}
 sys.modules["inspect"] = torch.__class__("inspect", signature=_signature)
-sys.modules["difflib"] = torch.__class__("difflib", get_close_matches=_close)
 
 
 def rules_are_read():

@@ -31,6 +31,7 @@ tmF_ sigmoid(input)
 tm sign(input)
 F silu(input)
 F softplus(input)
+F logsigmoid(input)
 F gelu(input, approximate='none')
 tm_ sin(input)
 tm_ sqrt(input)
@@ -125,6 +126,7 @@ tm scatter(input, dim, index, src)
 tm index_select(input, dim, index)
 tm masked_select(input, mask)
 tm nonzero(input)
+m index_put_(input, indices, values, accumulate=False)
 tm matmul(input, other)
 tm mm(input, mat2)
 tm bmm(input, mat2)
@@ -187,18 +189,19 @@ torch: isin jit kron kthvalue lerp lgamma linalg load logaddexp logcumsumexp log
 torch: masked_scatter meshgrid mode movedim mps multinomial nanmean nanmedian nanquantile nansum
 torch: nested normal optim quantile rad2deg renorm rot90 save scatter_add searchsorted sinc sinh
 torch: sparse stft take take_along_dim tensor_split tensordot trapezoid
-torch: tril_indices triu_indices uint8 unique unique_consecutive utils vander vdot vmap vsplit
+torch: tril_indices triu_indices uint8 unique_consecutive utils vander vdot vmap vsplit
 torch: vstack xlogy
 Tensor: apply_ as_strided bernoulli_ bfloat16 byte char cpu cuda exponential_
 Tensor: half index_add_ int is_cuda map_ numpy put_ register_hook scatter_add_
-Tensor: scatter_reduce short to_sparse unfold unique unique_consecutive
+Tensor: scatter_reduce short to_sparse unfold unique_consecutive
 nn.functional: adaptive_avg_pool1d avg_pool1d avg_pool2d batch_norm binary_cross_entropy
-nn.functional: binary_cross_entropy_with_logits conv1d conv2d cosine_similarity elu glu
-nn.functional: group_norm gumbel_softmax huber_loss interpolate kl_div leaky_relu logsigmoid
+nn.functional: conv1d conv2d cosine_similarity elu glu
+nn.functional: group_norm gumbel_softmax huber_loss interpolate kl_div leaky_relu
 nn.functional: max_pool2d mish multi_head_attention_forward selu smooth_l1_loss softmin unfold
-linalg: cholesky cond det eig eigh eigvals eigvalsh inv lstsq lu matrix_exp matrix_power
-linalg: matrix_rank multi_dot pinv qr slogdet solve svd svdvals
-autograd: Function functional
+linalg: cholesky cond det eig eigh eigvals eigvalsh inv lstsq lu matrix_exp
+linalg: matrix_rank multi_dot pinv qr slogdet solve
+autograd: Function
+autograd.functional: hessian hvp jvp vhp vjp
 nn: attention BatchNorm1d Conv1d Conv2d CrossEntropyLoss GELU GRU init LSTM
 nn: MSELoss MultiheadAttention ParameterList RNN Transformer TransformerDecoder
 nn: TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer utils

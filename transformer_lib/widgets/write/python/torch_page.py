@@ -433,16 +433,16 @@ class Tensor:
     type = to
 
     def float(self):
-        return self.to(float32)
+        return _call("float", self)
 
     def double(self):
-        return self.to(float64)
+        return _call("double", self)
 
     def long(self):
-        return self.to(int64)
+        return _call("long", self)
 
     def bool(self):
-        return self.to(bool_)
+        return _call("bool", self)
 
     def copy_(self, source):
         _call("setitem", self, _index(...), source)
@@ -726,6 +726,30 @@ def atan2(input, other):
     return torch.where(other < 0, angle + half_turn, angle)
 
 
+def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
+    if return_inverse or return_counts or dim is not None:
+        raise NotImplementedError(missing_sentence("unique with return_inverse, counts or dim"))
+    values = input.flatten().sort().values
+    return torch.cat([values[:1], values[1:][values[1:] != values[:-1]]])
+
+
+def binary_cross_entropy_with_logits(input, target, *, reduction="mean"):
+    loss = input.clamp(min=0) - input * target + (1 + (-input.abs()).exp()).log()
+    return loss if reduction == "none" else getattr(loss, reduction)()
+
+
+def jacobian(func, inputs):
+    """torch.autograd.functional.jacobian, of one tensor."""
+    x = inputs.detach().clone().requires_grad_(True)
+    y = func(x)
+    rows = [
+        grad([one], [x], retain_graph=True, allow_unused=True)[0] if one.requires_grad else None
+        for one in y.flatten()
+    ]
+    rows = [torch.zeros_like(x) if row is None else row for row in rows]
+    return torch.stack(rows).reshape(list(y.shape) + list(x.shape))
+
+
 def block_diag(*tensors):
     result = torch.zeros(sum([t.shape[0] for t in tensors]), sum([t.shape[1] for t in tensors]))
     row, column = 0, 0
@@ -831,7 +855,13 @@ torch.square = Tensor.square = lambda input: input**2
 torch.trace = Tensor.trace = lambda input: input.diagonal().sum()
 Tensor.allclose, Tensor.nonzero, Tensor.diag = allclose, nonzero, diag
 Tensor.where = lambda self, condition, other: _call("where", condition, self, other)
-torch.autograd = Module("torch.autograd", grad=grad)
+torch.autograd = Module(
+    "torch.autograd", grad=grad, functional=Module("torch.autograd.functional", jacobian=jacobian)
+)
+torch.unique = Tensor.unique = unique
+torch.clamp_min = Tensor.clamp_min = lambda input, min: input.clamp(min, None)
+torch.clamp_max = Tensor.clamp_max = lambda input, max: input.clamp(None, max)
+F.binary_cross_entropy_with_logits = binary_cross_entropy_with_logits
 
 
 def vector_norm(x, ord=2, dim=None, keepdim=False):
@@ -839,11 +869,39 @@ def vector_norm(x, ord=2, dim=None, keepdim=False):
 
 
 def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False):
+    if ord in (2, "nuc") and A.ndim == 2:
+        values = svdvals(A)
+        found = values[0] if ord == 2 else values.sum()
+        return found.reshape(1, 1) if keepdim else found
     if ord != "fro":
         raise NotImplementedError(missing_sentence(f"matrix_norm with ord={ord!r}"))
     return _call("norm", A, 2, list(dim), keepdim)
 
 
+def svd(A, full_matrices=True):
+    if full_matrices and A.ndim == 2 and A.shape[0] != A.shape[1]:
+        raise NotImplementedError(missing_sentence("svd with full_matrices=True"))
+    return _Svd(_call("svd", A))
+
+
+class _Svd(tuple):
+    def __init__(self, parts):
+        super().__init__(parts)
+        self.U, self.S, self.Vh = parts
+
+
+def matrix_power(A, n):
+    result = torch.eye(A.shape[-1], dtype=A.dtype)
+    for _ in range(n):
+        result = result @ A
+    return result
+
+
+def svdvals(A):
+    return _call("svd", A)[1]
+
+
 torch.linalg = Module(
-    "torch.linalg", norm=torch.norm, vector_norm=vector_norm, matrix_norm=matrix_norm
-)
+    "torch.linalg", norm=torch.norm, vector_norm=vector_norm, matrix_norm=matrix_norm,
+    svd=svd, svdvals=svdvals, matrix_power=matrix_power,
+)  # fmt: skip
