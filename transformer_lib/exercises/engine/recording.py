@@ -109,8 +109,13 @@ class Departure:
     instead: str  # the operation that the right computation does there
 
 
-def departure(answer: Callable, right: Callable, inputs: tuple, code: CodeType) -> Departure | None:
-    """The first line of `answer()` that makes what `right()` does not; None if none can be told."""
+def departure(
+    answer: Callable, right: Callable, inputs: tuple, code: CodeType
+) -> tuple[Departure | None, set[int]]:
+    """The first line of `answer()` that makes what `right()` does not; None if none can be told.
+
+    And the lines that are sound: what they make is made by `right()`, too, in the very same form.
+    """
     theirs, ours = Recorder(), Recorder(code)
     with theirs:
         wanted = right()
@@ -124,8 +129,9 @@ def departure(answer: Callable, right: Callable, inputs: tuple, code: CodeType) 
     leads = (
         _leading(steps, results) if results & {s.output for s in steps} else set(range(len(steps)))
     )
+    sound = _sound(steps, known)
     if not leads:
-        return None
+        return None, sound
     made: dict[int, int] = {}
     before: list[list[int]] = []  # the steps that each step's inputs come from
     for n, step in enumerate(steps):
@@ -134,12 +140,14 @@ def departure(answer: Callable, right: Callable, inputs: tuple, code: CodeType) 
     found = [_found(step.value, known, step.name in _RESHAPES) for step in steps]
     multiple = [f or _multiple(step.value, known) for f, step in zip(found, steps, strict=True)]
     constant: list[bool] = []  # made of no input: counted places, zeros
+    even: list[bool] = []  # one number, everywhere
     given = {id(x) for x in _tensors(list(inputs))}
     for n, step in enumerate(steps):
         free = not any(i in given or i not in made for i in step.inputs)
         flat = step.value.flatten()
-        even = step.name.endswith("_like") and flat.numel() > 0 and bool((flat == flat[0]).all())
-        constant.append(even or (free and all(constant[b] for b in before[n])))
+        even.append(flat.numel() > 0 and bool((flat == flat[0]).all()))
+        like = even[n] and step.name.endswith("_like")
+        constant.append(like or (free and all(constant[b] for b in before[n])))
 
     def leaves(fine: list[bool]) -> int | None:
         returns = [False] * len(steps)  # something known is made of it later
@@ -158,8 +166,13 @@ def departure(answer: Callable, right: Callable, inputs: tuple, code: CodeType) 
     if gone is None:  # all of it is known: the last is right in its numbers, and not in its form
         gone = max((n for n in leads if steps[n].line), default=None)
     if gone is None:
-        return None
-    step = steps[gone]
+        return None, sound
+    # What is made of no input, and is not made by the right computation, may be the wrong one.
+    own = [b for b in before[gone] if constant[b] and not (even[b] or multiple[b])]
+    if len(own) > 1 or (own and not steps[own[0]].line):
+        return None, sound
+    step = steps[own[0]] if own else steps[gone]
+    gone = own[0] if own else gone
     values = [s.value for s in theirs.steps if s.name == step.name]
     seen = next((words for x in reversed(values) if (words := relation(step.value, x))), "")
     still = [
@@ -167,7 +180,21 @@ def departure(answer: Callable, right: Callable, inputs: tuple, code: CodeType) 
         for name, which in step.names.items()
         if which not in given and which in made and found[made[which]] and not constant[made[which]]
     ]
-    return Departure(step.line, step.name, still, seen, _instead(step, steps, before[gone], theirs))
+    instead = _instead(step, steps, before[gone], theirs)
+    return Departure(step.line, step.name, still, seen, instead), sound
+
+
+def _sound(steps: Sequence[Step], known: Sequence[Tensor]) -> set[int]:
+    """The lines whose last value is a known one as it is, or a row of one, or has one as a row."""
+    last = {s.line: s.value for s in steps}
+    return {line for line, x in last.items() if x.numel() > 1 and any(_rows(x, y) for y in known)}
+
+
+def _rows(value: Tensor, known: Tensor) -> bool:
+    if value.ndim == known.ndim:
+        return same(value, known)
+    many, one = (value, known) if value.ndim > known.ndim else (known, value)
+    return many.ndim == one.ndim + 1 and any(same(row, one) for row in many.unbind(0))
 
 
 def written_at(answer: Callable, inputs: tuple, code: CodeType | None) -> int:

@@ -82,7 +82,7 @@ from transformer_lib.exercises.engine.guarding import (
     torch_random_kept,
 )
 from transformer_lib.exercises.engine.mending import Mended, line_of, mended, unused, uses
-from transformer_lib.exercises.engine.observing import Trial, of_error, of_results, of_shape
+from transformer_lib.exercises.engine.observing import Trial, of_error, of_results, of_shape, undivided
 from transformer_lib.exercises.engine.recording import departure, written_at
 from transformer_lib.exercises.engine.values import describe, fitted, ordinary, plain
 from transformer_lib.exercises.engine.verdict import NOT_ATTEMPTED, Verdict
@@ -362,7 +362,10 @@ class Exercise:
             return self._with_line(placed, answer, outcomes, rights)
         if found := _looked(self._mended, answer, outcomes, rights, MOST_CHANGES):
             return _or(found)
-        if found := self._departed(answer, code, outcomes, rights):
+        trials = self._trials(outcomes, rights) if self.cases else []
+        if sums := _looked(undivided, trials):  # a step that is missing has no line
+            return self._placed(number, outcomes, sums)
+        if found := self._departed(answer, code, outcomes, rights)[0]:
             return found
         return self._placed(number, outcomes, self._seen(answer, number, outcomes, rights))
 
@@ -414,18 +417,22 @@ class Exercise:
 
     def _mended(self, answer: Any, outcomes: list, rights: list, most: int) -> list[Mended]:
         """The one change after which this wrong answer is right on all cases, if there is one."""
-        if not self.cases or self.measured or self.design or not most:
+        if not (self.cases and self.unique and most) or self.measured or self.design:
             return []
         wrong = [n for n in range(len(rights)) if not self._same(outcomes[n], rights[n])]
         order = wrong + [n for n in range(len(rights)) if n not in wrong]
         deadline = time.monotonic() + MOST_SECONDS
         tried = iter(range(most))
         computing = None
+        _, sound = self._departed(answer, code_of(answer), outcomes, rights)
+        beyond = self._beyond()
 
         def right(changed: Any) -> bool:
             nonlocal computing
             began, most = time.process_time(), computing or MOST_FOR_ONE
-            serves = all(self._serves(changed, n, rights[n], most) for n in order)
+            serves = all(self._serves(changed, self.cases[n], rights[n], most) for n in order)
+            if computing:
+                serves = serves and all(self._serves(changed, *more, most) for more in beyond)
             if computing is None:  # the first one asked about is the answer as it is
                 computing = MOST_COMPUTING + 20 * (time.process_time() - began)
             return serves
@@ -437,11 +444,25 @@ class Exercise:
         quiet = contextlib.redirect_stdout(io.StringIO())
         with quiet, warnings.catch_warnings(), settings_kept(), random_kept(0):
             warnings.simplefilter("ignore")
-            return mended(answer, right, over, few=said)
+            return mended(answer, right, over, few=said, sound=sound)
 
-    def _serves(self, changed: Any, number: int, right: Any, computing: float) -> bool:
+    def _beyond(self) -> list[tuple[Case, Any]]:
+        """Cases beyond those of the check, and what is right there: a change must serve these, too.
+
+        Other random numbers for random ones, and numbers alone twice as large.
+        """
+        found = []
+        for case in [case for case in self.cases if not case.edge]:
+            other = Case(case.name, *map(_other, case.inputs))
+            if any(a is not b for a, b in zip(case.inputs, other.inputs, strict=True)):
+                right = compute(self.right, other, may_fail=True)
+                if right is not FAILED:
+                    found.append((other, right))
+        return found
+
+    def _serves(self, changed: Any, case: Case, right: Any, computing: float) -> bool:
         """Is this answer right on one case? In few steps: it is asked hundreds of times."""
-        inputs = _fresh(self.cases[number].inputs)
+        inputs = _fresh(case.inputs)
         torch.default_generator.manual_seed(0)
         try:
             with time_limit(MOST_FOR_ONE), time_limit(computing, computing=True):
@@ -462,16 +483,20 @@ class Exercise:
             return False
         return not self.unique or close(outcome.result, right, self.tolerance)
 
-    def _departed(self, answer: Any, code: Any, outcomes: list, rights: list) -> str:
-        """The line at which the answer's values leave those of the right computation."""
+    def _departed(self, answer: Any, code: Any, outcomes: list, rights: list) -> tuple[str, set]:
+        """The line at which the answer's values leave those of the right computation, in words.
+
+        And the lines whose values are right.
+        """
         wrong = [
             n
             for n in self._told()
             if outcomes[n].error is None and not self._same(outcomes[n], rights[n])
         ]
         given = self.cases[0].inputs if self.cases else ()
-        if code is None or not wrong or self.measured or self.design or any(map(callable, given)):
-            return ""
+        asked = self.unique and not (self.measured or self.design or any(map(callable, given)))
+        if code is None or not wrong or not asked:
+            return "", set()
         inputs = copy.deepcopy(self.cases[max(wrong, key=lambda n: _numel(rights[n]))].inputs)
 
         def of(computation: Callable, *first: Any) -> Callable:
@@ -487,19 +512,21 @@ class Exercise:
                 seconds=self.seconds,
                 convert=lambda found: found,
             ).result
+        seen, sound = seen or (None, set())
         if seen is None:
-            return ""
+            return "", sound
         *others, last = [f"`{name}`" for name in seen.right] or [""]
         right = f"{', '.join(others)} and {last} are" if others else f"{last} is"
         before = f"Your {right} right. " if last else ""
         what = f": {seen.seen}" if seen.seen else ""
         instead = f"; the right computation does `{seen.instead}` there" if seen.instead else ""
         text = line_of(code, seen.line)
-        return (
+        said = (
             f"{before}Line {seen.line}{text and f', `{text}`'}: here, at "
             f"`{seen.name.strip('_')}`, your values leave those of the right computation"
             f"{what}{instead}."
         )
+        return said, sound
 
     def _writes(self, answer: Any, code: Any, number: int, outcome: Outcome) -> str:
         name = self._names()[outcome.written[0]]
@@ -604,6 +631,16 @@ def _fresh(inputs: tuple) -> tuple:
         x if isinstance(x, int | float | str) else x.clone() if _leaf(x) else copy.deepcopy(x)
         for x in inputs
     )
+
+
+def _other(x: Any) -> Any:
+    """Another input of the same kind: of random numbers others, of a size twice as much."""
+    if type(x) is int:
+        return 2 * x
+    if not _leaf(x) or not x.is_floating_point() or x.numel() < 2 or not bool(x.isfinite().all()):
+        return x
+    both = bool((x > 0).any()) and bool((x < 0).any())
+    return randn(*x.shape, seed=7, dtype=x.dtype) * x.std() if both else x
 
 
 def _leaf(x: Any) -> bool:
