@@ -190,9 +190,12 @@ class Source:
     def written(self, edit: Edit) -> str:
         """The whole text after a change, without the brackets that the change does not need."""
         raw, new = self.text.encode(), edit.new
+        start, end = edit.start, edit.end
+        while raw[start - 1 : start] == b"(" and raw[end : end + 1] == b")":
+            start, end, new = start - 1, end + 1, f"({new})"
 
         def text(new: str) -> str:
-            return (raw[: edit.start] + new.encode() + raw[edit.end :]).decode()
+            return (raw[:start] + new.encode() + raw[end:]).decode()
 
         meant = ast.parse(text(new))
         place = new.find("(")
@@ -257,6 +260,9 @@ def mended(
     source = Source.of(answer)
     if source is None:
         return found
+    for node in _body(ast.parse(source.text)):  # several values: one of them may be the wrong one
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple):
+            sound = set(sound) - {source.first - 1 + node.lineno}
     try:
         if right(source.changed(None)):
             return found  # it was something else that made the answer wrong
@@ -543,6 +549,8 @@ def _numbers(text: _Text, tree: ast.AST) -> Iterator[Edit]:
     """Another number, the other truth value."""
     inner = set()
     for node in _body(tree):
+        if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq | ast.NotEq):
+            inner |= set(map(id, node.comparators))  # equal to another number: easily always so
         n = _int(node)
         if n is None or id(node) in inner:
             continue
@@ -582,7 +590,7 @@ def _operators(text: _Text, tree: ast.AST) -> Iterator[Edit]:
             others = [_NUMBERS[sign], *_OTHERS.get(sign, [])] if sign in _NUMBERS else []
             others += [s for s in ("&", "|", "^", "& ~") if sign in ("&", "|", "^") and s != sign]
             for other in others:
-                new = f"(({pair[0]}) {other}({pair[1]}))"
+                new = f"(({pair[0]}) {other} ({pair[1]}))"
                 says = f"{pair[0]} {other} {pair[1]}"
                 yield text.edit(node, new, _instead(text.of(node), says))
             if sign == "/" and pair[1].startswith(f"{pair[0]}.sum("):
@@ -666,14 +674,6 @@ def _names(text: _Text, tree: ast.AST) -> Iterator[Edit]:
                 rest = text.raw[text.span(inner.func)[1] : text.span(inner)[1]].decode()
                 words = f"`{_short(names[0])}` and `{_short(names[1])}` must change places"
                 yield text.edit(node, f"{names[1]}({names[0]}{rest})", words)
-    for node in _body(tree):  # two arguments, taken for each other throughout
-        if isinstance(node, ast.FunctionDef | ast.Lambda) and node is not tree:
-            for one, other in combinations([a for a in node.args.args if a.arg != "self"], 2):
-                start, end = text.span(one)[0], text.span(other)[1]
-                names = one.arg, other.arg
-                between = text.raw[text.span(one)[1] : text.span(other)[0]].decode()
-                words = f"`{names[0]}` and `{names[1]}` are taken for each other, everywhere"
-                yield Edit(start, end, "", other.arg + between + one.arg, words)
     for node in _body(tree):  # the two sides of an assignment, or of a call
         if isinstance(node, ast.Call) and len(node.args) > 1:
             pieces = [text.of(arg) for arg in node.args]
@@ -690,6 +690,18 @@ def _names(text: _Text, tree: ast.AST) -> Iterator[Edit]:
             for order in permutations(pieces):
                 new = ", ".join(order)
                 yield Edit(start, end, old, new, _instead(old, new))
+
+
+def _swapped(text: _Text, tree: ast.AST) -> Iterator[Edit]:
+    """Two arguments, taken for each other throughout."""
+    for node in _body(tree):
+        if isinstance(node, ast.FunctionDef | ast.Lambda) and node is not tree:
+            for one, other in combinations([a for a in node.args.args if a.arg != "self"], 2):
+                start, end = text.span(one)[0], text.span(other)[1]
+                names = one.arg, other.arg
+                between = text.raw[text.span(one)[1] : text.span(other)[0]].decode()
+                words = f"`{names[0]}` and `{names[1]}` are taken for each other, everywhere"
+                yield Edit(start, end, "", other.arg + between + one.arg, words)
 
 
 def _dropped(text: _Text, tree: ast.AST) -> Iterator[Edit]:
@@ -769,7 +781,7 @@ def _indices(text: _Text, tree: ast.AST) -> Iterator[Edit]:
         for piece, other in zip(pieces, written, strict=True):
             if isinstance(piece, ast.Slice):
                 for bound in (piece.lower, piece.upper):
-                    if bound is not None:
+                    if bound is not None and _int(bound) is None:
                         for sign in "+-":
                             new = f"{text.of(bound)} {sign} 1"
                             yield text.edit(bound, new, _instead(other, new))
@@ -885,4 +897,4 @@ def _sized(text: _Text, tree: ast.AST) -> Iterator[Edit]:
 
 # What is written, taken for another or too much; and what may be missing, or any other number.
 _NEAR = (_axis, _compared, _dropped, _operators, _kin, _names, _indices, _letters, _numbers)
-_FAR = (_sized, _around)
+_FAR = (_swapped, _sized, _around)

@@ -22,6 +22,7 @@ from torch.overrides import TorchFunctionMode
 from transformer_lib.exercises.engine.observing import ratio, relation, same
 
 _RESHAPES = {"reshape", "view", "flatten", "unflatten", "view_as"}
+_PREPARING = {"to", "float", "zeros_like", "scatter", "clone", "flatten", "unflatten"}
 MOST_STEPS = 5_000
 MOST_NUMBERS = 20_000  # of one tensor
 
@@ -125,12 +126,12 @@ def departure(
     with ours:
         result = answer()
     steps = ours.steps
-    results = {id(x) for x in _tensors([result])}
+    results = {id(x) for x in _tensors([_wrong(result, wanted)])}
     leads = (
         _leading(steps, results) if results & {s.output for s in steps} else set(range(len(steps)))
     )
-    sound = _sound(steps, known)
-    if not leads:
+    sound = _sound(steps, [step.value for step in theirs.steps])
+    if not leads or not (results or wanted is None):
         return None, sound
     made: dict[int, int] = {}
     before: list[list[int]] = []  # the steps that each step's inputs come from
@@ -168,11 +169,11 @@ def departure(
     if gone is None:
         return None, sound
     # What is made of no input, and is not made by the right computation, may be the wrong one.
-    own = [b for b in before[gone] if constant[b] and not (even[b] or multiple[b])]
-    if len(own) > 1 or (own and not steps[own[0]].line):
-        return None, sound
-    step = steps[own[0]] if own else steps[gone]
-    gone = own[0] if own else gone
+    while own := [b for b in before[gone] if constant[b] and not (even[b] or multiple[b])]:
+        if len(own) > 1 or not steps[own[0]].line:
+            return None, sound
+        gone = own[0]
+    step = steps[gone]
     values = [s.value for s in theirs.steps if s.name == step.name]
     seen = next((words for x in reversed(values) if (words := relation(step.value, x))), "")
     still = [
@@ -184,17 +185,30 @@ def departure(
     return Departure(step.line, step.name, still, seen, instead), sound
 
 
+def _wrong(result: Any, wanted: Any) -> Any:
+    """The items of a tuple that are not as they are wanted; a result that is no tuple."""
+    if not isinstance(result, list | tuple) or not isinstance(wanted, list | tuple):
+        return result
+    pairs = zip(result, wanted, strict=False)
+    return [x for x, y in pairs if not (isinstance(x, Tensor) and same(x, torch.as_tensor(y)))]
+
+
 def _sound(steps: Sequence[Step], known: Sequence[Tensor]) -> set[int]:
-    """The lines whose last value is a known one as it is, or a row of one, or has one as a row."""
+    """The lines before the last whose value is a known one, or a row of one, or has it as a row."""
     last = {s.line: s.value for s in steps}
-    return {line for line, x in last.items() if x.numel() > 1 and any(_rows(x, y) for y in known)}
+    known = [x for x in known if x.numel() > 1 and x.is_floating_point()]
+    return {
+        line
+        for line, x in last.items()
+        if line != steps[-1].line and x.is_floating_point() and any(_rows(x, y) for y in known)
+    }
 
 
 def _rows(value: Tensor, known: Tensor) -> bool:
     if value.ndim == known.ndim:
         return same(value, known)
     many, one = (value, known) if value.ndim > known.ndim else (known, value)
-    return many.ndim == one.ndim + 1 and any(same(row, one) for row in many.unbind(0))
+    return one.numel() > 1 and many.ndim == one.ndim + 1 and any(same(row, one) for row in many.unbind(0))
 
 
 def written_at(answer: Callable, inputs: tuple, code: CodeType | None) -> int:
@@ -212,7 +226,7 @@ def _instead(step: Step, steps: Sequence[Step], before: list[int], theirs: Recor
     """What the right computation does with what the answer had there; "" if it is the same."""
     values = [steps[b].value for b in before]
     for other in theirs.steps:
-        if other.name == step.name:
+        if other.name == step.name or other.name in _PREPARING:
             continue
         for n in theirs.sources(other):
             if any(v.numel() > 1 and same(v, n) for v in values):

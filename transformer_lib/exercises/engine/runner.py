@@ -57,6 +57,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from types import CodeType
 from typing import Any
 
@@ -385,8 +386,9 @@ class Exercise:
             return judged.result or ""
         if self.also:  # a gradient can run code of the answer
             judged = call_safely(lambda _: _said(self.also, outcome), seconds=self.seconds)
-            if judged.error is not None:
-                return self._exception(judged)
+            if judged.error is not None:  # at what is odd in a wrong result, or in the answer
+                wrong = self.unique and not close(outcome.result, right, self.tolerance)
+                return "" if wrong else self._exception(judged)
             if judged.result:
                 return judged.result
         return "" if self.unique and not close(outcome.result, right, self.tolerance) else None
@@ -449,11 +451,13 @@ class Exercise:
     def _beyond(self) -> list[tuple[Case, Any]]:
         """Cases beyond those of the check, and what is right there: a change must serve these, too.
 
-        Other random numbers for random ones, and numbers alone twice as large.
+        Other random numbers for random ones; where all inputs are numbers, sizes two to four times as
+        large.
         """
         found = []
-        for case in [case for case in self.cases if not case.edge]:
-            other = Case(case.name, *map(_other, case.inputs))
+        for case, seed in product([case for case in self.cases if not case.edge], (7, 8, 9)):
+            sizes = all(isinstance(x, int | float) for x in case.inputs)
+            other = Case(case.name, *(_other(x, sizes, seed) for x in case.inputs))
             if any(a is not b for a, b in zip(case.inputs, other.inputs, strict=True)):
                 right = compute(self.right, other, may_fail=True)
                 if right is not FAILED:
@@ -633,14 +637,14 @@ def _fresh(inputs: tuple) -> tuple:
     )
 
 
-def _other(x: Any) -> Any:
-    """Another input of the same kind: of random numbers others, of a size twice as much."""
-    if type(x) is int:
-        return 2 * x
+def _other(x: Any, sizes: bool, seed: int) -> Any:
+    """Another input of the same kind: of random numbers others, of a size two to four times as much."""
+    if type(x) is int and sizes:
+        return (seed - 5) * x
     if not _leaf(x) or not x.is_floating_point() or x.numel() < 2 or not bool(x.isfinite().all()):
         return x
     both = bool((x > 0).any()) and bool((x < 0).any())
-    return randn(*x.shape, seed=7, dtype=x.dtype) * x.std() if both else x
+    return randn(*x.shape, seed=seed, dtype=x.dtype) * x.std() if both else x
 
 
 def _leaf(x: Any) -> bool:
