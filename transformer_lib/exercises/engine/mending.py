@@ -785,7 +785,7 @@ def _indices(text: _Text, tree: ast.AST) -> Iterator[Edit]:
                         for sign in "+-":
                             new = f"{text.of(bound)} {sign} 1"
                             yield text.edit(bound, new, _instead(other, new))
-            elif not isinstance(piece, ast.Constant):
+            elif not isinstance(piece, ast.Constant) and _int(piece) is None:
                 yield text.edit(piece, f"{other} - 1", _instead(other, f"{other} - 1"))
                 yield text.edit(piece, f"{other} + 1", _instead(other, f"{other} + 1"))
 
