@@ -15,7 +15,7 @@ import functools
 import linecache
 import re
 import textwrap
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, permutations
 from types import CodeType, FunctionType
@@ -52,12 +52,12 @@ _NUMBERS = {"+": "-", "-": "+", "*": "/", "/": "*", "//": "/", "%": "//", "**": 
 _OTHERS = {"*": ["+", "@", "**"], "/": ["//"], "+": ["*", "/"], "//": ["%"], "-": ["/"]}
 # What else a comparison may be, the likeliest first.
 _COMPARED = {
-    "<": ["<=", ">=", ">"],
-    "<=": ["<", ">", ">="],
-    ">": [">=", "<=", "<"],
-    ">=": [">", "<", "<="],
-    "==": ["!=", ">=", "<="],
-    "!=": ["==", "<", ">"],
+    "<": ["<=", ">=", ">", "==", "!="],
+    "<=": ["<", ">", ">=", "==", "!="],
+    ">": [">=", "<=", "<", "==", "!="],
+    ">=": [">", "<", "<=", "==", "!="],
+    "==": ["!=", "<", ">", "<=", ">="],
+    "!=": ["==", "<", ">", "<=", ">="],
 }
 _SIGNS = {
     **{ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%"},
@@ -249,7 +249,7 @@ def mended(
     over: Callable[[], bool],
     *,
     few: bool = False,
-    sound: Collection[int] = (),
+    sound: set[int] | tuple = (),
 ) -> list[Mended]:
     """The changes after which an answer is `right`: the first, and one like it on another line.
 

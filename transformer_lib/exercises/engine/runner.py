@@ -442,7 +442,7 @@ class Exercise:
         def over() -> bool:
             return next(tried, None) is None or time.monotonic() > deadline
 
-        said = all(isinstance(right, bool) for right in rights)  # easily right by chance
+        said = all(map(_is_said, rights))  # easily right by chance
         quiet = contextlib.redirect_stdout(io.StringIO())
         with quiet, warnings.catch_warnings(), settings_kept(), random_kept(0):
             warnings.simplefilter("ignore")
@@ -621,6 +621,12 @@ def _looked(look: Callable, *arguments: Any) -> Any:
 def _or(found: Sequence[Mended]) -> str:
     """One change, or two of which either would do: nobody knows which the reader meant."""
     return " Or else l".join([str(found[0]), *(str(other)[1:] for other in found[1:])])
+
+
+def _is_said(value: Any) -> bool:
+    """Is this True or False, or some of these by name?"""
+    values = value.values() if isinstance(value, Mapping) else [value]
+    return all(isinstance(x, bool) for x in values)
 
 
 def _numel(value: Any) -> int:
