@@ -438,7 +438,7 @@ ON_ZEROS = "Right on a gradient a little longer than it may be, but on gradients
 WRONG[check_clip] += [
     (
         of_the_norm(lambda norm, limit: 1 / norm if norm > limit else 1.0),
-        "`/ limit` is missing after `torch.cat([g.flatten() for g in gradients]",
+        "Your `norm` is right. Line",
     ),
     (of_the_norm(lambda norm, limit: limit / norm), "Gradients that are shorter than the limit"),
     (of_the_norm(lambda norm, limit: limit / float(norm)), "Gradients that are shorter than the"),
