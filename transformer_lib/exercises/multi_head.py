@@ -323,10 +323,10 @@ check_giver_and_receiver = Exercise(
     also={
         "The right person leads in both heads, but with a share of only {:.2f}: the scores lie "
         "too close together. Make the query longer.": _too_soft,
-        "In some sentence a head gives people next to nothing: other words have higher scores. "
-        "Let its query ask for people with either verb.": _shunned,
         "The output is the same in both orders: no score depends on the place, component 5. Let "
         "W_K pass it on, and let the query weigh it.": _blind_to_order,
+        "In some sentence a head gives people next to nothing: other words have higher scores. "
+        "Let its query ask for people with either verb.": _shunned,
     },
     tolerance=(0.0, 0.1),
     praise="Right: two questions, two softmaxes, and both people arrive whole.",

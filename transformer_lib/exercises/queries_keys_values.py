@@ -258,6 +258,7 @@ check_score_rank = Exercise(
         Case("5 words, d 11, d_k 7", 5, 11, 7),
         Case("17 words, d 2, d_k 13", 17, 2, 13),
         Case("5 words, d 11, d_k 2", 5, 11, 2),
+        Case("5 words, d 2, d_k 7", 5, 2, 7),
     ],
     praise="Right: a product has at most the rank of its thinnest factor.",
 )
