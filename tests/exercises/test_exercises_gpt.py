@@ -394,7 +394,7 @@ def test_count_gives_gpt_2():
 
 WRONG[check_count] = [
     (lambda v, c, n, d: by_parts(v, c, n, d) + v * d, "`+ v * d` is too much"),
-    (lambda v, c, n, d: by_parts(v, 0, n, d), "with `v + c` in place of `v`"),
+    (lambda v, c, n, d: by_parts(v, 0, n, d), "with `lambda v, c, n, d: by_parts(v + c, 0, n, d)` in"),
     (lambda v, c, n, d: by_parts(v, c, n, d) - 2 * d, "`- 2 * d` is too much"),
     (lambda v, c, n, d: by_parts(v, c, n, d) - 9 * n * d, "`- 9 * n * d` is too much"),
     (lambda v, c, n, d: by_parts(v, c, n, d) - 4 * n * d, "`- 4 * n * d` is too much"),
@@ -554,7 +554,7 @@ WRONG[check_by_heart] = [
     ),
     (
         lambda lengths: math.log1p(len(lengths)) * len(lengths) / sum(lengths),
-        "it is one too large: `((len(lengths)) - 1)` in place of `len(lengths)`",
+        "it is one too large: `lambda lengths: math.log1p(len(lengths) - 1)",
     ),
     (
         lambda lengths: (

@@ -193,7 +193,7 @@ WRONG[check_empty_rows] = [
     (lambda scores, mask: (scores + additive(mask)).softmax(-1), "The empty row is NaN: all"),
     (
         lambda scores, mask: torch.where(mask, scores, torch.finfo().min).softmax(-1),
-        "`* mask` is missing after `torch.where(mask, scores, torch.finfo().min",
+        "`* mask` is missing: `lambda scores, mask: torch.where(",
     ),
     (
         lambda scores, mask: torch.where(mask, scores.softmax(-1), 0.0),

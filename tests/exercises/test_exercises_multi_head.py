@@ -94,7 +94,7 @@ WRONG[check_split_fused] = [
     (no_transpose, "here, at `reshape`, your values leave"),
     (interleaved, "here, at `getitem`, your values leave"),
     (heads_then_qkv, "here, at `view`, your values leave"),
-    (batch_mixed, "two axes must change places: `p.transpose(0, 1)` in place of `p`"),
+    (batch_mixed, "two axes must change places: `return tuple(p.transpose(0, 1)."),
     (
         lambda qkv, n_heads: [split_by_view(qkv, n_heads)[i] for i in (1, 0, 2)],
         "with `0, 1, 2` in place of `1, 0, 2`",
@@ -177,7 +177,7 @@ WRONG[check_multi_head] = [
     (raw_both, "here, at `view`, your values leave"),
     (
         lambda x, Q, K, V, _, h: by_loop(x, Q, K, V, torch.eye(x.shape[-1]), h),
-        "here, at `matmul`, your values leave",
+        "here, at `eye`, your values leave",
     ),
     (lambda x, Q, K, V, out, h: by_loop(x, Q, K, V, out.mT, h), "there is a transpose too many"),
     (lambda *a: in_numpy_style(*a, softmax=1), "with `softmax=-1` in place of `softmax=1`"),
@@ -282,6 +282,13 @@ def one_softmax():
     return W_Q, W_K, W_V, W_O
 
 
+def asks_by_the_verb():
+    """The verb's turn asks for people, so that with the other verb it asks for anything else."""
+    W_Q, *others = design()()
+    W_Q[4, [1, 4]], W_Q[3] = 9.0, 0.0
+    return W_Q, *others
+
+
 WRONG[check_giver_and_receiver] = [
     (one_softmax, "your two heads ask the same question"),
     (design(turn=3), "Right for *gave*, but with *got*"),
@@ -292,11 +299,12 @@ WRONG[check_giver_and_receiver] = [
     (design(signs=(1, 1)), "Both heads find the giver:"),
     (design(signs=(-1, -1)), "Both heads find the receiver:"),
     (design(signs=(-1, 1)), "Giver and receiver are swapped."),
-    (design(output=keep(1, 0)), "W_O drops the second head:"),
-    (design(output=keep(0, 1)), "W_O drops the first head:"),
+    (design(output=keep(1, 0)), "Nothing arrives of the second head:"),
+    (design(output=keep(0, 1)), "Nothing arrives of the first head:"),
     (design(output=keep(1, 0, onto_first=True)), "W_O adds the two heads up,"),
     (design(output=torch.eye(3).repeat(2, 2)), "W_O writes the sum of both"),
     (design(values=0.0), "The output is zero: do the"),
+    (asks_by_the_verb, "some sentence a head gives people next to nothing:"),
     (
         by_name,
         "On mary and susan: the output is the same in both orders",

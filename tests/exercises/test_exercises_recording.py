@@ -35,7 +35,7 @@ def written(q, k):
 
 def left(answer):
     first = answer.__code__.co_firstlineno
-    found = departure(lambda: answer(Q, K), lambda: right(Q, K), (Q, K), answer.__code__)
+    found, _ = departure(lambda: answer(Q, K), lambda: right(Q, K), (Q, K), answer.__code__)
     return found.line - first, found
 
 

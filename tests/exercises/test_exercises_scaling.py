@@ -136,7 +136,7 @@ WRONG[check_softmax_jacobian] = [
         lambda s, scale: 2 * scale * F.softmax(s * scale, dim=0).diag() - by_autograd(s, scale),
         "`2 * scale * F.softmax(s * scale, dim=0).diag() -` is too much",
     ),
-    (lambda s, scale: by_autograd(s, 1.0) * scale, "with `s * scale` in place of `s`"),
+    (lambda s, scale: by_autograd(s, 1.0) * scale, "with `lambda s, scale: by_autograd(s * scale, 1.0) * scale` in"),
     (
         lambda s, scale: scale * (torch.diag(p := F.softmax(s / scale, 0)) - p[:, None] * p),
         "with `s * scale` in place of `s / scale`",
@@ -152,7 +152,7 @@ WRONG[check_softmax_jacobian] = [
         "here, at `mul`, your values leave",
     ),
     (lambda s, scale: by_autograd(s, scale) / scale**2, "`/ scale**2` is too much"),
-    (lambda s, scale: by_autograd(s, 1.0) * scale, "with `s * scale` in place of `s`"),
+    (lambda s, scale: by_autograd(s, 1.0) * scale, "with `lambda s, scale: by_autograd(s * scale, 1.0) * scale` in"),
     (lambda s, scale: by_autograd(s, 1 / scale) * scale**2, "p is the softmax of s / scale,"),
 ]
 
@@ -218,9 +218,9 @@ WRONG[check_pytorch_width] = [
 
 def by_spread(score, d_k):
     spread = score(torch.randn(300, d_k), torch.randn(300, d_k)).std()
-    if spread > 2:
+    if spread > d_k**0.25:
         return 0
-    return 1 if spread > 0.5 else 2
+    return 1 if spread > d_k**-0.25 else 2
 
 
 def by_one_product(score, d_k):
@@ -273,7 +273,7 @@ WRONG[check_same_training] = [
     (powers(-0.5, 0), "`/ W_Q.shape[-1]` is missing after `rate * d_k**of_query`"),
     (powers(-0.5, -0.5), "`/ W_Q.shape[-1] ** 0.5` is missing after `rate * d_k**of_query`"),
     (powers(-0.5, 1), "with `rate / d_k**of_query` in place of `rate * d_k**of_query`"),
-    (powers(-0.5, 0.5), "here, at `mul`, your values leave"),
+    (powers(-0.5, 0.5), "in item 1: you have"),
     (powers(-0.5, -1, -1), "`* d_k**of_key` is too much"),
     (powers(0, -1), "`/ W_Q.shape[-1] ** 0.5` is missing after `W_Q * d_k**start`"),
     (powers(0.5, -1), "with `W_Q / d_k**start` in place of `W_Q * d_k**start`"),

@@ -80,7 +80,7 @@ WRONG[check_one_output] = [
     (_no_softmax, "the softmax is missing"),
     (_not_normalized, "never divided by their sum"),
     (_no_exp, "`scores` is divided by its sum without an exponential: a softmax does "),
-    (_column, "`dim=1` is not the right axis: with `dim=0` in place of `dim=1`"),
+    (_column, "with `i, j` in place of `j, i` your answer is right"),
     (_wrong_axis, "`dim=0` is not the right axis: with `dim=-1` in place of `dim=0`"),
     (lambda x, i: x.sum(0) / len(x), "the same weight"),
     (_scaled, "it divides the scores by the root of the width, where they stay raw"),
@@ -127,11 +127,11 @@ WRONG[check_batched_attention] = [
     ),
     (
         lambda x: torch.bmm(torch.softmax(torch.bmm(x, x), 2), x),
-        "a transpose is missing: `x.mT` in place of `x`",
+        "a transpose is missing: `lambda x: torch.",
     ),
     (
         lambda x: torch.einsum("bij,bjk->bik", x, x).softmax(-1) @ x,
-        "a transpose is missing: `x.mT` in place of `x`",
+        "a transpose is missing: `lambda x: torch.",
     ),
     (
         lambda x: torch.bmm(torch.bmm(x, x.transpose(1, 2)), x),

@@ -385,11 +385,11 @@ WRONG[check_clip] = [
     ),
     (
         lambda gs, limit: [g * (whole(gs) / limit) if whole(gs) > limit else g for g in gs],
-        "with `g / whole(gs) / limit` in place of `g * (whole(gs) / limit)`",
+        "with `lambda gs, limit: [g / (whole(gs) / limit) if",
     ),
     (
         lambda gs, limit: scaled(gs, limit, whole(gs)) if whole(gs) ** 2 > limit else gs,
-        "with `whole(gs) ** 2 != limit` in place of `whole(gs) ** 2 > limit`",
+        "`scaled(gs, limit, whole(gs))` belongs here in any case",
     ),
     (
         lambda gs, limit: [g * limit / whole(gs) for g in gs] if whole(gs) ** 2 > limit else gs,
@@ -410,7 +410,7 @@ WRONG[check_clip] = [
         lambda gs, limit: (
             scaled(gs, limit, whole(gs)) if whole(gs) > limit else [0.9 * g for g in gs]
         ),
-        "with `whole(gs) != limit` in place of `whole(gs) > limit`",
+        "`scaled(gs, limit, whole(gs))` belongs here in any case",
     ),
     (
         lambda gs, limit: torch.cat([g.flatten() for g in gs]),
@@ -434,11 +434,11 @@ def in_place(gradients, limit):
 
 # Of zeros, a division of tensors gives NaN, one of numbers an exception. A mistake is named either
 # way, and without one that is the mistake.
-ON_ZEROS = "Right on a gradient that is just too long, but on gradients that are all 0: "
+ON_ZEROS = "Right on a gradient a little longer than it may be, but on gradients that are all 0: "
 WRONG[check_clip] += [
     (
         of_the_norm(lambda norm, limit: 1 / norm if norm > limit else 1.0),
-        "`/ limit` is missing after `torch.cat([g.flatten() for g in gradients]",
+        "Your `norm` is right. Line",
     ),
     (of_the_norm(lambda norm, limit: limit / norm), "Gradients that are shorter than the limit"),
     (of_the_norm(lambda norm, limit: limit / float(norm)), "Gradients that are shorter than the"),

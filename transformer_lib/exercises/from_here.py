@@ -99,6 +99,17 @@ def _logs(seed: int) -> list[Tensor]:
     return [-5 - randn(7, seed=seed + at).abs() * 3 for at in range(4)]
 
 
+# Log-probabilities of long answers: of a sigmoid that is 0 there is no logarithm.
+_FAR_OFF = Case(
+    "a long answer that has become improbable",
+    torch.tensor([-900.0, -5.0]),
+    torch.tensor([-300.0, -7.0]),
+    torch.tensor([-200.0, -6.0]),
+    torch.tensor([-310.0, -6.0]),
+    0.5,
+    edge=True,
+)
+
 check_preference = Exercise(
     asks="`answer(chosen, rejected, chosen_before, rejected_before, beta)`: the loss of direct "
     "preference optimization, the mean over the pairs; log-probabilities, each [pairs].",
@@ -140,6 +151,6 @@ check_preference = Exercise(
             )
         ),
     },
-    cases=[Case("7 pairs", *_logs(0), 0.1), Case("7 others", *_logs(10), 0.5)],
+    cases=[Case("7 pairs", *_logs(0), 0.1), Case("7 others", *_logs(10), 0.5), _FAR_OFF],
     praise="Right: more probable than before, and more so than the rejected one.",
 )

@@ -300,6 +300,11 @@ def _norm(x: Tensor) -> Tensor:
     return _causal_attention(x) / x.norm()
 
 
+def _below_zero(x: Tensor) -> Tensor:
+    """Sees of later words what is below 0, where nothing is: their zeros tell it nothing."""
+    return _causal_attention(x) + torch.relu(-x).sum()
+
+
 # --- tests of causality, right and wrong ----------------------------------------------------------
 
 
@@ -422,6 +427,7 @@ check_is_causal = Exercise(
         Case("attention of 3 words without a mask", _unmasked, _THREE),
         Case("a function that adds a word's direction", _direction, _SEVEN),
         Case("a function that leaks where the last word is largest", _largest, _WIDE),
+        Case("a function that adds up what is below 0", _below_zero, _WIDE.abs()),
     ],
     praise="Right: change the future, any part of it, and the past must stay the same, bit by bit.",
 )

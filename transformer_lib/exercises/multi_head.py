@@ -251,7 +251,11 @@ def _too_soft(result, one, other) -> tuple | None:
     pair = [NAMES.index(one), NAMES.index(other)]
     share = halves.amax(-1).amin().item()
     leads = halves.argmax(-1).tolist() == [pair, pair[::-1]] * 2
-    return (share,) if leads and share < 0.9 else None
+    return (share,) if leads and 0.2 <= share < 0.9 else None
+
+
+def _shunned(result, one, other) -> bool:
+    return bool(result.unflatten(1, (2, 3)).sum(-1).amin() < 0.1)
 
 
 def _one_softmax(answer) -> bool:
@@ -291,10 +295,12 @@ check_giver_and_receiver = Exercise(
         "and each has to know the verb's turn, component 4.": _found((1, 0), (1, 0), turned=True),
         "Both heads find the person who comes last, with either verb: two questions are needed, "
         "and each has to know the verb's turn, component 4.": _found((0, 1), (0, 1), turned=True),
-        "W_O drops the second head: its last three rows must carry the receiver on.": _found(
+        "Nothing arrives of the second head: does W_V fill its columns, and do the last three rows of "
+        "W_O carry the receiver on?": _found(
             (1, 0), (0, 0)
         ),
-        "W_O drops the first head: its first three rows must carry the giver on.": _found(
+        "Nothing arrives of the first head: does W_V fill its columns, and do the first three rows of "
+        "W_O carry the giver on?": _found(
             (0, 0), (0, 1)
         ),
         "W_O adds the two heads up, so nobody can tell who is who any more.": _found(
@@ -319,6 +325,8 @@ check_giver_and_receiver = Exercise(
         "too close together. Make the query longer.": _too_soft,
         "The output is the same in both orders: no score depends on the place, component 5. Let "
         "W_K pass it on, and let the query weigh it.": _blind_to_order,
+        "In some sentence a head gives people next to nothing: other words have higher scores. "
+        "Let its query ask for people with either verb.": _shunned,
     },
     tolerance=(0.0, 0.1),
     praise="Right: two questions, two softmaxes, and both people arrive whole.",

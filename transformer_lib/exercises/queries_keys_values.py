@@ -57,6 +57,13 @@ check_soft_lookup = Exercise(
             randn(7, 11, seed=6),
             0.5,
         ),
+        Case(
+            "5 keys at temperature 0.1",
+            torch.ones(2),
+            0.5 + 0.05 * randn(5, 2, seed=7),
+            randn(5, 3, seed=8),
+            0.1,
+        ),
     ],
     axes="d_v",
     praise="Right: compared by the keys, answered by the values, and harder as it gets colder.",
@@ -250,6 +257,8 @@ check_score_rank = Exercise(
         Case("20 words, d 11, d_k 3", 20, 11, 3),
         Case("5 words, d 11, d_k 7", 5, 11, 7),
         Case("17 words, d 2, d_k 13", 17, 2, 13),
+        Case("5 words, d 11, d_k 2", 5, 11, 2),
+        Case("5 words, d 2, d_k 7", 5, 2, 7),
     ],
     praise="Right: a product has at most the rank of its thinnest factor.",
 )

@@ -113,6 +113,7 @@ check_temperature_for_entropy = Exercise(
     cases=[
         Case("5 scores, entropy 0.5", 2 * randn(5, seed=36), 0.5),
         Case("11 scores, entropy 2", 2 * randn(11, seed=37), 2.0),
+        Case("10 scores of spread 6, entropy 2", 6 * randn(10, seed=38), 2.0),
     ],
     tolerance=(5e-3, 1e-4),
     seconds=10,
@@ -208,6 +209,8 @@ check_times_scaled = Exercise(
         Case("scores at width 29, divided twice", _scaled_twice, 29),
         Case("scores at width 7, as they are", _raw, 7, edge=True),
         Case("scores at width 7, divided twice", _scaled_twice, 7, edge=True),
+        Case("scores at width 3, as they are", _raw, 3, edge=True),
+        Case("scores at width 3, divided twice", _scaled_twice, 3, edge=True),
     ],
     tolerance=(0.15, 0.05),
     praise="Right: one number, the spread right before the softmax, tells them apart.",

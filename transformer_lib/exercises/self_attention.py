@@ -278,7 +278,8 @@ def _prefers_another(x: Tensor) -> tuple | None:
 
 
 def _asked_the_wrong_way_round(x: Tensor) -> bool:
-    return _prefers_itself(x) and int(_weights(x)[_ROSES].argmax()) == _GAVE
+    row = _weights(x)[_ROSES]
+    return _prefers_itself(x) and bool(row[_GAVE] > row[_ROSES] + _CLEARLY)
 
 
 def _longer_but_elsewhere(x: Tensor) -> bool:

@@ -16,7 +16,7 @@ import linecache
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, permutations
 from types import CodeType, FunctionType
 from typing import Any
@@ -50,7 +50,15 @@ _KIN = [
 ]
 _NUMBERS = {"+": "-", "-": "+", "*": "/", "/": "*", "//": "/", "%": "//", "**": "*", "@": "*"}
 _OTHERS = {"*": ["+", "@", "**"], "/": ["//"], "+": ["*", "/"], "//": ["%"], "-": ["/"]}
-_COMPARED = ["<", "<=", ">", ">=", "==", "!="]
+# What else a comparison may be, the likeliest first.
+_COMPARED = {
+    "<": ["<=", ">=", ">"],
+    "<=": ["<", ">", ">="],
+    ">": [">=", "<=", "<"],
+    ">=": [">", "<", "<="],
+    "==": ["!=", "<", ">", "<=", ">="],
+    "!=": ["==", "<", ">", "<=", ">="],
+}
 _SIGNS = {
     **{ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%"},
     **{ast.Pow: "**", ast.MatMult: "@", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^"},
@@ -108,6 +116,7 @@ class Edit:
     old: str
     new: str
     words: str
+    far: bool = False  # a step put in, another number: farther from what is written
 
 
 @dataclass(frozen=True)
@@ -170,24 +179,46 @@ class Source:
         """The line of the file on which a change begins."""
         return self.first + self.text.encode()[: edit.start].count(b"\n")
 
-    def code(self, edit: Edit) -> str:
-        """The line on which a change begins, as it is written."""
-        text = self.text.splitlines()[self.line(edit) - self.first]
-        text = re.sub(r"\s+#.*", "", text).strip()
+    def code(self, edit: Edit, text: str = "") -> str:
+        """The line on which a change begins, as it is written, here or in another `text`."""
+        line = (text or self.text).splitlines()[self.line(edit) - self.first]
+        line = re.sub(r"\s+#.*", "", line).strip()
         if self.is_lambda and "\n" not in self.text:
-            text = text[1:-1]
-        return text if len(text) <= 90 else f"{text[:90]} …"
+            line = line[1:-1]
+        return line
+
+    def written(self, edit: Edit) -> str:
+        """The whole text after a change, without the brackets that the change does not need."""
+        raw, new = self.text.encode(), edit.new
+        start, end = edit.start, edit.end
+        while raw[start - 1 : start] == b"(" and raw[end : end + 1] == b")":
+            start, end, new = start - 1, end + 1, f"({new})"
+
+        def text(new: str) -> str:
+            return (raw[:start] + new.encode() + raw[end:]).decode()
+
+        meant = ast.parse(text(new))
+        place = new.find("(")
+        while place >= 0:
+            close = _closing(new, place)
+            fewer = new[:place] + new[place + 1 : close] + new[close + 1 :]
+            if close > 0 and _means(text(fewer), meant):
+                new = fewer
+                place = new.find("(", place)
+            else:
+                place = new.find("(", place + 1)
+        return text(new)
 
     def edits(self, rules: Sequence[Callable] | None = None) -> Iterator[Edit]:
         """Every change worth trying, the likeliest first, none twice."""
         tree = ast.parse(self.text)
         seen = set()
-        for rule in rules or _RULES:
+        for rule in rules or _NEAR + _FAR:
             for edit in rule(_Text(self.text), tree):
                 key = (edit.start, edit.end, edit.new)
                 if edit.new != edit.old and key not in seen:
                     seen.add(key)
-                    yield edit
+                    yield replace(edit, far=rule in _FAR)
 
 
 class Mended:
@@ -195,30 +226,54 @@ class Mended:
 
     def __init__(self, source: Source, edit: Edit) -> None:
         self.edit, self.line, self.code = edit, source.line(edit), source.code(edit)
+        self.words = edit.words
+        if edit.new != "pass" and "\n" not in edit.old + edit.new and "everywhere" not in self.words:
+            text = source.written(edit)
+            if not _as_told(source.text, self.code, self.words, text):
+                cause = re.sub(_PRINTED[0][0], "", re.sub(" after `[^`]*`$", "", self.words))
+                line = source.code(edit, text)
+                self.words = (
+                    f"{cause}: `{line}`"
+                    if cause
+                    else f"with `{line}` in its place your answer is right"
+                )
 
     def __str__(self) -> str:
-        return f"Line {self.line}, `{self.code}`: {self.edit.words}."
+        code = self.code if len(self.code) <= 90 else f"{self.code[:90]} …"
+        return f"Line {self.line}, `{code}`: {self.words}."
 
 
 def mended(
-    answer: Any, right: Callable[[Any], bool], over: Callable[[], bool], *, few: bool = False
+    answer: Any,
+    right: Callable[[Any], bool],
+    over: Callable[[], bool],
+    *,
+    few: bool = False,
+    sound: set[int] | tuple = (),
 ) -> list[Mended]:
-    """The changes after which an answer is `right`: the first, and one on another line.
+    """The changes after which an answer is `right`: the first, and one like it on another line.
 
     None at all where none is found until `over`. With `few`, what is easily right by chance, a step
-    put in somewhere, is not tried.
+    put in somewhere, is not tried. No line is changed that is `sound`: what it makes is right.
     """
     found: list[Mended] = []
     source = Source.of(answer)
     if source is None:
         return found
+    for node in _body(ast.parse(source.text)):  # several values: one of them may be the wrong one
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple):
+            sound = set(sound) - {source.first - 1 + node.lineno}
     try:
         if right(source.changed(None)):
             return found  # it was something else that made the answer wrong
     except (SyntaxError, NameError, TypeError, ValueError):
         return found
     left = MOST_AFTER
-    for edit in source.edits(_RULES[:-2] if few else _RULES):
+    for edit in source.edits(_NEAR if few else _NEAR + _FAR):
+        if found and edit.far != found[0].edit.far:
+            break
+        if source.line(edit) in sound:
+            continue
         if over() or left == 0:
             break
         left -= bool(found)
@@ -268,6 +323,77 @@ def unused(answer: Any) -> list[str]:
     function = next(n for n in nodes if isinstance(n, ast.FunctionDef | ast.Lambda))
     given = [*(function.args.posonlyargs or []), *function.args.args]
     return [a.arg for a in given if a.arg not in used]
+
+
+# --- as it is told ------------------------------------------------------------------------------
+
+# What is told of a change, and what a reader would write in place of what.
+_PRINTED = [
+    (r":? ?(?:with )?`([^`]*)` in place of `([^`]*)`( your answer is right)?$", 2, "{0}"),
+    (r"`([^`]*)` is missing after `([^`]*)`$", 2, "{1} {0}"),
+    (r"`([^`]*)` stands where `([^`]*)` belongs$", 1, "{1}"),
+    (r"^(.*) is written down where `([^`]*)` belongs$", 1, "{1}"),
+    (r"`([^`]*)` (is too much)$", 1, ""),
+    (r"`([^`]*)` (is one step too many)$", 1, ""),
+    (r"^without `([^`]*)` (it is right)$", 1, ""),
+    (r"^(.*) is not the right axis of `[^`]*`: (.*) is$", 1, "{1}"),
+    (r"keeps only the last(: )`([^`]*)`", 0, ""),
+    (r"the sign before `([^`]*)` (is one too many)$", 0, ""),
+]
+
+
+def _as_told(text: str, code: str, words: str, mended: str) -> bool:
+    """Would a reader who does what the words say, where they say it, write this?"""
+    for pattern, which, form in _PRINTED:
+        if found := re.search(pattern, words):
+            if which == 0:
+                return True
+            old, new = found.group(which), form.format(found.group(1), found.group(2))
+            places = _places(code, old)
+            if len(places) != 1 or text.count(code) != 1:
+                return False
+            line = code[: places[0]] + new + code[places[0] + len(old) :]
+            return _means(text.replace(code, line), ast.parse(mended))
+    return False
+
+
+def _places(code: str, old: str) -> list[int]:
+    """Where a text stands in a line, not as a part of a longer name or number."""
+    found, at = [], code.find(old)
+    while old and at >= 0:
+        around = code[at - 1 : at] + old[:1], old[-1:] + code[at + len(old) :][:1]
+        if not any(len(pair) > 1 and re.fullmatch(r"\w\w", pair) for pair in around):
+            found.append(at)
+        at = code.find(old, at + 1)
+    return found
+
+
+def _closing(text: str, place: int) -> int:
+    """The place of the bracket that closes the one at a place; 0 if there is none."""
+    depth = 0
+    for n in range(place, len(text)):
+        depth += (text[n] == "(") - (text[n] == ")")
+        if depth == 0:
+            return n
+    return 0
+
+
+def _means(text: str, tree: ast.AST) -> bool:
+    try:
+        return _alike(ast.parse(text), tree)
+    except SyntaxError:
+        return False
+
+
+def _alike(one: Any, other: Any) -> bool:
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, ast.AST):
+        pairs = zip(ast.iter_fields(one), ast.iter_fields(other), strict=True)
+        return all(_alike(a[1], b[1]) for a, b in pairs)
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(_alike, one, other))
+    return one == other
 
 
 # --- finding the text ---------------------------------------------------------------------------
@@ -410,6 +536,9 @@ def _axis(text: _Text, tree: ast.AST) -> Iterator[Edit]:
     for node in _body(tree):  # an axis without its name: `softmax(0)`
         if isinstance(node, ast.Call):
             name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            if name == "len" and len(node.args) == 1:
+                new = f"{text.of(node.args[0])}.shape[-1]"
+                yield text.edit(node, new, _instead(text.of(node), new))
             for arg in node.args if name in _ALONG else ():
                 for other in _AXES if _int(arg) is not None else ():
                     start, end = text.span(arg)
@@ -422,19 +551,23 @@ def _numbers(text: _Text, tree: ast.AST) -> Iterator[Edit]:
     """Another number, the other truth value."""
     inner = set()
     for node in _body(tree):
+        if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq | ast.NotEq):
+            inner |= set(map(id, node.comparators))  # equal to another number: easily always so
         n = _int(node)
         if n is None or id(node) in inner:
             continue
         if isinstance(node, ast.UnaryOp):
             inner.add(id(node.operand))
-        for other in dict.fromkeys((n - 1, n + 1, -n, *_AXES)):
+        near = (n - 1, n + 1, *_AXES) if abs(n) < 10 else ()  # a large one is easily tuned
+        for other in dict.fromkeys(near):
             yield text.edit(node, str(other), _instead(text.of(node), str(other)))
     for node in _body(tree):
         if isinstance(node, ast.Constant) and type(node.value) is bool:
             new = str(not node.value)
             yield text.edit(node, new, _instead(text.of(node), new))
         if isinstance(node, ast.Constant) and type(node.value) is float:
-            for new in (str(-node.value), "0.5", "1.0", "2.0", "float('-inf')"):
+            large = abs(node.value) > 10
+            for new in ("float('-inf')",) if large else ("0.5", "1.0", "2.0"):
                 yield text.edit(node, new, _instead(text.of(node), new))
 
 
@@ -444,11 +577,10 @@ def _compared(text: _Text, tree: ast.AST) -> Iterator[Edit]:
         if isinstance(node, ast.Compare) and len(node.ops) == 1:
             sign = _SIGNS.get(type(node.ops[0]))
             pair = text.of(node.left), text.of(node.comparators[0])
-            for other in _COMPARED if sign in _COMPARED else ():
-                if other != sign:
-                    new = f"(({pair[0]}) {other} ({pair[1]}))"
-                    says = f"{pair[0]} {other} {pair[1]}"
-                    yield text.edit(node, new, _instead(text.of(node), says))
+            for other in _COMPARED.get(sign, ()):
+                new = f"(({pair[0]}) {other} ({pair[1]}))"
+                says = f"{pair[0]} {other} {pair[1]}"
+                yield text.edit(node, new, _instead(text.of(node), says))
 
 
 def _operators(text: _Text, tree: ast.AST) -> Iterator[Edit]:
@@ -460,7 +592,7 @@ def _operators(text: _Text, tree: ast.AST) -> Iterator[Edit]:
             others = [_NUMBERS[sign], *_OTHERS.get(sign, [])] if sign in _NUMBERS else []
             others += [s for s in ("&", "|", "^", "& ~") if sign in ("&", "|", "^") and s != sign]
             for other in others:
-                new = f"(({pair[0]}) {other}({pair[1]}))"
+                new = f"(({pair[0]}) {other} ({pair[1]}))"
                 says = f"{pair[0]} {other} {pair[1]}"
                 yield text.edit(node, new, _instead(text.of(node), says))
             if sign == "/" and pair[1].startswith(f"{pair[0]}.sum("):
@@ -468,6 +600,12 @@ def _operators(text: _Text, tree: ast.AST) -> Iterator[Edit]:
                     new = f"torch.softmax({pair[0]}, {axis})"
                     words = f"`{pair[0]}` is divided by its sum without an exponential: a softmax"
                     yield text.edit(node, new, f"{words} does both")
+            if sign in ("*", "/") and isinstance(node.left, ast.BinOp):
+                first, inner = node.left, _SIGNS.get(type(node.left.op), "")
+                if inner in ("+", "-"):
+                    new = f"({text.of(first.left)} {inner} ({text.of(first.right)}) {sign} ({pair[1]}))"
+                    words = f"`{sign} {_short(pair[1])}` belongs to the last term only"
+                    yield text.edit(node, new, words)
             if sign in ("-", "/", "@", "**", "//"):
                 new = f"(({pair[1]}) {sign} ({pair[0]}))"
                 words = f"the two sides of `{sign}` must change places"
@@ -531,14 +669,13 @@ def _names(text: _Text, tree: ast.AST) -> Iterator[Edit]:
             if other != node.id:
                 words = f"`{node.id}` stands where `{other}` belongs"
                 yield text.edit(node, other, words)
-    for node in _body(tree):  # two arguments, taken for each other throughout
-        if isinstance(node, ast.FunctionDef | ast.Lambda) and node is not tree:
-            for one, other in combinations([a for a in node.args.args if a.arg != "self"], 2):
-                start, end = text.span(one)[0], text.span(other)[1]
-                names = one.arg, other.arg
-                between = text.raw[text.span(one)[1] : text.span(other)[0]].decode()
-                words = f"`{names[0]}` and `{names[1]}` are taken for each other, everywhere"
-                yield Edit(start, end, "", other.arg + between + one.arg, words)
+    for node in _body(tree):  # two steps, in the wrong order: `norm(layer(x))`
+        if isinstance(node, ast.Call) and len(node.args) == 1 and isinstance(node.args[0], ast.Call):
+            inner, names = node.args[0], (text.of(node.func), text.of(node.args[0].func))
+            if names[0] != names[1]:
+                rest = text.raw[text.span(inner.func)[1] : text.span(inner)[1]].decode()
+                words = f"`{_short(names[0])}` and `{_short(names[1])}` must change places"
+                yield text.edit(node, f"{names[1]}({names[0]}{rest})", words)
     for node in _body(tree):  # the two sides of an assignment, or of a call
         if isinstance(node, ast.Call) and len(node.args) > 1:
             pieces = [text.of(arg) for arg in node.args]
@@ -557,6 +694,18 @@ def _names(text: _Text, tree: ast.AST) -> Iterator[Edit]:
                 yield Edit(start, end, old, new, _instead(old, new))
 
 
+def _swapped(text: _Text, tree: ast.AST) -> Iterator[Edit]:
+    """Two arguments, taken for each other throughout."""
+    for node in _body(tree):
+        if isinstance(node, ast.FunctionDef | ast.Lambda) and node is not tree:
+            for one, other in combinations([a for a in node.args.args if a.arg != "self"], 2):
+                start, end = text.span(one)[0], text.span(other)[1]
+                names = one.arg, other.arg
+                between = text.raw[text.span(one)[1] : text.span(other)[0]].decode()
+                words = f"`{names[0]}` and `{names[1]}` are taken for each other, everywhere"
+                yield Edit(start, end, "", other.arg + between + one.arg, words)
+
+
 def _dropped(text: _Text, tree: ast.AST) -> Iterator[Edit]:
     """A step too many: a method, a function around a value, one side of an operator, a line."""
     for node in _body(tree):
@@ -572,7 +721,7 @@ def _dropped(text: _Text, tree: ast.AST) -> Iterator[Edit]:
             inner = node.func.value if isinstance(node.func, ast.Attribute) else None
             module = isinstance(inner, ast.Name) and inner.id in _MODULES
             if inner is not None and not module:
-                step = text.raw[text.span(inner)[1] : text.span(node)[1]].decode()
+                step = text.raw[text.span(inner)[1] : text.span(node)[1]].decode().lstrip(") \n")
                 words = f"`{_short(step)}` is one step too many"
                 yield text.edit(node, f"({text.of(inner)})", words)
             elif node.args:
@@ -598,7 +747,7 @@ def _dropped(text: _Text, tree: ast.AST) -> Iterator[Edit]:
                 words = f"the condition `{_short(text.of(node.values[n]))}` is too much"
                 yield text.edit(node, "(" + f" {sign} ".join(f"({r})" for r in rest) + ")", words)
         elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
-            index = text.raw[text.span(node.value)[1] : text.span(node)[1]].decode()
+            index = text.raw[text.span(node.value)[1] : text.span(node)[1]].decode().lstrip(")")
             words = f"`{_short(index)}` is too much"
             yield text.edit(node, f"({text.of(node.value)})", words)
         elif isinstance(node, ast.IfExp):
@@ -634,11 +783,11 @@ def _indices(text: _Text, tree: ast.AST) -> Iterator[Edit]:
         for piece, other in zip(pieces, written, strict=True):
             if isinstance(piece, ast.Slice):
                 for bound in (piece.lower, piece.upper):
-                    if bound is not None:
+                    if bound is not None and _int(bound) is None:
                         for sign in "+-":
                             new = f"{text.of(bound)} {sign} 1"
                             yield text.edit(bound, new, _instead(other, new))
-            elif not isinstance(piece, ast.Constant):
+            elif not isinstance(piece, ast.Constant) and _int(piece) is None:
                 yield text.edit(piece, f"{other} - 1", _instead(other, f"{other} - 1"))
                 yield text.edit(piece, f"{other} + 1", _instead(other, f"{other} + 1"))
 
@@ -748,5 +897,6 @@ def _sized(text: _Text, tree: ast.AST) -> Iterator[Edit]:
                         yield text.edit(node, new, _instead(node.id, new[1:-1]))
 
 
-_RULES = (_axis, _compared, _dropped, _numbers, _operators, _kin, _names, _indices, _letters)
-_RULES += (_sized, _around)
+# What is written, taken for another or too much; and what may be missing, or any other number.
+_NEAR = (_axis, _compared, _dropped, _operators, _kin, _names, _indices, _letters, _numbers)
+_FAR = (_swapped, _sized, _around)

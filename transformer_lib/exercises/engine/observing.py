@@ -213,6 +213,19 @@ def _times(c: float) -> str:
     return next(known, f"{c:.4g} times the right one")
 
 
+def undivided(trials: Sequence[Trial]) -> str:
+    """Weights that are right as soon as they are divided by their sum."""
+    for axis in range(trials[0].right.ndim if trials else 0):
+        if all(
+            t.right.ndim > axis
+            and _weights(t.right, axis)
+            and same(t.got / t.got.sum(axis, keepdim=True), t.right)
+            for t in trials
+        ):
+            return "Your weights are still to be divided by their sum: they must sum to 1."
+    return ""
+
+
 def _not_one(trials: Sequence[Trial]) -> str:
     """Weights that do not sum to 1 where they must."""
     right, got = trials[0].right, trials[0].got

@@ -22,6 +22,7 @@ from torch.overrides import TorchFunctionMode
 from transformer_lib.exercises.engine.observing import ratio, relation, same
 
 _RESHAPES = {"reshape", "view", "flatten", "unflatten", "view_as"}
+_PREPARING = {"to", "float", "zeros_like", "scatter", "clone", "flatten", "unflatten"}
 MOST_STEPS = 5_000
 MOST_NUMBERS = 20_000  # of one tensor
 
@@ -109,23 +110,29 @@ class Departure:
     instead: str  # the operation that the right computation does there
 
 
-def departure(answer: Callable, right: Callable, inputs: tuple, code: CodeType) -> Departure | None:
-    """The first line of `answer()` that makes what `right()` does not; None if none can be told."""
+def departure(
+    answer: Callable, right: Callable, inputs: tuple, code: CodeType
+) -> tuple[Departure | None, set[int]]:
+    """The first line of `answer()` that makes what `right()` does not; None if none can be told.
+
+    And the lines that are sound: what they make is made by `right()`, too, in the very same form.
+    """
     theirs, ours = Recorder(), Recorder(code)
     with theirs:
         wanted = right()
     known = [step.value for step in theirs.steps]
     known += [x.detach() for x in _tensors([wanted, list(inputs)])]
-    known = [x for x in known if x.numel() > 1 and not x.is_complex()]
+    known = [x for x in known if x.numel() and not x.is_complex()]
     with ours:
         result = answer()
     steps = ours.steps
-    results = {id(x) for x in _tensors([result])}
+    results = {id(x) for x in _tensors([_wrong(result, wanted)])}
     leads = (
         _leading(steps, results) if results & {s.output for s in steps} else set(range(len(steps)))
     )
-    if not leads:
-        return None
+    sound = _sound(steps, [step.value for step in theirs.steps])
+    if not leads or not (results or wanted is None):
+        return None, sound
     made: dict[int, int] = {}
     before: list[list[int]] = []  # the steps that each step's inputs come from
     for n, step in enumerate(steps):
@@ -134,12 +141,14 @@ def departure(answer: Callable, right: Callable, inputs: tuple, code: CodeType) 
     found = [_found(step.value, known, step.name in _RESHAPES) for step in steps]
     multiple = [f or _multiple(step.value, known) for f, step in zip(found, steps, strict=True)]
     constant: list[bool] = []  # made of no input: counted places, zeros
+    even: list[bool] = []  # one number, everywhere
     given = {id(x) for x in _tensors(list(inputs))}
     for n, step in enumerate(steps):
         free = not any(i in given or i not in made for i in step.inputs)
         flat = step.value.flatten()
-        even = step.name.endswith("_like") and flat.numel() > 0 and bool((flat == flat[0]).all())
-        constant.append(even or (free and all(constant[b] for b in before[n])))
+        even.append(flat.numel() > 0 and bool((flat == flat[0]).all()))
+        like = even[n] and step.name.endswith("_like")
+        constant.append(like or (free and all(constant[b] for b in before[n])))
 
     def leaves(fine: list[bool]) -> int | None:
         returns = [False] * len(steps)  # something known is made of it later
@@ -158,7 +167,12 @@ def departure(answer: Callable, right: Callable, inputs: tuple, code: CodeType) 
     if gone is None:  # all of it is known: the last is right in its numbers, and not in its form
         gone = max((n for n in leads if steps[n].line), default=None)
     if gone is None:
-        return None
+        return None, sound
+    # What is made of no input, and is not made by the right computation, may be the wrong one.
+    while own := [b for b in before[gone] if constant[b] and not (even[b] or multiple[b])]:
+        if len(own) > 1 or not steps[own[0]].line:
+            return None, sound
+        gone = own[0]
     step = steps[gone]
     values = [s.value for s in theirs.steps if s.name == step.name]
     seen = next((words for x in reversed(values) if (words := relation(step.value, x))), "")
@@ -167,7 +181,34 @@ def departure(answer: Callable, right: Callable, inputs: tuple, code: CodeType) 
         for name, which in step.names.items()
         if which not in given and which in made and found[made[which]] and not constant[made[which]]
     ]
-    return Departure(step.line, step.name, still, seen, _instead(step, steps, before[gone], theirs))
+    instead = _instead(step, steps, before[gone], theirs)
+    return Departure(step.line, step.name, still, seen, instead), sound
+
+
+def _wrong(result: Any, wanted: Any) -> Any:
+    """The items of a tuple that are not as they are wanted; a result that is no tuple."""
+    if not isinstance(result, list | tuple) or not isinstance(wanted, list | tuple):
+        return result
+    pairs = zip(result, wanted, strict=False)
+    return [x for x, y in pairs if not (isinstance(x, Tensor) and same(x, torch.as_tensor(y)))]
+
+
+def _sound(steps: Sequence[Step], known: Sequence[Tensor]) -> set[int]:
+    """The lines before the last whose value is a known one, or a row of one, or has it as a row."""
+    last = {s.line: s.value for s in steps}
+    known = [x for x in known if x.numel() > 1 and x.is_floating_point()]
+    return {
+        line
+        for line, x in last.items()
+        if line != steps[-1].line and x.is_floating_point() and any(_rows(x, y) for y in known)
+    }
+
+
+def _rows(value: Tensor, known: Tensor) -> bool:
+    if value.ndim == known.ndim:
+        return same(value, known)
+    many, one = (value, known) if value.ndim > known.ndim else (known, value)
+    return one.numel() > 1 and many.ndim == one.ndim + 1 and any(same(row, one) for row in many.unbind(0))
 
 
 def written_at(answer: Callable, inputs: tuple, code: CodeType | None) -> int:
@@ -185,7 +226,7 @@ def _instead(step: Step, steps: Sequence[Step], before: list[int], theirs: Recor
     """What the right computation does with what the answer had there; "" if it is the same."""
     values = [steps[b].value for b in before]
     for other in theirs.steps:
-        if other.name == step.name:
+        if other.name == step.name or other.name in _PREPARING:
             continue
         for n in theirs.sources(other):
             if any(v.numel() > 1 and same(v, n) for v in values):
@@ -215,7 +256,8 @@ def _found(value: Tensor, known: Sequence[Tensor], reshaped: bool) -> bool:
     In another shape it counts, too, but not right after a reshape: that may have torn it apart.
     """
     if value.numel() <= 1:
-        return any(bool((x == value.to(x.dtype)).any()) for x in known if value.dtype == x.dtype)
+        value = value.double()
+        return any(bool(((x.double() - value).abs() <= 1e-5 * value.abs()).any()) for x in known)
     for x in known:
         if x.numel() == value.numel():
             if x.shape == value.shape and same(value, x):

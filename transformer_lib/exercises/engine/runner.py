@@ -57,6 +57,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from types import CodeType
 from typing import Any
 
@@ -82,7 +83,7 @@ from transformer_lib.exercises.engine.guarding import (
     torch_random_kept,
 )
 from transformer_lib.exercises.engine.mending import Mended, line_of, mended, unused, uses
-from transformer_lib.exercises.engine.observing import Trial, of_error, of_results, of_shape
+from transformer_lib.exercises.engine.observing import Trial, of_error, of_results, of_shape, undivided
 from transformer_lib.exercises.engine.recording import departure, written_at
 from transformer_lib.exercises.engine.values import describe, fitted, ordinary, plain
 from transformer_lib.exercises.engine.verdict import NOT_ATTEMPTED, Verdict
@@ -362,7 +363,10 @@ class Exercise:
             return self._with_line(placed, answer, outcomes, rights)
         if found := _looked(self._mended, answer, outcomes, rights, MOST_CHANGES):
             return _or(found)
-        if found := self._departed(answer, code, outcomes, rights):
+        trials = self._trials(outcomes, rights) if self.cases else []
+        if sums := _looked(undivided, trials):  # a step that is missing has no line
+            return self._placed(number, outcomes, sums)
+        if found := self._departed(answer, code, outcomes, rights)[0]:
             return found
         return self._placed(number, outcomes, self._seen(answer, number, outcomes, rights))
 
@@ -382,8 +386,9 @@ class Exercise:
             return judged.result or ""
         if self.also:  # a gradient can run code of the answer
             judged = call_safely(lambda _: _said(self.also, outcome), seconds=self.seconds)
-            if judged.error is not None:
-                return self._exception(judged)
+            if judged.error is not None:  # at what is odd in a wrong result, or in the answer
+                wrong = self.unique and not close(outcome.result, right, self.tolerance)
+                return "" if wrong else self._exception(judged)
             if judged.result:
                 return judged.result
         return "" if self.unique and not close(outcome.result, right, self.tolerance) else None
@@ -414,18 +419,22 @@ class Exercise:
 
     def _mended(self, answer: Any, outcomes: list, rights: list, most: int) -> list[Mended]:
         """The one change after which this wrong answer is right on all cases, if there is one."""
-        if not self.cases or self.measured or self.design or not most:
+        if not (self.cases and self.unique and most) or self.measured or self.design:
             return []
         wrong = [n for n in range(len(rights)) if not self._same(outcomes[n], rights[n])]
         order = wrong + [n for n in range(len(rights)) if n not in wrong]
         deadline = time.monotonic() + MOST_SECONDS
         tried = iter(range(most))
         computing = None
+        _, sound = self._departed(answer, code_of(answer), outcomes, rights)
+        beyond = self._beyond()
 
         def right(changed: Any) -> bool:
             nonlocal computing
             began, most = time.process_time(), computing or MOST_FOR_ONE
-            serves = all(self._serves(changed, n, rights[n], most) for n in order)
+            serves = all(self._serves(changed, self.cases[n], rights[n], most) for n in order)
+            if computing:
+                serves = serves and all(self._serves(changed, *more, most) for more in beyond)
             if computing is None:  # the first one asked about is the answer as it is
                 computing = MOST_COMPUTING + 20 * (time.process_time() - began)
             return serves
@@ -433,15 +442,31 @@ class Exercise:
         def over() -> bool:
             return next(tried, None) is None or time.monotonic() > deadline
 
-        said = all(isinstance(right, bool) for right in rights)  # easily right by chance
+        said = all(map(_is_said, rights))  # easily right by chance
         quiet = contextlib.redirect_stdout(io.StringIO())
         with quiet, warnings.catch_warnings(), settings_kept(), random_kept(0):
             warnings.simplefilter("ignore")
-            return mended(answer, right, over, few=said)
+            return mended(answer, right, over, few=said, sound=sound)
 
-    def _serves(self, changed: Any, number: int, right: Any, computing: float) -> bool:
+    def _beyond(self) -> list[tuple[Case, Any]]:
+        """Cases beyond those of the check, and what is right there: a change must serve these, too.
+
+        Other random numbers for random ones; where all inputs are numbers, sizes two to four times as
+        large.
+        """
+        found = []
+        for case, seed in product([case for case in self.cases if not case.edge], (7, 8, 9)):
+            sizes = all(isinstance(x, int | float) for x in case.inputs)
+            other = Case(case.name, *(_other(x, sizes, seed) for x in case.inputs))
+            if any(a is not b for a, b in zip(case.inputs, other.inputs, strict=True)):
+                right = compute(self.right, other, may_fail=True)
+                if right is not FAILED:
+                    found.append((other, right))
+        return found
+
+    def _serves(self, changed: Any, case: Case, right: Any, computing: float) -> bool:
         """Is this answer right on one case? In few steps: it is asked hundreds of times."""
-        inputs = _fresh(self.cases[number].inputs)
+        inputs = _fresh(case.inputs)
         torch.default_generator.manual_seed(0)
         try:
             with time_limit(MOST_FOR_ONE), time_limit(computing, computing=True):
@@ -462,16 +487,20 @@ class Exercise:
             return False
         return not self.unique or close(outcome.result, right, self.tolerance)
 
-    def _departed(self, answer: Any, code: Any, outcomes: list, rights: list) -> str:
-        """The line at which the answer's values leave those of the right computation."""
+    def _departed(self, answer: Any, code: Any, outcomes: list, rights: list) -> tuple[str, set]:
+        """The line at which the answer's values leave those of the right computation, in words.
+
+        And the lines whose values are right.
+        """
         wrong = [
             n
             for n in self._told()
             if outcomes[n].error is None and not self._same(outcomes[n], rights[n])
         ]
         given = self.cases[0].inputs if self.cases else ()
-        if code is None or not wrong or self.measured or self.design or any(map(callable, given)):
-            return ""
+        asked = self.unique and not (self.measured or self.design or any(map(callable, given)))
+        if code is None or not wrong or not asked:
+            return "", set()
         inputs = copy.deepcopy(self.cases[max(wrong, key=lambda n: _numel(rights[n]))].inputs)
 
         def of(computation: Callable, *first: Any) -> Callable:
@@ -487,19 +516,21 @@ class Exercise:
                 seconds=self.seconds,
                 convert=lambda found: found,
             ).result
+        seen, sound = seen or (None, set())
         if seen is None:
-            return ""
+            return "", sound
         *others, last = [f"`{name}`" for name in seen.right] or [""]
         right = f"{', '.join(others)} and {last} are" if others else f"{last} is"
         before = f"Your {right} right. " if last else ""
         what = f": {seen.seen}" if seen.seen else ""
         instead = f"; the right computation does `{seen.instead}` there" if seen.instead else ""
         text = line_of(code, seen.line)
-        return (
+        said = (
             f"{before}Line {seen.line}{text and f', `{text}`'}: here, at "
             f"`{seen.name.strip('_')}`, your values leave those of the right computation"
             f"{what}{instead}."
         )
+        return said, sound
 
     def _writes(self, answer: Any, code: Any, number: int, outcome: Outcome) -> str:
         name = self._names()[outcome.written[0]]
@@ -592,6 +623,12 @@ def _or(found: Sequence[Mended]) -> str:
     return " Or else l".join([str(found[0]), *(str(other)[1:] for other in found[1:])])
 
 
+def _is_said(value: Any) -> bool:
+    """Is this True or False, or some of these by name?"""
+    values = value.values() if isinstance(value, Mapping) else [value]
+    return all(isinstance(x, bool) for x in values)
+
+
 def _numel(value: Any) -> int:
     if isinstance(value, list | tuple):
         return sum(map(_numel, value))
@@ -604,6 +641,16 @@ def _fresh(inputs: tuple) -> tuple:
         x if isinstance(x, int | float | str) else x.clone() if _leaf(x) else copy.deepcopy(x)
         for x in inputs
     )
+
+
+def _other(x: Any, sizes: bool, seed: int) -> Any:
+    """Another input of the same kind: of random numbers others, of a size two to four times as much."""
+    if type(x) is int and sizes:
+        return (seed - 5) * x
+    if not _leaf(x) or not x.is_floating_point() or x.numel() < 2 or not bool(x.isfinite().all()):
+        return x
+    both = bool((x > 0).any()) and bool((x < 0).any())
+    return randn(*x.shape, seed=seed, dtype=x.dtype) * x.std() if both else x
 
 
 def _leaf(x: Any) -> bool:

@@ -759,7 +759,7 @@ def begin():
         return Source(text, node.lineno, "answer", name, _answer.names, {}, is_lambda)
 
     Source.of = staticmethod(source_of)
-    Exercise._departed = _traced(Exercise._departed, "")
+    Exercise._departed = _traced(Exercise._departed, ("", set()))
     Exercise._writes = _traced(Exercise._writes, None)
 
 
