@@ -95,7 +95,8 @@ class Soak:
         saved = self.load(folder)
         expect(saved.step == self.recipe.n_steps, f"the run ended at step {saved.step}")
         run = saved.state["run"]
-        run["seconds"], run["curve"]["seconds"] = 0.0, [0.0] * len(run["curve"]["seconds"])
+        run["seconds"] = run["wall"] = 0.0
+        run["curve"]["seconds"] = [0.0] * len(run["curve"]["seconds"])
         return pack(saved.state)
 
     def ends_equally(self, folder: Path) -> None:

@@ -38,8 +38,8 @@ def beam_search(
     With an ``end`` token, a beam is finished by it where that is among the best ``width``
     continuations, and others take its place. The search of a sequence goes on until none of its
     beams can end better than the ``width`` that are finished; the last of its ``n_tokens`` can only
-    be ``end``. Texts are filled up with ``end``. (Where there are fewer than ``width``, those that
-    are missing hold nothing else and are judged -inf.)
+    be ``end``. Texts are filled up with ``end``. (Where there are fewer than ``width``, the others
+    hold nothing but ``end``, with a score of -inf.)
 
     Args:
         model: as for :func:`~transformer_lib.sampling.generate`.

@@ -326,7 +326,7 @@ class Embedding(nn.Embedding):
         return super().forward(ids)
 
     def logits(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch vocabulary"]:
-        """Each vector's dot product with each row of the table, which so is the output's, too.
+        """Each vector's dot product with each row of the table, which the output then shares.
 
         Source: Press and Wolf 2017.
         """

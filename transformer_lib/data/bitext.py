@@ -70,7 +70,7 @@ class Bitext:
 
 
 class Bundles:
-    """Pairs of like lengths bundled, so that little of a batch is padding: row i is a whole batch.
+    """Pairs of similar lengths bundled, so that little is padding: row i is a whole batch.
 
     A bundle has at most ``tokens`` tokens in either of its sides, padding included. So, with
     ``Batches(bundles, 1)``, each epoch brings every pair once, and the bundles in a new order.

@@ -1,6 +1,6 @@
 """A batch without its padding: the real tokens of all sequences, one below the other.
 
-All but attention treats each token on its own, and what it makes of the padding is for nobody. Here
+All but attention treats each token on its own, and what it makes of the padding is never read. Here
 only the real tokens pass through it; within attention they are padded again, since its kernel wants
 sequences of one length. What remains is the same, except that gradients are sums of fewer zeros,
 and so rounded otherwise.

@@ -20,7 +20,6 @@ from transformer_lib.training.checkpoints import (
     CheckpointError,
     describe_checkpoint,
     find_checkpoints,
-    saved_step,
 )
 from transformer_lib.training.device import choose_device, precision_here
 from transformer_lib.training.distributed import LostProcessError, processes
@@ -238,13 +237,9 @@ def _value(name: str, text: str) -> Any:
 
 def train_command(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
     recipe = PRESETS[chosen.preset].with_changes(**changes_of(chosen))
-    require_run_folder(chosen.folder, resumed=True)
+    how = f"Go on with it by `{PROGRAM} resume {shlex.quote(chosen.folder)}`"
+    require_run_folder(chosen.folder, resumed=chosen.go_on, how=how)
     there = find_checkpoints(chosen.folder)
-    if there and not chosen.go_on:
-        raise ValueError(
-            f"{chosen.folder} holds a run already, saved at step {saved_step(there[-1])}. Go on "
-            f"with it by: {PROGRAM} resume {shlex.quote(chosen.folder)}; or choose another folder."
-        )
     return _train(recipe, chosen, arguments, resume=chosen.folder if there else None)
 
 

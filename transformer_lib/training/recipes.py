@@ -69,8 +69,8 @@ OPTIONS = {
     "schedule": {"trapezoid": {"decay": 0.8}},
     "optimizer": {name: {"adamw_lr": 0.01, "momentum": 0.95, "n_iterations": 5} for name in MUONS},
 }
-# Counts, and the most that can be meant: a recipe may come in a stranger's file, or with a zero too
-# many, and beyond these nothing would ever end.
+# Counts, and the largest that make sense: a recipe may come in a stranger's file, or with a zero
+# too many, and beyond these nothing would ever end.
 MOST = {
     "n_layers": 1000, "n_heads": 1000, "d_model": 2**16, "block": 2**20, "window": 2**20,
     "batch_size": 2**20, "accumulation": 2**20, "n_steps": 10**9, "n_iterations": 100,
@@ -94,7 +94,7 @@ class DataRecipe:
         vocabulary: byte pairs of a translator, of both languages together. (The Kannada of the
             book is translated word by word: None.)
         batch_size: rows of a step's batch, of all processes and accumulated parts together.
-        batch_tokens: bundle pairs of like lengths into batches of so many tokens, in place of
+        batch_tokens: bundle pairs of similar lengths into batches of this many tokens, in place of
             ``batch_size`` rows.
         grammar: fields of the data's grammar that differ from its own
             (:class:`~transformer_lib.data.gifts.Grammar`,

@@ -225,7 +225,7 @@ def say(text: str, end: str = "\n") -> None:
     Raises:
         OSError: it cannot be written.
     """
-    if sys.stdout is not None:  # so it is if it was closed before the program began
+    if sys.stdout is not None:  # None if it was closed before the program began
         print(_for_terminal(text, sys.stdout), end=end, flush=True)
 
 

@@ -33,7 +33,7 @@ from transformer_lib.training.trained import CPU, recipe_of, require_same_run, s
 from transformer_lib.training.waking import put_to_sleep, wake
 
 COLUMNS = ("step", "training_loss", "validation_loss", "accuracy", "seconds")
-# Asks of a machine that is taken back, of the keyboard, of a terminal that closes, of Slurm.
+# Sent by a machine that is taken back, by Ctrl-C, by a terminal that closes, by Slurm.
 STOPPING_SIGNALS = ("SIGTERM", "SIGINT", "SIGHUP", "SIGUSR1")
 Report = Callable[["Run", Step | None], None]
 
@@ -440,8 +440,10 @@ def memory_of(device: torch.device) -> float:
     return float("inf")
 
 
-def require_run_folder(folder: str | os.PathLike, resumed: bool) -> None:
-    """A run can be saved there, and holds no other run, unless that is resumed."""
+def require_run_folder(
+    folder: str | os.PathLike, resumed: bool, how: str = "Resume that one"
+) -> None:
+    """A run can be saved there, and holds no other run, unless that is resumed (``how`` to)."""
     name = os.fspath(folder)
     if not name:
         raise ValueError("the folder's name is an empty text (an unset variable?). Name a folder.")
@@ -453,6 +455,6 @@ def require_run_folder(folder: str | os.PathLike, resumed: bool) -> None:
     there = [] if resumed else find_checkpoints(folder)
     if there:
         raise ValueError(
-            f"{name} holds a run already, saved at step {saved_step(there[-1])}. Resume that one, "
-            f"or choose another folder."
+            f"{name} holds a run already, saved at step {saved_step(there[-1])}. {how}, or "
+            f"choose another folder."
         )
