@@ -92,7 +92,7 @@ def train_bpe(
     >>> train_bpe("mary gave mary's rosemary to gary", vocabulary=259).merges
     ((b'a', b'r'), (b'ar', b'y'), (b'm', b'ary'))
     """
-    texts = [texts] if isinstance(texts, str) else list(texts)
+    texts = [texts] if isinstance(texts, (str, bytes)) else list(texts)
     specials = specials if isinstance(specials, str) else tuple(specials)
     _require_texts(texts)
     _require_specials(specials, tokens=set())

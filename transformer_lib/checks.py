@@ -97,7 +97,7 @@ def require_count(value, name: str) -> None:
 
 def require_number(value, name: str) -> None:
     """``value`` is a number, whole or not."""
-    if type(value) is not float and not isinstance(value, Real):
+    if type(value) is not float and (not isinstance(value, Real) or isinstance(value, bool)):
         raise TypeError(
             f"{name} is {value!r}, of type {type(value).__name__}; it must be a number."
         )

@@ -207,6 +207,12 @@ def require_smear(smear: int) -> None:
 
 def require_input(model: GPT, ids, cache) -> None:
     """All arguments of ``GPT.forward``, before anything is written to the cache."""
+    if type(model.embedding) is nn.Embedding:
+        raise TypeError(
+            "the model's embedding is PyTorch's nn.Embedding, which has no positions and takes no "
+            "cache. Put one of transformer_lib.layers.Embedding there, or copy the table's numbers "
+            "into model.embedding.weight."
+        )
     config, weight = model.config, model.embedding.weight
     checks.require_ids(ids, config.vocabulary)
     checks.require_same_device("the model", weight, "ids", ids)

@@ -280,12 +280,14 @@ class LearnedPositions(nn.Module):
     ) -> Float[Tensor, "*batch tokens d_model"]:
         """``x`` plus the rows of the table for its positions."""
         max_positions, d_model = self.table.weight.shape
-        require_encodable(x, d_model, start, max_positions)
+        require_encodable(x, d_model, start)
+        require_learned(start, x.shape[-2], max_positions)
         return x + self.table.weight[start : start + x.shape[-2]]
 
     def stepper(self, capacity: int, like: Tensor) -> Callable[[Tensor, int], Tensor]:
         """x, place -> x for one token: see :mod:`fast.steps`."""
         table = self.table.weight
+        require_learned(0, capacity, len(table))
         return lambda x, place: x + table[place]
 
 
@@ -380,8 +382,8 @@ def require_rotary(x, angles) -> None:
 
 
 @checks.at_the_door
-def require_encodable(x, d_model: int, start: int, max_positions: int | None = None) -> None:
-    """``x`` is ``[..., tokens, d_model]``, its positions within the table, if there is one."""
+def require_encodable(x, d_model: int, start: int) -> None:
+    """``x`` is ``[..., tokens, d_model]``."""
     checks.require_float_tensor(x, "x")
     require_start(start)
     if x.ndim < 2 or x.shape[-1] != d_model or x.shape[-2] == 0:
@@ -389,10 +391,14 @@ def require_encodable(x, d_model: int, start: int, max_positions: int | None = N
             f"x has shape {tuple(x.shape)}; the positions need [..., tokens, d_model] with "
             f"d_model = {d_model} and at least one token."
         )
-    if max_positions is not None and start + x.shape[-2] > max_positions:
+
+
+def require_learned(start: int, tokens: int, max_positions: int) -> None:
+    """The positions are within the table. (In a model, too: its config may have been replaced.)"""
+    if start + tokens > max_positions:
         raise ValueError(
-            f"positions {start} to {start + x.shape[-2] - 1} are asked for, but only positions 0 "
-            f"to {max_positions - 1} were learned. Shorten the sequence, train with a larger "
+            f"positions {start} to {start + tokens - 1} are asked for, but only positions 0 to "
+            f"{max_positions - 1} were learned. Shorten the sequence, train with a larger "
             f"max_positions, or use positions that are computed (sinusoidal, rotary, ALiBi)."
         )
 

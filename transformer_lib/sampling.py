@@ -89,8 +89,8 @@ def penalize_repetition(
     no probability depends on, so a penalty that suits one model need not suit another.
 
     Raises:
-        ValueError: a penalty that is not a finite number above 0; ``ids`` of another batch size, or
-            beyond the vocabulary.
+        ValueError: a penalty outside of [1e-30, 1e30]; ``ids`` of another batch size, or beyond the
+            vocabulary.
         TypeError: ids that are not integers.
 
     Source: Keskar et al. 2019 (CTRL), section 4.1, which divides negative logits, too, and so makes
@@ -232,7 +232,9 @@ def stream(
 ) -> Iterator[Int[Tensor, " batch"]]:
     """The tokens of :func:`generate` one by one, each as soon as it is drawn, at no more cost.
 
-    The model is in evaluation mode from the first token to the last, or until the stream is closed.
+    The model is in evaluation mode from the first token to the last, or until the stream is closed,
+    also where several streams take turns. What it keeps in its cache is not computed again: whoever
+    changes its weights meanwhile gets a text of which half is the old model's.
 
     Raises as :func:`generate` does: for its arguments at once, for logits when they are computed.
 
@@ -276,7 +278,7 @@ def _drawn(model, ids, n_tokens, store, penalty, end, generator, options) -> Ite
             step = decoder(model, store, (ids[:, -1], logits))
         require_sound(logits)
         if penalty is not None:
-            logits = penalize_repetition(logits, text[:, :t], penalty)
+            logits = penalize_repetition(logits.float(), text[:, :t], penalty)
         tokens = draw(logits, generator, **options).to(ids.dtype)
         if end is not None:
             tokens = tokens.masked_fill(finished, end)
@@ -307,15 +309,26 @@ def draw(
 
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
-    """A context in evaluation mode; afterwards each module is in the mode in which it was."""
-    training = [module for module in model.modules() if module.training]
-    if training:
-        model.eval()
+    """A context in evaluation mode; afterwards each module is in the mode in which it was.
+
+    Of several such contexts that overlap, the last to end puts it back.
+    """
+    training = [module for module in model.modules() if module.training or module in _held]
+    for module in training:
+        _held[module] = _held.get(module, 0) + 1
     try:
+        if training:
+            model.eval()
         yield
     finally:
         for module in training:
-            module.training = True
+            _held[module] -= 1
+            if _held[module] == 0:
+                del _held[module]
+                module.training = True
+
+
+_held: dict[nn.Module, int] = {}  # modules to be put back, and how many contexts they are held by
 
 
 def require_generation(model, ids, n_tokens: int) -> None:
@@ -391,12 +404,13 @@ def require_min_p(p: float) -> None:
 
 
 def require_penalty(penalty: float) -> None:
-    """A factor on logits, finite and above 0."""
+    """A factor on logits, with which they stay finite in 32 bits."""
     checks.require_number(penalty, "repetition_penalty")
-    if not 0 < penalty < math.inf:
+    if not 1e-30 <= penalty <= 1e30:
         raise ValueError(
-            f"repetition_penalty is {penalty}; positive logits are divided by it: choose a number "
-            f"above 1, about 1.2 (1 changes nothing, and below 1 repetition is rewarded)."
+            f"repetition_penalty is {penalty}; positive logits are divided by it, and in 32 bits "
+            f"the results must be finite: choose a number above 1, about 1.2 (1 changes nothing, "
+            f"and below 1 repetition is rewarded)."
         )
 
 
@@ -415,6 +429,12 @@ def require_sound(logits: Tensor) -> None:
     for it, at each step.)
     """
     if not math.isfinite(logits.float().sum().item()):
+        banned = logits.isneginf()
+        if banned.any() and (banned | logits.isfinite()).all():
+            raise ValueError(
+                f"the model's logits hold -inf, the first for the token {int(banned.nonzero()[0, -1])}"
+                f". To ban a token, add a large negative number to its logit, such as -1e4."
+            )
         checks.require_finite(logits, "the model's logits")
 
 

@@ -82,6 +82,7 @@ class CharacterTokenizer(_Tokenizer):
 
     def encode(self, text: str) -> list[int]:
         """The ids of the characters of ``text``."""
+        _require_text(text)
         try:
             return [self._ids[character] for character in text]
         except KeyError:
@@ -126,6 +127,7 @@ class WordTokenizer(_Tokenizer):
 
     def encode(self, text: str) -> list[int]:
         """The ids of the words of ``text``."""
+        _require_text(text)
         words = text.split()
         try:
             return [self._ids[word] for word in words]
@@ -188,6 +190,11 @@ class PairTokenizer:
 
     def __repr__(self) -> str:
         return f"PairTokenizer({self.source!r}, {self.target!r})"
+
+
+def _require_text(text: str) -> None:
+    if not isinstance(text, str):
+        raise TypeError(f"{_shortened(text)} is of type {type(text).__name__}; give a text.")
 
 
 def _require_specials(tokenizer, side: str) -> None:

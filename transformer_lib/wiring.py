@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import nn
@@ -91,10 +92,11 @@ class Wiring:
     qk_norm: bool = False
     n_kv_heads: int | None = None
     attention: str = "multi_head"
-    attention_options: Mapping[str, int] = field(default_factory=dict, hash=False)
+    attention_options: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self):
         require_wiring(self)
+        object.__setattr__(self, "attention_options", dict(self.attention_options))
 
     @property
     def d_head(self) -> int:

@@ -89,7 +89,7 @@ def test_there_are_two_betas(betas, as_a_reader):
     [
         (["--clip", "Infinity"], "clip is inf"),
         (["--clip", "-1"], "clip is -1"),
-        (["--adamw-lr", "NaN"], "adamw_lr is nan, which a checkpoint cannot hold"),
+        (["--adamw-lr", "NaN"], "adamw_lr is nan; it must be a finite number above 0"),
         (["--decay", "Infinity"], "decay is inf"),
         (["--grammar", '{"ask": NaN}'], "--grammar cannot be read: NaN is not a number"),
         (["--data", "caf\udce9.txt"], r"data is 'caf\udce9.txt', which is not valid Unicode"),

@@ -36,7 +36,7 @@ class Batches:
     Raises:
         ValueError: a batch size below 1, an empty source; in :meth:`load_state_dict`, the state of
             batches of another kind.
-        TypeError: a batch size or seed that is not an int.
+        TypeError: a batch size or seed that is not an int; a source without ``rows``.
 
     >>> from transformer_lib.data.packing import pack
     >>> batches = Batches(pack([[7, 1], [7, 2], [7, 3]], length=2), batch_size=2)
@@ -49,6 +49,11 @@ class Batches:
         checks.require_count(batch_size, "batch_size")
         if not isinstance(seed, int):
             raise TypeError(f"seed is {seed!r}; it must be an int.")
+        if not isinstance(source, Source):
+            raise TypeError(
+                f"source is of type {type(source).__name__}; it needs a length and rows(indices), "
+                f"which returns tensors, the targets last: Packed, Windows, or a class of your own."
+            )
         if len(source) == 0:
             raise ValueError(f"{source!r} has no rows, so there is nothing to draw.")
         self._source = source

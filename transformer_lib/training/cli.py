@@ -84,11 +84,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         known = isinstance(error, EXPECTED) or _is_about_memory(error) or _is_of_compiler(error)
         if chosen.traceback or not known:
             raise
-        tell(f"error: {_in_words(error, chosen.name)}")
+        tell(f"error: {_in_words(error, chosen, arguments)}")
         return 1
 
 
-def _in_words(error: Exception, command: str) -> str:
+def _in_words(error: Exception, chosen: argparse.Namespace, arguments: Sequence[str]) -> str:
     text = str(error) or type(error).__name__
     if _is_about_memory(error):
         return f"there is not enough memory ({text.splitlines()[0]}). {SMALLER}"
@@ -97,8 +97,9 @@ def _in_words(error: Exception, command: str) -> str:
     if isinstance(error, CheckpointError):
         text = f"{error.file} {error.cause} {error.fix}"
         if error.before is not None:
-            before = shlex.quote(str(error.before))
-            text += f" The checkpoint before it is intact: {PROGRAM} {command} {before}"
+            again = [str(error.before) if x == chosen.folder else x for x in arguments]
+            again = ["resume", str(error.before)] if chosen.name == "train" else again
+            text += f" The checkpoint before it is intact: {PROGRAM} {shlex.join(again)}"
     return " ".join([text, *(hint for words, hint in HERE.items() if words in text)])
 
 

@@ -8,11 +8,10 @@ from torch import Tensor, nn
 
 from transformer_lib import checks
 from transformer_lib.data.batches import Source
-from transformer_lib.data.packing import IGNORED
 from transformer_lib.sampling import evaluating
 from transformer_lib.training.device import in_precision
 from transformer_lib.training.distributed import ALONE, Processes
-from transformer_lib.training.losses import Loss, cross_entropy, total
+from transformer_lib.training.losses import Loss, counted, cross_entropy, total
 
 
 def mean_loss(
@@ -45,7 +44,7 @@ def mean_loss(
     """
 
     def measured(logits: Tensor, targets: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
-        return total(loss, logits, targets), (targets != IGNORED).sum()
+        return total(loss, logits, targets), counted(targets).sum()
 
     added, count = _totals(measured, model, source, batch_size, precision, processes)
     if count == 0:
@@ -69,7 +68,7 @@ def answer_accuracy(
     """
 
     def measured(logits: Tensor, targets: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
-        asked = marked[indices].to(targets.device) & (targets != IGNORED)
+        asked = marked[indices].to(targets.device) & counted(targets)
         return ((logits.argmax(dim=-1) == targets) & asked).sum(), asked.sum()
 
     right, count = _totals(measured, model, source, batch_size, precision, processes)

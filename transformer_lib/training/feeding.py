@@ -40,7 +40,8 @@ class Feed:
 
     Raises:
         ValueError: in ``next``, a batch with fewer rows than parts, without targets, or whose
-            tensors differ in their rows.
+            tensors differ in their rows; batches that end.
+        TypeError: in ``next``, a batch that is not a tuple of tensors.
     """
 
     def __init__(
@@ -59,7 +60,7 @@ class Feed:
         self._before: dict[str, Any] = {}  # where the batches were before _next was drawn
 
     def __next__(self) -> Share:
-        share = self._next or self._share(next(self.batches))
+        share = self._next or self._share(self._batch())
         self._next = None
         require_parts(share.rows, share.n_targets, self.processes.size, self.accumulation)
         return share
@@ -68,7 +69,7 @@ class Feed:
         """Draw the next share, and begin to copy it, where that saves time."""
         if self.early and self._next is None:
             self._before = self.batches.state_dict()
-            self._next = self._share(next(self.batches))
+            self._next = self._share(self._batch())
 
     def state_dict(self) -> dict[str, Any]:
         """The state of the batches: the next one is that which has not been handed out."""
@@ -78,6 +79,17 @@ class Feed:
         """Go on from ``state``. What the batches refuse changes nothing."""
         self.batches.load_state_dict(state)
         self._next = None
+
+    def _batch(self) -> Batch:
+        try:
+            batch = next(self.batches)
+        except StopIteration as error:
+            raise ValueError(
+                "the batches have come to an end before the last step. They must go on without "
+                "end, as Batches(source, batch_size) do: begin the next epoch in __next__."
+            ) from error
+        require_batch(batch)
+        return batch
 
     def _share(self, batch: Batch) -> Share:
         here, n_parts = self.processes, self.accumulation * self.processes.size
@@ -90,6 +102,17 @@ class Feed:
             # Without contiguous CUDA would first copy it into memory that is not pinned.
             return x.contiguous().pin_memory().to(self.device, non_blocking=True)
         return x.to(self.device)
+
+
+def require_batch(batch: Any) -> None:
+    """A tuple of tensors, of which the last is the targets."""
+    if not isinstance(batch, (tuple, list)) or not all(isinstance(x, Tensor) for x in batch):
+        raise TypeError(
+            f"a batch is of type {type(batch).__name__}; it must be a tuple of tensors, what the "
+            f"model is called with and the targets last: (inputs, targets)."
+        )
+    if len(batch) < 2:
+        raise TypeError("a batch holds one tensor or none; give (inputs, targets), in this order.")
 
 
 def require_parts(rows: list[int], n_targets: int, n_processes: int, accumulation: int) -> None:

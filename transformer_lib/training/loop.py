@@ -3,7 +3,7 @@
 import copy
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from transformer_lib.training.device import (
 )
 from transformer_lib.training.distributed import ALONE, Processes
 from transformer_lib.training.feeding import Feed, Share
-from transformer_lib.training.losses import Loss, cross_entropy, scored, total
+from transformer_lib.training.losses import Loss, cross_entropy, require_loss, scored, total
 from transformer_lib.training.optimizers import (
     bad_gradients,
     gradient_norm,
@@ -28,7 +28,7 @@ from transformer_lib.training.optimizers import (
     not_finite,
     set_rates,
 )
-from transformer_lib.training.state import random_state, restore_random_state
+from transformer_lib.training.state import random_state, require_same_gpus, restore_random_state
 
 
 @dataclass(frozen=True)
@@ -70,9 +70,12 @@ class Trainer:
             ``state_dict``, so that a run can be resumed; a ``DataLoader`` has none.
         n_steps: how many steps the run has.
         loss: ``loss(logits, targets)`` is one number for each target, such as
-            ``nn.CrossEntropyLoss(reduction="none")`` gives. What is made small is the mean over the
-            targets that are not ``IGNORED``, in the whole batch. The logits come in float32.
-        schedule: ``schedule(step, n_steps)`` is the factor of the optimizer's rate.
+            ``nn.MSELoss(reduction="none")`` gives. What is made small is the mean over the targets
+            in the whole batch, but for integers that are ``IGNORED``. The logits come in float32.
+            (``nn.CrossEntropyLoss`` gets ``[targets, classes]``, and no axis of tokens.)
+        schedule: ``schedule(step, n_steps)`` is the factor of the rate with which the optimizer was
+            made. None: the rate is left alone, so that one of PyTorch's schedulers can set it
+            between the steps, or you.
         accumulation: in how many parts a process computes its rows, to need less memory at a time.
             The gradient is that of the whole batch, up to rounding.
         clip: the largest norm of the gradient; longer ones are shortened to it. None: no limit.
@@ -88,9 +91,12 @@ class Trainer:
             that all processes learn of it without another exchange.
 
     Raises:
-        ValueError: sizes, clip or a precision out of range; an optimizer of another model; a batch
-            with fewer rows than parts, or without targets; a loss that is not one for each target.
-        TypeError: batches that cannot be saved.
+        ValueError: sizes, clip or a precision out of range; an optimizer of another model, or
+            without a parameter of this one that needs a gradient; a batch with fewer rows than
+            parts, or without targets; batches that end; a loss that is not one for each target; a
+            schedule's factor that is negative or not finite.
+        TypeError: batches that cannot be saved, or are not tuples of tensors; an option of another
+            type.
         FloatingPointError: a loss, a gradient or its norm is NaN or infinite. The message names the
             step and the cause; neither parameters nor optimizer have changed. (In float16 gradients
             that are too large only make the scaler lower its scale and leave the step out.)
@@ -125,7 +131,11 @@ class Trainer:
         checks.require_count(accumulation, "accumulation")
         require_trained(model, optimizer)
         require_batches(batches)
+        require_loss(loss)
+        require_schedule(schedule)
         require_clip(clip)
+        checks.require_flag(compiled, "compiled")
+        checks.require_flag(deterministic, "deterministic")
         self.model, self.optimizer, self.batches = model, optimizer, batches
         self.n_steps, self.loss, self.schedule, self.clip = n_steps, loss, schedule, clip
         self.processes, self.deterministic = processes, deterministic
@@ -149,7 +159,8 @@ class Trainer:
         with chosen_kernels(self.device, tf32=tf32, deterministic=self.deterministic):
             self.model.train()
             self.optimizer.zero_grad()
-            set_rates(self.optimizer, self.schedule(number, self.n_steps) if self.schedule else 1.0)
+            if self.schedule:
+                set_rates(self.optimizer, self.schedule(number, self.n_steps))
             share = next(self.feed)
             total = self.backward(share)
             if number < self.n_steps:
@@ -216,16 +227,20 @@ class Trainer:
         Raises:
             ValueError: it was saved with another number of processes or GPUs, unless
                 ``other_devices``: then the run goes on with other random numbers (dropout). Or it
-                belongs to other batches. Parameters, optimizer and step are as they were.
+                belongs to other batches, or to another optimizer.
+            RuntimeError: it belongs to another model.
+            TypeError: it is not the state of a trainer.
+
+        Nothing has changed then.
         """
+        require_state(self, state, other_devices)
         states, here = state["random"], self.processes
-        require_processes(len(states), here.size, other_devices)
-        if here.rank < len(states):
-            restore_random_state(states[here.rank], other_devices=other_devices)
         # An optimizer keeps the very tensors that it is given, so it gets its own.
         state = state | {"optimizer": copy.deepcopy(state["optimizer"])}
         for name, part in reversed(self.parts().items()):  # the batches, which may refuse, first
             part.load_state_dict(state[name])
+        if here.rank < len(states):
+            restore_random_state(states[here.rank], other_devices=other_devices)
         self.step = state["step"]
 
     def parts(self) -> dict[str, Any]:
@@ -239,12 +254,19 @@ class Trainer:
 
 
 def require_trained(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
-    """The optimizer has parameters of this model."""
-    here = {id(p) for p in model.parameters()}
-    if not any(id(p) in here for group in optimizer.param_groups for p in group["params"]):
+    """The optimizer has the parameters of this model that need a gradient."""
+    held = {id(p) for group in optimizer.param_groups for p in group["params"]}
+    if held.isdisjoint(map(id, model.parameters())):
         raise ValueError(
             f"the optimizer holds no parameter of this {type(model).__name__}, so no step would "
             f"change it. Make the optimizer from the model that is trained, adamw(model, ...)."
+        )
+    named = model.named_parameters()
+    if left := [name for name, p in named if p.requires_grad and id(p) not in held]:
+        raise ValueError(
+            f"the optimizer does not hold {', '.join(left[:3])}{' and others' * (len(left) > 3)} of "
+            f"this {type(model).__name__}, which would never be trained. If a part was replaced, "
+            f"make the optimizer after that; what is to stay as it is gets requires_grad_(False)."
         )
 
 
@@ -259,12 +281,61 @@ def require_batches(batches: Any) -> None:
             )
 
 
+def require_schedule(schedule: Callable[[int, int], float] | None) -> None:
+    """A function of the step and the number of steps, or None."""
+    if schedule is not None and not callable(schedule):
+        raise TypeError(
+            f"schedule is of type {type(schedule).__name__}; it must be a function: "
+            f"schedule(step, n_steps) is the factor of the rate. To use one of PyTorch's "
+            f"schedulers, leave schedule out, and call scheduler.step() after each step."
+        )
+
+
 def require_clip(clip: float | None) -> None:
     """The largest norm of a gradient; None: no limit."""
+    if clip is not None:
+        checks.require_number(clip, "clip")
     if clip is not None and not 0 < clip < math.inf:
         raise ValueError(
             f"clip is {clip}; it is the largest norm that a gradient may have, so it must be a "
             f"finite number above 0. Leave it out (None) for no limit."
+        )
+
+
+def require_state(trainer: Trainer, state: Mapping[str, Any], other_devices: bool) -> None:
+    """The state of a trainer like this one, all of which can be loaded."""
+    parts = trainer.parts()
+    wanted = ("step", *parts, "random")
+    if lacking := [name for name in wanted if name not in state]:
+        raise TypeError(
+            f"the state lacks {', '.join(lacking)}, so it is not one of a Trainer. Give what "
+            f"trainer.state_dict() returned; weights alone are for model.load_state_dict."
+        )
+    states, rank = state["random"], trainer.processes.rank
+    require_processes(len(states), trainer.processes.size, other_devices)
+    if rank < len(states):
+        require_same_gpus(states[rank], other_devices)
+    own, given = (
+        {name: getattr(x, "shape", None) for name, x in each.items()}
+        for each in (trainer.model.state_dict(), state["model"])
+    )
+    for name in [*own, *given]:
+        if own.get(name, "nothing") != given.get(name, "nothing"):
+            found, here = (
+                tuple(each[name] or ()) if name in each else "nothing" for each in (given, own)
+            )
+            raise RuntimeError(
+                f"the state is of another model: its {name} has the shape {found}, and here it is "
+                f"{here}. Make the model as it was."
+            )
+    sizes = [
+        [(len(group["params"]), group.get("method")) for group in each["param_groups"]]
+        for each in (state["optimizer"], trainer.optimizer.state_dict())
+    ]
+    if sizes[0] != sizes[1]:
+        raise ValueError(
+            f"the state is of another optimizer: its groups have {sizes[0]} parameters, and here "
+            f"they have {sizes[1]}. Make the optimizer as it was."
         )
 
 

@@ -1,12 +1,14 @@
 """Losses: functions of logits and targets that return one number for each target.
 
-PyTorch's are such functions with ``reduction="none"``. :func:`total` adds up the numbers of those
+PyTorch's are such functions with ``reduction="none"``; its cross-entropy wants the classes on axis
+1, so :func:`total` gives it one axis of targets. :func:`total` adds up the numbers of those
 targets that count, so that the parts of a batch add up: the loop and the evaluation divide by how
-many these are, in the whole batch or the whole text. Targets that are ``IGNORED`` do not count.
+many these are, in the whole batch or the whole text. Integers that are ``IGNORED`` do not count.
 """
 
 from collections.abc import Callable, Sequence
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -14,6 +16,7 @@ from transformer_lib import checks
 from transformer_lib.data.packing import IGNORED
 
 Loss = Callable[[Tensor, Tensor], Tensor]
+OF_CLASSES = (nn.CrossEntropyLoss, nn.NLLLoss)  # PyTorch's, which want classes on axis 1
 
 
 def cross_entropy(logits: Tensor, targets: Tensor, *, label_smoothing: float = 0.0) -> Tensor:
@@ -31,7 +34,6 @@ def cross_entropy(logits: Tensor, targets: Tensor, *, label_smoothing: float = 0
 
     Source: label smoothing: Szegedy et al. 2016 (Rethinking the Inception Architecture).
 
-    >>> import torch
     >>> cross_entropy(torch.zeros(3, 7), torch.tensor([0, 6, IGNORED]))  # ln 7, twice
     tensor([1.9459, 1.9459, 0.0000])
     """
@@ -51,10 +53,11 @@ def total(loss: Loss, logits: Tensor, targets: Tensor) -> Tensor:
     Raises:
         ValueError: it gives another number of losses than there are targets.
 
-    >>> import torch
     >>> total(cross_entropy, torch.zeros(3, 7), torch.tensor([0, 6, IGNORED]))  # 2 ln 7
     tensor(3.8918)
     """
+    if isinstance(loss, OF_CLASSES) and logits.shape[:-1] == targets.shape:
+        logits, targets = logits.flatten(0, -2), targets.flatten()
     each = loss(logits, targets)
     if each.shape != targets.shape:
         raise ValueError(
@@ -62,7 +65,7 @@ def total(loss: Loss, logits: Tensor, targets: Tensor) -> Tensor:
             f'must be one number for each target, as from PyTorch\'s losses with reduction="none". '
             f"The loop takes the mean over the whole batch."
         )
-    return each.where(targets != IGNORED, 0.0).sum()
+    return each.where(counted(targets), 0.0).sum()
 
 
 def scored(
@@ -71,23 +74,42 @@ def scored(
     """Logits and targets for ``loss``: of all; or, for :func:`cross_entropy`, of those that count,
     where the model has a quicker way to them.
 
-    >>> import torch
     >>> inputs, targets = [torch.zeros(1, 2, 3)], torch.tensor([[2, 1]])
     >>> scored(nn.Identity(), cross_entropy, inputs, targets)[0].shape
     torch.Size([1, 2, 3])
     """
     known = getattr(loss, "func", loss) is cross_entropy
     if known and hasattr(type(model), "counted_logits"):  # not what compiles it, or joins it
-        counted = targets != IGNORED
-        logits = model.counted_logits(*inputs, counted)
+        which = counted(targets)
+        logits = model.counted_logits(*inputs, which)
         if logits is not None:
-            return logits, targets[counted]
+            return logits, targets[which]
     return model(*inputs), targets
+
+
+def counted(targets: Tensor) -> Tensor:
+    """Which targets count: integers that are not ``IGNORED``, and all other numbers.
+
+    >>> counted(torch.tensor([3, IGNORED])), counted(torch.tensor([-100.0]))
+    (tensor([ True, False]), tensor([True]))
+    """
+    if targets.is_floating_point():
+        return torch.ones_like(targets, dtype=torch.bool)
+    return targets != IGNORED
 
 
 def count(targets: Tensor) -> int:
     """How many targets count."""
-    return int((targets != IGNORED).sum())
+    return int(counted(targets).sum())
+
+
+def require_loss(loss: Loss) -> None:
+    """A function of logits and targets."""
+    if not callable(loss):
+        raise TypeError(
+            f"loss is {loss!r}; it must be a function of logits and targets that gives one number "
+            f'for each target, such as cross_entropy or nn.MSELoss(reduction="none").'
+        )
 
 
 def require_fitting(logits: Tensor, targets: Tensor, label_smoothing: float) -> None:

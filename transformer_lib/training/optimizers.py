@@ -46,6 +46,7 @@ def adamw(
     [(['weight'], 0.1), (['bias'], 0.0)]
     """
     require_betas(betas)
+    require_positive({"lr": lr})
     named = trainable(model)
     groups = decay_groups(named, weight_decay)
     optimizer = torch.optim.AdamW(groups, lr=lr, betas=betas, eps=eps, fused=fused)
@@ -272,11 +273,16 @@ def orthogonalize(
 def set_rates(optimizer: torch.optim.Optimizer, factor: float) -> None:
     """Every group's rate becomes ``factor`` times that with which the optimizer was made.
 
+    Raises:
+        ValueError: a factor that is negative or not finite; no rate changes then.
+        TypeError: a factor that is not a number.
+
     >>> optimizer = adamw(nn.Linear(3, 2), lr=0.5)
     >>> set_rates(optimizer, 0.1)
     >>> optimizer.param_groups[0]["lr"]
     0.05
     """
+    require_rate_factor(factor)
     for group in optimizer.param_groups:
         group["lr"] = group.setdefault("initial_lr", group["lr"]) * factor
 
@@ -322,6 +328,7 @@ def decay_groups(named: dict[str, Tensor], weight_decay: float) -> list[dict]:
     Raises:
         ValueError: ``weight_decay`` is negative or not finite.
     """
+    checks.require_number(weight_decay, "weight_decay")
     if not 0 <= weight_decay < float("inf"):
         raise ValueError(f"weight_decay is {weight_decay}; it must be finite and at least 0.")
     matrices = [(name, p) for name, p in named.items() if p.ndim >= 2]
@@ -427,8 +434,19 @@ def require_shares(named: Mapping[str, float | tuple[float, ...]]) -> None:
 def require_positive(named: Mapping[str, float]) -> None:
     """Finite numbers above 0."""
     for name, value in named.items():
+        checks.require_number(value, name)
         if not 0 < value < math.inf:
             raise ValueError(f"{name} is {value}; it must be a finite number above 0.")
+
+
+def require_rate_factor(factor: float) -> None:
+    """What a schedule gives: a finite number of at least 0."""
+    checks.require_number(factor, "the schedule's factor of the rate")
+    if not 0 <= factor < math.inf:
+        raise ValueError(
+            f"the schedule's factor of the rate is {factor}; it must be finite and at least 0. No "
+            f"parameter was changed. Look at what schedule(step, n_steps) gives for this step."
+        )
 
 
 def require_betas(betas: tuple[float, float]) -> None:

@@ -4,6 +4,7 @@
 tiny Shakespeare), for the stories of the ``gifts`` grammar, and for translation.
 """
 
+import copy
 import difflib
 import reprlib
 from collections.abc import Callable, Collection, Mapping
@@ -27,7 +28,7 @@ from transformer_lib.tokenizers import PairTokenizer
 from transformer_lib.training.device import choose_precision
 from transformer_lib.training.loop import require_clip
 from transformer_lib.training.losses import require_label_smoothing
-from transformer_lib.training.optimizers import Muon, NorMuon, adamw
+from transformer_lib.training.optimizers import Muon, NorMuon, adamw, require_positive
 from transformer_lib.training.schedules import SCHEDULES
 
 # The constructors of the two families of models, by name.
@@ -139,6 +140,7 @@ class DataRecipe:
                 f"choices of a translator, and data is {self.name!r}. Leave them out."
             )
         require_lessons(self.lessons)
+        _keep_own(self, "grammar", "lessons")
         if self.lessons and self.task != "stories":
             raise ValueError(
                 f"lessons are texts about gifts, and data is {self.name!r}. Leave them out."
@@ -191,6 +193,7 @@ class ModelRecipe:
             value = self.options.get(name)
             if isinstance(value, int) and value > most:
                 raise ValueError(f"model holds {name} = {value:,}; choose at most {most:,}.")
+        _keep_own(self, "options")
 
     @property
     def sizes(self) -> dict[str, Any]:
@@ -223,6 +226,8 @@ class OptimizerRecipe:
     def __post_init__(self):
         _fill_options(self, "optimizer")
         _require_fields(self, "optimizer")
+        rates = {"lr": self.lr, "adamw_lr": self.adamw_lr, "eps": self.eps}
+        require_positive({name: rate for name, rate in rates.items() if rate is not None})
         checks.require_choice(self.name, "optimizer", OPTIMIZERS)
 
 
@@ -342,7 +347,7 @@ class Recipe:
             name: getattr(getattr(self, record) if record else self, own)
             for name, (record, own) in FIELDS.items()
         }
-        return {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}
+        return {k: list(v) if isinstance(v, tuple) else _copied(v) for k, v in values.items()}
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "Recipe":
@@ -442,6 +447,19 @@ def options_of(choice: str, name: str) -> Mapping[str, Any]:
     {'decay': 0.8}
     """
     return OPTIONS[choice].get(name, {})
+
+
+def _copied(value: Any) -> Any:
+    """A mapping's own copy, with those of what it holds; anything else as it is."""
+    if isinstance(value, Mapping):
+        return {name: copy.copy(each) for name, each in value.items()}
+    return value
+
+
+def _keep_own(record: Any, *names: str) -> None:
+    """What a caller does with a mapping later does not change the record."""
+    for name in names:
+        object.__setattr__(record, name, _copied(getattr(record, name)))
 
 
 def _fill_options(record: OptimizerRecipe | ScheduleRecipe, choice: str) -> None:

@@ -112,7 +112,15 @@ class Lines:
 
     def __init__(self, path: str) -> None:
         self.path = Path(path)
-        self.path.open("a").close()  # what cannot be written is known before the first step
+        try:
+            self.path.open("a").close()  # what cannot be written is known before the first step
+        except OSError as error:
+            raise OSError(
+                error.errno,
+                f"the report cannot be written there ({error.strerror}). Name a file, in a folder "
+                f"that exists, that you may write to",
+                str(path),
+            ) from error
 
     def __call__(self, run: Run, step: Step | None) -> None:
         if step is not None:

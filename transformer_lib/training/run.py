@@ -316,6 +316,7 @@ def make_trainer(
     recipe: Recipe, corpus: Corpus, processes: Processes, device: torch.device
 ) -> Trainer:
     """The model, its optimizer and its data, made from ``recipe.seed``."""
+    require_memory(recipe, corpus, device)
     seed_everything(recipe.seed)
     model = model_of(recipe, corpus.tokenizer).to(device)
     if recipe.data.lesson_heads:
@@ -410,6 +411,33 @@ def holding(folder: str | os.PathLike | None, processes: Processes) -> Iterator[
     storage.require_writable(Path(folder))
     with storage.locked(Path(folder)):
         yield
+
+
+def require_memory(recipe: Recipe, corpus: Corpus, device: torch.device) -> None:
+    """Weights, gradients and what an optimizer keeps, one number for each at the least, fit into
+    the memory of ``device``, where PyTorch or the system says how much it has.
+
+    Raises:
+        ValueError: they do not.
+    """
+    with torch.device("meta"):
+        needed = 3 * sum(p.nbytes for p in model_of(recipe, corpus.tokenizer).parameters())
+    there = memory_of(device)
+    if needed > there:
+        raise ValueError(
+            f"n_layers = {recipe.model.n_layers} and d_model = {recipe.model.d_model} make a model "
+            f"that needs {needed / 2**30:,.0f} GiB to be trained, and {device} has "
+            f"{there / 2**30:,.0f} GiB. Choose smaller ones."
+        )
+
+
+def memory_of(device: torch.device) -> float:
+    """Bytes; infinity where nobody says."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_properties(device).total_memory
+    if device.type == "cpu" and "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {}):
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return float("inf")
 
 
 def require_run_folder(

@@ -158,13 +158,7 @@ def restore_random_state(state: Mapping[str, Any], *, other_devices: bool = Fals
             as they are, and the run goes on with other random numbers than it would have had.
             Nothing has been changed.
     """
-    n_gpus = torch.cuda.device_count()
-    if n_gpus != len(state["cuda"]) and not other_devices:
-        raise ValueError(
-            f"the checkpoint was saved with {len(state['cuda'])} GPUs, and here are {n_gpus}: the "
-            f"run cannot go on with the same random numbers. Pass other_devices=True "
-            f"(--other-devices) if it may go on with others."
-        )
+    n_gpus = require_same_gpus(state, other_devices)
     random.setstate(state["python"])
     np.random.set_state(state["numpy"])  # noqa: NPY002
     torch.set_rng_state(state["torch"])
@@ -173,6 +167,18 @@ def restore_random_state(state: Mapping[str, Any], *, other_devices: bool = Fals
     for name, (_, restore) in _others().items():
         if name in state:
             restore(state[name])
+
+
+def require_same_gpus(state: Mapping[str, Any], other_devices: bool) -> int:
+    """How many GPUs are here: as many as the state was saved with, unless others will do."""
+    n_gpus = torch.cuda.device_count()
+    if n_gpus != len(state["cuda"]) and not other_devices:
+        raise ValueError(
+            f"the checkpoint was saved with {len(state['cuda'])} GPUs, and here are {n_gpus}: the "
+            f"run cannot go on with the same random numbers. Pass other_devices=True "
+            f"(--other-devices) if it may go on with others."
+        )
+    return n_gpus
 
 
 def _on_its_own(tensor: Tensor) -> Tensor:

@@ -199,17 +199,19 @@ def continuation(
 ) -> Iterator[str]:
     """``prompt`` and what the model writes after it, token by token, as long as you like.
 
-    When the context is full, the model goes on from the second half of it, read anew.
+    When the context is full, the model goes on from the second half of it, read anew. Of a
+    character whose bytes are several tokens nothing is shown before the last of them.
 
     Args:
-        options: of :func:`~transformer_lib.sampling.stream`.
+        options: of :func:`~transformer_lib.sampling.stream`. After the token ``end`` nothing more
+            is written.
 
     Raises:
         ValueError: an empty prompt, unknown characters or words, options out of range.
     """
     checks.require_count(n_tokens, "n_tokens")
     context, device = model.config.context, next(model.parameters()).device
-    ids, begun = tokenizer.encode(prompt), False
+    ids, begun, end = tokenizer.encode(prompt), False, options.get("end")
     if not ids:
         raise ValueError("the prompt is empty, so there is nothing to go on from. Give some text.")
     while n_tokens > 0:
@@ -218,13 +220,23 @@ def continuation(
         tokens = stream(model, read, min(n_tokens, context - len(kept)), **options)
         if not begun:
             yield tokenizer.decode(ids)
-        ids, begun = kept, True
+            # The token before goes along, so that the blank between two words is not lost.
+            begun, recent = True, ids[-1:]
+            shown = len(tokenizer.decode(recent))
+        ids = kept
         for token in tokens:
             ids.append(int(token))
+            recent.append(int(token))
             n_tokens -= 1
-            # The token before goes along, so that the blank between two words is not lost.
-            before = tokenizer.decode(ids[-2:-1])
-            yield tokenizer.decode(ids[-2:])[len(before) :]
+            text, done = tokenizer.decode(recent), n_tokens == 0 or int(token) == end
+            whole = text if done else text.removesuffix("\ufffd")  # bytes of half a character
+            yield whole[shown:]
+            shown = len(whole)
+            if whole == text:
+                recent = recent[-1:]
+                shown = len(tokenizer.decode(recent))
+            if int(token) == end:
+                return
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -35,6 +35,7 @@ from transformer_lib.interpret.your_part import using
 from transformer_lib.storage import UnusableFileError
 from transformer_lib.training import checkpoints
 from transformer_lib.training.checkpoints import Checkpoint, CheckpointError, differences
+from transformer_lib.training.device import choose_device
 from transformer_lib.training.recipes import DATA, Recipe
 from transformer_lib.training.run_log import RunLog, decode, encode, load_run, logs_in, parse_run
 from transformer_lib.training.tasks import TASKS, model_of
@@ -97,8 +98,14 @@ def load_trained(path: str | os.PathLike, *, device: torch.device = CPU) -> Trai
             loop, without the tokenizer and the model of a run.
         ValueError: as :func:`load_shipped`.
     """
+    choose_device(str(device))
     if is_exported(path):
         return load_shipped(path, device=device)
+    if not Path(path).exists() and (TRAINED_FOLDER / path / MANIFEST).is_file():
+        raise FileNotFoundError(
+            f"there is no folder {str(path)!r} here. The trained model of this name comes with the "
+            f"package: load_shipped({str(path)!r})."
+        )
     return _of_checkpoint(checkpoints.load_checkpoint(path, sizes=sizes_of), device)
 
 
@@ -109,12 +116,14 @@ def load_shipped(name_or_path: str | os.PathLike, *, device: torch.device = CPU)
 
     Raises:
         FileNotFoundError: there is no such model; the message names those that there are.
-        ValueError: a file is damaged, or of another version; the message names it and the fix.
+        ValueError: a file is damaged, or of another version; the message names it and the fix. Or
+            the device is not here.
 
     >>> shipped = load_shipped("gifts-v3")
     >>> shipped.grammar == Grammar(), shipped.manifest["result"]["accuracy"] > 0.99
     (True, True)
     """
+    choose_device(str(device))
     folder = Path(name_or_path)
     if not (folder / MANIFEST).is_file():
         folder = TRAINED_FOLDER / str(name_or_path)
@@ -196,7 +205,7 @@ def export(run_folder: str | os.PathLike, folder: str | os.PathLike) -> Path:
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "recipe": recipe.as_json(),
-        "parameters": trained.model.n_parameters,
+        "parameters": sum(p.numel() for p in trained.model.parameters()),  # of any model
         "data": trained.data,
         "tokenizer": describe_tokenizer(trained.tokenizer),
         "vocabulary_sha256": trained.tokenizer.hash,
