@@ -5,7 +5,8 @@ result that another processor may round differently is moved by at most one unit
 products, reductions, softmax, exponentials, norms, normal random numbers, and their gradients.
 Products and sums are also taken in another order, which is how processors come to differ; the signs
 of eigenvectors and of QR decompositions, which are nobody's, are drawn. What IEEE arithmetic rounds
-in one way only (a sum of two numbers, a square root) stays as it is.
+in one way only (a sum of two numbers, a square root) stays as it is, and so does a running sum that
+nobody has to round: 0.5, 0.75, 0.875.
 
 The seed is in NOISE_SEED. A cell whose source begins with `SAME_CALL` speaks of bits: in it the
 same operation on the same shapes gets the same noise each time, as on one machine.
@@ -38,6 +39,16 @@ CONTRACTED = {"mm": (0, 1), "bmm": (0, 1), "mv": (0, 1), "dot": (0, 1)}
 CONTRACTED |= {"addmm": (1, 2), "baddbmm": (1, 2), "addmv": (1, 2)}
 
 
+def adds_up_exactly(numbers: torch.Tensor) -> bool:
+    """Whether no sum of some of these numbers has to be rounded, in whatever order they come."""
+    if not numbers.is_floating_point() or not numbers.numel():
+        return False
+    total = numbers.double().abs().sum()
+    last_place = total.to(numbers.dtype) * torch.finfo(numbers.dtype).eps
+    step = 2.0 ** last_place.double().log2().ceil()
+    return bool((numbers.double() % step == 0).all())
+
+
 class Noise(TorchDispatchMode):
     """Moves the last place of what is computed while it is entered."""
 
@@ -59,6 +70,8 @@ class Noise(TorchDispatchMode):
             self.drawn.manual_seed(zlib.crc32(f"{self.seed} {func} {shapes}".encode()))
         args = self.in_another_order(name, list(args))
         results = func(*args, **kwargs)
+        if name == "cumsum" and adds_up_exactly(args[0]):
+            return results
         if name in ("linalg_qr", "_linalg_svd", "_linalg_eigh"):
             self.turn(name, results)
         for one in results if isinstance(results, (tuple, list)) else (results,):

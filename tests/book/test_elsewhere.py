@@ -14,12 +14,14 @@ FRAGILE = {
     "a near tie": "print((torch.ones(3, 9) @ torch.full((9, 50), 0.1)).argmax(dim=1))",
     "a digit too many": "print(x.exp().sum().item())",
     "a sign of a decomposition": "print(torch.linalg.qr(torch.randn(9, 9)).R.diagonal().sign())",
+    "a running sum": "print(torch.tensor([0.4, 0.3, 0.15, 0.1]).cumsum(0).tolist())",
     "a claim without a margin": "assert x.sum() == x.flatten().sum()",
 }
 FIRM = {
     "two digits": "print(f'{(x @ y)[0, 0]:.2f}')",
     "what is near": "print(torch.allclose(x @ y, torch.stack([row @ y for row in x]), atol=1e-4))",
     "exact arithmetic": "print((torch.arange(3) / 7 + 1).tolist(), (x * 2 / 2).equal(x))",
+    "a running sum of halves": "print(torch.tensor([0.125, 0.5, 0.125, 0.25]).cumsum(0).tolist())",
 }
 
 

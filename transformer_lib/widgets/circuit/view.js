@@ -39,7 +39,7 @@ function render({ model, el }) {
 
   const look = (at) => send(model, "at", at === model.get("ids").length - 1 ? -1 : at);
   const drawing = flow({ label: "The text and its stream", slots: SLOTS, onSelect: look });
-  fig.add(drawing, { basis: 380 });
+  fig.add(drawing, { basis: 320 });
   const sides = ["first", "second"].map((which) => ({
     caption: element("p", { class: "afm-map-caption" }),
     map: grid({
@@ -65,7 +65,7 @@ function render({ model, el }) {
       },
       theme: (colors) => sides.forEach(({ map }) => map.theme(colors)),
     },
-    { basis: 190 },
+    { basis: 300 },
   );
 
   const here = () => {

@@ -59,6 +59,12 @@ function render({ model, el }) {
   time.element.classList.add("afm-lapse-time");
   fig.controls.append(time.element, run.element, another.element, own.element);
 
+  const drawing = flow({
+    label: "The letters, and where the two heads look",
+    onSelect: (at) => send(model, "position", at),
+  });
+  const shares = element("p", { class: "afm-map-caption" });
+  fig.add({ ...drawing, element: element("div", {}, shares, drawing.element) }, { basis: 600 });
   const picture = plot({
     curve,
     readers,
@@ -78,12 +84,6 @@ function render({ model, el }) {
   });
   const told = element("p", { class: "afm-map-caption" });
   fig.add({ ...table, element: element("div", {}, told, table.element) }, { basis: 210 });
-  const drawing = flow({
-    label: "The letters, and where the two heads look",
-    onSelect: (at) => send(model, "position", at),
-  });
-  const shares = element("p", { class: "afm-map-caption" });
-  fig.add({ ...drawing, element: element("div", {}, shares, drawing.element) }, { basis: 600 });
 
   const idsNow = () => {
     const ids = model.get("ids");
