@@ -1,6 +1,6 @@
 """Chapter 03's retrieval task at several widths: which learning rates work, with and without √d_k?
 
-    python benchmarks/retrieval_scaling.py        some ten minutes on one core
+    python benchmarks/retrieval_scaling.py        some fifteen minutes on one core
 
 Writes transformer_lib/runs/retrieval-scaling.json, which chapters 03 and 03b read. For each width
 d_k, optimizer and learning rate, ten seeds are trained in three ways on the same questions: with
@@ -22,8 +22,8 @@ WIDTHS = (16, 128, 1024)
 KINDS = ("raw", "scaled", "small start")
 # Adam's step is the rate itself, whatever the gradient's size, so its rates are smaller.
 RATES = {
-    "gradient descent": tuple(10 ** (power / 2) for power in range(-6, 5)),
-    "adam": tuple(10 ** (power / 2) for power in range(-8, 3)),
+    "gradient descent": tuple(10 ** (power / 2) for power in range(-10, 5)),
+    "adam": tuple(10 ** (power / 2) for power in range(-12, 3)),
 }
 BETAS, EPSILON = (0.9, 0.999), 1e-8
 
