@@ -126,9 +126,7 @@ class Number(Key):
         span = (
             f" from {low:g} to {high:.10g}" if len(ends) > 1 else f" of {ends[0]}" if ends else ""
         )
-        also = f", or {self.none}" if self.none else ""
-        if self.none_is is not None:
-            also += f" ({self.none_is})"
+        also = f", or {self.none} ({self.none_is})" if self.none else ""
         return f"a {kind if self.whole else 'number'}{span}{also}"
 
     def described(self, trait: str, sizes: Sizes) -> dict[str, Any]:
@@ -330,8 +328,9 @@ class Setting(traitlets.TraitType):
             if fitting is None and self.beyond and isinstance(value, int):
                 fitting = value if self.key.fitting(value - 1, texts, sizes) is not None else None
             if fitting is None:
-                takes = self.key.takes(texts, sizes)
-                raise SettingError(f"{self.name} is {value!r:.60}, but it takes {takes}")
+                takes, about = self.key.takes(texts, sizes), self.key.about
+                also = f" ({about})" if about else ""
+                raise SettingError(f"{self.name} is {value!r:.60}, but must be {takes}{also}")
             value = fitting
         return super()._cross_validate(obj, value)
 

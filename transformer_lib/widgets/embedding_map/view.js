@@ -125,8 +125,6 @@ function render({ model, el }) {
   drive(fig, model, {
     /** The numbers that a goal may ask for, by name (widget.py, Facts). */
     facts: () => ({
-      word: model.get("selection"),
-      pair: model.get("pair"),
       cosine: nearest(cosines, count, model.get("selection"))[0][1],
       share: share(),
     }),

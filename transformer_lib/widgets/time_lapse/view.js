@@ -177,7 +177,10 @@ function render({ model, el }) {
     },
   );
   drive(fig, model, {
-    set: { step: (step) => model.set("step", nearest(steps, step)) },
+    set: {
+      step: (step) => model.set("step", nearest(steps, step)),
+      position: (at) => model.set("position", at ?? -1),
+    },
     reset: pause,
     /** The numbers that a goal may ask for, by name (widget.py, Facts). */
     facts() {

@@ -48,7 +48,7 @@ class TimeLapse(Widget):
     step = Setting(0, Number(0, None, "of those that were kept; a link: the nearest one"))
     position = Setting(
         -1,
-        Number(0, "last", "after which state its expectation is shown", none="last", none_is=-1),
+        Number(0, "length", "after which state its expectation is shown", none="last", none_is=-1),
     )
     ids = traitlets.List(traitlets.Int()).tag(sync=True)
     seed = Setting(1, Number(1, 2**31 - 1, "of the chain that is drawn"))
@@ -129,7 +129,7 @@ class TimeLapse(Widget):
         return ids
 
     def _sizes(self) -> dict[str, object]:
-        return {"steps": len(self._steps), "last": self._length - 1}
+        return {"steps": len(self._steps), "length": self._length}
 
 
 def _columns(curve: Mapping[str, Sequence[float]]) -> dict[str, list[float]]:

@@ -76,7 +76,7 @@ class TrainHere(Widget):
         super().__init__(
             task=task,
             optimizer=optimizer,
-            rate=USUAL.get(optimizer, 0.0) if rate is None else rate,
+            rate=USUAL.get(optimizer, USUAL["muon"]) if rate is None else rate,
             **settings,
         )
 
