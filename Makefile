@@ -8,6 +8,7 @@
 # make stills     take the pictures of the figures that stored chapters carry again (PATHS=03-scaling)
 # make picture    draw the README's moving picture from the real figure
 # make chapter    begin a chapter: NAME=14-inside-a-gpt TITLE="Inside a GPT"
+# make figure     begin a figure: NAME=stream-norm
 # make soak       the long counts of what make test samples
 # make noise      the chapters with noise in the last place   make processors  with other kernels
 # make arm        the chapters on an emulated ARM processor
@@ -29,7 +30,7 @@ MODULES := $(VENV)/npm/node_modules
 export PATH := $(abspath $(BIN)):$(PATH)
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: book page chapter serve notebooks stills references picture lab lock lint check test soak steady noise processors \
+.PHONY: book page chapter figure serve notebooks stills references picture lab lock lint check test soak steady noise processors \
 	trained clean test-oldest test-newest colab-check
 .DEFAULT_GOAL := book
 
@@ -118,6 +119,11 @@ picture: $(VENV)/installed
 
 chapter: $(VENV)/installed
 	$(BIN)/python book/new_chapter.py "$(NAME)" "$(TITLE)"
+
+figure: $(VENV)/npm/installed
+	$(BIN)/python book/new_figure.py "$(NAME)"
+	$(BIN)/python -m ruff format --quiet transformer_lib/widgets
+	$(MODULES)/.bin/biome check --write transformer_lib/widgets
 
 # The formatters and linters, in seconds: Python, notebooks, JavaScript.
 lint: $(VENV)/npm/installed

@@ -26,18 +26,16 @@ the file; computation goes into a `model.js` beside it, which tests run under no
     import { slider } from "../core/dom.js";
     import { figure } from "../core/figure.js";
     import { grid } from "../core/grid.js";
-    import { drive, settingsOf } from "../core/state.js";
-    import { readFloats, readJson } from "../core/wire.js";
+    import { drive, endsOf } from "../core/state.js";
+    import { readFloats, readJson, send } from "../core/wire.js";
     import { softmax } from "../math/linear.js";
 
     function render({ model, el }) {
       const { tokens } = readJson(model, "_text");
       const scores = readFloats(model, "_scores");
       const fig = figure(el, { name: "Softmax", hint: "Try: lower the temperature." });
-      const { low, high } = settingsOf(model).temperature;  // its bounds, as Python has them
-      const heat = slider({ label: "temperature", min: low, max: high, step: 0.1,
-        value: model.get("temperature"),
-        onInput: (value) => { model.set("temperature", value); model.save_changes(); } });
+      const heat = slider({ label: "temperature", ...endsOf(model, "temperature"), step: 0.1,
+        value: model.get("temperature"), onInput: (value) => send(model, "temperature", value) });
       const row = grid({ rows: ["scores"], columns: tokens, label: "Softmax weights" });
       fig.controls.append(heat.element);
       fig.add(row);                        // lays it out to the width, repaints it in another theme

@@ -7,7 +7,7 @@
         _facts = {"empty rows": "that may attend to nothing", "row sum {words}": "of a word"}
 
 From a `Setting` follow the trait, how it is checked, the keyword of the constructor, its key in
-links, what JavaScript knows of it (`settingsOf` in core/state.js), a fact for goals (if it is a
+links, what JavaScript knows of it (`endsOf` in core/state.js), a fact for goals (if it is a
 number, or on and off), and its line in the docstring. `_keys_of_text` has what links set besides,
 which the view turns into traits; `_facts` what goals read besides.
 

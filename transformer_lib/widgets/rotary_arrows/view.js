@@ -1,4 +1,3 @@
-import { arrow } from "../core/arrow.js";
 import { linearScale } from "../core/axes.js";
 import {
   button,
@@ -11,7 +10,7 @@ import {
 } from "../core/dom.js";
 import { figure } from "../core/figure.js";
 import { fixed } from "../core/numbers.js";
-import { plane } from "../core/plane.js";
+import { arrow, plane } from "../core/plane.js";
 import { drive, endsOf } from "../core/state.js";
 import { readJson, send } from "../core/wire.js";
 import { compute } from "./model.js";

@@ -41,9 +41,7 @@ function render({ model, el }) {
     onChange: (context) => change({ context }),
   });
   which.element.classList.add("afm-context");
-  const heat = temperatureSlider(endsOf(model, "temperature").max, (temperature) =>
-    change({ temperature }),
-  );
+  const heat = temperatureSlider(model, (temperature) => change({ temperature }));
   const keep = slider({
     label: "top-k",
     min: 0,
@@ -53,7 +51,7 @@ function render({ model, el }) {
     format: (at) => (at === steps.length - 1 ? `all ${size}` : String(steps[at])),
     onInput: (at) => change({ top_k: at === steps.length - 1 ? null : steps[at] }),
   });
-  const nucleus = topPSlider((value) => change({ top_p: value === 1 ? null : value }));
+  const nucleus = topPSlider(model, (value) => change({ top_p: value === 1 ? null : value }));
   const least = slider({
     label: "min-p",
     ...endsOf(model, "min_p"),
