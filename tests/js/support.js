@@ -4,16 +4,17 @@
 //   close(actual, expected);                // nested arrays of numbers, equal to 1e-6
 //   const model = fakeModel({ temperature: 1 });
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, readFileSync } from "node:fs";
+import { delimiter, join } from "node:path";
 
 export function fixture(name) {
-  const folder = process.env.AFM_FIXTURES;
+  const folders = process.env.AFM_FIXTURES;
   assert.ok(
-    folder,
+    folders,
     "run these by `pytest tests/widgets/test_javascript.py`, which writes the numbers first",
   );
-  return JSON.parse(readFileSync(join(folder, `${name}.json`), "utf8"));
+  const paths = folders.split(delimiter).map((folder) => join(folder, `${name}.json`));
+  return JSON.parse(readFileSync(paths.find(existsSync), "utf8"));
 }
 
 export function close(actual, expected, tolerance = 1e-6, where = "value") {

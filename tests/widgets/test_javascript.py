@@ -6,6 +6,9 @@ tests/js/*.test.js read as `fixture("NAME")` (tests/js/support.js).
 
 import importlib.util
 import json
+import os
+import re
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,17 +22,20 @@ TESTS = sorted(SCRIPTS.rglob("*.test.js"))
 WIDGETS = sorted(path.parent.name for path in FOLDER.glob("*/view.js"))
 
 
-@pytest.fixture(scope="session")
-def fixture_folder(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("fixtures")
-    for path in sorted(SCRIPTS.rglob("fixtures_*.py")):
-        spec = importlib.util.spec_from_file_location(path.stem, path)
+def fixtures_of(path: Path, once) -> str:
+    """The folders of what a test reads; each `fixture("NAME")` is computed once, by one worker."""
+    sources = {p.stem.removeprefix("fixtures_"): p for p in SCRIPTS.rglob("fixtures_*.py")}
+    names = re.findall(r'fixture\("(\w+)"\)', path.read_text("utf-8"))
+
+    def write(folder: Path, name: str) -> None:
+        spec = importlib.util.spec_from_file_location(f"fixtures_{name}", sources[name])
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         text = json.dumps(module.fixtures(), allow_nan=False)
-        name = path.stem.removeprefix("fixtures_")
         (folder / f"{name}.json").write_text(text, encoding="utf-8")
-    return folder
+
+    folders = [once(f"fixtures_{name}", partial(write, name=name)) for name in names]
+    return os.pathsep.join(map(str, folders))
 
 
 def test_there_is_javascript_to_test():
@@ -38,8 +44,8 @@ def test_there_is_javascript_to_test():
 
 
 @pytest.mark.parametrize("path", TESTS, ids=lambda path: path.name)
-def test_under_node(fixture_folder, path):
-    places = {"AFM_FIXTURES": str(fixture_folder), "AFM_NPM": str(NPM)}
+def test_under_node(once, path):
+    places = {"AFM_FIXTURES": fixtures_of(path, once), "AFM_NPM": str(NPM)}
     output = run_node("--test", "--test-reporter=tap", path, **places)
     assert "\n# pass 0" not in output, "no test ran"
 

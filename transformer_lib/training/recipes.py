@@ -502,8 +502,8 @@ def _require_storable(choices: Mapping[str, Any]) -> None:
             ) from error
 
 
-# `t4` and `h200` are chosen by reckoning: no GPU has run them. Neither compiles, since the minute
-# that this takes is longer than what so few steps could save; and each evaluation saves, too.
+# `t4` and `h200` were chosen by reckoning; an H100 has run both (runs/gpu.json), a T4 neither. They
+# do not compile, which takes longer than so few steps could save; and each evaluation saves, too.
 _SHAKESPEARE = Recipe.of(data="tiny_shakespeare", window=256)
 _GIFTS = Recipe.of(
     batch_size=32, lr=0.006, adamw_lr=0.004, n_iterations=3, decay=0.7, precision="float32",
