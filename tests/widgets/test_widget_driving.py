@@ -285,7 +285,7 @@ ACCEPTED = {
     "BlockLab": ["story=1", "feed_forward=off", "norm_1=on"],
     "Circuit": ["at=0", "at=last", "fits=on"],
     "DepthView": ["pre=off", "no_residual=on", "depth=12", "start=1", "quantity=stream"],
-    "TimeLapse": ["step=0", "step=35", "position=3", "position=last", "seed=7"],
+    "TimeLapse": ["step=0", "step=35", "position=3", "position=11", "position=last", "seed=7"],
     "Write": ["run=", "reset="],
     "TrainHere": ["task=owner", "layers=1", "rate=0.0005", "rate=1", "smear=on", "run=", "step=9"],
     "TrainText": ["sample=a rhyme", "temperature=0.5", "seed=2", "run=", "step=9", "head=7"],

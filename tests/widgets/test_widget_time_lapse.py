@@ -22,7 +22,6 @@ def test_settings_are_kept_within_what_there_is():
     assert repr(widget) == "TimeLapse(steps=4, length=12)"
     for name, value, problem in [
         ("step", 5, r"step is 5; .* 0, 10, 20, 40"),
-        ("position", 12, "position is 12, but must be a whole number from 0 to 11, or last"),
         ("ids", [0, 3], "each 0 to 2"),
         ("ids", [0] * 13, "at most 12 states"),
     ]:

@@ -176,20 +176,12 @@ class Widget(anywidget.AnyWidget):
 
 def _signature(cls: type[Widget]) -> inspect.Signature:
     """The constructor's, with all settings by name in place of `**settings`."""
-    given = list(inspect.signature(cls.__init__).parameters.values())[1:]
-    given = [one for one in given if one.kind is not one.VAR_KEYWORD]
-    starts = {name: one.default_value for name, one in cls._settings.items() if name[0] != "_"}
-    names = {one.name for one in given}
-    return inspect.Signature(
-        [
-            *given,
-            *(
-                inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=start)
-                for name, start in (starts | {"name": "", "goals": ()}).items()
-                if name not in names
-            ),
-        ]
-    )
+    given = dict(list(inspect.signature(cls.__init__).parameters.items())[1:])
+    more = {name: one.default_value for name, one in cls._settings.items() if name[0] != "_"}
+    for name, start in {**more, "name": "", "goals": ()}.items():
+        keyword = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=start)
+        given.setdefault(name, keyword)
+    return inspect.Signature([one for one in given.values() if one.kind is not one.VAR_KEYWORD])
 
 
 def _documented(cls: type[Widget]) -> str:
@@ -198,29 +190,29 @@ def _documented(cls: type[Widget]) -> str:
     def line(name: str, *parts: str) -> str:
         return f"    {name}: {'; '.join(filter(None, parts))}".rstrip(": ")
 
-    settings, keys = {}, {}
-    for name, one in cls._settings.items():
-        told = one.key.takes(None, {}), one.key.about
-        settings[one.key_in_links(name)] = name
-        if name[0] != "_":
-            keys[name] = line(f"{name} = {one.default_value!r}", *told)
-    links = [
-        line(key, f"`{settings[key]}`" if key in settings else known.takes(None, {}), known.about)
-        for key, known in cls._keys_of_text.items()
-        if settings.get(key) != key
+    of = {one.key_in_links(name): name for name, one in cls._settings.items()}
+    settings = [
+        line(f"{name} = {one.default_value!r}", one.key.takes(None, {}), one.key.about)
+        for name, one in cls._settings.items()
+        if name[0] != "_"
     ]
-    own = {key for key in settings if key in cls._keys_of_text and cls._keys_of_text[key].is_fact}
-    facts = [line(fact, about) for fact, about in cls._facts.items() if fact not in own]
+    links = [
+        line(key, f"`{of[key]}`" if key in of else known.takes(None, {}), known.about)
+        for key, known in cls._keys_of_text.items()
+        if of.get(key) != key
+    ]
     blocks = {
         "Settings: keywords, which come back, can be observed and set; the first value is here.\n"
-        "Links set them, `[text](#set:name;key=value)`, and goals read numbers, and 1 for on.": [
-            *keys.values()
-        ],
-        "Links also set:" if keys else "Links set, `[text](#set:name;key=value)`:": [
+        "Links set them, `[text](#set:name;key=value)`, and goals read numbers, and 1 for on.": (
+            settings
+        ),
+        "Links set, `[text](#set:name;key=value)`, beside the settings:": [
             *links,
             line(driving.RESET, "all as at first"),
         ],
-        "Goals also read:" if keys else "Goals read:": facts,
+        "Goals read, beside the settings:": [
+            line(fact, about) for fact, about in cls._facts.items() if fact not in of
+        ],
     }
     told = ["\n".join([head, *lines]) for head, lines in blocks.items() if lines]
     return "\n\n".join([*told, "`name` is what links call the figure, `goals` are its challenges."])
