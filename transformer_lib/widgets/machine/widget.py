@@ -15,7 +15,6 @@ from transformer_lib.widgets.weights import pack_weights
 
 VIEWS = ("story", "drawing", "comparison", "laboratory")
 CLICKS = {"shows": False, "switches": True}
-HOTTEST = 2.0
 
 
 class Machine(Widget):
@@ -69,7 +68,7 @@ class Machine(Widget):
         beyond=True,
     )
     patches = traitlets.List(traitlets.List(traitlets.Int())).tag(sync=True)
-    temperature = Setting(1.0, Number(0, HOTTEST, whole=False))
+    temperature = Setting(1.0, Number(0, 2, whole=False))
     top_p = Setting(1.0, Number(0.01, 1, whole=False))
     draws = traitlets.Int(0).tag(sync=True)  # words drawn so far: each has its own random number
     chances = traitlets.List(traitlets.Float()).tag(sync=True)
@@ -145,7 +144,6 @@ class Machine(Widget):
                     "parts": parts,
                     "about": PARTS,
                     "grammar": asdict(trained.grammar),
-                    "hottest": HOTTEST,
                 }
             ),
             view=view,

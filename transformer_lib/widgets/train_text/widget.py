@@ -17,7 +17,7 @@ SIZES = {
 }  # fmt: skip
 # Characters: of a text, of an alphabet, and of the held-out part that is judged.
 LIMITS = {"least": LEAST, "most": MOST, "alphabet": 160, "judged": 4096}
-HOTTEST, PASSAGE = 1.5, 20
+PASSAGE = 20
 
 
 class TrainText(Widget):
@@ -54,11 +54,11 @@ class TrainText(Widget):
     _esm = bundle("train_text")
     _css = stylesheet("train_text")
     _worker = traitlets.Unicode(worker("train_text"), read_only=True).tag(sync=True)
-    _limits = constant({"sizes": SIZES, "limits": LIMITS, "hottest": HOTTEST, "passage": PASSAGE})
+    _limits = constant({"sizes": SIZES, "limits": LIMITS, "passage": PASSAGE})
     _text = traitlets.Bytes().tag(sync=True)
     sample = Setting(0, Token("samples", "by name"), beyond=True)  # the reader's own text
     layers = Setting(2, Number(1, 4, "blocks"), link="")
-    temperature = Setting(0.8, Number(0, HOTTEST, "of what it writes", whole=False))
+    temperature = Setting(0.8, Number(0, 1.5, "of what it writes", whole=False))
     seed = Setting(1, Number(1, 2**31 - 1, "of the first weights, the pieces, and the drawing"))
     step = traitlets.Int(None, allow_none=True).tag(sync=True)
     head = Setting(0, Number(0, "heads", "counted through all layers"))
