@@ -300,7 +300,7 @@ REFUSED = {
     "MatrixInTheMiddle": ["matrix=one", "asking=g", "value=101", "show=A"],
     "StepScrubber": ["step=10", "head=3", "cell=-1,0", "cell=0.5,0", "placed=yes"],
     "AttentionMap": ["layer=1", "head=1", "query=7", "cell=gave"],
-    "PositionLab": ["method=none", "d_model=15", "base=1", "offset=x", "pair=-1"],
+    "PositionLab": ["method=none", "d_model=15", "base=1", "base=1e400", "offset=x", "pair=-1"],
     "RotaryArrows": ["query_position=32", "before=-1", "speed=2", "add=yes"],
     "EmbeddingMap": ["word=ravi", "word=7", "pair=3", "pair=-1"],
     "NextWord": ["predictor=three", "word=a", "word=0", "word=2"],
