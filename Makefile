@@ -9,6 +9,7 @@
 # make picture    draw the README's moving picture from the real figure
 # make chapter    begin a chapter: NAME=14-inside-a-gpt TITLE="Inside a GPT"
 # make exercise   begin an exercise: CHAPTER=03-scaling NAME=halve
+# make figure     begin a figure: NAME=stream-norm
 # make soak       the long counts of what make test samples
 # make noise      the chapters with noise in the last place   make processors  with other kernels
 # make arm        the chapters on an emulated ARM processor
@@ -30,7 +31,7 @@ MODULES := $(VENV)/npm/node_modules
 export PATH := $(abspath $(BIN)):$(PATH)
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: book page chapter exercise serve notebooks stills references picture lab lock lint check test soak steady noise processors \
+.PHONY: book page chapter exercise figure serve notebooks stills references picture lab lock lint check test soak steady noise processors \
 	trained clean test-oldest test-newest colab-check
 .DEFAULT_GOAL := book
 
@@ -122,6 +123,11 @@ chapter: $(VENV)/installed
 
 exercise: $(VENV)/npm/installed
 	$(BIN)/python book/new_chapter.py "$(CHAPTER)" --exercise "$(NAME)"
+
+figure: $(VENV)/npm/installed
+	$(BIN)/python book/new_figure.py "$(NAME)"
+	$(BIN)/python -m ruff format --quiet transformer_lib/widgets
+	$(MODULES)/.bin/biome check --write transformer_lib/widgets
 
 # The formatters and linters, in seconds: Python, notebooks, JavaScript.
 lint: $(VENV)/npm/installed

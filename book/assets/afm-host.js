@@ -177,7 +177,7 @@
     const changed = () => {
       const now = place.getBoundingClientRect();
       if (place.classList.contains("afm-pinned"))
-        height = null; // beside the text (core/pinned.js)
+        height = null; // beside the text (core/place.js)
       else if (height === null) height = now.height;
       if (height === null) return;
       const above = now.top < 0 && now.top + height < window.innerHeight / 2;

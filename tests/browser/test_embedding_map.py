@@ -118,5 +118,5 @@ def test_two_maps_do_not_disturb_each_other(open_page):
 def test_a_map_of_two_directions_has_no_slider(open_page):
     page = open_page(EmbeddingMap(TABLE[:, :2], WORDS))
     assert page.get_by_role("slider").count() == 0
-    with pytest.raises(ValueError, match="the map has 1 pairs"):
+    with pytest.raises(ValueError, match="pair is 1, but must be a whole number from 0 to 0"):
         EmbeddingMap(TABLE[:, :2], WORDS).pair = 1

@@ -88,12 +88,12 @@ SETS = [
 SETS_NOTHING = {
     "#set:mask;layers=2": "no figure of this page has name='mask'; there are: lab, painter",
     "#set:painter;layer=2": "there is no key 'layer'",
-    "#set:painter;layers=7": "layers=7: it takes a number from 1 to 6",
+    "#set:painter;layers=7": "layers=7: it takes a whole number from 1 to 6",
     "#set:painter;layers=two": "layers=two: it takes a whole number",
     "#set:painter;keep=yes": "keep=yes: it takes on or off",
     "#set:painter;reset=on": "reset takes no value",
     "#set:painter;mask=round": "it takes one of: causal, padding",
-    "#set:lab;d_k=2;seed=-1": "seed=-1: it takes a number from 0",
+    "#set:lab;d_k=2;seed=-1": "seed=-1: it takes a whole number from 0",
     "#set:lab": "it sets nothing",
     "#set:": "write #set:name;key=value",
 }

@@ -47,9 +47,9 @@ def test_the_code_is_the_librarys_own():
 
 def test_what_makes_no_figure():
     model, tokenizer, _ = make_walk()
-    with pytest.raises(ValueError, match="sentence is 2; choose 0 to 1"):
+    with pytest.raises(ValueError, match=r"sentence is 2, but must be one of: .*; or 0 to 1"):
         make_walk(sentence=2)
-    with pytest.raises(ValueError, match="written is -1; choose 0 words or more"):
+    with pytest.raises(ValueError, match="written is -1, but must be a whole number of at least 0"):
         make_walk(written=-1)
     with pytest.raises(ValueError, match="part is 'middle'; choose one of source_embedding"):
         make_walk(part="middle")

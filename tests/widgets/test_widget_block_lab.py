@@ -61,7 +61,6 @@ def test_all_numbers_of_the_model_travel():
         ({"texts": TEXTS[:5]}, "5 texts for 6 stories"),
         ({"groups": ["a"]}, "1 groups for 6 stories"),
         ({"classes": ["mary"]}, "1 classes for 2 scores"),
-        ({"story": 6}, "story is 6; choose 0 to 5"),
         ({"goals": [Goal("Nothing.", when=["wrong = 1"])]}, "no fact 'wrong'"),
         ({"model": Classifier(7, 3, 40, 2, 2)}, "40 wide; this figure shows at most 32"),
     ],

@@ -39,5 +39,7 @@ def test_what_is_refused(changes, wrong, problem):
 
 
 def test_a_letter_outside_of_the_context():
-    with pytest.raises(ValueError, match="at is 8; choose 0 to 7"):
+    with pytest.raises(
+        ValueError, match="at is 8, but must be a whole number from 0 to 7, or last"
+    ):
         Circuit(**GIVEN).at = 8

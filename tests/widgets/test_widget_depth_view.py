@@ -49,8 +49,6 @@ def test_what_the_reader_does_comes_back():
         ({"stream": []}, {}, "equally long"),
         ({"gradient": [0.0] * 324}, {}, "finite numbers above 0 only"),
         ({"gradient": [math.inf] * 324}, {}, "finite numbers above 0 only"),
-        ({}, {"depth": 7}, "depth is 7; there are"),
-        ({}, {"start": 2}, "start is 2; choose 0 to 1"),
         ({}, {"shown": ["pre-norm"]}, "shown holds"),
     ],
 )

@@ -1,10 +1,15 @@
 """The keys that links may set in a figure, and the facts that goals may read: Python's side."""
 
+import inspect
 import json
+import math
 import re
+from typing import ClassVar
 
+import numpy as np
 import pytest
 import torch
+import traitlets
 from figures import make_examined, make_lapse, make_machine, make_translator, make_walk
 
 from transformer_lib import widgets
@@ -40,6 +45,16 @@ from transformer_lib.widgets import (
     driving,
 )
 from transformer_lib.widgets.base import Widget
+from transformer_lib.widgets.driving import (
+    Action,
+    Flag,
+    Number,
+    Numbers,
+    Option,
+    Pair,
+    Setting,
+    Token,
+)
 from transformer_lib.widgets.goals import read_condition
 from transformer_lib.widgets.joining import FOLDER
 
@@ -110,27 +125,86 @@ def described(widget: Widget) -> dict:
     return json.loads(widget._driving)
 
 
-def section(cls: type, begin: str, end: str) -> str:
-    found = re.search(rf"{begin}(.*?){end}", cls.__doc__, re.S)[1]
-    return " ".join(found.split())
-
-
 def test_every_figure_of_the_book_can_be_driven():
     own = {name for name in widgets.__all__ if issubclass(getattr(widgets, name), Widget)}
     assert own - {"HeadView", "ModelView", "NeuronView", "Predict"} == set(DRIVEN)
 
 
 @pytest.mark.parametrize("name", DRIVEN)
-def test_keys_and_facts_are_documented(name):
+def test_settings_keys_and_facts_are_documented(name):
     cls = getattr(widgets, name)
-    state, facts = section(cls, "    State ", "    Facts "), section(cls, "    Facts ", "\n\n")
-    if name != "PositionLab":  # whose keys are its settings
-        for key in (*cls._keys_of_text, driving.RESET):
-            assert f"`{key}`" in state, key
-    for fact in cls._facts:
-        words = re.sub(r"\{[^}]*\}", "X", fact)
-        known = re.sub(r"`([^`]*)`", lambda m: re.sub(r"\b[A-Z]+\b", "X", m[0]), facts)
-        assert f"`{words}`" in known, fact
+    told = set(re.findall(r"^    (.+?)(?: =|:|$)", cls.__doc__.partition("Links ")[2], re.M))
+    settings = set(re.findall(r"^    (\w+) = ", cls.__doc__.partition("Settings: ")[2], re.M))
+    assert {key for key in cls._settings if key[0] != "_"} == settings
+    assert {*cls._keys_of_text, driving.RESET, *cls._facts} <= told | settings
+    assert {*settings, "name", "goals"} <= set(inspect.signature(cls).parameters)
+
+
+class Figure(Widget):
+    """A figure with a setting of each kind."""
+
+    _text = traitlets.Bytes(b'{"words": ["a", "b", "b"]}').tag(sync=True)
+    few = Setting(2, Number(1, "most", "things"))
+    share = Setting(None, Number(0, 1, whole=False, none="all"))
+    at = Setting(-1, Number(0, 9, none="last", none_is=-1))
+    on = Setting(False, Flag("whether"))
+    way = Setting("up", Option(["up", "down"]), link="")
+    word = Setting(1, Token("words", first=1), link="follow")
+    point = Setting((0.0, 0.0), Numbers(2))
+    cell = Setting((0, 0), Pair("words", "words"))
+    _keys_of_text: ClassVar = {"go": Action("begin")}
+    _facts: ClassVar = {"speed": "of it"}
+
+    def _sizes(self):
+        return {"most": 4}
+
+
+RIGHT = [("few", 3), ("share", None), ("share", 1), ("at", -1), ("at", 9), ("on", True),
+         ("way", "down"), ("word", 2), ("point", [1, -2.5]), ("cell", (0, 2))]  # fmt: skip
+WRONG = [("few", 0, "a whole number from 1 to 3"), ("few", 4, "from 1 to 3"), ("few", 1.5, "whole"),
+         ("few", True, "whole"), ("share", math.nan, "a number from 0 to 1, or all"),
+         ("at", -2, r"from 0 to 9, or last \(-1\)"), ("at", None, "last"), ("on", 1, "on or off"),
+         ("way", "left", "one of: up, down"), ("word", 0, "one of: b, b#2; or 1 to 2"),
+         ("word", 3, "one of"), ("point", [1], "2 numbers"), ("point", [1, math.inf], "2 numbers"),
+         ("cell", [0, 3], "a row and a column")]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "value"), RIGHT)
+def test_what_a_setting_takes(name, value):
+    figure = Figure(**{name: value})
+    assert np.array_equal(getattr(figure, name), value)
+    figure.set_state({name: value})
+    setattr(figure, name, value)
+
+
+@pytest.mark.parametrize(("name", "value", "cause"), WRONG)
+def test_what_a_setting_refuses(name, value, cause):
+    with pytest.raises(ValueError, match=f"{name} is .*, but must be .*{cause}"):
+        Figure(**{name: value})
+    figure = Figure()
+    before = getattr(figure, name)
+    with pytest.raises(ValueError, match=cause):
+        setattr(figure, name, value)
+    with pytest.raises(traitlets.TraitError, match=cause):
+        figure.set_state({name: value})  # what the page sends
+    assert getattr(figure, name) == before
+
+
+def test_what_follows_from_a_setting():
+    parameters = inspect.signature(Figure).parameters
+    assert list(parameters) == ["name", "goals", *Figure._settings]
+    assert parameters["few"].default == 2
+    keys = described(Figure())["keys"]
+    assert keys["few"] | {"low": 1, "high": 3} == keys["few"]
+    traits = {key: one["trait"] for key, one in keys.items()}
+    assert traits == {
+        "few": "few", "share": "share", "at": "", "on": "on", "follow": "word", "point": "point",
+        "cell": "cell", "go": "",
+    }  # fmt: skip
+    assert list(Figure._facts) == ["few", "share", "on", "follow", "speed"]
+    assert "few = 2: a whole number of at least 1; things" in Figure.__doc__
+    with pytest.raises(TypeError, match="there is no setting 'fewer'; there are name, goals, few"):
+        Figure(fewer=2)
 
 
 @pytest.mark.parametrize("name", DRIVEN)
@@ -153,7 +227,7 @@ def test_name_and_first_state_travel(name):
 def test_a_goal_names_facts_that_there_are(name):
     with pytest.raises(ValueError, match=r"goal 'Do it\.': there is no fact 'nothing'"):
         DRIVEN[name](goals=[Goal("Do it.", when=["nothing > 1"])])
-    fact = driving._some(getattr(widgets, name)._facts[-1], DRIVEN[name]()._texts())[0]
+    fact = driving._some(list(getattr(widgets, name)._facts)[-1], DRIVEN[name]()._texts())[0]
     widget = DRIVEN[name](goals=[Goal("*Do* it.", [f"{fact} > 1", f"{fact} = {fact}"], "Try.")])
     [goal] = described(widget)["goals"]
     assert goal == {
@@ -209,7 +283,7 @@ ACCEPTED = {
     "BlockLab": ["story=1", "feed_forward=off", "norm_1=on"],
     "Circuit": ["at=0", "at=last", "fits=on"],
     "DepthView": ["pre=off", "no_residual=on", "depth=12", "start=1", "quantity=stream"],
-    "TimeLapse": ["step=0", "step=35", "position=3", "position=last", "seed=7"],
+    "TimeLapse": ["step=0", "step=35", "position=3", "position=11", "position=last", "seed=7"],
     "Write": ["run=", "reset="],
     "TrainHere": ["task=owner", "layers=1", "rate=0.0005", "rate=1", "smear=on", "run=", "step=9"],
     "TrainText": ["sample=a rhyme", "temperature=0.5", "seed=2", "run=", "step=9", "head=7"],
@@ -224,7 +298,7 @@ REFUSED = {
     "MatrixInTheMiddle": ["matrix=one", "asking=g", "value=101", "show=A"],
     "StepScrubber": ["step=10", "head=3", "cell=-1,0", "cell=0.5,0", "placed=yes"],
     "AttentionMap": ["layer=1", "head=1", "query=7", "cell=gave"],
-    "PositionLab": ["method=none", "d_model=15", "base=1", "offset=x", "pair=-1"],
+    "PositionLab": ["method=none", "d_model=15", "base=1", "base=1e400", "offset=x", "pair=-1"],
     "RotaryArrows": ["query_position=32", "before=-1", "speed=2", "add=yes"],
     "EmbeddingMap": ["word=ravi", "word=7", "pair=3", "pair=-1"],
     "NextWord": ["predictor=three", "word=a", "word=0", "word=2"],

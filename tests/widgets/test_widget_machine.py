@@ -51,7 +51,6 @@ def test_every_part_is_built_in_a_chapter_that_there_is():
         ({"part": "block-3"}, "part is 'block-3'; choose one of token, embedding"),
         ({"off": ["block-1-norm-1"]}, "'block-1-norm-1' cannot be switched off"),
         ({"exchange": ["mary", "tom"]}, "'tom' is not a word of the model"),
-        ({"word": 40}, "word is 40; choose one from -1 to 39"),
         ({"bits": 16}, "bits is 16; choose one of 8, 32"),
     ],
 )

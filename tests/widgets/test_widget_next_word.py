@@ -61,7 +61,12 @@ IMPOSSIBLE = torch.eye(7)[[0, 2, 3, 3]]
         (WORDS, {"a": ROWS * float("nan")}, {}, "holds 28 numbers that are NaN"),
         (WORDS, {"a": IMPOSSIBLE}, {}, r"'a' gives words\[3\], 'to', the probability 0"),
         (["mary", "ate", "it"], {"a": ROWS[:2]}, {}, r"words\[1\] is 'ate', which is not in"),
-        (WORDS, {"a": ROWS}, {"selection": 0}, "selection is 0; the words at positions 1 to 4"),
+        (
+            WORDS,
+            {"a": ROWS},
+            {"selection": 0},
+            "selection is 0, but must be one of: gave, .*; or 1 to 4",
+        ),
         (WORDS, {"a": ROWS}, {"selection": 5}, "selection is 5"),
         (WORDS, {"a": ROWS}, {"predictor": "b"}, "predictor is 'b'; there are a"),
     ],

@@ -31,8 +31,10 @@ def test_samples_are_named_by_links():
     merger = PairMerger(ROSES)
     assert merger.accepts("sample", "ಕನ್ನಡ")
     assert merger.accepts("merges", "18")
-    assert merger.refusal("sample", "poems") == "sample=poems: it takes one of: roses, ಕನ್ನಡ"
-    assert merger.refusal("merges", "-1") == "merges=-1: it takes a number from 0 to 999"
+    assert (
+        merger.refusal("sample", "poems") == "sample=poems: it takes one of: roses, ಕನ್ನಡ; or 0 to 1"
+    )
+    assert merger.refusal("merges", "-1") == "merges=-1: it takes a whole number from 0 to 999"
 
 
 def test_goals_read_its_facts():
@@ -58,7 +60,12 @@ def test_no_text_from_outside_is_in_a_string_trait():
         ({"a": "x" * 1001}, {}, ValueError, "the text has 1001 characters"),
         ({"a": "x\ud800"}, {}, ValueError, "half a surrogate pair"),
         ({"a": 3}, {}, TypeError, r"texts\[0\] is int, but tokens are shown as text"),
-        ({"a": "x"}, {"merges": -1}, ValueError, "merges is -1; it must be at least 0"),
+        (
+            {"a": "x"},
+            {"merges": -1},
+            ValueError,
+            "merges is -1, but must be a whole number from 0 to 999",
+        ),
     ],
 )
 @pytest.mark.usefixtures("as_a_reader")

@@ -49,18 +49,9 @@ def test_without_a_table_there_is_an_untrained_one_and_always_the_same():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"d_model": 7}, "d_model is 7, but must be even"),
-        ({"d_model": 0}, "d_model is 0, but must be at least 2"),
-        ({"base": 1.0}, "base is 1.0, but must be above 1"),
-        ({"base": float("nan")}, "base is nan, but must be above 1"),
+        ({"base": float("nan")}, "base is nan, but must be a number of at least 1.001"),
         ({"method": "</SCRIPT>"}, "method is '</SCRIPT>', but must be one of"),
-        ({"view": "nothing"}, "view is 'nothing', but must be one of"),
-        ({"n_positions": 3}, "n_positions is 3, but must be at least 4"),
-        ({"n_positions": 513}, "n_positions is 513, but the lab shows at most 512"),
-        ({"d_model": 1026}, "d_model is 1026, but the lab shows at most 1024"),
-        ({"n_heads": 10**9}, "n_heads is 1000000000, but the lab shows at most 64"),
         ({"table": np.zeros((5000, 4))}, r"at most 4096 positions.*table\[:4096, :1024\]"),
-        ({"position": -1}, "position is -1, but must be at least 0"),
         ({"table": [[1.0, 2.0]]}, r"table has the shape \(1, 2\)"),
         ({"table": np.zeros((5, 3))}, "an even number of components"),
         ({"table": torch.full((5, 2), torch.nan)}, "table holds NaN or infinity"),
@@ -72,12 +63,12 @@ def test_wrong_settings_are_refused(settings, message):
 
 
 def test_an_unknown_control_is_named():
-    with pytest.raises(ValueError, match="no control 'speed'; there are base, d_model"):
+    with pytest.raises(ValueError, match="no control 'speed'; there are method, d_model"):
         PositionLab(controls=["position", "speed"])
 
 
 def test_an_unknown_setting_is_named():
-    with pytest.raises(TypeError, match="unknown setting 'd_head'; there are"):
+    with pytest.raises(TypeError, match="there is no setting 'd_head'; there are table,"):
         PositionLab(d_head=8)
 
 

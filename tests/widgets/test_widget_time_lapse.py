@@ -19,10 +19,9 @@ def test_all_weights_travel_under_their_steps():
 
 def test_settings_are_kept_within_what_there_is():
     widget = make_lapse()
-    assert repr(widget) == "TimeLapse(steps=4, last=11)"
+    assert repr(widget) == "TimeLapse(steps=4, length=12)"
     for name, value, problem in [
         ("step", 5, r"step is 5; .* 0, 10, 20, 40"),
-        ("position", 12, "position is 12; choose 0 to 11"),
         ("ids", [0, 3], "each 0 to 2"),
         ("ids", [0] * 13, "at most 12 states"),
     ]:

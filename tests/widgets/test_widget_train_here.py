@@ -16,9 +16,7 @@ def test_the_rate_follows_the_optimizer():
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({"rate": 0.03}, r"rate is 0\.03; choose one of 0\.0002, .*, 1$"),
         ({"rate": float("nan")}, "rate is nan"),
-        ({"seed": 6}, r"seed is 6; choose one of \(1, 2, 3, 4, 5\)"),
         ({"task": "copy"}, "repeats"),
         ({"optimizer": "sgd"}, "adam"),
         ({"layers": 3}, "layers"),

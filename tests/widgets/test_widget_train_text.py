@@ -32,7 +32,12 @@ def test_its_texts_travel_as_bytes():
         ({}, {}, ValueError, "samples has 0 texts; give 1 to 8"),
         ({"rhyme": "roses"}, {}, ValueError, r"has 5 characters; give 1,000 to 200,000"),
         ({"rhyme": "x" * (MOST + 1)}, {}, ValueError, r"has 200,001 characters"),
-        ({"rhyme": RHYME}, {"sample": 2}, ValueError, "sample is 2; choose 0 to 0, or 1: the"),
+        (
+            {"rhyme": RHYME},
+            {"sample": 2},
+            ValueError,
+            "sample is 2, but must be one of: rhyme; or 0 to 0",
+        ),
         ({"rhyme": RHYME}, {"layers": 5}, traitlets.TraitError, "layers"),
         ({"rhyme": RHYME}, {"temperature": 2.0}, traitlets.TraitError, "temperature"),
         ({"rhyme": RHYME}, {"seed": 0}, traitlets.TraitError, "seed"),

@@ -50,9 +50,6 @@ def test_the_first_state_is_the_example():
         ({"example": 2}, "example is 2 of 2 examples"),
         ({"examples": []}, "example is 0 of 0 examples"),
         ({"examples": ["mēri xyz"]}, "'xyz' in the example 'mēri xyz' is not in the tables"),
-        ({"width": 9}, "width is 9; choose 1"),
-        ({"head": 2}, "head is 2; choose one from -1 to 1"),
-        ({"layer": -1}, "layer is -1; choose one from 0 to 1"),
         ({"bits": 16}, "bits is 16; choose one of 8, 32"),
     ],
 )

@@ -199,7 +199,6 @@ def test_vectors_come_back_as_a_tensor():
         ("a" * 17, [[1.0, 2.0]] * 17, {}, "1 to 16 tokens"),
         ("a", [[float("nan"), 2.0]], {}, "NaN"),
         ("ab", [[1e9, 0.0], [1.0, 1.0]], {}, r"vectors holds 1e\+09 at index \(0, 0\).*1e\+06"),
-        ("a", [[1.0, 2.0]], {"selected": 1}, r"selected is 1, but must be in 0 .. 0"),
         ("a", [[1.0, -2.0]], {"reach": 1.5}, r"reach is 1.5, but must .* largest coordinate, 2"),
         ("a", [[0.0, 0.0]], {"reach": 0}, "reach is 0, but must be above 0"),
         ("a", [[0.0, 0.0]], {"reach": float("nan")}, "reach is nan"),

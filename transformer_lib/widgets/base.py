@@ -8,16 +8,14 @@ A widget is a folder. `softmax_row/widget.py`:
         _css = stylesheet("softmax_row")            # style.css; core/widget.css is in _esm
         _text = traitlets.Bytes().tag(sync=True)    # text from outside: Bytes, never a string
         _scores = traitlets.Bytes().tag(sync=True)  # large arrays: float32, little endian
-        _limits = constant({"hottest": HOTTEST})    # what JavaScript must know and Python decides
-        temperature = traitlets.Float(1.0).tag(sync=True)  # what the reader sets: a plain trait
-        _keys_of_text = {"temperature": Number(0.1, HOTTEST, "temperature", whole=False)}
-        _facts = ("temperature",)                   # driving.py: what links set and goals read
+        temperature = Setting(1.0, Number(0.1, 3, "of the softmax", whole=False))  # driving.py
+        _facts = {"largest": "weight"}              # what goals read beside the settings
 
-        def __init__(self, scores, tokens, *, name="", goals=()):
+        def __init__(self, scores, tokens, **settings):  # the settings, a name, goals
             scores = to_numpy(scores, "scores")     # inputs.py: checks that teach
             tokens = to_tokens(tokens, len(scores), "tokens", "scores")
             text = json_bytes({"tokens": tokens})
-            super().__init__(_scores=float_bytes(scores), _text=text, name=name, goals=goals)
+            super().__init__(_scores=float_bytes(scores), _text=text, **settings)
 
         def _sizes(self):                           # repr: SoftmaxRow(tokens=5)
             return {"tokens": len(self._scores) // 4}
@@ -28,17 +26,16 @@ the file; computation goes into a `model.js` beside it, which tests run under no
     import { slider } from "../core/dom.js";
     import { figure } from "../core/figure.js";
     import { grid } from "../core/grid.js";
-    import { drive } from "../core/state.js";
-    import { readFloats, readJson } from "../core/wire.js";
+    import { drive, endsOf } from "../core/state.js";
+    import { readFloats, readJson, send } from "../core/wire.js";
     import { softmax } from "../math/linear.js";
 
     function render({ model, el }) {
       const { tokens } = readJson(model, "_text");
       const scores = readFloats(model, "_scores");
       const fig = figure(el, { name: "Softmax", hint: "Try: lower the temperature." });
-      const heat = slider({ label: "temperature", min: 0.1, max: readJson(model, "_limits").hottest,
-        step: 0.1, value: model.get("temperature"),
-        onInput: (value) => { model.set("temperature", value); model.save_changes(); } });
+      const heat = slider({ label: "temperature", ...endsOf(model, "temperature"), step: 0.1,
+        value: model.get("temperature"), onInput: (value) => send(model, "temperature", value) });
       const row = grid({ rows: ["scores"], columns: tokens, label: "Softmax weights" });
       fig.controls.append(heat.element);
       fig.add(row);                        // lays it out to the width, repaints it in another theme
@@ -50,7 +47,7 @@ the file; computation goes into a `model.js` beside it, which tests run under no
       }
       fig.listen(model, "change:temperature", paint);
       paint();
-      drive(fig, model, { facts: () => ({ temperature: model.get("temperature") }) });
+      drive(fig, model, { facts: () => ({ largest: Math.max(...row.values) }) });
       return fig.end;                      // the clean-up
     }
 
@@ -62,6 +59,7 @@ host (book/assets/afm-host.js) has nothing else. All of a widget's interaction h
 JavaScript: on the page there is no kernel. Observers in Python are extras on top.
 '''
 
+import inspect
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -81,16 +79,35 @@ class Widget(anywidget.AnyWidget):
     `goals` are challenges, and `reached` says which of them the reader has met.
     """
 
-    _keys_of_text: ClassVar[Mapping[str, driving.Key]] = {}  # what a link may set
-    _facts: ClassVar[Sequence[str]] = ()  # what a goal may read, as templates
+    _settings: ClassVar[Mapping[str, driving.Setting]] = {}  # by trait; those of the class itself
+    _keys_of_text: ClassVar[Mapping[str, driving.Key]] = {}  # what a link may set, and its settings
+    _facts: ClassVar[Mapping[str, str]] = {}  # what a goal may read: templates, and their meaning
     _also_reset: ClassVar[Sequence[str]] = ()  # private traits that belong to the first state
     _text = b"{}"  # most widgets have a trait of this name
+    _read: tuple[bytes, dict[str, Any]] = (_text, {})
 
     name = traitlets.Unicode("").tag(sync=True)
     reached = traitlets.List(traitlets.Bool()).tag(sync=True)
     _driving = traitlets.Bytes(read_only=True).tag(sync=True)
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        own, above = vars(cls), super(cls, cls)
+        new = {name: one for name, one in own.items() if isinstance(one, driving.Setting)}
+        linked = {one.key_in_links(name): one.key for name, one in new.items() if one.link != ""}
+        facts = {name: key.about for name, key in linked.items() if key.is_fact}
+        cls._settings = {**above._settings, **new}
+        besides = own.get("_keys_of_text", {})
+        cls._keys_of_text = {**above._keys_of_text, **linked, **besides}
+        cls._facts = {**above._facts, **facts, **own.get("_facts", {})}
+        if own.get("__doc__"):  # a figure, and not what anywidget derives of it for each of them
+            cls.__signature__ = _signature(cls)
+            cls.__doc__ = f"{inspect.cleandoc(cls.__doc__)}\n\n{_documented(cls)}"
+
     def __init__(self, *, name: str = "", goals: Sequence[Goal] = (), **traits: Any) -> None:
+        if unknown := [trait for trait in traits if not self.has_trait(trait)]:
+            known = ", ".join(inspect.signature(type(self)).parameters)
+            raise TypeError(f"there is no setting {unknown[0]!r}; there are {known}")
         if isinstance(goals, Goal) or not all(isinstance(goal, Goal) for goal in goals):
             raise TypeError(f"goals are {goals!r}, but must be a list of Goal(text, when=[...])")
         self._goals = tuple(goals)
@@ -112,20 +129,27 @@ class Widget(anywidget.AnyWidget):
         return driving.refusal(self._keys_of_text, key, value, texts=texts, sizes=sizes)
 
     def _texts(self) -> dict[str, Any]:
-        return json.loads(self._text)
+        if self._read[0] is not self._text:
+            self._read = self._text, json.loads(self._text)
+        return self._read[1]
 
     @traitlets.default("_driving")
     def _describe(self) -> bytes:
         # Made when the state is first asked for, at the end of the construction: what the other
         # traits are by then is the first state.
-        keys = {name: key.described(self._sizes()) for name, key in self._keys_of_text.items()}
+        traits = {one.key_in_links(name): name for name, one in self._settings.items()}
+        keys = {
+            name: key.described(traits.get(name, ""), self._sizes())
+            for name, key in self._keys_of_text.items()
+        }
         shared = Widget.class_traits()
         ours = [
             name
             for name, trait in self.traits(sync=True).items()
             if name not in shared and not trait.read_only
         ]
-        kept = [name for name in ours if name[0] != "_" or name in self._also_reset]
+        also = (*self._settings, *self._also_reset)
+        kept = [name for name in ours if name[0] != "_" or name in also]
         goals = [
             {"text": goal.text, "hint": goal.hint, "when": goal.conditions} for goal in self._goals
         ]
@@ -148,6 +172,50 @@ class Widget(anywidget.AnyWidget):
     def __repr__(self) -> str:
         sizes = ", ".join(f"{name}={value}" for name, value in self._sizes().items())
         return f"{type(self).__name__}({sizes})"
+
+
+def _signature(cls: type[Widget]) -> inspect.Signature:
+    """The constructor's, with all settings by name in place of `**settings`."""
+    given = dict(list(inspect.signature(cls.__init__).parameters.items())[1:])
+    more = {name: one.default_value for name, one in cls._settings.items() if name[0] != "_"}
+    for name, start in {**more, "name": "", "goals": ()}.items():
+        keyword = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=start)
+        given.setdefault(name, keyword)
+    return inspect.Signature([one for one in given.values() if one.kind is not one.VAR_KEYWORD])
+
+
+def _documented(cls: type[Widget]) -> str:
+    """What the docstring says of a figure's settings, links and facts."""
+
+    def line(name: str, *parts: str) -> str:
+        return f"    {name}: {'; '.join(filter(None, parts))}".rstrip(": ")
+
+    of = {one.key_in_links(name): name for name, one in cls._settings.items()}
+    settings = [
+        line(f"{name} = {one.default_value!r}", one.key.takes(None, {}), one.key.about)
+        for name, one in cls._settings.items()
+        if name[0] != "_"
+    ]
+    links = [
+        line(key, f"`{of[key]}`" if key in of else known.takes(None, {}), known.about)
+        for key, known in cls._keys_of_text.items()
+        if of.get(key) != key
+    ]
+    blocks = {
+        "Settings: keywords, which come back, can be observed and set; the first value is here.\n"
+        "Links set them, `[text](#set:name;key=value)`, and goals read numbers, and 1 for on.": (
+            settings
+        ),
+        "Links set, `[text](#set:name;key=value)`, beside the settings:": [
+            *links,
+            line(driving.RESET, "all as at first"),
+        ],
+        "Goals read, beside the settings:": [
+            line(fact, about) for fact, about in cls._facts.items() if fact not in of
+        ],
+    }
+    told = ["\n".join([head, *lines]) for head, lines in blocks.items() if lines]
+    return "\n\n".join([*told, "`name` is what links call the figure, `goals` are its challenges."])
 
 
 def json_bytes(value: object) -> bytes:

@@ -1,20 +1,29 @@
-"""How prose and goals reach into a figure: keys that a link sets, facts that a goal reads.
-
-A widget declares both in its class, once; JavaScript reads the declaration (core/state.js):
+"""What a reader sets in a figure: each setting once, with its start, its bounds and its meaning.
 
     class MaskPainter(Widget):
-        _keys_of_text = {"layers": Number(1, 6, trait="layers"), "follow": Token("words", "source")}
-        _facts = ("differ", "reach {words} {words} {1..6}")
+        layers = Setting(2, Number(1, 6, "through how many layers the tracer goes"))
+        source = Setting(0, Token("words", "the word that the tracer follows"), link="follow")
+        _keys_of_text = {"open": Pair("words", "words", "a cell that may be attended to")}
+        _facts = {"empty rows": "that may attend to nothing", "row sum {words}": "of a word"}
+
+From a `Setting` follow the trait, how it is checked, the keyword of the constructor, its key in
+links, what JavaScript knows of it (`endsOf` in core/state.js), a fact for goals (if it is a
+number, or on and off), and its line in the docstring. `_keys_of_text` has what links set besides,
+which the view turns into traits; `_facts` what goals read besides.
 
 A link in a chapter's Markdown sets them: `[two layers](#set:painter;layers=2;follow=roses)`.
 """
 
 import difflib
+import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any
 from urllib.parse import unquote
+
+import traitlets
 
 RESET = "reset"
 LINK = "#set:"
@@ -39,42 +48,91 @@ def labels(tokens: Sequence[str]) -> list[str]:
     return names
 
 
+class SettingError(traitlets.TraitError, ValueError):
+    """A refused setting; as a TraitError, so that traitlets puts the old value back."""
+
+
+class Key:
+    """What may be set: `read` of a link's text, `fitting` of a trait's value; None: refused.
+
+    `takes` says what there is to choose from. Without `texts`, a figure's own, only what is the
+    same for every figure of its kind counts.
+    """
+
+    kind = about = ""
+    none = ""  # a word that stands for no value at all, such as `all` for top-k
+    none_is: Any = None  # what the trait then is; if this is not None, the view sets it
+    numeric = True
+
+    @property
+    def is_fact(self) -> bool:
+        """Whether goals read it without the view: it is a number, or on and off."""
+        return self.numeric and self.none_is is None
+
+    def read(self, text: str, texts: Texts | None, sizes: Sizes) -> Any:
+        raise NotImplementedError
+
+    def fitting(self, value: Any, texts: Texts, sizes: Sizes) -> Any:
+        return None
+
+    def refusal(self, text: str, texts: Texts | None, sizes: Sizes) -> str | None:
+        if (self.none and text == self.none) or self.read(text, texts, sizes) is not None:
+            return None
+        return f"it takes {self.takes(texts, sizes)}"
+
+    def described(self, trait: str, sizes: Sizes) -> dict[str, Any]:
+        """For JavaScript; a key whose value the view turns into the trait's names no trait."""
+        return {"kind": self.kind, "trait": "" if self.none_is is not None else trait}
+
+
 @dataclass(frozen=True)
-class Number:
+class Number(Key):
     """A number from `low` to `high`; None: no bound. A text as `high` names one of the sizes.
 
-    `none` is a word that stands for no number at all (`all` for top-k), `multiple` what divides it.
+    `multiple` is what divides a whole number.
     """
 
     low: float | None = None
     high: float | str | None = None
-    trait: str = ""
+    about: str = ""
     whole: bool = True
     none: str = ""
+    none_is: Any = None
     multiple: int = 1
+    kind = "number"
 
-    def refusal(self, text: str, texts: Texts | None, sizes: Sizes) -> str | None:
-        if self.none and text == self.none:
-            return None
-        also = f", or {self.none}" if self.none else ""
+    def read(self, text: str, texts: Texts | None, sizes: Sizes) -> float | None:
         value = to_number(text)
-        if value is None or (self.whole and value % self.multiple):
-            kind = f"multiple of {self.multiple}" if self.multiple > 1 else "whole number"
-            return f"it takes a {kind if self.whole else 'number'}{also}"
-        high = self._high(sizes)
-        if (self.low is not None and value < self.low) or (high is not None and value > high):
-            return f"it takes {_range(self.low, high)}{also}"
-        return None
+        whole = value is not None and self.whole and value.is_integer()
+        return self._inside(int(value) if whole else value, sizes)
 
-    def described(self, sizes: Sizes) -> dict[str, Any]:
-        return {
-            "kind": "number",
-            "trait": self.trait,
-            "low": self.low,
-            "high": self._high(sizes),
-            "multiple": self.multiple if self.whole else 0,
-            "none": self.none,
-        }
+    def fitting(self, value: Any, texts: Texts | None, sizes: Sizes) -> float | None:
+        apart = self.none_is is not None and value == self.none_is
+        return value if apart else self._inside(value, sizes)
+
+    def _inside(self, value: Any, sizes: Sizes) -> float | None:
+        if isinstance(value, bool) or not isinstance(value, Integral if self.whole else Real):
+            return None
+        value, high = (int if self.whole else float)(value), self._high(sizes)
+        outside = (self.low is not None and value < self.low) or (high is not None and value > high)
+        odd = not math.isfinite(value) or (self.whole and value % self.multiple)
+        return None if outside or odd else value
+
+    def takes(self, texts: Texts | None, sizes: Sizes) -> str:
+        kind = f"multiple of {self.multiple}" if self.multiple > 1 else "whole number"
+        low, high = self.low, self._high(sizes)
+        ends = [f"at least {low:g}"] if low is not None else []
+        ends += [f"at most {high:.10g}"] if high is not None else []
+        span = (
+            f" from {low:g} to {high:.10g}" if len(ends) > 1 else f" of {ends[0]}" if ends else ""
+        )
+        also = f", or {self.none} ({self.none_is})" if self.none else ""
+        return f"a {kind if self.whole else 'number'}{span}{also}"
+
+    def described(self, trait: str, sizes: Sizes) -> dict[str, Any]:
+        multiple = self.multiple if self.whole else 0
+        more = {"low": self.low, "high": self._high(sizes), "multiple": multiple, "none": self.none}
+        return super().described(trait, sizes) | more
 
     def _high(self, sizes: Sizes) -> float | None:
         if not isinstance(self.high, str):
@@ -83,34 +141,53 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Flag:
+class Flag(Key):
     """`on` or `off`."""
 
-    trait: str = ""
+    about: str = ""
+    kind = "flag"
 
-    def refusal(self, text: str, texts: Texts | None, sizes: Sizes) -> str | None:
-        return None if text in ("on", "off") else "it takes on or off"
+    def read(self, text: str, texts: Texts | None, sizes: Sizes) -> bool | None:
+        return {"on": True, "off": False}.get(text)
 
-    def described(self, sizes: Sizes) -> dict[str, Any]:
-        return {"kind": "flag", "trait": self.trait}
+    def fitting(self, value: Any, texts: Texts, sizes: Sizes) -> bool | None:
+        return value if isinstance(value, bool) else None
 
-
-@dataclass(frozen=True)
-class Option:
-    """One of a few words; JavaScript gets what the word stands for."""
-
-    values: Mapping[str, Any]
-    trait: str = ""
-
-    def refusal(self, text: str, texts: Texts | None, sizes: Sizes) -> str | None:
-        return None if text in self.values else f"it takes {_among(list(self.values))}"
-
-    def described(self, sizes: Sizes) -> dict[str, Any]:
-        return {"kind": "option", "trait": self.trait, "values": dict(self.values)}
+    def takes(self, texts: Texts | None, sizes: Sizes) -> str:
+        return "on or off"
 
 
 @dataclass(frozen=True)
-class Token:
+class Option(Key):
+    """One of a few words, by what each stands for; a list of words that stand for themselves."""
+
+    values: Mapping[str, Any] | Sequence[str]
+    about: str = ""
+    kind = "option"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.values, Mapping):
+            object.__setattr__(self, "values", {word: word for word in self.values})
+
+    @property
+    def numeric(self) -> bool:
+        return all(isinstance(value, Real) for value in self.values.values())
+
+    def read(self, text: str, texts: Texts | None, sizes: Sizes) -> Any:
+        return self.values.get(text)
+
+    def fitting(self, value: Any, texts: Texts, sizes: Sizes) -> Any:
+        return next((one for one in self.values.values() if one == value), None)
+
+    def takes(self, texts: Texts | None, sizes: Sizes) -> str:
+        return _among(list(self.values))
+
+    def described(self, trait: str, sizes: Sizes) -> dict[str, Any]:
+        return super().described(trait, sizes) | {"values": dict(self.values)}
+
+
+@dataclass(frozen=True)
+class Token(Key):
     """One of a figure's own texts, by its text (see `labels`) or its position, counted from 0.
 
     `of` is the list's name in the widget's `_text`; those before position `first` are refused.
@@ -118,85 +195,144 @@ class Token:
     """
 
     of: str
-    trait: str = ""
+    about: str = ""
     first: int = 0
+    kind = "token"
 
-    def refusal(self, text: str, texts: Texts | None, sizes: Sizes) -> str | None:
-        if not text:
-            return f"it takes one of the {self.of}"
-        if texts is None:
-            return None
+    def read(self, text: str, texts: Texts | None, sizes: Sizes) -> int | None:
+        if texts is None or not text:
+            return 0 if text else None
         names = labels(texts[self.of])
-        places = [str(place) for place in range(self.first, len(names))]
-        if text in names[self.first :] or (text not in names and text in places):
-            return None
-        return f"it takes {_among(names[self.first :])}"
+        if text in names:
+            return self.fitting(names.index(text), texts, sizes)
+        return self.fitting(int(text), texts, sizes) if re.fullmatch("[0-9]+", text) else None
 
-    def described(self, sizes: Sizes) -> dict[str, Any]:
-        return {"kind": "token", "trait": self.trait, "of": self.of, "first": self.first}
+    def fitting(self, value: Any, texts: Texts, sizes: Sizes) -> int | None:
+        if isinstance(value, bool) or not isinstance(value, Integral):
+            return None
+        return int(value) if self.first <= value < len(texts[self.of]) else None
+
+    def takes(self, texts: Texts | None, sizes: Sizes) -> str:
+        if texts is None:
+            return f"one of the {self.of}"
+        last = len(texts[self.of]) - 1
+        return f"{_among(labels(texts[self.of])[self.first :])}; or {self.first} to {last}"
+
+    def described(self, trait: str, sizes: Sizes) -> dict[str, Any]:
+        return super().described(trait, sizes) | {"of": self.of, "first": self.first}
 
 
 @dataclass(frozen=True)
-class Pair:
+class Pair(Key):
     """A cell: a row's text and a column's, with a comma between them, each as `Token` takes it."""
 
     rows: str
     columns: str
-    trait: str = ""
+    about: str = ""
+    kind = "pair"
+    numeric = False
 
-    def refusal(self, text: str, texts: Texts | None, sizes: Sizes) -> str | None:
-        cuts = [at for at, sign in enumerate(text) if sign == ","]
-        sides = Token(self.rows), Token(self.columns)
-        for at in cuts:
-            parts = text[:at], text[at + 1 :]
-            if not any(s.refusal(p, texts, sizes) for s, p in zip(sides, parts, strict=True)):
-                return None
+    def read(self, text: str, texts: Texts | None, sizes: Sizes) -> list[int] | None:
+        for at in (at for at, sign in enumerate(text) if sign == ","):
+            parts = self._sides(text[:at], text[at + 1 :], "read", texts, sizes)
+            if None not in parts:
+                return parts
+        return None
+
+    def fitting(self, value: Any, texts: Texts, sizes: Sizes) -> list[int] | None:
+        if not isinstance(value, Sequence) or len(value) != 2:
+            return None
+        parts = self._sides(*value, "fitting", texts, sizes)
+        return None if None in parts else parts
+
+    def _sides(self, row: Any, column: Any, how: str, *known: Any) -> list[int | None]:
+        sides = (Token(self.rows), row), (Token(self.columns), column)
+        return [getattr(side, how)(one, *known) for side, one in sides]
+
+    def takes(self, texts: Texts | None, sizes: Sizes) -> str:
         known = "" if texts is None else f", {_among(labels(texts[self.rows]))}"
-        return f"it takes a row and a column with a comma between them{known}"
+        return f"a row and a column with a comma between them{known}"
 
-    def described(self, sizes: Sizes) -> dict[str, Any]:
-        return {"kind": "pair", "trait": self.trait, "rows": self.rows, "columns": self.columns}
+    def described(self, trait: str, sizes: Sizes) -> dict[str, Any]:
+        return super().described(trait, sizes) | {"rows": self.rows, "columns": self.columns}
 
 
 @dataclass(frozen=True)
-class Numbers:
+class Numbers(Key):
     """`count` numbers with commas between them, such as a point of the plane."""
 
     count: int
-    trait: str = ""
+    about: str = ""
     whole: bool = False
     low: float | None = None
+    kind = "numbers"
+    numeric = False
 
-    def refusal(self, text: str, texts: Texts | None, sizes: Sizes) -> str | None:
-        parts = [to_number(part) for part in text.split(",")]
-        fits = len(parts) == self.count and None not in parts
-        if fits and self.whole:
-            fits = all(part == int(part) for part in parts)
-        if fits and self.low is not None:
-            fits = all(part >= self.low for part in parts)
+    def read(self, text: str, texts: Texts | None, sizes: Sizes) -> list[float] | None:
+        parts = [Number(self.low, whole=self.whole).read(x, None, sizes) for x in text.split(",")]
+        return self.fitting(parts, texts, sizes)
+
+    def fitting(self, value: Any, texts: Texts | None, sizes: Sizes) -> list[float] | None:
+        if not isinstance(value, Sequence) or len(value) != self.count:
+            return None
+        parts = [Number(self.low, whole=self.whole).fitting(one, texts, sizes) for one in value]
+        return None if None in parts else parts
+
+    def takes(self, texts: Texts | None, sizes: Sizes) -> str:
         kind = "whole numbers" if self.whole else "numbers"
         least = "" if self.low is None else f" of at least {self.low:g}"
-        return None if fits else f"it takes {self.count} {kind}{least} with commas between them"
+        return f"{self.count} {kind}{least} with commas between them"
 
-    def described(self, sizes: Sizes) -> dict[str, Any]:
+    def described(self, trait: str, sizes: Sizes) -> dict[str, Any]:
         more = {"count": self.count, "whole": self.whole, "low": self.low}
-        return {"kind": "numbers", "trait": self.trait, **more}
+        return super().described(trait, sizes) | more
 
 
 @dataclass(frozen=True)
-class Action:
+class Action(Key):
     """A key without a value, such as a button's."""
 
-    trait: str = ""
+    about: str = ""
+    kind = "action"
 
-    def refusal(self, text: str, texts: Texts | None, sizes: Sizes) -> str | None:
-        return "it takes no value" if text else None
+    def read(self, text: str, texts: Texts | None, sizes: Sizes) -> bool | None:
+        return None if text else True
 
-    def described(self, sizes: Sizes) -> dict[str, Any]:
-        return {"kind": "action", "trait": ""}
+    def takes(self, texts: Texts | None, sizes: Sizes) -> str:
+        return "no value"
 
 
-Key = Number | Flag | Option | Token | Pair | Numbers | Action
+class Setting(traitlets.TraitType):
+    """What the reader sets, as a trait: its value at first, and what it may be.
+
+    `link` is its key in links: by default its own name; "": links do not set it. One whose key has
+    `none` may be None, unless `none_is` says otherwise. `beyond`: the view, not a link, may also
+    set one more than the largest.
+    """
+
+    def __init__(
+        self, start: Any, key: Key, link: str | None = None, *, beyond: bool = False
+    ) -> None:
+        super().__init__(start, allow_none=bool(key.none) and key.none_is is None)
+        self.key, self.link, self.beyond = key, link, beyond
+        self.tag(sync=True)
+
+    def key_in_links(self, name: str) -> str:
+        return name if self.link is None else self.link
+
+    def _cross_validate(self, obj: Any, value: Any) -> Any:
+        # Not in `validate`: what the bounds hang on is there at the end of the construction.
+        if value is not None or not self.allow_none:
+            texts, sizes = obj._texts(), obj._sizes()
+            fitting = self.key.fitting(value, texts, sizes)
+            if fitting is None and self.beyond and isinstance(value, int):
+                fitting = value if self.key.fitting(value - 1, texts, sizes) is not None else None
+            if fitting is None:
+                takes, about = self.key.takes(texts, sizes), self.key.about
+                also = f" ({about})" if about else ""
+                raise SettingError(f"{self.name} is {value!r:.60}, but must be {takes}{also}")
+            value = fitting
+        return super()._cross_validate(obj, value)
 
 
 def read_link(target: str) -> tuple[str, list[tuple[str, str]]]:
@@ -229,7 +365,7 @@ def refusal(
     Without `texts` (the figure's own), only what is the same for every figure of this kind counts.
 
     >>> refusal({"layers": Number(1, 6)}, "layers", "7")
-    'layers=7: it takes a number from 1 to 6'
+    'layers=7: it takes a whole number from 1 to 6'
     """
     if key == RESET:
         return f"{RESET} takes no value" if value else None
@@ -239,7 +375,7 @@ def refusal(
     return None if cause is None else f"{key}={value}: {cause}"
 
 
-def fact_problem(templates: Sequence[str], fact: str, texts: Texts) -> str | None:
+def fact_problem(templates: Iterable[str], fact: str, texts: Texts) -> str | None:
     """Why there is no such fact; None if there is.
 
     A template holds `{tokens}` for each of a figure's texts of this name, `{1..6}` for a number.
@@ -287,12 +423,6 @@ def to_number(text: str) -> float | None:
     (-1.5, None)
     """
     return float(text.replace("−", "-")) if _NUMBER.fullmatch(text) else None
-
-
-def _range(low: float | None, high: float | None) -> str:
-    if high is None:
-        return f"a number of at least {low:g}"
-    return f"a number of at most {high:g}" if low is None else f"a number from {low:g} to {high:g}"
 
 
 def _among(names: Sequence[str], most: int = 12) -> str:

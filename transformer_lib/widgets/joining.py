@@ -68,7 +68,7 @@ def worker(name: str, folder: Path = FOLDER) -> str:
 def stylesheet(name: str, folder: Path = FOLDER) -> str:
     """`NAME/style.css`, below its name; empty where there is none.
 
-    What all figures share, core/widget.css, comes with their modules instead (core/style.js).
+    What all figures share, core/widget.css, comes with their modules instead (core/figure.js).
     """
     own = folder / name / "style.css"
     if not own.exists():

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parseLetters } from "../../../transformer_lib/widgets/core/letters.js";
+import { parseLetters } from "../../../transformer_lib/widgets/core/flow.js";
 
 test("a text is written in letters, and what is wrong with it is said", () => {
   assert.deepEqual(parseLetters(" Ab c", "abc", 12), [0, 1, 2]);

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { scrollTo, standAt } from "../../../transformer_lib/widgets/core/pinned.js";
-import { leastMove, plan } from "../../../transformer_lib/widgets/core/place.js";
+import { leastMove, plan, scrollTo, standAt } from "../../../transformer_lib/widgets/core/place.js";
 
 const view = { top: 64, bottom: 792 };
 const box = (top, bottom) => ({ top, bottom });

@@ -249,9 +249,6 @@ function render({ model, el }) {
       const one = now();
       const shown = found ? open(one, found, config, weights) : null;
       return {
-        sentence: model.get("sentence"),
-        part: model.get("part"),
-        row: model.get("row"),
         written: found ? found.steps.done : 0,
         ended: found?.ended ? 1 : 0,
         block: one.layer === null ? 0 : one.layer + 1,

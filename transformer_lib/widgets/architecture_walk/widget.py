@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 import traitlets
 
 from transformer_lib.widgets.base import Widget, json_bytes
-from transformer_lib.widgets.driving import Number, Token
-from transformer_lib.widgets.goals import Goal
+from transformer_lib.widgets.driving import Number, Setting, Token
 from transformer_lib.widgets.inputs import to_tokens
 from transformer_lib.widgets.joining import bundle, stylesheet
 from transformer_lib.widgets.weights import pack_weights
@@ -39,23 +38,9 @@ class ArchitectureWalk(Widget):
         sources: sentences to choose from, as the tokenizer reads them.
         names: how the figure writes them, with as many words; None: as they are.
         languages: what the two sides are called.
-        sentence: which sentence is shown first.
         part: which part is open first, by its name (`widget.parts` lists them).
-        row: which row of it is outlined first.
         written: how many words have been written at first, the end being one; None: all.
         bits: 8 or 32 for each number of the weights' matrices.
-        name: what links in the prose call the figure.
-        goals: challenges.
-
-    State (what `[text](#set:name;key=value)` sets): `sentence` (as the figure writes it, or its
-    number), `part` (such as `decoder.0.cross_attention`), `row` (from 0), `written` (how many
-    words; more than there are: all), `reset`.
-
-    Facts (what goals read): `sentence`, `part`, `row` (numbers from 0), `written` (how many words,
-    the end being one), `ended` (1 if it has been written), `block` (its number from 1, 0 outside of
-    the stacks), `cross` and `masked` (1: the part that is open is a cross-attention,
-    or the decoder's own attention), `choices` (how many words the row may attend to; 0 if the part
-    is not an attention), `parameters` (of the part).
 
     Raises ValueError where sentences are none, unknown or too long, where names do not fit them,
     where the model is wired otherwise or too large, or where a setting is out of range.
@@ -66,28 +51,18 @@ class ArchitectureWalk(Widget):
     _packed = traitlets.Bytes().tag(sync=True)
     _config = traitlets.Bytes().tag(sync=True)
     _text = traitlets.Bytes().tag(sync=True)
-    sentence = traitlets.Int(0).tag(sync=True)
-    part = traitlets.Int(0).tag(sync=True)
-    row = traitlets.Int(0).tag(sync=True)
-    written = traitlets.Int(0).tag(sync=True)
-    _keys_of_text: ClassVar = {
-        "sentence": Token("sentences", "sentence"),
-        "part": Token("parts", "part"),
-        "row": Number(0, "rows", "row"),
-        "written": Number(0, None, "written"),
+    sentence = Setting(0, Token("sentences", "as the figure writes it, or its number"))
+    part = Setting(0, Token("parts", "which is open, such as `decoder.0.cross_attention`"))
+    row = Setting(0, Number(0, "rows", "which row of it is outlined"))
+    written = Setting(0, Number(0, None, "words written, the end being one; too many: all"))
+    _facts: ClassVar = {
+        "ended": "1 if the end has been written",
+        "block": "its number from 1, 0 outside of the stacks",
+        "cross": "1: the part that is open is a cross-attention",
+        "masked": "1: it is the decoder's own attention",
+        "choices": "how many words the row may attend to; 0 if the part is not an attention",
+        "parameters": "of the part",
     }
-    _facts = (
-        "sentence",
-        "part",
-        "row",
-        "written",
-        "ended",
-        "block",
-        "cross",
-        "masked",
-        "choices",
-        "parameters",
-    )
 
     def __init__(
         self,
@@ -97,13 +72,10 @@ class ArchitectureWalk(Widget):
         names: Sequence[str] | None = None,
         *,
         languages: Sequence[str] = LANGUAGES,
-        sentence: int = 0,
         part: str = "source_embedding",
-        row: int = 0,
         written: int | None = None,
         bits: int = 32,
-        name: str = "",
-        goals: Sequence[Goal] = (),
+        **settings: Any,
     ) -> None:
         config = model.config
         _require_size(config)
@@ -122,7 +94,7 @@ class ArchitectureWalk(Widget):
         self.parts = _parts_of(config.n_layers)
         if part not in self.parts:
             raise ValueError(f"part is {part!r}; choose one of {', '.join(self.parts)}")
-        self._limits = {"sentences": len(sources), "parts": len(self.parts), "rows": config.context}
+        self._counts = {"sentences": len(sources), "parts": len(self.parts), "rows": config.context}
         weights = {key: w.detach().cpu().numpy() for key, w in model.state_dict().items()}
         super().__init__(
             _packed=pack_weights(weights, bits=bits),
@@ -138,30 +110,13 @@ class ArchitectureWalk(Widget):
                     "code": _code_of(model),
                 }
             ),
-            sentence=sentence,
             part=self.parts.index(part),
-            row=row,
             written=config.context if written is None else written,
-            name=name,
-            goals=goals,
+            **settings,
         )
 
-    @traitlets.validate("sentence", "part", "row")
-    def _check_place(self, proposal: dict) -> int:
-        name, value = proposal["trait"].name, proposal["value"]
-        end = self._limits[f"{name}s"]
-        if not 0 <= value < end:
-            raise ValueError(f"{name} is {value}; choose 0 to {end - 1}")
-        return value
-
-    @traitlets.validate("written")
-    def _check_written(self, proposal: dict) -> int:
-        if proposal["value"] < 0:
-            raise ValueError(f"written is {proposal['value']}; choose 0 words or more")
-        return proposal["value"]
-
     def _sizes(self) -> dict[str, object]:
-        return dict(self._limits)
+        return dict(self._counts)
 
 
 def _parts_of(n_layers: int) -> list[str]:

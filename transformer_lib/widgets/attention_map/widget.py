@@ -1,14 +1,13 @@
 """Attention weights of any model as a heatmap that answers: who attends to whom, and how much?"""
 
 from collections.abc import Sequence
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import traitlets
 
 from transformer_lib.widgets.base import Widget, float_bytes, json_bytes
 from transformer_lib.widgets.driving import Number, Pair, Token
-from transformer_lib.widgets.goals import Goal
 from transformer_lib.widgets.inputs import require_few, to_mask, to_numpy, to_tokens
 from transformer_lib.widgets.joining import bundle, stylesheet
 
@@ -45,12 +44,6 @@ class AttentionMap(Widget):
     [queries, keys] frames the cells where a right answer is known, such as those of a true
     alignment. At most 128 queries and 128 keys.
 
-    State (what `[text](#set:name;key=value)` sets): `layer`, `head` (counted from 0), `query` and
-    `key` (tokens), `cell` (`query,key`), `reset`.
-
-    Facts (what goals read): `layer`, `head`, `query` and `key` (positions), `selected weight`,
-    `largest weight` (of all layers and heads), `weight QUERY KEY` (in the head that is shown).
-
     What the reader selects comes back as `widget.selection`, a named tuple (layer, head, query,
     key), which can be observed and set.
 
@@ -74,21 +67,21 @@ class AttentionMap(Widget):
     _shape = traitlets.List(traitlets.Int()).tag(sync=True)
     selection = _SelectionTrait(*(traitlets.Int() for _ in range(4))).tag(sync=True)
     _keys_of_text: ClassVar = {
-        "layer": Number(0, "layers"),
-        "head": Number(0, "heads"),
-        "query": Token("queries"),
-        "key": Token("keys"),
-        "cell": Pair("queries", "keys"),
+        "layer": Number(0, "layers", "from 0"),
+        "head": Number(0, "heads", "from 0"),
+        "query": Token("queries", "which row"),
+        "key": Token("keys", "which column"),
+        "cell": Pair("queries", "keys", "which cell"),
     }
-    _facts = (
-        "layer",
-        "head",
-        "query",
-        "key",
-        "selected weight",
-        "largest weight",
-        "weight {queries} {keys}",
-    )
+    _facts: ClassVar = {
+        "layer": "from 0",
+        "head": "from 0",
+        "query": "its position",
+        "key": "its position",
+        "selected weight": "",
+        "largest weight": "of all layers and heads",
+        "weight {queries} {keys}": "in the head that is shown",
+    }
 
     def __init__(
         self,
@@ -99,8 +92,7 @@ class AttentionMap(Widget):
         title: str = "Attention weights",
         mask: object | None = None,
         truth: object | None = None,
-        name: str = "",
-        goals: Sequence[Goal] = (),
+        **settings: Any,
     ) -> None:
         array = _four_axes(to_numpy(weights, "weights"))
         rows, columns = array.shape[2:]
@@ -120,8 +112,7 @@ class AttentionMap(Widget):
             _text=json_bytes({"title": title, "queries": queries, "keys": keys}),
             _shape=list(array.shape),
             selection=_telling_cell(array, allowed, queries, keys),
-            name=name,
-            goals=goals,
+            **settings,
         )
 
     def _sizes(self) -> dict[str, object]:

@@ -1,14 +1,13 @@
 import { button, clip, element, showToken, slider } from "../core/dom.js";
 import { figure } from "../core/figure.js";
 import { fixed, percent } from "../core/numbers.js";
-import { drive } from "../core/state.js";
+import { drive, endsOf } from "../core/state.js";
 import { readDoubles, readJson, send } from "../core/wire.js";
 import { keyOf, makeTree, wayTo } from "./model.js";
 import { drawing } from "./tree.js";
 
 function render({ model, el }) {
   const text = readJson(model, "_text");
-  const { widest, strongest } = readJson(model, "_limits");
   const { words, end, size } = text;
   const tree = makeTree(text, readDoubles(model, "_logs"));
   let [pointed, chosen] = [null, null]; // keys of beginnings
@@ -20,8 +19,7 @@ function render({ model, el }) {
   });
   const width = slider({
     label: "width",
-    min: 1,
-    max: widest,
+    ...endsOf(model, "width"),
     step: 1,
     value: model.get("width"),
     format: (now) => (now === 1 ? "1 (greedy)" : String(now)),
@@ -29,8 +27,7 @@ function render({ model, el }) {
   });
   const strength = slider({
     label: "length penalty",
-    min: 0,
-    max: strongest,
+    ...endsOf(model, "length_penalty"),
     step: 0.1,
     value: model.get("length_penalty"),
     format: (now) => (now ? fixed(now, 1) : "none"),
@@ -254,8 +251,6 @@ function render({ model, el }) {
       const ranked = tree.ranked(breadth, exponent, shown());
       const narrower = breadth > 1 ? tree.search(breadth - 1, exponent).finished[0].log : -Infinity;
       return {
-        width: breadth,
-        length_penalty: exponent,
         step: shown(),
         steps: drawn.columns.length,
         sentences: ranked.length,

@@ -7,9 +7,8 @@ import numpy as np
 import traitlets
 
 from transformer_lib import checks
-from transformer_lib.widgets.base import Widget, constant, double_bytes, json_bytes
-from transformer_lib.widgets.driving import Number
-from transformer_lib.widgets.goals import Goal
+from transformer_lib.widgets.base import Widget, double_bytes, json_bytes
+from transformer_lib.widgets.driving import Number, Setting
 from transformer_lib.widgets.inputs import to_numpy, to_tokens
 from transformer_lib.widgets.joining import bundle, stylesheet
 
@@ -41,21 +40,6 @@ class BeamTree(Widget):
         vocabulary: the tokens as text, in the order of their ids.
         end: the id of the token that ends a text.
         n_tokens: at most, the end included, 1 to 24.
-        width: how many beams, 1 to 5.
-        length_penalty: the exponent, 0 to 2: a text is judged by the logarithm of its probability
-            over ((5 + length) / 6) to this power.
-        step: how many steps are shown; None: all.
-        name: what links in the prose call the figure.
-        goals: challenges.
-
-    State (what `[text](#set:name;key=value)` sets): `width`, `length_penalty`, `step` (a number, or
-    `last`), `reset`.
-
-    Facts (what goals read): `width`, `length_penalty`, `step`, `steps` (that the search takes),
-    `sentences` (finished, as far as shown), `probability` (of the best of them; 0: none), `greedy`
-    (the probability of the greedy text), `narrower` (of the best text that a beam narrower by one
-    finds; 0 for width 1), `words` (of the best text), `rank` (of the best text, among those that
-    are shown, by its probability alone).
 
     Raises ValueError if a size does not fit, a setting is out of range, a logit is not finite or an
     id is not in the vocabulary; TypeError if `score` is not a function or tokens are not text.
@@ -69,27 +53,27 @@ class BeamTree(Widget):
     _css = stylesheet("beam_tree")
     _text = traitlets.Bytes().tag(sync=True)
     _logs = traitlets.Bytes().tag(sync=True)
-    _limits = constant({"widest": WIDEST, "strongest": STRONGEST})
-    width = traitlets.Int(1).tag(sync=True)
-    length_penalty = traitlets.Float(0.0).tag(sync=True)
-    step = traitlets.Int(None, allow_none=True).tag(sync=True)
-    _keys_of_text: ClassVar = {
-        "width": Number(1, WIDEST, "width"),
-        "length_penalty": Number(0, STRONGEST, "length_penalty", whole=False),
-        "step": Number(0, "steps", "step", none="last"),
-    }
-    _facts = (
-        "width",
-        "length_penalty",
-        "step",
-        "steps",
-        "sentences",
-        "probability",
-        "greedy",
-        "narrower",
-        "words",
-        "rank",
+    width = Setting(1, Number(1, WIDEST, "how many beams; 1 is greedy"))
+    length_penalty = Setting(
+        0.0,
+        Number(
+            0,
+            STRONGEST,
+            "an exponent: a text is judged by the logarithm of its probability over "
+            "((5 + length) / 6) to this power",
+            whole=False,
+        ),
     )
+    step = Setting(None, Number(0, "steps", "how many are shown; None: all", none="last"))
+    _facts: ClassVar = {
+        "steps": "that the search takes",
+        "sentences": "finished, as far as shown",
+        "probability": "of the best of them; 0: none",
+        "greedy": "the probability of the greedy text",
+        "narrower": "that of what a beam narrower by one finds; 0 for width 1",
+        "words": "of the best text",
+        "rank": "of the best text, among those that are shown, by its probability alone",
+    }
 
     def __init__(
         self,
@@ -99,11 +83,7 @@ class BeamTree(Widget):
         *,
         end: int,
         n_tokens: int = 10,
-        width: int = 1,
-        length_penalty: float = 0.0,
-        step: int | None = None,
-        name: str = "",
-        goals: Sequence[Goal] = (),
+        **settings: Any,
     ) -> None:
         if not callable(score):
             raise TypeError(
@@ -143,35 +123,8 @@ class BeamTree(Widget):
         super().__init__(
             _text=json_bytes(text),
             _logs=double_bytes([[log for _, log in row] for row in rows.values()]),
-            width=width,
-            length_penalty=length_penalty,
-            step=step,
-            name=name,
-            goals=goals,
+            **settings,
         )
-
-    @traitlets.validate("width")
-    def _check_width(self, proposal: dict) -> int:
-        if not 1 <= proposal["value"] <= WIDEST:
-            raise ValueError(f"width is {proposal['value']}; choose 1 (greedy) to {WIDEST}")
-        return proposal["value"]
-
-    @traitlets.validate("length_penalty")
-    def _check_penalty(self, proposal: dict) -> float:
-        if not 0 <= proposal["value"] <= STRONGEST:
-            raise ValueError(
-                f"length_penalty is {proposal['value']}; it is an exponent: choose 0 (none) to "
-                f"{STRONGEST:g}"
-            )
-        return proposal["value"]
-
-    @traitlets.validate("step")
-    def _check_step(self, proposal: dict) -> int | None:
-        if proposal["value"] is not None and not 0 <= proposal["value"] <= self._n_tokens:
-            raise ValueError(
-                f"step is {proposal['value']}; choose 0 to {self._n_tokens}, or None for all"
-            )
-        return proposal["value"]
 
     def _sizes(self) -> dict[str, object]:
         return {"vocabulary": self._vocabulary, "steps": self._n_tokens}

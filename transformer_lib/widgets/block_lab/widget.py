@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import traitlets
 
 from transformer_lib.widgets.base import Widget, constant, float_bytes, json_bytes
-from transformer_lib.widgets.driving import Flag, Number
-from transformer_lib.widgets.goals import Goal
+from transformer_lib.widgets.driving import Flag, Number, Setting
 from transformer_lib.widgets.inputs import to_numpy, to_tokens
 from transformer_lib.widgets.joining import bundle, stylesheet
 
@@ -34,18 +33,6 @@ class BlockLab(Widget):
         answers: the right class of each, n ints.
         classes: the names of the classes.
         groups: the case that each story belongs to, n texts: how many are right is said for each.
-        story: which story is shown first, by its index.
-        name: what links in the prose call the figure.
-        goals: challenges.
-
-    `widget.story` and a switch for each part (`widget.attention`, `feed_forward`, `norm_1`,
-    `norm_2`, `residual_1`, `residual_2`) come back from the reader and can be set.
-
-    State (what `[text](#set:name;key=value)` sets): `norm_1`, `attention`, `residual_1`, `norm_2`,
-    `feed_forward`, `residual_2` (on or off), `story` (an index), `reset`.
-
-    Facts (what goals read): `norm_1`, `attention`, `residual_1`, `norm_2`, `feed_forward`,
-    `residual_2` (1 or 0), `off` (how many parts are), `right` (stories), `story`.
 
     Raises ValueError for sizes that do not fit, ids without a row, more than 512 stories or vectors
     wider than 32; TypeError for a module without these parts, texts that are not text.
@@ -56,18 +43,14 @@ class BlockLab(Widget):
     _arrays = traitlets.Bytes().tag(sync=True)
     _text = traitlets.Bytes().tag(sync=True)
     _limits = constant({"parts": PARTS})
-    story = traitlets.Int(0).tag(sync=True)
-    norm_1 = traitlets.Bool(True).tag(sync=True)
-    attention = traitlets.Bool(True).tag(sync=True)
-    residual_1 = traitlets.Bool(True).tag(sync=True)
-    norm_2 = traitlets.Bool(True).tag(sync=True)
-    feed_forward = traitlets.Bool(True).tag(sync=True)
-    residual_2 = traitlets.Bool(True).tag(sync=True)
-    _keys_of_text: ClassVar = {
-        **{part: Flag(part) for part in PARTS},
-        "story": Number(0, "stories", "story"),
-    }
-    _facts = (*PARTS, "off", "right", "story")
+    story = Setting(0, Number(0, "stories", "which is shown, by its index"))
+    norm_1 = Setting(True, Flag())
+    attention = Setting(True, Flag())
+    residual_1 = Setting(True, Flag())
+    norm_2 = Setting(True, Flag())
+    feed_forward = Setting(True, Flag())
+    residual_2 = Setting(True, Flag())
+    _facts: ClassVar = {"off": "how many parts are", "right": "stories"}
 
     def __init__(
         self,
@@ -78,10 +61,7 @@ class BlockLab(Widget):
         answers: Sequence[int],
         classes: Sequence[str],
         groups: Sequence[str],
-        *,
-        story: int = 0,
-        name: str = "",
-        goals: Sequence[Goal] = (),
+        **settings: Any,
     ) -> None:
         arrays, heads, eps = _arrays_of(model)
         ids = to_numpy(ids, "ids").astype(np.int64)
@@ -114,16 +94,8 @@ class BlockLab(Widget):
         super().__init__(
             _arrays=float_bytes(np.concatenate([value.ravel() for value in arrays.values()])),
             _text=json_bytes(text),
-            story=story,
-            name=name,
-            goals=goals,
+            **settings,
         )
-
-    @traitlets.validate("story")
-    def _check_story(self, proposal: dict) -> int:
-        if not 0 <= proposal["value"] < self._count:
-            raise ValueError(f"story is {proposal['value']}; choose 0 to {self._count - 1}")
-        return proposal["value"]
 
     def _sizes(self) -> dict[str, object]:
         return {"stories": self._count}

@@ -1,9 +1,8 @@
 import { divergingScale, sequentialScale } from "../core/color.js";
 import { choices, element, textField } from "../core/dom.js";
 import { figure } from "../core/figure.js";
-import { flow } from "../core/flow.js";
+import { flow, parseLetters } from "../core/flow.js";
 import { grid } from "../core/grid.js";
-import { parseLetters } from "../core/letters.js";
 import { fixed, percent } from "../core/numbers.js";
 import { drive } from "../core/state.js";
 import { loadWeights, unpackWeights } from "../core/weights.js";

@@ -1,14 +1,13 @@
 """The induction circuit that was written by hand: a text, its stream, and what two heads carry."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, ClassVar
 
 import traitlets
 
 from transformer_lib.widgets.base import Widget, json_bytes
-from transformer_lib.widgets.driving import Flag, Number
-from transformer_lib.widgets.goals import Goal
+from transformer_lib.widgets.driving import Flag, Number, Setting
 from transformer_lib.widgets.inputs import require_parts
 from transformer_lib.widgets.joining import bundle, stylesheet
 from transformer_lib.widgets.weights import pack_weights
@@ -29,17 +28,8 @@ class Circuit(Widget):
         slots: where each fact stands in its stream: ``handmade.slots(vocabulary, context)``.
         letters: a letter for each token of its vocabulary.
         text: shown first, letters with or without blanks.
-        name: what links in the prose call the figure.
-        goals: challenges.
 
-    What comes back and can be set: `widget.ids` (the text), `widget.at` (the chosen letter; -1: the
-    last), `widget.fits` (scores beside it, not maps).
-
-    State (what `[text](#set:name;key=value)` sets): `at` (from 0, or `last`), `fits` (on or off),
-    `reset`.
-
-    Facts (what goals read): `at`, `length` (of the text), `looks` (at which place the second head
-    looks most, from 0), `sure` (the chance of what the machine says, at the chosen letter).
+    The text comes back as `widget.ids`, and can be set.
 
     Raises ValueError for letters that are not one each, a text of others or of the wrong length,
     or slots that the machine does not have; TypeError for what is not a machine.
@@ -51,10 +41,14 @@ class Circuit(Widget):
     _config = traitlets.Bytes().tag(sync=True)
     _text = traitlets.Bytes().tag(sync=True)
     ids = traitlets.List(traitlets.Int()).tag(sync=True)
-    at = traitlets.Int(-1).tag(sync=True)
-    fits = traitlets.Bool(False).tag(sync=True)
-    _facts = ("at", "length", "looks", "sure")
-    _keys_of_text: ClassVar = {"at": Number(0, "context", none="last"), "fits": Flag("fits")}
+    at = Setting(-1, Number(0, "context", "the chosen letter", none="last", none_is=-1))
+    fits = Setting(False, Flag("scores beside it, not maps"))
+    _facts: ClassVar = {
+        "at": "the chosen letter, from 0",
+        "length": "of the text",
+        "looks": "at which place the second head looks most, from 0",
+        "sure": "the chance of what the machine says, at the chosen letter",
+    }
 
     def __init__(
         self,
@@ -63,8 +57,7 @@ class Circuit(Widget):
         *,
         letters: str,
         text: str,
-        name: str = "",
-        goals: Sequence[Goal] = (),
+        **settings: Any,
     ) -> None:
         require_parts(machine, ("config", "state_dict"), "machine", "induction_gpt()")
         config = machine.config
@@ -86,7 +79,7 @@ class Circuit(Widget):
         super().__init__(
             _packed=pack_weights(weights, bits=32), _config=json_bytes(asdict(config)),
             _text=json_bytes({"letters": letters, "slots": ends}),
-            ids=[letters.find(letter) for letter in "".join(text.split())], name=name, goals=goals,
+            ids=[letters.find(letter) for letter in "".join(text.split())], **settings,
         )  # fmt: skip
 
     @traitlets.validate("ids")
@@ -98,14 +91,6 @@ class Circuit(Widget):
                 f"numbers from 0"
             )
         return ids
-
-    @traitlets.validate("at")
-    def _check_at(self, proposal: dict) -> int:
-        if not -1 <= proposal["value"] < self._context:
-            raise ValueError(
-                f"at is {proposal['value']}; choose 0 to {self._context - 1}, or -1: the last"
-            )
-        return proposal["value"]
 
     def _sizes(self) -> dict[str, object]:
         return {"letters": len(self.ids), "context": self._context}

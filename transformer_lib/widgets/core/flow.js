@@ -10,6 +10,10 @@
 //     contents: [row of the picture][letter] -> { slot: text }, or null: the letter alone
 //     marks: [[row, letter, slot, role]]: outlines in the colors of query, key, value and output
 //     said: a text below the chosen letter;  told: the same picture in a sentence
+//
+// The text is of single letters, as a reader types it.
+//
+//   parseLetters("c a d", "abcde", 12) -> [2, 0, 3], or a sentence that says what is wrong with it
 
 import { font, onKeys, setAttributes, setSize, svgElement, textWidth } from "./dom.js";
 
@@ -152,4 +156,14 @@ export function flow({ label, slots = null, onSelect }) {
       build();
     },
   };
+}
+
+/** Letters to ids; a text that says what is wrong with them otherwise. */
+export function parseLetters(text, letters, most) {
+  const typed = [...text.toLowerCase()].filter((letter) => /\S/.test(letter));
+  const stranger = typed.find((letter) => !letters.includes(letter));
+  if (stranger) return `“${stranger}” is not one of the letters; write ${[...letters].join(", ")}.`;
+  if (typed.length < 2) return "Write two letters at least.";
+  if (typed.length > most) return `That is ${typed.length} letters; ${most} fit.`;
+  return typed.map((letter) => letters.indexOf(letter));
 }

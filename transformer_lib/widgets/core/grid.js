@@ -34,9 +34,8 @@
 import { sequentialScale } from "./color.js";
 import { element, phrase, showToken, svgElement, uniqueId } from "./dom.js";
 import { drawFrame, gridGeometry, thinLabels } from "./gridframe.js";
-import { followPointer, GRID_KEYS } from "./gridpointer.js";
+import { followPointer, GRID_KEYS, pointerTip } from "./gridpointer.js";
 import { fixed } from "./numbers.js";
-import { pointerTip } from "./tip.js";
 
 export function grid(options) {
   const {

@@ -1,12 +1,247 @@
 // The reader's place in the text, while a phrase of it sets a figure: what has changed comes into view
-// together with the phrase, if both have room; else the figure itself comes to the phrase (pinned.js). In
+// together with the phrase, if both have room; else the figure itself comes to the phrase. In
 // a notebook, where it cannot, the notebook goes to the figure, and a chip leads back.
 //
 //   showChange(figure, boxes, phrase)     boxes: of what has changed, as getBoundingClientRect gives them
+//
+// A figure beside the phrase that has set it. The figure itself, as it is, stands at the window's top or
+// bottom, in at most half of it, and its place in the page is held open, so that nothing moves. It goes
+// back when it is closed (button or Escape), when its own place comes into view, when the reader has
+// left the paragraph, and for printing.
+//
+//   pin(figure, boxes, phrase, onLeave)   whether it could; `boxes` of what has changed come into view in
+//                                it; `onLeave` is called before the reader goes to the figure's place
+//   unpin({ but: figure })       whether this one is pinned; any other goes back
 
 import { clip, element } from "./dom.js";
-import { pin, unpin } from "./pinned.js";
-import { around, EDGE, fits, HEADER, isSeen, paragraphOf, showsChange } from "./seen.js";
+
+// The part of the window that is in sight, and what stands there: boxes { top, bottom } in its pixels.
+const HEADER = 64; // the page's own, over the text
+const EDGE = 8;
+
+const fits = (box, view) => box.bottom - box.top <= view.bottom - view.top;
+
+/** Whether a box is in view; of one that is higher than the view, whether it fills it. */
+function isSeen(box, view, moved = 0) {
+  const [top, bottom] = [box.top - moved, box.bottom - moved];
+  if (!fits(box, view)) return top <= view.top + 1 && bottom >= view.bottom - 1;
+  return top >= view.top - 1 && bottom <= view.bottom + 1;
+}
+
+/** One box around several; null of none. */
+function around(boxes) {
+  if (!boxes.length) return null;
+  return {
+    top: Math.min(...boxes.map(({ top }) => top)),
+    bottom: Math.max(...boxes.map(({ bottom }) => bottom)),
+  };
+}
+
+/** Whether what has changed is in view: all of it where there is room for that, else a part. */
+function showsChange(boxes, view) {
+  const all = around(boxes);
+  return fits(all, view) ? isSeen(all, view) : boxes.some((box) => isSeen(box, view));
+}
+
+const paragraphOf = (phrase) => phrase.closest("p, li, dd, td, th, summary") ?? phrase;
+
+const LINE = 32; // of text, to be left free on both sides of a phrase
+
+/** Where the panel stands, so that it leaves the paragraph free, or, of a high one, the phrase. */
+export function standAt({ paragraph, phrase, wanted, height, before = null }) {
+  const line = { top: phrase.top - LINE, bottom: phrase.bottom + LINE };
+  const most = Math.min(wanted, height / 2);
+  const roomBeside = (text) => ({ bottom: height - text.bottom, top: text.top - HEADER });
+  for (const [text, least] of [
+    [paragraph, Math.min(most, height / 3)],
+    [line, height / 4],
+  ]) {
+    const room = roomBeside(text);
+    const wider = room.bottom >= room.top ? "bottom" : "top";
+    const side = [before, wider].find((one) => one && room[one] >= least);
+    if (side) return { side, high: Math.min(most, room[side]) };
+  }
+  return { side: "bottom", high: height / 4 };
+}
+
+/** How far a panel scrolls, to show all that has changed, or as much of it as there is room for. */
+export function scrollTo(boxes, view) {
+  const all = around(boxes);
+  if (!all) return 0;
+  let target = boxes[0];
+  for (const box of boxes.slice(1)) {
+    const more = around([target, box]);
+    if (fits(more, view)) target = more;
+  }
+  if (!fits(target, view)) return target.top - view.top;
+  const middle = (all.top + all.bottom - view.top - view.bottom) / 2;
+  return Math.min(target.top - view.top, Math.max(target.bottom - view.bottom, middle));
+}
+
+function unpin({ but = null } = {}) {
+  if (but && window.afmPinned?.figure === but) return true;
+  window.afmPinned?.end();
+  return false;
+}
+
+function pin(figure, boxes, phrase, onLeave) {
+  const again = unpin({ but: figure });
+  const panel = figure.parentElement;
+  if (!panel.classList.contains("afm-mount")) return false; // a notebook's
+  // Each kind of figure has this module for itself, and there is one panel at most.
+  if (!again) window.afmPinned = start(figure, panel, boxes);
+  const done = window.afmPinned.follow({ phrase, boxes, onLeave, again });
+  if (!done) unpin();
+  return done;
+}
+
+function start(figure, panel, boxes) {
+  const outer = figure.getBoundingClientRect();
+  // What must be in view at its own place for the figure to go back.
+  const parts = (boxes.length ? boxes : [outer]).map(({ top, bottom }) => [
+    top - outer.top,
+    bottom - outer.top,
+  ]);
+  const look = getComputedStyle(figure);
+  const place = element("div", { class: "afm-left-place", "aria-hidden": "true" });
+  place.style.height = `${outer.height}px`;
+  place.style.margin = `${look.marginTop} 0 ${look.marginBottom}`;
+  const there = element("button", { type: "button" }, "go to its place");
+  const back = element(
+    "button",
+    { type: "button", "aria-label": "Close: the figure goes back to its place" },
+    "✕",
+  );
+  const bar = element("div", { class: "afm-pinned-bar" }, there, back);
+  panel.dataset.afmTheme = figure.dataset.afmTheme;
+  let [paragraph, side, high, now] = [null, null, null, null]; // now: what follow() was told last
+
+  /** Do something to the figure's place, which moves the page under the reader's eyes not at all. */
+  function keep(change) {
+    const before = paragraph.getBoundingClientRect().top;
+    change();
+    const by = paragraph.getBoundingClientRect().top - before;
+    if (Math.abs(by) >= 1) window.scrollBy({ top: by, behavior: "instant" });
+  }
+
+  function lift() {
+    panel.before(place);
+    panel.classList.add("afm-pinned");
+    panel.prepend(bar);
+    sizes.observe(figure);
+    stand();
+  }
+
+  /** Beside the phrase; as wide as its place. */
+  function stand() {
+    const { left, width } = place.getBoundingClientRect();
+    const spot = standAt({
+      paragraph: paragraph.getBoundingClientRect(),
+      phrase: now.phrase.getBoundingClientRect(),
+      wanted: figure.offsetHeight + bar.offsetHeight,
+      height: window.innerHeight,
+      before: side,
+    });
+    side = spot.side;
+    Object.assign(panel.style, {
+      margin: "0", // the page has one for the figures of cells
+      left: `${left}px`,
+      width: `${width}px`,
+      maxHeight: `${spot.high}px`,
+      top: side === "top" ? `${HEADER - EDGE}px` : "auto",
+      bottom: side === "bottom" ? "0" : "auto",
+    });
+    panel.style.width = `${width + panel.offsetWidth - panel.clientWidth}px`; // a scroll bar's
+    panel.dataset.afmAt = side;
+  }
+
+  /** Stand beside a phrase, and show what has changed; `again`: it is there already. */
+  function follow(told) {
+    now = told;
+    const { phrase, boxes, again } = now;
+    paragraph = paragraphOf(phrase);
+    const top = figure.getBoundingClientRect().top;
+    keep(again ? stand : lift);
+    // Something around it may keep it (a transform): then it would not be where the reader is.
+    const box = panel.getBoundingClientRect();
+    if (box.top < 0 || box.bottom > window.innerHeight + 1 || !box.height) return false;
+    const shift = figure.getBoundingClientRect().top - (again ? top : outer.top);
+    const moved = boxes.map((one) => ({ top: one.top + shift, bottom: one.bottom + shift }));
+    const foot = figure.querySelector(":scope > .afm-foot")?.offsetHeight ?? 0;
+    const view = { top: box.top + bar.offsetHeight + EDGE, bottom: box.bottom - foot - EDGE };
+    panel.scrollTop += scrollTo(moved, view);
+    return true;
+  }
+
+  function looked() {
+    const box = place.getBoundingClientRect();
+    const changed = parts.map(([from, to]) => ({ top: box.top + from, bottom: box.top + to }));
+    const text = paragraph.getBoundingClientRect();
+    const { top, bottom, height } = panel.getBoundingClientRect();
+    const free =
+      side === "top" ? { top: bottom, bottom: window.innerHeight } : { top: HEADER, bottom: top };
+    const isLeft = text.bottom < free.top || text.top > free.bottom;
+    if (isLeft || showsChange(changed, { top: HEADER, bottom: window.innerHeight }) || !height)
+      end();
+  }
+
+  /** What the keyboard comes to is not to be under the panel. */
+  function onFocus({ target }) {
+    if (panel.contains(target) || !target.matches(":focus-visible")) return;
+    const [box, over] = [target, panel].map((node) => node.getBoundingClientRect());
+    if (box.bottom <= over.top || box.top >= over.bottom) return;
+    const by = side === "top" ? box.top - over.bottom - EDGE : box.bottom - over.top + EDGE;
+    window.scrollBy({ top: by, behavior: "instant" });
+  }
+
+  function onKey(event) {
+    if (event.key === "Escape" && !event.defaultPrevented) close();
+  }
+
+  function close() {
+    const held = panel.contains(document.activeElement);
+    end();
+    if (held) now.phrase.focus({ preventScroll: true });
+  }
+
+  function end() {
+    window.afmPinned = null;
+    sizes.disconnect();
+    keep(putBack);
+    document.removeEventListener("keydown", onKey);
+    document.removeEventListener("focusin", onFocus);
+    window.removeEventListener("scroll", looked);
+    window.removeEventListener("resize", stand);
+    window.removeEventListener("beforeprint", end);
+  }
+
+  function putBack() {
+    bar.remove();
+    panel.classList.remove("afm-pinned");
+    for (const name of ["margin", "left", "width", "maxHeight", "top", "bottom"])
+      panel.style[name] = "";
+    place.remove();
+  }
+
+  // The place grows with the figure, which is a little lower in the panel.
+  const sizes = new ResizeObserver(() => {
+    high ??= figure.offsetHeight;
+    const held = outer.height + figure.offsetHeight - high;
+    if (held !== place.offsetHeight) keep(() => (place.style.height = `${held}px`));
+  });
+  back.addEventListener("click", close);
+  there.addEventListener("click", () => {
+    now.onLeave();
+    end();
+    figure.scrollIntoView({ block: "start", behavior: "instant" });
+  });
+  document.addEventListener("keydown", onKey);
+  document.addEventListener("focusin", onFocus);
+  window.addEventListener("scroll", looked, { passive: true });
+  window.addEventListener("resize", stand);
+  window.addEventListener("beforeprint", end);
+  return { figure, follow, end };
+}
 
 const isCalm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 

@@ -1,4 +1,4 @@
-// A plane to draw in, and handles in it that mouse, finger and arrow keys can move.
+// A plane to draw in, handles in it that mouse, finger and arrow keys can move, and arrows.
 //
 //   const ground = plane({ label: "Keys and the query", reach: 2.4, largest: 460, onLayout: draw,
 //                          axes: ["gardens", "feasts"], numbers: true });
@@ -7,11 +7,12 @@
 //   ground.movable(node, { at: () => [x, y], onMove([x, y]) {}, shift: 5 })   shift: steps with that key
 //   ground.numbers                      where its numbers stand, [left, top, right, bottom] each
 //   fig.add(ground)                     onLayout() is called whenever its size has changed
+//   const one = arrow("afm-key-arrow");   svg.append(one.node);   one.place([x1, y1], [x2, y2], 3)
 //
 // Moved points stay inside.
 
 import { axisLine, axisText, gridLine, linearScale, linearTicks, tickStep } from "./axes.js";
-import { font, holdTouch, onKeys, setSize, svgElement, textWidth } from "./dom.js";
+import { font, holdTouch, onKeys, setAttributes, setSize, svgElement, textWidth } from "./dom.js";
 import { short } from "./numbers.js";
 
 const MOVES = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
@@ -121,4 +122,22 @@ export function plane({ label, reach, largest, onLayout, axes = ["", ""], number
       onLayout();
     },
   };
+}
+
+export function arrow(kind) {
+  const line = svgElement("line", {});
+  const head = svgElement("path", {});
+  const node = svgElement("g", { class: kind, "aria-hidden": "true" }, line, head);
+  function place([x1, y1], [x2, y2], width) {
+    const length = Math.hypot(x2 - x1, y2 - y1);
+    const tip = Math.min(length, 8 + 1.6 * width);
+    const [ux, uy] = length ? [(x2 - x1) / length, (y2 - y1) / length] : [0, 0];
+    const [bx, by] = [x2 - tip * ux, y2 - tip * uy];
+    const half = tip * 0.42;
+    setAttributes(line, { x1, y1, x2: bx, y2: by, "stroke-width": width });
+    setAttributes(head, {
+      d: `M${x2} ${y2}L${bx - half * uy} ${by + half * ux}L${bx + half * uy} ${by - half * ux}Z`,
+    });
+  }
+  return { node, place };
 }

@@ -1,12 +1,14 @@
 // Lets the prose set a figure: a link `[two layers](#set:painter;layers=2;follow=roses)` sets
-// it. The keys are declared in Python, in the widget's class (driving.py), and travel in `_driving`.
+// it. Settings and keys are declared in Python, in the widget's class (driving.py), and travel in
+// `_driving`.
 //
 //   drive(fig, model, {                  // after the first update
 //     set: { at: (point) => move(point) },   // keys that are more than one trait; others are set here
 //     reset() {},                        // what is not in the model goes back to the first state, too
-//     facts: () => ({ "length gave": 1.2 }),   // numbers that goals (goals.js) read, as in Python
+//     facts: () => ({ "length gave": 1.2 }),   // what goals (goals.js) read beside the settings
 //     settled: async () => {},           // where a worker computes: until what is set is shown
 //   });
+//   endsOf(model, "layers") -> { min: 1, max: 6 }, for a slider
 //   labels(["a", "b", "a"]) -> ["a", "b", "a#2"]      readLink("#set:painter;layers=2")
 //   readValue(key, "roses", texts) -> 2, or undefined if the key refuses it
 //
@@ -67,7 +69,7 @@ const READERS = {
     if (none && text === none) return null;
     const value = toNumber(text);
     const fits =
-      value !== undefined &&
+      Number.isFinite(value) &&
       !(multiple && value % multiple) &&
       value >= (low ?? -Infinity) &&
       value <= (high ?? Infinity);
@@ -76,7 +78,9 @@ const READERS = {
   numbers({ count, whole, low }, text) {
     const values = text.split(",").map(toNumber);
     const fits = (value) =>
-      value !== undefined && !(whole && value !== Math.trunc(value)) && value >= (low ?? -Infinity);
+      Number.isFinite(value) &&
+      !(whole && value !== Math.trunc(value)) &&
+      value >= (low ?? -Infinity);
     return values.length === count && values.every(fits) ? values : undefined;
   },
   token: ({ of, first }, text, texts) => tokenAt(texts[of], text, first),
@@ -99,6 +103,12 @@ function tokenAt(tokens, text, first = 0) {
 /** What a text means to a key; undefined if the key refuses it. */
 export function readValue(key, text, texts) {
   return READERS[key.kind](key, text, texts);
+}
+
+/** What a setting's numbers may be, as Python has declared it. */
+export function endsOf(model, key) {
+  const { low, high } = readJson(model, "_driving").keys[key];
+  return { min: low, max: high };
 }
 
 export function drive(
@@ -125,11 +135,18 @@ export function drive(
     return true;
   }
 
+  /** Settings that are numbers, 1 and 0 for on and off, and what the view adds. */
+  function allFacts() {
+    const values = Object.entries(keys).map(([key, { trait }]) => [key, trait && model.get(trait)]);
+    const plain = values.filter(([, value]) => ["number", "boolean"].includes(typeof value));
+    return { ...Object.fromEntries(plain.map(([key, value]) => [key, Number(value)])), ...facts() };
+  }
+
   const stateNow = () => JSON.stringify(Object.keys(first).map((trait) => model.get(trait)));
 
   const handle = {
     element: fig.element,
-    facts,
+    facts: allFacts,
     async set(settings, phrase = null) {
       const changed = watchChanges(fig.element);
       const before = stateNow();
@@ -157,7 +174,7 @@ export function drive(
   });
   const name = model.get("name");
   if (name) fig.onEnd(register(name, handle));
-  showGoals({ fig, model, goals, facts });
+  showGoals({ fig, model, goals, facts: allFacts });
   return handle;
 }
 

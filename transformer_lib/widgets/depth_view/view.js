@@ -109,10 +109,10 @@ function render({ model, el }) {
   update();
   drive(fig, model, {
     facts() {
-      const { depth: deep, quantity: what, shown } = now();
+      const { quantity: what, shown } = now();
       const ratios = shown.map(({ key, values }) => [`ratio ${key}`, ratio(values)]);
-      const facts = { depth: deep, start: model.get("start"), lines: shown.length };
-      return { ...facts, gradient: Number(what === "gradient"), ...Object.fromEntries(ratios) };
+      const gradient = Number(what === "gradient");
+      return { lines: shown.length, gradient, ...Object.fromEntries(ratios) };
     },
   });
   return fig.end;

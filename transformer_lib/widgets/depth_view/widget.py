@@ -3,13 +3,12 @@
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import traitlets
 
 from transformer_lib.widgets.base import Widget, constant, json_bytes
-from transformer_lib.widgets.driving import Flag, Number, Option
-from transformer_lib.widgets.goals import Goal
+from transformer_lib.widgets.driving import Flag, Number, Option, Setting
 from transformer_lib.widgets.joining import bundle, stylesheet
 
 # A trait for each arrangement; its name in the log.
@@ -31,22 +30,8 @@ class DepthView(Widget):
             ``layer`` from 1, ``gradient`` and ``stream``), as benchmarks/depth.py writes them.
             Rows that differ in nothing else (seeds) are averaged, as logarithms.
         arrangements, starts: the names that the indices stand for.
-        depth, start, quantity: what is shown first.
         shown: the arrangements that are shown first, of ``pre``, ``post``, ``no_norm`` and
             ``no_residual``.
-        name: what links in the prose call the figure.
-        goals: challenges.
-
-    What is shown comes back, and can be set: `widget.depth`, `start` (an index), `quantity`, and
-    `pre`, `post`, `no_norm`, `no_residual`.
-
-    State (what `[text](#set:name;key=value)` sets): `pre`, `post`, `no_norm`, `no_residual` (on or
-    off), `depth` (6, 12 or 24), `start` (its number, from 0), `quantity` (gradient or stream),
-    `reset`.
-
-    Facts (what goals read): `ratio pre`, `ratio post`, `ratio no_norm`, `ratio no_residual` (what
-    the figure shows of the first block, divided by the last block's; of what is shown only),
-    `depth`, `start`, `gradient` (1, or 0 for the stream), `lines` (how many are shown).
 
     Raises ValueError for a missing column, columns of unequal length, numbers that are not above 0,
     or a depth, start or arrangement that is not there.
@@ -56,26 +41,21 @@ class DepthView(Widget):
     _css = stylesheet("depth_view")
     _text = traitlets.Bytes().tag(sync=True)
     _limits = constant({"arrangements": ARRANGEMENTS, "quantities": QUANTITIES})
-    depth = traitlets.Int().tag(sync=True)
-    start = traitlets.Int(0).tag(sync=True)
-    quantity = traitlets.Enum(QUANTITIES, "gradient").tag(sync=True)
-    pre = traitlets.Bool(False).tag(sync=True)
-    post = traitlets.Bool(False).tag(sync=True)
-    no_norm = traitlets.Bool(False).tag(sync=True)
-    no_residual = traitlets.Bool(False).tag(sync=True)
-    _keys_of_text: ClassVar = {
-        **{arrangement: Flag(arrangement) for arrangement in ARRANGEMENTS},
-        "depth": Option({"6": 6, "12": 12, "24": 24}, "depth"),
-        "start": Number(0, "starts", "start"),
-        "quantity": Option({name: name for name in QUANTITIES}, "quantity"),
+    depth = Setting(24, Option({"6": 6, "12": 12, "24": 24}, "of the models"))
+    start = Setting(0, Number(0, "starts", "the index of how they were started"))
+    quantity = Setting("gradient", Option(QUANTITIES, "what is drawn"))
+    pre = Setting(False, Flag())
+    post = Setting(False, Flag())
+    no_norm = Setting(False, Flag())
+    no_residual = Setting(False, Flag())
+    _facts: ClassVar = {
+        **{
+            f"ratio {arrangement}": "the first block's, as shown, divided by the last block's"
+            for arrangement in ARRANGEMENTS
+        },
+        "gradient": "1, or 0 for the stream",
+        "lines": "how many are shown",
     }
-    _facts = (
-        *(f"ratio {arrangement}" for arrangement in ARRANGEMENTS),
-        "depth",
-        "start",
-        "gradient",
-        "lines",
-    )
 
     def __init__(
         self,
@@ -83,12 +63,8 @@ class DepthView(Widget):
         arrangements: Sequence[str],
         starts: Sequence[str],
         *,
-        depth: int = 24,
-        start: int = 0,
-        quantity: str = "gradient",
         shown: Sequence[str] = ("pre", "post"),
-        name: str = "",
-        goals: Sequence[Goal] = (),
+        **settings: Any,
     ) -> None:
         lines = _lines(curve, arrangements, starts)
         self._depths = sorted({line["depth"] for line in lines})
@@ -96,21 +72,12 @@ class DepthView(Widget):
         if unknown := set(shown) - set(ARRANGEMENTS):
             raise ValueError(f"shown holds {unknown}; choose of {', '.join(ARRANGEMENTS)}")
         text = {"lines": lines, "depths": self._depths, "starts": list(starts)}
-        super().__init__(
-            _text=json_bytes(text), depth=depth, start=start, quantity=quantity,
-            name=name, goals=goals, **dict.fromkeys(shown, True),
-        )  # fmt: skip
+        super().__init__(_text=json_bytes(text), **dict.fromkeys(shown, True) | settings)
 
     @traitlets.validate("depth")
     def _check_depth(self, proposal: dict) -> int:
         if proposal["value"] not in self._depths:
             raise ValueError(f"depth is {proposal['value']}; there are {self._depths}")
-        return proposal["value"]
-
-    @traitlets.validate("start")
-    def _check_start(self, proposal: dict) -> int:
-        if not 0 <= proposal["value"] < self._starts:
-            raise ValueError(f"start is {proposal['value']}; choose 0 to {self._starts - 1}")
         return proposal["value"]
 
     def _sizes(self) -> dict[str, object]:

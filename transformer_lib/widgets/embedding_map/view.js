@@ -1,7 +1,7 @@
 import { element, select, slider, svgElement } from "../core/dom.js";
 import { figure } from "../core/figure.js";
 import { fixed, percent } from "../core/numbers.js";
-import { drive } from "../core/state.js";
+import { drive, endsOf } from "../core/state.js";
 import { readFloats, readJson, send } from "../core/wire.js";
 import { nearest, onMap } from "./model.js";
 import { neighbors } from "./near.js";
@@ -29,8 +29,7 @@ function render({ model, el }) {
   });
   const turn = slider({
     label: "directions",
-    min: 0,
-    max: width / 2 - 1,
+    ...endsOf(model, "pair"),
     step: 1,
     value: model.get("pair"),
     format: (pair) => `${2 * pair + 1} and ${2 * pair + 2}`,
@@ -125,8 +124,6 @@ function render({ model, el }) {
   drive(fig, model, {
     /** The numbers that a goal may ask for, by name (widget.py, Facts). */
     facts: () => ({
-      word: model.get("selection"),
-      pair: model.get("pair"),
       cosine: nearest(cosines, count, model.get("selection"))[0][1],
       share: share(),
     }),

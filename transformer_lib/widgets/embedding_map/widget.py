@@ -1,14 +1,13 @@
 """A table of embeddings as a map: two directions at a time, and who is near whom in all of them."""
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import traitlets
 
 from transformer_lib.widgets.base import Widget, float_bytes, json_bytes
-from transformer_lib.widgets.driving import Number, Token
-from transformer_lib.widgets.goals import Goal
+from transformer_lib.widgets.driving import Number, Setting, Token
 from transformer_lib.widgets.inputs import require_mapping, to_numpy, to_tokens
 from transformer_lib.widgets.joining import bundle, stylesheet
 
@@ -20,19 +19,12 @@ class EmbeddingMap(Widget):
 
     The directions are the principal components of the rows, of which the reader chooses a pair: 1
     and 2, 3 and 4, and so on. The words nearest to a chosen one are those with the largest cosines
-    in *all* components, whatever the map says. The chosen word comes back as `widget.selection`
-    (its position) and the pair as `widget.pair` (from 0), and both can be observed and set.
+    in *all* components, whatever the map says.
 
     Args:
         vectors: the rows of the table, [words, d], of at least 3 words and 100 at most.
         words: their names.
         groups: kinds of words by name, four at most, each with a mark of its own.
-        selection: the position of the word that is chosen at first.
-
-    State (what `[text](#set:name;key=value)` sets): `word`, `pair` (from 0), `reset`.
-
-    Facts (what goals read): `word` (its position), `pair`, `cosine` (of the chosen word and the one
-    nearest to it), `share` (of the squared differences between the words, what the map shows).
 
     Raises ValueError if sizes do not fit, a row is zero (it has no direction), all rows are alike,
     or a group names a word that is not there; TypeError if words are not text.
@@ -52,13 +44,12 @@ class EmbeddingMap(Widget):
     _places = traitlets.Bytes().tag(sync=True)
     _cosines = traitlets.Bytes().tag(sync=True)
     _text = traitlets.Bytes().tag(sync=True)
-    selection = traitlets.Int(0).tag(sync=True)
-    pair = traitlets.Int(0).tag(sync=True)
-    _keys_of_text: ClassVar = {
-        "word": Token("words", "selection"),
-        "pair": Number(0, "pairs", "pair"),
+    selection = Setting(0, Token("words", "the position of the chosen word"), link="word")
+    pair = Setting(0, Number(0, "pairs", "of directions"))
+    _facts: ClassVar = {
+        "cosine": "of the chosen word and the one nearest to it",
+        "share": "of the squared differences between the words, what the map shows",
     }
-    _facts = ("word", "pair", "cosine", "share")
 
     def __init__(
         self,
@@ -66,9 +57,7 @@ class EmbeddingMap(Widget):
         words: Sequence[str],
         *,
         groups: Mapping[str, Sequence[str]] | None = None,
-        selection: int = 0,
-        name: str = "",
-        goals: Sequence[Goal] = (),
+        **settings: Any,
     ) -> None:
         rows = to_numpy(vectors, "vectors").astype(np.float64)
         _require_rows(rows)
@@ -92,9 +81,7 @@ class EmbeddingMap(Widget):
             _places=float_bytes(places),
             _cosines=float_bytes(self._all_cosines),
             _text=json_bytes(text),
-            selection=selection,
-            name=name,
-            goals=goals,
+            **settings,
         )
 
     def nearest(self, word: str) -> list[tuple[str, float]]:
@@ -108,24 +95,6 @@ class EmbeddingMap(Widget):
         row = self._all_cosines[chosen]
         order = np.argsort(-row, kind="stable")
         return [(self._words[i], float(row[i])) for i in order if i != chosen]
-
-    @traitlets.validate("selection")
-    def _check_selection(self, proposal: dict) -> int:
-        if not 0 <= proposal["value"] < len(self._words):
-            raise ValueError(
-                f"selection is {proposal['value']}, but there are {len(self._words)} words, "
-                "counted from 0"
-            )
-        return proposal["value"]
-
-    @traitlets.validate("pair")
-    def _check_pair(self, proposal: dict) -> int:
-        if not 0 <= proposal["value"] < self._pairs:
-            raise ValueError(
-                f"pair is {proposal['value']}, but the map has {self._pairs} pairs of directions, "
-                "counted from 0"
-            )
-        return proposal["value"]
 
     def _sizes(self) -> dict[str, int]:
         return {"words": self._shape[0], "d": self._shape[1], "pairs": self._pairs}

@@ -43,7 +43,7 @@ const WATCHED = ["text", "word", "off", "patches", "exchange", "temperature", "t
 
 function render({ model, el }) {
   const known = readJson(model, "_text");
-  const { vocabulary, texts, parts, about, hottest } = known;
+  const { vocabulary, texts, parts, about } = known;
   const config = readJson(model, "_config");
   const grammar = gifts(known.grammar);
   const idOf = (word) => vocabulary.indexOf(word);
@@ -60,8 +60,8 @@ function render({ model, el }) {
   fig.picture.before(...story.parts);
   if (view === "story") fig.picture.after(fig.controls); // the story itself comes first
   const list = nextWords({ onChoose: story.say });
-  const heat = temperatureSlider(hottest, (value) => send(model, "temperature", value));
-  const nucleus = topPSlider((value) => send(model, "top_p", value));
+  const heat = temperatureSlider(model, (value) => send(model, "temperature", value));
+  const nucleus = topPSlider(model, (value) => send(model, "top_p", value));
   if (shows()) fig.controls.append(heat.element, nucleus.element);
 
   // --- the parts, and the two stories

@@ -7,8 +7,7 @@ from typing import Any, ClassVar
 import traitlets
 
 from transformer_lib.widgets.base import Widget, json_bytes
-from transformer_lib.widgets.driving import Action, Number, Numbers, Option, Pair, Token
-from transformer_lib.widgets.goals import Goal
+from transformer_lib.widgets.driving import Action, Number, Numbers, Option, Pair, Setting, Token
 from transformer_lib.widgets.inputs import require_parts, to_tokens
 from transformer_lib.widgets.joining import bundle, stylesheet, worker
 from transformer_lib.widgets.machine.parts import PARTS, is_switch, places
@@ -16,7 +15,6 @@ from transformer_lib.widgets.weights import pack_weights
 
 VIEWS = ("story", "drawing", "comparison", "laboratory")
 CLICKS = {"shows": False, "switches": True}
-HOTTEST = 2.0
 
 
 class Machine(Widget):
@@ -46,21 +44,6 @@ class Machine(Widget):
         off: parts that are switched off.
         switches: whether a click on a part switches it, too.
         bits: 8 or 32 for each number of the weights' matrices.
-        name: what links in the prose call the figure.
-        goals: challenges.
-
-    State (what `[text](#set:name;key=value)` sets): `story` (its text or number), `ask` (a word
-    of the vocabulary: who has it?), `say` (a word, put at the end), `word` (from 0, or `last`),
-    `part`, `off`, `on` (parts), `all_on`, `clicks` (`shows` or `switches`), `exchange` (two
-    words), `level` (0: the table, 1: the stream's beginning, then the blocks; below them, by a
-    click only, what it says), `patch` (a block from 1, a word from 0), `unpatch`, `temperature`,
-    `top_p`, `reset`.
-
-    Facts (what goals read): `words` (of the text), `known` (1: it belongs to the grammar),
-    `asked` (1: it ends in a question), `moves` (how often what it asks for was given), `off`
-    (parts), `off heads` (those of them that are single heads), `patched` (vectors), `right` (the
-    probability of the right answer to the question, 0 where nothing is asked), `probability WORD`
-    (of the next word), `whole WORD` (the same with nothing switched off or put in).
 
     Raises ValueError where a story is empty, unknown, or too long for the model, where the model's
     vocabulary is not the tokenizer's, or where a setting is out of range.
@@ -74,38 +57,43 @@ class Machine(Widget):
     _text = traitlets.Bytes().tag(sync=True)
     view = traitlets.Enum(VIEWS, "laboratory").tag(sync=True)
     text = traitlets.List(traitlets.Int()).tag(sync=True)
-    word = traitlets.Int(-1).tag(sync=True)
-    part = traitlets.Int(0).tag(sync=True)
+    word = Setting(-1, Number(0, "context", "which is shown", none="last", none_is=-1))
+    part = Setting(0, Token("parts", "of the drawing, such as `block-2-head-1`"))
     off = traitlets.List(traitlets.Unicode()).tag(sync=True)
-    switches = traitlets.Bool(False).tag(sync=True)
-    exchange = traitlets.List(traitlets.Int(), minlen=2, maxlen=2).tag(sync=True)
-    level = traitlets.Int(0).tag(sync=True)
+    switches = Setting(False, Option(CLICKS, "whether a click on a part switches it"), "clicks")
+    exchange = Setting((0, 0), Pair("vocabulary", "vocabulary", "the words of the other story"))
+    level = Setting(  # one more, by a click only: what it says
+        0,
+        Number(0, "levels", "0: the table, 1: the stream's beginning, then the blocks"),
+        beyond=True,
+    )
     patches = traitlets.List(traitlets.List(traitlets.Int())).tag(sync=True)
-    temperature = traitlets.Float(1.0).tag(sync=True)
-    top_p = traitlets.Float(1.0).tag(sync=True)
+    temperature = Setting(1.0, Number(0, 2, whole=False))
+    top_p = Setting(1.0, Number(0.01, 1, whole=False))
     draws = traitlets.Int(0).tag(sync=True)  # words drawn so far: each has its own random number
     chances = traitlets.List(traitlets.Float()).tag(sync=True)
     _keys_of_text: ClassVar = {
         "story": Token("stories"),
-        "ask": Token("vocabulary"),
-        "say": Token("vocabulary"),
-        "word": Number(0, "context", none="last"),
-        "part": Token("parts", "part"),
+        "ask": Token("vocabulary", "who has it?"),
+        "say": Token("vocabulary", "put at the end"),
         "off": Token("parts"),
         "on": Token("parts"),
         "all_on": Action(),
-        "clicks": Option(CLICKS, "switches"),
-        "exchange": Pair("vocabulary", "vocabulary", "exchange"),
-        "level": Number(0, "levels", "level"),
-        "patch": Numbers(2, whole=True, low=0),
+        "patch": Numbers(2, "a block from 1, a word from 0", whole=True, low=0),
         "unpatch": Action(),
-        "temperature": Number(0, HOTTEST, "temperature", whole=False),
-        "top_p": Number(0.01, 1, "top_p", whole=False),
     }
-    _facts = (
-        "words", "known", "asked", "moves", "off", "off heads", "patched", "right",
-        "probability {vocabulary}", "whole {vocabulary}",
-    )  # fmt: skip
+    _facts: ClassVar = {
+        "words": "of the text",
+        "known": "1: it belongs to the grammar",
+        "asked": "1: it ends in a question",
+        "moves": "how often what it asks for was given",
+        "off": "parts",
+        "off heads": "those of them that are single heads",
+        "patched": "vectors",
+        "right": "the probability of the right answer, 0 where nothing is asked",
+        "probability {vocabulary}": "of the next word",
+        "whole {vocabulary}": "the same with nothing switched off or put in",
+    }
 
     def __init__(
         self,
@@ -120,8 +108,7 @@ class Machine(Widget):
         off: Sequence[str] = (),
         switches: bool = False,
         bits: int = 8,
-        name: str = "",
-        goals: Sequence[Goal] = (),
+        **settings: Any,
     ) -> None:
         require_parts(trained, ("model", "tokenizer"), "trained", "load_shipped(name)")
         config, tokenizer = trained.model.config, trained.tokenizer
@@ -157,7 +144,6 @@ class Machine(Widget):
                     "parts": parts,
                     "about": PARTS,
                     "grammar": asdict(trained.grammar),
-                    "hottest": HOTTEST,
                 }
             ),
             view=view,
@@ -168,8 +154,7 @@ class Machine(Widget):
             switches=switches,
             exchange=[self._id(one) for one in exchange],
             level=config.n_layers + 1,
-            name=name,
-            goals=goals,
+            **settings,
         )
 
     @property
@@ -193,18 +178,6 @@ class Machine(Widget):
             )
         return ids
 
-    @traitlets.validate("word", "part", "level")
-    def _check_place(self, proposal: dict) -> int:
-        name, value = proposal["trait"].name, proposal["value"]
-        least, end = {
-            "word": (-1, self._model["context"]),
-            "part": (0, len(self._parts)),
-            "level": (0, self._model["layers"] + 3),  # the last one: what it says
-        }[name]
-        if not least <= value < end:
-            raise ValueError(f"{name} is {value}; choose one from {least} to {end - 1}")
-        return value
-
     @traitlets.validate("off")
     def _check_off(self, proposal: dict) -> list[str]:
         for one in proposal["value"]:
@@ -214,14 +187,6 @@ class Machine(Widget):
                     f"{', '.join(filter(is_switch, self._parts))}"
                 )
         return proposal["value"]
-
-    @traitlets.validate("temperature", "top_p")
-    def _check_range(self, proposal: dict) -> float:
-        name, value = proposal["trait"].name, proposal["value"]
-        least, most = (0.0, HOTTEST) if name == "temperature" else (0.01, 1.0)
-        if not least <= value <= most:
-            raise ValueError(f"{name} is {value}; choose one from {least:g} to {most:g}")
-        return value
 
     def _sizes(self) -> dict[str, object]:
         levels = {"levels": self._model["layers"] + 2}

@@ -10,7 +10,7 @@ import {
 } from "../core/dom.js";
 import { figure } from "../core/figure.js";
 import { grid } from "../core/grid.js";
-import { drive, labels } from "../core/state.js";
+import { drive, endsOf, labels } from "../core/state.js";
 import { readFloats, readJson, send } from "../core/wire.js";
 import { attentionScores } from "../math/linear.js";
 import {
@@ -41,7 +41,7 @@ const HINTS = {
 
 function render({ model, el }) {
   const { words, components = [], hint } = readJson(model, "_text");
-  const limits = readJson(model, "_limits");
+  const { rules: ways } = readJson(model, "_limits");
   const [n, dk, dv] = model.get("_sizes_of");
   const { q, k, v } = vectors(readFloats(model, "_vectors"), n, dk, dv);
   const scores = attentionScores(q, k);
@@ -74,11 +74,7 @@ function render({ model, el }) {
     label: "mask",
     value: 0,
     onChange: (index) => usePreset(PRESETS[index].name),
-    options: PRESETS.map(({ name, size, about }) => ({
-      text: name,
-      title: about,
-      picture: icon(name, size),
-    })),
+    options: PRESETS.map((one) => ({ text: one.name, title: one.about, picture: icon(one) })),
   });
   const about = element("p", { class: "afm-legend" });
   const sliders = PRESETS.filter((p) => p.size).map(({ name, size, label }) => ({
@@ -103,7 +99,7 @@ function render({ model, el }) {
   });
   const rules = select({
     label: "hide by",
-    options: limits.rules,
+    options: ways,
     value: 0,
     onChange: (rule) => send(model, "rule", rule),
   });
@@ -115,8 +111,7 @@ function render({ model, el }) {
   });
   const layers = slider({
     label: "layers",
-    min: 1,
-    max: limits.layers,
+    ...endsOf(model, "layers"),
     step: 1,
     value: 1,
     onInput: (count) => send(model, "layers", count),
@@ -317,14 +312,13 @@ function factsOf(names, { mask, weights, sums }, firstMask, model) {
   const cells = mask.flatMap((row, i) => row.map((may, j) => ({ i, j, may })));
   const count = (wanted) => cells.filter(wanted).length;
   const facts = {
-    layers: model.get("layers"),
     "changed cells": count(({ i, j, may }) => may !== firstMask[i][j]),
     "open cells": count(({ may }) => may),
     "future cells": count(({ i, j, may }) => may && j > i),
     "empty rows": emptyRows(mask).length,
   };
   const carried = carriers(mask, model.get("rule"));
-  const { layers: most } = readJson(model, "_limits");
+  const most = endsOf(model, "layers").max;
   names.forEach((one, i) => {
     facts[`row sum ${one}`] = sums[i];
     const levels = reach(carried, i, most);
@@ -359,8 +353,8 @@ function between([i0, j0], [i1, j1]) {
 }
 
 /** A small picture of a preset. */
-function icon(name, size) {
-  const mask = presetMask(name, ICON, { [size]: { window: 2, real: 3, block: 3 }[size] });
+function icon({ name, size, first }) {
+  const mask = presetMask(name, ICON, { [size]: first?.(ICON) });
   const picture = svgElement("svg", {
     class: "afm-maskicon",
     width: 29,

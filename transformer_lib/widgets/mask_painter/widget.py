@@ -1,7 +1,7 @@
 """Draw a mask with the mouse, a finger or the arrow keys, and watch what it does to attention."""
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 import traitlets
@@ -9,8 +9,7 @@ from torch import Tensor
 
 from transformer_lib import checks
 from transformer_lib.widgets.base import Widget, constant, float_bytes, json_bytes
-from transformer_lib.widgets.driving import Flag, Number, Option, Pair, Token
-from transformer_lib.widgets.goals import Goal
+from transformer_lib.widgets.driving import Flag, Number, Option, Pair, Setting, Token
 from transformer_lib.widgets.inputs import require_few, to_numpy, to_tokens
 from transformer_lib.widgets.joining import bundle, stylesheet
 
@@ -41,18 +40,7 @@ class MaskPainter(Widget):
     and `hint` is what this copy asks the reader to try.
 
     What the reader does comes back: `widget.mask` is a boolean tensor that the library takes as it
-    is; `widget.source` is the position that the tracer follows, `widget.layers` through how many
-    layers. All three can be set from Python.
-
-    State (what `[text](#set:name;key=value)` sets): `layers` (1 to 6), `follow` (a word), `rule`
-    (`minus-infinity`, `zero-after` or `minus-1e9`), `mask` (`causal`, `padding`, `sliding-window`,
-    `bidirectional` or `block`), `size` (of that mask: real words, window or block), `keep` (on or
-    off: presets only hide more), `open` and `hide` (a cell: `query,key`), `reset`.
-
-    Facts (what goals read): `changed cells` (that differ from the first mask), `open cells`,
-    `future cells` (open ones above the diagonal), `empty rows`, `layers`, `A reaches B in N`
-    (1 if something of the word A is in the position of B after N layers, else 0), `weight A B`,
-    `row sum A`.
+    is, and can be set.
 
     Raises ValueError for shapes that do not fit, more than 64 words, an unknown `show`, components
     without a name, and NaN or infinity; TypeError for a mask that is not boolean, tensors that are
@@ -73,32 +61,29 @@ class MaskPainter(Widget):
     _text = traitlets.Bytes().tag(sync=True)
     _vectors = traitlets.Bytes().tag(sync=True)
     _sizes_of = traitlets.List(traitlets.Int()).tag(sync=True)
-    _limits = constant({"layers": _MOST_LAYERS, "rules": _RULES})
+    _limits = constant({"rules": _RULES})
     _show = traitlets.Enum(SHOWS, "all").tag(sync=True)
     cells = traitlets.List(traitlets.Int()).tag(sync=True)
-    source = traitlets.Int().tag(sync=True)
-    layers = traitlets.Int(2).tag(sync=True)
-    rule = traitlets.Int(0).tag(sync=True)
+    source = Setting(0, Token("words", "the position that the tracer follows"), link="follow")
+    layers = Setting(2, Number(1, _MOST_LAYERS, "through how many it does"))
+    rule = Setting(0, Option({"minus-infinity": 0, "zero-after": 1, "minus-1e9": 2}))
     _keys_of_text: ClassVar = {
-        "layers": Number(1, _MOST_LAYERS, "layers"),
-        "follow": Token("words", "source"),
-        "rule": Option({"minus-infinity": 0, "zero-after": 1, "minus-1e9": 2}, "rule"),
         "mask": Option({name.replace(" ", "-"): name for name in PRESETS}),
-        "size": Number(1, MOST_WORDS),
-        "keep": Flag(),
-        "open": Pair("words", "words"),
-        "hide": Pair("words", "words"),
+        "size": Number(1, MOST_WORDS, "of that mask: real words, window or block"),
+        "keep": Flag("presets only hide more"),
+        "open": Pair("words", "words", "a cell"),
+        "hide": Pair("words", "words", "a cell"),
     }
-    _facts = (
-        "changed cells",
-        "open cells",
-        "future cells",
-        "empty rows",
-        "layers",
-        f"{{words}} reaches {{words}} in {{1..{_MOST_LAYERS}}}",
-        "weight {words} {words}",
-        "row sum {words}",
-    )
+    _facts: ClassVar = {
+        "changed cells": "that differ from the first mask",
+        "open cells": "",
+        "future cells": "open ones above the diagonal",
+        "empty rows": "",
+        f"{{words}} reaches {{words}} in {{1..{_MOST_LAYERS}}}": "1 if the second position holds "
+        "something of the first word after so many layers",
+        "weight {words} {words}": "",
+        "row sum {words}": "",
+    }
 
     def __init__(
         self,
@@ -111,8 +96,7 @@ class MaskPainter(Widget):
         show: str = "all",
         components: Sequence[str] = (),
         hint: str = "",
-        name: str = "",
-        goals: Sequence[Goal] = (),
+        **settings: Any,
     ) -> None:
         checks.require_attention(q, k, v)
         if show not in SHOWS:
@@ -131,8 +115,7 @@ class MaskPainter(Widget):
             _show=show,
             cells=_cells(mask, n),
             source=n // 2,
-            name=name,
-            goals=goals,
+            **settings,
         )
 
     @property
@@ -153,18 +136,6 @@ class MaskPainter(Widget):
         if len(cells) != n * n or not set(cells) <= {0, 1}:
             raise ValueError(f"cells are {len(cells)} numbers; they must be {n * n}, each 0 or 1")
         return cells
-
-    @traitlets.validate("source", "layers", "rule")
-    def _check_choice(self, proposal: dict) -> int:
-        name, value = proposal["trait"].name, proposal["value"]
-        low, high = {
-            "source": (0, self._sizes_of[0] - 1),
-            "layers": (1, _MOST_LAYERS),
-            "rule": (0, len(_RULES) - 1),
-        }[name]
-        if not low <= value <= high:
-            raise ValueError(f"{name} is {value}, but it must lie between {low} and {high}")
-        return value
 
 
 def _words(words: Sequence[str], q: Tensor, k: Tensor) -> list[str]:

@@ -3,7 +3,7 @@ import { button, choices, clip, element, showToken, slider } from "../core/dom.j
 import { figure } from "../core/figure.js";
 import { grid } from "../core/grid.js";
 import { fixed } from "../core/numbers.js";
-import { drive, labels } from "../core/state.js";
+import { drive, endsOf, labels } from "../core/state.js";
 import { readFloats, readJson, send } from "../core/wire.js";
 import { marked } from "./marked.js";
 import { asymmetry, equal, lookAt, moved, pairsOf, rowsOf, termsOf, withEntry } from "./model.js";
@@ -16,7 +16,6 @@ const entryText = (value) => fixed(value, 1).replace(/\.0$/, "");
 function render({ model, el }) {
   const { tokens, features, presets: presetNames } = readJson(model, "_text");
   const vectors = rowsOf(readFloats(model, "_vectors"), features.length);
-  const { largest } = readJson(model, "_limits");
   const presets = model.get("_presets");
   const start = model.get("matrix");
   const first = { entry: model.get("entry"), show: model.get("show") };
@@ -24,7 +23,7 @@ function render({ model, el }) {
     list.map((text) => clip(showToken(text), 24)),
   );
   const highest = Math.max(...[...presets, start].flat(2).map(Math.abs), 1);
-  const reach = Math.min(largest, Math.ceil(2 * highest));
+  const reach = Math.min(endsOf(model, "value").max, Math.ceil(2 * highest));
   let spoken = "entry"; // what the sentence is about: an entry of the matrix, or a cell of the map
 
   const fig = figure(el, {

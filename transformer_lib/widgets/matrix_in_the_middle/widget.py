@@ -1,7 +1,7 @@
 """The matrix between query and key, A = W_Q W_Kᵀ, on a sentence: move an entry and see the map."""
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -9,9 +9,8 @@ import traitlets
 from jaxtyping import Float
 from torch import Tensor
 
-from transformer_lib.widgets.base import Widget, constant, float_bytes, json_bytes
-from transformer_lib.widgets.driving import Number, Option, Token
-from transformer_lib.widgets.goals import Goal
+from transformer_lib.widgets.base import Widget, float_bytes, json_bytes
+from transformer_lib.widgets.driving import Number, Option, Setting, Token
 from transformer_lib.widgets.inputs import require_few, to_numpy, to_tokens
 from transformer_lib.widgets.joining import bundle, stylesheet
 
@@ -36,20 +35,9 @@ class MatrixInTheMiddle(Widget):
             by the name `start`.
         start: what to call the first matrix.
         entry: the entry that is chosen at the start, as two names of features.
-        show: what the map shows, "weights" or "scores".
-        name: what links in the prose call the figure.
-        goals: challenges.
-
-    State (what `[text](#set:name;key=value)` sets): `matrix` (the name of a preset, or `start`),
-    `asking` and `answering` (features: the entry that is chosen), `value` (of that entry, from
-    -100 to 100), `show` (weights or scores), `reset`.
-
-    Facts (what goals read): `weight QUERY KEY` and `score QUERY KEY` of each pair of words, `moved`
-    (how many entries differ from the first matrix), `asymmetry` (the largest difference between a
-    score and the one in the other direction).
 
     `widget.A` is the matrix as it is now, and can be set; `widget.scores` and `widget.weights`
-    follow it. Traits to observe: `matrix`, `entry`, `cell` and `show`.
+    follow it. Traits to observe: `matrix`, `entry` and `cell`.
 
     Raises ValueError if sizes do not fit, numbers are not finite or beyond 100, or a name is not a
     feature; TypeError if names are not text.
@@ -68,19 +56,22 @@ class MatrixInTheMiddle(Widget):
     _text = traitlets.Bytes().tag(sync=True)
     _vectors = traitlets.Bytes().tag(sync=True)
     _presets = traitlets.List().tag(sync=True)
-    _limits = constant({"largest": _LARGEST})
     matrix = traitlets.List(traitlets.List(traitlets.Float())).tag(sync=True)
     entry = traitlets.Tuple(traitlets.Int(), traitlets.Int()).tag(sync=True)
     cell = traitlets.Tuple(traitlets.Int(), traitlets.Int()).tag(sync=True)
-    show = traitlets.Enum(["weights", "scores"], "weights").tag(sync=True)
+    show = Setting("weights", Option(["weights", "scores"], "on the map"))
     _keys_of_text: ClassVar = {
-        "matrix": Token("presets"),
-        "asking": Token("features"),
-        "answering": Token("features"),
-        "value": Number(-_LARGEST, _LARGEST, whole=False),
-        "show": Option({"weights": "weights", "scores": "scores"}, "show"),
+        "matrix": Token("presets", "the name of a preset, or `start`"),
+        "asking": Token("features", "of the chosen entry"),
+        "answering": Token("features", "of the chosen entry"),
+        "value": Number(-_LARGEST, _LARGEST, "of that entry", whole=False),
     }
-    _facts = ("weight {tokens} {tokens}", "score {tokens} {tokens}", "moved", "asymmetry")
+    _facts: ClassVar = {
+        "weight {tokens} {tokens}": "",
+        "score {tokens} {tokens}": "",
+        "moved": "how many entries differ from the first matrix",
+        "asymmetry": "the largest difference between a score and the one in the other direction",
+    }
 
     def __init__(
         self,
@@ -92,9 +83,7 @@ class MatrixInTheMiddle(Widget):
         presets: Mapping[str, object] | None = None,
         start: str = "as built",
         entry: Sequence[str] | None = None,
-        show: str = "weights",
-        name: str = "",
-        goals: Sequence[Goal] = (),
+        **settings: Any,
     ) -> None:
         array = to_numpy(vectors, "vectors", largest=_LARGEST)
         if array.ndim != 2 or 0 in array.shape:
@@ -125,9 +114,7 @@ class MatrixInTheMiddle(Widget):
             matrix=matrices[0],
             entry=_chosen(entry, features, matrices[0]),
             cell=_telling(self._weights(matrices[0])),
-            show=show,
-            name=name,
-            goals=goals,
+            **settings,
         )
 
     @property

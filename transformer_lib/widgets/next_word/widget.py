@@ -1,7 +1,7 @@
 """One text and several predictors: the expectation of each at every word, and its surprise."""
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -9,8 +9,7 @@ import traitlets
 from torch import Tensor
 
 from transformer_lib.widgets.base import Widget, double_bytes, json_bytes
-from transformer_lib.widgets.driving import Token
-from transformer_lib.widgets.goals import Goal
+from transformer_lib.widgets.driving import Setting, Token
 from transformer_lib.widgets.inputs import require_mapping, to_numpy, to_tokens
 from transformer_lib.widgets.joining import bundle, stylesheet
 
@@ -29,12 +28,6 @@ class NextWord(Widget):
         selection: the position at which the figure starts, 1 to T - 1; None: the last.
         predictor: the one with which it starts; None: the first.
 
-    State (what `[text](#set:name;key=value)` sets): `predictor` (its name), `word` (not the first),
-    `reset`.
-
-    Facts (what goals read): `position` (of the selected word), `probability` and `surprise` (that
-    the chosen predictor gave it), `loss` (of the chosen predictor), `loss PREDICTOR`.
-
     Raises ValueError if sizes do not fit, a row is not a distribution, a word is not in the
     vocabulary, or a predictor gives a word that came no probability at all (its surprise would be
     infinite); TypeError if words are not text.
@@ -51,14 +44,15 @@ class NextWord(Widget):
     _css = stylesheet("next_word")
     _probabilities = traitlets.Bytes().tag(sync=True)
     _text = traitlets.Bytes().tag(sync=True)
-    selection = traitlets.Int(1).tag(sync=True)
-    _chosen = traitlets.Int(0).tag(sync=True)
-    _keys_of_text: ClassVar = {
-        "predictor": Token("predictors", "_chosen"),
-        "word": Token("words", "selection", first=1),
+    selection = Setting(1, Token("words", "its position, from 1", first=1), link="word")
+    _chosen = Setting(0, Token("predictors", "its name"), link="predictor")
+    _facts: ClassVar = {
+        "position": "of the selected word",
+        "probability": "that the chosen predictor gave it",
+        "surprise": "of the chosen predictor, at it",
+        "loss": "of the chosen predictor",
+        "loss {predictors}": "",
     }
-    _facts = ("position", "probability", "surprise", "loss", "loss {predictors}")
-    _also_reset = ("_chosen",)
 
     def __init__(
         self,
@@ -68,8 +62,7 @@ class NextWord(Widget):
         *,
         selection: int | None = None,
         predictor: str | None = None,
-        name: str = "",
-        goals: Sequence[Goal] = (),
+        **settings: Any,
     ) -> None:
         require_mapping(predictors, "predictors", "{name: probabilities}")
         if len(words) < 2 or not predictors:
@@ -91,19 +84,9 @@ class NextWord(Widget):
             _text=json_bytes(text | {"targets": targets}),
             selection=len(targets) if selection is None else selection,
             _chosen=0 if predictor is None else self._number(predictor),
-            name=name,
-            goals=goals,
+            **settings,
         )
         self._targets = targets
-
-    @traitlets.validate("selection")
-    def _check_selection(self, proposal: dict) -> int:
-        if not 1 <= proposal["value"] < len(self._words):
-            raise ValueError(
-                f"selection is {proposal['value']}; the words at positions 1 to "
-                f"{len(self._words) - 1} are predicted"
-            )
-        return proposal["value"]
 
     @property
     def predictor(self) -> str:

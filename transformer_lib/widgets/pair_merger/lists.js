@@ -4,7 +4,7 @@
 //   const list = mergeList();             list.paint({ merges, name })
 
 import { fitText, setSize, svgElement, textWidth } from "../core/dom.js";
-import { FACE, shownToken } from "../core/pieces.js";
+import { FACE, shownToken } from "../core/owntext.js";
 import { pointList } from "../core/pointlist.js";
 
 const [ROW, MOST] = [26, 8];

@@ -1,7 +1,6 @@
 import { button, element, slider } from "../core/dom.js";
 import { figure } from "../core/figure.js";
-import { ownText } from "../core/owntext.js";
-import { FACE, pieces } from "../core/pieces.js";
+import { FACE, ownText, pieces } from "../core/owntext.js";
 import { drive } from "../core/state.js";
 import { send } from "../core/wire.js";
 import { after, learn, pairsOf, shown } from "../math/bpe.js";

@@ -1,6 +1,6 @@
 import { choices, element, slider, toggle } from "../core/dom.js";
 import { figure } from "../core/figure.js";
-import { drive } from "../core/state.js";
+import { drive, endsOf } from "../core/state.js";
 import { readFloats, readJson, send } from "../core/wire.js";
 import { alibiSlopes } from "../math/positions.js";
 import { METHODS, methodNamed, VIEWS } from "./methods.js";
@@ -20,7 +20,6 @@ function render({ model, el }) {
   const table = Array.from({ length: rows }, (_, p) =>
     Array.from(numbers.subarray(p * columns, (p + 1) * columns)),
   );
-  const { smallest, largest } = readJson(model, "_limits");
   const place = readJson(model, "_place");
   const wantedHere = (name) => !place.controls || place.controls.includes(name);
   const fig = figure(el, {
@@ -49,8 +48,10 @@ function render({ model, el }) {
   const plain = (label, name, min, max) =>
     slider({ label, min, max, step: 1, value: model.get(name), onInput: set(name) });
   /** From the smallest that there is to a usual number, or further if Python began further. */
-  const counted = (label, name, usual) =>
-    plain(label, name, smallest[name], Math.min(largest[name], Math.max(usual, model.get(name))));
+  function counted(label, name, usual) {
+    const { min, max } = endsOf(model, name);
+    return plain(label, name, min, Math.min(max, Math.max(usual, model.get(name))));
+  }
   const switched = (label, name) => toggle({ label, value: model.get(name), onChange: set(name) });
   const show = choices({
     label: "show",

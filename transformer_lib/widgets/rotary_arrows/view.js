@@ -1,4 +1,3 @@
-import { arrow } from "../core/arrow.js";
 import { linearScale } from "../core/axes.js";
 import {
   button,
@@ -11,8 +10,8 @@ import {
 } from "../core/dom.js";
 import { figure } from "../core/figure.js";
 import { fixed } from "../core/numbers.js";
-import { plane } from "../core/plane.js";
-import { drive } from "../core/state.js";
+import { arrow, plane } from "../core/plane.js";
+import { drive, endsOf } from "../core/state.js";
 import { readJson, send } from "../core/wire.js";
 import { compute } from "./model.js";
 
@@ -22,7 +21,8 @@ const ARC = 0.6; // radius of the angle's arc
 const degrees = (angle) => (angle * 180) / Math.PI;
 
 function render({ model, el }) {
-  const { reach, farthest, fastest } = readJson(model, "_limits");
+  const { reach } = readJson(model, "_limits");
+  const farthest = endsOf(model, "before").max;
   const start = model.get("_start");
   const fig = figure(el, {
     name: "A query and a key, turned by their positions",
@@ -36,11 +36,10 @@ function render({ model, el }) {
         model.get(name),
       ]),
     );
-  const plain = (label, name, max, more = {}) =>
+  const plain = (label, name, more = {}) =>
     slider({
       label,
-      min: 0,
-      max,
+      ...endsOf(model, name),
       step: 1,
       value: model.get(name),
       onInput: (value) => send(model, name, value),
@@ -53,10 +52,10 @@ function render({ model, el }) {
       value: 0,
       onChange: (at) => send(model, "add", at === 1),
     }),
-    query_position: plain("query's position", "query_position", farthest.query_position),
-    key_position: plain("key's position", "key_position", farthest.key_position),
-    before: plain("words before the text", "before", farthest.before),
-    speed: plain("speed", "speed", fastest, {
+    query_position: plain("query's position", "query_position"),
+    key_position: plain("key's position", "key_position"),
+    before: plain("words before the text", "before"),
+    speed: plain("speed", "speed", {
       step: 0.05,
       format: (value) => `${fixed(value)} a position`,
     }),
@@ -169,7 +168,7 @@ function render({ model, el }) {
     const { width, colors, now } = state;
     if (!width || !colors || !now) return;
     const [left, right, top, tall] = [44, width - 8, 8, 170];
-    const x = linearScale([0, farthest.before], [left, right]).of;
+    const x = linearScale([0, farthest], [left, right]).of;
     const lengths = [now.query, now.key].map((at) => Math.hypot(...at)); // the largest score there is
     const most = Math.max(1, lengths[0] * lengths[1], ...now.scores.map(Math.abs));
     const y = linearScale([-most, most], [top + tall, top]).of;
@@ -195,7 +194,7 @@ function render({ model, el }) {
       text(left - 6, top + 8, fixed(most, 1), "end"),
       text(left - 6, top + tall, fixed(-most, 1), "end"),
       text(left, top + tall + 18, "0 words", "start"),
-      text(right, top + tall + 18, String(farthest.before), "end"),
+      text(right, top + tall + 18, String(farthest), "end"),
     );
     const level = Math.max(...now.scores) - Math.min(...now.scores) < 1e-9;
     setAttributes(setSize(curve, width, top + tall + 26), {
@@ -205,7 +204,7 @@ function render({ model, el }) {
 
   function paint() {
     const wanted = settings();
-    const now = compute(wanted, farthest.before);
+    const now = compute(wanted, farthest);
     for (const [name, control] of Object.entries(controls)) {
       control.set(name === "add" ? Number(wanted.add) : wanted[name]);
     }
@@ -240,17 +239,12 @@ function render({ model, el }) {
   drive(fig, model, {
     /** The numbers that a goal may ask for, by name (widget.py, Facts). */
     facts() {
-      const { arrows, ...rest } = settings();
       const { offset, angle, score } = state.now;
-      const moved = arrows.flat().some((value, at) => value !== start.flat()[at]);
-      return {
-        ...rest,
-        add: Number(rest.add),
-        offset,
-        angle: degrees(angle),
-        score,
-        moved: Number(moved),
-      };
+      const moved = model
+        .get("arrows")
+        .flat()
+        .some((value, at) => value !== start.flat()[at]);
+      return { offset, angle: degrees(angle), score, moved: Number(moved) };
     },
   });
   return fig.end;

@@ -2,7 +2,7 @@ import { button, element, font, select, slider, textWidth } from "../core/dom.js
 import { figure } from "../core/figure.js";
 import { temperatureSlider, topPSlider } from "../core/filters.js";
 import { fixed, percentAmong } from "../core/numbers.js";
-import { drive, labels } from "../core/state.js";
+import { drive, endsOf, labels } from "../core/state.js";
 import { readFloats, readJson, send } from "../core/wire.js";
 import { countDraws, ranked } from "../math/sampling.js";
 import { bars } from "./bars.js";
@@ -16,7 +16,7 @@ const SETTINGS = ["context", "temperature", "top_k", "top_p", "min_p"];
 
 function render({ model, el }) {
   const { vocabulary, contexts, sliders } = readJson(model, "_text");
-  const { hottest, draws: mostDraws } = readJson(model, "_limits");
+  const { draws: mostDraws } = readJson(model, "_limits");
   const size = vocabulary.length;
   const logits = readFloats(model, "_logits");
   const steps = kSteps(size);
@@ -41,7 +41,7 @@ function render({ model, el }) {
     onChange: (context) => change({ context }),
   });
   which.element.classList.add("afm-context");
-  const heat = temperatureSlider(hottest, (temperature) => change({ temperature }));
+  const heat = temperatureSlider(model, (temperature) => change({ temperature }));
   const keep = slider({
     label: "top-k",
     min: 0,
@@ -51,11 +51,10 @@ function render({ model, el }) {
     format: (at) => (at === steps.length - 1 ? `all ${size}` : String(steps[at])),
     onInput: (at) => change({ top_k: at === steps.length - 1 ? null : steps[at] }),
   });
-  const nucleus = topPSlider((value) => change({ top_p: value === 1 ? null : value }));
+  const nucleus = topPSlider(model, (value) => change({ top_p: value === 1 ? null : value }));
   const least = slider({
     label: "min-p",
-    min: 0,
-    max: 1,
+    ...endsOf(model, "min_p"),
     step: 0.01,
     value: 0,
     format: (value) => (value === 0 ? "0: all" : fixed(value)),
@@ -218,8 +217,6 @@ function render({ model, el }) {
       const draws = model.get("draws");
       const counts = countDraws(draws, size);
       const facts = {
-        context: model.get("context"),
-        temperature: model.get("temperature"),
         top_k: model.get("top_k") ?? size,
         top_p: model.get("top_p") ?? 1,
         min_p: model.get("min_p") ?? 0,

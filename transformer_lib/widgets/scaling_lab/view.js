@@ -1,14 +1,15 @@
 import { button, slider } from "../core/dom.js";
 import { figure } from "../core/figure.js";
 import { fixed, reading } from "../core/numbers.js";
-import { drive } from "../core/state.js";
+import { drive, endsOf } from "../core/state.js";
 import { readJson, send } from "../core/wire.js";
 import { drawScores, gapToBest, look } from "./model.js";
 import { nearOne, panels } from "./panels.js";
 import { saturation } from "./saturation.js";
 
 function render({ model, el }) {
-  const { widest, seeds, levels } = readJson(model, "_limits");
+  const { levels } = readJson(model, "_limits");
+  const widest = endsOf(model, "d_k").max;
   const level = levels.indexOf(model.get("show"));
   const n = model.get("n_keys");
   const start = model.get("seed");
@@ -30,7 +31,7 @@ function render({ model, el }) {
   const again = button({
     label: "draw new vectors",
     title: "Another random query with other random keys",
-    onClick: () => send(model, "seed", (model.get("seed") + 1) % seeds),
+    onClick: () => send(model, "seed", (model.get("seed") + 1) % endsOf(model, "seed").max),
   });
   const back = button({
     label: "start again",
@@ -133,15 +134,13 @@ function render({ model, el }) {
   fig.listen(model, "change:d_k", update);
   fig.listen(model, "change:seed", update);
   update();
-  drive(fig, model, { facts: () => factsOf(now(), model) });
+  drive(fig, model, { facts: () => factsOf(now()) });
   return fig.end;
 }
 
 /** The numbers that a goal may ask for, by name (widget.py, Facts). */
-function factsOf({ raw, scaled }, model) {
+function factsOf({ raw, scaled }) {
   return {
-    d_k: model.get("d_k"),
-    seed: model.get("seed"),
     "largest raw weight": raw.largest,
     "largest scaled weight": scaled.largest,
     "raw slope": raw.slope,

@@ -7,10 +7,9 @@
 //   map.light(2)              one key, its drop and how far out it lands; null for none
 //   map.hears(list)           core/pointlist.js: a key that is pointed at
 
-import { arrow } from "../core/arrow.js";
 import { clip, setAttributes, showToken, svgElement, textWidth } from "../core/dom.js";
 import { fixed } from "../core/numbers.js";
-import { plane } from "../core/plane.js";
+import { arrow, plane } from "../core/plane.js";
 import { dot } from "../math/linear.js";
 
 const QUERY_RADIUS = 8;

@@ -2,7 +2,7 @@ import { button, slider } from "../core/dom.js";
 import { figure } from "../core/figure.js";
 import { leaders, listed } from "../core/leaders.js";
 import { fixed, percent, precise } from "../core/numbers.js";
-import { drive, labels } from "../core/state.js";
+import { drive, endsOf, labels } from "../core/state.js";
 import { readFloats, readJson, send } from "../core/wire.js";
 import { entropy } from "../math/linear.js";
 import { lookUp, nearest, temperatures } from "./model.js";
@@ -11,7 +11,7 @@ import { shelf } from "./shelf.js";
 
 function render({ model, el }) {
   const { names, unit, axes } = readJson(model, "_text");
-  const { coldest, hottest } = readJson(model, "_limits");
+  const { min: coldest, max: hottest } = endsOf(model, "temperature");
   const flat = readFloats(model, "_keys");
   const values = Array.from(readFloats(model, "_values"));
   const keys = names.map((_, i) => [flat[2 * i], flat[2 * i + 1]]);
@@ -171,7 +171,6 @@ function factsOf(names, { scores, weights, answer }, model) {
   const [x, y] = model.get("query");
   const facts = {
     answer,
-    temperature: model.get("temperature"),
     entropy: entropy(weights),
     "largest weight": Math.max(...weights),
     "query x": x,

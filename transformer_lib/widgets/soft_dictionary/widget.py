@@ -1,19 +1,17 @@
 """A dictionary that answers every query a little: keys, values, and a query to move among them."""
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 import traitlets
 from torch import Tensor
 
-from transformer_lib.widgets.base import Widget, constant, float_bytes, json_bytes
-from transformer_lib.widgets.driving import Number, Numbers
-from transformer_lib.widgets.goals import Goal
+from transformer_lib.widgets.base import Widget, float_bytes, json_bytes
+from transformer_lib.widgets.driving import Number, Numbers, Setting
 from transformer_lib.widgets.inputs import to_numpy, to_tokens
 from transformer_lib.widgets.joining import bundle, stylesheet
 
-COLDEST, HOTTEST = 0.03, 10.0
 # Of coordinates, which are moved by hundredths, and of values, which are written out.
 _FARTHEST, _LARGEST = 1e6, 1e9
 
@@ -22,25 +20,14 @@ class SoftDictionary(Widget):
     """A query among keys in the plane; the answer is the average of their values.
 
     The weights are softmax(keys · query / temperature). The reader moves the query and sets the
-    temperature; both come back as `widget.query` and `widget.temperature`, can be observed and set,
-    and `widget.weights` and `widget.answer` follow them.
+    temperature; `widget.weights` and `widget.answer` follow them.
 
     Args:
         names: what to call the entries, n texts.
         keys: their keys, [n, 2].
         values: their values, [n], one number each.
-        query: where the query starts, (x, y).
-        temperature: from 0.03 (hard) to 10 (soft).
         unit: what the values count, such as "minutes".
         axes: names of the two components.
-        name: what links in the prose call the figure.
-        goals: challenges.
-
-    State (what `[text](#set:name;key=value)` sets): `query` (x,y), `temperature` (0.03 to 10),
-    `reset`.
-
-    Facts (what goals read): `weight NAME` and `score NAME` of each entry, `largest weight`,
-    `temperature`, `entropy` (of the weights, in nats), `answer`, `query x`, `query y`.
 
     Raises ValueError if sizes do not fit, numbers are not finite, coordinates are beyond a million
     or values beyond a billion, or the temperature is outside its range; TypeError if
@@ -59,23 +46,17 @@ class SoftDictionary(Widget):
     _keys = traitlets.Bytes().tag(sync=True)
     _values = traitlets.Bytes().tag(sync=True)
     _text = traitlets.Bytes().tag(sync=True)
-    _limits = constant({"coldest": COLDEST, "hottest": HOTTEST})
-    query = traitlets.Tuple(traitlets.Float(), traitlets.Float()).tag(sync=True)
-    temperature = traitlets.Float(1.0).tag(sync=True)
-    _keys_of_text: ClassVar = {
-        "query": Numbers(2, "query"),
-        "temperature": Number(COLDEST, HOTTEST, "temperature", whole=False),
+    query = Setting((1.0, 1.0), Numbers(2, "where it is, (x, y)"))
+    temperature = Setting(1.0, Number(0.03, 10, "from hard to soft", whole=False))
+    _facts: ClassVar = {
+        "weight {names}": "",
+        "score {names}": "",
+        "largest weight": "",
+        "entropy": "of the weights, in nats",
+        "answer": "",
+        "query x": "",
+        "query y": "",
     }
-    _facts = (
-        "weight {names}",
-        "score {names}",
-        "largest weight",
-        "temperature",
-        "entropy",
-        "answer",
-        "query x",
-        "query y",
-    )
 
     def __init__(
         self,
@@ -84,11 +65,9 @@ class SoftDictionary(Widget):
         values: object,
         *,
         query: Sequence[float] = (1.0, 1.0),
-        temperature: float = 1.0,
         unit: str = "",
         axes: Sequence[str] = ("", ""),
-        name: str = "",
-        goals: Sequence[Goal] = (),
+        **settings: Any,
     ) -> None:
         keys = to_numpy(keys, "keys", largest=_FARTHEST)
         values = to_numpy(values, "values", largest=_LARGEST)
@@ -109,22 +88,12 @@ class SoftDictionary(Widget):
             _values=float_bytes(values),
             _text=json_bytes(text),
             query=_point(query),
-            temperature=temperature,
-            name=name,
-            goals=goals,
+            **settings,
         )
 
     @traitlets.validate("query")
     def _check_query(self, proposal: dict) -> tuple[float, float]:
         return _point(proposal["value"])
-
-    @traitlets.validate("temperature")
-    def _check_temperature(self, proposal: dict) -> float:
-        if not COLDEST <= proposal["value"] <= HOTTEST:
-            raise ValueError(
-                f"temperature is {proposal['value']}; choose one from {COLDEST} to {HOTTEST}"
-            )
-        return proposal["value"]
 
     @property
     def weights(self) -> Tensor:

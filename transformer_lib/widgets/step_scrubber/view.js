@@ -224,24 +224,20 @@ function render({ model, el }) {
   update();
   drive(fig, model, {
     set: { word: (at) => put("_cell")([settings().order.indexOf(at), model.get("_cell")[1]]) },
-    facts: () => factsOf({ ...state, ...selected(state) }, orders, model),
+    facts: () => factsOf({ ...state, ...selected(state) }, orders),
   });
   return fig.end;
 }
 
 /** The numbers that a goal may ask for, by name (widget.py, Facts). */
-function factsOf({ step, run, head, how, both, row, column }, orders, model) {
+function factsOf({ step, run, head, how, both, row, column }, orders) {
   const word = how.order[row];
   const [y, other] = both.map((output, at) => output[orders[at].indexOf(word)]);
   return {
-    step,
     head,
     row,
     column,
     heads: run.heads,
-    causal: Number(how.causal),
-    shuffled: Number(model.get("shuffled")),
-    placed: Number(how.placed),
     value: stageOf(step, run, head).result[row][column],
     difference: Math.max(...y.map((value, i) => Math.abs(value - other[i]))),
   };

@@ -1,14 +1,13 @@
 """Multi-head attention as one strip that grows: every number, what it was made of, and its line."""
 
 from collections.abc import Sequence
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import traitlets
 
 from transformer_lib.widgets.base import Widget, float_bytes, json_bytes
-from transformer_lib.widgets.driving import Flag, Number, Numbers, Option, Token
-from transformer_lib.widgets.goals import Goal
+from transformer_lib.widgets.driving import Flag, Number, Numbers, Option, Setting, Token
 from transformer_lib.widgets.inputs import to_numpy, to_tokens
 from transformer_lib.widgets.joining import bundle, stylesheet
 
@@ -60,18 +59,7 @@ class StepScrubber(Widget):
     the shuffle toggle does to the words: `order[place]` is the word that is then there
     (default: the sentence backwards). `features` and `output_features` name the components.
 
-    What the reader does comes back, and can be set: `widget.step` (0 to 9), `widget.head`,
-    `widget.selection` (row, column), `widget.causal`, `widget.shuffled`, `widget.placed`, and
-    `widget.one_head`: the same matrices with a single softmax.
-
-    State (what `[text](#set:name;key=value)` sets): `step` (`q`, `k`, `v`, `scores`, `scale`,
-    `mask`, `softmax`, `average`, `concat`, `project`, or 0 to 9), `head`, `one_head`, `causal`,
-    `shuffled`, `placed` (on or off), `word` (the selected row, by its token), `cell` (row,column:
-    numbers from 0), `reset`.
-
-    Facts (what goals read): `step`, `head`, `heads` (1 or all), `causal`, `shuffled`, `placed`
-    (1 or 0), `row`, `column`, `value` (the selected number), `difference` (the largest, between
-    what the selected word takes home in the two orders of the words).
+    The selected number comes back as `widget.selection` (row, column), and can be set.
 
     Raises ValueError for shapes that do not fit, more than 64 tokens or components, or numbers
     that are not finite; TypeError for a module without these layers, with its own positions or with
@@ -87,36 +75,21 @@ class StepScrubber(Widget):
     _arrays = traitlets.Bytes().tag(sync=True)
     _text = traitlets.Bytes().tag(sync=True)
     _shape = traitlets.List(traitlets.Int()).tag(sync=True)
-    step = traitlets.Int(6).tag(sync=True)
-    head = traitlets.Int(0).tag(sync=True)
-    _cell = traitlets.List(traitlets.Int()).tag(sync=True)
-    causal = traitlets.Bool(False).tag(sync=True)
-    shuffled = traitlets.Bool(False).tag(sync=True)
-    placed = traitlets.Bool(True).tag(sync=True)
-    one_head = traitlets.Bool(False).tag(sync=True)
-    _keys_of_text: ClassVar = {
-        "step": Option(STEPS | {str(i): i for i in range(len(STEPS))}, "step"),
-        "head": Number(0, "heads", "head"),
-        "one_head": Flag("one_head"),
-        "causal": Flag("causal"),
-        "shuffled": Flag("shuffled"),
-        "placed": Flag("placed"),
-        "word": Token("tokens"),
-        "cell": Numbers(2, "_cell", whole=True, low=0),
+    step = Setting(6, Option(STEPS | {str(i): i for i in range(len(STEPS))}))
+    head = Setting(0, Number(0, "heads"))
+    _cell = Setting((1, 0), Numbers(2, "row,column of the result", whole=True, low=0), "cell")
+    causal = Setting(False, Flag())
+    shuffled = Setting(False, Flag())
+    placed = Setting(True, Flag())
+    one_head = Setting(False, Flag("the same matrices with a single softmax"))
+    _keys_of_text: ClassVar = {"word": Token("tokens", "the selected row, by its token")}
+    _facts: ClassVar = {
+        "heads": "1 or all",
+        "row": "",
+        "column": "",
+        "value": "the selected number",
+        "difference": "the largest, between what the selected word takes home in the two orders",
     }
-    _facts = (
-        "step",
-        "head",
-        "heads",
-        "causal",
-        "shuffled",
-        "placed",
-        "row",
-        "column",
-        "value",
-        "difference",
-    )
-    _also_reset = ("_cell",)
 
     def __init__(
         self,
@@ -129,8 +102,7 @@ class StepScrubber(Widget):
         features: Sequence[str] | None = None,
         output_features: Sequence[str] | None = None,
         selection: tuple[int, int] = (1, 0),
-        name: str = "",
-        goals: Sequence[Goal] = (),
+        **settings: Any,
     ) -> None:
         words = _matrix(x, "x")
         n, d_model = words.shape
@@ -160,8 +132,7 @@ class StepScrubber(Widget):
             _text=json_bytes(text),
             _shape=[n, d_model, n_heads, weights[0].shape[1] // n_heads],
             _cell=[min(selection[0], n - 1), selection[1]],
-            name=name,
-            goals=goals,
+            **settings,
         )
 
     @property
@@ -175,14 +146,6 @@ class StepScrubber(Widget):
         if not 0 <= row < self._shape[0] or column < 0:
             raise ValueError(f"selection is {(row, column)}: there are {self._shape[0]} rows")
         self._cell = [row, column]
-
-    @traitlets.validate("step", "head")
-    def _check_range(self, proposal: dict) -> int:
-        name, value = proposal["trait"].name, proposal["value"]
-        size = len(code_lines(biased=False)) if name == "step" else (self._shape or [0, 0, 1])[2]
-        if not 0 <= value < size:
-            raise ValueError(f"{name} is {value}, but must be in 0 .. {size - 1}")
-        return value
 
     def _sizes(self) -> dict[str, object]:
         tokens, d_model, heads, d_head = self._shape

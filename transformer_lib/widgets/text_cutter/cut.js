@@ -4,7 +4,7 @@
 //   part.paint({ title, words, name })      words: ids by word, or null: then the note is there
 
 import { element } from "../core/dom.js";
-import { pieces } from "../core/pieces.js";
+import { pieces } from "../core/owntext.js";
 
 export function cut(note = "") {
   const title = element("p", { class: "afm-part-title" });

@@ -1,7 +1,6 @@
 import { button, element } from "../core/dom.js";
 import { figure } from "../core/figure.js";
-import { ownText } from "../core/owntext.js";
-import { FACE } from "../core/pieces.js";
+import { FACE, ownText } from "../core/owntext.js";
 import { drive } from "../core/state.js";
 import { loadWeights } from "../core/weights.js";
 import { readJson, send } from "../core/wire.js";

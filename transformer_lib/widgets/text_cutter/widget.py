@@ -1,12 +1,12 @@
 """The reader's own text as GPT-2's tokens, and as those of a tokenizer of the book."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import chain
+from typing import Any, ClassVar
 
 import numpy as np
 import traitlets
 
-from transformer_lib.widgets.goals import Goal
 from transformer_lib.widgets.joining import bundle, stylesheet
 from transformer_lib.widgets.own_text import OwnText
 from transformer_lib.widgets.text_cutter.vocabulary import gpt2_merges
@@ -26,13 +26,6 @@ class TextCutter(OwnText):
         samples: texts to begin with, by name; the first one is shown.
         tokenizer: a BytePairTokenizer of the book, which stands beside GPT-2's.
         label: what the figure calls it.
-        name: what links in the prose call the figure.
-        goals: challenges.
-
-    State (what `[text](#set:name;key=value)` sets): `sample` (its name), `reset`.
-
-    Facts (what goals read): `characters` and `bytes` of the text, `own` (how many tokens it is to
-    the book's tokenizer), `tokens` (to GPT-2; none until its vocabulary is there).
 
     Raises ValueError for no samples, an empty text, one of more than 1,000 characters or with half
     a surrogate pair, special tokens, or more than 65,280 merges; TypeError for what is not text, or
@@ -48,7 +41,12 @@ class TextCutter(OwnText):
     _merges = traitlets.Bytes().tag(sync=True)
     _vocabulary = traitlets.Bytes().tag(sync=True)
     _ready = traitlets.Bool(False).tag(sync=True)  # GPT-2's vocabulary is there
-    _facts = ("characters", "bytes", "own", "tokens")
+    _facts: ClassVar = {
+        "characters": "of the text",
+        "bytes": "of the text",
+        "own": "how many tokens it is to the book's tokenizer",
+        "tokens": "to GPT-2; none until its vocabulary is there",
+    }
 
     def __init__(
         self,
@@ -56,8 +54,7 @@ class TextCutter(OwnText):
         tokenizer: object,
         *,
         label: str = "the book's own",
-        name: str = "",
-        goals: Sequence[Goal] = (),
+        **settings: Any,
     ) -> None:
         if not isinstance(label, str):
             raise TypeError(f"label is {label!r}, but must be a str")
@@ -66,8 +63,7 @@ class TextCutter(OwnText):
             also={"label": label},
             _merges=_as_ids(tokenizer),
             _vocabulary=gpt2_merges(),
-            name=name,
-            goals=goals,
+            **settings,
         )
 
 

@@ -1,8 +1,7 @@
 import { button, element, slider, textField } from "../core/dom.js";
 import { figure } from "../core/figure.js";
-import { flow } from "../core/flow.js";
+import { flow, parseLetters } from "../core/flow.js";
 import { grid } from "../core/grid.js";
-import { parseLetters } from "../core/letters.js";
 import { percent, short } from "../core/numbers.js";
 import { drive } from "../core/state.js";
 import { loadWeights, unpackWeights } from "../core/weights.js";
@@ -177,7 +176,10 @@ function render({ model, el }) {
     },
   );
   drive(fig, model, {
-    set: { step: (step) => model.set("step", nearest(steps, step)) },
+    set: {
+      step: (step) => model.set("step", nearest(steps, step)),
+      position: (at) => model.set("position", at ?? -1),
+    },
     reset: pause,
     /** The numbers that a goal may ask for, by name (widget.py, Facts). */
     facts() {

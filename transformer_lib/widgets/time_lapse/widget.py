@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 import traitlets
 
 from transformer_lib.widgets.base import Widget, json_bytes
-from transformer_lib.widgets.driving import Number
-from transformer_lib.widgets.goals import Goal
+from transformer_lib.widgets.driving import Number, Setting
 from transformer_lib.widgets.inputs import require_parts
 from transformer_lib.widgets.joining import bundle, stylesheet
 from transformer_lib.widgets.weights import pack_weights
@@ -33,21 +32,9 @@ class TimeLapse(Widget):
         readers: the losses of ``uniform``, ``unigram`` and ``bigram`` on the same chains.
         length: how many states the chain in the figure has.
         step: of the timeline, shown first; None: the first.
-        seed: of the chain that is drawn first, from 1.
         bits: 8 or 32 for each number of the weights' matrices.
-        name: what links in the prose call the figure.
-        goals: challenges.
 
-    What comes back and can be set: `widget.step`, `widget.position` (after which state the
-    expectation is shown; -1: the last) and `widget.ids` (the chain).
-
-    State (what `[text](#set:name;key=value)` sets): `step` (one that was kept), `position` (from 0,
-    or `last`), `seed` (of a chain to draw), `reset`.
-
-    Facts (what goals read): `step`, `loss` (of the curve, at that step), `position`, `off uniform`,
-    `off unigram`, `off bigram` (how far the model's expectation is from each reader's: half of the
-    sum of all differences, from 0 to 1), `looks` (the share of the last layer's attention on
-    states that followed an earlier one like the present).
+    The chain comes back as `widget.ids`, and can be set.
 
     Raises ValueError for a step that was not kept, columns of unequal length, a length outside of
     the model's context, or a model of other than two layers with one head each.
@@ -58,15 +45,23 @@ class TimeLapse(Widget):
     _packed = traitlets.Bytes().tag(sync=True)
     _config = traitlets.Bytes().tag(sync=True)
     _text = traitlets.Bytes().tag(sync=True)
-    step = traitlets.Int().tag(sync=True)
-    position = traitlets.Int(-1).tag(sync=True)
+    step = Setting(0, Number(0, None, "of those that were kept; a link: the nearest one"))
+    position = Setting(
+        -1,
+        Number(0, "length", "after which state its expectation is shown", none="last", none_is=-1),
+    )
     ids = traitlets.List(traitlets.Int()).tag(sync=True)
-    seed = traitlets.Int(1, min=1, max=2**31 - 1).tag(sync=True)
-    _facts = ("step", "loss", "position", *(f"off {reader}" for reader in READERS), "looks")
-    _keys_of_text: ClassVar = {
-        "step": Number(0),
-        "position": Number(0, "last", "position", none="last"),
-        "seed": Number(1, 2**31 - 1, "seed"),
+    seed = Setting(1, Number(1, 2**31 - 1, "of the chain that is drawn"))
+    _facts: ClassVar = {
+        "loss": "of the curve, at that step",
+        "position": "the state after which the expectation is shown",
+        **{
+            f"off {reader}": "how far the model's expectation is from this reader's: half of the "
+            "sum of all differences, from 0 to 1"
+            for reader in READERS
+        },
+        "looks": "the share of the last layer's attention on states that followed an earlier one "
+        "like the present",
     }
 
     def __init__(
@@ -77,10 +72,8 @@ class TimeLapse(Widget):
         *,
         length: int = 24,
         step: int | None = None,
-        seed: int = 1,
         bits: int = 8,
-        name: str = "",
-        goals: Sequence[Goal] = (),
+        **settings: Any,
     ) -> None:
         require_parts(timeline, ("config", "weights"), "timeline", "load_timeline(name)")
         config = timeline.config
@@ -116,7 +109,7 @@ class TimeLapse(Widget):
         super().__init__(
             _packed=pack_weights(weights, bits=bits), _config=json_bytes(asdict(config)),
             _text=json_bytes(text), step=self._steps[0] if step is None else step,
-            seed=seed, name=name, goals=goals,
+            **settings,
         )  # fmt: skip
 
     @traitlets.validate("step")
@@ -124,14 +117,6 @@ class TimeLapse(Widget):
         if proposal["value"] not in self._steps:
             kept = ", ".join(map(str, self._steps))
             raise ValueError(f"step is {proposal['value']}; the steps that were kept are {kept}")
-        return proposal["value"]
-
-    @traitlets.validate("position")
-    def _check_position(self, proposal: dict) -> int:
-        if not -1 <= proposal["value"] < self._length:
-            raise ValueError(
-                f"position is {proposal['value']}; choose 0 to {self._length - 1}, or -1: the last"
-            )
         return proposal["value"]
 
     @traitlets.validate("ids")
@@ -144,7 +129,7 @@ class TimeLapse(Widget):
         return ids
 
     def _sizes(self) -> dict[str, object]:
-        return {"steps": len(self._steps), "last": self._length - 1}
+        return {"steps": len(self._steps), "length": self._length}
 
 
 def _columns(curve: Mapping[str, Sequence[float]]) -> dict[str, list[float]]:

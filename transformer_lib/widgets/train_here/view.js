@@ -144,11 +144,7 @@ function render({ model, el }) {
       const named = TASKS.map((name) => [name, Number(model.get("task") === name)]);
       return {
         ...Object.fromEntries(named),
-        layers: model.get("layers"),
-        smear: Number(model.get("smear")),
         muon: Number(model.get("optimizer") === "muon"),
-        rate: model.get("rate"),
-        seed: model.get("seed"),
         steps: log?.last ?? 0,
         loss: log ? log.loss(log.last) : Number.NaN,
         right: log ? log.right(log.last) : Number.NaN,

@@ -1,6 +1,6 @@
 import { button, element, select, slider, textField } from "../core/dom.js";
 import { figure } from "../core/figure.js";
-import { drive } from "../core/state.js";
+import { drive, endsOf } from "../core/state.js";
 import { readJson, send } from "../core/wire.js";
 import { headMaps } from "./heads.js";
 import { plot } from "./plot.js";
@@ -14,7 +14,7 @@ const OWN = "your own text";
 
 function render({ model, el }) {
   const { samples, texts } = readJson(model, "_text");
-  const { sizes, limits, hottest, passage } = readJson(model, "_limits");
+  const { sizes, limits, passage } = readJson(model, "_limits");
   const layers = model.get("layers");
   const fig = figure(el, {
     name: "Train a model on your text",
@@ -57,7 +57,7 @@ function render({ model, el }) {
   });
   const heat = slider({
     label: "temperature",
-    ...{ min: 0, max: hottest, step: 0.1, value: model.get("temperature") },
+    ...{ ...endsOf(model, "temperature"), step: 0.1, value: model.get("temperature") },
     format: (value) => value.toFixed(1),
     onInput: (value) => send(model, "temperature", value),
   });
@@ -271,7 +271,6 @@ function render({ model, el }) {
       const got = log && written.get(JSON.stringify(wanted()));
       return {
         own: Number(model.get("sample") === samples.length),
-        temperature: model.get("temperature"),
         steps: log?.last ?? 0,
         seconds: log?.seconds ?? 0,
         loss: log ? log.loss(log.last) : Number.NaN,

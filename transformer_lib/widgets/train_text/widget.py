@@ -1,13 +1,12 @@
 """A small GPT that is trained in the reader's browser, on the reader's own text."""
 
-from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import traitlets
 
 from transformer_lib.widgets.base import Widget, constant, json_bytes
-from transformer_lib.widgets.driving import Action, Number, Token
-from transformer_lib.widgets.goals import Goal
+from transformer_lib.widgets.driving import Action, Number, Setting, Token
 from transformer_lib.widgets.inputs import require_mapping
 from transformer_lib.widgets.joining import bundle, stylesheet, worker
 
@@ -18,7 +17,7 @@ SIZES = {
 }  # fmt: skip
 # Characters: of a text, of an alphabet, and of the held-out part that is judged.
 LIMITS = {"least": LEAST, "most": MOST, "alphabet": 160, "judged": 4096}
-LAYERS, HOTTEST, PASSAGE = (1, 4), 1.5, 20
+PASSAGE = 20
 
 
 class TrainText(Widget):
@@ -39,27 +38,10 @@ class TrainText(Widget):
         samples: texts to begin with, by the names that the figure offers them under: of at least
             1,000 characters and at most 200,000.
         sample: the position of the one that is shown first, from 0.
-        layers: 1 to 4 blocks.
-        temperature: 0 to 1.5, of what it writes.
-        seed: from 1, of the first weights, the pieces, and what is drawn when it writes.
-        name: what links in the prose call the figure.
-        goals: challenges.
 
-    What the reader sets comes back under the same names (``sample`` is the number of samples for
-    the reader's own text, which stays in the page), with `widget.trained` (how many steps the model
-    has made), `widget.step` (the one looked at; None: the newest), `widget.head` (counted through
-    all layers) and `widget.texts` (how many texts it has written).
-
-    State (what `[text](#set:name;key=value)` sets): `sample` (one of the samples, by name),
-    `temperature`, `seed`, `run` (start training), `step` (look at a step made already, or `last`),
-    `lowest` (look at the lowest loss on held-out text), `head` (from 0), `reset`.
-
-    Facts (what goals read): `own` (1: the text is the reader's), `temperature`, `steps`, `seconds`
-    (of training), `loss` (mean of the newest 20 steps), `held out` (the loss on held-out text at
-    the newest moment that is kept), `lowest` (of these so far), `excess` (how far the newest is
-    above it), `unigram`, `bigram` (on the same text), `words` (of what is shown: the share of its
-    words that stand in the text), `copied` (characters of its longest piece that stands in what
-    was learned from).
+    What comes back is also `widget.sample` (the number of samples for the reader's own text, which
+    stays in the page), `widget.trained` (how many steps the model has made), `widget.step` (the one
+    looked at; None: the newest) and `widget.texts` (how many texts it has written).
 
     Raises ValueError for a sample of another length or position, for no sample or too many, or
     layers, a temperature or a seed outside of the above; TypeError for samples that are not texts
@@ -72,57 +54,46 @@ class TrainText(Widget):
     _esm = bundle("train_text")
     _css = stylesheet("train_text")
     _worker = traitlets.Unicode(worker("train_text"), read_only=True).tag(sync=True)
-    _limits = constant({"sizes": SIZES, "limits": LIMITS, "hottest": HOTTEST, "passage": PASSAGE})
+    _limits = constant({"sizes": SIZES, "limits": LIMITS, "passage": PASSAGE})
     _text = traitlets.Bytes().tag(sync=True)
-    sample = traitlets.Int(0, min=0).tag(sync=True)
-    layers = traitlets.Int(2, min=LAYERS[0], max=LAYERS[1]).tag(sync=True)
-    temperature = traitlets.Float(0.8, min=0.0, max=HOTTEST).tag(sync=True)
-    seed = traitlets.Int(1, min=1, max=2**31 - 1).tag(sync=True)
+    sample = Setting(0, Token("samples", "by name"), beyond=True)  # the reader's own text
+    layers = Setting(2, Number(1, 4, "blocks"), link="")
+    temperature = Setting(0.8, Number(0, 1.5, "of what it writes", whole=False))
+    seed = Setting(1, Number(1, 2**31 - 1, "of the first weights, the pieces, and the drawing"))
     step = traitlets.Int(None, allow_none=True).tag(sync=True)
-    head = traitlets.Int(0, min=0).tag(sync=True)
+    head = Setting(0, Number(0, "heads", "counted through all layers"))
     trained = traitlets.Int(0).tag(sync=True)
     texts = traitlets.Int(0).tag(sync=True)
     _keys_of_text: ClassVar = {
-        "sample": Token("samples", "sample"),
-        "temperature": Number(0, HOTTEST, "temperature", whole=False),
-        "seed": Number(1, 2**31 - 1, "seed"),
-        "run": Action(),
-        "step": Number(0, none="last"),
-        "lowest": Action(),
-        "head": Number(0, "heads", "head"),
+        "run": Action("start training"),
+        "step": Number(0, None, "look at a step made already", none="last"),
+        "lowest": Action("look at the lowest loss on held-out text"),
     }
-    _facts = (
-        "own", "temperature", "steps", "seconds", "loss", "held out", "lowest", "excess", "unigram",
-        "bigram", "words", "copied",
-    )  # fmt: skip
+    _facts: ClassVar = {
+        "own": "1: the text is the reader's",
+        "steps": "",
+        "seconds": "of training",
+        "loss": "mean of the newest 20 steps",
+        "held out": "the loss on held-out text at the newest moment that is kept",
+        "lowest": "of these so far",
+        "excess": "how far the newest is above it",
+        "unigram": "loss on the same text",
+        "bigram": "loss on the same text",
+        "words": "of what is shown: the share of its words that stand in the text",
+        "copied": "characters of its longest piece that stands in what was learned from",
+    }
 
     def __init__(
         self,
         samples: Mapping[str, str],
         *,
         sample: int = 0,
-        layers: int = 2,
-        temperature: float = 0.8,
-        seed: int = 1,
-        name: str = "",
-        goals: Sequence[Goal] = (),
+        **settings: Any,
     ) -> None:
         require_samples(samples)
         self._count = len(samples)
         text = {"samples": list(samples), "texts": list(samples.values())}
-        super().__init__(
-            _text=json_bytes(text), sample=sample, layers=layers, temperature=temperature,
-            seed=seed, name=name, goals=goals,
-        )  # fmt: skip
-
-    @traitlets.validate("sample")
-    def _check_sample(self, proposal: dict) -> int:
-        if proposal["value"] > self._count:
-            raise ValueError(
-                f"sample is {proposal['value']}; choose 0 to {self._count - 1}, or {self._count}: "
-                "the reader's own text"
-            )
-        return proposal["value"]
+        super().__init__(_text=json_bytes(text), sample=sample, **settings)
 
     def _sizes(self) -> dict[str, object]:
         heads = self.layers * SIZES["heads"]

@@ -289,9 +289,6 @@ function render({ model, el }) {
         step: steps[row],
         loss: smooth[row],
         "above floor": floor === null ? Number.NaN : smooth[row] - floor,
-        smoothing: model.get("smoothing"),
-        log_steps: Number(model.get("log_steps")),
-        above_floor: Number(model.get("above_floor")),
       };
     },
   });

@@ -2,15 +2,14 @@
 
 import math
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Protocol, SupportsFloat, TypeVar, runtime_checkable
 
 import traitlets
 from IPython import get_ipython
 
 from transformer_lib.widgets.base import Widget, json_bytes
-from transformer_lib.widgets.driving import Flag, Number
-from transformer_lib.widgets.goals import Goal
+from transformer_lib.widgets.driving import Flag, Number, Setting
 from transformer_lib.widgets.inputs import require_mapping
 from transformer_lib.widgets.joining import bundle, stylesheet
 
@@ -50,18 +49,9 @@ class TrainingView(Widget):
         baselines: name and loss of what the model should beat, drawn as lines.
         floor: the loss that nothing can beat on average, such as the entropy of the text.
         n_steps: where the axis of steps ends; None: at the last step.
-        smoothing: over how many rows the mean is taken; None: 10 if there are more than 100.
-        log_steps, above_floor: whether the axis of steps is logarithmic at first, and whether the
-            loss minus the floor is shown, on a logarithmic axis.
+        smoothing: None: 10 if there are more than 100 rows, else 1.
+        above_floor: needs the floor.
         texts: by step, what the model wrote then; the newest up to the chosen step is shown.
-        name: what links in the prose call the figure.
-        goals: challenges.
-
-    State (what `[text](#set:name;key=value)` sets): `step` (the nearest one, or `last`),
-    `smoothing` (rows), `log_steps` and `above_floor` (on or off), `reset`.
-
-    Facts (what goals read): `step`, `loss` (as it is drawn at this step, smoothed), `above floor`
-    (that loss minus the floor), `smoothing`, `log_steps`, `above_floor` (1 or 0).
 
     Raises ValueError if columns do not fit, steps do not rise, or a baseline or the floor is not
     finite; TypeError for values that are not numbers, or texts that are not text.
@@ -79,16 +69,15 @@ class TrainingView(Widget):
     _text = traitlets.Bytes().tag(sync=True)
     _curve = traitlets.Bytes().tag(sync=True)
     step = traitlets.Int(None, allow_none=True).tag(sync=True)
-    smoothing = traitlets.Int(1).tag(sync=True)
-    log_steps = traitlets.Bool(False).tag(sync=True)
-    above_floor = traitlets.Bool(False).tag(sync=True)
-    _keys_of_text: ClassVar = {
-        "step": Number(0, none="last"),
-        "smoothing": Number(1, trait="smoothing"),
-        "log_steps": Flag("log_steps"),
-        "above_floor": Flag("above_floor"),
+    smoothing = Setting(1, Number(1, None, "rows of which the mean is taken"))
+    log_steps = Setting(False, Flag("a logarithmic axis of steps"))
+    above_floor = Setting(False, Flag("the loss minus the floor, on a logarithmic axis"))
+    _keys_of_text: ClassVar = {"step": Number(0, None, "the nearest one", none="last")}
+    _facts: ClassVar = {
+        "step": "",
+        "loss": "as it is drawn at this step, smoothed",
+        "above floor": "that loss minus the floor",
     }
-    _facts = ("step", "loss", "above floor", "smoothing", "log_steps", "above_floor")
 
     _unsent = False  # whether there are rows that the page does not know
     _waiting = False  # whether the end of the cell will send them
@@ -102,11 +91,9 @@ class TrainingView(Widget):
         floor: SupportsFloat | None = None,
         n_steps: int | None = None,
         smoothing: int | None = None,
-        log_steps: bool = False,
         above_floor: bool = False,
         texts: Mapping[int, str] | None = None,
-        name: str = "",
-        goals: Sequence[Goal] = (),
+        **settings: Any,
     ) -> None:
         self._columns = _checked({"step": [], "loss": []} if curve is None else curve)
         self._loss = next(name for name in self._columns if "loss" in name)
@@ -126,10 +113,8 @@ class TrainingView(Widget):
             _text=json_bytes(self._described),
             _curve=self._encoded(),
             smoothing=smoothing,
-            log_steps=log_steps,
             above_floor=above_floor,
-            name=name,
-            goals=goals,
+            **settings,
         )
 
     @property
@@ -231,14 +216,6 @@ class TrainingView(Widget):
         """The state for a page or a new view: whoever asks for it gets all steps."""
         self.flush()
         return super().get_state(*arguments, **options)
-
-    @traitlets.validate("smoothing")
-    def _check_smoothing(self, proposal: dict) -> int:
-        if proposal["value"] < 1:
-            raise ValueError(
-                f"smoothing is {proposal['value']}; it is a number of rows: 1 shows each as it is"
-            )
-        return proposal["value"]
 
     def _encoded(self) -> bytes:
         columns = [

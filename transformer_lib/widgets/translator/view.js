@@ -326,7 +326,6 @@ function render({ model, el }) {
         right: right ? 1 : 0,
         words: english.length,
         probability: found ? found.chances.reduce((product, p) => product * p, 1) : 0,
-        width: model.get("width"),
       };
     },
   });

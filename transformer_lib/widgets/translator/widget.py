@@ -7,13 +7,10 @@ from typing import Any, ClassVar
 import traitlets
 
 from transformer_lib.widgets.base import Widget, json_bytes
-from transformer_lib.widgets.driving import Flag, Number, Token
-from transformer_lib.widgets.goals import Goal
+from transformer_lib.widgets.driving import Flag, Number, Setting, Token
 from transformer_lib.widgets.inputs import to_tokens
 from transformer_lib.widgets.joining import bundle, stylesheet, worker
 from transformer_lib.widgets.weights import pack_weights
-
-MOST_WIDTH = 8
 
 
 class Translator(Widget):
@@ -35,19 +32,7 @@ class Translator(Widget):
         tables: of the grammar, :func:`transformer_lib.data.kannada.tables.tables`.
         examples: sentences to begin with, in Latin letters; the first is shown.
         example: which of them is shown first.
-        width: of the beam search, 1 to 8; 1 is greedy.
-        layer, head: whose attention is shown; head -1 is the mean of all.
-        more: whether the folded controls are open at first.
         bits: 8 or 32 for each number of the weights' matrices.
-        name: what links in the prose call the figure.
-        goals: challenges.
-
-    State (what `[text](#set:name;key=value)` sets): `example` (its text or number), `width`,
-    `layer`, `head` (a number, or `all`), `word` (of the translation, from 0), `more` (on or off),
-    `reset`.
-
-    Facts (what goals read): `known` (1: a sentence of the grammar), `right` (1: it is translated
-    exactly), `words` (of the translation), `probability` (of all of its words), `width`.
 
     Raises ValueError where examples are none or hold unknown words, where the model's sizes are not
     the tokenizer's, or where a setting is out of range.
@@ -60,20 +45,21 @@ class Translator(Widget):
     _config = traitlets.Bytes().tag(sync=True)
     _text = traitlets.Bytes().tag(sync=True)
     words = traitlets.List(traitlets.Int()).tag(sync=True)
-    width = traitlets.Int(1).tag(sync=True)
-    layer = traitlets.Int(0).tag(sync=True)
-    head = traitlets.Int(-1).tag(sync=True)
-    more = traitlets.Bool(False).tag(sync=True)
+    width = Setting(1, Number(1, 8, "of the beam search; 1 is greedy"))
+    layer = Setting(0, Number(0, "layers", "whose attention is shown"))
+    head = Setting(-1, Number(0, "heads", "of that layer, or their mean", none="all", none_is=-1))
+    more = Setting(False, Flag("the folded controls are open"))
     written = traitlets.List(traitlets.Int()).tag(sync=True)
     _keys_of_text: ClassVar = {
-        "example": Token("examples"),
-        "width": Number(1, MOST_WIDTH, "width"),
-        "layer": Number(0, "layers", "layer"),
-        "head": Number(0, "heads", none="all"),
-        "word": Number(0, 30),
-        "more": Flag("more"),
+        "example": Token("examples", "its text or number"),
+        "word": Number(0, 30, "show the ribbons of this one"),
     }
-    _facts = ("known", "right", "words", "probability", "width")
+    _facts: ClassVar = {
+        "known": "1: it is a sentence of the grammar",
+        "right": "1: it is translated exactly",
+        "words": "of the translation",
+        "probability": "of all of its words",
+    }
 
     def __init__(
         self,
@@ -83,13 +69,8 @@ class Translator(Widget):
         examples: Sequence[str],
         *,
         example: int = 0,
-        width: int = 1,
-        layer: int = 0,
-        head: int = -1,
-        more: bool = False,
         bits: int = 8,
-        name: str = "",
-        goals: Sequence[Goal] = (),
+        **settings: Any,
     ) -> None:
         places = {word["latin"]: i for i, word in enumerate(tables["words"])}
         examples = to_tokens(examples, len(examples), "examples", "sentences")
@@ -119,32 +100,13 @@ class Translator(Widget):
                 {"tables": tables, "source": sides[0], "target": sides[1], "examples": examples}
             ),
             words=[places[word] for word in examples[example].split()],
-            width=width,
-            layer=layer,
-            head=head,
-            more=more,
-            name=name,
-            goals=goals,
+            **settings,
         )
 
     @property
     def translation(self) -> str:
         """What the model has written, in English; empty before a figure has been shown."""
         return self._target.decode(self.written)
-
-    @traitlets.validate("width")
-    def _check_width(self, proposal: dict) -> int:
-        if not 1 <= proposal["value"] <= MOST_WIDTH:
-            raise ValueError(f"width is {proposal['value']}; choose 1 (greedy) to {MOST_WIDTH}")
-        return proposal["value"]
-
-    @traitlets.validate("layer", "head")
-    def _check_place(self, proposal: dict) -> int:
-        name, value = proposal["trait"].name, proposal["value"]
-        least, end = (0, self._model["layers"]) if name == "layer" else (-1, self._model["heads"])
-        if not least <= value < end:
-            raise ValueError(f"{name} is {value}; choose one from {least} to {end - 1}")
-        return value
 
     def _sizes(self) -> dict[str, object]:
         return dict(self._model)

@@ -4,7 +4,6 @@
 //   fig.add(plane);   plane.update({ vectors, selected, weights, output });
 //   plane.relate([i, j])    how far arrow j reaches along arrow i; times i's length this is the score
 
-import { arrow } from "../core/arrow.js";
 import {
   clip,
   element,
@@ -16,7 +15,7 @@ import {
   textWidth,
 } from "../core/dom.js";
 import { fixed } from "../core/numbers.js";
-import { plane } from "../core/plane.js";
+import { arrow, plane } from "../core/plane.js";
 
 export function vectorPlane({ tokens, reach, onMove, onSelect, onPoint }) {
   const ground = plane({

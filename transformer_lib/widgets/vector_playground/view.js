@@ -3,7 +3,7 @@ import { figure } from "../core/figure.js";
 import { grid } from "../core/grid.js";
 import { leaders, listed } from "../core/leaders.js";
 import { fixed } from "../core/numbers.js";
-import { drive, labels } from "../core/state.js";
+import { drive, endsOf, labels } from "../core/state.js";
 import { readJson, send } from "../core/wire.js";
 import { attention } from "../math/linear.js";
 import { vectorPlane } from "./arrows.js";
@@ -60,8 +60,7 @@ function render({ model, el }) {
   });
   const angle = slider({
     label: "angle",
-    min: -180,
-    max: 180,
+    ...endsOf(model, "angle"),
     step: 1,
     value: 0,
     format: (value) => `${fixed(value, 0)}°`,

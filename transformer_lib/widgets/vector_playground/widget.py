@@ -1,7 +1,7 @@
 """Self-attention between vectors in the plane, which the reader moves."""
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 import traitlets
@@ -9,8 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from transformer_lib.widgets.base import Widget, json_bytes
-from transformer_lib.widgets.driving import Number, Numbers, Token
-from transformer_lib.widgets.goals import Goal
+from transformer_lib.widgets.driving import Number, Numbers, Setting, Token
 from transformer_lib.widgets.inputs import to_numpy, to_tokens
 from transformer_lib.widgets.joining import bundle, stylesheet
 
@@ -34,14 +33,6 @@ class VectorPlayground(Widget):
     largest coordinate that the plane shows (by default about 1.3 times the largest at first), so
     that two planes can have one scale.
 
-    State (what `[text](#set:name;key=value)` sets): `selected` (a token), and of the selected arrow
-    `at` (x,y), `length` and `angle` (degrees, −180 to 180; 0 points right); `reset`. An arrow stays
-    within the plane.
-
-    Facts (what goals read): `score A B` and `weight A B` of each pair of tokens, `length A`,
-    `angle A` (degrees), `between A B` (the angle between two arrows, 0 to 180), `output x A`,
-    `output y A`, `longest growth` (the largest ratio of a length to what it was at first).
-
     Raises ValueError if the vectors are not [tokens, 2], not finite, beyond a million, or more than
     16, or if one of them is outside of `reach`.
 
@@ -58,36 +49,33 @@ class VectorPlayground(Widget):
     _text = traitlets.Bytes().tag(sync=True)
     _start = traitlets.List(traitlets.List(traitlets.Float())).tag(sync=True)
     coordinates = traitlets.List(traitlets.List(traitlets.Float())).tag(sync=True)
-    selected = traitlets.Int(0).tag(sync=True)
+    selected = Setting(0, Token("tokens", "the index of the selected one"))
     _grid = traitlets.Bool(True).tag(sync=True)
     _reach = traitlets.Float(0.0).tag(sync=True)  # 0: chosen by the figure
     _keys_of_text: ClassVar = {
-        "selected": Token("tokens", "selected"),
-        "at": Numbers(2),
-        "length": Number(0, whole=False),
-        "angle": Number(-180, 180, whole=False),
+        "at": Numbers(2, "x,y of the selected arrow, which stays within the plane"),
+        "length": Number(0, None, "of the selected arrow", whole=False),
+        "angle": Number(-180, 180, "of the selected arrow, degrees; 0 points right", whole=False),
     }
-    _facts = (
-        "score {tokens} {tokens}",
-        "weight {tokens} {tokens}",
-        "length {tokens}",
-        "angle {tokens}",
-        "between {tokens} {tokens}",
-        "output x {tokens}",
-        "output y {tokens}",
-        "longest growth",
-    )
+    _facts: ClassVar = {
+        "score {tokens} {tokens}": "",
+        "weight {tokens} {tokens}": "",
+        "length {tokens}": "",
+        "angle {tokens}": "degrees",
+        "between {tokens} {tokens}": "the angle between two arrows, 0 to 180",
+        "output x {tokens}": "",
+        "output y {tokens}": "",
+        "longest growth": "the largest ratio of a length to what it was at first",
+    }
 
     def __init__(
         self,
         tokens: Sequence[str],
         vectors: object,
         *,
-        selected: int = 0,
         grid: bool = True,
         reach: float | None = None,
-        name: str = "",
-        goals: Sequence[Goal] = (),
+        **settings: Any,
     ) -> None:
         coordinates = _coordinates(vectors)
         tokens = to_tokens(tokens, len(coordinates), "tokens", "vectors")
@@ -102,11 +90,9 @@ class VectorPlayground(Widget):
             _text=json_bytes({"tokens": tokens}),
             _start=coordinates,
             coordinates=coordinates,
-            selected=selected,
             _grid=grid,
             _reach=reach or 0.0,
-            name=name,
-            goals=goals,
+            **settings,
         )
 
     @property
@@ -127,13 +113,6 @@ class VectorPlayground(Widget):
         if len(coordinates) != len(self._start):
             raise ValueError(f"{len(coordinates)} vectors for {len(self._start)} tokens")
         return coordinates
-
-    @traitlets.validate("selected")
-    def _check_selected(self, proposal: dict) -> int:
-        if not 0 <= proposal["value"] < len(self._start):
-            last = len(self._start) - 1
-            raise ValueError(f"selected is {proposal['value']}, but must be in 0 .. {last}")
-        return proposal["value"]
 
 
 def _coordinates(vectors: object) -> list[list[float]]:

@@ -24,15 +24,9 @@ class Write(Widget):
     Args:
         code: the text at first.
         setup: what is run before it, unseen: imports, and the values that the code uses.
-        name: what links in the prose call the figure; what is written is kept under it, and figures
-            of one name share their Python names.
-        goals: challenges.
+        name: what is written is kept under it, and figures of one name share their Python names.
 
     `widget.ran` is the number of runs without an error.
-
-    State (what `[text](#set:name;key=value)` sets): `run` (run what is written), `reset`.
-
-    Facts (what goals read): `ran` and `failed`, the numbers of runs without and with an error.
 
     Raises TypeError if the code is not text.
 
@@ -48,8 +42,8 @@ class Write(Widget):
     _limits = constant({"seconds": SECONDS})
     _text = traitlets.Bytes().tag(sync=True)
     ran = traitlets.Int(0).tag(sync=True)
-    _keys_of_text: ClassVar = {"run": Action()}
-    _facts = ("ran", "failed")
+    _keys_of_text: ClassVar = {"run": Action("run what is written")}
+    _facts: ClassVar = {"ran": "runs without an error", "failed": "runs with one"}
 
     def __init__(
         self, code: str, *, setup: str = "", name: str = "", goals: Sequence[Goal] = ()

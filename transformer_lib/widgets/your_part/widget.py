@@ -5,8 +5,7 @@ from typing import Any, ClassVar
 import traitlets
 
 from transformer_lib.widgets.base import Widget, float_bytes, json_bytes
-from transformer_lib.widgets.driving import Number
-from transformer_lib.widgets.goals import Goal
+from transformer_lib.widgets.driving import Number, Setting
 from transformer_lib.widgets.inputs import require_parts, to_numpy, to_tokens
 from transformer_lib.widgets.joining import bundle, stylesheet
 
@@ -24,13 +23,6 @@ class YourPart(Widget):
         before: :func:`~transformer_lib.training.asking.examine` of the machine as it is.
         after: the same of it with your part, within ``machine.using(...)``.
         part: what the part is called, such as "attention_weights".
-        word: the word that is shown first, counted from 0; -1: the last.
-        name: what links in the prose call the figure.
-        goals: challenges.
-
-    State (what `[text](#set:name;key=value)` sets): `word` (from 0, or `last`), `reset`.
-
-    Facts (what goals read): `word`, `right before`, `right after` (the shares of right answers).
 
     Raises ValueError where the two are not of one story and one head, or a word is out of range;
     TypeError where they are not what `examine` returns.
@@ -41,9 +33,12 @@ class YourPart(Widget):
     _text = traitlets.Bytes().tag(sync=True)
     _before = traitlets.Bytes().tag(sync=True)
     _after = traitlets.Bytes().tag(sync=True)
-    word = traitlets.Int(-1).tag(sync=True)
-    _keys_of_text: ClassVar = {"word": Number(0, "words", none="last")}
-    _facts = ("word", "right before", "right after")
+    word = Setting(-1, Number(0, "words", "which is shown", none="last", none_is=-1))
+    _facts: ClassVar = {
+        "word": "which is shown",
+        "right before": "the share of right answers",
+        "right after": "the share of right answers",
+    }
 
     def __init__(
         self,
@@ -51,9 +46,7 @@ class YourPart(Widget):
         after: Any,
         *,
         part: str = "part",
-        word: int = -1,
-        name: str = "",
-        goals: tuple[Goal, ...] | list[Goal] = (),
+        **settings: Any,
     ) -> None:
         for which, one in (("before", before), ("after", after)):
             require_parts(one, NEEDED, which, "examine(machine, story, head)")
@@ -79,17 +72,8 @@ class YourPart(Widget):
         self._count = len(words)
         text = {"words": words, "head": before.head, "part": part, "sides": sides}
         super().__init__(
-            _text=json_bytes(text), _before=weights[0], _after=weights[1], word=word, name=name,
-            goals=goals,
+            _text=json_bytes(text), _before=weights[0], _after=weights[1], **settings,
         )  # fmt: skip
-
-    @traitlets.validate("word")
-    def _check_word(self, proposal: dict) -> int:
-        if not -1 <= proposal["value"] < self._count:
-            raise ValueError(
-                f"word is {proposal['value']}; choose one from 0 to {self._count - 1}, or -1"
-            )
-        return proposal["value"]
 
     def _sizes(self) -> dict[str, object]:
         return {"words": self._count}
