@@ -16,6 +16,8 @@ from transformer_lib.widgets import base
 WIDGETS = Path(base.__file__).parent
 EXAMPLE = "softmax_row"
 IMPORTS = """\
+from typing import ClassVar
+
 import traitlets
 
 from transformer_lib.widgets.base import Widget, float_bytes, json_bytes

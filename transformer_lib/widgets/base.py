@@ -9,7 +9,7 @@ A widget is a folder. `softmax_row/widget.py`:
         _text = traitlets.Bytes().tag(sync=True)    # text from outside: Bytes, never a string
         _scores = traitlets.Bytes().tag(sync=True)  # large arrays: float32, little endian
         temperature = Setting(1.0, Number(0.1, 3, "of the softmax", whole=False))  # driving.py
-        _facts = {"largest": "weight"}              # what goals read beside the settings
+        _facts: ClassVar = {"largest": "weight"}    # what goals read beside the settings
 
         def __init__(self, scores, tokens, **settings):  # the settings, a name, goals
             scores = to_numpy(scores, "scores")     # inputs.py: checks that teach
