@@ -30,7 +30,9 @@ import python_files as built
 sys.path.pop(0)
 
 logger = logging.getLogger(__name__)
-INTRO = "no Python runs"  # a chapter's own words about its exercises on the page
+INTRO = (
+    "has a cell for your answer"  # a notebook's words about its exercises: no cell is on the page
+)
 ON_THE_PAGE = (
     "Write each answer below and press ",
     nodes.emphasis("", "Check"),
