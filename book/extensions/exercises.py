@@ -30,9 +30,7 @@ import python_files as built
 sys.path.pop(0)
 
 logger = logging.getLogger(__name__)
-INTRO = (
-    "has a cell for your answer"  # a notebook's words about its exercises: no cell is on the page
-)
+INTRO = "has a cell for your answer"  # a notebook's words about its exercises
 ON_THE_PAGE = (
     "Write each answer below and press ",
     nodes.emphasis("", "Check"),
