@@ -25,7 +25,7 @@ from sphinx.errors import ExtensionError
 from sphinx.util import logging
 
 logger = logging.getLogger(__name__)
-INTRO = "no Python runs"  # a chapter's own words about its exercises on the page
+INTRO = "has a cell for your answer"  # a notebook's words about its exercises
 ON_THE_PAGE = (
     "Write each answer below and press ",
     nodes.emphasis("", "Check"),

@@ -49,7 +49,10 @@ def check(place):
 
 def test_a_newcomer_answers_three_exercises_one_of_them_first_wrong(chapter):
     first, second, third = (exercise(chapter, n) for n in range(3))
-    assert "not attempted yet" not in chapter.locator("#exercises").inner_text()
+    exercises = chapter.locator("#exercises").inner_text()
+    assert "not attempted yet" not in exercises
+    assert "press Check" in exercises  # and not what a notebook says
+    assert "last line checks" not in exercises
     assert chapter.locator(".afm-progress").is_hidden()
     write(first, WRONG)
     said = check(first)

@@ -85,6 +85,19 @@ def test_nothing_is_loaded_from_elsewhere_whatever_asks_for_it(open_served, what
     assert "Content Security Policy" in "".join(page.wrong)
 
 
+def test_an_exercise_is_answered_and_a_cell_changed_under_the_policy(open_served):
+    page = open_served("chapters/01b-sets-and-batches.html")
+    place = page.locator("[data-afm-ask]:has(.afm-write-pad)").first
+    place.get_by_role("button", name="Check").click()
+    place.get_by_text("not attempted yet").wait_for()
+    place.locator(".cm-content").wait_for()
+    cell = page.locator(".cell:has(.cell_output) [data-afm-change]").first
+    cell.get_by_role("button", name="Change it").click()
+    cell.get_by_role("button", name="Run").click()
+    cell.get_by_text("What your cell prints:").wait_for()
+    assert page.wrong == []
+
+
 def test_the_search_works_under_the_policy(open_served):
     page = open_served("search.html?q=softmax")
     page.locator("#search-results li a").first.wait_for()

@@ -1,4 +1,4 @@
-"""Exercises of chapters 01 and 04 as the page gets them, and the notebook's verdicts on answers."""
+"""Some exercises as the page gets them, and the notebook's verdicts on answers."""
 
 import linecache
 from pathlib import Path
@@ -8,6 +8,8 @@ import page_code
 from transformer_lib.exercises.engine.verdict import Verdict
 
 CHAPTERS = Path(__file__).parents[3] / "chapters"
+CHAPTERS_ASKED = ("01-self-attention", "04-masking", "04b-leaks-and-empty-rows")
+CHAPTERS_ASKED += ("08-transformer-block",)
 # By the name of the check: answers as a reader writes them, right and wrong ones.
 ANSWERS = {
     "check_one_output": [
@@ -18,6 +20,7 @@ ANSWERS = {
         "def answer(x, i):\n    return x @ x\n",
         "def answer(x, i):\n    return torch.softmax(x @ x[i], dim=0) @ x[i]\n",
         "def answer(x):\n    return x\n",
+        "def answer(x, i):\n    return x[i]\n",
         "answer = lambda x, i: torch.softmax(x @ x[i - 1], dim=0) @ x\n",
         "def answer(x, i):\n    x[0] = 0\n    return torch.softmax(x @ x[i], dim=0) @ x\n",
         "def answer(x, i):\n    ys = []\n    for row in x:\n        ys.append(row @ x[i])\n"
@@ -36,6 +39,14 @@ ANSWERS = {
         "def answer(f, x, order):\n    return torch.allclose(f(x[order]), f(x), atol=1e-5)\n",
         "def answer(f, x, order):\n    return torch.equal(f(x[order]), f(x)[order])\n",
     ],
+    "check_is_causal": [  # by a Jacobian
+        "def answer(f, x):\n    z = x.clone()\n    z[-1] += 1\n"
+        "    return torch.allclose(f(z)[:-1], f(x)[:-1])\n",
+    ],
+    "check_shares": [  # by hooks
+        "def answer(block, head, x):\n    parts = [x, block.attention(x), block.feed_forward(x)]\n"
+        "    return torch.stack([p[:, -1] @ head.weight.T for p in parts])\n",
+    ],
     "check_prefers_roses": ["answer = torch.eye(5)\n", "answer = torch.ones(5, 2)\n"],
     "check_causal_mask": [
         "def answer(n):\n    return torch.ones(n, n).tril()\n",
@@ -47,7 +58,7 @@ ANSWERS = {
 def fixtures() -> dict[str, object]:
     asked = [
         (one, path)
-        for path in (CHAPTERS / f"{name}.ipynb" for name in ("01-self-attention", "04-masking"))
+        for path in (CHAPTERS / f"{name}.ipynb" for name in CHAPTERS_ASKED)
         for one in page_code.asked(path)
         if one.check in ANSWERS
     ]
