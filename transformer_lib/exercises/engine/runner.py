@@ -83,7 +83,13 @@ from transformer_lib.exercises.engine.guarding import (
     torch_random_kept,
 )
 from transformer_lib.exercises.engine.mending import Mended, line_of, mended, unused, uses
-from transformer_lib.exercises.engine.observing import Trial, of_error, of_results, of_shape, undivided
+from transformer_lib.exercises.engine.observing import (
+    Trial,
+    of_error,
+    of_results,
+    of_shape,
+    undivided,
+)
 from transformer_lib.exercises.engine.recording import departure, written_at
 from transformer_lib.exercises.engine.values import describe, fitted, ordinary, plain
 from transformer_lib.exercises.engine.verdict import NOT_ATTEMPTED, Verdict
