@@ -605,7 +605,8 @@ def _operators(text: _Text, tree: ast.AST) -> Iterator[Edit]:
             if sign in ("*", "/") and isinstance(node.left, ast.BinOp):
                 first, inner = node.left, _SIGNS.get(type(node.left.op), "")
                 if inner in ("+", "-"):
-                    new = f"({text.of(first.left)} {inner} ({text.of(first.right)}) {sign} ({pair[1]}))"
+                    last = f"({text.of(first.right)}) {sign} ({pair[1]})"
+                    new = f"({text.of(first.left)} {inner} {last})"
                     words = f"`{sign} {_short(pair[1])}` belongs to the last term only"
                     yield text.edit(node, new, words)
             if sign in ("-", "/", "@", "**", "//"):
