@@ -64,7 +64,10 @@ WRONG[check_temperature] = [
     (lambda p, t: torch.softmax(p.log(), 0) / t, "You divide the probabilities"),
     (lambda p, t: torch.softmax(p.log() * t, 0), "with `p.log() / t` in place of `p.log() * t`"),
     (lambda p, t: torch.exp(p.log() / t), "The normalization is missing"),
-    (lambda p, t: (p / t).softmax(0), "a logarithm is missing: `lambda p, t: (p.log() / t).softmax(0)`"),
+    (
+        lambda p, t: (p / t).softmax(0),
+        "a logarithm is missing: `lambda p, t: (p.log() / t).softmax(0)`",
+    ),
     (lambda p, t: ((p + 1e-9).log() / t).softmax(0), "`+ 1e-9` is too much"),
     (
         lambda p, t: (p.clamp(min=1e-30).log() / t).softmax(0),
