@@ -185,7 +185,7 @@ WRONG[check_may_read] = [
         "`& torch.ones(t.shape[1], s.shape[1], dtype=torch.boo …` is too much",
     ),
     (lambda s, t: (t != 0)[:, None].repeat(1, t.shape[1], 1), "`t` stands where `s` belongs"),
-    (lambda s, t: (s == 0)[:, None].repeat(1, t.shape[1], 1), "with `s > 0` in place of `s == 0`"),
+    (lambda s, t: (s == 0)[:, None].repeat(1, t.shape[1], 1), "with `s != 0` in place of `s == 0`"),
     (
         lambda s, t: torch.ones(*t.shape, s.shape[1], dtype=torch.bool),
         "row 0 of sentence 1 may read where sentence 0 has words. Eac",

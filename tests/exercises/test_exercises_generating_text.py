@@ -64,7 +64,10 @@ WRONG[check_temperature] = [
     (lambda p, t: torch.softmax(p.log(), 0) / t, "You divide the probabilities"),
     (lambda p, t: torch.softmax(p.log() * t, 0), "with `p.log() / t` in place of `p.log() * t`"),
     (lambda p, t: torch.exp(p.log() / t), "The normalization is missing"),
-    (lambda p, t: (p / t).softmax(0), "a logarithm is missing: `p.log()` in place of `p`"),
+    (
+        lambda p, t: (p / t).softmax(0),
+        "a logarithm is missing: `lambda p, t: (p.log() / t).softmax(0)`",
+    ),
     (lambda p, t: ((p + 1e-9).log() / t).softmax(0), "`+ 1e-9` is too much"),
     (
         lambda p, t: (p.clamp(min=1e-30).log() / t).softmax(0),
@@ -83,7 +86,7 @@ WRONG[check_temperature] = [
     (lambda p, t: p / t + (1 - 1 / t) / len(p), "in the ratio inf. At first it was 4"),
     (
         lambda p, t: (p.where(p > 1e-3, 0.0).log() / t).softmax(0),
-        "with `p != 1e-3` in place of `p > 1e-3`",
+        "`.where(p > 1e-3, 0.0)` is one step too many",
     ),
     (lambda p, t: normalized(p.pow(1 // t)), "with `1 / t` in place of `1 // t`"),
     (lambda p, t: (p.log10() / t).softmax(0), "with `log` in place of `log10`"),
@@ -189,7 +192,7 @@ WRONG[check_nucleus] = [
         lambda x, p: normalized(x * (sorted_result(x, p) > 0)),
         "here, at `mul`, your values leave",
     ),
-    (lambda x, p: x.where(nucleus_by_loop(x, p) > 0, 0.0), "What is left does not sum to 1"),
+    (lambda x, p: x.where(nucleus_by_loop(x, p) > 0, 0.0), "still to be divided by their sum"),
     (sorted_result, "The result is in the order of the probabilities"),
     (ascending, "of your tokens, 5 are kept, and together they have 1. The fe"),
     (
@@ -208,7 +211,7 @@ WRONG[check_nucleus] = [
     ),
     (
         lambda x, p: x.where(nucleus_by_loop(x, p) > 0, -torch.inf).softmax(0),
-        "a logarithm is missing: `x.log()` in place of `x`",
+        "a logarithm is missing: `lambda x, p: x.",
     ),
     (
         lambda x, p: x.where(nucleus_by_loop(x, p) > 0, 0.0).softmax(0),
@@ -297,7 +300,7 @@ WRONG[check_beam_step] = [
         "with `s.view(-1, 1) + x` in place of `s.view(-1, 1) * x`",
     ),
     (lambda s, x, w: of(s.view(-1, 1) + x.exp(), w), "`.exp()` is one step too many"),
-    (lambda s, x, w: of(s.view(-1, 1) + x, w, len(x)), "without `len(x)` it is right"),
+    (lambda s, x, w: of(s.view(-1, 1) + x, w, len(x)), "with `x.shape[-1]` in place of `len(x)`"),
     (lambda s, x, w: of(s.view(-1, 1) + x, w, w), "without `w` it is right"),
     (lambda s, x, w: beam_by_topk(s, x, len(s)), "You keep as many as there were beams"),
     (
@@ -400,7 +403,7 @@ WRONG[check_cached_step] = [
     ),
     (
         lambda q, k, v, old, values: (plain(q, k, v), *longer(k, v, old, values)),
-        "here, at `cat`, your values leave",
+        "here, at `scaled_dot_product_attention`, your values leave",
     ),
     (
         lambda q, k, v, *old: (
@@ -496,7 +499,7 @@ WRONG[check_cache_bytes] = [
     (lambda b, t, n, d, k: b * t * n * d * k // 4, "do not divide by 8"),
     (lambda b, t, n, d, k: 2 * b * t * n * d * k / 2**20, "`/ 2**20` is too much"),
     (lambda b, t, n, d, k: round(2 * b * t * n * d * k / 1e9, 4), "`/ 1e9` is too much"),
-    (lambda b, t, n, d, k: 16 * b * t * n * d * k, "with `2` in place of `16`"),
+    (lambda b, t, n, d, k: 16 * b * t * n * d * k, "You count 16."),
     (lambda b, t, n, d, k: b * t**2 * n * k * 2, "twice the `tokens`"),
     (lambda b, t, n, d, k: (b + 1) * t * n * d * k, "twice the `batch`"),
     (lambda b, t, n, d, k: 2 * b * t * (n + 1) * d * k, "twice the `n_layers`"),
@@ -524,13 +527,13 @@ WRONG[check_min_p] = [
         lambda x, p: normalized(x.where(x / x.max() < p, 0.0)),
         "with `x / x.max() >= p` in place of `x / x.max() < p`",
     ),
-    (lambda x, p: x.where(x / x.max() >= p, 0.0), "What is left does not sum to 1"),
+    (lambda x, p: x.where(x / x.max() >= p, 0.0), "still to be divided by their sum"),
     (lambda x, p: normalized(x.where(x >= x.max() - p, 0.0)), "not the largest minus p"),
     (lambda x, p: normalized(x.where(x >= x.mean() * p, 0.0)), "not of their mean"),
     (lambda x, p: normalized(torch.maximum(x, x.max() * p)), "What is below the bound is raised"),
     (
         lambda x, p: x.masked_fill(x < p * x.max(), -torch.inf).softmax(0),
-        "a logarithm is missing: `x.log()` in place of `x`",
+        "a logarithm is missing: `lambda x, p: x.",
     ),
     (
         lambda x, p: x.masked_fill(x < p * x.max(), 0.0).softmax(0),
@@ -553,7 +556,7 @@ WRONG[check_min_p] = [
     (lambda x, p: normalized((x - p * x.max()).relu() + (x == x.max())), "not their ratios"),
     (
         lambda x, p: keep_min_p(x.where(x > 2e-3, 0.0).log(), p).softmax(0),
-        "with `x != 2e-3` in place of `x > 2e-3`",
+        "`.where(x > 2e-3, 0.0)` is one step too many",
     ),
     (
         lambda x, p: x.log().masked_fill(x.log() < p * x.log().max(), -torch.inf).softmax(0),

@@ -394,7 +394,10 @@ def test_count_gives_gpt_2():
 
 WRONG[check_count] = [
     (lambda v, c, n, d: by_parts(v, c, n, d) + v * d, "`+ v * d` is too much"),
-    (lambda v, c, n, d: by_parts(v, 0, n, d), "with `lambda v, c, n, d: by_parts(v + c, 0, n, d)` in"),
+    (
+        lambda v, c, n, d: by_parts(v, 0, n, d),
+        "with `lambda v, c, n, d: by_parts(v + c, 0, n, d)` in",
+    ),
     (lambda v, c, n, d: by_parts(v, c, n, d) - 2 * d, "`- 2 * d` is too much"),
     (lambda v, c, n, d: by_parts(v, c, n, d) - 9 * n * d, "`- 9 * n * d` is too much"),
     (lambda v, c, n, d: by_parts(v, c, n, d) - 4 * n * d, "`- 4 * n * d` is too much"),

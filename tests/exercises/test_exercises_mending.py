@@ -106,6 +106,69 @@ def test_two_lines_are_told_if_either_would_do():
     assert f" Or else line {line(by_columns, 'return')}, " in diagnosis
 
 
+def test_a_line_whose_value_is_right_is_not_blamed():
+    """x @ x.mT is symmetric: the other axis mends this, too, and the axis is right."""
+
+    def by_columns_of(x):
+        weights = torch.softmax(x @ x.mT, dim=-1)
+        return torch.einsum("ij,id->jd", weights, x)
+
+    diagnosis = CHECK(by_columns_of).diagnosis
+    assert diagnosis.startswith(f"Line {line(by_columns_of, 'einsum')}, ")
+    assert "Or else" not in diagnosis
+
+
+SUM = Exercise(
+    right=lambda a, b, c: (a - b) * c,
+    cases=[Case("3 numbers", *randn(3, 3, seed=1)), Case("5 numbers", *randn(3, 5, seed=2))],
+)
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (lambda a, b, c: (a - b) / c, "with `lambda a, b, c: (a - b) * c` in its place"),
+        (lambda a, b, c: a - b, "`* c` is missing: `lambda a, b, c: (a - b) * c`."),
+        (
+            lambda a, b, c: (a - a) * c,
+            "`a` stands where `b` belongs: `lambda a, b, c: (a - b) * c`.",
+        ),
+        (lambda a, b, c: (b - a) * c, "`-` must change places: `lambda a, b, c: (a - b) * c`."),
+        (lambda a, b, c: (a - b) * c * c, "`* c` is too much: `lambda a, b, c: (a - b) * c`."),
+        (lambda a, b, c: (a + b) * c, "with `a - b` in place of `a + b` your answer is right."),
+    ],
+)
+def test_a_change_can_be_written_as_it_is_told(answer, told):
+    assert told in SUM(answer).diagnosis
+
+
+def test_what_is_divided_by_a_parenthesis():
+    check = Exercise(
+        right=lambda a, b: a + b / 2, cases=[Case("1 and 3", 1.0, 3.0), Case("5 and 7", 5.0, 7.0)]
+    )
+    told = check(lambda a, b: (a + b) / 2).diagnosis
+    assert told.endswith("`/ 2` belongs to the last term only: `lambda a, b: a + b / 2`.")
+
+
+def test_a_number_tuned_to_the_cases_is_not_told():
+    check = Exercise(right=lambda n: n * n, cases=[Case("of two", 2), Case("of none", 0)], wrong={})
+    assert "in place of" not in check(lambda n: 3 * n).diagnosis  # 2 * n is right for both
+
+
+def test_what_is_right_but_for_its_sum_is_told_so():
+    def undivided(x):
+        weights = (x @ x.mT).exp()
+        return weights * 1
+
+    check = Exercise(right=lambda x: (x @ x.mT).softmax(-1), cases=CHECK.cases)
+    assert "still to be divided by their sum" in check(undivided).diagnosis
+
+
+def test_a_right_item_of_a_tuple_is_not_blamed():
+    check = Exercise(right=lambda x, r: (x / 2, r / 2), cases=[Case("5 words", X, 3.0)])
+    assert "here, at" not in check(lambda x, r: (x / 4 + x / 4, r + x.shape[0] - 11)).diagnosis
+
+
 def test_an_argument_that_is_never_used():
     assert unused(lambda q, k: q @ q.mT) == ["k"]
     assert unused(mixed) == []

@@ -136,7 +136,10 @@ WRONG[check_softmax_jacobian] = [
         lambda s, scale: 2 * scale * F.softmax(s * scale, dim=0).diag() - by_autograd(s, scale),
         "`2 * scale * F.softmax(s * scale, dim=0).diag() -` is too much",
     ),
-    (lambda s, scale: by_autograd(s, 1.0) * scale, "with `lambda s, scale: by_autograd(s * scale, 1.0) * scale` in"),
+    (
+        lambda s, scale: by_autograd(s, 1.0) * scale,
+        "with `lambda s, scale: by_autograd(s * scale, 1.0) * scale` in",
+    ),
     (
         lambda s, scale: scale * (torch.diag(p := F.softmax(s / scale, 0)) - p[:, None] * p),
         "with `s * scale` in place of `s / scale`",
@@ -152,7 +155,10 @@ WRONG[check_softmax_jacobian] = [
         "here, at `mul`, your values leave",
     ),
     (lambda s, scale: by_autograd(s, scale) / scale**2, "`/ scale**2` is too much"),
-    (lambda s, scale: by_autograd(s, 1.0) * scale, "with `lambda s, scale: by_autograd(s * scale, 1.0) * scale` in"),
+    (
+        lambda s, scale: by_autograd(s, 1.0) * scale,
+        "with `lambda s, scale: by_autograd(s * scale, 1.0) * scale` in",
+    ),
     (lambda s, scale: by_autograd(s, 1 / scale) * scale**2, "p is the softmax of s / scale,"),
 ]
 

@@ -295,14 +295,10 @@ check_giver_and_receiver = Exercise(
         "and each has to know the verb's turn, component 4.": _found((1, 0), (1, 0), turned=True),
         "Both heads find the person who comes last, with either verb: two questions are needed, "
         "and each has to know the verb's turn, component 4.": _found((0, 1), (0, 1), turned=True),
-        "Nothing arrives of the second head: does W_V fill its columns, and do the last three rows of "
-        "W_O carry the receiver on?": _found(
-            (1, 0), (0, 0)
-        ),
-        "Nothing arrives of the first head: does W_V fill its columns, and do the first three rows of "
-        "W_O carry the giver on?": _found(
-            (0, 0), (0, 1)
-        ),
+        "Nothing arrives of the second head: does W_V fill its columns, and do the "
+        "last three rows of W_O carry the receiver on?": _found((1, 0), (0, 0)),
+        "Nothing arrives of the first head: does W_V fill its columns, and do the "
+        "first three rows of W_O carry the giver on?": _found((0, 0), (0, 1)),
         "W_O adds the two heads up, so nobody can tell who is who any more.": _found(
             (1, 1), (0, 0)
         ),

@@ -227,7 +227,11 @@ class Mended:
     def __init__(self, source: Source, edit: Edit) -> None:
         self.edit, self.line, self.code = edit, source.line(edit), source.code(edit)
         self.words = edit.words
-        if edit.new != "pass" and "\n" not in edit.old + edit.new and "everywhere" not in self.words:
+        if (
+            edit.new != "pass"
+            and "\n" not in edit.old + edit.new
+            and "everywhere" not in self.words
+        ):
             text = source.written(edit)
             if not _as_told(source.text, self.code, self.words, text):
                 cause = re.sub(_PRINTED[0][0], "", re.sub(" after `[^`]*`$", "", self.words))
@@ -603,7 +607,8 @@ def _operators(text: _Text, tree: ast.AST) -> Iterator[Edit]:
             if sign in ("*", "/") and isinstance(node.left, ast.BinOp):
                 first, inner = node.left, _SIGNS.get(type(node.left.op), "")
                 if inner in ("+", "-"):
-                    new = f"({text.of(first.left)} {inner} ({text.of(first.right)}) {sign} ({pair[1]}))"
+                    last = f"({text.of(first.right)}) {sign} ({pair[1]})"
+                    new = f"({text.of(first.left)} {inner} {last})"
                     words = f"`{sign} {_short(pair[1])}` belongs to the last term only"
                     yield text.edit(node, new, words)
             if sign in ("-", "/", "@", "**", "//"):
@@ -670,7 +675,11 @@ def _names(text: _Text, tree: ast.AST) -> Iterator[Edit]:
                 words = f"`{node.id}` stands where `{other}` belongs"
                 yield text.edit(node, other, words)
     for node in _body(tree):  # two steps, in the wrong order: `norm(layer(x))`
-        if isinstance(node, ast.Call) and len(node.args) == 1 and isinstance(node.args[0], ast.Call):
+        if (
+            isinstance(node, ast.Call)
+            and len(node.args) == 1
+            and isinstance(node.args[0], ast.Call)
+        ):
             inner, names = node.args[0], (text.of(node.func), text.of(node.args[0].func))
             if names[0] != names[1]:
                 rest = text.raw[text.span(inner.func)[1] : text.span(inner)[1]].decode()

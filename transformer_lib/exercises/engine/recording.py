@@ -208,7 +208,11 @@ def _rows(value: Tensor, known: Tensor) -> bool:
     if value.ndim == known.ndim:
         return same(value, known)
     many, one = (value, known) if value.ndim > known.ndim else (known, value)
-    return one.numel() > 1 and many.ndim == one.ndim + 1 and any(same(row, one) for row in many.unbind(0))
+    return (
+        one.numel() > 1
+        and many.ndim == one.ndim + 1
+        and any(same(row, one) for row in many.unbind(0))
+    )
 
 
 def written_at(answer: Callable, inputs: tuple, code: CodeType | None) -> int:

@@ -83,7 +83,13 @@ from transformer_lib.exercises.engine.guarding import (
     torch_random_kept,
 )
 from transformer_lib.exercises.engine.mending import Mended, line_of, mended, unused, uses
-from transformer_lib.exercises.engine.observing import Trial, of_error, of_results, of_shape, undivided
+from transformer_lib.exercises.engine.observing import (
+    Trial,
+    of_error,
+    of_results,
+    of_shape,
+    undivided,
+)
 from transformer_lib.exercises.engine.recording import departure, written_at
 from transformer_lib.exercises.engine.values import describe, fitted, ordinary, plain
 from transformer_lib.exercises.engine.verdict import NOT_ATTEMPTED, Verdict
@@ -451,8 +457,7 @@ class Exercise:
     def _beyond(self) -> list[tuple[Case, Any]]:
         """Cases beyond those of the check, and what is right there: a change must serve these, too.
 
-        Other random numbers for random ones; where all inputs are numbers, sizes two to four times as
-        large.
+        Other random numbers for random ones; where all inputs are numbers, larger sizes.
         """
         found = []
         for case, seed in product([case for case in self.cases if not case.edge], (7, 8, 9)):
@@ -644,7 +649,7 @@ def _fresh(inputs: tuple) -> tuple:
 
 
 def _other(x: Any, sizes: bool, seed: int) -> Any:
-    """Another input of the same kind: of random numbers others, of a size two to four times as much."""
+    """Another input of the same kind: other random numbers, two to four times the size."""
     if type(x) is int and sizes:
         return (seed - 5) * x
     if not _leaf(x) or not x.is_floating_point() or x.numel() < 2 or not bool(x.isfinite().all()):
