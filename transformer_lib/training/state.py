@@ -8,7 +8,7 @@ What ``state_dict()`` returns are dictionaries, lists and tuples with tensors an
 import math
 import random
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -136,24 +136,17 @@ def random_state() -> dict[str, Any]:
         "numpy": np.random.get_state(legacy=False),  # noqa: NPY002 (others may draw from it)
         "torch": torch.get_rng_state(),
         "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
-        **{name: backend.get() for name, backend in _others().items()},
+        **{name: get() for name, (get, _) in _others().items()},
     }
 
 
-class _Backend(NamedTuple):
-    """Reads and sets the state of a kind of GPU's generators."""
-
-    get: Callable[[], Any]
-    set: Callable[[Any], None]
-
-
-def _others() -> dict[str, _Backend]:
-    """Apple's and Intel's GPUs, where there are any. (Old checkpoints know NVIDIA's alone.)"""
-    found = {}
+def _others() -> dict[str, tuple[Callable[[], Any], Callable[[Any], None]]]:
+    """How to get and set the generators of Apple's and Intel's GPUs, where there are any."""
+    found = {}  # (old checkpoints know NVIDIA's alone)
     if torch.backends.mps.is_available():
-        found["mps"] = _Backend(torch.mps.get_rng_state, torch.mps.set_rng_state)
+        found["mps"] = torch.mps.get_rng_state, torch.mps.set_rng_state
     if torch.xpu.is_available():
-        found["xpu"] = _Backend(torch.xpu.get_rng_state_all, torch.xpu.set_rng_state_all)
+        found["xpu"] = torch.xpu.get_rng_state_all, torch.xpu.set_rng_state_all
     return found
 
 
@@ -171,9 +164,9 @@ def restore_random_state(state: Mapping[str, Any], *, other_devices: bool = Fals
     torch.set_rng_state(state["torch"])
     if n_gpus == len(state["cuda"]):
         torch.cuda.set_rng_state_all(state["cuda"])
-    for name, backend in _others().items():
+    for name, (_, restore) in _others().items():
         if name in state:
-            backend.set(state[name])
+            restore(state[name])
 
 
 def require_same_gpus(state: Mapping[str, Any], other_devices: bool) -> int:

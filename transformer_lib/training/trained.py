@@ -205,7 +205,7 @@ def export(run_folder: str | os.PathLike, folder: str | os.PathLike) -> Path:
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "recipe": recipe.as_json(),
-        "parameters": sum(p.numel() for p in trained.model.parameters()),  # of any model
+        "parameters": sum(p.numel() for p in trained.model.parameters()),
         "data": trained.data,
         "tokenizer": describe_tokenizer(trained.tokenizer),
         "vocabulary_sha256": trained.tokenizer.hash,
