@@ -18,9 +18,11 @@ from models import (
     make,
     random_ids,
 )
+from torch import nn
 from torch.testing import assert_close
 
 from transformer_lib.gpt import GPT, GPTConfig
+from transformer_lib.sampling import generate
 
 EVERY_WIRING = pytest.mark.parametrize("config", WIRINGS.values(), ids=WIRINGS)
 
@@ -207,6 +209,19 @@ def test_a_configuration_that_does_not_make_a_model(changes, error, message):
 def test_the_fields_are_named():
     with pytest.raises(TypeError, match="positional"):
         GPTConfig(VOCABULARY, CONTEXT, LAYERS, HEADS, D_MODEL)
+
+
+@pytest.mark.usefixtures("as_a_reader")
+def test_parts_and_configs_that_were_replaced_by_some_that_do_not_fit():
+    model = GPT(WIRINGS["gpt2"])
+    model.config = dataclasses.replace(model.config, context=99)
+    with pytest.raises(ValueError, match="only positions 0 to 12 were learned"):
+        model(torch.zeros(1, 14).long())
+    with pytest.raises(ValueError, match="only positions 0 to 12 were learned"):
+        generate(model, torch.zeros(1, 3).long(), 20)
+    model.embedding = nn.Embedding(VOCABULARY, D_MODEL)
+    with pytest.raises(TypeError, match=r"the model's embedding is PyTorch's nn\.Embedding"):
+        model(torch.zeros(1, 3).long())
 
 
 @pytest.mark.usefixtures("as_a_reader")

@@ -83,6 +83,7 @@ def test_the_cache_holds_one_vector_a_token_and_the_step_never_makes_a_key(bias,
     ("changes", "error", "message"),
     [
         ({"attention_options": {}}, TypeError, "missing 1 required .* 'd_latent'"),
+        ({"attention_options": {"d_latnt": 4}}, TypeError, "argument 'd_latnt'"),
         ({"attention_options": {"d_latent": 4, "rank": 2}}, TypeError, "argument 'rank'"),
         ({"attention_options": {"d_latent": 0}}, ValueError, "d_latent is 0"),
         ({"attention_options": {"d_latent": 4, "d_rotary": 3}}, ValueError, "d_rotary is 3"),

@@ -19,6 +19,7 @@ from transformer_lib.sampling import (
     keep_top_p,
     next_logits,
     penalize_repetition,
+    stream,
 )
 
 
@@ -215,6 +216,17 @@ def test_dropout_is_off_and_the_modes_are_put_back():
     assert text.equal(generate(model.eval(), ids, 5, temperature=0))
 
 
+@pytest.mark.parametrize("cache", [True, False])
+def test_streams_that_take_turns_keep_dropout_off(cache):
+    model, options = make_few(GPTConfig.gpt2(**SMALLEST | {"dropout": 0.9})), {"temperature": 0}
+    alone = generate(model.eval(), prompt(), 9, **options)[:, -9:]
+    model.train()
+    first, second = (stream(model, prompt(), n, cache=cache, **options) for n in (2, 9))
+    text = [next(second), *(next(second) for _ in first), *second]
+    assert torch.stack(text, dim=1).equal(alone)
+    assert model.training
+
+
 def test_what_is_generated_can_be_trained_on():
     model = make_few()
     text = generate(model, prompt(), 5)
@@ -247,6 +259,9 @@ def test_what_is_generated_can_be_trained_on():
         ({"min_p": "0.1"}, TypeError, "min_p is '0.1'"),
         ({"repetition_penalty": 0}, ValueError, "repetition_penalty is 0; .* above 1"),
         ({"repetition_penalty": float("nan")}, ValueError, "repetition_penalty is nan"),
+        ({"repetition_penalty": 1e-300}, ValueError, "repetition_penalty is 1e-300; .* finite"),
+        ({"temperature": True}, TypeError, "temperature is True, of type bool"),
+        ({"top_p": True}, TypeError, "top_p is True"),
         ({"end": 5}, ValueError, "end is 5; .* 0 <= end < 5"),
         ({"end": 2.0}, TypeError, "end is 2.0; it is a token's id"),
     ],
@@ -287,6 +302,14 @@ def test_a_share_that_makes_no_sense():
         keep_min_p(torch.zeros(3), -1.0)
     with pytest.raises(ValueError, match=r"ids have shape \(1, 2\) and logits \(3, 5\)"):
         penalize_repetition(torch.zeros(3, 5), torch.zeros(1, 2).long(), 2.0)
+
+
+def test_a_banned_token_has_a_way_out():
+    model = make_few()
+    logits = model.logits
+    model.logits = lambda x: logits(x).index_fill(-1, torch.tensor([3]), -torch.inf)
+    with pytest.raises(ValueError, match=r"-inf, the first for the token 3\. To ban .* -1e4"):
+        generate(model, prompt(), 2)
 
 
 def test_a_model_that_has_gone_wrong_is_not_asked_for_text():

@@ -5,6 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from transformer_lib.bpe import train_bpe
 from transformer_lib.tokenizers import CharacterTokenizer, WordTokenizer
 
 SENTENCE = "mary gave roses to susan ."
@@ -138,6 +139,13 @@ def test_ids_are_one_sequence_of_ints(tokenizer, ids):
         (lambda: CharacterTokenizer(""), ValueError, "text is empty"),
         (lambda: CharacterTokenizer([]), ValueError, "text is empty"),
         (lambda: CharacterTokenizer(["a", "bc"]), ValueError, "'bc' is not one character"),
+        (
+            lambda: CharacterTokenizer("ab").encode(None),
+            TypeError,
+            "None is of type NoneType; give",
+        ),
+        (lambda: WordTokenizer(["a"]).encode(5), TypeError, "5 is of type int; give a text"),
+        (lambda: train_bpe(b"abc", 300), TypeError, "b'abc' is of type bytes; give a text"),
         (lambda: CharacterTokenizer(["a", 1]), TypeError, "text contains 1, of type int"),
         (lambda: WordTokenizer([]), ValueError, "words is empty"),
         (lambda: WordTokenizer("mary gave"), TypeError, "words are one text, 'mary gave'; give a"),

@@ -432,8 +432,9 @@ def require_sound(logits: Tensor) -> None:
         banned = logits.isneginf()
         if banned.any() and (banned | logits.isfinite()).all():
             raise ValueError(
-                f"the model's logits hold -inf, the first for the token {int(banned.nonzero()[0, -1])}"
-                f". To ban a token, add a large negative number to its logit, such as -1e4."
+                f"the model's logits hold -inf, the first for the token "
+                f"{int(banned.nonzero()[0, -1])}. To ban a token, add a large negative number to "
+                f"its logit, such as -1e4."
             )
         checks.require_finite(logits, "the model's logits")
 

@@ -1,5 +1,6 @@
 """Wirings: the choices of which a stack of blocks is made, whatever the family of the model."""
 
+import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -189,9 +190,13 @@ def require_attention_options(wiring: Wiring) -> None:
         with torch.device("meta"):
             wiring.make_attention()
     except TypeError as error:
+        missing = str(error).partition("argument: '")[2].rstrip("'")
+        near = difflib.get_close_matches(missing, wiring.attention_options, 1)
+        meant = f"Write {missing!r} in place of {near[0]!r}. " if near else ""
         raise TypeError(
             f"attention={wiring.attention!r} with attention_options="
-            f"{dict(wiring.attention_options)}: {error}. Its documentation lists its options."
+            f"{dict(wiring.attention_options)}: {error}. {meant}Its documentation lists its "
+            f"options."
         ) from error
 
 

@@ -14,6 +14,7 @@ from torch import nn
 from transformer_lib.data.batches import Batches
 from transformer_lib.data.packing import IGNORED, Packed, Windows
 from transformer_lib.training.loop import Trainer
+from transformer_lib.training.losses import count, cross_entropy, total
 from transformer_lib.training.optimizers import Muon, adamw
 from transformer_lib.training.schedules import linear
 
@@ -56,6 +57,84 @@ def test_parts_of_a_batch_give_the_gradient_of_the_whole(accumulation):
 def test_the_schedule_sets_the_rate_of_each_step():
     rates = [step.rate for step in trainer_of(small_gpt(), schedule=linear)]
     assert rates == pytest.approx([0.01, 0.008, 0.006, 0.004, 0.002])
+
+
+def test_without_a_schedule_the_rate_is_left_alone():
+    model = small_gpt()
+    trainer = trainer_of(model, n_steps=3)
+    scheduler = torch.optim.lr_scheduler.ExponentialLR(trainer.optimizer, 0.5)
+    rates = []
+    for step in trainer:
+        rates.append(step.rate)
+        scheduler.step()
+    assert rates == [0.01, 0.005, 0.0025]
+
+
+@pytest.mark.parametrize(
+    ("factor", "error"),
+    [(math.inf, ValueError), (math.nan, ValueError), (-1, ValueError), (None, TypeError)],
+)
+def test_a_factor_that_makes_no_sense_stops_before_the_step(factor, error, as_a_reader):
+    trainer = trainer_of(small_gpt(), schedule=lambda step, n: 1.0 if step == 1 else factor)
+    next(iter(trainer))
+    before = everything(trainer)
+    with pytest.raises(error, match=f"the schedule's factor of the rate is {factor}"):
+        next(iter(trainer))
+    unchanged(trainer, before)
+
+
+@pytest.mark.parametrize("length", [5, ELEVEN])  # as many tokens as words, too
+def test_pytorchs_cross_entropy_is_the_librarys(length):
+    loss = nn.CrossEntropyLoss(reduction="none", label_smoothing=0.1)
+    logits = torch.randn(3, length, ELEVEN)
+    targets = torch.randint(ELEVEN, (3, length)).index_fill(1, torch.tensor([1]), IGNORED)
+    wanted = cross_entropy(logits, targets, label_smoothing=0.1).sum()
+    torch.testing.assert_close(total(loss, logits, targets), wanted)
+
+
+def test_a_float_of_minus_100_is_a_target():
+    targets = torch.full((2, 3), -100.0)
+    loss = nn.MSELoss(reduction="none")
+    assert (count(targets), total(loss, torch.zeros(2, 3), targets)) == (6, 60_000)
+
+
+@pytest.mark.parametrize("part", ["blocks.0.feed_forward.expand", "embedding"])
+def test_a_part_that_the_optimizer_does_not_hold_is_named(part):
+    model = small_gpt()
+    optimizer = adamw(model, lr=0.01)
+    owner = model.get_submodule(part)
+    owner.weight = nn.Parameter(owner.weight.detach().clone())
+    with pytest.raises(ValueError, match=rf"does not hold {part}\.weight of this GPT"):
+        trainer_of(model, optimizer=optimizer)
+    owner.weight.requires_grad_(False)
+    trainer_of(model, optimizer=optimizer)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "error", "message"),
+    [
+        (lambda s: s.clear(), TypeError, "the state lacks step, model, optimizer, scaler"),
+        (lambda s: s["model"].popitem(), RuntimeError, "has the shape nothing, and here"),
+        (
+            lambda s: s["model"].update({"embedding.weight": torch.zeros(2, 3)}),
+            RuntimeError,
+            r"its embedding.weight has the shape \(2, 3\)",
+        ),
+        (lambda s: s["optimizer"]["param_groups"].pop(), ValueError, "of another optimizer"),
+        (lambda s: s["batches"].update(seed=7), ValueError, "batches with seed = 7"),
+    ],
+)
+def test_a_state_that_does_not_fit_changes_nothing(spoil, error, message):
+    state = copy.deepcopy(trainer_of(small_gpt()).state_dict())
+    spoil(state)
+    trainer = trainer_of(small_gpt())
+    next(iter(trainer))
+    before, drawn, random = everything(trainer), trainer.batches.drawn, torch.get_rng_state()
+    with pytest.raises(error, match=message):
+        trainer.load_state_dict(state)
+    unchanged(trainer, before)
+    assert trainer.batches.drawn == drawn
+    assert torch.get_rng_state().equal(random)
 
 
 def test_it_learns():
@@ -182,6 +261,50 @@ def test_a_batch_must_have_rows_and_targets(as_a_reader):
     trainer = Trainer(model, adamw(model, lr=0.01), Batches(nothing, 2), n_steps=1)
     with pytest.raises(ValueError, match="a batch of 2 rows has no target"):
         next(iter(trainer))
+
+
+class Ending(Batches):
+    """Of two batches at most, and those as ``made`` makes them."""
+
+    made = staticmethod(lambda batch: batch)
+
+    def __next__(self):
+        if self.drawn == 2:
+            raise StopIteration
+        return self.made(super().__next__())
+
+
+@pytest.mark.parametrize(
+    ("made", "error", "message"),
+    [
+        (tuple, ValueError, "the batches have come to an end before the last step"),
+        (lambda batch: {"inputs": batch[0]}, TypeError, "a batch is of type dict; .* tuple"),
+        (lambda batch: batch[0], TypeError, "a batch is of type Tensor"),
+        (lambda batch: batch[:1], TypeError, "a batch holds one tensor or none"),
+    ],
+)
+def test_batches_that_are_none(made, error, message):
+    model, batches = small_gpt(), Ending(stories(), 7)
+    batches.made = made
+    with pytest.raises(error, match=message):
+        list(Trainer(model, adamw(model, lr=0.01), batches, n_steps=3))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"loss": None}, "loss is None; it must be a function"),
+        ({"loss": "mse"}, "loss is 'mse'; it must be a function"),
+        ({"schedule": object()}, r"schedule is of type object; .* call scheduler\.step\(\)"),
+        ({"clip": True}, "clip is True"),
+        ({"clip": "1"}, "clip is '1'"),
+        ({"deterministic": "no"}, "deterministic is 'no'"),
+        ({"compiled": 1}, "compiled is 1"),
+    ],
+)
+def test_the_types_of_options_are_checked(options, message, as_a_reader):
+    with pytest.raises(TypeError, match=message):
+        trainer_of(small_gpt(), **options)
 
 
 @pytest.mark.parametrize(

@@ -330,6 +330,15 @@ def test_what_makes_no_optimizer(options, error, message):
         NorMuon(Tiny(), **options)
 
 
+@pytest.mark.parametrize(
+    ("lr", "error"),
+    [(float("inf"), ValueError), (float("nan"), ValueError), (0.0, ValueError), ("0.1", TypeError)],
+)
+def test_a_rate_that_makes_no_adamw(lr, error, as_a_reader):
+    with pytest.raises(error, match=f"lr is {lr!r}"):
+        adamw(Tiny(), lr)
+
+
 def test_models_with_nothing_to_train():
     with pytest.raises(ValueError, match=r"no nn\.Linear between its layers"):
         Muon(nn.Sequential(nn.Embedding(3, 4)), outside=())

@@ -5,7 +5,7 @@ import json
 import pytest
 import torch
 
-from transformer_lib.gpt import GPT
+from transformer_lib.gpt import GPT, GPTConfig
 from transformer_lib.training.optimizers import Muon
 from transformer_lib.training.recipes import PRESETS, Recipe
 
@@ -34,6 +34,23 @@ def test_the_optimizer_is_the_one_that_is_asked_for():
         assert optimizer.param_groups[0]["dtype"] is dtype
 
 
+def test_what_a_caller_does_to_a_mapping_changes_no_record():
+    own = PRESETS["gifts"].with_changes(n_steps=5)
+    own.model.options["smear"] = 9
+    own.as_json()["grammar"]["ask"] = 0.5
+    assert (PRESETS["gifts"].model.options["smear"], own.data.grammar) == (3, {})
+    options, people = {"window": 4}, ["mary", "susan", "john", "peter"]
+    recipe = Recipe.of(grammar={"people": people}, model={"attention_options": options})
+    config = GPTConfig(
+        vocabulary=5, context=8, n_layers=1, n_heads=2, d_model=12, positions="rotary",
+        attention="window", attention_options=options,
+    )  # fmt: skip
+    options["window"] = 0
+    people.clear()
+    assert config.attention_options == recipe.model.options["attention_options"] == {"window": 4}
+    assert len(recipe.data.grammar["people"]) == 4
+
+
 def test_options_belong_to_their_choice():
     recipe = PRESETS["gifts"]
     assert (recipe.schedule.decay, recipe.optimizer.n_iterations) == (0.7, 3)
@@ -58,6 +75,7 @@ def test_options_belong_to_their_choice():
         ({"n_steps": 0}, ValueError, "n_steps"),
         ({"n_steps": 1.5}, TypeError, "n_steps is 1.5, of type float; it must be an int"),
         ({"window": "64"}, TypeError, "window is '64', of type str; it must be an int or None"),
+        ({"lr": float("inf")}, ValueError, "lr is inf; it must be a finite number above 0"),
         ({"lr": True}, TypeError, "lr is True, of type bool; it must be a number"),
         ({"betas": (0.9,)}, TypeError, r"betas is \(0.9,\), of type tuple; it must be 2 numbers"),
         ({"model": {1: 2}}, TypeError, "model is .* names with values"),

@@ -9,7 +9,9 @@ from damage import forge
 from small_runs import differences, end_of
 from torch import nn
 
+from transformer_lib.bpe import train_bpe
 from transformer_lib.data.corpora import Corpus, text_corpus
+from transformer_lib.gpt import GPT, GPTConfig
 from transformer_lib.tokenizers import WordTokenizer
 from transformer_lib.training import tasks
 from transformer_lib.training.checkpoints import find_checkpoints
@@ -113,6 +115,19 @@ def test_another_model_is_trained_stopped_resumed_measured_exported_and_written_
     first, second = capsys.readouterr().out.splitlines()
     assert first == second
     assert len(first.split()) == 2
+
+
+def test_a_text_goes_on_by_whole_characters_and_stops_at_its_end():
+    text = "mary ನೀಡಿದಳು ✿ roses"
+    tokenizer = train_bpe(text, 257, ["<e>"])
+    written = iter([*tokenizer.encode(text), 0, 5, 5])
+    options = {"vocabulary": tokenizer.size, "n_layers": 1, "n_heads": 2, "d_model": 12}
+    model = GPT(GPTConfig(context=99, **options))
+    forced = lambda x: torch.eye(tokenizer.size)[[next(written)]].expand(1, x.shape[1], -1)  # noqa: E731
+    model.logits = forced
+    pieces = list(tasks.continuation(model, tokenizer, "a", 80, end=0, temperature=0))
+    assert "".join(pieces) == f"a{text}<e>"
+    assert "ನ" in pieces  # as soon as it is whole
 
 
 def test_recipes_and_their_tasks():

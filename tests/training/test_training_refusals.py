@@ -24,7 +24,7 @@ from transformer_lib.training.optimizers import Muon, adamw
 from transformer_lib.training.recipes import Recipe
 from transformer_lib.training.run import Run
 from transformer_lib.training.run_log import FORMAT, FORMAT_VERSION, load_run, save_run
-from transformer_lib.training.trained import MANIFEST, TRAINED_FOLDER, load_shipped
+from transformer_lib.training.trained import MANIFEST, TRAINED_FOLDER, load_shipped, load_trained
 
 TINY = [
     *("--n-steps", "3", "--evaluate-every", "3", "--batch-size", "8", "--n-layers", "1"),
@@ -55,6 +55,34 @@ def test_an_optimizer_steps_on_gradients_of_zero_and_on_none(make):
     model(torch.zeros(1, 3)).sum().mul(0).backward()
     optimizer.step()
     assert model.weight.isfinite().all()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--lr", "inf"], "lr is inf; it must be a finite number above 0"),
+        (["--d-model", "65536", "--n-layers", "3"], "d_model = 65536 make a model that needs"),
+        (["--report", "file=/nonexistent/a"], "the report cannot be written there"),
+    ],
+)
+def test_what_would_end_late_ends_at_once(tmp_path, options, message, capsys):
+    assert main(["train", "--folder", str(tmp_path / "run"), *TINY, *options]) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_a_damaged_run_is_exported_by_a_whole_command(run_folder, tmp_path, capsys):
+    assert main(["train", "--folder", str(tmp_path / "two"), *TINY, "--save-every", "1"]) == 0
+    before, last = find_checkpoints(tmp_path / "two")
+    next(last.glob("*.safetensors")).write_bytes(b"")
+    assert main(["export", str(tmp_path / "two"), str(tmp_path / "out")]) == 1
+    assert f"export {before} {tmp_path / 'out'}" in capsys.readouterr().err
+
+
+def test_a_model_is_loaded_by_its_name_and_on_a_device_that_is_here(as_a_reader):
+    with pytest.raises(FileNotFoundError, match=r"load_shipped\('gifts-v3'\)"):
+        load_trained("gifts-v3")
+    with pytest.raises(ValueError, match="device is 'xpu:7', and PyTorch finds"):
+        load_shipped("gifts-v3", device=torch.device("xpu:7"))
 
 
 def test_a_text_of_one_character_is_trained_on(tmp_path):

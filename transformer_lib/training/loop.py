@@ -263,10 +263,11 @@ def require_trained(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
         )
     named = model.named_parameters()
     if left := [name for name, p in named if p.requires_grad and id(p) not in held]:
+        more = " and others" if len(left) > 3 else ""
         raise ValueError(
-            f"the optimizer does not hold {', '.join(left[:3])}{' and others' * (len(left) > 3)} of "
-            f"this {type(model).__name__}, which would never be trained. If a part was replaced, "
-            f"make the optimizer after that; what is to stay as it is gets requires_grad_(False)."
+            f"the optimizer does not hold {', '.join(left[:3])}{more} of this "
+            f"{type(model).__name__}, which would never be trained. If a part was replaced, make "
+            f"the optimizer after that; what is to stay as it is gets requires_grad_(False)."
         )
 
 

@@ -98,7 +98,7 @@ def load_trained(path: str | os.PathLike, *, device: torch.device = CPU) -> Trai
             loop, without the tokenizer and the model of a run.
         ValueError: as :func:`load_shipped`.
     """
-    choose_device(str(device))
+    require_device(device)
     if is_exported(path):
         return load_shipped(path, device=device)
     if not Path(path).exists() and (TRAINED_FOLDER / path / MANIFEST).is_file():
@@ -123,7 +123,7 @@ def load_shipped(name_or_path: str | os.PathLike, *, device: torch.device = CPU)
     >>> shipped.grammar == Grammar(), shipped.manifest["result"]["accuracy"] > 0.99
     (True, True)
     """
-    choose_device(str(device))
+    require_device(device)
     folder = Path(name_or_path)
     if not (folder / MANIFEST).is_file():
         folder = TRAINED_FOLDER / str(name_or_path)
@@ -205,7 +205,7 @@ def export(run_folder: str | os.PathLike, folder: str | os.PathLike) -> Path:
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "recipe": recipe.as_json(),
-        "parameters": sum(p.numel() for p in trained.model.parameters()),  # of any model
+        "parameters": sum(p.numel() for p in trained.model.parameters()),
         "data": trained.data,
         "tokenizer": describe_tokenizer(trained.tokenizer),
         "vocabulary_sha256": trained.tokenizer.hash,
@@ -303,6 +303,12 @@ def require_same_data(recipe: Recipe, corpus: Corpus, signature: str | None) -> 
             f"{recipe.data.name} is not what it was when the run began: its text has changed. "
             f"Restore it, or train anew."
         )
+
+
+def require_device(device: torch.device) -> None:
+    """It is here, or knows shapes only."""
+    if torch.device(device).type != "meta":
+        choose_device(str(device))
 
 
 def _of_checkpoint(checkpoint: Checkpoint, device: torch.device) -> Trained:
