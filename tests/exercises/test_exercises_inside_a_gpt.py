@@ -135,7 +135,7 @@ WRONG[check_induction] = [
     ),
     (
         lambda w, i: of_each(w, i, lambda row, at, t: row[[x for x in at if x != 3]].sum()),
-        'with `-3` in place of `3`',
+        'Line 137',
     ),
     (lambda w, i: by_loops(w, i) * 0.9, '`* 0.9` is too much'),
 ]  # fmt: skip
@@ -209,7 +209,10 @@ WRONG[check_bigram] = [
     (lambda ids, n: normalized(counted(ids, n, 1 / n)), 'without `1 / n` it is right'),
     (lambda ids, n: normalized(torch.bincount(ids[1:][ids[:-1] == ids[-1]]) + 1), "`minlength`"),
     (lambda ids, n: counted(ids, n, 0).softmax(0), "A softmax of counts"),
-    (lambda ids, n: whole_table(ids, n)[ids[-1]] / whole_table(ids, n).sum(), "still to be divided by their sum"),
+    (
+        lambda ids, n: whole_table(ids, n)[ids[-1]] / whole_table(ids, n).sum(),
+        "still to be divided by their sum",
+    ),
     (lambda ids, n: normalized(whole_table(ids, n)[ids[0]]), 'with `-1` in place of `0`'),
     (after_two, "the last two states together"),
     (lambda ids, n: normalized(whole_table(ids, n)[ids[-1]] + whole_table(ids, n)[:, ids[-1]] - 1),
@@ -220,7 +223,10 @@ WRONG[check_bigram] = [
     (lambda ids, n: normalized(counted(ids, n)[sorted({*ids.tolist()})]), '`[sorted({*ids.tolist('),
     (lambda ids, n: (whole_table(ids, n) / whole_table(ids, n).sum(0))[ids[-1]], "of the columns"),
     (lambda ids, n: normalized(whole_table(ids, n)[ids[-2]]), 'with `-1` in place of `-2`'),
-    (lambda ids, n: counted(ids, n) / (counted(ids, n, 0).sum() + 1), "still to be divided by their sum"),
+    (
+        lambda ids, n: counted(ids, n) / (counted(ids, n, 0).sum() + 1),
+        "still to be divided by their sum",
+    ),
     (lambda ids, n: counted(ids, n) / len(ids), "still to be divided by their sum"),
     (lambda ids, n: normalized(counted_once(ids, n, -1)), "Only the latest of"),
     (lambda ids, n: normalized(counted_once(ids, n, 0)), "Only the first of"),

@@ -669,6 +669,9 @@ def _names(text: _Text, tree: ast.AST) -> Iterator[Edit]:
         for n in _body(tree)
         if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.id in known
     ]
+    for node in _body(tree):  # a list is never equal to a number: easily always so
+        if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq | ast.NotEq):
+            used = [n for n in used if n is not node.left and n is not node.comparators[0]]
     for node in used:
         for other in known:
             if other != node.id:
