@@ -177,7 +177,7 @@ WRONG[check_sinusoidal] = [
     (floor_division, "`// 2` is too much"),
     (
         lambda n, d: fill(n, d, lambda p, j, d: p / 10_000 ** ((j + j % 2) / d)),
-        "with `-2` in place of `2`",
+        "with `j - j % 2` in place of `j + j % 2`",
     ),
     (
         lambda n, d: fill(n, d, lambda p, j, d: p / 500 ** ((j - j % 2) / d)),
@@ -284,7 +284,7 @@ WRONG[check_shift_matrix] = [
         "Sine and cosine have changed places: at offset 0",
     ),
     (lambda k, d: shift_by_loop(k, d) * torch.eye(d), "`* torch.eye(d)` is too much"),
-    (lambda k, d: shift_by_loop(-k if k < 0 else k, d), "with `k == 0` in place of `k < 0`"),
+    (lambda k, d: shift_by_loop(-k if k < 0 else k, d), "`k` belongs here in any case"),
     (
         lambda k, d: by_exponential(1, d) ** k,
         "block 0 is not a rotation. In each row stand a sine and a co",
@@ -381,7 +381,7 @@ WRONG[check_turning_hands] = [
     ),
     (
         lambda n, d, base: sum(2 * math.pi / base ** (2 * i / d) <= n for i in range(d // 2)),
-        "with `-2` in place of `2`",
+        "with `2 * math.pi * base ** (2 * i / d)` in place of",
     ),
     (
         lambda n, d, base: sum(4 * math.pi * base ** (2 * i / d) <= n for i in range(d // 2)),
