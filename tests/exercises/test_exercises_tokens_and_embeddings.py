@@ -236,7 +236,7 @@ WRONG[check_decode] = [
         lambda tokens: "".join(t.decode(errors="surrogateescape") for t in tokens),
         "holds surrogates",
     ),
-    (three_at_a_time, "its complement belongs here: `(1 - i)` in place of `i`"),
+    (three_at_a_time, "its complement belongs here: `parts = "),
     (lambda tokens: b"".join(tokens).decode("utf-16", "replace"), "another encoding than UTF-8?"),
     (lambda tokens: b"".join(tokens).decode(errors="replace").strip(), "something beside the"),
     (with_the_next, "you join two at most"),
