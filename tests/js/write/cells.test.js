@@ -5,7 +5,7 @@ import { begin } from "./python.js";
 
 // What the chapters use of PyTorch, and the page does not have.
 const LACKING = new Set(
-  "MultiheadAttention MultiHeadAttention bfloat16 cdist dropout eigvalsh float16 functional int inv lstsq matrix_power matrix_rank optim qr special svd svdvals det".split(
+  "MultiheadAttention MultiHeadAttention bfloat16 cdist dropout eigvalsh float16 int inv lstsq matrix_rank optim qr special det".split(
     " ",
   ),
 );
