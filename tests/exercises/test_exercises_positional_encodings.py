@@ -172,7 +172,7 @@ WRONG[check_sinusoidal] = [
             ],
             dim=-1,
         ).flatten(1),
-        "with `torch.arange(n)[:, None] / 10_000",
+        "torch.arange(n)[:, None] / 10_000",
     ),
     (floor_division, "`// 2` is too much"),
     (

@@ -212,9 +212,9 @@ WRONG[check_accumulate] = [
     (lambda g, n: g[len(n) - 1] * 1, "Only the last part's gradient"),
     (
         lambda g, n: n.softmax(0) @ g,
-        "a logarithm is missing: `n.log()` in place of `n`",
+        "a logarithm is missing: `lambda g, n: n.log().softmax(0) @ g`",
     ),
-    (lambda g, n: n @ g / n.norm(), "a sum is missing: `n.sum(-1)` in place of `n`"),
+    (lambda g, n: n @ g / n.norm(), "a sum is missing: `lambda g, n: n @ g / n.sum(-1).norm()`"),
     (lambda g, n: n @ g / n.sum() + 1, "`+ 1` is too much"),
 ]
 
@@ -299,8 +299,14 @@ WRONG[check_utilization] = [
         "for each token you count 6 operations a parameter and 6 for ",
     ),
     (lambda *given: in_words(*given) / 2, "`/ 2` is too much"),
-    (lambda r, n, m, t, d, p: in_words(r, n, 1, t, d, p), "with `t * m` in place of `t`"),
-    (lambda r, n, m, t, d, p: in_words(r, n, m, 1, d, p), "with `m * t` in place of `m`"),
+    (
+        lambda r, n, m, t, d, p: in_words(r, n, 1, t, d, p),
+        "in_words(r, n, 1, t * m, d, p)` in its place",
+    ),
+    (
+        lambda r, n, m, t, d, p: in_words(r, n, m, 1, d, p),
+        "in_words(r, n, m * t, 1, d, p)` in its place",
+    ),
     (lambda *given: 1 / in_words(*given), "`1 /` is too much"),
     (lambda *given: 100 * in_words(*given), "`100 *` is too much"),
     (
@@ -308,7 +314,7 @@ WRONG[check_utilization] = [
         "`* t` is too much",
     ),
     (lambda r, n, m, t, d, p: r * (6 * n + 12 * m * t * d * d) / p, "`* d` is too much"),
-    (lambda r, n, m, t, d, p: 6 * r * (n + 12 * m * t * d) / p, "with `2` in place of `12`"),
+    (lambda r, n, m, t, d, p: 6 * r * (n + 12 * m * t * d) / p, "you have 1.133, right is 0.6005"),
     (
         lambda r, n, m, t, d, p: 6 * (n + 2 * m * t * d) / p,
         "`* r` is missing after `6 * (n + 2 * m * t * d) / p`",

@@ -70,7 +70,7 @@ WRONG[check_mended_block] = [
     (as_given, "Follow the stream itself"),
     (
         lambda x, n1, a, n2, f: (y := x + a(n1(x))) + n2(f(y)),
-        "`n2` and `f` are taken for each other, everywhere",
+        "`n2` and `f` must change places",
     ),
     (lambda x, n1, a, n2, f: (y := n1(x) + a(n1(x))) + f(n2(y)), "`n1` is one step too many"),
     (
@@ -91,7 +91,7 @@ WRONG[check_mended_block] = [
     ),
     (
         lambda x, n1, a, n2, f: (y := x + n1(a(x))) + f(n2(y)),
-        "`n1` and `a` are taken for each other, everywhere",
+        "`n1` and `a` must change places",
     ),
     (
         lambda x, n1, a, n2, f: (y := x + a(x)) + f(y),
@@ -161,7 +161,7 @@ WRONG[check_mended_block] = [
     ),
     (
         lambda x, n1, a, n2, f: (y := x + a(n1(x))) - f(n2(y)),
-        "with `y := x + a(n1(x)) + f(n2(y))` in place of `(y := x + a(n1(x))) -",
+        "(y := x + a(n1(x))) + f(n2(y))` in its place",
     ),
 ]
 
@@ -226,7 +226,7 @@ RIGHT[check_products] = [
     lambda d_model, d_ff, tokens: 2 * d_model * (2 * d_model + d_ff + tokens),
 ]
 WRONG[check_products] = [
-    (lambda d, f, t: 4 * d * d + 2 * d * f, "with `f + t` in place of `f`"),
+    (lambda d, f, t: 4 * d * d + 2 * d * f, "2 * d * (f + t)` in its place"),
     (
         lambda d, f, t: 4 * d * d + 2 * d * f + t * d,
         "a factor 2 is missing: `(2 * (t * d))` in place of `t * d`",
@@ -235,7 +235,7 @@ WRONG[check_products] = [
         lambda d, f, t: 4 * d * d + d * f + 2 * t * d,
         "a factor 2 is missing: `(2 * (d * f))` in place of `d * f`",
     ),
-    (lambda d, f, t: 4 * d * d + 2 * t * d, "with `t + f` in place of `t`"),
+    (lambda d, f, t: 4 * d * d + 2 * t * d, "2 * (t + f) * d` in its place"),
     (lambda d, f, t: 3 * d * d + 2 * d * f + 2 * t * d, "with `4` in place of `3`"),
     (lambda d, f, t: 2 * d * f + 2 * t * d, "Attention's matrices are missing"),
     (lambda d, f, t: 4 * d * (2 * d + f + t), "with `2` in place of `4`"),
@@ -254,7 +254,10 @@ WRONG[check_products] = [
         lambda d, f, t: (4 * d * d + 2 * d * f + 2 * t * d) / 1e6,
         "`/ 1e6` is too much",
     ),
-    (lambda d, f, t: max(4 * d * d + 2 * d * f, 2 * t * d), "with `f + t` in place of `f`"),
+    (
+        lambda d, f, t: max(4 * d * d + 2 * d * f, 2 * t * d),
+        "2 * d * (f + t), 2 * t * d)` in its place",
+    ),
     (lambda d, f, t: 4 * d * d + f * f + 2 * t * d, "our count holds d_ff · d_ff, and nothing"),
     (lambda d, f, t: 4 * d * d + 2 * d * f + 2 * t * d + 9, "our count holds 9, and nothing in"),
     (
@@ -263,7 +266,7 @@ WRONG[check_products] = [
     ),
     (
         lambda d, f, t: 2 * d * d + 2 * d * f + 2 * t * d,
-        "with `f + d` in place of `f`",
+        "2 * d * (f + d) + 2 * t * d` in its place",
     ),
     (
         lambda d, f, t: 2 * d * d * (1 + t) + 2 * d * f + 2 * t * d,

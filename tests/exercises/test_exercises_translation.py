@@ -113,7 +113,7 @@ WRONG[check_real_tokens] = [
     ),
     (
         lambda x, y: F.cross_entropy(x.reshape(len(x), -1, x.shape[1]), y, ignore_index=0),
-        "a transpose is missing: `x.mT` in place of `x`",
+        "a transpose is missing: `lambda x, y: F.cross_entropy(x.mT.reshape",
     ),
     (
         lambda x, y: -x.gather(2, y[..., None])[..., 0][y > 0].mean(),
@@ -222,11 +222,11 @@ WRONG[check_smoothed_floor] = [
     (lambda e, n: entropy(target(e, n)) + (1 - e) ** 2 / 7, "`+ (1 - e) ** 2 / 7` is too much"),
     (
         lambda e, n: entropy(target(e, n)[:1]) - entropy(target(e, n)[1:]),
-        "with `entropy(target(e, n)[:1]) + entropy(target(e, n)[1 …` in place o",
+        "entropy(target(e, n)[:1]) + entropy(target(e, n)[1:])` in its place",
     ),
     (
         lambda e, n: entropy(target(e, n)[1:]) - entropy(target(e, n)[:1]),
-        "with `entropy(target(e, n)[1:]) + entropy(target(e, n)[: …` in place o",
+        "entropy(target(e, n)[1:]) + entropy(target(e, n)[:1])` in its place",
     ),
     (lambda e, n: entropy(target(e, n)) / math.log(10), "`/ math.log(10)` is too much"),
     (
@@ -250,8 +250,11 @@ WRONG[check_alignment] = [
         "`dim=0` is not the right axis: with `dim=-1` in place of `dim=0`",
     ),
     (lambda weights: weights.max(dim=0).indices, "one index a column"),
-    (lambda weights: weights[:-1, 1:].max(dim=1).indices, "with `0` in place of `1`"),
-    (lambda weights: weights[1:-1].max(dim=1).indices, "with `0` in place of `1`"),
+    (lambda weights: weights[:-1, 1:].max(dim=1).indices, "with `[:-1]` in place of `[:-1, 1:]`"),
+    (
+        lambda weights: weights[1:-1].max(dim=1).indices,
+        "weights[0:-1].max(dim=1).indices` in its place",
+    ),
     (lambda weights: weights[:-1].max(dim=1).values, "the largest weights themselves"),
     (lambda weights: weights[:-1].min(dim=1).indices, "with `max` in place of `min`"),
     (lambda weights: weights[:-1].max(dim=1), "The one at index 1 is the right one"),

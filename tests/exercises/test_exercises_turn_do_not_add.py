@@ -189,7 +189,7 @@ WRONG[check_rotary_attention] = [
     ),
     (
         lambda q, k, v: torch.softmax(turn(q) @ turn(k).T / q.shape[0] ** 0.5, 1) @ v,
-        "with `-1` in place of `0`",
+        "turn(k).T / q.shape[-1] ** 0.5, 1) @ v` in its place",
     ),
     (
         lambda q, k, v: torch.softmax(turn(q) @ turn(k).T / q.shape[1] ** 0.5, 0) @ v,
@@ -199,7 +199,7 @@ WRONG[check_rotary_attention] = [
         lambda q, k, v: F.scaled_dot_product_attention(
             turn(q)[None], turn(k)[None], v[None], is_causal=True
         )[0],
-        "without `is_causal=True` it is right",
+        "here, at `scaled_dot_product_attention`",
     ),
     (lambda q, k, v: attend(turn(q), turn(k), turn(v)), "`turn` is one step too many"),
     (lambda q, k, v: attend(turn(q), k, v), "Only the queries are turned;"),
@@ -343,7 +343,7 @@ WRONG[check_alibi_weights] = [
     (lambda s: alibi(s, causal=False).tril(), "without `causal=False` it is right"),
     (lambda s: after(s, again=True), "The penalty is subtracted after the softmax and"),
     (lambda s: alibi(s, causal=False), "without `causal=False` it is right"),
-    (from_start, "with `scores + slopes(heads)[:, None, None] * torch.aran …` in place o"),
+    (from_start, "with `biased = scores + slopes(heads)[:, None, None] * torch.arange(t)`"),
     (lambda s: alibi(s, torch.zeros(len(s))), "without `torch.zeros(len(s))` it is right"),
 ]
 
