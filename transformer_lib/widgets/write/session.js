@@ -189,8 +189,8 @@ const forChecks = (tell) => ({
   },
   escaped: (text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"),
   close(texts, n, cutoff) {
-    const [word, ...words] = texts.split("\0");
-    return closeMatches(word, words, n, cutoff).join("\0");
+    const [word, ...words] = texts.split("\n");
+    return closeMatches(word, words, n, cutoff).join("\n");
   },
   normalized: (form, text) => text.normalize(form),
   textMethod: (name, text) => TEXTS[name](text),

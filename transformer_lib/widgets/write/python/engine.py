@@ -307,7 +307,7 @@ _module("fractions", Fraction=Nothing)
 _module("threading", local=SimpleNamespace, Lock=NullContext)
 _module("numbers", Number=(int, float), Real=(int, float), Integral=int)
 _module("difflib", get_close_matches=lambda word, words, n=3, cutoff=0.6: [
-    match for match in page.close("\0".join([word, *list(words)]), n, cutoff).split("\0")
+    match for match in page.close("\n".join([word, *list(words)]), n, cutoff).split("\n")
     if match
 ])  # fmt: skip
 _module("html", escape=lambda text: text)
