@@ -287,8 +287,12 @@ class LearnedPositions(nn.Module):
     def stepper(self, capacity: int, like: Tensor) -> Callable[[Tensor, int], Tensor]:
         """x, place -> x for one token: see :mod:`fast.steps`."""
         table = self.table.weight
-        require_learned(0, capacity, len(table))
-        return lambda x, place: x + table[place]
+
+        def step(x: Tensor, place: int) -> Tensor:
+            require_learned(place, 1, len(table))
+            return x + table[place]
+
+        return step
 
 
 @dataclass(frozen=True)

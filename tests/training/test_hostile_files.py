@@ -174,8 +174,8 @@ def test_json_of_hundreds_of_megabytes_is_not_read(run_folder, name):
     [
         (lambda state: state.update(step=10), "step is 10, and that of its manifest is 2"),
         (lambda state: state.pop("run"), "KeyError: 'run'"),
-        (lambda state: state.pop("random"), "KeyError: 'random'"),
-        (lambda state: state.pop("optimizer"), "KeyError: 'optimizer'"),
+        (lambda state: state.pop("random"), "lacks random"),
+        (lambda state: state.pop("optimizer"), "lacks optimizer"),
         (lambda state: state["run"].update(seconds="1"), "something else than numbers"),
         (lambda state: state["run"]["curve"].pop("step"), "other columns"),
         (lambda state: state["run"]["curve"]["step"].append(3), "of unequal length"),
