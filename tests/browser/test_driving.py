@@ -470,8 +470,8 @@ def test_every_phrase_of_the_book_sets_its_figure_and_nobody_loses_their_place(
 
 def test_all_figures_are_in_these_tests():
     driven = {cls.__name__ for cls in vars(widgets).values() if getattr(cls, "_keys_of_text", None)}
-    # make_walk; Write, which no page has; and TrainText, whose own tests drive it
-    made_elsewhere = {ArchitectureWalk.__name__, "Write", "TrainText"}
+    # make_walk and playground; Write, which no page has; and TrainText, whose own tests drive it
+    made_elsewhere = {ArchitectureWalk.__name__, "VectorPlayground", "Write", "TrainText"}
     assert driven <= {name for name in globals() if name[0].isupper()} | made_elsewhere
 
 
