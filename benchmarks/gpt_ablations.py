@@ -21,7 +21,7 @@ from torch import Tensor
 from transformer_lib.blocks import PostNorm, PreNorm
 from transformer_lib.data.batches import Batches
 from transformer_lib.data.gifts import PLAIN, Grammar
-from transformer_lib.data.packing import IGNORED, Blocks, pack
+from transformer_lib.data.packing import IGNORED, Packed, pack
 from transformer_lib.gpt import GPT, GPTConfig
 from transformer_lib.sampling import generate
 from transformer_lib.tokenizers import WordTokenizer
@@ -79,25 +79,25 @@ def make(variant: str, tokenizer: WordTokenizer) -> GPT:
     return model
 
 
-def loss(model: GPT, blocks: Blocks) -> float:
+def loss(model: GPT, blocks: Packed) -> float:
     """The mean loss of all predictions, in one pass."""
     return mean_loss(model(blocks.inputs), blocks)
 
 
-def prefix_loss(model: GPT, blocks: Blocks) -> float:
+def prefix_loss(model: GPT, blocks: Packed) -> float:
     """The mean loss of all predictions, each from a text that ends before it."""
     ends = range(1, blocks.inputs.shape[1] + 1)
     logits = [model(blocks.inputs[:, :end])[:, -1] for end in ends]
     return mean_loss(torch.stack(logits, dim=1), blocks)
 
 
-def mean_loss(logits: Tensor, blocks: Blocks) -> float:
+def mean_loss(logits: Tensor, blocks: Packed) -> float:
     """Over all targets, in nats."""
     flat = logits.flatten(0, 1), blocks.targets.flatten()
     return F.cross_entropy(*flat, ignore_index=IGNORED).item()
 
 
-def accuracy(model: GPT, blocks: Blocks, stories: list[str]) -> float:
+def accuracy(model: GPT, blocks: Packed, stories: list[str]) -> float:
     """The share of the questions that get the right answer."""
     asked = blocks.mark([[q.position for q in GRAMMAR.questions(story)] for story in stories])
     return (model(blocks.inputs).argmax(-1) == blocks.targets)[asked].float().mean().item()
