@@ -276,7 +276,7 @@ def test_two_chapters_are_run_and_one_is_answered(open_notebook):
     link = page.locator(f".jp-Cell[data-windowed-list-index='{index}'] a[href*='glossary']").first
     term = cell.source.split("glossary.md#")[1].split(")")[0]
     link.click()
-    heading = page.locator(f".jp-MarkdownViewer h3:has-text('{term.replace('-', ' ')}')").first
+    heading = page.locator(f".jp-MarkdownViewer h2:has-text('{term.replace('-', ' ')}')").first
     heading.wait_for()
     page.wait_for_function(
         "(node) => node.getBoundingClientRect().top < innerHeight && node.checkVisibility()",
