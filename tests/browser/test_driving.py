@@ -53,8 +53,9 @@ ROWS = [[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]]
 
 
 def said(page, name: str) -> str:
-    """What a screen reader is told of the last setting."""
+    """What a screen reader is told of the last setting, once a worker has computed it."""
     script = "afmFigures.get(name)?.[0].element.querySelector('.afm-unseen').textContent"
+    page.wait_for_function(f"(name) => {script}", arg=name)
     return page.evaluate(f"(name) => {script}", name)
 
 

@@ -21,6 +21,16 @@ SEQUENCES = [TOKENIZER.encode(story) for story in STORIES]
 TEXT = torch.arange(100, 123)
 
 
+class Empty:
+    """A source without rows."""
+
+    def __len__(self):
+        return 0
+
+    def rows(self, indices):
+        return TEXT[indices], TEXT[indices]
+
+
 def batches(rows=7, batch_size=3, **options):
     """Batches of rows that hold their own number."""
     return Batches(pack([[0] * 2 + [i] for i in range(rows)], length=3), batch_size, **options)
@@ -211,7 +221,8 @@ def test_the_state_of_other_batches_is_refused(change, message):
         (lambda: Windows(TEXT, 5.0), TypeError, "length is 5.0, of type float"),
         (lambda: batches(batch_size=0), ValueError, "batch_size is 0"),
         (lambda: batches(seed=1.0), TypeError, "seed is 1.0; it must be an int"),
-        (lambda: Batches([], 2), ValueError, r"\[\] has no rows, so there is nothing to draw"),
+        (lambda: Batches([], 2), TypeError, "source is of type list; it needs a length and rows"),
+        (lambda: Batches(Empty(), 2), ValueError, "has no rows, so there is nothing to draw"),
     ],
 )
 @pytest.mark.usefixtures("as_a_reader")
