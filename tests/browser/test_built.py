@@ -1,6 +1,7 @@
 """The built book's files, without a browser: complete, linked, described, and self-contained."""
 
 import getpass
+import gzip
 import json
 import re
 from pathlib import Path
@@ -20,6 +21,7 @@ from built import (
 )
 
 pytestmark = pytest.mark.usefixtures("book")
+FIRST = ("01", "02", "03", "04", "05")
 CHAPTERS = [document for document in DOCUMENTS if document.startswith("chapters/")]
 
 
@@ -106,6 +108,37 @@ def test_the_theme_carries_no_dead_weight():
         text = (BUILD / page).read_text(encoding="utf-8")
         hosted = "widget-view+json" in text or 'id="afm-asked"' in text
         assert hosted == ("afm-host.js" in text), page
+
+
+def exercises_of(page: Path) -> list[tuple[str, dict | None]]:
+    """(its name, what is loaded to check it: None where the page cannot) of every exercise."""
+    text = page.read_text(encoding="utf-8")
+    found = re.search(r'id="afm-asked">(.*?)</script>', text, flags=re.S)
+    if found is None:
+        return []
+    told = json.loads(found[1].replace("<\\/", "</"))
+    file = told["files"].get("asked")
+    handed = (BUILD / "_static" / file).read_text(encoding="utf-8") if file else "{}"
+    loaded = json.loads(handed[handed.index("{") : handed.rindex("}") + 1]).get("exercises", {})
+    return [(one["id"], loaded.get(one["id"])) for one in told["exercises"]]
+
+
+def test_most_exercises_can_be_answered_on_the_page():
+    """The build has tried each: nothing before it fails, its solution is right there."""
+    found = [one for document in CHAPTERS for one in exercises_of(BUILD / f"{document}.html")]
+    # All sentences of the grammar are more than the page's Python can hold.
+    elsewhere = [name for name, loaded in found if loaded is None]
+    assert elsewhere == ["10-translation/check_said_in_kannada"]
+    assert len(found) >= 90
+    sizes = [len(gzip.compress(json.dumps(loaded).encode())) for _, loaded in found if loaded]
+    assert max(sizes) < 60_000
+
+
+def test_open_cells_of_chapters_01_to_05_can_be_changed():
+    """The build has run them: they print on the page what the notebook stores."""
+    pages = [BUILD / f"{document}.html" for document in CHAPTERS]
+    early = [page.read_text(encoding="utf-8") for page in pages if page.name[:2] in FIRST]
+    assert sum(text.count("data-afm-change=") for text in early) >= 40
 
 
 def test_each_check_of_this_file_finds_what_it_looks_for(tmp_path):
