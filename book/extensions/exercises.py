@@ -110,11 +110,11 @@ def progress() -> nodes.raw:
 
 
 def place_progress(app: Sphinx, document: nodes.document) -> None:
-    """On the first page of the book, below its first paragraph."""
+    """On the first page of the book, above its list of chapters."""
     if app.env.docname == app.config.root_doc:
-        for paragraph in document.findall(nodes.paragraph):
-            paragraph.parent.insert(paragraph.parent.index(paragraph) + 1, progress())
-            return
+        for section in document.findall(nodes.section):
+            if "the-chapters" in section["ids"]:
+                section.insert(1, progress())
 
 
 def held(env: BuildEnvironment) -> dict[str, dict]:
