@@ -85,6 +85,17 @@ def test_a_chapter_can_be_downloaded_and_has_its_number(document):
     assert re.search(rf'class="current reference internal"[^>]*>{number} · ', text)
 
 
+def test_most_exercises_are_asked_on_the_page_and_open_cells_can_be_changed():
+    """The build tries each: its empty answer, its solution, what a cell prints."""
+    texts = {Path(d).name: (BUILD / f"{d}.html").read_text(encoding="utf-8") for d in CHAPTERS}
+    assert sum(text.count("data-afm-ask=") for text in texts.values()) >= 75
+    # All sentences of the grammar are more than the page's Python can hold.
+    elsewhere = {name: text.count('class="afm-ask-elsewhere"') for name, text in texts.items()}
+    assert {name: n for name, n in elsewhere.items() if n} == {"10-translation": 1}
+    first = [text for name, text in texts.items() if name[:2] in ("01", "02", "03", "04", "05")]
+    assert sum(text.count("data-afm-change=") for text in first) >= 40
+
+
 def test_mathematics_is_rendered_and_its_style_is_where_it_is_needed():
     for page in READ:
         text = (BUILD / page).read_text(encoding="utf-8")
