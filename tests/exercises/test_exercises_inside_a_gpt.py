@@ -107,7 +107,7 @@ WRONG[check_induction] = [
     (lambda w, i: of_each(w.softmax(1), i, lambda row, at, t: row[at].sum()), '`.softmax(1)` is o'),
     (
         lambda w, i: of_each(w, i, lambda row, at, t: row[[x for x in at if x != 3]].sum()),
-        'Line 137',
+        'is written down where `w.shape[-1]` belongs',
     ),
 ]  # fmt: skip
 

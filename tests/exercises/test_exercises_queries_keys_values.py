@@ -24,7 +24,8 @@ RIGHT, WRONG = {}, {}
 
 
 def by_loop(q, keys, values, temperature):
-    powers = [torch.exp(key @ q / temperature) for key in keys]
+    scores = [key @ q / temperature for key in keys]
+    powers = [torch.exp(score - max(scores)) for score in scores]
     return sum(power * value for power, value in zip(powers, values, strict=True)) / sum(powers)
 
 
@@ -44,6 +45,10 @@ WRONG[check_soft_lookup] = [
     (lambda q, k, v, t: (k * q).sum(1) @ v / t, "The scores are used as they"),
     (lambda q, k, v, t: F.softmax(k @ q / t, dim=-1), "These are the weights; the"),
     (lambda q, k, v, t: torch.einsum("nd->d", v), "The values are summed, not"),
+    (
+        lambda q, k, v, t: (k @ q / t).exp() @ v / (k @ q / t).exp().sum(),
+        "holds nan (first at [0]), where a finite number is expected",
+    ),
 ]
 
 
