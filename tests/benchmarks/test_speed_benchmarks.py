@@ -97,6 +97,7 @@ def test_attention_counts_turns(tiny):
     assert order == list("ababab")  # the first turn warms up
 
 
+@pytest.mark.soak
 def test_attention_reads_the_peak_of_memory_in_fresh_processes(monkeypatch):
     """The weights of 1,024 queries and keys are 4 MiB; the taught path holds two such at a time."""
     monkeypatch.syspath_prepend(
@@ -121,6 +122,7 @@ def test_the_gpu_benchmark_is_the_packages_program(monkeypatch):
     assert given == [{"folder": gpu.RUNS_FOLDER}]
 
 
+@pytest.mark.soak
 def test_train_text_compares_engines(tiny, tmp_path):
     sizes = {"width": 16, "hidden": 32, "heads": 2, "batch": 4, "tokens": 16}
     module = tiny("train_text", SECONDS=(0.2,), PLAIN_SECONDS=(0.2,), TRIAL=0.2, JOBS=1, EVERY=5)

@@ -333,6 +333,7 @@ def test_with_a_base_of_ten_every_hand_goes_round_in_training(benchmark, method)
     model(torch.zeros(1, plain.REACH * plain.LENGTH, dtype=torch.long))
 
 
+@pytest.mark.soak
 def test_a_leak_is_found_through_a_weight_of_zero(benchmark, monkeypatch, tmp_path):
     module = benchmark("leaks")
     for name, value in {"RUNS_FOLDER": tmp_path, "STEPS": 300, "SEEDS": 1, "RATE": 0.003}.items():
@@ -476,6 +477,7 @@ def test_each_part_of_the_recipe_is_taken_away_once(tiny, monkeypatch, tmp_path)
     assert min(rates.values()) == ends["gradient descent"][0]
 
 
+@pytest.mark.soak
 def test_rates_and_a_longer_run_of_the_recipe(tiny, monkeypatch, tmp_path):
     sizes = {"n_layers": 1, "n_heads": 2, "d_model": 12, "positions": "rotary"}
     parts = tiny("recipe_parts", N_STEPS=4, EVERY=2, BLOCK=8, BATCH=2, SIZES=sizes)

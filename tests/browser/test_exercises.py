@@ -113,26 +113,17 @@ def test_a_newcomer_answers_three_exercises_one_of_them_first_wrong(chapter):
 
 HEAD = "def one_output(x, i):\n"
 NOTEBOOK = (ROOT / "chapters" / "01-self-attention.ipynb").read_text(encoding="utf-8")
+# What needs no page is in tests/js/write.
 BAD = {
     "stub": (f"{HEAD}    ...\n", "not attempted yet"),
     "unclosed": ("def one_output(x, i:\n    return x\n", "SyntaxError"),
-    "match": (f"{HEAD}    match i:\n        case 0: return x\n", "no match statement"),
     "type": (f"type Row = list\n{HEAD}    return x\n", "no type statement"),
-    "type parameters": ("def one_output[T](x: T, i):\n    return x\n", "no type parameters"),
     "quotes": (f'{HEAD}    return f"{{x["a"]}}"\n', "write the other kind of quotes"),
-    "tabs": (f"{HEAD}    w = x @ x[i]\n\treturn w @ x\n", "inconsistent use of tabs and spaces"),
     "notebook": (NOTEBOOK, "the file of a whole notebook"),
     "prose": ("# One output\n\nEach word asks all other words.\n", "reads as a sentence"),
-    "import": ("import os\n", "this page's Python has no os"),
     "input": (f"{HEAD}    return input()\n", "no keyboard to read from"),
-    "number": ("one_output = 3\n", "You gave an int; give the function itself."),
-    "text": (f"{HEAD}    return 'all'\n", "your result is a string"),
-    "recursion": (f"{HEAD}    return one_output(x, i)\n", "maximum recursion depth exceeded"),
     "memory": (f"{HEAD}    return [0] * 10**9\n", "MemoryError"),
-    "tensor": (f"{HEAD}    return torch.zeros(10**9)\n", "at most 50 million numbers"),
-    "printing": (f"for n in range(10**6): print(n)\n{HEAD}    return x\n", "2,000 lines at most"),
     "prints": (f"{HEAD}    for n in range(10**6): print(n)\n", "does a loop print too much?"),
-    "walrus": (f"{HEAD}    return (w := (x @ x[i]).softmax(0)) @ x\n", "✓ Right"),
 }
 
 

@@ -1,6 +1,5 @@
 """The rules themselves: a small right chapter passes them all, and each breach is found."""
 
-import anatomy
 import pytest
 import rules
 from nbformat import NotebookNode
@@ -157,77 +156,33 @@ def _guess(*after, before=()):
 BREACHES = [
     ("begins_with_its_aims", _edit("# Title", "# Title", "Title"), "begins with the title"),
     ("begins_with_its_aims", _edit("# Title", "- do it.", "do it."), "what the reader can do"),
-    ("begins_with_its_aims", _edit("# Title", "20 minutes", "a while"), "how many minutes"),
-    ("begins_with_its_aims", _edit("## A question", "## A", "# A"), "one title"),
     ("sets_up_second", _meta("import importlib", tags=["hide-cell"]), "found [3]"),
-    ("sets_up_second", _meta("import importlib", tags=["setup"]), "needs the tag hide-cell"),
-    ("sets_up_second", _add(_code("x = 1", tags=["setup", "hide-cell"])), "must be the setup"),
-    ("sets_up_second", _edit_import, "tag it `setup`"),
-    ("sets_up_second", _output("from", "Welcome"), "shows something, which nobody sees"),
     ("shows_a_widget_first", _edit("Map(w)", "Map(w)", "m = Map(w)"), "no widget"),
-    ("shows_a_widget_first", _move("Map(w)", "## Prove it"), "no widget"),
-    ("shows_a_widget_first", _edit("from", ".widgets", ".plots"), "no widget"),
     ("has_its_sections", _edit("## Prove it", "Prove", "Show"), "`## Prove it` is missing"),
     ("has_its_sections", _edit("## What goes", "in practice", ""), "in practice` is missing"),
     ("has_its_sections", _no_summary, "a summary must come before"),
-    ("has_its_sections", _edit("torch.t", ".assert_close", ""), "asserts nothing"),
-    ("has_its_sections", _edit("## Another", "references.md#", "x.md#"), "cites nothing"),
-    ("has_its_sections", _move("## Prove it"), "the last sections must be"),
-    ("has_its_sections", _add(_markdown("## References"), "## Prove it"), "the last sections must"),
     ("claims_quietly", _edit("assert", "assert loss < 1", "loss"), "claim and asserts nothing"),
-    ("claims_quietly", _output("assert", "True"), "claim and shows something"),
     ("asserts_out_of_sight", _meta("assert", tags=[]), "asserts in sight"),
-    ("asserts_out_of_sight", _add(_code("for x in y:\n    assert x")), "asserts in sight"),
     ("lists_what_it_says", _edit("show", "show(f)", "print(f)"), "does not end in show"),
     ("cuts_no_line", _add(_code("x = " + 73 * "1")), "a line of 77 characters"),
     ("has_checked_exercises", _edit("### Exercise 3", "### Ex", "Ex"), "3 to 6 exercises"),
     ("has_checked_exercises", _edit("### Exercise 2", "2 ·", "4 ·"), "exercise 2: its heading"),
     ("has_checked_exercises", _edit("### Exercise 2", "●●○", "high"), "exercise 2: no rating"),
-    ("has_checked_exercises", _edit("### Exercise 2", "5 min", "min"), "exercise 2: no rating"),
     ("has_checked_exercises", _drop("f2 = ..."), "exercise 2: needs one cell"),
-    ("has_checked_exercises", _drop("# @title Solution\ndef f3"), "exercise 3: needs one cell"),
-    ("has_checked_exercises", _drop("<details>"), "exercise 1: has no hint"),
-    ("has_checked_exercises", _edit("f1", "check_f1(f1)", "f1"), "the stub must end in its check"),
-    ("has_checked_exercises", _edit("f1", "check_f1", "check_f2"), "end in different checks"),
-    ("has_checked_exercises", _output("f1 =", "✗ Wrong."), "the stub must give"),
-    ("has_checked_exercises", _output("# @title", "✗ Wrong."), "the solution does not pass"),
-    ("has_checked_exercises", _clear("# @title"), "the solution does not pass"),
-    ("has_checked_exercises", _meta("# @title", tags=["solution"]), "must be hidden"),
-    ("has_checked_exercises", _meta("# @title", jupyter={}), "must be hidden"),
-    ("has_checked_exercises", _meta("# @title", cellView="code"), "must be hidden"),
-    ("has_checked_exercises", _edit("# @title", "# @title Solution\n", ""), "must be hidden"),
     ("describes_its_figures", _meta("plots.", mystnb={}), "does not say what"),
     ("describes_its_figures", _meta("plots.", mystnb={"image": {"alt": "map"}}), "does not say"),
     ("describes_its_figures", _output("Map(w)", "<Figure size 640x480 with 1 Axes>"), "cell 5"),
-    ("describes_its_figures", _add(_code("plots.bars(a, b)", mystnb=ALT)), "share the text"),
-    ("describes_its_figures", _add(_code("with house():\n    plt.show()")), "does not say what"),
-    ("describes_its_figures", _add(_markdown("![](x.png)")), "image without alternative"),
-    ("describes_its_figures", _add(_markdown('<img src="x.png">')), "image without alternative"),
     ("speaks_plain_markdown", _add(_markdown(r"$\newcommand{\q}{Q}$")), "LaTeX macro"),
-    ("speaks_plain_markdown", _add(_markdown(r"$\DeclareMathOperator{\s}{s}$")), "LaTeX macro"),
     ("speaks_plain_markdown", _add(_markdown("{cite}`vaswani2017`")), "MyST syntax"),
-    ("speaks_plain_markdown", _add(_markdown("```{note}\nText\n```")), "MyST syntax"),
     ("hides_nothing_from_nbval", _meta("Map(w)", tags=["nbval-skip"]), "kept from nbval"),
-    ("hides_nothing_from_nbval", _add(_code("# NBVAL_SKIP\nx")), "kept from nbval"),
     ("hides_nothing_from_nbval", _meta("Map(w)", tags=["hide-inputs"]), "means nothing"),
-    ("hides_nothing_from_nbval", _edit("assert", "assert loss < 1", "print(loss)"), "no assert"),
-    ("hides_nothing_from_nbval", _add(_code("t", tags=["nbval-ignore-output"])), "no assert"),
     ("reveals_after_a_question", _add(_code(ASKS)), "tag it hide-input"),
-    ("reveals_after_a_question", _add(_code(ASKS, tags=["reveal"])), "is itself hidden"),
-    ("reveals_after_a_question", _meta("Map(w)", tags=["reveal"]), "cell 5 is tagged reveal"),
-    ("reveals_after_a_question", _meta("## Another", tags=["reveal"]), "no Predict comes right"),
     ("answers_out_of_sight", _guess(_markdown("So, two of three *parts*.")), "two of three parts"),
     ("answers_out_of_sight", _guess(before=[_code("y", "tensor(0.667)")]), "cell 5 says 0.667"),
     ("answers_out_of_sight", _guess(_code("y = 2  # 67%")), "says 67%"),
-    ("answers_out_of_sight", _guess(_code("M('See: 0.667')", tags=["hide-input"])), "says 0.667"),
-    ("answers_out_of_sight", _guess(_code('Predict("If it is 67 %?", {}, right="b")')), "says 67%"),
     ("open_code_without_hidden_code", _guess(_code("print(x)")), "cell 7 needs x, made where"),
-    ("open_code_without_hidden_code", _guess(_markdown("### B"), _code("x")), "cell 8 needs x"),
     ("claims_hidden_with_their_answer", _guess(_code("assert x", tags=["claim"])), "tag it reveal"),
-    ("hides_nothing_from_nbval", _two_between, "no assert"),
     ("has_run", _unrun("Map(w)"), "cell 5 has not run"),
-    ("has_run", _clear("1 / 0"), "raised nothing"),
-    ("has_run", _meta("1 / 0", tags=[]), "raised an error"),
 ]  # fmt: skip
 
 
@@ -237,30 +192,6 @@ def test_a_breach_is_found(rule, change, words):
     change(nb)
     problems = getattr(rules, rule)(nb)
     assert any(words in problem for problem in problems), problems
-
-
-def test_long_cells_are_found():
-    """The median, so that one long definition among short cells is allowed."""
-    nb, long = _right(), "\n".join(f"x{n} = {n}" for n in range(9))
-    nb.cells.append(_code(long))
-    assert rules.keeps_cells_short(nb) == []
-    nb.cells += [_code(long) for _ in range(30)]
-    assert "9" in rules.keeps_cells_short(nb)[0]
-
-
-def test_answers_follow_their_question_at_once():
-    def problems(kinds):
-        made = {
-            "?": lambda: _code(ASKS, tags=["hide-input"]),
-            "c": lambda: _code("a", tags=["reveal"]),
-            "m": lambda: new_markdown_cell("It is *a*.", metadata={"tags": ["reveal"]}),
-            "-": lambda: _markdown("On we go."),
-        }
-        cells = [made[kind]() for kind in kinds]
-        return len(rules.reveals_after_a_question(new_notebook(cells=cells)))
-
-    assert problems("?mc-?c-?-") == 0
-    assert problems("?-mc") == 2
 
 
 @pytest.mark.parametrize(
@@ -287,36 +218,18 @@ def test_what_gives_no_answer_away_is_allowed(change):
     assert [problem for rule in found for problem in rule(nb)] == []
 
 
+def test_long_cells_are_found():
+    """The median, so that one long definition among short cells is allowed."""
+    nb, long = _right(), "\n".join(f"x{n} = {n}" for n in range(9))
+    nb.cells.append(_code(long))
+    assert rules.keeps_cells_short(nb) == []
+    nb.cells += [_code(long) for _ in range(30)]
+    assert "9" in rules.keeps_cells_short(nb)[0]
+
+
 def test_every_rule_has_a_breach():
     shown = {rule for rule, _, _ in BREACHES} | {"keeps_cells_short"}
     assert shown == {rule.__name__ for rule in rules.RULES}
-
-
-@pytest.mark.parametrize(
-    "cell",
-    [
-        _code("def draw():\n    plots.bars(a, b)", tags=["library:transformer_lib.plots.bars"]),
-        _code("with plots.house():\n    pass"),
-        _markdown("![A strip of five words.](x.png)\n\n```python\n# not a title\n```"),
-        _code("Map(w)\nplayground = Map(w)\nplayground"),
-        _code("q = widgets.Predict.number(a)\nq", tags=["hide-input"]),
-        _markdown(r"$\operatorname{softmax}$, $\color{#0072B2}{Q}$ and `{cite}` in code"),
-        _code("x = 1\ntorch.testing.assert_close(x, x)"),
-        _code("torch.testing.assert_close(x, x)", tags=["claim"]),
-        _code(f"# @title Code of the figure\n{'x' * 76}", tags=["hide-input"]),
-        _code(f"{'x' * 200}\nassert x", tags=["hide-input"]),
-    ],
-)
-def test_what_is_allowed_is_no_breach(cell):
-    nb = _right()
-    nb.cells.insert(4, cell)
-    assert [problem for rule in rules.RULES for problem in rule(nb)] == []
-
-
-def test_references_may_come_last():
-    nb = _right()
-    nb.cells.append(_markdown("## References"))
-    assert [problem for rule in rules.RULES for problem in rule(nb)] == []
 
 
 def test_the_summary_links_the_chapter_that_follows():
@@ -425,43 +338,3 @@ def test_the_aims_bind_whom_they_name(monkeypatch):
     found = rules.problems(nb, "07-road", names)
     assert any(problem.endswith("words on the road, at most 2500") for problem in found)
     assert any(problem.endswith("open cells on the road, at most 30") for problem in found)
-
-
-def test_what_is_counted():
-    text = """\
-Two *words*, [a link](x.md#y), $a + b$ and `code here`.
-
-<details><summary>Going deeper: this</summary>
-
-is not counted at all
-
-</details>
-
-$$\nx = y\n$$
-"""
-    cells = [
-        _markdown(text),  # Two words a link formula and code here formula
-        _code("Predict.number('?', right=1)", tags=["hide-input"]),
-        _code("for x in (1, 2):\n    assert x"),
-        _code(f"Map(w, goals=[Goal('a'), Goal('b')])\n{'x' * 80}"),
-        _markdown("## Exercises\n\nNot counted"),
-        _code("assert Predict('?')", tags=["exercise"]),
-        _markdown("## Prove it\n\nNor this"),
-        _code("assert 1"),
-    ]
-    assert anatomy.counts(new_notebook(cells=cells)) == {
-        "words": 9,
-        "open cells": 2,
-        "asserts": 1,
-        "questions": 1,
-        "challenges": 2,
-        "lines cut": 1,
-    }
-
-
-def test_a_claim_may_follow_after_one_cell_more():
-    nb = _right()
-    _add(_code("y = loss"), "assert")(nb)
-    assert rules.hides_nothing_from_nbval(nb) == []
-    nb.cells[9].metadata.tags = []
-    assert rules.hides_nothing_from_nbval(nb) != []

@@ -111,18 +111,6 @@ WRONG[check_next_token_loss] = [
         "`.softmax(2)` is one step too many",
     ),
     (
-        lambda *given: -by_cross_entropy(*given),
-        "the sign before `by_cross_entropy(*given)` is one too many",
-    ),
-    (
-        lambda x, ids, real: (
-            -masked_mean(
-                (x.softmax(2)[:, :-1].gather(2, ids[:, 1:, None])[..., 0] + 1e-9).log(), real[:, 1:]
-            )
-        ),
-        "`+ 1e-9` is too much",
-    ),
-    (
         lambda x, ids, real: (
             (each_loss(x[:, :-1], ids[:, 1:]) * real[:, 1:]).sum(1) / real.sum(1)
         ).mean(),
@@ -145,14 +133,6 @@ WRONG[check_next_token_loss] = [
         "your result is what comes out if the softmax is missing.",
     ),
     (
-        lambda x, ids, real: (
-            -masked_mean(
-                x.softmax(1)[:, :-1].gather(2, ids[:, 1:, None])[..., 0].log(), real[:, 1:]
-            )
-        ),
-        "1 is not the right axis of `softmax`: -1 is",
-    ),
-    (
         lambda x, ids, real: masked_mean((x[:, :-1].argmax(2) == ids[:, 1:]).float(), real[:, 1:]),
         "here, at `argmax`, your values leave",
     ),
@@ -167,16 +147,6 @@ def lengths(real):
     return real.sum(1, keepdim=True)
 
 
-def over(wanted):
-    """The mean over other targets: wanted(place, lengths) for place 0, 1, ... of each text."""
-
-    def answer(x, ids, real):
-        some = wanted(torch.arange(ids.shape[1]), lengths(real)).expand(ids.shape)
-        return masked_mean(each_loss(x[:, :-1], ids[:, 1:]), some[:, 1:])
-
-    return answer
-
-
 WRONG[check_next_token_loss] += [
     (
         lambda x, ids, real: -masked_mean(targets_chances(x, ids), real[:, 1:]).log(),
@@ -186,19 +156,7 @@ WRONG[check_next_token_loss] += [
         lambda x, ids, real: masked_mean(targets_chances(x, ids), real[:, 1:]),
         "here, at `softmax`, your values leave",
     ),
-    (
-        lambda x, ids, real: (
-            -masked_mean(targets_chances(x, ids).clamp(min=1e-5).log(), real[:, 1:])
-        ),
-        "`.clamp(min=1e-5)` is one step too many",
-    ),
-    (lambda *given: math.exp(by_cross_entropy(*given)), "`math.exp` is one step too many"),
-    (over(lambda place, n: place < n.min()), "`some` stands where `real` belongs"),
     (lambda x, ids, real: by_cross_entropy(x[:1], ids[:1], real[:1]), "Only the first text counts"),
-    (over(lambda place, n: place < n - 1), "`some` stands where `real` belongs"),
-    (over(lambda place, n: (place > 1) & (place < n)), "`some` stands where `real` belongs"),
-    (over(lambda place, n: place == n - 1), "`some` stands where `real` belongs"),
-    (over(lambda place, n: place >= n), "`some` stands where `real` belongs"),
     (
         lambda x, ids, real: (each_loss(x[:, :-1], ids[:, 1:]) * real[:, 1:]).sum() / 14,
         "On 3 sequences, two of them padded: you divide the sum of all losses by 14: there are 12",
@@ -315,7 +273,6 @@ WRONG[check_mended_gpt] = [
         lambda i, E, P, b, n: six_lines(i, E, P, [b[0]], n),
         "your result is what comes out if only the first block counts",
     ),
-    (lambda i, E, P, b, n: six_lines(i, E, P, reversed(b), n), "`reversed` is one step too many"),
     (
         lambda i, E, P, b, n: with_tables(step=lambda f, x, _: f(x + P[: i.shape[1]]))(
             i, E, 0 * P, b, n
@@ -337,14 +294,6 @@ WRONG[check_mended_gpt] = [
     (
         lambda i, E, P, b, n: six_lines(i, E, 0 * P, [*b, lambda x: x + P[: i.shape[1]]], n),
         "The rows of P are added behind the blocks",
-    ),
-    (lambda i, E, P, b, n: six_lines(i, E, P, b[1:], n), "`[1:]` is too much"),
-    (lambda i, E, P, b, n: six_lines(i, E, P, b[:-1], n), "`[:-1]` is too much"),
-    (
-        lambda i, E, P, b, n: (
-            n(torch.nn.Sequential(*b)(E[i] * len(E[0]) ** 0.5 + P[: len(i[0])])) @ E.T
-        ),
-        "`* len(E[0]) ** 0.5` is too much",
     ),
     (
         lambda *given: six_lines(*given).softmax(-1).log(),
@@ -398,53 +347,16 @@ WRONG[check_count] = [
         lambda v, c, n, d: by_parts(v, 0, n, d),
         "with `lambda v, c, n, d: by_parts(v + c, 0, n, d)` in",
     ),
-    (lambda v, c, n, d: by_parts(v, c, n, d) - 2 * d, "`- 2 * d` is too much"),
-    (lambda v, c, n, d: by_parts(v, c, n, d) - 9 * n * d, "`- 9 * n * d` is too much"),
-    (lambda v, c, n, d: by_parts(v, c, n, d) - 4 * n * d, "`- 4 * n * d` is too much"),
-    (lambda v, c, n, d: by_parts(v, c, n, d) - 5 * n * d, "`- 5 * n * d` is too much"),
-    (lambda v, c, n, d: by_parts(v, c, n, d) - d, "`- d` is too much"),
-    (lambda v, c, n, d: by_parts(v, c, n, d) - 2 * n * d, "`- 2 * n * d` is too much"),
     (
         lambda v, c, n, d: by_parts(v, c, n, d) - 4 * n * d - 2 * d,
         "your number is what comes out if the norms of the blocks, or",
     ),
     (lambda v, c, n, d: (v + c) * d + 12 * n * d * d, "You count only matrices"),
-    (lambda v, c, n, d: by_parts(v, c, n, d) - 4 * n * d * d, "`- 4 * n * d * d` is too much"),
-    (
-        lambda v, c, n, d: by_parts(v, c, n, d) - n * (6 * d * d + 3 * d),
-        "`- n * (6 * d * d + 3 * d)` is too much",
-    ),
-    (lambda v, c, n, d: by_parts(v, c, n, d) - n * (d * d + d), "`- n * (d * d + d)` is too much"),
     (lambda v, c, n, d: by_parts(v, c, 1, d), "You count one block"),
-    (
-        lambda v, c, n, d: by_parts(v, c, n, d) - n * (4 * d * d + d),
-        "`- n * (4 * d * d + d)` is too much",
-    ),
-    (lambda v, c, n, d: by_parts(v, c, n, d) - (2 * n + 1) * d, "`- (2 * n + 1) * d` is too much"),
-    (
-        lambda v, c, n, d: by_parts(v, c, n, d) - 321,
-        "`- 321` is too much",
-    ),
     (lambda v, c, n, d: 10**400, "On a small GPT: your result is inf"),
-    (lambda v, c, n, d: by_parts(v, c, n, d) - 3 * n * d, "`- 3 * n * d` is too much"),
-    (lambda v, c, n, d: by_parts(v, c, n, d) - n * d, "`- n * d` is too much"),
-    (
-        lambda v, c, n, d: (v + c + 2 * n) * d + n * (12 * d * d + 13 * d),
-        "`* n` is too much",
-    ),
-    (
-        lambda v, c, n, d: by_parts(v, c, n, d) + (n - 1) * (v + c) * d,
-        "`+ (n - 1) * (v + c) * d` is too much",
-    ),
     (
         lambda v, c, n, d: n * by_parts(v, c, 1, d),
         "your number is what comes out if the two tables count once f",
-    ),
-    (lambda v, c, n, d: by_parts(v, c, n, d) - v * d, "`- v * d` is too much"),
-    (lambda v, c, n, d: by_parts(v, c, n, d) + v, "`+ v` is too much"),
-    (
-        lambda v, c, n, d: by_parts(v, c, n, d) - 3 * n * (d * d + d),
-        "`- 3 * n * (d * d + d)` is too much",
     ),
     (
         lambda v, c, n, d: 1.0 * by_parts(v, c, n, d),
@@ -459,28 +371,12 @@ WRONG[check_count] = [
 
 WRONG[check_count] += [
     (
-        lambda v, c, n, d: by_parts(v, c, n, d) - 7 * n * d * d,
-        "`- 7 * n * d * d` is too much",
-    ),
-    (
         lambda v, c, n, d: v + c + by_parts(0, 0, n, d),
         "your number is what comes out if the tables are not multiplied by d_model.",
     ),
     (
         lambda v, c, n, d: by_parts(v, c, n, d) - (n - 1) * (8 * d * d + 5 * d) - 2 * d,
         "if the feed-forward layer counts once, not in each block, and the final norm is left out.",
-    ),
-    (
-        lambda v, c, n, d: torch.tensor(by_parts(v, c, n, d) + 7 * n * d),
-        "`+ 7 * n * d` is too much",
-    ),
-    (
-        lambda v, c, n, d: by_parts(v, c, n, d) + n * (d * d - 2 * d),
-        "`+ n * (d * d - 2 * d)` is too much",
-    ),
-    (
-        lambda v, c, n, d: by_parts(v, c, n, d) + n * c * c,
-        "`+ n * c * c` is too much",
     ),
 ]
 
@@ -527,20 +423,12 @@ WRONG[check_by_heart] = [
         lambda lengths: math.log2(len(lengths)) * len(lengths) / sum(lengths),
         "with `log` in place of `log2`",
     ),
-    (
-        lambda lengths: math.log10(len(lengths)) * len(lengths) / sum(lengths),
-        "with `log` in place of `log10`",
-    ),
     (lambda lengths: math.log(len(lengths)) / min(lengths), "you have 0.05199, right is 0.04389."),
     (
         lambda lengths: -cost_of_finding_out(lengths),
         "the sign before `cost_of_finding_out(lengths)` is one too many",
     ),
     (lambda lengths: len(lengths) / sum(lengths), "You divide the number of texts by the number"),
-    (
-        lambda lengths: cost_of_finding_out(lengths) / torch.tensor(lengths).double().mean(),
-        "`/ torch.tensor(lengths).double().mean()` is too much",
-    ),
     (
         lambda lengths: math.log(len(lengths)) * sum(lengths) / len(lengths),
         "you have 98.51, right is 0.04389.",
@@ -549,7 +437,6 @@ WRONG[check_by_heart] = [
         lambda lengths: sum(math.log(n) for n in lengths) / sum(lengths),
         "You take the logarithm of each length.",
     ),
-    (lambda lengths: math.exp(cost_of_finding_out(lengths)), "`math.exp` is one step too many"),
     (lambda lengths: len(lengths) * math.log(len(lengths)), "you have 16.64, right is 0.04389."),
     (
         lambda lengths: math.log(2000) * len(lengths) / sum(lengths),
@@ -613,7 +500,6 @@ def test_the_formula_holds_for_the_cases_of_the_check(sizes):
 
 
 WRONG[check_initial_loss] = [
-    (lambda v, d, s: math.log(v), "That is ln V, for equal logits"),
     (
         lambda v, d, s: math.log(v) + d * s * s,
         "it is twice too large: `((d * s * s) / 2)` in place of `d * s * s`",
@@ -624,16 +510,10 @@ WRONG[check_initial_loss] = [
     ),
     (lambda v, d, s: math.log(v) + s * s / 2, "`* d` is missing after `s * s / 2`"),
     (lambda v, d, s: math.log(v) + math.sqrt(d) * s * s / 2, "`math.sqrt` is one step too many"),
-    (lambda v, d, s: math.log(v) + d * d * s * s / 2, "`* d` is too much"),
-    (lambda v, d, s: 2 * math.log(v) - by_formula(v, d, s), "`2 * math.log(v) -` is too much"),
-    (lambda v, d, s: math.log(v, 2) + d * s * s / 2, "without `2` it is right"),
     (lambda v, d, s: math.log(v) + s * s / d, "That is ln V, for equal logits"),
-    (lambda v, d, s: math.log(v, 10) + d * s * s / 2, "without `10` it is right"),
     (lambda v, d, s: d * s * s / 2, "That is half the variance of a logit"),
-    (lambda v, d, s: math.log(v) + d * s / 2, "`* s` is missing after `d * s / 2`"),
     (lambda v, d, s: v + d * s * s / 2, "The logarithm of the vocabulary is missing"),
     (lambda v, d, s: by_formula(v, d, 0.02), "You write 0.02 into the formula"),
-    (lambda v, d, s: math.log(v) + math.exp(d * s * s / 2), "`math.exp` is one step too many"),
     (lambda v, d, s: math.log(v) * d * s * s / 2, "You multiply ln V by what must be added"),
     (lambda v, d, s: v * math.exp(d * s * s / 2), "That is V times the mean of e to the power"),
     (lambda v, d, s: math.log(v + d * s * s / 2), "That is ln V, for equal logits"),
@@ -700,11 +580,6 @@ def unigram(train, held_out, size):
     return -(counts / counts.sum())[held_out[:, 1:]].log().mean()
 
 
-def old_sums(train, held_out, size):
-    counts = table_of(train, size)
-    return measured(counts / (counts.sum(1, keepdim=True) - size), held_out)
-
-
 def divided(counts):
     return counts / counts.sum(1, keepdim=True)
 
@@ -741,7 +616,6 @@ WRONG[check_bigram_loss] = [
         lambda t, h, n: measured(table_of(t, n) / (table_of(t, n).sum(1, keepdim=True) - n + 1), h),
         "the sum of a row grows by `size`",
     ),
-    (lambda t, h, n: by_index_put(t, t, n), "`t` stands where `h` belongs"),
     (lambda t, h, n: by_index_put(torch.cat((h, t)), h, n), "You count on both sets"),
     (
         lambda t, h, n: (
@@ -759,37 +633,15 @@ WRONG[check_bigram_loss] = [
         lambda t, h, n: by_index_put(t.flatten()[None], h.flatten()[None], n),
         "You flatten both sets",
     ),
-    (old_sums, "`- size` is too much"),
     (unigram, "That is the unigram"),
     (
         lambda t, h, n: by_index_put(t, h, 1 + max(map(max, (t.tolist() + h.tolist())))),
         "here, at `index_put`, your values leave",
     ),
-    (lambda t, h, n: by_counting(t, h, n) / math.log(2), "`/ math.log(2)` is too much"),
-    (
-        lambda t, h, n: measured(divided((table_of(t, n) - 1).clamp(min=1)), h),
-        "`- 1` is too much",
-    ),
     (by_all_occurrences, "You divide by how often a token occurs."),
-    (
-        lambda t, h, n: -divided(table_of(t, n))[h[:, 1:], h[:, :-1]].log().mean(),
-        "with `h[:, :-1], h[:, 1:]` in place of `h[:, 1:], h[:, :-1]`",
-    ),
     (
         lambda t, h, n: measured(divided(table_of(t, n) - 1).nan_to_num() + 1, h),
         "1 is added to the probabilities",
-    ),
-    (
-        lambda t, h, n: by_counting(t, h, n) * (len(h[0]) - 1),
-        "`* len(h[0]) - 1` is too much",
-    ),
-    (
-        lambda t, h, n: by_counting(t, h, n) * (len(h[0]) - 1) / len(h[0]),
-        "`- 1` is too much",
-    ),
-    (
-        lambda t, h, n: by_counting(t, h, n) * sum(len(s) - 1 for s in h),
-        "`* sum(len(s) - 1 for s in h)` is too much",
     ),
     (
         lambda t, h, n: measured(table_of(t, n) / table_of(t, n).sum(1), h),
@@ -798,10 +650,6 @@ WRONG[check_bigram_loss] = [
     (
         lambda t, h, n: measured(divided(table_of(t[:, :2], n)), h) / math.log(2),
         "if only the first pair of each story is counted, and the result is in bits.",
-    ),
-    (
-        lambda t, h, n: measured(divided(table_of(t, n)), torch.tensor(pairs_of(h))),
-        "`pairs_of` is one step too many",
     ),
     (
         lambda t, h, n: measured(table_of(t, n).softmax(1), h),
@@ -815,15 +663,6 @@ WRONG[check_bigram_loss] = [
         "Pairs that training has never seen are left out.",
     ),
     (lambda t, h, n: math.log(n), "your result is what comes out if each pair is counted in both"),
-    (lambda t, h, n: by_index_put(t, h, n, start=0.1), "without `start=0.1` it is right"),
-    (
-        lambda t, h, n: measured(divided(table_of(t, n) - 1).nan_to_num() + 1e-12, h),
-        "`- 1` is too much",
-    ),
-    (
-        lambda t, h, n: measured(divided(table_of(t, n) - 1).nan_to_num().clamp(min=1e-6), h),
-        "`- 1` is too much",
-    ),
 ]
 
 
@@ -834,7 +673,7 @@ def by_cutting(model, ids, vocabulary):
     """A text that ends at t has the logits of the longer text up to there."""
     whole = model(ids)
     ends = range(1, ids.shape[1])
-    return any(not torch.allclose(model(ids[:, :t]), whole[:, :t], atol=1e-6) for t in ends)
+    return any(not torch.equal(model(ids[:, :t]), whole[:, :t]) for t in ends)
 
 
 def by_changing_each_token(model, ids, vocabulary):
@@ -872,12 +711,6 @@ def test_drawing_the_future_anew_finds_every_leak_whatever_the_seed():
         torch.manual_seed(seed)
         found = [by_drawing_anew(*case.inputs) for case in check_leaks.cases]
         assert found == [False] + [True] * (len(found) - 1)
-
-
-def by_cutting_exactly(model, ids, vocabulary):
-    whole = model(ids)
-    ends = range(1, ids.shape[1])
-    return any(not torch.equal(model(ids[:, :t]), whole[:, :t]) for t in ends)
 
 
 def compared_everywhere(model, ids, vocabulary):
@@ -919,7 +752,7 @@ def each_cut(first=1, last=0, width=9, back=9, change=lambda ids: ids + 1, atol=
     return leaks
 
 
-RIGHT[check_leaks] += [by_cutting_exactly, each_cut()]
+RIGHT[check_leaks] += [by_cutting, each_cut()]
 
 
 def changes_pile_up(model, ids, vocabulary):
@@ -927,6 +760,15 @@ def changes_pile_up(model, ids, vocabulary):
     for t in range(1, ids.shape[1]):
         ids[:, t:] = torch.randint_like(ids[:, t:], vocabulary)
         if not torch.equal(model(ids)[:, :t], before[:, :t]):
+            return True
+    return False
+
+
+def by_tolerance(model, ids, vocabulary):
+    before = model(ids)
+    for t in range(1, ids.shape[1]):
+        other = torch.cat([ids[:, :t], torch.randint_like(ids[:, t:], vocabulary)], dim=1)
+        if not torch.allclose(model(other)[:, :t], before[:, :t]):
             return True
     return False
 
@@ -945,10 +787,9 @@ WRONG[check_leaks] = [
     (lambda m, ids, v: not torch.equal(m(torch.randint(v, ids.shape)), m(ids)), "You find a"),
     (each_cut(first=2), "Your cuts begin too late"),
     (each_cut(last=-1), "`+ last` is too much"),
+    (by_tolerance, "on a model of whole logits that leaks faintly: you say False"),
     (each_cut(width=1, back=1), "`max` is one step too many"),
     (each_cut(change=torch.zeros_like), "You overwrite the future with token 0."),
-    (each_cut(atol=1e-4), "without `atol=atol` it is right"),
-    (each_cut(atol=0.3), "without `atol=atol` it is right"),
     (each_cut(verdict=all), "You ask for a leak at every cut"),
     (each_cut(verdict=lambda found: found[-1]), "You change only the last token (or"),
     (each_cut(verdict=lambda found: found[0]), "You compare only the first position (or"),
@@ -965,27 +806,12 @@ WRONG[check_leaks] = [
         "without `change=lambda x: torch.randint_like(x, int(ids.max()) + 1)` i",
     ),
     (
-        lambda m, ids, v: any(
-            not torch.equal(m(torch.cat([ids[:, :t], ids[:, t:].flip(1)], 1))[:, :t], m(ids)[:, :t])
-            for t in range(1, ids.shape[1])
-        ),
-        "`t` stands where `v` belongs",
-    ),
-    (
         lambda m, ids, v: not torch.equal(m(torch.cat([ids, ids[:, :1]], 1))[:, :-1], m(ids)),
         "the model reads 7 tokens: change some of them, add none",
     ),
     (
         lambda m, ids, v: not torch.equal(m(ids + 1)[:, 0], m(ids)[:, 0]),
         "your function never uses its argument `v`.",
-    ),
-    (
-        lambda m, ids, v: each_cut()(lambda *given: m(*given).round(decimals=3), ids, v),
-        "`.round(decimals=3)` is one step too many",
-    ),
-    (
-        each_cut(last=-3),
-        "`+ last` is too much",
     ),
 ]
 

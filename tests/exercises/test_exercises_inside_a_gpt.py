@@ -74,20 +74,6 @@ def of_each(weights, ids, score):
     return torch.stack([score(weights[t], followers(ids, t), t) for t in asked]).mean()
 
 
-def rolled_rows(weights, ids):
-    same = (ids[:, None] == ids[None]).tril(-1)
-    shifted = same.roll(1, 0)
-    shifted[0] = False
-    return (weights * shifted).sum(1)[same.any(1)].mean()
-
-
-def columns_summed(weights, ids):
-    held = torch.zeros_like(weights)
-    for t in range(len(ids)):
-        held[t, followers(ids, t)] = weights[t, followers(ids, t)]
-    return held.sum(0)[[t for t in range(len(ids)) if followers(ids, t)]].mean()
-
-
 def middle(weights, ids, of=torch.median):
     found = [weights[t, followers(ids, t)].sum() for t in range(len(ids)) if followers(ids, t)]
     return of(torch.stack(found))
@@ -107,37 +93,22 @@ WRONG[check_induction] = [
     (lambda w, i: by_loops(w, i, shift=0, seen_only=False), "still does what the broken"),
     (lambda w, i: by_loops(w, i, shift=0), 'with `shift=1` in place of `shift=0`'),
     (lambda w, i: by_loops(w, i, seen_only=False), 'without `seen_only=False` it is right'),
-    (lambda w, i: by_loops(w, i, shift=-1), 'with `shift=1` in place of `shift=-1`'),
-    (lambda w, i: by_loops(w, i, latest=True), 'without `latest=True` it is right'),
-    (lambda w, i: by_loops(w, i, mean=False), 'without `mean=False` it is right'),
     (over_the_keys, "the mean over the keys as well"),
     (lambda w, i: of_each(w, i, lambda row, at, t: row[at[0]]), "Only the first earlier token"),
     (lambda w, i: of_each(w, i, lambda row, at, t: row[at].max()), 'a sum is missing: `(row[at]).'),
     (lambda w, i: of_each(w, i, lambda row, at, t: torch.tensor(float(row.argmax() in at))),
      "how often the largest weight"),
-    (lambda w, i: of_each(w, i, lambda row, at, t: row[[x for x in at if x < t]].sum()),
-     'with `x <= t` in place of `x < t`'),
-    (rolled_rows, 'without `0` it is right'),
-    (columns_summed, '0 is not the right axis of `sum`: -1 is'),
     (lambda w, i: sum(w[t, followers(i, t)].sum() for t in range(len(i))) / (len(i) - 1),
      "number of all tokens but one"),
     (of_found, "You leave out the queries"),
     (of_those_to_come, "along axis 0 finds those"),
-    (lambda w, i: of_each(w, i, lambda row, at, t: row[at].mean()),
-     'with `sum` in place of `mean`'),
     (middle, 'a mean is missing: `(torch.stack(found)).mean(-1)` in place of `torch.'),
     (lambda w, i: middle(w, i, torch.max), "the best of the queries"),
     (lambda w, i: of_each(w.softmax(1), i, lambda row, at, t: row[at].sum()), '`.softmax(1)` is o'),
-    (lambda w, i: by_loops(w, i) + w[0, 0] / 5, '`+ w[0, 0] / 5` is too much'),
-    (
-        lambda w, i: of_each(w, i, lambda row, at, t: row[at].sum() * (t < len(i) - 2)),
-        '`* t < len(i) - 2` is too much',
-    ),
     (
         lambda w, i: of_each(w, i, lambda row, at, t: row[[x for x in at if x != 3]].sum()),
-        'Line 137',
+        'is written down where `w.shape[-1]` belongs',
     ),
-    (lambda w, i: by_loops(w, i) * 0.9, '`* 0.9` is too much'),
 ]  # fmt: skip
 
 # --- the best reader ------------------------------------------------------------------------------
@@ -217,12 +188,10 @@ WRONG[check_bigram] = [
     (after_two, "the last two states together"),
     (lambda ids, n: normalized(whole_table(ids, n)[ids[-1]] + whole_table(ids, n)[:, ids[-1]] - 1),
      'an axis of size 1 is missing: `lambda ids, n: normalized('),
-    (seen_only, 'with `found >= 0` in place of `found > 0`'),
     (lambda ids, n: normalized(counted(ids, int(ids.max()) + 1)), "the largest state of the text"),
     (lambda ids, n: (normalized(counted(ids, n, 0)) + 1) / (n + 1), "add it to the counts"),
     (lambda ids, n: normalized(counted(ids, n)[sorted({*ids.tolist()})]), '`[sorted({*ids.tolist('),
     (lambda ids, n: (whole_table(ids, n) / whole_table(ids, n).sum(0))[ids[-1]], "of the columns"),
-    (lambda ids, n: normalized(whole_table(ids, n)[ids[-2]]), 'with `-1` in place of `-2`'),
     (
         lambda ids, n: counted(ids, n) / (counted(ids, n, 0).sum() + 1),
         "still to be divided by their sum",
@@ -230,9 +199,6 @@ WRONG[check_bigram] = [
     (lambda ids, n: counted(ids, n) / len(ids), "still to be divided by their sum"),
     (lambda ids, n: normalized(counted_once(ids, n, -1)), "Only the latest of"),
     (lambda ids, n: normalized(counted_once(ids, n, 0)), "Only the first of"),
-    (lambda ids, n: normalized(counted(ids, n, 2)), 'without `2` it is right'),
-    (lambda ids, n: normalized(counted(ids, n) + torch.arange(n) / 2),
-     '`+ torch.arange(n) / 2` is too much'),
 ]  # fmt: skip
 
 
@@ -286,7 +252,6 @@ WRONG[check_two_back] = [
     ),
     (lambda context: two_back(context, back=5), "Print W_Q @ W_K.mT"),
     (lambda context: (two_back(context)[0], by_keys(context)[1]), "It looks four back"),
-    (lambda context: two_back(context, scale=25.0), "grow as much: multiply them by √d_head"),
     (lambda context: by_keys(context, scale=100.0), "gets only 0.14. √d_head, which divides"),
     (lambda context: by_keys(context, scale=200.0), "is 6.8 times as large there"),
     (lambda context: two_back(context, scale=10 * context**0.5), "others share the rest"),
@@ -298,7 +263,6 @@ WRONG[check_two_back] = [
     (lambda context: two_back(context, back=1), "just before"),
     (lambda context: (1e3 * torch.eye(context), torch.eye(context)), "looks at itself"),
     (lambda context: two_back(context, back=3), "looks three back"),
-    (lambda context: two_back(context)[::-1], "the same weight"),
     (lambda context: (two_back(context)[0].mT, torch.eye(context)), "the same weight"),
     (lambda context: (1e3 * torch.eye(context).roll(-2, 0), torch.eye(context)), "shift the other"),
     (lambda context: (torch.zeros(context, context), torch.eye(context)), "the same weight"),
@@ -333,31 +297,16 @@ WRONG[check_attribution] = [
     (by_own_size, "divided by its own size"),
     (lambda p, g, r, w: shares(p, g, r, w, size=1.0, use_gain=False), "The last norm is missing"),
     (lambda p, g, r, w: shares(p, g, r, w, size=1.0), 'without `size=1.0` it is right'),
-    (lambda p, g, r, w: shares(p, g, r, w, use_gain=False), 'without `use_gain=False` it is right'),
     (lambda p, g, r, w: shares(p, g, r, 0 * w), '`0 *` is too much'),
-    (lambda p, g, r, w: shares(p, g, w, r), "with `p, g, r, w` in place of `p, g, w, r`"),
-    (lambda p, g, r, w: shares(p, g, r, w).sum(), '`.sum()` is one step too many'),
-    (
-        lambda p, g, r, w: shares(p, g, r, w, size=p.sum(0).square().mean().item()),
-        'without `size=p.sum(0).square().mean().item()` it is right',
-    ),
     (lambda p, g, r, w: centered(p) / centered(p).sum(0).square().mean().sqrt() @ (g * (r - w)),
      "as LayerNorm does"),
-    (lambda p, g, r, w: shares(p, 1 / g, r, w), '`1 /` is too much'),
-    (lambda p, g, r, w: shares(p, 1 + g, r, w), '`1 +` is too much'),
     (lambda p, g, r, w: torch.stack([one_logit(p, g, r, w, ()) - one_logit(p, g, r, w, (n,))
                                      for n in range(len(p))]), "that is ablation"),
     (lambda p, g, r, w: shares(p, g, r, w, size=(p**2).mean().sqrt().item()), 'without `size=(p**'),
-    (lambda p, g, r, w: shares(p, g, r, w) / (r - w).norm(), '`/ (r - w).norm()` is too much'),
     (lambda p, g, r, w: shares(p, g, r, w, size=p.sum(0).norm().item()), 'without `size=p.sum(0).'),
     (lambda p, g, r, w: shares(p, g, r, w, size=p.sum(0).std().item()), 'without `size=p.sum(0).s'),
-    (lambda p, g, r, w: shares(p, g, r, w, size=p.sum(0).var(correction=0).sqrt().item()),
-     'without `size=p.sum(0).var(correction=0).sqrt().item()` it is right'),
     (lambda p, g, r, w: shares(p, g, r, 0 * w) - shares(p, 0 * g + 1, w, 0 * w), '`* g` is missin'),
-    (lambda p, g, r, w: shares(p, g, r, w, size=p.sum(0).abs().max().item()),
-     'without `size=p.sum(0).abs().max().item()` it is right'),
     (lambda p, g, r, w: shares(p, g, r, 0 * w) / shares(p, g, w, 0 * r), "by the other's"),
-    (lambda p, g, r, w: shares(p, g, r, w) + p[:, 0], '`+ p[:, 0]` is too much'),
     (lambda p, g, r, w: shares(p, g, r, w).sum() / p.norm(dim=1).sum() * p.norm(dim=1),
      'here, at `sum`, your values leave'),
 ]  # fmt: skip

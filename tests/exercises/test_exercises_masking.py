@@ -24,12 +24,6 @@ from transformer_lib.exercises.masking import (
 from transformer_lib.masks import causal_mask, combine_masks, sliding_window_mask
 
 RIGHT, WRONG = {}, {}
-INVERTED = "Your mask is inverted: True marks what is hidden"
-
-
-def stub(*arguments):
-    """Nothing yet."""
-    ...
 
 
 # --- causal
@@ -58,10 +52,6 @@ WRONG[check_causal_mask] = [
         "with `torch.arange(k) <= torch.arange(k - q, k)[:, None]` in place of ",
     ),
     (lambda q, k: torch.ones(q, k).tril(k - q + 1).bool(), "`+ 1` is too much"),
-    (
-        lambda q, k: torch.arange(k) >= torch.arange(k - q, k)[:, None],
-        "with `torch.arange(k) <= torch.arange(k - q, k)[:, None]` in place of ",
-    ),
     (
         lambda q, k: torch.arange(k)[:, None] <= torch.arange(k - q, k),
         "a transpose is missing: `(torch.arange(k)[:, None] <= torch.arange(k -",
@@ -108,20 +98,8 @@ WRONG[check_combined_mask] = [
         "`[:, None]` is too much",
     ),
     (
-        lambda causal, padding: causal & (padding[:, :, None] & padding[:, None]),
-        "`padding[:, :, None] &` is too much",
-    ),
-    (
-        lambda causal, padding: torch.stack([causal & ~real for real in padding]),
-        "with `causal & ~ ~real` in place of `causal & ~real`",
-    ),
-    (
         lambda causal, padding: ~causal | ~padding[:, None],
         "it is inverted: `~(~causal | ~padding[:, None])` in place of `~causal ",
-    ),
-    (
-        lambda causal, padding: padding[:, None].repeat(1, padding.shape[1], 1),
-        "`* causal` is missing after `padding[:, None].repeat(1, padding.shape[",
     ),
     (lambda causal, padding: torch.stack([causal] * len(padding)), "The future is hidden, but"),
     (
@@ -179,7 +157,6 @@ def from_top_allowed(scores, mask, empty):
     return powers / (powers.sum(-1, keepdim=True) + ~mask.any(-1, keepdim=True))
 
 
-FENCE = "but on allowed scores of -15,000 and -20,000: a large negative number is a fence"
 HIDDEN_TOO_LATE = "You hide after the exponential. Where the allowed scores"
 HIDDEN_TOO_LATE_AND_EMPTY = "You hide after the exponential. That gives NaN in an empty row"
 
@@ -213,7 +190,6 @@ WRONG[check_empty_rows] = [
     (lambda scores, mask: from_top_allowed(scores, mask, 0.0), HIDDEN_TOO_LATE),
     (lambda scores, mask: from_top_allowed(scores, mask, -math.inf), HIDDEN_TOO_LATE_AND_EMPTY),
     (lambda scores, mask: fenced(scores, mask, -1e4), "without `-1e4` it is right"),
-    (lambda scores, mask: fenced(scores, mask, -300.0), "without `-300.0` it is right"),
     (
         lambda scores, mask: rows_by_where(torch.where(mask, scores, -1e4), mask | True),
         "`| True` is too much",
@@ -304,14 +280,9 @@ RIGHT[check_reach] = [reach_by_powers, reach_by_walking]
 WRONG[check_reach] = [
     (lambda mask, s, n: mask[:, s], "You follow one layer only,"),
     (lambda mask, s, n: reach_by_powers(mask, s, n + 1), "`+ 1` is too much"),
-    (lambda mask, s, n: reach_by_powers(mask, s, n - 1), "`- 1` is too much"),
     (
         lambda mask, s, n: torch.linalg.matrix_power(mask.double(), n)[s] > 0,
         "with `[:, s]` in place of `[s]`",
-    ),
-    (
-        lambda mask, s, n: reach_by_powers(mask | torch.eye(len(mask)).bool(), s, n),
-        "`| torch.eye(len(mask)).bool()` is too much",
     ),
 ]
 
@@ -398,7 +369,6 @@ STEPS = "A leak in steps goes unseen."
 
 
 WRONG[check_is_causal] = [
-    (lambda f, x: torch.equal(f(torch.cat([x[:1], -x[1:]])), f(x)), ALWAYS_FALSE),
     (with_cuts(EVERY, lambda future: future * float("nan")), ALWAYS_FALSE),
     (with_cuts(EVERY, lambda future: future / 0), ALWAYS_FALSE),
     (lambda f, x: torch.equal(f(x)[:-1], f(x.clone())[:-1]), "Your test answers True every"),

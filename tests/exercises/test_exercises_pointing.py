@@ -39,32 +39,9 @@ def one_output__scores_of_all(x, i):
     return weights[i] @ x
 
 
-def one_output__norm_first(x, i):
-    scores = (x / x.norm(dim=-1, keepdim=True)) @ x[i]  # here
-    weights = torch.softmax(scores, dim=0)
-    return weights @ x
-
-
-def one_output__scaled(x, i):
-    scores = x @ x[i] / x.shape[1] ** 0.5  # here
-    return torch.softmax(scores, 0) @ x
-
-
 def one_output__divide_by_sum(x, i):
     scores = x @ x[i]
     weights = scores / scores.sum()  # here
-    return weights @ x
-
-
-def one_output__without_itself(x, i):
-    scores = x @ x[i]
-    scores[i] = float("-inf")  # here
-    return scores.softmax(0) @ x
-
-
-def one_output__exp_no_norm(x, i):
-    scores = x @ x[i]
-    weights = scores.exp()  # here
     return weights @ x
 
 
@@ -80,15 +57,6 @@ def mended__transposed_sum(x):
     for i in range(len(x)):
         for j in range(len(x)):
             y[i] += weights[j, i] * x[j]  # here
-    return y
-
-
-def mended__assign(x):
-    weights = torch.softmax(x @ x.T, dim=1)
-    y = torch.zeros_like(x)
-    for i in range(len(x)):
-        for j in range(len(x)):
-            y[i] = weights[i, j] * x[j]  # here
     return y
 
 
@@ -115,17 +83,8 @@ def equivariance__one_side(f, x, order):
     return torch.allclose(f(x[order]), f(x))  # here
 
 
-def equivariance__inverse(f, x, order):
-    return torch.allclose(f(x)[order], f(x)[order])  # here
-
-
 def equivariance__sums(f, x, order):
     return torch.allclose(f(x).sum(0), f(x[order]).sum(0))  # here
-
-
-def equivariance__both_reordered(f, x, order):
-    back = torch.argsort(order)
-    return torch.allclose(f(x[order])[back], f(x)[order], atol=1e-5)  # here
 
 
 def equivariance__norms(f, x, order):
@@ -136,11 +95,6 @@ def batched_attention__heads_mixed(x):
     scores = torch.einsum("bid,bjd->bij", x, x)
     weights = scores.softmax(dim=1)  # here
     return torch.einsum("bij,bjd->bid", weights, x)
-
-
-def batched_attention__second_einsum(x):
-    weights = torch.einsum("bid,bjd->bij", x, x).softmax(-1)
-    return torch.einsum("bij,bid->bjd", weights, x)  # here
 
 
 def batched_attention__sum_over_batch(x):
@@ -159,30 +113,10 @@ def soft_lookup__times(q, keys, values, temperature):
     return torch.softmax(scores * temperature, dim=0) @ values  # here
 
 
-def soft_lookup__after(q, keys, values, temperature):
-    weights = torch.softmax(keys @ q, dim=0)
-    return weights @ values / temperature  # here
-
-
-def soft_lookup__returns_keys(q, keys, values, temperature):
-    weights = torch.softmax(keys @ q / temperature, dim=0)
-    return weights @ keys  # here
-
-
 def soft_lookup__values_compared(q, keys, values, temperature):
     d = q.shape[0]
     scores = (keys @ q) / d**0.5 / temperature  # here
     return scores.softmax(-1) @ values
-
-
-def soft_lookup__argmax(q, keys, values, temperature):
-    best = (keys @ q / temperature).argmax()  # here
-    return values[best]
-
-
-def soft_lookup__distance(q, keys, values, temperature):
-    scores = -(keys - q).pow(2).sum(-1)  # here
-    return torch.softmax(scores / temperature, dim=0) @ values
 
 
 def soft_lookup__added(q, keys, values, temperature):
@@ -196,29 +130,9 @@ def cross_attention__roles(x, memory, W_Q, W_K, W_V):
     return w @ v
 
 
-def cross_attention__q_from_memory(x, memory, W_Q, W_K, W_V):
-    q = memory @ W_Q  # here
-    k = x @ W_K  # here
-    v = x @ W_V  # here
-    return torch.softmax(q @ k.T, dim=-1) @ v
-
-
-def cross_attention__swapped_w(x, memory, W_Q, W_K, W_V):
-    q = x @ W_K  # here
-    k = memory @ W_Q  # here
-    v = memory @ W_V
-    return torch.softmax(q @ k.T, dim=-1) @ v
-
-
 def cross_attention__scaled(x, memory, W_Q, W_K, W_V):
     q, k, v = x @ W_Q, memory @ W_K, memory @ W_V
     return F.scaled_dot_product_attention(q, k, v)  # here
-
-
-def cross_attention__no_wv(x, memory, W_Q, W_K, W_V):
-    q, k, v = x @ W_Q, memory @ W_K, memory @ W_V  # noqa: F841
-    w = torch.softmax(q @ k.T, dim=-1)
-    return w @ memory  # here
 
 
 def cross_attention__reshape(x, memory, W_Q, W_K, W_V):
@@ -232,35 +146,10 @@ def stable_softmax__max_of_all(scores):
     return powers / powers.sum(dim=-1, keepdim=True)
 
 
-def stable_softmax__no_keepdim(scores):
-    powers = torch.exp(scores - scores.max(dim=-1, keepdim=True).values)
-    return powers / powers.sum(dim=-1)  # here
-
-
-def stable_softmax__no_max(scores):
-    powers = torch.exp(scores)  # here
-    return powers / powers.sum(dim=-1, keepdim=True)
-
-
-def stable_softmax__clamp(scores):
-    powers = torch.exp(scores.clamp(-80, 80))  # here
-    return powers / powers.sum(dim=-1, keepdim=True)
-
-
 def stable_softmax__dim0(scores):
     top = scores.max(dim=0, keepdim=True).values  # here
     powers = torch.exp(scores - top)
     return powers / powers.sum(dim=0, keepdim=True)  # here
-
-
-def stable_softmax__nan(scores):
-    powers = torch.exp(scores)  # here
-    return (powers / powers.sum(dim=-1, keepdim=True)).nan_to_num(1.0)
-
-
-def stable_softmax__min(scores):
-    powers = torch.exp(scores - scores.min(dim=-1, keepdim=True).values)  # here
-    return powers / powers.sum(dim=-1, keepdim=True)
 
 
 def stable_softmax__torch(scores):
@@ -285,23 +174,8 @@ def score_variance__same(d_k):
     return (q * k).sum(-1).var()
 
 
-def score_variance__std(d_k):
-    q, k = torch.randn(20000, d_k), torch.randn(20000, d_k)
-    return (q * k).sum(-1).std()  # here
-
-
-def score_variance__scaled(d_k):
-    q, k = torch.randn(20000, d_k), torch.randn(20000, d_k)
-    return ((q * k).sum(-1) / d_k**0.5).var()  # here
-
-
 def score_variance__uniform(d_k):
     q, k = torch.rand(20000, d_k), torch.rand(20000, d_k)  # here
-    return (q * k).sum(-1).var()
-
-
-def score_variance__axes(d_k):
-    q, k = torch.randn(d_k, 1000), torch.randn(d_k, 1000)  # here
     return (q * k).sum(-1).var()
 
 
@@ -315,25 +189,9 @@ def scaled_weights__dk_of_batch(q, k):
     return torch.softmax(scores / q.shape[0] ** 0.5, dim=-1)  # here
 
 
-def scaled_weights__no_root(q, k):
-    scores = q @ k.mT
-    return torch.softmax(scores / k.shape[-1], dim=-1)  # here
-
-
-def scaled_weights__words(q, k):
-    scores = q @ k.mT / k.shape[-2] ** 0.5  # here
-    return scores.softmax(-1)
-
-
 def scaled_weights__after(q, k):
     scores = q @ k.mT
     return torch.softmax(scores, dim=-1) / q.shape[-1] ** 0.5  # here
-
-
-def scaled_weights__twice(q, k):
-    scale = q.shape[-1] ** 0.5
-    scores = (q / scale) @ (k / scale).mT  # here
-    return scores.softmax(dim=-1)
 
 
 def scaled_weights__std(q, k):
@@ -346,19 +204,9 @@ def softmax_jacobian__no_chain(s, scale):
     return torch.diag(p) - torch.outer(p, p)  # here
 
 
-def softmax_jacobian__point(s, scale):
-    p = torch.softmax(s, dim=0)  # here
-    return scale * (torch.diag(p) - torch.outer(p, p))
-
-
 def softmax_jacobian__sign(s, scale):
     p = torch.softmax(scale * s, dim=0)
     return scale * (torch.diag(p) + torch.outer(p, p))  # here
-
-
-def softmax_jacobian__diag_only(s, scale):
-    p = torch.softmax(scale * s, dim=0)
-    return scale * torch.diag(p * (1 - p))  # here
 
 
 def softmax_jacobian__square(s, scale):
@@ -442,29 +290,8 @@ def causal_mask__tril(queries, keys):
     return torch.ones(queries, keys, dtype=torch.bool).tril()  # here
 
 
-def causal_mask__strict(queries, keys):
-    past = keys - queries
-    i = torch.arange(queries)[:, None] + past
-    j = torch.arange(keys)
-    return j < i  # here
-
-
-def causal_mask__triu(queries, keys):
-    return torch.ones(queries, keys, dtype=torch.bool).triu(keys - queries + 1)  # here
-
-
 def causal_mask__float(queries, keys):
     return torch.ones(queries, keys).tril(keys - queries)  # here
-
-
-def causal_mask__sign(queries, keys):
-    return torch.ones(queries, keys).bool().tril(queries - keys)  # here
-
-
-def causal_mask__transposed(queries, keys):
-    i = torch.arange(queries) + keys - queries
-    j = torch.arange(keys)
-    return j[:, None] <= i[None, :]  # here
 
 
 def causal_mask__buffer(queries, keys):
@@ -474,10 +301,6 @@ def causal_mask__buffer(queries, keys):
 
 def combined_mask__or(causal, padding):
     return causal | padding[:, None, :]  # here
-
-
-def combined_mask__rows(causal, padding):
-    return causal & padding[:, :, None]  # here
 
 
 def combined_mask__both(causal, padding):
@@ -495,27 +318,9 @@ def padded_attention__unsqueeze2(q, k, v, real):
     return scores.softmax(-1) @ v
 
 
-def padded_attention__inverted(q, k, v, real):
-    scores = q @ k.transpose(-2, -1) / k.shape[-1] ** 0.5
-    scores = scores.masked_fill(real.unsqueeze(1), -1e9)  # here
-    return scores.softmax(-1) @ v
-
-
-def padded_attention__after(q, k, v, real):
-    scores = q @ k.transpose(-2, -1) / k.shape[-1] ** 0.5
-    weights = scores.softmax(dim=-1) * real.unsqueeze(1)  # here
-    return weights @ v
-
-
 def padded_attention__zero(q, k, v, real):
     scores = q @ k.transpose(-2, -1) / k.shape[-1] ** 0.5
     scores = scores * real.unsqueeze(1)  # here
-    return scores.softmax(dim=-1) @ v
-
-
-def padded_attention__scale(q, k, v, real):
-    scores = q @ k.transpose(-2, -1) / k.shape[1] ** 0.5  # here
-    scores = scores.masked_fill(~real.unsqueeze(1), float("-inf"))
     return scores.softmax(dim=-1) @ v
 
 
@@ -530,12 +335,6 @@ def sliding_window__one_more(tokens, window):
     i = torch.arange(tokens)[:, None]
     j = torch.arange(tokens)[None, :]
     return (j <= i) & (i - j <= window)  # here
-
-
-def sliding_window__future(tokens, window):
-    i = torch.arange(tokens)[:, None]
-    j = torch.arange(tokens)[None, :]
-    return (i - j).abs() < window  # here
 
 
 def sliding_window__triu(tokens, window):
@@ -553,18 +352,9 @@ def empty_rows__1e4(scores, mask):
     return weights * mask
 
 
-def empty_rows__after(scores, mask):
-    weights = scores.softmax(-1) * mask  # here
-    return weights / weights.sum(-1, keepdim=True).clamp_min(1e-9)
-
-
 def empty_rows__exp(scores, mask):
     e = scores.exp() * mask  # here
     return e / e.sum(-1, keepdim=True).clamp_min(1e-9)
-
-
-def empty_rows__uniform(scores, mask):
-    return scores.masked_fill(~mask, -1e9).softmax(-1)  # here
 
 
 def empty_rows__in_place(scores, mask):
@@ -576,27 +366,11 @@ def reach__once(mask, source, layers):
     return mask[:, source]  # here
 
 
-def reach__rows(mask, source, layers):
-    held = torch.zeros(len(mask), dtype=torch.bool)
-    held[source] = True
-    for _ in range(layers):
-        held = (mask & held[:, None]).any(dim=0)  # here
-    return held
-
-
 def reach__keeps(mask, source, layers):
     held = torch.zeros(len(mask), dtype=torch.bool)
     held[source] = True
     for _ in range(layers):
         held = held | (mask & held).any(dim=-1)  # here
-    return held
-
-
-def reach__one_less(mask, source, layers):
-    held = torch.zeros(len(mask), dtype=torch.bool)
-    held[source] = True
-    for _ in range(layers - 1):  # here
-        held = (mask & held).any(dim=-1)
     return held
 
 
@@ -615,31 +389,11 @@ def is_causal__last_only(f, x):
     return torch.equal(f(other)[:-1], y[:-1])
 
 
-def is_causal__allclose(f, x):
-    y = f(x)
-    for start in range(1, len(x)):
-        other = x.clone()
-        other[start:] = torch.randn_like(other[start:])
-        if not torch.allclose(f(other)[:start], y[:start]):  # here
-            return False
-    return True
-
-
 def is_causal__in_place(f, x):
     y = f(x)
     for start in range(1, len(x)):
         x[start:] = torch.randn_like(x[start:])  # here
         if not torch.equal(f(x)[:start], y[:start]):
-            return False
-    return True
-
-
-def is_causal__includes_itself(f, x):
-    y = f(x)
-    for start in range(1, len(x)):
-        other = x.clone()
-        other[start:] = torch.randn_like(other[start:])
-        if not torch.equal(f(other)[: start + 1], y[: start + 1]):  # here
             return False
     return True
 
@@ -660,28 +414,9 @@ def split_fused__no_transpose(qkv, n_heads):
     return tuple(p.reshape(b, n_heads, s, w // 3 // n_heads) for p in parts)  # here
 
 
-def split_fused__interleaved(qkv, n_heads):
-    b, s, w = qkv.shape
-    parts = qkv.reshape(b, s, w // 3, 3).unbind(-1)  # here
-    return tuple(split_heads(p, n_heads) for p in parts)
-
-
-def split_fused__head_last(qkv, n_heads):
-    b, s, w = qkv.shape
-    d = w // 3
-    out = []
-    for p in qkv.split(d, dim=-1):
-        out.append(p.reshape(b, s, d // n_heads, n_heads).permute(0, 3, 1, 2))  # here
-    return tuple(out)
-
-
 def split_fused__order(qkv, n_heads):
     q, v, k = qkv.chunk(3, dim=-1)  # here
     return split_heads(q, n_heads), split_heads(k, n_heads), split_heads(v, n_heads)
-
-
-def split_fused__squeeze(qkv, n_heads):
-    return tuple(split_heads(t, n_heads).squeeze(0) for t in qkv.chunk(3, dim=-1))  # here
 
 
 def split_fused__per_head_first(qkv, n_heads):
@@ -696,36 +431,12 @@ def multi_head__scale(x, W_Q, W_K, W_V, W_O, n_heads):
     return z @ W_O
 
 
-def multi_head__no_transpose(x, W_Q, W_K, W_V, W_O, n_heads):
-    batch, tokens, d = x.shape
-    q, k, v = (split_heads(x @ W, n_heads) for W in (W_Q, W_K, W_V))
-    weights = (q @ k.mT / (d // n_heads) ** 0.5).softmax(dim=-1)
-    z = (weights @ v).reshape(batch, tokens, d)  # here
-    return z @ W_O
-
-
-def multi_head__heads_scale(x, W_Q, W_K, W_V, W_O, n_heads):
-    batch, tokens, d = x.shape
-    q, k, v = (split_heads(x @ W, n_heads) for W in (W_Q, W_K, W_V))
-    weights = (q @ k.mT / n_heads**0.5).softmax(dim=-1)  # here
-    z = (weights @ v).transpose(1, 2).reshape(batch, tokens, d)
-    return z @ W_O
-
-
 def multi_head__per_head_output(x, W_Q, W_K, W_V, W_O, n_heads):
     batch, tokens, d = x.shape
     q, k, v = (split_heads(x @ W, n_heads) for W in (W_Q, W_K, W_V))
     weights = (q @ k.mT / q.shape[-1] ** 0.5).softmax(dim=-1)
     z = (weights @ v).mT.reshape(batch, tokens, d)  # here
     return z @ W_O
-
-
-def multi_head__W_O_transposed(x, W_Q, W_K, W_V, W_O, n_heads):
-    batch, tokens, d = x.shape
-    q, k, v = (split_heads(x @ W, n_heads) for W in (W_Q, W_K, W_V))
-    weights = (q @ k.mT / q.shape[-1] ** 0.5).softmax(dim=-1)
-    z = (weights @ v).transpose(1, 2).reshape(batch, tokens, d)
-    return F.linear(z, W_O)  # here
 
 
 def multi_head__no_output(x, W_Q, W_K, W_V, W_O, n_heads):
@@ -740,19 +451,9 @@ def count__no_heads(d_model, n_heads, d_head, bias):
     return weights + (4 * d_model if bias else 0)  # here
 
 
-def count__bias_all_model(d_model, n_heads, d_head, bias):
-    width = n_heads * d_head
-    return 4 * d_model * width + (4 * d_model if bias else 0)  # here
-
-
 def count__three(d_model, n_heads, d_head, bias):
     width = n_heads * d_head
     return 3 * d_model * width + (3 * width if bias else 0)  # here
-
-
-def count__square(d_model, n_heads, d_head, bias):
-    width = n_heads * d_head
-    return 3 * d_model * width + d_model * d_model + (3 * width + d_model if bias else 0)  # here
 
 
 def count__always_bias(d_model, n_heads, d_head, bias):
@@ -769,24 +470,6 @@ def without_head__queries(attention, x, head):
     return attention.output((w @ v).transpose(1, 2).reshape(b, s, h * d))
 
 
-def without_head__wrong_axis(attention, x, head):
-    q, k, v = attention.project(x)
-    v = v.clone()
-    v[:, :, head] = 0  # here
-    b, h, s, d = q.shape
-    w = (q @ k.mT / d**0.5).softmax(-1)
-    return attention.output((w @ v).transpose(1, 2).reshape(b, s, h * d))
-
-
-def without_head__no_scale(attention, x, head):
-    q, k, v = attention.project(x)
-    v = v.clone()
-    v[:, head] = 0
-    b, h, s, d = q.shape
-    w = (q @ k.mT).softmax(-1)  # here
-    return attention.output((w @ v).transpose(1, 2).reshape(b, s, h * d))
-
-
 def without_head__forgets_output(attention, x, head):
     q, k, v = attention.project(x)
     v = v.clone()
@@ -794,18 +477,6 @@ def without_head__forgets_output(attention, x, head):
     b, h, s, d = q.shape
     w = (q @ k.mT / d**0.5).softmax(-1)
     return (w @ v).transpose(1, 2).reshape(b, s, h * d)  # here
-
-
-def without_head__hook(attention, x, head):
-    width = attention.output.in_features // attention.n_heads
-
-    def hook(module, args):
-        z = args[0].clone()
-        z[..., head * width : (head + 1) * width] = 0
-        return (z,)
-
-    attention.output.register_forward_pre_hook(hook)  # here
-    return attention(x)
 
 
 def without_head__weights_changed(attention, x, head):

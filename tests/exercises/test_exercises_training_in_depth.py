@@ -79,11 +79,6 @@ def bracket_alone(gradient, n_iterations):
     return x
 
 
-def normed_at_the_end(gradient, n_iterations):
-    x = orthogonalize(gradient, n_iterations)
-    return x / x.norm()
-
-
 def normed_in_the_loop(gradient, n_iterations):
     for _ in range(n_iterations):
         gradient = terms(gradient / gradient.norm())
@@ -125,7 +120,6 @@ WRONG[check_orthogonalize] = [
         "a square root is missing: `(length(gradient)) ** 0.5` in place of `len",
     ),
     (iterated(terms, times=lambda n: n - 1), "`times` is one step too many"),
-    (iterated(terms, times=lambda n: n + 1), "`times` is one step too many"),
     (by_decomposition, "the directions are right, the lengths are not: the largest s"),
     (iterated(lambda x: terms(x, b=2.0315, c=-4.775)), "b and c are swapped"),
     (
@@ -154,7 +148,6 @@ WRONG[check_orthogonalize] = [
         "if it is divided by the sum of its singular values, the nuclear norm, and there is one "
         "iteration too many.",
     ),
-    (normed_at_the_end, "`/ x.norm()` is too much"),
     (iterated(terms, length=lambda g: g.norm(dim=1, keepdim=True)), "You divide each row by its"),
     (iterated(terms, length=lambda g: g.norm(dim=0)), "You divide each column by its own norm"),
     (
@@ -169,10 +162,6 @@ WRONG[check_orthogonalize] = [
         iterated(lambda x: terms(x, a=3.0), length=lambda g: 1.1 * g.norm()),
         "the directions are right, the lengths are not: the largest singular value of the gradient "
         "becomes",
-    ),
-    (
-        lambda gradient, n: orthogonalize(gradient, n).clamp(-0.3, 0.3),
-        "`.clamp(-0.3, 0.3)` is one step too many",
     ),
 ]
 
@@ -243,7 +232,6 @@ WRONG[check_memory] = [
     (lambda m, o: 8 * m + 16 * o, "you give 8 bytes to each number that Muon moves, and 16 to e"),
     (lambda m, o: 12 * m + 8 * o, "a factor 2 is missing: `(2 * (8 * o))` in place of `8 * o`"),
     (lambda m, o: by_kind(m, o) / 2**20, "`/ 2**20` is too much"),
-    (lambda m, o: by_kind(m, o) * 8, "`* 8` is too much"),
     (lambda m, o: 14 * m + 18 * o, "you give 14 bytes to each number that Muon moves, and 18 to"),
 ]
 
@@ -298,7 +286,6 @@ WRONG[check_utilization] = [
         lambda r, n, m, t, d, p: r * (6 * n + 6 * m * t * d) / p,
         "for each token you count 6 operations a parameter and 6 for ",
     ),
-    (lambda *given: in_words(*given) / 2, "`/ 2` is too much"),
     (
         lambda r, n, m, t, d, p: in_words(r, n, 1, t, d, p),
         "in_words(r, n, 1, t * m, d, p)` in its place",
@@ -307,37 +294,15 @@ WRONG[check_utilization] = [
         lambda r, n, m, t, d, p: in_words(r, n, m, 1, d, p),
         "in_words(r, n, m * t, 1, d, p)` in its place",
     ),
-    (lambda *given: 1 / in_words(*given), "`1 /` is too much"),
-    (lambda *given: 100 * in_words(*given), "`100 *` is too much"),
-    (
-        lambda r, n, m, t, d, p: r * (6 * n + 12 * m * t * t * d) / p,
-        "`* t` is too much",
-    ),
-    (lambda r, n, m, t, d, p: r * (6 * n + 12 * m * t * d * d) / p, "`* d` is too much"),
     (lambda r, n, m, t, d, p: 6 * r * (n + 12 * m * t * d) / p, "you have 1.133, right is 0.6005"),
     (
         lambda r, n, m, t, d, p: 6 * (n + 2 * m * t * d) / p,
         "`* r` is missing after `6 * (n + 2 * m * t * d) / p`",
     ),
     (
-        lambda r, n, m, t, d, p: 6 * (n + 2 * m * t * d) / r / p,
-        "with `6 * (n + 2 * m * t * d) * r` in place of `6 * (n + 2 * m * t * d",
-    ),
-    (
-        lambda r, n, m, t, d, p: t * in_words(r, n, m, t, d, p),
-        "`t *` is too much",
-    ),
-    (lambda r, n, m, t, d, p: in_words(r, n * m, m, t, d, p), "`* m` is too much"),
-    (
         lambda r, n, m, t, d, p: 6 * n * r + 12 * m * t * d / p,
         "Only attention's part is divided by `peak`",
     ),
-    (lambda r, n, m, t, d, p: in_words(r, n, m, d, d, p), "`d` stands where `t` belongs"),
-    (
-        lambda *given: in_words(*given) // 1,
-        "`// 1` is too much",
-    ),
-    (lambda *given: in_words(*given) / 1e12, "`/ 1e12` is too much"),
     (
         lambda r, n, m, t, d, p: r * 6 * n * 12 * m * t * d / p,
         "The two parts are multiplied",

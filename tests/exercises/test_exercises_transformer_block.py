@@ -122,24 +122,10 @@ WRONG[check_mended_block] = [
         lambda x, n1, a, n2, f: mended(x, n2, f, n1, a),
         "`norm_1` reads something else; it should read x as it came i",
     ),
-    (lambda x, n1, a, n2, f: n2(mended(x, n1, a, n2, f)), "`n2` is one step too many"),
-    (
-        lambda x, n1, a, n2, f: n2(y := x + a(n1(x))) + f(n2(y)),
-        "`n2` is one step too many",
-    ),
     (lambda x, n1, a, n2, f: mended(x, n1, a, n1, f), "`n1` stands where `n2` belongs"),
-    (lambda x, n1, a, n2, f: mended(x, n2, a, n2, f), "`n2` stands where `n1` belongs"),
     (
         lambda x, n1, a, n2, f: (y := x + n1(a(n1(x)))) + n2(f(n2(y))),
         "In both lines the norm stands before",
-    ),
-    (
-        lambda x, n1, a, n2, f: (y := x + n1(a(n1(x)))) + f(n2(y)),
-        "`n1` is one step too many",
-    ),
-    (
-        lambda x, n1, a, n2, f: (y := x + a(n1(x))) + n2(f(n2(y))),
-        "`n2` is one step too many",
     ),
     (lambda x, n1, a, n2, f: x + f(n2(x + a(n1(x)))), "The second line adds to the x from before"),
     (
@@ -147,10 +133,6 @@ WRONG[check_mended_block] = [
         "`norm_2` reads what attention gives; it should read x plus w",
     ),
     (lambda x, n1, a, n2, f: x + f(n1(x)), "`attention` is never called"),
-    (
-        lambda x, n1, a, n2, f: (y := x + a(n1(x))) + f(n2(n1(y))),
-        "`n1` is one step too many",
-    ),
     (
         lambda x, n1, a, n2, f: x + f(n2(a(n1(x)))),
         "`norm_2` reads what attention gives; it should read x plus what attention gives.",
@@ -238,32 +220,19 @@ WRONG[check_products] = [
     (lambda d, f, t: 4 * d * d + 2 * t * d, "2 * (t + f) * d` in its place"),
     (lambda d, f, t: 3 * d * d + 2 * d * f + 2 * t * d, "with `4` in place of `3`"),
     (lambda d, f, t: 2 * d * f + 2 * t * d, "Attention's matrices are missing"),
-    (lambda d, f, t: 4 * d * (2 * d + f + t), "with `2` in place of `4`"),
     (lambda d, f, t: 2 * t * d * (2 * d + f + t), "`* t` is too much"),
-    (lambda d, f, t: 4 * d * d + 2 * d * f + 2 * t * t * d, "`* t` is too much"),
-    (lambda d, f, t: 4 * d * d + 2 * d * f + 2 * t, "`* d` is missing after `2 * t`"),
-    (lambda d, f, t: 4 * d * d + 2 * d * f + 2 * t * t, "`t` stands where `d` belongs"),
     (
         lambda d, f, t: 4 * (d * d + d) + 2 * d * f + f + d + 2 * t * d,
         "your count holds d_ff, and nothing in a block takes as many ",
     ),
-    (lambda d, f, t: t * (4 * d * d + 2 * d * f) + 2 * t * d, "`t *` is too much"),
     (lambda d, f, t: 12 * d * d + 2 * t * d, "You take d_ff to be 4"),
     (lambda d, f, t: 2 * d + f, "your count holds d_ff, and nothing in a block takes as many "),
-    (
-        lambda d, f, t: (4 * d * d + 2 * d * f + 2 * t * d) / 1e6,
-        "`/ 1e6` is too much",
-    ),
     (
         lambda d, f, t: max(4 * d * d + 2 * d * f, 2 * t * d),
         "2 * d * (f + t), 2 * t * d)` in its place",
     ),
     (lambda d, f, t: 4 * d * d + f * f + 2 * t * d, "our count holds d_ff · d_ff, and nothing"),
     (lambda d, f, t: 4 * d * d + 2 * d * f + 2 * t * d + 9, "our count holds 9, and nothing in"),
-    (
-        lambda d, f, t: 4 * d * d + 3 * d * f + 2 * t * d,
-        "with `2` in place of `3`",
-    ),
     (
         lambda d, f, t: 2 * d * d + 2 * d * f + 2 * t * d,
         "2 * d * (f + d) + 2 * t * d` in its place",
@@ -303,10 +272,6 @@ def third(norm):
     return answer
 
 
-def bias_first(head):
-    return torch.tensor([1.0, 0, 0])[:, None, None] * head.bias
-
-
 RIGHT[check_shares] = [
     by_differences,
     lambda block, head, x: scores_of(*pieces(block, x), head=head),
@@ -327,7 +292,6 @@ WRONG[check_shares] = [
         "only your third share is wrong. It is what the feed-forward ",
     ),
     (third(lambda block, y: block.norm_1(y)), "`thought` stands where `_` belongs"),
-    (third(lambda block, y: y), "`thought` stands where `_` belongs"),
     (
         lambda block, head, x: scores_of(
             x, x + pieces(block, x)[1], pieces(block, x)[2], head=head
@@ -337,10 +301,6 @@ WRONG[check_shares] = [
     (
         lambda block, head, x: scores_of(*pieces(block, x)[:2], block(x), head=head),
         "only your third share is wrong. It is what the feed-forward ",
-    ),
-    (
-        lambda block, head, x: by_differences(block, head, x) + bias_first(head),
-        "`+ bias_first(head)` is too much",
     ),
     (
         lambda block, head, x: torch.stack(pieces(block, x))[:, :, -1],
@@ -375,22 +335,6 @@ WRONG[check_shares] = [
         "only your third share is wrong. It is what the feed-forward ",
     ),
     (
-        lambda block, head, x: scores_of(*pieces(block, x), head=head) - head.bias,
-        "`- head.bias` is too much",
-    ),
-    (
-        lambda block, head, x: torch.stack(
-            [head(p[:, -1]) - head.bias * 2 / 3 for p in pieces(block, x)]
-        ),
-        "with `3` in place of `2`",
-    ),
-    (
-        lambda block, head, x: torch.stack(
-            [stream[-1] @ head.weight.T for stream in pieces(block, x)]
-        ),
-        "with `[:, -1]` in place of `[-1]`",
-    ),
-    (
         lambda block, head, x: scores_of(
             x, a := block.attention(x), block.feed_forward(block.norm_2(a + x)), head=head
         ),
@@ -399,14 +343,6 @@ WRONG[check_shares] = [
     (
         lambda block, head, x: scores_of(block.norm_1(x), *pieces(block, x)[1:], head=head),
         "nly your first share is wrong. It is x, as it came in, at the last token",
-    ),
-    (
-        lambda block, head, x: scores_of(*pieces(block, x[:, -1, None]), head=head),
-        "`[:, -1, None]` is too much",
-    ),
-    (
-        lambda block, head, x: scores_of(*pieces(block, x), head=head, token=0),
-        "with `token=-1` in place of `token=0`",
     ),
 ]
 

@@ -111,10 +111,6 @@ WRONG[check_halves_order] = [
         lambda d: [*range(0, d, 4), *range(1, d, 4), *range(2, d, 4), *range(3, d, 4)],
         "component 1, which",
     ),
-    (
-        lambda d: [*range(0, d, 2), *(i for i in (3, 1, *range(5, d, 2)) if i < d)],
-        "with `1, 3, *range(5, d, 2)` in place of `3, 1, *range(5, d, 2)`",
-    ),
 ]
 
 
@@ -206,30 +202,14 @@ WRONG[check_rotary_attention] = [
     (lambda q, k, v: attend(q, turn(k), v), "Only the keys are turned;"),
     (lambda q, k, v: attend(q + encoding(q), k + encoding(k), v), "You add an encoding to queries"),
     (lambda q, k, v: attend(turn(q, 2.0), turn(k, 2.0), v), "You turn by twice the angle:"),
-    (lambda q, k, v: attend(turn(q), turn(k, -1.0), v), "without `-1.0` it is right"),
     (lambda q, k, v: attend(turn(q, -1.0), turn(k, -1.0), v), CLOCKWISE),
     (lambda q, k, v: attend(shifted(q), shifted(k), v), CLOCKWISE),
     (lambda q, k, v: attend(rotate_half(q), rotate_half(k), v), "You pair component i with"),
     (attend, "Nothing is turned: this is"),
     (
-        lambda q, k, v: torch.softmax(turn(q) @ turn(k).T, dim=1) @ v,
-        "`/ q.shape[-1] ** 0.5` is missing after `turn(q) @ turn(k).T`",
-    ),
-    (
-        lambda q, k, v: attend(turn(q) / q.shape[1] ** 0.5, turn(k), v),
-        "`/ q.shape[1] ** 0.5` is too much",
-    ),
-    (lambda q, k, v: attend(turn(q) * q.shape[1], turn(k), v), "`* q.shape[1]` is too much"),
-    (
         lambda q, k, v: torch.softmax(turn(q) @ turn(k).T, 1) / math.sqrt(q.shape[1]) @ v,
         "here, at `matmul`, your values leave",
     ),
-    (
-        lambda q, k, v: attend(turn(q), turn(k), torch.eye(len(q))).T @ v,
-        "there is a transpose too many",
-    ),
-    (lambda q, k, v: attend(turn(q), turn(k) * 2**0.5, v), "`* 2**0.5` is too much"),
-    (lambda q, k, v: turn(attend(turn(q), turn(k), v), 0.5), "`turn` is one step too many"),
     (
         lambda q, k, v: attention(
             apply_rotary(q, rotary_angles(*q.shape, base=500_000.0)),
@@ -239,7 +219,6 @@ WRONG[check_rotary_attention] = [
         "our angles are those of base 500,000",
     ),
     (lambda q, k, v: turn(attend(turn(q), turn(k), turn(v)), -1.0), "the result is turned back"),
-    (lambda q, k, v: attend(turn(q, first=1), turn(k), v), "with `first=0` in place of `first=1`"),
     (lambda q, k, v: turn(attend(q, k, v)), "and queries and keys are not."),
     (
         lambda q, k, v: attend(
@@ -293,12 +272,6 @@ def later_only(scores):
     return alibi(scores.flip(-1, -2)).flip(-1, -2)
 
 
-def squared(scores):
-    heads, t, _ = scores.shape
-    square = (torch.arange(t)[:, None] - torch.arange(t)) ** 2
-    return alibi(scores - slopes(heads)[:, None, None] * square, torch.zeros(heads))
-
-
 def masked(scores, first, score):
     heads, t, _ = scores.shape
     biased = scores + slopes(heads)[:, None, None] * (torch.arange(t) - torch.arange(t)[:, None])
@@ -321,13 +294,6 @@ WRONG[check_alibi_weights] = [
         lambda s: alibi(s, slopes(len(s))[:1].repeat(len(s))),
         "without `slopes(len(s))[:1].repeat(len(s))` it is right",
     ),
-    (lambda s: alibi(s, slopes(len(s), first=0)), "with `first=1` in place of `first=0`"),
-    (lambda s: alibi(s, slopes(len(s)).flip(0)), "without `slopes(len(s)).flip(0)` it is right"),
-    (
-        lambda s: alibi(s, 0.5 ** torch.arange(1, len(s) + 1)),
-        "without `0.5 ** torch.arange(1, len(s) + 1)` it is right",
-    ),
-    (lambda s: alibi(s, torch.ones(len(s)) / 2), "without `torch.ones(len(s)) / 2` it is right"),
     (after, "he penalty is subtracted after the softmax:"),
     (after_and_far_ahead, "he penalty is subtracted after the softmax:"),
     (lambda s: masked(s, 1, 0.0) * 0 + later_only(s), "ou hide the past and leave the future"),
@@ -335,24 +301,9 @@ WRONG[check_alibi_weights] = [
         lambda s: alibi(s, torch.exp(-8 * torch.arange(1, len(s) + 1) / len(s))),
         "without `torch.exp(-8 * torch.arange(1, len(s) + 1) / len(s …` it is r",
     ),
-    (lambda s: alibi(s * 0.5), "`* 0.5` is too much"),
-    (squared, "`** 2` is too much"),
-    (lambda s: alibi(s).log(), "`.log()` is one step too many"),
-    (lambda s: masked(s, 1, 0.0), "with `float('-inf')` in place of `0.0`"),
-    (lambda s: masked(s, 0, -math.inf), "with `1` in place of `0`"),
-    (lambda s: alibi(s, causal=False).tril(), "without `causal=False` it is right"),
     (lambda s: after(s, again=True), "The penalty is subtracted after the softmax and"),
-    (lambda s: alibi(s, causal=False), "without `causal=False` it is right"),
     (from_start, "with `biased = scores + slopes(heads)[:, None, None] * torch.arange(t)`"),
-    (lambda s: alibi(s, torch.zeros(len(s))), "without `torch.zeros(len(s))` it is right"),
 ]
-
-
-def in_place(scores):
-    heads, t, _ = scores.shape
-    scores += slopes(heads)[:, None, None] * torch.arange(t)
-    scores.masked_fill_(~torch.ones(t, t).tril().bool(), -math.inf)
-    return torch.softmax(scores, -1)
 
 
 # --- a head that finds the word before

@@ -57,9 +57,9 @@ def trainer_of(model, *, optimizer=None, **options):
 
 
 def in_precisions(wirings):
-    """Each without autocast and under it, which treats bfloat16 and float16 alike: one in both."""
-    every = [(name, precision) for name in wirings for precision in ("float32", "float16")]
-    return [*every, (next(iter(wirings)), "bfloat16")]
+    """Each under autocast, which treats bfloat16 and float16 alike; one in all precisions."""
+    first = next(iter(wirings))
+    return [*((name, "float16") for name in wirings), (first, "float32"), (first, "bfloat16")]
 
 
 def filled(model):

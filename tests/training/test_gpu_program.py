@@ -20,6 +20,7 @@ def measurements(folder=None, seconds=60.0):
     return Measurements(CPU, folder, seconds, {})
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.usefixtures("as_a_reader")  # checked signatures cannot be compiled
 def test_all_parts_run_in_small_on_a_cpu(monkeypatch, tmp_path, capsys):

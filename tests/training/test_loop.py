@@ -3,6 +3,7 @@
 import copy
 import math
 import sys
+from functools import partial
 
 import pytest
 import torch
@@ -89,6 +90,8 @@ def test_pytorchs_cross_entropy_is_the_librarys(length):
     logits = torch.randn(3, length, ELEVEN)
     targets = torch.randint(ELEVEN, (3, length)).index_fill(1, torch.tensor([1]), IGNORED)
     wanted = cross_entropy(logits, targets, label_smoothing=0.1).sum()
+    torch.testing.assert_close(total(loss, logits, targets), wanted)
+    loss = partial(F.cross_entropy, reduction="none", label_smoothing=0.1)
     torch.testing.assert_close(total(loss, logits, targets), wanted)
 
 
@@ -322,6 +325,7 @@ def test_options_are_checked(options, message, as_a_reader):
 
 COMPILED = """
 import torch
+import torch.nn.functional as F
 compile = torch.compile
 torch.compile = lambda model: compile(model, backend="eager", fullgraph=True)
 from transformer_lib.data.batches import Batches

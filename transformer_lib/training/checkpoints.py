@@ -26,6 +26,7 @@ import safetensors.torch
 import torch
 
 from transformer_lib import checks, storage
+from transformer_lib.storage import UnusableFileError
 from transformer_lib.training.state import pack, unpack
 
 FORMAT, FORMAT_VERSION = "transformer_lib checkpoint", 1
@@ -111,7 +112,9 @@ def save_checkpoint(
     >>> load_checkpoint(folder, **about).state
     {'drawn': 7, 'weight': tensor([1., 1.])}
     """
-    _require_step(step)
+    checks.require_count(step, "step")
+    if step >= 10**18:
+        raise ValueError(f"step is {step}; a checkpoint's name has room for 18 digits.")
     if not isinstance(vocabulary, str):
         raise TypeError(f"vocabulary is {vocabulary!r}; give the tokenizer's hash, a text.")
     tensors, rest = pack(dict(state))
@@ -181,9 +184,7 @@ def describe_checkpoint(path: str | os.PathLike, *, sizes: Sizes | None = None) 
     """
     path = newest_checkpoint(path)
     with _offering_the_one_before(path, None, None, sizes):
-        manifest = _read_manifest(path)
-        _require_size(path, manifest, sizes)
-        return _described(path, manifest, {})
+        return _read(path, sizes=sizes, with_state=False)
 
 
 def find_checkpoints(folder: str | os.PathLike) -> list[Path]:
@@ -241,17 +242,13 @@ def differences(saved: Any, wanted: Any, name: str = "") -> Iterator[str]:
         for key in sorted(saved.keys() | wanted.keys()):
             inner = f"{name}.{key}" if name else key
             if key not in wanted:
-                yield f"{inner} is {_brief(saved[key])} there and absent here"
+                yield f"{inner} is {reprlib.repr(saved[key])} there and absent here"
             elif key not in saved:
-                yield f"{inner} is absent there and {_brief(wanted[key])} here"
+                yield f"{inner} is absent there and {reprlib.repr(wanted[key])} here"
             else:
                 yield from differences(saved[key], wanted[key], inner)
     elif saved != wanted:
-        yield f"{name} is {_brief(saved)} there and {_brief(wanted)} here"
-
-
-def _brief(value: Any) -> str:
-    return reprlib.repr(value)
+        yield f"{name} is {reprlib.repr(saved)} there and {reprlib.repr(wanted)} here"
 
 
 def _order(path: Path) -> tuple[int, int]:
@@ -305,65 +302,55 @@ def _is_intact(path: Path, *about) -> bool:
     return True
 
 
-def _read(path: Path, configuration=None, vocabulary=None, sizes=None) -> Checkpoint:
-    manifest = _read_manifest(path)
-    _require_purpose(path / MANIFEST, manifest, configuration, vocabulary)
-    _require_size(path, manifest, sizes)
-    contents = {}
-    for name, expected in manifest["files"].items():
-        contents[name] = _read_file(path / name, expected["size"])
-        if storage.signature(contents[name]) != expected:
-            raise CheckpointError(
-                path / name, "is damaged: its size or sha256 is not that of the manifest."
-            )
-    header = int.from_bytes(contents[TENSORS][:8], "little")
-    if header > MOST_HEADER_BYTES:
-        raise CheckpointError(path / TENSORS, f"claims a header of {header:,} bytes.")
+@contextmanager
+def refusing(file: Path, what: str = "", *kinds: type[Exception]) -> Iterator[None]:
+    """What is wrong with ``file``: a file that cannot be used, or that raises one of ``kinds``."""
     try:
-        tensors = safetensors.torch.load(contents[TENSORS])
-    except (safetensors.SafetensorError, ValueError, KeyError, RuntimeError, MemoryError) as error:
-        raise CheckpointError(path / TENSORS, f"is not a safetensors file ({error}).") from error
-    try:
-        state = unpack(tensors, storage.parse_json(contents[STATE]))
-        state = dict(state.items())
-    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-        raise CheckpointError(path / STATE, f"is not the state of a run ({error}).") from error
-    return _described(path, manifest, state)
+        yield
+    except UnusableFileError as error:
+        raise CheckpointError(file, error.cause, error.fix or COPY) from error
+    except kinds as error:
+        raise CheckpointError(file, f"is not {what} ({error}).") from error
 
 
-def _described(path: Path, manifest: Mapping[str, Any], state: dict[str, Any]) -> Checkpoint:
-    names = ("step", "configuration", "vocabulary", "threads")
-    return Checkpoint(path=path, state=state, **{name: manifest[name] for name in names})
-
-
-def _read_file(path: Path, most: int) -> bytes:
-    try:
-        return storage.read_regular(path, min(most, MOST_BYTES[path.name]))
-    except storage.UnusableFileError as error:
-        raise CheckpointError(path, error.cause, error.fix or COPY) from error
-
-
-def _read_manifest(path: Path) -> dict[str, Any]:
-    file = path / MANIFEST
+def _read(
+    path: Path, configuration=None, vocabulary=None, sizes=None, *, with_state: bool = True
+) -> Checkpoint:
     if path.is_symlink():
         raise CheckpointError(path, "is a symbolic link.", "Name the folder itself.")
-    content = _read_file(file, MOST_BYTES[MANIFEST])
-    try:
+    with refusing(path / MANIFEST):
+        content = storage.read_regular(path / MANIFEST, MOST_BYTES[MANIFEST])
         manifest = storage.parse_format(content, FORMAT, FORMAT_VERSION)
         if content != signed({key: manifest[key] for key in manifest if key != "sha256"}):
-            raise storage.UnusableFileError(
+            raise UnusableFileError(
                 "is damaged: its content does not have the sha256 that it states."
             )
         _require_manifest(manifest, path.name)
-    except storage.UnusableFileError as error:
-        raise CheckpointError(file, error.cause, error.fix or COPY) from error
-    return manifest
-
-
-def _require_step(step: int) -> None:
-    checks.require_count(step, "step")
-    if step >= 10**18:
-        raise ValueError(f"step is {step}; a checkpoint's name has room for 18 digits.")
+        _require_purpose(manifest, configuration, vocabulary)
+        _require_size(manifest, sizes)
+    names = ("step", "configuration", "vocabulary", "threads")
+    about = {"path": path, **{name: manifest[name] for name in names}}
+    if not with_state:
+        return Checkpoint(state={}, **about)
+    contents = {}
+    for name, expected in manifest["files"].items():
+        with refusing(path / name):
+            most = min(expected["size"], MOST_BYTES[name])
+            contents[name] = storage.read_regular(path / name, most)
+            if storage.signature(contents[name]) != expected:
+                raise UnusableFileError(
+                    "is damaged: its size or sha256 is not that of the manifest."
+                )
+    nonsense = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RuntimeError)
+    nonsense += (RecursionError, MemoryError, safetensors.SafetensorError)
+    with refusing(path / TENSORS, "a safetensors file", *nonsense):
+        header = int.from_bytes(contents[TENSORS][:8], "little")
+        if header > MOST_HEADER_BYTES:
+            raise UnusableFileError(f"claims a header of {header:,} bytes.")
+        tensors = safetensors.torch.load(contents[TENSORS])
+    with refusing(path / STATE, "the state of a run", *nonsense):
+        state = dict(unpack(tensors, storage.parse_json(contents[STATE])).items())
+    return Checkpoint(state=state, **about)
 
 
 def _require_readable(contents: Mapping[str, bytes]) -> None:
@@ -386,53 +373,43 @@ def _require_manifest(manifest: Mapping[str, Any], name: str) -> None:
     types = {"step": int, "threads": int, "vocabulary": str, "configuration": dict, "files": dict}
     for key, kind in types.items():
         if type(manifest.get(key)) is not kind:
-            raise storage.UnusableFileError(f"has {manifest.get(key)!r:.80} as its {key}.")
+            raise UnusableFileError(f"has {manifest.get(key)!r:.80} as its {key}.")
     if manifest["files"].keys() != {TENSORS, STATE}:
-        raise storage.UnusableFileError(f"names the files {sorted(manifest['files'])!r:.200}.")
+        raise UnusableFileError(f"names the files {sorted(manifest['files'])!r:.200}.")
     for file in manifest["files"].values():
         if not isinstance(file, dict) or type(file.get("size")) is not int or file["size"] < 0:
-            raise storage.UnusableFileError("does not say how many bytes its files have.")
+            raise UnusableFileError("does not say how many bytes its files have.")
     if NAME.fullmatch(name) and saved_step(Path(name)) != manifest["step"]:
-        raise storage.UnusableFileError(f"says step {manifest['step']}, in a folder named {name}.")
+        raise UnusableFileError(f"says step {manifest['step']}, in a folder named {name}.")
 
 
 def _require_purpose(
-    file: Path,
-    manifest: Mapping[str, Any],
-    configuration: Mapping[str, Any] | None,
-    vocabulary: str | None,
+    manifest: Mapping[str, Any], configuration: Mapping[str, Any] | None, vocabulary: str | None
 ) -> None:
     """The checkpoint is for this configuration and vocabulary; None means any."""
     if configuration is not None:
         wanted = storage.parse_json(storage.canonical_json(dict(configuration)))  # lists, no tuples
-        different = list(differences(manifest["configuration"], wanted))
-        if different:
-            raise CheckpointError(
-                file,
+        if different := list(differences(manifest["configuration"], wanted)):
+            raise UnusableFileError(
                 f"is of another configuration: {'; '.join(different[:5])}.",
                 "Go on with the configuration that was saved, or save to another folder.",
             )
     if vocabulary is not None and vocabulary != manifest["vocabulary"]:
-        raise CheckpointError(
-            file,
+        raise UnusableFileError(
             f"is of another vocabulary (hash {manifest['vocabulary']:.12}… there, "
             f"{vocabulary:.12}… here), so its ids mean other tokens.",
             "Use the tokenizer of that run, or save to another folder.",
         )
 
 
-def _require_size(path: Path, manifest: Mapping[str, Any], sizes: Sizes | None) -> None:
+def _require_size(manifest: Mapping[str, Any], sizes: Sizes | None) -> None:
     """The tensors take no more and no less than what the configuration implies."""
     if sizes is None:
         return
     stated = manifest["files"][TENSORS]["size"]
-    try:
-        least, most = sizes(manifest["configuration"])
-    except storage.UnusableFileError as error:
-        raise CheckpointError(path / MANIFEST, error.cause, error.fix or COPY) from error
+    least, most = sizes(manifest["configuration"])
     if not least <= stated <= most:
-        raise CheckpointError(
-            path / MANIFEST,
+        raise UnusableFileError(
             f"says that the tensors take {stated:,} bytes; a model of its recipe takes {least:,} "
             f"or more, and with an optimizer at most {most:,}.",
             "If a loop of your own saved it, load it there by load_checkpoint.",

@@ -16,7 +16,9 @@ from transformer_lib import checks
 from transformer_lib.data.packing import IGNORED
 
 Loss = Callable[[Tensor, Tensor], Tensor]
-OF_CLASSES = (nn.CrossEntropyLoss, nn.NLLLoss)  # PyTorch's, which want classes on axis 1
+# PyTorch's, which want classes on axis 1.
+OF_CLASSES = (nn.CrossEntropyLoss, nn.NLLLoss)
+FUNCTIONS_OF_CLASSES = (F.cross_entropy, F.nll_loss)
 
 
 def cross_entropy(logits: Tensor, targets: Tensor, *, label_smoothing: float = 0.0) -> Tensor:
@@ -56,7 +58,8 @@ def total(loss: Loss, logits: Tensor, targets: Tensor) -> Tensor:
     >>> total(cross_entropy, torch.zeros(3, 7), torch.tensor([0, 6, IGNORED]))  # 2 ln 7
     tensor(3.8918)
     """
-    if isinstance(loss, OF_CLASSES) and logits.shape[:-1] == targets.shape:
+    of_classes = isinstance(loss, OF_CLASSES) or getattr(loss, "func", loss) in FUNCTIONS_OF_CLASSES
+    if of_classes and logits.shape[:-1] == targets.shape:
         logits, targets = logits.flatten(0, -2), targets.flatten()
     each = loss(logits, targets)
     if each.shape != targets.shape:

@@ -64,11 +64,6 @@ ENDINGS = {".tsv": "translation"}
 RECORDS = (".jsonl", ".json", ".csv", ".parquet")
 MUONS = {"muon": Muon, "normuon": NorMuon}
 OPTIMIZERS = (*MUONS, "adamw")
-# Fields that are options of one choice only, by that choice, with what they are if nothing is said.
-OPTIONS = {
-    "schedule": {"trapezoid": {"decay": 0.8}},
-    "optimizer": {name: {"adamw_lr": 0.01, "momentum": 0.95, "n_iterations": 5} for name in MUONS},
-}
 # Counts, and the largest that make sense: a recipe may come in a stranger's file, or with a zero
 # too many, and beyond these nothing would ever end.
 MOST = {
@@ -78,6 +73,11 @@ MOST = {
     "vocabulary": 2**20, "batch_tokens": 2**24,
 }  # fmt: skip
 MOST_OF_MODEL = {"context": 2**20, "d_ff": 2**20, "smear": 1000}
+
+
+def _option(**of: Any) -> Any:
+    """A field that belongs to these choices only, with what it is there if nothing is said."""
+    return field(default=None, metadata={"of": of})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,12 +216,12 @@ class OptimizerRecipe:
 
     name: str = "muon"
     lr: float = 0.03
-    adamw_lr: float | None = None
+    adamw_lr: float | None = _option(muon=0.01, normuon=0.01)
     betas: tuple[float, float] = (0.9, 0.95)
     eps: float = 1e-8
     weight_decay: float = 0.0
-    momentum: float | None = None
-    n_iterations: int | None = None
+    momentum: float | None = _option(muon=0.95, normuon=0.95)
+    n_iterations: int | None = _option(muon=5, normuon=5)
 
     def __post_init__(self):
         _fill_options(self, "optimizer")
@@ -244,7 +244,7 @@ class ScheduleRecipe:
 
     name: str = "trapezoid"
     warmup: int = 0
-    decay: float | None = None
+    decay: float | None = _option(trapezoid=0.8)
 
     def __post_init__(self):
         _fill_options(self, "schedule")
@@ -336,7 +336,7 @@ class Recipe:
         True
         """
         before = self.as_json()
-        for choice in OPTIONS:
+        for choice in ("schedule", "optimizer"):
             if changes.get(choice, before[choice]) != before[choice]:
                 changes = dict.fromkeys(options_of(choice, before[choice])) | changes
         return Recipe.of(**before | changes)
@@ -356,9 +356,9 @@ class Recipe:
         >>> Recipe.from_json(Recipe.of(seed=3).as_json()) == Recipe.of(seed=3)
         True
         """
-        for choice, known in OPTIONS.items():  # once, each recipe had the options of all
+        for choice in ("schedule", "optimizer"):  # once, each recipe had the options of all
             own = options_of(choice, str(content.get(choice, KINDS[choice].name)))
-            others = {name for options in known.values() for name in options} - own.keys()
+            others = _options(choice).keys() - own.keys()
             content = {name: value for name, value in content.items() if name not in others}
         return cls.of(**content)
 
@@ -446,7 +446,14 @@ def options_of(choice: str, name: str) -> Mapping[str, Any]:
     >>> options_of("schedule", "trapezoid")
     {'decay': 0.8}
     """
-    return OPTIONS[choice].get(name, {})
+    options = _options(choice)
+    return {each: of[name] for each, of in options.items() if name in of}
+
+
+def _options(choice: str) -> dict[str, Mapping[str, Any]]:
+    """The fields that are options of some schedules or optimizers: of which, and their defaults."""
+    own = fields(KINDS[choice])
+    return {each.name: each.metadata["of"] for each in own if "of" in each.metadata}
 
 
 def _copied(value: Any) -> Any:
@@ -464,15 +471,13 @@ def _keep_own(record: Any, *names: str) -> None:
 
 def _fill_options(record: OptimizerRecipe | ScheduleRecipe, choice: str) -> None:
     """Options of a choice: as it is if nothing is said, and None for one that has none."""
-    known = OPTIONS[choice]
-    own = options_of(choice, str(record.name))
-    for name in {name for options in known.values() for name in options}:
+    for name, of in _options(choice).items():
         if getattr(record, name) is None:
-            object.__setattr__(record, name, own.get(name))
-        elif name not in own:
+            object.__setattr__(record, name, of.get(str(record.name)))
+        elif record.name not in of:
             raise ValueError(
                 f"{name} is {getattr(record, name)}, an option of {choice} = "
-                f"{' or '.join(map(repr, known))}, and {choice} is {record.name!r}. Leave it out."
+                f"{' or '.join(map(repr, of))}, and {choice} is {record.name!r}. Leave it out."
             )
 
 

@@ -236,12 +236,8 @@ def recipe_of(checkpoint: Checkpoint) -> Recipe:
     Raises:
         CheckpointError: it does not belong to a run (but to another program, or another version).
     """
-    try:
+    with checkpoints.refusing(checkpoint.path / checkpoints.MANIFEST):
         return _recipe(checkpoint.configuration)
-    except UnusableFileError as error:
-        raise CheckpointError(
-            checkpoint.path / checkpoints.MANIFEST, error.cause, error.fix
-        ) from error
 
 
 def sizes_of(configuration: Mapping[str, Any]) -> tuple[int, int]:

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { linePath } from "../../../transformer_lib/widgets/core/curves.js";
+import { linePath } from "../../../transformer_lib/widgets/core/axes.js";
 
 test("a line breaks at gaps, and many points in one pixel keep first, lowest, highest and last", () => {
   assert.equal(linePath([0, 1, 2, 3], [5, 6, null, 8]), "M0.0,5.0L1.0,6.0M3.0,8.0");

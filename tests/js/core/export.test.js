@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { csvText } from "../../../transformer_lib/widgets/core/export.js";
+import { csvText } from "../../../transformer_lib/widgets/core/figure.js";
 
 test("CSV is quoted where needed, and no cell becomes a formula", () => {
   assert.equal(

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { holds } from "../../../transformer_lib/widgets/core/goals.js";
-import { labels, readLink, readValue } from "../../../transformer_lib/widgets/core/state.js";
+import { holds, labels, readLink, readValue } from "../../../transformer_lib/widgets/core/state.js";
 
 const TEXTS = { words: ["mary", "the", "roses", "the", "a, b"] };
 

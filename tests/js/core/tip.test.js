@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { tipPlace } from "../../../transformer_lib/widgets/core/gridpointer.js";
+import { tipPlace } from "../../../transformer_lib/widgets/core/pointing.js";
 
 const LABEL = { width: 100, height: 20, gap: 2, clientWidth: 300, highest: 50 };
 

@@ -9,11 +9,11 @@ import {
   gridLine,
   linearScale,
   linearTicks,
+  linePath,
   logLimits,
   logScale,
   logTicks,
 } from "../core/axes.js";
-import { linePath } from "../core/curves.js";
 import { font, onKeys, setAttributes, setSize, svgElement, textWidth } from "../core/dom.js";
 import { short } from "../core/numbers.js";
 import { spread } from "./model.js";

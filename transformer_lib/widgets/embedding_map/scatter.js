@@ -15,7 +15,7 @@ import {
   svgElement,
   textWidth,
 } from "../core/dom.js";
-import { pointList } from "../core/pointlist.js";
+import { pointList } from "../core/pointing.js";
 import { nameSpots } from "./model.js";
 
 const LARGEST = 560; // pixels

@@ -5,7 +5,7 @@
 
 import { fitText, setSize, svgElement, textWidth } from "../core/dom.js";
 import { FACE, shownToken } from "../core/owntext.js";
-import { pointList } from "../core/pointlist.js";
+import { pointList } from "../core/pointing.js";
 
 const [ROW, MOST] = [26, 8];
 

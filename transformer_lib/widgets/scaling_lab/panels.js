@@ -10,7 +10,7 @@
 import { axisText } from "../core/axes.js";
 import { setSize, svgElement } from "../core/dom.js";
 import { fixed, reading } from "../core/numbers.js";
-import { pointList } from "../core/pointlist.js";
+import { pointList } from "../core/pointing.js";
 
 const LINE = 24;
 const TOP = 42;

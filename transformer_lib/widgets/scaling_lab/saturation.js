@@ -5,8 +5,7 @@
 //
 // Below the axis each mark has a line with its numbers: the difference, the weight, the slope.
 
-import { axisLine, axisText, gridLine, linearScale } from "../core/axes.js";
-import { linePath } from "../core/curves.js";
+import { axisLine, axisText, gridLine, linearScale, linePath } from "../core/axes.js";
 import { setSize, svgElement } from "../core/dom.js";
 import { fixed, reading } from "../core/numbers.js";
 import { slopeAt, typicalGaps, weightAt } from "./model.js";

@@ -5,7 +5,7 @@
 //   const map = points({ names, keys, query, reach, axes, onMove([x, y]) {} });   fig.add(map)
 //   map.paint(query, weights)
 //   map.light(2)              one key, its drop and how far out it lands; null for none
-//   map.hears(list)           core/pointlist.js: a key that is pointed at
+//   map.hears(list)           core/pointing.js: a key that is pointed at
 
 import { clip, setAttributes, showToken, svgElement, textWidth } from "../core/dom.js";
 import { fixed } from "../core/numbers.js";

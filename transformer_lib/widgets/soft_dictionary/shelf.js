@@ -6,7 +6,7 @@
 
 import { clip, fitText, setSize, showToken, svgElement } from "../core/dom.js";
 import { fixed, precise, short } from "../core/numbers.js";
-import { pointList } from "../core/pointlist.js";
+import { pointList } from "../core/pointing.js";
 
 const ROW = 30;
 

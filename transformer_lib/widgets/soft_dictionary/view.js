@@ -1,7 +1,7 @@
 import { button, slider } from "../core/dom.js";
 import { figure } from "../core/figure.js";
-import { leaders, listed } from "../core/leaders.js";
 import { fixed, percent, precise } from "../core/numbers.js";
+import { leaders, listed } from "../core/plane.js";
 import { drive, endsOf, labels } from "../core/state.js";
 import { readFloats, readJson, send } from "../core/wire.js";
 import { entropy } from "../math/linear.js";

@@ -20,8 +20,8 @@ import {
   textWidth,
   uniqueId,
 } from "../core/dom.js";
-import { followPointer, GRID_KEYS, pointerTip } from "../core/gridpointer.js";
 import { fixed } from "../core/numbers.js";
+import { followPointer, GRID_KEYS, pointerTip } from "../core/pointing.js";
 import { drawMarks, frameCell } from "./marks.js";
 import { cellNumber, matrixView } from "./matrix.js";
 import { resultOf, sourcesOf, stepOf } from "./model.js";

@@ -4,10 +4,18 @@
 //   fig.add(picture);
 //   picture.point(step)
 
-import { axisText, gridLine, linearScale, linearTicks } from "../core/axes.js";
-import { linePath } from "../core/curves.js";
+import {
+  axisText,
+  gridLine,
+  levelLine,
+  linearScale,
+  linearTicks,
+  linePath,
+  lossAxis,
+  pointer,
+  stepAxis,
+} from "../core/axes.js";
 import { fitText, font, setSize, svgElement, textWidth } from "../core/dom.js";
-import { levelLine, lossAxis, pointer, stepAxis } from "../core/losses.js";
 import { short } from "../core/numbers.js";
 import { follow } from "../core/pointing.js";
 import { valueAt } from "./model.js";

@@ -5,10 +5,18 @@
 //   picture.draw({ losses, rights, mean, lines: [{ name, level, floor }], before })   mean: step -> loss
 //   picture.point(step)
 
-import { axisText, gridLine, linearScale, linearTicks } from "../core/axes.js";
-import { linePath } from "../core/curves.js";
+import {
+  axisText,
+  gridLine,
+  levelLine,
+  linearScale,
+  linearTicks,
+  linePath,
+  lossAxis,
+  pointer,
+  stepAxis,
+} from "../core/axes.js";
 import { element, setSize, svgElement } from "../core/dom.js";
-import { levelLine, lossAxis, pointer, stepAxis } from "../core/losses.js";
 import { short } from "../core/numbers.js";
 import { follow } from "../core/pointing.js";
 

@@ -5,10 +5,17 @@
 //   picture.draw({ log, lines: [{ name, level }] })
 //   picture.point(step)
 
-import { axisText, linearScale, linearTicks } from "../core/axes.js";
-import { linePath } from "../core/curves.js";
+import {
+  axisText,
+  levelLine,
+  linearScale,
+  linearTicks,
+  linePath,
+  lossAxis,
+  pointer,
+  stepAxis,
+} from "../core/axes.js";
 import { element, setSize, svgElement } from "../core/dom.js";
-import { levelLine, lossAxis, pointer, stepAxis } from "../core/losses.js";
 import { short } from "../core/numbers.js";
 import { follow } from "../core/pointing.js";
 

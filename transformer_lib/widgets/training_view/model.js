@@ -7,7 +7,7 @@
 //   nearest([10, 20, 30], 24) -> 1           index of the nearest of rising steps
 //   textAt([[0, "xq"], [50, "the"]], 60)     the newest [step, text] up to this step, or null
 
-import { isNumber } from "../core/curves.js";
+import { isNumber } from "../core/axes.js";
 
 /** Over how many rows the mean is taken at a row: at most a quarter of those so far, so that a fast
  * fall at the beginning is not drawn too late. */

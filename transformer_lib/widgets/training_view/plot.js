@@ -4,8 +4,7 @@
 //   picture.draw(run, { nSteps, logSteps, aboveFloor, smoothed, below })   run: derive() of model.js
 //   picture.point(row, still)      the row that is looked at; still: chosen, not only under the mouse
 
-import { axisLine, axisText, gridLine } from "../core/axes.js";
-import { isNumber, linePath } from "../core/curves.js";
+import { axisLine, axisText, gridLine, isNumber, linePath } from "../core/axes.js";
 import {
   clip,
   element,

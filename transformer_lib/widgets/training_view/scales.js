@@ -4,8 +4,7 @@
 //   const y = lossAxis(run, how, { top, bottom }, shift);       how: what plot.draw() was given
 //   const [low, high] = limitsOf(run.column("rate"));           of the strip below
 
-import { linearScale, linearTicks, logLimits, logScale, logTicks } from "../core/axes.js";
-import { isNumber } from "../core/curves.js";
+import { isNumber, linearScale, linearTicks, logLimits, logScale, logTicks } from "../core/axes.js";
 
 const numbersOf = (values) => values.filter(isNumber);
 const extreme = (values, pick) =>

@@ -1,4 +1,4 @@
-import { isNumber } from "../core/curves.js";
+import { isNumber } from "../core/axes.js";
 import { button, element, select, slider, toggle } from "../core/dom.js";
 import { figure } from "../core/figure.js";
 import { reading } from "../core/numbers.js";

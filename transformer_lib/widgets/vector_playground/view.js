@@ -1,8 +1,8 @@
 import { button, choices, clip, setAttributes, showToken, slider } from "../core/dom.js";
 import { figure } from "../core/figure.js";
 import { grid } from "../core/grid.js";
-import { leaders, listed } from "../core/leaders.js";
 import { fixed } from "../core/numbers.js";
+import { leaders, listed } from "../core/plane.js";
 import { drive, endsOf, labels } from "../core/state.js";
 import { readJson, send } from "../core/wire.js";
 import { attention } from "../math/linear.js";
