@@ -173,6 +173,16 @@ def test_paper_is_light(open_built):
     assert len(page.pdf()) > 50_000
 
 
+def test_on_paper_a_figure_breaks_between_its_parts_and_a_question_does_not(open_built):
+    page = open_built(CHAPTER)
+    page.emulate_media(media="print")
+    breaks = "(one) => getComputedStyle(one).breakInside"
+    figure = page.locator(".afm:not(.afm-predict)").first
+    assert figure.evaluate(breaks) == "auto"
+    assert figure.locator(".afm-picture > *").first.evaluate(breaks) == "avoid"
+    assert page.locator(".afm-predict").first.evaluate(breaks) == "avoid"
+
+
 def test_hidden_cells_open_by_keyboard(open_built):
     page = open_built(CHAPTER)
     for name in ("Setup", "Solution", "Hint"):

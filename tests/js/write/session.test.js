@@ -66,6 +66,8 @@ test("dicts keep their order, and stars stand in displays", () => {
   printed("{k: v for k, v in zip('zyx', range(3))}", "{'z': 0, 'y': 1, 'x': 2}\n");
   printed("{'a': 1, **{'b': 2}}", "{'a': 1, 'b': 2}\n");
   printed("[*range(2), 5]", "[0, 1, 5]\n");
+  printed("def f(x):\n    return 0, *x, *x; y = 1\nf([2])", "(0, 2, 2)\n");
+  printed("a, *b = c = *range(2), 5\nb, c", "([1, 5], (0, 1, 5))\n");
   printed("dict(a=1)['a'], isinstance({}, dict)", "(1, True)\n");
 });
 
@@ -142,6 +144,17 @@ test("what is not there says so, and where it is", () => {
   raises("x = 1\ndef f(a, /): pass", "SyntaxError", /no \/ among a function's parameters/, 2);
   raises("%timeit 1", "SyntaxError", /belong to a notebook/, 1);
   printed("from __future__ import annotations\nfrom typing import Any\n1", "1\n");
+});
+
+test("an index writes into an expanded view as PyTorch does, and counts dimensions as it does", () => {
+  const code = "import torch\nx = torch.zeros(2).expand(2, 2)\nx[torch.tensor([True, False])] = 1.5\nx";
+  printed(code, "tensor([[1.5000, 1.5000],\n        [1.5000, 1.5000]])\n");
+  raises(
+    "import torch\ntorch.zeros(2, 1)[:, torch.tensor([-2])]",
+    "IndexError",
+    /^index -2 is out of bounds for dimension 0 with size 1$/,
+    2,
+  );
 });
 
 test("gradients reach leaves, and no_grad holds them back", () => {

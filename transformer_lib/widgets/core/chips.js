@@ -25,8 +25,8 @@ export const ALONG = { ArrowRight: 1, ArrowLeft: -1, Home: -Infinity, End: Infin
 export const DOWN = { ArrowDown: 1, ArrowUp: -1, Home: -Infinity, End: Infinity };
 
 /** One tab stop for a list of buttons; arrow keys go from one to the next, which `onMove` is told. */
-export function roving(list, keys, onMove = () => {}) {
-  const buttons = () => [...list.querySelectorAll("button")];
+export function roving(list, keys, onMove = () => {}, which = "button") {
+  const buttons = () => [...list.querySelectorAll(which)];
   onKeys(list, keys, (move) => {
     const all = buttons();
     const now = all.indexOf(document.activeElement);

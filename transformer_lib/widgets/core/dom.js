@@ -158,6 +158,8 @@ export function phrase(part, length = 40) {
 /** At most `length` characters (as readers count them), with … where some were left out. */
 export function clip(text, length = 40) {
   if (text.length <= length) return text;
+  // Letters that are one character each need no segmenter, which is slow to make.
+  if (/^[ -~]*$/.test(text)) return `${text.slice(0, length - 1)}…`;
   const parts = [];
   for (const { segment } of new Intl.Segmenter().segment(text.slice(0, 16 * length))) {
     if (parts.length === length) return `${parts.slice(0, -1).join("")}…`;

@@ -5,8 +5,8 @@
 //   far.end();
 //   remote(text, { onEvent })                    what the worker posts as { event } while it computes
 //
-// The worker is made from a Blob, which also works from file://. Where a page forbids workers, the
-// same code runs in the page itself.
+// The worker is made from a Blob, which also works from file://; in a task of its own, since that takes
+// as long as half a figure. Where a page forbids workers, the same code runs in the page itself.
 
 const ANSWER = [
   "self.onmessage = async ({ data: { id, method, values } }) => {",
@@ -19,6 +19,15 @@ const ANSWER = [
 ].join("\n");
 
 export function remote(text, { onEvent = () => {} } = {}) {
+  const started = new Promise((resolve) => setTimeout(() => resolve(start(text, onEvent))));
+  return {
+    isApart: started.then(({ isApart }) => isApart),
+    call: async (...asked) => (await started).call(...asked),
+    end: () => started.then(({ end }) => end()),
+  };
+}
+
+function start(text, onEvent) {
   const worker = startWorker(text);
   if (!worker) return local(text);
   const waiting = new Map();

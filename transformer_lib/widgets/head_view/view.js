@@ -1,4 +1,5 @@
 import { attached, runBertviz, weightRows } from "../core/bertviz.js";
+import { ALONG, roving } from "../core/chips.js";
 import { clip, element, showToken, svgElement } from "../core/dom.js";
 import { figure } from "../core/figure.js";
 import { fixed } from "../core/numbers.js";
@@ -121,7 +122,6 @@ async function render({ model, el }) {
       boxes.forEach((box) => box.setAttribute("aria-checked", String(Boolean(box.__data__))));
     boxes.forEach((box, head) => {
       box.setAttribute("role", "checkbox");
-      box.setAttribute("tabindex", "0");
       box.setAttribute("aria-label", `head ${head}`);
       const place = ["x", "y"].map((name) => Number(box.getAttribute(name)));
       const middle = Number(box.getAttribute("width")) / 2;
@@ -144,6 +144,7 @@ async function render({ model, el }) {
         });
     });
     check();
+    roving(svg, ALONG, () => {}, "[role=checkbox]")(0);
     for (const side of ["left", "right"]) {
       const group = svg.querySelector(`#${side}`);
       const words = [...group.querySelectorAll("text")].map((text) => text.parentNode);

@@ -1,11 +1,12 @@
 // The text that the machine reads: as words, as stories to choose, as buttons and a field, and what
 // may be said of it.
 //
-//   const story = storyPanel({ model, known, context, grammar, draw });   known: the widget's _text
+//   const story = storyPanel({ model, known, context, grammar, draw, stopped });   known: the widget's _text
 //   fig.controls.append(...story.controls);   fig.picture.before(...story.parts);   story.bar.append(more)
 //   story.paint(state, shares);               state: story.state(); shares: weights of the words, or null
 //   story.write(ids)   story.say(id)   story.askFor(gift)   story.look(place)   story.stop()
 //   draw() is asked for the next word's id while the machine writes; null: not yet
+//   story.isWithin()     where less motion is asked for: it writes, and not yet to a sentence's end
 
 import { chips } from "../core/chips.js";
 import { button, clip, element, select, textField } from "../core/dom.js";
@@ -14,7 +15,10 @@ import { asked, asking, readWords, titles } from "./model.js";
 import { verdictOf } from "./said.js";
 import { slowly } from "./writer.js";
 
-export function storyPanel({ model, known, context, grammar, draw }) {
+const SENTENCE = 1500; // milliseconds for each, where less motion is asked for
+const isCalm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+export function storyPanel({ model, known, context, grammar, draw, stopped }) {
   const { vocabulary, stories, texts } = known;
   const begin = [vocabulary.indexOf("<story>")];
   const ids = () => model.get("text");
@@ -36,7 +40,10 @@ export function storyPanel({ model, known, context, grammar, draw }) {
   const bar = element("div", { class: "afm-controls afm-machine-bar" }, ask);
   const undo = button({ label: "⌫ last word", onClick: () => write(ids().slice(0, -1)) });
   const again = button({ label: "new story", onClick: () => write(begin) });
-  const go = button({ onClick: () => (writer.isRunning ? writer.stop() : run()) });
+  const go = button({
+    label: "let it write",
+    onClick: () => (writer.isRunning ? writer.stop() : run()),
+  });
   const field = textField({ label: "or write, and press Enter", autocapitalize: "off" });
   field.element.classList.add("afm-machine-write");
   field.input.addEventListener("keydown", (event) => {
@@ -46,9 +53,16 @@ export function storyPanel({ model, known, context, grammar, draw }) {
 
   const writer = slowly({
     next: writeNext,
-    onChange: (isRunning) => (go.element.textContent = isRunning ? "stop" : "let it write"),
+    pause: isCalm() ? () => (isWithin() ? 0 : SENTENCE) : undefined,
+    onChange(isRunning) {
+      go.element.textContent = isRunning ? "stop" : "let it write";
+      if (!isRunning) stopped();
+    },
   });
-  writer.stop();
+
+  function isWithin() {
+    return writer.isRunning && isCalm() && words().at(-1) !== ".";
+  }
 
   function run() {
     if (room() === 0 || grammar.read(words()).allowed.has("<story>")) put(begin);
@@ -143,6 +157,7 @@ export function storyPanel({ model, known, context, grammar, draw }) {
     askFor,
     look,
     stop: writer.stop,
+    isWithin,
     /** Say what went wrong. */
     fail: (message) => (verdict.textContent = message),
     /** The controls, as soon as the text is another one. */

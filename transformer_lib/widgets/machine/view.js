@@ -55,7 +55,7 @@ function render({ model, el }) {
   fig.element.classList.add("afm-machine");
 
   // --- the text, and the words that may come next
-  const story = storyPanel({ model, known, context: config.context, grammar, draw });
+  const story = storyPanel({ model, known, context: config.context, grammar, draw, stopped: update });
   if (shows("story")) fig.controls.append(...story.controls);
   fig.picture.before(...story.parts);
   if (view === "story") fig.picture.after(fig.controls); // the story itself comes first
@@ -207,6 +207,7 @@ function render({ model, el }) {
   }
 
   function show() {
+    if (story.isWithin()) return;
     const state = story.state();
     const fresh = mind.newest();
     const { kind, layer, head } = partOf(parts[model.get("part")]);

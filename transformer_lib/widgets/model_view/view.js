@@ -1,4 +1,5 @@
 import { attached, runBertviz, weightRows } from "../core/bertviz.js";
+import { ALONG, roving } from "../core/chips.js";
 import { clip, element, showToken } from "../core/dom.js";
 import { figure } from "../core/figure.js";
 import { fixed } from "../core/numbers.js";
@@ -40,7 +41,7 @@ async function render({ model, el }) {
     );
   }
 
-  /** bertviz draws for the mouse: give its small pictures names, tab stops and keys. */
+  /** bertviz draws for the mouse: give its small pictures names, one tab stop and keys. */
   function makeAccessible() {
     const svg = vis.querySelector("svg");
     const regions = svg?.querySelectorAll(":scope > g > rect:not(.attn_background)") ?? [];
@@ -50,10 +51,11 @@ async function render({ model, el }) {
     svg.removeAttribute("width");
     svg.removeAttribute("height");
     let open = null;
+    const keys = { ...ALONG, ArrowDown: heads, ArrowUp: -heads };
+    const stopAt = roving(svg, keys, () => {}, "[role=button]");
     regions.forEach((region, index) => {
       const [layer, head] = [Math.floor(index / heads), index % heads];
       region.setAttribute("role", "button");
-      region.setAttribute("tabindex", "0");
       region.setAttribute("aria-label", `layer ${layer}, head ${head}`);
       region.setAttribute("aria-pressed", "false");
       region.addEventListener("keydown", (event) => {
@@ -63,11 +65,13 @@ async function render({ model, el }) {
       });
       region.addEventListener("click", () => {
         open = open === index ? null : index;
+        stopAt(index);
         regions.forEach((one, at) => one.setAttribute("aria-pressed", String(at === open)));
         if (open === null) rest();
         else read(layer, head);
       });
     });
+    stopAt(0);
     rest();
   }
 

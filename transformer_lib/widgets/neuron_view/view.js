@@ -1,4 +1,5 @@
 import { attached, runBertviz, weightRows } from "../core/bertviz.js";
+import { DOWN, roving } from "../core/chips.js";
 import { themeOf } from "../core/color.js";
 import { clip, element, showToken } from "../core/dom.js";
 import { figure } from "../core/figure.js";
@@ -64,7 +65,7 @@ async function render({ model, el }) {
     );
   }
 
-  /** bertviz draws for the mouse: give its words names, tab stops and keys. */
+  /** bertviz draws for the mouse: give its words names, one tab stop and keys. */
   function makeAccessible() {
     const svg = vis.querySelector("svg");
     if (!svg || svg.dataset.named || words("collapsed").length < tokens.length) return;
@@ -72,13 +73,17 @@ async function render({ model, el }) {
     svg.setAttribute("viewBox", `0 0 ${WIDTH} ${Number.parseFloat(svg.getAttribute("height"))}`);
     svg.removeAttribute("width");
     svg.removeAttribute("height");
-    for (const group of ["expanded", "collapsed"])
+    const groups = ["expanded", "collapsed"];
+    const stops = groups.map((group) =>
+      roving(vis.querySelector(`#${group} #leftText`), DOWN, () => {}, ":scope > g"),
+    );
+    for (const group of groups)
       words(group).forEach((word, index) => {
         word.setAttribute("role", "button");
-        word.setAttribute("tabindex", "0");
         word.setAttribute("aria-label", `query ${shown[index]}`);
         word.addEventListener("mouseover", () => {
           asking = index;
+          for (const stopAt of stops) stopAt(index);
           read();
         });
         word.addEventListener("focus", () => point(word));

@@ -28,7 +28,8 @@ export function interpreter(load) {
   async function begin() {
     const { worker, wasm } = await load();
     const started = remote(worker, { onEvent: (event) => running?.onEvent(event) });
-    if (!started.isApart) throw new Error("this page may not start a worker, which Python needs");
+    if (!(await started.isApart))
+      throw new Error("this page may not start a worker, which Python needs");
     await started.call("begin", wasm);
     return started;
   }

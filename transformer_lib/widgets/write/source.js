@@ -7,6 +7,7 @@
 // - f"{x:.2f}" becomes ("" + __fstring__(x, "", ".2f") + ""), since MicroPython rounds in its own way.
 // - 0.5 < x becomes __lt__(0.5, x), since MicroPython does not ask x.
 // - [*a, b] becomes __list__(*a, b), and {k: v} __dict__((k, v)): MicroPython's own keep no order.
+// - return *a, b becomes return __tuple__(*a, b), which MicroPython does not read; x = *a, b likewise.
 // - x += 1 becomes x = __augmented__("+", x, (1)): MicroPython does not ask a tensor to change in place.
 // - data.decode("utf-8", errors="replace") becomes __decode__(data, "utf-8", errors="replace").
 // - What MicroPython's syntax lacks otherwise gets a sentence.
@@ -228,10 +229,11 @@ const CALLS = { "[": "__list__(", "(": "__tuple__(", "{": "__set__(" };
 function displays(found, edits) {
   found.forEach((token, i) => {
     const before = found[i - 1];
-    const isStar = token.text === "*" && token.kind === "op" && /^[[({,]$/.test(before?.text);
-    if (!isStar) return;
+    const isStar =
+      token.text === "*" && token.kind === "op" && /^(?:[[({,=]|return|yield)$/.test(before?.text);
+    if (!isStar || isParameter(found, i)) return;
+    if (!token.depth) return starredValue(found, i, edits);
     const at = found.indexOf(opener(found, i));
-    if (at < 0 || isParameter(found, i)) return;
     const open = found[at];
     if (isAfterValue(found[at - 1])) {
       if (open.text === "[") starredIndex(found, at, edits);
@@ -245,6 +247,20 @@ function displays(found, edits) {
     replace(edits, open, CALLS[open.text]);
     replace(edits, close, ")");
   });
+}
+
+/** What a statement returns, yields or assigns, without brackets around it. */
+function starredValue(found, i, edits) {
+  let first = i;
+  while (first > 0 && !/^(?:=|return|yield)$/.test(found[first - 1].text)) {
+    if (isStart(found[first - 1])) return; // a target: a, *b = x
+    first -= 1;
+  }
+  const { start } = found[first];
+  if (!first || edits.some((edit) => edit.start === start && edit.text === "__tuple__(")) return;
+  const end = found.findIndex((other, k) => k > i && isEnd(other));
+  insert(edits, start, "__tuple__(", -1.9);
+  insert(edits, found[(end < 0 ? found.length : end) - 1].end, ")", 7);
 }
 
 /** Of a lambda: lambda x, *rest: x */

@@ -22,7 +22,7 @@ import {
   Tensor,
   typeName,
   wrap,
-  write,
+  writeAt,
 } from "./tensor.js";
 
 export class Slice {
@@ -112,18 +112,19 @@ function picking(view, picks) {
   const behind = others.filter((d) => !front.includes(d));
   const steps = view.shape.map((_, d) => count(view.shape.slice(d + 1)));
   const among = new Int32Array(count(shape));
-  for (const { at, by } of picks) {
+  picks.forEach(({ at, by }, nth) => {
     const size = view.shape[at];
     const chosen = dense(stretch(by, shape));
     for (let i = 0; i < among.length; i += 1) {
       const index = chosen[i];
       if (index < -size || index >= size) {
-        const where = `index ${index} is out of bounds for dimension ${at} with size ${size}`;
+        // As in PyTorch, "dimension" counts the tensors of the index.
+        const where = `index ${index} is out of bounds for dimension ${nth} with size ${size}`;
         fail(where, "IndexError");
       }
       among[i] += (index < 0 ? index + size : index) * steps[at];
     }
-  }
+  });
   const grid = (dims) =>
     places({
       shape: dims.map((d) => view.shape[d]),
@@ -214,9 +215,13 @@ function put(x, index, given) {
       `Index put requires the source and destination dtypes match, got ${DTYPES[x.dtype].title} for the destination and ${DTYPES[plain.dtype].title} for the source.`,
     );
   }
-  const numbers = dense(view).slice();
-  for (let i = 0; i < found.length; i += 1) numbers[found[i]] = values[i];
-  write(view, numbers);
+  writeAt(view, storedAt(view, found), values);
+}
+
+/** Where in memory these places of a view are: of an expanded one, several are the same. */
+function storedAt(view, found) {
+  const all = places(view);
+  return found.map((at) => all[at]);
 }
 
 export function index_put_(x, indices, value, accumulates) {
@@ -231,10 +236,11 @@ export function index_put_(x, indices, value, accumulates) {
       `Index put requires the source and destination dtypes match, got ${DTYPES[x.dtype].title} for the destination and ${DTYPES[value.dtype].title} for the source.`,
     );
   }
-  const numbers = dense(view).slice();
   const values = dense(stretchTo(value, shape));
-  for (let i = 0; i < found.length; i += 1) numbers[found[i]] += values[i];
-  write(view, numbers);
+  storedAt(view, found).forEach((at, i) => {
+    view.storage.data[at] += values[i];
+  });
+  view.storage.version += 1;
   return x;
 }
 

@@ -127,13 +127,15 @@ export function dense(x) {
 /** Write numbers, row by row, into the tensor's storage, and so into its base. */
 export function write(x, numbers) {
   const { data } = x.storage;
+  if (!x.isContiguous) return writeAt(x, places(x), numbers);
   x.storage.version += 1;
-  if (!numbers.length) return;
-  if (x.isContiguous) {
-    data.set(numbers, x.offset);
-    return;
-  }
-  const to = places(x);
+  if (numbers.length) data.set(numbers, x.offset);
+}
+
+/** The same for some places of the storage only. */
+export function writeAt(x, to, numbers) {
+  const { data } = x.storage;
+  x.storage.version += 1;
   for (let i = 0; i < to.length; i += 1) data[to[i]] = numbers[i];
 }
 
