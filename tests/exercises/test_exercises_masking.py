@@ -94,6 +94,10 @@ WRONG[check_combined_mask] = [
     ),
     (lambda causal, padding: causal * padding, "The axis for the queries"),
     (
+        lambda causal, padding: torch.ones_like(causal).tril() & padding[:, None],
+        "`torch.ones_like` is one step too many",
+    ),
+    (
         lambda causal, padding: torch.stack([causal & real[:, None] for real in padding]),
         "`[:, None]` is too much",
     ),

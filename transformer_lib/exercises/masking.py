@@ -80,6 +80,7 @@ check_combined_mask = Exercise(
         Case("3 sentences of 5 words", _causal(5, 5), _padding(5, 2, 3, tokens=5)),
         Case("5 sentences of 5 words", _causal(5, 5), _padding(1, 5, 3, 4, 2, tokens=5)),
         Case("7 words padded on the left", _causal(7, 7), _padding(4, tokens=7).flip(1)),
+        Case("a window of 3 words", _causal(6, 6).triu(-2), _padding(6, 3, tokens=6)),
     ],
     axes="batch queries keys",
     praise="Right: both masks must agree, and the padding is hidden as a key for every query.",

@@ -12,7 +12,7 @@ import linecache
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import CodeType
@@ -101,7 +101,7 @@ def call_safely(
     An exception is located in `code`, the answer's.
     """
     given = copy.deepcopy(inputs)
-    before = [_snapshot(item) for item in given]
+    before = [snapshot(item) for item in given]
     result, error, where = None, None, ""
     with settings_kept(), random_kept(seed):
         try:
@@ -111,9 +111,7 @@ def call_safely(
             raise
         except BaseException as caught:  # all else is the answer's: exit() and TimeOver, too
             error, where = caught, _line_of(caught, code)
-    pairs = zip(before, given, strict=True)
-    written = tuple(n for n, (old, item) in enumerate(pairs) if _written(old, item))
-    return Outcome(result, error, where, given, written)
+    return Outcome(result, error, where, given, written_into(before, given))
 
 
 def does_nothing(code: CodeType | None) -> bool:
@@ -176,15 +174,15 @@ def _line_of(error: BaseException, code: CodeType | None) -> str:
     return found
 
 
-def _snapshot(item: Any) -> Any:
+def snapshot(item: Any) -> Any:
     if isinstance(item, torch.Tensor):
         return item.detach().clone()
     if isinstance(item, nn.Module):
-        return [_snapshot(item.state_dict()), _hooks(item)]
+        return [snapshot(item.state_dict()), _hooks(item)]
     if isinstance(item, Mapping):
-        return {key: _snapshot(value) for key, value in item.items()}
+        return {key: snapshot(value) for key, value in item.items()}
     if isinstance(item, list | tuple):
-        return [_snapshot(value) for value in item]
+        return [snapshot(value) for value in item]
     return item
 
 
@@ -192,6 +190,12 @@ def _hooks(module: nn.Module) -> list[tuple]:
     """What is called along with each part of a module, and its mode: both outlive an answer."""
     kinds = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks")
     return [(*(len(getattr(m, kind)) for kind in kinds), m.training) for m in module.modules()]
+
+
+def written_into(before: Sequence[Any], now: Sequence[Any]) -> tuple[int, ...]:
+    """The numbers of those that are no more as their snapshot."""
+    pairs = zip(before, now, strict=True)
+    return tuple(n for n, (old, item) in enumerate(pairs) if _written(old, item))
 
 
 def _written(old: Any, item: Any) -> bool:

@@ -57,6 +57,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import product
 from types import CodeType
 from typing import Any
@@ -70,8 +71,10 @@ from transformer_lib.exercises.engine.calling import (
     code_of,
     does_nothing,
     message_of,
+    snapshot,
     still_open,
     time_limit,
+    written_into,
 )
 from transformer_lib.exercises.engine.comparing import close, first_difference, form_mistake
 from transformer_lib.exercises.engine.guarding import (
@@ -434,13 +437,14 @@ class Exercise:
         computing = None
         _, sound = self._departed(answer, code_of(answer), outcomes, rights)
         beyond = self._beyond()
+        serve = partial(self._serves, writes=any(o.written for o in outcomes))
 
         def right(changed: Any) -> bool:
             nonlocal computing
             began, most = time.process_time(), computing or MOST_FOR_ONE
-            serves = all(self._serves(changed, self.cases[n], rights[n], most) for n in order)
+            serves = all(serve(changed, self.cases[n], rights[n], most) for n in order)
             if computing:
-                serves = serves and all(self._serves(changed, *more, most) for more in beyond)
+                serves = serves and all(serve(changed, *more, most) for more in beyond)
             if computing is None:  # the first one asked about is the answer as it is
                 computing = MOST_COMPUTING + 20 * (time.process_time() - began)
             return serves
@@ -469,14 +473,21 @@ class Exercise:
                     found.append((other, right))
         return found
 
-    def _serves(self, changed: Any, case: Case, right: Any, computing: float) -> bool:
-        """Is this answer right on one case? In few steps: it is asked hundreds of times."""
+    def _serves(
+        self, changed: Any, case: Case, right: Any, computing: float, *, writes: bool
+    ) -> bool:
+        """Is this answer right on one case? In few steps: it is asked hundreds of times.
+
+        It may write into its arguments only if the answer as it was `writes` there, too.
+        """
         inputs = _fresh(case.inputs)
         torch.default_generator.manual_seed(0)
         try:
             with time_limit(MOST_FOR_ONE), time_limit(computing, computing=True):
                 result = fitted(plain(self._call(changed, *inputs)), right)
                 if not self._same(Outcome(result), right):
+                    return False
+                if not writes and written_into([*map(snapshot, case.inputs)], inputs):
                     return False
                 return not any(
                     _said(table, Outcome(result, inputs=inputs))
