@@ -15,7 +15,7 @@ from transformer_lib.training.asking import examine, questions
 from transformer_lib.training.trained import load_shipped
 
 CHAPTERS = Path(__file__).parents[3] / "chapters"
-EVERY = 12  # of the questions
+EVERY = 25  # of the questions
 HEAD = "block-3-head-1"
 STORY = (
     "<story> mary has roses at first . john has books at first . peter has cups at first . "
