@@ -58,12 +58,6 @@ def test_a_new_chapter_keeps_every_rule(copy):
     nb = nbformat.read(path, as_version=4)
     assert problems(nb, path.stem, road_names(copy)) == []
     assert [c.source.splitlines()[-1] for c in nb.cells].count("check_third(third)") == 2
-    again = make_chapter(copy, "97-one-more", "--exercise", "third")
-    assert again.returncode == 1
-    assert "one_more.py has a check_third already" in again.stderr
-    again = make_chapter(copy, "97-another", "Another")
-    assert again.returncode == 1
-    assert "97-one-more.ipynb is there already" in again.stderr
 
 
 def test_a_chapter_in_between_leads_on():

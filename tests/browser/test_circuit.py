@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from harness import check_axe, check_fits, each_look
 
 from transformer_lib.interpret.handmade import SHARP, induction_gpt, slots
 from transformer_lib.interpret.maps import attention_maps
@@ -81,10 +80,3 @@ def test_what_fits_what_is_in_the_matrices(open_page):
     assert scores.equal(SHARP * torch.eye(5))
     scores = torch.tensor(cells(page, "The first head")).view(7, 7)
     assert scores.equal(SHARP * torch.diag(torch.ones(6), -1))
-
-
-@each_look
-def test_accessible_and_fitting(open_page, theme, width):
-    page = opened(open_page, theme=theme, width=width)
-    check_fits(page)
-    check_axe(page)

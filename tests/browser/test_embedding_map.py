@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from harness import HOSTILE, check_axe, check_fits, check_hostile, download, each_look
+from harness import HOSTILE, check_hostile, download
 
 from transformer_lib.widgets import EmbeddingMap, Goal
 
@@ -95,13 +95,6 @@ def test_the_table_can_be_kept(open_page):
     assert [line.split(",")[:2] for line in lines] == [
         list(pair) for pair in zip(WORDS, kinds, strict=True)
     ]
-
-
-@each_look
-def test_fits_and_is_accessible(open_page, theme, width):
-    page = open_page(widget(), theme=theme, width=width)
-    check_fits(page)
-    check_axe(page)
 
 
 def test_hostile_words(open_page):

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from harness import HOSTILE, check_axe, check_fits, check_hostile, download, each_look
+from harness import HOSTILE, check_hostile, download
 
 from transformer_lib.attention import attention_weights
 from transformer_lib.widgets import Goal, MatrixInTheMiddle
@@ -129,13 +129,6 @@ def test_entries_and_cells_show_each_other(open_page):
     page.mouse.move(2, 2)
     assert page.evaluate(marked) == first
     assert said.inner_text() == before
-
-
-@each_look
-def test_fits_and_is_accessible_in_both_themes(open_page, theme, width):
-    page = open_page(middle(), theme=theme, width=width)
-    check_fits(page)
-    check_axe(page)
 
 
 @pytest.mark.parametrize("width", [360])

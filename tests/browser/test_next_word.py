@@ -5,7 +5,7 @@ import re
 
 import pytest
 import torch
-from harness import HOSTILE, check_axe, check_fits, check_hostile, download, each_look, repaint_ms
+from harness import HOSTILE, check_hostile, download, repaint_ms
 
 from transformer_lib.widgets import NextWord
 
@@ -88,14 +88,6 @@ def test_csv_is_what_is_shown(open_page):
     numbers = [float(row.split(",")[3]) for row in rows[1:]]
     right = [*shown.surprises["grammar"].tolist(), shown.losses["grammar"]]
     assert numbers == pytest.approx(right, abs=1e-6)
-
-
-@each_look
-def test_fits_and_is_accessible_in_both_themes(open_page, theme, width):
-    page = open_page(widget(), theme=theme, width=width)
-    assert page.locator("figure.afm").get_attribute("data-afm-theme") == theme
-    check_fits(page)
-    check_axe(page)
 
 
 def test_hostile_words_stay_text(open_page):

@@ -5,7 +5,7 @@ import io
 import re
 
 import pytest
-from harness import HOSTILE, check_axe, check_fits, download, each_look
+from harness import HOSTILE, check_axe, check_fits, download
 
 from transformer_lib.bpe import train_bpe
 from transformer_lib.widgets import Goal, PairMerger
@@ -119,10 +119,3 @@ def test_the_table_as_a_file(open_page):
     assert rows[1:] == [
         ["1", "o", "s", "os", "5"], ["2", "r", "os", "ros", "5"], ["3", " ", "ros", " ros", "5"]
     ]  # fmt: skip
-
-
-@each_look
-def test_looks(open_page, theme, width):
-    page = open_page(PairMerger(SAMPLES, merges=9), theme=theme, width=width)
-    check_axe(page)
-    check_fits(page)

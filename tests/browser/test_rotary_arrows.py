@@ -5,7 +5,6 @@ import re
 
 import pytest
 import torch
-from harness import check_axe, check_fits, download, each_look
 
 from transformer_lib.positions import apply_rotary
 from transformer_lib.widgets import Goal, RotaryArrows
@@ -84,11 +83,3 @@ def test_an_arrow_is_dragged_stays_inside_and_goes_back(open_page):
     gap = math.atan2(KEY[1], KEY[0]) - math.atan2(QUERY[1], QUERY[0])
     press(page, "query's position", *["ArrowRight"] * (round(gap / 0.3) - 3))
     assert page.locator(".afm-goal.afm-reached").count() == 1
-
-
-@each_look
-def test_axe_finds_nothing_and_all_fits(open_page, theme, width):
-    page = open_page(figure(), theme=theme, width=width)
-    check_fits(page)
-    check_axe(page)
-    assert "NaN" not in download(page, "SVG").decode("utf-8")

@@ -4,7 +4,7 @@ import re
 
 import pytest
 import torch
-from harness import HOSTILE, check_axe, check_fits, check_hostile, download, each_look, repaint_ms
+from harness import HOSTILE, check_hostile, download, repaint_ms
 
 from transformer_lib.widgets import SoftDictionary
 
@@ -190,14 +190,6 @@ def test_csv_is_what_is_shown(open_page):
     weights = [float(row.split(",")[4]) for row in rows[1:4]]
     right = torch.softmax((KEYS.double() @ torch.tensor([1.0, 0.9]).double()), dim=0)
     assert weights == pytest.approx(right.tolist(), abs=1e-6)
-
-
-@each_look
-def test_fits_and_is_accessible_in_both_themes(open_page, theme, width):
-    page = open_page(dictionary(), theme=theme, width=width)
-    assert page.locator("figure.afm").get_attribute("data-afm-theme") == theme
-    check_fits(page)
-    check_axe(page)
 
 
 def test_hostile_names_stay_text(open_page):

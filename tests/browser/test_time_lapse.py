@@ -3,7 +3,6 @@
 import pytest
 import torch
 from figures import make_lapse, make_timeline
-from harness import check_axe, check_fits, each_look
 
 from transformer_lib.data.markov import read
 
@@ -68,10 +67,3 @@ def test_another_chain_and_one_of_the_readers_own(open_page):
     assert "At letter 2" in page.locator(".afm-reading").inner_text()
     page.keyboard.press("ArrowRight")
     assert "At letter 3" in page.locator(".afm-reading").inner_text()
-
-
-@each_look
-def test_accessible_and_fitting(open_page, theme, width):
-    page = opened(open_page, make_lapse(name="time", step=20), theme=theme, width=width)
-    check_fits(page)
-    check_axe(page)

@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 import torch
-from harness import HOSTILE, check_axe, check_fits, check_hostile, download, each_look, repaint_ms
+from harness import HOSTILE, check_axe, check_fits, check_hostile, download, repaint_ms
 
 from transformer_lib.attention import attention, attention_weights
 from transformer_lib.widgets import VectorPlayground
@@ -266,13 +266,6 @@ def test_hostile_tokens_stay_text(open_page, width):
     for radio in page.get_by_role("radio").all():
         radio.check()
         check_hostile(page)
-
-
-@each_look
-def test_axe(open_page, theme, width):
-    page = open_page(VectorPlayground(TOKENS, VECTORS, selected=2), theme=theme, width=width)
-    check_axe(page)
-    check_fits(page)
 
 
 @pytest.mark.soak

@@ -820,7 +820,7 @@ def test_the_right_answer_finds_the_library_s_model_causal():
     model = GPT(GPTConfig(vocabulary=7, context=5, n_layers=2, n_heads=2, d_model=12)).eval()
     ids = torch.randint(7, (2, 5))
     assert not by_changing_each_token(model, ids, 7)
-    assert not by_cutting(model, ids, 7)
+    assert not by_drawing_anew(model, ids, 7)
 
 
 @pytest.mark.parametrize("exercise", exercises(gpt))

@@ -63,13 +63,6 @@ def form_mistake(got: Any, right: Any, axes: str | Sequence[str] = "") -> str | 
     return _form(got, right, axes, "result")
 
 
-def other_shape(got: Any, right: Any) -> bool:
-    """Are both ordinary tensors that could be compared, were it not for their shapes?"""
-    if not isinstance(got, torch.Tensor) or not isinstance(right, torch.Tensor):
-        return False
-    return _readable(got, right) and got.shape != right.shape
-
-
 def first_difference(
     got: Any, right: Any, tolerance: tuple[float, float] | None = None, *, reveal: bool = True
 ) -> str:

@@ -24,7 +24,7 @@ const ID = "afm-style";
 const OWN = "/* afm: "; // so begins each figure's own style (joining.py)
 
 /** See to it that a document has the shared style; `page` is the document. */
-export function shareStyle(page) {
+function shareStyle(page) {
   const found = page.getElementById(ID);
   if (found?.textContent === TEXT) return;
   const style = found ?? page.createElement("style");
@@ -184,7 +184,7 @@ const EXPORTED_STYLES = [
   "display",
 ];
 
-export function exportButtons({ picture, root, say, name, csv, images = true }) {
+function exportButtons({ picture, root, say, name, csv, images = true }) {
   const background = () => getComputedStyle(root).backgroundColor;
   const formats = {
     SVG: () => download(`${name}.svg`, pictureSvg(picture, background()), "image/svg+xml"),
@@ -214,7 +214,7 @@ export function csvText(rows) {
 }
 
 /** One SVG text that shows the picture's SVG elements in their places. */
-export function pictureSvg(picture, background) {
+function pictureSvg(picture, background) {
   const frame = picture.getBoundingClientRect();
   const shown = [...picture.querySelectorAll("svg")].filter(
     (svg) => !svg.parentElement.closest("svg"),

@@ -446,7 +446,7 @@ const oneOf = (cell) => Math.max(1, Math.ceil(LINE / cell));
 const named = (cell) => (oneOf(cell) > 1 ? ` (one of ${oneOf(cell)} named)` : "");
 
 /** Sizes in pixels for a given width: the cell, and the room for labels on the left and on top. */
-export function gridGeometry({
+function gridGeometry({
   rows,
   columns,
   rowTitle,
@@ -487,7 +487,7 @@ export function gridGeometry({
 }
 
 /** Draw labels and empty rows anew; return the row groups that take the cells. */
-export function drawFrame(svg, geometry, { rows, columns, label, rowTitle, columnTitle, hatch }) {
+function drawFrame(svg, geometry, { rows, columns, label, rowTitle, columnTitle, hatch }) {
   const { cell, left, top, width, height } = geometry;
   svg.replaceChildren();
   setAttributes(setSize(svg, width, height), { role: "presentation" });
@@ -557,7 +557,7 @@ function axisTitle(text, role, x, y, transform = null) {
 }
 
 /** Show as many labels as have room, and always the selected one. */
-export function thinLabels(labels, cell, chosen) {
+function thinLabels(labels, cell, chosen) {
   const every = oneOf(cell);
   labels.forEach((node, i) => {
     const crowded = chosen !== null && i !== chosen && Math.abs(i - chosen) < every;

@@ -243,7 +243,7 @@ export function holds(when, facts) {
   );
 }
 
-export function showGoals({ fig, model, goals, facts }) {
+function showGoals({ fig, model, goals, facts }) {
   if (!goals.length) return;
   const first = facts();
   // What holds before anything was done is not an achievement.

@@ -10,7 +10,7 @@
 import { dot, softmax } from "./linear.js";
 
 /** (x − mean) / √(variance + eps) · gain + bias. */
-export function layerNorm(x, gain, bias, eps) {
+function layerNorm(x, gain, bias, eps) {
   const mean = x.reduce((sum, value) => sum + value, 0) / x.length;
   const variance = x.reduce((sum, value) => sum + (value - mean) ** 2, 0) / x.length;
   return x.map((value, c) => ((value - mean) / Math.sqrt(variance + eps)) * gain[c] + bias[c]);
@@ -22,7 +22,7 @@ export function geluTanh(x) {
 }
 
 /** W x + b. */
-export const affine = (x, W, b) => W.map((row, i) => dot(row, x) + b[i]);
+const affine = (x, W, b) => W.map((row, i) => dot(row, x) + b[i]);
 
 const plus = (x, y) => x.map((value, c) => value + y[c]);
 

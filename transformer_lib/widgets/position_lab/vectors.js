@@ -5,7 +5,7 @@ import { dot } from "../math/linear.js";
 import { rotaryAngles } from "../math/positions.js";
 
 /** One frequency for each pair of components: base^(-2i/d). */
-export function pairFrequencies(width, base) {
+function pairFrequencies(width, base) {
   return rotaryAngles(1, width, { base, start: 1 })[0];
 }
 

@@ -9,7 +9,7 @@ import { dot } from "../math/linear.js";
 import { applyRotary } from "../math/positions.js";
 
 /** Turned by its position's angle, or with a clock hand of that angle added. */
-export function standing(arrow, position, { speed, add }) {
+function standing(arrow, position, { speed, add }) {
   const angle = position * speed;
   if (add) return [arrow[0] + Math.sin(angle), arrow[1] + Math.cos(angle)];
   return applyRotary([arrow], [[angle]])[0];

@@ -22,7 +22,7 @@ export function drawScores(seed, n, width) {
 const others = (p, i) => p.reduce((sum, weight, j) => (j === i ? sum : sum + weight), 0);
 
 /** The Frobenius norm of the softmax's Jacobian, diag(p) - p pᵀ. */
-export function jacobianNorm(p) {
+function jacobianNorm(p) {
   let sum = 0;
   for (let i = 0; i < p.length; i += 1) {
     for (let j = 0; j < p.length; j += 1) {

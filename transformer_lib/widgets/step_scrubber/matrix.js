@@ -36,7 +36,7 @@ export function cellNumber(value, fits = () => true) {
 }
 
 /** Parts of a name, with what is below and above the line. */
-export function titleText(parts, attributes) {
+function titleText(parts, attributes) {
   const node = svgElement("text", attributes);
   let shift = 0;
   for (const part of parts) {

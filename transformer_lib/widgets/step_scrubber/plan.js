@@ -15,7 +15,7 @@ import { headOf, resultOf, STEPS, sourcesOf, stepOf } from "./model.js";
 
 export const NAME = 18; // the line above a matrix
 export const EDGE = 15; // its sizes, below it and at its right
-export const SMALL_NAME = 15;
+const SMALL_NAME = 15;
 const GAPS = { far: 11, near: 18, narrow: 13, level: 7 };
 const CELLS = { least: 27, most: 40, tall: 24, mask: 18 }; // three digits fit into the least
 const TALLEST = 320; // of a matrix with many rows

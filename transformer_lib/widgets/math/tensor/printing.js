@@ -1,7 +1,7 @@
 // repr of a tensor, by the rules of torch/_tensor_str.py.
 
 import { exponential, fixed } from "./format.js";
-import { dense, fail, sizes } from "./tensor.js";
+import { dense, fail } from "./tensor.js";
 
 const DEFAULT = { precision: 4, threshold: 1000, edgeitems: 3, linewidth: 80, sci_mode: null };
 const PROFILES = {
@@ -106,5 +106,3 @@ export function repr(x, isParameter = false) {
   }
   return isParameter ? `Parameter containing:\n${result})` : `${result})`;
 }
-
-export const shapeText = (shape) => `torch.Size(${sizes(shape)})`;

@@ -67,7 +67,7 @@ export function muon(
 
 /** Returns `direction(fill)`: of the rows × columns numbers that `fill(x)` writes, the matrix with
  * singular values that are all about 1, by the iteration of Newton and Schulz. */
-export function orthogonalizer(rows, columns, iterations, { numbers, multiply } = PLAIN) {
+function orthogonalizer(rows, columns, iterations, { numbers, multiply } = PLAIN) {
   const small = Math.min(rows, columns);
   const long = Math.max(rows, columns);
   const wide = rows <= columns;

@@ -17,7 +17,7 @@ import { adam, muon } from "./optimizers.js";
 
 const WARM = 20;
 
-export function rateAt(step, level) {
+function rateAt(step, level) {
   return Math.min(1, step / WARM, Math.sqrt(level / step));
 }
 
