@@ -243,7 +243,7 @@ check_same_training = Exercise(
         Case("11 features, d_k 2", randn(11, 2, seed=40), 3.0),
     ],
     axes=("feature component", "", ""),
-    praise="Right: a smaller start and two smaller factors in the step, and all losses are equal.",
+    praise="Right: W_Q starts smaller and has a smaller rate, and W_K keeps its own.",
 )
 
 

@@ -100,8 +100,7 @@ export function comparison({ levels, choices, onExchange, onCell, onPatch, onUnp
     map.select(at, word);
     keepInView();
     const reach = reachOf(mine, theirs);
-    const close = closeness[word][level];
-    const measured = level === says ? `${fixed(1 - close)} apart` : `cosine ${fixed(close)}`;
+    const measured = `${fixed(1 - closeness[word][level])} apart`;
     const inside = patches.some(([block, at]) => block === level - 1 && at === word);
     strips.replaceChildren(
       element(

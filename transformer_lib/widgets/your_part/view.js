@@ -13,25 +13,33 @@ const HINT =
   "The bar under a word says how much the head looks at it from the outlined one. Below stand the " +
   "next word and the right answers. Try: click a word. Does the head look elsewhere with your part?";
 
-/** The largest weight of a row: [where, how much]. */
+const CLOSE = 1e-6; // weights that differ by less are alike
+
+/** What a row looks at most: [a list of the words' places, how much]; no place if it is nothing. */
 export function most(row) {
-  const at = row.indexOf(Math.max(...row));
-  return [at, row[at]];
+  const much = Math.max(...row);
+  const at = [...row.keys()].filter((place) => much > CLOSE && row[place] > much - CLOSE);
+  return [at, much];
 }
 
 /** The sentence below: of the two rows of the chosen word, and the right answers. */
 export function sayingOf({ words, sides, rows, at, head }) {
-  const [[one, much], [other, now]] = rows.map(most);
-  const moved = one !== other;
+  const [before, after] = rows.map(most);
+  const target = ([places, much]) => {
+    if (places.length === 0) return [{ text: "no word" }];
+    if (places.length > 1) return [`${places.length} words alike (${percent(much, 0)} each)`];
+    return [{ text: words[places[0]], role: "key" }, ` (${percent(much, 0)})`];
+  };
+  const same = before[0].length === 1 && String(before[0]) === String(after[0]);
   return [
     `In ${head}, `,
     { text: words[at], role: "query" },
     " looks most at ",
-    { text: words[one], role: "key" },
-    ` (${percent(much, 0)})`,
-    moved ? "; with your part, at " : "; with your part, too",
-    ...(moved ? [{ text: words[other], role: "key" }] : []),
-    ` (${percent(now, 0)}). Questions answered right: `,
+    ...target(before),
+    ...(same
+      ? [`; with your part, too (${percent(after[1], 0)})`]
+      : ["; with your part, at ", ...target(after)]),
+    ". Questions answered right: ",
     { text: `${sides[0].right} of ${sides[0].of}` },
     " before, ",
     { text: `${sides[1].right} of ${sides[1].of}` },
@@ -58,7 +66,7 @@ function render({ model, el }) {
     const chance = element("span", {});
     const answer = element("p", { class: "afm-your-answer" }, "it says ", said, chance);
     const share = element("p", { class: "afm-your-share" });
-    const results = element("div", { class: "afm-your-results" }, answer, track, share);
+    const results = element("div", { class: "afm-your-results" }, answer, share, track);
     const name = element("p", { class: "afm-part-title" });
     fig.add({ element: element("div", {}, name, line.element, results) }, { basis: 300 });
     return function fill(at, row) {
