@@ -78,7 +78,7 @@ class Examined:
         weights: how much each word looks at each.
         said, probability: the most probable next word.
         right, asked: how many questions of how many are answered right.
-        parts: the reader's functions in the machine, each as (what it takes the place of, its name).
+        parts: the reader's functions in the machine: (what it takes the place of, its name).
     """
 
     head: str

@@ -17,8 +17,9 @@ class YourPart(Widget):
 
     The two stories are one, word for word; a click on a word shows where the head looks from it.
     Each is called by the functions that `machine.using` had put in when it was examined, and by the
-    library's part where there were none. Under it stand what the machine says next, and how many of its questions it answers right.
-    All of it was computed when the cell ran: on the page nothing has to be.
+    library's part where there were none. Under it stand what the machine says next, and how many of
+    its questions it answers right. All of it was computed when the cell ran: on the page nothing
+    has to be.
 
     Args:
         before: :func:`~transformer_lib.training.asking.examine` of the machine, mostly as it is.
