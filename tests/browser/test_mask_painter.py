@@ -274,8 +274,8 @@ def test_a_click_in_the_graph_chooses_the_word_to_follow(open_page):
     page.mouse.move(5, 5)
     assert reading(page) == (
         "Something of susan can be in gave and susan after 1 layer, and in gave, roses, to and "
-        "susan after 2 layers. gave, roses and to come before it: in a model that writes word by word, "
-        "that is a leak."
+        "susan after 2 layers. gave, roses and to come before it: in a model that writes word by "
+        "word, that is a leak."
     )
     assert page.locator(".afm-dot-leak").count() == 1 + 3
 
