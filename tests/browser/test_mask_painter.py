@@ -79,7 +79,8 @@ def test_first_state_is_causal_and_tells_where_roses_is(open_page):
     check_numbers(page, causal_mask(5))
     assert preset(page, "causal").is_checked()
     assert reading(page) == (
-        "Something of roses is in roses, to and susan after 1 layer, and in no other word after 2."
+        "Something of roses can be in roses, to and susan after 1 layer, and in no other word "
+        "after 2."
     )
     assert warning(page).is_hidden()
 
@@ -272,9 +273,9 @@ def test_a_click_in_the_graph_chooses_the_word_to_follow(open_page):
     cell(page, "gave", "susan").click()
     page.mouse.move(5, 5)
     assert reading(page) == (
-        "Something of susan is in gave and susan after 1 layer, and in gave, roses, to and susan "
-        "after 2 layers. gave, roses and to come before it: in a model that writes word by word, "
-        "that is a leak."
+        "Something of susan can be in gave and susan after 1 layer, and in gave, roses, to and "
+        "susan after 2 layers. gave, roses and to come before it: in a model that writes word by "
+        "word, that is a leak."
     )
     assert page.locator(".afm-dot-leak").count() == 1 + 3
 

@@ -24,7 +24,9 @@ def test_a_click_on_a_word_shows_both_rows(open_page, theme, width):
             assert max(abs(a - b) for a, b in zip(found, one.weights[word], strict=True)) < 1e-4
     said = page.locator(".afm-reading").inner_text()
     assert f"In block 2, head 1, {before.words[4]} looks most at" in said
-    assert f"{before.right} of 8 before, {after.right} of 8 with yours" in said
-    assert page.get_by_text("with your apply_rotary").count() == 1
+    assert f"{before.right} of 8, then {after.right} of 8" in said
+    assert page.get_by_text("with the library’s apply_rotary").count() == 1
+    assert page.get_by_text("with not_at_all", exact=True).count() == 1
+    assert "; with not_at_all, " in said
     check_axe(page)
     check_fits(page)

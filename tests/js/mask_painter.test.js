@@ -15,16 +15,16 @@ test("the reading follows the chosen word", () => {
   const causal = carriers(presetMask("causal", 5), 0);
   assert.equal(
     plain(flowReading(words, reach(causal, 2, 1), 2)),
-    "Something of roses is in roses, to and susan after 1 layer.",
+    "Something of roses can be in roses, to and susan after 1 layer.",
   );
   assert.equal(
     plain(flowReading(words, reach(causal, 2, 3), 2)),
-    "Something of roses is in roses, to and susan after 1 layer, and in no other word after 3.",
+    "Something of roses can be in roses, to and susan after 1 layer, and in no other word after 3.",
   );
   const window = carriers(presetMask("sliding window", 5, { window: 2 }), 0);
   assert.equal(
     plain(flowReading(words, reach(window, 0, 2), 0)),
-    "Something of mary is in mary and gave after 1 layer, and in mary, gave and roses after 2 layers.",
+    "Something of mary can be in mary and gave after 1 layer, and in mary, gave and roses after 2 layers.",
   );
 });
 
@@ -33,7 +33,7 @@ test("the reading names a leak, and a word that nobody sees", () => {
   leak[1][4] = true;
   assert.equal(
     plain(flowReading(words, reach(carriers(leak, 0), 4, 1), 4)),
-    "Something of susan is in gave and susan after 1 layer. gave comes before it: in a model that writes word by word, that is a leak.",
+    "Something of susan can be in gave and susan after 1 layer. gave comes before it: in a model that writes word by word, that is a leak.",
   );
   const unseen = presetMask("causal", 5).map((row) => row.map((may, j) => may && j !== 2));
   unseen[2] = [true, false, false, false, false];

@@ -52,13 +52,17 @@ def make_machine(**options) -> tuple[SimpleNamespace, Machine]:
     return trained, Machine(trained, stories, **options)
 
 
+def not_at_all(x, angles):
+    return x
+
+
 def make_examined(seed: int = 0) -> tuple[Examined, Examined]:
     """A head as it is, and without positions."""
     trained = make_trained(seed, context=90)
     asked = questions(trained, 8)
     story = f"{STORIES[0]} who has roses ?"
     before = examine(trained, story, "block-2-head-1", asked)
-    with using(trained.model, apply_rotary=lambda x, angles: x):
+    with using(trained.model, apply_rotary=not_at_all):
         return before, examine(trained, story, "block-2-head-1", asked)
 
 

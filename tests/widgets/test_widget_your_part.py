@@ -28,6 +28,8 @@ def test_what_was_examined_is_the_machines_own():
     assert after.weights.equal(turned.detach())
     assert not after.weights.allclose(before.weights)
     assert after.head == before.head == "block 2, head 1"
+    assert before.parts == ()
+    assert after.parts == (("apply_rotary", "not_at_all"),)
 
 
 def test_of_fewer_heads_the_last_is_looked_at():

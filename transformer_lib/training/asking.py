@@ -78,6 +78,7 @@ class Examined:
         weights: how much each word looks at each.
         said, probability: the most probable next word.
         right, asked: how many questions of how many are answered right.
+        parts: the reader's functions in the machine: (what it takes the place of, its name).
     """
 
     head: str
@@ -87,6 +88,7 @@ class Examined:
     probability: float
     right: int
     asked: int
+    parts: tuple[tuple[str, str], ...] = ()
 
 
 @torch.no_grad()
@@ -125,4 +127,13 @@ def examine(
         probability=chances[best].item(),
         right=round(accuracy(machine, asked) * len(asked)),
         asked=len(asked),
+        parts=_parts(machine.model),
     )
+
+
+def _parts(model: nn.Module) -> tuple[tuple[str, str], ...]:
+    """What `machine.using` has put in, in the order of the places."""
+    places = [model.embedding, *(block.attention for block in model.blocks)]
+    own = [one for place in places for one in getattr(place, "own", {}).values()]
+    names = [(one.name, getattr(one.function, "__name__", "")) for one in own]
+    return tuple(dict.fromkeys(names))

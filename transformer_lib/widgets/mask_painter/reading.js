@@ -25,7 +25,7 @@ export function listing(words, positions, role) {
 const positionsOf = (level) => level.flatMap((held, i) => (held ? [i] : []));
 const layersText = (count) => (count === 1 ? "1 layer" : `${count} layers`);
 
-/** Who holds something of the source after one layer and after all, and whether it went backward. */
+/** Who can hold something of the source after one layer and after all, and whether it went backward. */
 export function flowReading(words, levels, source) {
   const layers = levels.length - 1;
   const [first, last] = [positionsOf(levels[1]), positionsOf(levels[layers])];
@@ -34,7 +34,7 @@ export function flowReading(words, levels, source) {
   const parts = [
     "Something of ",
     name,
-    " is in ",
+    " can be in ",
     ...listing(words, first, "output"),
     " after 1 layer",
   ];

@@ -215,7 +215,7 @@ function render({ model, el }) {
     element(
       "p",
       { class: "afm-legend" },
-      "Green: something of the word you follow is here, carried by keys and values (line) or by the weights alone (dashes). A heavy ring: it has come to a word before its own, from the future.",
+      "Green: something of the word you follow can be here, carried by keys and values (line) or by the weights alone (dashes). A heavy ring: it can have come to a word before its own, from the future.",
     ),
   );
   if (show === "all")

@@ -72,6 +72,7 @@ const sinusoidal = {
       "Each pair of components is a clock hand: the sine (solid) points right, the cosine (dashed) up",
     code: "The code of every position",
     scores: "PE·PEᵀ: every position with every position",
+    projected: "(PE·W_Q)(PE·W_K)ᵀ: every position with every position",
   },
   effects: {},
   measured: "The product",

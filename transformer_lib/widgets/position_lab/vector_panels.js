@@ -134,7 +134,7 @@ export function drawShift({ svg, title, width, colors, view }) {
   const scale = around(colors, Math.max(1e-9, largest(lab.rows)));
   const { position: p, offset: k } = settings;
   const strips = [
-    [`R(${k}) times ${view.method.rowName(p)}`, lab.turned],
+    [`${view.method.rowName(p)} · R(${k})`, lab.turned],
     [view.method.rowName(p + k), lab.arrived],
     ["their difference", lab.turned.map((value, at) => value - lab.arrived[at])],
   ];

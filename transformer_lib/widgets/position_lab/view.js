@@ -141,14 +141,15 @@ function render({ model, el }) {
     }
     const method = methodNamed(settings.method);
     const lab = compute(settings, table);
-    const through = settings.projected && method.encode ? ", through W_Q and W_K" : "";
+    const through = settings.projected && method.encode;
+    const scores = `${method.titles.scores}${through ? ", through W_Q and W_K" : ""}`;
     const view = {
       settings,
       method,
       lab,
       waves: method.hasWaves ? wavelengths(settings.d_model, settings.base) : null,
       pairs: lab.rows && pairsToShow(lab.rows[0].length / 2, settings.pair),
-      titles: { ...method.titles, scores: method.titles.scores + through },
+      titles: { ...method.titles, scores: (through && method.titles.projected) || scores },
       slopes: alibiSlopes(settings.n_heads),
     };
     for (const [name, [min, max]] of Object.entries(bounds(settings, table))) {

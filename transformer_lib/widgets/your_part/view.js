@@ -1,6 +1,6 @@
 // The two stories, and what becomes of the answers. On the page a reader may put in another part below
 // the figure (write/page/yours.js), which finds { words, head, show } at the figure's element, `afmYours`:
-// show({ title, said, probability, right, of, weights }) is the right half, show(null) the first one.
+// show({ parts, said, probability, right, of, weights }) is the right half, show(null) the first one.
 
 import { chips } from "../core/chips.js";
 import { element } from "../core/dom.js";
@@ -11,39 +11,42 @@ import { readFloats, readJson, send } from "../core/wire.js";
 
 const HINT =
   "The bar under a word says how much the head looks at it from the outlined one. Below stand the " +
-  "next word and the right answers. Try: click a word. Does the head look elsewhere with your part?";
+  "next word and the right answers. Try: click a word. Does the head look elsewhere the second time?";
+const ALIKE = 1e-6;
 
-const CLOSE = 1e-6; // weights that differ by less are alike
+/** The functions that were put in, by their names: "my_mask", "your split_heads and only_merge". */
+export function calledOf({ parts }, part) {
+  const names = parts.map(({ name, called }) =>
+    called && called !== "<lambda>" && called !== name ? called : `your ${name}`,
+  );
+  return names.length ? [...new Set(names)].join(" and ") : `the library’s ${part}`;
+}
 
-/** What a row looks at most: [a list of the words' places, how much]; no place if it is nothing. */
-export function most(row) {
+/** Where a row is largest, as parts of a sentence. */
+export function looksAt(row, words) {
   const much = Math.max(...row);
-  const at = [...row.keys()].filter((place) => much > CLOSE && row[place] > much - CLOSE);
-  return [at, much];
+  if (much < ALIKE) return ["at no word"];
+  const alike = row.filter((weight) => much - weight < ALIKE).length;
+  const how = `(${percent(much, 0)}${alike > 1 ? " each" : ""})`;
+  if (alike > 1) return [`at ${alike} words alike ${how}`];
+  return ["most at ", { text: words[row.indexOf(much)], role: "key" }, ` ${how}`];
 }
 
 /** The sentence below: of the two rows of the chosen word, and the right answers. */
-export function sayingOf({ words, sides, rows, at, head }) {
-  const [before, after] = rows.map(most);
-  const target = ([places, much]) => {
-    if (places.length === 0) return [{ text: "no word" }];
-    if (places.length > 1) return [`${places.length} words alike (${percent(much, 0)} each)`];
-    return [{ text: words[places[0]], role: "key" }, ` (${percent(much, 0)})`];
-  };
-  const same = before[0].length === 1 && String(before[0]) === String(after[0]);
+export function sayingOf({ words, sides, rows, at, head, part }) {
+  const [one, other] = rows.map((row) => looksAt(row, words));
   return [
     `In ${head}, `,
     { text: words[at], role: "query" },
-    " looks most at ",
-    ...target(before),
-    ...(same
-      ? [`; with your part, too (${percent(after[1], 0)})`]
-      : ["; with your part, at ", ...target(after)]),
+    " looks ",
+    ...one,
+    `; with ${calledOf(sides[1], part)}, `,
+    ...other,
     ". Questions answered right: ",
     { text: `${sides[0].right} of ${sides[0].of}` },
-    " before, ",
+    ", then ",
     { text: `${sides[1].right} of ${sides[1].of}` },
-    " with yours.",
+    ".",
   ];
 }
 
@@ -51,15 +54,15 @@ function render({ model, el }) {
   const { words, head, part, sides } = readJson(model, "_text");
   const first = ["_before", "_after"].map((name, which) => ({
     ...sides[which],
-    title: which ? `with your ${part}` : `with the library’s ${part}`,
     weights: readFloats(model, name),
   }));
   const halves = [...first];
   const fig = figure(el, { name: "Your part in the machine", hint: HINT });
   fig.element.classList.add("afm-your-part");
   const look = (at) => send(model, "word", at === words.length - 1 ? -1 : at);
+  const titleOf = (half) => `with ${calledOf(half, part)}`;
   const parts = halves.map((half, which) => {
-    const line = chips({ label: `The story, ${half.title}`, onSelect: look });
+    const line = chips({ label: `The story, ${titleOf(half)}`, onSelect: look });
     const bar = element("span", { class: "afm-your-bar" });
     const track = element("span", { class: "afm-your-track", "aria-hidden": "true" }, bar);
     const said = element("bdi", { class: "afm-token afm-output" });
@@ -70,9 +73,9 @@ function render({ model, el }) {
     const name = element("p", { class: "afm-part-title" });
     fig.add({ element: element("div", {}, name, line.element, results) }, { basis: 300 });
     return function fill(at, row) {
-      const { title, right, of, probability } = halves[which];
-      name.textContent = title;
-      said.textContent = halves[which].said;
+      const { right, of, probability, said: word } = halves[which];
+      name.textContent = titleOf(halves[which]);
+      said.textContent = word;
       chance.textContent = `, ${percent(probability)}`;
       share.textContent = `${right} of ${of} questions right`;
       bar.style.width = `${(100 * right) / of}%`;
@@ -92,7 +95,7 @@ function render({ model, el }) {
     parts.forEach((fill, which) => {
       fill(at, rows[which]);
     });
-    fig.say(...sayingOf({ words, sides: halves, rows, at, head }));
+    fig.say(...sayingOf({ words, sides: halves, rows, at, head, part }));
   }
 
   fig.element.afmYours = {
@@ -108,7 +111,7 @@ function render({ model, el }) {
     name: "your-part",
     images: false, // it is made of words
     csv: () => [
-      ["word", ...halves.map(({ title }) => title)],
+      ["word", ...halves.map(titleOf)],
       ...words.map((word, at) => [word, ...rowsOf(here()).map((row) => row[at])]),
     ],
   });

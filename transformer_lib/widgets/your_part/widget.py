@@ -1,4 +1,4 @@
-"""A head of a trained machine before and after a reader's own part was put in."""
+"""A head of a trained machine with two versions of a part, such as the library's and your own."""
 
 from typing import Any, ClassVar
 
@@ -9,20 +9,22 @@ from transformer_lib.widgets.driving import Number, Setting
 from transformer_lib.widgets.inputs import require_parts, to_numpy, to_tokens
 from transformer_lib.widgets.joining import bundle, stylesheet
 
-NEEDED = ("head", "words", "weights", "said", "probability", "right", "asked")
+NEEDED = ("head", "words", "weights", "said", "probability", "right", "asked", "parts")
 
 
 class YourPart(Widget):
-    """Where a head looks with the library's part and with yours, and what becomes of the answers.
+    """Where a head looks with one function and with another, and what becomes of the answers.
 
     The two stories are one, word for word; a click on a word shows where the head looks from it.
-    Under each stand what the machine says next, and how many of its questions it answers right.
-    All of it was computed when the cell ran: on the page nothing has to be.
+    Each is called by the functions that `machine.using` had put in when it was examined, and by the
+    library's part where there were none. Under it stand what the machine says next, and how many of
+    its questions it answers right. All of it was computed when the cell ran: on the page nothing
+    has to be.
 
     Args:
-        before: :func:`~transformer_lib.training.asking.examine` of the machine as it is.
-        after: the same of it with your part, within ``machine.using(...)``.
-        part: what the part is called, such as "attention_weights".
+        before: :func:`~transformer_lib.training.asking.examine` of the machine, mostly as it is.
+        after: the same of it with another part, within ``machine.using(...)``.
+        part: what the library calls it, such as "attention_weights".
 
     Raises ValueError where the two are not of one story and one head, or a word is out of range;
     TypeError where they are not what `examine` returns.
@@ -67,6 +69,7 @@ class YourPart(Widget):
             weights.append(float_bytes(found))
         sides = [
             {"said": one.said, "probability": one.probability, "right": one.right, "of": one.asked}
+            | {"parts": [{"name": name, "called": called} for name, called in one.parts]}
             for one in (before, after)
         ]
         self._count = len(words)

@@ -119,8 +119,7 @@ export function yours(place, files) {
       said.fail(problem);
       pad.mark(problem.line);
     } else {
-      const title = `with your ${tried.parts.map(({ name }) => name).join(" and ")}`;
-      figure.show({ ...tried, title });
+      figure.show(tried);
       const names = [...new Set(tried.parts.map(({ called }) => called))].join(", ");
       tries.append(element("li", {}, `${names}: ${tried.right} of ${tried.of}`));
     }
