@@ -27,19 +27,22 @@ of the grammar, with an object that nobody has named.
 
 import random
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import compress
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
 
 from transformer_lib.data.bitext import encoded
 from transformer_lib.data.corpora import Corpus
 from transformer_lib.data.kannada import KannadaGrammar, Sentence
+from transformer_lib.data.packing import IGNORED
 from transformer_lib.data.pairs import Pair
 from transformer_lib.encoder_decoder import EncoderDecoder
 from transformer_lib.interpret.alignment import alignment_error_rate
 from transformer_lib.interpret.maps import attention_maps
+from transformer_lib.tokenizers import BEGIN, END, PADDING
 from transformer_lib.training.recipes import PRESETS, Recipe
 from transformer_lib.training.run import Run
 from transformer_lib.training.run_log import RUNS_FOLDER, load_run, new_run, save_run
@@ -118,11 +121,17 @@ def without_object(sentence: Sentence) -> str:
 def least_sure(model: nn.Module, corpus: Corpus, sources: list[str]) -> tuple[list[str], Tensor]:
     """The greedy translations, and the probability of the least probable word of each."""
     written = translated(model, corpus.tokenizer, sources)
-    pairs = [Pair(*texts) for texts in zip(sources, written, strict=True)]
-    source, inputs, targets = encoded(pairs, corpus.tokenizer).rows(torch.arange(len(pairs)))
+    said = [corpus.tokenizer.target.encode(text) for text in written]
+    source = padded(map(corpus.tokenizer.source.encode, sources), PADDING)
+    inputs = padded(([BEGIN, *ids] for ids in said), PADDING)
+    targets = padded(([*ids, END] for ids in said), IGNORED)
     chances = model.eval()(source, inputs).softmax(dim=-1)
     chances = chances.gather(2, targets.clamp(min=0)[..., None])[..., 0]
     return written, chances.masked_fill(targets < 0, 1).amin(dim=1)
+
+
+def padded(rows: Iterable[list[int]], fill: int) -> Tensor:
+    return pad_sequence(list(map(torch.tensor, rows)), batch_first=True, padding_value=fill)
 
 
 @torch.no_grad()
