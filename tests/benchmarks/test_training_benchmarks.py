@@ -10,6 +10,7 @@ from programs import load
 from torch.testing import assert_close
 
 from transformer_lib.data.corpora import text_corpus
+from transformer_lib.data.kannada import KannadaGrammar, to_script
 from transformer_lib.gpt import GPT
 from transformer_lib.interpret.handmade import induction_gpt
 from transformer_lib.training.optimizers import orthogonalize
@@ -367,6 +368,13 @@ def test_kannada_measures_every_run_and_head(benchmark, monkeypatch, tmp_path):
     rates = torch.tensor(log.result["machine"]["alignment error"])
     assert rates.shape == (2, 1, 3)  # seeds, layers, heads and their mean
     assert ((rates >= 0) & (rates <= 1)).all()
+    for name in ("whole, 0.5", "whole, 0.9", "gap, 0.5", "gap, 0.9", "gap, invented"):
+        shares = log.result["machine"][name]
+        assert len(shares) == 2
+        assert all(0 <= share <= 1 for share in shares)
+    assert module.without_object(KannadaGrammar().parse("ninne mērige hūvannu koṭṭaḷu")) == (
+        to_script("ninne mērige koṭṭaḷu")
+    )
 
     with monkeypatch.context() as patched:
         patched.setattr(module, "accuracy", lambda *_: 2.0)  # what no run measures
