@@ -146,7 +146,8 @@ export function details({ about, config, vocabulary, onSwitch }) {
     position({ found }) {
       const here = says("goes in", `place ${found.word}`);
       if (config.positions === "rotary") return [here, says("comes out", clocks(found.word))];
-      if (!addsPositions(config)) return [here, says("comes out", "less weight for words farther back")];
+      if (!addsPositions(config))
+        return [here, says("comes out", "less weight for words farther back")];
       return [
         here,
         says("adds", config.positions === "learned" ? `row ${found.word} of P` : "its vector"),

@@ -173,7 +173,10 @@ export function drawing({ parts, config, onSelect, onSwitch }) {
         return [made.start, "+ a little of the words before"];
       case "position":
         if (config.positions === "learned") return [null, `row ${found.word} of P, added`];
-        return [null, `place ${found.word}, ${addsPositions(config) ? "added" : "told to every head"}`];
+        return [
+          null,
+          `place ${found.word}, ${addsPositions(config) ? "added" : "told to every head"}`,
+        ];
       case "norm":
         return [made[`${layer}.norm_${number}`], ""];
       case "feed_forward":
