@@ -60,22 +60,22 @@ def keep_top_p(logits: Logits, p: float) -> Logits:
     return torch.empty_like(logits).scatter(-1, order, ordered.masked_fill(cut, -torch.inf))
 
 
-def keep_min_p(logits: Logits, p: float) -> Logits:
-    """The tokens at least ``p`` times as probable as the most probable one; all others become -inf.
+def keep_min_p(logits: Logits, m: float) -> Logits:
+    """The tokens at least ``m`` times as probable as the most probable one; all others become -inf.
 
-    Where the model is sure, few remain; where it is not, many. p = 0 keeps all, p = 1 the largest.
+    Where the model is sure, few remain; where it is not, many. m = 0 keeps all, m = 1 the largest.
 
     Raises:
-        ValueError: ``p`` outside of [0, 1].
+        ValueError: ``m`` outside of [0, 1].
 
     Source: Nguyen et al. 2025, section 3.
 
-    >>> keep_min_p(torch.tensor([0.5, 0.125, 0.25, 0.125]).log(), p=0.3).exp()
+    >>> keep_min_p(torch.tensor([0.5, 0.125, 0.25, 0.125]).log(), m=0.3).exp()
     tensor([0.5000, 0.0000, 0.2500, 0.0000])
     """
-    require_min_p(p)
+    require_min_p(m)
     probabilities = logits.softmax(dim=-1)
-    cut = probabilities < p * probabilities.amax(dim=-1, keepdim=True)
+    cut = probabilities < m * probabilities.amax(dim=-1, keepdim=True)
     return logits.masked_fill(cut, -torch.inf)
 
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 import torch
-from figures import SHIPPED, STORIES, make_machine
+from figures import SHIPPED, STORIES, make_machine, make_trained
 from harness import check_axe, check_fits, download, each_look, pass_time, write_page
 
 from transformer_lib.training.trained import load_shipped
@@ -205,6 +205,18 @@ def test_drawing_panel_and_answer_fit_one_screen(open_page):
         assert boxes["machine"]["height"] <= 800 - 64, (part, boxes)
         for name in ("details", "part-of-next"):
             assert boxes[name]["x"] >= boxes["drawing"]["x"] + boxes["drawing"]["width"], part
+        page.close()
+
+
+def test_learned_positions_are_a_row_that_is_added(open_page):
+    for kind, says, pluses in (("learned", "row 6 of P, added", 5), ("rotary", "told to every", 4)):
+        trained = make_trained(positions=kind)
+        options = {"view": "drawing", "part": "position", "word": 6}
+        page = open_page(Machine(trained, STORIES, **options, name="m"))
+        settled(page)
+        parts = page.get_by_role("listbox", name="The parts of the machine")
+        assert says in parts.get_by_role("option", selected=True).get_attribute("aria-label")
+        assert parts.locator(".afm-drawing-plus").count() == pluses
         page.close()
 
 

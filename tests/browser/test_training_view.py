@@ -254,11 +254,11 @@ def test_every_curve_is_named_whatever_the_width(open_page, width):
     curve = {"step": [1, 2, 3]} | {name: [3.0, 2.0, 1.5 + i] for i, name in enumerate(names)}
     page = open_page(TrainingView(curve), width=width)
     texts = page.locator(".afm-training text").all_text_contents()
-    assert [f"{names[0]} in nats", *names[1:]] == [text for text in texts if "loss" in text]
+    assert [f"{names[0]}, in nats", *names[1:]] == [text for text in texts if "loss" in text]
     boxes = [page.get_by_text(name, exact=True).bounding_box() for name in names[1:]]
     assert all(box["x"] + box["width"] <= width for box in boxes)
     lines = len(
-        {box["y"] for box in [page.get_by_text(f"{names[0]} in nats").bounding_box(), *boxes]}
+        {box["y"] for box in [page.get_by_text(f"{names[0]}, in nats").bounding_box(), *boxes]}
     )
     assert lines == (1 if width == 1280 else 2)
     assert page.locator(".afm-caption").inner_text() == "Try: move along the curve, or press play."

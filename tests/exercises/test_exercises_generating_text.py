@@ -423,7 +423,7 @@ RIGHT[check_min_p] = [
     ),
 ]
 WRONG[check_min_p] = [
-    (lambda x, p: normalized(x.where(x >= p, 0.0)), "You compare with p itself"),
+    (lambda x, p: normalized(x.where(x >= p, 0.0)), "You compare with m itself"),
     (nucleus_by_loop, "That is top-p"),
     (
         lambda x, p: normalized(x.where(x / x.max() < p, 0.0)),
@@ -454,7 +454,7 @@ WRONG[check_min_p] = [
     (lambda x, p: normalized((x - p * x.max()).relu() + (x == x.max())), "not their ratios"),
     (
         lambda x, p: x.log().masked_fill(x.log() < p * x.log().max(), -torch.inf).softmax(0),
-        "p times the largest logarithm",
+        "m times the largest logarithm",
     ),
     (lambda x, p: normalized(x * (x >= 2 * p * x.max()) + (x == x.max())), "It may stay"),
 ]

@@ -368,10 +368,10 @@ def _min_p(probabilities, p):
 
 
 check_min_p = Exercise(
-    asks="`answer(probabilities, p)`: what min-p leaves of them, as a distribution; [vocabulary].",
+    asks="`answer(probabilities, m)`: what min-p leaves of them, as a distribution; [vocabulary].",
     right=_min_p,
     wrong={
-        "You compare with p itself. The bound is a share of the largest probability, so that it "
+        "You compare with m itself. The bound is a share of the largest probability, so that it "
         "falls where the model is unsure.": lambda probabilities, p: _where(
             probabilities, probabilities >= p
         ),
@@ -394,8 +394,8 @@ check_min_p = Exercise(
                 probabilities, probabilities >= p * probabilities.argmax()
             )
         ),
-        "You compare logarithms with p times the largest logarithm. To multiply a probability by "
-        "p is to add log p to its logarithm.": lambda probabilities, p: _where(
+        "You compare logarithms with m times the largest logarithm. To multiply a probability by "
+        "m is to add log m to its logarithm.": lambda probabilities, p: _where(
             probabilities, probabilities.log() >= p * probabilities.log().max()
         ),
     },
@@ -406,7 +406,7 @@ check_min_p = Exercise(
         Case("a model that is sure", torch.tensor([0.04, 0.85, 0.08, 0.03]), 0.05),
         Case("one that is not", torch.tensor([0.21, 0.04, 0.3, 0.16, 0.19, 0.1]), 0.5),
         Case("7 tokens", (2 * randn(7, seed=70)).softmax(-1), 0.2),
-        Case("the largest p, 1", torch.tensor([0.25, 0.4, 0.3, 0.05]), 1.0),
+        Case("the largest m, 1", torch.tensor([0.25, 0.4, 0.3, 0.05]), 1.0),
         Case("small chances", torch.tensor([0.0987, 0.0011, 0.9, 0.0002]), 0.001),
     ],
     axes="vocabulary",

@@ -6,7 +6,7 @@
 import { button, element, svgElement } from "../core/dom.js";
 import { fixed, percent } from "../core/numbers.js";
 import { rotaryAngles } from "../math/positions.js";
-import { isSwitch, largest, partOf, rowOf } from "./model.js";
+import { addsPositions, isSwitch, largest, partOf, rowOf } from "./model.js";
 import { pixels, reachOf, shades } from "./pixels.js";
 
 const LOOKS = 4; // words that a head is said to look at
@@ -144,10 +144,14 @@ export function details({ about, config, vocabulary, onSwitch }) {
       ];
     },
     position({ found }) {
-      const turned = config.positions === "rotary";
+      const here = says("goes in", `place ${found.word}`);
+      if (config.positions === "rotary") return [here, says("comes out", clocks(found.word))];
+      if (!addsPositions(config))
+        return [here, says("comes out", "less weight for words farther back")];
       return [
-        says("goes in", `place ${found.word}`),
-        says("comes out", turned ? clocks(found.word) : "a vector for this place"),
+        here,
+        says("adds", config.positions === "learned" ? `row ${found.word} of P` : "its vector"),
+        strip("comes out", found.parts.start),
       ];
     },
     block({ found }, { layer }) {

@@ -7,7 +7,7 @@
 
 import { clip, element, setAttributes, setSize, svgElement } from "../core/dom.js";
 import { percent } from "../core/numbers.js";
-import { isSwitch, largest, partOf, rowOf } from "./model.js";
+import { addsPositions, isSwitch, largest, partOf, rowOf } from "./model.js";
 import { pixels, reachOf, shades } from "./pixels.js";
 
 const STREAM = 13; // where the vector runs down
@@ -98,7 +98,9 @@ export function drawing({ parts, config, onSelect, onSwitch }) {
       if (place === "final-norm") break;
       const strip = place === "embedding" || place === "smear";
       nodes.push(box(place, LEFT, y, wide, ROW, { strip }));
-      if (place !== "position") lines.push(line(STREAM, y + ROW / 2, LEFT, y + ROW / 2));
+      const added = place === "position" && addsPositions(config);
+      if (added || place !== "position") lines.push(line(STREAM, y + ROW / 2, LEFT, y + ROW / 2));
+      if (added) lines.push(plus(y + ROW / 2));
       y += ROW + GAP;
     }
     for (let block = 1; block <= blocks; block += 1)
@@ -170,7 +172,11 @@ export function drawing({ parts, config, onSelect, onSwitch }) {
       case "smear":
         return [made.start, "+ a little of the words before"];
       case "position":
-        return [null, `place ${found.word}, told to every head`];
+        if (config.positions === "learned") return [null, `row ${found.word} of P, added`];
+        return [
+          null,
+          `place ${found.word}, ${addsPositions(config) ? "added" : "told to every head"}`,
+        ];
       case "norm":
         return [made[`${layer}.norm_${number}`], ""];
       case "feed_forward":

@@ -23,6 +23,9 @@ export function partOf(place) {
   };
 }
 
+/** Whether positions are added to the vector; if not, heads use them when they look back. */
+export const addsPositions = ({ positions }) => !["rotary", "alibi"].includes(positions);
+
 export const isSwitch = (place) => /-(attention|feed-forward|head-\d+)$/.test(place);
 
 /** The parts that are off, as math/transformer.js names them. */

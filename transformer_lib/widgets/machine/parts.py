@@ -69,6 +69,27 @@ PARTS = {
     ),
 }  # fmt: skip
 
+# The part "position" of a machine that does not turn its queries and keys.
+POSITIONS = {
+    "added": "Every place has a vector of its own, which is added to the word's.",
+    "alibi": "Every head gives less weight to a word the farther back it stands.",
+}
+
+
+def parts_of(positions: str) -> dict[str, tuple[str, str, str]]:
+    """The parts of a machine with such positions, as :data:`PARTS`.
+
+    >>> parts_of("learned")["position"][2]
+    '07-positional-encodings'
+    """
+    if positions == "rotary":
+        return PARTS
+    name, _, of_turned = PARTS["position"]
+    way = "alibi" if positions == "alibi" else "added"
+    chapter = of_turned if way == "alibi" else "07-positional-encodings"
+    text = f"What tells the third word from the thirtieth. {POSITIONS[way]}"
+    return PARTS | {"position": (name, text, chapter)}
+
 
 def places(n_layers: int, n_heads: int, *, smear: bool) -> list[str]:
     """The parts of a machine from the words to the output, by the names that links and facts use.

@@ -12,6 +12,7 @@ import { details } from "./details.js";
 import { drawing } from "./drawing.js";
 import { asker } from "./mind.js";
 import {
+  addsPositions,
   candidates,
   drawn,
   FEW,
@@ -90,7 +91,7 @@ function render({ model, el }) {
     "says",
   ];
   // Positions that turn queries and keys add nothing, so that the stream starts as the table's row.
-  const starts = config.smear > 0 || !["rotary", "alibi"].includes(config.positions);
+  const starts = config.smear > 0 || addsPositions(config);
   const levels = names
     .map((name, level) => ({ name, level }))
     .filter(({ name }) => starts || name !== "start");

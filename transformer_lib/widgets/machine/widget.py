@@ -10,7 +10,7 @@ from transformer_lib.widgets.base import Widget, json_bytes
 from transformer_lib.widgets.driving import Action, Number, Numbers, Option, Pair, Setting, Token
 from transformer_lib.widgets.inputs import require_parts, to_tokens
 from transformer_lib.widgets.joining import bundle, stylesheet, worker
-from transformer_lib.widgets.machine.parts import PARTS, is_switch, places
+from transformer_lib.widgets.machine.parts import is_switch, parts_of, places
 from transformer_lib.widgets.weights import pack_weights
 
 VIEWS = ("story", "drawing", "comparison", "laboratory")
@@ -142,7 +142,7 @@ class Machine(Widget):
                     "stories": stories,
                     "texts": texts,
                     "parts": parts,
-                    "about": PARTS,
+                    "about": parts_of(config.positions),
                     "grammar": asdict(trained.grammar),
                 }
             ),

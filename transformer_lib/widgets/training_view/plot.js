@@ -108,7 +108,7 @@ export function plot({ onHover, onChoose }) {
   function placedNames() {
     const first = how.aboveFloor
       ? `${plainName(run.loss)} − floor, in nats`
-      : `${plainName(run.loss)} in nats`;
+      : `${plainName(run.loss)}, in nats`;
     const kinds = ["afm-curve-first", ...run.besides.map((_, i) => `afm-curve-${SERIES[i % 3]}`)];
     let [at, line] = [0, 0];
     return [first, ...run.besides.map(({ name }) => plainName(name))].map((name, i) => {
