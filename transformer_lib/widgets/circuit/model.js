@@ -4,7 +4,7 @@ import { softmax } from "../math/linear.js";
 import { gpt } from "../math/transformer.js";
 
 export const SLOTS = ["token", "before", "says"];
-const CLEAR = 0.5; // from this share on a slot holds one letter; below, several
+const CLEAR = 0.6; // from this share on a slot holds one letter; below, several
 const NOTHING = 0.01;
 
 /** reader(config, weights, slots)(ids) -> { maps: [first, second], stream, chances } */
@@ -38,6 +38,12 @@ export function letterOf(numbers, letters) {
   const most = Math.max(...numbers);
   if (most < NOTHING) return "";
   return most < CLEAR ? "…" : letters[numbers.indexOf(most)];
+}
+
+/** Whether any place fits this one: the first head has noted the same letter there. (The first place
+ * has noted itself, and is left out.) */
+export function anyFits(first, words, at) {
+  return first.some((row, key) => key > 0 && key <= at && words[most(row)[0]] === words[at]);
 }
 
 /** Of the first head of a block: the score of each entry of one slot, as the query, with each of

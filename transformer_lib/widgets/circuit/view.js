@@ -7,7 +7,7 @@ import { fixed, percent } from "../core/numbers.js";
 import { drive } from "../core/state.js";
 import { loadWeights, unpackWeights } from "../core/weights.js";
 import { readJson, send } from "../core/wire.js";
-import { fits, letterOf, most, reader, SLOTS } from "./model.js";
+import { anyFits, fits, letterOf, most, reader, SLOTS } from "./model.js";
 
 const HINT = "Try: click a letter. Where does the second head look from it, and why?";
 const LEAST = 150; // pixels for a map and its labels
@@ -86,7 +86,9 @@ function render({ model, el }) {
     const [sure, chance] = most(seen.chances[at]);
     const found = share > 0.5;
     const origin = most(first[key])[0];
-    const told = sentence({ words, at, key, found, origin, said: letters[sure], chance });
+    const lost = words.map((_, place) => !anyFits(seen.maps[0], words, place));
+    const isNew = lost[at];
+    const told = sentence({ words, at, key, found, isNew, origin, said: letters[sure], chance });
     drawing.paint({
       letters: words,
       maps: seen.maps,
@@ -96,15 +98,17 @@ function render({ model, el }) {
           Object.fromEntries(SLOTS.map((slot) => [slot, letterOf(held[slot], letters)])),
         ),
       ),
-      marks: found
-        ? [
-            [0, origin, "token", "value"],
-            [1, key, "before", "key"],
-            [1, key, "token", "value"],
-            [1, at, "token", "query"],
-            [2, at, "says", "output"],
-          ]
-        : [],
+      pale: lost.flatMap((none, place) => (none ? [[2, place, "says"]] : [])),
+      marks:
+        found && !isNew
+          ? [
+              [0, origin, "token", "value"],
+              [1, key, "before", "key"],
+              [1, key, "token", "value"],
+              [1, at, "token", "query"],
+              [2, at, "says", "output"],
+            ]
+          : [],
       said: `→ ${chance > 0.5 ? letters[sure] : "?"}, ${percent(chance, 0)}`,
       told: told.map((one) => one.text ?? one).join(""),
     });
@@ -188,11 +192,11 @@ function render({ model, el }) {
 }
 
 /** What happens at the chosen letter, in words. */
-export function sentence({ words, at, key, found, origin, said, chance }) {
+export function sentence({ words, at, key, found, isNew, origin, said, chance }) {
   const [own, other] = [words[at], words[key]];
   if (at === 0)
     return [
-      "Nothing came before the first letter: the first head can only look at the letter itself, and the second head leaves this place out.",
+      "Nothing came before the first letter: the first head can only look at the letter itself, and from all later letters the second head leaves this place out.",
     ];
   if (!found)
     return [
@@ -203,6 +207,13 @@ export function sentence({ words, at, key, found, origin, said, chance }) {
       { text: said, role: "output" },
       ", with ",
       { text: percent(chance, 0) },
+      ".",
+    ];
+  if (isNew)
+    return [
+      { text: own, role: "query" },
+      ` (place ${at + 1}) is new, so nothing fits. One place alone is left to look at, and the second head copies what stands there, right or wrong: `,
+      { text: said, role: "output" },
       ".",
     ];
   return [

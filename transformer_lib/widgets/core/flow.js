@@ -9,6 +9,7 @@
 //     maps: [first, second], rows of weights, each row up to its own letter
 //     contents: [row of the picture][letter] -> { slot: text }, or null: the letter alone
 //     marks: [[row, letter, slot, role]]: outlines in the colors of query, key, value and output
+//     pale: [[row, letter, slot]]: contents that mean nothing
 //     said: a text below the chosen letter;  told: the same picture in a sentence
 //
 // The text is of single letters, as a reader types it.
@@ -110,7 +111,7 @@ export function flow({ label, slots = null, onSelect }) {
   }
 
   function column(at, middle, box) {
-    const { letters, selected, contents, marks = [] } = now;
+    const { letters, selected, contents, marks = [], pale = [] } = now;
     const chosen = at === selected;
     const group = svgElement("g", {
       role: "radio",
@@ -133,7 +134,9 @@ export function flow({ label, slots = null, onSelect }) {
           const inside = { x: left + 1.5, y: y + 1.5, width: box - 3, height: SLOT - 3 };
           one.append(svgElement("rect", { ...inside, class: `afm-flow-mark afm-flow-${role}` }));
         }
-        if (text) one.append(svgElement("text", { x: middle, y: y + SLOT / 2 }, text));
+        const faint = pale.some((p) => p[0] === row && p[1] === at && p[2] === slot);
+        const written = { x: middle, y: y + SLOT / 2, class: faint ? "afm-flow-pale" : "" };
+        if (text) one.append(svgElement("text", written, text));
       });
       const around = { x: left, y: top, width: box, height: high, rx: 3 };
       one.append(svgElement("rect", { ...around, class: "afm-flow-box" }));

@@ -133,9 +133,12 @@ function render({ model, el }) {
       selected: at,
       told: `from letter ${at + 1}, the second head looks most at letter ${where + 1}`,
     });
+    const alike = ids.map((_, t) => Array(t + 1).fill(1 / (t + 1)));
+    const back = [looksBack(first), looksBack(alike)].map((share) => percent(share, 0));
+    const followed = [looksAt(last, ids), looksAt(alike, ids)].map((share) => percent(share, 0));
     shares.replaceChildren(
       element("strong", {}, "Click a letter."),
-      ` The first head looks one back with ${percent(looksBack(first), 0)} of its weight, the second with ${percent(looksAt(last, ids), 0)} at what followed earlier letters like the present one.`,
+      ` The first head looks one back with ${back[0]} of its weight (by chance: ${back[1]}), the second with ${followed[0]} at what followed earlier letters like the present one (by chance: ${followed[1]}).`,
     );
     const known = readersAfter(ids.slice(0, at + 1), states);
     table.paint([...Object.values(known), seen.expected[at]]);
