@@ -101,6 +101,21 @@ def test_the_numbers_fold_by_keyboard(open_views):
         assert focused == "query gave"
 
 
+def test_each_drawing_has_one_tab_stop_and_arrow_keys(open_views):
+    page = open_views(model_view(), neuron_view())
+    stops = """(all) => all.map((svg) => [...svg.querySelectorAll("[tabindex='0']")]
+      .filter((one) => one.checkVisibility({ visibilityProperty: true })).length)"""
+    assert page.locator(".afm-bertviz svg").evaluate_all(stops) == [1, 1]
+    page.get_by_role("button", name="layer 0, head 0").focus()
+    for key, reached in [("ArrowRight", "layer 0, head 1"), ("ArrowDown", "layer 1, head 1")]:
+        page.keyboard.press(key)
+        assert page.evaluate("document.activeElement.ariaLabel") == reached
+    page.locator("#expanded").get_by_role("button", name="query susan").focus()
+    page.keyboard.press("ArrowUp")
+    assert page.evaluate("document.activeElement.ariaLabel") == "query to"
+    assert page.locator(".afm-bertviz svg").evaluate_all(stops) == [1, 1]
+
+
 def test_three_views_on_one_page_keep_apart(open_views):
     page = open_views(HeadView(WEIGHTS, WORDS), model_view(), neuron_view())
     assert page.locator(".afm-bertviz-neuron #dotproducts rect").count() == TOKENS

@@ -147,7 +147,8 @@ test("what is not there says so, and where it is", () => {
 });
 
 test("an index writes into an expanded view as PyTorch does, and counts dimensions as it does", () => {
-  const code = "import torch\nx = torch.zeros(2).expand(2, 2)\nx[torch.tensor([True, False])] = 1.5\nx";
+  const code =
+    "import torch\nx = torch.zeros(2).expand(2, 2)\nx[torch.tensor([True, False])] = 1.5\nx";
   printed(code, "tensor([[1.5000, 1.5000],\n        [1.5000, 1.5000]])\n");
   raises(
     "import torch\ntorch.zeros(2, 1)[:, torch.tensor([-2])]",

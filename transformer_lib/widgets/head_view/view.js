@@ -144,7 +144,7 @@ async function render({ model, el }) {
         });
     });
     check();
-    roving(svg, ALONG, () => {}, "[role=checkbox]")(0);
+    roving(boxes[0].parentNode, ALONG, () => {}, "[role=checkbox]")(0);
     for (const side of ["left", "right"]) {
       const group = svg.querySelector(`#${side}`);
       const words = [...group.querySelectorAll("text")].map((text) => text.parentNode);

@@ -56,7 +56,14 @@ function render({ model, el }) {
   fig.element.classList.add("afm-machine");
 
   // --- the text, and the words that may come next
-  const story = storyPanel({ model, known, context: config.context, grammar, draw, stopped: update });
+  const story = storyPanel({
+    model,
+    known,
+    context: config.context,
+    grammar,
+    draw,
+    stopped: update,
+  });
   if (shows("story")) fig.controls.append(...story.controls);
   fig.picture.before(...story.parts);
   if (view === "story") fig.picture.after(fig.controls); // the story itself comes first
