@@ -105,7 +105,10 @@ WRONG[check_mended_cross] = [
     (mended(of=1, hide=1, dim=1, divide=False), "here, at `masked_fill`, your values leave"),
     (late, "your result changes with the padding. Its scores must be -in"),
     (over_rows, "0 is not the right axis of `softmax`: -1 is"),
-    (lambda *given: scaled_and_masked(*given, by=0) / 3**0.5, "after the softmax. The scores"),
+    (
+        lambda *given: scaled_and_masked(*given, by=0) / 3**0.5,
+        "the right computation does `div` there",
+    ),
     (averaging(lambda s, r: s * r), "here, at `mul`, your values leave"),
     (
         averaging(lambda s, r: (0 * s).masked_fill(~r, -math.inf).softmax(1)),

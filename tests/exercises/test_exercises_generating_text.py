@@ -61,7 +61,7 @@ RIGHT[check_temperature] = [
 
 WRONG[check_temperature] = [
     (lambda p, t: (p / t) / (p / t).sum(), "Nothing has changed"),
-    (lambda p, t: torch.softmax(p.log(), 0) / t, "You divide the probabilities"),
+    (lambda p, t: torch.softmax(p.log(), 0) / t, "the right computation does `pow` there"),
     (lambda p, t: torch.softmax(p.log() * t, 0), "with `p.log() / t` in place of `p.log() * t`"),
     (lambda p, t: torch.exp(p.log() / t), "The normalization is missing"),
     (
@@ -69,7 +69,7 @@ WRONG[check_temperature] = [
         "a logarithm is missing: `lambda p, t: (p.log() / t).softmax(0)`",
     ),
     (lambda p, t: ((p + 1e-9).log() / t).softmax(0), "`+ 1e-9` is too much"),
-    (lambda p, t: p / t + (1 - 1 / t) / len(p), "in the ratio inf. At first it was 4"),
+    (lambda p, t: p / t + (1 - 1 / t) / len(p), "here, at `add`, your"),
 ]
 
 
@@ -430,7 +430,7 @@ WRONG[check_min_p] = [
         "with `x / x.max() >= p` in place of `x / x.max() < p`",
     ),
     (lambda x, p: x.where(x / x.max() >= p, 0.0), "still to be divided by their sum"),
-    (lambda x, p: normalized(x.where(x >= x.max() - p, 0.0)), "not the largest minus p"),
+    (lambda x, p: normalized(x.where(x >= x.max() - p, 0.0)), "here, at `sub`, your"),
     (lambda x, p: normalized(x.where(x >= x.mean() * p, 0.0)), "not of their mean"),
     (lambda x, p: normalized(torch.maximum(x, x.max() * p)), "What is below the bound is raised"),
     (
@@ -456,7 +456,10 @@ WRONG[check_min_p] = [
         lambda x, p: x.log().masked_fill(x.log() < p * x.log().max(), -torch.inf).softmax(0),
         "m times the largest logarithm",
     ),
-    (lambda x, p: normalized(x * (x >= 2 * p * x.max()) + (x == x.max())), "It may stay"),
+    (
+        lambda x, p: normalized(x * (x >= 2 * p * x.max()) + (x == x.max())),
+        "it is False where True is right, and nowhere the other way round",
+    ),
 ]
 
 

@@ -103,7 +103,7 @@ WRONG[check_induction] = [
     (of_found, "You leave out the queries"),
     (of_those_to_come, "along axis 0 finds those"),
     (middle, 'a mean is missing: `(torch.stack(found)).mean(-1)` in place of `torch.'),
-    (lambda w, i: middle(w, i, torch.max), "the best of the queries"),
+    (lambda w, i: middle(w, i, torch.max), "the right computation does `mean` there"),
     (lambda w, i: of_each(w.softmax(1), i, lambda row, at, t: row[at].sum()), '`.softmax(1)` is o'),
     (
         lambda w, i: of_each(w, i, lambda row, at, t: row[[x for x in at if x != 3]].sum()),
@@ -170,7 +170,10 @@ def counted_once(ids, n_states, which):
 
 
 WRONG[check_bigram] = [
-    (lambda ids, n: counted(ids, n, 0) / counted(ids, n, 0).sum(), "The counts begin at 0"),
+    (
+        lambda ids, n: counted(ids, n, 0) / counted(ids, n, 0).sum(),
+        "the right computation does `add` there",
+    ),
     (lambda ids, n: ((ids[:, None] == torch.arange(n)).sum(0) + 1) / (len(ids) + n), "unigram"),
     (lambda ids, n: came_before(ids, n), "Count what came after"),
     (counted, "Those are the counts"),
@@ -179,7 +182,7 @@ WRONG[check_bigram] = [
     (lambda ids, n: normalized(counted(ids, n) + torch.eye(n)[ids[0]]), '`+ torch.eye(n)[ids[0]]`'),
     (lambda ids, n: normalized(counted(ids, n, 1 / n)), 'without `1 / n` it is right'),
     (lambda ids, n: normalized(torch.bincount(ids[1:][ids[:-1] == ids[-1]]) + 1), "`minlength`"),
-    (lambda ids, n: counted(ids, n, 0).softmax(0), "A softmax of counts"),
+    (lambda ids, n: counted(ids, n, 0).softmax(0), "the right computation does `add` there"),
     (
         lambda ids, n: whole_table(ids, n)[ids[-1]] / whole_table(ids, n).sum(),
         "still to be divided by their sum",

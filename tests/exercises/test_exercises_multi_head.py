@@ -171,7 +171,10 @@ WRONG[check_multi_head] = [
         "here, at `eye`, your values leave",
     ),
     (lambda x, Q, K, V, out, h: by_loop(x, Q, K, V, out.mT, h), "there is a transpose too many"),
-    (lambda x, Q, K, V, out, h: by_loop(x, Q, K, V, out, 1), "You compute one head: the"),
+    (
+        lambda x, Q, K, V, out, h: by_loop(x, Q, K, V, out, 1),
+        "here, at `scaled_dot_product_attention`, your",
+    ),
 ]
 
 

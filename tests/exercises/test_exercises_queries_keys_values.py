@@ -42,7 +42,7 @@ WRONG[check_soft_lookup] = [
     (lambda q, k, v, t: by_loop(q, k, v, 1 / t), "`1 /` is too much"),
     (lambda q, k, v, t: by_loop(q, k, v, 1.0), "The temperature is not used."),
     (lambda q, k, v, t: by_loop(q, k, v, 1.0) / t, "The temperature divides the"),
-    (lambda q, k, v, t: (k * q).sum(1) @ v / t, "The scores are used as they"),
+    (lambda q, k, v, t: (k * q).sum(1) @ v / t, "the right computation does `div` there"),
     (lambda q, k, v, t: F.softmax(k @ q / t, dim=-1), "These are the weights; the"),
     (lambda q, k, v, t: torch.einsum("nd->d", v), "The values are summed, not"),
     (

@@ -123,7 +123,7 @@ RIGHT[check_softmax_jacobian] = [by_autograd, entry_by_entry]
 
 
 WRONG[check_softmax_jacobian] = [
-    (lambda s, scale: by_autograd(s, scale).diag().diag(), "Only the diagonal: raising"),
+    (lambda s, scale: by_autograd(s, scale).diag().diag(), "here, at `diag`, your"),
     (
         lambda s, scale: 2 * scale * F.softmax(s * scale, dim=0).diag() - by_autograd(s, scale),
         "`2 * scale * F.softmax(s * scale, dim=0).diag() -` is too much",
@@ -136,7 +136,7 @@ WRONG[check_softmax_jacobian] = [
         lambda s, scale: scale * (torch.diag(p := F.softmax(s / scale, 0)) - p[:, None] * p),
         "with `s * scale` in place of `s / scale`",
     ),
-    (lambda s, scale: by_autograd(s, 1.0), "The scale is ignored: p must"),
+    (lambda s, scale: by_autograd(s, 1.0), "the right computation does `mul` there"),
     (
         lambda s, scale: scale * F.softmax(s * scale, dim=0).diag(),
         "here, at `mul`, your values leave",
@@ -145,7 +145,7 @@ WRONG[check_softmax_jacobian] = [
         lambda s, scale: by_autograd(s, 1.0) * scale,
         "with `lambda s, scale: by_autograd(s * scale, 1.0) * scale` in",
     ),
-    (lambda s, scale: by_autograd(s, 1 / scale) * scale**2, "p is the softmax of s / scale,"),
+    (lambda s, scale: by_autograd(s, 1 / scale) * scale**2, "here, at `softmax`, your"),
 ]
 
 

@@ -195,7 +195,7 @@ WRONG[check_accumulate] = [
     (lambda g, n: sum(g) / len(g), "The mean of means"),
     (lambda g, n: sum(g), "The sum of the parts' gradients"),
     (lambda g, n: n @ g, "Weighted, but never divided"),
-    (lambda g, n: n @ g / len(n), "You divide by the number of parts"),
+    (lambda g, n: n @ g / len(n), "it is 3 times the right one"),
     (lambda g, n: sum(g) / sum(n), "The parts' sums, not their means"),
     (lambda g, n: (1 / n) @ g / (1 / n).sum(), "The weights are the wrong way around"),
     (lambda g, n: g[len(n) - 1] * 1, "Only the last part's gradient"),

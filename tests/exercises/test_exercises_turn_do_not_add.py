@@ -198,7 +198,7 @@ WRONG[check_rotary_attention] = [
         "here, at `scaled_dot_product_attention`",
     ),
     (lambda q, k, v: attend(turn(q), turn(k), turn(v)), "`turn` is one step too many"),
-    (lambda q, k, v: attend(turn(q), k, v), "Only the queries are turned;"),
+    (lambda q, k, v: attend(turn(q), k, v), "here, at `matmul`, your"),
     (lambda q, k, v: attend(q, turn(k), v), "Only the keys are turned;"),
     (lambda q, k, v: attend(q + encoding(q), k + encoding(k), v), "You add an encoding to queries"),
     (lambda q, k, v: attend(turn(q, 2.0), turn(k, 2.0), v), "You turn by twice the angle:"),

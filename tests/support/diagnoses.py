@@ -11,7 +11,9 @@ from contextlib import contextmanager
 import pytest
 
 from transformer_lib.exercises.engine import runner
+from transformer_lib.exercises.engine.calling import code_of
 from transformer_lib.exercises.engine.choosing import Choice
+from transformer_lib.exercises.engine.mending import line_of
 from transformer_lib.exercises.engine.runner import Exercise
 
 
@@ -34,7 +36,7 @@ def judge(exercise, right, wrong):
         named = any(words in sentence for sentence in sentences)
         with searching(not named):
             verdict = exercise(answer)
-        if verdict.passed is not False or words not in without_lines(verdict.diagnosis):
+        if verdict.passed is not False or words not in without_lines(verdict.diagnosis, answer):
             failures.append(f"wrong answer {number}: no {words!r} in {verdict}")
         if verdict.diagnosis != words and sum(words in sentence for sentence in sentences) > 1:
             failures.append(f"wrong answer {number}: {words!r} is in more than one sentence")
@@ -47,9 +49,12 @@ def judge(exercise, right, wrong):
     not_attempted(exercise)
 
 
-def without_lines(diagnosis):
+def without_lines(diagnosis, answer):
     """What is said, without the lines of the answer that it quotes: a table has its words there."""
-    return re.sub(r"([Ll]ine \d+, )`.*?`(?=:|$| )", r"\1", diagnosis)
+    code = code_of(answer)
+    for number in re.findall(r"[Ll]ine (\d+), `", diagnosis) if code else ():
+        diagnosis = diagnosis.replace(f"`{line_of(code, int(number))}`", "")
+    return diagnosis
 
 
 @contextmanager
