@@ -121,7 +121,6 @@ def test_it_writes_until_it_is_stopped_and_never_more_than_it_can_read(open_page
     page.get_by_role("slider", name="temperature").fill("0")
     page.get_by_role("button", name="let it write").click()
     settled(page, "f.words >= 9")
-    assert words(page)[-1] == "."  # with less motion, a sentence at a time
     page.get_by_role("button", name="stop").click()
     written = words(page)
     pass_time(page, 500)
