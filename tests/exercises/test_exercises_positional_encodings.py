@@ -328,7 +328,7 @@ for check in (check_sinusoidal, check_shift_matrix):
     WRONG[check] += [
         (torch.zeros(3, 4), "You gave a tensor of shape (3, 4); give the function itself"),
         (lambda n: n, "Your function must take 2 arguments: ("),
-        (raises, ", `return 1 / (n - n)`): division by zero"),
+        (raises, "your answer raises ZeroDivisionError (line"),
     ]
 
 

@@ -5,6 +5,7 @@ when they are surely over, while the other workers go on; a build that came earl
 once more. Its pages come last.
 """
 
+import os
 from functools import cache
 from pathlib import Path
 
@@ -47,7 +48,7 @@ def place(nodeid: str) -> tuple[int, int]:
 def unit(nodeid: str, workers: int) -> str:
     """Tests of one unit run in one worker, one after another: those of a file, with exceptions."""
     chapter = executes(nodeid)
-    if workers <= 2 and chapter and trains(chapter):
+    if min(workers, os.cpu_count() or 1) <= 2 and chapter and trains(chapter):
         return "what trains: never side by side where there are two cores"
     if chapter or nodeid == FIRST or nodeid.startswith(PAGES):
         return nodeid

@@ -101,7 +101,7 @@ def call_safely(
     An exception is located in `code`, the answer's.
     """
     given = copy.deepcopy(inputs)
-    before = [snapshot(item) for item in given]
+    before = [_snapshot(item) for item in given]
     result, error, where = None, None, ""
     with settings_kept(), random_kept(seed):
         try:
@@ -111,7 +111,9 @@ def call_safely(
             raise
         except BaseException as caught:  # all else is the answer's: exit() and TimeOver, too
             error, where = caught, _line_of(caught, code)
-    return Outcome(result, error, where, given, written_into(before, given))
+    pairs = zip(before, given, strict=True)
+    written = tuple(n for n, (old, item) in enumerate(pairs) if _written(old, item))
+    return Outcome(result, error, where, given, written)
 
 
 def does_nothing(code: CodeType | None) -> bool:
@@ -174,15 +176,15 @@ def _line_of(error: BaseException, code: CodeType | None) -> str:
     return found
 
 
-def snapshot(item: Any) -> Any:
+def _snapshot(item: Any) -> Any:
     if isinstance(item, torch.Tensor):
         return item.detach().clone()
     if isinstance(item, nn.Module):
-        return [snapshot(item.state_dict()), _hooks(item)]
+        return [_snapshot(item.state_dict()), _hooks(item)]
     if isinstance(item, Mapping):
-        return {key: snapshot(value) for key, value in item.items()}
+        return {key: _snapshot(value) for key, value in item.items()}
     if isinstance(item, list | tuple):
-        return [snapshot(value) for value in item]
+        return [_snapshot(value) for value in item]
     return item
 
 
@@ -192,10 +194,9 @@ def _hooks(module: nn.Module) -> list[tuple]:
     return [(*(len(getattr(m, kind)) for kind in kinds), m.training) for m in module.modules()]
 
 
-def written_into(before: Sequence[Any], now: Sequence[Any]) -> tuple[int, ...]:
-    """The numbers of those that are no more as their snapshot."""
-    pairs = zip(before, now, strict=True)
-    return tuple(n for n, (old, item) in enumerate(pairs) if _written(old, item))
+def written_into(before: Sequence[Any], now: Sequence[Any]) -> bool:
+    """Is one of these copies no more as what it is a copy of?"""
+    return any(map(_written, map(_snapshot, before), now))
 
 
 def _written(old: Any, item: Any) -> bool:

@@ -648,6 +648,10 @@ def call_safely(call, answer=None, inputs=(), *, seconds, code=None, seed=0, con
     return Outcome(result, error, where, given, written)
 
 
+def written_into(before, now):
+    return any(map(_written, before, now))
+
+
 def _written(old, new):
     try:
         if isinstance(old, Tensor):
@@ -730,7 +734,7 @@ def kept(*given):
 _module(
     ENGINE + "calling", Outcome=Outcome, TimeOver=TimeOver, call_safely=call_safely,
     code_of=code_of, does_nothing=does_nothing, message_of=message_of,
-    still_open=still_open, time_limit=time_limit,
+    still_open=still_open, time_limit=time_limit, written_into=written_into,
 )  # fmt: skip
 _module(
     ENGINE + "guarding", Guard=Guard, guarded=lambda: NullContext(Guard()), own_torch=NullContext,
