@@ -164,6 +164,26 @@ def test_what_figures_share_of_their_style_comes_once_and_first(open_built):
     assert min(own) > shared[0]
 
 
+# The words at which a story that grows was shown.
+ENDS = """() => {
+  const story = document.querySelector(".afm-machine [aria-label='The story']");
+  const words = () => [...story.querySelectorAll("bdi")].map((word) => word.textContent);
+  window.ends = new Set();
+  window.written = (() => { const begun = words().length; return () => words().length - begun; })();
+  const look = () => ends.add(words().at(-1));
+  new MutationObserver(look).observe(story, { childList: true, characterData: true, subtree: true });
+}"""
+
+
+def test_where_less_motion_is_asked_for_the_machine_writes_a_sentence_at_a_time(open_built):
+    page = open_built("book/index.html")
+    page.get_by_text("It says").wait_for()
+    page.evaluate(ENDS)
+    page.get_by_role("button", name="let it write").click()
+    page.wait_for_function("written() >= 4")
+    assert page.evaluate("[...ends]") == ["."]
+
+
 def test_paper_is_light(open_built):
     page = open_built(CHAPTER, theme="dark")
     page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
