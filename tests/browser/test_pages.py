@@ -171,7 +171,8 @@ ENDS = """() => {
   window.ends = new Set();
   window.written = (() => { const begun = words().length; return () => words().length - begun; })();
   const look = () => ends.add(words().at(-1));
-  new MutationObserver(look).observe(story, { childList: true, characterData: true, subtree: true });
+  const all = { childList: true, characterData: true, subtree: true };
+  new MutationObserver(look).observe(story, all);
 }"""
 
 
