@@ -22,13 +22,13 @@ import re
 import sys
 import tempfile
 import textwrap
-import time
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field
 from difflib import unified_diff
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -162,14 +162,13 @@ def spread(runs: list[NotebookNode]) -> dict[str, list]:
 
 
 def look(
-    name: str, stored: NotebookNode, machines: list[Machine]
+    name: str, stored: NotebookNode, machines: list[Machine], pool: Executor
 ) -> tuple[set[int], list[NotebookNode]]:
-    """Run one chapter on each machine; say which cells differ, and on which."""
+    """Run one chapter on each machine, in `pool`; say which cells differ, and on which."""
     differing: set[int] = set()
-    runs = []
-    for machine in machines:
-        runs.append(run(stored, machine))
-        for number, difference in differences(stored, runs[-1]).items():
+    runs = list(pool.map(partial(run, stored), machines))
+    for machine, nb in zip(machines, runs, strict=True):
+        for number, difference in differences(stored, nb).items():
             differing.add(number)
             print(f"{name}, cell {number}, {machine.name}:", flush=True)
             print(textwrap.indent(difference[:600], "    "), flush=True)
@@ -179,9 +178,9 @@ def look(
 
 
 def changed(paths: list[Path]) -> list[Path]:
-    """Those of `paths` whose code has changed since book/noise.json was written."""
+    """Those of `paths` whose code is not that which book/noise.json speaks of."""
     seen = json.loads(LOG.read_text("utf-8")) if LOG.exists() else {}
-    return [p for p in paths if p.stem in seen and seen[p.stem]["code"] != code_digest(read(p))]
+    return [p for p in paths if seen.get(p.stem, {}).get("code") != code_digest(read(p))]
 
 
 def write(log: Path, name: str, entry: dict[str, Any]) -> None:
@@ -219,13 +218,12 @@ def gpu() -> str:
     return torch.cuda.get_device_name()
 
 
-def beside_a_gpu(path: Path, name: str) -> set[int]:
+def beside_a_gpu(path: Path, name: str, pool: Executor) -> set[int]:
     """The numbers of the cells that come out otherwise on this machine, which has a GPU."""
-    nb, start = read(path), time.perf_counter()
-    _, [was] = look(path.stem, nb, [Machine(name)])
-    minutes = round((time.perf_counter() - start) / 60, 1)
+    nb = read(path)
+    _, [was] = look(path.stem, nb, [Machine(name)], pool)
     found = differences(nb, was)
-    keep(GPU_LOG, nb, path.stem, found, torch=torch.__version__, gpu=name, minutes=minutes)
+    keep(GPU_LOG, nb, path.stem, found, torch=torch.__version__, gpu=name)
     return set(found)
 
 
@@ -235,12 +233,12 @@ def learns(nb: NotebookNode) -> bool:
     return any("Trainer(" in source or ".backward()" in source for source in code)
 
 
-def noisy(path: Path, seeds: list[int] | None, keep: bool) -> set[int]:
+def noisy(path: Path, seeds: list[int] | None, pool: Executor) -> set[int]:
     """The numbers of the cells that noise changes, under `seeds` or as many as a chapter needs."""
     nb = read(path)
-    seeds = seeds if seeds is not None else list(range(10 if learns(nb) else 3))
-    differing, runs = look(path.stem, nb, [noise(seed) for seed in seeds])
-    if keep and not differing:
+    chosen = seeds or list(range(10 if learns(nb) else 3))
+    differing, runs = look(path.stem, nb, [noise(seed) for seed in chosen], pool)
+    if seeds is None and not differing:
         note(path.stem, nb, runs)
     return differing
 
@@ -255,7 +253,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="CHAPTER", help="default: all")
     parser.add_argument("--seeds", type=seeds, help="of the noise: 0,1,2")
     parser.add_argument("--new", action="store_true", help="noise: what has changed, one seed")
-    parser.add_argument("--jobs", type=int, default=2, help="chapters at a time")
+    parser.add_argument("--jobs", type=int, default=2, help="runs at a time")
     arguments = parser.parse_intermixed_args()
     names = arguments.names
     machines = processors()
@@ -269,14 +267,14 @@ def main() -> int:
 
     def one(path: Path) -> int:
         if arguments.how == "noise":
-            chosen = [0] if arguments.new else arguments.seeds
-            return len(noisy(path, chosen, keep=chosen is None))
+            return len(noisy(path, [0] if arguments.new else arguments.seeds, pool))
         if arguments.how == "gpu":
-            return len(beside_a_gpu(path, card))
-        return len(look(path.stem, read(path), machines)[0])
+            return len(beside_a_gpu(path, card, pool))
+        return len(look(path.stem, read(path), machines, pool)[0])
 
-    with ThreadPoolExecutor(arguments.jobs) as pool:
-        cells = sum(pool.map(one, paths))
+    waiting = ThreadPoolExecutor(max(1, len(paths)))  # a chapter waits for all its runs
+    with ThreadPoolExecutor(arguments.jobs) as pool, waiting:
+        cells = sum(waiting.map(one, paths))
     print(f"{cells} cells of {len(paths)} chapters differ")
     return 1 if cells else 0
 

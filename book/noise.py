@@ -35,6 +35,7 @@ ROUNDED = re.compile(
 EXACT = re.compile(r"(slice|select|unfold|threshold|diagonal|\w*pool\w*)_backward")
 BITS = {torch.float16: torch.int16, torch.bfloat16: torch.int16}
 BITS |= {torch.float32: torch.int32, torch.float64: torch.int64}
+PLACES = 1 << 18  # where in the steps that were drawn a result's may begin
 CONTRACTED = {"mm": (0, 1), "bmm": (0, 1), "mv": (0, 1), "dot": (0, 1)}
 CONTRACTED |= {"addmm": (1, 2), "baddbmm": (1, 2), "addmv": (1, 2)}
 
@@ -56,14 +57,20 @@ class Noise(TorchDispatchMode):
         super().__init__()
         self.seed, self.same_call = seed, False
         self.drawn = torch.Generator().manual_seed(seed)
+        self.more_steps = torch.Generator().manual_seed(seed)
+        self.steps = torch.zeros(0, dtype=torch.int8)
+        self.names: dict = {}
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
-        name = func._schema.name.removeprefix("aten::").rstrip("_")
+        if func not in self.names:
+            name = func._schema.name.removeprefix("aten::").rstrip("_")
+            self.names[func] = name, ROUNDED.fullmatch(name) and not EXACT.fullmatch(name)
+        name, rounded = self.names[func]
         complex_product = name in ("mul", "div") and any(
             isinstance(one, torch.Tensor) and one.is_complex() for one in args
         )
-        if not complex_product and (not ROUNDED.fullmatch(name) or EXACT.fullmatch(name)):
+        if not complex_product and not rounded:
             return func(*args, **kwargs)
         if self.same_call:
             shapes = [tuple(one.shape) for one in args if isinstance(one, torch.Tensor)]
@@ -113,9 +120,19 @@ class Noise(TorchDispatchMode):
             result = torch.view_as_real(result)
         if result.dtype not in BITS or result.device.type != "cpu" or not result.numel():
             return
-        steps = torch.randint(-1, 2, result.shape, generator=self.drawn, dtype=BITS[result.dtype])
-        steps *= (result != 0) & result.isfinite()
-        result.detach().view(BITS[result.dtype]).add_(steps)
+        moved = result.detach().view(BITS[result.dtype])
+        steps = self.drawn_steps(result.numel()).view(result.shape)
+        # A sum is finite only if all its terms are, and is taken sooner than each is looked at.
+        there = result != 0 if result.sum().isfinite() else (result != 0) & result.isfinite()
+        moved.add_(steps * there)
+
+    def drawn_steps(self, n: int) -> torch.Tensor:
+        """-1, 0 or 1 for each of `n` numbers: a piece of what was drawn once, which is quicker."""
+        if (missing := PLACES + n - len(self.steps)) > 0:
+            more = torch.randint(-1, 2, (missing,), generator=self.more_steps, dtype=torch.int8)
+            self.steps = torch.cat([self.steps, more])
+        begin = int(torch.randint(PLACES, (), generator=self.drawn))
+        return self.steps[begin : begin + n]
 
 
 def begin(seed: int) -> None:
