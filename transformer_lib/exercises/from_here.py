@@ -152,5 +152,5 @@ check_preference = Exercise(
         ),
     },
     cases=[Case("7 pairs", *_logs(0), 0.1), Case("7 others", *_logs(10), 0.5), _FAR_OFF],
-    praise="Right: more probable than before, and more so than the rejected one.",
+    praise="Right: what counts is how much more the chosen answer gained than the rejected one.",
 )
