@@ -21,6 +21,7 @@ from models import (
 from torch import nn
 from torch.testing import assert_close
 
+from transformer_lib.beam import beam_search
 from transformer_lib.gpt import GPT, GPTConfig
 from transformer_lib.sampling import generate
 
@@ -63,6 +64,19 @@ def hugging_faces(kind, model):
             their.copy_(torch.cat(ours))
     assert sum(their.numel() for their, _ in pairs) == theirs.num_parameters()
     return theirs
+
+
+def test_greedy_texts_and_beams_equal_hugging_face():
+    model = make(WIRINGS["gpt2"], torch.float64)
+    theirs, prompt = hugging_faces("gpt2", model).eval(), random_ids(batch=5, tokens=3)
+    n = CONTEXT - prompt.shape[1]
+    options = {"max_new_tokens": n, "do_sample": False, "attention_mask": torch.ones_like(prompt)}
+    options |= {"eos_token_id": None, "pad_token_id": 0}
+    greedy = generate(model, prompt, n, temperature=0)
+    assert greedy.equal(theirs.generate(prompt, **options))
+    best = beam_search(model, prompt, n, width=4)[0][:, 0]
+    assert best.equal(theirs.generate(prompt, **options, num_beams=4, early_stopping=False))
+    assert not best.equal(greedy)
 
 
 @pytest.mark.parametrize("kind", ["gpt1", "gpt2"])

@@ -19,6 +19,7 @@ PRINTOUT = Choice(
 LINE = Choice(right=4, wrong={2: "The mask is right."}, otherwise="Line {} does what it should.")
 LEAKS = Choice(right={"a", "d"}, wrong={"b": "It is causal.", "d": "The norm is of all words."})
 
+EITHER = Choice(right={"b", "c", "d"}, also=[{"a", "d"}], wrong={"a": "It is both at once."})
 LINES = Choice(right={3, 7}, otherwise="Line {} does what it should.")
 
 
@@ -28,6 +29,7 @@ def test_the_sentences_are_all_reached():
     right = [4, "4", 4.0, np.int64(4), torch.tensor(4), torch.tensor([4]), [4]]
     judge(LINE, right, [(2, "mask is right"), (7, "Line 7 does")])
     wrong = [("ab", "b does not belong: It is causal."), (["a"], "d is missing: The norm is of")]
+    judge(EITHER, ["bcd", "ad", {"d", "a"}], [("abd", "a does not belong: It is both at once.")])
     judge(LEAKS, ["ad", "a, d", "A & d", {"d", "a"}, ("a", "d"), ["d", "a", "a"]], wrong)
 
 
@@ -41,6 +43,9 @@ def test_the_sentences_are_all_reached():
         (PRINTOUT, str, "Your choice is a class"),
         (PRINTOUT, lambda: 1 / 0, "raises ZeroDivisionError: division by zero"),
         (LEAKS, "d", "a is missing."),
+        (EITHER, "a", "d is missing."),
+        (EITHER, "d", "b is missing."),
+        (EITHER, "abcd", "a does not belong"),
         (LEAKS, "xy", "'x' is not among the choices: a, b, d."),
         (LINES, [2, 6], "Each of your numbers is one too small: count from 1."),
         (LINES, [4, 8], "Each of your numbers is one too large."),
@@ -68,6 +73,8 @@ def test_a_choice_of_words():
 def test_a_mistake_in_the_table_is_found():
     with pytest.raises(ValueError, match="is also in `wrong`"):
         Choice(right="a", wrong={"A": "No."})
+    with pytest.raises(ValueError, match=r"`also` holds \['4'\]: each needs its sentence"):
+        Choice(right={1, 2}, also=[{2, 4}], wrong={2: "It comes too late."})
     with pytest.raises(ValueError, match="empty"):
         Choice(right=set())
 

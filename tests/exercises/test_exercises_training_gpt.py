@@ -177,11 +177,15 @@ WRONG[check_schedule] += [
 # --- a loop with mistakes -----------------------------------------------------------------------
 
 RIGHT[check_loop] = [{8, 9, 11, 13}, "8, 9, 11, 13", [13, 11, 9, 8], (8.0, 9.0, 11.0, 13.0)]
+RIGHT[check_loop] += [{7, 11, 13}, [13, 7, 11]]  # the step moved down mends two lines at once
 WRONG[check_loop] = [
     ([2, 8, 9, 11, 13], "Steps count from 1"),
     ([5, 8, 9, 11, 13], "The logits of all places"),
     ([6, 8, 9, 11, 13], "The gradient is computed once"),
-    ([7, 8, 9, 11, 13], "The step itself is right"),
+    ([7, 8, 9, 11, 13], "7 does not belong: it comes too early for lines 8 and 9."),
+    ([7, 9, 11, 13], "7 does not belong: it comes too early"),
+    ([7, 13], "11 is missing: `eval()` turns dropout off"),
+    ([7, 11, 12, 13], "This line only measures and prints."),
     ([8, 9, 10, 11, 13], "Forgetting the gradient after the step"),
     ([9, 11, 13], "8 is missing: the gradient is clipped when the step"),
     ([8, 11, 13], "9 is missing: the rate is set after the step"),

@@ -212,6 +212,7 @@ check_schedule = Exercise(
 check_loop = Choice(
     asks="Which lines of the loop are wrong? Their numbers.",
     right={8, 9, 11, 13},
+    also=[{7, 11, 13}],
     wrong={
         1: "The sum starts at 0, before the first step: what is wrong with it comes later.",
         2: "Steps count from 1, so that the schedule never gives a rate of 0 to a step that is "
@@ -220,8 +221,7 @@ check_loop = Choice(
         4: "The forward pass, in whatever mode the model is. Which line sets the mode?",
         5: "The logits of all places and their targets in one row each: that is the mean loss.",
         6: "The gradient is computed once, of one batch.",
-        7: "The step itself is right. It comes too early for other lines, and so they come too "
-        "late: name those.",
+        7: "it comes too early for lines 8 and 9. Name those two, or this one in their place.",
         10: "Forgetting the gradient after the step is as good as before the backward pass.",
         8: "the gradient is clipped when the step has been taken, and so in vain.",
         9: "the rate is set after the step: the first one is taken at the full rate, before any "
@@ -233,7 +233,8 @@ check_loop = Choice(
         13: "the sum is a tensor that remembers how it was computed, so that the record of every "
         "step so far stays in memory: `loss.item()` keeps the number alone.",
     },
-    praise="Right: two lines come too late, one is never taken back, and one never lets go.",
+    praise="Right: the step comes before the clip and the rate that it needs, one line is never "
+    "taken back, and one never lets go.",
 )
 
 

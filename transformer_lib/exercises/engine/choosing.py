@@ -20,6 +20,8 @@ class Choice:
     right      the right option, such as "c" or 4 (a line); a set, if several belong together
     wrong      {option: sentence}: why this option is wrong. If several are right, the sentence of a
                right one is given where it is left out
+    also       other right sets, where the same mistake can be put down to this line or to those. An
+               option that only they hold has its sentence in `wrong`, for answers that hold both
     otherwise  for an option without a sentence, such as any other line; it may hold one {}
     options    all options, where some have no sentence; without them, any other is one
     praise     the sentence for the right answer
@@ -44,6 +46,7 @@ class Choice:
     asks: str = ""
     right: Any
     wrong: Mapping[Any, str] = field(default_factory=dict)
+    also: Iterable[Set] = ()
     otherwise: str = ""
     options: Iterable[Any] = ()
     praise: str = "Right."
@@ -56,6 +59,8 @@ class Choice:
         wrong = {_option(option) for option in self.wrong}
         if not isinstance(self.right, Set) and wrong & self._right:
             raise ValueError(f"the right option, {self.right!r}, is also in `wrong`")
+        if mute := {_option(option) for one in self.also for option in one} - self._right - wrong:
+            raise ValueError(f"`also` holds {sorted(mute)}: each needs its sentence in `wrong`")
 
     def __repr__(self) -> str:
         return f"<check of {(self.__doc__ or 'a choice').splitlines()[0]}>"
@@ -104,12 +109,21 @@ class Choice:
                 return Verdict(False, f"You chose {len(set(chosen))}: choose one.")
             wrong = self._why.get(chosen[0])
             return Verdict(False, wrong) if wrong else Verdict(True, self.praise)
+        right = self._meant(set(chosen))
         for option in chosen:
-            if option not in self._right:
+            if option not in right:
                 return self._misjudged(option, "does not belong")
-        for option in sorted(self._right - set(chosen)):
+        for option in sorted(right - set(chosen)):
             return self._misjudged(option, "is missing")
         return Verdict(True, self.praise)
+
+    def _meant(self, chosen: set[str]) -> set[str]:
+        """The right set that an answer is measured by."""
+        for one in self.also:
+            other = {_option(option) for option in one}
+            if chosen & (other - self._right) and not chosen & (self._right - other):
+                return other
+        return self._right
 
     def _all_beside(self, chosen: list[str]) -> str:
         """A sentence if each number is one off: the right ones, counted from elsewhere."""
