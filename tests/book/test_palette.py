@@ -3,6 +3,7 @@
 Text must reach a contrast of 4.5 : 1 on every background that it may have (WCAG 2.2, 1.4.3).
 """
 
+import colorsys
 import re
 from pathlib import Path
 
@@ -15,6 +16,9 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "book" / "assets" / "afm.css").read_text("utf-8")
 WIDGET = (FOLDER / "core" / "widget.css").read_text("utf-8")
 ROLES = ("query", "key", "value", "output", "masked")
+# What prose, hints and alternative texts call a color, by its hue.
+WORDS = {"query": ("blue", 200), "key": ("orange", 25), "value": ("green", 165)}
+WORDS |= {"output": ("pink", 325)}
 
 
 def variables(css: str, selector: str) -> dict[str, str]:
@@ -93,6 +97,18 @@ def test_formulas_use_the_roles_colors(path):
 def test_the_colors_of_formulas_are_found():
     assert colors_in_formulas(r"$\color{#0072B2}{Q}\color{#123456}{K}$") == {"#0072b2", "#123456"}
     assert len(colors_in_formulas((ROOT / "book" / "notation.md").read_text("utf-8"))) == 4
+
+
+@pytest.mark.parametrize("role", WORDS)
+def test_colors_are_what_words_call_them(role):
+    word, hue = WORDS[role]
+    red, green, blue = bytes.fromhex(LIGHT[f"--afm-{role}"][1:])
+    now = 360 * colorsys.rgb_to_hsv(red, green, blue)[0]
+    places = ("chapters/*.ipynb", "book/*.md", "transformer_lib/widgets/**/*.js")
+    files = [path for place in places for path in ROOT.glob(place)]
+    said = [path for path in files if re.search(rf"\b{word}\b", path.read_text("utf-8"))]
+    names = sorted(str(path.relative_to(ROOT)) for path in said)
+    assert abs(now - hue) < 20, f"the {role} is no longer {word}, as these say: {names}"
 
 
 @pytest.mark.parametrize("role", ROLES)

@@ -217,10 +217,24 @@ def test_a_loss_of_the_whole_batch_is_refused_and_so_is_what_cannot_be_resumed()
         with pytest.raises(ValueError, match=r"has shape \(\) and the targets \(64,\)"):
             mean_loss(model, Stripes(), loss=mean)
     assert_close(model.state_dict(), before, rtol=0, atol=0)
+    recurrent = nn.Sequential(nn.Flatten(1, 2), nn.LSTM(8, 2))
+    trainer = Trainer(recurrent, adamw(recurrent, 0.01), batches, n_steps=1)
+    with pytest.raises(TypeError, match="the model returns a tuple; for the loop it must"):
+        trainer.take_step()
     rows = torch.utils.data.TensorDataset(*Stripes().rows(torch.arange(64)))
     for loader in (torch.utils.data.DataLoader(rows), iter(torch.utils.data.DataLoader(rows))):
         with pytest.raises(TypeError, match=r"batches is of type \w*DataLoader\w*, which has no"):
             Trainer(model, optimizer, loader, n_steps=1)
+
+
+@pytest.mark.usefixtures("as_a_reader")
+def test_what_a_loss_learns_belongs_into_the_model():
+    model, loss = nn.Linear(8, 2), nn.Sequential()
+    loss.scale = nn.Parameter(torch.ones(()))
+    with pytest.raises(ValueError, match=r"the loss has parameters of its own \(scale\)"):
+        Trainer(model, adamw(model, 0.01), Batches(Stripes(), 16), n_steps=1, loss=loss)
+    loss.requires_grad_(False)
+    Trainer(model, adamw(model, 0.01), Batches(Stripes(), 16), n_steps=1, loss=loss)
 
 
 def test_label_smoothing_is_pytorchs():

@@ -200,7 +200,7 @@ def test_reports_can_be_several(tmp_path, monkeypatch):
     run = SimpleNamespace(
         config=SimpleNamespace(update=lambda values, **options: told.append(values)),
         log=lambda values, step: told.append((step, values)),
-        finish=lambda: told.append("end"),
+        finish=lambda exit_code: told.append(exit_code),
     )
     wandb = SimpleNamespace(init=lambda project: told.append(project) or run)
     monkeypatch.setitem(sys.modules, "wandb", wandb)
@@ -211,8 +211,12 @@ def test_reports_can_be_several(tmp_path, monkeypatch):
     assert [line["step"] for line in lines] == list(range(1, len(lines) + 1))
     assert "loss/validation" in lines[-1]
     project, recipe, *steps, end = told
-    assert (project, recipe["n_layers"], end) == ("gifts", 1, "end")
+    assert (project, recipe["n_layers"], end) == ("gifts", 1, 0)
     assert [{"step": step, **values} for step, values in steps] == lines
+    run.log = lambda values, step: (told.append(step), 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        main(["train", f"--folder={tmp_path / 'other'}", *reports, *TINY])
+    assert told[-2:] == [1, 1]  # after its first step it ends as a failure
 
 
 @pytest.mark.parametrize("command", ["train", "resume", "evaluate", "sample"])

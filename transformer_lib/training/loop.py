@@ -93,10 +93,10 @@ class Trainer:
     Raises:
         ValueError: sizes, clip or a precision out of range; an optimizer of another model, or
             without a parameter of this one that needs a gradient; a batch with fewer rows than
-            parts, or without targets; batches that end; a loss that is not one for each target; a
-            schedule's factor that is negative or not finite.
-        TypeError: batches that cannot be saved, or are not tuples of tensors; an option of another
-            type.
+            parts, or without targets; batches that end; a loss that is not one for each target,
+            or has parameters of its own; a schedule's factor that is negative or not finite.
+        TypeError: batches that cannot be saved, or are not tuples of tensors; a model that returns
+            something else than a tensor; an option of another type.
         FloatingPointError: a loss, a gradient or its norm is NaN or infinite. The message names the
             step and the cause; neither parameters nor optimizer have changed. (In float16 gradients
             that are too large only make the scaler lower its scale and leave the step out.)

@@ -87,7 +87,13 @@ def scored(
         logits = model.counted_logits(*inputs, which)
         if logits is not None:
             return logits, targets[which]
-    return model(*inputs), targets
+    logits = model(*inputs)
+    if not isinstance(logits, Tensor):
+        raise TypeError(
+            f"the model returns a {type(logits).__name__}; for the loop it must return one tensor, "
+            f"the logits. Wrap it in a module that returns only these."
+        )
+    return logits, targets
 
 
 def counted(targets: Tensor) -> Tensor:
@@ -107,11 +113,18 @@ def count(targets: Tensor) -> int:
 
 
 def require_loss(loss: Loss) -> None:
-    """A function of logits and targets."""
+    """A function of logits and targets, which learns nothing itself."""
     if not callable(loss):
         raise TypeError(
             f"loss is {loss!r}; it must be a function of logits and targets that gives one number "
             f'for each target, such as cross_entropy or nn.MSELoss(reduction="none").'
+        )
+    own = dict(loss.named_parameters()) if isinstance(loss, nn.Module) else {}
+    if learned := [name for name, one in own.items() if one.requires_grad]:
+        raise ValueError(
+            f"the loss has parameters of its own ({', '.join(learned[:3])}), which the run would "
+            f"neither save nor share between processes. Make them part of the model "
+            f"(model.{learned[0].replace('.', '_')} = ...) and let the loss read them there."
         )
 
 

@@ -104,7 +104,7 @@ class WeightsAndBiases:
             self.run.log(_numbers(run, step), step=step.step)
 
     def close(self) -> None:
-        self.run.finish()
+        self.run.finish(exit_code=int(sys.exc_info()[0] is not None))  # 1: it has crashed
 
 
 class Lines:

@@ -13,7 +13,7 @@ import {
 import { close, fixture } from "../support.js";
 
 const library = fixture("masks");
-const sizes = { real: 4, window: 3, block: 3 };
+const sizes = Object.assign({}, ...library.presets.map(([, given]) => given));
 
 test("every preset is the library's mask, and is recognized", () => {
   assert.deepEqual(

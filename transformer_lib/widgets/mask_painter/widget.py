@@ -69,7 +69,7 @@ class MaskPainter(Widget):
     rule = Setting(0, Option({"minus-infinity": 0, "zero-after": 1, "minus-1e9": 2}))
     _keys_of_text: ClassVar = {
         "mask": Option({name.replace(" ", "-"): name for name in PRESETS}),
-        "size": Number(1, MOST_WORDS, "of that mask: real words, window or block"),
+        "size": Number(1, MOST_WORDS, "of that mask, if it has one"),
         "keep": Flag("presets only hide more"),
         "open": Pair("words", "words", "a cell"),
         "hide": Pair("words", "words", "a cell"),

@@ -14,13 +14,18 @@ export const MINUS_INFINITY = 0;
 export const ZERO_AFTER = 1;
 export const LARGE_NEGATIVE = 2;
 
-/** A preset's name, what it lets each word see, and the size that it can be given: its key, label,
- * and first value for n words. */
+/** A preset's name, what it lets each word see in words and as a rule (word i sees word j), and the
+ * size that it can be given: its key, label, and first value for n words. */
 export const PRESETS = [
-  { name: "causal", about: "Each word sees itself and the words before it." },
+  {
+    name: "causal",
+    about: "Each word sees itself and the words before it.",
+    sees: (i, j) => j <= i,
+  },
   {
     name: "padding",
     about: "Each word sees the real words; what only fills up the row is hidden.",
+    sees: (_, j, { real }) => j < real,
     size: "real",
     label: "real words",
     first: (n) => Math.max(1, n - 2),
@@ -28,30 +33,28 @@ export const PRESETS = [
   {
     name: "sliding window",
     about: "Each word sees itself and a few words before it.",
+    sees: (i, j, { window }) => j <= i && j > i - window,
     size: "window",
     label: "window",
     first: (n) => Math.min(2, n),
   },
-  { name: "bidirectional", about: "Each word sees all words: nothing is hidden." },
+  {
+    name: "bidirectional",
+    about: "Each word sees all words: nothing is hidden.",
+    sees: () => true,
+  },
   {
     name: "block",
     about: "Each word sees the words of its own block, as if each block were a text of its own.",
+    sees: (i, j, { block }) => Math.floor(i / block) === Math.floor(j / block),
     size: "block",
     label: "block size",
     first: (n) => Math.ceil(n / 2),
   },
 ];
 
-const RULE_OF = {
-  causal: (i, j) => j <= i,
-  padding: (_, j, { real }) => j < real,
-  "sliding window": (i, j, { window }) => j <= i && j > i - window,
-  bidirectional: () => true,
-  block: (i, j, { block }) => Math.floor(i / block) === Math.floor(j / block),
-};
-
 export function presetMask(name, n, sizes = {}) {
-  const may = RULE_OF[name];
+  const may = PRESETS.find((preset) => preset.name === name).sees;
   return Array.from({ length: n }, (_, i) => Array.from({ length: n }, (_, j) => may(i, j, sizes)));
 }
 
