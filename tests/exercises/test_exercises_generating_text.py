@@ -398,7 +398,7 @@ WRONG[check_cache_bytes] = [
     (lambda b, t, n, d, k: b * t * d * k * 2, "`* n` is missing after `b * t * d * k * 2`"),
     (
         lambda b, t, n, d, k: 2 * d * d * n * k,
-        "with twice the `tokens` the cache is twice as large, and you",
+        "With twice the `tokens` the cache is twice as large, and you",
     ),
     (lambda b, t, n, d, k: b * t * n * d * k // 4, "do not divide by 8"),
     (lambda b, t, n, d, k: 16 * b * t * n * d * k, "You count 16."),

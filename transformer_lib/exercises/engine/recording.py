@@ -181,7 +181,7 @@ def departure(
         gone = own[0]
     # What only gathers went wrong where its pieces were picked.
     picked = [steps[b] for b in before[gone] if steps[gone].name in ("stack", "cat")]
-    if {s.name for s in picked} == {"__getitem__"} and len({s.line for s in picked}) == 1:
+    if {s.name for s in picked} == {"__getitem__"} and steps[gone].line != picked[0].line:
         gone = before[gone][0]
     step = steps[gone]
     values = [s.value for s in theirs.steps if s.name == step.name]
@@ -222,12 +222,17 @@ def _wrong(result: Any, wanted: Any) -> Any:
 def _sound(steps: Sequence[Step], known: Sequence[Tensor]) -> set[int]:
     """The lines before the last whose value is a known one, or a row of one, or has it as a row."""
     last = {s.line: s.value for s in steps}
-    known = [x for x in known if x.numel() > 1 and x.is_floating_point()]
+    known = [x for x in known if x.numel() > 1 and _telling(x)]
     return {
         line
         for line, x in last.items()
-        if line != steps[-1].line and x.is_floating_point() and any(_rows(x, y) for y in known)
+        if line != steps[-1].line and _telling(x) and any(_rows(x, y) for y in known)
     }
+
+
+def _telling(value: Tensor) -> bool:
+    """Not a mask, and not a row of places: these are easily alike."""
+    return value.is_floating_point() or (value.dtype != torch.bool and value.ndim > 1)
 
 
 def _rows(value: Tensor, known: Tensor) -> bool:
