@@ -586,9 +586,13 @@ def _compared(text: _Text, tree: ast.AST) -> Iterator[Edit]:
 
 def _flipped(text: _Text, tree: ast.AST) -> Iterator[Edit]:
     """A minus where a plus belongs, and the like, before any term is taken away."""
-    for node in _body(tree):
+    nodes = list(_body(tree))
+    calls = [n for n in nodes if isinstance(n, ast.Call) and text.of(n.func) == "range"]
+    bounds = [arg for call in calls for arg in call.args]  # who goes too far is easily right
+    for node in nodes:
         signs = isinstance(node, ast.BinOp) and _SIGNS.get(type(node.op), "?") in "+-*/"
-        if signs and not any(isinstance(side, ast.Constant) for side in (node.left, node.right)):
+        sides = (node.left, node.right) if signs and node not in bounds else ()
+        if sides and not any(isinstance(side, ast.Constant) for side in sides):
             yield next(_operators(text, node))
 
 
