@@ -63,6 +63,14 @@ def test_an_empty_answer_is_not_attempted(empty):
     assert repr(PRINTOUT(empty)) == "○ not attempted yet"
 
 
+def test_what_is_no_option_is_called_what_it_is():
+    given = torch.eye(3), [[1.0]]
+    kinds = "a tensor of shape (3, 3)", "a list"
+    for answer, kind in zip(given, kinds, strict=True):
+        told = f"Your choice is {kind}; give the option itself."
+        assert PRINTOUT(answer).diagnosis == told
+
+
 def test_a_choice_of_words():
     check = Choice(right=True, wrong={False: "Nothing hides the future."})
     assert check(True).passed

@@ -392,13 +392,13 @@ RIGHT[check_cache_bytes] = [by_counting, lambda b, t, n, d, k: 2 * b * t * n * d
 WRONG[check_cache_bytes] = [
     (
         lambda b, t, n, d, k: b * t * n * d * k,
-        "of one token, one layer of width 1 keeps a key and a value, ",
+        "Of one token, one layer of width 1 keeps a key and a value, ",
     ),
     (lambda b, t, n, d, k: b * t * n * d * k * 3, "with `2` in place of `3`"),
     (lambda b, t, n, d, k: b * t * d * k * 2, "`* n` is missing after `b * t * d * k * 2`"),
     (
         lambda b, t, n, d, k: 2 * d * d * n * k,
-        "with twice the `tokens` the cache is twice as large, and you",
+        "With twice the `tokens` the cache is twice as large, and you",
     ),
     (lambda b, t, n, d, k: b * t * n * d * k // 4, "do not divide by 8"),
     (lambda b, t, n, d, k: 16 * b * t * n * d * k, "You count 16."),

@@ -89,7 +89,16 @@ def of_those_to_come(weights, ids):
     return torch.stack([weights[t, followers(ids, t)].sum() for t in again]).mean()
 
 
+def nearest(weights, ids):
+    found = []
+    for t in range(len(ids)):
+        if at := followers(ids, t):
+            found.append(weights[t, at[-1]])
+    return torch.stack(found).mean()
+
+
 WRONG[check_induction] = [
+    (nearest, "here, at `getitem`, your values leave"),
     (lambda w, i: by_loops(w, i, shift=0, seen_only=False), "still does what the broken"),
     (lambda w, i: by_loops(w, i, shift=0), 'with `shift=1` in place of `shift=0`'),
     (lambda w, i: by_loops(w, i, seen_only=False), 'without `seen_only=False` it is right'),

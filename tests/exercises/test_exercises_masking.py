@@ -403,7 +403,21 @@ def writes_into_x(f, x):
     return right
 
 
-WRONG[check_is_causal] += [(writes_into_x, "you write into the argument `x`")]
+def all_but_the_last(f, x):
+    for start in range(1, len(x) - 1):
+        if differs(f, x, [negative, torch.randn_like], start, torch.equal):
+            return False
+    return True
+
+
+WRONG[check_is_causal] += [
+    (writes_into_x, "you write into the argument `x`"),
+    (all_but_the_last, "`- 1` is too much"),
+]
+
+
+def test_who_leaves_out_the_last_start_is_not_told_of_the_first_output():
+    assert FIRST_ONLY not in check_is_causal(all_but_the_last).diagnosis
 
 
 # --- which mask lets the future through

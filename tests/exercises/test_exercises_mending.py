@@ -150,6 +150,58 @@ def test_what_is_divided_by_a_parenthesis():
     assert told.endswith("`/ 2` belongs to the last term only: `lambda a, b: a + b / 2`.")
 
 
+def test_one_of_several_terms_that_belongs_outside():
+    check = Exercise(
+        right=lambda n, d: n * (d + 3) + 2 * d, cases=[Case("one", 2, 3), Case("two", 5, 7)]
+    )
+    told = check(lambda n, d: n * (d + 3 + 2 * d)).diagnosis
+    assert "`2 * d` belongs outside the parentheses: `lambda n, d: n * (d + 3) + 2 * d`" in told
+
+
+def test_a_condition_too_many_is_told_and_a_branch_of_several_is_not():
+    def some(x):
+        y = torch.zeros_like(x)
+        for i in range(len(x)):
+            if x[i].sum() > 0:
+                y[i] = 2 * x[i]
+        return y
+
+    def branches(x):
+        y = torch.zeros_like(x)
+        for i in range(len(x)):
+            if i < 0:
+                y[i] = -x[i]
+            elif x[i].sum() > 0:
+                y[i] = 2 * x[i]
+        return y
+
+    check = Exercise(right=lambda x: 2 * x, cases=[Case("5 words", X)])
+    told = check(some).diagnosis
+    assert told.endswith("`if x[i].sum() > 0:`: without this condition your answer is right.")
+    assert "condition" not in check(branches).diagnosis
+
+
+def test_an_operator_is_turned_before_a_term_is_taken_away():
+    """A softmax ignores what all of a row have in common, so that `p[:, None] -` seems too much."""
+
+    def one_line(x):
+        p = torch.arange(len(x))
+        return (x @ x.mT + (p[:, None] - p)).softmax(-1)
+
+    def two_lines(x):
+        distance = torch.arange(len(x))[:, None] - torch.arange(len(x))
+        return (x @ x.mT + distance).softmax(-1)
+
+    def right(x):
+        distance = torch.arange(len(x))[:, None] - torch.arange(len(x))
+        return (x @ x.mT - distance).softmax(-1)
+
+    check = Exercise(right=right, cases=CHECK.cases)
+    assert "with `return (x @ x.mT - (p[:, None] - p)).softmax(-1)` in" in check(one_line).diagnosis
+    assert "with `x @ x.mT - distance` in place" in (told := check(two_lines).diagnosis)
+    assert "Or else" not in told
+
+
 def test_a_number_tuned_to_the_cases_is_not_told():
     check = Exercise(right=lambda n: n * n, cases=[Case("of two", 2), Case("of none", 0)], wrong={})
     assert "in place of" not in check(lambda n: 3 * n).diagnosis  # 2 * n is right for both

@@ -200,6 +200,7 @@ WRONG[check_count] = [
     (lambda d, h, w, b: 4 * d * w + (3 * w + d) * b, "You count one head: multiply"),
     (lambda d, h, w, b: 4 * (d + b) * h * w, "The bias of W_O is as wide"),
     (lambda d, h, w, b: 4 * d * h * w + 3 * h * w + d, "The biases are counted although"),
+    (lambda d, h, w, b: h * (4 * d * w + b * (3 * w + d)), "you have 648, right is 624."),
 ]
 
 
@@ -281,7 +282,7 @@ def asks_by_the_verb():
 
 
 WRONG[check_giver_and_receiver] = [
-    (one_softmax, "your two heads ask the same question"),
+    (one_softmax, "Your two heads ask the same question"),
     (design(turn=3), "Right for *gave*, but with *got*"),
     (design(turn=3, signs=(-1, 1)), "Right for *got*, but with *gave*"),
     (design(turn=3, signs=(1, 1)), "Both heads find the person who comes first"),

@@ -358,7 +358,7 @@ RIGHT[check_turning_hands] = [
 ]
 WRONG[check_turning_hands] = [
     (lambda n, d, base: d // 2 - by_loop(n, d, base), "`d // 2 -` is too much"),
-    (lambda n, d, base: waves(n, d, base, full=1), "without `full=1` it is right"),
+    (lambda n, d, base: waves(n, d, base, full=1), "One turn is an angle of 2π"),
     (
         lambda n, d, base: by_loop(n, 2 * d, base**2),
         "every hand: you count 8 hands, more than the 4 that there ar",

@@ -4,7 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from transformer_lib.exercises.engine.recording import Recorder, departure, written_at
+from transformer_lib.exercises.engine.recording import NAN, Recorder, departure, written_at
 from transformer_lib.exercises.engine.runner import Case, Exercise, randn
 
 Q, K = randn(3, 5, seed=1), randn(7, 5, seed=2)
@@ -55,6 +55,20 @@ def test_the_line_of_an_answer_is_told_whoever_computes():
         return F.softmax(x, dim=0)
 
     assert left(answer)[0] == 2
+
+
+def test_a_nan_is_named_where_it_arises_unless_it_is_taken_away():
+    def spoiled(q, k):
+        p = right(q, k).round()
+        return (p * p.log()).sum(-1)
+
+    def cured(q, k):
+        p = right(q, k).round()
+        return (p * p.log()).nan_to_num().sum(-1).sin()
+
+    assert left(spoiled)[0] == 2
+    assert left(spoiled)[1].seen == NAN
+    assert left(cured)[1].seen != NAN
 
 
 def test_an_operation_is_recorded_under_any_name(monkeypatch):

@@ -8,7 +8,7 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from diagnoses import exercises, judge
+from diagnoses import exercises, judge, searching
 
 from transformer_lib.exercises import scaling
 from transformer_lib.exercises.scaling import (
@@ -174,12 +174,40 @@ def by_grid(s, entropy):
 RIGHT[check_temperature_for_entropy] = [by_halving, by_grid]
 
 
+def by_hand(s):
+    return s.exp() / s.exp().sum()
+
+
+def by_unsafe(s, entropy, softmax=lambda s: F.softmax(s, dim=0)):
+    low, high = 1e-6, 1e6
+    for _ in range(60):
+        middle = math.sqrt(low * high)
+        p = softmax(s / middle)
+        h = -(p * p.log()).sum().item()
+        if h > entropy:
+            high = middle
+        elif h <= entropy:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
 WRONG[check_temperature_for_entropy] = [
     (lambda s, entropy: 1 / by_halving(s, entropy), "`1 /` is too much"),
     (lambda s, entropy: by_halving(s, entropy, torch.log2), "without `torch.log2` it is right"),
     (lambda s, entropy: entropy_of(s, 1.0), "This is the entropy at temperature"),
     (lambda s, entropy: 1.0, "This is always 1, whatever"),
+    (lambda s, entropy: min(by_halving(s, entropy), 10.0), "`min` is one step too many"),
+    (by_unsafe, "here, at `mul`, your values leave those of the right computation: a NaN arises"),
+    (lambda s, entropy: by_unsafe(s, entropy, by_hand), "a NaN arises"),
 ]
+
+
+def test_a_nan_on_the_way_is_named_at_its_line():
+    diagnosis = check_temperature_for_entropy(by_unsafe).diagnosis
+    assert diagnosis.startswith(f"Line {by_unsafe.__code__.co_firstlineno + 5}, `h = -(p * p.log(")
+    assert diagnosis.endswith("a NaN arises: 0 · inf, 0/0, inf/inf or inf − inf.")
 
 
 # --- PyTorch's start
@@ -214,6 +242,11 @@ def by_spread(score, d_k):
     return 1 if spread > d_k**-0.25 else 2
 
 
+def unrounded(score, d_k):
+    s = score(torch.randn(200, d_k), torch.randn(200, d_k)).std().item()
+    return 1 - math.log(s) / math.log(d_k**0.5)
+
+
 def by_one_product(score, d_k):
     ones = torch.ones(1, d_k)
     ratio = (score(ones, ones) / d_k).item()
@@ -232,7 +265,14 @@ WRONG[check_times_scaled] = [
         lambda score, d_k: score(torch.randn(400, d_k), torch.randn(400, d_k)).std(),
         "This is the spread of",
     ),
+    (lambda score, d_k: by_spread(score, d_k) + 0.04, "is not a whole number: round it."),
+    (unrounded, "is not a whole number: round it."),
 ]
+
+
+def test_a_change_that_is_right_for_some_draws_only_is_not_told():
+    with searching(lines=True):
+        assert check_times_scaled(unrounded).diagnosis.endswith("is not a whole number: round it.")
 
 
 # --- the same training without the division

@@ -223,10 +223,10 @@ WRONG[check_products] = [
     (lambda d, f, t: 2 * t * d * (2 * d + f + t), "`* t` is too much"),
     (
         lambda d, f, t: 4 * (d * d + d) + 2 * d * f + f + d + 2 * t * d,
-        "your count holds d_ff, and nothing in a block takes as many ",
+        "Your count holds d_ff, and nothing in a block takes as many ",
     ),
     (lambda d, f, t: 12 * d * d + 2 * t * d, "You take d_ff to be 4"),
-    (lambda d, f, t: 2 * d + f, "your count holds d_ff, and nothing in a block takes as many "),
+    (lambda d, f, t: 2 * d + f, "Your count holds d_ff, and nothing in a block takes as many "),
     (
         lambda d, f, t: max(4 * d * d + 2 * d * f, 2 * t * d),
         "2 * d * (f + t), 2 * t * d)` in its place",
@@ -239,7 +239,7 @@ WRONG[check_products] = [
     ),
     (
         lambda d, f, t: 2 * d * d * (1 + t) + 2 * d * f + 2 * t * d,
-        "your count holds 2 · d_model · d_model · tokens, and nothing",
+        "Your count holds 2 · d_model · d_model · tokens, and nothing",
     ),
 ]
 
@@ -289,7 +289,7 @@ WRONG[check_shares] = [
         lambda block, head, x: scores_of(
             *pieces(block, x)[:2], block.feed_forward(block.norm_2(x)), head=head
         ),
-        "only your third share is wrong. It is what the feed-forward ",
+        "Only your third share is wrong. It is what the feed-forward ",
     ),
     (third(lambda block, y: block.norm_1(y)), "`thought` stands where `_` belongs"),
     (
@@ -300,7 +300,7 @@ WRONG[check_shares] = [
     ),
     (
         lambda block, head, x: scores_of(*pieces(block, x)[:2], block(x), head=head),
-        "only your third share is wrong. It is what the feed-forward ",
+        "Only your third share is wrong. It is what the feed-forward ",
     ),
     (
         lambda block, head, x: torch.stack(pieces(block, x))[:, :, -1],
@@ -332,7 +332,7 @@ WRONG[check_shares] = [
         lambda block, head, x: scores_of(
             x, a := pieces(block, x)[1], block.feed_forward(block.norm_2(a)), head=head
         ),
-        "only your third share is wrong. It is what the feed-forward ",
+        "Only your third share is wrong. It is what the feed-forward ",
     ),
     (
         lambda block, head, x: scores_of(

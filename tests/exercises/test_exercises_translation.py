@@ -88,21 +88,21 @@ WRONG[check_real_tokens] = [
     (lambda x, y: F.cross_entropy(x.mT, y), "Padding counts as well"),
     (
         lambda x, y: one_by_one(x, y).mean(),
-        "the sum of the losses is right, and it is divided by the wro",
+        "The sum of the losses is right, and it is divided by the wro",
     ),
     (
         lambda x, y: torch.stack(
             [by_pytorch(x[i : i + 1], y[i : i + 1]) for i in range(len(x))]
         ).mean(),
-        "the words do not count alike: one adds 0.13 of its loss, ano",
+        "The words do not count alike: one adds 0.13 of its loss, ano",
     ),
     (
         lambda x, y: one_by_one(x, y).sum(),
-        "the sum of the losses is right, and it is divided by the wro",
+        "The sum of the losses is right, and it is divided by the wro",
     ),
     (
         lambda x, y: one_by_one(x, y).sum() / x.shape[0],
-        "the sum of the losses is right, and it is divided by the wro",
+        "The sum of the losses is right, and it is divided by the wro",
     ),
     (lambda x, y: -by_pytorch(x, y), "the sign before `by_pytorch(x, y)` is one too many"),
     (lambda x, y: F.cross_entropy(x[y == 0], y[y == 0]), "the losses of the padding"),
@@ -166,31 +166,31 @@ WRONG[check_smoothed_floor] = [
     (lambda e, n: 0.0, "Zero is the floor without"),
     (
         lambda e, n: entropy([1 - e] + [e / (n - 1)] * (n - 1)),
-        "your result is that of −(1 − epsilon) ln(1 − epsilon) − (siz",
+        "Your result is that of −(1 − epsilon) ln(1 − epsilon) − (siz",
     ),
     (lambda e, n: entropy(target(e, n)[:1]), "`[:1]` is too much"),
     (
         lambda e, n: -math.log(target(e, n)[0]),
-        "your result is that of −1 ln(1 − epsilon + epsilon / size). ",
+        "Your result is that of −1 ln(1 − epsilon + epsilon / size). ",
     ),
     (lambda e, n: entropy([*target(e, n), e / n]), "`e` stands where `n` belongs"),
     (
         lambda e, n: entropy([1 - e] + [e / n] * n),
-        "your result is that of −(1 − epsilon) ln(1 − epsilon) − (siz",
+        "Your result is that of −(1 − epsilon) ln(1 − epsilon) − (siz",
     ),
     (
         lambda e, n: entropy([1 - e, e]),
-        "your result is that of −(1 − epsilon) ln(1 − epsilon) − (siz",
+        "Your result is that of −(1 − epsilon) ln(1 − epsilon) − (siz",
     ),
     (
         lambda e, n: entropy([1 / n] * n),
-        "your result is that of − size · (1 / size) ln(1 / size). Loo",
+        "Your result is that of − size · (1 / size) ln(1 / size). Loo",
     ),
     (lambda e, n: entropy([1 - e] + [e / n] * (n - 1)), "Look at the share of the right word"),
     (lambda e, n: entropy(target(e, n)[:2]), "Look at how many other words there are"),
     (lambda e, n: entropy(target(e, n)[:1] + [e] * (n - 1)), "at the share of each other word"),
     (lambda e, n: -math.log(1 - e), "Look at what is missing: the other words."),
-    (lambda e, n: e * math.log(n), "your result is that of − (size − 1) · (epsilon / (size − 1))"),
+    (lambda e, n: e * math.log(n), "Your result is that of − (size − 1) · (epsilon / (size − 1))"),
     (lambda e, n: -e * math.log(e), "Look at what is missing: the right word."),
     (
         lambda e, n: entropy(target(e, n)[:1]) - entropy(target(e, n)[1:]),

@@ -198,7 +198,7 @@ WRONG[check_rotary_attention] = [
         "here, at `scaled_dot_product_attention`",
     ),
     (lambda q, k, v: attend(turn(q), turn(k), turn(v)), "`turn` is one step too many"),
-    (lambda q, k, v: attend(turn(q), k, v), "here, at `matmul`, your"),
+    (lambda q, k, v: attend(turn(q), k, v), "Only the queries are turned"),
     (lambda q, k, v: attend(q, turn(k), v), "Only the keys are turned;"),
     (lambda q, k, v: attend(q + encoding(q), k + encoding(k), v), "You add an encoding to queries"),
     (lambda q, k, v: attend(turn(q, 2.0), turn(k, 2.0), v), "You turn by twice the angle:"),
@@ -287,8 +287,20 @@ def from_start(scores):
 RIGHT[check_alibi_weights] = [by_columns]
 
 
+def adds_the_penalty(scores):
+    """Without the sign of the distance, too, the result is right: a softmax ignores a shift."""
+    h, s, _ = scores.shape
+    p = torch.arange(s)
+    scores = scores + slopes(h)[:, None, None] * (p[:, None] - p).abs()
+    return scores.masked_fill(torch.ones(s, s).triu(1).bool(), -torch.inf).softmax(-1)
+
+
 WRONG[check_alibi_weights] = [
     (alibi, "The result is right. But the exercise asks for it without a loop"),
+    (
+        adds_the_penalty,
+        "with `scores = scores - slopes(h)[:, None, None] * (p[",
+    ),
     (lambda s: alibi(s, sign=1), "with `sign=-1` in place of `sign=1`"),
     (
         lambda s: alibi(s, slopes(len(s))[:1].repeat(len(s))),

@@ -264,16 +264,15 @@ def _unmasked(x: Tensor) -> Tensor:
     return _attend(x, torch.ones_like(_past(x)))
 
 
-def _one_leak_at_the_start(x: Tensor) -> Tensor:
-    mask = _past(x)
-    mask[0, 1:2] = True
-    return _attend(x, mask)
+def _seeing_next(word: int) -> Callable:
+    """Causal attention, but for one word that sees the next one."""
 
+    def f(x: Tensor) -> Tensor:
+        mask = _past(x)
+        mask[word : word + 1, word + 1 : word + 2] = True
+        return _attend(x, mask)
 
-def _leak_to_the_last_but_one(x: Tensor) -> Tensor:
-    mask = _past(x)
-    mask[-2:-1, -1] = True
-    return _attend(x, mask)
+    return f
 
 
 def _faint(x: Tensor) -> Tensor:
@@ -417,15 +416,14 @@ check_is_causal = Exercise(
     cases=[
         Case("causal attention", _causal_attention, _X),
         Case("attention without a mask", _unmasked, _X),
-        Case("a function in which word 0 sees word 1", _one_leak_at_the_start, _X),
-        Case(
-            "a function in which the last word but one sees the last", _leak_to_the_last_but_one, _X
-        ),
+        Case("a function in which word 0 sees word 1", _seeing_next(0), _X),
+        Case("a function in which the last word but one sees the last", _seeing_next(3), _X),
         Case("a function with a faint leak", _faint, _X),
         Case("a function that leaks the signs of some numbers", _step, _X),
         Case("a function that divides by the norm of all words", _norm, _X),
         Case("causal attention of 7 words", _causal_attention, _SEVEN),
         Case("attention of 3 words without a mask", _unmasked, _THREE),
+        Case("a function in which word 1 sees word 2", _seeing_next(1), _SEVEN),
         Case("a function that adds a word's direction", _direction, _SEVEN),
         Case("a function that leaks where the last word is largest", _largest, _WIDE),
         Case("a function that adds up what is below 0", _below_zero, _WIDE.abs()),

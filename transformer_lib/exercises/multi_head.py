@@ -146,6 +146,7 @@ check_count = Exercise(
         Case("narrow heads without biases", 12, 3, 4, False),
         Case("narrow heads with biases", 12, 3, 4, True),
         Case("wide heads with biases", 10, 2, 10, True),
+        Case("3 heads of width 5 in 10 dimensions, with biases", 10, 3, 5, True),
         Case("heads of width 5", 14, 7, 5, False),
     ],
     praise="Right: four matrices of d_model × (n_heads · d_head), whatever their order.",

@@ -246,9 +246,9 @@ check_shift_matrix = Exercise(
 # --- how many hands turn?
 
 
-def _turning(n_positions, d_model, base, *, full=2 * math.pi, exponent=2.0) -> int:
-    """Hands whose wavelength, full · base^(exponent · i / d), is at most n_positions."""
-    waves = [full * base ** (exponent * i / d_model) for i in range(d_model // 2)]
+def _turning(n_positions, d_model, base, *, full=2 * math.pi) -> int:
+    """Hands whose wavelength, full · base^(2i / d), is at most n_positions."""
+    waves = [full * base ** (2 * i / d_model) for i in range(d_model // 2)]
     return sum(wave <= n_positions for wave in waves)
 
 
@@ -265,6 +265,9 @@ check_turning_hands = Exercise(
     wrong={
         "Hand 0 counts, too: where hand i is the last one that turns, i + 1 hands do.": (
             lambda n, d, base: _turning(n, d, base) - 1
+        ),
+        "One turn is an angle of 2π: a wavelength is 2π · base^(2i/d).": lambda n, d, base: (
+            _turning(n, d, base, full=1)
         ),
     },
     cases=[

@@ -114,6 +114,7 @@ check_temperature_for_entropy = Exercise(
         Case("5 scores, entropy 0.5", 2 * randn(5, seed=36), 0.5),
         Case("11 scores, entropy 2", 2 * randn(11, seed=37), 2.0),
         Case("10 scores of spread 6, entropy 2", 6 * randn(10, seed=38), 2.0),
+        Case("3 scores in the hundreds, entropy 0.5", torch.tensor([300.0, 200.0, 1.0]), 0.5),
     ],
     tolerance=(5e-3, 1e-4),
     seconds=10,
@@ -212,6 +213,11 @@ check_times_scaled = Exercise(
         Case("scores at width 3, as they are", _raw, 3, edge=True),
         Case("scores at width 3, divided twice", _scaled_twice, 3, edge=True),
     ],
+    also={
+        "Your {:.3g} is not a whole number: round it.": lambda result, score, d_k: (
+            (result,) if result % 1 else None
+        ),
+    },
     tolerance=(0.15, 0.05),
     praise="Right: one number, the spread right before the softmax, tells them apart.",
 )

@@ -69,6 +69,9 @@ check_rotary_attention = Exercise(
         "Only the keys are turned; the queries must turn too.": lambda q, k, v: attention(
             q, _turn(k), v
         ),
+        "Only the queries are turned; the keys must turn too.": lambda q, k, v: attention(
+            _turn(q), k, v
+        ),
         "You add an encoding to queries and keys; rotary positions turn them.": (
             lambda q, k, v: attention(_add(q), _add(k), v)
         ),

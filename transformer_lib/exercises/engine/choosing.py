@@ -140,7 +140,8 @@ class Choice:
 
     def _read(self, answer: Any) -> tuple[list[str], str]:
         """The options that an answer names, or what is wrong with it; neither for a stub."""
-        value = plain(answer() if callable(answer) and not isinstance(answer, type) else answer)
+        given = plain(answer() if callable(answer) and not isinstance(answer, type) else answer)
+        value = given
         if isinstance(answer, set | frozenset):
             value = [plain(option) for option in answer]
         elif hasattr(value, "tolist"):
@@ -150,7 +151,8 @@ class Choice:
             return [], ""
         for option in several:
             if not isinstance(option, str | int | float):
-                return [], f"Your choice is {describe(option)}; give the option itself."
+                odd = given if hasattr(given, "tolist") else option
+                return [], f"Your choice is {describe(odd)}; give the option itself."
         chosen = [_option(option) for option in several]
         return [option for option in chosen if option], ""
 

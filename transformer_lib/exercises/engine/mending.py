@@ -227,11 +227,8 @@ class Mended:
     def __init__(self, source: Source, edit: Edit) -> None:
         self.edit, self.line, self.code = edit, source.line(edit), source.code(edit)
         self.words = edit.words
-        if (
-            edit.new != "pass"
-            and "\n" not in edit.old + edit.new
-            and "everywhere" not in self.words
-        ):
+        told = self.words.startswith("without this") or "everywhere" in self.words
+        if not told and "\n" not in edit.old + edit.new:
             text = source.written(edit)
             if not _as_told(source.text, self.code, self.words, text):
                 cause = re.sub(_PRINTED[0][0], "", re.sub(" after `[^`]*`$", "", self.words))
@@ -587,6 +584,18 @@ def _compared(text: _Text, tree: ast.AST) -> Iterator[Edit]:
                 yield text.edit(node, new, _instead(text.of(node), says))
 
 
+def _flipped(text: _Text, tree: ast.AST) -> Iterator[Edit]:
+    """A minus where a plus belongs, and the like, before any term is taken away."""
+    nodes = list(_body(tree))
+    calls = [n for n in nodes if isinstance(n, ast.Call) and text.of(n.func) == "range"]
+    bounds = [arg for call in calls for arg in call.args]  # who goes too far is easily right
+    for node in nodes:
+        signs = isinstance(node, ast.BinOp) and _SIGNS.get(type(node.op), "?") in "+-*/"
+        sides = (node.left, node.right) if signs and node not in bounds else ()
+        if sides and not any(isinstance(side, ast.Constant) for side in sides):
+            yield next(_operators(text, node))
+
+
 def _operators(text: _Text, tree: ast.AST) -> Iterator[Edit]:
     """The other operator, an inverted condition, `=` for `+=`."""
     for node in _body(tree):
@@ -611,6 +620,11 @@ def _operators(text: _Text, tree: ast.AST) -> Iterator[Edit]:
                     new = f"({text.of(first.left)} {inner} {last})"
                     words = f"`{sign} {_short(pair[1])}` belongs to the last term only"
                     yield text.edit(node, new, words)
+            inner, times = (node.right, pair[0]) if sign == "*" else (None, "")
+            if isinstance(inner, ast.BinOp) and (other := _SIGNS.get(type(inner.op))) in ("+", "-"):
+                last = text.of(inner.right)
+                new = f"({times}) * ({text.of(inner.left)}) {other} ({last})"
+                yield text.edit(node, new, f"`{_short(last)}` belongs outside the parentheses")
             if sign in ("-", "/", "@", "**", "//"):
                 new = f"(({pair[1]}) {sign} ({pair[0]}))"
                 words = f"the two sides of `{sign}` must change places"
@@ -767,8 +781,9 @@ def _dropped(text: _Text, tree: ast.AST) -> Iterator[Edit]:
                 words = f"`{_short(text.of(kept))}` belongs here in any case"
                 yield text.edit(node, f"({text.of(kept)})", words)
         elif isinstance(node, ast.If):
-            words = "this condition keeps too much out"
-            yield text.edit(node.test, "True", words)
+            if not node.orelse and text.of(node).startswith("if"):  # not for a branch of several
+                words = "without this condition your answer is right"
+                yield text.edit(node.test, "True", words)
         elif isinstance(node, ast.Expr | ast.AugAssign) or (
             isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript | ast.Name)
         ):
@@ -910,5 +925,6 @@ def _sized(text: _Text, tree: ast.AST) -> Iterator[Edit]:
 
 
 # What is written, taken for another or too much; and what may be missing, or any other number.
-_NEAR = (_axis, _compared, _dropped, _operators, _kin, _names, _indices, _letters, _numbers)
+_NEAR = (_axis, _compared, _flipped, _dropped, _operators)
+_NEAR += (_kin, _names, _indices, _letters, _numbers)
 _FAR = (_swapped, _sized, _around)

@@ -289,6 +289,8 @@ def sizes(inputs: Mapping[str, Any]) -> dict[str, float]:
             for axis in range(value.ndim):
                 last = axis == value.ndim - 1
                 found[f"{name}.shape[{-1 if last else axis}]"] = value.shape[axis]
+        elif isinstance(value, list | tuple):
+            found[f"len({name})"] = len(value)
         elif isinstance(value, int | float) and not isinstance(value, bool):
             found[name] = value
     return found

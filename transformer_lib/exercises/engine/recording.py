@@ -24,6 +24,7 @@ from transformer_lib.exercises.engine.observing import ratio, relation, same
 _RESHAPES = {"reshape", "view", "flatten", "unflatten", "view_as"}
 _PREPARING = {"to", "float", "zeros_like", "scatter", "clone", "flatten", "unflatten"}
 _ARITHMETIC = {"add", "sub", "mul", "div", "pow", "where", "masked_fill", "clamp"}
+NAN = "a NaN arises: 0 · inf, 0/0, inf/inf or inf − inf"
 MOST_STEPS = 5_000
 MOST_NUMBERS = 20_000  # of one tensor
 
@@ -127,6 +128,8 @@ def departure(
     with ours:
         result = answer()
     steps = ours.steps
+    if not any(map(_no_number, known)) and (step := _first_nan(steps)):
+        return Departure(step.line, step.name, [], NAN, ""), set()
     results = {id(x) for x in _tensors([_wrong(result, wanted)])}
     leads = (
         _leading(steps, results) if results & {s.output for s in steps} else set(range(len(steps)))
@@ -176,6 +179,10 @@ def departure(
         if len(own) > 1 or not steps[own[0]].line:
             return None, sound
         gone = own[0]
+    # What only gathers went wrong where its pieces were picked.
+    picked = [steps[b] for b in before[gone] if steps[gone].name in ("stack", "cat")]
+    if {s.name for s in picked} == {"__getitem__"} and steps[gone].line != picked[0].line:
+        gone = before[gone][0]
     step = steps[gone]
     values = [s.value for s in theirs.steps if s.name == step.name]
     seen = next((words for x in reversed(values) if (words := relation(step.value, x))), "")
@@ -186,6 +193,22 @@ def departure(
     ]
     instead = _instead(step, steps, before[gone], theirs)
     return Departure(step.line, step.name, still, seen, instead), sound
+
+
+def _no_number(value: Tensor) -> bool:
+    return bool((value != value).any())
+
+
+def _first_nan(steps: Sequence[Step]) -> Step | None:
+    """The first step that makes a NaN of numbers, if none takes it away again."""
+    first, spoiled = None, set()
+    for step in steps:
+        before, now = bool(spoiled & set(step.inputs)), _no_number(step.value)
+        if before and not now and step.value.is_floating_point():
+            return None
+        first = first or (step if now and not before and step.line else None)
+        spoiled = spoiled | {step.output} if now else spoiled - {step.output}
+    return first
 
 
 def _wrong(result: Any, wanted: Any) -> Any:
@@ -199,12 +222,17 @@ def _wrong(result: Any, wanted: Any) -> Any:
 def _sound(steps: Sequence[Step], known: Sequence[Tensor]) -> set[int]:
     """The lines before the last whose value is a known one, or a row of one, or has it as a row."""
     last = {s.line: s.value for s in steps}
-    known = [x for x in known if x.numel() > 1 and x.is_floating_point()]
+    known = [x for x in known if x.numel() > 1 and _telling(x)]
     return {
         line
         for line, x in last.items()
-        if line != steps[-1].line and x.is_floating_point() and any(_rows(x, y) for y in known)
+        if line != steps[-1].line and _telling(x) and any(_rows(x, y) for y in known)
     }
+
+
+def _telling(value: Tensor) -> bool:
+    """Not a mask, and not a row of places: these are easily alike."""
+    return value.is_floating_point() or (value.dtype != torch.bool and value.ndim > 1)
 
 
 def _rows(value: Tensor, known: Tensor) -> bool:
