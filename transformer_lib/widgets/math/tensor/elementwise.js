@@ -301,7 +301,10 @@ const wholePower = binary(
   () => [],
 );
 export function pow(a, b) {
-  if (promote(a, b) === "bool") notFor("pow", "bool");
+  if (promote(a, b) === "bool") {
+    if (isScalar(b)) return numberOf(b) ? clone(a) : logical_or(a, true);
+    notFor("pow", "bool");
+  }
   const isWhole = promote(a, b) === "int64";
   if (isWhole && isScalar(b) && numberOf(b) < 0) fail(NO_INT_POWER);
   return isWhole ? wholePower(a, b) : power(a, b);
@@ -310,18 +313,21 @@ export function pow(a, b) {
 export function divide(a, b, rounding) {
   if (rounding === "floor") return floor_divide(a, b);
   if (rounding !== "trunc") return div(a, b);
-  const result = trunc(div(a, b));
-  return promote(a, b) === "int64" ? to(result, "int64") : result;
+  const common = promote(a, b);
+  const result = trunc(intByZero(div)(a, b, common));
+  if (common === "bool") notFor("div_trunc_cpu", "bool");
+  return common === "int64" ? to(result, "int64") : result;
 }
 const intByZero = (f) => (x, y, kind) => {
-  broadcast(x.shape ?? [], y.shape ?? []);
-  if (kind === "int64" && dense(asTensor(y, kind)).some((value) => value === 0)) {
+  const isEmpty = broadcast(x.shape ?? [], y.shape ?? []).includes(0);
+  if (kind === "int64" && !isEmpty && dense(asTensor(y, kind)).some((value) => value === 0)) {
     fail("ZeroDivisionError");
   }
   return f(x, y);
 };
 const floored = (x, y) => {
   if (y === 0) return x / y;
+  if (Number.isNaN(y)) return y;
   if (!Number.isFinite(y)) return Number.isFinite(x) ? (x * y < 0 ? -1 : 0) : Number.NaN;
   return Math.round((x - modulo(x, y)) / y);
 };
@@ -336,10 +342,16 @@ const modulo = (x, y) => {
   const rest = x % y;
   return rest !== 0 && rest < 0 !== y < 0 ? rest + y : rest;
 };
-const remaining = binary("Remainder", modulo, (g, a, b) => [
-  () => g,
-  () => neg(mul(g, floorDivided(a, b))),
-]);
+const remaining = binary(
+  "Remainder",
+  modulo,
+  (g, a, b) => [() => g, () => neg(mul(g, floorDivided(a, b)))],
+  {
+    refuse(_a, _b, common) {
+      if (common === "bool") notFor("remainder_cpu", "bool");
+    },
+  },
+);
 export const remainder = (a, b) => intByZero(remaining)(a, b, promote(a, b));
 
 /** The larger or smaller of two: a tie shares the gradient. */
@@ -434,8 +446,8 @@ export function masked_fill(x, mask, value) {
       `masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ${value.shape.length} dimension(s).`,
     );
   }
-  requireCast(value, x.dtype);
   const shape = broadcast(mask.shape, x.shape);
+  requireCast(value, x.dtype);
   const filled = asTensor(value, x.dtype);
   const [old, test] = [dense(stretch(x, shape)), dense(stretch(mask, shape))];
   const result = fresh(shape, x.dtype);

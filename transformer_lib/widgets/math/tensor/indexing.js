@@ -93,8 +93,9 @@ function byNumbers(part, view, d) {
   return part.shape.map((_, i) => ({ at: d + i, by: select(found, 1, i) }));
 }
 
-/** For each number of the result, its place in the view, row by row. */
-function picking(view, picks) {
+/** For each number of the result, its place in the view, row by row. `look` is told the result's
+ * shape before the numbers of the index are looked at. */
+function picking(view, picks, look = () => {}) {
   let shape = [];
   try {
     for (const { by } of picks) shape = broadcast(shape, by.shape);
@@ -110,6 +111,8 @@ function picking(view, picks) {
   const others = view.shape.map((_, d) => d).filter((d) => !ats.includes(d));
   const front = areTogether ? others.filter((d) => d < ats[0]) : [];
   const behind = others.filter((d) => !front.includes(d));
+  const result = [front.map((d) => view.shape[d]), shape, behind.map((d) => view.shape[d])].flat();
+  look(result);
   const steps = view.shape.map((_, d) => count(view.shape.slice(d + 1)));
   const among = new Int32Array(count(shape));
   picks.forEach(({ at, by }, nth) => {
@@ -132,7 +135,6 @@ function picking(view, picks) {
       offset: 0,
     });
   const [before, after] = [grid(front), grid(behind)];
-  const result = [front.map((d) => view.shape[d]), shape, behind.map((d) => view.shape[d])].flat();
   const found = new Int32Array(count(result));
   let k = 0;
   for (const one of before) {
@@ -199,15 +201,16 @@ function put(x, index, given) {
       "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. Please clone() the tensor before performing the operation.",
     );
   }
-  const { shape, found } = picking(view, picks);
   let values;
-  try {
-    values = dense(stretchTo(to(plain, x.dtype), shape));
-  } catch {
-    fail(
-      `shape mismatch: value tensor of shape ${sizes(plain.shape)} cannot be broadcast to indexing result of shape ${sizes(shape)}`,
-    );
-  }
+  const { found } = picking(view, picks, (shape) => {
+    try {
+      values = dense(stretchTo(to(plain, x.dtype), shape));
+    } catch {
+      fail(
+        `shape mismatch: value tensor of shape ${sizes(plain.shape)} cannot be broadcast to indexing result of shape ${sizes(shape)}`,
+      );
+    }
+  });
   const tensors = index.filter((part) => part instanceof Tensor);
   const isFill = plain.numel === 1 && tensors.length === 1 && isMask(tensors[0]);
   if (plain.dtype !== x.dtype && !isFill) {

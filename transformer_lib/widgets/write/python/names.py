@@ -175,22 +175,29 @@ m stride(input)
 SAME = {
     "absolute": "abs", "multiply": "mul", "subtract": "sub", "divide": "div", "negative": "neg",
     "concat": "cat", "concatenate": "cat", "swapaxes": "transpose", "greater": "gt", "less": "lt",
-    "clip": "clamp", "true_divide": "div",
+    "clip": "clamp", "true_divide": "div", "arccos": "acos", "arcsin": "asin", "arctan": "atan",
+    "greater_equal": "ge", "less_equal": "le", "not_equal": "ne", "swapdims": "transpose",
+    "ger": "outer", "ravel": "flatten",
 }  # fmt: skip
 
 # Known to PyTorch, not to this page. "torch." and so on: where it would be asked for.
 MISSING = """
-torch: addmm angle atleast_1d atleast_2d autocast baddbmm bernoulli bfloat16
-torch: broadcast_tensors broadcast_to bucketize cartesian_prod cdist celu cholesky combinations
-torch: compile complex complex64 conj corrcoef cosh cov cross cuda cummax cummin
-torch: cumulative_trapezoid deg2rad diff digamma dist dropout dsplit fft float16 fmod frac
-torch: from_numpy func gcd gradient half histc hstack hypot index_copy int16 int32 int8
-torch: isin jit kron kthvalue lerp lgamma linalg load logaddexp logcumsumexp logit logspace
-torch: masked_scatter meshgrid mode movedim mps multinomial nanmean nanmedian nanquantile nansum
-torch: nested normal optim quantile rad2deg renorm rot90 save scatter_add searchsorted sinc sinh
-torch: sparse stft take take_along_dim tensor_split tensordot trapezoid
-torch: tril_indices triu_indices uint8 unique_consecutive utils vander vdot vmap vsplit
-torch: vstack xlogy
+torch: acosh addcdiv addcmul addmm adjoint aminmax angle argwhere asinh atanh atleast_1d
+torch: atleast_2d autocast baddbmm bernoulli bfloat16 bilinear broadcast_tensors broadcast_to
+torch: bucketize cartesian_prod cdist celu cholesky column_stack combinations compile complex
+torch: complex64 conj conv1d corrcoef cosh cosine_similarity cov cross cuda cummax cummin
+torch: cumulative_trapezoid deg2rad det diagflat diff digamma dist dropout dsplit dstack erfc
+torch: exp2 fft fix fliplr flipud float16 float_power fmax fmin fmod frac from_numpy func gcd
+torch: gradient half histc histogram hsplit hstack hypot i0 imag index_copy index_fill index_put
+torch: inner int16 int32 int8 inverse is_complex is_nonzero isin isneginf isposinf isreal jit
+torch: kl_div kron kthvalue lcm ldexp lerp lgamma linalg load logaddexp logcumsumexp logdet logit
+torch: logspace masked_scatter matrix_exp meshgrid mode moveaxis movedim mps msort multinomial
+torch: nanmean nanmedian nanquantile nansum nested nextafter normal optim pairwise_distance
+torch: pinverse polar polygamma positive qr quantile rad2deg real renorm rot90 row_stack rsub
+torch: save scatter_add scatter_reduce searchsorted selu sgn signbit sinc sinh sparse std_mean
+torch: stft take take_along_dim tensor_split tensordot trapezoid trapz tril_indices triu_indices
+torch: uint8 unique_consecutive unravel_index utils vander var_mean vdot view_as_complex
+torch: view_as_real vmap vsplit vstack xlogy
 Tensor: apply_ as_strided bernoulli_ bfloat16 byte char cpu cuda exponential_
 Tensor: half index_add_ int is_cuda map_ numpy put_ register_hook scatter_add_
 Tensor: scatter_reduce short to_sparse unfold unique_consecutive
@@ -205,4 +212,6 @@ autograd.functional: hessian hvp jvp vhp vjp
 nn: attention BatchNorm1d Conv1d Conv2d CrossEntropyLoss GELU GRU init LSTM
 nn: MSELoss MultiheadAttention ParameterList RNN Transformer TransformerDecoder
 nn: TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer utils
+special: bessel_j0 digamma erf erfc erfinv exp2 expit expm1 gammaln i0 log1p log_ndtr log_softmax
+special: logit logsumexp ndtr ndtri psi round sinc softmax xlog1py xlogy zeta
 """
