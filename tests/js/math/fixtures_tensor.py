@@ -4,6 +4,7 @@ A tensor is `{"t": numbers, "shape": ..., "dtype": ...}`, a float `{"real": numb
 out is None. Where PyTorch raises, the type and the message are the result.
 """
 
+import math
 import random
 import re
 import warnings
@@ -24,6 +25,7 @@ def fixtures() -> dict[str, object]:
     random.seed(24)
     torch.manual_seed(24)
     calls = [_call(*made) for name in SIGNATURES for made in _samples(name)]
+    calls += [_call(*made) for made in _corners()]
     return {
         "calls": [call for call in calls if call],
         "names": list(SIGNATURES),
@@ -208,6 +210,20 @@ MATRICES = {
         ((3, 4), (2, 3, 4)),
     ],
 }
+
+
+def _corners():
+    """What is too rare to be drawn: other seeds have found it."""
+    yes, whole, none = torch.tensor([True, False]), torch.tensor([5, -3]), torch.ones(0).long()
+    yield "pow", {"input": yes, "exponent": True}, {}
+    yield "pow", {"input": yes, "exponent": False}, {}
+    yield "remainder", {"input": yes, "other": yes}, {}
+    yield "div", {"input": yes, "other": yes, "rounding_mode": "trunc"}, {}
+    yield "div", {"input": whole, "other": 0 * whole, "rounding_mode": "trunc"}, {}
+    yield "floor_divide", {"input": whole, "other": torch.tensor(math.nan)}, {}
+    yield "floor_divide", {"input": none, "other": torch.tensor(0)}, {}
+    four = torch.ones(4, dtype=torch.bool)
+    yield "masked_fill", {"input": whole, "mask": four, "value": -math.inf}, {}
 
 
 def _samples(name):

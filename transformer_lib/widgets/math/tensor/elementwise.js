@@ -302,7 +302,7 @@ const wholePower = binary(
 );
 export function pow(a, b) {
   if (promote(a, b) === "bool") {
-    if (isScalar(b)) return numberOf(b) ? clone(a) : logical_or(a, true);
+    if (isScalar(b)) return numberOf(b) ? clone(a) : eq(a, a); // a ** 0 is True
     notFor("pow", "bool");
   }
   const isWhole = promote(a, b) === "int64";
