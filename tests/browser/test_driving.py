@@ -293,7 +293,8 @@ def test_phrase_and_change_stay_in_sight_together_where_there_is_room(open_page)
     page.set_viewport_size({"width": 1280, "height": 1000})
     page.get_by_role("button", name="set it", exact=True).click()
     page.locator(".afm-change").first.wait_for()
-    page.wait_for_timeout(700)  # it scrolls smoothly
+    # It scrolls smoothly: until it is where it was a moment ago.
+    page.wait_for_function("window.was === (window.was = scrollY)", polling=300)
     tops = page.evaluate(
         f"[{_TOP_OF_LINK}, ...[...document.querySelectorAll('.afm-change')]"
         ".flatMap((n) => [n.getBoundingClientRect().top, n.getBoundingClientRect().bottom])]"
