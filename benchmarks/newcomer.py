@@ -4,7 +4,7 @@
 
 Writes transformer_lib/runs/newcomer.json. The path of tests/browser/test_newcomer.py, on the built
 pages from file://, without a kernel and without a network: the first word of chapter 0's machine,
-words that are written, heads that are switched off, and chapter 12's small model, trained at full
+words that are written, heads that are switched off, and page 12b's small model, trained at full
 speed for each task and each seed that the figure offers until 98 % of its answers are right. All
 times are read from the page's own clock, in milliseconds. Also the longest task of the page's own
 thread on each stretch of the way (0: none took 50 ms), and the machine's load before and after.
@@ -51,9 +51,10 @@ def visit(newcomer: Newcomer) -> tuple[dict, dict]:
     longest["heads are switched"] = newcomer.longest_task()
     newcomer.scroll_to("Where the numbers come from")
     newcomer.follow("12", to="12")
+    newcomer.follow("page 12b", to="12b")
     newcomer.figure("train")
     newcomer.page.wait_for_function("window.afmFigures.get('train')[0].facts().loss > 0")
-    longest["chapter 12 until its figures are there"] = newcomer.longest_task()
+    longest["page 12b until its figure is there"] = newcomer.longest_task()
     taken = newcomer.taken | {"first answer": first, "word": words, "switch": switches}
     return taken, longest
 

@@ -37,6 +37,7 @@ def test_a_newcomer_breaks_a_machine_and_trains_a_model(book, browser, watched):
 
     newcomer.scroll_to("Where the numbers come from")
     newcomer.follow("12", to="12")
+    newcomer.follow("page 12b", to="12b")
     newcomer.scroll_to("Train one here")
     here = newcomer.figure("train")
     page.wait_for_function("window.afmFigures.get('train')[0].facts().loss > 0")
