@@ -127,10 +127,10 @@ BAD = {
 }
 
 HURRIED = """() => {
-  const line = "{ const { now } = performance; performance.now = () => 10 * now.call(performance); }";
+  const line = "const { now } = performance; performance.now = () => 10 * now.call(performance);";
   window.Blob = class extends Blob {
     constructor([...parts], options) {
-      super(/javascript/.test(options?.type) ? [line, ...parts] : parts, options);
+      super(/javascript/.test(options?.type) ? [`{ ${line} }`, ...parts] : parts, options);
     }
   };
 }"""
