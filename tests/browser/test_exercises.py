@@ -130,7 +130,7 @@ BAD = {
 }
 
 HURRIED = """() => {
-  const line = "const { now } = performance; performance.now = () => 10 * now.call(performance);";
+  const line = "const { now } = performance; performance.now = () => 5 * now.call(performance);";
   window.Blob = class extends Blob {
     constructor([...parts], options) {
       super(/javascript/.test(options?.type) ? [`{ ${line} }`, ...parts] : parts, options);
@@ -140,7 +140,7 @@ HURRIED = """() => {
 
 
 def test_bad_answers_get_a_sentence_and_the_page_goes_on(chapter):
-    # In a page of its own, whose workers have a clock that runs ten times as fast.
+    # In a page of its own, whose workers have a clock that runs five times as fast.
     beside = chapter.context.new_page()
     beside.add_init_script(f"({HURRIED})()")
     beside.goto(CHAPTER.as_uri())
