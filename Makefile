@@ -24,6 +24,9 @@ PYTHON ?= python3
 # where cores are shared with other programs.
 WORKERS ?= 2
 export OMP_NUM_THREADS := 1
+# What Python has compiled is kept, whatever the surroundings say: else each worker compiles all tests
+# again, and each program that a test starts the library.
+export PYTHONDONTWRITEBYTECODE :=
 
 VENV := .venv
 BIN := $(VENV)/bin

@@ -480,9 +480,12 @@ def require_positions(positions, n_heads: int, n_kv_heads: int, d_head: int) -> 
             f"positions is {positions!r}; give RotaryPositions or AlibiPositions. (Sinusoidal and "
             f"learned positions are added to the embeddings, before attention.)"
         )
+    device = torch.get_default_device()
+    if device.type == "meta" and not isinstance(positions, nn.Module):
+        device = torch.device("cpu")  # to compute on meta, PyTorch imports its compiler
     try:
         for heads in (n_heads, n_kv_heads):
-            positions.rotate(torch.zeros(1, heads, 1, d_head), 0)
+            positions.rotate(torch.zeros(1, heads, 1, d_head, device=device), 0)
     except ValueError as error:
         raise ValueError(
             f"{positions} does not suit heads of width {d_head}. Make the positions for that width."

@@ -5,17 +5,43 @@ them of token ids ``[batch, tokens]``; each other layer returns the shape that i
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from transformer_lib import checks
 from transformer_lib.cache import ModelCache
 from transformer_lib.fast.steps import TokenStep, is_idle, linear_step, stepper_of
 from transformer_lib.positions import AddedPositions
+
+
+@contextmanager
+def shapes_only() -> Iterator[None]:
+    """What is made within is on the device meta: shapes and dtypes, but no memory and no numbers.
+
+    ``torch.device("meta")`` alone has normal numbers "drawn" there all the same, for which PyTorch
+    imports its compiler: a second of each program that only loads a model.
+
+    >>> with shapes_only():
+    ...     layer = nn.Embedding(7, 4)
+    >>> layer.weight.device.type, layer.weight.shape
+    ('meta', torch.Size([7, 4]))
+    """
+    with torch.device("meta"), _Undrawn():
+        yield
+
+
+class _Undrawn(TorchFunctionMode):
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if function is nn.init.normal_:
+            return kwargs["tensor"]
+        return function(*args, **kwargs)
 
 
 def gelu_tanh(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:

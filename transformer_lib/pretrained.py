@@ -23,11 +23,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import safetensors
-import torch
 from torch import Tensor
 
 from transformer_lib import storage
 from transformer_lib.gpt import GPT, GPTConfig
+from transformer_lib.layers import shapes_only
 from transformer_lib.storage import UnusableFileError
 
 if TYPE_CHECKING:
@@ -242,7 +242,7 @@ def _filled(config: GPTConfig, path: Path) -> GPT:
     except (safetensors.SafetensorError, OSError) as error:
         raise ValueError(f"{path} is damaged ({error}). Download it again.") from error
     require_numbers(path, weights, copy)
-    with torch.device("meta"):  # no numbers of its own: those of the file take their places
+    with shapes_only():  # no numbers of its own: those of the file take their places
         model = GPT(config)
     ours = {name: weight.contiguous() for name, weight in translated(config, weights)}
     model.load_state_dict(ours, assign=True)

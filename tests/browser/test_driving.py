@@ -1,8 +1,10 @@
-"""Phrases that set a figure: by mouse, keyboard and touch, and every key of every figure."""
+"""Phrases that set a figure: by mouse, keyboard and touch, and every key of every figure.
+
+Those of the book are pressed in test_pages.py, on its pages.
+"""
 
 import pytest
 import torch
-from built import BUILD, READ
 from figures import (
     WORDS,
     X,
@@ -15,7 +17,7 @@ from figures import (
     make_walk,
     playground,
 )
-from harness import facts_of, mount_all, phrase, write_page
+from harness import facts_of, phrase, write_page
 
 from transformer_lib import widgets
 from transformer_lib.attention import MultiHeadAttention
@@ -406,76 +408,6 @@ def test_the_machine_follows_the_text_and_goes_back(open_page):
     page.get_by_role("button", name="back", exact=True).click()
     page.wait_for_function(thought)
     assert facts_of(page, "gpt") == pytest.approx(first, abs=1e-6)
-
-
-# Each phrase is pressed where it is being read, in the middle of the window: is something told, and
-# are the phrase and what has changed in sight afterwards? In one go, since a click is done when it
-# returns. Where a figure stands does not depend on what it is set to: unless `all`, one phrase of a
-# paragraph is pressed for each figure.
-PRESS_EACH = """async (all) => {
-  const seen = (box, inside) => {
-    const [x, y] = [(box.left + box.right) / 2, (box.top + box.bottom) / 2];
-    const top = document.elementFromPoint(Math.min(Math.max(x, 1), innerWidth - 2), y);
-    return Boolean(top) && inside.contains(top);
-  };
-  const frame = () => new Promise((again) => requestAnimationFrame(() => setTimeout(again)));
-  for (const part of document.querySelectorAll(".afm-reveal")) part.hidden = false;
-  const [wrong, pressed] = [[], new Map()];
-  for (const phrase of document.querySelectorAll("[data-afm-set]")) {
-    const target = phrase.dataset.afmSet;
-    const [name, paragraph] = [target.split(";")[0], phrase.closest("p, li")];
-    if (!all && pressed.get(name) === paragraph) continue;
-    pressed.set(name, paragraph);
-    const figure = () => afmFigures?.get(/^#set:([^;]+)/.exec(target)?.[1])?.[0].element;
-    const told = () => figure()?.querySelector(".afm-unseen");
-    for (let at = phrase.closest("details"); at; at = at.parentElement.closest("details"))
-      at.open = true;
-    if (window.afmFigures && told()) told().textContent = "";
-    phrase.scrollIntoView({ block: "center", behavior: "instant" });
-    window.dispatchEvent(new Event("scroll")); // now, instead of in the next frame
-    phrase.click();
-    const end = performance.now() + 5000; // what is mounted or computed first is told later
-    while (!(window.afmFigures && told()?.textContent) && performance.now() < end)
-      await new Promise((again) => setTimeout(again, 10));
-    await frame();
-    if (!told()?.textContent) wrong.push(`${target} sets nothing`);
-    const isSeen = () => seen(phrase.getClientRects()[0], phrase);
-    const isChangeSeen = () => {
-      const changed = [...figure().querySelectorAll(".afm-change")].flatMap((one) => {
-        const { left, right, top, bottom } = one.getBoundingClientRect();
-        const heights = [1, 3, 5, 7].map((at) => top + ((bottom - top) * at) / 8);
-        return heights.map((y) => ({ left, right, top: y, bottom: y }));
-      });
-      return !changed.length || changed.some((part) => seen(part, figure()));
-    };
-    // As the window gets narrow, drawings do, too, and what slides away is over them for a moment.
-    for (let tries = 0; tries < 20 && !(isSeen() && isChangeSeen()); tries += 1)
-      await new Promise((again) => setTimeout(again, 50));
-    if (!isSeen()) wrong.push(`${target} leaves the reader's sight`);
-    if (!isChangeSeen()) wrong.push(`${target} changes what is out of sight`);
-  }
-  return wrong;
-}"""
-
-
-def test_every_phrase_of_the_book_sets_its_figure_and_nobody_loses_their_place(
-    book, browser, watched
-):
-    """On the built pages: what a figure refuses would be a warning, and so fail."""
-    pages = [name for name in READ if "data-afm-set" in (BUILD / name).read_text("utf-8")]
-    context = watched(browser.new_context(reduced_motion="reduce"))
-    wrong = []
-    for name in pages:
-        page = context.new_page()
-        page.goto((BUILD / name).as_uri())
-        mount_all(page)
-        for width, height in ((1280, 800), (390, 844)):
-            page.set_viewport_size({"width": width, "height": height})
-            found = page.evaluate(PRESS_EACH, width == 1280)
-            wrong += [f"{name}, {width} px: {one}" for one in found]
-        page.close()
-    context.close()
-    assert wrong == []
 
 
 def test_all_figures_are_in_these_tests():

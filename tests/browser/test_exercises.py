@@ -129,10 +129,20 @@ BAD = {
     "prints": (f"{HEAD}    for n in range(10**6): print(n)\n", "does a loop print too much?"),
 }
 
+HURRIED = """() => {
+  const line = "const { now } = performance; performance.now = () => 5 * now.call(performance);";
+  window.Blob = class extends Blob {
+    constructor([...parts], options) {
+      super(/javascript/.test(options?.type) ? [`{ ${line} }`, ...parts] : parts, options);
+    }
+  };
+}"""
+
 
 def test_bad_answers_get_a_sentence_and_the_page_goes_on(chapter):
-    # In a page of its own, since it takes its seconds.
+    # In a page of its own, whose workers have a clock that runs five times as fast.
     beside = chapter.context.new_page()
+    beside.add_init_script(f"({HURRIED})()")
     beside.goto(CHAPTER.as_uri())
     endless = exercise(beside, 0)
     write(endless, f"{HEAD}    while True: pass\n")

@@ -43,6 +43,55 @@ NAMELESS = """() => {
     id ? get(id) : console.error("an element of no name is asked for");
 }"""
 
+# Each phrase is pressed where it is being read, in the middle of the window: is something told, and
+# are the phrase and what has changed in sight afterwards? In one go, since a click is done when it
+# returns. Where a figure stands does not depend on what it is set to: unless `all`, one phrase of a
+# paragraph is pressed for each figure.
+PRESS_EACH = """async (all) => {
+  const seen = (box, inside) => {
+    const [x, y] = [(box.left + box.right) / 2, (box.top + box.bottom) / 2];
+    const top = document.elementFromPoint(Math.min(Math.max(x, 1), innerWidth - 2), y);
+    return Boolean(top) && inside.contains(top);
+  };
+  const frame = () => new Promise((again) => requestAnimationFrame(() => setTimeout(again)));
+  for (const part of document.querySelectorAll(".afm-reveal")) part.hidden = false;
+  const [wrong, pressed] = [[], new Map()];
+  for (const phrase of document.querySelectorAll("[data-afm-set]")) {
+    const target = phrase.dataset.afmSet;
+    const [name, paragraph] = [target.split(";")[0], phrase.closest("p, li")];
+    if (!all && pressed.get(name) === paragraph) continue;
+    pressed.set(name, paragraph);
+    const figure = () => afmFigures?.get(/^#set:([^;]+)/.exec(target)?.[1])?.[0].element;
+    const told = () => figure()?.querySelector(".afm-unseen");
+    for (let at = phrase.closest("details"); at; at = at.parentElement.closest("details"))
+      at.open = true;
+    if (window.afmFigures && told()) told().textContent = "";
+    phrase.scrollIntoView({ block: "center", behavior: "instant" });
+    window.dispatchEvent(new Event("scroll")); // now, instead of in the next frame
+    phrase.click();
+    const end = performance.now() + 5000; // what is mounted or computed first is told later
+    while (!(window.afmFigures && told()?.textContent) && performance.now() < end)
+      await new Promise((again) => setTimeout(again, 10));
+    await frame();
+    if (!told()?.textContent) wrong.push(`${target} sets nothing`);
+    const isSeen = () => seen(phrase.getClientRects()[0], phrase);
+    const isChangeSeen = () => {
+      const changed = [...figure().querySelectorAll(".afm-change")].flatMap((one) => {
+        const { left, right, top, bottom } = one.getBoundingClientRect();
+        const heights = [1, 3, 5, 7].map((at) => top + ((bottom - top) * at) / 8);
+        return heights.map((y) => ({ left, right, top: y, bottom: y }));
+      });
+      return !changed.length || changed.some((part) => seen(part, figure()));
+    };
+    // As the window gets narrow, drawings do, too, and what slides away is over them for a moment.
+    for (let tries = 0; tries < 20 && !(isSeen() && isChangeSeen()); tries += 1)
+      await new Promise((again) => setTimeout(again, 50));
+    if (!isSeen()) wrong.push(`${target} leaves the reader's sight`);
+    if (!isChangeSeen()) wrong.push(`${target} changes what is out of sight`);
+  }
+  return wrong;
+}"""
+
 
 @pytest.fixture
 def open_built(book, browser, watched):
@@ -81,7 +130,11 @@ def look(page, theme, width):
 
 @pytest.mark.parametrize("name", READ)
 def test_page(open_built, report, name):
-    """Narrow and dark, then wide and light, then narrow again with all that was hidden."""
+    """Narrow and dark, then wide and light, then narrow again with all that was hidden.
+
+    At the end each phrase that sets a figure is pressed: it does, and nobody loses their place.
+    What a figure refuses would be a warning, and so fail.
+    """
     page = open_built(name, theme="dark", width=360)
     check_fits(page)
     look(page, "light", 1280)
@@ -115,6 +168,10 @@ def test_page(open_built, report, name):
     total = weight(page.loaded)
     report(f"weight of {name} ({kind})", f"{total / 1e6:.3f} MB gzipped")
     assert 20_000 < total <= BUDGET[kind]
+    page.evaluate("document.querySelectorAll('details').forEach((part) => (part.open = false))")
+    for width, height in ((1280, 800), (390, 844)):
+        page.set_viewport_size({"width": width, "height": height})
+        assert page.evaluate(PRESS_EACH, width == 1280) == [], f"at {width} px"
 
 
 def test_the_theme_can_be_switched_and_is_kept(open_built):

@@ -97,21 +97,25 @@ def ipython(once) -> Path:
 
 
 def test_the_pretended_accelerator_refuses_the_cpus_tensors(ipython, site):
-    """It is the best device, leaves no name behind, and what does not ask stays on the CPU."""
+    """It is the best device, leaves no name behind, and what does not ask stays on the CPU.
+
+    And a model is loaded without PyTorch's compiler, which takes a second to import.
+    """
     lines = [
         f"exec({STARTUP!r})",
         "print([name for name in globals() if not name.startswith('__')])",
-        "import torch",
+        "import sys, torch",
         "from transformer_lib.training.device import choose_device",
         "from transformer_lib.training.trained import load_shipped",
         "ids = torch.zeros(1, 2, dtype=torch.int64)",
         "print(load_shipped('gifts-v3').model(ids).device, choose_device())",
+        "print('torch._dynamo' in sys.modules)",
         "load_shipped('gifts-v3', device=choose_device()).model(ids)",
     ]
     program = [sys.executable, "-c", "\n".join(lines)]
     environment = os.environ | {"PYTHONPATH": str(site)}
     done = subprocess.run(program, capture_output=True, text=True, env=environment)
-    assert done.stdout.split() == ["[]", "cpu", "meta"]
+    assert done.stdout.split() == ["[]", "cpu", "meta", "False"]
     assert "the model is on meta and ids is on cpu" in done.stderr
 
 

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import safetensors
 import safetensors.torch
-import torch
 from torch import Tensor
 
 from transformer_lib import storage
 from transformer_lib.gpt import GPT, GPTConfig
+from transformer_lib.layers import shapes_only
 from transformer_lib.training.trained import TRAINED_FOLDER
 
 MOST_BYTES = 4 * 2**20
@@ -100,7 +100,7 @@ def load_timeline(name_or_path: str | os.PathLike) -> Timeline:
         tensors = safetensors.torch.load(content)
         header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
         config = GPTConfig(**json.loads(header["__metadata__"]["config"]))
-        with torch.device("meta"):
+        with shapes_only():
             sizes = {name: w.shape for name, w in GPT(config).state_dict().items()}
         weights: dict[int, dict[str, Tensor]] = {}
         for key, tensor in tensors.items():

@@ -32,6 +32,7 @@ from transformer_lib.data.corpora import (
 from transformer_lib.data.gifts import Grammar
 from transformer_lib.data.kannada import KannadaGrammar
 from transformer_lib.interpret.your_part import using
+from transformer_lib.layers import shapes_only
 from transformer_lib.storage import UnusableFileError
 from transformer_lib.training import checkpoints
 from transformer_lib.training.checkpoints import Checkpoint, CheckpointError, differences
@@ -358,7 +359,7 @@ def _grammar_of(recipe: Recipe) -> Grammar | KannadaGrammar | None:
 
 def _sketch(recipe: Recipe, tokenizer: Tokenizer) -> nn.Module:
     """The model with shapes and dtypes, but without numbers."""
-    with torch.device("meta"):
+    with shapes_only():
         return model_of(recipe, tokenizer)
 
 

@@ -55,7 +55,10 @@ test("a text that puts nothing in is told how", () => {
 
 test("a loop without an end is ended", { timeout: 60_000 }, () => {
   const text = "def mine(q, k):\n    while True:\n        pass";
+  const { now } = performance;
+  performance.now = () => 50 * now.call(performance); // the 10 s that it has are over sooner
   const { error } = put({ text, call: "machine.using(attention_weights=mine)", program: 0 });
+  performance.now = now;
   assert.equal(error.type, "TimeoutError");
   assert.equal(put(cases[0]).tried.right, cases[0].right); // and the page goes on
 });
