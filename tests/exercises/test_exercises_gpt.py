@@ -349,14 +349,17 @@ WRONG[check_count] = [
     ),
     (
         lambda v, c, n, d: by_parts(v, c, n, d) - 4 * n * d - 2 * d,
-        "your number is what comes out if the norms of the blocks, or",
+        "your result has `2 * d_model + 4 * n_layers * d_model` too little.",
     ),
-    (lambda v, c, n, d: (v + c) * d + 12 * n * d * d, "You count only matrices"),
+    (
+        lambda v, c, n, d: (v + c) * d + 12 * n * d * d,
+        "has `2 * d_model + 13 * n_layers * d_model` too little.",
+    ),
     (lambda v, c, n, d: by_parts(v, c, 1, d), "You count one block"),
     (lambda v, c, n, d: 10**400, "On a small GPT: your result is inf"),
     (
         lambda v, c, n, d: n * by_parts(v, c, 1, d),
-        "your number is what comes out if the two tables count once f",
+        "has `context * n_layers * d_model` too much",
     ),
     (
         lambda v, c, n, d: 1.0 * by_parts(v, c, n, d),
@@ -372,11 +375,11 @@ WRONG[check_count] = [
 WRONG[check_count] += [
     (
         lambda v, c, n, d: v + c + by_parts(0, 0, n, d),
-        "your number is what comes out if the tables are not multiplied by d_model.",
+        "`d_model` is missing",
     ),
     (
         lambda v, c, n, d: by_parts(v, c, n, d) - (n - 1) * (8 * d * d + 5 * d) - 2 * d,
-        "if the feed-forward layer counts once, not in each block, and the final norm is left out.",
+        "`5 * n_layers * d_model + 8 * n_layers * d_model ** 2` too little.",
     ),
 ]
 

@@ -312,23 +312,15 @@ check_conclusion = Exercise(
 # --- how many products? ---------------------------------------------------------------------------
 
 
-def _products(d_model, d_ff, tokens, *, squares=4, there_and_back=2, looks=2):
-    return squares * d_model**2 + there_and_back * d_model * d_ff + looks * tokens * d_model
-
-
-def _miscount(**changes):
-    def wrong(d_model, d_ff, tokens):
-        return _products(d_model, d_ff, tokens, **changes)
-
-    return wrong
+def _products(d_model, d_ff, tokens):
+    return 4 * d_model**2 + 2 * d_model * d_ff + 2 * tokens * d_model
 
 
 check_products = Exercise(
     asks="`answer(d_model, d_ff, tokens)`: the products of two numbers that a block takes for one "
     "token, which sees `tokens` of them.",
-    right=_miscount(),
+    right=_products,
     wrong={
-        "Attention's matrices are missing: four of d_model × d_model.": _miscount(squares=0),
         "You take d_ff to be 4 · d_model; it is an argument.": lambda d_model, d_ff, tokens: (
             _products(d_model, 4 * d_model, tokens)
         ),
