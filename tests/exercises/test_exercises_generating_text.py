@@ -390,14 +390,17 @@ RIGHT[check_cache_bytes] = [by_counting, lambda b, t, n, d, k: 2 * b * t * n * d
 
 
 WRONG[check_cache_bytes] = [
-    (lambda b, t, n, d, k: b * t * n * d * k, "our result is half of the right one."),
+    (lambda b, t, n, d, k: b * t * n * d * k, "two vectors, and not one"),
     (lambda b, t, n, d, k: b * t * n * d * k * 3, "with `2` in place of `3`"),
     (lambda b, t, n, d, k: b * t * d * k * 2, "`* n` is missing after `b * t * d * k * 2`"),
     (lambda b, t, n, d, k: 2 * d * d * n * k, "never uses its argument `b`"),
     (lambda b, t, n, d, k: b * t * n * d * k // 4, "do not divide by 8"),
     (lambda b, t, n, d, k: 16 * b * t * n * d * k, "our result is 8 times the right one."),
-    (lambda b, t, n, d, k: b * t**2 * n * k * 2, "with `d` in place of `2`"),
-    (lambda b, t, n, d, k: (b + 1) * t * n * d * k, "times the right one."),
+    (lambda b, t, n, d, k: b * t**2 * n * k * 2, "never uses its argument `d`"),
+    (
+        lambda b, t, n, d, k: (b + 1) * t * n * d * k,
+        "has `tokens * n_layers * d_model * number` too much, and `batch * tokens * n_layers * ",
+    ),
     (lambda b, t, n, d, k: 2 * b * t * (n + 1) * d * k, "`+ 1` is too much"),
     (lambda b, t, n, d, k: 2 * b * t * n * 768 * k, "768 is written down where `d` belongs"),
     (lambda b, t, n, d, k: 2 * b * t * n * d * 4, "4 is written down where `k` belongs"),

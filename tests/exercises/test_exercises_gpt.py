@@ -359,7 +359,7 @@ WRONG[check_count] = [
     (lambda v, c, n, d: 10**400, "On a small GPT: your result is inf"),
     (
         lambda v, c, n, d: n * by_parts(v, c, 1, d),
-        "has `context * n_layers * d_model` too much",
+        "+ context * n_layers * d_model + vocabulary * n_layers * d_model` too",
     ),
     (
         lambda v, c, n, d: 1.0 * by_parts(v, c, n, d),
@@ -375,7 +375,7 @@ WRONG[check_count] = [
 WRONG[check_count] += [
     (
         lambda v, c, n, d: v + c + by_parts(0, 0, n, d),
-        "`d_model` is missing",
+        "`* d` is missing",
     ),
     (
         lambda v, c, n, d: by_parts(v, c, n, d) - (n - 1) * (8 * d * d + 5 * d) - 2 * d,
@@ -516,7 +516,7 @@ WRONG[check_initial_loss] = [
     (lambda v, d, s: math.log(v) + s * s / d, "That is ln V, for equal logits"),
     (lambda v, d, s: d * s * s / 2, "That is half the variance of a logit"),
     (lambda v, d, s: v + d * s * s / 2, "The logarithm of the vocabulary is missing"),
-    (lambda v, d, s: by_formula(v, d, 0.02), "You write 0.02 into the formula"),
+    (lambda v, d, s: by_formula(v, d, 0.02), "never uses its argument `s`"),
     (lambda v, d, s: math.log(v) * d * s * s / 2, "You multiply ln V by what must be added"),
     (lambda v, d, s: v * math.exp(d * s * s / 2), "That is V times the mean of e to the power"),
     (lambda v, d, s: math.log(v + d * s * s / 2), "That is ln V, for equal logits"),

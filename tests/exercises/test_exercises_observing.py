@@ -125,7 +125,7 @@ def test_a_wrong_shape_tells_the_step(got, words):
         (lambda d, n: d * (n // 2), ""),  # no sum of terms
         (lambda d, n: max(d, n), ""),  # equal to one in small numbers, or in these
         (lambda d, n: d**5, ""),
-        (lambda d, n: (d + n + 1) ** 2, ""),  # more terms than anybody reads
+        (lambda d, n: (d + n + 1) ** 3, ""),  # more terms than anybody reads
         (lambda d, n: 0, ""),
     ],
 )

@@ -225,8 +225,8 @@ WRONG[check_products] = [
         lambda d, f, t: 4 * (d * d + d) + 2 * d * f + f + d + 2 * t * d,
         "your result has `d_ff + 5 * d_model` too much.",
     ),
-    (lambda d, f, t: 12 * d * d + 2 * t * d, "You take d_ff to be 4"),
-    (lambda d, f, t: 2 * d + f, "Your function never uses its argument `t`"),
+    (lambda d, f, t: 12 * d * d + 2 * t * d, "your function never uses its argument `f`"),
+    (lambda d, f, t: 2 * d + f, "your function never uses its argument `t`"),
     (
         lambda d, f, t: max(4 * d * d + 2 * d * f, 2 * t * d),
         "2 * d * (f + t), 2 * t * d)` in its place",

@@ -239,6 +239,11 @@ check_cache_bytes = Exercise(
     asks="`answer(batch, tokens, n_layers, d_model, number)`: the bytes of a model's cache.",
     right=_cache_bytes,
     wrong={
+        "A key and a value are kept of each token: two vectors, and not one.": (
+            lambda batch, tokens, n_layers, d_model, number: (
+                batch * tokens * n_layers * d_model * number
+            )
+        ),
         "`number` is in bytes already: do not divide by 8.": (
             lambda batch, tokens, n_layers, d_model, number: (
                 2 * batch * tokens * n_layers * d_model * number // 8

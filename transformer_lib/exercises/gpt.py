@@ -444,9 +444,6 @@ check_initial_loss = Exercise(
         ),
         "That is half the variance of a logit, what is added to ln V: the loss of equal logits is "
         "missing.": lambda vocabulary, d_model, std: d_model * std**2 / 2,
-        "You write 0.02 into the formula: take `std`.": lambda vocabulary, d_model, std: (
-            math.log(vocabulary) + d_model * 0.02**2 / 2
-        ),
         "You multiply ln V by what must be added to it: the logarithm of a product is a sum.": (
             lambda vocabulary, d_model, std: math.log(vocabulary) * d_model * std**2 / 2
         ),

@@ -308,11 +308,7 @@ def _below_zero(x: Tensor) -> Tensor:
 # --- tests of causality, right and wrong ----------------------------------------------------------
 
 
-def _negative(future: Tensor) -> Tensor:
-    return -future
-
-
-_BOTH = (_negative, torch.randn_like)
+_BOTH = (torch.neg, torch.randn_like)
 
 
 def _survives(
@@ -343,7 +339,7 @@ _WIDE = randn(7, 11, seed=16)
 _ALWAYS = "Your test answers {} every time"
 _ONE_CHANGE = {  # sentence: all that is done to the future
     "You change the future only to its negative, so a leak that is the same for both, such as "
-    "a norm, goes unseen: try random numbers too.": _negative,
+    "a norm, goes unseen: try random numbers too.": torch.neg,
     "You multiply the future by a number and change nothing else, so a leak of its direction "
     "goes unseen: try random numbers too.": lambda future: -2 * future,
     "You only make the future longer or shorter, so a leak of its signs or of its direction "
@@ -387,7 +383,7 @@ check_is_causal = Exercise(
         **{mistake: _partly(*how, _BOTH) for mistake, how in _PARTLY.items()},
         **{
             f"{mistake} And try random numbers too, not only the negative.": _partly(
-                *how, (_negative,)
+                *how, (torch.neg,)
             )
             for mistake, how in _PARTLY.items()
         },

@@ -320,11 +320,6 @@ check_products = Exercise(
     asks="`answer(d_model, d_ff, tokens)`: the products of two numbers that a block takes for one "
     "token, which sees `tokens` of them.",
     right=_products,
-    wrong={
-        "You take d_ff to be 4 · d_model; it is an argument.": lambda d_model, d_ff, tokens: (
-            _products(d_model, 4 * d_model, tokens)
-        ),
-    },
     cases=[
         Case("a small block", 8, 32, 11),
         Case("another", 7, 10, 3),

@@ -317,16 +317,13 @@ def uses(answer: Any, ruled_out: Sequence[str]) -> tuple[str, int] | None:
 
 def where_written(answer: Any, values: Sequence[float]) -> int:
     """The line of an answer where the first of these numbers is written, if all of them are."""
-    source, lines = Source.of(answer), []
-    nodes = list(_body(ast.parse(source.text))) if source else []
-    for value in values:
-        for node in nodes:
-            number = node.value if isinstance(node, ast.Constant) else None
-            told = type(number) in (int, float) and number not in (0, 1)
-            if told and math.isclose(number, value, rel_tol=1e-4):
-                lines.append(source.first - 1 + node.lineno)
-                break
-    return lines[0] if lines and len(lines) == len(values) else 0
+    source = Source.of(answer)
+    found = []
+    for node in _body(ast.parse(source.text)) if source else ():
+        if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+            found += [(node.value, node.lineno)] if node.value not in (0, 1) else []
+    lines = [[n for x, n in found if math.isclose(x, v, rel_tol=1e-4)] for v in values]
+    return source.first - 1 + lines[0][0] if lines and all(lines) else 0
 
 
 def unused(answer: Any) -> list[str]:
@@ -864,10 +861,10 @@ def _letters(text: _Text, tree: ast.AST) -> Iterator[Edit]:
             yield text.edit(node, new, _instead(text.of(node), new))
 
 
-def _everywhere(text: _Text, tree: ast.AST, rules: Sequence[Callable] = ()) -> Iterator[Edit]:
+def _everywhere(text: _Text, tree: ast.AST, rules: Sequence = (_dropped,)) -> Iterator[Edit]:
     """The same step too many, or another change, at every place where it is written."""
     alike: dict[str, list[Edit]] = {}
-    for rule in rules or (_dropped,):
+    for rule in rules:
         for edit in rule(text, tree):
             same = alike.setdefault(f"everywhere, {edit.words}", [])
             if "this" not in edit.words and (not same or same[-1].end <= edit.start):
@@ -878,10 +875,6 @@ def _everywhere(text: _Text, tree: ast.AST, rules: Sequence[Callable] = ()) -> I
             for edit in edits:
                 new, at = new + text.raw[at : edit.start] + edit.new.encode(), edit.end
             yield Edit(start, at, text.raw[start:at].decode(), new.decode(), words)
-
-
-def _others_everywhere(text: _Text, tree: ast.AST) -> Iterator[Edit]:
-    yield from _everywhere(text, tree, (_axis, _kin))
 
 
 def _loops(text: _Text, tree: ast.AST) -> Iterator[Edit]:
@@ -988,4 +981,4 @@ def _sized(text: _Text, tree: ast.AST) -> Iterator[Edit]:
 # What is written, taken for another or too much; and what may be missing, or any other number.
 _NEAR = (_axis, _compared, _flipped, _dropped, _operators)
 _NEAR += (_kin, _names, _indices, _letters, _numbers, _everywhere)
-_FAR = (_swapped, _others_everywhere, _loops, _sized, _around)
+_FAR = (_swapped, functools.partial(_everywhere, rules=(_axis, _kin)), _loops, _sized, _around)

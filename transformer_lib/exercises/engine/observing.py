@@ -257,10 +257,9 @@ def _offset(trials: Sequence[Trial]) -> str:
 
 def of_an_input(trials: Sequence[Trial]) -> str:
     """An input, or a parameter of one, that is left out of a sum, or in it once too often."""
-    several = len(trials) > 1 or (trials and trials[0].right.numel() > 1)
     tables = [_tensors(trial.inputs) for trial in trials]
     for words, sign in (("lacks {}, which must be added", -1), ("holds {} once too often", 1)):
-        for name in tables[0] if several else ():
+        for name in tables[0] if tables and trials[0].right.numel() > 1 else ():
             pairs = zip(trials, tables, strict=True)
             if all(name in table and _off_by(t, sign * table[name]) for t, table in pairs):
                 return f"Your result {words.format(f'`{name}`')}."
@@ -324,8 +323,8 @@ def sizes(inputs: Mapping[str, Any]) -> dict[str, float]:
 
 # --- sums of terms ------------------------------------------------------------------------------
 
-_FACTORS = 4  # of one term
-_MOST_TERMS = 4
+_FACTORS = 4  # of one term, or as many as there are names
+_MOST_TERMS = 6
 
 
 def of_count(off: Callable[..., float], names: Sequence[str], sizes: Sequence[int]) -> str:
@@ -334,7 +333,9 @@ def of_count(off: Callable[..., float], names: Sequence[str], sizes: Sequence[in
     >>> of_count(lambda d, n: 2 * d * n - d * d, ["d", "n"], [12, 7])
     'Your result has `2 * d * n` too much, and `d ** 2` too little.'
     """
-    terms = {powers: c for powers, c in _terms(off, len(names), _FACTORS).items() if c}
+    terms = {
+        powers: c for powers, c in _terms(off, len(names), max(_FACTORS, len(names))).items() if c
+    }
     there = sum(c * math.prod(map(pow, sizes, powers)) for powers, c in terms.items())
     few = len(terms) <= _MOST_TERMS and all(2 * c % 1 == 0 for c in terms.values())
     if not terms or not few or not math.isclose(there, off(*sizes), rel_tol=1e-9):
