@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import permutations, product
 from typing import Any
 
@@ -336,7 +337,11 @@ def of_count(off: Callable[..., float], names: Sequence[str], sizes: Sequence[in
     terms = {
         powers: c for powers, c in _terms(off, len(names), max(_FACTORS, len(names))).items() if c
     }
-    there = sum(c * math.prod(map(pow, sizes, powers)) for powers, c in terms.items())
+    there = 0.0
+    for powers, c in terms.items():
+        for size, power in zip(sizes, powers, strict=True):
+            c *= size**power
+        there += c
     few = len(terms) <= _MOST_TERMS and all(2 * c % 1 == 0 for c in terms.values())
     if not terms or not few or not math.isclose(there, off(*sizes), rel_tol=1e-9):
         return ""
@@ -360,22 +365,18 @@ def _terms(off: Callable[..., float], count: int, most: int) -> dict[tuple[int, 
     found: dict[tuple[int, ...], float] = {}
     over = [1.0]  # x - 1 over k, by powers of x
     for k in range(most + 1):
-        for powers, c in _terms(_difference(off, k), count - 1, most - k).items():
+        for powers, c in _terms(partial(off, 1), count - 1, most - k).items():
             for power, share in enumerate(over):
                 key = (power, *powers)
                 found[key] = round(found.get(key, 0) + c * share, 6)
         pairs = zip([0.0, *over], [*over, 0.0], strict=True)
         over = [(lower - (k + 1) * own) / (k + 1) for lower, own in pairs]
+        off = _difference(off)
     return found
 
 
-def _difference(off: Callable[..., float], k: int) -> Callable[..., float]:
-    """The k-th difference in the first number, from 1 on."""
-
-    def difference(*rest: int) -> float:
-        return sum((-1) ** (k - i) * math.comb(k, i) * off(i + 1, *rest) for i in range(k + 1))
-
-    return difference
+def _difference(off: Callable[..., float]) -> Callable[..., float]:
+    return lambda first, *rest: off(first + 1, *rest) - off(first, *rest)
 
 
 # --- shapes -------------------------------------------------------------------------------------
