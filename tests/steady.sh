@@ -39,6 +39,7 @@ for run in $(seq "${1:-15}"); do
 	fi
 done
 
+try "pages three times slower" env AFM_SLOWER=3 make test
 try "nohup" nohup make test
 try "no terminal" setsid --wait make test
 try "umask 077" sh -c 'umask 077 && make test'

@@ -6,6 +6,7 @@
 
 `book` is the folder of the built pages, `browser` the Chromium itself; `watched(context)` adds
 the checks to a context that a test has made itself.
+AFM_SLOWER=3 slows all pages down three times.
 `report(name, value)` adds a measured number to the summary at the end of the run.
 """
 
@@ -103,6 +104,12 @@ def browser(playwright) -> Iterator[Browser]:
     chromium.close()
 
 
+def slow_down(page: Page) -> None:
+    """So that what a test reads before it is there, is not there."""
+    rate = {"rate": float(os.environ["AFM_SLOWER"])}
+    page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", rate)
+
+
 @pytest.fixture
 def watched() -> Iterator[Callable[[BrowserContext], BrowserContext]]:
     """Collect what goes wrong in a context's pages; if anything did, the test fails at its end."""
@@ -126,6 +133,8 @@ def watched() -> Iterator[Callable[[BrowserContext], BrowserContext]]:
                 m.type in ("error", "warning") and wrong.append(f"console {m.type}: {m.text}")
             ),
         )
+        if os.environ.get("AFM_SLOWER"):
+            context.on("page", slow_down)
         context.wrong = wrong
         return context
 

@@ -21,6 +21,7 @@ from transformer_lib import widgets
 from transformer_lib.attention import MultiHeadAttention
 from transformer_lib.bpe import train_bpe
 from transformer_lib.interpret.handmade import induction_gpt, slots
+from transformer_lib.masks import sliding_window_mask
 from transformer_lib.widgets import (
     ArchitectureWalk,
     AttentionMap,
@@ -68,8 +69,8 @@ def test_every_figure_follows_the_text_and_goes_back(open_page):
         "width": (ScalingLab(name="width"), "d_k=1024;seed=5"),
         "mask": (
             MaskPainter(WORDS, X, X, X, name="mask"),
-            "mask=sliding-window;size=3;open=mary,susan;hide=gave,gave;layers=3;follow=to;keep=on;"
-            "rule=zero-after",
+            "mask=padding;real=4;block=2;window=3;open=mary,susan;hide=gave,gave;layers=3;follow=to;"
+            "keep=on;rule=zero-after",
         ),
         "middle": (
             MatrixInTheMiddle(
@@ -293,7 +294,8 @@ def test_phrase_and_change_stay_in_sight_together_where_there_is_room(open_page)
     page.set_viewport_size({"width": 1280, "height": 1000})
     page.get_by_role("button", name="set it", exact=True).click()
     page.locator(".afm-change").first.wait_for()
-    page.wait_for_timeout(700)  # it scrolls smoothly
+    # It scrolls smoothly: until it is where it was a moment ago.
+    page.wait_for_function("window.was === (window.was = scrollY)", polling=300)
     tops = page.evaluate(
         f"[{_TOP_OF_LINK}, ...[...document.querySelectorAll('.afm-change')]"
         ".flatMap((n) => [n.getBoundingClientRect().top, n.getBoundingClientRect().bottom])]"
@@ -316,6 +318,13 @@ def test_unknown_keys_and_values_change_nothing_and_warn(open_page):
         "console warning: The figure plane takes no size=2.",
     ]
     page.context.wrong.clear()
+
+
+def test_a_link_moves_the_slider_of_what_it_sets(open_page):
+    page = open_page(MaskPainter(WORDS, X, X, X, name="mask"), before=phrase("#set:mask;window=4"))
+    page.get_by_role("button", name="set it").click()
+    assert facts_of(page, "mask")["open cells"] == sliding_window_mask(5, 4).sum()
+    assert page.get_by_role("slider", name="window").input_value() == "4"
 
 
 def test_a_link_as_a_notebook_shows_it_works_too(open_page):

@@ -196,14 +196,14 @@ def test_drawing_panel_and_answer_fit_one_screen(open_page):
         page = open_page(widget, width=1280)
         settled(page)
         page.add_style_tag(content="body { max-width: 712px !important; }")
-        page.wait_for_timeout(100)
-        boxes = {
-            name: page.locator(f".afm-{name}").first.bounding_box()
-            for name in ("drawing", "details", "part-of-next", "machine")
-        }
-        assert boxes["machine"]["height"] <= 800 - 64, (part, boxes)
-        for name in ("details", "part-of-next"):
-            assert boxes[name]["x"] >= boxes["drawing"]["x"] + boxes["drawing"]["width"], part
+        page.wait_for_function(
+            """() => {
+              const box = (name) => document.querySelector(`.afm-${name}`).getBoundingClientRect();
+              const right = box("drawing").right;
+              const areBeside = Math.min(box("details").left, box("part-of-next").left) >= right;
+              return areBeside && box("machine").height <= 800 - 64;
+            }"""
+        )
         page.close()
 
 

@@ -14,3 +14,11 @@ test("tokens are shown with their invisible characters, and shortened by what re
   assert.equal(clip("👩‍👩‍👧‍👦👩‍👩‍👧‍👦👩‍👩‍👧‍👦", 2), "👩‍👩‍👧‍👦…");
   assert.equal(clip("x".repeat(1e6), 3), "xx…");
 });
+
+test("figures that bring their own copy of this file have ids of their own", async () => {
+  const copies = [1, 2].map(
+    (copy) => import(`../../../transformer_lib/widgets/core/dom.js?copy=${copy}`),
+  );
+  const ids = (await Promise.all(copies)).flatMap(({ uniqueId }) => [uniqueId("a"), uniqueId("a")]);
+  assert.equal(new Set(ids).size, 4);
+});

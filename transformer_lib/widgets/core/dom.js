@@ -17,12 +17,13 @@
 //
 // Text from outside enters as a child or an attribute, never as markup.
 
-let nextId = 0;
+// Figures that bring their own copy of this file count together.
+const COUNT = Symbol.for("afm.ids");
 
 /** An id that no other element of the page has. */
 export function uniqueId(name) {
-  nextId += 1;
-  return `afm-${name}-${nextId}-${Math.random().toString(36).slice(2, 8)}`;
+  globalThis[COUNT] = (globalThis[COUNT] ?? 0) + 1;
+  return `afm-${name}-${globalThis[COUNT]}`;
 }
 
 export function element(tag, attributes = {}, ...children) {

@@ -17,6 +17,7 @@ import {
   andMasks,
   carriers,
   emptyRows,
+  firstSizes,
   maskedAttention,
   PRESETS,
   presetMask,
@@ -45,7 +46,7 @@ function render({ model, el }) {
   const [n, dk, dv] = model.get("_sizes_of");
   const { q, k, v } = vectors(readFloats(model, "_vectors"), n, dk, dv);
   const scores = attentionScores(q, k);
-  const sizes = Object.fromEntries(PRESETS.filter((p) => p.size).map((p) => [p.size, p.first(n)]));
+  const sizes = firstSizes(PRESETS, n);
   let [preset, chosen, base] = [null, null, null]; // base: the mask that presets are combined with
   let [brush, last, stroke] = [null, null, false];
 
@@ -77,17 +78,18 @@ function render({ model, el }) {
     options: PRESETS.map((one) => ({ text: one.name, title: one.about, picture: icon(one) })),
   });
   const about = element("p", { class: "afm-legend" });
-  const sliders = PRESETS.filter((p) => p.size).map(({ name, size, label }) => ({
+  const sized = PRESETS.flatMap(({ name, sizes: own }) => own.map((one) => ({ name, ...one })));
+  const sliders = sized.map(({ name, key, label }) => ({
     name,
-    size,
+    key,
     control: slider({
       label,
       min: 1,
       max: n,
       step: 1,
-      value: sizes[size],
+      value: sizes[key],
       onInput: (value) => {
-        sizes[size] = value;
+        sizes[key] = value;
         usePreset(name);
       },
     }),
@@ -245,7 +247,10 @@ function render({ model, el }) {
     const active = base ? chosen : preset;
     presets.set(PRESETS.findIndex(({ name }) => name === active));
     about.textContent = PRESETS.find(({ name }) => name === active)?.about ?? "Your own mask.";
-    for (const { name, control } of sliders) control.element.hidden = name !== active;
+    for (const { name, key, control } of sliders) {
+      control.set(sizes[key]);
+      control.element.hidden = name !== active;
+    }
     rules.set(rule);
     sources.set(source);
     layers.set(count);
@@ -283,21 +288,22 @@ function render({ model, el }) {
     fig.listen(model, `change:${trait}`, update);
   update();
   const firstMask = maskNow();
+  const resize = (key) => (count) => {
+    sizes[key] = Math.min(n, count);
+    const takers = sized.filter((one) => one.key === key).map(({ name }) => name);
+    const now = chosen ?? preset;
+    usePreset(takers.includes(now) ? now : takers[0]);
+  };
   drive(fig, model, {
     set: {
       mask: usePreset,
-      size(count) {
-        const { size } = PRESETS.find(({ name }) => name === (chosen ?? preset)) ?? {};
-        if (!size) return;
-        sizes[size] = Math.min(n, count);
-        usePreset(chosen ?? preset);
-      },
+      ...Object.fromEntries(sized.map(({ key }) => [key, resize(key)])),
       keep,
       open: ([i, j]) => paintCell(i, j, true),
       hide: ([i, j]) => paintCell(i, j, false),
     },
     reset() {
-      for (const { size, first } of PRESETS) if (size) sizes[size] = first(n);
+      Object.assign(sizes, firstSizes(PRESETS, n));
       [preset, chosen] = [null, null];
       keep(false);
       update();
@@ -353,8 +359,8 @@ function between([i0, j0], [i1, j1]) {
 }
 
 /** A small picture of a preset. */
-function icon({ name, size, first }) {
-  const mask = presetMask(name, ICON, { [size]: first?.(ICON) });
+function icon(preset) {
+  const mask = presetMask(preset.name, ICON, firstSizes([preset], ICON));
   const picture = svgElement("svg", {
     class: "afm-maskicon",
     width: 29,

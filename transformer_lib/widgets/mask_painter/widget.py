@@ -18,7 +18,13 @@ from transformer_lib.widgets.joining import bundle, stylesheet
 MOST_WORDS = 64
 _MOST_LAYERS = 6
 SHOWS = ("all", "weights", "layers", "mask")  # smaller copies, for one purpose each
-PRESETS = ("causal", "padding", "sliding window", "bidirectional", "block")  # as in math/masks.js
+PRESETS = {  # and their sizes, as in math/masks.js
+    "causal": (),
+    "padding": ("real",),
+    "sliding window": ("window",),
+    "bidirectional": (),
+    "block": ("block",),
+}
 _RULES = (  # as in math/masks.js
     "−∞ on the scores; all hidden: 0",
     "0 on the weights",
@@ -69,7 +75,11 @@ class MaskPainter(Widget):
     rule = Setting(0, Option({"minus-infinity": 0, "zero-after": 1, "minus-1e9": 2}))
     _keys_of_text: ClassVar = {
         "mask": Option({name.replace(" ", "-"): name for name in PRESETS}),
-        "size": Number(1, MOST_WORDS, "of that mask, if it has one"),
+        **{
+            size: Number(1, MOST_WORDS, f"the size of the mask `{name}`, which it draws")
+            for name, sizes in PRESETS.items()
+            for size in sizes
+        },
         "keep": Flag("presets only hide more"),
         "open": Pair("words", "words", "a cell"),
         "hide": Pair("words", "words", "a cell"),

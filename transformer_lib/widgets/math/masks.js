@@ -1,6 +1,7 @@
 // Masks and what flows through them. A mask is an array of rows of booleans, true = may attend.
 //
 //   presetMask("sliding window", n, { window: 3 })     PRESETS lists the names and their sizes
+//   firstSizes(PRESETS, n) -> { window: 2, ... }
 //   recognize(mask, sizes, preferred) -> name or null  andMasks(a, b)
 //   maskedAttention(scores, v, mask, rule) -> { weights, sums, output }
 //   carriers(mask, rule) -> [i][j]: 2 key and value j enter output i, 1 j only moves its weights, 0
@@ -15,43 +16,45 @@ export const ZERO_AFTER = 1;
 export const LARGE_NEGATIVE = 2;
 
 /** A preset's name, what it lets each word see in words and as a rule (word i sees word j), and the
- * size that it can be given: its key, label, and first value for n words. */
+ * sizes that it can be given: key, label, and first value for n words. */
 export const PRESETS = [
   {
     name: "causal",
     about: "Each word sees itself and the words before it.",
     sees: (i, j) => j <= i,
+    sizes: [],
   },
   {
     name: "padding",
     about: "Each word sees the real words; what only fills up the row is hidden.",
     sees: (_, j, { real }) => j < real,
-    size: "real",
-    label: "real words",
-    first: (n) => Math.max(1, n - 2),
+    sizes: [{ key: "real", label: "real words", first: (n) => Math.max(1, n - 2) }],
   },
   {
     name: "sliding window",
     about: "Each word sees itself and a few words before it.",
     sees: (i, j, { window }) => j <= i && j > i - window,
-    size: "window",
-    label: "window",
-    first: (n) => Math.min(2, n),
+    sizes: [{ key: "window", label: "window", first: (n) => Math.min(2, n) }],
   },
   {
     name: "bidirectional",
     about: "Each word sees all words: nothing is hidden.",
     sees: () => true,
+    sizes: [],
   },
   {
     name: "block",
     about: "Each word sees the words of its own block, as if each block were a text of its own.",
     sees: (i, j, { block }) => Math.floor(i / block) === Math.floor(j / block),
-    size: "block",
-    label: "block size",
-    first: (n) => Math.ceil(n / 2),
+    sizes: [{ key: "block", label: "block size", first: (n) => Math.ceil(n / 2) }],
   },
 ];
+
+/** The first sizes of these presets, for n words. */
+export function firstSizes(presets, n) {
+  const sizes = presets.flatMap((preset) => preset.sizes);
+  return Object.fromEntries(sizes.map(({ key, first }) => [key, first(n)]));
+}
 
 export function presetMask(name, n, sizes = {}) {
   const may = PRESETS.find((preset) => preset.name === name).sees;
