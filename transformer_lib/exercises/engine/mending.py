@@ -3,7 +3,7 @@
 The answer's own source is changed in one place at a time: another axis, the other operator, another
 name, a transpose more or less. A change after which **every** case is right is the mistake, at its
 very line, and no guess. Changes are data, a range of the text and what to write there; nothing here
-knows an exercise.
+knows an exercise. A changed answer is run apart (`isolating`), or not at all.
 
 >>> source = Source.of_text("def answer(x):\\n    return x.sum(dim=0)")
 >>> [edit.new for edit in source.edits() if edit.old == "dim=0"]
@@ -22,6 +22,8 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from torch import nn
+
+from transformer_lib.exercises.engine.isolating import Unsafe, apart, effects_refused
 
 MOST_AFTER = 150  # changes tried after one that mends: is there another on another line?
 # Names that are taken for one another.
@@ -163,7 +165,10 @@ class Source:
         )
 
     def changed(self, edit: Edit | None) -> Any:
-        """The answer that the changed text defines. Raises what its text or its names raise."""
+        """The answer that the changed text defines, apart: on copies of all that it uses.
+
+        Raises what its text or its names raise, and `Unsafe` if it may have effects.
+        """
         raw = self.text.encode()
         if edit is not None:
             raw = raw[: edit.start] + edit.new.encode() + raw[edit.end :]
@@ -172,8 +177,10 @@ class Source:
         inside = f" return {text}" if self.is_lambda else f"{textwrap.indent(text, ' ')}"
         last = "" if self.is_lambda else f"\n return {self.name}"
         made: dict[str, Any] = {}
-        exec(compile(head + inside + last, self.filename, "exec"), self.names or {}, made)
-        return made["_outer"](**(self.cells or {}))
+        code = compile(head + inside + last, self.filename, "exec")
+        names, cells = apart(self.names or {}, self.cells or {}, code)
+        exec(code, names, made)
+        return made["_outer"](**cells)
 
     def line(self, edit: Edit) -> int:
         """The line of the file on which a change begins."""
@@ -244,6 +251,7 @@ class Mended:
         return f"Line {self.line}, `{code}`: {self.words}."
 
 
+@effects_refused()
 def mended(
     answer: Any,
     right: Callable[[Any], bool],
@@ -267,7 +275,7 @@ def mended(
     try:
         if right(source.changed(None)):
             return found  # it was something else that made the answer wrong
-    except (SyntaxError, NameError, TypeError, ValueError):
+    except (SyntaxError, NameError, TypeError, ValueError, Unsafe):
         return found
     left = MOST_AFTER
     for edit in source.edits(_NEAR if few else _NEAR + _FAR):
@@ -280,7 +288,7 @@ def mended(
         left -= bool(found)
         try:
             changed = source.changed(edit)
-        except (SyntaxError, ValueError, TypeError, NameError, OverflowError):
+        except (SyntaxError, ValueError, TypeError, NameError, OverflowError, Unsafe):
             continue
         if right(changed):
             this = Mended(source, edit)
