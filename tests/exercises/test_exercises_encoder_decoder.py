@@ -212,7 +212,7 @@ WRONG[check_parameters] = [
     (counting(attend=False, think=False, gain=1), "the norms' included"),
     (counting(attend=False, think=False, norms=0), "without any bias, and without the norms"),
     (counting(think=True, norms=4), "second biases of both feed-forward layers"),
-    (lambda d, f, n, v: parameters(d, f, 1, v), "is `n_layers` used?"),
+    (lambda d, f, n, v: parameters(d, f, 1, v), "never uses its argument `n`"),
     (
         lambda d, f, n, v: (
             parameters(d, f, n, v, cross=0, parts=1, norms=3)

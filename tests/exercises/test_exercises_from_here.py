@@ -1,6 +1,7 @@
 """Chapter 15's checks: right answers pass, and each wrong one gets its diagnosis."""
 
 import math
+from functools import partial
 
 import pytest
 import torch
@@ -45,17 +46,15 @@ def by_hand(V, C, L, d, output=0, positions=1, biases=9, norms=4, last=2, ff=Tru
 RIGHT[check_count] = [by_model, by_hand]
 WRONG[check_count] = [
     (lambda V, C, L, d: by_hand(V, C, L, d, output=1), "it counts once"),
-    (lambda V, C, L, d: by_hand(V, C, L, d, positions=0), "Positions have a table, too"),
-    (lambda V, C, L, d: by_hand(V, C, L, d, biases=0), "Without the biases"),
-    (lambda V, C, L, d: by_hand(V, C, L, d, norms=0), "Without the norms of the blocks"),
-    (lambda V, C, L, d: by_hand(V, C, L, d, last=0), "Without the last norm"),
-    (lambda V, C, L, d: by_hand(V, C, L, d, norms=0, last=0), "Without norms: two in each"),
-    (
-        lambda V, C, L, d: by_hand(V, C, L, d, biases=0, norms=0, last=0),
-        "Without biases and norms",
-    ),
+    (partial(by_hand, positions=0), "`context * d_model` too little"),
+    (partial(by_hand, biases=0), "`9 * n_layers * d_model` too little"),
+    (partial(by_hand, norms=0), "`4 * n_layers * d_model` too little"),
+    (partial(by_hand, norms=2, last=1), "has `d_model + 2 * n_layers * d_"),
     (lambda V, C, L, d: by_hand(V, C, 1, d), "One block only"),
-    (lambda V, C, L, d: by_hand(V, C, L, d, ff=False), "Attention alone"),
+    (
+        partial(by_hand, ff=False),
+        "`5 * n_layers * d_model + 8 * n_layers * d_model ** 2` too little",
+    ),
 ]
 
 

@@ -390,24 +390,21 @@ RIGHT[check_cache_bytes] = [by_counting, lambda b, t, n, d, k: 2 * b * t * n * d
 
 
 WRONG[check_cache_bytes] = [
-    (
-        lambda b, t, n, d, k: b * t * n * d * k,
-        "Of one token, one layer of width 1 keeps a key and a value, ",
-    ),
+    (lambda b, t, n, d, k: b * t * n * d * k, "two vectors, and not one"),
     (lambda b, t, n, d, k: b * t * n * d * k * 3, "with `2` in place of `3`"),
     (lambda b, t, n, d, k: b * t * d * k * 2, "`* n` is missing after `b * t * d * k * 2`"),
-    (
-        lambda b, t, n, d, k: 2 * d * d * n * k,
-        "With twice the `tokens` the cache is twice as large, and you",
-    ),
+    (lambda b, t, n, d, k: 2 * d * d * n * k, "never uses its argument `b`"),
     (lambda b, t, n, d, k: b * t * n * d * k // 4, "do not divide by 8"),
-    (lambda b, t, n, d, k: 16 * b * t * n * d * k, "You count 16."),
-    (lambda b, t, n, d, k: b * t**2 * n * k * 2, "twice the `tokens`"),
-    (lambda b, t, n, d, k: (b + 1) * t * n * d * k, "twice the `batch`"),
-    (lambda b, t, n, d, k: 2 * b * t * (n + 1) * d * k, "twice the `n_layers`"),
-    (lambda b, t, n, d, k: 2 * b * t * n * 768 * k, "twice the `d_model`"),
-    (lambda b, t, n, d, k: 2 * b * t * n * d * 4, "twice the `number`"),
-    (lambda b, t, n, d, k: 4 * b * t * n * d * k, "2 numbers. You count 4"),
+    (lambda b, t, n, d, k: 16 * b * t * n * d * k, "our result is 8 times the right one."),
+    (lambda b, t, n, d, k: b * t**2 * n * k * 2, "never uses its argument `d`"),
+    (
+        lambda b, t, n, d, k: (b + 1) * t * n * d * k,
+        "has `tokens * n_layers * d_model * number` too much, and `batch * tokens * n_layers * ",
+    ),
+    (lambda b, t, n, d, k: 2 * b * t * (n + 1) * d * k, "`+ 1` is too much"),
+    (lambda b, t, n, d, k: 2 * b * t * n * 768 * k, "768 is written down where `d` belongs"),
+    (lambda b, t, n, d, k: 2 * b * t * n * d * 4, "4 is written down where `k` belongs"),
+    (lambda b, t, n, d, k: 4 * b * t * n * d * k, "with `2` in place of `4`"),
 ]
 
 

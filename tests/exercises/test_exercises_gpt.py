@@ -349,14 +349,17 @@ WRONG[check_count] = [
     ),
     (
         lambda v, c, n, d: by_parts(v, c, n, d) - 4 * n * d - 2 * d,
-        "your number is what comes out if the norms of the blocks, or",
+        "your result has `2 * d_model + 4 * n_layers * d_model` too little.",
     ),
-    (lambda v, c, n, d: (v + c) * d + 12 * n * d * d, "You count only matrices"),
+    (
+        lambda v, c, n, d: (v + c) * d + 12 * n * d * d,
+        "has `2 * d_model + 13 * n_layers * d_model` too little.",
+    ),
     (lambda v, c, n, d: by_parts(v, c, 1, d), "You count one block"),
     (lambda v, c, n, d: 10**400, "On a small GPT: your result is inf"),
     (
         lambda v, c, n, d: n * by_parts(v, c, 1, d),
-        "your number is what comes out if the two tables count once f",
+        "+ context * n_layers * d_model + vocabulary * n_layers * d_model` too",
     ),
     (
         lambda v, c, n, d: 1.0 * by_parts(v, c, n, d),
@@ -372,11 +375,11 @@ WRONG[check_count] = [
 WRONG[check_count] += [
     (
         lambda v, c, n, d: v + c + by_parts(0, 0, n, d),
-        "your number is what comes out if the tables are not multiplied by d_model.",
+        "`* d` is missing",
     ),
     (
         lambda v, c, n, d: by_parts(v, c, n, d) - (n - 1) * (8 * d * d + 5 * d) - 2 * d,
-        "if the feed-forward layer counts once, not in each block, and the final norm is left out.",
+        "`5 * n_layers * d_model + 8 * n_layers * d_model ** 2` too little.",
     ),
 ]
 
@@ -513,7 +516,7 @@ WRONG[check_initial_loss] = [
     (lambda v, d, s: math.log(v) + s * s / d, "That is ln V, for equal logits"),
     (lambda v, d, s: d * s * s / 2, "That is half the variance of a logit"),
     (lambda v, d, s: v + d * s * s / 2, "The logarithm of the vocabulary is missing"),
-    (lambda v, d, s: by_formula(v, d, 0.02), "You write 0.02 into the formula"),
+    (lambda v, d, s: by_formula(v, d, 0.02), "never uses its argument `s`"),
     (lambda v, d, s: math.log(v) * d * s * s / 2, "You multiply ln V by what must be added"),
     (lambda v, d, s: v * math.exp(d * s * s / 2), "That is V times the mean of e to the power"),
     (lambda v, d, s: math.log(v + d * s * s / 2), "That is ln V, for equal logits"),

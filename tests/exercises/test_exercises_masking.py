@@ -388,6 +388,7 @@ WRONG[check_is_causal] = [
     (with_cuts(EVERY, lambda future: 0.3 * future), "You only make the future longer or shorter"),
     (with_cuts(EVERY, lambda future: future.add(1)), "You add a number to the future"),
     (with_cuts(EVERY, lambda future: -2 * future), "You multiply the future by a number and"),
+    (with_cuts(EVERY, lambda future: future[:0]), "You cut the text off and change no"),
     (with_cuts(EVERY, lambda future: future * -7.0), "You multiply the future by a number and"),
     (
         lambda f, x: torch.tensor([True, False]),

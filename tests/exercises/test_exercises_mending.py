@@ -237,3 +237,101 @@ def test_what_an_exercise_rules_out():
 
 def test_the_example_runs():
     assert doctest.testmod(mending).failed == 0
+
+
+# --- at several places, and loops ---------------------------------------------------------------
+
+
+def two_sides(x, order):
+    one = x[order].sin().sort(dim=0).values
+    return (one - x.sort(dim=0).values).abs().sum(0)
+
+
+def both_axes(x, order):
+    one = x[order].sin().cumsum(dim=1)
+    return (one - x.cumsum(dim=1)).abs().sum(0)
+
+
+PLACES = Exercise(
+    right=lambda x, order: (x[order].sin() - x).abs().sum(0),
+    cases=[
+        Case("5 words", X, torch.tensor([2, 0, 4, 1, 3])),
+        Case("3 words", randn(3, 2, seed=2), torch.tensor([1, 2, 0])),
+    ],
+)
+SUMS = Exercise(
+    right=lambda x, order: (x[order].sin().cumsum(0) - x.cumsum(0)).abs().sum(0),
+    cases=PLACES.cases,
+)
+
+
+@pytest.mark.parametrize(
+    ("check", "answer", "words"),
+    [
+        (PLACES, two_sides, "everywhere, `.sort(dim=0).values` is one step too many."),
+        (SUMS, both_axes, "everywhere, `dim=1` is not the right axis: with `dim=0` in place of"),
+    ],
+)
+def test_the_same_mistake_at_two_places_is_told(check, answer, words):
+    assert words in check(answer).diagnosis
+
+
+def halved_eight_times(x):
+    low, high = 0.0, 64.0
+    for _ in range(8):
+        middle = (low + high) / 2
+        low, high = (middle, high) if middle**2 < x else (low, middle)
+    return middle
+
+
+def up_to_four(x):
+    low, high = 0.25, 4.0
+    for _ in range(80):
+        middle = (low + high) / 2
+        low, high = (middle, high) if middle**2 < x else (low, middle)
+    return middle
+
+
+ROOT = Exercise(
+    right=lambda x: x**0.5,
+    cases=[Case("two", 2.0), Case("five", 5.0), Case("thirty", 30.0), Case("forty", 40.0)],
+)
+
+
+def test_a_loop_that_ends_too_early_is_told():
+    words = "the loop ends too early: with `range(80)` in place of `range(8)` your answer is right"
+    assert words in ROOT(halved_eight_times).diagnosis
+
+
+def test_a_result_that_is_a_written_bound_is_told_with_its_line():
+    said = f"your result, 4, is written on line {line(up_to_four, 'low, high')}, `low, high = 0.25"
+    assert said in ROOT(up_to_four).diagnosis
+
+
+@pytest.mark.parametrize(
+    ("right", "answer", "words"),
+    [
+        (
+            lambda n: sum(2**i for i in range(0, n, 2)),
+            lambda n: sum(2**i for i in range(n)),
+            "only every other one counts: with `range(0, n, 2)` in place of `range(n)`",
+        ),
+        (
+            lambda n: 100 / (sum([n, n + 3, 2 * n]) / 3),
+            lambda n: 100 / max([n, n + 3, 2 * n]),
+            "the mean belongs here: ",
+        ),
+    ],
+)
+def test_what_is_counted_of_a_list(right, answer, words):
+    check = Exercise(right=right, cases=[Case("five", 5), Case("eight", 8), Case("twelve", 12)])
+    assert words in check(answer).diagnosis
+
+
+def test_all_up_to_a_place_and_not_that_place():
+    check = Exercise(
+        right=lambda x, n: x[:n].sum(0) - x[:n].amax(),
+        cases=[Case("3 of 5", X, 3), Case("2 of 5", X, 2)],
+    )
+    said = check(lambda x, n: x[:n].sum(0) - x[n - 1].amax()).diagnosis
+    assert "with `: n` in place of `n - 1` your answer is right" in said

@@ -199,8 +199,8 @@ WRONG[check_count] = [
     (lambda d, h, w, b: 4 * d * d + 4 * d * b, "You count all heads as narrow:"),
     (lambda d, h, w, b: 4 * d * w + (3 * w + d) * b, "You count one head: multiply"),
     (lambda d, h, w, b: 4 * (d + b) * h * w, "The bias of W_O is as wide"),
-    (lambda d, h, w, b: 4 * d * h * w + 3 * h * w + d, "The biases are counted although"),
-    (lambda d, h, w, b: h * (4 * d * w + b * (3 * w + d)), "you have 648, right is 624."),
+    (lambda d, h, w, b: 4 * d * h * w + 3 * h * w + d, "never uses its argument `b`"),
+    (lambda d, h, w, b: h * (4 * d * w + b * (3 * w + d)), "has `d_model * n_heads` too much, and `d_model` too little."),
 ]
 
 

@@ -6,7 +6,14 @@ import pytest
 import torch
 
 from transformer_lib.exercises.engine import observing
-from transformer_lib.exercises.engine.observing import Trial, of_results, of_shape, otherwise
+from transformer_lib.exercises.engine.observing import (
+    Trial,
+    of_an_input,
+    of_count,
+    of_results,
+    of_shape,
+    otherwise,
+)
 from transformer_lib.exercises.engine.runner import randn
 
 MEAN = otherwise(
@@ -107,3 +114,42 @@ def test_of_one_number_in_one_case_nothing_is_said():
 def test_a_wrong_shape_tells_the_step(got, words):
     assert words in of_shape(got, WIDE)
     assert bool(of_shape(got, WIDE)) == bool(words)
+
+
+@pytest.mark.parametrize(
+    ("off", "words"),
+    [
+        (lambda d, n: -2 * d * n, "has `2 * d * n` too little."),
+        (lambda d, n: n * n - d + 3, "has `3 + n ** 2` too much, and `d` too little."),
+        (lambda d, n: d**2 * n**2 / 2, "has `0.5 * d ** 2 * n ** 2` too much."),
+        (lambda d, n: d * (n // 2), ""),  # no sum of terms
+        (lambda d, n: max(d, n), ""),  # equal to one in small numbers, or in these
+        (lambda d, n: d**5, ""),
+        (lambda d, n: (d + n + 1) ** 3, ""),  # more terms than anybody reads
+        (lambda d, n: 0, ""),
+    ],
+)
+def test_a_count_is_off_by_a_few_terms(off, words):
+    sentence = of_count(off, ["d", "n"], [12, 7])
+    assert sentence == (f"Your result {words}" if words else "")
+
+
+LAYERS = [torch.nn.Linear(n, 7) for n in (3, 5)]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda y, layer, mask: y - layer.bias, "lacks `layer.bias`, which must be added."),
+        (lambda y, layer, mask: y + layer.bias, "holds `layer.bias` once too often."),
+        (lambda y, layer, mask: y + mask, "holds `mask` once too often."),
+        (lambda y, layer, mask: y - 2 * layer.bias, ""),
+    ],
+)
+def test_an_input_is_left_out_or_there_twice(change, words):
+    trials = []
+    for layer in LAYERS:
+        mask, y = randn(2, 7, seed=3), layer(randn(2, layer.in_features, seed=4))
+        given = {"layer": layer, "mask": mask}
+        trials.append(Trial(change(y, **given).detach(), y.detach(), given))
+    assert of_an_input(trials) == (f"Your result {words}" if words else "")

@@ -427,3 +427,24 @@ def test_a_right_function_of_another_cell_is_named_as_such():
     assert run("exercise", own) == "✓ Right."
     assert run("exercise", own.replace("2 * x", "x")).startswith("✗")
     assert run("builtin", "verdict = check(abs)").startswith("✗")
+
+
+# --- chance -------------------------------------------------------------------------------------
+
+
+def drawn(draws):
+    def answer(spread):
+        numbers = spread * torch.randn(draws)
+        return round(float((numbers**2).mean()) ** 0.5)
+
+    return answer
+
+
+def test_a_result_that_hangs_on_chance_is_told_so():
+    check = Exercise(
+        right=lambda spread: spread,
+        cases=[Case("a spread of 3", 3), Case("a spread of 7", 7)],
+    )
+    assert check(drawn(100_000)).passed
+    assert "of 8 tries: draw so many that chance decides nothing" in check(drawn(7)).diagnosis
+    assert "random" not in check(lambda spread: spread + 1).diagnosis

@@ -197,7 +197,7 @@ WRONG[check_temperature_for_entropy] = [
     (lambda s, entropy: 1 / by_halving(s, entropy), "`1 /` is too much"),
     (lambda s, entropy: by_halving(s, entropy, torch.log2), "without `torch.log2` it is right"),
     (lambda s, entropy: entropy_of(s, 1.0), "This is the entropy at temperature"),
-    (lambda s, entropy: 1.0, "This is always 1, whatever"),
+    (lambda s, entropy: 1.0, "never uses its argument `s`"),
     (lambda s, entropy: min(by_halving(s, entropy), 10.0), "`min` is one step too many"),
     (by_unsafe, "here, at `mul`, your values leave those of the right computation: a NaN arises"),
     (lambda s, entropy: by_unsafe(s, entropy, by_hand), "a NaN arises"),

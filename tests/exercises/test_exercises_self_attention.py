@@ -201,7 +201,10 @@ WRONG[check_equivariance] = [
         lambda f, x, order: torch.allclose(f(x[order]), f(x)[order], atol=0.1),
         "let it pass: compare",
     ),
-    (lambda f, x, order: _close(f(x[order]).mean(), f(x)[order].mean()), "You compare the mean"),
+    (
+        lambda f, x, order: _close(f(x[order]).mean(), f(x)[order].mean()),
+        "You compare the mean",
+    ),
     (
         lambda f, x, order: f(x[order]) == f(x)[order],
         "a tensor of shape (5, 7); a bool is expected",

@@ -219,27 +219,30 @@ WRONG[check_products] = [
     ),
     (lambda d, f, t: 4 * d * d + 2 * t * d, "2 * (t + f) * d` in its place"),
     (lambda d, f, t: 3 * d * d + 2 * d * f + 2 * t * d, "with `4` in place of `3`"),
-    (lambda d, f, t: 2 * d * f + 2 * t * d, "Attention's matrices are missing"),
+    (lambda d, f, t: 2 * d * f + 2 * t * d, "has `4 * d_model ** 2` too little"),
     (lambda d, f, t: 2 * t * d * (2 * d + f + t), "`* t` is too much"),
     (
         lambda d, f, t: 4 * (d * d + d) + 2 * d * f + f + d + 2 * t * d,
-        "Your count holds d_ff, and nothing in a block takes as many ",
+        "your result has `d_ff + 5 * d_model` too much.",
     ),
-    (lambda d, f, t: 12 * d * d + 2 * t * d, "You take d_ff to be 4"),
-    (lambda d, f, t: 2 * d + f, "Your count holds d_ff, and nothing in a block takes as many "),
+    (lambda d, f, t: 12 * d * d + 2 * t * d, "your function never uses its argument `f`"),
+    (lambda d, f, t: 2 * d + f, "your function never uses its argument `t`"),
     (
         lambda d, f, t: max(4 * d * d + 2 * d * f, 2 * t * d),
         "2 * d * (f + t), 2 * t * d)` in its place",
     ),
-    (lambda d, f, t: 4 * d * d + f * f + 2 * t * d, "our count holds d_ff · d_ff, and nothing"),
-    (lambda d, f, t: 4 * d * d + 2 * d * f + 2 * t * d + 9, "our count holds 9, and nothing in"),
+    (
+        lambda d, f, t: 4 * d * d + f * f + 2 * t * d,
+        "`d_ff ** 2` too much, and `2 * d_model * d_ff` too little",
+    ),
+    (lambda d, f, t: 4 * d * d + 2 * d * f + 2 * t * d + 9, "`+ 9` is too much"),
     (
         lambda d, f, t: 2 * d * d + 2 * d * f + 2 * t * d,
         "2 * d * (f + d) + 2 * t * d` in its place",
     ),
     (
         lambda d, f, t: 2 * d * d * (1 + t) + 2 * d * f + 2 * t * d,
-        "Your count holds 2 · d_model · d_model · tokens, and nothing",
+        "has `2 * d_model ** 2 * tokens` too much, and `2 * d_model ** 2` too little",
     ),
 ]
 

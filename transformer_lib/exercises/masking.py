@@ -308,23 +308,7 @@ def _below_zero(x: Tensor) -> Tensor:
 # --- tests of causality, right and wrong ----------------------------------------------------------
 
 
-def _negative(future: Tensor) -> Tensor:
-    return -future
-
-
-def _twice(future: Tensor) -> Tensor:
-    return 2 * future
-
-
-def _plus_one(future: Tensor) -> Tensor:
-    return future + 1
-
-
-def _minus_twice(future: Tensor) -> Tensor:
-    return -2 * future
-
-
-_BOTH = (_negative, torch.randn_like)
+_BOTH = (torch.neg, torch.randn_like)
 
 
 def _survives(
@@ -353,10 +337,18 @@ def _by_gradient(f: Callable, x: Tensor) -> bool:
 _X, _SEVEN, _THREE = randn(5, 3, seed=11), randn(7, 2, seed=14), randn(3, 5, seed=15)
 _WIDE = randn(7, 11, seed=16)
 _ALWAYS = "Your test answers {} every time"
-_NEGATIVES = (
+_ONE_CHANGE = {  # sentence: all that is done to the future
     "You change the future only to its negative, so a leak that is the same for both, such as "
-    "a norm, goes unseen: try random numbers too."
-)
+    "a norm, goes unseen: try random numbers too.": torch.neg,
+    "You multiply the future by a number and change nothing else, so a leak of its direction "
+    "goes unseen: try random numbers too.": lambda future: -2 * future,
+    "You only make the future longer or shorter, so a leak of its signs or of its direction "
+    "goes unseen: try negatives and random numbers.": lambda future: 2 * future,
+    "You add a number to the future, the same everywhere, so a leak of what is largest goes "
+    "unseen: try negatives and random numbers.": lambda future: future + 1,
+    "You cut the text off and change no later word, so a leak that is silent in this text goes "
+    "unseen: try negatives and random numbers.": lambda future: future[:0],
+}
 _PARTLY = {  # sentence: the words to begin the change at, and how to compare
     "You change only the last word, so a leak among the words before it goes unseen.": (
         lambda x: range(len(x) - 1, len(x)),
@@ -391,23 +383,14 @@ check_is_causal = Exercise(
         **{mistake: _partly(*how, _BOTH) for mistake, how in _PARTLY.items()},
         **{
             f"{mistake} And try random numbers too, not only the negative.": _partly(
-                *how, (_negative,)
+                *how, (torch.neg,)
             )
             for mistake, how in _PARTLY.items()
         },
-        _NEGATIVES: lambda f, x: _survives(f, x, range(1, len(x)), torch.equal, (_negative,)),
-        "You multiply the future by a number and change nothing else, so a leak of its direction "
-        "goes unseen: try random numbers too.": lambda f, x: _survives(
-            f, x, range(1, len(x)), torch.equal, (_minus_twice,)
-        ),
-        "You only make the future longer or shorter, so a leak of its signs or of its direction "
-        "goes unseen: try negatives and random numbers.": lambda f, x: _survives(
-            f, x, range(1, len(x)), torch.equal, (_twice,)
-        ),
-        "You add a number to the future, the same everywhere, so a leak of what is largest goes "
-        "unseen: try negatives and random numbers.": lambda f, x: _survives(
-            f, x, range(1, len(x)), torch.equal, (_plus_one,)
-        ),
+        **{
+            mistake: _partly(lambda x: range(1, len(x)), torch.equal, (change,))
+            for mistake, change in _ONE_CHANGE.items()
+        },
         "A leak in steps goes unseen. The gradient is zero on both sides of a step, and a change "
         "that keeps every sign does not cross this one: try negatives, and compare the outputs.": (
             _by_gradient

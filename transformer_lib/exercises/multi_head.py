@@ -138,9 +138,6 @@ check_count = Exercise(
         "The bias of W_O is as wide as the output, d_model, not n_heads · d_head.": (
             lambda d_model, n_heads, d_head, bias: 4 * (d_model + bool(bias)) * n_heads * d_head
         ),
-        "The biases are counted although `bias` is False.": (
-            lambda d_model, n_heads, d_head, bias: _count(d_model, n_heads, d_head, True)
-        ),
     },
     cases=[
         Case("narrow heads without biases", 12, 3, 4, False),

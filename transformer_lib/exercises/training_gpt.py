@@ -350,6 +350,13 @@ def _at_that_step(steps):
     return f"{steps:,.0f}", f"{v:.3g}", f"{v**-0.5:.2g}"
 
 
+def _other_fading(steps):
+    """By which other factor in each step v would come down to 4 in so many."""
+    factor = (3 / 1e3) ** (1 / max(float(steps), 1))
+    known = (0.9, 0.95, 0.99, 0.998, 0.9995, 0.9999)  # √0.999 is 0.9995, its square 0.998
+    return next(((f"{x:g}",) for x in known if abs((1 - x) / (1 - factor) - 1) < 0.03), None)
+
+
 check_recovery = Exercise(
     asks="The number of the last step after the long gradient that is shorter than half a rate.",
     right=float(_short_steps(0.999)),
@@ -384,13 +391,13 @@ check_recovery = Exercise(
         "That is the logarithm to base 2: use the natural one.": math.log2(1e3 / 3) / 0.001,
         "√v comes down to 2 where v is 4. You let v itself come down to 2, and forget that 1 of it "
         "stays.": math.log(1e3 / 2) / 0.001,
-        "You let √v fade by β₂ in each step. It is v that does; its root takes twice as long.": (
-            math.log(1e3 / 3) / 0.002
-        ),
     },
     also={
         "The number of a step is not negative. Both logarithms are: divide one by the other.": (
             lambda steps: float(steps) < 0
+        ),
+        "You let v fade by a factor of {} in each step. It is β₂ = 0.999, for v and not for √v.": (
+            _other_fading
         ),
         "{} steps later v is about {}, so that the step is {} of the rate, not one half.": (
             _at_that_step

@@ -13,6 +13,7 @@ knows an exercise. A changed answer is run apart (`isolating`), or not at all.
 import ast
 import functools
 import linecache
+import math
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
@@ -320,6 +321,17 @@ def uses(answer: Any, ruled_out: Sequence[str]) -> tuple[str, int] | None:
         if name in ruled_out:
             return f"`{name}`", line
     return None
+
+
+def where_written(answer: Any, values: Sequence[float]) -> int:
+    """The line of an answer where the first of these numbers is written, if all of them are."""
+    source = Source.of(answer)
+    found = []
+    for node in _body(ast.parse(source.text)) if source else ():
+        if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+            found += [(node.value, node.lineno)] if node.value not in (0, 1) else []
+    lines = [[n for x, n in found if math.isclose(x, v, rel_tol=1e-4)] for v in values]
+    return source.first - 1 + lines[0][0] if lines and all(lines) else 0
 
 
 def unused(answer: Any) -> list[str]:
@@ -766,6 +778,12 @@ def _dropped(text: _Text, tree: ast.AST) -> Iterator[Edit]:
                 start, end = text.span(node.args[-2])[1], text.span(last)[1]
                 words = f"without `{_short(text.of(last))}` it is right"
                 yield Edit(start, end, text.of(last), "", words)
+        elif isinstance(node, ast.Attribute) and node.attr in ("values", "indices"):
+            inner = getattr(getattr(node.value, "func", None), "value", None)  # of a `sort`
+            if inner is not None and getattr(inner, "id", "") not in _MODULES:
+                step = text.raw[text.span(inner)[1] : text.span(node)[1]].decode().lstrip(") \n")
+                words = f"`{_short(step)}` is one step too many"
+                yield text.edit(node, f"({text.of(inner)})", words)
         elif isinstance(node, ast.Attribute) and node.attr in ("T", "mT", "H"):
             words = "there is a transpose too many"
             yield text.edit(node, f"({text.of(node.value)})", words)
@@ -823,6 +841,9 @@ def _indices(text: _Text, tree: ast.AST) -> Iterator[Edit]:
                             new = f"{text.of(bound)} {sign} 1"
                             yield text.edit(bound, new, _instead(other, new))
             elif not isinstance(piece, ast.Constant) and _int(piece) is None:
+                last = isinstance(piece, ast.BinOp) and isinstance(piece.op, ast.Sub)
+                all_of_them = f": {text.of(piece.left) if last else other}"  # not only this one
+                yield text.edit(piece, all_of_them, _instead(other, all_of_them))
                 yield text.edit(piece, f"{other} - 1", _instead(other, f"{other} - 1"))
                 yield text.edit(piece, f"{other} + 1", _instead(other, f"{other} + 1"))
 
@@ -846,6 +867,39 @@ def _letters(text: _Text, tree: ast.AST) -> Iterator[Edit]:
         for equation in equations:
             new = f'"{equation}"'
             yield text.edit(node, new, _instead(text.of(node), new))
+
+
+def _everywhere(text: _Text, tree: ast.AST, rules: Sequence = (_dropped,)) -> Iterator[Edit]:
+    """The same step too many, or another change, at every place where it is written."""
+    alike: dict[str, list[Edit]] = {}
+    for rule in rules:
+        for edit in rule(text, tree):
+            same = alike.setdefault(f"everywhere, {edit.words}", [])
+            if "this" not in edit.words and (not same or same[-1].end <= edit.start):
+                same.append(edit)
+    for words, edits in alike.items():
+        if len(edits) > 1:
+            new, start, at = b"", edits[0].start, edits[0].start
+            for edit in edits:
+                new, at = new + text.raw[at : edit.start] + edit.new.encode(), edit.end
+            yield Edit(start, at, text.raw[start:at].decode(), new.decode(), words)
+
+
+def _loops(text: _Text, tree: ast.AST) -> Iterator[Edit]:
+    """A loop that ends too early, or takes all where every other one counts; a mean for a max."""
+    for node in _body(tree):
+        if not isinstance(node, ast.Call) or len(node.args) != 1:
+            continue
+        name, arg = text.of(node.func), text.of(node.args[0])
+        options = []
+        if name == "range":
+            options.append(("only every other one counts", f"range(0, {arg}, 2)"))
+            if arg.isdigit():
+                options.append(("the loop ends too early", f"range({10 * int(arg)})"))
+        if name in ("max", "min"):
+            options.append(("the mean belongs here", f"sum({arg}) / len({arg})"))
+        for words, new in options:
+            yield text.edit(node, f"({new})", f"{words}: {_instead(text.of(node), new)}")
 
 
 def _values(tree: ast.AST) -> Iterator[ast.AST]:
@@ -934,5 +988,5 @@ def _sized(text: _Text, tree: ast.AST) -> Iterator[Edit]:
 
 # What is written, taken for another or too much; and what may be missing, or any other number.
 _NEAR = (_axis, _compared, _flipped, _dropped, _operators)
-_NEAR += (_kin, _names, _indices, _letters, _numbers)
-_FAR = (_swapped, _sized, _around)
+_NEAR += (_kin, _names, _indices, _letters, _numbers, _everywhere)
+_FAR = (_swapped, functools.partial(_everywhere, rules=(_axis, _kin)), _loops, _sized, _around)

@@ -9,11 +9,12 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import permutations, product
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from transformer_lib.exercises.engine.comparing import close
 
@@ -255,6 +256,31 @@ def _offset(trials: Sequence[Trial]) -> str:
     return ""
 
 
+def of_an_input(trials: Sequence[Trial]) -> str:
+    """An input, or a parameter of one, that is left out of a sum, or in it once too often."""
+    tables = [_tensors(trial.inputs) for trial in trials]
+    for words, sign in (("lacks {}, which must be added", -1), ("holds {} once too often", 1)):
+        for name in tables[0] if tables and trials[0].right.numel() > 1 else ():
+            pairs = zip(trials, tables, strict=True)
+            if all(name in table and _off_by(t, sign * table[name]) for t, table in pairs):
+                return f"Your result {words.format(f'`{name}`')}."
+    return ""
+
+
+def _off_by(trial: Trial, x: Tensor) -> bool:
+    fits = x.ndim <= trial.right.ndim and trial.right.shape[trial.right.ndim - x.ndim :] == x.shape
+    return fits and bool(x.any()) and same(trial.got, trial.right.double() + x.double())
+
+
+def _tensors(inputs: Mapping[str, Any]) -> dict[str, Tensor]:
+    """The numbers that the inputs hold: "x", "layer.bias"."""
+    found = {name: value for name, value in inputs.items() if isinstance(value, Tensor)}
+    for name, value in inputs.items():
+        parts = value.named_parameters() if isinstance(value, nn.Module) else ()
+        found |= {f"{name}.{part}": x.detach() for part, x in parts}
+    return {name: x for name, x in found.items() if x.is_floating_point()}
+
+
 # --- names of numbers ---------------------------------------------------------------------------
 
 _POWERS: list[tuple[str, Callable]] = [
@@ -294,6 +320,63 @@ def sizes(inputs: Mapping[str, Any]) -> dict[str, float]:
         elif isinstance(value, int | float) and not isinstance(value, bool):
             found[name] = value
     return found
+
+
+# --- sums of terms ------------------------------------------------------------------------------
+
+_FACTORS = 4  # of one term, or as many as there are names
+_MOST_TERMS = 6
+
+
+def of_count(off: Callable[..., float], names: Sequence[str], sizes: Sequence[int]) -> str:
+    """A sentence about a count that is `off` by a few terms in its arguments; or "".
+
+    >>> of_count(lambda d, n: 2 * d * n - d * d, ["d", "n"], [12, 7])
+    'Your result has `2 * d * n` too much, and `d ** 2` too little.'
+    """
+    terms = {
+        powers: c for powers, c in _terms(off, len(names), max(_FACTORS, len(names))).items() if c
+    }
+    there = 0.0
+    for powers, c in terms.items():
+        for size, power in zip(sizes, powers, strict=True):
+            c *= size**power
+        there += c
+    few = len(terms) <= _MOST_TERMS and all(2 * c % 1 == 0 for c in terms.values())
+    if not terms or not few or not math.isclose(there, off(*sizes), rel_tol=1e-9):
+        return ""
+    sides = []
+    for words, sign in (("too much", 1), ("too little", -1)):
+        theirs = [_term(sign * c, powers, names) for powers, c in terms.items() if sign * c > 0]
+        sides += [f"`{' + '.join(theirs)}` {words}"] if theirs else []
+    return f"Your result has {', and '.join(sides)}."
+
+
+def _term(c: float, powers: Sequence[int], names: Sequence[str]) -> str:
+    pairs = zip(names, powers, strict=True)
+    factors = [f"{name} ** {power}" if power > 1 else name for name, power in pairs if power]
+    return " * ".join(factors if c == 1 and factors else [f"{c:g}", *factors])
+
+
+def _terms(off: Callable[..., float], count: int, most: int) -> dict[tuple[int, ...], float]:
+    """{powers: how many} of a polynomial in so many numbers, by its differences at 1, 2, 3 ..."""
+    if count == 0:
+        return {(): off()}
+    found: dict[tuple[int, ...], float] = {}
+    over = [1.0]  # x - 1 over k, by powers of x
+    for k in range(most + 1):
+        for powers, c in _terms(partial(off, 1), count - 1, most - k).items():
+            for power, share in enumerate(over):
+                key = (power, *powers)
+                found[key] = round(found.get(key, 0) + c * share, 6)
+        pairs = zip([0.0, *over], [*over, 0.0], strict=True)
+        over = [(lower - (k + 1) * own) / (k + 1) for lower, own in pairs]
+        off = _difference(off)
+    return found
+
+
+def _difference(off: Callable[..., float]) -> Callable[..., float]:
+    return lambda first, *rest: off(first + 1, *rest) - off(first, *rest)
 
 
 # --- shapes -------------------------------------------------------------------------------------

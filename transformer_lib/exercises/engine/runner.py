@@ -84,9 +84,18 @@ from transformer_lib.exercises.engine.guarding import (
     settings_kept,
     torch_random_kept,
 )
-from transformer_lib.exercises.engine.mending import Mended, line_of, mended, unused, uses
+from transformer_lib.exercises.engine.mending import (
+    Mended,
+    line_of,
+    mended,
+    unused,
+    uses,
+    where_written,
+)
 from transformer_lib.exercises.engine.observing import (
     Trial,
+    of_an_input,
+    of_count,
     of_error,
     of_results,
     of_shape,
@@ -102,6 +111,7 @@ MOST_SECONDS = 6.0  # or for so long,
 MOST_FOR_ONE = 0.5  # and for one of them,
 MOST_COMPUTING = 0.1  # which may compute for so long and 20 times the answer's own time: changes of
 # a loop may well be endless, and a reader waits for each
+TRIES = 8  # of an answer, each with other random numbers
 PRINTED = "You print and return None: write `return` in front of your result, not `print`."
 # A wrong answer may be too odd for a look at it: the verdict comes all the same. Tests let these
 # pass.
@@ -376,10 +386,23 @@ class Exercise:
         if found := _looked(self._mended, answer, outcomes, rights, MOST_CHANGES):
             return _or(found)
         trials = self._trials(outcomes, rights) if self.cases else []
-        if sums := _looked(undivided, trials):  # a step that is missing has no line
-            return self._placed(number, outcomes, sums)
+        missing = _looked(undivided, trials) or _looked(of_an_input, trials)  # it has no line
+        if missing := missing or self._by_chance(answer, number, rights[number]):
+            return self._placed(number, outcomes, missing)
         return departed or self._placed(
             number, outcomes, self._seen(answer, number, outcomes, rights)
+        )
+
+    def _by_chance(self, answer: Any, number: int, right: Any) -> str | int:
+        """A sentence about an answer that other random numbers make right."""
+        if not self.cases or not self.unique or self.measured:
+            return ""
+        inputs = self._cases()[number].inputs
+        tries = [call_safely(self._call, answer, inputs, seconds=1, seed=n) for n in range(TRIES)]
+        lucky = sum(self._same(replace(o, result=fitted(o.result, right)), right) for o in tries)
+        return lucky and (
+            f"With other random numbers your result is right in {lucky} of {TRIES} tries: draw so "
+            "many that chance decides nothing, or none."
         )
 
     def _failure(self, outcome: Outcome, right: Any) -> str | None:
@@ -580,11 +603,37 @@ class Exercise:
             return f"Your function never uses its argument `{idle[0]}`."
         if self.cases and (words := _looked(of_results, self._trials(outcomes, rights))):
             return words
+        pairs = zip(outcomes, rights, strict=True)
+        failed = [o.result for o, r in pairs if not self._same(o, r)]
+        if all(isinstance(x, float) for x in failed) and (line := where_written(answer, failed)):
+            text = line_of(code_of(answer), line)
+            return f"Your result, {failed[0]:g}, is written on line {line}, `{text}`: a bound?"
+        if words := self._off_by_terms(answer, number, outcomes, rights):
+            return words
         right = rights[number]
         place = first_difference(
             outcomes[number].result, right, self.tolerance, reveal=bool(self.cases)
         )
         return f"{place[0].upper()}{place[1:]}."
+
+    def _off_by_terms(self, answer: Any, number: int, outcomes: list, rights: list) -> str:
+        """What a count has too much and too little, in terms of the sizes it is given."""
+        given = self.cases[number].inputs if self.cases else ()
+        at = [n for n, x in enumerate(given) if type(x) is int]
+        numbers = [*given, outcomes[number].result, rights[number]]
+        if not at or not all(isinstance(x, int | float) for x in numbers):
+            return ""
+
+        def off(*sizes: int) -> float:
+            of = dict(zip(at, sizes, strict=True))
+            inputs = [of.get(n, x) for n, x in enumerate(given)]
+            return float(self._call(answer, *inputs)) - self.right(*inputs)
+
+        def look(_: Any) -> str:
+            with contextlib.redirect_stdout(io.StringIO()):
+                return of_count(off, [self._names()[n] for n in at], [given[n] for n in at])
+
+        return call_safely(look, seconds=MOST_SECONDS).result or ""
 
     def _told(self) -> list[int]:
         """The numbers of the cases that name a mistake."""
