@@ -5,7 +5,7 @@ write a file or fill a list of the reader's: that is its own business. A change 
 *another* file. So a copy runs with
 
 - copies of the reader's values that it uses, and of the functions and classes that use others;
-- the harmless part of Python's functions, and of the modules in `_HARMLESS`;
+- the harmless part of Python's functions, and of the modules in `_PACKAGES`;
 - nothing else: what uses anything else (`open`, `os`, `torch.save`, a plot) is `Unsafe`, and no
   copy of it is run;
 - and, for what still slips through, an audit hook that refuses to write files, to start processes
@@ -43,7 +43,7 @@ import numpy
 import torch
 
 # Modules, and packages with all they hold, whose functions and classes leave the world as it is,
-_HARMLESS = """
+_PACKAGES = """
     math cmath operator _operator itertools functools _functools collections _collections copy re
     random numbers fractions decimal statistics string heapq _heapq bisect _bisect dataclasses enum
     typing contextlib textwrap time json jaxtyping einops numpy.linalg numpy.fft numpy.random
@@ -51,7 +51,7 @@ _HARMLESS = """
     torch._functorch torch.distributions torch.random torch._C torch.functional torch._tensor
     torch.amp torch._jit_internal torch._linalg_utils torch._lowrank torch.return_types
     transformer_lib
-""".split()
+"""
 _ITSELF = {"numpy", "torch"}  # these, and not all they hold,
 _NOT_IN_IT = [f"transformer_lib.{name}" for name in ("notebook", "plots", "storage", "widgets")]
 # but for what writes files without Python's `open`, or sets what holds for the whole program.
@@ -201,11 +201,12 @@ class _Part(ModuleType):
     __delattr__ = __setattr__
 
 
+@functools.lru_cache(maxsize=2048)
 def _harmless(module: str | None) -> bool:
     """Do the functions and classes of a module, by its name, leave the world as it is?"""
     if module in _ITSELF:
         return True
-    return _within(module or "", _HARMLESS) and not _within(module or "", _NOT_IN_IT)
+    return _within(module or "", _PACKAGES.split()) and not _within(module or "", _NOT_IN_IT)
 
 
 def _within(module: str, packages: list[str]) -> bool:
@@ -214,7 +215,9 @@ def _within(module: str, packages: list[str]) -> bool:
 
 def _is_harmless(value: Any) -> bool:
     """Is this a function or a class that leaves the world as it is, whatever it is given?"""
-    if not isinstance(value, type | FunctionType | BuiltinFunctionType | functools._lru_cache_wrapper):
+    if not isinstance(
+        value, type | FunctionType | BuiltinFunctionType | functools._lru_cache_wrapper
+    ):
         return getattr(type(value), "__module__", "") == "typing"
     owner = getattr(value, "__self__", None)
     if isinstance(value, BuiltinFunctionType) and not isinstance(owner, type | ModuleType | None):

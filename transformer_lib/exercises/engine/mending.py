@@ -26,6 +26,7 @@ from torch import nn
 
 from transformer_lib.exercises.engine.isolating import Unsafe, apart, effects_refused
 
+_NOT_MADE = (SyntaxError, ValueError, TypeError, NameError, OverflowError)
 MOST_AFTER = 150  # changes tried after one that mends: is there another on another line?
 # Names that are taken for one another.
 _KIN = [
@@ -276,7 +277,7 @@ def mended(
     try:
         if right(source.changed(None)):
             return found  # it was something else that made the answer wrong
-    except (SyntaxError, NameError, TypeError, ValueError, Unsafe):
+    except (*_NOT_MADE, Unsafe):
         return found
     left = MOST_AFTER
     for edit in source.edits(_NEAR if few else _NEAR + _FAR):
@@ -289,7 +290,7 @@ def mended(
         left -= bool(found)
         try:
             changed = source.changed(edit)
-        except (SyntaxError, ValueError, TypeError, NameError, OverflowError, Unsafe):
+        except (*_NOT_MADE, Unsafe):
             continue
         if right(changed):
             this = Mended(source, edit)
@@ -297,6 +298,15 @@ def mended(
                 return [found[0], this]
             found = found or [this]
     return found
+
+
+def copied(answer: Any) -> Any:
+    """An answer as it is, to be run apart, on what its check does not ask; None if it cannot be."""
+    source = Source.of(answer)
+    try:
+        return source and source.changed(None)
+    except (*_NOT_MADE, Unsafe):
+        return None
 
 
 def line_of(code: CodeType, line: int) -> str:

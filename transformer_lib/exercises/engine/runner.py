@@ -84,8 +84,10 @@ from transformer_lib.exercises.engine.guarding import (
     settings_kept,
     torch_random_kept,
 )
+from transformer_lib.exercises.engine.isolating import effects_refused
 from transformer_lib.exercises.engine.mending import (
     Mended,
+    copied,
     line_of,
     mended,
     unused,
@@ -397,8 +399,13 @@ class Exercise:
         """A sentence about an answer that other random numbers make right."""
         if not self.cases or not self.unique or self.measured:
             return ""
-        inputs = self._cases()[number].inputs
-        tries = [call_safely(self._call, answer, inputs, seconds=1, seed=n) for n in range(TRIES)]
+        if (answer := copied(answer)) is None:
+            return ""
+        inputs, limits = self._cases()[number].inputs, {"seconds": 1}
+        with effects_refused():
+            tries = [
+                call_safely(self._call, answer, inputs, seed=n, **limits) for n in range(TRIES)
+            ]
         lucky = sum(self._same(replace(o, result=fitted(o.result, right)), right) for o in tries)
         return lucky and (
             f"With other random numbers your result is right in {lucky} of {TRIES} tries: draw so "
@@ -623,6 +630,8 @@ class Exercise:
         numbers = [*given, outcomes[number].result, rights[number]]
         if not at or not all(isinstance(x, int | float) for x in numbers):
             return ""
+        if (answer := copied(answer)) is None:  # on other sizes it could write another file
+            return ""
 
         def off(*sizes: int) -> float:
             of = dict(zip(at, sizes, strict=True))
@@ -630,7 +639,7 @@ class Exercise:
             return float(self._call(answer, *inputs)) - self.right(*inputs)
 
         def look(_: Any) -> str:
-            with contextlib.redirect_stdout(io.StringIO()):
+            with contextlib.redirect_stdout(io.StringIO()), effects_refused():
                 return of_count(off, [self._names()[n] for n in at], [given[n] for n in at])
 
         return call_safely(look, seconds=MOST_SECONDS).result or ""

@@ -736,6 +736,11 @@ class Unsafe(Exception):
     """Never raised here."""
 
 
+class NothingRefused(NullContext):
+    def __call__(self, look):
+        return look
+
+
 def apart(names, cells, code):
     """The names that a changed answer is run with: what it could fill or empty is copied."""
     found = native_dict(names)
@@ -755,7 +760,7 @@ _module(
     random_kept=kept, settings_kept=NullContext, torch_random_kept=kept,
 )  # fmt: skip
 _module(
-    ENGINE + "isolating", Unsafe=Unsafe, apart=apart, effects_refused=lambda: lambda look: look,
+    ENGINE + "isolating", Unsafe=Unsafe, apart=apart, effects_refused=NothingRefused,
 )  # fmt: skip
 
 # ---- the check ----------------------------------------------------------------------------------
