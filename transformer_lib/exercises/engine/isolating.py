@@ -242,10 +242,9 @@ def _builtins() -> dict:
 
 def _imported(name: str, names: Any = None, inside: Any = None, given: Any = (), level: int = 0):
     """The `__import__` of a copy."""
-    module = __import__(name, {}, {}, given or (), level)
     if level or not _harmless(name):
         raise ImportError(f"{name} is not for a copy of an answer")
-    return _Part(module)
+    return _Part(__import__(name, {}, {}, given or ()))
 
 
 @functools.lru_cache(maxsize=2048)
