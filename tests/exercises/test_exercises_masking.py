@@ -8,7 +8,7 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from diagnoses import exercises, judge
+from diagnoses import exercises, judge_by
 
 from transformer_lib.exercises import masking
 from transformer_lib.exercises.masking import (
@@ -526,4 +526,4 @@ WRONG[check_padded_attention] = [
 
 @pytest.mark.parametrize("exercise", exercises(masking))
 def test_answers(exercise):
-    judge(exercise, RIGHT[exercise], WRONG[exercise])
+    judge_by(exercise, RIGHT, WRONG)

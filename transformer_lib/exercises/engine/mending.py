@@ -333,6 +333,11 @@ def uses(answer: Any, ruled_out: Sequence[str]) -> tuple[str, int] | None:
     return None
 
 
+def lacks(answer: Any, asked: str) -> bool:
+    """Is this nowhere in an answer? False if its source is not to be had."""
+    return bool(asked) and Source.of(answer) is not None and not uses(answer, [asked])
+
+
 def where_written(answer: Any, values: Sequence[float]) -> int:
     """The line of an answer where the first of these numbers is written, if all of them are."""
     source = Source.of(answer)

@@ -88,6 +88,7 @@ from transformer_lib.exercises.engine.isolating import effects_refused
 from transformer_lib.exercises.engine.mending import (
     Mended,
     copied,
+    lacks,
     line_of,
     mended,
     unused,
@@ -173,6 +174,7 @@ class Exercise:
              itself: nothing is looked for but the sentences of the exercise
     without  what the text rules out: "loop", "@", or the name of a function such as "softmax"; an
              answer that is right and uses it is told so, and its line
+    by       the opposite: what the text asks for, such as "einsum"
     measured  True: the number must come from random samples. One that theory gives is refused
     tolerance  (rtol, atol) where the dtype's own will not do: for estimates from random samples
     seconds  the time an answer has for one case
@@ -193,6 +195,7 @@ class Exercise:
     about: Mapping[str, Callable] = field(default_factory=dict)
     design: bool = False
     without: Sequence[str] = ()
+    by: str = ""
     measured: bool = False
     unique: bool = True
     tolerance: tuple[float, float] | None = None
@@ -275,6 +278,8 @@ class Exercise:
                 f"The result is right. But the exercise asks for it without {found[0]}, which is "
                 f"on line {found[1]}."
             )
+        if not mistake and lacks(answer, self.by):
+            mistake = f"The result is right. But the exercise asks for it by `{self.by}`."
         return Verdict(False, mistake) if mistake else Verdict(True, self.praise)
 
     def _look_at(self, answer: Any) -> tuple[CodeType | None, bool, str | None]:
