@@ -58,7 +58,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import product
+from itertools import permutations, product
 from types import CodeType
 from typing import Any
 
@@ -372,6 +372,8 @@ class Exercise:
         if failure is None:
             return None
         outcome = outcomes[number]
+        if outcome.error and (order := self._other_order(answer, rights)):
+            return order
         if outcome.written and not outcome.error:
             return self._placed(number, outcomes, self._writes(answer, code, number, outcome))
         # Who writes into an argument may have spoiled it for the rest of the answer.
@@ -416,6 +418,24 @@ class Exercise:
             f"With other random numbers your result is right in {lucky} of {TRIES} tries: draw so "
             "many that chance decides nothing, or none."
         )
+
+    def _other_order(self, answer: Any, rights: Sequence[Any]) -> str:
+        """A sentence about an answer that is right if its arguments come in another order."""
+        names = self._names() if self.cases and not self.call else []
+        if len(names) not in (2, 3) or (answer := copied(answer)) is None:
+            return ""
+        for order in permutations(range(len(names))):
+            given = [tuple(case.inputs[n] for n in order) for case in self.cases]
+            with effects_refused(), contextlib.redirect_stdout(io.StringIO()):
+                outcomes = [call_safely(self._call, answer, x, seconds=1) for x in given]
+            pairs = zip(outcomes, rights, strict=True)
+            if all(self._same(replace(o, result=fitted(o.result, r)), r) for o, r in pairs):
+                theirs = ", ".join(names[n] for n in order)
+                return (
+                    f"Your function takes its arguments in the order ({theirs}); they come as "
+                    f"({', '.join(names)})."
+                )
+        return ""
 
     def _failure(self, outcome: Outcome, right: Any) -> str | None:
         """None if this is right; the exercise's own sentence, or "" if it has none."""
