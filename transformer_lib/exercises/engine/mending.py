@@ -26,7 +26,7 @@ from torch import nn
 
 from transformer_lib.exercises.engine.isolating import Unsafe, apart, effects_refused
 
-_NOT_MADE = (SyntaxError, ValueError, TypeError, NameError, OverflowError)
+_NOT_MADE = (SyntaxError, ValueError, TypeError, NameError, OverflowError, Unsafe)
 MOST_AFTER = 150  # changes tried after one that mends: is there another on another line?
 # Names that are taken for one another.
 _KIN = [
@@ -277,7 +277,7 @@ def mended(
     try:
         if right(source.changed(None)):
             return found  # it was something else that made the answer wrong
-    except (*_NOT_MADE, Unsafe):
+    except _NOT_MADE:
         return found
     left = MOST_AFTER
     for edit in source.edits(_NEAR if few else _NEAR + _FAR):
@@ -290,7 +290,7 @@ def mended(
         left -= bool(found)
         try:
             changed = source.changed(edit)
-        except (*_NOT_MADE, Unsafe):
+        except _NOT_MADE:
             continue
         if right(changed):
             this = Mended(source, edit)
@@ -305,7 +305,7 @@ def copied(answer: Any) -> Any:
     source = Source.of(answer)
     try:
         return source and source.changed(None)
-    except (*_NOT_MADE, Unsafe):
+    except _NOT_MADE:
         return None
 
 
