@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from diagnoses import exercises, judge
+from diagnoses import exercises, judge, judge_by
 
 from transformer_lib import exercises as package
 from transformer_lib.exercises.engine.runner import Case, Exercise
@@ -78,6 +78,12 @@ def test_judging_accepts_what_is_reached():
     judge(
         _exercise(also=ABOVE), RIGHT, [(lambda x: 2 * x if x < 2 else 11.5, "11.5 is above 10.0")]
     )
+
+
+def test_a_check_without_answers_is_told():
+    check = _exercise()
+    with pytest.raises(AssertionError, match="has no answers in WRONG: write some"):
+        judge_by(check, {check: RIGHT}, {})
 
 
 @pytest.mark.parametrize(

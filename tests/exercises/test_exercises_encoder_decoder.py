@@ -7,7 +7,7 @@ import math
 
 import pytest
 import torch
-from diagnoses import exercises, judge
+from diagnoses import exercises, judge_by
 
 from transformer_lib.exercises import encoder_decoder
 from transformer_lib.exercises.encoder_decoder import (
@@ -339,4 +339,4 @@ def test_the_machine_of_translate_is_sure_of_every_word():
 
 @pytest.mark.parametrize("exercise", exercises(encoder_decoder))
 def test_answers(exercise):
-    judge(exercise, RIGHT[exercise], WRONG[exercise])
+    judge_by(exercise, RIGHT, WRONG)

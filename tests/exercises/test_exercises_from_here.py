@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 import torch
-from diagnoses import exercises, judge
+from diagnoses import exercises, judge_by
 from torch import nn
 
 from transformer_lib.exercises import from_here
@@ -82,4 +82,4 @@ WRONG[check_preference] = [
 
 @pytest.mark.parametrize("exercise", exercises(from_here))
 def test_answers(exercise):
-    judge(exercise, RIGHT[exercise], WRONG[exercise])
+    judge_by(exercise, RIGHT, WRONG)

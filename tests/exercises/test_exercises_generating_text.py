@@ -6,7 +6,7 @@ The answers are written here as a reader would, independently of the tables of t
 import pytest
 import torch
 import torch.nn.functional as F
-from diagnoses import exercises, judge
+from diagnoses import exercises, judge_by
 from torch.testing import assert_close
 
 from transformer_lib.attention import attention
@@ -462,4 +462,4 @@ WRONG[check_min_p] = [
 
 @pytest.mark.parametrize("exercise", exercises(generating_text))
 def test_answers(exercise):
-    judge(exercise, RIGHT[exercise], WRONG[exercise])
+    judge_by(exercise, RIGHT, WRONG)

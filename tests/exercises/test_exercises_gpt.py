@@ -10,7 +10,7 @@ from itertools import pairwise
 import pytest
 import torch
 import torch.nn.functional as F
-from diagnoses import exercises, judge
+from diagnoses import exercises, judge_by
 
 from transformer_lib.exercises import gpt
 from transformer_lib.exercises.gpt import (
@@ -828,4 +828,4 @@ def test_the_right_answer_finds_the_library_s_model_causal():
 
 @pytest.mark.parametrize("exercise", exercises(gpt))
 def test_answers(exercise):
-    judge(exercise, RIGHT[exercise], WRONG[exercise])
+    judge_by(exercise, RIGHT, WRONG)

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 import torch
-from diagnoses import exercises, judge
+from diagnoses import exercises, judge_by
 
 from transformer_lib.data.markov import read
 from transformer_lib.exercises import inside_a_gpt
@@ -336,4 +336,4 @@ def one_logit(parts, gain, right, wrong, out):
 
 @pytest.mark.parametrize("exercise", exercises(inside_a_gpt))
 def test_answers(exercise):
-    judge(exercise, RIGHT[exercise], WRONG[exercise])
+    judge_by(exercise, RIGHT, WRONG)

@@ -8,7 +8,7 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from diagnoses import exercises, judge
+from diagnoses import exercises, judge_by
 
 from transformer_lib.exercises import masking
 from transformer_lib.exercises.masking import (
@@ -149,6 +149,11 @@ def write_into_scores(scores, mask):
     return torch.nan_to_num(scores.softmax(-1))
 
 
+def clamped_exp(scores, mask):
+    powers = torch.exp(scores) * mask
+    return powers / powers.sum(-1, keepdim=True).clamp(min=1e-12)
+
+
 def unguarded_exp(scores, mask):
     powers = scores.exp() * mask
     total = powers.sum(-1, keepdim=True)
@@ -198,7 +203,8 @@ WRONG[check_empty_rows] = [
         lambda scores, mask: rows_by_where(torch.where(mask, scores, -1e4), mask | True),
         "`| True` is too much",
     ),
-    (unguarded_exp, "`exp` of a large score is"),
+    (unguarded_exp, "`exp` of a large score is infinite: subtract"),
+    (clamped_exp, "of one far below 0 it is too small for your sum"),
     (lambda scores, mask: torch.where(mask, scores, 0.0).softmax(-1), "Hidden scores are set to"),
     (
         lambda scores, mask: rows_by_where(scores, mask).masked_fill(
@@ -526,4 +532,4 @@ WRONG[check_padded_attention] = [
 
 @pytest.mark.parametrize("exercise", exercises(masking))
 def test_answers(exercise):
-    judge(exercise, RIGHT[exercise], WRONG[exercise])
+    judge_by(exercise, RIGHT, WRONG)

@@ -235,6 +235,16 @@ def test_what_an_exercise_rules_out():
     assert check(mixed).diagnosis.startswith("The result is right. But the exercise asks for it")
 
 
+def test_what_an_exercise_asks_for_by_name():
+    check = Exercise(right=mixed, cases=CHECK.cases, by="einsum")
+    told = "The result is right. But the exercise asks for it by `einsum`."
+    assert check(mixed).diagnosis == told
+    assert check(lambda x: torch.einsum("ij,jd->id", (x @ x.mT).softmax(-1), x)).passed
+    names = {"torch": torch}
+    exec("def answer(x): return torch.softmax(x @ x.mT, dim=-1) @ x", names)
+    assert check(names["answer"]).passed  # nobody can look into it
+
+
 def test_the_example_runs():
     assert doctest.testmod(mending).failed == 0
 

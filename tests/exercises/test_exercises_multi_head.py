@@ -7,7 +7,7 @@ import copy
 
 import pytest
 import torch
-from diagnoses import exercises, judge
+from diagnoses import exercises, judge_by
 from torch import nn
 
 from transformer_lib.attention import merge_heads, split_heads
@@ -200,7 +200,10 @@ WRONG[check_count] = [
     (lambda d, h, w, b: 4 * d * w + (3 * w + d) * b, "You count one head: multiply"),
     (lambda d, h, w, b: 4 * (d + b) * h * w, "The bias of W_O is as wide"),
     (lambda d, h, w, b: 4 * d * h * w + 3 * h * w + d, "never uses its argument `b`"),
-    (lambda d, h, w, b: h * (4 * d * w + b * (3 * w + d)), "has `d_model * n_heads` too much, and `d_model` too little."),
+    (
+        lambda d, h, w, b: h * (4 * d * w + b * (3 * w + d)),
+        "has `d_model * n_heads` too much, and `d_model` too little.",
+    ),
 ]
 
 
@@ -446,4 +449,4 @@ WRONG[check_without_head] += [(muted(["key"]), "A query of zero, or keys of zero
 
 @pytest.mark.parametrize("exercise", exercises(multi_head))
 def test_answers(exercise):
-    judge(exercise, RIGHT[exercise], WRONG[exercise])
+    judge_by(exercise, RIGHT, WRONG)

@@ -7,7 +7,7 @@ import math
 
 import pytest
 import torch
-from diagnoses import exercises, judge
+from diagnoses import exercises, judge_by
 
 from transformer_lib.exercises import positional_encodings
 from transformer_lib.exercises.positional_encodings import (
@@ -387,4 +387,4 @@ WRONG[check_turning_hands] = [
 
 @pytest.mark.parametrize("exercise", exercises(positional_encodings))
 def test_answers(exercise):
-    judge(exercise, RIGHT[exercise], WRONG[exercise])
+    judge_by(exercise, RIGHT, WRONG)

@@ -6,7 +6,7 @@ The answers are written here as a reader would, independently of the tables of t
 import pytest
 import torch
 import torch.nn.functional as F
-from diagnoses import exercises, judge
+from diagnoses import exercises, judge_by
 
 from transformer_lib.exercises import queries_keys_values
 from transformer_lib.exercises.queries_keys_values import (
@@ -276,4 +276,4 @@ WRONG[check_shared_matrix] = [
 
 @pytest.mark.parametrize("exercise", exercises(queries_keys_values))
 def test_answers(exercise):
-    judge(exercise, RIGHT[exercise], WRONG[exercise])
+    judge_by(exercise, RIGHT, WRONG)

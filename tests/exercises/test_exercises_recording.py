@@ -79,6 +79,12 @@ def test_an_operation_is_recorded_under_any_name(monkeypatch):
     assert [step.name for step in recorder.steps] == ["softmax"]
 
 
+def test_an_attribute_is_recorded_by_its_name():
+    with Recorder() as recorder:
+        Q.mT, Q.T  # noqa: B018
+    assert [step.name for step in recorder.steps] == ["mT", "T"]
+
+
 def test_where_an_argument_is_written_into():
     first = written.__code__.co_firstlineno
     given = (Q.clone(), K)

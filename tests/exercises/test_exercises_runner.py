@@ -448,3 +448,13 @@ def test_a_result_that_hangs_on_chance_is_told_so():
     assert check(drawn(100_000)).passed
     assert "of 8 tries: draw so many that chance decides nothing" in check(drawn(7)).diagnosis
     assert "random" not in check(lambda spread: spread + 1).diagnosis
+
+
+def test_arguments_in_another_order():
+    check = Exercise(
+        right=lambda x, i: x[i],
+        cases=[Case("word 1", randn(3, 2, seed=0), 1), Case("word 2", randn(5, 2, seed=1), 2)],
+    )
+    told = "Your function takes its arguments in the order (i, x); they come as (x, i)."
+    assert check(lambda i, x: x[i]).diagnosis == told
+    assert "is not subscriptable" in check(lambda i, x: 2 * x[i]).diagnosis

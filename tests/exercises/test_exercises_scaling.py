@@ -8,7 +8,7 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from diagnoses import exercises, judge, searching
+from diagnoses import exercises, judge_by, searching
 
 from transformer_lib.exercises import scaling
 from transformer_lib.exercises.scaling import (
@@ -348,4 +348,4 @@ WRONG[check_fair_report] = [
 @pytest.mark.filterwarnings("ignore:var.*degrees of freedom")  # of one pair
 @pytest.mark.parametrize("exercise", exercises(scaling))
 def test_answers(exercise):
-    judge(exercise, RIGHT[exercise], WRONG[exercise])
+    judge_by(exercise, RIGHT, WRONG)

@@ -6,7 +6,7 @@ The answers are written here as a reader would, independently of the tables of t
 import numpy as np
 import pytest
 import torch
-from diagnoses import exercises, judge
+from diagnoses import exercises, judge_by
 from torch.nn import functional as F
 
 from transformer_lib.exercises import self_attention
@@ -344,4 +344,4 @@ WRONG[check_mended] = [
 
 @pytest.mark.parametrize("exercise", exercises(self_attention))
 def test_answers(exercise):
-    judge(exercise, RIGHT[exercise], WRONG[exercise])
+    judge_by(exercise, RIGHT, WRONG)

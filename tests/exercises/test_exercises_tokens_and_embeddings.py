@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 import torch
 import torch.nn.functional as F
-from diagnoses import exercises, judge
+from diagnoses import exercises, judge_by
 
 from transformer_lib.bpe import BytePairTokenizer
 from transformer_lib.exercises import tokens_and_embeddings
@@ -344,7 +344,7 @@ WRONG[check_leak] = [
 
 @pytest.mark.parametrize("exercise", exercises(tokens_and_embeddings))
 def test_answers(exercise):
-    judge(exercise, RIGHT[exercise], WRONG[exercise])
+    judge_by(exercise, RIGHT, WRONG)
 
 
 def test_the_list_that_can_be_learned_is_the_one_that_training_gives():

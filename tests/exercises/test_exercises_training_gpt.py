@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from diagnoses import exercises, judge
+from diagnoses import exercises, judge_by
 
 from transformer_lib.exercises import training_gpt
 from transformer_lib.exercises.training_gpt import (
@@ -478,4 +478,4 @@ WRONG[check_decays] = [
 
 @pytest.mark.parametrize("exercise", exercises(training_gpt))
 def test_answers(exercise):
-    judge(exercise, RIGHT[exercise], WRONG[exercise])
+    judge_by(exercise, RIGHT, WRONG)

@@ -5,7 +5,7 @@ The answers are written here as a reader would, independently of the tables of t
 
 import pytest
 import torch
-from diagnoses import exercises, judge
+from diagnoses import exercises, judge_by
 
 from transformer_lib.exercises import training_in_depth
 from transformer_lib.exercises.training_in_depth import (
@@ -336,4 +336,4 @@ WRONG[check_state] = [
 
 @pytest.mark.parametrize("exercise", exercises(training_in_depth))
 def test_answers(exercise):
-    judge(exercise, RIGHT[exercise], WRONG[exercise])
+    judge_by(exercise, RIGHT, WRONG)

@@ -5,7 +5,7 @@ The answers are written here as a reader would, independently of the tables of t
 
 import pytest
 import torch
-from diagnoses import exercises, judge
+from diagnoses import exercises, judge_by
 from torch import nn
 
 from transformer_lib.exercises import transformer_block
@@ -352,4 +352,4 @@ WRONG[check_shares] = [
 
 @pytest.mark.parametrize("exercise", exercises(transformer_block))
 def test_answers(exercise):
-    judge(exercise, RIGHT[exercise], WRONG[exercise])
+    judge_by(exercise, RIGHT, WRONG)

@@ -8,7 +8,7 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from diagnoses import exercises, judge
+from diagnoses import exercises, judge_by
 
 from transformer_lib.exercises import translation
 from transformer_lib.exercises.translation import (
@@ -250,4 +250,4 @@ WRONG[check_reported] = [
 
 @pytest.mark.parametrize("exercise", exercises(translation))
 def test_answers(exercise):
-    judge(exercise, RIGHT[exercise], WRONG[exercise])
+    judge_by(exercise, RIGHT, WRONG)

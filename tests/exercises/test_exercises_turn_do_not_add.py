@@ -8,7 +8,7 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from diagnoses import exercises, judge
+from diagnoses import exercises, judge_by
 
 from transformer_lib.attention import attention
 from transformer_lib.exercises import turn_do_not_add
@@ -369,4 +369,4 @@ WRONG[check_previous_word] = [
 
 @pytest.mark.parametrize("exercise", exercises(turn_do_not_add))
 def test_answers(exercise):
-    judge(exercise, RIGHT[exercise], WRONG[exercise])
+    judge_by(exercise, RIGHT, WRONG)

@@ -49,6 +49,13 @@ def judge(exercise, right, wrong):
     not_attempted(exercise)
 
 
+def judge_by(exercise, right, wrong):
+    """`judge` by the answers that the tables of a chapter's tests hold for an exercise."""
+    for name, table in (("RIGHT", right), ("WRONG", wrong)):
+        assert exercise in table, f"{exercise} has no answers in {name}: write some into that table"
+    judge(exercise, right[exercise], wrong[exercise])
+
+
 def without_lines(diagnosis, answer):
     """What is said, without the lines of the answer that it quotes: a table has its words there."""
     code = code_of(answer)

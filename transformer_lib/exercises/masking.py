@@ -95,9 +95,9 @@ def _masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
     return filled.softmax(dim=-1).masked_fill(empty, 0.0)
 
 
-def _exponentials(scores: Tensor, mask: Tensor) -> Tensor:
+def _exponentials(scores: Tensor, mask: Tensor, least: float = 0.0) -> Tensor:
     powers = scores.exp() * mask
-    total = powers.sum(dim=-1, keepdim=True)
+    total = powers.sum(dim=-1, keepdim=True).clamp(min=least)
     return powers / torch.where(total > 0, total, 1.0)
 
 
@@ -146,6 +146,10 @@ check_empty_rows = Exercise(
         "NaN: hide before it.": (lambda scores, mask: _renormalized(scores, mask, guarded=True)),
         "`exp` of a large score is infinite: subtract the row's maximum first, as `softmax` "
         "does.": (_exponentials),
+        "`exp` of a large score is infinite, and of one far below 0 it is too small for your sum: "
+        "subtract the row's maximum first, as `softmax` does.": (
+            lambda scores, mask: _exponentials(scores, mask, least=1e-9)
+        ),
         "Hidden scores are set to 0, but e^0 = 1 is a weight like any other: use -inf.": (
             lambda scores, mask: (scores * mask).softmax(dim=-1)
         ),

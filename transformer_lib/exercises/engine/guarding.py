@@ -6,9 +6,10 @@ An answer goes wrong by mistake, not by malice, so this is a guard rail and not 
   the time limit, waiting for the keyboard, and a recursion limit above `DEEPEST`;
 - cut: what is printed beyond `MOST_PRINTED` characters;
 - ended: threads that still run when the check is over;
-- put back: random states, PyTorch's global settings, the working directory, the environment.
+- put back: random states, PyTorch's global settings and functions, the working directory, the
+  environment.
 
-It costs about two milliseconds for each check, and needs no process, signal or thread. Other
+It costs a few milliseconds for each check, and needs no process, signal or thread. Other
 threads of the program notice nothing: each replacement looks at who calls it.
 
 One thing cannot be stopped from within a process: a single call into C that takes for ever, such
@@ -74,10 +75,12 @@ def guarded() -> Iterator[Guard]:
         if not _guards:
             _install()
         _guards[me] = guard
+    before = _functions()
     try:
         yield guard
     finally:
         guard.left_running = _end(guard.started)
+        _restore_functions(before)
         with _lock:
             del _guards[me]
             if not _guards:
@@ -146,11 +149,28 @@ def random_kept(seed: int) -> Iterator[None]:
 
 
 _GONE = object()
+_OWNERS = (torch, torch.nn, torch.nn.functional, torch.Tensor, torch.nn.Module)
+
+
+def _functions() -> dict[Any, dict[str, Any]]:
+    return {
+        owner: {name: value for name, value in vars(owner).items() if callable(value)}
+        for owner in _OWNERS
+    }
+
+
+def _restore_functions(before: dict[Any, dict[str, Any]]) -> None:
+    for owner, own in before.items():
+        for name, value in own.items():
+            if vars(owner).get(name) is not value:
+                setattr(owner, name, value)
+    for name in _functions()[torch.Tensor].keys() - before[torch.Tensor].keys():
+        if hasattr(torch.Tensor.__base__, name):  # a method from C, hidden by this one
+            delattr(torch.Tensor, name)
+
+
 # What the right computations call, as it was before any answer ran.
-_TORCHS = {
-    owner: {name: value for name, value in vars(owner).items() if callable(value)}
-    for owner in (torch, torch.nn.functional)
-}
+_TORCHS = _functions()
 
 
 def _restore_environment(before: dict[str, str]) -> None:

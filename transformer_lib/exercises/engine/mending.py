@@ -3,7 +3,7 @@
 The answer's own source is changed in one place at a time: another axis, the other operator, another
 name, a transpose more or less. A change after which **every** case is right is the mistake, at its
 very line, and no guess. Changes are data, a range of the text and what to write there; nothing here
-knows an exercise.
+knows an exercise. A changed answer is run apart (`isolating`), or not at all.
 
 >>> source = Source.of_text("def answer(x):\\n    return x.sum(dim=0)")
 >>> [edit.new for edit in source.edits() if edit.old == "dim=0"]
@@ -24,6 +24,9 @@ from typing import Any
 
 from torch import nn
 
+from transformer_lib.exercises.engine.isolating import Unsafe, apart, effects_refused
+
+_NOT_MADE = (SyntaxError, ValueError, TypeError, NameError, OverflowError, Unsafe)
 MOST_AFTER = 150  # changes tried after one that mends: is there another on another line?
 # Names that are taken for one another.
 _KIN = [
@@ -164,7 +167,10 @@ class Source:
         )
 
     def changed(self, edit: Edit | None) -> Any:
-        """The answer that the changed text defines. Raises what its text or its names raise."""
+        """The answer that the changed text defines, apart: on copies of all that it uses.
+
+        Raises what its text or its names raise, and `Unsafe` if it may have effects.
+        """
         raw = self.text.encode()
         if edit is not None:
             raw = raw[: edit.start] + edit.new.encode() + raw[edit.end :]
@@ -173,8 +179,10 @@ class Source:
         inside = f" return {text}" if self.is_lambda else f"{textwrap.indent(text, ' ')}"
         last = "" if self.is_lambda else f"\n return {self.name}"
         made: dict[str, Any] = {}
-        exec(compile(head + inside + last, self.filename, "exec"), self.names or {}, made)
-        return made["_outer"](**(self.cells or {}))
+        code = compile(head + inside + last, self.filename, "exec")
+        names, cells = apart(self.names or {}, self.cells or {}, code)
+        exec(code, names, made)
+        return made["_outer"](**cells)
 
     def line(self, edit: Edit) -> int:
         """The line of the file on which a change begins."""
@@ -245,6 +253,7 @@ class Mended:
         return f"Line {self.line}, `{code}`: {self.words}."
 
 
+@effects_refused()
 def mended(
     answer: Any,
     right: Callable[[Any], bool],
@@ -268,7 +277,7 @@ def mended(
     try:
         if right(source.changed(None)):
             return found  # it was something else that made the answer wrong
-    except (SyntaxError, NameError, TypeError, ValueError):
+    except _NOT_MADE:
         return found
     left = MOST_AFTER
     for edit in source.edits(_NEAR if few else _NEAR + _FAR):
@@ -281,7 +290,7 @@ def mended(
         left -= bool(found)
         try:
             changed = source.changed(edit)
-        except (SyntaxError, ValueError, TypeError, NameError, OverflowError):
+        except _NOT_MADE:
             continue
         if right(changed):
             this = Mended(source, edit)
@@ -289,6 +298,15 @@ def mended(
                 return [found[0], this]
             found = found or [this]
     return found
+
+
+def copied(answer: Any) -> Any:
+    """An answer as it is, to be run apart, on what its check does not ask; None if it cannot be."""
+    source = Source.of(answer)
+    try:
+        return source and source.changed(None)
+    except _NOT_MADE:
+        return None
 
 
 def line_of(code: CodeType, line: int) -> str:
@@ -313,6 +331,11 @@ def uses(answer: Any, ruled_out: Sequence[str]) -> tuple[str, int] | None:
         if name in ruled_out:
             return f"`{name}`", line
     return None
+
+
+def lacks(answer: Any, asked: str) -> bool:
+    """Is this nowhere in an answer? False if its source is not to be had."""
+    return bool(asked) and Source.of(answer) is not None and not uses(answer, [asked])
 
 
 def where_written(answer: Any, values: Sequence[float]) -> int:

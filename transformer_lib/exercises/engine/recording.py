@@ -52,7 +52,10 @@ class Recorder(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: Any = None):
         result = func(*args, **(kwargs or {}))
         if len(self.steps) < MOST_STEPS:
-            self._note(getattr(func, "__name__", ""), result, [*args, *(kwargs or {}).values()])
+            name = getattr(func, "__name__", "")
+            if name == "__get__":  # an attribute: `x.mT`
+                name = getattr(func.__self__, "__name__", name)
+            self._note(name, result, [*args, *(kwargs or {}).values()])
         return result
 
     def _note(self, name: str, result: Any, args: list) -> None:

@@ -58,7 +58,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import product
+from itertools import permutations, product
 from types import CodeType
 from typing import Any
 
@@ -84,8 +84,11 @@ from transformer_lib.exercises.engine.guarding import (
     settings_kept,
     torch_random_kept,
 )
+from transformer_lib.exercises.engine.isolating import effects_refused
 from transformer_lib.exercises.engine.mending import (
     Mended,
+    copied,
+    lacks,
     line_of,
     mended,
     unused,
@@ -171,6 +174,7 @@ class Exercise:
              itself: nothing is looked for but the sentences of the exercise
     without  what the text rules out: "loop", "@", or the name of a function such as "softmax"; an
              answer that is right and uses it is told so, and its line
+    by       the opposite: what the text asks for, such as "einsum"
     measured  True: the number must come from random samples. One that theory gives is refused
     tolerance  (rtol, atol) where the dtype's own will not do: for estimates from random samples
     seconds  the time an answer has for one case
@@ -191,6 +195,7 @@ class Exercise:
     about: Mapping[str, Callable] = field(default_factory=dict)
     design: bool = False
     without: Sequence[str] = ()
+    by: str = ""
     measured: bool = False
     unique: bool = True
     tolerance: tuple[float, float] | None = None
@@ -273,6 +278,8 @@ class Exercise:
                 f"The result is right. But the exercise asks for it without {found[0]}, which is "
                 f"on line {found[1]}."
             )
+        if not mistake and lacks(answer, self.by):
+            mistake = f"The result is right. But the exercise asks for it by `{self.by}`."
         return Verdict(False, mistake) if mistake else Verdict(True, self.praise)
 
     def _look_at(self, answer: Any) -> tuple[CodeType | None, bool, str | None]:
@@ -365,6 +372,8 @@ class Exercise:
         if failure is None:
             return None
         outcome = outcomes[number]
+        if outcome.error and (order := self._other_order(answer, rights)):
+            return order
         if outcome.written and not outcome.error:
             return self._placed(number, outcomes, self._writes(answer, code, number, outcome))
         # Who writes into an argument may have spoiled it for the rest of the answer.
@@ -397,13 +406,36 @@ class Exercise:
         """A sentence about an answer that other random numbers make right."""
         if not self.cases or not self.unique or self.measured:
             return ""
-        inputs = self._cases()[number].inputs
-        tries = [call_safely(self._call, answer, inputs, seconds=1, seed=n) for n in range(TRIES)]
+        if (answer := copied(answer)) is None:
+            return ""
+        inputs, limits = self._cases()[number].inputs, {"seconds": 1}
+        with effects_refused():
+            tries = [
+                call_safely(self._call, answer, inputs, seed=n, **limits) for n in range(TRIES)
+            ]
         lucky = sum(self._same(replace(o, result=fitted(o.result, right)), right) for o in tries)
         return lucky and (
             f"With other random numbers your result is right in {lucky} of {TRIES} tries: draw so "
             "many that chance decides nothing, or none."
         )
+
+    def _other_order(self, answer: Any, rights: Sequence[Any]) -> str:
+        """A sentence about an answer that is right if its arguments come in another order."""
+        names = self._names() if self.cases and not self.call else []
+        if len(names) not in (2, 3) or (answer := copied(answer)) is None:
+            return ""
+        for order in permutations(range(len(names))):
+            given = [tuple(case.inputs[n] for n in order) for case in self.cases]
+            with effects_refused(), contextlib.redirect_stdout(io.StringIO()):
+                outcomes = [call_safely(self._call, answer, x, seconds=1) for x in given]
+            pairs = zip(outcomes, rights, strict=True)
+            if all(self._same(replace(o, result=fitted(o.result, r)), r) for o, r in pairs):
+                theirs = ", ".join(names[n] for n in order)
+                return (
+                    f"Your function takes its arguments in the order ({theirs}); they come as "
+                    f"({', '.join(names)})."
+                )
+        return ""
 
     def _failure(self, outcome: Outcome, right: Any) -> str | None:
         """None if this is right; the exercise's own sentence, or "" if it has none."""
@@ -623,6 +655,8 @@ class Exercise:
         numbers = [*given, outcomes[number].result, rights[number]]
         if not at or not all(isinstance(x, int | float) for x in numbers):
             return ""
+        if (answer := copied(answer)) is None:  # on other sizes it could write another file
+            return ""
 
         def off(*sizes: int) -> float:
             of = dict(zip(at, sizes, strict=True))
@@ -630,7 +664,7 @@ class Exercise:
             return float(self._call(answer, *inputs)) - self.right(*inputs)
 
         def look(_: Any) -> str:
-            with contextlib.redirect_stdout(io.StringIO()):
+            with contextlib.redirect_stdout(io.StringIO()), effects_refused():
                 return of_count(off, [self._names()[n] for n in at], [given[n] for n in at])
 
         return call_safely(look, seconds=MOST_SECONDS).result or ""

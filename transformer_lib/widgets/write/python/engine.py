@@ -1,9 +1,10 @@
 """All that the engine of the checks asks of Python, as far as MicroPython does not have it.
 
 The engine itself (transformer_lib/exercises/engine/) is read after this file, in MicroPython's
-syntax (book/page_code.py), all but its modules `calling` and `guarding`, whose place is taken here:
-there is no notebook to be kept alive, and no signal to set a limit by. A loop without an end is
-ended at its next turn (`__tick__`), and a longer one by the page, with the worker.
+syntax (book/page_code.py), all but its modules `calling`, `guarding` and `isolating`, whose place
+is taken here: there is no notebook to be kept alive, no file, and no signal to set a limit by. A
+loop without an end is ended at its next turn (`__tick__`), and a longer one by the page, with the
+worker.
 """
 
 import collections as collections_module
@@ -608,7 +609,7 @@ def getline(file, line):
 
 _module("linecache", getline=getline, getlines=lambda *a: [])
 
-# ---- the engine's modules `calling` and `guarding` ----------------------------------------------
+# ---- the engine's modules `calling`, `guarding` and `isolating` ----------------------------------
 
 
 class Outcome:
@@ -731,6 +732,24 @@ def kept(seed=0):
         page.setGenerator(generator)
 
 
+class Unsafe(Exception):
+    """Never raised here."""
+
+
+class NothingRefused(NullContext):
+    def __call__(self, look):
+        return look
+
+
+def apart(names, cells, code):
+    """The names that a changed answer is run with: what it could fill or empty is copied."""
+    found = native_dict(names)
+    for name, value in names.items():
+        if isinstance(value, (list, set, dict)) and name in _answer.text:
+            found[name] = copied(value)
+    return found, cells
+
+
 _module(
     ENGINE + "calling", Outcome=Outcome, TimeOver=TimeOver, call_safely=call_safely,
     code_of=code_of, does_nothing=does_nothing, message_of=message_of,
@@ -739,6 +758,9 @@ _module(
 _module(
     ENGINE + "guarding", Guard=Guard, guarded=lambda: NullContext(Guard()), own_torch=NullContext,
     random_kept=kept, settings_kept=NullContext, torch_random_kept=kept,
+)  # fmt: skip
+_module(
+    ENGINE + "isolating", Unsafe=Unsafe, apart=apart, effects_refused=NothingRefused,
 )  # fmt: skip
 
 # ---- the check ----------------------------------------------------------------------------------
