@@ -53,8 +53,10 @@ def train(page, condition):
     page.wait_for_function(
         f"(() => {{ const f = afmFigures.get('here')[0].facts(); return {condition}; }})()"
     )
-    if page.locator(".afm-text-start").inner_text() == "pause":
-        page.get_by_role("button", name="pause").click()
+    page.evaluate(  # at once, since it may end by itself
+        "() => { const one = document.querySelector('.afm-text-start');"
+        "        if (one.textContent === 'pause') one.click(); }"
+    )
     page.wait_for_function("document.querySelector('.afm-text-start').textContent === 'go on'")
     page.wait_for_function(STILL, polling=300)  # the worker ends what it has begun
 
