@@ -87,7 +87,8 @@ class Key:
 
 @dataclass(frozen=True)
 class Number(Key):
-    """A number from `low` to `high`; None: no bound. A text as `high` names one of the sizes.
+    """A number from `low` to `high`; None: no bound. A text as `high` names one of the
+    sizes (`_sizes`), and what counts so many: the highest is one less.
 
     `multiple` is what divides a whole number.
     """
