@@ -6,6 +6,7 @@
 # make lock       write book/lock/ and book/package-lock.json after a change to what is installed
 # make references write book/references.md after a change to references.bib
 # make stills     take the pictures of the figures that stored chapters carry again (PATHS=03-scaling)
+# make palette    take the colors of plots/style.py to style sheets and formulas
 # make picture    draw the README's moving picture from the real figure
 # make chapter    begin a chapter: NAME=14-inside-a-gpt TITLE="Inside a GPT"
 # make exercise   begin an exercise: CHAPTER=03-scaling NAME=halve
@@ -34,7 +35,7 @@ MODULES := $(VENV)/npm/node_modules
 export PATH := $(abspath $(BIN)):$(PATH)
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: book page chapter exercise figure serve notebooks stills references picture lab lock lint check test soak steady noise processors \
+.PHONY: book page chapter exercise figure serve notebooks stills references palette picture lab lock lint check test soak steady noise processors \
 	trained clean test-oldest test-newest colab-check
 .DEFAULT_GOAL := book
 
@@ -116,6 +117,9 @@ stills: $(VENV)/npm/installed
 # The list of references as plain Markdown, from references.bib.
 references: $(VENV)/installed
 	$(BIN)/python book/extensions/bibliography.py
+
+palette: $(VENV)/installed
+	$(BIN)/python book/palette.py
 
 picture: $(VENV)/installed
 	$(BIN)/python tests/browser/chromium.py

@@ -46,6 +46,9 @@ async def _execute(
     from nbclient import NotebookClient
 
     os.environ |= SETTINGS
+    if folders := os.environ.get("PYTHONPATH"):  # relative to this folder, which the kernel leaves
+        absolute = map(os.path.abspath, folders.split(os.pathsep))
+        os.environ["PYTHONPATH"] = os.pathsep.join(absolute)
     nb = deepcopy(nb)
     # No folders to search: the kernel is then ipykernel of this interpreter, whatever is installed.
     specs = KernelSpecManager() if kernel else KernelSpecManager(kernel_dirs=[])

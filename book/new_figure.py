@@ -30,8 +30,10 @@ from transformer_lib.widgets.joining import bundle, stylesheet
 LEFT = """\
 Written: {folder}, and its name in {listing}. What is left:
 - what it shows, in widget.py and view.js; what needs no page, in a model.js beside them
-- one of it in DRIVEN, ACCEPTED and REFUSED of tests/widgets/test_widget_driving.py
-- tests of what it computes (tests/js) and of what it shows (tests/browser)"""
+- one of it in DRIVEN of tests/widgets/test_widget_driving.py
+- tests of what it computes (tests/js) and of what it shows (tests/browser)
+- its cell in a chapter: it ends in {cls}(...), and its metadata hold the alternative text,
+  {{"mystnb": {{"image": {{"alt": "..."}}}}}}; `make notebooks PATHS=03-scaling` takes its still"""
 
 
 def class_of(name: str) -> str:
@@ -83,7 +85,7 @@ def main() -> int:
     for file, text in files(name).items():
         (folder / file).write_text(text, encoding="utf-8")
     listing.write_text(listed(listing.read_text("utf-8"), name), encoding="utf-8")
-    print(LEFT.format(folder=folder, listing=listing))
+    print(LEFT.format(folder=folder, listing=listing, cls=class_of(name)))
     return 0
 
 

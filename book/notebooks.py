@@ -6,9 +6,9 @@
 
 CHAPTER is a name (03-scaling) or a path. A chapter runs top to bottom in an empty folder, unless
 neither its code nor the library has changed since it last ran. What is kept of it, and in which
-form: stored_form.py; the stills of its figures: stills.py. Two checksums in the notebook's metadata
-(of its code, of its outputs) let `--check` find a notebook that was edited or stripped after it
-ran, without running it.
+form: stored_form.py; the stills of its figures: stills.py. Checksums in the notebook's metadata
+(of its code, of its outputs, of a new palette) let `--check` find a notebook that was edited,
+stripped or left behind after it ran, without running it.
 """
 
 import argparse
@@ -24,6 +24,7 @@ import nbformat
 import yaml
 from execution import RUNS, Runs, execute
 from nbformat import NotebookNode
+from palette import FIRST, look
 from stills import StillError, attach
 from stored_form import (
     PNG,
@@ -119,6 +120,8 @@ def problems(path: Path, config: dict) -> list[str]:
     elif checksums.get("outputs") != outputs_digest(nb):
         cause = "its outputs are not those that its run gave: run or edited elsewhere, or stripped"
         found.append(f"{path.name}: {cause}. Fix: {FIX}")
+    if checksums.get("look", FIRST) != look():
+        found.append(f"{path.name}: its stills are in other colors than the palette's. Fix: {TAKE}")
     # JupyterLab writes its kernel's name and version when it opens a notebook: that is not an edit.
     normal = normalize(nb, config)
     ours = {key: normal.metadata[key] for key in ("kernelspec", "language_info")}
@@ -135,11 +138,12 @@ def refresh(
     """Run and normalize one notebook in place; a failing one stays as it was. Returns problems.
 
     With `runs`, a run that is kept there is taken for a fresh one, and a fresh one is kept. With
-    `new_stills`, no still that is there is kept.
+    `new_stills`, or if the palette has changed, no still that is there is kept.
     """
     from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
     stored = normalize(nbformat.read(path, as_version=4), config)
+    new_stills |= stored.metadata.checksums.get("look", FIRST) != look()
     nb = deepcopy(stored)
     for cell in nb.cells:
         if cell.cell_type == "code":
@@ -161,6 +165,8 @@ def refresh(
         return [f"{path.name}: no still was taken, and it was left as it was.\n{error}"]
     nb = normalize(nb, config)
     nb.metadata.checksums = {"code": code_digest(nb), "outputs": outputs_digest(nb)}
+    if look() != FIRST:
+        nb.metadata.checksums["look"] = look()
     # Written beside it, then renamed: an interruption leaves the old notebook or the new one.
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:

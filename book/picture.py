@@ -24,6 +24,7 @@ sys.path += [str(REPOSITORY / "tests" / "browser"), str(REPOSITORY / "book")]
 
 from chromium import CHROMIUM_NAMES
 from harness import write_page
+from palette import look
 
 PICTURE = REPOSITORY / "book" / "assets" / "machine.gif"
 STORY = "<story> mary has roses at first . john has books at first . peter has cups at first ."
@@ -93,9 +94,8 @@ def main() -> None:
         some.paste(picture, (0, at * height))
     palette = some.quantize(COLORS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     first, *rest = (p.quantize(palette=palette, dither=Image.Dither.NONE) for p in pictures)
-    first.save(
-        PICTURE, save_all=True, append_images=rest, duration=list(times), loop=0, optimize=True
-    )
+    told = {"duration": list(times), "comment": look()}
+    first.save(PICTURE, save_all=True, append_images=rest, loop=0, optimize=True, **told)
     print(
         f"{PICTURE.relative_to(REPOSITORY)}: {len(times)} frames, {PICTURE.stat().st_size:,} bytes"
     )

@@ -12,8 +12,9 @@ of the state that it shows, in the output's metadata:
 - `all`, of its numbers, too, may differ from one processor to another. Where it is the same, the
   still that is there is kept, and no browser is needed.
 
-A plot is kept as long as the chapter's code and all that it prints stay the same; and any still, if
-the new one looks the same. (The text of a question is stored as Markdown, which `Predict` brings.)
+A new palette (palette.py) asks for new stills of all. Else a plot is kept as long as the chapter's
+code and all that it prints stay the same; and any still, if the new one looks the same. (The text
+of a question is stored as Markdown, which `Predict` brings.)
 """
 
 import base64

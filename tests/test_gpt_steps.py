@@ -1,4 +1,8 @@
-"""GPT step by step: the cache, the decoder and causality, for every wiring and for random ones."""
+"""GPT step by step: the cache, the decoder and causality, for every wiring and for random ones.
+
+(Where a step differs from its part's `forward`, `decoder` calls the model instead, and all here
+holds: each part's step is compared with it in fast/test_steps.py.)
+"""
 
 import dataclasses
 

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 import torch
-from models import PAIRS, WIRINGS, make, make_pair, random_ids
+from models import PAIRS, SIZES, WIRINGS, make, make_pair, random_ids
 from torch import nn
 from torch.testing import assert_close
 
@@ -14,9 +14,11 @@ from transformer_lib import checks, layers, positions
 from transformer_lib.attention import MultiHeadAttention, attention
 from transformer_lib.beam import beam_search, translate
 from transformer_lib.cache import KeyValueCache
+from transformer_lib.gpt import GPTConfig
 from transformer_lib.interpret.lens import logit_lens
 from transformer_lib.interpret.parts import part_names
 from transformer_lib.sampling import generate
+from transformer_lib.wiring import ATTENTIONS
 
 
 class Own(nn.Module):
@@ -150,6 +152,13 @@ def test_an_attention_that_makes_its_cache_is_enough():
     assert_close(logit_lens(model, ids)[-1], model(ids))
 
 
+def test_positions_that_it_does_not_take_are_refused(monkeypatch):
+    monkeypatch.setitem(ATTENTIONS, "own", lambda wiring: OwnWithCache())
+    assert GPTConfig(**SIZES, attention="own").make_attention().all.out_features == 36
+    with pytest.raises(ValueError, match=r"'rotary'.* the OwnWithCache .* has no `positions`"):
+        GPTConfig.fast(**SIZES, attention="own")
+
+
 @pytest.mark.usefixtures("as_a_reader")
 def test_one_that_makes_none_or_does_not_extend_it_is_told_so():
     ids = random_ids(tokens=6)
@@ -204,6 +213,8 @@ def looks(monkeypatch):
 @torch.no_grad()
 def test_only_within_a_model_of_the_librarys_parts_are_arguments_checked_once(wiring, looks):
     model, ids = make(WIRINGS[wiring]).eval(), random_ids()
+    if checks.holds_others(model):
+        pytest.skip("an attention of one's own file: every part checks")
     looks.clear()  # to make a model is to try its positions
     store = model.new_cache(2)
     model(ids[:, :5], store)

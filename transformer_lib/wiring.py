@@ -122,7 +122,9 @@ class Wiring:
 
     def make_attention(self) -> nn.Module:
         """The part of a block in which tokens exchange what they know."""
-        return ATTENTIONS[self.attention](self, **self.attention_options)
+        part = ATTENTIONS[self.attention](self, **self.attention_options)
+        require_placed(part, self)
+        return part
 
     def make_cross_attention(self) -> MultiHeadAttention:
         """The part in which tokens read the memory, to which they have no distance."""
@@ -198,6 +200,17 @@ def require_attention_options(wiring: Wiring) -> None:
             f"{dict(wiring.attention_options)}: {error}. {meant}Its documentation lists its "
             f"options."
         ) from error
+
+
+def require_placed(part: nn.Module, wiring: Wiring) -> None:
+    """Positions that act within attention are held by the part that was made."""
+    if wiring.positions in WITHIN and getattr(part, "positions", None) is None:
+        raise ValueError(
+            f"positions are {wiring.positions!r}, which act within attention, but the "
+            f"{type(part).__name__} of attention={wiring.attention!r} has no `positions`: it would "
+            f"not know where a token stands. Let it take wiring.of_heads()['positions'] and keep "
+            f"them as `self.positions`, or choose {' or '.join(map(repr, ADDED))}."
+        )
 
 
 def require_latent(wiring: Wiring) -> None:

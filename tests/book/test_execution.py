@@ -69,6 +69,15 @@ def test_a_line_that_is_printed_slowly_stays_one_line(write):
     assert printed.text == "a b\n"
 
 
+def test_a_relative_path_to_modules_is_meant_from_here(write, tmp_path, monkeypatch):
+    (tmp_path / "beside").mkdir()
+    (tmp_path / "beside" / "mine.py").write_text("x = 7")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", "beside")
+    nb = execution.execute(nbformat.read(write("01-a", "import mine\nmine.x"), as_version=4))
+    assert nb.cells[1].outputs[0].data["text/plain"] == "7"
+
+
 def test_what_a_run_depends_on(library, monkeypatch):
     seen = [execution.surroundings()]
 

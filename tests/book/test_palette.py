@@ -3,27 +3,23 @@
 Text must reach a contrast of 4.5 : 1 on every background that it may have (WCAG 2.2, 1.4.3).
 """
 
-import colorsys
 import re
 from pathlib import Path
 
+import palette
 import pytest
+from palette import NOTATION, PAGE, ROOT, TEXTS, WIDGET
+from picture import PICTURE
+from PIL import Image
 
 from transformer_lib.plots import style
-from transformer_lib.widgets.joining import FOLDER
 
-ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "book" / "assets" / "afm.css").read_text("utf-8")
-WIDGET = (FOLDER / "core" / "widget.css").read_text("utf-8")
-ROLES = ("query", "key", "value", "output", "masked")
-# What prose, hints and alternative texts call a color, by its hue.
-WORDS = {"query": ("blue", 200), "key": ("orange", 25), "value": ("green", 165)}
-WORDS |= {"output": ("pink", 325)}
+ROLES = tuple(style.COLORS)
 
 
-def variables(css: str, selector: str) -> dict[str, str]:
+def variables(path: Path, selector: str) -> dict[str, str]:
     """The custom properties that the rules with exactly this selector set, in lower case."""
-    css = re.sub(r"/\*.*?\*/", "", css, flags=re.DOTALL)
+    css = re.sub(r"/\*.*?\*/", "", path.read_text("utf-8"), flags=re.DOTALL)
     rules = re.findall(r"([^{}]+)\{([^{}]*)\}", css)
     blocks = [body for names, body in rules if names.strip() == selector]
     assert blocks, f"there is no rule {selector}"
@@ -53,30 +49,39 @@ def test_contrast_is_wcag_s():
     assert style.contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.005)
 
 
-def test_the_palette_is_okabe_and_ito_s():
-    colors = [LIGHT[f"--afm-{role}"] for role in ROLES[:4]]
-    assert colors == ["#0072b2", "#d55e00", "#009e73", "#cc79a7"]
+def test_style_sheets_and_formulas_have_the_colors_of_plots():
+    other = [
+        path.name for path, text in palette.wanted().items() if text != path.read_text("utf-8")
+    ]
+    assert not other, "run `make palette`"
 
 
-@pytest.mark.parametrize("role", ROLES)
-def test_plots_use_the_page_s_colors(role):
-    assert style.COLORS[role].lower() == LIGHT[f"--afm-{role}"]
-    assert style.TEXT_COLORS[role].lower() == LIGHT[f"--afm-{role}-text"]
+def test_a_role_is_called_what_its_color_is():
+    lines = list(palette.misnamed())
+    assert not lines, "\n".join(lines)
 
 
-@pytest.mark.parametrize(
-    ("variable", "color"),
-    [
-        ("ink", style.INK),
-        ("soft", style.SOFT),
-        ("line", style.LINE),
-        ("surface", style.CARD),
-        ("weight-full", style.FULL),
-        ("negative-full", style.NEGATIVE),
-    ],
-)
-def test_plots_use_the_light_widgets_colors(variable, color):
-    assert WIDGET_LIGHT[f"--afm-{variable}"] == color.lower()
+def test_the_readme_s_picture_has_the_palette_s_colors():
+    stored = Image.open(PICTURE).info.get("comment", palette.FIRST.encode()).decode()
+    assert stored == palette.look(), "run `make picture`"
+
+
+def test_another_color_goes_everywhere_and_lines_that_name_the_old_one_are_found(monkeypatch):
+    old = style.COLORS["query"]
+    new = f"#{old[3:]}{old[1:3]}"  # its channels moved on, so that it has another name
+    monkeypatch.setattr(style, "COLORS", style.COLORS | {"query": new})
+    monkeypatch.setitem(style.DARK_TEXT_COLORS, "query", "#ABCDEF")
+    texts = palette.wanted()
+    for path, in_the_dark in {PAGE: 1, WIDGET: 1, NOTATION: 0}.items():
+        assert old.lower() not in texts[path].lower()
+        assert new.lower() in texts[path].lower()
+        assert texts[path].count("#abcdef") == in_the_dark
+    head, *lines = palette.misnamed()
+    was, now = map(palette.word_for, (old, new))
+    assert head.startswith(f"The query is {now}, no longer {was}.")
+    found = {line.partition(":")[0] for line in lines}
+    assert {"book/glossary.md", "book/notation.md"} < found
+    assert not [path for path in found if path.endswith(("pixels.js", "color.js"))]
 
 
 def colors_in_formulas(text: str) -> set[str]:
@@ -86,7 +91,7 @@ def colors_in_formulas(text: str) -> set[str]:
 
 @pytest.mark.parametrize(
     "path",
-    [*sorted((ROOT / "chapters").glob("*.ipynb")), *sorted((ROOT / "book").glob("*.md"))],
+    [path for pattern in TEXTS for path in sorted(ROOT.glob(pattern))],
     ids=lambda path: path.name,
 )
 def test_formulas_use_the_roles_colors(path):
@@ -96,28 +101,7 @@ def test_formulas_use_the_roles_colors(path):
 
 def test_the_colors_of_formulas_are_found():
     assert colors_in_formulas(r"$\color{#0072B2}{Q}\color{#123456}{K}$") == {"#0072b2", "#123456"}
-    assert len(colors_in_formulas((ROOT / "book" / "notation.md").read_text("utf-8"))) == 4
-
-
-@pytest.mark.parametrize("role", WORDS)
-def test_colors_are_what_words_call_them(role):
-    word, hue = WORDS[role]
-    red, green, blue = bytes.fromhex(LIGHT[f"--afm-{role}"][1:])
-    now = 360 * colorsys.rgb_to_hsv(red, green, blue)[0]
-    places = ("chapters/*.ipynb", "book/*.md", "transformer_lib/widgets/**/*.js")
-    files = [path for place in places for path in ROOT.glob(place)]
-    said = [path for path in files if re.search(rf"\b{word}\b", path.read_text("utf-8"))]
-    names = sorted(str(path.relative_to(ROOT)) for path in said)
-    assert abs(now - hue) < 20, f"the {role} is no longer {word}, as these say: {names}"
-
-
-@pytest.mark.parametrize("role", ROLES)
-@pytest.mark.parametrize("suffix", ["", "-text"])
-@pytest.mark.parametrize(("page", "widget"), [(LIGHT, WIDGET_LIGHT), (DARK, WIDGET_DARK)])
-def test_widgets_fall_back_to_the_page_s_colors(role, suffix, page, widget):
-    variable, value = fallback(widget[f"--afm-{role[0]}{suffix}"])
-    assert variable == f"--afm-{role}{suffix}"
-    assert value == page[variable]
+    assert len(colors_in_formulas(NOTATION.read_text("utf-8"))) == 4
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -145,10 +129,3 @@ def test_the_widgets_text_can_be_read(colors):
     for text in ("--afm-ink", "--afm-soft"):
         for ground in ("--afm-surface", "--afm-raised"):
             assert style.contrast(colors[text], colors[ground]) >= 4.5, (text, ground)
-
-
-def test_formulas_in_a_role_s_color_take_its_readable_variant():
-    """Chapters write `\\color{#0072B2}{Q}`: the style sheet must know exactly these values."""
-    rules = re.findall(r'\[style\*="color:(#\w+)" i\]\s*\{\s*color: var\((--[\w-]+)\)', PAGE)
-    expected = [(style.COLORS[role].lower(), f"--afm-{role}-text") for role in ROLES]
-    assert [(color.lower(), variable) for color, variable in rules] == expected

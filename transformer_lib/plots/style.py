@@ -1,8 +1,7 @@
 """The visual language of the book: colors by role, the house style, arguments as arrays.
 
-The only place in Python that holds colors. The same values are in `book/assets/afm.css` (the page),
-`transformer_lib/widgets/core/widget.css` (its fallbacks) and the formulas, `\\color{#0072B2}{Q}`;
-`tests/book/test_palette.py` fails if one of them differs.
+The source of the book's colors: after a change here, `make palette` writes them into the style
+sheets of the page and of the widgets and into the formulas, and says what else is to be done.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,6 +20,7 @@ __all__ = [
     "CARD",
     "COLORS",
     "CYCLE",
+    "DARK_TEXT_COLORS",
     "FULL",
     "HATCH",
     "INK",
@@ -54,6 +54,13 @@ TEXT_COLORS = {
     "value": "#00744F",
     "output": "#A1457A",
     "masked": "#5F6670",
+}
+DARK_TEXT_COLORS = {  # ... and on a dark page, for style sheets alone
+    "query": "#5AB4EA",
+    "key": "#FF9B57",
+    "value": "#2FC79B",
+    "output": "#E2A0C6",
+    "masked": "#A3ABB5",
 }
 CARD = "#FFFFFF"
 INK, SOFT, LINE, HATCH = "#1F2430", "#5B6270", "#DFE3E8", "#B9BEC6"

@@ -36,7 +36,8 @@ the file; computation goes into a `model.js` beside it, which tests run under no
       const fig = figure(el, { name: "Softmax", hint: "Try: lower the temperature." });
       const heat = slider({ label: "temperature", ...endsOf(model, "temperature"), step: 0.1,
         value: model.get("temperature"), onInput: (value) => send(model, "temperature", value) });
-      const row = grid({ rows: ["scores"], columns: tokens, label: "Softmax weights" });
+      const row = grid({ rows: ["scores"], columns: tokens, label: "Softmax weights",
+        rowTitle: "", columnTitle: "" });  // else "queries" and "keys"
       fig.controls.append(heat.element);
       fig.add(row);                        // lays it out to the width, repaints it in another theme
       fig.exports({ name: "softmax", csv: () => [tokens, Array.from(row.values)] });

@@ -87,9 +87,10 @@ class Key:
 
 @dataclass(frozen=True)
 class Number(Key):
-    """A number from `low` to `high`; None: no bound. A text as `high` names one of the sizes.
+    """A number from `low` to `high`; None: no bound. `multiple` is what divides a whole number.
 
-    `multiple` is what divides a whole number.
+    A text as `high` names one of the sizes (`_sizes`), for what is counted from 0: the highest is
+    one less than this size.
     """
 
     low: float | None = None

@@ -76,8 +76,8 @@ class MaskPainter(Widget):
     _keys_of_text: ClassVar = {
         "mask": Option({name.replace(" ", "-"): name for name in PRESETS}),
         **{
-            size: Number(1, MOST_WORDS, f"the size of the mask `{name}`, which it draws")
-            for name, sizes in PRESETS.items()
+            size: Number(1, MOST_WORDS, "the size of its mask, which it draws")
+            for sizes in PRESETS.values()
             for size in sizes
         },
         "keep": Flag("presets only hide more"),
