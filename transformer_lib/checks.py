@@ -87,12 +87,12 @@ def is_known(kind: type) -> bool:
     return known
 
 
-def require_count(value, name: str) -> None:
-    """``value`` is an int of at least 1."""
+def require_count(value, name: str, least: int = 1) -> None:
+    """``value`` is an int of at least ``least``."""
     if type(value) is not int and (not isinstance(value, Integral) or isinstance(value, bool)):
         raise TypeError(f"{name} is {value!r}, of type {type(value).__name__}; it must be an int.")
-    if value < 1:
-        raise ValueError(f"{name} is {value}; it must be at least 1.")
+    if value < least:
+        raise ValueError(f"{name} is {value}; it must be at least {least}.")
 
 
 def require_number(value, name: str) -> None:
@@ -200,8 +200,22 @@ def require_ids(ids, vocabulary: int, name: str = "ids") -> None:
             f"sequence and one token. One sequence gets its first axis by ids.unsqueeze(0); an "
             f"empty prompt has nothing to go on from: begin with a separator of your vocabulary."
         )
-    if ids.device.type == "cpu" and not torch.compiler.is_compiling():
+    if can_be_read(ids):
         require_id_values(ids, vocabulary, name)
+
+
+def can_be_read(ids: Tensor) -> bool:
+    """Whether the numbers of ``ids`` are there now: a GPU would have to wait; a compiler does not
+    know them, and within ``torch.vmap`` nobody may ask for one.
+    """
+    return ids.device.type == "cpu" and not torch.compiler.is_compiling() and not _is_batched(ids)
+
+
+def _is_batched(x: Tensor) -> bool:
+    """Whether ``x`` is one of many within ``torch.vmap``, also one that ``torch.func.grad`` sees."""
+    while torch._C._functorch.is_gradtrackingtensor(x):
+        x = torch._C._functorch.get_unwrapped(x)
+    return torch._C._functorch.is_batchedtensor(x)
 
 
 def require_id_values(ids: Tensor, vocabulary: int, name: str = "ids") -> None:
@@ -209,7 +223,7 @@ def require_id_values(ids: Tensor, vocabulary: int, name: str = "ids") -> None:
 
     Within ``torch.vmap`` nobody may ask for a number, so nothing is looked at.
     """
-    if torch._C._functorch.is_batchedtensor(ids):
+    if _is_batched(ids):
         return
     if ids.is_meta:
         raise ValueError(

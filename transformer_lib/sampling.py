@@ -15,7 +15,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from transformer_lib import checks
-from transformer_lib.fast.decoding import decoder
+from transformer_lib.fast.decoding import decoder, warn_unless_cached
 
 Logits = Float[Tensor, "*batch vocabulary"]
 
@@ -123,7 +123,8 @@ def filter_logits(
 
     Temperature divides the logits: below 1 it favors what is probable, above 1 it evens out. In the
     limit of 0 all probability is on the largest logit (the first of equal ones): greedy decoding.
-    Each filter measures what those before it have left, in Hugging Face's order.
+    Each filter measures what those before it have left, in Hugging Face's order. Logits in float16,
+    which a low temperature would make infinite, come back in float32.
 
     Raises:
         ValueError: a temperature that is neither 0 nor from 1e-30 to 1e30 (beyond, logits in 32
@@ -139,6 +140,8 @@ def filter_logits(
     if temperature == 0:
         best = logits.argmax(dim=-1, keepdim=True)
         return torch.full_like(logits, -torch.inf).scatter(-1, best, 0.0)
+    if logits.dtype == torch.float16:
+        logits = logits.float()
     logits = logits / temperature
     logits = logits if top_k is None else keep_top_k(logits, top_k)
     logits = logits if top_p is None else keep_top_p(logits, top_p)
@@ -277,6 +280,8 @@ def _drawn(model, ids, n_tokens, store, penalty, end, generator, options) -> Ite
         if t == prompt and store is not None and n_tokens > 1:
             step = decoder(model, store, (ids[:, -1], logits))
         require_sound(logits)
+        if t == prompt + 1 and store is not None:
+            warn_unless_cached(model, text[:, :t], logits)
         if penalty is not None:
             logits = penalize_repetition(logits.float(), text[:, :t], penalty)
         tokens = draw(logits, generator, **options).to(ids.dtype)
