@@ -89,10 +89,15 @@ def is_known(kind: type) -> bool:
 
 def require_count(value, name: str, least: int = 1) -> None:
     """``value`` is an int of at least ``least``."""
-    if type(value) is not int and (not isinstance(value, Integral) or isinstance(value, bool)):
-        raise TypeError(f"{name} is {value!r}, of type {type(value).__name__}; it must be an int.")
+    require_whole(value, name)
     if value < least:
         raise ValueError(f"{name} is {value}; it must be at least {least}.")
+
+
+def require_whole(value, name: str) -> None:
+    """``value`` is an int, also one of NumPy's."""
+    if type(value) is not int and (not isinstance(value, Integral) or isinstance(value, bool)):
+        raise TypeError(f"{name} is {value!r}, of type {type(value).__name__}; it must be an int.")
 
 
 def require_number(value, name: str) -> None:
@@ -113,9 +118,19 @@ def require_choice(value, name: str, choices) -> None:
 def require_flag(value, name: str) -> None:
     """``value`` is True or False, not a text or a number that is taken for one."""
     if not isinstance(value, bool):
+        kind = type(value).__name__
+        kind = f"NumPy's {kind}, which has .item()" if kind == "bool" else kind
+        raise TypeError(f"{name} is {value!r}, of type {kind}; it must be True or False.")
+
+
+def require_listed(values, name: str, **options) -> Tensor:
+    """``values``, a list, an array or a tensor of numbers, as a tensor."""
+    try:
+        return torch.as_tensor(values, **options)
+    except (TypeError, ValueError, RuntimeError) as error:
         raise TypeError(
-            f"{name} is {value!r}, of type {type(value).__name__}; it must be True or False."
-        )
+            f"{name} {values!r:.60} cannot be a tensor ({error}); give a list of integers."
+        ) from error
 
 
 def require_dropout(dropout: float) -> None:

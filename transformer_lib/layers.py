@@ -377,6 +377,7 @@ def require_scale(scale) -> None:
 
 def require_smear_start(start, name: str) -> None:
     """``start`` is a finite number."""
+    checks.require_number(start, name)
     if not float("-inf") < start < float("inf"):
         raise ValueError(
             f"{name} is {start}; it is a share of the vector before: choose a finite number (0: "

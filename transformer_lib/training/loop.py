@@ -28,6 +28,7 @@ from transformer_lib.training.optimizers import (
     not_finite,
     set_rates,
 )
+from transformer_lib.training.schedules import inverse_square_root
 from transformer_lib.training.state import random_state, require_same_gpus, restore_random_state
 
 
@@ -307,6 +308,11 @@ def require_schedule(schedule: Callable[[int, int], float] | None) -> None:
             f"schedule is of type {type(schedule).__name__}; it must be a function: "
             f"schedule(step, n_steps) is the factor of the rate. To use one of PyTorch's "
             f"schedulers, leave schedule out, and call scheduler.step() after each step."
+        )
+    if schedule is inverse_square_root:
+        raise TypeError(
+            "inverse_square_root is a rate for a d_model, and would take n_steps for it. Give "
+            "schedule=lambda step, n_steps: inverse_square_root(step, d_model=512)."
         )
 
 
