@@ -337,6 +337,6 @@ def test_a_low_temperature_in_float16_is_greedy():
         lambda: next_logits(make_few(), ["abc"]),
     ],
 )
-def test_what_is_not_of_numbers_is_refused(call):
+def test_what_is_not_of_numbers_is_refused(call, as_a_reader):
     with pytest.raises(TypeError, match=r"floating point|list of integers"):
         call()

@@ -227,7 +227,7 @@ def can_be_read(ids: Tensor) -> bool:
 
 
 def _is_batched(x: Tensor) -> bool:
-    """Whether ``x`` is one of many within ``torch.vmap``, also one that ``torch.func.grad`` sees."""
+    """Whether ``x`` is one of many within ``torch.vmap``, also where ``torch.func.grad`` is."""
     while torch._C._functorch.is_gradtrackingtensor(x):
         x = torch._C._functorch.get_unwrapped(x)
     return torch._C._functorch.is_batchedtensor(x)

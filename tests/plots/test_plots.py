@@ -337,9 +337,15 @@ ERRORS = [
     (lambda: plots.fetches("i am", []), "give a list of at least one"),
     (lambda: plots.next_words("i am fine"), "give a list of at least one"),
     (lambda: plots.projections([1.0], [], ["a", "b"]), "labels has 2 labels for 1 positions"),
-    (lambda: plots.curves([0, 1], {"a": [1, 2]}, log="x"), "'x' goes down to 0, which has no place"),
-    (lambda: plots.curves([1, 2], {"a": [0, 2]}, log="y"), "'a' goes down to 0, which has no place"),
-    (lambda: plots.fetches("a b c".split(), [(0, 2, "1"), (0, 2, "2")]), "two arrows from place 0"),
+    (
+        lambda: plots.curves([0, 1], {"a": [1, 2]}, log="x"),
+        "'x' goes down to 0, which has no place",
+    ),
+    (
+        lambda: plots.curves([1, 2], {"a": [0, 2]}, log="y"),
+        "'a' goes down to 0, which has no place",
+    ),
+    (lambda: plots.fetches(["a", "b", "c"], [(0, 2, "1"), (0, 2, "2")]), "two arrows from place 0"),
     (lambda: plots.cells(("x", [[1, 2]], {"parts": [0.5, 1.9]})), "must be whole numbers"),
     (lambda: plots.vectors_2d([[1.0, 1.0]], color="kye"), "kye"),
     (lambda: plots.shape_boxes("×"), "at least one matrix"),

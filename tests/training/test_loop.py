@@ -365,7 +365,7 @@ def test_what_was_frozen_and_is_no_longer_is_named():
     model.embedding.requires_grad_(True)
     with pytest.raises(ValueError, match=r"does not hold embedding.weight.*add_param_group"):
         trainer.take_step()
-    trainer.optimizer.add_param_group({"params": [*model.embedding.parameters()]})
+    trainer.optimizer.add_param_group({"params": [*model.embedding.named_parameters()]})
     before = model.embedding.weight.detach().clone()
     trainer.take_step()
     assert not before.equal(model.embedding.weight)

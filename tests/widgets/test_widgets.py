@@ -244,7 +244,7 @@ def test_a_misspelled_setting_is_not_set():
         (torch.eye(2), ["a", "b"], {"goals": None}, "goals are None"),
     ],
 )
-def test_what_is_not_of_the_right_kind_is_told_so(weights, tokens, options, message):
+def test_what_is_not_of_the_right_kind_is_told_so(weights, tokens, options, message, as_a_reader):
     with pytest.raises(TypeError, match=message):
         AttentionMap(weights, tokens, **options)
 
