@@ -26,7 +26,8 @@ def decoder(
     step that looks back at an earlier token is computed both ways, and where they differ by more
     than rounding, a warning says so, and the model is called from there on. ``last`` spares a call
     of the model for that: the token that the cache ends with in each sequence, and the logits that
-    the model gave for it. Without it, or where that token is the only one, it is the first step that looks back.
+    the model gave for it. Without it, or where that token is the only one, it is the first step
+    that looks back.
 
     For evaluation, without gradients. Arguments are not checked at each step: the functions of
     ``sampling`` have checked them once. The weights must not change while the function is in use.
