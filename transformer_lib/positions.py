@@ -443,4 +443,6 @@ def require_offset(offset) -> None:
 
 def require_start(start: int) -> None:
     """``start``, the position of the first token, is not negative."""
-    checks.require_count(start, "start", least=0)
+    checks.require_whole(start, "start")
+    if start < 0:
+        raise ValueError(f"start is {start}; positions count from 0. Pass start >= 0.")
