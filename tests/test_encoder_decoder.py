@@ -235,3 +235,18 @@ def test_a_given_source_refuses_other_rows_and_a_full_cache():
 def test_configurations_that_make_no_model(changes, message):
     with pytest.raises(ValueError, match=message):
         EncoderDecoderConfig(**SIZES_OF_PAIR | changes)
+
+
+def test_sources_are_given_without_dropout_and_the_mode_comes_back():
+    config = EncoderDecoderConfig(
+        source_vocabulary=11, target_vocabulary=13, context=9, n_layers=1, n_heads=2, d_model=12,
+        dropout=0.5,
+    )  # fmt: skip
+    model = EncoderDecoder(config).train()
+    source, begin = torch.tensor([[3, 4, 5]]), torch.tensor([[BEGIN]])
+    with torch.no_grad():
+        once, again = (model.given(source).eval()(begin) for _ in range(2))
+        model.train()
+    assert once.equal(again)
+    model.given(source)
+    assert all(part.training for part in model.modules())

@@ -1,6 +1,7 @@
 """A reader's own part within a library's block: checked as it is alone, called as it is."""
 
 import copy
+import warnings
 from collections import Counter
 
 import pytest
@@ -339,3 +340,56 @@ def test_compiled_a_part_is_one_graph():
         torch.randn(2, 5, 12).double(),
     )
     assert_close(compiled(x, causal=True), block(x, causal=True))
+
+
+def test_gradients_of_each_text_alone():
+    model = make(WIRINGS["gpt2"])
+    parameters, ids = dict(model.named_parameters()), random_ids(tokens=5)
+
+    def loss(parameters, one):
+        return torch.func.functional_call(model, parameters, (one.unsqueeze(0),)).square().sum()
+
+    each = torch.vmap(torch.func.grad(loss), (None, 0))(parameters, ids)
+    model(ids[1:]).square().sum().backward()
+    assert_close(each["final_norm.weight"][1], model.final_norm.weight.grad)
+    with pytest.raises(ValueError, match="vocabulary has ids"):
+        torch.func.grad(loss)(parameters, ids[0] + 1000)
+
+
+class Wrapper(nn.Module):
+    """As adapters wrap a layer."""
+
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x):
+        return 2 * self.inner(x)
+
+
+@pytest.mark.parametrize("make_layer", [layers.FeedForward, layers.SwiGLU])
+def test_a_wrapped_layer_within_a_feed_forward_layer(make_layer):
+    think = make_layer(4)
+    think.expand = Wrapper(think.expand)
+    x = torch.randn(2, 3, 4)
+    assert think(x).shape == x.shape
+    assert_close(think.stepper()(x[0, 0]), think(x)[0, 0])
+
+
+@pytest.mark.parametrize("prompt", [1, 4])
+def test_an_attention_that_never_reads_its_cache_is_told_so(prompt):
+    class Forgetful(OwnWithCache):
+        def forward(self, x, mask=None, *, causal=False, cache=None):
+            if cache is not None:
+                cache.extend(*self.all(x).unsqueeze(1).chunk(3, dim=-1)[1:])
+            return super().forward(x, causal=causal)
+
+    model, ids = with_attention(Forgetful()), random_ids(tokens=prompt)
+    with pytest.warns(UserWarning, match="another text than without: look at Forgetful"):
+        generate(model, ids, 3, temperature=0)
+    with pytest.warns(UserWarning, match="another text than without: look at Forgetful"):
+        beam_search(model, ids, 3, width=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        generate(model, ids, 3, cache=False)
+        generate(with_attention(OwnWithCache()), ids, 3)

@@ -321,3 +321,22 @@ def test_a_model_that_has_gone_wrong_is_not_asked_for_text():
     ):
         with pytest.raises(ValueError, match="the model's logits holds 10 numbers that are NaN"):
             call()
+
+
+def test_a_low_temperature_in_float16_is_greedy():
+    logits = torch.tensor([1.0, 3.0, 2.0], dtype=torch.float16)
+    left = filter_logits(logits, temperature=1e-6).softmax(dim=-1)
+    assert left.tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: filter_logits(torch.tensor([1, 2])),
+        lambda: keep_top_k(torch.tensor([1, 2]), 1),
+        lambda: next_logits(make_few(), ["abc"]),
+    ],
+)
+def test_what_is_not_of_numbers_is_refused(call, as_a_reader):
+    with pytest.raises(TypeError, match=r"floating point|list of integers"):
+        call()

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from transformer_lib import checks
 from transformer_lib.encoder_decoder import BEGIN, END, PADDING, EncoderDecoder
-from transformer_lib.fast.decoding import decoder
+from transformer_lib.fast.decoding import decoder, warn_unless_cached
 from transformer_lib.sampling import (
     evaluating,
     require_end,
@@ -75,7 +75,6 @@ def beam_search(
     with evaluating(model):
         logits = model(ids, cache)[:, -1]
         require_logits(logits, batch, vocabulary)
-        checks.require_finite(logits, "the model's logits")
         advance = decoder(model, cache)
         exact = torch.promote_types(logits.dtype, torch.float32)  # sums of many, even of 16 bits
         scores = torch.zeros(batch, 1, dtype=exact, device=ids.device)
@@ -87,6 +86,8 @@ def beam_search(
             if step > 0:
                 logits = advance(texts[:, :, -1].flatten())
             require_sound(logits)
+            if step == 1:
+                warn_unless_cached(model, texts.flatten(0, 1), logits)
             following = logits.to(exact).log_softmax(dim=-1).unflatten(0, (batch, beams))
             candidates = (scores.unsqueeze(2) + following).flatten(start_dim=1)
             kept = min(width, beams * vocabulary)

@@ -87,12 +87,17 @@ def is_known(kind: type) -> bool:
     return known
 
 
-def require_count(value, name: str) -> None:
-    """``value`` is an int of at least 1."""
+def require_count(value, name: str, least: int = 1) -> None:
+    """``value`` is an int of at least ``least``."""
+    require_whole(value, name)
+    if value < least:
+        raise ValueError(f"{name} is {value}; it must be at least {least}.")
+
+
+def require_whole(value, name: str) -> None:
+    """``value`` is an int, also one of NumPy's."""
     if type(value) is not int and (not isinstance(value, Integral) or isinstance(value, bool)):
         raise TypeError(f"{name} is {value!r}, of type {type(value).__name__}; it must be an int.")
-    if value < 1:
-        raise ValueError(f"{name} is {value}; it must be at least 1.")
 
 
 def require_number(value, name: str) -> None:
@@ -113,9 +118,19 @@ def require_choice(value, name: str, choices) -> None:
 def require_flag(value, name: str) -> None:
     """``value`` is True or False, not a text or a number that is taken for one."""
     if not isinstance(value, bool):
+        kind = type(value).__name__
+        kind = f"NumPy's {kind}, which has .item()" if kind == "bool" else kind
+        raise TypeError(f"{name} is {value!r}, of type {kind}; it must be True or False.")
+
+
+def require_listed(values, name: str, **options) -> Tensor:
+    """``values``, a list, an array or a tensor of numbers, as a tensor."""
+    try:
+        return torch.as_tensor(values, **options)
+    except (TypeError, ValueError, RuntimeError) as error:
         raise TypeError(
-            f"{name} is {value!r}, of type {type(value).__name__}; it must be True or False."
-        )
+            f"{name} {values!r:.60} cannot be a tensor ({error}); give a list of integers."
+        ) from error
 
 
 def require_dropout(dropout: float) -> None:
@@ -200,8 +215,22 @@ def require_ids(ids, vocabulary: int, name: str = "ids") -> None:
             f"sequence and one token. One sequence gets its first axis by ids.unsqueeze(0); an "
             f"empty prompt has nothing to go on from: begin with a separator of your vocabulary."
         )
-    if ids.device.type == "cpu" and not torch.compiler.is_compiling():
+    if can_be_read(ids):
         require_id_values(ids, vocabulary, name)
+
+
+def can_be_read(ids: Tensor) -> bool:
+    """Whether the numbers of ``ids`` are there now: a GPU would have to wait; a compiler does not
+    know them, and within ``torch.vmap`` nobody may ask for one.
+    """
+    return ids.device.type == "cpu" and not torch.compiler.is_compiling() and not _is_batched(ids)
+
+
+def _is_batched(x: Tensor) -> bool:
+    """Whether ``x`` is one of many within ``torch.vmap``, also where ``torch.func.grad`` is."""
+    while torch._C._functorch.is_gradtrackingtensor(x):
+        x = torch._C._functorch.get_unwrapped(x)
+    return torch._C._functorch.is_batchedtensor(x)
 
 
 def require_id_values(ids: Tensor, vocabulary: int, name: str = "ids") -> None:
@@ -209,7 +238,7 @@ def require_id_values(ids: Tensor, vocabulary: int, name: str = "ids") -> None:
 
     Within ``torch.vmap`` nobody may ask for a number, so nothing is looked at.
     """
-    if torch._C._functorch.is_batchedtensor(ids):
+    if _is_batched(ids):
         return
     if ids.is_meta:
         raise ValueError(

@@ -13,6 +13,7 @@ from transformer_lib.cache import ModelCache, require_extended, require_layers, 
 from transformer_lib.fast import ragged
 from transformer_lib.fast.steps import TokenStep, model_step, stepper_of
 from transformer_lib.layers import Embedding
+from transformer_lib.sampling import evaluating
 from transformer_lib.wiring import Wiring
 
 PADDING, BEGIN, END = 0, 1, 2  # the ids of tokenizers.SPECIALS
@@ -214,8 +215,11 @@ class EncoderDecoder(nn.Module):
 
     @torch.no_grad()
     def given(self, source: Int[Tensor, "batch keys"]) -> "Conditioned":
-        """A language model of the target, given these sources: what they say is read once."""
-        return Conditioned(self, source)
+        """A language model of the target, given these sources: what they say is read once. Dropout
+        is off.
+        """
+        with evaluating(self):
+            return Conditioned(self, source)
 
     @property
     def n_parameters(self) -> int:
@@ -330,7 +334,7 @@ def require_source(model: EncoderDecoder, source) -> None:
     checks.require_ids(source, config.source_vocabulary, "source")
     checks.require_same_device("the model", model.source_embedding.weight, "source", source)
     checks.require_context(source.shape[1], config.context)
-    if source.device.type == "cpu" and not torch.compiler.is_compiling():
+    if checks.can_be_read(source):
         empty = (source == PADDING).all(dim=1)
         if empty.any():
             raise ValueError(

@@ -102,13 +102,13 @@ class FeedForward(nn.Module):
         checks.require_count(d_ff, "d_ff")
         checks.require_choice(activation, "activation", ACTIVATIONS)
         checks.require_flag(bias, "bias")
-        self.activation = activation
+        self.d_model, self.activation = d_model, activation
         self.expand = nn.Linear(d_model, d_ff, bias=bias)
         self.contract = nn.Linear(d_ff, d_model, bias=bias)
 
     def forward(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_model"]:
         """The same function of each token's vector."""
-        require_width(x, self.expand.in_features)
+        require_width(x, self.d_model)
         return self.contract(ACTIVATIONS[self.activation](self.expand(x)))
 
     def stepper(self) -> TokenStep:
@@ -149,13 +149,14 @@ class SwiGLU(nn.Module):
         d_ff = math.ceil(8 * d_model / 3) if d_ff is None else d_ff
         checks.require_count(d_ff, "d_ff")
         checks.require_flag(bias, "bias")
+        self.d_model = d_model
         self.gate = nn.Linear(d_model, d_ff, bias=bias)
         self.expand = nn.Linear(d_model, d_ff, bias=bias)
         self.contract = nn.Linear(d_ff, d_model, bias=bias)
 
     def forward(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_model"]:
         """The same function of each token's vector."""
-        require_width(x, self.expand.in_features)
+        require_width(x, self.d_model)
         return self.contract(F.silu(self.gate(x)) * self.expand(x))
 
     def stepper(self) -> TokenStep:
@@ -363,6 +364,8 @@ class Embedding(nn.Embedding):
         parts = [part for part in (self.smear, self.positions) if part is not None]
         if not is_idle(self.dropout) or any(stepper_of(part) is None for part in parts):
             return None
+        if self.max_norm is not None:  # looking up a row may shorten it
+            return None
         table, scale = self.weight, self.scale
         mix = None if self.smear is None else self.smear.stepper()
         reach = 0 if self.smear is None else self.smear.reach
@@ -400,6 +403,7 @@ def require_scale(scale) -> None:
 
 def require_smear_start(start, name: str) -> None:
     """``start`` is a finite number."""
+    checks.require_number(start, name)
     if not float("-inf") < start < float("inf"):
         raise ValueError(
             f"{name} is {start}; it is a share of the vector before: choose a finite number (0: "

@@ -128,9 +128,9 @@ def combine_masks(*masks: Bool[Tensor, "..."] | None) -> Bool[Tensor, "..."] | N
 
 def _lengths(lengths, keys: int) -> Tensor:
     """``lengths`` as a tensor of integers with one axis, each at most ``keys``."""
-    if not isinstance(lengths, Tensor) and len(lengths) == 0:
+    lengths = checks.require_listed(lengths, "lengths")
+    if lengths.shape == (0,) and lengths.is_floating_point():  # an empty list
         raise ValueError("lengths are empty; give one length for each sequence: [batch].")
-    lengths = torch.as_tensor(lengths)
     if lengths.is_floating_point() or lengths.is_complex() or lengths.dtype == torch.bool:
         raise TypeError(f"lengths have dtype {lengths.dtype}; they must be integers (counts).")
     lengths = lengths.long()  # in 8 bits, the number of keys might not fit

@@ -112,6 +112,7 @@ def shift_matrix(
             [ 0.8415,  0.5403]])
     """
     require_waves(d_model, "d_model", base, dtype)
+    require_offset(offset)
     angles = offset * _angles(1, d_model, base, 1, device)[0]
     sine, cosine = angles.sin(), angles.cos()
     blocks = torch.stack((cosine, -sine, sine, cosine), dim=-1).unflatten(-1, (2, 2))
@@ -425,13 +426,23 @@ def require_even(value, name: str, reason: str) -> None:
 
 def require_base(base) -> None:
     """``base``, of the wavelengths, is a number above 1."""
+    checks.require_number(base, "base")
     if not 1 < base < float("inf"):
         raise ValueError(
             f"base is {base}; it must be a finite number above 1 (the papers use 10000)."
         )
 
 
+def require_offset(offset) -> None:
+    """``offset``, between positions, is a finite number, or a tensor of one."""
+    if not isinstance(offset, Tensor):
+        checks.require_number(offset, "offset")
+    if not abs(offset) < float("inf"):
+        raise ValueError(f"offset is {offset}; it counts positions: choose a finite number.")
+
+
 def require_start(start: int) -> None:
     """``start``, the position of the first token, is not negative."""
+    checks.require_whole(start, "start")
     if start < 0:
         raise ValueError(f"start is {start}; positions count from 0. Pass start >= 0.")

@@ -15,7 +15,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from transformer_lib import checks
-from transformer_lib.fast.decoding import decoder
+from transformer_lib.fast.decoding import decoder, warn_unless_cached
 
 Logits = Float[Tensor, "*batch vocabulary"]
 
@@ -31,6 +31,7 @@ def keep_top_k(logits: Logits, k: int) -> Logits:
     >>> keep_top_k(torch.tensor([1.0, 3.0, 2.0]), k=2)
     tensor([-inf, 3., 2.])
     """
+    require_scores(logits)
     checks.require_count(k, "top_k")
     values, indices = logits.topk(min(k, logits.shape[-1]), dim=-1)
     return torch.full_like(logits, -torch.inf).scatter(-1, indices, values)
@@ -50,6 +51,7 @@ def keep_top_p(logits: Logits, p: float) -> Logits:
     >>> keep_top_p(torch.tensor([0.5, 0.125, 0.25, 0.125]).log(), p=0.7).exp()
     tensor([0.5000, 0.0000, 0.2500, 0.0000])
     """
+    require_scores(logits)
     require_top_p(p)
     if p == 1:
         return logits
@@ -73,6 +75,7 @@ def keep_min_p(logits: Logits, m: float) -> Logits:
     >>> keep_min_p(torch.tensor([0.5, 0.125, 0.25, 0.125]).log(), m=0.3).exp()
     tensor([0.5000, 0.0000, 0.2500, 0.0000])
     """
+    require_scores(logits)
     require_min_p(m)
     probabilities = logits.softmax(dim=-1)
     cut = probabilities < m * probabilities.amax(dim=-1, keepdim=True)
@@ -123,7 +126,8 @@ def filter_logits(
 
     Temperature divides the logits: below 1 it favors what is probable, above 1 it evens out. In the
     limit of 0 all probability is on the largest logit (the first of equal ones): greedy decoding.
-    Each filter measures what those before it have left, in Hugging Face's order.
+    Each filter measures what those before it have left, in Hugging Face's order. Logits in float16,
+    which a low temperature would make infinite, come back in float32.
 
     Raises:
         ValueError: a temperature that is neither 0 nor from 1e-30 to 1e30 (beyond, logits in 32
@@ -135,10 +139,13 @@ def filter_logits(
     >>> filter_logits(logits, temperature=0).softmax(dim=-1)
     tensor([0., 1., 0.])
     """
+    require_scores(logits)
     require_sampling(temperature, top_k, top_p, min_p)
     if temperature == 0:
         best = logits.argmax(dim=-1, keepdim=True)
         return torch.full_like(logits, -torch.inf).scatter(-1, best, 0.0)
+    if logits.dtype == torch.float16:
+        logits = logits.float()
     logits = logits / temperature
     logits = logits if top_k is None else keep_top_k(logits, top_k)
     logits = logits if top_p is None else keep_top_p(logits, top_p)
@@ -166,7 +173,7 @@ def next_logits(
         raise ValueError("there are no prompts: give at least one, a list of token ids.")
     tensors = chain(model.parameters(), model.buffers())
     device = next((tensor.device for tensor in tensors), None)
-    ids = [torch.as_tensor(prompt, device=device) for prompt in prompts]
+    ids = [checks.require_listed(prompt, "the prompt", device=device) for prompt in prompts]
     with evaluating(model):
         # An empty list is a tensor of floats; its own message is the better one.
         ids = [prompt if prompt.numel() else prompt.long() for prompt in ids]
@@ -277,6 +284,8 @@ def _drawn(model, ids, n_tokens, store, penalty, end, generator, options) -> Ite
         if t == prompt and store is not None and n_tokens > 1:
             step = decoder(model, store, (ids[:, -1], logits))
         require_sound(logits)
+        if t == prompt + 1 and store is not None:
+            warn_unless_cached(model, text[:, :t], logits)
         if penalty is not None:
             logits = penalize_repetition(logits.float(), text[:, :t], penalty)
         tokens = draw(logits, generator, **options).to(ids.dtype)
@@ -363,6 +372,13 @@ def require_logits(logits: Tensor, batch: int, vocabulary: int) -> None:
             f"the vocabulary of its config they must be {(batch, vocabulary)}. A model whose "
             f"output layer was replaced needs a config that fits."
         )
+
+
+def require_scores(logits) -> None:
+    """``logits`` are ``[..., vocabulary]``."""
+    checks.require_float_tensor(logits, "logits")
+    if logits.ndim == 0:
+        raise ValueError("logits are one number; they must be [..., vocabulary], one for each id.")
 
 
 def require_sampling(

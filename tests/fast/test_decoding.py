@@ -323,3 +323,17 @@ def test_a_batch_gives_what_a_whole_pass_does(name):
     advance = decoder(model, cache)
     logits = [advance(ids[:, t]) for t in range(ids.shape[1])]
     assert_close(torch.stack(logits, dim=1), model(ids), rtol=0, atol=1e-12)
+
+
+def test_a_table_whose_rows_are_shortened_when_they_are_looked_up():
+    model, ids = make(WIRINGS["gpt2"]), random_ids(tokens=2)
+    model.embedding.max_norm = 0.01
+    texts = [generate(copy.deepcopy(model), ids, 4, temperature=0, cache=c) for c in (True, False)]
+    assert texts[0].equal(texts[1])
+
+
+@pytest.mark.parametrize("prompt", [1, 3])
+def test_a_step_that_is_not_its_forward_is_told_so(prompt, monkeypatch):
+    monkeypatch.setattr(MultiHeadAttention, "project", scaled)
+    with pytest.warns(UserWarning, match="quick step of this GPT and its forward give different"):
+        generate(make(WIRINGS["gpt2"]), random_ids(tokens=prompt), 3, temperature=0)

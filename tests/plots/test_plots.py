@@ -337,6 +337,17 @@ ERRORS = [
     (lambda: plots.fetches("i am", []), "give a list of at least one"),
     (lambda: plots.next_words("i am fine"), "give a list of at least one"),
     (lambda: plots.projections([1.0], [], ["a", "b"]), "labels has 2 labels for 1 positions"),
+    (
+        lambda: plots.curves([0, 1], {"a": [1, 2]}, log="x"),
+        "'x' goes down to 0, which has no place",
+    ),
+    (
+        lambda: plots.curves([1, 2], {"a": [0, 2]}, log="y"),
+        "'a' goes down to 0, which has no place",
+    ),
+    (lambda: plots.fetches(["a", "b", "c"], [(0, 2, "1"), (0, 2, "2")]), "two arrows from place 0"),
+    (lambda: plots.cells(("x", [[1, 2]], {"parts": [0.5, 1.9]})), "must be whole numbers"),
+    (lambda: plots.vectors_2d([[1.0, 1.0]], color="kye"), "kye"),
     (lambda: plots.shape_boxes("×"), "at least one matrix"),
     (lambda: plots.shape_boxes(("Q", 5, 2)), r"a matrix is \(name, .* got \('Q', 5, 2\)"),
 ]
@@ -411,3 +422,8 @@ def test_cells_in_several_lines_do_not_overlap():
 def test_cells_refuse_what_does_not_fit(items, cause):
     with pytest.raises(ValueError, match=cause):
         plots.cells(*items)
+
+
+def test_a_label_that_begins_with_a_line_below_is_in_the_legend():
+    plots.curves([1, 2], {"_lr": [1, 2], "_b": [2, 3]})
+    assert [text.get_text()[1:] for text in plt.gca().get_legend().get_texts()] == ["_lr", "_b"]

@@ -5,6 +5,7 @@ import math
 import sys
 from functools import partial
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -17,7 +18,7 @@ from transformer_lib.data.packing import IGNORED, Packed, Windows
 from transformer_lib.training.loop import Trainer
 from transformer_lib.training.losses import count, cross_entropy, total
 from transformer_lib.training.optimizers import Muon, adamw
-from transformer_lib.training.schedules import linear
+from transformer_lib.training.schedules import inverse_square_root, linear
 
 
 def trainer_of(model, *, batch_size=7, optimizer=None, **options):
@@ -354,3 +355,59 @@ def test_a_compiled_model_is_one_graph_trains_alike_and_keeps_its_names():
     done = ended(sys.executable, "-c", COMPILED)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "3\n"
+
+
+def test_what_was_frozen_and_is_no_longer_is_named():
+    model = small_gpt()
+    model.embedding.requires_grad_(False)
+    trainer = trainer_of(model)
+    trainer.take_step()
+    model.embedding.requires_grad_(True)
+    with pytest.raises(ValueError, match=r"does not hold embedding.weight.*add_param_group"):
+        trainer.take_step()
+    trainer.optimizer.add_param_group({"params": [*model.embedding.named_parameters()]})
+    before = model.embedding.weight.detach().clone()
+    trainer.take_step()
+    assert not before.equal(model.embedding.weight)
+
+
+def test_a_part_in_evaluation_mode_stays_there():
+    model = small_gpt()
+    trainer, part = trainer_of(model), model.blocks[0].feed_forward
+    part.eval()
+    trainer.take_step()
+    model.eval()
+    trainer.take_step()
+    assert [m for m in model.modules() if not m.training] == [*part.modules()]
+    assert model.training
+
+
+@pytest.mark.parametrize(
+    ("spoiled", "message"),
+    [
+        ({"step": "x"}, "the state's step is 'x'"),
+        ({"step": -1}, "the state's step is -1"),
+        ({"optimizer": {}}, "the state's optimizer is damaged: it lacks state, param_groups"),
+        ({"random": [{}]}, "the state's random is damaged: it lacks python"),
+    ],
+)
+def test_a_damaged_state_is_refused_and_changes_nothing(spoiled, message):
+    trainer = trainer_of(small_gpt())
+    before = everything(trainer)
+    with pytest.raises((TypeError, ValueError), match=message):
+        trainer.load_state_dict(trainer.state_dict() | spoiled)
+    unchanged(trainer, before)
+
+
+def test_a_state_is_read_by_torch_load(tmp_path):
+    trainer = trainer_of(small_gpt())
+    trainer.take_step()
+    torch.save(trainer.state_dict(), tmp_path / "state.pt")
+    first = np.random.rand(), torch.rand(())  # noqa: NPY002
+    trainer.load_state_dict(torch.load(tmp_path / "state.pt", weights_only=True))
+    assert (np.random.rand(), torch.rand(())) == first  # noqa: NPY002
+
+
+def test_a_rate_is_not_taken_for_a_schedule():
+    with pytest.raises(TypeError, match="would take n_steps for it"):
+        trainer_of(small_gpt(), schedule=inverse_square_root)

@@ -1,6 +1,7 @@
 """Optimizers against PyTorch's own and exact decompositions; nothing changes on bad gradients."""
 
 import copy
+import pickle
 
 import pytest
 import torch
@@ -344,3 +345,18 @@ def test_models_with_nothing_to_train():
         Muon(nn.Sequential(nn.Embedding(3, 4)), outside=())
     with pytest.raises(ValueError, match="has no parameter that needs a gradient"):
         adamw(Tiny().requires_grad_(False), 1e-3)
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+@pytest.mark.parametrize("make", [lambda m: adamw(m, lr=0.1), Muon, NorMuon])
+def test_a_copy_looks_at_its_gradients_too(make, copied):
+    model = Tiny()
+    model, optimizer = copied((model, make(model)))
+    optimizer.load_state_dict(optimizer.state_dict())
+    before = copy.deepcopy(model.state_dict())
+    for p in model.parameters():
+        p.grad = torch.full_like(p, torch.nan)
+    with pytest.raises(FloatingPointError):
+        optimizer.step()
+    assert all(before[name].equal(p) for name, p in model.state_dict().items())
+    assert len(optimizer._optimizer_step_pre_hooks) == 1

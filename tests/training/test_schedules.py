@@ -3,11 +3,18 @@
 import math
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer_lib.training.schedules import cosine, inverse_square_root, linear, trapezoid
+from transformer_lib.training.schedules import (
+    cosine,
+    inverse_square_root,
+    linear,
+    require_decay,
+    trapezoid,
+)
 
 FACTORS = [linear, cosine, trapezoid]
 
@@ -75,7 +82,7 @@ def test_a_decay_of_all_steps_is_linear():
         ((1, 0), {}, ValueError, "n_steps is 0"),
         ((1, 5), {"warmup": 5}, ValueError, "warmup is 5, of 5 steps; choose 0 <= warmup"),
         ((1, 5), {"warmup": -1}, ValueError, "warmup is -1"),
-        ((1, 5), {"warmup": 0.1}, TypeError, "warmup is 0.1; it is a number of steps"),
+        ((1, 5), {"warmup": 0.1}, TypeError, "warmup is 0.1, of type float; it must be an int"),
         ((1, 5), {"end": 1.5}, ValueError, r"end is 1.5; it is a share of the full rate"),
     ],
 )
@@ -91,5 +98,10 @@ def test_a_decay_that_does_not_fit():
         trapezoid(1, 100, decay=80)
     with pytest.raises(ValueError, match=r"overlap; make the warm-up at most 20 steps"):
         trapezoid(1, 100, warmup=30, decay=0.8)
+    with pytest.raises(TypeError, match="decay is 'x'"):
+        trapezoid(1, 100, decay="x")
+    with pytest.raises(ValueError, match="cooldown is 2; it is a share"):
+        require_decay(2, 100, 0, name="cooldown")
+    assert trapezoid(1, 5, warmup=np.int64(2)) == 0.5
     with pytest.raises(ValueError, match="warmup is 0; it must be at least 1"):
         inverse_square_root(1, 512, warmup=0)

@@ -13,6 +13,7 @@ from transformer_lib.masks import causal_mask
 from transformer_lib.positions import RotaryPositions
 from transformer_lib.widgets import StepScrubber
 from transformer_lib.widgets.step_scrubber.widget import code_lines
+from transformer_lib.window import WindowAttention
 
 WORDS = ["mary", "gave", "roses", "to", "susan"]
 
@@ -115,6 +116,14 @@ def test_it_refuses_what_it_cannot_show():
             "1 heads of keys and values for 3 of queries",
             (WORDS, x, MultiHeadAttention(6, 3, n_kv_heads=1)),
             {},
+        ),
+        *(
+            (TypeError, "does more than the ten steps show", (WORDS, x, other), {})
+            for other in (
+                MultiHeadAttention(6, 3, qk_norm=True),
+                WindowAttention(6, 3, window=1, sinks=0),
+                type("Own", (MultiHeadAttention,), {"project": None})(6, 3),
+            )
         ),
     ]
     for error, message, arguments, options in cases:

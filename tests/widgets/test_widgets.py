@@ -214,3 +214,41 @@ def test_vectors_set_later_are_checked_too():
     with pytest.raises(ValueError, match="2 vectors for 1 tokens"):
         widget.vectors = [[1.0, 2.0], [3.0, 4.0]]
     assert torch.equal(widget.vectors, torch.tensor([[1.0, 2.0]]))
+
+
+def test_a_setting_that_is_given_comes_before_the_figures_own_choice():
+    x = torch.eye(3)
+    assert widgets.MaskPainter(["i", "am", "fine"], x, x, x, source=1).source == 1
+    chosen = AttentionMap(x, ["i", "am", "fine"], selection=(0, 0, 1, 1)).selection
+    assert tuple(chosen) == (0, 0, 1, 1)
+    with pytest.raises(ValueError, match="query is 9"):
+        AttentionMap(x, ["i", "am", "fine"], selection=(0, 0, 9, 1))
+
+
+def test_a_misspelled_setting_is_not_set():
+    widget = VectorPlayground(["a"], [[1.0, 0.0]])
+    with pytest.raises(AttributeError, match="did you mean 'coordinates'"):
+        widget.cordinates = [[0.0, 1.0]]
+    widget.coordinates = [[0.0, 1.0]]
+
+
+@pytest.mark.parametrize(
+    ("weights", "tokens", "options", "message"),
+    [
+        ({"attention": torch.eye(2)}, ["a", "b"], {}, r"a dict; .* weights\['attention'\]"),
+        (None, ["a", "b"], {}, "weights is None"),
+        ([[1.0], [1.0, 2.0]], ["a", "b"], {}, "rows of equal length"),
+        (torch.eye(2), {"a", "b"}, {}, "of type set; give a list"),
+        (torch.eye(2), None, {}, "of type NoneType; give a list"),
+        (torch.eye(2), ["a", "b"], {"title": None}, "title is None, but must be a text"),
+        (torch.eye(2), ["a", "b"], {"goals": None}, "goals are None"),
+    ],
+)
+def test_what_is_not_of_the_right_kind_is_told_so(weights, tokens, options, message, as_a_reader):
+    with pytest.raises(TypeError, match=message):
+        AttentionMap(weights, tokens, **options)
+
+
+def test_lists_of_tensors_with_gradients_are_numbers():
+    rows = list(torch.eye(2, requires_grad=True))
+    assert AttentionMap(rows, ["a", "b"])._sizes()["queries"] == 2

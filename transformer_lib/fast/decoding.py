@@ -1,11 +1,13 @@
 """A model's next token at the lowest cost: the numbers of ``model(ids, cache)``, sooner."""
 
+import warnings
 from collections.abc import Callable
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from transformer_lib import checks
 from transformer_lib.cache import ModelCache, autocasts
 from transformer_lib.fast.steps import stepper_of
 
@@ -22,9 +24,10 @@ def decoder(
     It computes ``model(ids.unsqueeze(1), cache)[:, -1]`` and extends the cache: by the model's own
     ``stepper(cache)``, if it has one and computes in 32 or 64 bits, else by calling the model. One
     step that looks back at an earlier token is computed both ways, and where they differ by more
-    than rounding, the model is called from there on. ``last`` spares a call of the model for that:
-    the token that the cache ends with in each sequence, and the logits that the model gave for it.
-    Without it, or where that token is the only one, it is the first step that looks back.
+    than rounding, a warning says so, and the model is called from there on. ``last`` spares a call
+    of the model for that: the token that the cache ends with in each sequence, and the logits that
+    the model gave for it. Without it, or where that token is the only one, it is the first step
+    that looks back.
 
     For evaluation, without gradients. Arguments are not checked at each step: the functions of
     ``sampling`` have checked them once. The weights must not change while the function is in use.
@@ -50,7 +53,7 @@ def decoder(
         if not proven:
             step = None
             cache.rewind(1)
-            call(ids)  # over what the step has stored
+            warn_of_step(model, call(ids), expected)  # over what the step has stored
 
     def advance(ids: Tensor) -> Tensor:
         nonlocal step, proven
@@ -64,6 +67,7 @@ def decoder(
         expected = call(ids)
         if not agree(logits, expected):
             step = None
+            warn_of_step(model, expected, expected)
         return expected
 
     return advance
@@ -77,6 +81,32 @@ def computes_plainly(model: nn.Module) -> bool:
     device, dtype = kinds.pop()
     exact = dtype in (torch.float32, torch.float64)
     return exact and device in ("cpu", "cuda") and not autocasts(device)
+
+
+def warn_of_step(model: nn.Module, called: Tensor, expected: Tensor) -> None:
+    """The stepper was wrong, if the model itself gives what is expected of it."""
+    if agree(called, expected):
+        warnings.warn(
+            f"the quick step of this {type(model).__name__} and its forward give different logits, "
+            f"so forward is called for each token, which takes longer. If a part of your own has a "
+            f"stepper, let it compute what its forward does, or delete it.",
+            stacklevel=2,
+        )
+
+
+def warn_unless_cached(model: nn.Module, text: Tensor, logits: Tensor) -> None:
+    """The ``logits`` after ``text`` [batch, tokens], which the model computed with its cache, are
+    those without; looked at (by one pass over the text) only where the model has parts of others.
+    """
+    others = [part for part in model.modules() if not checks.is_known(type(part))]
+    if others and not agree(logits, model(text)[:, -1]):
+        warnings.warn(
+            f"with its cache, the model writes another text than without: look at "
+            f"{', '.join(sorted({type(part).__name__ for part in others}))}. An attention must "
+            f"read what it has put into its cache, and a part must give each token the same vector "
+            f"when it comes alone; or generate with cache=False.",
+            stacklevel=2,
+        )
 
 
 def agree(logits: Tensor, expected: Tensor) -> bool:

@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from transformer_lib.checks import require_once
+from transformer_lib.checks import can_be_read, require_once
 from transformer_lib.fast.steps import has_hooks, is_idle, is_plain, speaker, stepper_of
 
 # Of padding. A step of a translator 256 wide takes as long both ways where 3 % is padding, and with
@@ -130,7 +130,7 @@ def is_for(ids: Tensor) -> bool:
     """Whether the real tokens can be counted now: a GPU would have to wait, and neither a compiler
     nor a ``FakeTensor`` knows them.
     """
-    return ids.device.type == "cpu" and type(ids) is Tensor and not torch.compiler.is_compiling()
+    return type(ids) is Tensor and can_be_read(ids)
 
 
 def is_worth_it(model, *sides: RealTokens) -> bool:

@@ -131,8 +131,11 @@ def _labels(labels: Sequence[str] | None, count: int, what: str) -> list[str]:
 
 
 def _parts(parts: Any, shape: tuple[int, int], name: str) -> np.ndarray:
+    found = np.asarray(parts)
+    if found.dtype.kind not in "iu":
+        raise TypeError(f"the parts of {name!r} must be whole numbers, but are {found.dtype}.")
     try:
-        return np.broadcast_to(np.asarray(parts, dtype=int), shape)
+        return np.broadcast_to(found, shape)
     except ValueError as error:
         raise ValueError(
             f"the parts of {name!r} must be one for each of its {shape[1]} columns, or for each "

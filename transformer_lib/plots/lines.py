@@ -37,13 +37,16 @@ def curves(
     """
     points, lines = _series(x, ys)
     _require_log(log)
+    for axis, drawn in (("x", {"x": points}), ("y", lines)):
+        if axis in log:
+            _require_positive(axis, drawn)
     several = any(y.ndim == 2 for y in lines.values())
     with canvas(ax, (5.0, 3.6)) as axes:
         for (label, y), (color, dash) in zip(lines.items(), _looks(lines), strict=True):
             if y.ndim == 2:
                 axes.fill_between(points, y.min(0), y.max(0), color=color, alpha=0.18, linewidth=0)
                 y = np.median(y, 0)
-            axes.plot(points, y, label=label, color=color, linestyle=dash)
+            axes.plot(points, y, label=_shown(label), color=color, linestyle=dash)
         _finish(axes, xlabel, ylabel, title, log, legend=several or len(lines) > 1)
         _whole_ticks(axes, points, log)
 
@@ -70,7 +73,7 @@ def bars(
         for n, (name, (color, _)) in enumerate(zip(heights, _looks(heights), strict=True)):
             shift = (n - (len(heights) - 1) / 2) * width
             height = heights[name]
-            drawn = axes.bar(places + shift, height, width * 0.94, label=name, color=color)
+            drawn = axes.bar(places + shift, height, width * 0.94, label=_shown(name), color=color)
             axes.bar_label(drawn, [number.format(h) for h in height], padding=2, fontsize=11)
         axes.set_xticks(places, [plain(label) for label in labels])
         axes.tick_params(axis="x", length=0)
@@ -190,6 +193,20 @@ class _PlainNumbers(LogFormatter):
 
     def __call__(self, x: float, pos: int | None = None) -> str:
         return super().__call__(x, pos) and f"{x:,g}"
+
+
+def _shown(label: Any) -> str:
+    """A label as a legend shows it: matplotlib leaves out those that begin with a line below."""
+    return f"\u200b{label}" if str(label).startswith("_") else label
+
+
+def _require_positive(axis: str, drawn: Mapping[str, np.ndarray]) -> None:
+    for label, numbers in drawn.items():
+        if numbers.min() <= 0:
+            raise ValueError(
+                f"{label!r} goes down to {numbers.min():.4g}, which has no place on a logarithmic "
+                f"axis: leave {axis!r} out of log, or draw only what is above 0."
+            )
 
 
 def _require_log(log: str) -> None:

@@ -98,7 +98,14 @@ def _rise(places: int, wide: float) -> float:
 
 
 def _require_arcs(arrows: Sequence[tuple[int, int, str]], n: int) -> None:
+    seen: set[tuple[int, int]] = set()
     for start, end, label in arrows:
+        if (start, end) in seen:
+            raise ValueError(
+                f"there are two arrows from place {start} to {end}, which would lie on one another:"
+                f" give one, with both labels."
+            )
+        seen.add((start, end))
         if not 0 <= start < end < n:
             raise ValueError(
                 f"the arrow {label!r} goes from place {start} to {end}, in a sentence of {n} "

@@ -127,9 +127,15 @@ def house() -> Iterator[None]:
 def canvas(ax: Axes | None, size: tuple[float, float]) -> Iterator[Axes]:
     """`ax`, or a new figure of `size` inches with one, in the house style."""
     with house():
-        if ax is None:
-            _, ax = plt.subplots(figsize=size, layout="constrained")
-        yield ax
+        if ax is not None:
+            yield ax
+            return
+        figure, ax = plt.subplots(figsize=size, layout="constrained")
+        try:
+            yield ax
+        except BaseException:  # half of a figure would be shown
+            plt.close(figure)
+            raise
 
 
 def array(values: Any, what: str, *ndims: int, infinite: str = "") -> np.ndarray:

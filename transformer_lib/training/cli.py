@@ -60,7 +60,7 @@ EXPECTED = (
     ValueError, TypeError, OSError, ImportError, FloatingPointError, LostProcessError, MemoryError,
 )  # fmt: skip
 # What a message tells a program to do, and what there is in its place on the command line.
-HERE = {"encoding=": "(Here: save the file as UTF-8.)"}
+HERE = {"encoding=": "(Here: save the file as UTF-8.)", "Choose length=": "(Here: --block.)"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -28,6 +28,7 @@ from transformer_lib.training.optimizers import (
     not_finite,
     set_rates,
 )
+from transformer_lib.training.schedules import inverse_square_root
 from transformer_lib.training.state import random_state, require_same_gpus, restore_random_state
 
 
@@ -77,7 +78,8 @@ class Trainer:
             made. None: the rate is left alone, so that one of PyTorch's schedulers can set it
             between the steps, or you.
         accumulation: in how many parts a process computes its rows, to need less memory at a time.
-            The gradient is that of the whole batch, up to rounding.
+            The gradient is that of the whole batch, up to rounding, if the model computes each row
+            on its own: a BatchNorm would take its mean over each part.
         clip: the largest norm of the gradient; longer ones are shortened to it. None: no limit.
         precision: ``"float32"``, ``"tf32"``, ``"bfloat16"`` or ``"float16"`` (with a scaled loss);
             None: what suits the device. See :mod:`transformer_lib.training.device`.
@@ -85,6 +87,9 @@ class Trainer:
         compiled: whether ``torch.compile`` makes kernels for this model first (minutes, once).
         deterministic: whether CUDA uses only kernels that give the same bits each time. (On a CPU
             the same number of threads is enough.)
+
+    Each step puts the model into training mode, if it is not. While it is, parts that you put into
+    evaluation mode (``model.norm.eval()``) stay there, also after an evaluation in between.
 
     Attributes:
         asked: says whether this process was asked to stop. The answer travels with the loss, so
@@ -148,6 +153,8 @@ class Trainer:
         self.forward = torch.compile(self.joined) if compiled else self.joined
         self.asked: Callable[[], bool] = lambda: False
         self.step = 0
+        self.frozen = [p for p in model.parameters() if not p.requires_grad]
+        self.resting: list[nn.Module] = []  # parts that were put into evaluation mode
 
     def __iter__(self) -> Iterator[Step]:
         while self.step < self.n_steps:
@@ -157,7 +164,7 @@ class Trainer:
         """Draw a batch and change the parameters once."""
         start, number, tf32 = time.perf_counter(), self.step + 1, self.precision == "tf32"
         with chosen_kernels(self.device, tf32=tf32, deterministic=self.deterministic):
-            self.model.train()
+            self.train()
             self.optimizer.zero_grad()
             if self.schedule:
                 set_rates(self.optimizer, self.schedule(number, self.n_steps))
@@ -169,6 +176,17 @@ class Trainer:
         self.step = number
         rate, seconds = self.optimizer.param_groups[0]["lr"], time.perf_counter() - start
         return Step(number, loss, rate, norm, share.n_targets, seconds, asked > 0)
+
+    def train(self) -> None:
+        """Put the model into training mode, but for the parts that were not in it when it was."""
+        if any(p.requires_grad for p in self.frozen):  # no longer
+            require_trained(self.model, self.optimizer)
+        if self.model.training:
+            self.resting = [part for part in self.model.modules() if not part.training]
+            return
+        self.model.train()
+        for part in self.resting:
+            part.training = False
 
     def backward(self, share: Share) -> Tensor:
         """The gradient of the mean loss over all targets of the batch. That loss, and how many
@@ -266,8 +284,9 @@ def require_trained(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
         more = " and others" if len(left) > 3 else ""
         raise ValueError(
             f"the optimizer does not hold {', '.join(left[:3])}{more} of this "
-            f"{type(model).__name__}, which would never be trained. If a part was replaced, make "
-            f"the optimizer after that; what is to stay as it is gets requires_grad_(False)."
+            f"{type(model).__name__}, which would never be trained. If a part was replaced, or was "
+            f"frozen then, make the optimizer after that, or give it the rest by add_param_group; "
+            f"what is to stay as it is gets requires_grad_(False)."
         )
 
 
@@ -289,6 +308,11 @@ def require_schedule(schedule: Callable[[int, int], float] | None) -> None:
             f"schedule is of type {type(schedule).__name__}; it must be a function: "
             f"schedule(step, n_steps) is the factor of the rate. To use one of PyTorch's "
             f"schedulers, leave schedule out, and call scheduler.step() after each step."
+        )
+    if schedule is inverse_square_root:
+        raise TypeError(
+            "inverse_square_root is a rate for a d_model, and would take n_steps for it. Give "
+            "schedule=lambda step, n_steps: inverse_square_root(step, d_model=512)."
         )
 
 
@@ -312,6 +336,11 @@ def require_state(trainer: Trainer, state: Mapping[str, Any], other_devices: boo
             f"the state lacks {', '.join(lacking)}, so it is not one of a Trainer. Give what "
             f"trainer.state_dict() returned; weights alone are for model.load_state_dict."
         )
+    checks.require_count(state["step"], "the state's step", least=0)
+    for name, inner in (("optimizer", ("state", "param_groups")), ("model", ())):
+        require_keys(state[name], inner, name)
+    for one in state["random"]:
+        require_keys(one, ("python", "numpy", "torch", "cuda"), "random")
     states, rank = state["random"], trainer.processes.rank
     require_processes(len(states), trainer.processes.size, other_devices)
     if rank < len(states):
@@ -337,6 +366,16 @@ def require_state(trainer: Trainer, state: Mapping[str, Any], other_devices: boo
         raise ValueError(
             f"the state is of another optimizer: its groups have {sizes[0]} parameters, and here "
             f"they have {sizes[1]}. Make the optimizer as it was."
+        )
+
+
+def require_keys(state: Any, keys: tuple[str, ...], name: str) -> None:
+    """A part of a trainer's state has these entries."""
+    lacking = [key for key in keys if key not in state] if isinstance(state, Mapping) else keys
+    if lacking or not isinstance(state, Mapping):
+        raise TypeError(
+            f"the state's {name} is damaged: it lacks {', '.join(lacking) or 'its entries'}. Give "
+            f"what trainer.state_dict() returned, or an earlier checkpoint."
         )
 
 

@@ -28,7 +28,7 @@ def adamw(
     eps: float = 1e-8,
     weight_decay: float = 0.1,
     fused: bool | None = None,
-) -> torch.optim.AdamW:
+) -> "AdamW":
     """PyTorch's AdamW for all parameters of ``model``: matrices decay, vectors do not.
 
     A matrix (embeddings included) can do with smaller numbers; a gain of a norm or a bias that is
@@ -49,11 +49,29 @@ def adamw(
     require_positive({"lr": lr})
     named = trainable(model)
     groups = decay_groups(named, weight_decay)
-    optimizer = torch.optim.AdamW(groups, lr=lr, betas=betas, eps=eps, fused=fused)
-    return _prepared(optimizer)
+    return AdamW(groups, lr=lr, betas=betas, eps=eps, fused=fused)
 
 
-class Muon(torch.optim.Optimizer):
+class Guarded(torch.optim.Optimizer):
+    """The base of optimizers that look at the gradients before each step, copies of them, too."""
+
+    def __init__(self, *args: Any, **options: Any):
+        super().__init__(*args, **options)
+        for group in self.param_groups:
+            group["initial_lr"] = group["lr"]  # the name that PyTorch's own schedulers use
+        self.register_step_pre_hook(_before_step)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if _before_step not in self._optimizer_step_pre_hooks.values():  # copies have no hooks
+            self.register_step_pre_hook(_before_step)
+
+
+class AdamW(Guarded, torch.optim.AdamW):
+    """PyTorch's, guarded."""
+
+
+class Muon(Guarded):
     """Muon for the matrices between layers, AdamW for all other parameters, as one optimizer.
 
     A step of Muon takes the momentum of the gradient, makes its singular values more alike
@@ -118,7 +136,6 @@ class Muon(torch.optim.Optimizer):
         adam = {"method": "adamw", "lr": adamw_lr, "betas": betas, "eps": eps}
         groups = [muon, *(adam | group for group in decay_groups(others, weight_decay))]
         super().__init__(groups, {})
-        _prepared(self)
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
@@ -396,13 +413,6 @@ def _gradients(optimizer: torch.optim.Optimizer) -> list[tuple[str, Tensor]]:
         numbered = [f"parameter {i}" for i in range(len(group["params"]))]
         named += zip(group.get("param_names", numbered), group["params"], strict=True)
     return [(name, p.grad) for name, p in named if p.grad is not None]
-
-
-def _prepared(optimizer: torch.optim.Optimizer) -> torch.optim.Optimizer:
-    for group in optimizer.param_groups:
-        group["initial_lr"] = group["lr"]  # the name that PyTorch's own schedulers use
-    optimizer.register_step_pre_hook(_before_step)
-    return optimizer
 
 
 def _before_step(optimizer: torch.optim.Optimizer, args: tuple, kwargs: dict) -> tuple | None:

@@ -65,8 +65,7 @@ def trapezoid(
     [1.0, 1.0, 0.75, 0.5, 0.25]
     """
     require_schedule(step, n_steps, warmup, end)
-    level = n_steps - round(decay * n_steps)  # the last step before the decay
-    require_decay(decay, level, n_steps, warmup)
+    level = require_decay(decay, n_steps, warmup)
     level = max(level, 1)
     return _up(step, warmup, lambda: 1.0 if step <= level else _down(step, level, n_steps, end))
 
@@ -115,8 +114,8 @@ def require_schedule(step: int, n_steps: int, warmup: int, end: float) -> None:
             f"step is {step}, of a schedule for {n_steps} steps. Make n_steps at least {step} (the "
             f"rates of the earlier steps then differ, too), or stop."
         )
-    if not isinstance(warmup, int) or isinstance(warmup, bool):
-        raise TypeError(f"warmup is {warmup!r}; it is a number of steps and must be an int.")
+    checks.require_whole(warmup, "warmup")
+    checks.require_number(end, "end")
     if not 0 <= warmup < n_steps:
         raise ValueError(
             f"warmup is {warmup}, of {n_steps} steps; choose 0 <= warmup < n_steps, so that the "
@@ -126,12 +125,17 @@ def require_schedule(step: int, n_steps: int, warmup: int, end: float) -> None:
         raise ValueError(f"end is {end}; it is a share of the full rate: choose 0 <= end <= 1.")
 
 
-def require_decay(decay: float, level: int, n_steps: int, warmup: int) -> None:
-    """A trapezoid's decay is a share; it begins after step ``level``, once the warm-up is over."""
+def require_decay(decay: float, n_steps: int, warmup: int, name: str = "decay") -> int:
+    """The last step before a decay, which is a share of all and begins after the warm-up. ``name``
+    is what a schedule of your own calls it.
+    """
+    checks.require_number(decay, name)
     if not 0 <= decay <= 1:
-        raise ValueError(f"decay is {decay}; it is a share of all steps: choose 0 <= decay <= 1.")
+        raise ValueError(f"{name} is {decay}; it is a share of all steps: choose 0 <= {name} <= 1.")
+    level = n_steps - round(decay * n_steps)
     if level < warmup:
         raise ValueError(
-            f"warmup = {warmup} and decay = {decay} of {n_steps} steps overlap; make the warm-up "
-            f"at most {level} steps, or the decay shorter."
+            f"warmup = {warmup} and {name} = {decay} of {n_steps} steps overlap; make the warm-up "
+            f"at most {level} steps, or the {name} shorter."
         )
+    return level

@@ -131,9 +131,11 @@ def random_state() -> dict[str, Any]:
     >>> first = torch.rand(()); restore_random_state(state); bool(torch.rand(()) == first)
     True
     """
+    numpy = np.random.get_state(legacy=False)  # noqa: NPY002 (others may draw from it)
+    inner = {name: np.asarray(value).tolist() for name, value in numpy["state"].items()}
     return {
         "python": random.getstate(),
-        "numpy": np.random.get_state(legacy=False),  # noqa: NPY002 (others may draw from it)
+        "numpy": numpy | {"state": inner},  # torch.load reads no arrays
         "torch": torch.get_rng_state(),
         "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
         **{name: get() for name, (get, _) in _others().items()},

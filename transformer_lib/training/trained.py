@@ -252,7 +252,9 @@ def sizes_of(configuration: Mapping[str, Any]) -> tuple[int, int]:
         least = _bytes(_sketch(recipe, tokenizer_of(configuration["tokenizer"])))
     except NONSENSE as error:
         raise UnusableFileError(
-            f"does not describe the model of a run ({_in_a_line(error)})."
+            f"does not describe the model of a run ({_in_a_line(error)}).",
+            "If it has a part of your own, import that first and load it in Python, by "
+            "load_trained; else copy it again.",
         ) from error
     return least, MOST_TIMES * least + MOST_BESIDE
 

@@ -60,6 +60,7 @@ host (book/assets/afm-host.js) has nothing else. All of a widget's interaction h
 JavaScript: on the page there is no kernel. Observers in Python are extras on top.
 '''
 
+import difflib
 import inspect
 import json
 from collections.abc import Mapping, Sequence
@@ -84,6 +85,7 @@ class Widget(anywidget.AnyWidget):
     _keys_of_text: ClassVar[Mapping[str, driving.Key]] = {}  # what a link may set, and its settings
     _facts: ClassVar[Mapping[str, str]] = {}  # what a goal may read: templates, and their meaning
     _also_reset: ClassVar[Sequence[str]] = ()  # private traits that belong to the first state
+    _made = False
     _text = b"{}"  # most widgets have a trait of this name
     _read: tuple[bytes, dict[str, Any]] = (_text, {})
 
@@ -109,16 +111,28 @@ class Widget(anywidget.AnyWidget):
         if unknown := [trait for trait in traits if not self.has_trait(trait)]:
             known = ", ".join(inspect.signature(type(self)).parameters)
             raise TypeError(f"there is no setting {unknown[0]!r}; there are {known}")
-        if isinstance(goals, Goal) or not all(isinstance(goal, Goal) for goal in goals):
+        listed = isinstance(goals, Sequence)
+        if not listed or not all(isinstance(goal, Goal) for goal in goals):
             raise TypeError(f"goals are {goals!r}, but must be a list of Goal(text, when=[...])")
         self._goals = tuple(goals)
         texts = json.loads(traits.get("_text", b"{}"))
+        for head in ("title", "hint"):
+            if not isinstance(texts.get(head, ""), str):
+                raise TypeError(f"{head} is {texts[head]!r}, but must be a text")
         for goal in self._goals:
             for left, _, right in goal.conditions:
                 for fact in (left, right) if isinstance(right, str) else (left,):
                     if problem := driving.fact_problem(self._facts, fact, texts):
                         raise ValueError(f"goal {goal.text!r}: {problem}")
         super().__init__(name=name, reached=[False] * len(self._goals), **traits)
+        self._made = True
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if self._made and name[0] != "_" and not hasattr(self, name):
+            close = difflib.get_close_matches(name, self.trait_names(), 1)
+            hint = f" (did you mean {close[0]!r}?)" if close else ""
+            raise AttributeError(f"there is no setting {name!r}{hint}")
+        super().__setattr__(name, value)
 
     def accepts(self, key: str, value: str = "") -> bool:
         """Whether a link in the prose may set this: `[text](#set:name;key=value)`."""

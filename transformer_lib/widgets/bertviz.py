@@ -2,7 +2,7 @@
 
 import importlib.util
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -39,6 +39,8 @@ def require_few(tokens: list[str], view: str) -> None:
 
 def to_layers(attention: object) -> np.ndarray:
     """[layers, heads, tokens, tokens], whichever of the usual forms it came in."""
+    if isinstance(attention, Mapping):  # of attention_maps
+        attention = list(attention.values())
     layers = list(attention) if isinstance(attention, list | tuple) else attention
     if isinstance(layers, list):
         layers = [_one_layer(to_numpy(layer, f"attention[{n}]")) for n, layer in enumerate(layers)]

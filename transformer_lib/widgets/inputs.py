@@ -1,6 +1,6 @@
 """Arrays, masks and tokens from outside, checked where they enter a widget."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 
 import numpy as np
 
@@ -19,16 +19,27 @@ def to_numpy(array: object, name: str, *, largest: float = _FLOAT32) -> np.ndarr
     >>> to_numpy([[1, 2]], "vectors")
     array([[1., 2.]])
     """
+    if isinstance(array, Mapping):
+        raise TypeError(
+            f"{name} is a dict; choose what to show, such as {name}[{next(iter(array), None)!r}]"
+        )
+    if array is None:
+        raise TypeError(f"{name} is None; give numbers: a tensor, an array or a list")
     if hasattr(array, "detach"):
         array = array.detach().cpu()
         array = array if array.is_complex() else array.double()
-    array = np.asarray(array)
+    if isinstance(array, list | tuple) and any(hasattr(part, "detach") for part in array):
+        array = [to_numpy(part, f"{name}[{at}]") for at, part in enumerate(array)]
+    try:
+        array = np.asarray(array)
+        array = array if np.iscomplexobj(array) else array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must be numbers in rows of equal length: {error}") from error
     if np.iscomplexobj(array):
         raise TypeError(
             f"{name} is {array.dtype}, but a figure draws real numbers: choose {name}.real, "
             f"or {name}.abs()"
         )
-    array = array.astype(np.float64)
     checks.require_finite(array, name)
     if (np.abs(array) > largest).any():
         where = tuple(int(i) for i in np.argwhere(np.abs(array) > largest)[0])
@@ -109,6 +120,10 @@ def to_tokens(tokens: Sequence[str], count: int, name: str, axis: str) -> list[s
     if isinstance(tokens, str):
         raise TypeError(
             f"{name} is one text, {tokens[:40]!r}; give a list of tokens, for example text.split()"
+        )
+    if isinstance(tokens, Set | Mapping) or not isinstance(tokens, Iterable):
+        raise TypeError(
+            f"{name} is of type {type(tokens).__name__}; give a list of tokens, in their order"
         )
     tokens = list(tokens)
     for position, token in enumerate(tokens):

@@ -111,8 +111,7 @@ class AttentionMap(Widget):
             _truth=b"" if true is None else true.astype(np.uint8).tobytes(),
             _text=json_bytes({"title": title, "queries": queries, "keys": keys}),
             _shape=list(array.shape),
-            selection=_telling_cell(array, allowed, queries, keys),
-            **settings,
+            **{"selection": _telling_cell(array, allowed, queries, keys)} | settings,
         )
 
     def _sizes(self) -> dict[str, object]:

@@ -79,7 +79,7 @@ class Circuit(Widget):
         super().__init__(
             _packed=pack_weights(weights, bits=32), _config=json_bytes(asdict(config)),
             _text=json_bytes({"letters": letters, "slots": ends}),
-            ids=[letters.find(letter) for letter in "".join(text.split())], **settings,
+            **{"ids": [letters.find(letter) for letter in "".join(text.split())]} | settings,
         )  # fmt: skip
 
     @traitlets.validate("ids")

@@ -147,14 +147,12 @@ class Machine(Widget):
                 }
             ),
             view=view,
-            text=texts[story],
             word=word,
             part=parts.index(part),
             off=list(off),
             switches=switches,
             exchange=[self._id(one) for one in exchange],
-            level=config.n_layers + 1,
-            **settings,
+            **{"text": texts[story], "level": config.n_layers + 1} | settings,
         )
 
     @property

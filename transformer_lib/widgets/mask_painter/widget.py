@@ -123,9 +123,7 @@ class MaskPainter(Widget):
             _vectors=b"".join(map(float_bytes, vectors)),
             _sizes_of=[n, q.shape[1], v.shape[1]],
             _show=show,
-            cells=_cells(mask, n),
-            source=n // 2,
-            **settings,
+            **{"cells": _cells(mask, n), "source": n // 2} | settings,
         )
 
     @property

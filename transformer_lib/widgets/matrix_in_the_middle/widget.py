@@ -100,6 +100,10 @@ class MatrixInTheMiddle(Widget):
         self._X = array
         features = to_tokens(features, array.shape[1], "features", "columns of the vectors")
         names = [start, *(presets or {})]
+        if start in names[1:]:
+            raise ValueError(
+                f"presets have {start!r}, which is what `matrix` is called: give another start"
+            )
         matrices = [self._square(matrix, "matrix")]
         matrices += [self._square(one, f"presets[{n!r}]") for n, one in (presets or {}).items()]
         text = {
@@ -113,8 +117,7 @@ class MatrixInTheMiddle(Widget):
             _presets=matrices,
             matrix=matrices[0],
             entry=_chosen(entry, features, matrices[0]),
-            cell=_telling(self._weights(matrices[0])),
-            **settings,
+            **{"cell": _telling(self._weights(matrices[0]))} | settings,
         )
 
     @property

@@ -57,11 +57,7 @@ class RotaryArrows(Widget):
         **settings: Any,
     ) -> None:
         both = [_arrow(query, "query"), _arrow(key, "key")]
-        super().__init__(
-            _start=both,
-            arrows=both,
-            **settings,
-        )
+        super().__init__(_start=both, **{"arrows": both} | settings)
 
     def _sizes(self) -> dict[str, object]:
         return {"query_position": self.query_position, "key_position": self.key_position}

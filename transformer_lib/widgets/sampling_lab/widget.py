@@ -101,7 +101,7 @@ class SamplingLab(Widget):
         )
         if not 0 <= seed < 2**31:
             raise ValueError(f"seed is {seed}; choose one from 0 to 2**31 - 1")
-        for one in sliders:
+        for one in to_tokens(sliders, len(sliders), "sliders", "controls"):
             if one not in SLIDERS:
                 raise ValueError(f"sliders has {one!r:.60}; choose among {', '.join(SLIDERS)}")
         self._contexts, self._vocabulary = array.shape

@@ -6,6 +6,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import traitlets
 
+from transformer_lib.attention import MultiHeadAttention
+from transformer_lib.fast.steps import stepper_of
 from transformer_lib.widgets.base import Widget, float_bytes, json_bytes
 from transformer_lib.widgets.driving import Flag, Number, Numbers, Option, Setting, Token
 from transformer_lib.widgets.inputs import to_numpy, to_tokens
@@ -62,8 +64,8 @@ class StepScrubber(Widget):
     The selected number comes back as `widget.selection` (row, column), and can be set.
 
     Raises ValueError for shapes that do not fit, more than 64 tokens or components, or numbers
-    that are not finite; TypeError for a module without these layers, with its own positions or with
-    fewer heads of keys than of queries.
+    that are not finite; TypeError for a module without these layers, with its own positions, with
+    fewer heads of keys than of queries, or that does more than the steps, such as `qk_norm`.
 
     >>> from transformer_lib.attention import MultiHeadAttention
     >>> StepScrubber(["mary", "gave"], np.ones((2, 6)), MultiHeadAttention(6, 3))
@@ -178,6 +180,13 @@ def _layers(attention: object, d_model: int) -> tuple[list[np.ndarray], list[np.
         raise TypeError(
             f"this attention has {shared} heads of keys and values for {attention.n_heads} of "
             "queries, which the steps do not show; give one with as many of each"
+        )
+    ours = isinstance(attention, MultiHeadAttention)
+    plain = stepper_of(attention) and type(attention).stepper is MultiHeadAttention.stepper
+    if getattr(attention, "qk_norm", False) or (ours and not plain):
+        raise TypeError(
+            f"this {type(attention).__name__} does more than the ten steps show (a norm of its "
+            "queries and keys, a window, a method of its own); give a plain MultiHeadAttention"
         )
     layers = [getattr(attention, name) for name in LAYERS]
     weights = [

@@ -99,8 +99,7 @@ class Translator(Widget):
             _text=json_bytes(
                 {"tables": tables, "source": sides[0], "target": sides[1], "examples": examples}
             ),
-            words=[places[word] for word in examples[example].split()],
-            **settings,
+            **{"words": [places[word] for word in examples[example].split()]} | settings,
         )
 
     @property

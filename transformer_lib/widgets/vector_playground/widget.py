@@ -89,10 +89,9 @@ class VectorPlayground(Widget):
         super().__init__(
             _text=json_bytes({"tokens": tokens}),
             _start=coordinates,
-            coordinates=coordinates,
             _grid=grid,
             _reach=reach or 0.0,
-            **settings,
+            **{"coordinates": coordinates} | settings,
         )
 
     @property
