@@ -892,8 +892,19 @@ def _everywhere(text: _Text, tree: ast.AST, rules: Sequence = (_dropped,)) -> It
             same = alike.setdefault(f"everywhere, {edit.words}", [])
             if "this" not in edit.words and (not same or same[-1].end <= edit.start):
                 same.append(edit)
+    quotients = [node for node in _body(tree) if isinstance(node, ast.BinOp)]
+    quotients = [node for node in quotients if isinstance(node.op, ast.Div | ast.Sub)]
+
+    def cancel(edits: list[Edit]) -> bool:
+        """They stand on both sides of a quotient or difference: a mistake in one may go unseen."""
+        sides = [[text.span(side) for side in (node.left, node.right)] for node in quotients]
+        return any(
+            all(any(start <= e.start and e.end <= end for e in edits) for start, end in both)
+            for both in sides
+        )
+
     for words, edits in alike.items():
-        if len(edits) > 1:
+        if len(edits) > 1 and not cancel(edits):
             new, start, at = b"", edits[0].start, edits[0].start
             for edit in edits:
                 new, at = new + text.raw[at : edit.start] + edit.new.encode(), edit.end
