@@ -171,7 +171,7 @@ def id_tensor(ids: Sequence[int], name: str) -> Int[Tensor, " tokens"]:
         TypeError: anything but ints.
     """
     try:
-        found = torch.as_tensor(ids)
+        found = ids.clone() if isinstance(ids, Tensor) else torch.tensor(ids)
     except (TypeError, ValueError, RuntimeError):  # texts, lists in lists, numbers beyond 64 bits
         found = torch.tensor(0.5)
     if found.ndim == 1 and len(ids) == 0:

@@ -24,6 +24,7 @@ from transformer_lib.training.checkpoints import (
 from transformer_lib.training.device import choose_device, precision_here
 from transformer_lib.training.distributed import LostProcessError, processes
 from transformer_lib.training.recipes import (
+    DATA,
     FIELDS,
     KINDS,
     PRESETS,
@@ -296,15 +297,17 @@ def recipe_from(name: str, changes: dict[str, Any]) -> Recipe:
               if isinstance(changes[key], dict)}  # fmt: skip
     try:
         recipe = preset.with_changes(**changes | joined)
-    except ValueError as error:
-        task = DataRecipe(name=str(changes.get("data", preset.data.name))).task
-        if task == preset.data.task:
-            raise
-        fitting = ", ".join(each for each in PRESETS if PRESETS[each].data.task == task)
-        raise ValueError(
-            f"data is {changes['data']!r}, and the preset {name!r} is for other data. Choose one "
-            f"that suits it: --preset {fitting}. ({error})"
-        ) from error
+    except ValueError:
+        task = DataRecipe(name=changes.get("data", preset.data.name)).task
+        try:
+            preset.with_changes(data=next(each for each in DATA if DATA[each].task == task))
+        except ValueError as error:  # whatever else is changed
+            fitting = ", ".join(each for each in PRESETS if PRESETS[each].data.task == task)
+            raise ValueError(
+                f"the preset {name!r} is not for such data. Choose one that is: --preset "
+                f"{fitting}. ({error})"
+            ) from error
+        raise
     strange = [each for each in OF_GRAMMARS if each in changes and not recipe.data.grammar_class]
     if strange:
         raise ValueError(
