@@ -28,7 +28,7 @@ BYTE_ORDER_MARKS = [  # utf-32 first: its mark begins with that of utf-16
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 ]
-OTHER_FILES = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"%PDF": "PDF"}  # by how they begin
+OTHER_FILES = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"%PDF-": "PDF"}  # by how they begin
 MOST_BYTES = 2**28  # of a reader's file: a text is held in memory as a whole, several times over
 
 

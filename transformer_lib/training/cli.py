@@ -120,7 +120,7 @@ def _in_words(error: Exception, chosen: argparse.Namespace, arguments: Sequence[
     if isinstance(error, CheckpointError):
         text = f"{error.file} {error.cause} {error.fix}"
         if error.before is not None:
-            again = [str(error.before) if x == chosen.folder else x for x in arguments]
+            again = [str(error.before) if _path(x) == chosen.folder else x for x in arguments]
             again = ["resume", str(error.before)] if chosen.name == "train" else again
             text += f" The checkpoint before it is intact: {PROGRAM} {shlex.join(again)}"
     hints = [hint for words, hint in HERE.items() if words in text]

@@ -188,9 +188,16 @@ def translated(
         TypeError: one text in place of several.
     """
     checks.require_count(batch_size, "batch_size")
-    _require_sentences(texts)
+    if isinstance(texts, str):
+        raise TypeError(f"texts are one text, {texts!r:.60}; give a list of them.")
     device = next(model.parameters()).device
     ids = [torch.tensor(tokenizer.source.encode(text)) for text in texts]
+    for number, tokens in enumerate(ids, start=1):
+        if len(tokens) == 0:
+            raise ValueError(
+                f"text {number} of {len(ids)} is empty, so there is nothing to translate. Give a "
+                f"sentence, or leave it out."
+            )
     found, order = [""] * len(ids), sorted(range(len(ids)), key=lambda i: len(ids[i]))
     for start in range(0, len(order), batch_size):
         chosen = order[start : start + batch_size]
@@ -198,17 +205,6 @@ def translated(
         for i, target in zip(chosen, translate(model, source, **options), strict=True):
             found[i] = tokenizer.target.decode(target)
     return found
-
-
-def _require_sentences(texts: Sequence[str]) -> None:
-    if isinstance(texts, str):
-        raise TypeError(f"texts are one text, {texts!r:.60}; give a list of them.")
-    for number, text in enumerate(texts, start=1):
-        if isinstance(text, str) and not text.strip():
-            raise ValueError(
-                f"text {number} of {len(texts)} is empty ({text!r:.60}), so there is nothing to "
-                f"translate. Give a sentence, or leave it out."
-            )
 
 
 def continuation(
