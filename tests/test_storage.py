@@ -122,20 +122,32 @@ def test_a_folder_is_deleted_whole_or_not_at_all(tmp_path, power_lost):
     assert not ends[-1]
 
 
-def test_what_lies_in_the_way_of_a_folder_is_cleared_but_never_what_a_link_leads_to(tmp_path):
+def test_what_lies_beside_a_folder_stays_and_never_goes_what_a_link_leads_to(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis").write_text("years")
     (tmp_path / ".a.tmp").symlink_to(tmp_path / "mine")
-    (tmp_path / ".b.tmp").write_text("a file")
-    (tmp_path / ".c.tmp").mkdir()
-    (tmp_path / ".c.tmp" / "half").write_text("")
-    for name in "abc":
+    (tmp_path / ".b.tmp").mkdir()
+    (tmp_path / ".b.tmp" / "thesis").write_text("years")
+    before = files_in(tmp_path)
+    for name in "ab":
         storage.write_folder(tmp_path / name, {"x": b"1"})
-    assert files_in(tmp_path) == ["a", "a/x", "b", "b/x", "c", "c/x", "mine", "mine/thesis"]
+    assert files_in(tmp_path) == sorted([*before, "a", "a/x", "b", "b/x"])
     (tmp_path / ".step-1.old").symlink_to(tmp_path / "mine")
     storage.sweep(tmp_path, "step-*")
     assert (tmp_path / "mine" / "thesis").read_text() == "years"
     assert not (tmp_path / ".step-1.old").is_symlink()
+
+
+def test_of_two_that_write_one_folder_the_first_is_whole_and_the_second_learns_of_it(tmp_path):
+    class Slow(dict):
+        def items(self):
+            storage.write_folder(tmp_path / "a", {"x": b"1", "y": b"2"})  # meanwhile, another
+            return super().items()
+
+    with pytest.raises(OSError, match=r"not empty|exists") as raised:
+        storage.write_folder(tmp_path / "a", Slow(x=b"3"))
+    assert raised.value.errno in (errno.ENOTEMPTY, errno.EEXIST)
+    assert files_in(tmp_path) == ["a", "a/x", "a/y"]
 
 
 HOLD = """
@@ -176,6 +188,22 @@ def test_the_lock_of_a_killed_process_holds_nobody_up(tmp_path):
     with locked(tmp_path):
         assert (tmp_path / storage.OWNER).read_text() == f"{os.getpid()}\n"
     assert files_in(tmp_path) == [storage.LOCK]
+
+
+def test_a_folder_that_is_deleted_is_held_anew_unless_another_has_it(tmp_path):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    with locked(folder) as hold:
+        shutil.rmtree(folder)
+        hold()
+        with pytest.raises(InUseError, match=f"process {os.getpid()} "), locked(folder):
+            pass
+        shutil.rmtree(folder)
+        folder.mkdir()
+        with locked(folder):
+            with pytest.raises(InUseError, match=f"process {os.getpid()} "):
+                hold()
+            assert (folder / storage.OWNER).exists()
 
 
 def test_no_lock_is_written_through_a_link(tmp_path):

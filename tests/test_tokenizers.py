@@ -181,3 +181,17 @@ def test_many_words_are_compared_at_once():
     assert WordTokenizer(words).size == 100_000
     with pytest.raises(ValueError, match=r"\['word3', 'word7'\] are in words more"):
         WordTokenizer([*words, "word7", "word3"])
+
+
+def test_a_set_has_no_order_of_its_own(as_a_reader):
+    for kind in (set, frozenset):
+        with pytest.raises(TypeError, match=r"words are a set, .* give sorted\(words\)"):
+            WordTokenizer(kind(["mary", "roses"]))
+    with pytest.raises(TypeError, match="specials are a set"):
+        train_bpe("mary", 258, {"<s>", "</s>"})
+    assert WordTokenizer(dict.fromkeys(["b", "a"])).vocabulary == ("b", "a")
+
+
+def test_one_id_is_not_a_text(as_a_reader):
+    with pytest.raises(TypeError, match="ids are 3; give one sequence of ints"):
+        CharacterTokenizer("abcd").decode(3)

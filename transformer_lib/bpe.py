@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from transformer_lib.tokenizers import Ids, _shortened, _Tokenizer
+from transformer_lib.tokenizers import Ids, _shortened, _Tokenizer, require_order
 
 if TYPE_CHECKING:
     import tokenizers
@@ -93,6 +93,7 @@ def train_bpe(
     ((b'a', b'r'), (b'ar', b'y'), (b'm', b'ary'))
     """
     texts = [texts] if isinstance(texts, (str, bytes)) else list(texts)
+    require_order(specials, "specials")
     specials = specials if isinstance(specials, str) else tuple(specials)
     _require_texts(texts)
     _require_specials(specials, tokens=set())
@@ -162,6 +163,7 @@ class BytePairTokenizer(_Tokenizer):
 
     def __init__(self, merges: Iterable[Pair], specials: Iterable[str] = ()):
         single = [bytes([byte]) for byte in range(256)]
+        require_order(specials, "specials")
         self._merges = tuple(merges)
         _require_merges(self._merges, single)
         self._bytes = [*single, *(left + right for left, right in self._merges)]

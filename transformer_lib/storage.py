@@ -20,7 +20,7 @@ import shutil
 import stat
 import tempfile
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -205,9 +205,8 @@ def write_folder(path: Path, contents: Mapping[str, bytes]) -> None:
     Raises:
         OSError: it exists already, or cannot be written. Nothing half-written stays.
     """
-    temporary = path.with_name(f".{path.name}.tmp")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
     try:
-        _delete(temporary)  # left by a program that was killed
         temporary.mkdir()
         for name, content in contents.items():
             write_flushed(temporary / name, content)
@@ -307,8 +306,9 @@ LOCK, OWNER = ".lock", ".lock.owner"
 
 
 @contextlib.contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """A context in which no other program can lock ``folder``.
+def locked(folder: Path) -> Iterator[Callable[[], None]]:
+    """A context in which no other program can lock ``folder``; it gives a function that makes the
+    folder and locks it anew, should it have been deleted meanwhile, and the lock with it.
 
     The kernel ends the lock with the process, however that ends; a file that lies there locks
     nothing.
@@ -319,29 +319,51 @@ def locked(folder: Path) -> Iterator[None]:
     from filelock import FileLock, Timeout  # half as long to import as all else here
 
     lock, owner = FileLock(folder / LOCK, thread_local=False), folder / OWNER
-    try:
-        lock.acquire(timeout=0)
-    except Timeout as error:
-        name = "another process"
-        with contextlib.suppress(UnusableFileError, ValueError):
-            name = f"process {int(read_regular(owner, 20))}"
-        raise InUseError(
-            errno.EAGAIN,
-            f"{name} is training there. Wait until it has ended, stop it (SIGTERM or Ctrl-C: it "
-            f"saves first), or choose another folder",
-            str(folder),
-        ) from error
-    except (OSError, NotImplementedError) as error:
-        reason = getattr(error, "strerror", None) or error
-        warnings.warn(
-            f"{folder} cannot be locked ({reason}): take care that no other program trains there.",
-            stacklevel=6,
-        )
-    try:
+    held = None  # which file is locked: while it is, no other can have its number
+
+    def hold() -> None:
+        nonlocal held
+        if held == _number(folder / LOCK):
+            return
+        held = None
+        lock.release()
+        make_folders(folder)
+        try:
+            lock.acquire(timeout=0)
+        except Timeout as error:
+            name = "another process"
+            with contextlib.suppress(UnusableFileError, ValueError):
+                name = f"process {int(read_regular(owner, 20))}"
+            raise InUseError(
+                errno.EAGAIN,
+                f"{name} is training there. Wait until it has ended, stop it (SIGTERM or Ctrl-C: "
+                f"it saves first), or choose another folder",
+                str(folder),
+            ) from error
+        except (OSError, NotImplementedError) as error:
+            reason = getattr(error, "strerror", None) or error
+            warnings.warn(
+                f"{folder} cannot be locked ({reason}): take care that no other program trains "
+                f"there.",
+                stacklevel=7,
+            )
+        held = _number(folder / LOCK)
         owner.unlink(missing_ok=True)  # whatever lies there: never written through a link
         with open(owner, "xb") as file:
             file.write(f"{os.getpid()}\n".encode())
-        yield
+
+    try:
+        hold()
+        yield hold
     finally:
-        owner.unlink(missing_ok=True)
+        if held == _number(folder / LOCK):  # nobody else's
+            owner.unlink(missing_ok=True)
         lock.release()
+
+
+def _number(file: Path) -> int:
+    """By which the system knows a file; 0 if there is none."""
+    try:
+        return file.stat().st_ino
+    except OSError:
+        return 0

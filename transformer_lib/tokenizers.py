@@ -45,7 +45,8 @@ class _Tokenizer:
         return hashlib.sha256(content.encode("ascii")).hexdigest()
 
     def _checked(self, ids: Ids) -> list[int]:
-        ids = ids.tolist() if hasattr(ids, "tolist") else list(ids)
+        ids = ids.tolist() if hasattr(ids, "tolist") else ids
+        ids = list(ids) if isinstance(ids, Iterable) else ids
         _require_ids(ids, self.size)
         return ids
 
@@ -110,8 +111,8 @@ class WordTokenizer(_Tokenizer):
         ValueError: no words, an empty one, one with a space or a control character (a terminal
             might obey it), one given twice; in :meth:`encode`, an unknown word; in :meth:`decode`,
             an id out of range.
-        TypeError: ``words`` is one text, or contains anything but texts; in :meth:`decode`, ids
-            that are not ints.
+        TypeError: ``words`` is one text, a set, or contains anything but texts; in :meth:`decode`,
+            ids that are not ints.
 
     >>> tokenizer = WordTokenizer(["gave", "mary", "roses", "susan", "to", "."])
     >>> tokenizer.encode("mary gave roses to susan .")
@@ -121,6 +122,7 @@ class WordTokenizer(_Tokenizer):
     """
 
     def __init__(self, words: Iterable[str]):
+        require_order(words, "words")
         words = words if isinstance(words, str) else list(words)
         _require_words(words)
         super().__init__(words)
@@ -190,6 +192,12 @@ class PairTokenizer:
 
     def __repr__(self) -> str:
         return f"PairTokenizer({self.source!r}, {self.target!r})"
+
+
+def require_order(items, name: str) -> None:
+    """Their order is that of the ids: not of a set, which has another one in each process."""
+    if isinstance(items, (set, frozenset)):
+        raise TypeError(f"{name} are a set, which has no order of its own; give sorted({name}).")
 
 
 def _require_text(text: str) -> None:

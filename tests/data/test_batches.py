@@ -262,3 +262,11 @@ def test_lessons_go_on_wherever_they_were_stopped(drawn):
 def test_a_lesson_has_a_number_of_steps():
     with pytest.raises(ValueError, match="the steps of a lesson is 0"):
         Lessons([(batches(), 0)], then=batches())
+
+
+@pytest.mark.parametrize(
+    "sequences", [[[7, 1.5, 2]], [[7.0, 2]], ["ab"], [7, 1], [(x for x in [7])]]
+)
+def test_what_is_packed_are_ints(sequences, as_a_reader):
+    with pytest.raises(TypeError, match=r"give (token ids|a list of token ids)"):
+        pack(sequences, 4)

@@ -76,6 +76,49 @@ def test_rows_and_sizes_that_make_no_sense():
     pair = Pair("Maria gab Rosen", "mary gave roses")
     with pytest.raises(ValueError, match=r"'Maria gab Rosen' …\) has 4 tokens, more than .* of 3"):
         translation_corpus([pair], [pair], TOKENIZER, context=3)
+    with pytest.raises(ValueError, match=r"'Maria gab Rosen' …\) has .* than a batch of 3"):
+        translation_corpus([pair], [pair], TOKENIZER, context=4, batch_tokens=3)
+
+
+@pytest.mark.parametrize(
+    ("sources", "targets", "message"),
+    [
+        ([[5.5]], [[4]], r"the source of pair 1 is \[5.5\]; give token ids"),
+        ([[5]], [[4.5]], r"the target of pair 1 is \[4.5\]"),
+        (["ab"], [[4]], "the source of pair 1 is 'ab'"),
+        ([[5]], [[-1]], "the target of pair 1 holds the id -1, which"),
+        ([[-7]], [[4]], "the source of pair 1 holds the id -7, which"),
+    ],
+)
+def test_ids_are_ints_from_0_on(sources, targets, message, as_a_reader):
+    with pytest.raises((TypeError, ValueError), match=message):
+        Bitext(sources, targets)
+
+
+def test_rows_are_asked_for_by_numbers_or_by_a_mask(as_a_reader):
+    rows = torch.tensor([[5, 6], [7, 8]])
+    bitext = Bitext(rows, rows)
+    rows[0] = 0  # the caller's own
+    chosen = torch.tensor([False, True])
+    assert bitext.rows(chosen)[0].tolist() == bitext.rows([1])[0].tolist() == [[7, 8]]
+    assert bitext.rows([0])[0].tolist() == [[5, 6]]
+    assert Bundles(bitext, tokens=3).rows(chosen)[0].tolist() == [[7, 8]]
+
+
+@pytest.mark.parametrize(
+    ("pairs", "message"),
+    [
+        ([], "there are no pairs"),
+        (["ab"], "pair 1 is 'ab'; give a source and its target"),
+        ([("Maria", "mary", "CC-BY")], "pair 1 is"),
+        ([{"source": "Maria", "target": "mary"}], "pair 1 is {'source': 'Maria'"),
+    ],
+)
+def test_records_and_triples_are_not_pairs(pairs, message, as_a_reader):
+    good = [Pair("Maria", "mary")]
+    for parts in ((pairs, good), (good, pairs)):
+        with pytest.raises((TypeError, ValueError), match=message):
+            translation_corpus(*parts, TOKENIZER, context=4)
 
 
 def test_tokenizers_of_a_pair_begin_with_the_special_tokens():

@@ -88,3 +88,20 @@ def test_tokenizers_as_json(as_a_reader):
         assert again.hash == tokenizer.hash
     with pytest.raises(ValueError, match=r"kind 'bytes'; there are characters, words, byte pairs"):
         tokenizer_of({"kind": "bytes"})
+
+
+def test_a_text_and_its_windows_are_checked(as_a_reader):
+    text = "to be or not to be " * 20
+    with pytest.raises(ValueError, match="window is 0; it must be at least 1"):
+        text_corpus(text, 8, 0)
+    with pytest.raises(ValueError, match=r"half a surrogate pair, U\+D800"):
+        text_corpus(text + "\ud800", 8)
+    with pytest.raises(ValueError, match="n_validation is 0"):
+        stories_corpus(Grammar(), 5, 0, 96)
+
+
+def test_a_tokenizer_of_one_s_own_cannot_be_stored(as_a_reader):
+    with pytest.raises(TypeError, match="is of type object, and a run can store only those of"):
+        describe_tokenizer(object())
+    with pytest.raises(ValueError, match="no entry 'vocabulary'"):
+        tokenizer_of({"kind": "words"})

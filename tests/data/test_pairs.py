@@ -115,3 +115,9 @@ def test_files_that_do_not_fit_together(german, english, message, write):
     paths = [write(german, "a.de"), write(english, "a.en")]
     with pytest.raises(ValueError, match=message):
         pairs.pairs_from_files(*paths)
+
+
+@pytest.mark.parametrize("columns", [1, ("a", "b"), (0.0, 1.0)])
+def test_columns_are_two_counts(columns, tmp_path, as_a_reader):
+    with pytest.raises(ValueError, match=r"columns are .*; give two different ones"):
+        pairs.pairs_from_tsv(tmp_path / "a.tsv", columns=columns)

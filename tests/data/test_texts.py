@@ -201,3 +201,29 @@ def test_a_name_with_an_escape_sequence_is_shown_escaped(tmp_path):
     with pytest.raises(ValueError, match="is empty") as empty:
         texts.from_file(path)
     assert "\x1b" not in str(missing.value) + str(empty.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("\u200b\u200b".encode(), "none of them visible"),
+        (b"\x1f\x8b\x08roses", "is a gzip file. Unpack it"),
+        (b"%PDF-1.4 roses", "is a PDF file"),
+    ],
+)
+def test_a_file_without_a_text_is_refused(tmp_path, content, message):
+    (tmp_path / "a.txt").write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        texts.from_file(tmp_path / "a.txt")
+
+
+def test_a_mark_of_byte_order_is_not_of_the_text_in_any_encoding(tmp_path):
+    for encoding in ("utf-8", "utf-16-le", "utf-16-be"):
+        (tmp_path / "a.txt").write_bytes("\ufeffroses".encode(encoding))
+        assert texts.from_file(tmp_path / "a.txt", encoding=encoding) == "roses"
+
+
+@pytest.mark.parametrize("path", [None, ["a.txt"], b"a.txt"])
+def test_a_path_is_a_text(path, as_a_reader):
+    with pytest.raises(TypeError, match="give the path of one file"):
+        texts.from_file(path)

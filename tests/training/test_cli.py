@@ -161,8 +161,8 @@ def test_data_that_has_changed_is_refused(tmp_path, capsys):
     text = tmp_path / "mine.txt"
     text.write_text("to be or not to be " * 40)
     folder = str(tmp_path / "run")
-    options = ["--data", str(text), "--block", "16"]
-    assert main(["train", "--folder", folder, *TINY, *options]) == 0
+    options = [*TINY[:-6], *TINY[-2:], "--data", str(text), "--block", "16"]
+    assert main(["train", "--folder", folder, *options]) == 0
     assert main(["sample", folder, "--prompt", "to be", "--tokens", "40"]) == 0
     assert len(capsys.readouterr().out.splitlines()[-1]) == 45
     text.write_text("to be or not to be " * 41)

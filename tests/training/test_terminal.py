@@ -221,7 +221,8 @@ def test_only_what_differs_is_told(trained, tmp_path, capsys):
 def test_changed_data_is_called_that_and_not_shown(tmp_path, capsys):
     text, folder = tmp_path / "mine.txt", str(tmp_path / "run")
     text.write_text("to be or not to be " * 40)
-    assert main(["train", "--folder", folder, *TINY, "--data", str(text), "--block", "16"]) == 0
+    tiny = [each for each in TINY if "stories" not in each and "validation" not in each]
+    assert main(["train", "--folder", folder, *tiny, "--data", str(text), "--block", "16"]) == 0
     text.write_text("root:x:0:0 " * 80)
     for command in ("resume", "evaluate"):
         capsys.readouterr()

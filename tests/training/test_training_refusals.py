@@ -87,7 +87,7 @@ def test_a_model_is_loaded_by_its_name_and_on_a_device_that_is_here(as_a_reader)
 
 def test_a_text_of_one_character_is_trained_on(tmp_path):
     (tmp_path / "a.txt").write_text("a" * 200)
-    options = ["--data", str(tmp_path / "a.txt"), "--block", "8", *TINY]
+    options = ["--data", str(tmp_path / "a.txt"), "--block", "8", *TINY[:-6], *TINY[-2:]]
     assert main(["train", "--folder", str(tmp_path / "run"), *options]) == 0
 
 

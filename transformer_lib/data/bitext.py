@@ -9,9 +9,16 @@ from torch.nn.utils.rnn import pad_sequence
 
 from transformer_lib import checks, storage
 from transformer_lib.data.corpora import Corpus
-from transformer_lib.data.packing import IGNORED, Batch
+from transformer_lib.data.packing import IGNORED, Batch, id_tensor
 from transformer_lib.data.pairs import Pair
-from transformer_lib.tokenizers import BEGIN, END, PADDING, SPECIALS, PairTokenizer
+from transformer_lib.tokenizers import (
+    BEGIN,
+    END,
+    PADDING,
+    SPECIALS,
+    PairTokenizer,
+    _shortened,
+)
 
 
 class Bitext:
@@ -27,6 +34,7 @@ class Bitext:
     Raises:
         ValueError: another number of sources than of targets; none; an empty one; one with the id
             of a special token in it.
+        TypeError: ids that are not ints.
 
     >>> bitext = Bitext([[5, 6, 7], [8]], [[4, 9], [3]])
     >>> source, inputs, targets = bitext.rows(torch.tensor([0, 1]))
@@ -42,10 +50,13 @@ class Bitext:
     """
 
     def __init__(self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]):
-        _require_rows(sources, targets)
-        self._sources = [torch.tensor(ids) for ids in sources]
-        self._inputs = [torch.tensor([BEGIN, *ids]) for ids in targets]
-        self._targets = [torch.tensor([*ids, END]) for ids in targets]
+        sources, targets = list(sources), list(targets)
+        _require_as_many(sources, targets)
+        self._sources = _words(sources, "source")
+        begin, end = torch.tensor([BEGIN]), torch.tensor([END])
+        whole = [torch.cat((begin, ids, end)) for ids in _words(targets, "target")]
+        self._inputs, self._targets = [ids[:-1] for ids in whole], [ids[1:] for ids in whole]
+        self._numbers = torch.arange(len(sources))
 
     def __len__(self) -> int:
         return len(self._sources)
@@ -59,7 +70,7 @@ class Bitext:
     def rows(self, indices: Int[Tensor, " batch"]) -> Batch:
         """Source, the decoder's input and targets of these pairs."""
         columns = (self._sources, PADDING), (self._inputs, PADDING), (self._targets, IGNORED)
-        chosen = indices.tolist()
+        chosen = self._numbers[indices].tolist()
         return tuple(
             pad_sequence([rows[i] for i in chosen], batch_first=True, padding_value=padding)
             for rows, padding in columns
@@ -95,13 +106,14 @@ class Bundles:
             if (len(self._bundles[-1]) + 1) * keys[i][0] > tokens:
                 self._bundles.append([])
             self._bundles[-1].append(i)
+        self._numbers = torch.arange(len(self._bundles))
 
     def __len__(self) -> int:
         return len(self._bundles)
 
     def rows(self, indices: Int[Tensor, " batch"]) -> Batch:
         """The pairs of these bundles."""
-        chosen = [i for bundle in indices.tolist() for i in self._bundles[bundle]]
+        chosen = [i for bundle in self._numbers[indices].tolist() for i in self._bundles[bundle]]
         return self._bitext.rows(torch.tensor(chosen))
 
     def __repr__(self) -> str:
@@ -112,8 +124,11 @@ def encoded(pairs: Sequence[Pair], tokenizer: PairTokenizer) -> Bitext:
     """``pairs`` of texts as ids.
 
     Raises:
-        ValueError: unknown words, or a special token within a text; the message names the pair.
+        ValueError: no pairs; unknown words, or a special token within a text; the message names
+            the pair.
+        TypeError: what is not a pair.
     """
+    _require_pairs(pairs)
     sides = []
     for side, texts in zip(("source", "target"), zip(*pairs, strict=True), strict=True):
         rows, encode = [], getattr(tokenizer, side).encode
@@ -147,7 +162,9 @@ def translation_corpus(
     """
     parts = [encoded(pairs, tokenizer) for pairs in (training, validation)]
     for pairs, bitext in zip((training, validation), parts, strict=True):
-        _require_context(pairs, bitext, context)
+        _require_fit(pairs, bitext, "block", context)
+    if batch_tokens is not None:
+        _require_fit(training, parts[0], "batch_tokens", batch_tokens)
     content = "".join(f"{source}\t{target}\n" for source, target in (*training, *validation))
     rows, held = parts
     return Corpus(
@@ -159,22 +176,40 @@ def translation_corpus(
     )
 
 
-def _require_rows(sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> None:
+def _require_as_many(sources: list, targets: list) -> None:
     if len(sources) != len(targets) or not sources:
         raise ValueError(
             f"there are {len(sources)} sources and {len(targets)} targets; give at least one pair, "
             f"and each source with its target."
         )
-    for side, rows in (("source", sources), ("target", targets)):
-        for number, ids in enumerate(rows, start=1):
-            if len(ids) == 0:
-                raise ValueError(f"the {side} of pair {number} is empty. Leave the pair out.")
-            if min(ids) < len(SPECIALS):
-                raise ValueError(
-                    f"the {side} of pair {number} holds {SPECIALS[min(ids)]!r}, which is not a "
-                    f"word: begin, end and padding are added where they belong. Remove it from the "
-                    f"text."
-                )
+
+
+def _words(rows: list, side: str) -> list[Tensor]:
+    """The ids of one side as tensors: some in each, and none of a special token."""
+    found = [id_tensor(ids, f"the {side} of pair {i}") for i, ids in enumerate(rows, start=1)]
+    for number, ids in enumerate(found, start=1):
+        if len(ids) == 0:
+            raise ValueError(f"the {side} of pair {number} is empty. Leave the pair out.")
+    if torch.cat(found).min() < len(SPECIALS):
+        number, least = next((i, int(ids.min())) for i, ids in enumerate(found, start=1)
+                             if ids.min() < len(SPECIALS))  # fmt: skip
+        what = repr(SPECIALS[least]) if least >= 0 else f"the id {least}"
+        raise ValueError(
+            f"the {side} of pair {number} holds {what}, which is not a word: begin, end and "
+            f"padding are added where they belong. Remove it from the text."
+        )
+    return found
+
+
+def _require_pairs(pairs: Sequence[Pair]) -> None:
+    if len(pairs) == 0:
+        raise ValueError("there are no pairs; give at least one, a source with its target.")
+    for number, pair in enumerate(pairs, start=1):
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise TypeError(
+                f"pair {number} is {_shortened(pair)}; give a source and its target, two texts: "
+                f'Pair("Rosen", "roses").'
+            )
 
 
 def _require_room(lengths: Int[Tensor, "pairs 2"], tokens: int) -> None:
@@ -186,12 +221,13 @@ def _require_room(lengths: Int[Tensor, "pairs 2"], tokens: int) -> None:
         )
 
 
-def _require_context(pairs: Sequence[Pair], bitext: Bitext, context: int) -> None:
+def _require_fit(pairs: Sequence[Pair], bitext: Bitext, name: str, most: int) -> None:
+    """No pair is longer. It is named by its text: its number in the reader's file is not known."""
     longest, pair = bitext.lengths.amax(dim=1).max(dim=0)
-    if longest > context:
+    if longest > most:
         source = pairs[int(pair)][0]
+        why = "the model's context" if name == "block" else "a batch"
         raise ValueError(
-            f"pair {int(pair) + 1} ({source[:40]!r} …) has {int(longest)} tokens, more than the "
-            f"model's context of {context}. Choose block={int(longest)} or more, or leave that "
-            f"pair out."
+            f"a pair ({source[:40]!r} …) has {int(longest)} tokens, more than {why} of {most}. "
+            f"Choose {name}={int(longest)} or more, or leave that pair out."
         )

@@ -9,8 +9,8 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from transformer_lib import storage
-from transformer_lib.bpe import BytePairTokenizer
+from transformer_lib import checks, storage
+from transformer_lib.bpe import BytePairTokenizer, _require_texts
 from transformer_lib.data.batches import Source
 from transformer_lib.data.gifts import Grammar
 from transformer_lib.data.gifts.lessons import lesson, require_lessons
@@ -63,12 +63,16 @@ def text_corpus(text: str, block: int, window: int | None = None) -> Corpus:
     """The first nine tenths of ``text`` to train on, the last to measure, by characters.
 
     Raises:
-        ValueError: a part is shorter than a block.
+        ValueError: a part is shorter than a block; a block or a window below 1.
 
     >>> corpus = text_corpus("to be or not to be " * 20, block=8)
     >>> corpus.tokenizer.size, len(corpus.training), corpus.validation
     (7, 334, Packed(rows=5, tokens=8, sequences=0))
     """
+    window = block if window is None else window
+    checks.require_count(block, "block")
+    checks.require_count(window, "window")
+    _require_texts([text])
     end = int(TRAINING_SHARE * len(text))
     if len(text) - end < 2:
         raise ValueError(
@@ -86,7 +90,7 @@ def text_corpus(text: str, block: int, window: int | None = None) -> Corpus:
     return Corpus(
         tokenizer=tokenizer,
         training=Windows(ids[:end], block),
-        validation=cover(ids[end:], window or block),
+        validation=cover(ids[end:], window),
         signature=storage.sha256(text.encode("utf-8")),
     )
 
@@ -103,6 +107,8 @@ def stories_corpus(grammar: Grammar, n_stories: int, n_validation: int, block: i
     >>> corpus.training, corpus.seen, round(corpus.floor, 1)
     (Packed(rows=50, tokens=26, sequences=50), 0, 0.5)
     """
+    checks.require_count(n_stories, "n_stories")
+    checks.require_count(n_validation, "n_validation")
     if grammar.max_words > block:
         raise ValueError(
             f"a story of this grammar has up to {grammar.max_words} words, and a block has "
@@ -173,12 +179,20 @@ def mark_answers(
 def describe_tokenizer(tokenizer: Tokenizer) -> dict[str, Any]:
     """For JSON; :func:`tokenizer_of` reads it. The bytes of a merge are written as hexadecimals.
 
+    Raises:
+        TypeError: a tokenizer of another kind.
+
     >>> describe_tokenizer(WordTokenizer(["has", "roses"]))
     {'kind': 'words', 'vocabulary': ['has', 'roses']}
     >>> describe_tokenizer(BytePairTokenizer([(b"a", b"r")], ["</s>"]))
     {'kind': 'byte pairs', 'merges': ['61 72'], 'specials': ['</s>']}
     """
-    kind = next(name for name, known in KINDS.items() if isinstance(tokenizer, known))
+    kind = next((name for name, known in KINDS.items() if isinstance(tokenizer, known)), None)
+    if kind is None:
+        raise TypeError(
+            f"the tokenizer is of type {type(tokenizer).__name__}, and a run can store only those "
+            f"of the library: {', '.join(each.__name__ for each in KINDS.values())}."
+        )
     if isinstance(tokenizer, PairTokenizer):
         target = None if tokenizer.shared else describe_tokenizer(tokenizer.target)
         return {"kind": kind, "source": describe_tokenizer(tokenizer.source), "target": target}
@@ -192,8 +206,16 @@ def tokenizer_of(described: Mapping[str, Any]) -> Tokenizer:
     """The tokenizer that :func:`describe_tokenizer` was given.
 
     Raises:
-        ValueError: an unknown kind; merges that are not pairs of hexadecimals.
+        ValueError: an unknown kind; an entry that is missing; merges that are not pairs of
+            hexadecimals.
     """
+    try:
+        return _tokenizer_of(described)
+    except KeyError as error:
+        raise ValueError(f"the tokenizer's description has no entry {error}.") from error
+
+
+def _tokenizer_of(described: Mapping[str, Any]) -> Tokenizer:
     kind = described.get("kind")
     if kind not in list(KINDS):
         raise ValueError(f"the tokenizer is of kind {kind!r}; there are {', '.join(KINDS)}.")

@@ -13,6 +13,7 @@ from jaxtyping import Bool, Int, Integer
 from torch import Tensor
 
 from transformer_lib import checks
+from transformer_lib.tokenizers import _shortened
 
 IGNORED = -100
 # Tensors with the batch's rows first: what the model is called with, and last the targets.
@@ -83,7 +84,7 @@ def pack(sequences: Sequence[Sequence[int]], length: int) -> Packed:
 
     Raises:
         ValueError: no sequences, an empty one, one longer than a row, different first tokens.
-        TypeError: ``length`` is not an int.
+        TypeError: ``length`` is not an int; sequences that are not ints.
 
     >>> packed = pack([[7, 1, 2], [7, 3], [7, 4, 5, 6]], length=6)
     >>> packed.inputs
@@ -94,6 +95,7 @@ def pack(sequences: Sequence[Sequence[int]], length: int) -> Packed:
             [   4,    5,    6,    7, -100, -100]])
     """
     checks.require_count(length, "length")
+    sequences = list(sequences)
     _require_sequences(sequences, length)
     separator = sequences[0][0]
     spans, packed = [], []
@@ -103,11 +105,13 @@ def pack(sequences: Sequence[Sequence[int]], length: int) -> Packed:
         start = len(packed[-1])
         spans.append((len(packed) - 1, start, start + len(sequence)))
         packed[-1].extend(sequence)
-    inputs = torch.full((len(packed), length), separator)
+    ids = [id_tensor(tokens, f"row {i}") for i, tokens in enumerate(packed)]
+    inputs = torch.full((len(packed), length), int(separator))
     targets = torch.full((len(packed), length), IGNORED)
-    for i, tokens in enumerate(packed):
-        inputs[i, : len(tokens)] = torch.tensor(tokens)
-        targets[i, : len(tokens)] = torch.tensor([*tokens[1:], separator])
+    for i, tokens in enumerate(ids):
+        inputs[i, : len(tokens)] = tokens
+        targets[i, : len(tokens) - 1] = tokens[1:]
+        targets[i, len(tokens) - 1] = inputs[i, 0]
     return Packed(inputs, targets, torch.tensor(spans))
 
 
@@ -160,10 +164,31 @@ class Windows:
         return windows[:, :-1], windows[:, 1:]
 
 
+def id_tensor(ids: Sequence[int], name: str) -> Int[Tensor, " tokens"]:
+    """Token ids, in a list or a tensor with one axis, as a tensor.
+
+    Raises:
+        TypeError: anything but ints.
+    """
+    try:
+        found = ids.clone() if isinstance(ids, Tensor) else torch.tensor(ids)
+    except (TypeError, ValueError, RuntimeError):  # texts, lists in lists, numbers beyond 64 bits
+        found = torch.tensor(0.5)
+    if found.ndim == 1 and len(ids) == 0:
+        return found.long()
+    if found.is_floating_point() or found.dtype == torch.bool or found.ndim != 1:
+        raise TypeError(
+            f"{name} is {_shortened(ids)}; give token ids, a list of ints: tokenizer.encode(text)."
+        )
+    return found.long()
+
+
 def _require_sequences(sequences: Sequence[Sequence[int]], length: int) -> None:
     if not sequences:
         raise ValueError("there are no sequences to pack; give at least one.")
     for i, sequence in enumerate(sequences):
+        if not hasattr(sequence, "__len__"):
+            raise TypeError(f"sequence {i} is {_shortened(sequence)}; give a list of token ids.")
         if not 0 < len(sequence) <= length:
             raise ValueError(
                 f"sequence {i} has {len(sequence)} tokens, and a row has {length}: sequences are "

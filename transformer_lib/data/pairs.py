@@ -150,7 +150,9 @@ def _lines(text: str) -> list[str]:
 def _require_columns(columns) -> None:
     if columns is None:
         return
-    if len(set(columns)) != 2 or len(columns) != 2 or min(columns) < 0:
+    chosen = columns if isinstance(columns, (tuple, list)) else ()
+    counts = all(type(column) is int and column >= 0 for column in chosen)
+    if not counts or len(chosen) != 2 or len(set(chosen)) != 2:
         raise ValueError(f"columns are {columns}; give two different ones, counted from 0.")
 
 

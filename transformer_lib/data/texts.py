@@ -28,6 +28,7 @@ BYTE_ORDER_MARKS = [  # utf-32 first: its mark begins with that of utf-16
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 ]
+OTHER_FILES = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"%PDF-": "PDF"}  # by how they begin
 MOST_BYTES = 2**28  # of a reader's file: a text is held in memory as a whole, several times over
 
 
@@ -94,13 +95,14 @@ def coriolanus() -> str:
 def from_file(path: str | os.PathLike, *, encoding: str = "utf-8") -> str:
     """The text of your own file, with ``\\n`` at the ends of its lines whatever they were.
 
-    UTF-8 may begin with a byte order mark, which is not part of the text. At most 256 MiB.
+    It may begin with a byte order mark, which is not part of the text. At most 256 MiB.
 
     Raises:
         FileNotFoundError: there is no such file. (Other ``OSError``: it cannot be read.)
-        ValueError: a folder, a pipe or a device; a file that is too large; bytes that do not fit
-            the encoding (the message names the first one, its place, and the fix); an encoding that
-            Python does not know; a text with no visible character.
+        TypeError: ``path`` is not the path of one file.
+        ValueError: a folder, a pipe or a device; a file that is too large, or packed; bytes that do
+            not fit the encoding (the message names the first one, its place, and the fix); an
+            encoding that Python does not know; a text with no visible character.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -109,12 +111,14 @@ def from_file(path: str | os.PathLike, *, encoding: str = "utf-8") -> str:
     ...     from_file(path)
     'ನಮಸ್ಕಾರ, roses\\n'
     """
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"path is {path!r:.60}; give the path of one file, a text.")
     if not os.fspath(path):
         raise ValueError("the path is empty (an unset variable?); give the path of a file.")
     path = Path(path)
     text = _decode(_read(path), repr(str(path)), encoding)
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    if not text.strip():
+    if not any(c.isprintable() and not c.isspace() for c in text):
         raise ValueError(
             f"{str(path)!r} is empty ({len(text)} characters, none of them visible); there is "
             f"nothing to learn from it. Give a file with text."
@@ -137,20 +141,21 @@ def _read(path: Path) -> bytes:
 
 def _decode(data: bytes, name: str, encoding: str) -> str:
     """``data``, of the file ``name``, as text."""
-    skipped = 0
+    for beginning, kind in OTHER_FILES.items():
+        if data.startswith(beginning):
+            raise ValueError(f"{name} is a {kind} file. Unpack it, or save its text as UTF-8.")
     try:
         if codecs.lookup(encoding).name in ("utf-8", "utf-8-sig"):
             _require_no_other_mark(data, name)
             encoding = "utf-8"
-            skipped = len(codecs.BOM_UTF8) if data.startswith(codecs.BOM_UTF8) else 0
-        text = data[skipped:].decode(encoding)
-    except LookupError as error:  # also for codecs that do not decode to text, such as "hex"
+        text = data.decode(encoding).removeprefix("\ufeff")
+    except (LookupError, TypeError) as error:  # also for codecs that do not decode, such as "hex"
         raise ValueError(
             f"encoding is {encoding!r}, which Python does not know as an encoding of text; the "
             f"usual ones are 'utf-8', 'utf-16', 'cp1252' (Western Windows) and 'latin-1'."
         ) from error
     except UnicodeDecodeError as error:
-        at = error.start + skipped
+        at = error.start
         fix = "'cp1252' if it comes from Windows, 'latin-1'" if encoding == "utf-8" else "'utf-8'"
         raise ValueError(
             f"{name} is not {encoding}: the byte 0x{data[at]:02x} at offset {at} (line "

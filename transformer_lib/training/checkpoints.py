@@ -170,10 +170,7 @@ def load_checkpoint(
         CheckpointError: it is damaged, hostile, or of another configuration or vocabulary; the
             message names the file and the fix, and offers the checkpoint before it.
     """
-    path = newest_checkpoint(path)
-    about = configuration, vocabulary, sizes
-    with _offering_the_one_before(path, *about):
-        return _read(path, *about)
+    return _read_newest(path, configuration, vocabulary, sizes)
 
 
 def describe_checkpoint(path: str | os.PathLike, *, sizes: Sizes | None = None) -> Checkpoint:
@@ -182,9 +179,7 @@ def describe_checkpoint(path: str | os.PathLike, *, sizes: Sizes | None = None) 
     Raises:
         FileNotFoundError, CheckpointError: as :func:`load_checkpoint`.
     """
-    path = newest_checkpoint(path)
-    with _offering_the_one_before(path, None, None, sizes):
-        return _read(path, sizes=sizes, with_state=False)
+    return _read_newest(path, None, None, sizes, with_state=False)
 
 
 def find_checkpoints(folder: str | os.PathLike) -> list[Path]:
@@ -275,6 +270,17 @@ def _delete_old(newest: Path) -> None:
             storage.remove_folder(path)
         else:
             intact += path == newest or _is_intact(path)
+
+
+def _read_newest(path: str | os.PathLike, *about, with_state: bool = True) -> Checkpoint:
+    newest = newest_checkpoint(path)
+    try:
+        with _offering_the_one_before(newest, *about):
+            return _read(newest, *about, with_state=with_state)
+    except CheckpointError:
+        if os.path.lexists(newest):
+            raise
+    return _read_newest(path, *about, with_state=with_state)  # a run deletes those that are older
 
 
 @contextmanager

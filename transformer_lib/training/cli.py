@@ -23,17 +23,26 @@ from transformer_lib.training.checkpoints import (
 )
 from transformer_lib.training.device import choose_device, precision_here
 from transformer_lib.training.distributed import LostProcessError, processes
-from transformer_lib.training.recipes import FIELDS, KINDS, PRESETS, Recipe, require_seed
+from transformer_lib.training.recipes import (
+    DATA,
+    FIELDS,
+    KINDS,
+    PRESETS,
+    DataRecipe,
+    Recipe,
+    require_seed,
+)
 from transformer_lib.training.reports import REPORTS, n_parameters, reporting, say, tell
 from transformer_lib.training.run import Run, Stopped, require_run_folder, trained_run
-from transformer_lib.training.run_log import RunLog, new_run, save_run
+from transformer_lib.training.run_log import RunLog, logs_in, new_run, save_run
 from transformer_lib.training.tasks import TASKS, corpus_of
 from transformer_lib.training.trained import (
+    TRAINED_FOLDER,
     export,
     find_log,
-    is_exported,
     load_trained,
     recipe_of,
+    require_not_exported,
     require_same_data,
     sizes_of,
 )
@@ -60,7 +69,18 @@ EXPECTED = (
     ValueError, TypeError, OSError, ImportError, FloatingPointError, LostProcessError, MemoryError,
 )  # fmt: skip
 # What a message tells a program to do, and what there is in its place on the command line.
-HERE = {"encoding=": "(Here: save the file as UTF-8.)", "Choose length=": "(Here: --block.)"}
+HERE = {
+    "encoding=": "(Here: save the file as UTF-8.)",
+    "Choose length=": "(Here: --block.)",
+    "columns=(": "(Here: keep two columns, as by cut -f1,2 FILE > TWO.tsv.)",
+    "load_shipped(": f"(Here: name its folder in {TRAINED_FOLDER}.)",
+    "betas is": "(Here: as in --betas '[0.9, 0.95]'.)",
+}
+ELSEWHERE = (
+    "(The run was given this path as seen from the folder in which it was started: go on from that "
+    "folder, or put the file there.)"
+)
+OF_GRAMMARS = ("grammar", "n_stories", "n_validation")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -68,6 +88,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     chosen = parser().parse_args(arguments)
     try:
+        if "" in (chosen.folder, getattr(chosen, "destination", None)):
+            raise ValueError(
+                "the folder's name is an empty text (an unset variable?). Name a folder."
+            )
         return chosen.command(chosen, arguments)
     except Stopped as stopped:
         with contextlib.suppress(OSError):  # the terminal may have closed: that was the signal
@@ -97,10 +121,13 @@ def _in_words(error: Exception, chosen: argparse.Namespace, arguments: Sequence[
     if isinstance(error, CheckpointError):
         text = f"{error.file} {error.cause} {error.fix}"
         if error.before is not None:
-            again = [str(error.before) if x == chosen.folder else x for x in arguments]
+            again = [str(error.before) if _path(x) == chosen.folder else x for x in arguments]
             again = ["resume", str(error.before)] if chosen.name == "train" else again
             text += f" The checkpoint before it is intact: {PROGRAM} {shlex.join(again)}"
-    return " ".join([text, *(hint for words, hint in HERE.items() if words in text)])
+    hints = [hint for words, hint in HERE.items() if words in text]
+    if isinstance(error, FileNotFoundError) and chosen.name in ("resume", "evaluate"):
+        hints += [ELSEWHERE] if "there is no file" in text else []
+    return " ".join([text, *hints])
 
 
 def _is_of_compiler(error: Exception) -> bool:
@@ -143,7 +170,9 @@ def parser() -> argparse.ArgumentParser:
 
     train = commands.add_parser("train", help="train a model from the start")
     train.set_defaults(command=train_command)
-    train.add_argument("--folder", required=True, help="where checkpoints and the log go")
+    train.add_argument(
+        "--folder", type=_path, required=True, help="where checkpoints and the log go"
+    )
     train.add_argument("--preset", choices=PRESETS, default="gifts", help="default: %(default)s")
     train.add_argument(
         "--continue", dest="go_on", action="store_true",
@@ -162,7 +191,7 @@ def parser() -> argparse.ArgumentParser:
         "resume", help="go on from a checkpoint as if nothing had happened"
     )
     resume.set_defaults(command=resume_command)
-    resume.add_argument("folder", help="of the run, or of one checkpoint in it")
+    resume.add_argument("folder", type=_path, help="of the run, or of one checkpoint in it")
     resume.add_argument(
         "--other-devices", action="store_true",
         help="go on with another number of processes or GPUs, so with other random numbers; and in "
@@ -177,16 +206,16 @@ def parser() -> argparse.ArgumentParser:
 
     evaluate = commands.add_parser("evaluate", help="the exact loss on the validation data")
     evaluate.set_defaults(command=evaluate_command)
-    evaluate.add_argument("folder", help=anything)
+    evaluate.add_argument("folder", type=_path, help=anything)
 
     export = commands.add_parser("export", help="write a finished run's model for others to load")
     export.set_defaults(command=export_command)
-    export.add_argument("folder", help="of the run")
-    export.add_argument("destination", help="a new folder, for load_shipped")
+    export.add_argument("folder", type=_path, help="of the run")
+    export.add_argument("destination", type=_path, help="a new folder, for load_shipped")
 
     sample = commands.add_parser("sample", help="let a trained model write")
     sample.set_defaults(command=sample_command)
-    sample.add_argument("folder", help=anything)
+    sample.add_argument("folder", type=_path, help=anything)
     sample.add_argument("--prompt", help="how the text begins (default: its first token)")
     sample.add_argument("--tokens", type=int, default=200, help="how many (default: %(default)s)")
     sample.add_argument("--temperature", type=float, default=0.8, help="0 is greedy")
@@ -196,7 +225,7 @@ def parser() -> argparse.ArgumentParser:
 
     translate = commands.add_parser("translate", help="let a trained model translate")
     translate.set_defaults(command=translate_command)
-    translate.add_argument("folder", help=anything)
+    translate.add_argument("folder", type=_path, help=anything)
     translate.add_argument("text", nargs="+", help="one text or several")
     translate.add_argument(
         "--width", type=int, default=1, help="of the beam search (default: %(default)s, greedy)"
@@ -207,12 +236,22 @@ def parser() -> argparse.ArgumentParser:
             "--device", metavar="cpu|cuda|cuda:1|mps|xpu",
             help="where to compute (default: a GPU if there is one)",
         )  # fmt: skip
+    for command in commands.choices.values():  # before the command or after it
+        command.add_argument("--traceback", action="store_true", default=argparse.SUPPRESS,
+                             help=argparse.SUPPRESS)  # fmt: skip
     return top
+
+
+def _path(text: str) -> str:
+    """A folder's name as all programs understand it: without ~, or a dash in front."""
+    text = os.path.expanduser(text)
+    return f"./{text}" if text.startswith("-") else text
 
 
 def changes_of(chosen: argparse.Namespace) -> dict[str, Any]:
     """The recipe's fields that were given. What is JSON is read as JSON: numbers, true, {...}."""
     given = {name: getattr(chosen, name) for name in FIELDS}
+    given["data"] = given["data"] and os.path.expanduser(given["data"])
     return {name: _value(name, text) for name, text in given.items() if text is not None}
 
 
@@ -236,21 +275,53 @@ def _value(name: str, text: str) -> Any:
 
 
 def train_command(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
-    recipe = PRESETS[chosen.preset].with_changes(**changes_of(chosen))
+    recipe = recipe_from(chosen.preset, changes_of(chosen))
     how = f"Go on with it by `{PROGRAM} resume {shlex.quote(chosen.folder)}`"
     require_run_folder(chosen.folder, resumed=chosen.go_on, how=how)
     there = find_checkpoints(chosen.folder)
     return _train(recipe, chosen, arguments, resume=chosen.folder if there else None)
 
 
+def recipe_from(name: str, changes: dict[str, Any]) -> Recipe:
+    """A preset with changes; those of its model and its grammar are joined to its own.
+
+    Raises:
+        ValueError, TypeError: see :class:`Recipe`; or what is given is of a grammar, and the data
+            have none.
+
+    >>> recipe_from("gifts", {"model": {"d_ff": 256}}).model.options
+    {'smear': 3, 'smear_start': 0.5, 'd_ff': 256}
+    """
+    preset = PRESETS[name]
+    own = {"model": preset.model.options, "grammar": preset.data.grammar}
+    joined = {key: {**own[key], **changes[key]} for key in own.keys() & changes.keys()
+              if isinstance(changes[key], dict)}  # fmt: skip
+    try:
+        recipe = preset.with_changes(**changes | joined)
+    except ValueError:
+        task = DataRecipe(name=changes.get("data", preset.data.name)).task
+        try:
+            preset.with_changes(data=next(each for each in DATA if DATA[each].task == task))
+        except ValueError as error:  # whatever else is changed
+            fitting = ", ".join(each for each in PRESETS if PRESETS[each].data.task == task)
+            raise ValueError(
+                f"the preset {name!r} is not for such data. Choose one that is: --preset "
+                f"{fitting}. ({error})"
+            ) from error
+        raise
+    strange = [each for each in OF_GRAMMARS if each in changes and not recipe.data.grammar_class]
+    if strange:
+        raise ValueError(
+            f"{strange[0]} belongs to data of a grammar, and data is {recipe.data.name!r}, which "
+            f"is read as it is. Leave it out."
+        )
+    return recipe
+
+
 def resume_command(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
     if not Path(chosen.folder).name:  # ".", which may be a checkpoint
         chosen.folder = os.path.abspath(chosen.folder)
-    if is_exported(chosen.folder):
-        raise ValueError(
-            f"{chosen.folder} is an exported model: it can be sampled and evaluated, but a run "
-            f"goes on from its own folder."
-        )
+    require_not_exported(chosen.folder)
     checkpoint = describe_checkpoint(chosen.folder, sizes=sizes_of)  # before a model is made
     recipe, path = recipe_of(checkpoint), checkpoint.path
     if not NAME.fullmatch(path.name):  # it was copied or renamed; a run goes on beside it
@@ -290,14 +361,22 @@ def _log_of(run: Run, folder: Path, arguments: Sequence[str]) -> RunLog:
         "floor": corpus.floor,
         "seen": corpus.seen,
     }
-    words = "".join(c if c.isalnum() and c.isascii() else "-" for c in folder.name.lower())
     return new_run(
-        "-".join(filter(None, words.split("-"))) or "run",
+        _log_name(folder),
         config=run.recipe.as_json() | {"processes": run.trainer.processes.size},
         curve=curve,
         result=result,
         command=shlex.join([*PROGRAM.split(), *arguments]),
     )
+
+
+def _log_name(folder: Path) -> str:
+    """The folder's own, and more where a file of that name is somebody else's."""
+    words = "".join(c if c.isalnum() and c.isascii() else "-" for c in folder.name.lower())
+    name = "-".join(filter(None, words.split("-"))) or "run"
+    while os.path.lexists(path := folder / f"{name}.json") and path not in logs_in(folder):
+        name += "-run"
+    return name
 
 
 def _summary(run: Run) -> str:

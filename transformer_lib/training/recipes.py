@@ -61,7 +61,7 @@ DATA = {
 # Files of one's own, by how their names end: their task. Any other is read as a text, but for those
 # that hold records (dialogues, say), which have no one way of being read.
 ENDINGS = {".tsv": "translation"}
-RECORDS = (".jsonl", ".json", ".csv", ".parquet")
+RECORDS = (".jsonl", ".ndjson", ".json", ".csv", ".parquet")
 MUONS = {"muon": Muon, "normuon": NorMuon}
 OPTIMIZERS = (*MUONS, "adamw")
 # Counts, and the largest that make sense: a recipe may come in a stranger's file, or with a zero
@@ -330,7 +330,8 @@ class Recipe:
     def with_changes(self, **changes) -> "Recipe":
         """This recipe with other choices.
 
-        With another optimizer or schedule, the options of the one before go.
+        With another optimizer or schedule, the options of the one before go; with a
+        ``batch_size``, ``batch_tokens``, which would stand in its place.
 
         >>> Recipe.of(decay=0.5).with_changes(schedule="cosine").schedule.decay is None
         True
@@ -339,6 +340,8 @@ class Recipe:
         for choice in ("schedule", "optimizer"):
             if changes.get(choice, before[choice]) != before[choice]:
                 changes = dict.fromkeys(options_of(choice, before[choice])) | changes
+        if "batch_size" in changes:
+            before["batch_tokens"] = None
         return Recipe.of(**before | changes)
 
     def as_json(self) -> dict[str, Any]:

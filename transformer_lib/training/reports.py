@@ -108,11 +108,12 @@ class WeightsAndBiases:
 
 
 class Lines:
-    """A line of JSON for each step, at the end of a file."""
+    """A line of JSON for each step, at the end of a file: a new one, or one with such lines."""
 
     def __init__(self, path: str) -> None:
         self.path = Path(path)
         try:
+            _require_lines(self.path)
             self.path.open("a").close()  # what cannot be written is known before the first step
         except OSError as error:
             raise OSError(
@@ -130,6 +131,21 @@ class Lines:
 
     def close(self) -> None:
         """It is closed after each line."""
+
+
+def _require_lines(path: Path) -> None:
+    """A file that is there already is a report: what it holds is not somebody's own text."""
+    if not path.is_file():
+        return
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                json.loads(line)["step"]
+            except (ValueError, TypeError, KeyError, RecursionError) as error:
+                raise ValueError(
+                    f"{path} is there already, and is not a report: its line {number} is not one "
+                    f"of a report's. Name another file."
+                ) from error
 
 
 # By name: what makes a report out of where it goes to, and what that is.

@@ -29,7 +29,13 @@ from transformer_lib.training.distributed import ALONE, Processes
 from transformer_lib.training.loop import Step, Trainer
 from transformer_lib.training.recipes import Recipe
 from transformer_lib.training.tasks import TASKS, corpus_of, model_of
-from transformer_lib.training.trained import CPU, recipe_of, require_same_run, sizes_of
+from transformer_lib.training.trained import (
+    CPU,
+    recipe_of,
+    require_not_exported,
+    require_same_run,
+    sizes_of,
+)
 from transformer_lib.training.waking import put_to_sleep, wake
 
 COLUMNS = ("step", "training_loss", "validation_loss", "accuracy", "seconds")
@@ -173,16 +179,18 @@ class Run:
         """
         trainer = self.trainer
         ended = trainer.step == self.recipe.n_steps and trainer.step in self.curve["step"]
-        with holding(None if ended else folder, trainer.processes):
-            yield from self._steps(folder, Stopping() if stopping is None else stopping)
+        with holding(None if ended else folder, trainer.processes) as hold:
+            yield from self._steps(folder, Stopping() if stopping is None else stopping, hold)
 
-    def _steps(self, folder: str | os.PathLike | None, stopping: Stopping) -> Iterator[Step]:
+    def _steps(
+        self, folder: str | os.PathLike | None, stopping: Stopping, hold: Callable[[], None]
+    ) -> Iterator[Step]:
         """:meth:`steps` in a folder that is held."""
         recipe, trainer = self.recipe, self.trainer
         trainer.asked = lambda: stopping.number is not None
         start = time.perf_counter() - self.wall
         if self._measures(trainer.step) and trainer.step not in self.curve["step"]:
-            self._measure(folder, stopping)  # it was saved before that
+            self._measure(folder, stopping, hold)  # it was saved before that
         for step in trainer:
             self.seconds += step.seconds
             self._recent = [self._recent[0] + step.loss, self._recent[1] + 1]
@@ -193,17 +201,21 @@ class Run:
             asked = step.asked or (trainer.processes.size == 1 and stopping.number is not None)
             measures = self._measures(step.step)
             if folder is not None and (asked or measures or step.step % recipe.save_every == 0):
+                hold()
                 self.save(folder)
             if asked:
                 raise Stopped(stopping.number or signal.SIGTERM)
             if measures:
-                self._measure(folder, stopping)
+                self._measure(folder, stopping, hold)
             self.wall = time.perf_counter() - start
             yield step
 
-    def _measure(self, folder: str | os.PathLike | None, stopping: Stopping) -> None:
+    def _measure(
+        self, folder: str | os.PathLike | None, stopping: Stopping, hold: Callable[[], None]
+    ) -> None:
         self.measure(stopping)
         if folder is not None and self.trainer.step == self.recipe.n_steps:
+            hold()
             self.save(folder)  # with the last row of the curve
 
     def _measures(self, step: int) -> bool:
@@ -385,32 +397,33 @@ def trained_run(
     with watching() as stopping, ExitStack() as held:
         with stopping.at_once():
             run = Run(recipe, processes=processes, device=device)
-            held.enter_context(holding(folder, processes))
+            hold = held.enter_context(holding(folder, processes))
             if folder is not None and processes.is_first:
                 require_run_folder(folder, resume is not None)  # another program may have trained
                 storage.sweep(Path(folder), "step-*")
             if resume is not None:
                 run.load(resume, other_devices=other_devices)
         report(run, None)
-        for step in run._steps(folder, stopping):
+        for step in run._steps(folder, stopping, hold):
             report(run, step)
     return run
 
 
 @contextmanager
-def holding(folder: str | os.PathLike | None, processes: Processes) -> Iterator[None]:
-    """A context in which no other program can train in ``folder``; the first process holds it.
+def holding(folder: str | os.PathLike | None, processes: Processes) -> Iterator[Callable[[], None]]:
+    """A context in which no other program can train in ``folder``; the first process holds it, by
+    :func:`~transformer_lib.storage.locked`.
 
     Raises:
         InUseError: another program trains there.
         OSError: nothing can be written there.
     """
     if folder is None or not processes.is_first:
-        yield
+        yield lambda: None
         return
     storage.require_writable(Path(folder))
-    with storage.locked(Path(folder)):
-        yield
+    with storage.locked(Path(folder)) as hold:
+        yield hold
 
 
 def require_memory(recipe: Recipe, corpus: Corpus, device: torch.device) -> None:
@@ -452,6 +465,7 @@ def require_run_folder(
             f"{name} has the name of a checkpoint, and would be taken for one. Choose another name "
             f"for the run's folder."
         )
+    require_not_exported(folder)
     there = [] if resumed else find_checkpoints(folder)
     if there:
         raise ValueError(

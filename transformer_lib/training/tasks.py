@@ -50,7 +50,11 @@ def corpus_of(recipe: Recipe) -> Corpus:
         FileNotFoundError, OSError, ValueError: the file is not there, cannot be downloaded, is not
             a text, or is too short for a block; see :mod:`transformer_lib.data.texts`.
     """
-    return TASKS[recipe.data.task].corpus(recipe)
+    try:
+        return TASKS[recipe.data.task].corpus(recipe)
+    except FileNotFoundError as error:
+        known = ", ".join(DATA)
+        raise FileNotFoundError(f"{error} (Data sets with a name: {known}.)") from error
 
 
 def model_of(recipe: Recipe, tokenizer: Tokenizer) -> nn.Module:
@@ -79,7 +83,7 @@ def text(recipe: Recipe) -> Corpus:
     """A text, by characters."""
     data = recipe.data
     content = DATA[data.name].read() if data.name in DATA else texts.from_file(data.name)
-    return text_corpus(content, data.block, data.window or data.block)
+    return text_corpus(content, data.block, data.window)
 
 
 def translations(recipe: Recipe) -> Corpus:
@@ -181,10 +185,19 @@ def translated(
 
     Raises:
         ValueError: unknown words, an empty text, a text longer than the context.
+        TypeError: one text in place of several.
     """
     checks.require_count(batch_size, "batch_size")
+    if isinstance(texts, str):
+        raise TypeError(f"texts are one text, {texts!r:.60}; give a list of them.")
     device = next(model.parameters()).device
     ids = [torch.tensor(tokenizer.source.encode(text)) for text in texts]
+    for number, tokens in enumerate(ids, start=1):
+        if len(tokens) == 0:
+            raise ValueError(
+                f"text {number} of {len(ids)} is empty, so there is nothing to translate. Give a "
+                f"sentence, or leave it out."
+            )
     found, order = [""] * len(ids), sorted(range(len(ids)), key=lambda i: len(ids[i]))
     for start in range(0, len(order), batch_size):
         chosen = order[start : start + batch_size]

@@ -172,13 +172,14 @@ def export(run_folder: str | os.PathLike, folder: str | os.PathLike) -> Path:
     Raises:
         FileNotFoundError: the run has no checkpoint, or no log.
         FileExistsError: ``folder`` exists.
-        ValueError: the run has not finished.
+        ValueError: the run has not finished, or is an exported model itself.
         CheckpointError: the checkpoint is damaged.
         OSError: the disk is full, or cannot be written to. No half-written folder stays.
     """
     folder = Path(folder)
-    if folder.exists():
+    if os.path.lexists(folder):
         raise FileExistsError(f"{folder} exists; choose another folder, or delete it first.")
+    require_not_exported(run_folder)
     checkpoint = checkpoints.load_checkpoint(run_folder, sizes=sizes_of)
     if checkpoint.path == Path(run_folder):
         raise FileNotFoundError(
@@ -217,8 +218,16 @@ def export(run_folder: str | os.PathLike, folder: str | os.PathLike) -> Path:
     }
     text = json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     contents[MANIFEST] = text.encode("utf-8")
-    storage.make_folders(folder.parent)
-    storage.write_folder(folder, contents)
+    try:
+        storage.make_folders(folder.parent)
+        storage.write_folder(folder, contents)
+    except OSError as error:
+        raise OSError(
+            error.errno,
+            f"the model was not written there ({error.strerror or error}). Choose a new folder, "
+            f"in one that you may write to",
+            str(folder),
+        ) from error
     return folder
 
 
@@ -229,6 +238,19 @@ def is_exported(path: str | os.PathLike) -> bool:
         return storage.parse_json(content)["format"] == FORMAT
     except (ValueError, TypeError, KeyError):
         return all((Path(path) / name).is_file() for name in (MANIFEST, WEIGHTS))
+
+
+def require_not_exported(path: str | os.PathLike) -> None:
+    """``path`` is not an exported model: a run there could not be found again.
+
+    Raises:
+        ValueError: it is.
+    """
+    if is_exported(path):
+        raise ValueError(
+            f"{path} is an exported model: it can be sampled and evaluated, but a run trains, goes "
+            f"on and is exported in its own folder."
+        )
 
 
 def recipe_of(checkpoint: Checkpoint) -> Recipe:
