@@ -2,6 +2,7 @@
 
 import contextlib
 import signal
+import sys
 import threading
 import time
 
@@ -45,6 +46,21 @@ def test_an_alarm_of_somebody_else_is_put_back():
         signal.setitimer(signal.ITIMER_REAL, 0)
     assert 900 < delay < 1000
     assert interval == 7
+
+
+def test_an_alarm_does_not_keep_its_block_from_being_left():
+    """Else the timer is left on, and rings in the program."""
+
+    def leaving(frame, event, _):
+        if event == "call" and frame.f_code.co_name == "__exit__":
+            signal.getsignal(signal.SIGALRM)(signal.SIGALRM, frame)
+
+    with time_limit(1000):
+        sys.setprofile(leaving)
+    sys.setprofile(None)
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+    with pytest.raises(TimeOver), time_limit(1000):
+        signal.raise_signal(signal.SIGALRM)
 
 
 def test_waiting_is_not_computing():

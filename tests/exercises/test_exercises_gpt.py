@@ -419,7 +419,7 @@ WRONG[check_by_heart] = [
         lambda lengths: torch.tensor([math.log(len(lengths)) / n for n in lengths]).mean(),
         "A mean of means",
     ),
-    (lambda lengths: math.log(len(lengths)) / max(lengths), "you have 0.03781, right is 0.04389."),
+    (lambda lengths: math.log(len(lengths)) / max(lengths), "the mean belongs here"),
     (lambda lengths: math.log(len(lengths)) / len(lengths), "You divide by the number of texts"),
     (lambda lengths: math.log(sum(lengths)) * len(lengths) / sum(lengths), "You take ln of"),
     (

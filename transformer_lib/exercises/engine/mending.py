@@ -24,7 +24,7 @@ from typing import Any
 
 from torch import nn
 
-from transformer_lib.exercises.engine.isolating import Unsafe, apart, effects_refused
+from transformer_lib.exercises.engine.isolating import Apart, Unsafe, apart, effects_refused
 
 _NOT_MADE = (SyntaxError, ValueError, TypeError, NameError, OverflowError, Unsafe)
 MOST_AFTER = 150  # changes tried after one that mends: is there another on another line?
@@ -304,7 +304,7 @@ def copied(answer: Any) -> Any:
     """An answer as it is, to be run apart, on what its check does not ask; None if it cannot be."""
     source = Source.of(answer)
     try:
-        return source and source.changed(None)
+        return source.changed(None) if source else Apart().copy(answer)
     except _NOT_MADE:
         return None
 

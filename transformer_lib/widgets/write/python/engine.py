@@ -733,7 +733,12 @@ def kept(seed=0):
 
 
 class Unsafe(Exception):
-    """Never raised here."""
+    """A copy of this could have effects beyond the copy."""
+
+
+class Apart:
+    def copy(self, value):
+        raise Unsafe
 
 
 class NothingRefused(NullContext):
@@ -760,7 +765,7 @@ _module(
     random_kept=kept, settings_kept=NullContext, torch_random_kept=kept,
 )  # fmt: skip
 _module(
-    ENGINE + "isolating", Unsafe=Unsafe, apart=apart, effects_refused=NothingRefused,
+    ENGINE + "isolating", Apart=Apart, Unsafe=Unsafe, apart=apart, effects_refused=NothingRefused,
 )  # fmt: skip
 
 # ---- the check ----------------------------------------------------------------------------------
