@@ -233,8 +233,8 @@ check_loop = Choice(
         13: "the sum is a tensor that remembers how it was computed, so that the record of every "
         "step so far stays in memory: `loss.item()` keeps the number alone.",
     },
-    praise="Right: the step comes before the clip and the rate that it needs, one line is never "
-    "taken back, and one never lets go.",
+    praise="Right: clip and rate come too late for their step, dropout stays off, and the sum "
+    "keeps the record of every step.",
 )
 
 
