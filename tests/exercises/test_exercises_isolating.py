@@ -290,4 +290,3 @@ def test_what_names_hold_is_copied_once():
         Apart().copy(sys)
     with pytest.raises(Unsafe):
         Apart().copy(threading.Lock())
-    assert mending.copied(mixed) is None

@@ -59,6 +59,8 @@ _NOT = {"save", "from_file", "PyTorchFileWriter", "compile", "seterr", "seterrca
 _NOT_BUILTIN = {"open", "exec", "eval", "compile", "input", "breakpoint", "globals", "locals"}
 _NOT_BUILTIN |= {"vars", "setattr", "delattr", "__import__"}
 
+_TELLING = {dis.opmap[name] for name in ("IMPORT_NAME", "STORE_ATTR", "DELETE_ATTR")}
+
 _ATOMS = {bool, int, float, complex, str, bytes, range, slice, NoneType, EllipsisType}
 _ATOMS |= {type(NotImplemented), torch.dtype, torch.device, torch.Size, torch.layout}
 _ATOMS |= {torch.memory_format, numpy.dtype}
@@ -230,6 +232,11 @@ def _is_harmless(value: Any) -> bool:
 
 
 @functools.cache
+def _beyond() -> frozenset[str]:
+    return frozenset(vars(builtins).keys() - _builtins().keys())
+
+
+@functools.cache
 def _builtins() -> dict:
     """Python's own functions, but for those that reach beyond what they are given."""
     found = {
@@ -251,7 +258,12 @@ def _imported(name: str, names: Any = None, inside: Any = None, given: Any = (),
 def _uses(code: CodeType) -> tuple[set[str], set[str], bool]:
     """The globals that a code asks for, the modules it imports; does it write into one of them?"""
     asked, imported, written, root = set(), set(), False, False
-    for step in dis.get_instructions(code):
+    if _TELLING.isdisjoint(code.co_code[::2]) and _beyond().isdisjoint(code.co_names):
+        asked.update(code.co_names)  # attributes, too: quicker than to tell them from globals
+        steps = []
+    else:
+        steps = list(dis.get_instructions(code))
+    for step in steps:
         if step.opname in ("STORE_ATTR", "DELETE_ATTR") and root:
             written = True
         if step.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"):
