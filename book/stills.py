@@ -229,8 +229,8 @@ def attach(run: NotebookNode, stored: NotebookNode, *, again: bool = False) -> N
     """
     before = {place: output for place, _, output in shown(stored)}
     same = code_digest(run) == code_digest(stored) and said(run) == said(stored)
-    kept = {
-        output.metadata.still["all"]: output.data[PNG]
+    kept = {  # by the figure's name, too: two kinds may show one state
+        (output.data["text/plain"], output.metadata.still["all"]): output.data[PNG]
         for output in before.values()
         if "still" in output.metadata and PNG in output.data
     }
@@ -239,8 +239,9 @@ def attach(run: NotebookNode, stored: NotebookNode, *, again: bool = False) -> N
         if id_ := figure_of(output):
             still = digests(states(run)[id_])
             output.metadata = NotebookNode(still=still)
-            if still["all"] in kept and not again:
-                output.data[PNG] = kept[still["all"]]
+            name = output.data["text/plain"], still["all"]
+            if name in kept and not again:
+                output.data[PNG] = kept[name]
             else:
                 wanted.append((id_, output))
         elif PNG in output.data:

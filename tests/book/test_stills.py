@@ -86,6 +86,13 @@ def test_a_figure_that_shows_something_else_gets_a_new_one(stored, camera, chang
     assert camera == ["one"]
 
 
+def test_another_kind_of_figure_in_the_same_state_gets_its_own(stored, camera):
+    nb = run()
+    nb.cells[0].outputs[0].data["text/plain"] = "OtherFigure()"
+    stills.attach(nb, stored)
+    assert camera == ["one"]
+
+
 def test_all_are_taken_again_if_asked(stored, camera):
     nb = run(plot=OTHER)
     stills.attach(nb, stored, again=True)

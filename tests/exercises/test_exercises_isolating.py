@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch import nn
 
-from transformer_lib.exercises.engine import mending, runner
+from transformer_lib.exercises.engine import runner
 from transformer_lib.exercises.engine.isolating import Apart, Unsafe, apart, effects_refused
 from transformer_lib.exercises.engine.mending import Source, copied
 from transformer_lib.exercises.engine.runner import Case, Exercise, randn
