@@ -7,8 +7,8 @@ from torch import Tensor, nn
 from transformer_lib import checks
 from transformer_lib.encoder_decoder import BEGIN, END, PADDING, EncoderDecoder
 from transformer_lib.fast.decoding import decoder, warn_unless_cached
+from transformer_lib.layers import evaluating
 from transformer_lib.sampling import (
-    evaluating,
     require_end,
     require_generation,
     require_logits,

@@ -12,8 +12,7 @@ from transformer_lib.attention import KeysAndValues
 from transformer_lib.cache import ModelCache, require_extended, require_layers, require_room
 from transformer_lib.fast import ragged
 from transformer_lib.fast.steps import TokenStep, model_step, stepper_of
-from transformer_lib.layers import Embedding
-from transformer_lib.sampling import evaluating
+from transformer_lib.layers import Embedding, evaluating
 from transformer_lib.wiring import Wiring
 
 PADDING, BEGIN, END = 0, 1, 2  # the ids of tokenizers.SPECIALS

@@ -44,6 +44,30 @@ class _Undrawn(TorchFunctionMode):
         return function(*args, **kwargs)
 
 
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """A context in evaluation mode; afterwards each module is in the mode in which it was.
+
+    Of several such contexts that overlap, the last to end puts it back.
+    """
+    training = [module for module in model.modules() if module.training or module in _held]
+    for module in training:
+        _held[module] = _held.get(module, 0) + 1
+    try:
+        if training:
+            model.eval()
+        yield
+    finally:
+        for module in training:
+            _held[module] -= 1
+            if _held[module] == 0:
+                del _held[module]
+                module.training = True
+
+
+_held: dict[nn.Module, int] = {}  # modules to be put back, and how many contexts they are held by
+
+
 def gelu_tanh(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     """GELU with tanh in place of the normal distribution, off by less than 0.0005: GPT's choice.
 

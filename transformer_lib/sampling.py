@@ -6,7 +6,6 @@ A model is anything that gives ``model(ids, cache) -> logits [batch, tokens, voc
 
 import math
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from itertools import chain
 from numbers import Integral
 
@@ -16,6 +15,7 @@ from torch import Tensor, nn
 
 from transformer_lib import checks
 from transformer_lib.fast.decoding import decoder, warn_unless_cached
+from transformer_lib.layers import evaluating
 
 Logits = Float[Tensor, "*batch vocabulary"]
 
@@ -314,30 +314,6 @@ def draw(
         return logits.argmax(dim=-1)  # what filter_logits would leave, without a draw
     left = filter_logits(logits.float(), temperature=temperature, **options)
     return left.softmax(dim=-1).multinomial(1, generator=generator).squeeze(1)
-
-
-@contextmanager
-def evaluating(model: nn.Module) -> Iterator[None]:
-    """A context in evaluation mode; afterwards each module is in the mode in which it was.
-
-    Of several such contexts that overlap, the last to end puts it back.
-    """
-    training = [module for module in model.modules() if module.training or module in _held]
-    for module in training:
-        _held[module] = _held.get(module, 0) + 1
-    try:
-        if training:
-            model.eval()
-        yield
-    finally:
-        for module in training:
-            _held[module] -= 1
-            if _held[module] == 0:
-                del _held[module]
-                module.training = True
-
-
-_held: dict[nn.Module, int] = {}  # modules to be put back, and how many contexts they are held by
 
 
 def require_generation(model, ids, n_tokens: int) -> None:

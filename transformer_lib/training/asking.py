@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from transformer_lib.data.gifts import Grammar, Question
 from transformer_lib.interpret.maps import attention_maps
-from transformer_lib.sampling import evaluating
+from transformer_lib.layers import evaluating
 from transformer_lib.tokenizers import WordTokenizer
 
 SEED = 2026  # of stories that nobody was trained on

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from transformer_lib import checks
 from transformer_lib.data.batches import Source
-from transformer_lib.sampling import evaluating
+from transformer_lib.layers import evaluating
 from transformer_lib.training.device import in_precision
 from transformer_lib.training.distributed import ALONE, Processes
 from transformer_lib.training.losses import Loss, counted, cross_entropy, total

@@ -153,8 +153,7 @@ class Trainer:
         self.forward = torch.compile(self.joined) if compiled else self.joined
         self.asked: Callable[[], bool] = lambda: False
         self.step = 0
-        self.frozen = [p for p in model.parameters() if not p.requires_grad]
-        self.resting: list[nn.Module] = []  # parts that were put into evaluation mode
+        self.train = TrainingMode(model, optimizer)
 
     def __iter__(self) -> Iterator[Step]:
         while self.step < self.n_steps:
@@ -176,17 +175,6 @@ class Trainer:
         self.step = number
         rate, seconds = self.optimizer.param_groups[0]["lr"], time.perf_counter() - start
         return Step(number, loss, rate, norm, share.n_targets, seconds, asked > 0)
-
-    def train(self) -> None:
-        """Put the model into training mode, but for the parts that were not in it when it was."""
-        if any(p.requires_grad for p in self.frozen):  # no longer
-            require_trained(self.model, self.optimizer)
-        if self.model.training:
-            self.resting = [part for part in self.model.modules() if not part.training]
-            return
-        self.model.train()
-        for part in self.resting:
-            part.training = False
 
     def backward(self, share: Share) -> Tensor:
         """The gradient of the mean loss over all targets of the batch. That loss, and how many
@@ -269,6 +257,29 @@ class Trainer:
             "scaler": self.scaler,
             "batches": self.feed,
         }
+
+
+class TrainingMode:
+    """Puts a model into training mode, but for the parts that were not in it when the model was.
+
+    Raises:
+        ValueError: what was frozen when this was made no longer is, and the optimizer lacks it.
+    """
+
+    def __init__(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+        self.model, self.optimizer = model, optimizer
+        self.frozen = [p for p in model.parameters() if not p.requires_grad]
+        self.resting: list[nn.Module] = []
+
+    def __call__(self) -> None:
+        if any(p.requires_grad for p in self.frozen):
+            require_trained(self.model, self.optimizer)
+        if self.model.training:
+            self.resting = [part for part in self.model.modules() if not part.training]
+            return
+        self.model.train()
+        for part in self.resting:
+            part.training = False
 
 
 def require_trained(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:

@@ -117,7 +117,7 @@ class Widget(anywidget.AnyWidget):
         self._goals = tuple(goals)
         texts = json.loads(traits.get("_text", b"{}"))
         for head in ("title", "hint"):
-            if not isinstance(texts.get(head, ""), str):
+            if isinstance(texts, dict) and not isinstance(texts.get(head, ""), str):
                 raise TypeError(f"{head} is {texts[head]!r}, but must be a text")
         for goal in self._goals:
             for left, _, right in goal.conditions:

@@ -6,8 +6,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import traitlets
 
-from transformer_lib.attention import MultiHeadAttention
-from transformer_lib.fast.steps import stepper_of
 from transformer_lib.widgets.base import Widget, float_bytes, json_bytes
 from transformer_lib.widgets.driving import Flag, Number, Numbers, Option, Setting, Token
 from transformer_lib.widgets.inputs import to_numpy, to_tokens
@@ -181,9 +179,7 @@ def _layers(attention: object, d_model: int) -> tuple[list[np.ndarray], list[np.
             f"this attention has {shared} heads of keys and values for {attention.n_heads} of "
             "queries, which the steps do not show; give one with as many of each"
         )
-    ours = isinstance(attention, MultiHeadAttention)
-    plain = stepper_of(attention) and type(attention).stepper is MultiHeadAttention.stepper
-    if getattr(attention, "qk_norm", False) or (ours and not plain):
+    if getattr(attention, "qk_norm", False) or _is_changed(attention):
         raise TypeError(
             f"this {type(attention).__name__} does more than the ten steps show (a norm of its "
             "queries and keys, a window, a method of its own); give a plain MultiHeadAttention"
@@ -207,3 +203,16 @@ def _names(names: Sequence[str] | None, count: int, what: str) -> list[str]:
     if names is None:
         return [str(i) for i in range(count)]
     return to_tokens(names, count, what, "components")
+
+
+def _is_changed(attention: object) -> bool:
+    """Is it a MultiHeadAttention with another method or a hook?"""
+    kind = type(attention)
+    plain = next((one for one in kind.__mro__ if one.__name__ == "MultiHeadAttention"), kind)
+    methods = [name for name, value in vars(plain).items() if callable(value)]
+    others = [name for name in methods if getattr(kind, name) is not getattr(plain, name)]
+    hooks = [
+        *getattr(attention, "_forward_hooks", ()),
+        *getattr(attention, "_forward_pre_hooks", ()),
+    ]
+    return bool(hooks) or not {"__init__", "extra_repr"}.issuperset(others)
