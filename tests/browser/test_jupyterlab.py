@@ -150,7 +150,8 @@ class Notebook:
 
     def figures_of(self, index: int):
         self.show(index)
-        return self.page.locator(f".jp-Cell[data-windowed-list-index='{index}'] figure.afm")
+        cell = f".jp-Cell[data-windowed-list-index='{index}']"  # of the chapter in front
+        return self.page.locator(f".jp-NotebookPanel:not(.lm-mod-hidden) {cell} figure.afm")
 
     def check_figures(self) -> int:
         """Every widget of the chapter is drawn, in color; how many there are."""
