@@ -5,7 +5,9 @@
         page.get_by_role("gridcell", name="roses attends to gave").click()
 
 `book` is the folder of the built pages, `browser` the Chromium itself; `watched(context)` adds
-the checks to a context that a test has made itself.
+the checks to a context that a test has made itself. `served(folder)` is an address on this machine:
+what a page has stored is asked for there (once in some sixteen loadings, a page that Chromium 156
+opens from a file finds a storage of its own, which is empty).
 AFM_SLOWER=3 slows all pages down three times.
 `report(name, value)` adds a measured number to the summary at the end of the run.
 """
@@ -15,7 +17,11 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import cache, partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -102,6 +108,26 @@ def browser(playwright) -> Iterator[Browser]:
         )
     yield chromium
     chromium.close()
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *arguments: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="session")
+def served() -> Iterator[Callable[[Path], str]]:
+    with ExitStack() as servers:
+
+        @cache
+        def serve(folder: Path) -> str:
+            handler = partial(Quiet, directory=str(folder))
+            http = servers.enter_context(ThreadingHTTPServer(("127.0.0.1", 0), handler))
+            servers.callback(http.shutdown)
+            threading.Thread(target=http.serve_forever, daemon=True).start()
+            return f"http://127.0.0.1:{http.server_port}"
+
+        yield serve
 
 
 def slow_down(page: Page) -> None:

@@ -6,7 +6,6 @@ from harness import check_fits
 from playwright.sync_api import expect
 
 CHAPTER = BUILD / "chapters" / "01-self-attention.html"
-LANDING = BUILD / "book" / "index.html"
 SCALING = BUILD / "chapters" / "03-scaling.html"
 WRONG = """def one_output(x, i):
     weights = torch.softmax(x @ x.T, dim=0)
@@ -19,10 +18,11 @@ RIGHT = """def one_output(x, i):
 
 
 @pytest.fixture
-def chapter(book, browser, watched):
+def chapter(book, served, browser, watched):
     context = watched(browser.new_context(viewport={"width": 1280, "height": 800}))
+    context.set_offline(False)
     page = context.new_page()
-    page.goto(CHAPTER.as_uri())
+    page.goto(f"{served(book)}/chapters/{CHAPTER.name}")
     return page
 
 
@@ -102,7 +102,8 @@ def test_a_newcomer_answers_three_exercises_one_of_them_first_wrong(chapter, bro
     assert chapter.locator(".afm-progress").is_hidden()
     # Another browser has none of it, until the file is opened there.
     elsewhere = watched(browser.new_context()).new_page()
-    elsewhere.goto(LANDING.as_uri())
+    elsewhere.context.set_offline(False)
+    elsewhere.goto(f"{chapter.url}/../../book/index.html")
     line = elsewhere.locator(".afm-progress")
     with elsewhere.expect_file_chooser() as chooser:
         line.get_by_role("button", name="Open").click()
@@ -110,7 +111,7 @@ def test_a_newcomer_answers_three_exercises_one_of_them_first_wrong(chapter, bro
     # The page loads itself again: what it shows then has been stored.
     elsewhere.wait_for_function("performance.getEntriesByType('navigation')[0].type === 'reload'")
     expect(line).to_contain_text("Answered in this browser: 3 of the book")
-    elsewhere.goto(CHAPTER.as_uri())
+    elsewhere.goto(chapter.url)
     assert exercise(elsewhere, 0).locator("textarea").input_value() == RIGHT
 
 

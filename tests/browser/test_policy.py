@@ -1,33 +1,15 @@
 """The book over http, under its Content-Security-Policy: it works, and nothing else may load."""
 
-import threading
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-
 import pytest
-from built import BUILD, READ
+from built import READ
 from harness import mount_all
 
 # With formulas, bertviz, and figures of every kind of export.
 SEEN = [page for page in READ if page.startswith(("chapters/04-", "chapters/05", "chapters/12-"))]
 
 
-class Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *arguments):
-        pass
-
-
-@pytest.fixture(scope="module")
-def server(book):
-    """The address at which the built book is served."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(BUILD))) as http:
-        threading.Thread(target=http.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{http.server_port}"
-        http.shutdown()
-
-
 @pytest.fixture
-def open_served(server, browser):
+def open_served(book, served, browser):
     """Open a page of the served book; errors of any kind, broken rules too, are in `page.wrong`."""
     contexts = []
 
@@ -39,7 +21,7 @@ def open_served(server, browser):
         page.on("console", lambda m: m.type == "error" and page.wrong.append(m.text))
         page.on("pageerror", lambda error: page.wrong.append(str(error)))
         page.on("requestfailed", lambda request: page.wrong.append(request.url[:200]))
-        page.goto(f"{server}/{name}")
+        page.goto(f"{served(book)}/{name}")
         mount_all(page)
         return page
 

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from pathlib import Path
 
 import pytest
 from harness import HOST, HOSTILE, check_axe, check_fits, each_look, page_html
@@ -93,8 +94,11 @@ def test_a_loop_ends_by_itself_after_its_time(open_page):
     assert problem(page) == ("Stopped: stopped after 1 seconds: is there a loop that does not end?")
 
 
-def test_what_is_written_is_kept_and_can_be_forgotten(open_page):
+def test_what_is_written_is_kept_and_can_be_forgotten(open_page, served, tmp_path):
     page = open_page(write(name="kept"))
+    page.context.set_offline(False)
+    page.goto(f"{served(tmp_path)}/{Path(page.url).name}")
+    page.evaluate("() => window.afm.mountAll()")
     replace_text(page, "1 + 1")
     page.reload()
     page.evaluate("() => window.afm.mountAll()")
