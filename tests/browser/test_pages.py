@@ -1,7 +1,5 @@
 """Every page of the book in Chromium: offline, from file://, light and dark, wide and narrow."""
 
-import json
-
 import pytest
 from anatomy import LONGEST_LINE
 from built import BUILD, READ, weight
