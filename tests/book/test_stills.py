@@ -10,7 +10,7 @@ import pytest
 import stills
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 from PIL import Image
-from stored_form import LARGEST, PNG, VIEW, is_still
+from stored_form import LARGEST, PNG, VIEW, code_digest, is_still
 
 NOISE = np.random.default_rng(0).integers(0, 256, (150, 450, 3), dtype=np.uint8)
 
@@ -66,6 +66,7 @@ def stored(camera):
     assert camera == ["one"]
     assert pictures(nb)[:2] == [NEW, None]
     nb.cells[0].outputs[0].data[PNG] = OLD
+    nb.metadata.checksums = {"code": code_digest(nb)}
     camera.clear()
     return nb
 
@@ -124,6 +125,11 @@ def test_a_plot_is_kept_until_code_or_text_has_changed(stored):
     stills.attach(nb, stored)
     assert pictures(nb)[2] != pictures(stored)[2]
     assert is_still(pictures(nb)[2])
+    stored.cells[2].source = "draw_it_red"  # edited, and not yet run
+    nb = deepcopy(stored)
+    nb.cells[2].outputs[0].data[PNG] = OTHER
+    stills.attach(nb, stored)
+    assert pictures(nb)[2] != pictures(stored)[2]
 
 
 def test_a_still_that_looks_the_same_keeps_its_bytes(stored):
