@@ -481,6 +481,8 @@ def test_each_part_of_the_recipe_is_taken_away_once(tiny, monkeypatch, tmp_path)
     # clipped to one length, a gradient may be as long as it likes; not clipped, it may not
     assert ends["one gradient 1,000 times as long"] == pytest.approx(ends["all of it"], rel=1e-4)
     assert ends["no clipping"] != pytest.approx(ends["the same, no clipping"], rel=1e-4)
+    assert log.result["clipped"]["all of it"] == [1.0, 1.0]
+    assert log.result["clipped"]["no clipping"] == [0.0, 0.0]
     rates = log.result["rates of gradient descent"]
     assert min(rates.values()) == ends["gradient descent"][0]
 
