@@ -23,9 +23,9 @@ sentences and are measured on sentences whose subject, verb and object never mee
 error`` that of each head of each layer of the machine, and of its heads' mean, at the query that
 predicts a word (``late``: at the query that reads it). ``gap`` is about the machine, from either
 start, and the preset, and the same sentences without their object (or place), which the grammar
-cannot say: ``gap, 0.9`` is the share of them whose translation has no word, the end included, below 90 % of the probability
-(``whole, 0.9``: of the whole sentences), and ``gap, invented`` that of those that become a sentence
-of the grammar, with an object that nobody has named.
+cannot say: ``gap, 0.9`` is the share of them whose translation has no word, the end included, below
+90 % of the probability (``whole, 0.9``: of the whole sentences), and ``gap, invented`` that of
+those that become a sentence of the grammar, with an object that nobody has named.
 """
 
 import random
