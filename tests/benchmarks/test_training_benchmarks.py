@@ -395,8 +395,16 @@ def test_what_is_taken_out_of_a_translator_is_gone(benchmark):
     module.large_tables(large)
     for table in (large.source_embedding, large.target_embedding):
         assert 0.9 < table.weight.std() < 1.1
+    expand = large.encoder[0].feed_forward.expand
+    assert not expand.bias.any()
+    module.the_pages_start(large)
+    for drawn in (expand.weight, expand.bias):
+        assert 0.2 < drawn.abs().max() <= 12**-0.5  # PyTorch's bound; Xavier's is 0.32
+    assert large.source_embedding.weight.std() > 0.9  # no table is drawn again
     source, inputs, _ = corpus.validation.rows(torch.arange(2))
-    model = module.Run(recipe, corpus).trainer.model.eval()
+    model, loud = (module.Run(recipe, corpus).trainer.model.eval() for _ in range(2))
+    module.large_scores(loud)
+    assert_close(loud(source, inputs), 12**0.5 * model(source, inputs))
     swapped = source.clone()
     swapped[:, [0, 1]] = source[:, [1, 0]]
     with torch.no_grad():
