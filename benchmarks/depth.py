@@ -1,6 +1,7 @@
 """The norm's place in a deep stack: gradients by depth before training, and what is learned.
 
-    python benchmarks/depth.py        about fifteen minutes on one core
+    python benchmarks/depth.py          about twenty minutes on one core
+    python benchmarks/depth.py later    the last two points alone, into the log that is there
 
 Writes transformer_lib/runs/depth.json, which chapter 08b reads. The model is a GPT whose blocks are
 put together in one of five ways (ARRANGEMENTS); it reads the gift stories of a small grammar.
@@ -15,8 +16,11 @@ where results are written into the stream) or by Xavier's rule.
   the root mean square of its numbers. Nothing is trained.
 - Losses: LAYERS blocks are trained for STEPS steps from each of STARTS_OF[arrangement]. The first
   seed tries all RATES; the others are trained at the rate that was best for it.
+- "first to last": the first block's gradient over the last one's, for post-norm from MORE_SEEDS.
+- "longer": the losses of LONGER_FOR after LONGER times the steps, at the rates found before.
 """
 
+import sys
 from functools import partial
 
 import torch
@@ -32,7 +36,7 @@ from transformer_lib.gpt import GPT, GPTConfig
 from transformer_lib.tokenizers import WordTokenizer
 from transformer_lib.training.loop import Trainer
 from transformer_lib.training.optimizers import Muon
-from transformer_lib.training.run_log import RUNS_FOLDER, new_run, save_run
+from transformer_lib.training.run_log import RUNS_FOLDER, load_run, new_run, save_run
 from transformer_lib.training.schedules import trapezoid
 
 GRAMMAR = Grammar(
@@ -49,6 +53,8 @@ STARTS = {
 }
 LAYERS, STEPS, BATCH, RATES = 6, 300, 16, (0.02, 0.01, 0.005, 0.0025)
 TRAINED, HELD_OUT = 6000, 200
+MORE_SEEDS, MORE_DEPTHS = tuple(range(16)), (24, 48)
+LONGER, LONGER_FOR = 3, (("no norm", "large tables"), ("no residual", "all large"))
 
 
 class NoNorm(PreNorm):
@@ -140,13 +146,15 @@ def loss_of(model: GPT, inputs: Tensor, targets: Tensor) -> Tensor:
     return F.cross_entropy(logits, targets.flatten(), ignore_index=IGNORED)
 
 
-def trained_loss(model: GPT, training: Packed, unseen: Packed, rate: float, seed: int) -> float:
+def trained_loss(
+    model: GPT, training: Packed, unseen: Packed, rate: float, seed: int, steps: int
+) -> float:
     """The loss on unseen stories after training."""
     trainer = Trainer(
         model,
         Muon(model, lr=rate, adamw_lr=rate / 4),
         Batches(training, BATCH, seed=seed),
-        n_steps=STEPS,
+        n_steps=steps,
         schedule=partial(trapezoid, warmup=10, decay=0.6),
     )
     for _ in trainer:
@@ -155,7 +163,20 @@ def trained_loss(model: GPT, training: Packed, unseen: Packed, rate: float, seed
         return loss_of(model.eval(), unseen.inputs, unseen.targets).item()
 
 
-def main() -> None:
+def first_to_last(training: Packed) -> dict[str, list[float]]:
+    """For post-norm, from each start that the chapter speaks of: a ratio for each seed."""
+    batch, found = training.rows(torch.arange(BATCH)), {}
+    for start in ("large tables", "all large"):
+        for depth in MORE_DEPTHS:
+            models = (make("post-norm", start, depth, seed) for seed in MORE_SEEDS)
+            norms = [gradients(model, *batch) for model in models]
+            name = f"first to last: post-norm, {start}, {depth}"
+            found[name] = [each[0][0] / each[-1][0] for each in norms]
+            print(name, flush=True)
+    return found
+
+
+def main(only: str = "") -> None:
     torch.set_num_threads(1)
     tokenizer = WordTokenizer(GRAMMAR.vocabulary)
     held_out = GRAMMAR.stories(HELD_OUT, seed=2)
@@ -163,38 +184,38 @@ def main() -> None:
         pack([tokenizer.encode(story) for story in stories], GRAMMAR.max_words)
         for stories in (GRAMMAR.stories(TRAINED, seed=1), held_out)
     )
-    columns = ("arrangement", "start", "depth", "seed", "layer", "gradient", "stream")
-    curve: dict[str, list] = {name: [] for name in columns}
-    for at, arrangement in enumerate(ARRANGEMENTS):
-        for start_at, start in enumerate(STARTS):
-            for depth in DEPTHS:
-                for seed in SEEDS:
-                    model = make(arrangement, start, depth, seed)
-                    batch = training.rows(torch.arange(BATCH))
-                    for layer, found in enumerate(gradients(model, *batch), start=1):
-                        row = (at, start_at, depth, seed, layer, *found)
-                        for column, value in zip(curve.values(), row, strict=True):
-                            column.append(value)
-                print(arrangement, start, depth, "gradients", flush=True)
-    result: dict[str, list | float] = {"floor": GRAMMAR.floor(held_out)}
-    for arrangement, starts in STARTS_OF.items():
-        for start in starts:
 
-            def loss(rate: float, seed: int, arrangement=arrangement, start=start) -> float:
-                model = make(arrangement, start, LAYERS, seed)
-                found = trained_loss(model, training, unseen, rate, seed)
-                print(arrangement, start, seed, rate, f"{found:.3f}", flush=True)
-                return found
+    def loss(arrangement: str, start: str, rate: float, seed: int, steps: int = STEPS) -> float:
+        model = make(arrangement, start, LAYERS, seed)
+        found = trained_loss(model, training, unseen, rate, seed, steps)
+        print(arrangement, start, seed, rate, steps, f"{found:.3f}", flush=True)
+        return found
 
-            first, *others = SEEDS
-            tried = {rate: loss(rate, first) for rate in RATES}
-            best = min(tried, key=tried.get)
-            name = f"{arrangement}, {start}"
-            result[f"{name}: rates"] = list(tried.values())
-            result[name] = [tried[best], *(loss(best, seed) for seed in others)]
+    if only == "later":  # all else stays as it is
+        log = load_run(RUNS_FOLDER / "depth.json")
+        curve, result = log.curve, dict(log.result)
+    else:
+        curve, result = measured_gradients(training), {"floor": GRAMMAR.floor(held_out)}
+        for arrangement, starts in STARTS_OF.items():
+            for start in starts:
+                first, *others = SEEDS
+                tried = {rate: loss(arrangement, start, rate, first) for rate in RATES}
+                best, name = min(tried, key=tried.get), f"{arrangement}, {start}"
+                result[f"{name}: rates"] = list(tried.values())
+                again = [loss(arrangement, start, best, seed) for seed in others]
+                result[name] = [tried[best], *again]
+    result |= first_to_last(training)
+    for arrangement, start in LONGER_FOR:
+        name = f"{arrangement}, {start}"
+        tried = result[f"{name}: rates"]
+        best = RATES[tried.index(min(tried))]
+        result[f"longer: {name}"] = [
+            loss(arrangement, start, best, seed, LONGER * STEPS) for seed in SEEDS
+        ]
     config = SIZES | {
         "arrangements": list(ARRANGEMENTS), "starts": list(STARTS), "depths": list(DEPTHS),
         "seeds": list(SEEDS), "starts of": {a: list(found) for a, found in STARTS_OF.items()},
+        "more seeds": list(MORE_SEEDS), "longer": LONGER,
         "layers": LAYERS, "steps": STEPS, "batch": BATCH, "rates": list(RATES),
         "optimizer": "Muon, AdamW at a quarter of the rate",
         "schedule": "trapezoid, warmup 10, decay 0.6",
@@ -204,5 +225,23 @@ def main() -> None:
     print("written:", save_run(log, RUNS_FOLDER).name)
 
 
+def measured_gradients(training: Packed) -> dict[str, list]:
+    """The columns of the log: a row for each block of each fresh model."""
+    columns = ("arrangement", "start", "depth", "seed", "layer", "gradient", "stream")
+    curve: dict[str, list] = {name: [] for name in columns}
+    batch = training.rows(torch.arange(BATCH))
+    for at, arrangement in enumerate(ARRANGEMENTS):
+        for start_at, start in enumerate(STARTS):
+            for depth in DEPTHS:
+                for seed in SEEDS:
+                    model = make(arrangement, start, depth, seed)
+                    for layer, found in enumerate(gradients(model, *batch), start=1):
+                        row = (at, start_at, depth, seed, layer, *found)
+                        for column, value in zip(curve.values(), row, strict=True):
+                            column.append(value)
+                print(arrangement, start, depth, "gradients", flush=True)
+    return curve
+
+
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

@@ -7,7 +7,7 @@
 Writes transformer_lib/runs/multi30k.json, after each seed; what the log has of other seeds and the
 same recipe stays in it. The preset ``multi30k`` is trained, saved and resumed in
 _build/multi30k; stop it whenever you like. The beam's width and length penalty are those with the
-best BLEU on the validation pairs. Then, once, the test pairs are translated (test_2016_flickr), and
+best BLEU on the validation pairs. Then the test pairs are translated (test_2016_flickr), and
 the same output is judged three times:
 
     bleu        sacreBLEU as its signature says: cased, with punctuation, its own tokens (13a)

@@ -116,6 +116,8 @@ def test_depth_measures_every_block_and_trains_every_arrangement(tiny, tmp_path)
         "TRAINED": 4,
         "HELD_OUT": 2,
         "RATES": (0.01, 0.1),
+        "MORE_SEEDS": (0, 1, 2),
+        "MORE_DEPTHS": (2,),
     }
     module = tiny("depth", **sizes)
     module.main()
@@ -129,6 +131,17 @@ def test_depth_measures_every_block_and_trains_every_arrangement(tiny, tmp_path)
             assert losses[0] == min(tried)
             assert (len(losses), len(tried)) == (2, 2)
             assert 0 < min(losses) < 4
+    for start in ("large tables", "all large"):
+        ratios = log.result[f"first to last: post-norm, {start}, 2"]
+        assert len(set(ratios)) == 3
+        assert min(ratios) > 0
+    for arrangement, start in module.LONGER_FOR:
+        longer = log.result[f"longer: {arrangement}, {start}"]
+        assert len(longer) == 2
+        assert longer != log.result[f"{arrangement}, {start}"]
+    module.main("later")
+    again = load_run(tmp_path / "depth.json")
+    assert (again.curve, again.result) == (log.curve, log.result)
 
 
 def test_depth_arranges_the_same_parameters_in_different_ways(tiny):

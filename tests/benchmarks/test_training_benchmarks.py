@@ -395,8 +395,16 @@ def test_what_is_taken_out_of_a_translator_is_gone(benchmark):
     module.large_tables(large)
     for table in (large.source_embedding, large.target_embedding):
         assert 0.9 < table.weight.std() < 1.1
+    expand = large.encoder[0].feed_forward.expand
+    assert not expand.bias.any()
+    module.the_pages_start(large)
+    for drawn in (expand.weight, expand.bias):
+        assert 0.2 < drawn.abs().max() <= 12**-0.5  # PyTorch's bound; Xavier's is 0.32
+    assert large.source_embedding.weight.std() > 0.9  # no table is drawn again
     source, inputs, _ = corpus.validation.rows(torch.arange(2))
-    model = module.Run(recipe, corpus).trainer.model.eval()
+    model, loud = (module.Run(recipe, corpus).trainer.model.eval() for _ in range(2))
+    module.large_scores(loud)
+    assert_close(loud(source, inputs), 12**0.5 * model(source, inputs))
     swapped = source.clone()
     swapped[:, [0, 1]] = source[:, [1, 0]]
     with torch.no_grad():
@@ -481,6 +489,8 @@ def test_each_part_of_the_recipe_is_taken_away_once(tiny, monkeypatch, tmp_path)
     # clipped to one length, a gradient may be as long as it likes; not clipped, it may not
     assert ends["one gradient 1,000 times as long"] == pytest.approx(ends["all of it"], rel=1e-4)
     assert ends["no clipping"] != pytest.approx(ends["the same, no clipping"], rel=1e-4)
+    assert log.result["clipped"]["all of it"] == [1.0, 1.0]
+    assert log.result["clipped"]["no clipping"] == [0.0, 0.0]
     rates = log.result["rates of gradient descent"]
     assert min(rates.values()) == ends["gradient descent"][0]
 

@@ -365,7 +365,7 @@ check_reported = Choice(
         "b": "On characters, nearly every four in a row occur in the reference somewhere. The "
         "number is high and cannot be compared with anybody's.",
         "c": "Brevity penalty and n-grams are counted over the whole corpus. A mean over sentences "
-        "is another number (and 0 for a sentence without a common 4-gram).",
+        "is another number (without smoothing, 0 for a sentence without a common 4-gram).",
         "e": "That counts the padding and end tokens as words, and right they are nearly always.",
     },
     praise="Right: its own output as plain text, the whole corpus at once, and a signature that "
