@@ -137,15 +137,20 @@ def interpreter() -> str:
     return text
 
 
-def _bundled(path: Path, name: str) -> str:
-    options = ["--bundle", "--minify", "--format=iife", f"--global-name={name}", "--charset=utf8"]
+def esbuild(*arguments: str | Path) -> str:
+    """What esbuild prints; ValueError with what it says if it fails."""
+    options = ("--minify", "--charset=utf8", "--target=es2022", "--log-level=warning")
     done = subprocess.run(
-        [NPM / ".bin" / "esbuild", path, *options, "--target=es2022", "--log-level=warning"],
+        [NPM / ".bin" / "esbuild", *arguments, *options],
         env=os.environ | {"NODE_PATH": str(NPM)}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     if done.returncode:
-        raise ValueError(f"esbuild could not bundle {path}:\n{done.stderr}")
+        raise ValueError(f"esbuild could not read {arguments[0]}:\n{done.stderr}")
     return done.stdout.rstrip()
+
+
+def _bundled(path: Path, name: str) -> str:
+    return esbuild(path, "--bundle", "--format=iife", f"--global-name={name}")
 
 
 def named(state: dict[str, dict]) -> dict[str, str]:

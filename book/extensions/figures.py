@@ -6,7 +6,7 @@ MyST-NB writes the state of a page's widgets into the page. Here that state is m
   five questions on a page would be five times the same 50 kB, and six kinds of figures six times
   what they share. All models but the first of a kind name the first, `{"same_as": id}`. The first
   lists its modules: a text that stood on the page before is the place where it stood,
-  `[id, name, index]`. book/assets/afm-host.js looks there.
+  `[id, name, index]`. book/assets/afm-host.js looks there. What is left is minified.
 - **Weights are files**, loaded when a figure needs them. The trait `_packed` holds a model's
   weights, up to a megabyte. They become `_static/weights-HASH.js`, a classic script (from file:// a
   page can load nothing else), and the trait names it: `{"load": "weights-HASH.js"}`.
@@ -20,6 +20,7 @@ import hashlib
 import json
 import re
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import python_files
 from docutils import nodes
@@ -29,7 +30,7 @@ from sphinx.errors import ExtensionError
 STATE = "application/vnd.jupyter.widget-state+json"
 VIEW = "application/vnd.jupyter.widget-view+json"
 FILES = {"_packed": "weights", "_vocabulary": "vocabulary"}  # how the file of each trait begins
-TEXTS = ("_esm", "_css", "_worker")
+TEXTS = {"_esm": "js", "_css": "css", "_worker": "js"}
 # Before the line with which widgets/joining.py begins a file: "// core/dom.js".
 MODULES = re.compile(r"^(?=// [\w/]+\.js$)", re.MULTILINE)
 NOTE = (
@@ -65,6 +66,37 @@ def each_text_once(models: dict[str, dict]) -> None:
                 ]
 
 
+def write_short(models: dict[str, dict]) -> None:
+    """Minify each program and each style sheet.
+
+    >>> models = {"a": {"state": {"_esm": "const two = 1 + 1;\\n"}}}
+    >>> write_short(models)
+    >>> models
+    {'a': {'state': {'_esm': 'const two=2;\\n'}}}
+    """
+    places = []
+    for model in models.values():
+        for name, language in TEXTS.items():
+            match model["state"].get(name):
+                case str():
+                    places.append((model["state"], name, language))
+                case list(parts):
+                    places += [
+                        (parts, i, language)
+                        for i, part in enumerate(parts)
+                        if isinstance(part, str)
+                    ]
+    if not places:
+        return
+    with TemporaryDirectory() as folder:
+        files = [Path(folder, f"{i}.{language}") for i, (*_, language) in enumerate(places)]
+        for file, (holder, key, _) in zip(files, places, strict=True):
+            file.write_text(holder[key], encoding="utf-8")
+        python_files.esbuild(*files, f"--outdir={folder}", "--allow-overwrite")
+        for file, (holder, key, _) in zip(files, places, strict=True):
+            holder[key] = file.read_text(encoding="utf-8")
+
+
 def take_out_weights(models: dict[str, dict]) -> dict[str, str]:
     """Take weights and vocabularies out of the models; the files that hold them, by name.
 
@@ -94,6 +126,7 @@ def lean(body: str) -> tuple[str, dict[str, str]]:
     held = json.loads(body)
     files = python_files.named(held["state"]) | take_out_weights(held["state"])
     each_text_once(held["state"])
+    write_short(held["state"])
     # As myst-nb writes it: `</script>` would end the tag.
     return json.dumps(held).replace("</script>", r"<\/script>"), files
 

@@ -308,7 +308,7 @@ def test_a_part_without_a_license_stops_the_build(tmp_path, monkeypatch):
 def test_weights_become_files_of_their_own():
     sides = {"path": ["_text"], "encoding": "base64", "data": "e30="}
     buffers = [{"path": ["_packed"], "encoding": "base64", "data": "QUZNVw=="}, sides]
-    models = {id_: {"state": {"_esm": "</script>"}, "buffers": [*buffers]} for id_ in "ab"}
+    models = {id_: {"state": {"_esm": "'</script>'"}, "buffers": [*buffers]} for id_ in "ab"}
     models["c"] = {"state": {"value": 3}}
     text, files = figures.lean(json.dumps({"state": models}))
     assert "</script>" not in text
@@ -335,7 +335,11 @@ def test_a_vocabulary_becomes_a_file_too_if_there_is_one():
 def test_each_kind_of_widget_is_written_once():
     models = {
         id_: {"state": {"_esm": esm, "_css": css, "_text": "t"}}
-        for id_, esm, css in (("a", "x", "y"), ("b", "</script>", "y"), ("c", "x", "y"))
+        for id_, esm, css in (
+            ("a", "x;\n", "y{color:red}\n"),
+            ("b", "say('</script>');\n", "y{color:red}\n"),
+            ("c", "x;\n", "y{color:red}\n"),
+        )
     }
     models["d"] = {"state": {"value": 3}}  # a widget of somebody else
     text, files = figures.lean(json.dumps({"state": models}))
@@ -343,27 +347,27 @@ def test_each_kind_of_widget_is_written_once():
     assert "</script>" not in text
     found = {id_: model["state"] for id_, model in json.loads(text)["state"].items()}
     assert found == {
-        "a": {"_esm": "x", "_css": "y", "_text": "t"},
-        "b": {"_esm": "</script>", "_css": {"same_as": "a"}, "_text": "t"},
+        "a": {"_esm": "x;\n", "_css": "y{color:red}\n", "_text": "t"},
+        "b": {"_esm": 'say("<\\/script>");\n', "_css": {"same_as": "a"}, "_text": "t"},
         "c": {"_esm": {"same_as": "a"}, "_css": {"same_as": "a"}, "_text": "t"},
         "d": {"value": 3},
     }
 
 
 def test_what_kinds_of_widgets_share_is_written_once():
-    dom, plane = "// core/dom.js\nconst core_dom = 1;\n", "// core/plane.js\nlet p;\n"
+    dom, plane = "// core/dom.js\nconst core_dom = (long) => long;\n", "// core/plane.js\nlet p;\n"
     texts = {
-        "a": {"_esm": f"{dom}// a/view.js\na", "_css": ".a {}"},
+        "a": {"_esm": f"{dom}// a/view.js\na", "_css": ".a { top: 0 }"},
         "b": {"_esm": f"{plane}{dom}// b/view.js\nb", "_worker": f"{plane}// b/worker.js\nw"},
-        "c": {"_esm": f"{plane}{dom}// b/view.js\nb", "_css": ".a {}"},
+        "c": {"_esm": f"{plane}{dom}// b/view.js\nb", "_css": ".a { top: 0 }"},
     }
     models = {id_: {"state": state} for id_, state in texts.items()}
     body, _ = figures.lean(json.dumps({"state": models}))
-    assert body.count("const core_dom") == body.count("let p;") == body.count(".a {}") == 1
+    assert body.count("const core_dom") == body.count("let p;") == body.count(".a{top:0}") == 1
     found = {id_: model["state"] for id_, model in json.loads(body)["state"].items()}
-    assert found["a"]["_esm"] == [dom, "// a/view.js\na"]
-    assert found["b"]["_esm"] == [plane, ["a", "_esm", 0], "// b/view.js\nb"]
-    assert found["b"]["_worker"] == [["b", "_esm", 0], "// b/worker.js\nw"]
+    assert found["a"]["_esm"] == ["const core_dom=o=>o;\n", "a;\n"]
+    assert found["b"]["_esm"] == ["let p;\n", ["a", "_esm", 0], "b;\n"]
+    assert found["b"]["_worker"] == [["b", "_esm", 0], "w;\n"]
     assert found["c"]["_esm"] == {"same_as": "b"}
     assert found["c"]["_css"] == {"same_as": "a"}
 
