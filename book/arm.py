@@ -19,8 +19,8 @@ import sys
 import time
 from pathlib import Path
 
-from elsewhere import Machine, differences, keep, read, run
-from execution import TIMEOUT, trains
+from elsewhere import MOST_EMULATED, Machine, differences, keep, read, run
+from execution import trains
 from nbclient.exceptions import CellTimeoutError
 from notebooks import ROOT, chapter
 from stored_form import code_digest
@@ -126,7 +126,7 @@ def look(path: Path) -> dict[int, str]:
     try:
         nb = run(stored, Machine("arm", kernel="arm"))
     except CellTimeoutError:
-        print(f"{path.stem}: too slow, a cell took more than {TIMEOUT} s", flush=True)
+        print(f"{path.stem}: too slow, a cell took more than {MOST_EMULATED} s", flush=True)
         return {}
     found = differences(stored, nb)
     facts = {

@@ -51,6 +51,7 @@ KERNELS = {
     "avx512": ("avx512f", "avx512", "AVX512", "AVX512_CORE"),
 }
 THREADS = (2, 4)
+MOST_EMULATED = 4 * TIMEOUT  # seconds for a cell on an emulated processor
 
 
 @dataclass(frozen=True)
@@ -127,8 +128,9 @@ def run(stored: NotebookNode, machine: Machine) -> NotebookNode:
             cell.outputs, cell.execution_count = [], None
             if reason := cell.metadata.get("bits"):
                 cell.source = f"{SAME_CALL} {reason}\n{cell.source}"
+    limit = MOST_EMULATED if machine.kernel else TIMEOUT
     with machine.running() as environment:
-        return execute(nb, TIMEOUT, kernel=machine.kernel, environment=environment, to_the_end=True)
+        return execute(nb, limit, kernel=machine.kernel, environment=environment, to_the_end=True)
 
 
 def differences(stored: NotebookNode, nb: NotebookNode) -> dict[int, str]:
