@@ -106,6 +106,9 @@ def main() -> None:
         reduced = only(toc, chapter)
         execute(reduced, arguments.jobs)
         (folder / "_toc.yml").write_text(yaml.safe_dump(reduced), encoding="utf-8")
+        # Sphinx sees a change of the chapter, and not one of what its cells gave.
+        doctree = folder / "_build" / ".doctrees" / "chapters" / f"{chapter}.doctree"
+        doctree.unlink(missing_ok=True)
         html = build(folder, folder / "_toc.yml")
         page = html / "chapters" / f"{chapter}.html"
     print(f"\nThe book is built: {page.as_uri()}")

@@ -11,6 +11,8 @@ MyST-NB writes the state of a page's widgets into the page. Here that state is m
   weights, up to a megabyte. They become `_static/weights-HASH.js`, a classic script (from file:// a
   page can load nothing else), and the trait names it: `{"load": "weights-HASH.js"}`.
   core/weights.js reads both. So it is with GPT-2's vocabulary, the trait `_vocabulary`.
+- **A plot has 256 colors**, which nobody can tell from the thousands that it is drawn in, and a
+  third of the bytes.
 - **Python and an editor are files, too** (book/python_files.py), on pages with the figure Write.
 
 Where a figure needs JavaScript and there is none, a sentence says so.
@@ -24,8 +26,10 @@ from tempfile import TemporaryDirectory
 
 import python_files
 from docutils import nodes
+from PIL import Image
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
+from stills import in_few_colors
 
 STATE = "application/vnd.jupyter.widget-state+json"
 VIEW = "application/vnd.jupyter.widget-view+json"
@@ -154,6 +158,16 @@ def write(app: Sphinx, error: Exception | None) -> None:
             (Path(app.outdir) / "_static" / name).write_text(text, encoding="utf-8")
 
 
+def save_colors(app: Sphinx, error: Exception | None) -> None:
+    if error is not None or app.builder.format != "html":
+        return
+    for path in (Path(app.outdir) / app.builder.imagedir).glob("*.png"):
+        with Image.open(path) as picture:
+            if picture.mode == "P" or picture.convert("RGBA").getextrema()[3][0] < 255:
+                continue
+            in_few_colors(picture.convert("RGB"), 256).save(path, optimize=True)
+
+
 def in_question(node: nodes.Node | None) -> bool:
     """Whether a node is in a cell that asks a question: there, reveal.py says more."""
     return node is not None and ("afm-guess" in node.get("classes", ()) or in_question(node.parent))
@@ -171,3 +185,4 @@ def setup(app: Sphinx) -> None:
     app.connect("doctree-read", shorten)
     app.connect("doctree-read", add_notes, priority=600)  # after reveal.py
     app.connect("build-finished", write)
+    app.connect("build-finished", save_colors)

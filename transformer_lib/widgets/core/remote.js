@@ -61,7 +61,7 @@ function start(text, onEvent) {
 }
 
 function startWorker(text) {
-  const script = text.replace(/^export default /m, "const methods = ");
+  const script = text.replace(/^export default\b/m, "const methods =");
   const address = URL.createObjectURL(
     new Blob([script, "\n", ANSWER], { type: "text/javascript" }),
   );
