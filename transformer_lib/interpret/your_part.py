@@ -29,12 +29,17 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from transformer_lib.gpt import GPT
+from transformer_lib.attention import MultiHeadAttention
+from transformer_lib.gpt import GPT, GPTConfig
 from transformer_lib.interpret.open_parts import OpenAttention, OpenEmbedding, Own, takes_mask
+from transformer_lib.layers import Embedding
+from transformer_lib.positions import RotaryPositions
 
 PARTS = (
     "attention_weights", "causal_mask", "split_heads", "merge_heads", "embedding", "apply_rotary",
 )  # fmt: skip
+# Whatever else is in their place, or in them, may compute what an open part does not.
+OPENED = {MultiHeadAttention, OpenAttention, Embedding, OpenEmbedding, RotaryPositions, type(None)}
 OF_A_HEAD = ("attention_weights", "causal_mask", "apply_rotary")
 
 
@@ -110,7 +115,9 @@ def _place(model: GPT, at: str | None, parts: Mapping[str, Any]) -> tuple[list[i
 
 
 def require_parts(model: GPT, parts: Mapping[str, Any]) -> None:
-    """Functions for parts that the model has."""
+    """Functions for parts that the model has, in place of the library's own."""
+    if not isinstance(getattr(model, "config", None), GPTConfig):
+        raise TypeError(f"model is of type {type(model).__name__}; parts are put into a GPT.")
     for name, function in parts.items():
         if name not in PARTS:
             close = difflib.get_close_matches(name, PARTS, 1)
@@ -133,6 +140,15 @@ def require_parts(model: GPT, parts: Mapping[str, Any]) -> None:
             f"the positions of this GPT are {config.positions!r}, so it turns nothing and has no "
             f"apply_rotary. Put your own into embedding."
         )
+    inside = [block.attention for block in model.blocks if set(parts) - {"embedding"}]
+    for part in inside + [model.embedding] * ("embedding" in parts):
+        kinds = {type(vars(part).get(name)) for name in ("positions", "forward")} | {type(part)}
+        if others := [kind.__name__ for kind in kinds if kind not in OPENED]:
+            raise ValueError(
+                f"this GPT has another part ({', '.join(others)}), and what that computes would be "
+                f"lost with your functions. Take a GPT with the library's MultiHeadAttention and "
+                f"Embedding, and with rotary or added positions."
+            )
     weigh = parts.get("attention_weights")
     if "causal_mask" in parts and weigh is not None and not takes_mask(weigh):
         raise ValueError(
