@@ -14,6 +14,7 @@ from transformer_lib import attention as attention_module
 from transformer_lib import checks, layers, positions
 from transformer_lib.attention import MultiHeadAttention, attention
 from transformer_lib.beam import beam_search, translate
+from transformer_lib.blocks import PreNorm
 from transformer_lib.cache import KeyValueCache
 from transformer_lib.gpt import GPTConfig
 from transformer_lib.interpret.lens import logit_lens
@@ -393,3 +394,39 @@ def test_an_attention_that_never_reads_its_cache_is_told_so(prompt):
         warnings.simplefilter("error")
         generate(model, ids, 3, cache=False)
         generate(with_attention(OwnWithCache()), ids, 3)
+
+
+class TopLeft(MultiHeadAttention):
+    """A window of 7 whose places are counted from the first query, not from the first key."""
+
+    def mask_and_bias(self, q, k, mask):
+        query, key = torch.arange(q.shape[-2]).unsqueeze(1), torch.arange(k.shape[-2])
+        return key > query - 7, None
+
+
+VECTOR = torch.linspace(0, 9, 12)
+
+
+class ForgottenStep(PreNorm):
+    """Adds something from the ninth token on, and in its step does not."""
+
+    def forward(self, x, mask=None, *, causal=False, cache=None):
+        start = 0 if cache is None else cache.length
+        late = torch.arange(start, start + x.shape[1]) >= 8
+        return super().forward(x, mask, causal=causal, cache=cache) + VECTOR * late.unsqueeze(1)
+
+    def stepper(self, cache):
+        return super().stepper(cache)
+
+
+@pytest.mark.parametrize("wrong", [TopLeft, ForgottenStep])
+def test_a_cache_that_is_right_only_at_first_is_found(wrong):
+    model, ids = make(WIRINGS["gpt2"]).eval(), random_ids(tokens=5)
+    part = model.blocks[1].attention if wrong is TopLeft else model.blocks[1]
+    part.__class__ = wrong
+    for write in (lambda n: generate(model, ids, n), lambda n: beam_search(model, ids, n, width=2)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            write(2)
+        with pytest.warns(UserWarning, match=f"another text than without: look at {wrong.__name__}"):
+            write(8)

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from transformer_lib import checks
 from transformer_lib.encoder_decoder import BEGIN, END, PADDING, EncoderDecoder
-from transformer_lib.fast.decoding import decoder, warn_unless_cached
+from transformer_lib.fast.decoding import decoder, lengths_to_look_at, warn_unless_cached
 from transformer_lib.layers import evaluating
 from transformer_lib.sampling import (
     require_end,
@@ -81,13 +81,14 @@ def beam_search(
         finished = scores.new_full((batch, width), -torch.inf)
         finished_texts = ids.new_zeros(batch, width, prompt + longest)
         best_possible = penalty_of(limits, length_penalty).to(exact).unsqueeze(1)
+        looks = lengths_to_look_at(prompt + 1, prompt + longest - 1)
         for step in range(longest):
             beams = scores.shape[1]
             if step > 0:
                 logits = advance(texts[:, :, -1].flatten())
             require_sound(logits)
-            if step == 1:
-                warn_unless_cached(model, texts.flatten(0, 1), logits)
+            if prompt + step in looks:
+                warn_unless_cached(model, texts.flatten(0, 1), logits, again=step > 1)
             following = logits.to(exact).log_softmax(dim=-1).unflatten(0, (batch, beams))
             candidates = (scores.unsqueeze(2) + following).flatten(start_dim=1)
             kept = min(width, beams * vocabulary)

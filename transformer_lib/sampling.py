@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from transformer_lib import checks
-from transformer_lib.fast.decoding import decoder, warn_unless_cached
+from transformer_lib.fast.decoding import decoder, lengths_to_look_at, warn_unless_cached
 from transformer_lib.layers import evaluating
 
 Logits = Float[Tensor, "*batch vocabulary"]
@@ -271,6 +271,7 @@ def _drawn(model, ids, n_tokens, store, penalty, end, generator, options) -> Ite
     text = torch.cat((ids, ids.new_empty(batch, n_tokens)), dim=1)
     finished = torch.zeros(batch, dtype=torch.bool, device=ids.device)
     step = None
+    looks = lengths_to_look_at(prompt + 1, prompt + n_tokens - 1) if store is not None else ()
 
     @torch.no_grad()  # not around a yield, where it would hold for whoever reads the stream
     def write(t: int) -> Tensor:
@@ -284,8 +285,8 @@ def _drawn(model, ids, n_tokens, store, penalty, end, generator, options) -> Ite
         if t == prompt and store is not None and n_tokens > 1:
             step = decoder(model, store, (ids[:, -1], logits))
         require_sound(logits)
-        if t == prompt + 1 and store is not None:
-            warn_unless_cached(model, text[:, :t], logits)
+        if t in looks:
+            warn_unless_cached(model, text[:, :t], logits, again=t > prompt + 1)
         if penalty is not None:
             logits = penalize_repetition(logits.float(), text[:, :t], penalty)
         tokens = draw(logits, generator, **options).to(ids.dtype)
