@@ -5,6 +5,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from transformer_lib import checks
+from transformer_lib.cache import require_new_cache
 from transformer_lib.encoder_decoder import BEGIN, END, PADDING, EncoderDecoder
 from transformer_lib.fast.decoding import decoder, lengths_to_look_at, warn_unless_cached
 from transformer_lib.layers import evaluating
@@ -70,11 +71,13 @@ def beam_search(
     limits = require_beams(model, ids, n_tokens, width, end, length_penalty)
     (batch, prompt), vocabulary = ids.shape, model.config.vocabulary
     shortest, longest = int(limits.min()), int(limits.max())
+    require_new_cache(model)
     cache = model.new_cache(batch, prompt + longest - 1)
     texts = ids.unsqueeze(1)  # [batch, beams, tokens]: at first, the prompt is the only beam
     with evaluating(model):
-        logits = model(ids, cache)[:, -1]
+        logits = model(ids, cache)
         require_logits(logits, batch, vocabulary)
+        logits = logits[:, -1]
         advance = decoder(model, cache)
         exact = torch.promote_types(logits.dtype, torch.float32)  # sums of many, even of 16 bits
         scores = torch.zeros(batch, 1, dtype=exact, device=ids.device)
@@ -150,6 +153,8 @@ def translate(
     >>> len(translate(EncoderDecoder(config), torch.tensor([[3, 4, 5], [6, 7, 0]]), width=2))
     2
     """
+    require_translator(model)
+    checks.require_count(width, "width")
     with evaluating(model):
         given = model.given(source)
         if n_tokens is None:
@@ -181,6 +186,15 @@ def penalty_of(length, exponent: float):
 
 def _rows(texts: Int[Tensor, "batch beams tokens"], which: Int[Tensor, "batch kept"]) -> Tensor:
     return texts.gather(1, which.unsqueeze(2).expand(-1, -1, texts.shape[2]))
+
+
+def require_translator(model) -> None:
+    """``model`` writes a target, given a source."""
+    if not hasattr(model, "given"):
+        raise TypeError(
+            f"model is of type {type(model).__name__}; to translate, it must be an EncoderDecoder. "
+            f"(A GPT, and a translator that is given its source, write by generate or beam_search.)"
+        )
 
 
 def require_beams(
