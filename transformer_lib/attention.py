@@ -15,7 +15,13 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from transformer_lib import checks
-from transformer_lib.cache import KeyValueCache, LayerCache, autocasts, require_layer_cache, results_of
+from transformer_lib.cache import (
+    KeyValueCache,
+    LayerCache,
+    autocasts,
+    require_layer_cache,
+    results_of,
+)
 from transformer_lib.fast.kernels import causal_weights, explicit_is_faster, fused_attention
 from transformer_lib.fast.ragged import RealTokens, projected
 from transformer_lib.fast.steps import TokenStep, linear_step, stepper_of

@@ -339,7 +339,9 @@ def require_tensors(path: Path, config: GPTConfig, found: Mapping[str, tuple[int
 
 
 def require_numbers(path: Path, weights: Mapping[str, Tensor], copy: Tensor | None) -> None:
-    """Finite floating point numbers; and an output that is the embedding's table, as the configuration says."""
+    """Finite numbers, not codes; and an output that is the embedding's table, as the configuration
+    says.
+    """
     for name, weight in weights.items():
         if not weight.is_floating_point() or weight.dtype.itemsize < 2:
             raise ValueError(

@@ -301,9 +301,9 @@ def test_dropout_of_the_weights_stays_while_training():
 
 @pytest.mark.usefixtures("as_a_reader")
 def test_what_is_no_gpt_is_refused():
-    with pytest.raises(TypeError, match="of type EncoderDecoder; parts are put into a GPT"):
-        with using(make_pair(), split_heads=split_heads):
-            pass
+    said = "of type EncoderDecoder; parts are put into a GPT"
+    with pytest.raises(TypeError, match=said), using(make_pair(), split_heads=split_heads):
+        pass
 
 
 @pytest.mark.slow
