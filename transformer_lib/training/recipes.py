@@ -19,7 +19,7 @@ from torch import nn
 from transformer_lib import checks, storage
 from transformer_lib.data import texts
 from transformer_lib.data.gifts import Grammar
-from transformer_lib.data.gifts.lessons import require_lessons
+from transformer_lib.data.gifts.lessons import LESSONS, require_lessons
 from transformer_lib.data.kannada import KannadaGrammar
 from transformer_lib.data.pairs import multi30k
 from transformer_lib.encoder_decoder import EncoderDecoderConfig
@@ -101,8 +101,9 @@ class DataRecipe:
             :class:`~transformer_lib.data.kannada.KannadaGrammar`); ``n_stories``, or sentences,
             are trained on, and ``n_validation`` others measure the result.
         lessons: what the stories of gifts come after, and for how many of the steps each: names of
-            :data:`~transformer_lib.data.gifts.lessons.LESSONS`. Only their answers are learned. (A
-            run with fewer steps than its lessons ends in them.)
+            :data:`~transformer_lib.data.gifts.lessons.LESSONS`, told in the order that they have
+            there. Only their answers are learned. (A run with fewer steps than its lessons ends in
+            them.)
         lesson_heads: how many heads of the last block take part in the lessons, all if None: see
             :mod:`~transformer_lib.training.waking`.
     """
@@ -140,7 +141,10 @@ class DataRecipe:
                 f"choices of a translator, and data is {self.name!r}. Leave them out."
             )
         require_lessons(self.lessons)
-        _keep_own(self, "grammar", "lessons")
+        _keep_own(self, "grammar")
+        # In one order: JSON keeps none, and equal recipes are to train alike.
+        steps = {name: self.lessons[name] for name in LESSONS if name in self.lessons}
+        object.__setattr__(self, "lessons", steps)
         if self.lessons and self.task != "stories":
             raise ValueError(
                 f"lessons are texts about gifts, and data is {self.name!r}. Leave them out."
