@@ -369,15 +369,30 @@ def require_state(trainer: Trainer, state: Mapping[str, Any], other_devices: boo
                 f"the state is of another model: its {name} has the shape {found}, and here it is "
                 f"{here}. Make the model as it was."
             )
-    sizes = [
-        [(len(group["params"]), group.get("method")) for group in each["param_groups"]]
-        for each in (state["optimizer"], trainer.optimizer.state_dict())
-    ]
-    if sizes[0] != sizes[1]:
+    groups = [groups_of(each) for each in (state["optimizer"], trainer.optimizer.state_dict())]
+    if groups[0] != groups[1]:
         raise ValueError(
-            f"the state is of another optimizer: its groups have {sizes[0]} parameters, and here "
-            f"they have {sizes[1]}. Make the optimizer as it was."
+            f"the state is of another optimizer: its groups have {'; '.join(groups[0])}, and here "
+            f"they have {'; '.join(groups[1])}. Make the optimizer as it was."
         )
+
+
+def groups_of(optimizer: Mapping[str, Any]) -> list[str]:
+    """What the groups in an optimizer's state have: parameters, and options that are numbers. (Of
+    flags, every version of PyTorch has others; its schedulers add a max_lr, a base_momentum.)
+    """
+    found = []
+    for group in optimizer["param_groups"]:
+        numbers = {
+            name for name, value in group.items()
+            if isinstance(value, (int, float, tuple, list, Tensor)) and not isinstance(value, bool)
+            if not name.startswith("param") and not name.endswith(("_lr", "_momentum"))
+        }  # fmt: skip
+        if group.get("method") == "muon" and any("rows" in s for s in optimizer["state"].values()):
+            numbers.add("row_beta")  # NorMuon's, which older checkpoints do not say
+        options = ", ".join([group.get("method", "a method"), *sorted(numbers)])
+        found.append(f"{len(group['params'])} parameters ({options})")
+    return found
 
 
 def require_keys(state: Any, keys: tuple[str, ...], name: str) -> None:
