@@ -134,18 +134,27 @@ class Lines:
 
 
 def _require_lines(path: Path) -> None:
-    """A file that is there already is a report: what it holds is not somebody's own text."""
+    """A file that is there already is a report: what it holds is not somebody's own text. A last
+    line that a full disk or a kill has cut is dropped: the run takes that step again.
+    """
     if not path.is_file():
         return
-    with path.open("rb") as file:
+    end = 0
+    with path.open("r+b") as file:
         for number, line in enumerate(file, start=1):
             try:
                 json.loads(line)["step"]
             except (ValueError, TypeError, KeyError, RecursionError) as error:
+                if line[:9] == b'{"step": '[: len(line)] and not line.endswith(b"\n"):
+                    file.truncate(end)
+                    return
                 raise ValueError(
                     f"{path} is there already, and is not a report: its line {number} is not one "
                     f"of a report's. Name another file."
                 ) from error
+            end += len(line)
+        if end and not line.endswith(b"\n"):
+            file.write(b"\n")
 
 
 # By name: what makes a report out of where it goes to, and what that is.
