@@ -161,7 +161,7 @@ def test_the_state_of_another_optimizer_changes_nothing(saved, here):
                       ((saved, small_gpt()), (here, small_gpt())))  # fmt: skip
     list(trainer)
     before = everything(other)
-    with pytest.raises(ValueError, match="of another optimizer: its groups have .* and here"):
+    with pytest.raises(ValueError, match=r"of another optimizer: its groups have .* and here"):
         other.load_state_dict(trainer.state_dict())
     unchanged(other, before)
     assert other.batches.drawn == 0
