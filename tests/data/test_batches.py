@@ -78,6 +78,7 @@ def test_pack_by_hand():
     marked = blocks.mark([[1], [1, 3], [], [2]])
     assert marked.nonzero().tolist() == [[0, 0], [1, 0], [1, 2], [2, 3]]
     assert blocks.targets[marked].tolist() == [1, 2, 4, 7]
+    assert blocks.targets[blocks.mark([[2], [], [2], []])].tolist() == [9, 9]  # their ends
 
 
 @given(st.lists(st.lists(st.integers(0, 5), max_size=6), min_size=1), st.integers(7, 30))
@@ -221,7 +222,7 @@ def test_the_state_of_other_batches_is_refused(change, message):
         ),
         (lambda: pack([[9]], 0), ValueError, "length is 0; it must be at least 1"),
         (lambda: pack([[9, 1]], 5).mark([[1], [1]]), ValueError, "for 2 sequences, and 1 were"),
-        (lambda: pack([[9, 1]], 5).mark([[2]]), ValueError, "position 2 .* of 2 tokens; .* 1 to 1"),
+        (lambda: pack([[9, 1]], 5).mark([[3]]), ValueError, "position 3 .* of 2 tokens; .* 1 to 2"),
         (lambda: pack([[9, 1]], 5).mark([[0]]), ValueError, "position 0 is marked"),
         (lambda: cover(TEXT[:1], 5), ValueError, r"shape \(1,\); a text of at least 2 tokens"),
         (lambda: cover(TEXT.float(), 5), TypeError, "ids must be a tensor of integers"),

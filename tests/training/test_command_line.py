@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
 from models import small_gpt
@@ -9,13 +10,13 @@ from models import small_gpt
 from transformer_lib import storage
 from transformer_lib.data.corpora import text_corpus
 from transformer_lib.tokenizers import SPECIALS, PairTokenizer, WordTokenizer
-from transformer_lib.training import checkpoints, cli
+from transformer_lib.training import checkpoints, cli, recipes
 from transformer_lib.training.checkpoints import find_checkpoints, load_checkpoint, save_checkpoint
 from transformer_lib.training.cli import main
 from transformer_lib.training.recipes import PRESETS, Recipe
 from transformer_lib.training.run import Run
 from transformer_lib.training.run_log import load_run
-from transformer_lib.training.tasks import corpus_of, translated
+from transformer_lib.training.tasks import TASKS, corpus_of, translated
 
 SMALL = {"n_steps": 3, "n_layers": 1, "n_heads": 2, "d_model": 16, "block": 8, "batch_size": 2}
 TINY = [x for name, value in SMALL.items() for x in (f"--{name.replace('_', '-')}", str(value))]
@@ -103,6 +104,14 @@ def test_a_checkpoint_that_a_run_deletes_while_it_is_read_gives_way_to_the_newes
     (tmp_path / "step-00000009").symlink_to(tmp_path / "nowhere")
     with pytest.raises(checkpoints.CheckpointError, match="is a symbolic link"):
         load_checkpoint(tmp_path / "step-00000009")
+
+
+def test_an_ending_of_records_can_have_a_task_of_its_own(monkeypatch):
+    monkeypatch.setitem(recipes.ENDINGS, ".jsonl", "dialogues")
+    monkeypatch.setitem(TASKS, "dialogues", replace(TASKS["text"]))
+    assert Recipe.of(data="talk.jsonl").data.task == "dialogues"
+    with pytest.raises(ValueError, match=r"vocabulary = 300 .* choices of a translator"):
+        cli.recipe_from("cpu", {"data": "talk.jsonl", "vocabulary": 300})
 
 
 def test_what_is_changed_in_a_preset_is_joined_to_it():

@@ -291,6 +291,18 @@ def test_in_float16_the_scaler_lowers_its_scale_and_at_last_stops():
     unchanged(trainer, before)
 
 
+def by_frequency(logits, targets):
+    """Rare targets count more, as in the batch at hand."""
+    times = (targets.flatten() == targets.flatten()[:, None]).sum(0).view_as(targets)
+    return cross_entropy(logits, targets) / times
+
+
+def test_a_loss_that_looks_at_other_rows_has_no_parts(as_a_reader):
+    assert next(iter(trainer_of(small_gpt(), loss=by_frequency))).loss > 0
+    with pytest.raises(ValueError, match=r"among the batch's rows and .* accumulation at 1"):
+        next(iter(trainer_of(small_gpt(), loss=by_frequency, accumulation=2)))
+
+
 def test_a_batch_must_have_rows_and_targets(as_a_reader):
     with pytest.raises(ValueError, match="2 rows, for processes × accumulation = 1 × 3 parts"):
         next(iter(trainer_of(small_gpt(), batch_size=2, accumulation=3)))

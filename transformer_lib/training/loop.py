@@ -20,7 +20,14 @@ from transformer_lib.training.device import (
 )
 from transformer_lib.training.distributed import ALONE, Processes
 from transformer_lib.training.feeding import Feed, Share
-from transformer_lib.training.losses import Loss, cross_entropy, require_loss, scored, total
+from transformer_lib.training.losses import (
+    Loss,
+    cross_entropy,
+    require_alone,
+    require_loss,
+    scored,
+    total,
+)
 from transformer_lib.training.optimizers import (
     bad_gradients,
     gradient_norm,
@@ -98,8 +105,9 @@ class Trainer:
     Raises:
         ValueError: sizes, clip or a precision out of range; an optimizer of another model, or
             without a parameter of this one that needs a gradient; a batch with fewer rows than
-            parts, or without targets; batches that end; a loss that is not one for each target,
-            or has parameters of its own; a schedule's factor that is negative or not finite.
+            parts, or without targets; batches that end; a loss that is not one for each target, has
+            parameters of its own, or, where a batch is cut in parts, looks at other rows; a
+            schedule's factor that is negative or not finite.
         TypeError: batches that cannot be saved, or are not tuples of tensors; a model that returns
             something else than a tensor; an option of another type.
         FloatingPointError: a loss, a gradient or its norm is NaN or infinite. The message names the
@@ -185,6 +193,7 @@ class Trainer:
             with self.processes.joining(self.joined, last=i == len(share.parts)):
                 with in_precision(self.device, self.precision):
                     logits, wanted = scored(self.forward, self.loss, inputs, targets)
+                    require_separate(self, share, logits, wanted)
                     loss = total(self.loss, logits.float(), wanted) / share.n_targets
                 # joining takes the mean over the processes, and the sum is wanted
                 self.scaler.scale(loss * self.processes.size).backward()
@@ -393,6 +402,12 @@ def groups_of(optimizer: Mapping[str, Any]) -> list[str]:
         options = ", ".join([group.get("method", "a method"), *sorted(numbers)])
         found.append(f"{len(group['params'])} parameters ({options})")
     return found
+
+
+def require_separate(trainer: Trainer, share: Share, logits: Tensor, targets: Tensor) -> None:
+    """In the first step: if the batch is cut in parts, the loss lets it be."""
+    if trainer.step == 0 and len(share.parts) * trainer.processes.size > 1:
+        require_alone(trainer.loss, logits.float(), targets)
 
 
 def require_keys(state: Any, keys: tuple[str, ...], name: str) -> None:

@@ -59,7 +59,7 @@ DATA = {
     "tiny_shakespeare": DataSet("text", read=texts.tiny_shakespeare),
 }
 # Files of one's own, by how their names end: their task. Any other is read as a text, but for those
-# that hold records (dialogues, say), which have no one way of being read.
+# that hold records (dialogues, say): how they are read is for a task of their own to say, here.
 ENDINGS = {".tsv": "translation"}
 RECORDS = (".jsonl", ".ndjson", ".json", ".csv", ".parquet")
 MUONS = {"muon": Muon, "normuon": NorMuon}
@@ -128,10 +128,11 @@ class DataRecipe:
             raise ValueError(
                 f"data is {self.name!r}, a file on another machine. Copy it to this one."
             )
-        if self.name.lower().endswith(RECORDS):
+        if self.name.lower().endswith(RECORDS) and not self.name.lower().endswith(tuple(ENDINGS)):
             raise ValueError(
                 f"data is {self.name!r}, whose ending is of records. Write what is to be learned "
-                f"into a text (.txt), or into pairs (.tsv, a tab between source and target)."
+                f"into a text (.txt), or into pairs (.tsv, a tab between source and target); or "
+                f"give the ending a task of its own, in ENDINGS of {__name__}."
             )
         kind = self.grammar_class or Grammar
         _require_names(self.grammar, _names(kind), "grammar", kind.__name__)

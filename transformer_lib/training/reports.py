@@ -5,6 +5,7 @@ A terminal may obey what it is shown, lack a letter, or have been closed.
 
 import contextlib
 import json
+import math
 import os
 import sys
 import unicodedata
@@ -188,6 +189,8 @@ def _numbers(run: Run, step: Step | None) -> dict[str, float]:
     }
     if _was_measured(run, step):
         found["loss/validation"] = run.curve["validation_loss"][-1]
+        accuracy = run.curve["accuracy"][-1]
+        found |= {} if math.isnan(accuracy) else {"accuracy": accuracy}
     return found
 
 
