@@ -113,22 +113,27 @@ class Lines:
 
     def __init__(self, path: str) -> None:
         self.path = Path(path)
-        try:
+        with self._writing():
             _require_lines(self.path)
             self.path.open("a").close()  # what cannot be written is known before the first step
-        except OSError as error:
-            raise OSError(
-                error.errno,
-                f"the report cannot be written there ({error.strerror}). Name a file, in a folder "
-                f"that exists, that you may write to",
-                str(path),
-            ) from error
 
     def __call__(self, run: Run, step: Step | None) -> None:
         if step is not None:
             line = json.dumps({"step": step.step, **_numbers(run, step)})
-            with self.path.open("a", encoding="utf-8") as file:
+            with self._writing(), self.path.open("a", encoding="utf-8") as file:
                 print(line, file=file)
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise OSError(
+                error.errno,
+                f"the report cannot be written there ({error.strerror}). Make room there, or name "
+                f"a file, in a folder that exists, that you may write to",
+                str(self.path),
+            ) from error
 
     def close(self) -> None:
         """It is closed after each line."""
