@@ -7,7 +7,7 @@ import torch
 from figures import make_trained
 
 from transformer_lib.data.gifts import PLAIN, Grammar
-from transformer_lib.training.asking import accuracy, questions
+from transformer_lib.training.asking import accuracy, examine, questions
 
 
 @pytest.fixture(scope="module")
@@ -43,3 +43,8 @@ def test_accuracy_by_hand(machine):
 def test_a_machine_whose_stories_hold_no_question_is_told(grammar):
     with pytest.raises(ValueError, match=r"1,000 stories hold no question .* ask = .* Choose more"):
         questions(SimpleNamespace(model=None, tokenizer=None, grammar=grammar))
+
+
+def test_an_empty_story_is_refused(machine):
+    with pytest.raises(ValueError, match="an empty prompt has nothing to go on from"):
+        examine(machine, "", "block-1-head-1", [])

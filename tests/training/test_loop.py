@@ -332,6 +332,11 @@ class Ending(Batches):
         (lambda batch: {"inputs": batch[0]}, TypeError, "a batch is of type dict; .* tuple"),
         (lambda batch: batch[0], TypeError, "a batch is of type Tensor"),
         (lambda batch: batch[:1], TypeError, "a batch holds one tensor or none"),
+        (
+            lambda batch: (batch[0].numpy(), batch[1]),
+            TypeError,
+            "tuple of ndarray, Tensor; it must",
+        ),
     ],
 )
 def test_batches_that_are_none(made, error, message):

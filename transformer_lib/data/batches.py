@@ -50,11 +50,7 @@ class Batches:
         checks.require_count(batch_size, "batch_size")
         if not isinstance(seed, int):
             raise TypeError(f"seed is {seed!r}; it must be an int.")
-        if not isinstance(source, Source):
-            raise TypeError(
-                f"source is of type {type(source).__name__}; it needs a length and rows(indices), "
-                f"which returns tensors, the targets last: Packed, Windows, or a class of your own."
-            )
+        require_source(source)
         if len(source) == 0:
             raise ValueError(f"{source!r} has no rows, so there is nothing to draw.")
         self._source = source
@@ -173,3 +169,12 @@ class Lessons:
 
     def _all(self) -> list[Batches]:
         return [*(batches for batches, _ in self._lessons), self._then]
+
+
+def require_source(source: Any) -> None:
+    """Numbered rows, a :class:`Source`."""
+    if not isinstance(source, Source):
+        raise TypeError(
+            f"source is of type {type(source).__name__}; it needs a length and rows(indices), "
+            f"which returns tensors, the targets last: Packed, Windows, or a class of your own."
+        )

@@ -72,7 +72,8 @@ class Trainer:
     Args:
         model: called with all tensors of a batch but the last, gives logits. (A model may have a
             quicker way to those that count, as ``EncoderDecoder.counted_logits``.)
-        optimizer: of :mod:`transformer_lib.training.optimizers`, or any of PyTorch's.
+        optimizer: of :mod:`transformer_lib.training.optimizers`, or any of PyTorch's but LBFGS,
+            whose steps need a closure.
         batches: ``next(batches)`` is the whole batch of a step, for all processes together: a tuple
             of tensors with the rows first, of which the last is the targets. They have a
             ``state_dict``, so that a run can be resumed; a ``DataLoader`` has none.
@@ -293,6 +294,7 @@ class TrainingMode:
 
 def require_trained(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
     """The optimizer has the parameters of this model that need a gradient."""
+    checks.require_model(model)
     held = {id(p) for group in optimizer.param_groups for p in group["params"]}
     if held.isdisjoint(map(id, model.parameters())):
         raise ValueError(
@@ -426,5 +428,5 @@ def require_processes(saved: int, here: int, other_devices: bool) -> None:
         raise ValueError(
             f"the run was saved by {saved} processes, and here {here} would go on: dropout would "
             f"draw other numbers. Start as many (torchrun --nproc-per-node={saved}), or pass "
-            f"other_devices=True."
+            f"other_devices=True (--other-devices)."
         )

@@ -25,10 +25,16 @@ from transformer_lib.data.pairs import multi30k
 from transformer_lib.encoder_decoder import EncoderDecoderConfig
 from transformer_lib.gpt import GPTConfig
 from transformer_lib.tokenizers import PairTokenizer
-from transformer_lib.training.device import choose_precision
+from transformer_lib.training.device import PRECISIONS, choose_precision
 from transformer_lib.training.loop import require_clip
 from transformer_lib.training.losses import require_label_smoothing
-from transformer_lib.training.optimizers import Muon, NorMuon, adamw, require_positive
+from transformer_lib.training.optimizers import (
+    Muon,
+    NorMuon,
+    adamw,
+    require_betas,
+    require_positive,
+)
 from transformer_lib.training.schedules import SCHEDULES
 
 # The constructors of the two families of models, by name.
@@ -233,6 +239,7 @@ class OptimizerRecipe:
         _require_fields(self, "optimizer")
         rates = {"lr": self.lr, "adamw_lr": self.adamw_lr, "eps": self.eps}
         require_positive({name: rate for name, rate in rates.items() if rate is not None})
+        require_betas(self.betas)
         checks.require_choice(self.name, "optimizer", OPTIMIZERS)
 
 
@@ -304,6 +311,7 @@ class Recipe:
         require_seed(self.seed)
         require_clip(self.clip)
         require_label_smoothing(self.label_smoothing)
+        checks.require_choice(self.precision, "precision", (*PRECISIONS, None))
         translates = self.data.task == "translation"
         wirings = PAIR_WIRINGS if translates else WIRINGS
         checks.require_choice(self.model.wiring, "wiring", wirings)

@@ -148,8 +148,10 @@ class Run:
         processes: Processes = ALONE,
         device: torch.device = CPU,
     ):
+        if not isinstance(recipe, Recipe):
+            raise TypeError(f"recipe is {recipe!r:.60}; give a Recipe, such as PRESETS['gifts'].")
         self.corpus = corpus_of(recipe) if corpus is None else corpus
-        self.trainer = make_trainer(recipe, self.corpus, processes, device)
+        self.trainer = make_trainer(recipe, self.corpus, processes, torch.device(device))
         # What suited the device stays the run's: elsewhere it goes on as it began.
         self.recipe = recipe = recipe.with_changes(precision=self.trainer.precision)
         self.curve: dict[str, list[float]] = {name: [] for name in COLUMNS}
