@@ -401,7 +401,7 @@ def groups_of(optimizer: Mapping[str, Any]) -> list[str]:
         }  # fmt: skip
         if group.get("method") == "muon" and any("rows" in s for s in optimizer["state"].values()):
             numbers.add("row_beta")  # NorMuon's, which older checkpoints do not say
-        options = ", ".join([group.get("method", "a method"), *sorted(numbers)])
+        options = ", ".join([*filter(None, [group.get("method")]), *sorted(numbers)])
         found.append(f"{len(group['params'])} parameters ({options})")
     return found
 

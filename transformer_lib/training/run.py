@@ -442,8 +442,7 @@ def require_bundles(source: Source, parts: int) -> None:
     if isinstance(source, Bundles) and source.fewest < parts:
         raise ValueError(
             f"batch_tokens makes a batch of {source.fewest} pairs, for processes × accumulation = "
-            f"{parts} parts, and each needs one. Choose a larger batch_tokens, or fewer "
-            f"parts."
+            f"{parts} parts, and each needs one. Choose a larger batch_tokens, or fewer parts."
         )
 
 
