@@ -32,8 +32,7 @@ Written: {folder}, and its name in {listing}. What is left:
 - what it shows, in widget.py and view.js; what needs no page, in a model.js beside them
 - one of it in DRIVEN of tests/widgets/test_widget_driving.py
 - tests of what it computes (tests/js) and of what it shows (tests/browser)
-- its cell in a chapter: it ends in {cls}(...), and its metadata hold the alternative text,
-  {{"mystnb": {{"image": {{"alt": "..."}}}}}}; `make notebooks PATHS=03-scaling` takes its still"""
+- a chapter's cell that ends in {cls}(...); `make notebooks PATHS=03-scaling` takes its still"""
 
 
 def class_of(name: str) -> str:

@@ -123,6 +123,15 @@ def require_flag(value, name: str) -> None:
         raise TypeError(f"{name} is {value!r}, of type {kind}; it must be True or False.")
 
 
+def require_model(model) -> None:
+    """``model`` is a module of PyTorch's."""
+    if not isinstance(model, nn.Module):
+        raise TypeError(
+            f"model is of type {type(model).__name__}; it must be an nn.Module: the model itself, "
+            f"not its parameters(), and not what holds it (trained.model)."
+        )
+
+
 def require_listed(values, name: str, **options) -> Tensor:
     """``values``, a list, an array or a tensor of numbers, as a tensor."""
     try:

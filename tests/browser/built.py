@@ -81,18 +81,12 @@ def poor_images(page: Path) -> list[str]:
     return found
 
 
-def weight(addresses: set[str], *, of_models: bool = False) -> int:
-    """Bytes of these files as a server sends them, gzipped; figures aside.
-
-    Weights of models, which are loaded when their figure comes into view, are counted apart.
-    """
+def weight(page: Path, addresses: set[str]) -> int:
+    """Bytes of a page's pictures and of these files, as a server sends them, gzipped."""
     total = 0
-    for address in addresses:
-        path = Path(unquote(urlsplit(address).path))
-        if urlsplit(address).scheme != "file" or path.parent.name == "_images":
-            continue
-        if path.name.startswith("weights-") is not of_models:
-            continue
+    pictures = {page.parent / each["src"] for tag, each in elements(page) if tag == "img"}
+    loaded = {unquote(urlsplit(each).path) for each in addresses if each.startswith("file:")}
+    for path in {path.resolve() for path in [*pictures, *map(Path, loaded)]}:
         content = path.read_bytes()
         total += len(content if path.suffix in COMPRESSED else gzip.compress(content, 9))
     return total

@@ -78,6 +78,7 @@ def test_pack_by_hand():
     marked = blocks.mark([[1], [1, 3], [], [2]])
     assert marked.nonzero().tolist() == [[0, 0], [1, 0], [1, 2], [2, 3]]
     assert blocks.targets[marked].tolist() == [1, 2, 4, 7]
+    assert blocks.targets[blocks.mark([[2], [], [2], []])].tolist() == [9, 9]  # their ends
 
 
 @given(st.lists(st.lists(st.integers(0, 5), max_size=6), min_size=1), st.integers(7, 30))
@@ -161,6 +162,20 @@ def test_resuming_at_every_step():
         assert [numbers(next(again)) for _ in drawn[step:]] == drawn[step:]
 
 
+def test_rows_that_a_source_gains_are_not_drawn():
+    class Growing(Empty):
+        known = 3
+
+        def __len__(self):
+            return self.known
+
+    source = Growing()
+    growing, plain = Batches(source, 2), batches(3, 2)
+    for known in (3, 6, 9):
+        source.known = known
+        assert (next(growing)[0] - 100).tolist() == numbers(next(plain))
+
+
 def test_a_source_that_fails_does_not_lose_its_batch():
     class Failing(Packed):
         def rows(self, indices):
@@ -207,7 +222,7 @@ def test_the_state_of_other_batches_is_refused(change, message):
         ),
         (lambda: pack([[9]], 0), ValueError, "length is 0; it must be at least 1"),
         (lambda: pack([[9, 1]], 5).mark([[1], [1]]), ValueError, "for 2 sequences, and 1 were"),
-        (lambda: pack([[9, 1]], 5).mark([[2]]), ValueError, "position 2 .* of 2 tokens; .* 1 to 1"),
+        (lambda: pack([[9, 1]], 5).mark([[3]]), ValueError, "position 3 .* of 2 tokens; .* 1 to 2"),
         (lambda: pack([[9, 1]], 5).mark([[0]]), ValueError, "position 0 is marked"),
         (lambda: cover(TEXT[:1], 5), ValueError, r"shape \(1,\); a text of at least 2 tokens"),
         (lambda: cover(TEXT.float(), 5), TypeError, "ids must be a tensor of integers"),

@@ -1,7 +1,9 @@
 """The command line: nothing of the reader's is lost, and a mistake is told with its remedy."""
 
 import json
+import os
 import shutil
+from dataclasses import replace
 
 import pytest
 from models import small_gpt
@@ -9,13 +11,13 @@ from models import small_gpt
 from transformer_lib import storage
 from transformer_lib.data.corpora import text_corpus
 from transformer_lib.tokenizers import SPECIALS, PairTokenizer, WordTokenizer
-from transformer_lib.training import checkpoints, cli
+from transformer_lib.training import checkpoints, cli, recipes
 from transformer_lib.training.checkpoints import find_checkpoints, load_checkpoint, save_checkpoint
 from transformer_lib.training.cli import main
 from transformer_lib.training.recipes import PRESETS, Recipe
 from transformer_lib.training.run import Run
 from transformer_lib.training.run_log import load_run
-from transformer_lib.training.tasks import corpus_of, translated
+from transformer_lib.training.tasks import TASKS, corpus_of, translated
 
 SMALL = {"n_steps": 3, "n_layers": 1, "n_heads": 2, "d_model": 16, "block": 8, "batch_size": 2}
 TINY = [x for name, value in SMALL.items() for x in (f"--{name.replace('_', '-')}", str(value))]
@@ -65,6 +67,14 @@ def test_a_report_is_not_written_onto_another_file(tmp_path, capsys):
     assert train("one", "--report", "file=b.jsonl") == train("two", "--report", "file=b.jsonl") == 0
     lines = (tmp_path / "b.jsonl").read_text().splitlines()
     assert [json.loads(line)["step"] for line in lines] == [1, 2, 3, 1, 2, 3]
+    if os.path.exists("/dev/full"):
+        assert train("three", "--report", "file=/dev/full") == 1
+        assert "the report cannot be written there (No space left" in capsys.readouterr().err
+    for cut, kept in ((lines[0][:20], []), (lines[0][:4], []), (lines[0], [1])):
+        (tmp_path / "c.jsonl").write_text(f"{lines[0]}\n{cut}")
+        assert train(f"after {len(cut)}", "--report", "file=c.jsonl") == 0
+        found = (tmp_path / "c.jsonl").read_text().splitlines()
+        assert [json.loads(line)["step"] for line in found] == [1, *kept, 1, 2, 3]
 
 
 def test_a_run_whose_folder_was_deleted_holds_the_one_that_it_makes(tmp_path):
@@ -98,6 +108,14 @@ def test_a_checkpoint_that_a_run_deletes_while_it_is_read_gives_way_to_the_newes
     (tmp_path / "step-00000009").symlink_to(tmp_path / "nowhere")
     with pytest.raises(checkpoints.CheckpointError, match="is a symbolic link"):
         load_checkpoint(tmp_path / "step-00000009")
+
+
+def test_an_ending_of_records_can_have_a_task_of_its_own(monkeypatch):
+    monkeypatch.setitem(recipes.ENDINGS, ".jsonl", "dialogues")
+    monkeypatch.setitem(TASKS, "dialogues", replace(TASKS["text"]))
+    assert Recipe.of(data="talk.jsonl").data.task == "dialogues"
+    with pytest.raises(ValueError, match=r"vocabulary = 300 .* choices of a translator"):
+        cli.recipe_from("cpu", {"data": "talk.jsonl", "vocabulary": 300})
 
 
 def test_what_is_changed_in_a_preset_is_joined_to_it():

@@ -1,6 +1,8 @@
 """Schedules: hand arithmetic, and what holds at every step of any of them."""
 
 import math
+from dataclasses import fields
+from inspect import signature
 from itertools import pairwise
 
 import numpy as np
@@ -8,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from transformer_lib.training.recipes import ScheduleRecipe
 from transformer_lib.training.schedules import (
+    SCHEDULES,
     cosine,
     inverse_square_root,
     linear,
@@ -16,7 +20,7 @@ from transformer_lib.training.schedules import (
     trapezoid,
 )
 
-FACTORS = [linear, cosine, trapezoid]
+FACTORS = [each for each in SCHEDULES.values() if each is not inverse_square_root]
 
 
 def test_by_hand():
@@ -48,7 +52,7 @@ def test_up_and_then_down(schedule, data):
     end = data.draw(st.floats(0, 1))
     warmup = data.draw(st.integers(0, n_steps - 1))
     options = {"warmup": warmup, "end": end}
-    if schedule is trapezoid:
+    if "decay" in signature(schedule).parameters:
         options["decay"] = data.draw(st.floats(0, 1 - (warmup + 1) / n_steps))
     factors = [schedule(step, n_steps, **options) for step in range(1, n_steps + 1)]
     peak = max(warmup, 1)
@@ -65,6 +69,12 @@ def test_the_last_step_still_counts(schedule):
     assert schedule(10, 10) > 0.05
     with pytest.raises(ValueError, match=r"step is 11, of a schedule for 10 steps\. Make n_steps"):
         schedule(11, 10)
+
+
+def test_every_option_of_a_schedule_is_a_choice_of_its_recipe_and_reaches_it():
+    taken = {name for each in SCHEDULES.values() for name in signature(each).parameters}
+    known = {"step", "n_steps", "d_model", "end"}
+    assert taken - known == {each.name for each in fields(ScheduleRecipe)} - {"name"}
 
 
 def test_a_decay_of_all_steps_is_linear():

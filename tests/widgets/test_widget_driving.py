@@ -57,6 +57,7 @@ from transformer_lib.widgets.driving import (
 )
 from transformer_lib.widgets.goals import read_condition
 from transformer_lib.widgets.joining import FOLDER
+from transformer_lib.widgets.mask_painter.widget import PRESETS
 
 WORDS = ["mary", "gave", "the", "roses", "to", "the", "a, b"]
 X = torch.randn(7, 6, generator=torch.Generator().manual_seed(1))
@@ -297,6 +298,8 @@ def test_python_and_javascript_call_presets_and_steps_alike():
     masks = (FOLDER / "math" / "masks.js").read_text("utf-8")
     presets = re.findall(r'^  (?:\{ |  )name: "([\w ]+)"', masks, re.M)
     assert list(MaskPainter._keys_of_text["mask"].values.values()) == presets
+    sizes = [re.findall(r'key: "(\w+)"', one) for one in re.findall(r"sizes: \[(.*)\]", masks)]
+    assert [list(each) for each in PRESETS.values()] == sizes
     steps = (FOLDER / "step_scrubber" / "model.js").read_text("utf-8")
     count = re.search(r"STEPS = \[(.*?)\];", steps, re.S)[1].count('"') // 2
     assert sorted(set(StepScrubber._keys_of_text["step"].values.values())) == list(range(count))

@@ -45,13 +45,15 @@ class Packed:
     def mark(self, positions: Sequence[Sequence[int]]) -> Bool[Tensor, "rows tokens"]:
         """True where the target is a token at one of ``positions``, given for each sequence.
 
+        The position after its last token is that of the separator with which it ends.
+
         With the positions of answers, ``(logits.argmax(-1) == packed.targets)[marked]`` says which
         of them the model gets right.
 
         Raises:
             ValueError: not one list for each sequence; position 0 (a sequence's first token
-                separates it from the one before, and is not predicted in it), or one beyond its
-                end.
+                separates it from the one before, and is not predicted in it), or one beyond the
+                separator.
         """
         if len(positions) != len(self.spans):
             raise ValueError(
@@ -61,10 +63,10 @@ class Packed:
         marked = torch.zeros_like(self.targets, dtype=torch.bool)
         for (row, start, end), places in zip(self.spans.tolist(), positions, strict=True):
             for place in places:
-                if not 0 < place < end - start:
+                if not 0 < place <= end - start:
                     raise ValueError(
                         f"position {place} is marked in a sequence of {end - start} tokens; "
-                        f"positions 1 to {end - start - 1} are predicted within it."
+                        f"positions 1 to {end - start} are predicted in it, the last its end."
                     )
                 marked[row, start + place - 1] = True
         return marked

@@ -301,7 +301,8 @@ def recipe_from(name: str, changes: dict[str, Any]) -> Recipe:
     except ValueError:
         task = DataRecipe(name=changes.get("data", preset.data.name)).task
         try:
-            preset.with_changes(data=next(each for each in DATA if DATA[each].task == task))
+            for each in [name for name in DATA if DATA[name].task == task][:1]:
+                preset.with_changes(data=each)
         except ValueError as error:  # whatever else is changed
             fitting = ", ".join(each for each in PRESETS if PRESETS[each].data.task == task)
             raise ValueError(

@@ -58,6 +58,11 @@ def total(loss: Loss, logits: Tensor, targets: Tensor) -> Tensor:
     >>> total(cross_entropy, torch.zeros(3, 7), torch.tensor([0, 6, IGNORED]))  # 2 ln 7
     tensor(3.8918)
     """
+    each = _of_each(loss, logits, targets)
+    return each.where(counted(targets).view_as(each), 0.0).sum()
+
+
+def _of_each(loss: Loss, logits: Tensor, targets: Tensor) -> Tensor:
     of_classes = isinstance(loss, OF_CLASSES) or getattr(loss, "func", loss) in FUNCTIONS_OF_CLASSES
     if of_classes and logits.shape[:-1] == targets.shape:
         logits, targets = logits.flatten(0, -2), targets.flatten()
@@ -68,7 +73,22 @@ def total(loss: Loss, logits: Tensor, targets: Tensor) -> Tensor:
             f'must be one number for each target, as from PyTorch\'s losses with reduction="none". '
             f"The loop takes the mean over the whole batch."
         )
-    return each.where(counted(targets), 0.0).sum()
+    return each
+
+
+def require_alone(loss: Loss, logits: Tensor, targets: Tensor) -> None:
+    """A row's loss is the same without the other rows, so that the parts of a batch add up."""
+    if len(targets) < 2 or getattr(loss, "func", loss) is cross_entropy:  # which does not
+        return
+    with torch.no_grad():
+        among = _of_each(loss, logits, targets).flatten()[0].item()
+        alone = _of_each(loss, logits[:1], targets[:1]).flatten()[0].item()
+    if abs(among - alone) > 1e-3 * abs(among) + 1e-6:
+        raise ValueError(
+            f"the loss of the first target is {among:.4g} among the batch's rows and {alone:.4g} "
+            f"alone: it looks at other rows, so a batch in parts would have another loss. Leave "
+            f"accumulation at 1 and use one process, or count in the loss over what never changes."
+        )
 
 
 def scored(

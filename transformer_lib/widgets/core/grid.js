@@ -5,7 +5,8 @@
 //     rows: ["mary", "gave"], columns: ["mary", "gave"],   // labels, any text
 //     label: "Attention weights",                          // the name of the grid
 //     rowTitle: "queries", columnTitle: "keys",            // "" for none
-//     scale: (colors) => sequentialScale(colors),          // or divergingScale(colors, limit)
+//     scale: (colors) => sequentialScale(colors, 0, 12),   // from 0 to 1 without; what is beyond has
+//                                       // the color of that end. Or divergingScale(colors, limit)
 //     format: (value) => fixed(value),                     // the number in the cell
 //     cellName: (row, column, text) => "roses, gave: 0.62",  // what a screen reader says
 //     tip: (row, column, text) => ["roses"],  // the text at the pointer, as parts of fig.say; null
