@@ -231,7 +231,33 @@ def test_what_is_not_a_part_is_refused_at_once(options, error, said, machine, as
         pass
 
 
-def test_a_model_with_more_in_between_is_refused():
+def test_a_mask_that_nested_weights_do_not_take_is_refused(machine):
+    parts = {"attention_weights": of_chapter_3}, {"causal_mask": causal_mask}
+    for outer, inner in (parts, parts[::-1]):
+        with (
+            using(machine.model, **outer),
+            pytest.raises(ValueError, match="would not be used"),
+            using(machine.model, **inner),
+        ):
+            pass
+    with (
+        using(machine.model, at="block-1", **parts[0]),
+        using(machine.model, at="block-2", **parts[1]),
+    ):
+        pass
+
+
+def test_a_second_head_of_a_block_is_refused(machine):
+    heads = [{"at": f"block-1-head-{n}", "attention_weights": of_chapter_3} for n in (1, 2)]
+    with (
+        using(machine.model, **heads[0]),
+        pytest.raises(ValueError, match="a block takes one of a name"),
+        using(machine.model, **heads[1]),
+    ):
+        pass
+
+
+def test_a_model_with_more_in_between_is_refused(as_a_reader):
     sizes = {"vocabulary": 7, "context": 5, "n_layers": 1, "n_heads": 2, "d_model": 8}
     for changes, said in [
         ({"positions": "alibi"}, "positions = 'alibi'"),
@@ -242,6 +268,12 @@ def test_a_model_with_more_in_between_is_refused():
         with pytest.raises(ValueError, match=said), using(model, split_heads=split_heads):
             pass
     model = GPT(GPTConfig(**sizes))
+    holder = type("Trained", (), {"model": model})()
+    with (
+        pytest.raises(TypeError, match=r"give its \.model"),
+        using(holder, split_heads=split_heads),
+    ):
+        pass
     with pytest.raises(ValueError, match="are 'learned'"), using(model, apply_rotary=turn):
         pass
     ids = torch.tensor([[3, 1, 4]])
@@ -301,7 +333,7 @@ def test_dropout_of_the_weights_stays_while_training():
 
 @pytest.mark.usefixtures("as_a_reader")
 def test_what_is_no_gpt_is_refused():
-    said = "of type EncoderDecoder; parts are put into a GPT"
+    said = "of type EncoderDecoder, which has no blocks: give a GPT"
     with pytest.raises(TypeError, match=said), using(make_pair(), split_heads=split_heads):
         pass
 
