@@ -16,7 +16,7 @@ from transformer_lib.attention import MultiHeadAttention, attention
 from transformer_lib.beam import beam_search, translate
 from transformer_lib.blocks import PreNorm
 from transformer_lib.cache import KeyValueCache
-from transformer_lib.gpt import GPT, GPTConfig
+from transformer_lib.gpt import GPTConfig
 from transformer_lib.interpret.lens import logit_lens
 from transformer_lib.interpret.parts import part_names
 from transformer_lib.sampling import generate
@@ -163,17 +163,6 @@ def test_so_is_one_of_a_decoder(pair, name):
     setattr(model.decoder[1], name, Lost(12).double())
     with pytest.raises(ValueError, match=r"\(1, 1, 12\).* the norm .* the shape"):
         model(torch.tensor([[3, 4, 5]]), torch.tensor([[1, 3]]))
-
-
-@pytest.mark.parametrize("value", [positions.AlibiPositions(1), positions.RotaryPositions(8)])
-def test_positions_that_are_put_in_later_must_suit_the_heads(value):
-    model = GPT(GPTConfig(**SIZES | {"n_heads": 6}, positions="rotary"))
-    attention, kept = model.blocks[0].attention, model.blocks[0].attention.positions
-    with pytest.raises(ValueError, match="Make the positions for"):
-        attention.positions = value
-    assert attention.positions is kept
-    attention.positions = positions.RotaryPositions(2, base=99.0)
-    assert model(random_ids()).isfinite().all()
 
 
 class Returned(positions.AlibiPositions):

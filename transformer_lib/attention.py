@@ -216,13 +216,6 @@ class MultiHeadAttention(nn.Module):
         self.value = nn.Linear(d_model, self.n_kv_heads * self.d_head, bias=bias)
         self.output = nn.Linear(self.n_heads * self.d_head, d_model, bias=bias)
 
-    def __setattr__(self, name, value):
-        # A module may have its numbers on another device until the whole model is moved.
-        if name == "positions" and "key" in self._modules and not isinstance(value, nn.Module):
-            device = results_of(self.key)["device"]
-            require_positions(value, self.n_heads, self.n_kv_heads, self.d_head, device)
-        super().__setattr__(name, value)
-
     def project(
         self,
         x: Float[Tensor, "batch queries d_model"],
@@ -492,9 +485,7 @@ def require_heads(
             )
 
 
-def require_positions(
-    positions, n_heads: int, n_kv_heads: int, d_head: int, device: torch.device | None = None
-) -> None:
+def require_positions(positions, n_heads: int, n_kv_heads: int, d_head: int) -> None:
     """``positions`` (or None) suits heads of this number and width: it is tried on zeros."""
     if positions is None:
         return
@@ -504,10 +495,9 @@ def require_positions(
             f"positions is {positions!r}; give RotaryPositions or AlibiPositions. (Sinusoidal and "
             f"learned positions are added to the embeddings, before attention.)"
         )
-    cpu, later = torch.device("cpu"), device is not None
-    device = device if later else torch.get_default_device()
+    device = torch.get_default_device()
     if device.type == "meta" and not isinstance(positions, nn.Module):
-        device = cpu  # to compute on meta, PyTorch imports its compiler
+        device = torch.device("cpu")  # to compute on meta, PyTorch imports its compiler
     try:
         for heads in (n_heads, n_kv_heads):
             zeros = torch.zeros(1, heads, 1, d_head, device=device)
@@ -516,7 +506,7 @@ def require_positions(
         raise ValueError(
             f"{positions} does not suit heads of width {d_head}. Make the positions for that width."
         ) from error
-    bias = positions.bias(1, 1, device if later else cpu, torch.float32)
+    bias = positions.bias(1, 1, torch.device("cpu"), torch.float32)
     if bias is not None and bias.shape != (n_heads, 1, 1):
         raise ValueError(
             f"{positions} gives a bias of shape {tuple(bias.shape)} for 1 query and 1 key; "

@@ -92,6 +92,7 @@ def using(model: GPT, *, at: str | None = None, **parts: Callable[..., Any]) -> 
 
 def _opened(part: Any, kind: type, own: Mapping[str, Own]) -> Any:
     """``part`` as one of ``kind``, with its layers and numbers, and a reader's functions."""
+    require_openable(part)
     opened = copy.copy(part)
     opened.__class__ = kind
     held = getattr(part, "own", {})
@@ -149,15 +150,6 @@ def require_parts(model: GPT, parts: Mapping[str, Any]) -> None:
             f"the positions of this GPT are {config.positions!r}, so it turns nothing and has no "
             f"apply_rotary. Put your own into embedding."
         )
-    inside = [block.attention for block in model.blocks if set(parts) - {"embedding"}]
-    for part in inside + [model.embedding] * ("embedding" in parts):
-        kinds = {type(vars(part).get(name)) for name in ("positions", "forward")} | {type(part)}
-        if others := [kind.__name__ for kind in kinds if kind not in OPENED]:
-            raise ValueError(
-                f"this GPT has another part ({', '.join(others)}), and what that computes would be "
-                f"lost with your functions. Take a GPT with the library's MultiHeadAttention and "
-                f"Embedding, and with rotary or added positions."
-            )
     require_mask_used(parts)
 
 
@@ -168,4 +160,15 @@ def require_mask_used(parts: Mapping[str, Any]) -> None:
         raise ValueError(
             "your attention_weights(q, k) takes no mask, so your causal_mask would not be used. "
             "Let it take (q, k, mask)."
+        )
+
+
+def require_openable(part: Any) -> None:
+    """What ``part`` computes is the library's own, which an open part computes, too."""
+    kinds = {type(vars(part).get(name)) for name in ("positions", "forward")} | {type(part)}
+    if others := [kind.__name__ for kind in kinds if kind not in OPENED]:
+        raise ValueError(
+            f"this GPT has another part ({', '.join(others)}), and what that computes would be lost "
+            f"with your functions. Take a GPT with the library's MultiHeadAttention and Embedding, "
+            f"and with rotary or added positions."
         )
