@@ -168,7 +168,7 @@ def require_openable(part: Any) -> None:
     kinds = {type(vars(part).get(name)) for name in ("positions", "forward")} | {type(part)}
     if others := [kind.__name__ for kind in kinds if kind not in OPENED]:
         raise ValueError(
-            f"this GPT has another part ({', '.join(others)}), and what that computes would be lost "
-            f"with your functions. Take a GPT with the library's MultiHeadAttention and Embedding, "
+            f"this GPT has another part ({', '.join(others)}), and what that computes would be "
+            f"lost with your functions. Take a GPT with the library's MultiHeadAttention and Embedding, "
             f"and with rotary or added positions."
         )
