@@ -169,6 +169,6 @@ def require_openable(part: Any) -> None:
     if others := [kind.__name__ for kind in kinds if kind not in OPENED]:
         raise ValueError(
             f"this GPT has another part ({', '.join(others)}), and what that computes would be "
-            f"lost with your functions. Take a GPT with the library's MultiHeadAttention and Embedding, "
-            f"and with rotary or added positions."
+            f"lost with your functions. Take a GPT with the library's MultiHeadAttention and "
+            f"Embedding, and with rotary or added positions."
         )
