@@ -28,7 +28,9 @@ RATES = {
 BETAS, EPSILON = (0.9, 0.999), 1e-8
 
 
-def train(d_k: int, kind: str, optimizer: str) -> dict[int, Tensor]:
+def train(
+    d_k: int, kind: str, optimizer: str, batch: int | None = None, numbers: tuple[int, ...] = ()
+) -> dict[int, Tensor]:
     """The mean loss of the last steps, [rates, seeds], for each number of steps."""
     turn = torch.linalg.qr(torch.randn(16, 16, generator=torch.Generator().manual_seed(7)))[0]
     source = torch.Generator().manual_seed(0)
@@ -39,11 +41,11 @@ def train(d_k: int, kind: str, optimizer: str) -> dict[int, Tensor]:
     matrices = start[:, None].repeat(1, len(rate), 1, 1, 1)  # [2, rates, seeds, d_model, d_k]
     mean, square = torch.zeros_like(matrices), torch.zeros_like(matrices)
     scale = d_k**-0.5 if kind == "scaled" else 1.0
-    losses = []
-    for step in range(1, max(STEPS) + 1):
+    losses, batch, numbers = [], batch or BATCH, numbers or STEPS
+    for step in range(1, max(numbers) + 1):
         matrices.requires_grad_()
-        keys = torch.randn(SEEDS, BATCH, KEYS, D_MODEL, generator=source)
-        which = torch.randint(KEYS, (SEEDS, BATCH), generator=source)
+        keys = torch.randn(SEEDS, batch, KEYS, D_MODEL, generator=source)
+        which = torch.randint(KEYS, (SEEDS, batch), generator=source)
         asked = keys.gather(2, which[..., None, None].expand(-1, -1, 1, D_MODEL)) @ turn
         # W_Q W_Kᵀ first: the same scores and gradients as (asked W_Q)(keys W_K)ᵀ, much sooner.
         middle = matrices[0] @ matrices[1].mT
@@ -58,7 +60,7 @@ def train(d_k: int, kind: str, optimizer: str) -> dict[int, Tensor]:
             gradient = mean / (1 - BETAS[0] ** step) / typical
         matrices = matrices.detach() - rate * gradient
         losses.append(loss.detach())
-    return {steps: torch.stack(losses[steps - LAST : steps]).mean(0) for steps in STEPS}
+    return {steps: torch.stack(losses[steps - LAST : steps]).mean(0) for steps in numbers}
 
 
 def main() -> None:
