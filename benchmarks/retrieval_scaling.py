@@ -1,13 +1,18 @@
 """Chapter 03's retrieval task at several widths: which learning rates work, with and without √d_k?
 
-    python benchmarks/retrieval_scaling.py        some fifteen minutes on one core
+    python benchmarks/retrieval_scaling.py             some fifteen minutes on one core
+    python benchmarks/retrieval_scaling.py --lookups   a minute or two
 
 Writes transformer_lib/runs/retrieval-scaling.json, which chapters 03 and 03b read. For each width
 d_k, optimizer and learning rate, ten seeds are trained in three ways on the same questions: with
 raw scores; with scores divided by √d_k, from the same matrices; and with raw scores from a smaller
 start, W_Q/√d_k, so that the first scores are those of the second. The loss is noted after 100 steps
-and after 1,000.
+and after 1,000. With --lookups: for each number of lookups in a step, the rates of gradient descent at
+which all runs of the largest width learn in 100 steps, into transformer_lib/runs/retrieval-lookups.json,
+which stands behind a sentence of chapter 03.
 """
+
+import sys
 
 import torch
 import torch.nn.functional as F
@@ -26,6 +31,7 @@ RATES = {
     "adam": tuple(10 ** (power / 2) for power in range(-12, 3)),
 }
 BETAS, EPSILON = (0.9, 0.999), 1e-8
+LOOKUPS, LEARNED = (BATCH, 64), 0.3  # a run has learned if its loss ends below
 
 
 def train(
@@ -63,6 +69,19 @@ def train(
     return {steps: torch.stack(losses[steps - LAST : steps]).mean(0) for steps in numbers}
 
 
+def lookups() -> None:
+    torch.set_num_threads(1)
+    result, steps = {}, STEPS[0]
+    for batch in LOOKUPS:
+        for kind in KINDS[:2]:
+            worst = train(WIDTHS[-1], kind, "gradient descent", batch, (steps,))[steps].amax(dim=1)
+            rates = zip(RATES["gradient descent"], worst, strict=True)
+            result[f"{kind}, {batch} lookups"] = [rate for rate, loss in rates if loss < LEARNED]
+    config = {"d_k": WIDTHS[-1], "steps": steps, "learned": f"below {LEARNED}"}
+    log = new_run("retrieval-lookups", config=config, curve={}, result=result)
+    print("written:", save_run(log, RUNS_FOLDER).name)
+
+
 def main() -> None:
     torch.set_num_threads(1)
     names = ("optimizer", "d_k", "kind", "rate", "seed", *(f"after {n}" for n in STEPS))
@@ -91,4 +110,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    lookups() if sys.argv[1:] == ["--lookups"] else main()

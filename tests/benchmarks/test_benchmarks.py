@@ -41,6 +41,19 @@ def test_a_run_log_names_a_command_that_exists(name):
     assert f"transformer_lib/runs/{name}.json" in (REPOSITORY / script).read_text(encoding="utf-8")
 
 
+def test_the_lookups_of_the_retrieval(tiny, tmp_path):
+    rates = {"gradient descent": (1e-9, 0.1)}
+    options = {"WIDTHS": (3, 5), "STEPS": (2, 3), "LAST": 1, "SEEDS": 2, "LOOKUPS": (4, 8)}
+    tiny("retrieval_scaling", RATES=rates, LEARNED=9.0, **options).lookups()
+    result = load_run(tmp_path / "retrieval-lookups.json").result
+    assert list(result) == [f"{kind}, {n} lookups" for n in (4, 8) for kind in ("raw", "scaled")]
+    assert all(found == [1e-9, 0.1] for found in result.values())
+    real = {name: len(rates) for name, rates in load_run("retrieval-lookups").result.items()}
+    # As chapter 03 says.
+    assert real["raw, 12 lookups"] < real["raw, 64 lookups"] < real["scaled, 64 lookups"]
+    assert real["scaled, 12 lookups"] < real["scaled, 64 lookups"]
+
+
 def test_retrieval_scaling_runs(tiny, tmp_path):
     rates = {"gradient descent": (0.1, 1.0), "adam": (0.01, 0.1)}
     module = tiny("retrieval_scaling", WIDTHS=(3, 5), RATES=rates, STEPS=(1, 3), LAST=1, SEEDS=2)
