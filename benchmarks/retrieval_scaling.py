@@ -7,9 +7,9 @@ Writes transformer_lib/runs/retrieval-scaling.json, which chapters 03 and 03b re
 d_k, optimizer and learning rate, ten seeds are trained in three ways on the same questions: with
 raw scores; with scores divided by √d_k, from the same matrices; and with raw scores from a smaller
 start, W_Q/√d_k, so that the first scores are those of the second. The loss is noted after 100 steps
-and after 1,000. With --lookups: for each number of lookups in a step, the rates of gradient descent at
-which all runs of the largest width learn in 100 steps, into transformer_lib/runs/retrieval-lookups.json,
-which stands behind a sentence of chapter 03.
+and after 1,000. With --lookups: for each number of lookups in a step, the rates of gradient descent
+at which all runs of the largest width learn in 100 steps. They go into
+transformer_lib/runs/retrieval-lookups.json, behind a sentence of chapter 03.
 """
 
 import sys
