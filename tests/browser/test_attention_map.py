@@ -36,7 +36,7 @@ def reading(page) -> str:
 
 def test_the_sentence_stays_in_sight_in_a_figure_higher_than_the_window(open_page):
     names = [f"token {i}" for i in range(40)]
-    low = AttentionMap(weights(5, 5), TOKENS)
+    low = AttentionMap(weights(2, 2), TOKENS[:2])
     page = open_page(AttentionMap(weights(40, 40), names), low, width=1280, height=500)
     said = page.locator(".afm-reading")
     seen = "(node) => node.getBoundingClientRect().bottom <= innerHeight"
