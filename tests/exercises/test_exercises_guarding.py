@@ -286,7 +286,6 @@ def settings():
         "device": torch.get_default_device(),
         "gradients": torch.is_grad_enabled(),
         "threads": torch.get_num_threads(),
-        "autocast": torch.is_autocast_enabled("cpu"),
         "anomaly": torch.is_anomaly_enabled(),
         "precision": torch.get_float32_matmul_precision(),
         "printed": str(torch.tensor(1 / 3)),
@@ -304,7 +303,6 @@ def change_everything(folder):
     torch.set_grad_enabled(False)
     torch.set_num_threads(3)
     torch.use_deterministic_algorithms(True)
-    torch.autocast("cpu").__enter__()
     torch.autograd.set_detect_anomaly(True)
     torch.set_float32_matmul_precision("medium")
     torch.set_printoptions(precision=2)

@@ -185,7 +185,6 @@ def _restore_device(before: torch.device) -> None:
 
 
 # Originals, taken before anything here is replaced.
-_is_autocast = torch.is_autocast_enabled
 _SETTINGS = [
     (torch.get_default_dtype, torch.set_default_dtype),
     (torch.get_default_device, _restore_device),
@@ -195,7 +194,6 @@ _SETTINGS = [
     (torch.is_anomaly_enabled, torch.set_anomaly_enabled),
     (torch.get_float32_matmul_precision, torch.set_float32_matmul_precision),
     (lambda: dict(vars(PRINT_OPTS)), vars(PRINT_OPTS).update),
-    (lambda: _is_autocast("cpu"), functools.partial(torch.set_autocast_enabled, "cpu")),
     (sys.getrecursionlimit, sys.setrecursionlimit),
     (os.getcwd, os.chdir),
     (lambda: dict(os.environ), _restore_environment),
