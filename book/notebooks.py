@@ -29,6 +29,7 @@ from stills import StillError, attach
 from stored_form import (
     PNG,
     code_digest,
+    is_setup,
     normalize,
     outputs_digest,
     setup_source,
@@ -96,14 +97,15 @@ def problems(path: Path, config: dict) -> list[str]:
     def report(number: int, cause: str, fix: str = FIX) -> None:
         found.append(f"{path.name}, cell {number}: {cause}. Fix: {fix}")
 
-    if not any("setup" in tags(cell) for cell in nb.cells[:2]):
-        report(2, "is not the setup cell", "make it a code cell with the tag `setup`")
+    if not any(map(is_setup, nb.cells[:2])):
+        fix = "put a code cell there with the tags `setup` and `hide-cell`, then run `make notebooks`"
+        report(2, "is not the setup cell", fix)
     count, stripped = 0, []
     for number, cell in enumerate(nb.cells, start=1):
         if cell.cell_type != "code":
             continue
         count += 1
-        if number == 2 and "setup" in tags(cell) and cell.source != setup_source(config):
+        if number == 2 and is_setup(cell) and cell.source != setup_source(config):
             report(number, "the setup cell is not the one that _config.yml asks for")
         if cell.execution_count is None:
             stripped.append(number)

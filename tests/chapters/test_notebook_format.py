@@ -162,6 +162,13 @@ def test_the_outputs_of_a_revealing_cell_are_folded():
     assert found == [{"source_hidden": True, "outputs_hidden": True}, None, None]
 
 
+def test_where_the_setup_cell_was_deleted_the_imports_stay():
+    code = "# @title Imports\nimport torch"
+    imports = new_code_cell(code, metadata={"tags": ["setup", "hide-cell"]})
+    nb = stored_form.normalize(new_notebook(cells=[new_markdown_cell("# T"), imports]), UNSET)
+    assert nb.cells[1].source.endswith("import torch")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("edit", "message"),
