@@ -98,7 +98,9 @@ def problems(path: Path, config: dict) -> list[str]:
         found.append(f"{path.name}, cell {number}: {cause}. Fix: {fix}")
 
     if not any(map(is_setup, nb.cells[:2])):
-        fix = "put a code cell there with the tags `setup` and `hide-cell`, then run `make notebooks`"
+        fix = (
+            "put a code cell there with the tags `setup` and `hide-cell`, then run `make notebooks`"
+        )
         report(2, "is not the setup cell", fix)
     count, stripped = 0, []
     for number, cell in enumerate(nb.cells, start=1):

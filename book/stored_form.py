@@ -103,7 +103,7 @@ def tags(cell: NotebookNode) -> list[str]:
 
 
 def is_setup(cell: NotebookNode) -> bool:
-    """Whether it is the cell that is written here; the imports below it, too, are tagged `setup`."""
+    """Whether it is the cell that is written here; the imports below it are tagged `setup`, too."""
     return "setup" in tags(cell) and not TITLE.match(cell.source)
 
 
