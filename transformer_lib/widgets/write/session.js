@@ -18,7 +18,7 @@
 // The book's own code comes as `prepare` has left it (book/page_code.py).
 
 import { callBatched, holdsBatched, SINGLE } from "../math/tensor/batched.js";
-import { formatted } from "../math/tensor/format.js";
+import { fixed, formatted } from "../math/tensor/format.js";
 import { Slice } from "../math/tensor/indexing.js";
 import { call } from "../math/tensor/operations.js";
 import { DEFAULT_SEED, initial } from "../math/tensor/random.js";
@@ -36,7 +36,7 @@ const NOTHING = {
 };
 const MOST = { lines: 2000, characters: 200_000, bytes: 1.5e9 };
 const HEAP = 8 * 1024 * 1024; // at first; it grows
-const STACK = 32 * 1024;
+const STACK = 256 * 1024;
 const OFTEN = 40; // ms between two messages of output
 const never = () => false;
 let isOver = never; // asked before each operation on tensors
@@ -192,6 +192,11 @@ const forChecks = (tell) => ({
     const [word, ...words] = texts.split("\n");
     return closeMatches(word, words, n, cutoff).join("\n");
   },
+  rounded: (value, digits) => Number(fixed(value, digits)),
+  unescaped: (text) =>
+    text.replace(/(b?)(?:'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")/gs, (part, isBytes) =>
+      isBytes ? part : part.replace(/\\(?:\\|x(..)|u(.{4})|U(.{8}))/g, letter),
+    ),
   normalized: (form, text) => text.normalize(form),
   textMethod: (name, text) => TEXTS[name](text),
   lineOf: (trace, cell) => readError("", "", trace, cell).line ?? 0,
@@ -209,12 +214,18 @@ function orProblem(work) {
   }
 }
 
+function letter(written, ...digits) {
+  const code = digits.slice(0, 3).find(Boolean);
+  const sign = code ? String.fromCodePoint(Number.parseInt(code, 16)) : "\0";
+  return TEXTS.isprintable(sign) ? sign : written;
+}
+
 const TEXTS = {
   casefold: (text) => text.toLowerCase(),
   isdecimal: (text) => /^\p{Nd}+$/u.test(text),
   isalnum: (text) => /^[\p{L}\p{N}]+$/u.test(text),
   isidentifier: (text) => /^[\p{L}_][\p{L}\p{N}_]*$/u.test(text),
-  isprintable: (text) => !/[\p{C}\p{Zl}\p{Zp}]/u.test(text),
+  isprintable: (text) => !/[\p{C}\p{Z}]/u.test(text.replaceAll(" ", "")),
   istitle: (text) => /^\P{L}*\p{Lu}[^\p{Lu}]*$/u.test(text),
   title: (text) => text.replace(/\p{L}+/gu, (word) => TEXTS.capitalize(word)),
   capitalize: (text) => text.slice(0, 1).toUpperCase() + text.slice(1).toLowerCase(),

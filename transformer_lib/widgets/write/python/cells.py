@@ -16,8 +16,8 @@ page = js.afmTensors
 Tensor = torch.Tensor
 missing_sentence_of_module = "this page's Python has no {}; `make lab` or Colab has all of Python."
 MODULES = """
-math cmath re json collections itertools functools copy random time string operator types typing
-heapq bisect array struct binascii hashlib builtins torch
+math cmath re collections itertools functools random string operator typing heapq bisect array struct
+binascii hashlib builtins torch
 """
 
 
@@ -31,7 +31,7 @@ MOST_OF_A_CALL = 20_000  # of an answer that is being judged
 
 
 def printed(*values, sep=" ", end="\n", file=None, flush=False):
-    text = (sep or " " if sep is None else sep).join([str(value) for value in values])
+    text = (sep or " " if sep is None else sep).join([as_text(value) for value in values])
     _said[0] += 1
     _said[3] += 1
     if _said[2] and _said[3] > MOST_OF_A_CALL:
@@ -40,9 +40,31 @@ def printed(*values, sep=" ", end="\n", file=None, flush=False):
         raise OutputEnd()
 
 
+_repr = repr
+
+
+def shown(value):
+    """repr, which leaves letters as they are: MicroPython's own has only those of ASCII."""
+    text = _repr(value)
+    return page.unescaped(text) if "\\" in text else text
+
+
+def as_text(value="", *encoding, **how):
+    if encoding or how:
+        return decoded(value, *encoding, **how)
+    text = str(value)
+    return page.unescaped(text) if "\\" in text and not isinstance(value, str) else text
+
+
 def show(value):
     if value is not None:
-        page.shown(repr(value))
+        page.shown(shown(value))
+
+
+def kind_of(value, *more):
+    """type, of which a dict that keeps its order is a dict."""
+    found = type(value, *more)
+    return dict if found is Dict else found
 
 
 def as_float(value=0.0):
@@ -64,7 +86,7 @@ def formatted(value, spec=""):
     if spec:
         kind = type(value).__name__
         raise TypeError(f"unsupported format string passed to {kind}.__format__")
-    return str(value)
+    return as_text(value)
 
 
 def _raise():
@@ -73,7 +95,7 @@ def _raise():
 
 def fstring(value, conversion, spec):
     if conversion:
-        value = repr(value) if conversion in "ra" else str(value)
+        value = shown(value) if conversion in "ra" else as_text(value)
     return formatted(value, spec)
 
 
@@ -135,6 +157,9 @@ class Dict(OrderedDict):
 
     def __or__(self, other):
         return Dict(list(self.items()) + list(other.items()))
+
+    def __reversed__(self):
+        return iter(list(self)[::-1])
 
 
 Dict.__name__ = "dict"
@@ -287,6 +312,16 @@ class Slice:
         self.step = ends[2] if len(ends) > 2 else None
 
 
+def encoded(value, *given, **named):
+    """str.encode, and whatever else is called so."""
+    name = named.get("encoding", given[0] if given else "utf-8")
+    if isinstance(value, str) and name == "unicode_escape":
+        return _repr(value)[1:-1].encode()
+    if isinstance(value, str) and name.lower() not in ("utf-8", "utf8"):
+        raise LookupError(missing_sentence_of_module.format(f"encoding {name}"))
+    return value.encode(*given, **named)
+
+
 def decoded(value, encoding="utf-8", errors="strict"):
     """bytes.decode, which says what to do with what is not UTF-8."""
     if errors == "strict" or not isinstance(value, (bytes, bytearray)):
@@ -296,6 +331,10 @@ def decoded(value, encoding="utf-8", errors="strict"):
 
 class Typing:
     """typing: annotations are read and forgotten."""
+
+    def __init__(self, *base):
+        if base:  # class P(NamedTuple)
+            raise TypeError(missing_sentence_of_module.format("classes of typing"))
 
     def __getattr__(self, name):
         return self
@@ -334,7 +373,19 @@ class NamedTuple:
 def is_instance(value, kinds):
     """isinstance, which knows typing.Protocol: whatever has the names that it asks for."""
     asked = getattr(kinds, "_asked", None)
-    return isinstance(value, kinds) if asked is None else all(hasattr(value, n) for n in asked)
+    if asked is not None:
+        return all(hasattr(value, n) for n in asked)
+    return isinstance(value, kinds) or (isinstance(value, bool) and isinstance(0, kinds))
+
+
+_round = round
+
+
+def rounded(value, digits=None):
+    """round, to the digit that Python gives."""
+    if isinstance(value, float) and digits is not None and digits >= 0:
+        return page.rounded(value, digits) + 0.0
+    return _round(value) if digits is None else _round(value, digits)
 
 
 sys.modules["math"] = Math()
@@ -362,7 +413,8 @@ for _name, _value in (
     ("open", _without("files")), ("input", _without("keyboard to read from")),
     ("__show__", show), ("__float__", as_float), ("__fstring__", fstring),
     ("__list__", lambda *a: list(a)), ("__tuple__", lambda *a: a), ("__set__", lambda *a: set(a)),
-    ("__decode__", decoded), ("__dict__", lambda *pairs: Dict(pairs)), ("__dictof__", dict_of),
+    ("__decode__", decoded), ("__encode__", encoded), ("__text_of__", as_text), ("repr", shown),
+    ("__type__", kind_of), ("round", rounded), ("__dict__", lambda *pairs: Dict(pairs)), ("__dictof__", dict_of),
     ("__augmented__", augmented),
     ("min", _ordered("min")), ("max", _ordered("max")), ("sorted", _ordered("sorted")),
     ("slice", Slice), ("__NamedTuple__", NamedTuple),
@@ -375,7 +427,7 @@ _namespaces = {}
 
 
 def names_of(namespace):
-    return _namespaces.setdefault(namespace, {"__name__": "__main__"})
+    return _namespaces.setdefault(namespace, {"__name__": "__main__", "isinstance": is_instance})
 
 
 def run(code, cell, namespace):

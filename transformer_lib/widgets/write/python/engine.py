@@ -233,23 +233,99 @@ def pairwise(values):
     return [(values[i], values[i + 1]) for i in range(len(values) - 1)]
 
 
-def cached(*args, **kwargs):
-    """functools.cache and lru_cache: without keeping anything."""
-    return args[0] if len(args) == 1 and callable(args[0]) and not kwargs else lambda f: f
+def cached(maxsize=None, typed=False):
+    """functools.cache and lru_cache."""
+    if callable(maxsize):
+        return cached()(maxsize)
+
+    def keeping(function):
+        kept = native_dict()
+
+        def call(*args, **kwargs):
+            key = (args, tuple(sorted(kwargs.items())))
+            if key not in kept:
+                result = function(*args, **kwargs)
+                if maxsize and len(kept) >= maxsize:
+                    kept.clear()
+                kept[key] = result
+            return kept[key]
+
+        return call
+
+    return keeping
 
 
-class Counter(Dict):
-    def __init__(self, values=()):
+class DefaultDict(Dict):
+    def __init__(self, default_factory=None, *given, **names):
         super().__init__()
-        for value in values:
-            self[value] = self.get(value, 0) + 1
+        self.default_factory = default_factory
+        self.update(dict(*given, **names))
+
+    def __getitem__(self, key):
+        return super().__getitem__(key) if key in self else self.__missing__(key)
+
+    def __missing__(self, key):
+        if self.default_factory is None:
+            raise KeyError(key)
+        self[key] = value = self.default_factory()
+        return value
+
+    def __repr__(self):
+        return f"defaultdict({self.default_factory}, {super().__repr__()})"
+
+    __str__ = __repr__
+
+
+class Counter(DefaultDict):
+    def __init__(self, values=(), **names):
+        super().__init__()
+        self.update(values, **names)
+
+    def __missing__(self, key):
+        return 0
+
+    def _add(self, values, names, sign):
+        pairs = values.items() if isinstance(values, native_dict) else [(v, 1) for v in values]
+        for key, count in [*pairs, *names.items()]:
+            self[key] += sign * count
+
+    def update(self, values=(), **names):
+        self._add(values, names, 1)
+
+    def subtract(self, values=(), **names):
+        self._add(values, names, -1)
+
+    def total(self):
+        return sum(self.values())
+
+    def elements(self):
+        return (key for key, count in self.items() for _ in range(count))
 
     def most_common(self, n=None):
         return sorted(self.items(), key=lambda pair: -pair[1])[:n]
 
+    def _with(self, other, sign):
+        made = Counter(self)
+        made._add(other, {}, sign)
+        return Counter({key: count for key, count in made.items() if count > 0})
+
+    def __add__(self, other):
+        return self._with(other, 1)
+
+    def __sub__(self, other):
+        return self._with(other, -1)
+
+    def __repr__(self):
+        return f"Counter({dict(self.most_common())})" if self else "Counter()"
+
+    __str__ = __repr__
+
 
 class Nothing:
     """A class of which there is no instance."""
+
+    def __init__(self, *args, **kwargs):
+        raise ImportError(missing_sentence_of_module.format(type(self).__name__))
 
 
 class SimpleNamespace:
@@ -276,7 +352,7 @@ _generator_type = type(x for x in ())
 _module("contextlib", contextmanager=context, suppress=suppress, nullcontext=NullContext,
         redirect_stdout=redirect_stdout)  # fmt: skip
 _module("copy", deepcopy=copied, copy=lambda value: copied(value))
-_module("dataclasses", replace=replaced, dataclass=None, field=None, is_dataclass=lambda x: False,
+_module("dataclasses", replace=replaced, dataclass=_without("dataclass"), field=None, is_dataclass=lambda x: False,
         fields=lambda x: [SimpleNamespace(name=name) for name in type(x)._fields])  # fmt: skip
 _module("textwrap", dedent=dedented, indent=indented)
 _module("types", FunctionType=_function_type, GeneratorType=_generator_type, CodeType=Nothing,
@@ -303,8 +379,8 @@ class NoNumpy(Module):
 
 
 sys.modules["numpy"] = NoNumpy("numpy", ndarray=Nothing)
-_module("decimal", Decimal=Nothing)
-_module("fractions", Fraction=Nothing)
+for _name, _place in (("Decimal", "decimal"), ("Fraction", "fractions")):
+    _module(_place, **{_name: type(_name, (Nothing,), native_dict())})
 _module("threading", local=SimpleNamespace, Lock=NullContext)
 _module("numbers", Number=(int, float), Real=(int, float), Integral=int)
 _module("difflib", get_close_matches=lambda word, words, n=3, cutoff=0.6: [
@@ -314,11 +390,11 @@ _module("difflib", get_close_matches=lambda word, words, n=3, cutoff=0.6: [
 _module("html", escape=lambda text: text)
 _module("unicodedata", normalize=lambda form, text: page.normalized(form, text))
 _module("jaxtyping", Float=None, Int=None, Bool=None, Shaped=None)
-itertools.pairwise = pairwise
+itertools.pairwise, itertools.tee = pairwise, _without("tee")
 functools_module.cache = functools_module.lru_cache = cached
 sys.modules["collections"] = Module("collections", **{
-    name: getattr(collections_module, name) for name in ("deque", "namedtuple", "defaultdict")
-}, Counter=Counter, OrderedDict=OrderedDict, abc=sys.modules["collections.abc"])  # fmt: skip
+    name: getattr(collections_module, name) for name in ("deque", "namedtuple")
+}, Counter=Counter, defaultdict=DefaultDict, OrderedDict=OrderedDict, abc=sys.modules["collections.abc"])  # fmt: skip
 
 for _name, _value in (
     ("__text__", text_method), ("__module__", lambda name: sys.modules[name]),
@@ -815,10 +891,10 @@ def check(text, name, call, namespace):
     """Judge the answer of this name; tells { verdict: { passed, text } }."""
     global _answer
     names = names_of(namespace)
-    _answer = Answer(text, name, names)
-    _answer.value = names.get(name)
     _said[2] = True
     try:
+        _answer = Answer(text, name, names)
+        _answer.value = names.get(name)
         exec(call, names)
         verdict = names["__verdict__"]
         page.verdict(verdict.passed, verdict.diagnosis)
