@@ -27,7 +27,8 @@ export function readError(type, message, trace, cell) {
   );
   const line = frames.length ? Number(frames.at(-1)[2]) : null;
   if (type === "RuntimeError" && /^(maximum recursion depth|pystack exhausted)/.test(message)) {
-    const text = "maximum recursion depth exceeded: does the function call itself without an end?";
+    const text =
+      "maximum recursion depth exceeded, which is some 100 calls here: does the function call itself without an end?";
     return { type: "RecursionError", message: text, line };
   }
   if (type === "MemoryError") return { type, message: memory(message), line };

@@ -24,6 +24,7 @@ import { call } from "../math/tensor/operations.js";
 import { DEFAULT_SEED, initial } from "../math/tensor/random.js";
 import { fail, Real, Tensor, TorchError } from "../math/tensor/tensor.js";
 import { readError } from "./errors.js";
+import { filled, searched } from "./patterns.js";
 import { machineOf } from "./machine.js";
 import { prepare } from "./source.js";
 import { asPython, FIELDS, limited, OPERATORS, parse, traced } from "./syntax.js";
@@ -36,7 +37,7 @@ const NOTHING = {
 };
 const MOST = { lines: 2000, characters: 200_000, bytes: 1.5e9 };
 const HEAP = 8 * 1024 * 1024; // at first; it grows
-const STACK = 256 * 1024;
+const STACK = 32 * 1024;
 const OFTEN = 40; // ms between two messages of output
 const never = () => false;
 let isOver = never; // asked before each operation on tensors
@@ -178,15 +179,8 @@ const forChecks = (tell) => ({
       if (problem) throw new SyntaxError(problem);
       return code;
     }),
-  search(pattern, flags, text, anchor, start) {
-    const how = (flags & 2 ? "i" : "") + (flags & 16 ? "s" : "") + (flags & 8 ? "m" : "");
-    const plain = pattern.replaceAll("(?P<", "(?<").replaceAll("\\Z", "$");
-    const whole = anchor === "^$" ? `(?:${plain})$` : plain;
-    const regex = new RegExp(whole, `${how}${anchor ? "y" : "g"}`);
-    regex.lastIndex = start;
-    const found = regex.exec(text);
-    return found && [found.index, ...Array.from(found, (group) => group ?? null)];
-  },
+  search: (...given) => globalThis.afmTensors.guarded(() => searched(...given)),
+  filled,
   escaped: (text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"),
   close(texts, n, cutoff) {
     const [word, ...words] = texts.split("\n");
@@ -305,6 +299,7 @@ function bridge(output, tell) {
     }
   };
   return {
+    guarded,
     call: (name, ...given) =>
       guarded(() => {
         if (isOver()) fail("this takes too long");

@@ -158,6 +158,11 @@ class Dict(OrderedDict):
     def __or__(self, other):
         return Dict(list(self.items()) + list(other.items()))
 
+    def __eq__(self, other):
+        if not isinstance(other, dict) or len(self) != len(other):
+            return False
+        return all(key in other and other[key] == value for key, value in self.items())
+
     def __reversed__(self):
         return iter(list(self)[::-1])
 
@@ -314,12 +319,14 @@ class Slice:
 
 def encoded(value, *given, **named):
     """str.encode, and whatever else is called so."""
+    if not isinstance(value, str):
+        return value.encode(*given, **named)
     name = named.get("encoding", given[0] if given else "utf-8")
-    if isinstance(value, str) and name == "unicode_escape":
+    if name == "unicode_escape":
         return _repr(value)[1:-1].encode()
-    if isinstance(value, str) and name.lower() not in ("utf-8", "utf8"):
+    if name.lower() not in ("utf-8", "utf8"):
         raise LookupError(missing_sentence_of_module.format(f"encoding {name}"))
-    return value.encode(*given, **named)
+    return value.encode()
 
 
 def decoded(value, encoding="utf-8", errors="strict"):

@@ -237,7 +237,8 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False):
     elif numbers and all(isinstance(number, bool) for number in numbers):
         kind = "bool"
     held = page.array(*[float(number) for number in numbers])
-    made = Tensor(page.call("tensor", held, _js(shape), _js(dtype), kind))
+    made = page.call("tensor", held, _js(shape), _js(dtype), kind)
+    made = _raise() if made is None else Tensor(made)
     return made.requires_grad_(requires_grad) if requires_grad else made
 
 
