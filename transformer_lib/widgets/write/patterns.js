@@ -14,17 +14,17 @@ const ESCAPES = {
   b: `(?:${WAS}${IS_NOT}|${WAS_NOT}${IS})`, B: `(?:${WAS}${IS}|${WAS_NOT}${IS_NOT})`,
 }; // biome-ignore format: a table
 const WITHIN = { w: LETTER, d: "\\p{Nd}", D: "\\P{Nd}" };
-const PARTS = /\\(.)|\(\?P=(\w+)\)|\(\?P<(\w+)>|\((?!\?)|\[\^?\]?|[^]/gsu;
+const PARTS = /\\(.)|\(\?P=(\w+)\)|\(\?P<(\w+)>|\((?!\?)|\[\^?\]?|./gsu;
 
 /** The same for JavaScript, and the names of the groups, "-" for those without one. */
 function translated(pattern, flags) {
   let isWithin = false;
   const names = [];
-  const text = pattern.replace(PARTS, (part, escape, again, name) => {
-    if (escape) {
-      if (isWithin && escape === "W") fail("this page's Python has no \\W within [ ]", "ValueError");
-      const isKept = /[\w^$\\.*+?()[\]{}|/]/.test(escape) || (isWithin && escape === "-");
-      return isKept ? ((isWithin ? WITHIN : ESCAPES)[escape] ?? part) : escape;
+  const text = pattern.replace(PARTS, (part, sign, again, name) => {
+    if (sign) {
+      if (isWithin && sign === "W") fail("this page's Python has no \\W within [ ]", "ValueError");
+      const isKept = /[\w^$\\.*+?()[\]{}|/]/.test(sign) || (isWithin && sign === "-");
+      return isKept ? ((isWithin ? WITHIN : ESCAPES)[sign] ?? part) : sign;
     }
     if (isWithin) {
       if (part === "]") isWithin = false;

@@ -24,8 +24,8 @@ import { call } from "../math/tensor/operations.js";
 import { DEFAULT_SEED, initial } from "../math/tensor/random.js";
 import { fail, Real, Tensor, TorchError } from "../math/tensor/tensor.js";
 import { readError } from "./errors.js";
-import { filled, searched } from "./patterns.js";
 import { machineOf } from "./machine.js";
+import { filled, searched } from "./patterns.js";
 import { prepare } from "./source.js";
 import { asPython, FIELDS, limited, OPERATORS, parse, traced } from "./syntax.js";
 
@@ -50,7 +50,7 @@ export async function start({ load, python, tell }) {
     pystack: STACK,
     linebuffer: true,
     stdout: (line) => output.write(`${line}\n`),
-    stderr: (line) => output.write(`${line}\n`),
+    stderr: (line) => line.startsWith("Warning: ") || output.write(`${line}\n`),
   });
   for (const text of python) interpreter.runPython(text);
   let hasEngine = false;

@@ -110,6 +110,9 @@ function lacking(found, source) {
     if (token.text === "import" && next?.text === "*") {
       return say(token, lacks("import *", "name what you need of the module"));
     }
+    if (token.kind === "op" && /[“”‘’]/.test(token.text)) {
+      return say(token, `${token.text} is not a quote in Python: write " or '.`);
+    }
     if (token.text === "async") return say(token, lacks("async", "leave it out"));
     if (token.text === "with" && next?.text === "(" && hasNames(found, i + 1)) {
       return say(token, lacks("brackets around what with opens", "leave them out"));

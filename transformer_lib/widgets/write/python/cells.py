@@ -4,11 +4,12 @@ source.js writes the calls of names between two underscores.
 """
 
 import builtins
+import functools
 import io
 import itertools
 import math
 import sys
-from collections import OrderedDict
+from collections import OrderedDict, deque, namedtuple
 
 import js
 
@@ -212,6 +213,94 @@ def dict_of(*given, **names):
     return Dict((pairs[0] if pairs else []) + list(names.items()))
 
 
+def cached(maxsize=None, typed=False):
+    """functools.cache and lru_cache."""
+    if callable(maxsize):
+        return cached()(maxsize)
+
+    def keeping(function):
+        kept = {}
+
+        def call(*args, **kwargs):
+            key = (args, tuple(sorted(kwargs.items())))
+            if key not in kept:
+                result = function(*args, **kwargs)
+                if maxsize and len(kept) >= maxsize:
+                    kept.clear()
+                kept[key] = result
+            return kept[key]
+
+        return call
+
+    return keeping
+
+
+class DefaultDict(Dict):
+    def __init__(self, default_factory=None, *given, **names):
+        super().__init__()
+        self.default_factory = default_factory
+        self.update(dict_of(*given, **names))
+
+    def __getitem__(self, key):
+        return super().__getitem__(key) if key in self else self.__missing__(key)
+
+    def __missing__(self, key):
+        if self.default_factory is None:
+            raise KeyError(key)
+        self[key] = value = self.default_factory()
+        return value
+
+    def __repr__(self):
+        return f"defaultdict({self.default_factory}, {super().__repr__()})"
+
+    __str__ = __repr__
+
+
+class Counter(DefaultDict):
+    def __init__(self, values=(), **names):
+        super().__init__()
+        self.update(values, **names)
+
+    def __missing__(self, key):
+        return 0
+
+    def _add(self, values, names, sign):
+        pairs = values.items() if isinstance(values, dict) else [(v, 1) for v in values]
+        for key, count in list(pairs) + list(names.items()):
+            self[key] += sign * count
+
+    def update(self, values=(), **names):
+        self._add(values, names, 1)
+
+    def subtract(self, values=(), **names):
+        self._add(values, names, -1)
+
+    def total(self):
+        return sum(self.values())
+
+    def elements(self):
+        return (key for key, count in self.items() for _ in range(count))
+
+    def most_common(self, n=None):
+        return sorted(self.items(), key=lambda pair: -pair[1])[:n]
+
+    def _with(self, other, sign):
+        made = Counter(self)
+        made._add(other, {}, sign)
+        return Counter(Dict([pair for pair in made.items() if pair[1] > 0]))
+
+    def __add__(self, other):
+        return self._with(other, 1)
+
+    def __sub__(self, other):
+        return self._with(other, -1)
+
+    def __repr__(self):
+        return f"Counter({Dict(self.most_common())})" if self else "Counter()"
+
+    __str__ = __repr__
+
+
 def permutations(values, r=None):
     values = tuple(values)
     r = len(values) if r is None else r
@@ -397,6 +486,13 @@ def rounded(value, digits=None):
 
 sys.modules["math"] = Math()
 sys.modules["typing"] = Typing()
+sys.modules["collections"] = Module(
+    "collections", Counter=Counter, defaultdict=DefaultDict, OrderedDict=OrderedDict,
+    # Without `maxlen` a full one raises an IndexError.
+    deque=lambda values=(), maxlen=None: deque(values, maxlen or 1 << 16, maxlen is None),
+    namedtuple=namedtuple,
+)  # fmt: skip
+functools.cache = functools.lru_cache = cached
 _import = builtins.__import__
 
 
@@ -415,6 +511,7 @@ def _without(what):
     return refused
 
 
+itertools.tee = _without("tee")
 for _name, _value in (
     ("print", printed), ("zip", zipped), ("format", formatted), ("__import__", imported),
     ("open", _without("files")), ("input", _without("keyboard to read from")),

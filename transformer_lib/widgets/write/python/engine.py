@@ -7,9 +7,6 @@ loop without an end is ended at its next turn (`__tick__`), and a longer one by 
 worker.
 """
 
-import collections as collections_module
-import functools as functools_module
-
 native_dict = dict  # as source.js leaves it
 ENGINE = "transformer_lib.exercises.engine."
 
@@ -94,7 +91,9 @@ def copied(value):
 
 def _made_again(value, part):
     """An object of a reader's class, or a layer, with `part` of each of its attributes."""
-    if isinstance(value, (type, Module, dtype, device, Generator)) or not hasattr(value, "__dict__"):
+    if isinstance(value, (type, Module, dtype, device, Generator)) or not hasattr(
+        value, "__dict__"
+    ):
         return value
     made = object.__new__(type(value))
     for name, item in value.__dict__.items():
@@ -262,94 +261,6 @@ def pairwise(values):
     return [(values[i], values[i + 1]) for i in range(len(values) - 1)]
 
 
-def cached(maxsize=None, typed=False):
-    """functools.cache and lru_cache."""
-    if callable(maxsize):
-        return cached()(maxsize)
-
-    def keeping(function):
-        kept = native_dict()
-
-        def call(*args, **kwargs):
-            key = (args, tuple(sorted(kwargs.items())))
-            if key not in kept:
-                result = function(*args, **kwargs)
-                if maxsize and len(kept) >= maxsize:
-                    kept.clear()
-                kept[key] = result
-            return kept[key]
-
-        return call
-
-    return keeping
-
-
-class DefaultDict(Dict):
-    def __init__(self, default_factory=None, *given, **names):
-        super().__init__()
-        self.default_factory = default_factory
-        self.update(dict(*given, **names))
-
-    def __getitem__(self, key):
-        return super().__getitem__(key) if key in self else self.__missing__(key)
-
-    def __missing__(self, key):
-        if self.default_factory is None:
-            raise KeyError(key)
-        self[key] = value = self.default_factory()
-        return value
-
-    def __repr__(self):
-        return f"defaultdict({self.default_factory}, {super().__repr__()})"
-
-    __str__ = __repr__
-
-
-class Counter(DefaultDict):
-    def __init__(self, values=(), **names):
-        super().__init__()
-        self.update(values, **names)
-
-    def __missing__(self, key):
-        return 0
-
-    def _add(self, values, names, sign):
-        pairs = values.items() if isinstance(values, native_dict) else [(v, 1) for v in values]
-        for key, count in [*pairs, *names.items()]:
-            self[key] += sign * count
-
-    def update(self, values=(), **names):
-        self._add(values, names, 1)
-
-    def subtract(self, values=(), **names):
-        self._add(values, names, -1)
-
-    def total(self):
-        return sum(self.values())
-
-    def elements(self):
-        return (key for key, count in self.items() for _ in range(count))
-
-    def most_common(self, n=None):
-        return sorted(self.items(), key=lambda pair: -pair[1])[:n]
-
-    def _with(self, other, sign):
-        made = Counter(self)
-        made._add(other, {}, sign)
-        return Counter({key: count for key, count in made.items() if count > 0})
-
-    def __add__(self, other):
-        return self._with(other, 1)
-
-    def __sub__(self, other):
-        return self._with(other, -1)
-
-    def __repr__(self):
-        return f"Counter({dict(self.most_common())})" if self else "Counter()"
-
-    __str__ = __repr__
-
-
 class Nothing:
     """A class of which there is no instance."""
 
@@ -420,11 +331,8 @@ _module("difflib", get_close_matches=lambda word, words, n=3, cutoff=0.6: [
 _module("html", escape=lambda text: text)
 _module("unicodedata", normalize=lambda form, text: page.normalized(form, text))
 _module("jaxtyping", Float=None, Int=None, Bool=None, Shaped=None)
-itertools.pairwise, itertools.tee = pairwise, _without("tee")
-functools_module.cache = functools_module.lru_cache = cached
-sys.modules["collections"] = Module("collections", **{
-    name: getattr(collections_module, name) for name in ("deque", "namedtuple")
-}, Counter=Counter, defaultdict=DefaultDict, OrderedDict=OrderedDict, abc=sys.modules["collections.abc"])  # fmt: skip
+itertools.pairwise = pairwise
+sys.modules["collections"].abc = sys.modules["collections.abc"]
 
 for _name, _value in (
     ("__text__", text_method), ("__module__", lambda name: sys.modules[name]),
