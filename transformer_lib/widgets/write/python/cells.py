@@ -17,8 +17,8 @@ page = js.afmTensors
 Tensor = torch.Tensor
 missing_sentence_of_module = "this page's Python has no {}; `make lab` or Colab has all of Python."
 MODULES = """
-math cmath re collections itertools functools random string operator typing heapq bisect array struct
-binascii hashlib builtins torch
+math cmath re collections itertools functools random string operator typing heapq bisect array
+struct binascii hashlib builtins torch
 """
 
 
@@ -518,8 +518,8 @@ for _name, _value in (
     ("__show__", show), ("__float__", as_float), ("__fstring__", fstring),
     ("__list__", lambda *a: list(a)), ("__tuple__", lambda *a: a), ("__set__", lambda *a: set(a)),
     ("__decode__", decoded), ("__encode__", encoded), ("__text_of__", as_text), ("repr", shown),
-    ("__type__", kind_of), ("round", rounded), ("__dict__", lambda *pairs: Dict(pairs)), ("__dictof__", dict_of),
-    ("__augmented__", augmented),
+    ("__type__", kind_of), ("round", rounded), ("__augmented__", augmented),
+    ("__dict__", lambda *pairs: Dict(pairs)), ("__dictof__", dict_of),
     ("min", _ordered("min")), ("max", _ordered("max")), ("sorted", _ordered("sorted")),
     ("slice", Slice), ("__NamedTuple__", NamedTuple),
 ):  # fmt: skip

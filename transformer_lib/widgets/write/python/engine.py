@@ -293,7 +293,8 @@ _generator_type = type(x for x in ())
 _module("contextlib", contextmanager=context, suppress=suppress, nullcontext=NullContext,
         redirect_stdout=redirect_stdout)  # fmt: skip
 _module("copy", deepcopy=copied, copy=shallow)
-_module("dataclasses", replace=replaced, dataclass=_without("dataclass"), field=None, is_dataclass=lambda x: False,
+_module("dataclasses", replace=replaced, dataclass=_without("dataclass"), field=None,
+        is_dataclass=lambda x: False,
         fields=lambda x: [SimpleNamespace(name=name) for name in type(x)._fields])  # fmt: skip
 _module("textwrap", dedent=dedented, indent=indented)
 _module("types", FunctionType=_function_type, GeneratorType=_generator_type, CodeType=Nothing,
