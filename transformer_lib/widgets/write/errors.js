@@ -36,7 +36,7 @@ export function readError(type, message, trace, cell) {
   const line = frames.length ? Number(frames.at(-1)[2]) : null;
   if (type === "RuntimeError" && /^(maximum recursion depth|pystack exhausted)/.test(message)) {
     const text =
-      "maximum recursion depth exceeded, which is some 100 calls here: does the function call itself without an end?";
+      "maximum recursion depth exceeded (some 100 calls here): does the function call itself without an end?";
     return { type: "RecursionError", message: text, line };
   }
   if (type === "MemoryError") return { type, message: memory(message), line };

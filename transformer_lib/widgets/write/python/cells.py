@@ -213,7 +213,7 @@ def dict_of(*given, **names):
     return Dict((pairs[0] if pairs else []) + list(names.items()))
 
 
-def cached(maxsize=None, typed=False):
+def cached(maxsize=None):
     """functools.cache and lru_cache."""
     if callable(maxsize):
         return cached()(maxsize)
@@ -267,19 +267,13 @@ class Counter(DefaultDict):
     def _add(self, values, names, sign):
         pairs = values.items() if isinstance(values, dict) else [(v, 1) for v in values]
         for key, count in list(pairs) + list(names.items()):
-            self[key] += sign * count
+            self[key] = self.get(key, 0) + sign * count
 
     def update(self, values=(), **names):
         self._add(values, names, 1)
 
-    def subtract(self, values=(), **names):
-        self._add(values, names, -1)
-
     def total(self):
         return sum(self.values())
-
-    def elements(self):
-        return (key for key, count in self.items() for _ in range(count))
 
     def most_common(self, n=None):
         return sorted(self.items(), key=lambda pair: -pair[1])[:n]
