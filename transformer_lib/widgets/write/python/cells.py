@@ -45,14 +45,14 @@ _repr = repr
 
 
 def shown(value):
-    """repr, which leaves letters as they are: MicroPython's own has only those of ASCII."""
+    """repr: MicroPython's own has letters of ASCII only."""
     text = _repr(value)
     return page.unescaped(text) if "\\" in text else text
 
 
-def as_text(value="", *encoding, **how):
-    if encoding or how:
-        return decoded(value, *encoding, **how)
+def as_text(value="", encoding=None, errors="strict"):
+    if encoding:
+        return decoded(value, encoding, errors)
     text = str(value)
     return page.unescaped(text) if "\\" in text and not isinstance(value, str) else text
 
@@ -63,7 +63,7 @@ def show(value):
 
 
 def kind_of(value, *more):
-    """type, of which a dict that keeps its order is a dict."""
+    """type, for which a Dict is a dict."""
     found = type(value, *more)
     return dict if found is Dict else found
 
@@ -462,10 +462,10 @@ class NamedTuple:
 
 def is_instance(value, kinds):
     """isinstance, which knows typing.Protocol: whatever has the names that it asks for."""
+    if isinstance(value, kinds) or (isinstance(value, bool) and isinstance(0, kinds)):
+        return True
     asked = getattr(kinds, "_asked", None)
-    if asked is not None:
-        return all(hasattr(value, n) for n in asked)
-    return isinstance(value, kinds) or (isinstance(value, bool) and isinstance(0, kinds))
+    return asked is not None and all(hasattr(value, n) for n in asked)
 
 
 _round = round
@@ -482,7 +482,7 @@ sys.modules["math"] = Math()
 sys.modules["typing"] = Typing()
 sys.modules["collections"] = Module(
     "collections", Counter=Counter, defaultdict=DefaultDict, OrderedDict=OrderedDict,
-    # Without `maxlen` a full one raises an IndexError.
+    # Where it is full and has no maxlen, it raises an IndexError.
     deque=lambda values=(), maxlen=None: deque(values, maxlen or 1 << 16, maxlen is None),
     namedtuple=namedtuple,
 )  # fmt: skip
@@ -506,7 +506,7 @@ def _without(what):
 
 
 itertools.tee = _without("tee")
-# MicroPython's json writes a dict as it prints it, and reads one without its order.
+# MicroPython's json writes a Dict as it prints it.
 sys.modules["json"] = Module("json", **{n: _without(f"json.{n}") for n in ("dumps", "loads")})
 for _name, _value in (
     ("print", printed), ("zip", zipped), ("format", formatted), ("__import__", imported),
