@@ -2,6 +2,7 @@
 
 import json
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -148,6 +149,7 @@ def test_what_is_remembered_is_bounded(monkeypatch):
         (lambda: train_bpe("ab", 300), ValueError, "after 257 tokens every word .* at most 257"),
         (lambda: train_bpe("", 257), ValueError, "after 256 tokens every word .* is one token"),
         (lambda: train_bpe(["ab", 3], 257), TypeError, "3 is of type int; give a text"),
+        (lambda: train_bpe(Path("a.txt"), 257), TypeError, "is of type .*Path; give a text"),
         (lambda: train_bpe(b"ab", 257), TypeError, "b'ab' is of type bytes; give a text"),
         (lambda: train_bpe("a\ud800", 257), ValueError, r"half a surrogate pair, U\+D800, at pos"),
         (lambda: BytePairTokenizer([]).encode(3), TypeError, "3 is of type int; give a text"),

@@ -1,8 +1,12 @@
 """Arguments that were taken for something else or failed deep inside get their own messages."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
+from models import make_pair
+from torch import nn
 
 from transformer_lib.attention import (
     MultiHeadAttention,
@@ -11,16 +15,32 @@ from transformer_lib.attention import (
     merge_heads,
     split_heads,
 )
+from transformer_lib.beam import translate
+from transformer_lib.blocks import PreNorm
+from transformer_lib.cache import KeyValueCache, ModelCache
+from transformer_lib.classifier import Classifier
+from transformer_lib.encoder_decoder import EncoderDecoder
 from transformer_lib.gpt import GPT, GPTConfig
+from transformer_lib.latent import LatentAttention
+from transformer_lib.layers import Embedding, FeedForward, LayerNorm
 from transformer_lib.masks import causal_mask, padding_mask
-from transformer_lib.positions import alibi_slopes, sinusoidal_encoding
-from transformer_lib.sampling import generate, require_generator
+from transformer_lib.positions import RotaryPositions, alibi_slopes, sinusoidal_encoding
+from transformer_lib.sampling import generate, penalize_repetition, require_generator
 
 pytestmark = pytest.mark.usefixtures("as_a_reader")
 
 X = torch.ones(2, 3, 8)
 SIZES = {"vocabulary": 7, "context": 8, "n_layers": 1, "n_heads": 2, "d_model": 12}
 IDS = torch.tensor([[3, 1]])
+
+
+class NoCache(nn.Module):
+    """A model with a loss beside its logits."""
+
+    config = GPTConfig(**SIZES)
+
+    def forward(self, ids, cache=None):
+        return torch.zeros(*ids.shape, 7), None
 
 
 @pytest.mark.parametrize(
@@ -51,6 +71,87 @@ IDS = torch.tensor([[3, 1]])
             lambda: MultiHeadAttention(10**15 + 1, 4),
             ValueError,
             "d_model = 1000000000000001 is not divisible by n_heads = 4",
+        ),
+        (lambda: split_heads([[1.0]], 2), TypeError, "x is of type list; it must be a tensor"),
+        (lambda: merge_heads([[1.0]]), TypeError, "x is of type list; it must be a tensor"),
+        (
+            lambda: penalize_repetition([[1.0]], IDS, 2.0),
+            TypeError,
+            "logits is of type list; it must be a tensor",
+        ),
+        (
+            lambda: sinusoidal_encoding(3, 4, dtype="float32"),
+            TypeError,
+            "dtype is 'float32'; choose a floating point type",
+        ),
+        (
+            lambda: MultiHeadAttention(8, 2)(X, cache=True),
+            TypeError,
+            r"cache is of type bool, which has no batch; make it by new_cache\(batch, capacity\)",
+        ),
+        (lambda: ModelCache([3]), TypeError, "cache is of type int, which has no batch"),
+        (lambda: KeyValueCache(1, 1, 4, 4).rewind(0.0), TypeError, "tokens is 0.0, of type float"),
+        (
+            lambda: MultiHeadAttention(8, 2, positions=RotaryPositions),
+            TypeError,
+            r"positions is the class RotaryPositions; give an object of it: RotaryPositions\(",
+        ),
+        (
+            lambda: PreNorm(MultiHeadAttention, FeedForward, LayerNorm, LayerNorm),
+            TypeError,
+            "a part of the block is the class MultiHeadAttention; give an object",
+        ),
+        (lambda: GPT(SIZES), TypeError, "config is .* of type dict; it must be of GPTConfig"),
+        (lambda: GPT(GPTConfig), TypeError, "config is the class GPTConfig; give an object"),
+        (lambda: EncoderDecoder({}), TypeError, "config is {}, .* of EncoderDecoderConfig"),
+        (lambda: Embedding(7, 4, smear=1), TypeError, "smear is 1; .* a Smear, or None"),
+        (
+            lambda: Embedding(7, 4, positions=RotaryPositions(4)),
+            TypeError,
+            r"positions is RotaryPositions\(.*such as LearnedPositions.* are for the attention",
+        ),
+        (lambda: Embedding(7, 4)(IDS + 9), ValueError, r"ids\[0, 0\] is 12; .* 0 to 6"),
+        (lambda: Embedding(7, 4)(IDS / 2), TypeError, "ids have dtype torch.float32"),
+        (
+            lambda: Embedding(7, 4)(IDS.to("meta")),
+            ValueError,
+            r"the embedding is on cpu and ids is on meta; .* ids.to\('cpu'\)",
+        ),
+        (
+            lambda: Classifier(7, 5, 8, 2, n_classes=3)(IDS.to("meta")),
+            ValueError,
+            "the embedding is on cpu and ids is on meta",
+        ),
+        (
+            lambda: translate(GPT(GPTConfig(**SIZES)), IDS),
+            TypeError,
+            "model is of type GPT; to translate, it must be an EncoderDecoder",
+        ),
+        (
+            lambda: translate(make_pair(), IDS, width="3"),
+            TypeError,
+            "width is '3', of type str; it must be an int",
+        ),
+        (lambda: generate(NoCache(), IDS, 3), TypeError, "NoCache makes no cache, .* cache=False"),
+        (
+            lambda: generate(NoCache(), IDS, 3, cache=False),
+            TypeError,
+            "what the model returns is of type tuple; it must be a tensor",
+        ),
+        (
+            lambda: GPTConfig(**SIZES, attention="latent", attention_options={"d_latent": "2"}),
+            TypeError,
+            r"must be an int\. Its documentation lists",
+        ),
+        (
+            lambda: LatentAttention(8, 2, d_latent=2, d_rotary=-2),
+            ValueError,
+            "d_rotary is -2; it must be at least 0",
+        ),
+        (
+            lambda: dataclasses.replace(make_pair().config, source_vocabulary=2),
+            ValueError,
+            "source_vocabulary is 2; .* it must be at least 3",
         ),
     ],
 )

@@ -11,7 +11,7 @@ from IPython.core.formatters import DisplayFormatter
 import transformer_lib
 from transformer_lib import masks, notebook
 from transformer_lib.attention import MultiHeadAttention, attention
-from transformer_lib.notebook import Source, _without_docstrings, left_out, show
+from transformer_lib.notebook import Source, _essential, _without_docstrings, left_out, show
 
 
 @pytest.mark.parametrize(
@@ -66,6 +66,22 @@ def test_docstrings_checks_and_steps_go_and_nothing_else(obj):
 )  # fmt: skip
 def test_docstrings_in_every_place(code, left):
     assert _without_docstrings(code) == left
+    ast.parse(left)
+
+
+@pytest.mark.parametrize(
+    ("code", "left"),
+    [
+        ("def f(x):\n    require_x(x)\n    return x", "def f(x):\n    return x"),
+        ("def f(x):\n    require_x(\n        x\n    )\n    return x", "def f(x):\n    return x"),
+        ("require_x(1); y = 2", "require_x(1); y = 2"),
+        ("y = 2; require_x(1)\nz = 3", "y = 2; require_x(1)\nz = 3"),
+        ("def f(x):\n    require_x(x); return x", "def f(x):\n    require_x(x); return x"),
+        ("def f(x): require_x(x); return x", "def f(x): require_x(x); return x"),
+    ],
+)
+def test_a_check_that_shares_its_line_stays(code, left):
+    assert _essential(code) == left
     ast.parse(left)
 
 

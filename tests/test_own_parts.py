@@ -14,6 +14,7 @@ from transformer_lib import attention as attention_module
 from transformer_lib import checks, layers, positions
 from transformer_lib.attention import MultiHeadAttention, attention
 from transformer_lib.beam import beam_search, translate
+from transformer_lib.blocks import PreNorm
 from transformer_lib.cache import KeyValueCache
 from transformer_lib.gpt import GPTConfig
 from transformer_lib.interpret.lens import logit_lens
@@ -76,6 +77,7 @@ PART_CHECKS = [
     (attention_module, "require_splittable"),
     (attention_module, "require_heads_axis"),
     (checks, "require_attention"),
+    (layers, "require_rows"),
     (layers, "require_width"),
     (layers, "require_smear_input"),
     (layers, "require_smear_last"),
@@ -134,6 +136,72 @@ def test_what_would_be_broadcast_into_the_stream_is_refused(name, result, error,
     setattr(model.blocks[1], name, Returning(result))
     with pytest.raises(error, match=message):
         model(random_ids())
+
+
+class Lost(layers.LayerNorm):
+    """A norm that loses the axis of the tokens."""
+
+    def forward(self, x):
+        return super().forward(x).mean(1, keepdim=True)
+
+
+@pytest.mark.usefixtures("as_a_reader")
+@pytest.mark.parametrize("name", ["norm_1", "norm_2"])
+@pytest.mark.parametrize("wiring", ["gpt1", "gpt2"])
+def test_a_norm_that_would_be_broadcast_is_refused(wiring, name):
+    model = make(WIRINGS[wiring])
+    setattr(model.blocks[1], name, Lost(12).double())
+    with pytest.raises(ValueError, match=r"\(2, 1, 12\).* the norm .* the shape"):
+        model(random_ids())
+
+
+@pytest.mark.usefixtures("as_a_reader")
+@pytest.mark.parametrize("name", ["norm_1", "norm_2", "norm_3"])
+@pytest.mark.parametrize("pair", ["paper", "fast"])
+def test_so_is_one_of_a_decoder(pair, name):
+    model = make_pair(PAIRS[pair])
+    setattr(model.decoder[1], name, Lost(12).double())
+    with pytest.raises(ValueError, match=r"\(1, 1, 12\).* the norm .* the shape"):
+        model(torch.tensor([[3, 4, 5]]), torch.tensor([[1, 3]]))
+
+
+class Returned(positions.AlibiPositions):
+    def rotate(self, x, start):
+        return {1: None, 3: x.double()}[self.n_heads]
+
+
+@pytest.mark.usefixtures("as_a_reader")
+@pytest.mark.parametrize(("n_heads", "found"), [(1, "NoneType"), (3, "torch.float64")])
+def test_what_positions_must_return(n_heads, found):
+    with pytest.raises(TypeError, match=f"rotate of Returned.* returned .*{found}.* own dtype"):
+        MultiHeadAttention(12, n_heads, positions=Returned(n_heads))
+
+
+class Quantized(nn.Module):
+    """A product whose matrix is kept in 8 bits, or two numbers a byte."""
+
+    def __init__(self, layer, packed):
+        super().__init__()
+        self.layer = [layer]
+        width = layer.in_features // (2 if packed else 1)
+        kept = torch.zeros(layer.out_features, width, dtype=torch.uint8 if packed else torch.int8)
+        self.register_buffer("weight", kept)
+
+    def forward(self, x):
+        return self.layer[0](x)
+
+
+@pytest.mark.usefixtures("as_a_reader")
+@pytest.mark.parametrize("packed", [False, True])
+def test_quantized_products_of_ones_own(packed):
+    model, ids = make(WIRINGS["fast"], torch.float32).eval(), random_ids(tokens=4)
+    expected = generate(model, ids, 8, temperature=0)
+    for block in model.blocks:
+        for name in ("query", "key", "value", "output"):
+            layer = getattr(block.attention, name)
+            setattr(block.attention, name, Quantized(layer, packed))
+    assert generate(model, ids, 8, temperature=0).equal(expected)
+    assert generate(model, ids, 8, temperature=0, cache=False).equal(expected)
 
 
 @pytest.mark.usefixtures("as_a_reader")
@@ -393,3 +461,39 @@ def test_an_attention_that_never_reads_its_cache_is_told_so(prompt):
         warnings.simplefilter("error")
         generate(model, ids, 3, cache=False)
         generate(with_attention(OwnWithCache()), ids, 3)
+
+
+class TopLeft(MultiHeadAttention):
+    """A window of 7 whose places are counted from the first query, not from the first key."""
+
+    def mask_and_bias(self, q, k, mask):
+        query, key = torch.arange(q.shape[-2]).unsqueeze(1), torch.arange(k.shape[-2])
+        return key > query - 7, None
+
+
+VECTOR = torch.linspace(0, 9, 12)
+
+
+class ForgottenStep(PreNorm):
+    """Adds something from the ninth token on, and in its step does not."""
+
+    def forward(self, x, mask=None, *, causal=False, cache=None):
+        start = 0 if cache is None else cache.length
+        late = torch.arange(start, start + x.shape[1]) >= 8
+        return super().forward(x, mask, causal=causal, cache=cache) + VECTOR * late.unsqueeze(1)
+
+    def stepper(self, cache):
+        return super().stepper(cache)
+
+
+@pytest.mark.parametrize("wrong", [TopLeft, ForgottenStep])
+def test_a_cache_that_is_right_only_at_first_is_found(wrong):
+    model, ids = make(WIRINGS["gpt2"]).eval(), random_ids(tokens=5)
+    part = model.blocks[1].attention if wrong is TopLeft else model.blocks[1]
+    part.__class__ = wrong
+    for write in (lambda n: generate(model, ids, n), lambda n: beam_search(model, ids, n, width=2)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            write(2)
+        with pytest.warns(UserWarning, match=f"than without: look at {wrong.__name__}"):
+            write(8)

@@ -1,6 +1,7 @@
 """GPT-2 from the files that people download: equal to Hugging Face's, and what is refused."""
 
 import json
+import os
 import shutil
 
 import pytest
@@ -144,6 +145,9 @@ def replaced(name, tensor):
         (replaced("ln_f.bias", torch.full((35,), torch.nan)), r"ln_f\.bias in .* NaN or infinite"),
         (replaced("lm_head.weight", torch.zeros(269, 35)), r"lm_head\.weight in .* tied output"),
         (lambda _: {"a": torch.zeros(1)}, "holds 1 tensors, too few for the 3 layers"),
+        (lambda w: {k: v.to(torch.int8) for k, v in w.items()}, r"wte\.weight in .* torch\.int8"),
+        (lambda w: {k: v.to(torch.float8_e4m3fn) for k, v in w.items()}, "16 or 32 bits"),
+        (lambda w: w | {"wte.weight": torch.zeros(269, 35)}, r"transformer\.wte\.weight twice"),
     ],
 )
 def test_weights_that_do_not_fit(folder, change, problem):
@@ -180,6 +184,45 @@ def test_configurations_that_do_not_fit(folder, changes, problem):
 def test_a_tokenizer_of_another_model(folder):
     with pytest.raises(ValueError, match=r"has 269 tokens, and config\.json says 100"):
         load_tokenizer(folder, 100)
+
+
+def test_a_tokenizer_with_an_id_that_the_model_has_not(folder):
+    path = folder / "tokenizer.json"
+    pieces = json.loads(path.read_text())
+    pieces["model"]["vocab"] |= {"zz": 9999}
+    pieces["model"]["vocab"].pop(max(pieces["model"]["vocab"], key=len))
+    path.write_text(json.dumps(pieces | {"model": pieces["model"] | {"merges": []}}))
+    with pytest.raises(ValueError, match=r"the last id is 9,999"):
+        load_gpt2(folder)
+
+
+def test_what_becomes_of_the_file_is_nothing_to_the_model(folder):
+    model, _ = load_gpt2(folder)
+    expected, path = model(random_ids()), folder / "model.safetensors"
+    with path.open("r+b") as file:  # in place, where a model that is mapped onto it would see it
+        file.write(bytes(path.stat().st_size))
+    assert model(random_ids()).equal(expected)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
+@pytest.mark.parametrize("kind", ["a pipe", "a device", "a folder", "git-lfs"])
+@pytest.mark.parametrize("file", ["model.safetensors", "tokenizer.json", "vocab.json"])
+def test_special_files(folder, file, kind):
+    if file == "vocab.json":
+        (folder / "tokenizer.json").unlink()
+    path, said = folder / file, "is not a regular file; give a folder with"
+    path.unlink(missing_ok=True)
+    if kind == "a pipe":
+        os.mkfifo(path)
+    elif kind == "a device":
+        path.symlink_to("/dev/zero")
+    elif kind == "a folder":
+        path.mkdir()
+    else:
+        path.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:abc\nsize 9\n")
+        said = "git-lfs's pointer .* `git lfs pull`"
+    with pytest.raises(ValueError, match=rf"{file} (is )?{said}"):
+        load_gpt2(folder)
 
 
 @pytest.mark.parametrize("file", ["config.json", "model.safetensors", "tokenizer.json"])

@@ -145,6 +145,7 @@ def test_ids_are_one_sequence_of_ints(tokenizer, ids):
             "None is of type NoneType; give",
         ),
         (lambda: WordTokenizer(["a"]).encode(5), TypeError, "5 is of type int; give a text"),
+        (lambda: CharacterTokenizer(None), TypeError, "None"),
         (lambda: train_bpe(b"abc", 300), TypeError, "b'abc' is of type bytes; give a text"),
         (lambda: CharacterTokenizer(["a", 1]), TypeError, "text contains 1, of type int"),
         (lambda: WordTokenizer([]), ValueError, "words is empty"),

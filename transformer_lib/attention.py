@@ -15,7 +15,13 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from transformer_lib import checks
-from transformer_lib.cache import KeyValueCache, LayerCache, autocasts, results_of
+from transformer_lib.cache import (
+    KeyValueCache,
+    LayerCache,
+    autocasts,
+    require_layer_cache,
+    results_of,
+)
 from transformer_lib.fast.kernels import causal_weights, explicit_is_faster, fused_attention
 from transformer_lib.fast.ragged import RealTokens, projected
 from transformer_lib.fast.steps import TokenStep, linear_step, stepper_of
@@ -323,9 +329,9 @@ class MultiHeadAttention(nn.Module):
 
     def stepper(self, cache: LayerCache) -> TokenStep | None:
         """x -> x for one token, causal, which extends the cache: see :mod:`fast.steps`."""
-        if not isinstance(getattr(self.query, "weight", None), Tensor):  # a quantized layer
+        like, groups = matrix_of(self.query), self.n_heads // self.n_kv_heads
+        if like is None:
             return None
-        like, groups = self.query.weight, self.n_heads // self.n_kv_heads
         project, output = linear_step(self.query, self.key, self.value), linear_step(self.output)
         n_heads, rotating = self.n_heads, self.n_heads + self.n_kv_heads
         rotate = _rotation_step(self.positions, self.n_heads, cache.capacity, like)
@@ -411,6 +417,12 @@ class MultiHeadAttention(nn.Module):
         )
 
 
+def matrix_of(layer: nn.Module) -> Tensor | None:
+    """What ``layer`` multiplies by; None for one that keeps no such matrix, as a quantized one."""
+    weight = getattr(layer, "weight", None)
+    return weight if isinstance(weight, Tensor) and weight.is_floating_point() else None
+
+
 def _rotation_step(positions, n_heads: int, capacity: int, like: Tensor) -> TokenStep | None:
     """qk ``[batch, heads, d_head]``, place -> nothing: queries and keys are rotated in place."""
     if positions is None:
@@ -429,6 +441,7 @@ def _rotation_step(positions, n_heads: int, capacity: int, like: Tensor) -> Toke
 @checks.at_the_door
 def require_splittable(x, n_heads: int) -> None:
     """``x`` is ``[batch, tokens, width]`` and ``n_heads`` divides its width."""
+    checks.require_tensor(x, "x")
     checks.require_count(n_heads, "n_heads")
     if x.ndim != 3 or x.shape[-1] % n_heads:
         raise ValueError(
@@ -440,6 +453,7 @@ def require_splittable(x, n_heads: int) -> None:
 @checks.at_the_door
 def require_heads_axis(x) -> None:
     """``x`` is ``[batch, heads, tokens, d_head]``."""
+    checks.require_tensor(x, "x")
     if x.ndim != 4:
         raise ValueError(
             f"x has shape {tuple(x.shape)}; heads are merged from [batch, heads, tokens, d_head], "
@@ -475,6 +489,7 @@ def require_positions(positions, n_heads: int, n_kv_heads: int, d_head: int) -> 
     """``positions`` (or None) suits heads of this number and width: it is tried on zeros."""
     if positions is None:
         return
+    checks.require_object(positions, "positions")
     if not isinstance(positions, Positions):
         raise TypeError(
             f"positions is {positions!r}; give RotaryPositions or AlibiPositions. (Sinusoidal and "
@@ -485,7 +500,8 @@ def require_positions(positions, n_heads: int, n_kv_heads: int, d_head: int) -> 
         device = torch.device("cpu")  # to compute on meta, PyTorch imports its compiler
     try:
         for heads in (n_heads, n_kv_heads):
-            positions.rotate(torch.zeros(1, heads, 1, d_head, device=device), 0)
+            zeros = torch.zeros(1, heads, 1, d_head, device=device)
+            require_turned(positions, positions.rotate(zeros, 0), zeros)
     except ValueError as error:
         raise ValueError(
             f"{positions} does not suit heads of width {d_head}. Make the positions for that width."
@@ -498,11 +514,23 @@ def require_positions(positions, n_heads: int, n_kv_heads: int, d_head: int) -> 
         )
 
 
+def require_turned(positions, turned, x: Tensor) -> None:
+    """``turned``, what ``positions`` made of ``x``, can take its place."""
+    found = [(y.dtype, tuple(y.shape)) if isinstance(y, Tensor) else type(y) for y in (turned, x)]
+    if found[0] != found[1]:
+        raise TypeError(
+            f"rotate of {positions} returned {found[0]} for {found[1]}; it must return the queries "
+            f"or keys that it is given, turned, in their own dtype and shape."
+        )
+
+
 @checks.at_the_door
 def require_multi_head_input(module, x, memory, mask, causal: bool, cache) -> None:
     """All arguments of ``MultiHeadAttention.forward``, before anything is written to the cache."""
     require_read_by(module.query, x, "x")
     checks.require_flag(causal, "causal")
+    if cache is not None:
+        require_layer_cache(cache)
     if memory is not None:
         _require_memory(module, x, memory, causal, cache)
     if mask is None:
@@ -518,8 +546,8 @@ def require_multi_head_input(module, x, memory, mask, causal: bool, cache) -> No
 def require_read_by(layer: nn.Module, x, name: str) -> None:
     """``x`` is ``[batch, tokens, d_model]``, as ``layer`` reads it."""
     checks.require_float_tensor(x, name)
-    weight = getattr(layer, "weight", None)
-    if not isinstance(weight, Tensor):  # a layer of somebody's own, or a quantized one
+    weight = matrix_of(layer)
+    if weight is None:
         return
     shape, d_model = x.shape, weight.shape[1]
     if len(shape) != 3 or shape[2] != d_model or shape[1] == 0:

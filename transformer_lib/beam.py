@@ -5,8 +5,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from transformer_lib import checks
+from transformer_lib.cache import require_new_cache
 from transformer_lib.encoder_decoder import BEGIN, END, PADDING, EncoderDecoder
-from transformer_lib.fast.decoding import decoder, warn_unless_cached
+from transformer_lib.fast.decoding import decoder, lengths_to_look_at, warn_unless_cached
 from transformer_lib.layers import evaluating
 from transformer_lib.sampling import (
     require_end,
@@ -70,24 +71,27 @@ def beam_search(
     limits = require_beams(model, ids, n_tokens, width, end, length_penalty)
     (batch, prompt), vocabulary = ids.shape, model.config.vocabulary
     shortest, longest = int(limits.min()), int(limits.max())
+    require_new_cache(model)
     cache = model.new_cache(batch, prompt + longest - 1)
     texts = ids.unsqueeze(1)  # [batch, beams, tokens]: at first, the prompt is the only beam
     with evaluating(model):
-        logits = model(ids, cache)[:, -1]
+        logits = model(ids, cache)
         require_logits(logits, batch, vocabulary)
+        logits = logits[:, -1]
         advance = decoder(model, cache)
         exact = torch.promote_types(logits.dtype, torch.float32)  # sums of many, even of 16 bits
         scores = torch.zeros(batch, 1, dtype=exact, device=ids.device)
         finished = scores.new_full((batch, width), -torch.inf)
         finished_texts = ids.new_zeros(batch, width, prompt + longest)
         best_possible = penalty_of(limits, length_penalty).to(exact).unsqueeze(1)
+        looks = lengths_to_look_at(prompt + 1, prompt + longest - 1)
         for step in range(longest):
             beams = scores.shape[1]
             if step > 0:
                 logits = advance(texts[:, :, -1].flatten())
             require_sound(logits)
-            if step == 1:
-                warn_unless_cached(model, texts.flatten(0, 1), logits)
+            if prompt + step in looks:
+                warn_unless_cached(model, texts.flatten(0, 1), logits, again=step > 1)
             following = logits.to(exact).log_softmax(dim=-1).unflatten(0, (batch, beams))
             candidates = (scores.unsqueeze(2) + following).flatten(start_dim=1)
             kept = min(width, beams * vocabulary)
@@ -149,6 +153,8 @@ def translate(
     >>> len(translate(EncoderDecoder(config), torch.tensor([[3, 4, 5], [6, 7, 0]]), width=2))
     2
     """
+    require_translator(model)
+    checks.require_count(width, "width")
     with evaluating(model):
         given = model.given(source)
         if n_tokens is None:
@@ -180,6 +186,15 @@ def penalty_of(length, exponent: float):
 
 def _rows(texts: Int[Tensor, "batch beams tokens"], which: Int[Tensor, "batch kept"]) -> Tensor:
     return texts.gather(1, which.unsqueeze(2).expand(-1, -1, texts.shape[2]))
+
+
+def require_translator(model) -> None:
+    """``model`` writes a target, given a source."""
+    if not hasattr(model, "given"):
+        raise TypeError(
+            f"model is of type {type(model).__name__}; to translate, it must be an EncoderDecoder. "
+            f"(A GPT, and a translator that is given its source, write by generate or beam_search.)"
+        )
 
 
 def require_beams(

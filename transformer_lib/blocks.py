@@ -39,6 +39,7 @@ class Block(nn.Module):
         dropout: float = 0.0,
     ):
         super().__init__()
+        require_objects(attention, feed_forward, norm_1, norm_2)
         checks.require_dropout(dropout)
         self.norm_1, self.attention = norm_1, attention
         self.norm_2, self.feed_forward = norm_2, feed_forward
@@ -55,11 +56,11 @@ class Block(nn.Module):
         """The stream after this block; mask, causal and cache are those of the attention."""
         options = {"mask": mask, "causal": causal, "cache": cache}
 
-        @require_shape_kept(self.attention, options)
+        @require_shape_kept(self.attention, x, options)
         def attend(x: Tensor) -> Tensor:
             return self.dropout(self.attention(x, **options))
 
-        @require_shape_kept(self.feed_forward)
+        @require_shape_kept(self.feed_forward, x)
         def think(x: Tensor) -> Tensor:
             return self.dropout(self.feed_forward(x))
 
@@ -141,6 +142,7 @@ class CrossBlock(nn.Module):
         dropout: float = 0.0,
     ):
         super().__init__()
+        require_objects(attention, cross_attention, feed_forward, norm_1, norm_2, norm_3)
         checks.require_dropout(dropout)
         self.norm_1, self.attention = norm_1, attention
         self.norm_2, self.cross_attention = norm_2, cross_attention
@@ -162,15 +164,15 @@ class CrossBlock(nn.Module):
         """
         options = {"mask": mask, "causal": causal, "cache": cache}
 
-        @require_shape_kept(self.attention, options)
+        @require_shape_kept(self.attention, x, options)
         def attend(x: Tensor) -> Tensor:
             return self.dropout(self.attention(x, **options))
 
-        @require_shape_kept(self.cross_attention, {"memory": memory, "mask": memory_mask})
+        @require_shape_kept(self.cross_attention, x, {"memory": memory, "mask": memory_mask})
         def read(x: Tensor) -> Tensor:
             return self.dropout(self.cross_attention(x, memory, memory_mask))
 
-        @require_shape_kept(self.feed_forward)
+        @require_shape_kept(self.feed_forward, x)
         def think(x: Tensor) -> Tensor:
             return self.dropout(self.feed_forward(x))
 
@@ -242,8 +244,15 @@ NORMS = {"pre": PreNorm, "post": PostNorm}
 CROSS_NORMS = {"pre": CrossPreNorm, "post": CrossPostNorm}
 
 
-def require_shape_kept(part: nn.Module, options: dict | None = None) -> Callable:
-    """Decorates what calls ``part``, with ``options``: it must return the shape that it is given.
+def require_objects(*parts: nn.Module) -> None:
+    """The parts of a block are made already."""
+    for part in parts:
+        checks.require_object(part, "a part of the block")
+
+
+def require_shape_kept(part: nn.Module, stream: Tensor, options: dict | None = None) -> Callable:
+    """Decorates what calls ``part``, with ``options``: it must return the shape that it is given,
+    and the norm before it must not have lost an axis of the ``stream``, nor have made it 1.
 
     Else PyTorch would broadcast what a reader's own part returns into the stream without a word.
     """
@@ -253,6 +262,8 @@ def require_shape_kept(part: nn.Module, options: dict | None = None) -> Callable
             return call
 
         def checked(x: Tensor) -> Tensor:
+            if getattr(x, "shape", None) != stream.shape:
+                require_no_lost_axis(part, x, stream)
             try:
                 result = call(x)
             except TypeError:
@@ -264,6 +275,26 @@ def require_shape_kept(part: nn.Module, options: dict | None = None) -> Callable
         return checked
 
     return decorate
+
+
+def require_no_lost_axis(part: nn.Module, x: Tensor, stream: Tensor) -> None:
+    """``x``, made of the ``stream`` for ``part``, would not be broadcast where it is added."""
+    checks.require_tensor(x, f"what {type(part).__name__} is given")
+    pairs = zip(x.shape, stream.shape, strict=False)
+    if x.ndim < stream.ndim or any(size == 1 != wanted for size, wanted in pairs):
+        raise ValueError(
+            f"{type(part).__name__} is given the shape {tuple(x.shape)}, and the stream of this "
+            f"block has {tuple(stream.shape)}: the norm before it must keep the shape."
+        )
+
+
+def require_stream(x: Tensor, ids: Tensor) -> None:
+    """Behind all blocks, ``x`` still has a vector for each of ``ids``."""
+    if x.shape[:-1] != ids.shape:
+        raise ValueError(
+            f"the blocks returned the shape {tuple(x.shape)} for ids of shape {tuple(ids.shape)}; "
+            f"each block, and the norm that it may end in, must return the shape that it is given."
+        )
 
 
 def require_part(part: nn.Module, x: Tensor, options: dict) -> None:

@@ -81,7 +81,8 @@ def train_bpe(
 
     Among equally frequent pairs the one whose tokens came first is merged, as in the ``tokenizers``
     library; the merges are the same as its own. Time: about that of counting the pairs once, since
-    a merge looks only at the words that hold its pair.
+    a merge looks only at the words that hold its pair. (Not if the text is one word, without blanks
+    or line ends: then each merge reads all of it.)
 
     Raises:
         ValueError: ``vocabulary`` has no room for the 256 bytes and ``specials``, or more than the
@@ -92,7 +93,8 @@ def train_bpe(
     >>> train_bpe("mary gave mary's rosemary to gary", vocabulary=259).merges
     ((b'a', b'r'), (b'ar', b'y'), (b'm', b'ary'))
     """
-    texts = [texts] if isinstance(texts, (str, bytes)) else list(texts)
+    several = isinstance(texts, Iterable) and not isinstance(texts, (str, bytes))
+    texts = list(texts) if several else [texts]
     require_order(specials, "specials")
     specials = specials if isinstance(specials, str) else tuple(specials)
     _require_texts(texts)

@@ -190,6 +190,8 @@ class ModelCache:
 
     def __init__(self, layers: Iterable[LayerCache]):
         self.layers = list(layers)
+        for layer in self.layers:
+            require_layer_cache(layer)
         self._vectors: Float[Tensor, "batch capacity d_model"] | None = None
 
     @classmethod
@@ -297,6 +299,17 @@ def require_new_cache(part) -> None:
         )
 
 
+def require_layer_cache(cache) -> None:
+    """``cache`` answers all that a model asks of one."""
+    names = ("batch", "length", "capacity", "rewind", "reset", "select")
+    if missing := [name for name in names if not hasattr(cache, name)]:
+        raise TypeError(
+            f"cache is of type {type(cache).__name__}, which has no {missing[0]}; make it by "
+            f"new_cache(batch, capacity) of the part that uses it, and let one of your own be a "
+            f"LayerCache."
+        )
+
+
 def require_layers(cache, blocks: nn.ModuleList, batch: int) -> None:
     """A cache of as many layers and sequences, or None; all layers are of one length."""
     if cache is None:
@@ -346,6 +359,7 @@ def require_room(length: int, tokens: int, capacity: int) -> None:
 
 def require_rewind(length: int, tokens: int) -> None:
     """``tokens`` of the ``length`` that are stored can be forgotten."""
+    checks.require_whole(tokens, "tokens")
     if not 0 <= tokens <= length:
         raise ValueError(
             f"{tokens} tokens cannot be rewound: the cache holds {length}. Choose 0 to {length}."

@@ -115,12 +115,38 @@ def require_choice(value, name: str, choices) -> None:
         raise ValueError(f"{name} is {value!r}; choose one of {known}.")
 
 
+def require_object(value, name: str) -> None:
+    """``value`` is not a class where an object of it is meant."""
+    if isinstance(value, type):
+        kind = value.__name__
+        raise TypeError(f"{name} is the class {kind}; give an object of it: {kind}(...).")
+
+
+def require_kind(value, name: str, kind: type) -> None:
+    """``value`` is of the class ``kind``."""
+    require_object(value, name)
+    if not isinstance(value, kind):
+        raise TypeError(
+            f"{name} is {value!r:.60}, of type {type(value).__name__}; it must be of "
+            f"{kind.__name__}, as {kind.__name__}(...) makes it."
+        )
+
+
 def require_flag(value, name: str) -> None:
     """``value`` is True or False, not a text or a number that is taken for one."""
     if not isinstance(value, bool):
         kind = type(value).__name__
         kind = f"NumPy's {kind}, which has .item()" if kind == "bool" else kind
         raise TypeError(f"{name} is {value!r}, of type {kind}; it must be True or False.")
+
+
+def require_model(model) -> None:
+    """``model`` is a module of PyTorch's."""
+    if not isinstance(model, nn.Module):
+        raise TypeError(
+            f"model is of type {type(model).__name__}; it must be an nn.Module: the model itself, "
+            f"not its parameters(), and not what holds it (trained.model)."
+        )
 
 
 def require_listed(values, name: str, **options) -> Tensor:
@@ -142,16 +168,21 @@ def require_dropout(dropout: float) -> None:
 
 def require_float_dtype(dtype: torch.dtype | None) -> None:
     """``dtype`` is a floating point type, or None."""
-    if dtype is not None and not dtype.is_floating_point:
-        raise TypeError(f"dtype is {dtype}; choose a floating point type such as torch.float32.")
+    if dtype is not None and not getattr(dtype, "is_floating_point", False):
+        raise TypeError(f"dtype is {dtype!r}; choose a floating point type such as torch.float32.")
 
 
-def require_float_tensor(x, name: str) -> None:
-    """``x`` is a tensor of floating point numbers."""
+def require_tensor(x, name: str) -> None:
+    """``x`` is a tensor."""
     if not isinstance(x, Tensor):
         raise TypeError(
             f"{name} is of type {type(x).__name__}; it must be a tensor: torch.tensor(...)."
         )
+
+
+def require_float_tensor(x, name: str) -> None:
+    """``x`` is a tensor of floating point numbers."""
+    require_tensor(x, name)
     if not x.is_floating_point():
         raise TypeError(
             f"{name} has dtype {x.dtype}; it must be floating point: {name}.float(). "

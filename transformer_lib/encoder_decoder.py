@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from transformer_lib import checks
 from transformer_lib.attention import KeysAndValues
+from transformer_lib.blocks import require_stream
 from transformer_lib.cache import ModelCache, require_extended, require_layers, require_room
 from transformer_lib.fast import ragged
 from transformer_lib.fast.steps import TokenStep, model_step, stepper_of
@@ -95,6 +96,7 @@ class EncoderDecoder(nn.Module):
 
     def __init__(self, config: EncoderDecoderConfig):
         super().__init__()
+        checks.require_kind(config, "config", EncoderDecoderConfig)
         self.config, layers = config, range(config.n_layers)
         self.source_embedding = config.make_embedding(config.source_vocabulary)
         # A table that both sides share, or that is the output's, too, has one name only.
@@ -173,6 +175,7 @@ class EncoderDecoder(nn.Module):
         caches = [None] * len(self.decoder) if cache is None else cache.layers
         for block, read, layer in zip(self.decoder, memories, caches, strict=True):
             x = block(x, read, memory_mask=readable, causal=True, cache=layer)
+        require_stream(x, target)
         x = self.decoder_norm(x)
         return self.of_target.logits(x) if self.head is None else self.head(x)
 
@@ -317,7 +320,7 @@ def require_vocabularies(config: EncoderDecoderConfig) -> None:
         if getattr(config, name) <= END:
             raise ValueError(
                 f"{name} is {getattr(config, name)}; ids 0 to {END} are padding, begin and end, so "
-                f"it must be at least {END + 2}."
+                f"it must be at least {END + 1}."
             )
     if config.shared and config.source_vocabulary != config.target_vocabulary:
         raise ValueError(

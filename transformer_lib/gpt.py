@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from transformer_lib import checks
+from transformer_lib.blocks import require_stream
 from transformer_lib.cache import (
     ModelCache,
     require_extended,
@@ -98,6 +99,7 @@ class GPT(nn.Module):
 
     def __init__(self, config: GPTConfig):
         super().__init__()
+        checks.require_kind(config, "config", GPTConfig)
         self.config = config
         self.embedding = config.make_embedding()
         self.blocks = nn.ModuleList(config.make_block() for _ in range(config.n_layers))
@@ -111,7 +113,10 @@ class GPT(nn.Module):
 
     @torch.no_grad()
     def initialize(self) -> None:
-        """Draw the matrices anew: normal with a spread of 0.02, biases 0 (Radford et al. 2018)."""
+        """Draw the matrices anew: normal with a spread of 0.02, biases 0 (Radford et al. 2018).
+
+        Norms and the smear keep their numbers, which after ``to_empty`` are whatever lies there.
+        """
         for module in self.modules():
             if isinstance(module, (nn.Linear, nn.Embedding)):
                 table = module is self.embedding
@@ -141,6 +146,7 @@ class GPT(nn.Module):
         caches = [None] * len(self.blocks) if cache is None else cache.layers
         for block, layer in zip(self.blocks, caches, strict=True):
             x = block(x, causal=True, cache=layer)
+        require_stream(x, ids)
         require_extended(cache, ids.shape[1])
         return self.logits(self.final_norm(x))
 

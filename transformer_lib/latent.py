@@ -95,7 +95,8 @@ class LatentAttention(nn.Module):
         super().__init__()
         require_heads(d_model, n_heads, d_head)
         checks.require_count(d_latent, "d_latent")
-        if d_rotary != 0:
+        checks.require_count(d_rotary, "d_rotary", 0)
+        if d_rotary > 0:
             require_even(d_rotary, "d_rotary", "rotary positions turn pairs")
         checks.require_dropout(dropout)
         checks.require_flag(bias, "bias")

@@ -356,6 +356,7 @@ class Embedding(nn.Embedding):
         checks.require_count(d_model, "d_model")
         checks.require_dropout(dropout)
         require_scale(scale)
+        require_added(positions, smear)
         super().__init__(vocabulary, d_model)
         self.smear, self.positions, self.scale = smear, positions, scale
         self.dropout = nn.Dropout(dropout)
@@ -364,6 +365,7 @@ class Embedding(nn.Embedding):
         self, ids: Int[Tensor, "batch tokens"], cache: ModelCache | None = None
     ) -> Float[Tensor, "batch tokens d_model"]:
         """With a cache, ``ids`` are the tokens after those in the cache."""
+        require_rows(self, ids)
         x = self.rows(ids)
         x = x if self.scale == 1 else self.scale * x
         if self.smear is not None:
@@ -413,6 +415,25 @@ def require_width(x, d_model: int) -> None:
         raise ValueError(
             f"x has shape {tuple(x.shape)}; its last axis must be d_model = {d_model} wide."
         )
+
+
+@checks.at_the_door
+def require_rows(embedding: Embedding, ids) -> None:
+    """``ids`` are ``[batch, tokens]``, rows of the embedding's table, on its device."""
+    checks.require_ids(ids, len(embedding.weight))
+    checks.require_same_device("the embedding", embedding.weight, "ids", ids)
+
+
+def require_added(positions, smear) -> None:
+    """Parts that an embedding can call, or None."""
+    for name, part in {"positions": positions, "smear": smear}.items():
+        checks.require_object(part, name)
+        if part is not None and not callable(part):
+            raise TypeError(
+                f"{name} is {part!r}; an embedding takes positions that are added, such as "
+                f"LearnedPositions, and a Smear, or None. (Rotary positions and ALiBi are for the "
+                f"attention.)"
+            )
 
 
 def require_scale(scale) -> None:

@@ -74,7 +74,11 @@ def _essential(code: str) -> str:
     lines: list[str | None] = list(code.splitlines())
     for node in ast.walk(ast.parse(code)):
         body = node.body if isinstance(getattr(node, "body", None), list) else []
-        dropped = [part for part in body if isinstance(part, STATEMENTS) and left_out(part)]
+        ends = [at for part in body for at in {part.lineno, part.end_lineno}]
+        alone = [
+            part for part in body if ends.count(part.lineno) == ends.count(part.end_lineno) == 1
+        ]
+        dropped = [part for part in alone if isinstance(part, STATEMENTS) and left_out(part)]
         dropped = dropped if len(dropped) < len(body) else []
         dropped += [part for part in getattr(node, "decorator_list", []) if left_out(part)]
         for part in dropped:

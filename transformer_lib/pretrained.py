@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import safetensors
+import torch
 from torch import Tensor
 
 from transformer_lib import storage
@@ -58,18 +59,20 @@ PLAIN = {
 # Masks that old files carry along: they hold nothing that was learned.
 MASKS = (".attn.bias", ".attn.masked_bias")
 ENDS_TEXT = "<|endoftext|>"
+POINTER = b"version https://git-lfs"  # how the file begins that git has in place of a large one
 
 
 def load_gpt2(folder: str | os.PathLike) -> "tuple[GPT, tokenizers.Tokenizer]":
     """GPT-2, of any size, and its tokenizer, from the folder that holds its files.
 
     The model is on the CPU, in float32, without dropout, in evaluation mode. Memory: the weights
-    once.
+    once; they are the model's own, whatever becomes of the file.
 
     Raises:
         FileNotFoundError: there is no such folder, or a file is missing in it.
         ValueError: a file is damaged; it is of another kind of model, or of a GPT-2 with options
-            that this GPT does not have; a tensor is missing, unknown, or of another shape.
+            that this GPT does not have; a tensor is missing, unknown, there twice, of another
+            shape, or of whole numbers.
         ImportError: the package ``tokenizers`` is not installed.
 
     Source: Radford et al. 2019; the names are those of Hugging Face's ``GPT2LMHeadModel``.
@@ -148,10 +151,12 @@ def load_tokenizer(
         if isinstance(error, FileNotFoundError):
             raise
         raise ValueError(f"{file} cannot be read ({error}). Download it again.") from error
-    if vocabulary is not None and tokenizer.get_vocab_size() > vocabulary:
+    ids = [] if vocabulary is None else tokenizer.get_vocab().values()
+    if (last := max(ids, default=-1)) >= (vocabulary or 0):
         raise ValueError(
             f"{file} has {tokenizer.get_vocab_size():,} tokens, and {CONFIG} says {vocabulary:,}: "
-            f"the two are of different models. Download both from one place."
+            f"the last id is {last:,}, so the two are of different models. Download both from one "
+            f"place."
         )
     return tokenizer
 
@@ -237,14 +242,17 @@ def _filled(config: GPTConfig, path: Path) -> GPT:
             names = _names(file.keys())
             require_tensors(path, config, {n: tuple(file.get_slice(names[n]).get_shape())
                                            for n in names})  # fmt: skip
-            weights = {n: file.get_tensor(names[n]).float() for n in shapes(config)}
+            weights = {n: file.get_tensor(names[n]) for n in shapes(config)}
             copy = file.get_tensor(names["lm_head.weight"]) if "lm_head.weight" in names else None
     except (safetensors.SafetensorError, OSError) as error:
         raise ValueError(f"{path} is damaged ({error}). Download it again.") from error
     require_numbers(path, weights, copy)
     with shapes_only():  # no numbers of its own: those of the file take their places
         model = GPT(config)
-    ours = {name: weight.contiguous() for name, weight in translated(config, weights)}
+    # Until here, the numbers are those in the file; a model that went on reading them there would
+    # change, or die, with it.
+    own = {"dtype": torch.float32, "memory_format": torch.contiguous_format, "copy": True}
+    ours = {name: weight.to(**own) for name, weight in translated(config, weights)}
     model.load_state_dict(ours, assign=True)
     return model.requires_grad_(True).eval()
 
@@ -252,6 +260,9 @@ def _filled(config: GPTConfig, path: Path) -> GPT:
 def _names(stored: Any) -> dict[str, str]:
     """The names without the prefix that some files have, and without masks: {name: as stored}."""
     names = {name.removeprefix("transformer."): name for name in stored}
+    if len(names) < len(stored):
+        twice = next(name for name in stored if names[name.removeprefix("transformer.")] != name)
+        raise ValueError(f"the weights hold {twice} twice, with the prefix and without.")
     return {name: full for name, full in names.items() if not name.endswith(MASKS)}
 
 
@@ -291,6 +302,14 @@ def require_file(path: Path, instead: str) -> None:
     """The file is there. (It may be a link: so download tools keep one copy of a file.)"""
     if not path.exists():
         raise FileNotFoundError(f"{path} is missing; {instead}.")
+    if not path.is_file():  # to read a pipe or a device could take forever
+        raise ValueError(f"{path} is not a regular file; {instead}.")
+    with path.open("rb") as file:
+        if file.read(len(POINTER)) == POINTER:
+            raise ValueError(
+                f"{path} is git-lfs's pointer to a file that was not fetched: run `git lfs pull` "
+                f"in its folder."
+            )
 
 
 def require_tensors(path: Path, config: GPTConfig, found: Mapping[str, tuple[int, ...]]) -> None:
@@ -320,12 +339,19 @@ def require_tensors(path: Path, config: GPTConfig, found: Mapping[str, tuple[int
 
 
 def require_numbers(path: Path, weights: Mapping[str, Tensor], copy: Tensor | None) -> None:
-    """Finite numbers; and an output that is the embedding's table, as the configuration says."""
+    """Finite numbers, not codes; and an output that is the embedding's table, as the configuration
+    says.
+    """
     for name, weight in weights.items():
-        if not weight.isfinite().all():
+        if not weight.is_floating_point() or weight.dtype.itemsize < 2:
+            raise ValueError(
+                f"{name} in {path} holds {weight.dtype}, as quantized models do: these are not the "
+                f"weights, but stand for them. Take the model in floating point of 16 or 32 bits."
+            )
+        if not weight.float().isfinite().all():
             raise ValueError(f"{name} in {path} holds numbers that are NaN or infinite.")
     table = weights["wte.weight"]
-    if copy is not None and not (copy.shape == table.shape and copy.float().equal(table)):
+    if copy is not None and not (copy.shape == table.shape and copy.float().equal(table.float())):
         raise ValueError(
             f"lm_head.weight in {path} is not the embedding's table, as GPT-2's is. Take a model "
             f"with a tied output."

@@ -14,7 +14,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from transformer_lib import checks
-from transformer_lib.fast.decoding import decoder, warn_unless_cached
+from transformer_lib.cache import require_new_cache
+from transformer_lib.fast.decoding import decoder, lengths_to_look_at, warn_unless_cached
 from transformer_lib.layers import evaluating
 
 Logits = Float[Tensor, "*batch vocabulary"]
@@ -102,6 +103,7 @@ def penalize_repetition(
     >>> penalize_repetition(torch.tensor([[3.0, -1.0, 2.0]]), torch.tensor([[0, 1, 1]]), 2.0)
     tensor([[ 1.5000, -2.0000,  2.0000]])
     """
+    require_scores(logits)
     require_penalty(penalty)
     checks.require_ids(ids, logits.shape[-1])
     if len(ids) != len(logits):
@@ -261,6 +263,8 @@ def stream(
         require_penalty(repetition_penalty)
     if end is not None:
         require_end(end, model.config.vocabulary)
+    if cache:
+        require_new_cache(model)
     store = model.new_cache(len(ids), ids.shape[1] + n_tokens - 1) if cache else None
     return _drawn(model, ids, n_tokens, store, repetition_penalty, end, generator, options)
 
@@ -271,6 +275,7 @@ def _drawn(model, ids, n_tokens, store, penalty, end, generator, options) -> Ite
     text = torch.cat((ids, ids.new_empty(batch, n_tokens)), dim=1)
     finished = torch.zeros(batch, dtype=torch.bool, device=ids.device)
     step = None
+    looks = lengths_to_look_at(prompt + 1, prompt + n_tokens - 1) if store is not None else ()
 
     @torch.no_grad()  # not around a yield, where it would hold for whoever reads the stream
     def write(t: int) -> Tensor:
@@ -279,13 +284,14 @@ def _drawn(model, ids, n_tokens, store, penalty, end, generator, options) -> Ite
         if t > prompt and store is not None:
             logits = step(text[:, t - 1])
         else:
-            logits = model(text[:, :t], store)[:, -1]
+            logits = model(text[:, :t], store)
             require_logits(logits, batch, model.config.vocabulary)
+            logits = logits[:, -1]
         if t == prompt and store is not None and n_tokens > 1:
             step = decoder(model, store, (ids[:, -1], logits))
         require_sound(logits)
-        if t == prompt + 1 and store is not None:
-            warn_unless_cached(model, text[:, :t], logits)
+        if t in looks:
+            warn_unless_cached(model, text[:, :t], logits, again=t > prompt + 1)
         if penalty is not None:
             logits = penalize_repetition(logits.float(), text[:, :t], penalty)
         tokens = draw(logits, generator, **options).to(ids.dtype)
@@ -341,11 +347,12 @@ def require_language_model(model) -> None:
 
 
 def require_logits(logits: Tensor, batch: int, vocabulary: int) -> None:
-    """One logit for each sequence and token id."""
-    if logits.shape != (batch, vocabulary):
+    """One logit for each sequence, token and token id."""
+    checks.require_float_tensor(logits, "what the model returns")
+    if logits.ndim != 3 or logits[:, -1].shape != (batch, vocabulary):
         raise ValueError(
-            f"the model's last logits have shape {tuple(logits.shape)}; for {batch} sequences and "
-            f"the vocabulary of its config they must be {(batch, vocabulary)}. A model whose "
+            f"the model's logits have shape {tuple(logits.shape)}; for {batch} sequences and the "
+            f"vocabulary of its config they must be {(batch, 'tokens', vocabulary)}. A model whose "
             f"output layer was replaced needs a config that fits."
         )
 

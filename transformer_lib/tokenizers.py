@@ -77,7 +77,7 @@ class CharacterTokenizer(_Tokenizer):
     """
 
     def __init__(self, text: str | Iterable[str]):
-        characters = list(text)
+        characters = list(text) if isinstance(text, Iterable) else [text]
         _require_characters(characters)
         super().__init__(sorted(set(characters)))
 

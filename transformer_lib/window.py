@@ -204,7 +204,7 @@ class WindowAttention(MultiHeadAttention):
 def require_window(window: int, sinks: int, positions) -> None:
     """A window and sinks, and positions (or None) that can be those in a cache."""
     checks.require_count(window, "window")
-    checks.require_count(sinks + 1, "sinks + 1")
+    checks.require_count(sinks, "sinks", 0)
     bias = None if positions is None else positions.bias(1, 1, torch.device("cpu"), torch.float32)
     if bias is not None:
         raise ValueError(

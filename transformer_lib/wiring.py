@@ -197,8 +197,8 @@ def require_attention_options(wiring: Wiring) -> None:
         meant = f"Write {missing!r} in place of {near[0]!r}. " if near else ""
         raise TypeError(
             f"attention={wiring.attention!r} with attention_options="
-            f"{dict(wiring.attention_options)}: {error}. {meant}Its documentation lists its "
-            f"options."
+            f"{dict(wiring.attention_options)}: {str(error).rstrip('.')}. {meant}Its "
+            f"documentation lists its options."
         ) from error
 
 

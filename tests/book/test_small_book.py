@@ -237,7 +237,7 @@ def test_the_road_passes_deeper_pages_by(published):
 @pytest.mark.slow
 def test_two_questions_share_their_module(published):
     text = (published / "chapters" / "03-small.html").read_text(encoding="utf-8")
-    assert text.count("core_dom = ") == 1
+    assert len(re.findall(r"core_dom ?= ?", text)) == 1
     assert text.count('"same_as": ') == 2
 
 

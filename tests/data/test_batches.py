@@ -162,6 +162,20 @@ def test_resuming_at_every_step():
         assert [numbers(next(again)) for _ in drawn[step:]] == drawn[step:]
 
 
+def test_rows_that_a_source_gains_are_not_drawn():
+    class Growing(Empty):
+        known = 3
+
+        def __len__(self):
+            return self.known
+
+    source = Growing()
+    growing, plain = Batches(source, 2), batches(3, 2)
+    for known in (3, 6, 9):
+        source.known = known
+        assert (next(growing)[0] - 100).tolist() == numbers(next(plain))
+
+
 def test_a_source_that_fails_does_not_lose_its_batch():
     class Failing(Packed):
         def rows(self, indices):

@@ -1,6 +1,8 @@
 """Texts: what is read is what is there, and what cannot be read is refused with the fix."""
 
+import bz2
 import hashlib
+import lzma
 import os
 import re
 import sys
@@ -209,6 +211,7 @@ def test_a_name_with_an_escape_sequence_is_shown_escaped(tmp_path):
         ("\u200b\u200b".encode(), "none of them visible"),
         (b"\x1f\x8b\x08roses", "is a gzip file. Unpack it"),
         (b"%PDF-1.4 roses", "is a PDF file"),
+        *((bz2.compress(b"roses"), "is a bzip2 file"), (lzma.compress(b"roses"), "is a xz file")),
     ],
 )
 def test_a_file_without_a_text_is_refused(tmp_path, content, message):
@@ -221,6 +224,11 @@ def test_a_mark_of_byte_order_is_not_of_the_text_in_any_encoding(tmp_path):
     for encoding in ("utf-8", "utf-16-le", "utf-16-be"):
         (tmp_path / "a.txt").write_bytes("\ufeffroses".encode(encoding))
         assert texts.from_file(tmp_path / "a.txt", encoding=encoding) == "roses"
+
+
+def test_an_address_is_not_a_path():
+    with pytest.raises(FileNotFoundError, match=r"there is no file .* \(Download it first\.\)"):
+        texts.from_file("https://example.org/a.txt")
 
 
 @pytest.mark.parametrize("path", [None, ["a.txt"], b"a.txt"])

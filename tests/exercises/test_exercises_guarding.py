@@ -286,6 +286,10 @@ def settings():
         "device": torch.get_default_device(),
         "gradients": torch.is_grad_enabled(),
         "threads": torch.get_num_threads(),
+        "autocast": torch.is_autocast_enabled("cpu"),
+        "anomaly": torch.is_anomaly_enabled(),
+        "precision": torch.get_float32_matmul_precision(),
+        "printed": str(torch.tensor(1 / 3)),
         "deterministic": torch.are_deterministic_algorithms_enabled(),
         "folder": os.getcwd(),
         "environment": dict(os.environ),
@@ -300,6 +304,10 @@ def change_everything(folder):
     torch.set_grad_enabled(False)
     torch.set_num_threads(3)
     torch.use_deterministic_algorithms(True)
+    torch.autocast("cpu").__enter__()
+    torch.autograd.set_detect_anomaly(True)
+    torch.set_float32_matmul_precision("medium")
+    torch.set_printoptions(precision=2)
     os.chdir(folder)
     os.environ["ROSES"] = "red"
     sys.setrecursionlimit(2_000)

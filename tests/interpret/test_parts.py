@@ -73,6 +73,47 @@ def test_a_failing_change_leaves_no_hook():
     assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
 
 
+@pytest.mark.parametrize("part", ["embedding", "blocks.0.attention.0", "blocks.0.attention.bias"])
+def test_a_change_in_place_counts_and_leaves_the_model_as_it_was(part):
+    model, ids, _ = made(next(iter(ADDITIVE.values())))
+    before = model(ids)
+    with torch.no_grad():
+        model.blocks[0].attention.output.bias.normal_()
+    numbers = {name: one.clone() for name, one in model.state_dict().items()}
+    found = logits_with(model, ids, lambda name, w: w.zero_() if name == part else w)
+    torch.testing.assert_close(found, logits_without(model, ids, [part]))
+    assert not torch.allclose(found, before)
+    assert all(torch.equal(one, numbers[name]) for name, one in model.state_dict().items())
+
+
+def test_an_output_that_adds_a_term_is_one_part():
+    class LowRank(torch.nn.Linear):
+        def forward(self, x):
+            return super().forward(x) + x.mean(-1, keepdim=True)
+
+    model, ids, _ = made(next(iter(ADDITIVE.values())))
+    output = model.blocks[0].attention.output
+    model.blocks[0].attention.output = changed = LowRank(*output.weight.shape).double()
+    changed.load_state_dict(output.state_dict())
+    assert part_names(model)[1] == "blocks.0.attention"
+    torch.testing.assert_close(sum(direct_logits(model, ids).values()), model(ids))
+
+
+@pytest.mark.parametrize("place", ["attention", "feed_forward", ""])
+def test_a_hook_of_a_readers_own_adds_up_or_is_told(place):
+    model, ids, _ = made(next(iter(ADDITIVE.values())))
+    part = model.blocks[0].get_submodule(place)
+    hook = part.register_forward_hook(lambda module, given, output: output + 1)
+    try:
+        if place == "feed_forward":
+            torch.testing.assert_close(sum(direct_logits(model, ids).values()), model(ids))
+        else:
+            with pytest.raises(ValueError, match=r"differ from its stream by .* hook\.remove"):
+                direct_logits(model, ids)
+    finally:
+        hook.remove()
+
+
 @pytest.mark.parametrize(
     ("call", "problem"),
     [
@@ -87,6 +128,7 @@ def test_a_failing_change_leaves_no_hook():
         ),
         (lambda m, x: parts_of(m, x + 9), "vocabulary"),
         (lambda m, x: previous_token_score(torch.ones(1, 2, 3, 4)), "of at least two tokens"),
+        (lambda m, x: previous_token_score(-torch.ones(1, 2, 3, 3)), "hold -1, .* may be scores"),
         (lambda m, x: previous_token_score(torch.full((1, 1, 2, 2), torch.nan)), "that are NaN"),
         (
             lambda m, x: induction_score(torch.ones(1, 1, 4, 4), x[:, :3]),
@@ -109,6 +151,19 @@ def test_models_whose_parts_do_not_add_up():
     with pytest.raises(ValueError, match=r"dropout of 0\.1, .* model\.eval\(\)"):
         parts_of(GPT(GPTConfig(**sizes, dropout=0.1)), ids)
     model = GPT(GPTConfig(**sizes))
+    with (
+        signatures.unchecked(),
+        pytest.raises(TypeError, match="of type Linear, which has no blocks: give a GPT"),
+    ):
+        logits_without(torch.nn.Linear(2, 2), ids, ["embedding"])
+    with pytest.raises(TypeError, match=r"result = result\.to\(torch\.float32\)"):
+        logits_with(model, ids, lambda name, written: written.double())
+    with pytest.raises(TypeError, match=r"position is 0\.0, of type float"), signatures.unchecked():
+        patched_logits(model, ids, ids, "embedding", 0.0)
+    twice = GPT(GPTConfig(**sizes | {"n_layers": 2}))
+    twice.blocks[1] = twice.blocks[0]
+    with pytest.raises(ValueError, match="two blocks of this GPT share"):
+        logits_without(twice, ids, ["embedding"])
     model.final_norm = torch.nn.Tanh()
     with pytest.raises(TypeError, match="the last norm is Tanh"):
         direct_logits(model, ids)

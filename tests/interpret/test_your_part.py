@@ -4,14 +4,21 @@ import pytest
 import torch
 import torch.nn.functional as F
 from figures import SHIPPED, make_trained
+from models import make_pair
 
-from transformer_lib.attention import attention_weights, merge_heads, split_heads
+from transformer_lib.attention import (
+    MultiHeadAttention,
+    attention_weights,
+    merge_heads,
+    split_heads,
+)
 from transformer_lib.gpt import GPT, GPTConfig
 from transformer_lib.interpret.maps import attention_maps
 from transformer_lib.interpret.patching import logits_without
 from transformer_lib.interpret.your_part import using
+from transformer_lib.layers import Embedding
 from transformer_lib.masks import causal_mask
-from transformer_lib.positions import apply_rotary
+from transformer_lib.positions import RotaryPositions, apply_rotary
 from transformer_lib.sampling import generate
 from transformer_lib.training.asking import accuracy, questions
 from transformer_lib.training.trained import load_shipped
@@ -224,7 +231,33 @@ def test_what_is_not_a_part_is_refused_at_once(options, error, said, machine, as
         pass
 
 
-def test_a_model_with_more_in_between_is_refused():
+def test_a_mask_that_nested_weights_do_not_take_is_refused(machine):
+    parts = {"attention_weights": of_chapter_3}, {"causal_mask": causal_mask}
+    for outer, inner in (parts, parts[::-1]):
+        with (
+            using(machine.model, **outer),
+            pytest.raises(ValueError, match="would not be used"),
+            using(machine.model, **inner),
+        ):
+            pass
+    with (
+        using(machine.model, at="block-1", **parts[0]),
+        using(machine.model, at="block-2", **parts[1]),
+    ):
+        pass
+
+
+def test_a_second_head_of_a_block_is_refused(machine):
+    heads = [{"at": f"block-1-head-{n}", "attention_weights": of_chapter_3} for n in (1, 2)]
+    with (
+        using(machine.model, **heads[0]),
+        pytest.raises(ValueError, match="a block takes one of a name"),
+        using(machine.model, **heads[1]),
+    ):
+        pass
+
+
+def test_a_model_with_more_in_between_is_refused(as_a_reader):
     sizes = {"vocabulary": 7, "context": 5, "n_layers": 1, "n_heads": 2, "d_model": 8}
     for changes, said in [
         ({"positions": "alibi"}, "positions = 'alibi'"),
@@ -235,12 +268,74 @@ def test_a_model_with_more_in_between_is_refused():
         with pytest.raises(ValueError, match=said), using(model, split_heads=split_heads):
             pass
     model = GPT(GPTConfig(**sizes))
+    holder = type("Trained", (), {"model": model})()
+    with (
+        pytest.raises(TypeError, match=r"give its \.model"),
+        using(holder, split_heads=split_heads),
+    ):
+        pass
     with pytest.raises(ValueError, match="are 'learned'"), using(model, apply_rotary=turn):
         pass
     ids = torch.tensor([[3, 1, 4]])
     expected = model(ids)
     with using(model, attention_weights=of_chapter_3):
         torch.testing.assert_close(model(ids), expected)
+
+
+class Doubling(MultiHeadAttention):
+    def forward(self, x, memory=None, mask=None, **options):
+        return 2 * super().forward(x, memory, mask, **options)
+
+
+class Halving(Embedding):
+    def rows(self, ids):
+        return super().rows(ids) / 2
+
+
+def with_forward(model):
+    model.blocks[0].attention.forward = lambda x, **options: x
+
+
+class Later(RotaryPositions):
+    def rotate(self, x, start):
+        return super().rotate(x, start + 1)
+
+
+OTHERS = {
+    "a window": ({"attention": "window", "attention_options": {"window": 2}}, lambda model: None),
+    "a latent": ({"attention": "latent", "attention_options": {"d_latent": 2}}, lambda model: None),
+    "a class": ({}, lambda model: setattr(model.blocks[0], "attention", Doubling(8, 2))),
+    "a forward": ({}, with_forward),
+    "positions": ({}, lambda model: setattr(model.blocks[0].attention, "positions", Later(4))),
+    "a table": ({}, lambda model: setattr(model, "embedding", Halving(7, 8))),
+}
+
+
+@pytest.mark.parametrize(("options", "change"), OTHERS.values(), ids=OTHERS)
+def test_parts_of_another_kind_are_not_lost(options, change):
+    """They computed what the reader's functions would not: so these are refused."""
+    model = GPT(GPTConfig(vocabulary=7, context=5, n_layers=1, n_heads=2, d_model=8, **options))
+    change(model)
+    parts = {"split_heads": split_heads, "embedding": lambda ids, table: table[ids]}
+    with pytest.raises(ValueError, match="computes would be lost"), using(model, **parts):
+        pass
+
+
+def test_dropout_of_the_weights_stays_while_training():
+    sizes = {"vocabulary": 7, "context": 5, "n_layers": 1, "n_heads": 2, "d_model": 8}
+    model = GPT(GPTConfig(**sizes))
+    model.blocks[0].attention.dropout = 0.5
+    ids = torch.tensor([[3, 1, 4]])
+    with using(model, split_heads=split_heads):
+        assert not model(ids).equal(model(ids))
+        assert model.eval()(ids).equal(model(ids))
+
+
+@pytest.mark.usefixtures("as_a_reader")
+def test_what_is_no_gpt_is_refused():
+    said = "of type EncoderDecoder, which has no blocks: give a GPT"
+    with pytest.raises(TypeError, match=said), using(make_pair(), split_heads=split_heads):
+        pass
 
 
 @pytest.mark.slow

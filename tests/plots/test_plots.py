@@ -1,5 +1,7 @@
 """The figures: what is drawn where, in which color, readable, and a clear error for bad input."""
 
+import time
+
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
@@ -181,6 +183,45 @@ def test_a_score_that_rounds_to_zero_has_no_sign():
     assert [text.get_text() for text in plt.gca().texts] == ["0.00", "−1.00"]
 
 
+def test_a_score_of_many_digits_is_told_by_its_size():
+    plots.scores_heatmap([[-1e9, 2.5e5]])
+    assert _numbers(plt.gca()) == ["−1e9", "2e5"]
+
+
+def test_very_many_hidden_cells_are_one_shape():
+    plots.mask_heatmap(torch.ones(128, 128, dtype=torch.bool).tril())
+    (shape,) = plt.gca().patches
+    assert shape.get_hatch() == "////"
+    corners = shape.get_path().vertices.reshape(-1, 5, 2)[:, 0]
+    assert {tuple(corner) for corner in corners} == {
+        (k, q) for q in range(128) for k in range(q + 1, 128)
+    }
+    plots.mask_heatmap(torch.ones(40, 40, dtype=torch.bool).tril())
+    assert len(_hatched(plt.gca())) == 40 * 39 / 2
+
+
+@pytest.mark.parametrize("name", ["attention_heatmap", "vectors_2d"])
+def test_drawing_in_a_subfigure(name):
+    part = plt.figure(figsize=(12, 5)).subfigures(1, 2)[0]
+    _calls()[name](part.subplots())
+    assert part.axes[0].texts
+
+
+@pytest.mark.usefixtures("as_a_reader")
+def test_labels_are_shown_as_they_are():
+    for label in (r"\$", r"a\b$", r"a\b", "$5 and $6"):
+        plots.mask_heatmap([[True]], [label])
+        shown = plt.gca().get_yticklabels()[0]
+        assert shown._preprocess_math(shown.get_text()) == (label, False)
+    plots.mask_heatmap([[True, True]], [torch.tensor(5)], (word for word in "ab"))
+    assert plt.gca().get_yticklabels()[0].get_text() == "5"
+
+
+def test_losses_may_carry_their_gradients():
+    plots.curves([1, 2], {"loss": [torch.tensor(2.0, requires_grad=True), torch.tensor(1.0)]})
+    assert plt.gca().lines[0].get_ydata().tolist() == [2, 1]
+
+
 def test_many_cells_carry_no_numbers_and_fewer_labels():
     plots.attention_heatmap(torch.full((41, 41), 1 / 41))
     assert _numbers(plt.gca()) == []
@@ -188,6 +229,20 @@ def test_many_cells_carry_no_numbers_and_fewer_labels():
 
 
 # --- lines, bars, arrows, boxes -------------------------------------------------------------------
+
+
+def test_labels_of_many_arrows_are_placed_soon():
+    tips = torch.randn(200, 2, generator=torch.Generator().manual_seed(0))
+    start = time.process_time()
+    plots.vectors_2d(tips, [f"w{n}" for n in range(200)])
+    assert time.process_time() - start < 15  # it was minutes
+
+
+@pytest.mark.usefixtures("as_a_reader")
+def test_names_and_sizes_of_boxes_of_every_kind():
+    plots.shape_boxes(("W_", (np.int64(5), 2)))
+    plt.gcf().draw_without_rendering()
+    assert "W_" in _numbers(plt.gca())
 
 
 def test_curves_keep_roles_and_differ_in_more_than_color():
@@ -349,6 +404,15 @@ ERRORS = [
     (lambda: plots.cells(("x", [[1, 2]], {"parts": [0.5, 1.9]})), "must be whole numbers"),
     (lambda: plots.vectors_2d([[1.0, 1.0]], color="kye"), "kye"),
     (lambda: plots.shape_boxes("×"), "at least one matrix"),
+    (lambda: plots.shape_boxes([("Q", (2, 2))], ["="]), "at least one matrix"),
+    (lambda: plots.shape_boxes(("Q", ("s", None))), r"sizes of 'Q' are \('s', None\); give num"),
+    (lambda: plots.shape_boxes(("Q", (2, 2), "quary")), "'quary' is not a role .* query, key"),
+    (lambda: plots.curves([1], {"a": [1 + 2j]}), r"complex128 is not drawn; choose \.real"),
+    (lambda: plots.curves([1], {"a": torch.tensor([1 + 2j])}), "complex64 is not drawn"),
+    (lambda: plots.bars(["a"], {}), "not an empty one"),
+    (lambda: plots.position_curves(torch.ones(3, 4), 2), r"dims is 2; give .* such as \[2\]"),
+    (lambda: plots.position_curves(torch.ones(3, 4), [1.0]), r"dims is 1\.0, of type float"),
+    (lambda: plots.next_words([3, 4]), "give a list of at least one"),
     (lambda: plots.shape_boxes(("Q", 5, 2)), r"a matrix is \(name, .* got \('Q', 5, 2\)"),
 ]
 
@@ -382,6 +446,7 @@ def test_two_score_maps_can_share_a_scale():
         plots.scores_heatmap([[2.0, -1.0]], limit=0)
 
 
+@pytest.mark.usefixtures("as_a_reader")
 def test_cells_show_numbers_labels_and_parts():
     plots.cells(
         ("in", torch.tensor([[0.0, 1.5], [-2.0, 10.0]]), {"rows": ["mary", "gave"]}),
@@ -394,6 +459,11 @@ def test_cells_show_numbers_labels_and_parts():
     faces = [to_hex(patch.get_facecolor()) for patch in axes.patches]
     assert faces[:4] == [CARD.lower()] * 4
     assert len({*faces[4:], CARD.lower()}) == 3
+    near = [[0.001, -0.004, 0.0, 1e-9, torch.tensor(2)]]
+    plots.cells(("x", near, {"columns": np.array(list("abcde"))}))
+    colors = {text.get_position()[0]: text.get_color() for text in plt.gca().texts[6:]}
+    assert [text.get_text() for text in plt.gca().texts[6:]] == ["0.00", "0.00", "0", "0", "2"]
+    assert [*colors.values()] == [INK, INK, SOFT, SOFT, INK]
     assert all(contrast(INK, face) > 4.5 and contrast(SOFT, face) > 4.5 for face in faces)
 
 
@@ -413,7 +483,10 @@ def test_cells_in_several_lines_do_not_overlap():
     ("items", "cause"),
     [
         ([], "at least one table"),
+        ([[("x", [[1]])], ["→"]], "at least one table"),
         ([("x", [[1], [2, 3]])], "rows of equal length"),
+        ([("x", [1, 2])], r"'x' must be a table, \[rows, columns\], got \[1, 2\]"),
+        ([("x", torch.ones(1, 2, 2))], r"must be a table"),
         ([("x", [[1, 2]], {"rows": ["a", "b"]})], "2 labels for 1 rows of 'x'"),
         ([("x", [[1, 2]], {"parts": [1, 2, 3]})], "one for each of its 2 columns"),
         ([("x", [[1, 2]], {"colors": [1]})], "but no colors"),

@@ -1,10 +1,13 @@
 """Questions about stories, and the share that is answered right."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 from figures import make_trained
 
-from transformer_lib.training.asking import accuracy, questions
+from transformer_lib.data.gifts import PLAIN, Grammar
+from transformer_lib.training.asking import accuracy, examine, questions
 
 
 @pytest.fixture(scope="module")
@@ -31,3 +34,17 @@ def test_accuracy_by_hand(machine):
     assert accuracy(machine, asked) == sum(right) / 9
     with pytest.raises(ValueError, match="no questions"):
         accuracy(machine, [])
+
+
+@pytest.mark.parametrize(
+    "grammar",
+    [Grammar(give=0.7, give_it=0.3, ask=0.0), Grammar(**PLAIN, n_gifts=1, n_sentences=1)],
+)
+def test_a_machine_whose_stories_hold_no_question_is_told(grammar):
+    with pytest.raises(ValueError, match=r"1,000 stories hold no question .* ask = .* Choose more"):
+        questions(SimpleNamespace(model=None, tokenizer=None, grammar=grammar))
+
+
+def test_an_empty_story_is_refused(machine):
+    with pytest.raises(ValueError, match="an empty prompt has nothing to go on from"):
+        examine(machine, "", "block-1-head-1", [])

@@ -1,6 +1,7 @@
 """The command line: nothing of the reader's is lost, and a mistake is told with its remedy."""
 
 import json
+import os
 import shutil
 from dataclasses import replace
 
@@ -66,6 +67,14 @@ def test_a_report_is_not_written_onto_another_file(tmp_path, capsys):
     assert train("one", "--report", "file=b.jsonl") == train("two", "--report", "file=b.jsonl") == 0
     lines = (tmp_path / "b.jsonl").read_text().splitlines()
     assert [json.loads(line)["step"] for line in lines] == [1, 2, 3, 1, 2, 3]
+    if os.path.exists("/dev/full"):
+        assert train("three", "--report", "file=/dev/full") == 1
+        assert "the report cannot be written there (No space left" in capsys.readouterr().err
+    for cut, kept in ((lines[0][:20], []), (lines[0][:4], []), (lines[0], [1])):
+        (tmp_path / "c.jsonl").write_text(f"{lines[0]}\n{cut}")
+        assert train(f"after {len(cut)}", "--report", "file=c.jsonl") == 0
+        found = (tmp_path / "c.jsonl").read_text().splitlines()
+        assert [json.loads(line)["step"] for line in found] == [1, *kept, 1, 2, 3]
 
 
 def test_a_run_whose_folder_was_deleted_holds_the_one_that_it_makes(tmp_path):

@@ -40,3 +40,11 @@ def test_nothing_to_measure_is_an_error(as_a_reader):
         mean_loss(model, empty)
     with pytest.raises(ValueError, match=r"no target .* is marked"):
         answer_accuracy(model, blocks, torch.zeros_like(blocks.inputs, dtype=torch.bool))
+
+
+def test_what_is_not_a_model_or_not_a_source_is_named(as_a_reader):
+    loader = torch.utils.data.DataLoader(stories())
+    with pytest.raises(TypeError, match="source is of type DataLoader; it needs a length and rows"):
+        mean_loss(small_gpt(), loader)
+    with pytest.raises(TypeError, match=r"model is of type str; it must be an nn\.Module"):
+        mean_loss("gifts-v3", stories())

@@ -30,6 +30,7 @@ from transformer_lib.training.cli import main
 from transformer_lib.training.recipes import Recipe
 from transformer_lib.training.run import Run
 from transformer_lib.training.run_log import RUNS_FOLDER, load_run
+from transformer_lib.training.tasks import corpus_of
 from transformer_lib.training.trained import TRAINED_FOLDER, load_shipped, load_trained
 
 pytestmark = [
@@ -112,6 +113,14 @@ def test_no_command_makes_the_model_before_it_is_compared(run_folder, command):
     (checkpoint,) = find_checkpoints(run_folder)
     with_recipe(checkpoint, d_model=8192, n_layers=8)
     refused(lambda: told(main([command, str(run_folder)])), "status 1")
+
+
+def test_lessons_of_a_thousand_million_texts_are_not_made(run_folder, capsys):
+    (checkpoint,) = find_checkpoints(run_folder)
+    with_recipe(checkpoint, lessons={"echo": 10**9}, n_steps=10**9, batch_size=2**20)
+    for command in ("evaluate", "resume"):
+        refused(lambda: corpus_of(load_trained(run_folder).recipe), "texts of lessons of up to")
+        refused(lambda command=command: told(main([command, str(run_folder)])), "status 1")
 
 
 def told(status):

@@ -17,7 +17,7 @@ from transformer_lib.data.batches import Batches
 from transformer_lib.data.packing import IGNORED, Packed, Windows
 from transformer_lib.training.loop import Trainer
 from transformer_lib.training.losses import count, cross_entropy, total
-from transformer_lib.training.optimizers import Muon, adamw
+from transformer_lib.training.optimizers import Muon, NorMuon, adamw
 from transformer_lib.training.schedules import inverse_square_root, linear
 
 
@@ -139,6 +139,41 @@ def test_a_state_that_does_not_fit_changes_nothing(spoil, error, message):
     unchanged(trainer, before)
     assert trainer.batches.drawn == drawn
     assert torch.get_rng_state().equal(random)
+
+
+def sgd(model):
+    return torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+
+
+def adam(model):
+    return torch.optim.Adam(model.parameters())
+
+
+@pytest.mark.parametrize(
+    ("saved", "here"),
+    [
+        *((adam, sgd), (sgd, adam), (Muon, NorMuon), (NorMuon, Muon)),
+        (adam, lambda model: torch.optim.RMSprop(model.parameters())),
+    ],
+)
+def test_the_state_of_another_optimizer_changes_nothing(saved, here):
+    trainer, other = (trainer_of(model, optimizer=make(model)) for make, model in
+                      ((saved, small_gpt()), (here, small_gpt())))  # fmt: skip
+    list(trainer)
+    before = everything(other)
+    with pytest.raises(ValueError, match=r"of another optimizer: its groups have .* and here"):
+        other.load_state_dict(trainer.state_dict())
+    unchanged(other, before)
+    assert other.batches.drawn == 0
+
+
+def test_the_state_of_an_older_normuon_is_loaded():
+    model = small_gpt()
+    trainer = trainer_of(model, optimizer=NorMuon(model))
+    next(iter(trainer))
+    state = copy.deepcopy(trainer.state_dict())
+    del state["optimizer"]["param_groups"][0]["row_beta"]
+    trainer.load_state_dict(state)
 
 
 def test_it_learns():
@@ -297,6 +332,11 @@ class Ending(Batches):
         (lambda batch: {"inputs": batch[0]}, TypeError, "a batch is of type dict; .* tuple"),
         (lambda batch: batch[0], TypeError, "a batch is of type Tensor"),
         (lambda batch: batch[:1], TypeError, "a batch holds one tensor or none"),
+        (
+            lambda batch: (batch[0].numpy(), batch[1]),
+            TypeError,
+            "tuple of ndarray, Tensor; it must",
+        ),
     ],
 )
 def test_batches_that_are_none(made, error, message):

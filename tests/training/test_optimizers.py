@@ -323,6 +323,7 @@ def test_rates_follow_a_factor():
         ({"weight_decay": -1.0}, ValueError, "weight_decay is -1.0; it must be finite"),
         ({"n_iterations": 0}, ValueError, "n_iterations is 0"),
         ({"dtype": torch.int64}, TypeError, "dtype is torch.int64; choose a floating point type"),
+        ({"outside": "lm_head"}, ValueError, "outside names 'lm_head', which this Tiny does"),
         ({"outside": ("lm_head",)}, ValueError, "outside names 'lm_head', which this Tiny does"),
     ],
 )
@@ -338,6 +339,15 @@ def test_what_makes_no_optimizer(options, error, message):
 def test_a_rate_that_makes_no_adamw(lr, error, as_a_reader):
     with pytest.raises(error, match=f"lr is {lr!r}"):
         adamw(Tiny(), lr)
+
+
+def test_what_adamw_takes(as_a_reader):
+    with pytest.raises(TypeError, match=r"model is of type generator; it must be an nn\.Module"):
+        adamw(Tiny().parameters(), 0.1)
+    with pytest.raises(ValueError, match=r"betas\[1\] is 1\.5; it is a share"):
+        adamw(Tiny(), 0.1, betas=(0.9, 1.5))
+    with pytest.raises(ValueError, match=r"eps is -1\.0; it must be a finite number above 0"):
+        adamw(Tiny(), 0.1, eps=-1.0)
 
 
 def test_models_with_nothing_to_train():

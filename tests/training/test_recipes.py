@@ -13,7 +13,9 @@ from transformer_lib.training.recipes import PRESETS, Recipe
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_preset_survives_json_and_makes_a_model(name):
     recipe = PRESETS[name]
-    assert Recipe.from_json(json.loads(json.dumps(recipe.as_json()))) == recipe
+    again = Recipe.from_json(json.loads(json.dumps(recipe.as_json(), sort_keys=True)))
+    assert again == recipe
+    assert list(again.data.lessons) == list(recipe.data.lessons)  # they are told in this order
     config = recipe.model_config(vocabulary=65)
     assert config.context >= max(recipe.data.block, recipe.data.window or 0)
     with torch.device("meta"):
@@ -91,6 +93,8 @@ def test_options_belong_to_their_choice():
         ({"lessons": {"echo": 0}}, ValueError, "steps of the lesson 'echo' is 0"),
         ({"lessons": {"echo": 3}, "data": "python_docs"}, ValueError, "lessons are texts about"),
         ({"data": "talk.jsonl"}, ValueError, "ending is of records"),
+        ({"precision": "fp16"}, ValueError, "precision is 'fp16'; choose one of 'float32', 'tf32'"),
+        ({"betas": (0.9, 1.5)}, ValueError, r"betas\[1\] is 1.5; it is a share"),
         ({"lesson_heads": 1}, ValueError, "lesson_heads is 1; .* and name lessons"),
         ({"lesson_heads": 4, "lessons": {"echo": 3}}, ValueError, "of the 4 heads"),
     ],

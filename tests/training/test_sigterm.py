@@ -165,6 +165,10 @@ def test_steps_hold_their_folder_until_they_end_or_are_closed(tmp_path):
     with pytest.raises(InUseError):
         trained_run(recipe, folder, resume=folder)
     steps.close()
+    before = find_checkpoints(folder)
+    with pytest.raises(ValueError, match=r"saved at step 1\. Go on .* run\.load"):
+        next(Run(recipe).steps(folder))
+    assert find_checkpoints(folder) == before
     for _ in run.steps(folder):
         with pytest.raises(InUseError):
             trained_run(recipe, folder, resume=folder)

@@ -47,10 +47,12 @@ def test_what_cannot_be_read_is_named(tmp_path):
         with pytest.raises(ValueError, match=r"t\.safetensors is not a timeline, or is damaged"):
             load_timeline(path)
     tensors = {"0/other": torch.zeros(2)}
-    header = safetensors.torch.load(content) and json.dumps({"vocabulary": 3, "context": 4})
-    path.write_bytes(safetensors.torch.save(tensors, {"config": header}))
-    with pytest.raises(ValueError, match="damaged"):
-        load_timeline(path)
+    sizes = {"vocabulary": 3, "context": 4, "n_heads": 2, "d_model": 4}
+    for claimed in ({}, {"n_layers": 1}, {"n_layers": 10**9}, {"n_layers": 1, "vocabulary": 2**62}):
+        header = json.dumps(sizes | claimed)
+        path.write_bytes(safetensors.torch.save(tensors, {"config": header}))
+        with pytest.raises(ValueError, match="damaged"):
+            load_timeline(path)
 
 
 def test_what_cannot_be_written_leaves_nothing(tmp_path):

@@ -24,7 +24,9 @@ def shipped(request):
 
 
 def test_it_was_made_by_the_preset_for_this_grammar(shipped):
-    assert shipped.recipe == RECIPES[shipped.path.name]
+    preset = RECIPES[shipped.path.name]
+    assert shipped.recipe == preset
+    assert list(shipped.recipe.data.lessons) == list(preset.data.lessons)
     assert shipped.grammar == Grammar()
     assert shipped.manifest["grammar_sha256"] == Grammar().hash, "a new grammar: a new version"
     assert shipped.manifest["vocabulary_sha256"] == shipped.tokenizer.hash

@@ -7,6 +7,7 @@ import shutil
 import sys
 import warnings
 
+import numpy as np
 import pytest
 import torch
 from models import small_gpt, stories
@@ -98,6 +99,27 @@ def test_clip_is_a_norm(clip, as_a_reader):
         Trainer(model, adamw(model, lr=0.1), Batches(stories(), 7), n_steps=1, clip=clip)
     with pytest.raises(ValueError, match="clip is"):
         Recipe.of(clip=clip)
+
+
+def test_a_run_takes_a_recipe_and_the_name_of_a_device(as_a_reader):
+    with pytest.raises(TypeError, match=r"recipe is 'gifts'; give a Recipe"):
+        Run("gifts")
+    recipe = Recipe.of(n_steps=1, n_layers=1, d_model=16, n_stories=20, n_validation=4)
+    assert Run(recipe, device="cpu").trainer.device == torch.device("cpu")
+
+
+def test_a_trainer_takes_a_model_and_batches_a_number_of_numpys(tmp_path, as_a_reader):
+    model = small_gpt()
+    with pytest.raises(TypeError, match=r"model is of type Trained; .* \(trained.model\)"):
+        Trainer(
+            load_shipped("gifts-v3"), sgd := adamw(model, lr=0.1), Batches(stories(), 7), n_steps=1
+        )
+    trainer = Trainer(model, sgd, Batches(stories(), np.int64(7)), n_steps=1)
+    state = trainer.state_dict()
+    path = save_checkpoint(tmp_path, np.int64(5), state, configuration={}, vocabulary="")
+    assert load_checkpoint(path).state["batches"] == state["batches"]
+    with pytest.raises(TypeError, match="the state is of type GPT; give a dictionary"):
+        save_checkpoint(tmp_path, 6, model, configuration={}, vocabulary="")
 
 
 def test_the_optimizer_of_another_model_is_refused():

@@ -135,3 +135,14 @@ def test_the_papers_schedule_and_optimizer():
 def test_recipes_that_make_no_sense(changes, message):
     with pytest.raises(ValueError, match=message):
         Recipe.of(**changes)
+
+
+def test_bundles_with_fewer_pairs_than_parts_are_refused_before_the_first_step(tmp_path, capsys):
+    lines = [f"{i}\t{i}" for i in range(30)] + [f"{'1 ' * 30}\t1", "2\t2"]
+    (tmp_path / "long.tsv").write_text("\n".join(lines))
+    data = ["--data", str(tmp_path / "long.tsv"), "--vocabulary", "270", "--batch-tokens", "100"]
+    options = ["train", "--preset", "multi30k", *OPTIONS, *data, "--warmup", "1"]
+    assert main([*options, "--folder", str(tmp_path / "run"), "--accumulation", "4"]) == 1
+    error = capsys.readouterr().err
+    assert "makes a batch of 1 pairs, for processes × accumulation = 4 parts" in error
+    assert main([*options, "--folder", str(tmp_path / "run")]) == 0

@@ -10,7 +10,7 @@ from transformer_lib.training.tasks import corpus_of
 SMALL = {"n_layers": 2, "n_heads": 4, "d_model": 16, "batch_size": 4, "precision": "float32"}
 SMALL |= {"n_stories": 40, "n_validation": 5, "model": {"smear": 0}, "evaluate_every": 100}
 RECIPE = Recipe.of(
-    **SMALL, n_steps=8, save_every=1, lessons={"echo": 3, "mostly": 2}, lesson_heads=1
+    **SMALL, n_steps=8, save_every=1, lessons={"mostly": 2, "echo": 3}, lesson_heads=1
 )
 
 

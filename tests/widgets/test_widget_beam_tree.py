@@ -83,6 +83,9 @@ def test_it_refuses(options, message):
         tree(**options)
 
 
-def test_it_refuses_a_table_in_place_of_a_function():
+@pytest.mark.usefixtures("as_a_reader")
+def test_it_refuses_what_is_of_another_kind():
+    with pytest.raises(TypeError, match=r"prompt 'a b' cannot be a tensor .* list of integers"):
+        tree(prompt="a b")
     with pytest.raises(TypeError, match="must be a function from texts to logits"):
         tree(score=torch.zeros(1, 5))

@@ -8,7 +8,7 @@ import torch
 
 from transformer_lib.gpt import GPT, GPTConfig
 from transformer_lib.interpret.maps import attention_maps, queries_and_keys
-from transformer_lib.widgets import ModelView, NeuronView, bertviz
+from transformer_lib.widgets import Goal, HeadView, ModelView, NeuronView, bertviz
 from transformer_lib.widgets.bertviz import program
 from transformer_lib.widgets.neuron_view.widget import ANYWHERE, OF_ITS_OWN
 
@@ -46,6 +46,18 @@ def test_they_are_handed_over(seen):
         sent = np.array(data[name])
         np.testing.assert_allclose(sent, torch.cat([v[at] for v in vectors]), atol=5.1e-4)
     assert json.loads(model._data)["attention"] == data["attention"]
+
+
+def test_a_name_a_goal_and_the_maps_as_they_come(seen):
+    maps, vectors = seen
+    for figure, given in ((HeadView, [maps]), (ModelView, [maps]), (NeuronView, seen)):
+        assert figure(*given, WORDS, name="heads").name == "heads"
+        with pytest.raises(ValueError, match="there is no fact 'x'"):
+            figure(*given, WORDS, goals=[Goal("Do it.", when=["x > 1"])])
+        with pytest.raises(TypeError, match="there is no setting 'heads'"):
+            figure(*given, WORDS, heads=1)
+    listed = NeuronView(maps, list(vectors.values()), WORDS)
+    assert NeuronView(maps, vectors, WORDS)._data == listed._data
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,13 @@ def test_every_number_of_the_machine_travels():
         ({"letters": "ab"}, ValueError, "letters are 'ab'; give 3 different"),
         ({"letters": "aab"}, ValueError, "letters are 'aab'; give 3 different"),
         ({"text": "a d"}, ValueError, "give 2 to 8 of a, b, c"),
+        ({"text": "a d"}, ValueError, "text is 'a d', which has a 'd'"),
+        ({"slots": slots(2, 8)}, ValueError, r"slots are .*: give slots\(3, 8\)"),
+        (
+            {"slots": slots(3, 8) | {"before": slice(2, 5)}},
+            ValueError,
+            "each must be apart from the others",
+        ),
         ({"text": "a"}, ValueError, "give 2 to 8 of a, b, c"),
         ({"text": "abc" * 3}, ValueError, "give 2 to 8 of a, b, c"),
         ({"slots": {"token": slice(0, 3)}}, ValueError, "slots lack 'before'"),

@@ -50,11 +50,20 @@ def test_what_the_reader_does_comes_back():
         ({"gradient": [0.0] * 324}, {}, "finite numbers above 0 only"),
         ({"gradient": [math.inf] * 324}, {}, "finite numbers above 0 only"),
         ({}, {"shown": ["pre-norm"]}, "shown holds"),
+        ({"arrangement": [3] * 324}, {}, "arrangement 3 and start 0, .* are 3 arrangements and 2"),
+        ({"start": [2] * 324}, {}, "arrangement 0 and start 2, as indices"),
+        ({}, {"arrangements": ["pre"] * 3}, "of which none is known; this figure shows pre-norm"),
+        ({}, {"depth": 24}, r"depth is 24; there are \[6, 12\]"),
     ],
 )
 def test_bad_input_gets_a_clear_error(changes, options, message):
+    options = {"arrangements": NAMES, "starts": STARTS, "depth": 12} | options
     with pytest.raises(ValueError, match=message):
-        DepthView(make_curve(**changes), NAMES, STARTS, **{"depth": 12} | options)
+        DepthView(make_curve(**changes), **options)
+
+
+def test_the_deepest_models_are_shown_first():
+    assert DepthView(make_curve(), NAMES, STARTS).depth == 12
 
 
 def test_a_missing_column_is_named():

@@ -162,12 +162,16 @@ class Figure(Widget):
 
 RIGHT = [("few", 3), ("share", None), ("share", 1), ("at", -1), ("at", 9), ("on", True),
          ("way", "down"), ("word", 2), ("point", [1, -2.5]), ("cell", (0, 2))]  # fmt: skip
+WORDED = [("share", "all", None), ("at", "last", -1), ("on", "on", True), ("word", "b#2", 2),
+          ("cell", ("b", 0), [1, 0]), ("cell", "b,a", [1, 0]), ("few", np.int64(3), 3),
+          ("point", np.ones(2), [1, 1]), ("word", torch.tensor(2), 2)]  # fmt: skip
 WRONG = [("few", 0, "a whole number from 1 to 3"), ("few", 4, "from 1 to 3"), ("few", 1.5, "whole"),
          ("few", True, "whole"), ("share", math.nan, "a number from 0 to 1, or all"),
          ("at", -2, r"from 0 to 9, or last \(-1\)"), ("at", None, "last"), ("on", 1, "on or off"),
          ("way", "left", "one of: up, down"), ("word", 0, "one of: b, b#2; or 1 to 2"),
          ("word", 3, "one of"), ("point", [1], "2 numbers"), ("point", [1, math.inf], "2 numbers"),
-         ("cell", [0, 3], "a row and a column")]  # fmt: skip
+         ("cell", [0, 3], "a row and a column"), ("few", "2", "whole"), ("word", "c", "one of"),
+         ("cell", "ab", "a row and a column")]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "value"), RIGHT)
@@ -176,6 +180,55 @@ def test_what_a_setting_takes(name, value):
     assert np.array_equal(getattr(figure, name), value)
     figure.set_state({name: value})
     setattr(figure, name, value)
+
+
+@pytest.mark.parametrize(("name", "value", "meant"), WORDED)
+def test_what_links_say_and_arrays_hold_is_understood(name, value, meant):
+    assert getattr(Figure(**{name: value}), name) == meant
+    figure = Figure()
+    setattr(figure, name, value)
+    assert getattr(figure, name) == meant
+
+
+REFUSED = [("AttentionMap", "selection", (0, 0, 9, 9)),
+           ("VectorPlayground", "coordinates", [[1e9, 0.0]]),
+           ("MatrixInTheMiddle", "entry", (0, 9)), ("RotaryArrows", "arrows", [[9.0, 9.0]]),
+           ("TextCutter", "_letters", [0xD800]), ("MaskPainter", "cells", [2]),
+           ("Circuit", "ids", [9])]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "trait", "value"), REFUSED)
+def test_what_a_check_refuses_does_not_stay(name, trait, value):
+    figure = DRIVEN[name]()
+    before = getattr(figure, trait)
+    with pytest.raises(ValueError), figure.hold_trait_notifications():  # noqa: PT011
+        setattr(figure, trait, value)
+    assert getattr(figure, trait) == before
+    with pytest.raises(ValueError):  # noqa: PT011
+        figure.set_state({trait: value})
+    assert getattr(figure, trait) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "trait", "word", "meant"),
+    [
+        ("MaskPainter", "rule", "zero-after", 1),
+        ("EmbeddingMap", "selection", "the#2", 5),
+        ("StepScrubber", "step", "softmax", 6),
+        ("VectorPlayground", "selected", "gave", 1),
+        ("Machine", "part", "block-2-head-1", None),
+        ("Machine", "exchange", ("mary", "susan"), None),
+    ],
+)
+def test_a_figure_takes_the_words_that_it_lists(name, trait, word, meant):
+    figure = DRIVEN[name]()
+    first = getattr(figure, trait)
+    setattr(figure, trait, word)
+    if meant is None:
+        texts, key = figure._texts(), figure._settings[trait].key
+        meant = key.read(",".join(word) if isinstance(word, tuple) else word, texts, {})
+    assert getattr(figure, trait) == meant
+    assert isinstance(first, type(meant))
 
 
 @pytest.mark.parametrize(("name", "value", "cause"), WRONG)

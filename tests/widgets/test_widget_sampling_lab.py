@@ -80,6 +80,7 @@ def test_another_setting_forgets_the_draws(change):
         ({"top_p": 1.5}, ValueError, "top_p is 1.5"),
         ({"min_p": float("nan")}, ValueError, "min_p is nan"),
         ({"seed": -1}, ValueError, "seed is -1"),
+        ({"seed": "one"}, TypeError, "seed is 'one', of type str; it must be an int"),
         ({"sliders": ["heat"]}, ValueError, "sliders has 'heat'; choose among temperature, top_k"),
     ],
 )

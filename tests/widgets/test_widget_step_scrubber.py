@@ -84,6 +84,7 @@ def test_what_the_reader_does_can_be_read_and_set():
         widget.selection = (5, 0)
 
 
+@pytest.mark.usefixtures("as_a_reader")
 def test_it_refuses_what_it_cannot_show():
     x, module = torch.randn(5, 6), MultiHeadAttention(6, 3)
     cases = [
@@ -102,6 +103,7 @@ def test_it_refuses_what_it_cannot_show():
             (WORDS, x, module),
             {"order": [0, 0, 1, 2, 3]},
         ),
+        (TypeError, "order 'ba' cannot be a tensor", (WORDS, x, module), {"order": "ba"}),
         (ValueError, "NaN or infinite", (WORDS, x / 0, module), {}),
         (ValueError, "2 features for 6 components", (WORDS, x, module), {"features": ["a", "b"]}),
         (TypeError, "Linear has no query, key, value", (WORDS, x, nn.Linear(6, 6)), {}),

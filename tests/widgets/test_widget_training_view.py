@@ -149,6 +149,7 @@ def test_an_executed_notebook_holds_the_whole_curve():
         ({"curve": {"step": [1], "loss": ["a"]}}, TypeError, r"curve\['loss'\] is 'a'"),
         ({"baselines": {"unigram": math.nan}}, ValueError, "baseline 'unigram' is nan"),
         ({"baselines": {"unigram": None}}, TypeError, "baseline 'unigram' is None"),
+        ({"baselines": [1]}, TypeError, "baselines is of type list, but must be a dict"),
         ({"floor": math.inf}, ValueError, "floor is inf"),
         ({"n_steps": 0}, ValueError, "n_steps is 0"),
         ({"smoothing": 0}, ValueError, "smoothing is 0"),
@@ -172,5 +173,9 @@ def test_steps_that_make_no_sense_change_nothing():
         view.append(math.nan, 1.0)
     with pytest.raises(TypeError, match="accuracy is 'high', which is not a number"):
         view.append(5, 1.0, accuracy="high")
+    view.append(4, 2.0)
+    with pytest.raises(ValueError, match=r"step 4 has a training_loss already, 2: a step once"):
+        view.append(4, 3.0)
+    assert view.curve["training_loss"] == [2.0, 1.5, 2.0]
     assert view.curve["step"] == [1, 2, 4]
     assert "accuracy" not in view.curve

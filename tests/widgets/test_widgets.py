@@ -111,6 +111,8 @@ def test_what_is_true_travels_as_one_byte_a_cell():
     widget = AttentionMap(softmax(2, 2, 2, 3), ["a", "b"], ["x", "y", "z"], truth=truth)
     assert widget._truth == bytes([1, 0, 0, 0, 0, 1])
     assert AttentionMap(softmax(2, 2), ["a", "b"])._truth == b""
+    layers = (softmax(1, 3, 2, 2),) * 4  # as Hugging Face's models return them
+    assert AttentionMap(layers, ["a", "b"])._shape == [4, 3, 2, 2]
 
 
 def test_selection_comes_back_by_name_and_can_be_observed():
@@ -140,6 +142,7 @@ def test_selection_comes_back_by_name_and_can_be_observed():
         (softmax(2, 1024), "ab", None, ValueError, "1024 keys, but this figure shows at most 128"),
         (softmax(2, 2) + 0j, "ab", None, TypeError, r"weights is complex64, .*weights\.real"),
         (torch.zeros(0, 2, 2), "ab", None, ValueError, "nothing to show"),
+        ((None, None), "ab", None, TypeError, r"weights\[0\] is None; give numbers"),
     ],
 )
 def test_attention_map_refuses(weights, queries, keys, error, message):

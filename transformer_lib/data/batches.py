@@ -29,7 +29,8 @@ class Batches:
     """Batches without end: in each epoch every row of ``source`` once, in a new order.
 
     The order follows from the seed and the number of the epoch alone, so all there is to remember
-    is how many batches were drawn. A batch at the end of an epoch goes on into the next.
+    is how many batches were drawn. A batch at the end of an epoch goes on into the next. (Rows that
+    a source gains later are not drawn.)
 
     (Several processes: each draws the same batches and takes its own part of their rows.)
 
@@ -49,15 +50,11 @@ class Batches:
         checks.require_count(batch_size, "batch_size")
         if not isinstance(seed, int):
             raise TypeError(f"seed is {seed!r}; it must be an int.")
-        if not isinstance(source, Source):
-            raise TypeError(
-                f"source is of type {type(source).__name__}; it needs a length and rows(indices), "
-                f"which returns tensors, the targets last: Packed, Windows, or a class of your own."
-            )
+        require_source(source)
         if len(source) == 0:
             raise ValueError(f"{source!r} has no rows, so there is nothing to draw.")
         self._source = source
-        self._kind = {"seed": seed, "batch_size": batch_size, "rows": len(source)}
+        self._kind = {"seed": seed, "batch_size": int(batch_size), "rows": len(source)}
         self._drawn = 0
         self._epoch, self._order = -1, torch.empty(0, dtype=torch.int64)
 
@@ -68,7 +65,7 @@ class Batches:
         first = self._drawn * self._kind["batch_size"]
         wanted, indices = self._kind["batch_size"], []
         while wanted:
-            epoch, offset = divmod(first, len(self._source))
+            epoch, offset = divmod(first, self._kind["rows"])
             part = self._permutation(epoch)[offset : offset + wanted]
             indices.append(part)
             first, wanted = first + len(part), wanted - len(part)
@@ -117,7 +114,7 @@ class Batches:
         if epoch != self._epoch:
             digest = hashlib.sha256(f"{self._kind['seed']}:{epoch}".encode()).digest()
             generator = torch.Generator().manual_seed(int.from_bytes(digest[:7], "big"))
-            self._order = torch.randperm(len(self._source), generator=generator)
+            self._order = torch.randperm(self._kind["rows"], generator=generator)
             self._epoch = epoch
         return self._order
 
@@ -172,3 +169,12 @@ class Lessons:
 
     def _all(self) -> list[Batches]:
         return [*(batches for batches, _ in self._lessons), self._then]
+
+
+def require_source(source: Any) -> None:
+    """Numbered rows, a :class:`Source`."""
+    if not isinstance(source, Source):
+        raise TypeError(
+            f"source is of type {type(source).__name__}; it needs a length and rows(indices), "
+            f"which returns tensors, the targets last: Packed, Windows, or a class of your own."
+        )

@@ -111,6 +111,11 @@ class Bundles:
     def __len__(self) -> int:
         return len(self._bundles)
 
+    @property
+    def fewest(self) -> int:
+        """Pairs of the smallest bundle."""
+        return min(map(len, self._bundles))
+
     def rows(self, indices: Int[Tensor, " batch"]) -> Batch:
         """The pairs of these bundles."""
         chosen = [i for bundle in self._numbers[indices].tolist() for i in self._bundles[bundle]]

@@ -114,12 +114,7 @@ def stories_corpus(grammar: Grammar, n_stories: int, n_validation: int, block: i
             f"a story of this grammar has up to {grammar.max_words} words, and a block has "
             f"{block}: stories are packed whole. Choose block={grammar.max_words} or more."
         )
-    n_words = grammar.max_words * (n_stories + n_validation)
-    if n_words > MOST_WORDS:
-        raise ValueError(
-            f"{n_stories + n_validation:,} stories of up to {grammar.max_words:,} words are "
-            f"{n_words:,} words; choose at most {MOST_WORDS:,}: fewer stories, or shorter ones."
-        )
+    require_words(grammar, n_stories + n_validation, "stories", "fewer stories, or shorter ones")
     tokenizer = WordTokenizer(grammar.vocabulary)
     training = grammar.stories(n_stories)
     known = set(training)
@@ -152,11 +147,16 @@ def with_lessons(
     Only the answers are targets there.
 
     Raises:
-        ValueError: a lesson that there is not, or a number of steps below 1; too few names.
+        ValueError: a lesson that there is not, or a number of steps below 1; too few names; more
+            words than anybody means.
     """
     require_lessons(lessons, grammar)
     if not lessons:
         return corpus
+    n_texts = sum(lessons.values()) * batch_size
+    require_words(
+        grammar, n_texts, "texts of lessons", "fewer steps of lessons, or smaller batches"
+    )
     told = []
     for name, steps in lessons.items():
         texts, places = lesson(name, steps * batch_size, seed=LESSONS_SEED, grammar=grammar)
@@ -167,6 +167,16 @@ def with_lessons(
     described = [corpus.signature, dict(lessons), batch_size]
     signature = storage.sha256(json.dumps(described).encode("ascii"))
     return replace(corpus, lessons=tuple(told), signature=signature)
+
+
+def require_words(grammar: Grammar, count: int, what: str, fix: str) -> None:
+    """So many stories or lessons can be made: they do not take hours, or all memory."""
+    n_words = grammar.max_words * count
+    if n_words > MOST_WORDS:
+        raise ValueError(
+            f"{count:,} {what} of up to {grammar.max_words:,} words are {n_words:,} words; choose "
+            f"at most {MOST_WORDS:,}: {fix}."
+        )
 
 
 def mark_answers(

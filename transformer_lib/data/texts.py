@@ -28,7 +28,10 @@ BYTE_ORDER_MARKS = [  # utf-32 first: its mark begins with that of utf-16
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 ]
-OTHER_FILES = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"%PDF-": "PDF"}  # by how they begin
+OTHER_FILES = {  # by how they begin
+    b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"%PDF-": "PDF", b"BZh": "bzip2",
+    b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd",
+}  # fmt: skip
 MOST_BYTES = 2**28  # of a reader's file: a text is held in memory as a whole, several times over
 
 
@@ -130,9 +133,10 @@ def _read(path: Path) -> bytes:
     try:
         status = path.stat()
     except (FileNotFoundError, NotADirectoryError) as error:
+        address = " (Download it first.)" if path.parts[0] in ("https:", "http:") else ""
         raise FileNotFoundError(
             f"there is no file {str(path)!r}: nothing is at {str(path.absolute())!r}. Give a path "
-            f"that begins in the current folder, or an absolute one."
+            f"that begins in the current folder, or an absolute one.{address}"
         ) from error
     _require_readable(path, status)
     with open(path, "rb") as file:

@@ -94,19 +94,35 @@ def warn_of_step(model: nn.Module, called: Tensor, expected: Tensor) -> None:
         )
 
 
-def warn_unless_cached(model: nn.Module, text: Tensor, logits: Tensor) -> None:
+def warn_unless_cached(model: nn.Module, text: Tensor, logits: Tensor, *, again: bool) -> None:
     """The ``logits`` after ``text`` [batch, tokens], which the model computed with its cache, are
     those without; looked at (by one pass over the text) only where the model has parts of others.
+    Looked at again, when the text is long, one text (or one of each source) stands for all.
     """
     others = [part for part in model.modules() if not checks.is_known(type(part))]
-    if others and not agree(logits, model(text)[:, -1]):
+    every = len(text) // getattr(model, "sources", 1) if again else 1
+    if others and not agree(logits[::every], model(text[::every])[:, -1]):
         warnings.warn(
             f"with its cache, the model writes another text than without: look at "
             f"{', '.join(sorted({type(part).__name__ for part in others}))}. An attention must "
             f"read what it has put into its cache, and a part must give each token the same vector "
-            f"when it comes alone; or generate with cache=False.",
+            f"when it comes alone, as must its stepper; or generate with cache=False.",
             stacklevel=2,
         )
+
+
+def lengths_to_look_at(first: int, last: int) -> set[int]:
+    """At which lengths of a text :func:`warn_unless_cached` looks: what is wrong only beyond a
+    window is right at first. Each is twice the one before, so all cost less than two of the last.
+
+    >>> sorted(lengths_to_look_at(4, 20))
+    [4, 8, 16, 20]
+    """
+    lengths = {last} if first <= last else set()
+    while first < last:
+        lengths.add(first)
+        first *= 2
+    return lengths
 
 
 def agree(logits: Tensor, expected: Tensor) -> bool:

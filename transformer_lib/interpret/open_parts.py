@@ -100,7 +100,7 @@ class OpenAttention(MultiHeadAttention):
     def forward(self, x, memory=None, mask=None, *, causal=False, cache=None):
         """As :meth:`MultiHeadAttention.forward`, by its explicit path."""
         q, k, v = self.project(x, memory, cache)
-        z = self.weights(q, k, mask, causal=causal) @ v
+        z = F.dropout(self.weights(q, k, mask, causal=causal), self.dropout, self.training) @ v
         own = self.own.get("merge_heads")
         return self.output(merge_heads(z) if own is None else own(x.shape, z))
 

@@ -13,13 +13,14 @@ All but the last kind add up to the stream behind the last block: with pre-norm,
 happens to it. Every tool of this folder is one of the two functions below with a few lines around.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from transformer_lib import checks
 from transformer_lib.gpt import GPT
 
 # (name, what the part writes [batch, tokens, d_model]) -> what is written in its place
@@ -34,6 +35,7 @@ def part_names(model: GPT) -> list[str]:
     >>> part_names(GPT(GPTConfig(**sizes, bias=False)))[1:]
     ['blocks.0.attention.0', 'blocks.0.attention.1', 'blocks.0.feed_forward']
     """
+    require_gpt(model)
     names = ["embedding"]
     for at, block in enumerate(model.blocks):
         name = f"blocks.{at}.attention"
@@ -47,12 +49,18 @@ def part_names(model: GPT) -> list[str]:
 
 
 def writes_by_heads(attention: nn.Module) -> bool:
-    """Whether what ``attention`` writes is a sum over heads: ``output``, a product, reads the
-    results of its ``n_heads`` side by side. One of a reader's own that does not is one part.
+    """Whether what ``attention`` writes is a sum over heads: ``output``, a product and no more,
+    reads the results of its ``n_heads`` side by side. One of a reader's own that does not is one
+    part.
     """
     output, n_heads = getattr(attention, "output", None), getattr(attention, "n_heads", 0)
-    weight = getattr(output, "weight", None)
-    return n_heads > 0 and isinstance(weight, Tensor) and weight.shape[1] % n_heads == 0
+    weight, product = getattr(output, "weight", None), getattr(type(output), "forward", None)
+    return (
+        product is nn.Linear.forward
+        and n_heads > 0
+        and isinstance(weight, Tensor)
+        and weight.shape[1] % n_heads == 0
+    )
 
 
 @torch.no_grad()
@@ -62,12 +70,13 @@ def logits_with(
     """The model's logits when ``change(name, written)`` decides what each part writes.
 
     ``change`` is asked once for every part and for the stream behind every block, in their order;
-    it returns ``written`` itself to leave a part alone. The model is as before afterwards.
+    it returns ``written`` itself to leave a part alone, changed in place or not. The model is as
+    before afterwards; while this runs, no other thread may use it.
 
     Raises:
-        ValueError: the model's blocks are not pre-norm (then the parts do not add up), or it is in
-            training mode with dropout; ids that the model refuses.
-        TypeError: ``change`` returned no tensor.
+        ValueError: the model's blocks are not pre-norm (then the parts do not add up), two of them
+            share a part, or it is in training mode with dropout; ids that the model refuses.
+        TypeError: ``change`` returned no tensor, or one of another dtype; what is not a GPT.
 
     >>> from transformer_lib.gpt import GPTConfig
     >>> sizes = {"vocabulary": 7, "context": 5, "n_layers": 1, "n_heads": 2, "d_model": 8}
@@ -85,7 +94,7 @@ def parts_of(
 ) -> dict[str, Float[Tensor, "batch tokens d_model"]]:
     """What each part writes for ``ids``, and the stream behind each block, by name.
 
-    Raises as :func:`logits_with` does.
+    Raises as :func:`logits_with` does; ValueError where the parts do not add up to the stream.
 
     >>> from transformer_lib.gpt import GPTConfig
     >>> sizes = {"vocabulary": 7, "context": 5, "n_layers": 1, "n_heads": 2, "d_model": 8}
@@ -98,22 +107,24 @@ def parts_of(
     parts = {}
 
     def keep(name: str, written: Tensor) -> Tensor:
-        parts[name] = written.clone()
+        parts[name] = written
         return written
 
     logits_with(model, ids, keep)
+    require_sum(model, parts)
     return parts
 
 
 @contextmanager
 def _changing(model: GPT, change: Change) -> Iterator[None]:
-    """Hooks on the parts; an attention is written anew as a sum only if a head of it changes."""
+    """Hooks on the parts; of an attention, what its heads change is added to what it writes."""
     merged = {}  # the heads' results side by side, as they enter an attention's output
 
     def ask(name: str, written: Tensor) -> Tensor:
-        result = change(name, written)
+        given = written.clone()  # it may be a view of the model's numbers
+        result = change(name, given)
         require_part(result, name, written)
-        return result
+        return written if result is given and torch.equal(given, written) else result
 
     def hook(name: str) -> Callable:
         return lambda module, args, output: ask(name, output)
@@ -129,10 +140,8 @@ def _changing(model: GPT, change: Change) -> Iterator[None]:
             }
             if bias is not None:
                 written[f"{name}.bias"] = bias.expand_as(output)
-            changed = {part: ask(part, was) for part, was in written.items()}
-            if all(changed[part] is was for part, was in written.items()):
-                return output
-            return sum(changed.values())
+            asked = [(ask(part, was), was) for part, was in written.items()]
+            return sum((one - was for one, was in asked if one is not was), output)
 
         return hook_
 
@@ -160,8 +169,22 @@ def _changing(model: GPT, change: Change) -> Iterator[None]:
             one.remove()
 
 
+def require_gpt(model) -> None:
+    """``model`` has the parts of a GPT."""
+    if not hasattr(model, "blocks"):
+        hint = "give its .model" if hasattr(model, "model") else "give a GPT"
+        raise TypeError(f"model is of type {type(model).__name__}, which has no blocks: {hint}.")
+
+
 def require_additive(model: GPT) -> None:
     """The parts of ``model`` add up to its stream, and are the same each time."""
+    require_gpt(model)
+    modules = [part for block in model.blocks for part in (block.attention, block.feed_forward)]
+    if len(set(modules)) < len(modules):
+        raise ValueError(
+            "two blocks of this GPT share an attention or a feed-forward layer, so what it writes "
+            "has two names. Give each block its own: model.blocks[1] = copy.deepcopy(...)."
+        )
     if model.config.norm != "pre":
         raise ValueError(
             f"the blocks of this GPT are wired {model.config.norm!r}: a norm follows each sum, so "
@@ -185,4 +208,17 @@ def require_part(result, name: str, written: Tensor) -> None:
         raise ValueError(
             f"change returned the shape {tuple(result.shape)} for {name}, which writes "
             f"{tuple(written.shape)}; keep the shape."
+        )
+    checks.require_same("written", written, "result", result)
+
+
+def require_sum(model: GPT, parts: Mapping[str, Tensor]) -> None:
+    """The parts of ``model`` are its stream, but for rounding."""
+    terms, stream = [parts[name] for name in part_names(model)], parts[list(parts)[-1]]
+    error, scale = (sum(terms) - stream).norm(), max(term.norm() for term in terms)
+    if error > scale * torch.finfo(stream.dtype).eps ** 0.5:
+        raise ValueError(
+            f"the parts of this GPT differ from its stream by {error:.3g} (their norms are up to "
+            f"{scale:.3g}): something else writes there, such as a hook of your own on a block or "
+            f"an attention. Take it away first: hook.remove()."
         )

@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from transformer_lib import checks
 from transformer_lib.gpt import GPT
 from transformer_lib.interpret.parts import logits_with, part_names, parts_of
 
@@ -97,6 +98,8 @@ def require_patchable(ids, source, position: int | None) -> None:
             f"writes for one token takes the place of what it writes for another, so the texts "
             f"must be equally long."
         )
+    if position is not None:
+        checks.require_whole(position, "position")
     if position is not None and not 0 <= position < ids.shape[1]:
         raise ValueError(
             f"position is {position}, but the text has the tokens 0 to {ids.shape[1] - 1}."

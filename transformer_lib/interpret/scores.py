@@ -66,6 +66,11 @@ def require_maps(weights) -> None:
             f"of at least two tokens, [batch, heads, tokens, tokens], as attention_maps gives it."
         )
     checks.require_finite(weights, "weights")
+    if weights.min() < 0:
+        raise ValueError(
+            f"weights hold {weights.min():.4g}, but are never negative; these may be scores: take "
+            f"their softmax over the keys first."
+        )
 
 
 @checks.at_the_door

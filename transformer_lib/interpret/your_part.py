@@ -29,12 +29,18 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from transformer_lib.attention import MultiHeadAttention
 from transformer_lib.gpt import GPT
 from transformer_lib.interpret.open_parts import OpenAttention, OpenEmbedding, Own, takes_mask
+from transformer_lib.interpret.parts import require_gpt
+from transformer_lib.layers import Embedding
+from transformer_lib.positions import RotaryPositions
 
 PARTS = (
     "attention_weights", "causal_mask", "split_heads", "merge_heads", "embedding", "apply_rotary",
 )  # fmt: skip
+# Whatever else is in their place, or in them, may compute what an open part does not.
+OPENED = {MultiHeadAttention, OpenAttention, Embedding, OpenEmbedding, RotaryPositions, type(None)}
 OF_A_HEAD = ("attention_weights", "causal_mask", "apply_rotary")
 
 
@@ -49,11 +55,12 @@ def using(model: GPT, *, at: str | None = None, **parts: Callable[..., Any]) -> 
             have ``attention_weights``, ``causal_mask`` and ``apply_rotary``); everywhere if None.
 
     Raises:
-        TypeError: there is no part of this name, or what is given is not a function. While the
-            model computes: it returns no tensor.
+        TypeError: there is no part of this name, or what is given is not a function, or no GPT.
+            While the model computes: it returns no tensor.
         ValueError: ``at`` is not a block or head of this model, or the part is not there; the model
-            has no such part. While the model computes: a shape that does not fit, NaN, or a
-            function that changes what it is given.
+            has no such part; a function would not be used, as a mask beside weights that take none.
+            While the model computes: a shape that does not fit, NaN, or a function that changes
+            what it is given.
 
     >>> from transformer_lib.gpt import GPTConfig
     >>> sizes = {"vocabulary": 7, "context": 5, "n_layers": 1, "n_heads": 2, "d_model": 8}
@@ -63,6 +70,7 @@ def using(model: GPT, *, at: str | None = None, **parts: Callable[..., Any]) -> 
     >>> torch.equal(undivided, model(ids))
     False
     """
+    require_gpt(model)
     require_parts(model, parts)
     layers, head = _place(model, at, parts)
     own = {name: Own(name, function, head) for name, function in parts.items()}
@@ -84,9 +92,18 @@ def using(model: GPT, *, at: str | None = None, **parts: Callable[..., Any]) -> 
 
 def _opened(part: Any, kind: type, own: Mapping[str, Own]) -> Any:
     """``part`` as one of ``kind``, with its layers and numbers, and a reader's functions."""
+    require_openable(part)
     opened = copy.copy(part)
     opened.__class__ = kind
-    opened.own = {**getattr(part, "own", {}), **own}
+    held = getattr(part, "own", {})
+    for name, one in own.items():
+        if one.head is not None and name in held and held[name].head != one.head:
+            raise ValueError(
+                f"{name} of this block has a function already, which would not be used: a block "
+                f"takes one of a name. Put in one for all its heads, without nesting."
+            )
+    opened.own = {**held, **own}
+    require_mask_used({name: one.function for name, one in opened.own.items()})
     return opened
 
 
@@ -110,7 +127,7 @@ def _place(model: GPT, at: str | None, parts: Mapping[str, Any]) -> tuple[list[i
 
 
 def require_parts(model: GPT, parts: Mapping[str, Any]) -> None:
-    """Functions for parts that the model has."""
+    """Functions for parts that the model has, in place of the library's own."""
     for name, function in parts.items():
         if name not in PARTS:
             close = difflib.get_close_matches(name, PARTS, 1)
@@ -133,9 +150,25 @@ def require_parts(model: GPT, parts: Mapping[str, Any]) -> None:
             f"the positions of this GPT are {config.positions!r}, so it turns nothing and has no "
             f"apply_rotary. Put your own into embedding."
         )
+    require_mask_used(parts)
+
+
+def require_mask_used(parts: Mapping[str, Any]) -> None:
+    """No mask beside weights that take none."""
     weigh = parts.get("attention_weights")
     if "causal_mask" in parts and weigh is not None and not takes_mask(weigh):
         raise ValueError(
             "your attention_weights(q, k) takes no mask, so your causal_mask would not be used. "
             "Let it take (q, k, mask)."
+        )
+
+
+def require_openable(part: Any) -> None:
+    """What ``part`` computes is the library's own, which an open part computes, too."""
+    kinds = {type(vars(part).get(name)) for name in ("positions", "forward")} | {type(part)}
+    if others := [kind.__name__ for kind in kinds if kind not in OPENED]:
+        raise ValueError(
+            f"this GPT has another part ({', '.join(others)}), and what that computes would be "
+            f"lost with your functions. Take a GPT with the library's MultiHeadAttention and "
+            f"Embedding, and with rotary or added positions."
         )

@@ -1,6 +1,6 @@
 """Small tables of numbers, side by side, whose cells show by their color what belongs together."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from numbers import Real
 from typing import Any
 
@@ -33,8 +33,8 @@ def cells(*items: tuple | str | list, ax: Axes | None = None, title: str = "") -
     """
     lines = list(items) if all(isinstance(item, list) for item in items) else [list(items)]
     drawn = [[item if isinstance(item, str) else _Table(*item) for item in row] for row in lines]
-    if not any(isinstance(item, _Table) for row in drawn for item in row):
-        raise ValueError("cells needs at least one table: (name, values).")
+    if not drawn or not all(any(isinstance(item, _Table) for item in row) for row in drawn):
+        raise ValueError("cells needs at least one table: (name, values), in each line.")
     widths = [sum(_width(item) for item in row) for row in drawn]
     heights = [max(t.height for t in row if isinstance(t, _Table)) for row in drawn]
     size = max(widths), sum(heights) - 0.15
@@ -63,7 +63,12 @@ class _Table:
         options = options or {}
         if unknown := set(options) - {"rows", "columns", "parts"}:
             raise ValueError(f"a table has rows, columns and parts, but no {', '.join(unknown)}.")
-        listed = values.tolist() if hasattr(values, "tolist") else [list(row) for row in values]
+        listed = values.tolist() if hasattr(values, "tolist") else values
+        if all(isinstance(row, Iterable) for row in listed):  # numbers may be tensors of their own
+            listed = [[v.tolist() if hasattr(v, "tolist") else v for v in row] for row in listed]
+        flat = [v for row in listed if isinstance(row, list) for v in row]
+        if not flat or any(isinstance(v, list | tuple) for v in flat):
+            raise ValueError(f"{name!r} must be a table, [rows, columns], got {listed!r:.60}.")
         if not listed or not listed[0] or len({len(row) for row in listed}) != 1:
             raise ValueError(f"{name!r} must have rows of equal length, got {listed!r}.")
         self.name = name
@@ -119,12 +124,15 @@ def _width(item: _Table | str) -> float:
 def _text(value: Any) -> str:
     if not isinstance(value, Real):
         return plain(str(value))
-    text = f"{value:.2f}".rstrip("0").rstrip(".") if value % 1 else f"{value:.0f}"
-    return "0" if text in ("-0", "") else text.replace("-", "−")
+    if abs(value) < 1e-6:  # zero, but for rounding
+        return "0"
+    text = f"{value:z.2f}" if value % 1 else f"{value:.0f}"
+    short = text.rstrip("0").rstrip(".") if "." in text else text
+    return text if short == "0" else short.replace("-", "−")  # a number that only rounds to 0: 0.00
 
 
 def _labels(labels: Sequence[str] | None, count: int, what: str) -> list[str]:
-    found = [plain(str(label)) for label in labels or []]
+    found = [plain(str(label)) for label in ([] if labels is None else labels)]
     if found and len(found) != count:
         raise ValueError(f"{len(found)} labels for {count} {what}.")
     return found

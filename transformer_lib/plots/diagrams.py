@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from itertools import product
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,7 @@ def vectors_2d(
         axes.spines[:].set_visible(False)
         axes.tick_params(length=0)
         axes.locator_params(nbins=5)
-        axes.figure.draw_without_rendering()
+        axes.figure.figure.draw_without_rendering()  # of a subfigure, the whole one
         points_per_unit = axes.get_window_extent().width / axes.figure.dpi * 72 / (high - low)[0]
         spots = _label_spots(tips * points_per_unit, names)
         for tip, name, chosen, spot in zip(tips, names, colors, spots, strict=True):
@@ -83,8 +84,9 @@ def _square(tips: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _label_spots(tips: np.ndarray, names: Sequence[str]) -> list[np.ndarray]:
     """A place for each label, in points: beyond its tip, turned away from arrows and labels."""
-    # Boxes that are taken, as (center, half size): at first along every arrow.
-    taken = [(tip * part, np.array([2.0, 2.0])) for tip in tips for part in np.linspace(0, 1, 40)]
+    # Boxes that are taken, as centers and half sizes: at first along every arrow.
+    centers = (tips[:, None] * np.linspace(0, 1, 40)[:, None]).reshape(-1, 2)
+    halves = np.full_like(centers, 2.0)
     spots = []
     for tip, name in zip(tips, names, strict=True):
         half = np.array([3.9 * len(name) + 1, 7.0])
@@ -95,10 +97,10 @@ def _label_spots(tips: np.ndarray, names: Sequence[str]) -> list[np.ndarray]:
             way = np.array([np.cos(along + turn), np.sin(along + turn)])
             # Far enough for the box of the text to clear the tip, on whichever side it is.
             spot = tip + way * (gap + min(half / np.maximum(np.abs(way), 1e-9)))
-            overlaps = [np.clip(half + other - np.abs(spot - at), 0, None) for at, other in taken]
+            overlaps = np.clip(half + halves - np.abs(spot - centers), 0, None)
             places.append((float(np.prod(overlaps, axis=1).sum()), spot))
         spots.append(min(places, key=lambda place: place[0])[1])
-        taken.append((spots[-1], half))
+        centers, halves = np.vstack([centers, spots[-1]]), np.vstack([halves, half])
     return spots
 
 
@@ -120,7 +122,8 @@ def shape_boxes(
     """
     rows = list(items) if all(isinstance(item, list) for item in items) else [list(items)]
     boxes = [item for row in rows for item in row if not isinstance(item, str)]
-    _require_boxes(boxes)
+    for row in rows or [[]]:
+        _require_boxes([item for item in row if not isinstance(item, str)])
     lengths = {size: _length(size) for box in boxes for size in box[1]} | dict(sizes or {})
     unit = (1.5 if len(rows) == 1 else 1.25) / max(
         lengths[size] for box in boxes for size in box[1]
@@ -150,7 +153,7 @@ _ROOM = 0.5  # inches for the number of columns, above its box
 
 def _length(size: str | int) -> float:
     """A number is its own length; names that begin with d are shorter than the others."""
-    return float(size) if isinstance(size, int | float) else 3.0 if size.startswith("d") else 5.0
+    return float(size) if isinstance(size, Real) else 3.0 if size.startswith("d") else 5.0
 
 
 def _width(item: tuple | str, lengths: Mapping) -> float:
@@ -287,7 +290,7 @@ def _number_row(
 def _symbol(name: str | int, *, bold: bool = False) -> str:
     """`s` and `d_k` as formulas, with subscripts; numbers, words and `$...$` as they are."""
     text = str(name)
-    if "$" in text or not re.search(r"_|^[a-z]$", text):
+    if "$" in text or not re.search(r"_\w|^[a-z]$", text):
         return text
 
     def lowered(match: re.Match) -> str:
@@ -330,3 +333,5 @@ def _require_boxes(boxes: list) -> None:
                 f"a matrix is (name, (rows, columns)) or (name, (rows, columns), role), got "
                 f"{box!r}."
             )
+        if not all(isinstance(size, str | Real) for size in box[1]):
+            raise TypeError(f"the sizes of {box[0]!r} are {box[1]!r}; give numbers or names.")

@@ -7,7 +7,8 @@ import numpy as np
 import torch
 from matplotlib.axes import Axes
 from matplotlib.colors import Colormap
-from matplotlib.patches import Rectangle
+from matplotlib.patches import PathPatch, Rectangle
+from matplotlib.path import Path
 
 from .style import (
     CARD,
@@ -26,6 +27,7 @@ __all__ = ["attention_heatmap", "mask_heatmap", "position_heatmap", "scores_heat
 
 _CELL = 0.62  # inches; a number of four characters fits
 _NUMBER_SIZE = 11  # points
+_MOST_SHAPES = 1000  # hatched cells that are shapes of their own
 
 
 def attention_heatmap(
@@ -155,18 +157,13 @@ def _matrix(
         axes.tick_params(length=0, top=False, labeltop=True, bottom=False, labelbottom=False)
         axes.xaxis.set_label_position("top")
         if ax is not None:
-            axes.figure.draw_without_rendering()
+            axes.figure.figure.draw_without_rendering()  # of a subfigure, the whole one
             size = axes.get_window_extent().width / axes.figure.dpi / columns
         _name(axes, row_names, column_names, size)
         if size >= 0.25:  # in smaller cells the lines would drown the colors
             axes.hlines(range(rows + 1), 0, columns, color=LINE, linewidth=0.8)
             axes.vlines(range(columns + 1), 0, rows, color=LINE, linewidth=0.8)
-        for row, column in np.argwhere(hidden):
-            axes.add_patch(
-                Rectangle(
-                    (column, row), 1, 1, facecolor=CARD, edgecolor=HATCH, hatch="////", lw=0.8
-                )
-            )
+        _hatch(axes, np.argwhere(hidden)[:, ::-1])
         if dots is not None:
             at = np.argwhere(dots) + 0.5
             axes.scatter(at[:, 1], at[:, 0], s=(18 * size) ** 2, color=colors(0.9), linewidths=0)
@@ -178,6 +175,18 @@ def _matrix(
                     column + 0.5, row + 0.5, _number(value, limits), ha="center", va="center",
                     fontsize=_NUMBER_SIZE, color=_readable_on(shade),
                 )  # fmt: skip
+
+
+def _hatch(axes: Axes, corners: np.ndarray) -> None:
+    """Hatched cells; very many as one shape, since each shape takes a millisecond to draw."""
+    look = {"facecolor": CARD, "edgecolor": HATCH, "hatch": "////", "lw": 0.8}
+    if len(corners) > _MOST_SHAPES:
+        cell = Path.unit_rectangle()
+        spots = (corners[:, None] + cell.vertices).reshape(-1, 2)
+        axes.add_artist(PathPatch(Path(spots, np.tile(cell.codes, len(corners))), **look))
+        return
+    for corner in corners:
+        axes.add_patch(Rectangle(corner, 1, 1, **look))
 
 
 def _name(axes: Axes, rows: list[str], columns: list[str], size: float) -> None:
@@ -197,6 +206,8 @@ def _name(axes: Axes, rows: list[str], columns: list[str], size: float) -> None:
 def _number(value: float, limits: tuple[float, float]) -> str:
     if limits[0] == 0:
         return f"{value:.2f}"
+    if abs(value) >= 1e5:  # −1e9, which is told by its size alone
+        return f"{value:.0e}".replace("e+0", "e").replace("-", "−")
     digits = 1 if abs(limits[1]) >= 10 else 2
     return f"{value:z.{digits}f}".replace("-", "−")  # z: what rounds to zero has no sign
 

@@ -9,6 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.ticker import LogFormatter
 
+from transformer_lib import checks
+
 from .style import COLORS, CYCLE, FULL, LINE, NEGATIVE, SOFT, array, canvas, plain
 
 __all__ = ["bars", "curves", "histograms", "position_curves"]
@@ -65,6 +67,7 @@ def bars(
     >>> bars(["zero", "uniform"], {"weights": [0.0, 0.2]}, ylabel="sum of a row")
     """
     series = values if isinstance(values, Mapping) else {"": values}
+    _require_curves(series)
     heights = {name: array(value, f"values {name}".strip(), 1) for name, value in series.items()}
     _require_numbers(heights, len(labels))
     width = 0.76 / len(heights)
@@ -133,6 +136,7 @@ def position_curves(
     """
     table = array(encoding, "encoding", 2)
     width = table.shape[1]
+    _require_list(dims)
     chosen = list(dims) if dims is not None else sorted({0, width // 4, width // 2, width - 1})
     _require_dims(chosen, width)
     lines = {f"dimension {dim % width}": table[:, dim] for dim in chosen}
@@ -214,8 +218,14 @@ def _require_log(log: str) -> None:
         raise ValueError(f'log must be "", "x", "y" or "xy", got {log!r}.')
 
 
+def _require_list(dims: Any) -> None:
+    if dims is not None and not isinstance(dims, Iterable):
+        raise TypeError(f"dims is {dims!r}; give a list of dimensions, such as [{dims!r}].")
+
+
 def _require_dims(dims: Sequence[int], width: int) -> None:
     for dim in dims:
+        checks.require_whole(dim, "dims")
         if not -width <= dim < width:
             raise ValueError(
                 f"dims contains {dim}, but the encoding has dimensions 0 to {width - 1}."

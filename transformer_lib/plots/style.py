@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap, to_rgb
+from matplotlib.colors import LinearSegmentedColormap, is_color_like, to_rgb
 from matplotlib.typing import ColorType
 
 __all__ = [
@@ -144,10 +144,16 @@ def array(values: Any, what: str, *ndims: int, infinite: str = "") -> np.ndarray
     ValueError for another number of axes, for nothing to draw, and for NaN or infinity, unless
     `infinite` is the sign of the one that is meant ("-").
     """
+    if isinstance(values, list | tuple):  # perhaps of losses, with their gradients
+        values = [one.detach().cpu() if isinstance(one, torch.Tensor) else one for one in values]
     if isinstance(values, torch.Tensor):
-        values = values.detach().cpu().to(torch.float64).numpy()
+        values = values.detach().cpu()
+        values = values if values.is_complex() else values.to(torch.float64).numpy()
     try:
-        found = np.asarray(values, dtype=np.float64)
+        found = np.asarray(values)
+        if np.iscomplexobj(found):
+            raise TypeError(f"{found.dtype} is not drawn; choose .real, .imag or abs()")
+        found = found.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise TypeError(f"{what} must be numbers in rows of equal length: {error}") from error
     _require_axes(found, what, ndims)
@@ -160,17 +166,23 @@ def token_labels(labels: Sequence[str] | None, n: int, what: str) -> list[str]:
     """`n` labels as plain text, the positions if None are given. ValueError for another number."""
     if labels is None:
         return [str(position) for position in range(n)]
+    labels = labels if isinstance(labels, str) else list(labels)
     _require_labels(labels, n, what)
     return [plain(label) for label in labels]
 
 
 def plain(text: object) -> str:
     """Text that matplotlib shows as it is: an unescaped dollar sign would start a formula."""
-    return str(text).replace("\\", "\\\\").replace("$", r"\$") if "$" in str(text) else str(text)
+    return str(text.item() if isinstance(text, torch.Tensor) else text).replace("$", r"\$")
 
 
 def role_color(name: str | None, fallback: str) -> str:
     """The color of a role, or a color by its own name."""
+    if name is not None and name not in COLORS and not is_color_like(name):
+        raise ValueError(
+            f"{name!r} is not a role and not a color; roles are {', '.join(COLORS)}, and colors "
+            f"those of matplotlib, such as 'gray' or '#0072B2'."
+        )
     return fallback if name is None else COLORS.get(name, name)
 
 

@@ -15,6 +15,7 @@ from transformer_lib.layers import evaluating
 from transformer_lib.tokenizers import WordTokenizer
 
 SEED = 2026  # of stories that nobody was trained on
+TRIED = 1000  # stories, before a grammar is said to have no questions
 EVERY = 4  # only prompts of so many words, or a multiple: many of one length can be read at once
 
 
@@ -30,6 +31,9 @@ class Machine(Protocol):
 def questions(machine: Machine, n: int = 200, seed: int = SEED) -> list[Question]:
     """``n`` questions from new stories of the machine's grammar.
 
+    Raises:
+        ValueError: in its first stories, at least 1,000, there is none.
+
     >>> from types import SimpleNamespace
     >>> from transformer_lib.data.gifts import Grammar
     >>> machine = SimpleNamespace(model=None, tokenizer=None, grammar=Grammar())
@@ -42,6 +46,12 @@ def questions(machine: Machine, n: int = 200, seed: int = SEED) -> list[Question
         for story in machine.grammar.stories(n, seed=seed + number):
             found += [q for q in machine.grammar.questions(story) if q.position % EVERY == 0]
         number += 1
+        if not found and number * n >= TRIED:
+            raise ValueError(
+                f"{number * n:,} stories hold no question after a multiple of {EVERY} words: the "
+                f"machine's grammar has ask = {machine.grammar.ask} and n_sentences = "
+                f"{machine.grammar.n_sentences}. Choose more of them."
+            )
     return found[:n]
 
 
@@ -114,7 +124,7 @@ def examine(
         )
     asked = questions(machine) if asked is None else asked
     device = next(machine.model.parameters()).device
-    ids = torch.tensor([machine.tokenizer.encode(story)], device=device)
+    ids = torch.tensor([machine.tokenizer.encode(story)], dtype=torch.int64, device=device)
     with evaluating(machine.model):
         chances = machine.model(ids)[0, -1].softmax(dim=-1)
         maps = list(attention_maps(machine.model, ids).values())[layer - 1][0]

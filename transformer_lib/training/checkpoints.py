@@ -117,11 +117,16 @@ def save_checkpoint(
         raise ValueError(f"step is {step}; a checkpoint's name has room for 18 digits.")
     if not isinstance(vocabulary, str):
         raise TypeError(f"vocabulary is {vocabulary!r}; give the tokenizer's hash, a text.")
+    if not isinstance(state, Mapping):
+        raise TypeError(
+            f"the state is of type {type(state).__name__}; give a dictionary of what state_dict() "
+            f"returns."
+        )
     tensors, rest = pack(dict(state))
     contents = {TENSORS: safetensors.torch.save(tensors), STATE: storage.canonical_json(rest)}
     try:
         manifest = {
-            "step": step,
+            "step": int(step),
             # As it is read again: keys become texts, and are then sorted as texts.
             "configuration": storage.parse_json(storage.canonical_json(dict(configuration))),
             "vocabulary": vocabulary,

@@ -7,7 +7,7 @@ from jaxtyping import Bool
 from torch import Tensor, nn
 
 from transformer_lib import checks
-from transformer_lib.data.batches import Source
+from transformer_lib.data.batches import Source, require_source
 from transformer_lib.layers import evaluating
 from transformer_lib.training.device import in_precision
 from transformer_lib.training.distributed import ALONE, Processes
@@ -34,6 +34,7 @@ def mean_loss(
 
     Raises:
         ValueError: there are no targets; a precision or batch size out of range.
+        TypeError: a ``DataLoader``, say, in place of a source.
 
     >>> from transformer_lib.data.packing import cover
     >>> from transformer_lib.gpt import GPT, GPTConfig
@@ -88,6 +89,8 @@ def _totals(
 ) -> list[float]:
     """The two sums of what is measured on each batch, over all rows, in double precision."""
     checks.require_count(batch_size, "batch_size")
+    checks.require_model(model)
+    require_source(source)
     device = next(model.parameters()).device
     mine = torch.arange(len(source))[processes.rank :: processes.size]
     found = [torch.zeros(2, device=device)]

@@ -107,9 +107,11 @@ class Feed:
 def require_batch(batch: Any) -> None:
     """A tuple of tensors, of which the last is the targets."""
     if not isinstance(batch, (tuple, list)) or not all(isinstance(x, Tensor) for x in batch):
+        listed = isinstance(batch, (tuple, list))
+        inner = f" of {', '.join(type(x).__name__ for x in batch)}" if listed else ""
         raise TypeError(
-            f"a batch is of type {type(batch).__name__}; it must be a tuple of tensors, what the "
-            f"model is called with and the targets last: (inputs, targets)."
+            f"a batch is of type {type(batch).__name__}{inner}; it must be a tuple of tensors, "
+            f"what the model is called with and the targets last: (inputs, targets)."
         )
     if len(batch) < 2:
         raise TypeError("a batch holds one tensor or none; give (inputs, targets), in this order.")

@@ -72,7 +72,8 @@ class Trainer:
     Args:
         model: called with all tensors of a batch but the last, gives logits. (A model may have a
             quicker way to those that count, as ``EncoderDecoder.counted_logits``.)
-        optimizer: of :mod:`transformer_lib.training.optimizers`, or any of PyTorch's.
+        optimizer: of :mod:`transformer_lib.training.optimizers`, or any of PyTorch's but LBFGS,
+            whose steps need a closure.
         batches: ``next(batches)`` is the whole batch of a step, for all processes together: a tuple
             of tensors with the rows first, of which the last is the targets. They have a
             ``state_dict``, so that a run can be resumed; a ``DataLoader`` has none.
@@ -293,6 +294,7 @@ class TrainingMode:
 
 def require_trained(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
     """The optimizer has the parameters of this model that need a gradient."""
+    checks.require_model(model)
     held = {id(p) for group in optimizer.param_groups for p in group["params"]}
     if held.isdisjoint(map(id, model.parameters())):
         raise ValueError(
@@ -378,15 +380,30 @@ def require_state(trainer: Trainer, state: Mapping[str, Any], other_devices: boo
                 f"the state is of another model: its {name} has the shape {found}, and here it is "
                 f"{here}. Make the model as it was."
             )
-    sizes = [
-        [(len(group["params"]), group.get("method")) for group in each["param_groups"]]
-        for each in (state["optimizer"], trainer.optimizer.state_dict())
-    ]
-    if sizes[0] != sizes[1]:
+    groups = [groups_of(each) for each in (state["optimizer"], trainer.optimizer.state_dict())]
+    if groups[0] != groups[1]:
         raise ValueError(
-            f"the state is of another optimizer: its groups have {sizes[0]} parameters, and here "
-            f"they have {sizes[1]}. Make the optimizer as it was."
+            f"the state is of another optimizer: its groups have {'; '.join(groups[0])}, and here "
+            f"they have {'; '.join(groups[1])}. Make the optimizer as it was."
         )
+
+
+def groups_of(optimizer: Mapping[str, Any]) -> list[str]:
+    """What the groups in an optimizer's state have: parameters, and options that are numbers. (Of
+    flags, every version of PyTorch has others; its schedulers add a max_lr, a base_momentum.)
+    """
+    found = []
+    for group in optimizer["param_groups"]:
+        numbers = {
+            name for name, value in group.items()
+            if isinstance(value, (int, float, tuple, list, Tensor)) and not isinstance(value, bool)
+            if not name.startswith("param") and not name.endswith(("_lr", "_momentum"))
+        }  # fmt: skip
+        if group.get("method") == "muon" and any("rows" in s for s in optimizer["state"].values()):
+            numbers.add("row_beta")  # NorMuon's, which older checkpoints do not say
+        options = ", ".join([*filter(None, [group.get("method")]), *sorted(numbers)])
+        found.append(f"{len(group['params'])} parameters ({options})")
+    return found
 
 
 def require_separate(trainer: Trainer, share: Share, logits: Tensor, targets: Tensor) -> None:
@@ -411,5 +428,5 @@ def require_processes(saved: int, here: int, other_devices: bool) -> None:
         raise ValueError(
             f"the run was saved by {saved} processes, and here {here} would go on: dropout would "
             f"draw other numbers. Start as many (torchrun --nproc-per-node={saved}), or pass "
-            f"other_devices=True."
+            f"other_devices=True (--other-devices)."
         )

@@ -36,7 +36,7 @@ def adamw(
     PyTorch's: the whole step as one kernel.
 
     Raises:
-        ValueError: a rate, beta or decay out of its range; no parameter to train.
+        ValueError: a rate, beta, eps or decay out of its range; no parameter to train.
         FloatingPointError: in its ``step``, on gradients that are not finite; nothing changes then.
 
     Source: Loshchilov and Hutter 2019; the groups: Brown et al. 2020 and nanoGPT.
@@ -46,7 +46,7 @@ def adamw(
     [(['weight'], 0.1), (['bias'], 0.0)]
     """
     require_betas(betas)
-    require_positive({"lr": lr})
+    require_positive({"lr": lr, "eps": eps})
     named = trainable(model)
     groups = decay_groups(named, weight_decay)
     return AdamW(groups, lr=lr, betas=betas, eps=eps, fused=fused)
@@ -125,7 +125,7 @@ class Muon(Guarded):
         checks.require_count(n_iterations, "n_iterations")
         checks.require_float_dtype(dtype)
         require_betas(betas)
-        require_shares({"momentum": momentum, "betas": betas})
+        require_shares({"momentum": momentum})
         require_positive({"lr": lr, "adamw_lr": adamw_lr, "eps": eps})
         named = trainable(model)
         hidden = hidden_matrices(model, outside)
@@ -309,7 +309,9 @@ def trainable(model: nn.Module) -> dict[str, nn.Parameter]:
 
     Raises:
         ValueError: there are none.
+        TypeError: ``model`` is not a module.
     """
+    checks.require_model(model)
     named = {name: p for name, p in model.named_parameters() if p.requires_grad}
     if not named:
         raise ValueError(
@@ -327,7 +329,7 @@ def hidden_matrices(model: nn.Module, outside: Iterable[str] = ("head",)) -> dic
         ValueError: ``outside`` names what ``model`` does not have.
     """
     outer = [module for module in model.modules() if isinstance(module, nn.Embedding)]
-    for name in outside:
+    for name in (outside,) if isinstance(outside, str) else outside:
         if not hasattr(model, name):
             raise ValueError(
                 f"outside names {name!r}, which this {type(model).__name__} does not have. Name "
@@ -436,6 +438,7 @@ def require_shares(named: Mapping[str, float | tuple[float, ...]]) -> None:
     """Shares of what was before: at least 0, below 1."""
     for name, value in named.items():
         for i, share in enumerate(value if isinstance(value, tuple) else (value,)):
+            checks.require_number(share, name)
             if not 0 <= share < 1:
                 name = f"{name}[{i}]" if isinstance(value, tuple) else name
                 raise ValueError(f"{name} is {share}; it is a share: choose 0 <= {name} < 1.")
@@ -463,6 +466,7 @@ def require_betas(betas: tuple[float, float]) -> None:
     """Two of them, for the mean of the gradients and for that of their squares."""
     if not isinstance(betas, (tuple, list)) or len(betas) != 2:
         raise ValueError(f"betas is {betas!r}; give two numbers, such as (0.9, 0.95).")
+    require_shares({"betas": tuple(betas)})
 
 
 def require_matrices(hidden: Mapping[str, Tensor]) -> None:

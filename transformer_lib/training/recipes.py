@@ -19,16 +19,22 @@ from torch import nn
 from transformer_lib import checks, storage
 from transformer_lib.data import texts
 from transformer_lib.data.gifts import Grammar
-from transformer_lib.data.gifts.lessons import require_lessons
+from transformer_lib.data.gifts.lessons import LESSONS, require_lessons
 from transformer_lib.data.kannada import KannadaGrammar
 from transformer_lib.data.pairs import multi30k
 from transformer_lib.encoder_decoder import EncoderDecoderConfig
 from transformer_lib.gpt import GPTConfig
 from transformer_lib.tokenizers import PairTokenizer
-from transformer_lib.training.device import choose_precision
+from transformer_lib.training.device import PRECISIONS, choose_precision
 from transformer_lib.training.loop import require_clip
 from transformer_lib.training.losses import require_label_smoothing
-from transformer_lib.training.optimizers import Muon, NorMuon, adamw, require_positive
+from transformer_lib.training.optimizers import (
+    Muon,
+    NorMuon,
+    adamw,
+    require_betas,
+    require_positive,
+)
 from transformer_lib.training.schedules import SCHEDULES
 
 # The constructors of the two families of models, by name.
@@ -101,8 +107,9 @@ class DataRecipe:
             :class:`~transformer_lib.data.kannada.KannadaGrammar`); ``n_stories``, or sentences,
             are trained on, and ``n_validation`` others measure the result.
         lessons: what the stories of gifts come after, and for how many of the steps each: names of
-            :data:`~transformer_lib.data.gifts.lessons.LESSONS`. Only their answers are learned. (A
-            run with fewer steps than its lessons ends in them.)
+            :data:`~transformer_lib.data.gifts.lessons.LESSONS`, told in the order that they have
+            there. Only their answers are learned. (A run with fewer steps than its lessons ends in
+            them.)
         lesson_heads: how many heads of the last block take part in the lessons, all if None: see
             :mod:`~transformer_lib.training.waking`.
     """
@@ -141,7 +148,10 @@ class DataRecipe:
                 f"choices of a translator, and data is {self.name!r}. Leave them out."
             )
         require_lessons(self.lessons)
-        _keep_own(self, "grammar", "lessons")
+        _keep_own(self, "grammar")
+        # In one order: JSON keeps none, and equal recipes are to train alike.
+        steps = {name: self.lessons[name] for name in LESSONS if name in self.lessons}
+        object.__setattr__(self, "lessons", steps)
         if self.lessons and self.task != "stories":
             raise ValueError(
                 f"lessons are texts about gifts, and data is {self.name!r}. Leave them out."
@@ -229,6 +239,7 @@ class OptimizerRecipe:
         _require_fields(self, "optimizer")
         rates = {"lr": self.lr, "adamw_lr": self.adamw_lr, "eps": self.eps}
         require_positive({name: rate for name, rate in rates.items() if rate is not None})
+        require_betas(self.betas)
         checks.require_choice(self.name, "optimizer", OPTIMIZERS)
 
 
@@ -300,6 +311,7 @@ class Recipe:
         require_seed(self.seed)
         require_clip(self.clip)
         require_label_smoothing(self.label_smoothing)
+        checks.require_choice(self.precision, "precision", (*PRECISIONS, None))
         translates = self.data.task == "translation"
         wirings = PAIR_WIRINGS if translates else WIRINGS
         checks.require_choice(self.model.wiring, "wiring", wirings)

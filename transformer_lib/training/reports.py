@@ -113,40 +113,54 @@ class Lines:
 
     def __init__(self, path: str) -> None:
         self.path = Path(path)
-        try:
+        with self._writing():
             _require_lines(self.path)
             self.path.open("a").close()  # what cannot be written is known before the first step
-        except OSError as error:
-            raise OSError(
-                error.errno,
-                f"the report cannot be written there ({error.strerror}). Name a file, in a folder "
-                f"that exists, that you may write to",
-                str(path),
-            ) from error
 
     def __call__(self, run: Run, step: Step | None) -> None:
         if step is not None:
             line = json.dumps({"step": step.step, **_numbers(run, step)})
-            with self.path.open("a", encoding="utf-8") as file:
+            with self._writing(), self.path.open("a", encoding="utf-8") as file:
                 print(line, file=file)
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise OSError(
+                error.errno,
+                f"the report cannot be written there ({error.strerror}). Make room there, or name "
+                f"a file, in a folder that exists, that you may write to",
+                str(self.path),
+            ) from error
 
     def close(self) -> None:
         """It is closed after each line."""
 
 
 def _require_lines(path: Path) -> None:
-    """A file that is there already is a report: what it holds is not somebody's own text."""
+    """A file that is there already is a report: what it holds is not somebody's own text. A last
+    line that a full disk or a kill has cut is dropped: the run takes that step again.
+    """
     if not path.is_file():
         return
-    with path.open("rb") as file:
+    end = 0
+    with path.open("r+b") as file:
         for number, line in enumerate(file, start=1):
             try:
                 json.loads(line)["step"]
             except (ValueError, TypeError, KeyError, RecursionError) as error:
+                if line[:9] == b'{"step": '[: len(line)] and not line.endswith(b"\n"):
+                    file.truncate(end)
+                    return
                 raise ValueError(
                     f"{path} is there already, and is not a report: its line {number} is not one "
                     f"of a report's. Name another file."
                 ) from error
+            end += len(line)
+        if end and not line.endswith(b"\n"):
+            file.write(b"\n")
 
 
 # By name: what makes a report out of where it goes to, and what that is.

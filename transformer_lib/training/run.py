@@ -20,7 +20,8 @@ import numpy as np
 import torch
 
 from transformer_lib import storage
-from transformer_lib.data.batches import Batches, Lessons
+from transformer_lib.data.batches import Batches, Lessons, Source
+from transformer_lib.data.bitext import Bundles
 from transformer_lib.data.corpora import Corpus, describe_tokenizer
 from transformer_lib.training import checkpoints
 from transformer_lib.training.checkpoints import NAME, CheckpointError, find_checkpoints, saved_step
@@ -147,8 +148,10 @@ class Run:
         processes: Processes = ALONE,
         device: torch.device = CPU,
     ):
+        if not isinstance(recipe, Recipe):
+            raise TypeError(f"recipe is {recipe!r:.60}; give a Recipe, such as PRESETS['gifts'].")
         self.corpus = corpus_of(recipe) if corpus is None else corpus
-        self.trainer = make_trainer(recipe, self.corpus, processes, device)
+        self.trainer = make_trainer(recipe, self.corpus, processes, torch.device(device))
         # What suited the device stays the run's: elsewhere it goes on as it began.
         self.recipe = recipe = recipe.with_changes(precision=self.trainer.precision)
         self.curve: dict[str, list[float]] = {name: [] for name in COLUMNS}
@@ -172,6 +175,7 @@ class Run:
 
         Raises:
             InUseError: another program, or another run of this one, trains there.
+            ValueError: ``folder`` holds a run, and this one has taken no step.
             Stopped: ``stopping`` noted a signal; the last step has been saved.
             FloatingPointError, LostProcessError, OSError: see ``Trainer``, ``Processes``,
                 ``save_checkpoint``. The checkpoints in the folder are as they were. (Whether the
@@ -180,6 +184,8 @@ class Run:
         trainer = self.trainer
         ended = trainer.step == self.recipe.n_steps and trainer.step in self.curve["step"]
         with holding(None if ended else folder, trainer.processes) as hold:
+            if folder is not None and trainer.processes.is_first:
+                require_run_folder(folder, trainer.step > 0, "Go on with that one by run.load")
             yield from self._steps(folder, Stopping() if stopping is None else stopping, hold)
 
     def _steps(
@@ -329,6 +335,7 @@ def make_trainer(
 ) -> Trainer:
     """The model, its optimizer and its data, made from ``recipe.seed``."""
     require_memory(recipe, corpus, device)
+    require_bundles(corpus.training, processes.size * recipe.accumulation)
     seed_everything(recipe.seed)
     model = model_of(recipe, corpus.tokenizer).to(device)
     if recipe.data.lesson_heads:
@@ -424,6 +431,19 @@ def holding(folder: str | os.PathLike | None, processes: Processes) -> Iterator[
     storage.require_writable(Path(folder))
     with storage.locked(Path(folder)) as hold:
         yield hold
+
+
+def require_bundles(source: Source, parts: int) -> None:
+    """Each bundle, a whole batch, has a pair for each part in which it is computed.
+
+    Raises:
+        ValueError: one does not, and the run could not go on when it comes.
+    """
+    if isinstance(source, Bundles) and source.fewest < parts:
+        raise ValueError(
+            f"batch_tokens makes a batch of {source.fewest} pairs, for processes × accumulation = "
+            f"{parts} parts, and each needs one. Choose a larger batch_tokens, or fewer parts."
+        )
 
 
 def require_memory(recipe: Recipe, corpus: Corpus, device: torch.device) -> None:

@@ -18,7 +18,7 @@ from torch import Tensor
 from transformer_lib import storage
 from transformer_lib.gpt import GPT, GPTConfig
 from transformer_lib.layers import shapes_only
-from transformer_lib.training.trained import TRAINED_FOLDER
+from transformer_lib.training.trained import NONSENSE, TRAINED_FOLDER
 
 MOST_BYTES = 4 * 2**20
 
@@ -100,6 +100,8 @@ def load_timeline(name_or_path: str | os.PathLike) -> Timeline:
         tensors = safetensors.torch.load(content)
         header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
         config = GPTConfig(**json.loads(header["__metadata__"]["config"]))
+        if config.n_layers > len(tensors):  # each has some
+            raise ValueError(f"it claims {config.n_layers:,} layers")
         with shapes_only():
             sizes = {name: w.shape for name, w in GPT(config).state_dict().items()}
         weights: dict[int, dict[str, Tensor]] = {}
@@ -112,6 +114,6 @@ def load_timeline(name_or_path: str | os.PathLike) -> Timeline:
                 raise ValueError(f"the weights of step {step} are not those of this model")
     except storage.UnusableFileError as error:
         raise ValueError(f"{path} {error.cause} {error.fix or ''}".rstrip()) from error
-    except (safetensors.SafetensorError, KeyError, TypeError, ValueError) as error:
+    except (safetensors.SafetensorError, *NONSENSE) as error:
         raise ValueError(f"{path} is not a timeline, or is damaged ({error}).") from error
     return Timeline(config, ordered)

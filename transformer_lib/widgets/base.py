@@ -134,6 +134,17 @@ class Widget(anywidget.AnyWidget):
             raise AttributeError(f"there is no setting {name!r}{hint}")
         super().__setattr__(name, value)
 
+    def _register_validator(self, handler: Any, names: Sequence[str]) -> None:
+        """As traitlets does it, so that what a check refuses is not kept: see `SettingError`."""
+
+        def checked(widget: Widget, proposal: dict) -> Any:
+            try:
+                return handler(widget, proposal)
+            except ValueError as error:
+                raise driving.SettingError(str(error)) from error
+
+        super()._register_validator(checked, names)
+
     def accepts(self, key: str, value: str = "") -> bool:
         """Whether a link in the prose may set this: `[text](#set:name;key=value)`."""
         return self.refusal(key, value) is None

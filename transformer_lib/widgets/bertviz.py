@@ -4,7 +4,7 @@ import importlib.util
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import traitlets
@@ -41,7 +41,8 @@ def to_layers(attention: object) -> np.ndarray:
     """[layers, heads, tokens, tokens], whichever of the usual forms it came in."""
     if isinstance(attention, Mapping):  # of attention_maps
         attention = list(attention.values())
-    layers = list(attention) if isinstance(attention, list | tuple) else attention
+    some = isinstance(attention, list | tuple) and len(attention) > 0
+    layers = list(attention) if some else attention
     if isinstance(layers, list):
         layers = [_one_layer(to_numpy(layer, f"attention[{n}]")) for n, layer in enumerate(layers)]
         if len(shapes := {layer.shape for layer in layers}) != 1:
@@ -98,13 +99,13 @@ class BertvizView(Widget):
 class MapsView(BertvizView):
     """What the head view and the model view take: weights of any layers and heads, and tokens."""
 
-    def __init__(self, attention: object, tokens: Sequence[str]) -> None:
+    def __init__(self, attention: object, tokens: Sequence[str], **settings: Any) -> None:
         weights = to_layers(attention)
         self._shape = weights.shape
         tokens = to_tokens(tokens, weights.shape[-1], "tokens", "rows of the attention")
         require_few(tokens, self.view.replace("_", " "))
         data = {"attention": weights.round(3).tolist(), "tokens": tokens}
-        super().__init__(_data=json_bytes(data))
+        super().__init__(_data=json_bytes(data), **settings)
 
     def _sizes(self) -> dict[str, int]:
         return dict(zip(("layers", "heads", "tokens"), self._shape, strict=False))

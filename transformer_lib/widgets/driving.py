@@ -235,20 +235,23 @@ class Pair(Key):
 
     def read(self, text: str, texts: Texts | None, sizes: Sizes) -> list[int] | None:
         for at in (at for at, sign in enumerate(text) if sign == ","):
-            parts = self._sides(text[:at], text[at + 1 :], "read", texts, sizes)
+            parts = self._sides(text[:at], text[at + 1 :], texts, sizes)
             if None not in parts:
                 return parts
         return None
 
     def fitting(self, value: Any, texts: Texts, sizes: Sizes) -> list[int] | None:
-        if not isinstance(value, Sequence) or len(value) != 2:
+        if isinstance(value, str) or not isinstance(value, Sequence) or len(value) != 2:
             return None
-        parts = self._sides(*value, "fitting", texts, sizes)
+        parts = self._sides(*value, texts, sizes)
         return None if None in parts else parts
 
-    def _sides(self, row: Any, column: Any, how: str, *known: Any) -> list[int | None]:
+    def _sides(self, row: Any, column: Any, *known: Any) -> list[int | None]:
         sides = (Token(self.rows), row), (Token(self.columns), column)
-        return [getattr(side, how)(one, *known) for side, one in sides]
+        return [
+            side.read(one, *known) if isinstance(one, str) else side.fitting(one, *known)
+            for side, one in sides
+        ]
 
     def takes(self, texts: Texts | None, sizes: Sizes) -> str:
         known = "" if texts is None else f", {_among(labels(texts[self.rows]))}"
@@ -323,9 +326,15 @@ class Setting(traitlets.TraitType):
 
     def _cross_validate(self, obj: Any, value: Any) -> Any:
         # Not in `validate`: what the bounds hang on is there at the end of the construction.
+        word = isinstance(value, str)  # as links have it
+        if word and self.key.none and value == self.key.none:
+            value = self.key.none_is
         if value is not None or not self.allow_none:
             texts, sizes = obj._texts(), obj._sizes()
-            fitting = self.key.fitting(value, texts, sizes)
+            plain = value.tolist() if hasattr(value, "tolist") else value
+            fitting = self.key.fitting(plain, texts, sizes)
+            if fitting is None and word and not isinstance(self.key, Number):
+                fitting = self.key.read(value, texts, sizes)
             if fitting is None and self.beyond and isinstance(value, int):
                 fitting = value if self.key.fitting(value - 1, texts, sizes) is not None else None
             if fitting is None:

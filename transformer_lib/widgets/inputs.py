@@ -28,7 +28,8 @@ def to_numpy(array: object, name: str, *, largest: float = _FLOAT32) -> np.ndarr
     if hasattr(array, "detach"):
         array = array.detach().cpu()
         array = array if array.is_complex() else array.double()
-    if isinstance(array, list | tuple) and any(hasattr(part, "detach") for part in array):
+    alone = isinstance(array, list | tuple)  # the parts have to be looked at one by one
+    if alone and any(part is None or hasattr(part, "detach") for part in array):
         array = [to_numpy(part, f"{name}[{at}]") for at, part in enumerate(array)]
     try:
         array = np.asarray(array)

@@ -29,6 +29,7 @@ from typing import Any
 
 import numpy
 import torch
+from torch._tensor_str import PRINT_OPTS
 
 DEEPEST = 5_000
 MOST_PRINTED = 20_000
@@ -184,12 +185,17 @@ def _restore_device(before: torch.device) -> None:
 
 
 # Originals, taken before anything here is replaced.
+_is_autocast = torch.is_autocast_enabled
 _SETTINGS = [
     (torch.get_default_dtype, torch.set_default_dtype),
     (torch.get_default_device, _restore_device),
     (torch.is_grad_enabled, torch.set_grad_enabled),
     (torch.get_num_threads, torch.set_num_threads),
     (torch.are_deterministic_algorithms_enabled, torch.use_deterministic_algorithms),
+    (torch.is_anomaly_enabled, torch.set_anomaly_enabled),
+    (torch.get_float32_matmul_precision, torch.set_float32_matmul_precision),
+    (lambda: dict(vars(PRINT_OPTS)), vars(PRINT_OPTS).update),
+    (lambda: _is_autocast("cpu"), functools.partial(torch.set_autocast_enabled, "cpu")),
     (sys.getrecursionlimit, sys.setrecursionlimit),
     (os.getcwd, os.chdir),
     (lambda: dict(os.environ), _restore_environment),

@@ -168,9 +168,10 @@ def _body(function: Any) -> str:
     code = textwrap.dedent(inspect.getsource(inspect.unwrap(function)))
     [definition] = ast.parse(code).body
     lines = code.splitlines()
-    kept = [node for node in definition.body if not _is_aside(node)]
-    first, last = kept[0].lineno - 1, kept[-1].end_lineno
-    return textwrap.dedent("\n".join(lines[first:last]))
+    first = definition.body[0].lineno - 1
+    for node in reversed([node for node in definition.body if _is_aside(node)]):
+        del lines[node.lineno - 1 : node.end_lineno]
+    return textwrap.dedent("\n".join(lines[first:])).strip()
 
 
 def _is_aside(node: ast.stmt) -> bool:

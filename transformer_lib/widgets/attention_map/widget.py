@@ -94,7 +94,10 @@ class AttentionMap(Widget):
         truth: object | None = None,
         **settings: Any,
     ) -> None:
-        array = _four_axes(to_numpy(weights, "weights"))
+        array = to_numpy(weights, "weights")
+        if isinstance(weights, list | tuple) and array.ndim == 5 and array.shape[1] == 1:
+            array = array[:, 0]  # of each layer a batch of one sentence
+        array = _four_axes(array)
         rows, columns = array.shape[2:]
         part = f"weights[..., :{MOST_TOKENS}, :{MOST_TOKENS}]"
         require_few(rows, MOST_TOKENS, "queries", part)

@@ -91,7 +91,7 @@ class BeamTree(Widget):
                 "logits, such as lambda texts: next_logits(model, texts)"
             )
         vocabulary = to_tokens(vocabulary, len(vocabulary), "vocabulary", "tokens")
-        prompt = [int(i) for i in prompt]
+        prompt = [int(i) for i in checks.require_listed(prompt, "prompt")]
         for what, i in [("end", end), *(("prompt holds", i) for i in prompt)]:
             if not 0 <= i < len(vocabulary):
                 raise ValueError(

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import traitlets
@@ -73,6 +74,19 @@ class Circuit(Widget):
             raise ValueError(
                 f"slots end at {max(map(max, ends.values()))}, but the stream of this machine is "
                 f"{config.d_model} wide; give slots({config.vocabulary}, {config.context})"
+            )
+        lengths = {fact: end - start for fact, (start, end) in ends.items()}
+        wanted = dict.fromkeys(ends, config.vocabulary) | {"position": config.context}
+        apart = sorted(ends.values())
+        if lengths != wanted or any(a[1] > b[0] for a, b in pairwise(apart)):
+            raise ValueError(
+                f"slots are {ends}; each must be apart from the others, and as long as this "
+                f"machine needs it, {wanted}: give slots({config.vocabulary}, {config.context})"
+            )
+        if strange := sorted(set("".join(text.split())) - set(letters)):
+            raise ValueError(
+                f"text is {text!r}, which has a {strange[0]!r}; give 2 to {config.context} of "
+                f"{', '.join(letters)}"
             )
         self._letters, self._context = letters, config.context
         weights = {name: weight.numpy() for name, weight in machine.state_dict().items()}

@@ -22,6 +22,7 @@ import { button, clip, element, phrase } from "./dom.js";
 const TEXT = ""; // widget.css (joining.py puts the text of that file here)
 const ID = "afm-style";
 const OWN = "/* afm: "; // so begins each figure's own style (joining.py)
+const HEADER = 60; // pixels of the window that the page keeps for itself, at its top
 
 /** See to it that a document has the shared style; `page` is the document. */
 function shareStyle(page) {
@@ -129,7 +130,7 @@ export function figure(el, { name, hint }) {
   }
   const attached = new ResizeObserver(() => {
     readColors(); // out of the document, the size is 0
-    root.classList.toggle("afm-tall", picture.offsetHeight > window.innerHeight);
+    root.classList.toggle("afm-tall", root.offsetHeight > window.innerHeight - HEADER);
   });
   attached.observe(root);
   ends.push(() => attached.disconnect(), watchTheme(el, readColors));

@@ -72,7 +72,8 @@ class DepthView(Widget):
         if unknown := set(shown) - set(ARRANGEMENTS):
             raise ValueError(f"shown holds {unknown}; choose of {', '.join(ARRANGEMENTS)}")
         text = {"lines": lines, "depths": self._depths, "starts": list(starts)}
-        super().__init__(_text=json_bytes(text), **dict.fromkeys(shown, True) | settings)
+        first = dict.fromkeys(shown, True) | {"depth": self._depths[-1]}
+        super().__init__(_text=json_bytes(text), **first | settings)
 
     @traitlets.validate("depth")
     def _check_depth(self, proposal: dict) -> int:
@@ -96,6 +97,11 @@ def _lines(
     keys = {name: key for key, name in ARRANGEMENTS.items()}
     logs: dict[tuple, list[tuple[float, ...]]] = defaultdict(list)
     for at, start, depth, layer, *values in zip(*(curve[c] for c in COLUMNS), strict=True):
+        if not (0 <= at < len(arrangements) and 0 <= start < len(starts)):
+            raise ValueError(
+                f"a row has arrangement {at} and start {start}, as indices, but there are "
+                f"{len(arrangements)} arrangements and {len(starts)} starts"
+            )
         if min(values) <= 0 or not all(map(math.isfinite, values)):
             raise ValueError(
                 f"block {layer} of {depth} has {dict(zip(QUANTITIES, values, strict=True))}; the "
@@ -103,6 +109,11 @@ def _lines(
             )
         if arrangements[at] in keys:
             logs[keys[arrangements[at]], start, depth, layer].append(tuple(map(math.log, values)))
+    if not logs:
+        raise ValueError(
+            f"arrangements are {list(arrangements)}, of which none is known; this figure shows "
+            f"{', '.join(keys)}"
+        )
     lines: dict[tuple, dict] = {}
     for (key, start, depth, _), seeds in sorted(logs.items(), key=lambda item: item[0][2:]):
         line = lines.setdefault(

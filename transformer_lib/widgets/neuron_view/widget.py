@@ -1,6 +1,7 @@
 """bertviz's own neuron view, from queries and keys to weights, without kernel or network."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import traitlets
@@ -47,17 +48,19 @@ class NeuronView(BertvizView):
     def __init__(
         self,
         attention: object,
-        vectors: Sequence[tuple],
+        vectors: Sequence[tuple] | Mapping[str, tuple],
         tokens: Sequence[str],
         *,
         layer: int = 0,
         head: int = 0,
         query: int | None = None,
+        **settings: Any,
     ) -> None:
         weights = to_layers(attention)
         n_layers, n_heads, n_tokens, _ = weights.shape
         tokens = to_tokens(tokens, n_tokens, "tokens", "rows of the attention")
         require_few(tokens, "neuron view")
+        vectors = list(vectors.values()) if isinstance(vectors, Mapping) else vectors
         queries = _stacked([q for q, _ in vectors], "queries", weights.shape)
         keys = _stacked([k for _, k in vectors], "keys", weights.shape)
         if queries.shape != keys.shape:
@@ -74,7 +77,7 @@ class NeuronView(BertvizView):
         data = {name: at for name, (at, _) in places.items()} | {"tokens": tokens}
         data["attention"] = weights.round(3).tolist()
         data |= {"queries": queries.round(3).tolist(), "keys": keys.round(3).tolist()}
-        super().__init__(_data=json_bytes(data))
+        super().__init__(_data=json_bytes(data), **settings)
 
     @traitlets.default("_program")
     def _own_program(self) -> str:

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 import traitlets
 
+from transformer_lib import checks
 from transformer_lib.widgets.base import Widget, constant, float_bytes, json_bytes
 from transformer_lib.widgets.driving import Number, Setting, Token
 from transformer_lib.widgets.inputs import to_numpy, to_tokens
@@ -99,6 +100,7 @@ class SamplingLab(Widget):
         vocabulary = to_tokens(
             vocabulary, array.shape[1], "vocabulary tokens", "columns of the logits"
         )
+        checks.require_whole(seed, "seed")
         if not 0 <= seed < 2**31:
             raise ValueError(f"seed is {seed}; choose one from 0 to 2**31 - 1")
         for one in to_tokens(sliders, len(sliders), "sliders", "controls"):

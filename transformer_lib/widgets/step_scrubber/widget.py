@@ -6,6 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import traitlets
 
+from transformer_lib import checks
 from transformer_lib.widgets.base import Widget, float_bytes, json_bytes
 from transformer_lib.widgets.driving import Flag, Number, Numbers, Option, Setting, Token
 from transformer_lib.widgets.inputs import to_numpy, to_tokens
@@ -114,7 +115,8 @@ class StepScrubber(Widget):
                 f"places have shape {added.shape}, but must have the shape of x, {words.shape}: "
                 "one vector for each place, added to the word at that place"
             )
-        order = list(range(n))[::-1] if order is None else [int(i) for i in order]
+        order = range(n)[::-1] if order is None else order
+        order = [int(i) for i in checks.require_listed(order, "order")]
         if sorted(order) != list(range(n)):
             raise ValueError(f"order is {order}, but must hold each of 0 .. {n - 1} once")
         biased = any(np.any(bias) for bias in biases)

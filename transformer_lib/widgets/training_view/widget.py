@@ -98,6 +98,7 @@ class TrainingView(Widget):
         self._columns = _checked({"step": [], "loss": []} if curve is None else curve)
         self._loss = next(name for name in self._columns if "loss" in name)
         named = {} if baselines is None else baselines
+        require_mapping(named, "baselines", "{name: loss}")
         lines = [[name, _finite(loss, f"baseline {name!r}")] for name, loss in named.items()]
         floor = None if floor is None else _finite(floor, "floor")
         if above_floor and floor is None:
@@ -129,7 +130,8 @@ class TrainingView(Widget):
 
         A column whose name holds "loss" is drawn beside the loss, others can be chosen below it.
 
-        Raises ValueError for a step before the last one, TypeError for values that are not numbers.
+        Raises ValueError for a step before the last one and for a column that this step has
+        already, TypeError for values that are not numbers.
         """
         step = _number(step, "step")
         row = {name: _number(value, name) for name, value in others.items()}
@@ -140,6 +142,12 @@ class TrainingView(Widget):
             raise ValueError(
                 f"step {step:g} after step {steps[-1] if steps else None}: steps do not go back; "
                 "of a new run make a new TrainingView"
+            )
+        again = [name for name in row if steps and step == steps[-1] and name in self._columns]
+        if taken := [name for name in again if not math.isnan(self._columns[name][-1])]:
+            raise ValueError(
+                f"step {step:g} has a {taken[0]} already, {self._columns[taken[0]][-1]:g}: a step "
+                "once more is for other columns"
             )
         for name in row:
             self._columns.setdefault(name, [math.nan] * len(steps))
