@@ -17,6 +17,7 @@ import os
 import re
 import sys
 import time
+from collections.abc import Iterable
 from copy import deepcopy
 from pathlib import Path
 
@@ -82,8 +83,8 @@ def cell_problems(cell: NotebookNode) -> list[tuple[str, str]]:
 
 def problems(path: Path, config: dict) -> list[str]:
     """Everything that keeps the notebook at `path` from being what a fresh run would store."""
-    text = path.read_text(encoding="utf-8")
     try:
+        text = path.read_text(encoding="utf-8")
         raw = json.loads(text)
         if not isinstance(raw, dict) or raw.get("nbformat") != 4:
             raise ValueError("it does not say that it is of nbformat 4")
@@ -146,7 +147,10 @@ def refresh(
     """
     from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
-    stored = normalize(nbformat.read(path, as_version=4), config)
+    try:
+        stored = normalize(nbformat.read(path, as_version=4), config)
+    except (ValueError, KeyError, TypeError, AttributeError, nbformat.ValidationError):
+        return problems(path, config)
     new_stills |= stored.metadata.checksums.get("look", FIRST) != look()
     nb = deepcopy(stored)
     for cell in nb.cells:
@@ -185,6 +189,15 @@ def chapter(name: str) -> Path:
     """The notebook that a path or a chapter's name means."""
     path = Path(name)
     return path if path.suffix == ".ipynb" else ROOT / "chapters" / f"{path.name}.ipynb"
+
+
+def chapters(names: Iterable[str]) -> list[Path]:
+    """The notebooks that some names mean; SystemExit names one that is not there."""
+    paths = [chapter(name) for name in names]
+    for path in paths:
+        if not path.exists():
+            sys.exit(f"there is no {path.name} in {path.parent}")
+    return paths
 
 
 def main() -> int:
