@@ -125,14 +125,17 @@ picture: $(VENV)/installed
 	$(BIN)/python tests/browser/chromium.py
 	$(BIN)/python book/picture.py
 
+# What was typed, to the letter: $ and ` mean something to make and to a shell.
+as_typed = '$(subst ','\'',$(value $(1)))'
+
 chapter: $(VENV)/installed
-	$(BIN)/python book/new_chapter.py "$(NAME)" "$(TITLE)"
+	$(BIN)/python book/new_chapter.py $(call as_typed,NAME) $(call as_typed,TITLE)
 
 exercise: $(VENV)/npm/installed
-	$(BIN)/python book/new_chapter.py "$(CHAPTER)" --exercise "$(NAME)"
+	$(BIN)/python book/new_chapter.py $(call as_typed,CHAPTER) --exercise $(call as_typed,NAME)
 
 figure: $(VENV)/npm/installed
-	$(BIN)/python book/new_figure.py "$(NAME)"
+	$(BIN)/python book/new_figure.py $(call as_typed,NAME)
 	$(BIN)/python -m ruff format --quiet transformer_lib/widgets
 	$(MODULES)/.bin/biome check --write transformer_lib/widgets
 

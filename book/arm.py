@@ -22,7 +22,7 @@ from pathlib import Path
 from elsewhere import MOST_EMULATED, Machine, differences, keep, read, run
 from execution import trains
 from nbclient.exceptions import CellTimeoutError
-from notebooks import ROOT, chapter
+from notebooks import ROOT, chapters
 from stored_form import code_digest
 
 LOG = ROOT / "book" / "arm.json"
@@ -110,7 +110,7 @@ def prepare() -> None:
 def waiting(names: list[str]) -> list[Path]:
     """The chapters to run: those named, or those that train nothing and are not in the log."""
     if names:
-        return [chapter(name) for name in names]
+        return chapters(names)
     log = json.loads(LOG.read_text("utf-8")) if LOG.exists() else {}
     found = []
     for path in sorted((ROOT / "chapters").glob("*.ipynb")):

@@ -38,7 +38,7 @@ import torch
 from execution import TIMEOUT, execute
 from nbformat import NotebookNode
 from noise import SAME_CALL
-from notebooks import ROOT, chapter
+from notebooks import ROOT, chapters
 from stored_form import code_digest, normal_outputs, tags
 
 WRITING = Lock()
@@ -263,7 +263,7 @@ def main() -> int:
     if arguments.how == "kernel":
         name, *names = names or [parser.error("say which kernel")]
         machines = [Machine(name, kernel=name)]
-    paths = [chapter(name) for name in names] or sorted((ROOT / "chapters").glob("*.ipynb"))
+    paths = chapters(names) or sorted((ROOT / "chapters").glob("*.ipynb"))
     if arguments.new:
         paths = changed(paths)
 

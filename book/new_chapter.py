@@ -9,6 +9,7 @@ chapter in _toc.yml, and says what is left to do. The words in it are there to b
 page is only the notebook, and its place below its chapter.
 """
 
+import keyword
 import re
 import sys
 from pathlib import Path
@@ -42,6 +43,7 @@ PROOF = """\
 mine = torch.softmax(x @ x.mT / 5**0.5, dim=-1)
 torch.testing.assert_close(mine, weights)
 """
+EXERCISE = re.compile(r"^### Exercise ", re.MULTILINE)
 ALT = "Heat map of five by five attention weights. Say here what a reader should see in it."
 # What each exercise asks, in the notebook and in the library: (name, in words, the right answer).
 EXERCISES = [
@@ -65,6 +67,11 @@ check_{name} = Exercise(
     praise="Right.",
 )
 """
+
+
+def is_name(text: str) -> bool:
+    """Whether Python takes a text as a name of one's own."""
+    return text.isidentifier() and not keyword.iskeyword(text)
 
 
 def code(source: str, *tags: str, **metadata: object) -> NotebookNode:
@@ -154,14 +161,16 @@ def listed(toc: str, name: str) -> str:
 def with_exercise(nb: NotebookNode, name: str) -> str:
     """Add `check_NAME` to a chapter as its last exercise; the module of its exercises."""
     imported = re.compile(r"from transformer_lib\.exercises\.(\w+) import (?:\(([^)]*)\)|(.*))")
-    setup = next(cell for cell in nb.cells if imported.search(cell.source))
+    setup = next((cell for cell in nb.cells if imported.search(cell.source)), None)
+    heads = [n for n, cell in enumerate(nb.cells) if EXERCISE.search(cell.source)]
+    if setup is None or not heads:
+        raise ValueError("it has no exercise yet, to stand behind: write its first one by hand")
     module, *names = imported.search(setup.source).groups()
     checks = sorted({*re.findall(r"\w+", "".join(filter(None, names))), f"check_{name}"})
     listed = "".join(f"    {check},\n" for check in checks)
     line = f"from transformer_lib.exercises.{module} import (\n{listed})"
     setup.source = imported.sub(line, setup.source, count=1)
-    heads = [n for n, cell in enumerate(nb.cells) if cell.source.startswith("### Exercise ")]
-    after = (n for n in range(heads[-1], len(nb.cells)) if nb.cells[n].source.startswith("## "))
+    after = (n for n in range(heads[-1] + 1, len(nb.cells)) if nb.cells[n].source.startswith("## "))
     place = next(after, len(nb.cells))
     nb.cells[place:place] = exercise(len(heads) + 1, name, *EXERCISES[0][1:])
     return module
@@ -170,11 +179,15 @@ def with_exercise(nb: NotebookNode, name: str) -> str:
 def write_exercise(chapter: str, name: str) -> int:
     """Write an exercise into chapters/CHAPTER.ipynb, and its check; 1 if that cannot be."""
     notebook = ROOT / "chapters" / f"{chapter}.ipynb"
-    if not notebook.exists() or not re.fullmatch(r"[a-z]\w*", name):
+    if not notebook.exists() or not (re.fullmatch(r"[a-z]\w*", name) and is_name(name)):
         print("Say: make exercise CHAPTER=03-scaling NAME=halve", file=sys.stderr)
         return 1
     nb = nbformat.read(notebook, as_version=4)
-    library = ROOT / "transformer_lib" / "exercises" / f"{with_exercise(nb, name)}.py"
+    try:
+        library = ROOT / "transformer_lib" / "exercises" / f"{with_exercise(nb, name)}.py"
+    except ValueError as error:
+        print(f"{notebook.name}: {error}", file=sys.stderr)
+        return 1
     checks = library.read_text("utf-8")
     if f"check_{name} = " in checks:
         print(f"{library.name} has a check_{name} already", file=sys.stderr)
@@ -221,13 +234,22 @@ def main() -> int:
         return write_deeper_page(name, title)
     number, _, rest = name.partition("-")
     notebook = ROOT / "chapters" / f"{name}.ipynb"
-    library = ROOT / "transformer_lib" / "exercises" / f"{rest.replace('-', '_')}.py"
-    there = [*notebook.parent.glob(f"{number}-*.ipynb"), *([library] if library.exists() else [])]
+    module = rest.replace("-", "_")
+    if not is_name(module):
+        print(
+            f"{module}.py could not be imported: begin with a word that is not Python's own",
+            file=sys.stderr,
+        )
+        return 1
+    library = ROOT / "transformer_lib" / "exercises" / f"{module}.py"
+    others = [path for path in (library, library.with_suffix("")) if path.exists()]
+    there = [*notebook.parent.glob(f"{number}-*.ipynb"), *others]
     if there:
         print(f"{there[0].relative_to(ROOT)} is there already", file=sys.stderr)
         return 1
     checks = [CHECK.format(name=name, words=words, right=right) for name, words, right in EXERCISES]
-    library.write_text(LIBRARY.format(number=number, title=title) + "".join(checks), "utf-8")
+    in_text = title.replace("\\", "\\\\").replace('"', '\\"')
+    library.write_text(LIBRARY.format(number=number, title=in_text) + "".join(checks), "utf-8")
     toc = ROOT / "_toc.yml"
     contents = listed(toc.read_text("utf-8"), name)
     after = contents.partition(f"chapters/{name}\n")[2]

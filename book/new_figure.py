@@ -6,11 +6,13 @@ Writes transformer_lib/widgets/stream_norm/, puts the name into `widgets/__init_
 is left to do.
 """
 
+import keyword
 import re
 import sys
 from pathlib import Path
 from textwrap import dedent
 
+from transformer_lib import widgets
 from transformer_lib.widgets import base
 
 WIDGETS = Path(base.__file__).parent
@@ -79,6 +81,13 @@ def main() -> int:
     folder, listing = WIDGETS / name, WIDGETS / "__init__.py"
     if folder.exists() or (WIDGETS / f"{name}.py").exists():
         print(f"{folder} is there already", file=sys.stderr)
+        return 1
+    if keyword.iskeyword(name) or hasattr(widgets, class_of(name)):
+        taken = name if keyword.iskeyword(name) else class_of(name)
+        print(
+            f"{taken} is a name of Python's or of widgets/__init__.py: choose another",
+            file=sys.stderr,
+        )
         return 1
     folder.mkdir()
     for file, text in files(name).items():

@@ -17,6 +17,7 @@ import os
 import re
 import sys
 import time
+from collections.abc import Iterable
 from copy import deepcopy
 from pathlib import Path
 
@@ -29,6 +30,7 @@ from stills import StillError, attach
 from stored_form import (
     PNG,
     code_digest,
+    is_setup,
     normalize,
     outputs_digest,
     setup_source,
@@ -81,8 +83,8 @@ def cell_problems(cell: NotebookNode) -> list[tuple[str, str]]:
 
 def problems(path: Path, config: dict) -> list[str]:
     """Everything that keeps the notebook at `path` from being what a fresh run would store."""
-    text = path.read_text(encoding="utf-8")
     try:
+        text = path.read_text(encoding="utf-8")
         raw = json.loads(text)
         if not isinstance(raw, dict) or raw.get("nbformat") != 4:
             raise ValueError("it does not say that it is of nbformat 4")
@@ -96,14 +98,17 @@ def problems(path: Path, config: dict) -> list[str]:
     def report(number: int, cause: str, fix: str = FIX) -> None:
         found.append(f"{path.name}, cell {number}: {cause}. Fix: {fix}")
 
-    if not any("setup" in tags(cell) for cell in nb.cells[:2]):
-        report(2, "is not the setup cell", "make it a code cell with the tag `setup`")
+    if not any(map(is_setup, nb.cells[:2])):
+        fix = (
+            "put a code cell there with the tags `setup` and `hide-cell`, then run `make notebooks`"
+        )
+        report(2, "is not the setup cell", fix)
     count, stripped = 0, []
     for number, cell in enumerate(nb.cells, start=1):
         if cell.cell_type != "code":
             continue
         count += 1
-        if number == 2 and "setup" in tags(cell) and cell.source != setup_source(config):
+        if number == 2 and is_setup(cell) and cell.source != setup_source(config):
             report(number, "the setup cell is not the one that _config.yml asks for")
         if cell.execution_count is None:
             stripped.append(number)
@@ -142,7 +147,10 @@ def refresh(
     """
     from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
-    stored = normalize(nbformat.read(path, as_version=4), config)
+    try:
+        stored = normalize(nbformat.read(path, as_version=4), config)
+    except (ValueError, KeyError, TypeError, AttributeError, nbformat.ValidationError):
+        return problems(path, config)
     new_stills |= stored.metadata.checksums.get("look", FIRST) != look()
     nb = deepcopy(stored)
     for cell in nb.cells:
@@ -181,6 +189,15 @@ def chapter(name: str) -> Path:
     """The notebook that a path or a chapter's name means."""
     path = Path(name)
     return path if path.suffix == ".ipynb" else ROOT / "chapters" / f"{path.name}.ipynb"
+
+
+def chapters(names: Iterable[str]) -> list[Path]:
+    """The notebooks that some names mean; SystemExit names one that is not there."""
+    paths = [chapter(name) for name in names]
+    for path in paths:
+        if not path.exists():
+            sys.exit(f"there is no {path.name} in {path.parent}")
+    return paths
 
 
 def main() -> int:

@@ -518,7 +518,10 @@ def notebook(path: Path) -> Code:
     code = Code()
     for n, cell in enumerate(nbformat.read(path, 4).cells):
         if cell.cell_type == "code" and "exercise" not in cell.metadata.get("tags", []):
-            code.units += Code.of(_python(cell.source), n).units
+            try:
+                code.units += Code.of(_python(cell.source), n).units
+            except SyntaxError as error:
+                raise ValueError(f"{path.name}, cell {n + 1}: {error}") from error
     return code
 
 
@@ -538,12 +541,13 @@ def asked(path: Path) -> list[Asked]:
     for n, cell in enumerate(cells):
         if "exercise" not in cell.metadata.get("tags", []):
             continue
-        tree = ast.parse(cell.source)
-        last = tree.body[-1]
+        last = _check_call(cell.source, f"{path.name}, cell {n + 1}", code)
         lines = cell.source.split("\n")
         stub = "\n".join(lines[: last.lineno - 1]).rstrip() + "\n"
         call = ast.unparse(last.value)
-        solution = next(c.source for c in cells[n:] if "solution" in c.metadata.get("tags", []))
+        tagged = (c.source for c in cells[n:] if "solution" in c.metadata.get("tags", []))
+        if (solution := next(tagged, None)) is None:
+            raise ValueError(f"{path.name}, cell {n + 1}: no cell tagged solution comes after it")
         written = "\n".join(ast.unparse(node) for node in ast.parse(_python(solution)).body[:-1])
         own = {name for unit in Code.of(stub).units for name in unit.binds}
         needs = _asked_by(stub) | _asked_by(call) | _asked_by(written)
@@ -562,6 +566,19 @@ def asked(path: Path) -> list[Asked]:
         found.append(Asked(check, name, stub, call, written, before))
         found[-1].choice = chosen(_object(check, code))
     return found
+
+
+def _check_call(source: str, where: str, code: Code) -> ast.stmt:
+    """The last line of an exercise's cell, `check_it(it)`; ValueError where it has none."""
+    try:
+        last = ast.parse(source).body[-1]
+        check, (_,) = last.value.func.id, [one.id for one in last.value.args]
+        if any(check in unit.binds for unit in code.units):
+            return last
+        problem = f"no cell imports {check} by its name"
+    except (SyntaxError, IndexError, AttributeError, ValueError):
+        problem = "it is tagged exercise, so it is Python, and its last line is check_NAME(answer)"
+    raise ValueError(f"{where}: {problem}")
 
 
 def _asked_by(text: str) -> set[str]:

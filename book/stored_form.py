@@ -102,6 +102,11 @@ def tags(cell: NotebookNode) -> list[str]:
     return cell.metadata.get("tags", [])
 
 
+def is_setup(cell: NotebookNode) -> bool:
+    """Whether it is the cell that is written here; the imports below it are tagged `setup`, too."""
+    return "setup" in tags(cell) and not TITLE.match(cell.source)
+
+
 def folded_as(cell: NotebookNode) -> str:
     """Under which name a code cell is folded in a notebook and on the page; "" if it is open.
 
@@ -221,7 +226,7 @@ def normalize(nb: NotebookNode, config: dict) -> NotebookNode:
     """A copy of `nb` in the one form in which chapters are stored."""
     nb = deepcopy(nb)
     seen: dict[str, int] = {}
-    first_setup = next((cell for cell in nb.cells if "setup" in tags(cell)), None)
+    first_setup = next(filter(is_setup, nb.cells), None)
     title = nb.cells[0] if nb.cells and nb.cells[0].cell_type == "markdown" else None
     if title and title.source.startswith("# "):
         title.source = ANY_STILL.sub("", title.source) + still_note(nb, config)

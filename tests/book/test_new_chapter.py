@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from programs import ended
 from rules import problems
 
 ROOT = Path(__file__).resolve().parents[2]
+TITLE = r'One "more"""" of $\sqrt{d}$'
 PARTS = ("book", "chapters", "tests/browser", "transformer_lib", "_config.yml", "_toc.yml")
 
 
@@ -37,13 +39,13 @@ def make_chapter(folder, *arguments):
 
 @pytest.mark.slow
 def test_a_new_chapter_keeps_every_rule(copy):
-    done = make_chapter(copy, "97-one-more", "One more")
+    done = make_chapter(copy, "97-one-more", TITLE)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Left to do" in done.stdout
     path = copy / "chapters" / "97-one-more.ipynb"
     nb = nbformat.read(path, as_version=4)
     assert problems(nb, path.stem, road_names(copy)) == []
-    assert nb.cells[0].source.startswith("# One more\n")
+    assert nb.cells[0].source.startswith(f"# {TITLE}\n")
     assert dead_links(path) == []
     assert toc_problems(copy) == []
     toc = (copy / "_toc.yml").read_text("utf-8")
@@ -92,6 +94,46 @@ def test_what_is_missing_is_said(arguments, monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["new_chapter.py", *arguments])
     assert new_chapter.main() == 1
     assert "make chapter NAME=" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("98-2nd-look", "2nd_look.py could not be imported"),
+        ("98-import", "import.py could not be imported"),
+        ("98-engine", "exercises/engine is there already"),
+    ],
+)
+def test_a_module_of_exercises_can_be_imported(name, problem, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["new_chapter.py", name, "Title"])
+    assert new_chapter.main() == 1
+    assert problem in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("03-scaling", "class"), "Say: make exercise"),
+        (("05b-heads-in-depth", "halve"), "05b-heads-in-depth.ipynb: it has no exercise yet"),
+    ],
+)
+def test_an_exercise_that_cannot_be_written_is_refused(arguments, problem, capsys):
+    assert new_chapter.write_exercise(*arguments) == 1
+    assert problem in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["01-self-attention", "12b-muon"])
+def test_an_exercise_has_the_next_number(name):
+    nb = nbformat.read(ROOT / "chapters" / f"{name}.ipynb", as_version=4)
+    new_chapter.with_exercise(nb, "halve")
+    heads = [n for n, c in enumerate(nb.cells) if "\n### Exercise " in f"\n{c.source}"]
+    assert nb.cells[heads[-1]].source.startswith(f"### Exercise {len(heads)} ")
+
+
+def test_a_title_reaches_the_program_as_it_was_typed():
+    title = r"Why $\sqrt{d}$, `ls` and it's \"so\""
+    done = ended("make", "-n", "chapter", "NAME=98-x", f"TITLE={title}", cwd=ROOT)
+    assert shlex.split(done.stdout.splitlines()[-1])[-1] == title
 
 
 def test_a_chapter_is_listed_by_its_number():

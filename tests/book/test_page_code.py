@@ -68,6 +68,37 @@ def test_a_choice_is_evaluated_with_the_sentences_of_its_check():
     assert found["check_one_output"].name == "one_output"
 
 
+@pytest.mark.parametrize(
+    ("source", "problem"),
+    [
+        ("def a(x):\n    ...", "its last line is check_NAME"),
+        ("", "its last line is check_NAME"),
+        ("def a(x:\n    ...", "it is Python"),
+        ("print(check_one_output(a))", "its last line is check_NAME"),
+        ("check_none(a)", "no cell imports check_none by its name"),
+        (None, "no cell tagged solution"),
+    ],
+)
+def test_an_exercise_that_cannot_be_read_is_named(source, problem, tmp_path):
+    nb = nbformat.read(CHAPTERS / "01b-sets-and-batches.ipynb", 4)
+    n = next(n for n, c in enumerate(nb.cells) if "exercise" in c.metadata.get("tags", []))
+    if source is None:
+        del nb.cells[n + 1 :]
+    else:
+        nb.cells[n].source = source
+    nbformat.write(nb, tmp_path / "01b.ipynb")
+    with pytest.raises(ValueError, match=rf"01b\.ipynb, cell {n + 1}: .*{problem}"):
+        page_code.asked(tmp_path / "01b.ipynb")
+
+
+def test_a_cell_that_is_not_python_is_named(tmp_path):
+    nb = nbformat.read(CHAPTERS / "01b-sets-and-batches.ipynb", 4)
+    nb.cells[2].source = "def f(:"
+    nbformat.write(nb, tmp_path / "01b.ipynb")
+    with pytest.raises(ValueError, match=r"01b\.ipynb, cell 3: invalid syntax"):
+        page_code.asked(tmp_path / "01b.ipynb")
+
+
 def test_every_exercise_cell_is_read():
     for path in sorted(CHAPTERS.glob("*.ipynb")):
         cells = nbformat.read(path, 4).cells

@@ -42,6 +42,15 @@ def test_a_new_figure(open_page, tmp_path, monkeypatch):
     assert page.evaluate(facts) == {"temperature": 0.1, "largest": pytest.approx(1.0)}
 
 
+@pytest.mark.parametrize("name", ["class", "import", "goal"])
+def test_a_name_that_is_taken_is_refused(name, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(new_figure, "WIDGETS", tmp_path)
+    monkeypatch.setattr("sys.argv", ["new_figure.py", name])
+    assert new_figure.main() == 1
+    assert "choose another" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_its_name_stands_in_its_place():
     listing = (joining.FOLDER / "__init__.py").read_text("utf-8")
     found = new_figure.listed(listing, "stream_norm")

@@ -162,6 +162,13 @@ def test_the_outputs_of_a_revealing_cell_are_folded():
     assert found == [{"source_hidden": True, "outputs_hidden": True}, None, None]
 
 
+def test_where_the_setup_cell_was_deleted_the_imports_stay():
+    code = "# @title Imports\nimport torch"
+    imports = new_code_cell(code, metadata={"tags": ["setup", "hide-cell"]})
+    nb = stored_form.normalize(new_notebook(cells=[new_markdown_cell("# T"), imports]), UNSET)
+    assert nb.cells[1].source.endswith("import torch")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("edit", "message"),
@@ -241,9 +248,15 @@ def test_short_numbers_may_be_printed(path, text):
 def test_what_is_no_notebook_is_named(tmp_path):
     path = tmp_path / "00-small.ipynb"
     empty = json.dumps({"nbformat": 4, "nbformat_minor": 5})
-    for text in ("", "{", '{"cells": 3}', empty, empty.replace("}", ', "cells": 3}')):
-        path.write_text(text)
+    for text in ("", "{", '{"cells": 3}', empty, empty.replace("}", ', "cells": 3}'), "\xff"):
+        path.write_text(text, encoding="latin-1")
+        assert notebooks.refresh(path, UNSET) == notebooks.problems(path, UNSET)
         assert "00-small.ipynb: is not a valid notebook" in notebooks.problems(path, UNSET)[0]
+
+
+def test_a_chapter_that_is_not_there_is_named():
+    with pytest.raises(SystemExit, match=r"there is no 99-none\.ipynb in "):
+        notebooks.chapters(["03-scaling", "99-none"])
 
 
 @pytest.mark.slow

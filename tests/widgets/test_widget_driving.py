@@ -320,6 +320,11 @@ def test_links_that_cannot_be_read(target, problem):
         driving.read_link(target)
 
 
+@pytest.mark.parametrize("value", ["٣", "３", "0x2", "1_0"])
+def test_a_number_in_a_link_is_one_that_the_page_reads(value):
+    assert driving.refusal({"few": driving.Number(1, 20)}, "few", value)
+
+
 def test_conditions():
     assert read_condition("weight a = b") == ("weight a", "=", "b")
     assert read_condition("x  y <= −.5") == ("x y", "<=", -0.5)

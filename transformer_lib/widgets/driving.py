@@ -28,7 +28,7 @@ import traitlets
 RESET = "reset"
 LINK = "#set:"
 NAME = re.compile(r"[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*")
-_NUMBER = re.compile(r"[-+−]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_NUMBER = re.compile(r"[-+−]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
 
 Texts = Mapping[str, Any]  # what a widget has in `_text`: lists of texts by name, and others
 Sizes = Mapping[str, Any]

@@ -24,7 +24,10 @@ test("a link is a name and settings in order", () => {
 
 test("values are read, or refused", () => {
   const cases = [
-    [{ kind: "flag" }, { on: true, off: false, yes: undefined, "": undefined }],
+    [
+      { kind: "flag" },
+      { on: true, off: false, yes: undefined, "": undefined, constructor: undefined },
+    ],
     [{ kind: "action" }, { "": true, on: undefined }],
     [
       { kind: "option", values: { rotary: "rotary", first: 0 } },

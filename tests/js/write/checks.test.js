@@ -44,6 +44,58 @@ test("an answer that does not run is an error with its line", () => {
   assert.equal(verdict, undefined); // the one before it is not judged in its place
 });
 
+test("an answer that the page cannot read is an error, not a crash", () => {
+  const { error } = said("check_one_output", "def answer(x, i):\n    async def g(): pass\n");
+  assert.match(error.message, /no async/);
+});
+
+const printed = (code, text) => {
+  const { text: got, error } = python.run(code);
+  assert.deepEqual([got, error], [text, undefined], code);
+};
+
+test("regular expressions are Python's", () => {
+  for (const [call, text] of [
+    ["findall(r'(\\w)(\\d)', 'a1 b2')", "[('a', '1'), ('b', '2')]"],
+    ["findall(r'\\w+', 'café ಕ2')", "['café', 'ಕ2']"],
+    ["findall(r'\\b\\w', 'été à')", "['é', 'à']"],
+    ["findall('x*', 'axb')", "['', 'x', '', '']"],
+    ["findall('^a', 'a\\na', re.M)", "['a', 'a']"],
+    ["split('(,)', 'a,b')", "['a', ',', 'b']"],
+    ["split('[,;!?()-]', 'a;b-c', maxsplit=1)", "['a', 'b-c']"],
+    ["sub('a', 'b', 'aaa', count=1)", "'baa'"],
+    ["sub(r'(?P<x>\\w)(\\d)', r'\\2\\g<x>', 'a1')", "'1a'"],
+    ["search(r'(\\w)(?P<n>\\d)', '😀 a1').group('n', 1)", "('1', 'a')"],
+    ["search(r'\\d$', '😀 1\\n')", "<re.Match object; span=(2, 3), match='1'>"],
+  ]) {
+    printed(`import re\nre.${call}`, `${text}\n`);
+  }
+  for (const pattern of ["(", "[\\\\W_]"]) {
+    assert.ok(python.run(`import re\nre.findall('${pattern}', 'x')`).error);
+  }
+});
+
+test("a copy shares what is inside it, a deep one does not", () => {
+  printed(
+    "import copy\na = [[1]]\nb = copy.copy(a)\nb[0].append(2)\nc = copy.deepcopy(a)\nc[0].append(3)\na, c",
+    "([[1, 2]], [[1, 2, 3]])\n",
+  );
+  printed(
+    "class A: pass\nx = A()\nx.y = [1]\ny, z = copy.copy(x), copy.deepcopy(x)\nz.y.append(2)\ny is x, y.y is x.y, x.y",
+    "(False, True, [1])\n",
+  );
+});
+
+test("a class that the page does not have is refused when it is used", () => {
+  for (const code of [
+    "from fractions import Fraction\nFraction(1, 3)",
+    "from decimal import Decimal\nDecimal('0.1')",
+    "from dataclasses import dataclass\n@dataclass\nclass A:\n    x: int",
+  ]) {
+    assert.match(python.run(code).error.message, /^this page's Python has no /, code);
+  }
+});
+
 test("a choice is judged by the sentences of its check", () => {
   const asked = {
     right: ["1", "3"],

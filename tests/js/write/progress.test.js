@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test, { beforeEach } from "node:test";
-import { exported, imported } from "../../../transformer_lib/widgets/write/page/progress.js";
+import { exported, imported, note } from "../../../transformer_lib/widgets/write/page/progress.js";
 
 /** localStorage, as far as it is asked. */
 function storage(entries = {}) {
@@ -39,6 +39,22 @@ test("what one browser saves, another one has", () => {
   );
   assert.equal(localStorage["afm-written:/C:/copy/chapters/01.html:01/check_c"], "mine");
 });
+
+test("a page's path may have a colon in it", () => {
+  const key = "afm-written:/C:/book/chapters/01.html:01/check_a";
+  globalThis.localStorage = storage({ [key]: "mine" });
+  assert.deepEqual(JSON.parse(exported(globalThis.localStorage)).written, [
+    { page: "chapters/01.html", name: "01/check_a", text: "mine" },
+  ]);
+});
+
+for (const kept of ['{"a": 1}', "5", "true", '"text"', "[5]"]) {
+  test(`what others have kept under the name is no answer: ${kept}`, () => {
+    globalThis.localStorage = storage({ "afm-answered": kept });
+    note("01/check_a");
+    assert.equal(globalThis.localStorage["afm-answered"], '["01/check_a"]');
+  });
+}
 
 test("what was written here already is not replaced", () => {
   const key = "afm-written:/chapters/01.html:a";

@@ -84,6 +84,86 @@ test("stars stand in indices and before a lambda's arguments; bytes are decoded 
   printed("b'a\\xff'.decode('utf-8', errors='ignore')", "'a'\n");
 });
 
+test("letters of any writing are written as they are", () => {
+  printed(
+    "print(['ಕ'], {'é': ('ü',)})\n['ಕ', 'a\\n', b'\\xe9', '\\\\u0c95']",
+    `['ಕ'] {'é': ('ü',)}
+['ಕ', 'a\\n', b'\\xe9', '\\\\u0c95']
+`,
+  );
+  printed("repr('é'), f'{[\"é\"]} {\"é\"!r}', str(['é'])", `("'é'", "['é'] 'é'", "['é']")\n`);
+});
+
+test("texts and bytes become one another as told, or that is refused", () => {
+  printed(
+    "str(b'a\\xff', 'utf-8', 'replace'), str(b'a', encoding='utf-8'), str(3)",
+    "('a�', 'a', '3')\n",
+  );
+  printed("'é'.encode('utf-8').decode('utf-8')", "'é'\n");
+  raises("'é'.encode('latin-1')", "LookupError", /^this page's Python has no encoding latin-1;/, 1);
+});
+
+test("dicts with a default, counters and caches are Python's", () => {
+  const words = "from collections import Counter, defaultdict\nd = defaultdict(list)\n";
+  printed(
+    `${words}for k in 'cac': d[k].append(1)\nprint(dict(d), len(d), d.get('x'))\n[*d]`,
+    "{'c': [1, 1], 'a': [1]} 2 None\n['c', 'a']\n",
+  );
+  printed(`${words}d['x']\nd`, "defaultdict(<class 'list'>, {'x': []})\n");
+  raises(`${words}defaultdict()[1]`, "KeyError", /^1$/, 3);
+  printed(
+    `${words}c = Counter()\nc['new'] += 1\nc['new'] += 1\nc, c['old'], len(c)`,
+    "(Counter({'new': 2}), 0, 1)\n",
+  );
+  printed(
+    `${words}Counter({'a': 3}) + Counter('ab') - Counter(b=1), Counter('ab').total()`,
+    "(Counter({'a': 4}), 2)\n",
+  );
+  printed(
+    `${words}Counter('ab') == Counter('ba'), {'b': 1, 'a': 2} == {'a': 2, 'b': 1}`,
+    "(True, True)\n",
+  );
+  const fib = "def fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)\nfib(60)";
+  for (const cached of ["lru_cache", "lru_cache(maxsize=None)", "cache"])
+    printed(`import functools\n@functools.${cached}\n${fib}`, "1548008755920\n");
+});
+
+test("kinds are Python's", () => {
+  printed("isinstance(True, int), type({}) is dict, isinstance({}, dict)", "(True, True, True)\n");
+  printed("list(reversed({'b': 1, 'a': 2}))", "['a', 'b']\n");
+  printed("round(4.35, 1), round(2.675, 2), round(2.5), round(1234, -2)", "(4.3, 2.67, 2, 1200)\n");
+  printed("f'{255:#x} {5:#b} {255:x}'", "'0xff 0b101 ff'\n");
+  printed(
+    "import torch\ntorch.ones(1, dtype=bool), torch.zeros(1, dtype=float)",
+    "(tensor([True]), tensor([0.], dtype=torch.float64))\n",
+  );
+  for (const number of ["2 ** 53 + 1", "2 ** 64", "[1, -2 ** 60]"])
+    raises(`import torch\ntorch.tensor(${number})`, "RuntimeError", /exact up to 2 \*\* 53/, 2);
+});
+
+test("a model prints as PyTorch prints it", () => {
+  const code = `from torch import nn
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.z = nn.ReLU()
+        self.a = nn.Sequential(nn.Linear(3, 2, bias=False), nn.Dropout(0.1))
+        self.b = nn.LayerNorm(2)
+Block()`;
+  printed(
+    code,
+    `Block(
+  (z): ReLU()
+  (a): Sequential(
+    (0): Linear(in_features=3, out_features=2, bias=False)
+    (1): Dropout(p=0.1, inplace=False)
+  )
+  (b): LayerNorm((2,), eps=1e-05, elementwise_affine=True, bias=True)
+)
+`,
+  );
+});
+
 test("an error names its type, its message and the reader's own line", () => {
   raises("x = 1\n\nundefined + x", "NameError", /^name 'undefined' is not defined$/, 3);
   raises("def f(x):\n    return x / 0\n\nf(1)", "ZeroDivisionError", /^division by zero$/, 2);
@@ -142,6 +222,27 @@ test("what is not there says so, and where it is", () => {
   );
   raises("match 1:\n    case 1: pass", "SyntaxError", /no match statement; write if and elif/, 1);
   raises("x = 1\ndef f(a, /): pass", "SyntaxError", /no \/ among a function's parameters/, 2);
+  raises("with (f() as a, f()):\n    pass", "SyntaxError", /no brackets around what with opens/, 1);
+  raises("def f():\n    async def g(): pass", "SyntaxError", /no async; leave it out/, 2);
+  raises("from math import *", "SyntaxError", /no import \*; name what you need/, 1);
+  raises("print(“a”)", "SyntaxError", /^“ is not a quote in Python/, 1);
+  raises("'abc'[::-1]", "NotImplementedError", /no steps in slices of texts and tuples/, 1);
+  raises(
+    "import random\nrandom.shuffle([1])",
+    "AttributeError",
+    /^this page's Python has no shuffle;/,
+    2,
+  );
+  raises("import math\nmath.comb(3, 2)", "AttributeError", /^this page's Python has no comb;/, 2);
+  raises("import itertools\nitertools.tee([1])", "OSError", /^this page's Python has no tee;/, 2);
+  raises("import json\njson.dumps({})", "OSError", /^this page's Python has no json.dumps;/, 2);
+  raises("import copy", "ImportError", /^this page's Python has no copy;/, 1);
+  raises(
+    "from typing import NamedTuple\nclass P(NamedTuple):\n    x: int",
+    "TypeError",
+    /^this page's Python has no classes of typing;/,
+    2,
+  );
   raises("%timeit 1", "SyntaxError", /belong to a notebook/, 1);
   printed("from __future__ import annotations\nfrom typing import Any\n1", "1\n");
 });

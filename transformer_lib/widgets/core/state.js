@@ -61,7 +61,7 @@ function toNumber(text) {
 }
 
 const READERS = {
-  flag: (_, text) => ({ on: true, off: false })[text],
+  flag: (_, text) => (text === "on" ? true : text === "off" ? false : undefined),
   option: ({ values }, text) => (Object.hasOwn(values, text) ? values[text] : undefined),
   action: (_, text) => (text === "" ? true : undefined),
   number({ low, high, multiple, none }, text) {

@@ -7,7 +7,7 @@ import { short } from "../core/numbers.js";
 export function parseNumber(text, unit = "") {
   let typed = text.trim().replace(/[−–]/g, "-");
   if (unit && typed.endsWith(unit)) typed = typed.slice(0, -unit.length).trim();
-  if (/^[+-]?\d{1,3}(,\d{3})+(\.\d*)?$/.test(typed)) typed = typed.replaceAll(",", "");
+  if (/^[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?$/.test(typed)) typed = typed.replaceAll(",", "");
   else if (/^[^.,]*,\d*$/.test(typed)) typed = typed.replace(",", ".");
   const [above, below, ...more] = typed.split("/");
   if (more.length) return null;

@@ -11,6 +11,14 @@ const REWORDED = [
     /^function takes (\d+) positional arguments but (\d+) were given$/,
     "takes $1 arguments, and $2 were given",
   ],
+  [
+    /^only slices with step=1.*/,
+    "this page's Python has no steps in slices of texts and tuples; slice a list.",
+  ],
+  [
+    /^(?:module '(?!torch)|'module' object).* has no attribute '(.+)'$/,
+    "this page's Python has no $1; `make lab` or Colab has all of Python.",
+  ],
   [/^can't import name (.+)$/, "cannot import name '$1'"],
   [/^no module named '(.+)'$/, "No module named '$1'"],
 ];
@@ -27,7 +35,8 @@ export function readError(type, message, trace, cell) {
   );
   const line = frames.length ? Number(frames.at(-1)[2]) : null;
   if (type === "RuntimeError" && /^(maximum recursion depth|pystack exhausted)/.test(message)) {
-    const text = "maximum recursion depth exceeded: does the function call itself without an end?";
+    const text =
+      "maximum recursion depth exceeded (some 100 calls here): does the function call itself without an end?";
     return { type: "RecursionError", message: text, line };
   }
   if (type === "MemoryError") return { type, message: memory(message), line };

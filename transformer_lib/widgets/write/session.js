@@ -18,13 +18,14 @@
 // The book's own code comes as `prepare` has left it (book/page_code.py).
 
 import { callBatched, holdsBatched, SINGLE } from "../math/tensor/batched.js";
-import { formatted } from "../math/tensor/format.js";
+import { fixed, formatted } from "../math/tensor/format.js";
 import { Slice } from "../math/tensor/indexing.js";
 import { call } from "../math/tensor/operations.js";
 import { DEFAULT_SEED, initial } from "../math/tensor/random.js";
 import { fail, Real, Tensor, TorchError } from "../math/tensor/tensor.js";
 import { readError } from "./errors.js";
 import { machineOf } from "./machine.js";
+import { filled, searched } from "./patterns.js";
 import { prepare } from "./source.js";
 import { asPython, FIELDS, limited, OPERATORS, parse, traced } from "./syntax.js";
 
@@ -49,7 +50,7 @@ export async function start({ load, python, tell }) {
     pystack: STACK,
     linebuffer: true,
     stdout: (line) => output.write(`${line}\n`),
-    stderr: (line) => output.write(`${line}\n`),
+    stderr: (line) => line.startsWith("Warning: ") || output.write(`${line}\n`),
   });
   for (const text of python) interpreter.runPython(text);
   let hasEngine = false;
@@ -178,20 +179,18 @@ const forChecks = (tell) => ({
       if (problem) throw new SyntaxError(problem);
       return code;
     }),
-  search(pattern, flags, text, anchor, start) {
-    const how = (flags & 2 ? "i" : "") + (flags & 16 ? "s" : "") + (flags & 8 ? "m" : "");
-    const plain = pattern.replaceAll("(?P<", "(?<").replaceAll("\\Z", "$");
-    const whole = anchor === "^$" ? `(?:${plain})$` : plain;
-    const regex = new RegExp(whole, `${how}${anchor ? "y" : "g"}`);
-    regex.lastIndex = start;
-    const found = regex.exec(text);
-    return found && [found.index, ...Array.from(found, (group) => group ?? null)];
-  },
+  search: (...given) => globalThis.afmTensors.guarded(() => searched(...given)),
+  filled,
   escaped: (text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"),
   close(texts, n, cutoff) {
     const [word, ...words] = texts.split("\n");
     return closeMatches(word, words, n, cutoff).join("\n");
   },
+  rounded: (value, digits) => Number(fixed(value, digits)),
+  unescaped: (text) =>
+    text.replace(/(b?)(?:'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")/gs, (part, isBytes) =>
+      isBytes ? part : part.replace(/\\(?:\\|x(..)|u(.{4})|U(.{8}))/g, letter),
+    ),
   normalized: (form, text) => text.normalize(form),
   textMethod: (name, text) => TEXTS[name](text),
   lineOf: (trace, cell) => readError("", "", trace, cell).line ?? 0,
@@ -209,12 +208,18 @@ function orProblem(work) {
   }
 }
 
+function letter(written, ...digits) {
+  const code = digits.slice(0, 3).find(Boolean);
+  const sign = code ? String.fromCodePoint(Number.parseInt(code, 16)) : "\0";
+  return TEXTS.isprintable(sign) ? sign : written;
+}
+
 const TEXTS = {
   casefold: (text) => text.toLowerCase(),
   isdecimal: (text) => /^\p{Nd}+$/u.test(text),
   isalnum: (text) => /^[\p{L}\p{N}]+$/u.test(text),
   isidentifier: (text) => /^[\p{L}_][\p{L}\p{N}_]*$/u.test(text),
-  isprintable: (text) => !/[\p{C}\p{Zl}\p{Zp}]/u.test(text),
+  isprintable: (text) => !/[\p{C}\p{Z}]/u.test(text.replaceAll(" ", "")),
   istitle: (text) => /^\P{L}*\p{Lu}[^\p{Lu}]*$/u.test(text),
   title: (text) => text.replace(/\p{L}+/gu, (word) => TEXTS.capitalize(word)),
   capitalize: (text) => text.slice(0, 1).toUpperCase() + text.slice(1).toLowerCase(),
@@ -294,6 +299,7 @@ function bridge(output, tell) {
     }
   };
   return {
+    guarded,
     call: (name, ...given) =>
       guarded(() => {
         if (isOver()) fail("this takes too long");

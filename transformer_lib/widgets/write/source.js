@@ -9,13 +9,20 @@
 // - [*a, b] becomes __list__(*a, b), and {k: v} __dict__((k, v)): MicroPython's own keep no order.
 // - return *a, b becomes return __tuple__(*a, b), which MicroPython does not read; x = *a, b likewise.
 // - x += 1 becomes x = __augmented__("+", x, (1)): MicroPython does not ask a tensor to change in place.
-// - data.decode("utf-8", errors="replace") becomes __decode__(data, "utf-8", errors="replace").
+// - data.decode("utf-8", errors="replace") becomes __decode__(data, "utf-8", errors="replace"), and
+//   str(x) __text_of__(x), type(x) __type__(x): what MicroPython's own give is another.
 // - What MicroPython's syntax lacks otherwise gets a sentence.
 
 import { tokens } from "./tokens.js";
 
 const ORDER = { "<": "__lt__", ">": "__gt__", "<=": "__le__", ">=": "__ge__" };
 const EQUAL = { "==": "__eq__", "!=": "__ne__" };
+const CALLED = {
+  float: "__float__",
+  dict: "__dictof__",
+  str: "__text_of__",
+  type: "__type__",
+};
 const WORDS = new Set(
   "and or not if else elif while for return assert lambda yield await del raise from import with as async def class try except finally global nonlocal pass break continue".split(
     " ",
@@ -100,6 +107,16 @@ function lacking(found, source) {
       const what = "quotes in the braces of an f-string that are those around it";
       return say(token, lacks(what, "write the other kind of quotes there"));
     }
+    if (token.text === "import" && next?.text === "*") {
+      return say(token, lacks("import *", "name what you need of the module"));
+    }
+    if (token.kind === "op" && /[“”‘’]/.test(token.text)) {
+      return say(token, `${token.text} is not a quote in Python: write " or '.`);
+    }
+    if (token.text === "async") return say(token, lacks("async", "leave it out"));
+    if (token.text === "with" && next?.text === "(" && hasNames(found, i + 1)) {
+      return say(token, lacks("brackets around what with opens", "leave them out"));
+    }
     if (token.text === "except" && next?.text === "*") {
       return say(token, lacks("except*", "write except"));
     }
@@ -108,6 +125,13 @@ function lacking(found, source) {
     }
   }
   return null;
+}
+
+/** Whether a bracket that opens has `as` in it. */
+function hasNames(found, at) {
+  const end = found.findIndex(({ depth }, k) => k > at && depth === found[at].depth);
+  const within = end < 0 ? [] : found.slice(at, end);
+  return within.some(({ text, depth }) => text === "as" && depth === found[at].depth + 1);
 }
 
 /** `match x:` and not a name: the line ends in a colon, and what follows is not an operator. */
@@ -160,15 +184,10 @@ function rewrite(found, source, edits) {
   comparisons(found, edits);
   augmented(found, source, edits);
   found.forEach((token, i) => {
-    if (token.text === "float" && found[i + 1]?.text === "(" && !isOwned(found[i - 1])) {
-      replace(edits, token, "__float__");
-    }
-    if (token.text === "dict" && found[i + 1]?.text === "(" && !isOwned(found[i - 1])) {
-      replace(edits, token, "__dictof__");
-    }
-    if (token.text === "." && found[i + 1]?.text === "decode" && found[i + 2]?.text === "(") {
-      decodes(found, i, edits);
-    }
+    const isCalled = token.kind === "name" && found[i + 1]?.text === "(" && !isOwned(found[i - 1]);
+    if (isCalled && Object.hasOwn(CALLED, token.text)) replace(edits, token, CALLED[token.text]);
+    const isCoded = token.text === "." && /^(?:en|de)code$/.test(found[i + 1]?.text);
+    if (isCoded && found[i + 2]?.text === "(") codes(found, i, edits);
     if (token.text === "from" && found[i + 1]?.text === "__future__") {
       const end = found.findIndex(({ kind }, k) => k > i && kind === "newline");
       const stop = end < 0 ? source.length : found[end].start;
@@ -198,9 +217,9 @@ const isEnd = ({ kind, text, depth }) => kind === "newline" || (text === ";" && 
 const isStart = (token) =>
   isEnd(token) || token.kind === "indent" || (token.text === ":" && token.depth === 0);
 
-/** x.decode(, of whatever stands before it */
-function decodes(found, i, edits) {
-  const [dot, , bracket, inside] = found.slice(i, i + 4);
+/** x.decode( or x.encode(, of whatever stands before it */
+function codes(found, i, edits) {
+  const [dot, name, bracket, inside] = found.slice(i, i + 4);
   let first = i - 1;
   while (first > 0) {
     if (/^[)\]}]$/.test(found[first].text)) {
@@ -212,7 +231,8 @@ function decodes(found, i, edits) {
     } else if (found[first - 1].text === ".") first -= 2;
     else break;
   }
-  insert(edits, found[first].start, "__decode__(", -1.7);
+  // Of x.encode().decode() the last is the outer one.
+  insert(edits, found[first].start, `__${name.text}__(`, -1.7 - i / 1e7);
   edits.push({
     start: dot.start,
     end: bracket.end,

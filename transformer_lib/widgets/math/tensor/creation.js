@@ -1,6 +1,6 @@
 // New tensors.
 
-import { scalar, to } from "./elementwise.js";
+import { requireExact, scalar, to } from "./elementwise.js";
 import { record } from "./graph.js";
 import { diagonal } from "./shapes.js";
 import {
@@ -19,7 +19,9 @@ import {
 /** torch.tensor of numbers row by row, as Python's lists were flattened; `shape` is theirs. */
 export function tensor(values, shape, dtype, inferred) {
   const kind = dtype ?? inferred;
-  return wrap(DTYPES[kind].Numbers.from(converted(values, "float64", kind)), shape, kind);
+  const made = wrap(DTYPES[kind].Numbers.from(converted(values, "float64", kind)), shape, kind);
+  if (kind === "int64" && inferred === "int64") requireExact(made);
+  return made;
 }
 
 function requireSizes(shape) {

@@ -239,11 +239,11 @@ function binary(name, f, slopes, { dtype = (d) => d, refuse = null } = {}) {
   };
 }
 
-function requireExact(result) {
+export function requireExact(result) {
   const { data } = result.storage;
   for (let i = 0; i < data.length; i += 1) {
     if (Math.abs(data[i]) > Number.MAX_SAFE_INTEGER && data[i] !== -(2 ** 63)) {
-      fail("whole numbers are exact up to 2 ** 53 in this page, and a result is larger");
+      fail("whole numbers are exact up to 2 ** 53 in this page, and one here is larger");
     }
   }
 }

@@ -90,6 +90,7 @@ export function formatted(value, spec) {
     text = numberText(value, kind, precision, alternate, whole);
     if (text.startsWith("-")) [mark, text] = ["-", text.slice(1)];
     else if (sign === "+" || sign === " ") mark = sign;
+    if (alternate && whole && /[xXob]/.test(kind)) mark += `0${kind}`;
     if (comma) text = text.replace(/^\d+/, (digits) => digits.replace(/\B(?=(\d{3})+$)/g, comma));
   }
   const room = Math.max(0, Number(width ?? 0) - [...(mark + text)].length);

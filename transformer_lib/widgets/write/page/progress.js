@@ -9,9 +9,12 @@ const KEY = "afm-answered"; // where it is kept, and the event
 const WRITTEN = "afm-written:"; // what kept.js writes begins so
 const FILE = "attention-you-can-touch.json";
 
+const isText = (value) => typeof value === "string";
+
 function answered() {
   try {
-    return JSON.parse(localStorage.getItem(KEY)) ?? [];
+    const kept = JSON.parse(localStorage.getItem(KEY));
+    return Array.isArray(kept) ? kept.filter(isText) : []; // others may have written there
   } catch {
     return []; // a page may be forbidden to keep anything
   }
@@ -37,7 +40,7 @@ const within = (path) => path.split("/").slice(-2).join("/");
 export function exported(storage) {
   const keys = Object.keys(storage).filter((key) => key.startsWith(WRITTEN));
   const written = keys.map((key) => {
-    const [, path, name] = /^afm-written:(.*?):(.*)$/s.exec(key);
+    const [, path, name] = /^afm-written:(.*):(.*)$/s.exec(key); // /C:/book/…
     return { page: within(path), name, text: storage.getItem(key) };
   });
   return JSON.stringify({ answered: answered(), written }, null, 1);
@@ -51,7 +54,6 @@ export function imported(text, storage, path) {
   } catch {
     throw new Error("This is not a file that was saved here.");
   }
-  const isText = (value) => typeof value === "string";
   const { answered: ids, written } = found ?? {};
   const isFine =
     Array.isArray(ids) &&

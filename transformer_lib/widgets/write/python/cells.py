@@ -4,11 +4,12 @@ source.js writes the calls of names between two underscores.
 """
 
 import builtins
+import functools
 import io
 import itertools
 import math
 import sys
-from collections import OrderedDict
+from collections import OrderedDict, deque, namedtuple
 
 import js
 
@@ -16,8 +17,8 @@ page = js.afmTensors
 Tensor = torch.Tensor
 missing_sentence_of_module = "this page's Python has no {}; `make lab` or Colab has all of Python."
 MODULES = """
-math cmath re json collections itertools functools copy random time string operator types typing
-heapq bisect array struct binascii hashlib builtins torch
+math cmath re collections itertools functools random string operator typing heapq bisect array
+struct binascii hashlib builtins torch
 """
 
 
@@ -31,7 +32,7 @@ MOST_OF_A_CALL = 20_000  # of an answer that is being judged
 
 
 def printed(*values, sep=" ", end="\n", file=None, flush=False):
-    text = (sep or " " if sep is None else sep).join([str(value) for value in values])
+    text = (sep or " " if sep is None else sep).join([as_text(value) for value in values])
     _said[0] += 1
     _said[3] += 1
     if _said[2] and _said[3] > MOST_OF_A_CALL:
@@ -40,9 +41,31 @@ def printed(*values, sep=" ", end="\n", file=None, flush=False):
         raise OutputEnd()
 
 
+_repr = repr
+
+
+def shown(value):
+    """repr: MicroPython's own has letters of ASCII only."""
+    text = _repr(value)
+    return page.unescaped(text) if "\\" in text else text
+
+
+def as_text(value="", encoding=None, errors="strict"):
+    if encoding:
+        return decoded(value, encoding, errors)
+    text = str(value)
+    return page.unescaped(text) if "\\" in text and not isinstance(value, str) else text
+
+
 def show(value):
     if value is not None:
-        page.shown(repr(value))
+        page.shown(shown(value))
+
+
+def kind_of(value, *more):
+    """type, for which a Dict is a dict."""
+    found = type(value, *more)
+    return dict if found is Dict else found
 
 
 def as_float(value=0.0):
@@ -64,7 +87,7 @@ def formatted(value, spec=""):
     if spec:
         kind = type(value).__name__
         raise TypeError(f"unsupported format string passed to {kind}.__format__")
-    return str(value)
+    return as_text(value)
 
 
 def _raise():
@@ -73,7 +96,7 @@ def _raise():
 
 def fstring(value, conversion, spec):
     if conversion:
-        value = repr(value) if conversion in "ra" else str(value)
+        value = shown(value) if conversion in "ra" else as_text(value)
     return formatted(value, spec)
 
 
@@ -136,6 +159,14 @@ class Dict(OrderedDict):
     def __or__(self, other):
         return Dict(list(self.items()) + list(other.items()))
 
+    def __eq__(self, other):
+        if not isinstance(other, dict) or len(self) != len(other):
+            return False
+        return all(key in other and other[key] == value for key, value in self.items())
+
+    def __reversed__(self):
+        return iter(list(self)[::-1])
+
 
 Dict.__name__ = "dict"
 
@@ -180,6 +211,88 @@ def augmented(sign, a, b):
 def dict_of(*given, **names):
     pairs = [list(one.items()) if hasattr(one, "items") else list(one) for one in given]
     return Dict((pairs[0] if pairs else []) + list(names.items()))
+
+
+def cached(maxsize=None):
+    """functools.cache and lru_cache."""
+    if callable(maxsize):
+        return cached()(maxsize)
+
+    def keeping(function):
+        kept = {}
+
+        def call(*args, **kwargs):
+            key = (args, tuple(sorted(kwargs.items())))
+            if key not in kept:
+                result = function(*args, **kwargs)
+                if maxsize and len(kept) >= maxsize:
+                    kept.clear()
+                kept[key] = result
+            return kept[key]
+
+        return call
+
+    return keeping
+
+
+class DefaultDict(Dict):
+    def __init__(self, default_factory=None, *given, **names):
+        super().__init__()
+        self.default_factory = default_factory
+        self.update(dict_of(*given, **names))
+
+    def __getitem__(self, key):
+        return super().__getitem__(key) if key in self else self.__missing__(key)
+
+    def __missing__(self, key):
+        if self.default_factory is None:
+            raise KeyError(key)
+        self[key] = value = self.default_factory()
+        return value
+
+    def __repr__(self):
+        return f"defaultdict({self.default_factory}, {super().__repr__()})"
+
+    __str__ = __repr__
+
+
+class Counter(DefaultDict):
+    def __init__(self, values=(), **names):
+        super().__init__()
+        self.update(values, **names)
+
+    def __missing__(self, key):
+        return 0
+
+    def _add(self, values, names, sign):
+        pairs = values.items() if isinstance(values, dict) else [(v, 1) for v in values]
+        for key, count in list(pairs) + list(names.items()):
+            self[key] = self.get(key, 0) + sign * count
+
+    def update(self, values=(), **names):
+        self._add(values, names, 1)
+
+    def total(self):
+        return sum(self.values())
+
+    def most_common(self, n=None):
+        return sorted(self.items(), key=lambda pair: -pair[1])[:n]
+
+    def _with(self, other, sign):
+        made = Counter(self)
+        made._add(other, {}, sign)
+        return Counter(Dict([pair for pair in made.items() if pair[1] > 0]))
+
+    def __add__(self, other):
+        return self._with(other, 1)
+
+    def __sub__(self, other):
+        return self._with(other, -1)
+
+    def __repr__(self):
+        return f"Counter({Dict(self.most_common())})" if self else "Counter()"
+
+    __str__ = __repr__
 
 
 def permutations(values, r=None):
@@ -287,6 +400,18 @@ class Slice:
         self.step = ends[2] if len(ends) > 2 else None
 
 
+def encoded(value, *given, **named):
+    """str.encode, and whatever else is called so."""
+    if not isinstance(value, str):
+        return value.encode(*given, **named)
+    name = named.get("encoding", given[0] if given else "utf-8")
+    if name == "unicode_escape":
+        return _repr(value)[1:-1].encode()
+    if name.lower() not in ("utf-8", "utf8"):
+        raise LookupError(missing_sentence_of_module.format(f"encoding {name}"))
+    return value.encode()
+
+
 def decoded(value, encoding="utf-8", errors="strict"):
     """bytes.decode, which says what to do with what is not UTF-8."""
     if errors == "strict" or not isinstance(value, (bytes, bytearray)):
@@ -296,6 +421,10 @@ def decoded(value, encoding="utf-8", errors="strict"):
 
 class Typing:
     """typing: annotations are read and forgotten."""
+
+    def __init__(self, *base):
+        if base:  # class P(NamedTuple)
+            raise TypeError(missing_sentence_of_module.format("classes of typing"))
 
     def __getattr__(self, name):
         return self
@@ -333,12 +462,31 @@ class NamedTuple:
 
 def is_instance(value, kinds):
     """isinstance, which knows typing.Protocol: whatever has the names that it asks for."""
+    if isinstance(value, kinds) or (isinstance(value, bool) and isinstance(0, kinds)):
+        return True
     asked = getattr(kinds, "_asked", None)
-    return isinstance(value, kinds) if asked is None else all(hasattr(value, n) for n in asked)
+    return asked is not None and all(hasattr(value, n) for n in asked)
+
+
+_round = round
+
+
+def rounded(value, digits=None):
+    """round, to the digit that Python gives."""
+    if isinstance(value, float) and digits is not None and digits >= 0:
+        return page.rounded(value, digits) + 0.0
+    return _round(value) if digits is None else _round(value, digits)
 
 
 sys.modules["math"] = Math()
 sys.modules["typing"] = Typing()
+sys.modules["collections"] = Module(
+    "collections", Counter=Counter, defaultdict=DefaultDict, OrderedDict=OrderedDict,
+    # Where it is full and has no maxlen, it raises an IndexError.
+    deque=lambda values=(), maxlen=None: deque(values, maxlen or 1 << 16, maxlen is None),
+    namedtuple=namedtuple,
+)  # fmt: skip
+functools.cache = functools.lru_cache = cached
 _import = builtins.__import__
 
 
@@ -357,13 +505,17 @@ def _without(what):
     return refused
 
 
+itertools.tee = _without("tee")
+# MicroPython's json writes a Dict as it prints it.
+sys.modules["json"] = Module("json", **{n: _without(f"json.{n}") for n in ("dumps", "loads")})
 for _name, _value in (
     ("print", printed), ("zip", zipped), ("format", formatted), ("__import__", imported),
     ("open", _without("files")), ("input", _without("keyboard to read from")),
     ("__show__", show), ("__float__", as_float), ("__fstring__", fstring),
     ("__list__", lambda *a: list(a)), ("__tuple__", lambda *a: a), ("__set__", lambda *a: set(a)),
-    ("__decode__", decoded), ("__dict__", lambda *pairs: Dict(pairs)), ("__dictof__", dict_of),
-    ("__augmented__", augmented),
+    ("__decode__", decoded), ("__encode__", encoded), ("__text_of__", as_text), ("repr", shown),
+    ("__type__", kind_of), ("round", rounded), ("__augmented__", augmented),
+    ("__dict__", lambda *pairs: Dict(pairs)), ("__dictof__", dict_of),
     ("min", _ordered("min")), ("max", _ordered("max")), ("sorted", _ordered("sorted")),
     ("slice", Slice), ("__NamedTuple__", NamedTuple),
 ):  # fmt: skip
@@ -375,7 +527,7 @@ _namespaces = {}
 
 
 def names_of(namespace):
-    return _namespaces.setdefault(namespace, {"__name__": "__main__"})
+    return _namespaces.setdefault(namespace, {"__name__": "__main__", "isinstance": is_instance})
 
 
 def run(code, cell, namespace):

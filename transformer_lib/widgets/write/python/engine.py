@@ -7,9 +7,6 @@ loop without an end is ended at its next turn (`__tick__`), and a longer one by 
 worker.
 """
 
-import collections as collections_module
-import functools as functools_module
-
 native_dict = dict  # as source.js leaves it
 ENGINE = "transformer_lib.exercises.engine."
 
@@ -75,7 +72,7 @@ class NullContext:
 
 
 def copied(value):
-    """copy.deepcopy, of what an exercise hands to an answer."""
+    """copy.deepcopy."""
     if isinstance(value, Parameter):
         made = Parameter(value.detach().clone(), value.requires_grad)
         made._number_made = value._number_made  # a model's parameters keep their order
@@ -89,12 +86,28 @@ def copied(value):
         return Size(value) if isinstance(value, Size) else tuple([copied(item) for item in value])
     if isinstance(value, dict):
         return Dict([(key, copied(item)) for key, item in value.items()])
-    if isinstance(value, Layer):
-        made = object.__new__(type(value))
-        for name, item in value.__dict__.items():
-            setattr(made, name, copied(item))
-        return made
-    return value
+    return _made_again(value, copied)
+
+
+def _made_again(value, part):
+    """An object of a reader's class, or a layer, with `part` of each of its attributes."""
+    if isinstance(value, (type, Module, dtype, device, Generator)) or not hasattr(
+        value, "__dict__"
+    ):
+        return value
+    made = object.__new__(type(value))
+    for name, item in value.__dict__.items():
+        setattr(made, name, part(item))
+    return made
+
+
+def shallow(value):
+    """copy.copy."""
+    if isinstance(value, (list, set)):
+        return type(value)(value)
+    if isinstance(value, dict):
+        return value.copy()
+    return _made_again(value, lambda item: item)
 
 
 def replaced(value, **changes):
@@ -105,14 +118,16 @@ def replaced(value, **changes):
 
 
 class Pattern:
-    """A regular expression of JavaScript, which reads Python's."""
+    """A regular expression, which JavaScript reads in Python's place."""
 
     def __init__(self, pattern, flags=0):
         self.pattern, self.flags = _as_text(pattern), flags
 
     def _found(self, text, anchor, start=0):
         found = page.search(self.pattern, self.flags, _as_text(text), anchor, start)
-        return Match(found, text) if found is not None and page.size(found) else None
+        if found is None:
+            _raise()
+        return Match(found, text) if page.size(found) else None
 
     def search(self, text, pos=0):
         return self._found(text, "", pos)
@@ -127,46 +142,46 @@ class Pattern:
         start, found = 0, self._found(text, "")
         while found:
             yield found
-            start = max(found.end(), start + (found.end() == found.start()))
-            found = self._found(text, "", start)
+            start = found.end() + (found.end() == found.start())
+            found = self._found(text, "", start) if start <= len(text) else None
 
     def findall(self, text):
-        return [found[1] if len(found.groups()) else found[0] for found in self.finditer(text)]
+        return [found._all() for found in self.finditer(text)]
 
     def sub(self, new, text, count=0):
         pieces, at = [], 0
-        for found in self.finditer(text):
-            pieces += [
-                text[at : found.start()],
-                new(found) if callable(new) else _filled_in(new, found),
-            ]
-            at = found.end()
-            if len(pieces) == 2 * count:
+        for n, found in enumerate(self.finditer(text)):
+            if count and n == count:
                 break
+            pieces.append(text[at : found.start()])
+            pieces.append(new(found) if callable(new) else found.expand(new))
+            at = found.end()
         return "".join(pieces) + text[at:]
 
-    def split(self, text):
+    def split(self, text, maxsplit=0):
         pieces, at = [], 0
-        for found in self.finditer(text):
-            pieces.append(text[at : found.start()])
+        for n, found in enumerate(self.finditer(text)):
+            if maxsplit and n == maxsplit:
+                break
+            pieces += [text[at : found.start()], *found.groups()]
             at = found.end()
         return [*pieces, text[at:]]
 
 
 class Match:
     def __init__(self, found, text):
-        self._start = int(page.part(found, 0))
-        self._groups = [page.part(found, i) for i in range(1, page.size(found))]
-        self._text = text
+        self._start, self._names, *self._groups = _py(found)
+        self.string = text
 
     def __getitem__(self, i):
-        return self._groups[i]
+        return self._groups[i if isinstance(i, int) else 1 + self._names.split().index(i)]
 
-    def group(self, i=0):
-        return self._groups[i]
+    def group(self, *which):
+        found = tuple([self[i] for i in which or (0,)])
+        return found if len(found) > 1 else found[0]
 
-    def groups(self):
-        return tuple(self._groups[1:])
+    def groups(self, default=None):
+        return tuple([default if group is None else group for group in self._groups[1:]])
 
     def start(self):
         return self._start
@@ -174,11 +189,18 @@ class Match:
     def end(self):
         return self._start + len(self._groups[0])
 
+    def span(self):
+        return self.start(), self.end()
 
-def _filled_in(new, found):
-    for i, group in enumerate(found.groups()):
-        new = new.replace("\\" + str(i + 1), group)
-    return new
+    def expand(self, new):
+        return page.filled(new, self._names, page.array(*[group or "" for group in self._groups]))
+
+    def _all(self):
+        found = self.groups("")
+        return found if len(found) > 1 else (found or self._groups)[0]
+
+    def __repr__(self):
+        return f"<re.Match object; span={self.span()}, match={self[0]!r}>"
 
 
 def _as_text(text):
@@ -186,7 +208,13 @@ def _as_text(text):
 
 
 def _by_pattern(name):
-    return lambda pattern, *given: getattr(_pattern(pattern), name)(*given)
+    most = {"sub": 3, "split": 2}.get(name, 1)
+
+    def call(pattern, *given, flags=0, **how):
+        flags = given[most] if len(given) > most else flags
+        return getattr(_pattern(pattern, flags), name)(*given[:most], **how)
+
+    return call
 
 
 def _pattern(pattern, flags=0):
@@ -233,23 +261,11 @@ def pairwise(values):
     return [(values[i], values[i + 1]) for i in range(len(values) - 1)]
 
 
-def cached(*args, **kwargs):
-    """functools.cache and lru_cache: without keeping anything."""
-    return args[0] if len(args) == 1 and callable(args[0]) and not kwargs else lambda f: f
-
-
-class Counter(Dict):
-    def __init__(self, values=()):
-        super().__init__()
-        for value in values:
-            self[value] = self.get(value, 0) + 1
-
-    def most_common(self, n=None):
-        return sorted(self.items(), key=lambda pair: -pair[1])[:n]
-
-
 class Nothing:
     """A class of which there is no instance."""
+
+    def __init__(self, *args, **kwargs):
+        raise ImportError(missing_sentence_of_module.format(type(self).__name__))
 
 
 class SimpleNamespace:
@@ -266,17 +282,19 @@ for _name in (
         setattr(builtins, _name, type(_name, (Exception,), native_dict()))
 
 re_module = _module(
-    "re", compile=_pattern, sub=lambda pattern, new, text, **o: _pattern(pattern).sub(new, text),
-    I=2, IGNORECASE=2, S=16, DOTALL=16, M=8, MULTILINE=8, VERBOSE=64,
+    "re", compile=_pattern, I=2, IGNORECASE=2, S=16, DOTALL=16, M=8, MULTILINE=8, U=0, UNICODE=0,
     escape=lambda text: page.escaped(text),
-    **{n: _by_pattern(n) for n in ("search", "match", "fullmatch", "finditer", "findall", "split")},
+    **{n: _by_pattern(n) for n in (
+        "search", "match", "fullmatch", "finditer", "findall", "split", "sub",
+    )},
 )  # fmt: skip
 _function_type = type(lambda: 0)
 _generator_type = type(x for x in ())
 _module("contextlib", contextmanager=context, suppress=suppress, nullcontext=NullContext,
         redirect_stdout=redirect_stdout)  # fmt: skip
-_module("copy", deepcopy=copied, copy=lambda value: copied(value))
-_module("dataclasses", replace=replaced, dataclass=None, field=None, is_dataclass=lambda x: False,
+_module("copy", deepcopy=copied, copy=shallow)
+_module("dataclasses", replace=replaced, dataclass=_without("dataclass"), field=None,
+        is_dataclass=lambda x: False,
         fields=lambda x: [SimpleNamespace(name=name) for name in type(x)._fields])  # fmt: skip
 _module("textwrap", dedent=dedented, indent=indented)
 _module("types", FunctionType=_function_type, GeneratorType=_generator_type, CodeType=Nothing,
@@ -303,8 +321,8 @@ class NoNumpy(Module):
 
 
 sys.modules["numpy"] = NoNumpy("numpy", ndarray=Nothing)
-_module("decimal", Decimal=Nothing)
-_module("fractions", Fraction=Nothing)
+for _name, _place in (("Decimal", "decimal"), ("Fraction", "fractions")):
+    _module(_place, **{_name: type(_name, (Nothing,), native_dict())})
 _module("threading", local=SimpleNamespace, Lock=NullContext)
 _module("numbers", Number=(int, float), Real=(int, float), Integral=int)
 _module("difflib", get_close_matches=lambda word, words, n=3, cutoff=0.6: [
@@ -315,10 +333,7 @@ _module("html", escape=lambda text: text)
 _module("unicodedata", normalize=lambda form, text: page.normalized(form, text))
 _module("jaxtyping", Float=None, Int=None, Bool=None, Shaped=None)
 itertools.pairwise = pairwise
-functools_module.cache = functools_module.lru_cache = cached
-sys.modules["collections"] = Module("collections", **{
-    name: getattr(collections_module, name) for name in ("deque", "namedtuple", "defaultdict")
-}, Counter=Counter, OrderedDict=OrderedDict, abc=sys.modules["collections.abc"])  # fmt: skip
+sys.modules["collections"].abc = sys.modules["collections.abc"]
 
 for _name, _value in (
     ("__text__", text_method), ("__module__", lambda name: sys.modules[name]),
@@ -815,10 +830,10 @@ def check(text, name, call, namespace):
     """Judge the answer of this name; tells { verdict: { passed, text } }."""
     global _answer
     names = names_of(namespace)
-    _answer = Answer(text, name, names)
-    _answer.value = names.get(name)
     _said[2] = True
     try:
+        _answer = Answer(text, name, names)
+        _answer.value = names.get(name)
         exec(call, names)
         verdict = names["__verdict__"]
         page.verdict(verdict.passed, verdict.diagnosis)

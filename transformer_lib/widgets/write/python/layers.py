@@ -91,9 +91,29 @@ class Layer:
 
     training = True
     _hooks = ()
+    made = 0
+
+    def __new__(cls, *args, **kwargs):
+        made = object.__new__(cls)
+        Layer.made += 1
+        made._number_made = Layer.made
+        return made
 
     def __init__(self):
         pass
+
+    def extra_repr(self):
+        return ""
+
+    def __repr__(self):
+        parts = [(name, part) for name, part in self._parts() if isinstance(part, Layer)]
+        if type(self)._parts is Layer._parts:  # MicroPython's __dict__ keeps no order.
+            parts.sort(key=lambda pair: pair[1]._number_made)
+        lines = [f"({name}): {part}".replace("\n", "\n  ") for name, part in parts]
+        inside = "\n  " + "\n  ".join(lines) + "\n" if lines else self.extra_repr()
+        return f"{type(self).__name__}({inside})"
+
+    __str__ = __repr__
 
     def register_forward_hook(self, hook):
         self._hooks = list(self._hooks)
@@ -235,6 +255,10 @@ class Linear(Layer):
         self.weight = Parameter(torch.empty(out_features, in_features).uniform_(-bound, bound))
         self.bias = Parameter(torch.empty(out_features).uniform_(-bound, bound)) if bias else None
 
+    def extra_repr(self):
+        sizes = f"in_features={self.in_features}, out_features={self.out_features}"
+        return f"{sizes}, bias={self.bias is not None}"
+
     def forward(self, x):
         return F.linear(x, self.weight, self.bias)
 
@@ -243,6 +267,9 @@ class Embedding(Layer):
     def __init__(self, num_embeddings, embedding_dim):
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         self.weight = Parameter(torch.randn(num_embeddings, embedding_dim))
+
+    def extra_repr(self):
+        return f"{self.num_embeddings}, {self.embedding_dim}"
 
     def forward(self, ids):
         return F.embedding(ids, self.weight)
@@ -255,6 +282,10 @@ class LayerNorm(Layer):
         self.weight = Parameter(torch.ones(*shape))
         self.bias = Parameter(torch.zeros(*shape)) if bias else None
 
+    def extra_repr(self):
+        shape, bias = tuple(self.normalized_shape), self.bias is not None
+        return f"{shape}, eps={self.eps}, elementwise_affine=True, bias={bias}"
+
     def forward(self, x):
         return F.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
 
@@ -262,6 +293,9 @@ class LayerNorm(Layer):
 class Dropout(Layer):
     def __init__(self, p=0.5):
         self.p = p
+
+    def extra_repr(self):
+        return f"p={self.p}, inplace=False"
 
     def forward(self, x):
         return dropout(x, self.p, self.training)

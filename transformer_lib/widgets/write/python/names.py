@@ -210,7 +210,7 @@ linalg: matrix_rank multi_dot pinv qr slogdet solve
 autograd: Function
 autograd.functional: hessian hvp jvp vhp vjp
 nn: attention BatchNorm1d Conv1d Conv2d CrossEntropyLoss GELU GRU init LSTM
-nn: MSELoss MultiheadAttention ParameterList RNN Transformer TransformerDecoder
+nn: MSELoss MultiheadAttention ParameterList RNN Sigmoid Softmax Tanh Transformer TransformerDecoder
 nn: TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer utils
 special: bessel_j0 digamma erf erfc erfinv exp2 expit expm1 gammaln i0 log1p log_ndtr log_softmax
 special: logit logsumexp ndtr ndtri psi round sinc softmax xlog1py xlogy zeta

@@ -92,6 +92,8 @@ def _js(value):
         return value._g
     if value is None or isinstance(value, (str, JsProxy)):
         return value
+    if isinstance(value, type) and value in OF_PYTHON:
+        return OF_PYTHON[value].name
     kind = type(value).__name__
     raise TypeError(f"an argument is of type {kind}, which PyTorch does not take here")
 
@@ -178,7 +180,7 @@ CPU = device()
 float32, float64 = dtype("float32", True), dtype("float64", True)
 int64, bool_ = dtype("int64", False), dtype("bool", False)
 DTYPES = {each.name: each for each in (float32, float64, int64, bool_)}
-OF_PYTHON = {float: float32, int: int64, bool: bool_}
+OF_PYTHON = {float: float64, int: int64, bool: bool_}
 
 
 def _dtype(value):
@@ -235,7 +237,8 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False):
     elif numbers and all(isinstance(number, bool) for number in numbers):
         kind = "bool"
     held = page.array(*[float(number) for number in numbers])
-    made = Tensor(page.call("tensor", held, _js(shape), _js(dtype), kind))
+    made = page.call("tensor", held, _js(shape), _js(dtype), kind)
+    made = _raise() if made is None else Tensor(made)
     return made.requires_grad_(requires_grad) if requires_grad else made
 
 
