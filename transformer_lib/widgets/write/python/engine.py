@@ -426,7 +426,10 @@ def _seen_call(name, *args):
 NAMED = {"getitem": "__getitem__", "setitem": "__setitem__"}
 _call = _seen_call
 _module("torch.overrides", TorchFunctionMode=FunctionMode)
-full._C = Module("torch._C", DisableTorchFunction=NullContext)
+_never = Module(
+    "_functorch", is_gradtrackingtensor=lambda x: False, is_batchedtensor=lambda x: False
+)
+full._C = Module("torch._C", DisableTorchFunction=NullContext, _functorch=_never)
 
 # ---- Python's syntax ----------------------------------------------------------------------------
 
