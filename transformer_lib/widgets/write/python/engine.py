@@ -344,6 +344,7 @@ for _name, _value in (
 # ---- PyTorch, as the engine sees it -------------------------------------------------------------
 
 Tensor.layout, Tensor.is_nested, Tensor.is_sparse = "strided", False, False
+Tensor.is_meta = False
 Tensor.is_complex = lambda self: False
 dtype.is_complex = False
 MORE_DTYPES = (
