@@ -373,7 +373,7 @@ full = Module(
     "torch", **{name: dtype(name, False) for name in MORE_DTYPES}, strided="strided",
     default_generator=torch, get_default_device=lambda: CPU,
     compiler=Module("torch.compiler", is_compiling=lambda: False),
-    is_autocast_enabled=lambda *kind: False,
+    is_autocast_enabled=lambda *kind: False, aminmax=lambda input: (input.min(), input.max()),
     amp=Module("torch.amp", is_autocast_available=lambda *kind: False),
     random=Module("torch.random", fork_rng=lambda *a, **k: ForkedGenerator()),
     broadcast_shapes=broadcast_shapes,
