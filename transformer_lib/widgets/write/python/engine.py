@@ -344,7 +344,7 @@ for _name, _value in (
 # ---- PyTorch, as the engine sees it -------------------------------------------------------------
 
 Tensor.layout, Tensor.is_nested, Tensor.is_sparse = "strided", False, False
-Tensor.is_meta = False
+Tensor.is_meta, Tensor.aminmax = False, lambda self: (self.min(), self.max())
 Tensor.is_complex = lambda self: False
 dtype.is_complex = False
 MORE_DTYPES = (
@@ -373,7 +373,7 @@ full = Module(
     "torch", **{name: dtype(name, False) for name in MORE_DTYPES}, strided="strided",
     default_generator=torch, get_default_device=lambda: CPU,
     compiler=Module("torch.compiler", is_compiling=lambda: False),
-    is_autocast_enabled=lambda *kind: False, aminmax=lambda input: (input.min(), input.max()),
+    is_autocast_enabled=lambda *kind: False,
     amp=Module("torch.amp", is_autocast_available=lambda *kind: False),
     random=Module("torch.random", fork_rng=lambda *a, **k: ForkedGenerator()),
     broadcast_shapes=broadcast_shapes,
