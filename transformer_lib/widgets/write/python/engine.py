@@ -344,6 +344,7 @@ for _name, _value in (
 # ---- PyTorch, as the engine sees it -------------------------------------------------------------
 
 Tensor.layout, Tensor.is_nested, Tensor.is_sparse = "strided", False, False
+Tensor.is_meta, Tensor.aminmax = False, lambda self: (self.min(), self.max())
 Tensor.is_complex = lambda self: False
 dtype.is_complex = False
 MORE_DTYPES = (
@@ -426,7 +427,10 @@ def _seen_call(name, *args):
 NAMED = {"getitem": "__getitem__", "setitem": "__setitem__"}
 _call = _seen_call
 _module("torch.overrides", TorchFunctionMode=FunctionMode)
-full._C = Module("torch._C", DisableTorchFunction=NullContext)
+_never = Module(
+    "_functorch", is_gradtrackingtensor=lambda x: False, is_batchedtensor=lambda x: False
+)
+full._C = Module("torch._C", DisableTorchFunction=NullContext, _functorch=_never)
 
 # ---- Python's syntax ----------------------------------------------------------------------------
 
