@@ -6,7 +6,8 @@ MyST-NB writes the state of a page's widgets into the page. Here that state is m
   five questions on a page would be five times the same 50 kB, and six kinds of figures six times
   what they share. All models but the first of a kind name the first, `{"same_as": id}`. The first
   lists its modules: a text that stood on the page before is the place where it stood,
-  `[id, name, index]`. book/assets/afm-host.js looks there. What is left is minified.
+  `[id, name, index]`. book/assets/afm-host.js looks there. What is left is minified, but for
+  comments that begin with `!`: core/figure.js looks for one.
 - **Weights are files**, loaded when a figure needs them. The trait `_packed` holds a model's
   weights, up to a megabyte. They become `_static/weights-HASH.js`, a classic script (from file:// a
   page can load nothing else), and the trait names it: `{"load": "weights-HASH.js"}`.

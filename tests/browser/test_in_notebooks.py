@@ -143,7 +143,7 @@ def test_the_shared_style_is_there_once_and_first(open_page):
     styles = page.locator("head style").evaluate_all(
         "(all) => all.map((one) => one.id || one.textContent.slice(0, 30))"
     )
-    own = [text for text in styles if text.startswith("/* afm: ")]
+    own = [text for text in styles if text.startswith("/*! afm: ")]
     assert styles.count("afm-style") == 1
     assert len(own) == 3
     assert styles.index("afm-style") < styles.index(own[0])

@@ -210,7 +210,7 @@ def test_what_figures_share_of_their_style_comes_once_and_first(open_built):
     styles = page.evaluate("[...document.querySelectorAll('style')].map((s) => s.textContent)")
     first = ":is(.afm, .afm-back, .afm-pinned) {"
     shared = [i for i, text in enumerate(styles) if text.startswith(first)]
-    own = [i for i, text in enumerate(styles) if text.startswith("/* afm: ")]
+    own = [i for i, text in enumerate(styles) if text.startswith("/*! afm: ")]
     assert len(shared) == 1
     assert len(own) == 3  # a question, the plane, your part
     assert min(own) > shared[0]

@@ -137,7 +137,7 @@ def test_a_widget_s_own_style_says_whose_it_is(tmp_path):
     assert stylesheet("w", tmp_path) == ""
     stylesheet.cache_clear()
     (tmp_path / "w" / "style.css").write_text("b {}")
-    assert stylesheet("w", tmp_path) == "/* afm: w/style.css */\nb {}"
+    assert stylesheet("w", tmp_path) == "/*! afm: w/style.css */\nb {}"
 
 
 def test_a_style_beside_a_module_is_joined_as_text(folder):

@@ -33,7 +33,7 @@ def test_a_widget_carries_its_module_and_style_as_text(cls):
     assert isinstance(cls._esm, str)
     assert "\nexport default (() => {\n" in cls._esm
     assert isinstance(cls._css, str)
-    assert not cls._css or cls._css.startswith("/* afm: ")
+    assert not cls._css or cls._css.startswith("/*! afm: ")
     assert ".afm .afm-caption {" in cls._esm  # core/widget.css
 
 

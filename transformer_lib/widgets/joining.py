@@ -73,7 +73,7 @@ def stylesheet(name: str, folder: Path = FOLDER) -> str:
     own = folder / name / "style.css"
     if not own.exists():
         return ""
-    return f"/* afm: {name}/style.css */\n{own.read_text(encoding='utf-8')}"
+    return f"/*! afm: {name}/style.css */\n{own.read_text(encoding='utf-8')}"
 
 
 def _name(path: Path, folder: Path) -> str:

@@ -21,7 +21,7 @@ import { button, clip, element, phrase } from "./dom.js";
 
 const TEXT = ""; // widget.css (joining.py puts the text of that file here)
 const ID = "afm-style";
-const OWN = "/* afm: "; // so begins each figure's own style (joining.py)
+const OWN = "/*! afm: "; // so begins each figure's own style (joining.py)
 const HEADER = 60; // pixels of the window that the page keeps for itself, at its top
 
 /** See to it that a document has the shared style; `page` is the document. */
