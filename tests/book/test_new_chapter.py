@@ -132,7 +132,9 @@ def test_an_exercise_has_the_next_number(name):
 
 def test_a_title_reaches_the_program_as_it_was_typed():
     title = r"Why $\sqrt{d}$, `ls` and it's \"so\""
-    done = ended("make", "-n", "chapter", "NAME=98-x", f"TITLE={title}", cwd=ROOT)
+    done = ended(
+        "make", "-n", "--no-print-directory", "chapter", "NAME=98-x", f"TITLE={title}", cwd=ROOT
+    )
     assert shlex.split(done.stdout.splitlines()[-1])[-1] == title
 
 
