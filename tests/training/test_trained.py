@@ -18,6 +18,10 @@ FOLDER = TRAINED_FOLDER / "gifts-v3"
 RECIPES = {"gifts-v3": PRESETS["gifts-taught"]}
 
 
+def test_each_model_that_ships_is_tried_here():
+    assert {path.parent.name for path in TRAINED_FOLDER.glob(f"*/{MANIFEST}")} == set(RECIPES)
+
+
 @pytest.fixture(scope="module", params=RECIPES)
 def shipped(request):
     return load_shipped(request.param)

@@ -43,14 +43,15 @@ for (const known of library.gpt) {
   }
 }
 
-test("another kind of attention is refused", () => {
-  const [known] = library.gpt;
-  const config = { ...known.config, attention: "latent" };
-  assert.throws(
-    () => gpt(config, weightsOf(known)),
-    /attention is latent; the page computes multi/,
-  );
-});
+for (const [other, message] of [
+  [{ attention: "latent" }, /attention is latent; the page computes multi/],
+  [{ positions: "t5" }, /positions are t5; the page computes learned, sinusoidal/],
+]) {
+  test(`refused: ${JSON.stringify(other)}`, () => {
+    const [known] = library.gpt;
+    assert.throws(() => gpt({ ...known.config, ...other }, weightsOf(known)), message);
+  });
+}
 
 for (const known of library.pairs) {
   const { name, config, source, target, maps, logits } = known;

@@ -97,11 +97,16 @@ function add(x, y) {
   return sum;
 }
 
+const POSITIONS = ["learned", "sinusoidal", "rotary", "alibi"];
+
 /** What all parts of a model need: its sizes, its weights, its positions. `product` is `linear`, or
  * the same in another way. */
 export function wiring(config, weights, product = linear) {
   if ((config.attention ?? "multi_head") !== "multi_head") {
     throw new Error(`attention is ${config.attention}; the page computes multi_head only`);
+  }
+  if (!POSITIONS.includes(config.positions ?? "learned")) {
+    throw new Error(`positions are ${config.positions}; the page computes ${POSITIONS.join(", ")}`);
   }
   const heads = config.n_heads;
   const keyHeads = config.n_kv_heads ?? heads;
