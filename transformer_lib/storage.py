@@ -26,6 +26,10 @@ from typing import Any
 
 MOST_JSON_BYTES = 2**24  # more than any honest file needs; a list takes 40 times as much in memory
 INSTALL = "Install the version of transformer_lib that wrote it."
+# Opening a pipe would wait forever. (Windows has neither flag.)
+CAREFULLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+# What reading a file that says something else than it should can raise.
+NONSENSE = (KeyError, TypeError, ValueError, AttributeError, RuntimeError, OverflowError)
 
 
 class UnusableFileError(ValueError):
@@ -46,20 +50,20 @@ class InUseError(OSError):
 
 
 def sha256(content: bytes) -> str:
-    """64 hexadecimal digits that no other content has.
-
-    Source: FIPS 180-4.
-    """
+    """64 hexadecimal digits (FIPS 180-4)."""
     return hashlib.sha256(content).hexdigest()
 
 
 def signature(content: bytes) -> dict[str, int | str]:
-    """Size and sha256 of a file's content.
-
-    >>> signature(b"")["size"]
-    0
-    """
+    """What a manifest says of a file."""
     return {"size": len(content), "sha256": sha256(content)}
+
+
+def in_a_line(error: Exception) -> str:
+    """An error's message on one line. (PyTorch's take several.)"""
+    if isinstance(error, KeyError):
+        return f"there is no entry {error}"
+    return " ".join(str(error).split())[:500].rstrip(" .")
 
 
 # --- JSON ---------------------------------------------------------------------------------------
@@ -67,9 +71,6 @@ def signature(content: bytes) -> dict[str, int | str]:
 
 def canonical_json(value: Any) -> bytes:
     """The one way in which this library writes ``value``: equal values give equal bytes.
-
-    Raises:
-        TypeError, ValueError: JSON cannot hold it.
 
     >>> canonical_json({"b": 1, "a": [2.5, None]})
     b'{"a":[2.5,null],"b":1}\\n'
@@ -94,7 +95,7 @@ def parse_json(content: bytes | str) -> Any:
     try:
         text = content.decode("utf-8") if isinstance(content, bytes) else content
         return json.loads(
-            text, object_pairs_hook=_unique, parse_constant=_not_finite, parse_float=_finite
+            text, object_pairs_hook=_unique, parse_constant=_finite, parse_float=_finite
         )
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
@@ -129,13 +130,11 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return value
 
 
-def _not_finite(text: str) -> float:
-    raise ValueError(f"{text} is not a number in JSON")
-
-
 def _finite(text: str) -> float:
     value = float(text)
-    return value if math.isfinite(value) else _not_finite(f"{text:.40}")
+    if not math.isfinite(value):
+        raise ValueError(f"{text:.40} is not a number in JSON")
+    return value
 
 
 # --- Reading ------------------------------------------------------------------------------------
@@ -148,37 +147,40 @@ def read_regular(path: Path, most: int) -> bytes:
         UnusableFileError: it is missing, longer, a symbolic link, a folder, a pipe or a device, or
             cannot be read.
     """
+
     if path.is_symlink():
         raise UnusableFileError("is a symbolic link, which could lead anywhere.")
-    # Opening a pipe would wait forever, hence NONBLOCK; Windows has neither flag.
-    names = ("O_RDONLY", "O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY")
-    flags = 0
-    for name in names:
-        flags |= getattr(os, name, 0)
     try:
-        handle = os.open(path, flags)
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | CAREFULLY)) as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise UnusableFileError("is not a regular file.")
+            if status.st_size > most:
+                raise UnusableFileError(
+                    f"has {status.st_size:,} bytes, and at most {most:,} are expected."
+                )
+            return file.read(status.st_size)
     except FileNotFoundError as error:
         raise UnusableFileError("is missing.") from error
-    except PermissionError as error:
-        raise UnusableFileError(
-            f"cannot be opened ({error.strerror}).", "Ask its owner for permission to read it."
-        ) from error
-    except OSError as error:
-        raise UnusableFileError(f"cannot be opened ({error.strerror}).") from error
-    try:
-        status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode):
-            raise UnusableFileError("is not a regular file.")
-        if status.st_size > most:
-            raise UnusableFileError(
-                f"has {status.st_size:,} bytes, and at most {most:,} are expected."
-            )
-        with open(handle, "rb", closefd=False) as file:
-            return file.read(status.st_size)
+    except IsADirectoryError as error:
+        raise UnusableFileError("is not a regular file.") from error
     except (OSError, MemoryError) as error:
-        raise UnusableFileError(f"cannot be read ({error or type(error).__name__}).") from error
-    finally:
-        os.close(handle)
+        reason = getattr(error, "strerror", None) or type(error).__name__
+        fix = "Ask its owner for permission to read it."
+        fix = fix if isinstance(error, PermissionError) else None
+        raise UnusableFileError(f"cannot be read ({reason}).", fix) from error
+
+
+def read_stated(path: Path, stated: Mapping[str, Any], most: int = MOST_JSON_BYTES) -> bytes:
+    """The content of a file of which a manifest has the :func:`signature`.
+
+    Raises:
+        UnusableFileError: it is another file, or as :func:`read_regular`.
+    """
+    content = read_regular(path, min(stated["size"], most))
+    if signature(content) != stated:
+        raise UnusableFileError("is damaged: its size or sha256 is not that of the manifest.")
+    return content
 
 
 # --- Writing: whole or not at all ----------------------------------------------------------------
@@ -190,7 +192,7 @@ def write_file(path: Path, content: bytes) -> None:
     Raises:
         OSError: it cannot be written. Nothing half-written stays.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}.part")
+    temporary = _beside(path)
     try:
         write_flushed(temporary, content)
         os.replace(temporary, path)
@@ -205,7 +207,7 @@ def write_folder(path: Path, contents: Mapping[str, bytes]) -> None:
     Raises:
         OSError: it exists already, or cannot be written. Nothing half-written stays.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
+    temporary = _beside(path)
     try:
         temporary.mkdir()
         for name, content in contents.items():
@@ -231,9 +233,12 @@ def remove_folder(path: Path) -> None:
 
 def sweep(folder: Path, pattern: str) -> None:
     """Delete what killed programs left of folders whose names match ``pattern``."""
-    for ending in ("tmp", "old"):
-        for leftover in folder.glob(f".{pattern}.{ending}"):
-            _delete(leftover)
+    for leftover in [*folder.glob(f".{pattern}.tmp"), *folder.glob(f".{pattern}.old")]:
+        _delete(leftover)
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{os.urandom(8).hex()}.tmp")
 
 
 def _delete(path: Path) -> None:
@@ -245,11 +250,7 @@ def _delete(path: Path) -> None:
 
 
 def write_flushed(path: Path, content: bytes) -> None:
-    """Write a new file; return when it is on the disk.
-
-    Raises:
-        OSError: it exists already, or cannot be written.
-    """
+    """Write a new file; return when it is on the disk."""
     with open(path, "xb") as file:
         file.write(content)
         file.flush()
@@ -281,23 +282,26 @@ def make_folders(path: Path) -> None:
             flush_folder(folder.parent)
 
 
-def require_writable(folder: Path) -> None:
-    """Make ``folder``, if need be, and try whether files can be written there.
-
-    Raises:
-        OSError: they cannot.
-    """
+@contextlib.contextmanager
+def explained(folder: Path, text: str) -> Iterator[None]:
+    """A context in which an OSError says ``text``, with the system's reason for ``{}``."""
     try:
+        yield
+    except OSError as error:
+        reason = error.strerror or error
+        raise OSError(error.errno, text.format(reason), str(folder)) from error
+
+
+def require_writable(folder: Path) -> None:
+    """Make ``folder``, if need be, and try whether files can be written there."""
+    with explained(
+        folder,
+        "no checkpoint could be saved there ({}), so no step was taken. Make it a folder that you "
+        "may write to, or choose another",
+    ):
         make_folders(folder)
         with tempfile.TemporaryFile(dir=folder) as trial:
             trial.write(b"trial")
-    except OSError as error:
-        raise OSError(
-            error.errno,
-            f"no checkpoint could be saved there ({error.strerror}), so no step was taken. Make "
-            f"it a folder that you may write to, or choose another",
-            str(folder),
-        ) from error
 
 
 # --- One program in a folder ---------------------------------------------------------------------
@@ -332,7 +336,7 @@ def locked(folder: Path) -> Iterator[Callable[[], None]]:
             lock.acquire(timeout=0)
         except Timeout as error:
             name = "another process"
-            with contextlib.suppress(UnusableFileError, ValueError):
+            with contextlib.suppress(ValueError):
                 name = f"process {int(read_regular(owner, 20))}"
             raise InUseError(
                 errno.EAGAIN,
@@ -341,10 +345,9 @@ def locked(folder: Path) -> Iterator[Callable[[], None]]:
                 str(folder),
             ) from error
         except (OSError, NotImplementedError) as error:
-            reason = getattr(error, "strerror", None) or error
             warnings.warn(
-                f"{folder} cannot be locked ({reason}): take care that no other program trains "
-                f"there.",
+                f"{folder} cannot be locked ({getattr(error, 'strerror', None) or error}): take "
+                f"care that no other program trains there.",
                 stacklevel=7,
             )
         held = _number(folder / LOCK)
