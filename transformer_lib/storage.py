@@ -33,11 +33,8 @@ NONSENSE = (KeyError, TypeError, ValueError, AttributeError, RuntimeError, Overf
 
 
 class UnusableFileError(ValueError):
-    """A file that cannot be used.
-
-    Attributes:
-        cause: completes a sentence that starts with the file's name.
-        fix: what to do; None if only the caller can know.
+    """A file that cannot be used: ``cause`` completes a sentence that starts with its name; ``fix``
+    is what to do, None if only the caller can know.
     """
 
     def __init__(self, cause: str, fix: str | None = None):
@@ -102,11 +99,7 @@ def parse_json(content: bytes | str) -> Any:
 
 
 def parse_format(content: bytes, kind: str, version: int) -> dict[str, Any]:
-    """A JSON object that says of itself that it is of this kind and version.
-
-    Raises:
-        UnusableFileError: it is damaged, of another kind, or of another version.
-    """
+    """A JSON object that says of itself that it is of this kind and version."""
     try:
         value = parse_json(content)
     except ValueError as error:
@@ -141,11 +134,10 @@ def _finite(text: str) -> float:
 
 
 def read_regular(path: Path, most: int) -> bytes:
-    """The content of a regular file of at most ``most`` bytes.
+    """The content of a file of at most ``most`` bytes; of no link, folder, pipe or device.
 
     Raises:
-        UnusableFileError: it is missing, longer, a symbolic link, a folder, a pipe or a device, or
-            cannot be read.
+        UnusableFileError: there is none, or it cannot be read.
     """
 
     if path.is_symlink():
@@ -160,23 +152,18 @@ def read_regular(path: Path, most: int) -> bytes:
                     f"has {status.st_size:,} bytes, and at most {most:,} are expected."
                 )
             return file.read(status.st_size)
-    except FileNotFoundError as error:
-        raise UnusableFileError("is missing.") from error
-    except IsADirectoryError as error:
-        raise UnusableFileError("is not a regular file.") from error
     except (OSError, MemoryError) as error:
+        known = {FileNotFoundError: "is missing.", IsADirectoryError: "is not a regular file."}
         reason = getattr(error, "strerror", None) or type(error).__name__
         fix = "Ask its owner for permission to read it."
-        fix = fix if isinstance(error, PermissionError) else None
-        raise UnusableFileError(f"cannot be read ({reason}).", fix) from error
+        raise UnusableFileError(
+            known.get(type(error), f"cannot be read ({reason})."),
+            fix if isinstance(error, PermissionError) else None,
+        ) from error
 
 
 def read_stated(path: Path, stated: Mapping[str, Any], most: int = MOST_JSON_BYTES) -> bytes:
-    """The content of a file of which a manifest has the :func:`signature`.
-
-    Raises:
-        UnusableFileError: it is another file, or as :func:`read_regular`.
-    """
+    """The content of a file whose :func:`signature` a manifest states."""
     content = read_regular(path, min(stated["size"], most))
     if signature(content) != stated:
         raise UnusableFileError("is damaged: its size or sha256 is not that of the manifest.")
@@ -187,33 +174,27 @@ def read_stated(path: Path, stated: Mapping[str, Any], most: int = MOST_JSON_BYT
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Write a file, or replace it: whatever happens, it is the old one or the new one.
-
-    Raises:
-        OSError: it cannot be written. Nothing half-written stays.
-    """
-    temporary = _beside(path)
-    try:
+    """Write a file, or replace it: whatever happens, it is the old one or the new one."""
+    with _appearing(path, os.replace) as temporary:
         write_flushed(temporary, content)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    flush_folder(path.parent)
 
 
 def write_folder(path: Path, contents: Mapping[str, bytes]) -> None:
-    """Write a new folder with these files: whatever happens, all of it is there or nothing.
-
-    Raises:
-        OSError: it exists already, or cannot be written. Nothing half-written stays.
-    """
-    temporary = _beside(path)
-    try:
+    """Write a new folder with these files: whatever happens, all of it is there or nothing."""
+    with _appearing(path, os.rename) as temporary:
         temporary.mkdir()
         for name, content in contents.items():
             write_flushed(temporary / name, content)
         flush_folder(temporary)
-        os.rename(temporary, path)
+
+
+@contextlib.contextmanager
+def _appearing(path: Path, rename: Callable[[Path, Path], None]) -> Iterator[Path]:
+    """A context that gives a name beside ``path``; what is written there becomes ``path``."""
+    temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}.tmp")
+    try:
+        yield temporary
+        rename(temporary, path)
     finally:
         _delete(temporary)
     flush_folder(path.parent)
@@ -237,10 +218,6 @@ def sweep(folder: Path, pattern: str) -> None:
         _delete(leftover)
 
 
-def _beside(path: Path) -> Path:
-    return path.with_name(f".{path.name}.{os.urandom(8).hex()}.tmp")
-
-
 def _delete(path: Path) -> None:
     """A file, a folder with all that is in it, or a link (never what it leads to)."""
     if path.is_dir() and not path.is_symlink():
@@ -258,9 +235,8 @@ def write_flushed(path: Path, content: bytes) -> None:
 
 
 def flush_folder(path: Path) -> None:
-    """Return when the names in this folder are on the disk.
-
-    (Windows cannot flush a folder, nor can some that are not on a disk, as a mounted Google Drive.)
+    """Return when the names in this folder are on the disk. (Windows cannot flush a folder, nor
+    does every mounted one, as Google Drive.)
     """
     if os.name == "nt":
         return
@@ -314,8 +290,7 @@ def locked(folder: Path) -> Iterator[Callable[[], None]]:
     """A context in which no other program can lock ``folder``; it gives a function that makes the
     folder and locks it anew, should it have been deleted meanwhile, and the lock with it.
 
-    The kernel ends the lock with the process, however that ends; a file that lies there locks
-    nothing.
+    The kernel ends the lock with the process; a file that lies there locks nothing.
 
     Raises:
         InUseError: another program has it; the message names its process.

@@ -47,8 +47,7 @@ class CheckpointError(ValueError):
     """A checkpoint that is refused.
 
     Attributes:
-        file: which of its files.
-        cause, fix: what is wrong with it, and what to do.
+        file, cause, fix: which of its files, what is wrong with it, and what to do.
         before: the newest checkpoint before it that would be accepted; None if there is none.
     """
 
@@ -98,18 +97,15 @@ def save_checkpoint(
 
     Args:
         folder: of this run, and of no other.
-        step: how many steps have been taken.
         state: by name, what ``state_dict()`` and ``random_state()`` return, the position in the
             data and so on; of the types that :func:`~transformer_lib.training.state.pack` knows.
         configuration: what must be equal to go on: sizes, rates; anything that JSON can hold.
         vocabulary: the tokenizer's hash.
 
     Raises:
-        ValueError: ``step`` below 1.
         TypeError: a state, configuration or vocabulary that cannot be stored, or would not be read
             again. Nothing has been written.
-        OSError: the disk is full, or the folder cannot be written to. Nothing half-written stays,
-            and the checkpoints before are as they were.
+        OSError: nothing half-written stays, and the checkpoints before are as they were.
 
     >>> import tempfile
     >>> folder, about = tempfile.mkdtemp(), {"configuration": {"d_model": 3}, "vocabulary": "ab"}
@@ -169,15 +165,16 @@ def load_checkpoint(
     Args:
         path: a folder that :func:`save_checkpoint` returned, or the one that it was given.
         configuration, vocabulary: what they must be; None if any will do.
-        sizes: of the checkpoint's configuration, the least and the most bytes that its tensors may
-            take. They are compared before anything is read; without, a file is read whole, however
-            long it is.
+        sizes: of a configuration, the least and the most bytes of its tensors, compared before
+            these are read; without, a file is read whole, however long it is.
 
     Raises:
         FileNotFoundError: there is no checkpoint.
         CheckpointError: it is damaged, hostile, or of another configuration or vocabulary; the
             message names the file and the fix, and offers the checkpoint before it.
     """
+    if configuration is not None:
+        configuration = _as_stored(configuration)
     return _newest(path, partial(_read, wanted=(configuration, vocabulary), sizes=sizes))
 
 
@@ -192,24 +189,6 @@ def find_checkpoints(folder: str | os.PathLike) -> list[Path]:
     inside = folder.iterdir() if folder.is_dir() else ()
     found = [p for p in inside if NAME.fullmatch(p.name) and p.is_dir() and not p.is_symlink()]
     return sorted(found, key=_order)
-
-
-def newest_checkpoint(path: str | os.PathLike) -> Path:
-    """``path``, if it is a checkpoint, or the newest in this folder of a run. It is not checked.
-
-    Raises:
-        FileNotFoundError: there is none.
-    """
-    path = Path(path)
-    named, has_manifest = NAME.fullmatch(path.name), os.path.lexists(path / MANIFEST)
-    if not (named and has_manifest) and (found := find_checkpoints(path)):
-        return found[-1]  # whatever else lies there
-    if has_manifest or (named and os.path.lexists(path)):
-        return path
-    raise FileNotFoundError(
-        f"there is no checkpoint in {path}: no folder step-00000000 with a {MANIFEST}. Give the "
-        f"folder that the run saved to."
-    )
 
 
 def saved_step(path: Path) -> int:
@@ -265,7 +244,16 @@ def _order(path: Path) -> tuple[int, int]:
 
 
 def _newest(path: str | os.PathLike, read: Callable[..., Checkpoint], **options) -> Checkpoint:
-    newest = newest_checkpoint(path)
+    """What ``read`` makes of ``path``, if it is a checkpoint, or of the newest in this folder."""
+    newest = Path(path)
+    named, has_manifest = NAME.fullmatch(newest.name), os.path.lexists(newest / MANIFEST)
+    if not (named and has_manifest) and (found := find_checkpoints(newest)):
+        newest = found[-1]  # whatever else lies there
+    elif not has_manifest and not (named and os.path.lexists(newest)):
+        raise FileNotFoundError(
+            f"there is no checkpoint in {path}: no folder step-00000000 with a {MANIFEST}. Give "
+            f"the folder that the run saved to."
+        )
     try:
         return read(newest, **options)
     except CheckpointError as error:
@@ -343,16 +331,15 @@ def _require_readable(contents: Mapping[str, bytes]) -> None:
 
 def _require_purpose(saved: Checkpoint, configuration, vocabulary: str | None) -> None:
     """The checkpoint is for this configuration and vocabulary; None means any."""
-    if configuration is not None:
-        different = list(differences(saved.configuration, _as_stored(configuration)))
-        if different:
-            raise UnusableFileError(
-                f"is of another configuration: {'; '.join(different[:5])}.",
-                "Go on with the configuration that was saved, or save to another folder.",
-            )
+    wanted = saved.configuration if configuration is None else configuration
+    if different := list(differences(saved.configuration, wanted)):
+        raise UnusableFileError(
+            f"is of another configuration: {'; '.join(different[:5])}.",
+            "Go on with the configuration that was saved, or save to another folder.",
+        )
     if vocabulary not in (None, saved.vocabulary):
         raise UnusableFileError(
-            f"is of another vocabulary (hash {saved.vocabulary:.12}… there, {vocabulary:.12}… "
+            f"is of another vocabulary (hash {saved.vocabulary:.12}… there, {vocabulary!s:.12}… "
             f"here), so its ids mean other tokens.",
             "Use the tokenizer of that run, or save to another folder.",
         )

@@ -55,7 +55,10 @@ def pack(state: Any) -> tuple[dict[str, Tensor], Any]:
             # "a.b" can be one key or two; the other name is safetensors' own.
             while name in tensors or name == "__metadata__":
                 name += "_"
-            tensors[name], seen[same] = _on_its_own(value), name
+            seen[same] = name
+            tensor = value.detach().cpu().resolve_neg().contiguous()
+            whole = tensor.untyped_storage().nbytes() == tensor.nbytes
+            tensors[name] = tensor if whole else tensor.clone()  # without the rest of a larger one
             return {"__tensor__": name}
         if value is None or isinstance(value, (bool, str)) or type(value) is int:
             return value
@@ -176,10 +179,3 @@ def require_same_gpus(state: Mapping[str, Any], other_devices: bool) -> int:
             f"(--other-devices) if it may go on with others."
         )
     return n_gpus
-
-
-def _on_its_own(tensor: Tensor) -> Tensor:
-    """On the CPU, contiguous, sharing no memory with a larger tensor."""
-    tensor = tensor.detach().cpu().resolve_neg().contiguous()
-    shared = tensor.untyped_storage().nbytes() != tensor.nbytes
-    return tensor.clone() if shared else tensor

@@ -38,11 +38,6 @@ FORMAT, FORMAT_VERSION = "transformer_lib trained model", 1
 WEIGHTS, RUN, MANIFEST = "weights.safetensors", "run.json", "manifest.json"
 TRAINED_FOLDER = Path(__file__).resolve().parent.parent / "trained"
 AGAIN = "Install transformer_lib again, or export the model again."
-OWN_LOOP = "If a loop of your own saved it, load it there by load_checkpoint."
-OWN_PART = (
-    "If it has a part of your own, import that first and load it in Python, by load_trained; else "
-    "copy it again."
-)
 # Weights, up to three numbers more for each (what optimizers keep), and what is not the model's.
 MOST_TIMES, MOST_BESIDE = 4, 2**24
 CPU = torch.device("cpu")
@@ -79,10 +74,7 @@ class Trained:
     def using(
         self, *, at: str | None = None, **parts: Callable[..., Any]
     ) -> AbstractContextManager[nn.Module]:
-        """A context in which functions of your own take the library's place in the model.
-
-        See :func:`transformer_lib.interpret.your_part.using`.
-        """
+        """See :func:`transformer_lib.interpret.your_part.using`."""
         return using(self.model, at=at, **parts)
 
 
@@ -225,11 +217,7 @@ def is_exported(path: str | os.PathLike) -> bool:
 
 
 def require_not_exported(path: str | os.PathLike) -> None:
-    """``path`` is not an exported model: a run there could not be found again.
-
-    Raises:
-        ValueError: it is.
-    """
+    """``path`` is not an exported model: a run there could not be found again."""
     if is_exported(path):
         raise ValueError(
             f"{path} is an exported model: it can be sampled and evaluated, but a run trains, goes "
@@ -238,18 +226,8 @@ def require_not_exported(path: str | os.PathLike) -> None:
 
 
 def recipe_of(checkpoint: Checkpoint) -> Recipe:
-    """The recipe that a checkpoint belongs to.
-
-    Raises:
-        CheckpointError: it does not belong to a run (but to another program, or another version).
-    """
-    try:
-        return Recipe.from_json(checkpoint.configuration["recipe"])
-    except NONSENSE as error:
-        file, told = checkpoint.path / checkpoints.MANIFEST, in_a_line(error)
-        raise CheckpointError(
-            file, f"does not hold the recipe of a run ({told}).", storage.INSTALL
-        ) from error
+    """Of a checkpoint in which :func:`sizes_of` found one."""
+    return Recipe.from_json(checkpoint.configuration["recipe"])
 
 
 def sizes_of(configuration: Mapping[str, Any]) -> tuple[int, int]:
@@ -261,7 +239,11 @@ def sizes_of(configuration: Mapping[str, Any]) -> tuple[int, int]:
     what, fix = "hold the recipe", storage.INSTALL
     try:
         recipe = Recipe.from_json(configuration["recipe"])
-        what, fix = "describe the model", OWN_PART
+        what, fix = (
+            "describe the model",
+            "If it has a part of your own, import that first and load it in Python, by "
+            "load_trained; else copy it again.",
+        )
         with shapes_only():
             sketch = model_of(recipe, corpora.tokenizer_of(configuration["tokenizer"]))
     except NONSENSE as error:
@@ -284,20 +266,12 @@ def find_log(
 
 
 def require_same_run(saved: Checkpoint, recipe: Recipe, corpus: corpora.Corpus) -> None:
-    """A checkpoint of ``recipe`` on ``corpus``, so that the run can go on from it.
-
-    Raises:
-        CheckpointError: says what is not the same.
-    """
+    """The checkpoint is of ``recipe`` on ``corpus``, so that the run can go on from it."""
     file = saved.path / checkpoints.MANIFEST
     # Both as recipes: fields that are younger than the checkpoint have the values that they had.
-    different = list(differences(recipe_of(saved).as_json(), recipe.as_json()))
-    if different:
-        raise CheckpointError(
-            file,
-            f"is of another configuration: {'; '.join(different)}.",
-            "Go on with the recipe that was saved (resume), or save to another folder.",
-        )
+    if different := "; ".join(differences(recipe_of(saved).as_json(), recipe.as_json())):
+        fix = "Go on with the recipe that was saved (resume), or save to another folder."
+        raise CheckpointError(file, f"is of another configuration: {different}.", fix)
     try:
         require_same_data(recipe, corpus, saved.configuration.get("data"))
     except ValueError as error:
@@ -325,8 +299,11 @@ def _of_checkpoint(saved: Checkpoint) -> Trained:
     try:
         return _made(saved.path, saved.step, saved.configuration, saved.state["model"])
     except NONSENSE as error:
-        told = f"does not hold the model of a run ({in_a_line(error)})."
-        raise CheckpointError(saved.path, told, OWN_LOOP) from error
+        raise CheckpointError(
+            saved.path,
+            f"does not hold the model of a run ({in_a_line(error)}).",
+            "If a loop of your own saved it, load it there by load_checkpoint.",
+        ) from error
 
 
 def _made(path: Path, step: int, about: Mapping[str, Any], weights: Any, **of_export) -> Trained:
@@ -350,9 +327,7 @@ def _made(path: Path, step: int, about: Mapping[str, Any], weights: Any, **of_ex
     )  # fmt: skip
 
 
-def _parts(
-    about: Mapping[str, Any],
-) -> tuple[Recipe, corpora.Tokenizer, Grammar | KannadaGrammar | None]:
+def _parts(about: Mapping[str, Any]) -> tuple[Recipe, corpora.Tokenizer, Grammars | None]:
     recipe = Recipe.from_json(about["recipe"])
     kind = recipe.data.grammar_class
     grammar = kind and kind(**about.get("grammar", recipe.data.grammar))
