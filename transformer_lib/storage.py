@@ -26,7 +26,7 @@ from typing import Any
 
 MOST_JSON_BYTES = 2**24  # more than any honest file needs; a list takes 40 times as much in memory
 INSTALL = "Install the version of transformer_lib that wrote it."
-# Opening a pipe would wait forever. (Windows has neither flag.)
+# No link is followed, and no pipe waited for. (Windows has neither flag.)
 CAREFULLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 # What reading a file that says something else than it should can raise.
 NONSENSE = (KeyError, TypeError, ValueError, AttributeError, RuntimeError, OverflowError)
