@@ -26,14 +26,15 @@ from typing import Any
 
 MOST_JSON_BYTES = 2**24  # more than any honest file needs; a list takes 40 times as much in memory
 INSTALL = "Install the version of transformer_lib that wrote it."
+# No link is followed, and no pipe waited for. (Windows has neither flag.)
+CAREFULLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+# What reading a file that says something else than it should can raise.
+NONSENSE = (KeyError, TypeError, ValueError, AttributeError, RuntimeError, OverflowError)
 
 
 class UnusableFileError(ValueError):
-    """A file that cannot be used.
-
-    Attributes:
-        cause: completes a sentence that starts with the file's name.
-        fix: what to do; None if only the caller can know.
+    """A file that cannot be used: ``cause`` completes a sentence that starts with its name; ``fix``
+    is what to do, None if only the caller can know.
     """
 
     def __init__(self, cause: str, fix: str | None = None):
@@ -46,20 +47,20 @@ class InUseError(OSError):
 
 
 def sha256(content: bytes) -> str:
-    """64 hexadecimal digits that no other content has.
-
-    Source: FIPS 180-4.
-    """
+    """64 hexadecimal digits (FIPS 180-4)."""
     return hashlib.sha256(content).hexdigest()
 
 
 def signature(content: bytes) -> dict[str, int | str]:
-    """Size and sha256 of a file's content.
-
-    >>> signature(b"")["size"]
-    0
-    """
+    """What a manifest says of a file."""
     return {"size": len(content), "sha256": sha256(content)}
+
+
+def in_a_line(error: Exception) -> str:
+    """An error's message on one line. (PyTorch's take several.)"""
+    if isinstance(error, KeyError):
+        return f"there is no entry {error}"
+    return " ".join(str(error).split())[:500].rstrip(" .")
 
 
 # --- JSON ---------------------------------------------------------------------------------------
@@ -67,9 +68,6 @@ def signature(content: bytes) -> dict[str, int | str]:
 
 def canonical_json(value: Any) -> bytes:
     """The one way in which this library writes ``value``: equal values give equal bytes.
-
-    Raises:
-        TypeError, ValueError: JSON cannot hold it.
 
     >>> canonical_json({"b": 1, "a": [2.5, None]})
     b'{"a":[2.5,null],"b":1}\\n'
@@ -94,18 +92,14 @@ def parse_json(content: bytes | str) -> Any:
     try:
         text = content.decode("utf-8") if isinstance(content, bytes) else content
         return json.loads(
-            text, object_pairs_hook=_unique, parse_constant=_not_finite, parse_float=_finite
+            text, object_pairs_hook=_unique, parse_constant=_finite, parse_float=_finite
         )
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
 
 
 def parse_format(content: bytes, kind: str, version: int) -> dict[str, Any]:
-    """A JSON object that says of itself that it is of this kind and version.
-
-    Raises:
-        UnusableFileError: it is damaged, of another kind, or of another version.
-    """
+    """A JSON object that says of itself that it is of this kind and version."""
     try:
         value = parse_json(content)
     except ValueError as error:
@@ -129,89 +123,78 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return value
 
 
-def _not_finite(text: str) -> float:
-    raise ValueError(f"{text} is not a number in JSON")
-
-
 def _finite(text: str) -> float:
     value = float(text)
-    return value if math.isfinite(value) else _not_finite(f"{text:.40}")
+    if not math.isfinite(value):
+        raise ValueError(f"{text:.40} is not a number in JSON")
+    return value
 
 
 # --- Reading ------------------------------------------------------------------------------------
 
 
 def read_regular(path: Path, most: int) -> bytes:
-    """The content of a regular file of at most ``most`` bytes.
+    """The content of a file of at most ``most`` bytes; of no link, folder, pipe or device.
 
     Raises:
-        UnusableFileError: it is missing, longer, a symbolic link, a folder, a pipe or a device, or
-            cannot be read.
+        UnusableFileError: there is none, or it cannot be read.
     """
+
     if path.is_symlink():
         raise UnusableFileError("is a symbolic link, which could lead anywhere.")
-    # Opening a pipe would wait forever, hence NONBLOCK; Windows has neither flag.
-    names = ("O_RDONLY", "O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY")
-    flags = 0
-    for name in names:
-        flags |= getattr(os, name, 0)
     try:
-        handle = os.open(path, flags)
-    except FileNotFoundError as error:
-        raise UnusableFileError("is missing.") from error
-    except PermissionError as error:
-        raise UnusableFileError(
-            f"cannot be opened ({error.strerror}).", "Ask its owner for permission to read it."
-        ) from error
-    except OSError as error:
-        raise UnusableFileError(f"cannot be opened ({error.strerror}).") from error
-    try:
-        status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode):
-            raise UnusableFileError("is not a regular file.")
-        if status.st_size > most:
-            raise UnusableFileError(
-                f"has {status.st_size:,} bytes, and at most {most:,} are expected."
-            )
-        with open(handle, "rb", closefd=False) as file:
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | CAREFULLY)) as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise UnusableFileError("is not a regular file.")
+            if status.st_size > most:
+                raise UnusableFileError(
+                    f"has {status.st_size:,} bytes, and at most {most:,} are expected."
+                )
             return file.read(status.st_size)
     except (OSError, MemoryError) as error:
-        raise UnusableFileError(f"cannot be read ({error or type(error).__name__}).") from error
-    finally:
-        os.close(handle)
+        known = {FileNotFoundError: "is missing.", IsADirectoryError: "is not a regular file."}
+        reason = getattr(error, "strerror", None) or type(error).__name__
+        fix = "Ask its owner for permission to read it."
+        raise UnusableFileError(
+            known.get(type(error), f"cannot be read ({reason})."),
+            fix if isinstance(error, PermissionError) else None,
+        ) from error
+
+
+def read_stated(path: Path, stated: Mapping[str, Any], most: int = MOST_JSON_BYTES) -> bytes:
+    """The content of a file whose :func:`signature` a manifest states."""
+    content = read_regular(path, min(stated["size"], most))
+    if signature(content) != stated:
+        raise UnusableFileError("is damaged: its size or sha256 is not that of the manifest.")
+    return content
 
 
 # --- Writing: whole or not at all ----------------------------------------------------------------
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Write a file, or replace it: whatever happens, it is the old one or the new one.
-
-    Raises:
-        OSError: it cannot be written. Nothing half-written stays.
-    """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}.part")
-    try:
+    """Write a file, or replace it: whatever happens, it is the old one or the new one."""
+    with _appearing(path, os.replace) as temporary:
         write_flushed(temporary, content)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    flush_folder(path.parent)
 
 
 def write_folder(path: Path, contents: Mapping[str, bytes]) -> None:
-    """Write a new folder with these files: whatever happens, all of it is there or nothing.
-
-    Raises:
-        OSError: it exists already, or cannot be written. Nothing half-written stays.
-    """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
-    try:
+    """Write a new folder with these files: whatever happens, all of it is there or nothing."""
+    with _appearing(path, os.rename) as temporary:
         temporary.mkdir()
         for name, content in contents.items():
             write_flushed(temporary / name, content)
         flush_folder(temporary)
-        os.rename(temporary, path)
+
+
+@contextlib.contextmanager
+def _appearing(path: Path, rename: Callable[[Path, Path], None]) -> Iterator[Path]:
+    """A context that gives a name beside ``path``; what is written there becomes ``path``."""
+    temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}.tmp")
+    try:
+        yield temporary
+        rename(temporary, path)
     finally:
         _delete(temporary)
     flush_folder(path.parent)
@@ -231,9 +214,8 @@ def remove_folder(path: Path) -> None:
 
 def sweep(folder: Path, pattern: str) -> None:
     """Delete what killed programs left of folders whose names match ``pattern``."""
-    for ending in ("tmp", "old"):
-        for leftover in folder.glob(f".{pattern}.{ending}"):
-            _delete(leftover)
+    for leftover in [*folder.glob(f".{pattern}.tmp"), *folder.glob(f".{pattern}.old")]:
+        _delete(leftover)
 
 
 def _delete(path: Path) -> None:
@@ -245,11 +227,7 @@ def _delete(path: Path) -> None:
 
 
 def write_flushed(path: Path, content: bytes) -> None:
-    """Write a new file; return when it is on the disk.
-
-    Raises:
-        OSError: it exists already, or cannot be written.
-    """
+    """Write a new file; return when it is on the disk."""
     with open(path, "xb") as file:
         file.write(content)
         file.flush()
@@ -257,9 +235,8 @@ def write_flushed(path: Path, content: bytes) -> None:
 
 
 def flush_folder(path: Path) -> None:
-    """Return when the names in this folder are on the disk.
-
-    (Windows cannot flush a folder, nor can some that are not on a disk, as a mounted Google Drive.)
+    """Return when the names in this folder are on the disk. (Windows cannot flush a folder, nor
+    does every mounted one, as Google Drive.)
     """
     if os.name == "nt":
         return
@@ -281,23 +258,26 @@ def make_folders(path: Path) -> None:
             flush_folder(folder.parent)
 
 
-def require_writable(folder: Path) -> None:
-    """Make ``folder``, if need be, and try whether files can be written there.
-
-    Raises:
-        OSError: they cannot.
-    """
+@contextlib.contextmanager
+def explained(folder: Path, text: str) -> Iterator[None]:
+    """A context in which an OSError says ``text``, with the system's reason for ``{}``."""
     try:
+        yield
+    except OSError as error:
+        reason = error.strerror or error
+        raise OSError(error.errno, text.format(reason), str(folder)) from error
+
+
+def require_writable(folder: Path) -> None:
+    """Make ``folder``, if need be, and try whether files can be written there."""
+    with explained(
+        folder,
+        "no checkpoint could be saved there ({}), so no step was taken. Make it a folder that you "
+        "may write to, or choose another",
+    ):
         make_folders(folder)
         with tempfile.TemporaryFile(dir=folder) as trial:
             trial.write(b"trial")
-    except OSError as error:
-        raise OSError(
-            error.errno,
-            f"no checkpoint could be saved there ({error.strerror}), so no step was taken. Make "
-            f"it a folder that you may write to, or choose another",
-            str(folder),
-        ) from error
 
 
 # --- One program in a folder ---------------------------------------------------------------------
@@ -310,8 +290,7 @@ def locked(folder: Path) -> Iterator[Callable[[], None]]:
     """A context in which no other program can lock ``folder``; it gives a function that makes the
     folder and locks it anew, should it have been deleted meanwhile, and the lock with it.
 
-    The kernel ends the lock with the process, however that ends; a file that lies there locks
-    nothing.
+    The kernel ends the lock with the process; a file that lies there locks nothing.
 
     Raises:
         InUseError: another program has it; the message names its process.
@@ -332,7 +311,7 @@ def locked(folder: Path) -> Iterator[Callable[[], None]]:
             lock.acquire(timeout=0)
         except Timeout as error:
             name = "another process"
-            with contextlib.suppress(UnusableFileError, ValueError):
+            with contextlib.suppress(ValueError):
                 name = f"process {int(read_regular(owner, 20))}"
             raise InUseError(
                 errno.EAGAIN,
@@ -341,10 +320,9 @@ def locked(folder: Path) -> Iterator[Callable[[], None]]:
                 str(folder),
             ) from error
         except (OSError, NotImplementedError) as error:
-            reason = getattr(error, "strerror", None) or error
             warnings.warn(
-                f"{folder} cannot be locked ({reason}): take care that no other program trains "
-                f"there.",
+                f"{folder} cannot be locked ({getattr(error, 'strerror', None) or error}): take "
+                f"care that no other program trains there.",
                 stacklevel=7,
             )
         held = _number(folder / LOCK)

@@ -256,7 +256,7 @@ def change_exported(folder, *, weights=None, recipe=None):
 @pytest.mark.parametrize(
     ("recipe", "message"),
     [
-        ({"d_model": 8192, "n_layers": 8}, "is said to have 1,356,912 bytes"),
+        ({"d_model": 8192, "n_layers": 8}, "says that the tensors take 1,356,912 bytes"),
         ({"n_layers": 10**6}, "n_layers is 1,000,000; choose at most"),
         ({"d_model": 10**15 + 1}, "choose at most 65,536"),
         ({"model": {"smear": 10**9}}, "choose at most 1,000"),
@@ -274,7 +274,7 @@ def test_an_exported_model_that_is_larger_than_its_file(exported, recipe, messag
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda w: w.to(torch.int8), "is said to have|has dtype torch.int8"),
+        (lambda w: w.to(torch.int8), "says that the tensors take|has dtype torch.int8"),
         pytest.param(
             lambda w: w.to(torch.complex64),
             "has dtype torch.complex64",

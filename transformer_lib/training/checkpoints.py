@@ -16,8 +16,9 @@ import os
 import re
 import reprlib
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +32,13 @@ from transformer_lib.training.state import pack, unpack
 
 FORMAT, FORMAT_VERSION = "transformer_lib checkpoint", 1
 TENSORS, STATE, MANIFEST = "tensors.safetensors", "state.json", "manifest.json"
+ABOUT = ("step", "configuration", "vocabulary", "threads")  # in the manifest
 # A second save of the same step is step-00001000-2: the first is whole until the second is.
-NAME = re.compile(r"step-(\d{8,18})(?:-(\d{1,9}))?")
-KEPT = 2
+NAME = re.compile(r"step-(\d{8,})(?:-(\d+))?")
 # More than any honest one needs.
 MOST_BYTES = {MANIFEST: storage.MOST_JSON_BYTES, STATE: storage.MOST_JSON_BYTES, TENSORS: 2**40}
 MOST_HEADER_BYTES = 2**22
+NONSENSE = (*storage.NONSENSE, safetensors.SafetensorError)
 COPY = "Copy it again from where it came."
 Sizes = Callable[[Mapping[str, Any]], tuple[int, int]]
 
@@ -45,8 +47,7 @@ class CheckpointError(ValueError):
     """A checkpoint that is refused.
 
     Attributes:
-        file: which of its files.
-        cause, fix: what is wrong with it, and what to do.
+        file, cause, fix: which of its files, what is wrong with it, and what to do.
         before: the newest checkpoint before it that would be accepted; None if there is none.
     """
 
@@ -77,6 +78,9 @@ class Checkpoint:
     vocabulary: str
     threads: int
 
+    def __post_init__(self):
+        checks.require_fields(self)
+
 
 def save_checkpoint(
     folder: str | os.PathLike,
@@ -93,18 +97,15 @@ def save_checkpoint(
 
     Args:
         folder: of this run, and of no other.
-        step: how many steps have been taken.
         state: by name, what ``state_dict()`` and ``random_state()`` return, the position in the
             data and so on; of the types that :func:`~transformer_lib.training.state.pack` knows.
         configuration: what must be equal to go on: sizes, rates; anything that JSON can hold.
         vocabulary: the tokenizer's hash.
 
     Raises:
-        ValueError: ``step`` below 1, or of more than 18 digits.
         TypeError: a state, configuration or vocabulary that cannot be stored, or would not be read
             again. Nothing has been written.
-        OSError: the disk is full, or the folder cannot be written to. Nothing half-written stays,
-            and the checkpoints before are as they were.
+        OSError: nothing half-written stays, and the checkpoints before are as they were.
 
     >>> import tempfile
     >>> folder, about = tempfile.mkdtemp(), {"configuration": {"d_model": 3}, "vocabulary": "ab"}
@@ -113,10 +114,6 @@ def save_checkpoint(
     {'drawn': 7, 'weight': tensor([1., 1.])}
     """
     checks.require_count(step, "step")
-    if step >= 10**18:
-        raise ValueError(f"step is {step}; a checkpoint's name has room for 18 digits.")
-    if not isinstance(vocabulary, str):
-        raise TypeError(f"vocabulary is {vocabulary!r}; give the tokenizer's hash, a text.")
     if not isinstance(state, Mapping):
         raise TypeError(
             f"the state is of type {type(state).__name__}; give a dictionary of what state_dict() "
@@ -125,32 +122,34 @@ def save_checkpoint(
     tensors, rest = pack(dict(state))
     contents = {TENSORS: safetensors.torch.save(tensors), STATE: storage.canonical_json(rest)}
     try:
-        manifest = {
-            "step": int(step),
-            # As it is read again: keys become texts, and are then sorted as texts.
-            "configuration": storage.parse_json(storage.canonical_json(dict(configuration))),
-            "vocabulary": vocabulary,
-            "threads": torch.get_num_threads(),
-            "files": {name: storage.signature(content) for name, content in contents.items()},
-        }
-        contents[MANIFEST] = signed(manifest)
+        configuration = _as_stored(configuration)
     except (TypeError, ValueError, RecursionError) as error:
         raise TypeError(
             f"the configuration cannot be stored: {error}. Use finite numbers, texts, lists and "
             f"dictionaries."
         ) from error
-    _require_readable(contents)
     folder = Path(folder)
-    try:
-        path = _write(folder, step, contents)
-    except OSError as error:
-        raise OSError(
-            error.errno,
-            f"the checkpoint of step {step} was not saved ({error.strerror or error}); those "
-            f"before it are as they were. Make room there, or choose another folder",
-            str(folder),
-        ) from error
-    _delete_old(path)
+    saved = Checkpoint(
+        path=folder, step=int(step), state={}, configuration=configuration, vocabulary=vocabulary,
+        threads=torch.get_num_threads(),
+    )  # fmt: skip
+    files = {name: storage.signature(content) for name, content in contents.items()}
+    contents[MANIFEST] = signed({"files": files, **{name: getattr(saved, name) for name in ABOUT}})
+    _require_readable(contents)
+    with storage.explained(
+        folder,
+        f"the checkpoint of step {step} was not saved ({{}}); those before it are as they were. "
+        f"Make room there, or choose another folder",
+    ):
+        storage.make_folders(folder)
+        storage.sweep(folder, "step-*")  # left by a program that was killed
+        again = [_order(path)[1] for path in find_checkpoints(folder) if saved_step(path) == step]
+        path = folder / (f"step-{step:08d}" + (f"-{max(again) + 1}" if again else ""))
+        storage.write_folder(path, contents)
+    if before := _before(path, _read):
+        for old in find_checkpoints(folder):
+            if _order(old) < _order(before):
+                storage.remove_folder(old)
     return path
 
 
@@ -166,25 +165,22 @@ def load_checkpoint(
     Args:
         path: a folder that :func:`save_checkpoint` returned, or the one that it was given.
         configuration, vocabulary: what they must be; None if any will do.
-        sizes: of the checkpoint's configuration, the least and the most bytes that its tensors may
-            take. They are compared before anything is read; without, a file is read whole, however
-            long it is.
+        sizes: of a configuration, the least and the most bytes of its tensors, compared before
+            these are read; without, a file is read whole, however long it is.
 
     Raises:
         FileNotFoundError: there is no checkpoint.
         CheckpointError: it is damaged, hostile, or of another configuration or vocabulary; the
             message names the file and the fix, and offers the checkpoint before it.
     """
-    return _read_newest(path, configuration, vocabulary, sizes)
+    if configuration is not None:
+        configuration = _as_stored(configuration)
+    return _newest(path, partial(_read, wanted=(configuration, vocabulary), sizes=sizes))
 
 
 def describe_checkpoint(path: str | os.PathLike, *, sizes: Sizes | None = None) -> Checkpoint:
-    """The manifest of this checkpoint, or of the newest in this folder, without a state.
-
-    Raises:
-        FileNotFoundError, CheckpointError: as :func:`load_checkpoint`.
-    """
-    return _read_newest(path, None, None, sizes, with_state=False)
+    """As :func:`load_checkpoint`, without the state: only the manifest is read."""
+    return _newest(path, partial(_read, sizes=sizes), with_state=False)
 
 
 def find_checkpoints(folder: str | os.PathLike) -> list[Path]:
@@ -195,60 +191,51 @@ def find_checkpoints(folder: str | os.PathLike) -> list[Path]:
     return sorted(found, key=_order)
 
 
-def newest_checkpoint(path: str | os.PathLike) -> Path:
-    """``path``, if it is a checkpoint, or the newest in this folder of a run. It is not checked.
-
-    Raises:
-        FileNotFoundError: there is none.
-    """
-    path = Path(path)
-    has_manifest = os.path.lexists(path / MANIFEST)
-    if NAME.fullmatch(path.name) and (has_manifest or path.is_symlink()):
-        return path
-    if found := find_checkpoints(path):  # whatever else lies there
-        return found[-1]
-    if has_manifest or (NAME.fullmatch(path.name) and path.exists()):
-        return path
-    hint = " (It is a file; a checkpoint is a folder.)" if path.is_file() else ""
-    raise FileNotFoundError(
-        f"there is no checkpoint in {path}: no folder step-00000000 with a {MANIFEST}.{hint} Give "
-        f"the folder that the run saved to."
-    )
-
-
 def saved_step(path: Path) -> int:
     """The step that a checkpoint's name says."""
     return _order(path)[0]
 
 
 def signed(manifest: Mapping[str, Any]) -> bytes:
-    """The manifest's file: with format, version, and the sha256 of all that it says.
-
-    >>> signed({})[:52]
-    b'{"format":"transformer_lib checkpoint","format_versi'
-    """
+    """The manifest's file: with format, version, and the sha256 of all that it says."""
     manifest = {"format": FORMAT, "format_version": FORMAT_VERSION, **manifest}
     own = storage.sha256(storage.canonical_json(manifest))
     return storage.canonical_json({**manifest, "sha256": own})
 
 
+ABSENT = type("Absent", (), {"__repr__": lambda self: "absent"})()
+
+
 def differences(saved: Any, wanted: Any, name: str = "") -> Iterator[str]:
     """The differences of two configurations, entry by entry.
 
-    >>> list(differences({"lr": 0.1, "seed": 0}, {"lr": 0.2, "seed": 0}))
-    ['lr is 0.1 there and 0.2 here']
+    >>> list(differences({"lr": 0.1, "seed": 0}, {"lr": 0.2}))
+    ['lr is 0.1 there and 0.2 here', 'seed is 0 there and absent here']
     """
     if isinstance(saved, dict) and isinstance(wanted, dict):
         for key in sorted(saved.keys() | wanted.keys()):
-            inner = f"{name}.{key}" if name else key
-            if key not in wanted:
-                yield f"{inner} is {reprlib.repr(saved[key])} there and absent here"
-            elif key not in saved:
-                yield f"{inner} is absent there and {reprlib.repr(wanted[key])} here"
-            else:
-                yield from differences(saved[key], wanted[key], inner)
+            each = saved.get(key, ABSENT), wanted.get(key, ABSENT)
+            yield from differences(*each, f"{name}.{key}".strip("."))
     elif saved != wanted:
         yield f"{name} is {reprlib.repr(saved)} there and {reprlib.repr(wanted)} here"
+
+
+def read_tensors(file: Path, stated: Mapping[str, Any]) -> dict[str, torch.Tensor]:
+    """The tensors in a file of which a manifest has the signature."""
+    content = storage.read_stated(file, stated, MOST_BYTES[TENSORS])
+    header = int.from_bytes(content[:8], "little")
+    if header > MOST_HEADER_BYTES:
+        raise ValueError(f"its header is said to have {header:,} bytes")
+    return safetensors.torch.load(content)
+
+
+def require_size(stated: int, least: int, most: int) -> None:
+    """The tensors take no more and no less than what the configuration implies."""
+    if not least <= stated <= most:
+        raise UnusableFileError(
+            f"says that the tensors take {stated:,} bytes; a model of its recipe takes {least:,} "
+            f"or more, and with an optimizer at most {most:,}."
+        )
 
 
 def _order(path: Path) -> tuple[int, int]:
@@ -256,112 +243,75 @@ def _order(path: Path) -> tuple[int, int]:
     return int(step), int(again or 1)
 
 
-def _write(folder: Path, step: int, contents: Mapping[str, bytes]) -> Path:
-    storage.make_folders(folder)
-    storage.sweep(folder, "step-*")  # left by a program that was killed
-    again = [_order(path)[1] for path in find_checkpoints(folder) if saved_step(path) == step]
-    path = folder / (f"step-{step:08d}" + (f"-{max(again) + 1}" if again else ""))
-    storage.write_folder(path, contents)
-    return path
-
-
-def _delete_old(newest: Path) -> None:
-    """Delete what is older than the last two intact ones. (Leave those of later steps alone.)"""
-    intact = 0
-    for path in reversed(find_checkpoints(newest.parent)):
-        if _order(path) > _order(newest):
-            continue
-        if intact == KEPT:
-            storage.remove_folder(path)
-        else:
-            intact += path == newest or _is_intact(path)
-
-
-def _read_newest(path: str | os.PathLike, *about, with_state: bool = True) -> Checkpoint:
-    newest = newest_checkpoint(path)
+def _newest(path: str | os.PathLike, read: Callable[..., Checkpoint], **options) -> Checkpoint:
+    """What ``read`` makes of ``path``, if it is a checkpoint, or of the newest in this folder."""
+    newest = Path(path)
+    named, has_manifest = NAME.fullmatch(newest.name), os.path.lexists(newest / MANIFEST)
+    if not (named and has_manifest) and (found := find_checkpoints(newest)):
+        newest = found[-1]  # whatever else lies there
+    elif not has_manifest and not (named and os.path.lexists(newest)):
+        raise FileNotFoundError(
+            f"there is no checkpoint in {path}: no folder step-00000000 with a {MANIFEST}. Give "
+            f"the folder that the run saved to."
+        )
     try:
-        with _offering_the_one_before(newest, *about):
-            return _read(newest, *about, with_state=with_state)
-    except CheckpointError:
-        if os.path.lexists(newest):
-            raise
-    return _read_newest(path, *about, with_state=with_state)  # a run deletes those that are older
-
-
-@contextmanager
-def _offering_the_one_before(path: Path, *about) -> Iterator[None]:
-    try:
-        yield
+        return read(newest, **options)
     except CheckpointError as error:
-        before = _newest_intact(path, *about)
-        raise CheckpointError(error.file, error.cause, error.fix, before) from error
+        if os.path.lexists(newest):
+            before = _before(newest, read)
+            raise CheckpointError(error.file, error.cause, error.fix, before) from error
+    return _newest(path, read, **options)  # a run deletes those that are older
 
 
-def _newest_intact(path: Path, *about) -> Path | None:
-    """The newest acceptable checkpoint before ``path``."""
-    if not NAME.fullmatch(path.name):
-        return None
-    older = [p for p in find_checkpoints(path.parent) if _order(p) < _order(path)]
-    return next((p for p in reversed(older) if _is_intact(p, *about)), None)
+def _before(path: Path, read: Callable[[Path], Checkpoint]) -> Path | None:
+    """The newest checkpoint before ``path`` that can be read."""
+    if NAME.fullmatch(path.name):
+        for older in reversed(find_checkpoints(path.parent)):
+            with suppress(CheckpointError):
+                if _order(older) < _order(path):
+                    return read(older).path
+    return None
 
 
-def _is_intact(path: Path, *about) -> bool:
-    try:
-        _read(path, *about)
-    except CheckpointError:
-        return False
-    return True
-
-
-@contextmanager
-def refusing(file: Path, what: str = "", *kinds: type[Exception]) -> Iterator[None]:
-    """What is wrong with ``file``: a file that cannot be used, or that raises one of ``kinds``."""
-    try:
-        yield
-    except UnusableFileError as error:
-        raise CheckpointError(file, error.cause, error.fix or COPY) from error
-    except kinds as error:
-        raise CheckpointError(file, f"is not {what} ({error}).") from error
-
-
-def _read(
-    path: Path, configuration=None, vocabulary=None, sizes=None, *, with_state: bool = True
-) -> Checkpoint:
+def _read(path: Path, wanted=(None, None), sizes=None, *, with_state: bool = True) -> Checkpoint:
     if path.is_symlink():
         raise CheckpointError(path, "is a symbolic link.", "Name the folder itself.")
-    with refusing(path / MANIFEST):
-        content = storage.read_regular(path / MANIFEST, MOST_BYTES[MANIFEST])
+    file = path / MANIFEST
+    try:
+        content = storage.read_regular(file, MOST_BYTES[MANIFEST])
         manifest = storage.parse_format(content, FORMAT, FORMAT_VERSION)
         if content != signed({key: manifest[key] for key in manifest if key != "sha256"}):
             raise UnusableFileError(
                 "is damaged: its content does not have the sha256 that it states."
             )
-        _require_manifest(manifest, path.name)
-        _require_purpose(manifest, configuration, vocabulary)
-        _require_size(manifest, sizes)
-    names = ("step", "configuration", "vocabulary", "threads")
-    about = {"path": path, **{name: manifest[name] for name in names}}
-    if not with_state:
-        return Checkpoint(state={}, **about)
-    contents = {}
-    for name, expected in manifest["files"].items():
-        with refusing(path / name):
-            most = min(expected["size"], MOST_BYTES[name])
-            contents[name] = storage.read_regular(path / name, most)
-            if storage.signature(contents[name]) != expected:
-                raise UnusableFileError(
-                    "is damaged: its size or sha256 is not that of the manifest."
-                )
-    nonsense = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RuntimeError)
-    nonsense += (RecursionError, MemoryError, safetensors.SafetensorError)
-    with refusing(path / TENSORS, "a safetensors file", *nonsense):
-        header = int.from_bytes(contents[TENSORS][:8], "little")
-        if header > MOST_HEADER_BYTES:
-            raise UnusableFileError(f"claims a header of {header:,} bytes.")
-        tensors = safetensors.torch.load(contents[TENSORS])
-    with refusing(path / STATE, "the state of a run", *nonsense):
-        state = dict(unpack(tensors, storage.parse_json(contents[STATE])).items())
-    return Checkpoint(state=state, **about)
+        saved = Checkpoint(path=path, state={}, **{name: manifest[name] for name in ABOUT})
+        if NAME.fullmatch(path.name) and saved_step(path) != saved.step:
+            raise UnusableFileError(f"says step {saved.step}, in a folder named {path.name}.")
+        files = manifest["files"]
+        if files.keys() != {TENSORS, STATE} or min(f["size"] for f in files.values()) < 0:
+            raise UnusableFileError(f"names the files {files!r:.200}.")
+        _require_purpose(saved, *wanted)
+        if sizes is not None:
+            require_size(files[TENSORS]["size"], *sizes(saved.configuration))
+        if not with_state:
+            return saved
+        file = path / STATE
+        content = storage.read_stated(file, files[STATE], MOST_BYTES[STATE])
+        file = path / TENSORS
+        tensors = read_tensors(file, files[TENSORS])
+        file = path / STATE
+        saved.state.update(unpack(tensors, storage.parse_json(content)).items())
+    except UnusableFileError as error:
+        raise CheckpointError(file, error.cause, error.fix or COPY) from error
+    except (MemoryError, *NONSENSE) as error:
+        told = storage.in_a_line(error)
+        raise CheckpointError(file, f"does not hold what it should ({told}).") from error
+    return saved
+
+
+def _as_stored(configuration: Mapping[str, Any]) -> dict[str, Any]:
+    """Keys become texts, tuples become lists."""
+    return storage.parse_json(storage.canonical_json(dict(configuration)))
 
 
 def _require_readable(contents: Mapping[str, bytes]) -> None:
@@ -379,49 +329,17 @@ def _require_readable(contents: Mapping[str, bytes]) -> None:
             )
 
 
-def _require_manifest(manifest: Mapping[str, Any], name: str) -> None:
-    """Its entries are of the types, and its files the ones, that are relied on from here on."""
-    types = {"step": int, "threads": int, "vocabulary": str, "configuration": dict, "files": dict}
-    for key, kind in types.items():
-        if type(manifest.get(key)) is not kind:
-            raise UnusableFileError(f"has {manifest.get(key)!r:.80} as its {key}.")
-    if manifest["files"].keys() != {TENSORS, STATE}:
-        raise UnusableFileError(f"names the files {sorted(manifest['files'])!r:.200}.")
-    for file in manifest["files"].values():
-        if not isinstance(file, dict) or type(file.get("size")) is not int or file["size"] < 0:
-            raise UnusableFileError("does not say how many bytes its files have.")
-    if NAME.fullmatch(name) and saved_step(Path(name)) != manifest["step"]:
-        raise UnusableFileError(f"says step {manifest['step']}, in a folder named {name}.")
-
-
-def _require_purpose(
-    manifest: Mapping[str, Any], configuration: Mapping[str, Any] | None, vocabulary: str | None
-) -> None:
+def _require_purpose(saved: Checkpoint, configuration, vocabulary: str | None) -> None:
     """The checkpoint is for this configuration and vocabulary; None means any."""
-    if configuration is not None:
-        wanted = storage.parse_json(storage.canonical_json(dict(configuration)))  # lists, no tuples
-        if different := list(differences(manifest["configuration"], wanted)):
-            raise UnusableFileError(
-                f"is of another configuration: {'; '.join(different[:5])}.",
-                "Go on with the configuration that was saved, or save to another folder.",
-            )
-    if vocabulary is not None and vocabulary != manifest["vocabulary"]:
+    wanted = saved.configuration if configuration is None else configuration
+    if different := list(differences(saved.configuration, wanted)):
         raise UnusableFileError(
-            f"is of another vocabulary (hash {manifest['vocabulary']:.12}… there, "
-            f"{vocabulary:.12}… here), so its ids mean other tokens.",
-            "Use the tokenizer of that run, or save to another folder.",
+            f"is of another configuration: {'; '.join(different[:5])}.",
+            "Go on with the configuration that was saved, or save to another folder.",
         )
-
-
-def _require_size(manifest: Mapping[str, Any], sizes: Sizes | None) -> None:
-    """The tensors take no more and no less than what the configuration implies."""
-    if sizes is None:
-        return
-    stated = manifest["files"][TENSORS]["size"]
-    least, most = sizes(manifest["configuration"])
-    if not least <= stated <= most:
+    if vocabulary not in (None, saved.vocabulary):
         raise UnusableFileError(
-            f"says that the tensors take {stated:,} bytes; a model of its recipe takes {least:,} "
-            f"or more, and with an optimizer at most {most:,}.",
-            "If a loop of your own saved it, load it there by load_checkpoint.",
+            f"is of another vocabulary (hash {saved.vocabulary:.12}… there, {vocabulary!s:.12}… "
+            f"here), so its ids mean other tokens.",
+            "Use the tokenizer of that run, or save to another folder.",
         )

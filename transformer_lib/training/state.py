@@ -14,16 +14,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-# Types that JSON does not have are written as an object with one key of these.
-TENSOR, TUPLE, ITEMS, NOT_FINITE, DTYPE, ARRAY = (
-    f"__{name}__" for name in ("tensor", "tuple", "items", "not_finite", "dtype", "array")
-)
-DTYPES = {
-    str(dtype).removeprefix("torch."): dtype
-    for dtype in vars(torch).values()
-    if isinstance(dtype, torch.dtype)
-}
-METADATA = "__metadata__"  # safetensors' own entry, which cannot name a tensor
 INTEGERS = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 # The tensors that every version of safetensors writes and reads.
 STORED = {
@@ -35,8 +25,9 @@ STORED = {
 def pack(state: Any) -> tuple[dict[str, Tensor], Any]:
     """Tensors by name, on the CPU, and the rest for JSON, with the names where the tensors were.
 
-    A tensor that occurs twice (tied weights) is stored once. What comes back from :func:`unpack`
-    is equal, types included: int keys, tuples, NaN, dtypes and NumPy arrays, too.
+    A type that JSON does not have is an object with one key, as ``__tuple__``. A tensor that occurs
+    twice (tied weights) is stored once. What comes back from :func:`unpack` is equal, types
+    included: int keys, tuples, NaN, dtypes and NumPy arrays, too.
 
     Raises:
         TypeError: something that is none of these, or a tensor of a dtype or layout that would not
@@ -59,28 +50,33 @@ def pack(state: Any) -> tuple[dict[str, Tensor], Any]:
             same = (value.data_ptr(), value.device, value.dtype, value.shape, value.stride())
             same += (value.is_neg(),)  # a view that turns the sign of what lies in memory
             if same in seen and value.numel():  # empty ones have no address
-                return {TENSOR: seen[same]}
+                return {"__tensor__": seen[same]}
             name = path or "state"
-            while name in tensors or name == METADATA:  # "a.b" can be one key or two
+            # "a.b" can be one key or two; the other name is safetensors' own.
+            while name in tensors or name == "__metadata__":
                 name += "_"
-            tensors[name], seen[same] = _on_its_own(value), name
-            return {TENSOR: name}
+            seen[same] = name
+            tensor = value.detach().cpu().resolve_neg().contiguous()
+            whole = tensor.untyped_storage().nbytes() == tensor.nbytes
+            tensors[name] = tensor if whole else tensor.clone()  # without the rest of a larger one
+            return {"__tensor__": name}
         if value is None or isinstance(value, (bool, str)) or type(value) is int:
             return value
         if type(value) is float:
-            return value if math.isfinite(value) else {NOT_FINITE: str(value)}
+            return value if math.isfinite(value) else {"__not_finite__": str(value)}
         if isinstance(value, torch.dtype):
-            return {DTYPE: str(value).removeprefix("torch.")}
+            return {"__dtype__": str(value).removeprefix("torch.")}
         if isinstance(value, np.ndarray) and value.dtype.name in INTEGERS:
-            return {ARRAY: value.tolist(), "dtype": value.dtype.name}
+            return {"__array__": value.tolist(), "dtype": value.dtype.name}
         if isinstance(value, Mapping):
             items = {key: encode(item, f"{path}.{key}".strip(".")) for key, item in value.items()}
             if all(isinstance(key, str) and not key.startswith("__") for key in items):
                 return items
-            return {ITEMS: [[encode(key, f"{path}, a key"), item] for key, item in items.items()]}
+            items = [[encode(key, f"{path}, a key"), item] for key, item in items.items()]
+            return {"__items__": items}
         if isinstance(value, (list, tuple)):
             items = [encode(item, f"{path}.{i}".strip(".")) for i, item in enumerate(value)]
-            return {TUPLE: items} if isinstance(value, tuple) else items
+            return {"__tuple__": items} if isinstance(value, tuple) else items
         raise TypeError(
             f"the state's {path or 'value'} is of type {type(value).__name__}, which a checkpoint "
             f"does not hold. Convert it to a tensor, numbers, texts, lists or dictionaries."
@@ -100,26 +96,28 @@ def unpack(tensors: Mapping[str, Tensor], packed: Any) -> Any:
     """
 
     def decode(value: Any) -> Any:
-        if isinstance(value, list):
-            return [decode(item) for item in value]
-        if not isinstance(value, dict):
-            return value
         match value:
+            case list():
+                return [decode(item) for item in value]
             case {"__tensor__": str(name)} if name in tensors:
                 return tensors[name]
             case {"__tuple__": list(items)}:
-                return tuple(decode(item) for item in items)
+                return tuple(decode(items))
             case {"__items__": list(items)}:
                 return {decode(key): decode(item) for key, item in items}
             case {"__not_finite__": "nan" | "inf" | "-inf" as text}:
                 return float(text)
-            case {"__dtype__": str(name)} if name in DTYPES:
-                return DTYPES[name]
+            # (getattr would import what PyTorch imports at the first use.)
+            case {"__dtype__": str(name)} if isinstance(vars(torch).get(name), torch.dtype):
+                return vars(torch)[name]
             case {"__array__": list(items), "dtype": str(name)} if name in INTEGERS:
                 return np.array(items, dtype=name)
-        if strange := [key for key in value if key.startswith("__")]:
-            raise ValueError(f"it names {strange[0]} {value[strange[0]]!r:.80}, which is not there")
-        return {key: decode(item) for key, item in value.items()}
+            case dict():
+                if strange := [key for key in value if key.startswith("__")]:
+                    told = f"{strange[0]} {value[strange[0]]!r:.80}"
+                    raise ValueError(f"it names {told}, which is not there")
+                return {key: decode(item) for key, item in value.items()}
+        return value
 
     return decode(packed)
 
@@ -181,10 +179,3 @@ def require_same_gpus(state: Mapping[str, Any], other_devices: bool) -> int:
             f"(--other-devices) if it may go on with others."
         )
     return n_gpus
-
-
-def _on_its_own(tensor: Tensor) -> Tensor:
-    """On the CPU, contiguous, sharing no memory with a larger tensor."""
-    tensor = tensor.detach().cpu().resolve_neg().contiguous()
-    shared = tensor.untyped_storage().nbytes() != tensor.nbytes
-    return tensor.clone() if shared else tensor

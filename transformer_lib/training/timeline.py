@@ -11,14 +11,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import safetensors
 import safetensors.torch
 from torch import Tensor
 
 from transformer_lib import storage
 from transformer_lib.gpt import GPT, GPTConfig
 from transformer_lib.layers import shapes_only
-from transformer_lib.training.trained import NONSENSE, TRAINED_FOLDER
+from transformer_lib.training.checkpoints import NONSENSE
+from transformer_lib.training.trained import TRAINED_FOLDER
 
 MOST_BYTES = 4 * 2**20
 
@@ -114,6 +114,6 @@ def load_timeline(name_or_path: str | os.PathLike) -> Timeline:
                 raise ValueError(f"the weights of step {step} are not those of this model")
     except storage.UnusableFileError as error:
         raise ValueError(f"{path} {error.cause} {error.fix or ''}".rstrip()) from error
-    except (safetensors.SafetensorError, *NONSENSE) as error:
+    except NONSENSE as error:
         raise ValueError(f"{path} is not a timeline, or is damaged ({error}).") from error
     return Timeline(config, ordered)

@@ -12,32 +12,25 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import safetensors
 import safetensors.torch
 import torch
 from torch import nn
 
 from transformer_lib import storage
-from transformer_lib.data.corpora import (
-    Corpus,
-    Tokenizer,
-    describe_tokenizer,
-    grammar_json,
-    tokenizer_of,
-)
+from transformer_lib.data import corpora
 from transformer_lib.data.gifts import Grammar
 from transformer_lib.data.kannada import KannadaGrammar
 from transformer_lib.interpret.your_part import using
 from transformer_lib.layers import shapes_only
-from transformer_lib.storage import UnusableFileError
+from transformer_lib.storage import UnusableFileError, in_a_line
 from transformer_lib.training import checkpoints
-from transformer_lib.training.checkpoints import Checkpoint, CheckpointError, differences
+from transformer_lib.training.checkpoints import NONSENSE, Checkpoint, CheckpointError, differences
 from transformer_lib.training.device import choose_device
-from transformer_lib.training.recipes import DATA, Recipe
+from transformer_lib.training.recipes import Recipe
 from transformer_lib.training.run_log import RunLog, decode, encode, load_run, logs_in, parse_run
 from transformer_lib.training.tasks import TASKS, model_of
 
@@ -48,8 +41,7 @@ AGAIN = "Install transformer_lib again, or export the model again."
 # Weights, up to three numbers more for each (what optimizers keep), and what is not the model's.
 MOST_TIMES, MOST_BESIDE = 4, 2**24
 CPU = torch.device("cpu")
-# What reading a file that says something else than a model can raise.
-NONSENSE = (KeyError, TypeError, ValueError, AttributeError, RuntimeError, OverflowError)
+Grammars = Grammar | KannadaGrammar
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -71,21 +63,18 @@ class Trained:
 
     path: Path
     model: nn.Module
-    tokenizer: Tokenizer
+    tokenizer: corpora.Tokenizer
     recipe: Recipe
     step: int
     data: str | None
-    grammar: Grammar | KannadaGrammar | None
-    run: RunLog | None
-    manifest: Mapping[str, Any]
+    grammar: Grammars | None
+    run: RunLog | None = None
+    manifest: Mapping[str, Any] = field(default_factory=dict)
 
     def using(
         self, *, at: str | None = None, **parts: Callable[..., Any]
     ) -> AbstractContextManager[nn.Module]:
-        """A context in which functions of your own take the library's place in the model.
-
-        See :func:`transformer_lib.interpret.your_part.using`.
-        """
+        """See :func:`transformer_lib.interpret.your_part.using`."""
         return using(self.model, at=at, **parts)
 
 
@@ -107,7 +96,9 @@ def load_trained(path: str | os.PathLike, *, device: torch.device = CPU) -> Trai
             f"there is no folder {str(path)!r} here. The trained model of this name comes with the "
             f"package: load_shipped({str(path)!r})."
         )
-    return _of_checkpoint(checkpoints.load_checkpoint(path, sizes=sizes_of), device)
+    trained = _of_checkpoint(checkpoints.load_checkpoint(path, sizes=sizes_of))
+    trained.model.to(device)
+    return trained
 
 
 def load_shipped(name_or_path: str | os.PathLike, *, device: torch.device = CPU) -> Trained:
@@ -137,33 +128,25 @@ def load_shipped(name_or_path: str | os.PathLike, *, device: torch.device = CPU)
     file = folder / MANIFEST
     try:
         content = storage.read_regular(file, storage.MOST_JSON_BYTES)
-        manifest = decode(storage.parse_format(content, FORMAT, FORMAT_VERSION))
+        manifest = storage.parse_format(content, FORMAT, FORMAT_VERSION)
+        files = manifest["files"]
         file = folder / RUN
-        run = parse_run(_read(folder, RUN, manifest, (0, storage.MOST_JSON_BYTES)))
+        run = parse_run(storage.read_stated(file, files[RUN]))
         file = folder / MANIFEST
-        recipe, tokenizer, grammar = _parts(manifest, run)
-        sketch = _sketch(recipe, tokenizer)
+        implied = _implied(manifest, run)
+        for different in differences({name: manifest[name] for name in implied}, implied):
+            raise ValueError(f"{different}, by {RUN} and its other entries")
+        checkpoints.require_size(files[WEIGHTS]["size"], *sizes_of(manifest))
         file = folder / WEIGHTS
-        least = _bytes(sketch)
-        content = _read(folder, WEIGHTS, manifest, (least, least + checkpoints.MOST_HEADER_BYTES))
-        model = _filled(recipe, tokenizer, sketch, safetensors.torch.load(content))
+        weights = checkpoints.read_tensors(file, files[WEIGHTS])
+        step = manifest["recipe"]["n_steps"]
+        trained = _made(folder, step, manifest, weights, run=run, manifest=decode(manifest))
     except UnusableFileError as error:
         raise ValueError(f"{file} {error.cause} {error.fix or AGAIN}") from error
-    except (safetensors.SafetensorError, *NONSENSE) as error:
-        if isinstance(error, torch.OutOfMemoryError):
-            raise
-        raise ValueError(f"{file} is damaged ({_in_a_line(error)}). {AGAIN}") from error
-    return Trained(
-        path=folder,
-        model=model.to(device).eval(),
-        tokenizer=tokenizer,
-        recipe=recipe,
-        step=recipe.n_steps,
-        data=manifest.get("data"),
-        grammar=grammar,
-        run=run,
-        manifest=manifest,
-    )
+    except NONSENSE as error:
+        raise ValueError(f"{file} is damaged ({in_a_line(error)}). {AGAIN}") from error
+    trained.model.to(device)
+    return trained
 
 
 def export(run_folder: str | os.PathLike, folder: str | os.PathLike) -> Path:
@@ -180,25 +163,24 @@ def export(run_folder: str | os.PathLike, folder: str | os.PathLike) -> Path:
     if os.path.lexists(folder):
         raise FileExistsError(f"{folder} exists; choose another folder, or delete it first.")
     require_not_exported(run_folder)
-    checkpoint = checkpoints.load_checkpoint(run_folder, sizes=sizes_of)
-    if checkpoint.path == Path(run_folder):
+    saved = checkpoints.load_checkpoint(run_folder, sizes=sizes_of)
+    if saved.path == Path(run_folder):
         raise FileNotFoundError(
             f"{run_folder} is a checkpoint, which has no run log. Give the folder of its run."
         )
-    trained = _of_checkpoint(checkpoint, CPU)
-    recipe, grammar = trained.recipe, trained.grammar
+    trained = _of_checkpoint(saved)
+    recipe = trained.recipe
     if trained.step < recipe.n_steps:
         raise ValueError(
             f"the run in {run_folder} has not finished: it was saved at step {trained.step} of "
             f"{recipe.n_steps}. Resume it first."
         )
-    log = find_log(run_folder, recipe, checkpoint.state["run"]["curve"])
+    log = find_log(run_folder, recipe, saved.state["run"]["curve"])
     if log is None:
         raise FileNotFoundError(
             f"there is no run log in {run_folder} that belongs to its newest checkpoint, "
-            f"{checkpoint.path.name}. Resume the run first: it writes one."
+            f"{saved.path.name}. Resume the run first: it writes one."
         )
-    run = load_run(log)
     contents = {
         WEIGHTS: safetensors.torch.save(dict(trained.model.state_dict())),
         RUN: log.read_bytes(),
@@ -209,25 +191,19 @@ def export(run_folder: str | os.PathLike, folder: str | os.PathLike) -> Path:
         "recipe": recipe.as_json(),
         "parameters": sum(p.numel() for p in trained.model.parameters()),
         "data": trained.data,
-        "tokenizer": describe_tokenizer(trained.tokenizer),
-        "vocabulary_sha256": trained.tokenizer.hash,
-        "grammar": None if grammar is None else grammar_json(grammar),
-        "grammar_sha256": None if grammar is None else grammar.hash,
-        "result": encode(run.result),
+        "tokenizer": corpora.describe_tokenizer(trained.tokenizer),
+        "grammar": trained.grammar and corpora.grammar_json(trained.grammar),
         "files": {name: storage.signature(content) for name, content in contents.items()},
     }
+    manifest |= _implied(manifest, load_run(log))
     text = json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     contents[MANIFEST] = text.encode("utf-8")
-    try:
+    with storage.explained(
+        folder,
+        "the model was not written there ({}). Choose a new folder, in one that you may write to",
+    ):
         storage.make_folders(folder.parent)
         storage.write_folder(folder, contents)
-    except OSError as error:
-        raise OSError(
-            error.errno,
-            f"the model was not written there ({error.strerror or error}). Choose a new folder, "
-            f"in one that you may write to",
-            str(folder),
-        ) from error
     return folder
 
 
@@ -241,11 +217,7 @@ def is_exported(path: str | os.PathLike) -> bool:
 
 
 def require_not_exported(path: str | os.PathLike) -> None:
-    """``path`` is not an exported model: a run there could not be found again.
-
-    Raises:
-        ValueError: it is.
-    """
+    """``path`` is not an exported model: a run there could not be found again."""
     if is_exported(path):
         raise ValueError(
             f"{path} is an exported model: it can be sampled and evaluated, but a run trains, goes "
@@ -254,13 +226,8 @@ def require_not_exported(path: str | os.PathLike) -> None:
 
 
 def recipe_of(checkpoint: Checkpoint) -> Recipe:
-    """The recipe that a checkpoint belongs to.
-
-    Raises:
-        CheckpointError: it does not belong to a run (but to another program, or another version).
-    """
-    with checkpoints.refusing(checkpoint.path / checkpoints.MANIFEST):
-        return _recipe(checkpoint.configuration)
+    """Of a checkpoint in which :func:`sizes_of` found one."""
+    return Recipe.from_json(checkpoint.configuration["recipe"])
 
 
 def sizes_of(configuration: Mapping[str, Any]) -> tuple[int, int]:
@@ -269,15 +236,19 @@ def sizes_of(configuration: Mapping[str, Any]) -> tuple[int, int]:
     Raises:
         UnusableFileError: it is not the configuration of a run.
     """
-    recipe = _recipe(configuration)
+    what, fix = "hold the recipe", storage.INSTALL
     try:
-        least = _bytes(_sketch(recipe, tokenizer_of(configuration["tokenizer"])))
-    except NONSENSE as error:
-        raise UnusableFileError(
-            f"does not describe the model of a run ({_in_a_line(error)}).",
+        recipe = Recipe.from_json(configuration["recipe"])
+        what, fix = (
+            "describe the model",
             "If it has a part of your own, import that first and load it in Python, by "
             "load_trained; else copy it again.",
-        ) from error
+        )
+        with shapes_only():
+            sketch = model_of(recipe, corpora.tokenizer_of(configuration["tokenizer"]))
+    except NONSENSE as error:
+        raise UnusableFileError(f"does not {what} of a run ({in_a_line(error)}).", fix) from error
+    least = sum(parameter.nbytes for parameter in sketch.parameters())
     return least, MOST_TIMES * least + MOST_BESIDE
 
 
@@ -294,21 +265,13 @@ def find_log(
     return None
 
 
-def require_same_run(saved: Checkpoint, recipe: Recipe, corpus: Corpus) -> None:
-    """A checkpoint of ``recipe`` on ``corpus``, so that the run can go on from it.
-
-    Raises:
-        CheckpointError: says what is not the same.
-    """
+def require_same_run(saved: Checkpoint, recipe: Recipe, corpus: corpora.Corpus) -> None:
+    """The checkpoint is of ``recipe`` on ``corpus``, so that the run can go on from it."""
     file = saved.path / checkpoints.MANIFEST
     # Both as recipes: fields that are younger than the checkpoint have the values that they had.
-    different = list(differences(recipe_of(saved).as_json(), recipe.as_json()))
-    if different:
-        raise CheckpointError(
-            file,
-            f"is of another configuration: {'; '.join(different)}.",
-            "Go on with the recipe that was saved (resume), or save to another folder.",
-        )
+    if different := "; ".join(differences(recipe_of(saved).as_json(), recipe.as_json())):
+        fix = "Go on with the recipe that was saved (resume), or save to another folder."
+        raise CheckpointError(file, f"is of another configuration: {different}.", fix)
     try:
         require_same_data(recipe, corpus, saved.configuration.get("data"))
     except ValueError as error:
@@ -317,7 +280,7 @@ def require_same_run(saved: Checkpoint, recipe: Recipe, corpus: Corpus) -> None:
         raise CheckpointError(file, "is of another vocabulary, so its ids mean other tokens.")
 
 
-def require_same_data(recipe: Recipe, corpus: Corpus, signature: str | None) -> None:
+def require_same_data(recipe: Recipe, corpus: corpora.Corpus, signature: str | None) -> None:
     """``corpus`` is what a run with this signature of its data was trained on."""
     if signature is not None and corpus.signature != signature:
         raise ValueError(
@@ -332,113 +295,51 @@ def require_device(device: torch.device) -> None:
         choose_device(str(device))
 
 
-def _of_checkpoint(checkpoint: Checkpoint, device: torch.device) -> Trained:
-    recipe = recipe_of(checkpoint)
+def _of_checkpoint(saved: Checkpoint) -> Trained:
     try:
-        tokenizer = tokenizer_of(checkpoint.configuration["tokenizer"])
-        sketch = _sketch(recipe, tokenizer)
-        model = _filled(recipe, tokenizer, sketch, dict(checkpoint.state["model"]))
-        grammar = _grammar_of(recipe)
+        return _made(saved.path, saved.step, saved.configuration, saved.state["model"])
     except NONSENSE as error:
-        if isinstance(error, torch.OutOfMemoryError):
-            raise
         raise CheckpointError(
-            checkpoint.path,
-            f"does not hold the model of a run ({_in_a_line(error)}).",
+            saved.path,
+            f"does not hold the model of a run ({in_a_line(error)}).",
             "If a loop of your own saved it, load it there by load_checkpoint.",
         ) from error
-    return Trained(
-        path=checkpoint.path,
-        model=model.to(device).eval(),
-        tokenizer=tokenizer,
-        recipe=recipe,
-        step=checkpoint.step,
-        data=checkpoint.configuration.get("data"),
-        grammar=grammar,
-        run=None,
-        manifest={},
-    )
 
 
-def _in_a_line(error: Exception) -> str:
-    """An error's message on one line. (PyTorch's take several.)"""
-    if isinstance(error, KeyError):
-        return f"there is no entry {error}"
-    return " ".join(str(error).split())[:500].rstrip(" .")
+def _made(path: Path, step: int, about: Mapping[str, Any], weights: Any, **of_export) -> Trained:
+    """The model with these weights, for which :func:`sizes_of` its description has room.
 
-
-def _recipe(configuration: Mapping[str, Any]) -> Recipe:
-    try:
-        return Recipe.from_json(configuration["recipe"])
-    except NONSENSE as error:
-        raise UnusableFileError(
-            f"does not hold the recipe of a run ({_in_a_line(error)}).", storage.INSTALL
-        ) from error
-
-
-def _grammar_of(recipe: Recipe) -> Grammar | KannadaGrammar | None:
-    kind = recipe.data.grammar_class
-    return None if kind is None else kind(**recipe.data.grammar)
-
-
-def _sketch(recipe: Recipe, tokenizer: Tokenizer) -> nn.Module:
-    """The model with shapes and dtypes, but without numbers."""
-    with shapes_only():
-        return model_of(recipe, tokenizer)
-
-
-def _bytes(model: nn.Module) -> int:
-    return sum(parameter.nbytes for parameter in model.parameters())
-
-
-def _filled(
-    recipe: Recipe, tokenizer: Tokenizer, sketch: nn.Module, weights: Mapping[str, torch.Tensor]
-) -> nn.Module:
-    """The model with these weights, after they were seen to fit its sketch."""
-    weights = TASKS[recipe.data.task].names(weights)
-    dtypes = {parameter.dtype for parameter in sketch.parameters()}
+    ``about`` is a checkpoint's configuration, or the manifest of an exported model.
+    """
+    recipe, tokenizer, grammar = _parts(about)
+    weights = TASKS[recipe.data.task].names(dict(weights))
+    model = model_of(recipe, tokenizer)
+    dtypes = {parameter.dtype for parameter in model.parameters()}
     for name, weight in weights.items():
         if weight.dtype not in dtypes:
             raise ValueError(f"{name} has dtype {weight.dtype}, and the model does not")
         if not weight.isfinite().all():
             raise ValueError(f"{name} holds numbers that are NaN or infinite")
-    sketch.load_state_dict({name: weight.to("meta") for name, weight in weights.items()})
-    model = model_of(recipe, tokenizer)
     model.load_state_dict(weights)
-    return model
+    return Trained(
+        path=path, model=model.eval(), tokenizer=tokenizer, recipe=recipe, step=step,
+        data=about.get("data"), grammar=grammar, **of_export,
+    )  # fmt: skip
 
 
-def _read(folder: Path, name: str, manifest: Mapping[str, Any], sizes: tuple[int, int]) -> bytes:
-    """A file of which the manifest says what it holds, and the caller how large it may be."""
-    stated = manifest["files"].get(name)
-    if not isinstance(stated, dict) or type(stated.get("size")) is not int:
-        raise UnusableFileError("is damaged: its manifest does not describe it.")
-    least, most = sizes
-    if not least <= stated["size"] <= most:
-        raise UnusableFileError(
-            f"is said to have {stated['size']:,} bytes; from {least:,} to {most:,} are expected."
-        )
-    content = storage.read_regular(folder / name, stated["size"])
-    if storage.signature(content) != stated:
-        raise UnusableFileError("is damaged: it is not what its manifest says.")
-    return content
+def _parts(about: Mapping[str, Any]) -> tuple[Recipe, corpora.Tokenizer, Grammars | None]:
+    recipe = Recipe.from_json(about["recipe"])
+    kind = recipe.data.grammar_class
+    grammar = kind and kind(**about.get("grammar", recipe.data.grammar))
+    return recipe, corpora.tokenizer_of(about["tokenizer"]), grammar
 
 
-def _parts(
-    manifest: Mapping[str, Any], run: RunLog
-) -> tuple[Recipe, Tokenizer, Grammar | KannadaGrammar | None]:
-    """The objects that the manifest describes, once its entries fit one another and the log."""
-    tokenizer, grammar = tokenizer_of(manifest["tokenizer"]), None
-    if manifest["grammar"] is not None:
-        grammar = DATA[manifest["recipe"]["data"]].grammar(**manifest["grammar"])
-    pairs = [
-        ("vocabulary_sha256", manifest["vocabulary_sha256"], tokenizer.hash),
-        ("grammar_sha256", manifest["grammar_sha256"], None if grammar is None else grammar.hash),
-        ("result", manifest["result"], dict(run.result)),
-    ]
-    for name, value in manifest["recipe"].items():
-        pairs.append((f"recipe[{name!r}]", value, run.config.get(name, value)))
-    for name, value, right in pairs:
-        if json.dumps(value, sort_keys=True) != json.dumps(right, sort_keys=True):  # NaN is NaN
-            raise ValueError(f"its {name} is not that of its other entries and of {RUN}")
-    return Recipe.from_json(manifest["recipe"]), tokenizer, grammar
+def _implied(manifest: Mapping[str, Any], run: RunLog) -> dict[str, Any]:
+    """What the manifest of an exported model says once more, by its other entries and the log."""
+    _, tokenizer, grammar = _parts(manifest)
+    return {
+        "recipe": {name: run.config.get(name) for name in manifest["recipe"]},
+        "vocabulary_sha256": tokenizer.hash,
+        "grammar_sha256": grammar and grammar.hash,
+        "result": encode(run.result),
+    }
