@@ -113,6 +113,26 @@ def test_contexts_can_be_nested(machine, ids):
         assert machine.model(ids).equal(expected)
 
 
+def test_contexts_that_overlap_are_refused_and_leave_nothing(machine):
+    attention = machine.model.blocks[0].attention
+    contexts = [
+        using(machine.model, attention_weights=of_chapter_3),
+        using(machine.model, at="block-1", split_heads=split_heads),
+    ]
+    for context in contexts:
+        context.__enter__()
+    for context in contexts:
+        with pytest.raises(RuntimeError, match=r"overlap.*copy\.deepcopy\(model\)"):
+            context.__exit__(None, None, None)
+    assert machine.model.blocks[0].attention is attention
+
+
+def test_a_function_may_draw_numbers(machine, ids):
+    with using(machine.model, attention_weights=lambda q, k: F.dropout(torch.rand(1, len(k)))):
+        drawn = attention_maps(machine.model, ids)["blocks.0.attention"][..., -1, :]
+    assert len(drawn.flatten(0, 1).unique(dim=0)) == 4  # of two texts, two heads each
+
+
 def test_one_head_alone_by_hand(machine, ids):
     """A head without weights brings nothing: that is the ablation of this head."""
     with using(machine.model, at="block-2-head-1", attention_weights=lambda q, k: 0 * (q @ k.mT)):
@@ -181,6 +201,8 @@ def without_a_maximum(q, k):
     ("parts", "error", "said"),
     [
         ({"attention_weights": in_place}, ValueError, r"changed what it was given.*x\.clone\(\)"),
+        ({"apply_rotary": lambda x, angles: x.mul_(2)}, ValueError, "changed what it was given"),
+        ({"embedding": lambda ids, table: table.zero_()[ids]}, ValueError, "changed what it was"),
         ({"attention_weights": by_single_numbers}, ValueError, r"single numbers \(item\(\)"),
         ({"attention_weights": without_a_maximum}, ValueError, "NaN or infinite"),
         ({"attention_weights": lambda q, k: None}, TypeError, "returned NoneType.*a return"),
@@ -329,6 +351,8 @@ def test_dropout_of_the_weights_stays_while_training():
     with using(model, split_heads=split_heads):
         assert not model(ids).equal(model(ids))
         assert model.eval()(ids).equal(model(ids))
+    assert model(ids).equal(model(ids))  # afterward, too
+    assert not any(part.training for part in model.modules())
 
 
 @pytest.mark.usefixtures("as_a_reader")

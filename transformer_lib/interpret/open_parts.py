@@ -47,8 +47,10 @@ class Own:
         Raises:
             ValueError: the function asks for single numbers, which have no one value then.
         """
+        of_a_text = torch.func.vmap(self.function, randomness="different")
+        of_all = torch.func.vmap(of_a_text, randomness="different")
         try:
-            return self._checked(torch.func.vmap(torch.func.vmap(self.function)), shape, given, 2)
+            return self._checked(of_all, shape, given, 2)
         except Exception as error:
             self(shape[2:], *(tensor[0, 0] for tensor in given))  # raises its own error, if any
             if "vmap" not in str(error):
@@ -57,9 +59,11 @@ class Own:
 
     def _checked(self, function: Callable, shape: Sequence[int], given: Sequence, axes=0) -> Tensor:
         tensors = [value for value in given if isinstance(value, Tensor)]
-        before = [tensor.clone() for tensor in tensors]
-        result = function(*given)
-        if not all(map(torch.equal, tensors, before)):
+        # It gets copies: what it writes into them is not written into the model's numbers.
+        copies = [value.clone() if isinstance(value, Tensor) else value for value in given]
+        result = function(*copies)
+        after = [value for value in copies if isinstance(value, Tensor)]
+        if not all(map(torch.equal, tensors, after)):
             raise ValueError(has_changed_the_given(self.name))
         require_result(self.name, result, shape, [tuple(t.shape) for t in tensors], axes)
         like = next((t for t in tensors if t.is_floating_point()), result)

@@ -48,7 +48,8 @@ OF_A_HEAD = ("attention_weights", "causal_mask", "apply_rotary")
 def using(model: GPT, *, at: str | None = None, **parts: Callable[..., Any]) -> Iterator[GPT]:
     """A context in which functions of your own take the library's place in ``model``.
 
-    What each one gets and returns is said at the top of this module. Contexts can be nested.
+    What each one gets and returns is said at the top of this module. Contexts can be nested. (It is
+    ``model`` itself that holds the functions meanwhile: a thread needs a copy of its own.)
 
     Args:
         at: where, by the names in the figure Machine: ``"block-2"``, ``"block-2-head-3"`` (heads
@@ -61,6 +62,8 @@ def using(model: GPT, *, at: str | None = None, **parts: Callable[..., Any]) -> 
             has no such part; a function would not be used, as a mask beside weights that take none.
             While the model computes: a shape that does not fit, NaN, or a function that changes
             what it is given.
+        RuntimeError: at its end, a context that began within this one goes on, or one around this
+            one has ended: of another thread, for instance.
 
     >>> from transformer_lib.gpt import GPTConfig
     >>> sizes = {"vocabulary": 7, "context": 5, "n_layers": 1, "n_heads": 2, "d_model": 8}
@@ -86,8 +89,12 @@ def using(model: GPT, *, at: str | None = None, **parts: Callable[..., Any]) -> 
             setattr(where, name, part)
         yield model
     finally:
-        for (where, name), part in zip(places, kept, strict=True):
-            setattr(where, name, part)
+        found = [getattr(where, name) for where, name in places]
+        for (where, name), part, now in zip(places, kept, found, strict=True):
+            if isinstance(now, OpenAttention | OpenEmbedding):  # else the outermost has ended
+                part.training = now.training
+                setattr(where, name, part)
+    require_nested(opened, found)
 
 
 def _opened(part: Any, kind: type, own: Mapping[str, Own]) -> Any:
@@ -160,6 +167,16 @@ def require_mask_used(parts: Mapping[str, Any]) -> None:
         raise ValueError(
             "your attention_weights(q, k) takes no mask, so your causal_mask would not be used. "
             "Let it take (q, k, mask)."
+        )
+
+
+def require_nested(opened: list[Any], found: list[Any]) -> None:
+    """What a context finds in the model at its end is what it has put in."""
+    if any(now is not part for now, part in zip(found, opened, strict=True)):
+        raise RuntimeError(
+            "this context of your functions and another one of the same model overlap, so each has "
+            "computed with parts of the other. End the inner one first; in another thread, use a "
+            "copy: copy.deepcopy(model)."
         )
 
 
