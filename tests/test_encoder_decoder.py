@@ -204,6 +204,8 @@ def test_the_special_ids_are_those_of_the_tokenizers():
         ([3], [[1]], ValueError, r"source have shape \(1,\)"),
         ([[3], [4]], [[1]], ValueError, "2 sources and 1 targets"),
         ([[3], [0]], [[1], [1]], ValueError, "source 1 is nothing but padding"),
+        ([[3, 4], [0, 3]], [[1], [1]], ValueError, "source 1 begins with padding"),
+        ([[3]], [[0, 1]], ValueError, r"target 0 begins with padding .*\.pad_sequence\("),
         ([[3] * 18], [[1]], ValueError, "18 tokens are more than the model's context of 17"),
         ([[3]], [[1] * 18], ValueError, "18 tokens are more than the model's context of 17"),
     ],

@@ -143,7 +143,8 @@ class EncoderDecoder(nn.Module):
 
         Raises:
             ValueError: not ``[batch, tokens]``, as many sources as targets, ids beyond a
-                vocabulary, a source of nothing but padding, more tokens than the context.
+                vocabulary, padding before a sequence, a source of nothing but padding, more tokens
+                than the context.
             TypeError: ids that are not integers.
         """
         require_input(self, source, target)
@@ -170,6 +171,7 @@ class EncoderDecoder(nn.Module):
         """Logits of the tokens after each of ``target``'s. The memory is one for all blocks, or for
         each what its attention reads of it (see :meth:`given`).
         """
+        require_readable(readable)
         x = self.of_target(target, cache)
         memories = [memory] * len(self.decoder) if isinstance(memory, Tensor) else memory
         caches = [None] * len(self.decoder) if cache is None else cache.layers
@@ -217,8 +219,8 @@ class EncoderDecoder(nn.Module):
 
     @torch.no_grad()
     def given(self, source: Int[Tensor, "batch keys"]) -> "Conditioned":
-        """A language model of the target, given these sources: what they say is read once. Dropout
-        is off.
+        """A language model of the target, given these sources: what they say is read once, without
+        dropout. (That of the decoder is off in evaluation mode, as always: ``eval()``.)
         """
         with evaluating(self):
             return Conditioned(self, source)
@@ -343,6 +345,7 @@ def require_source(model: EncoderDecoder, source) -> None:
                 f"source {int(empty.nonzero()[0])} is nothing but padding (id {PADDING}): there is "
                 f"nothing to translate. Leave it out of the batch."
             )
+    require_padded_behind(source, "source")
 
 
 def require_target(model: EncoderDecoder, target, start: int = 0) -> None:
@@ -353,10 +356,30 @@ def require_target(model: EncoderDecoder, target, start: int = 0) -> None:
     checks.require_context(start + target.shape[1], config.context)
 
 
+def require_padded_behind(ids: Tensor, name: str) -> None:
+    """No sequence begins with padding, if the ids can be read: its tokens would be elsewhere."""
+    if checks.can_be_read(ids) and (wrong := ids[:, 0] == PADDING).any():
+        raise ValueError(
+            f"{name} {int(wrong.nonzero()[0])} begins with padding (id {PADDING}), so its tokens "
+            f"would be at other positions. Put the padding behind them: "
+            f"nn.utils.rnn.pad_sequence(sequences, batch_first=True)."
+        )
+
+
+def require_readable(readable) -> None:
+    """It is said which keys of the memory may be read."""
+    if readable is None:
+        raise TypeError(
+            "readable is None, so padding of the source would be read, too; give "
+            "model.readable(source)."
+        )
+
+
 def require_input(model: EncoderDecoder, source, target) -> None:
     """All arguments of ``EncoderDecoder.forward``."""
     require_source(model, source)
     require_target(model, target)
+    require_padded_behind(target, "target")
     if len(source) != len(target):
         raise ValueError(
             f"there are {len(source)} sources and {len(target)} targets; row b of one belongs to "
