@@ -143,6 +143,7 @@ def test_what_is_remembered_is_bounded(monkeypatch):
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
+        (lambda: merge([1, 1], (1,), 3), TypeError, r"pair is \(1,\); .* a tuple of two ids"),
         (lambda: train_bpe("ab", 255), ValueError, "vocabulary is 255; the 256 bytes and 0 spec"),
         (lambda: train_bpe("ab", 257, ["<pad>", "</s>"]), ValueError, "2 specials alone are 258"),
         (lambda: train_bpe("ab", 256.0), TypeError, "vocabulary is 256.0, of type float; give the"),

@@ -192,6 +192,7 @@ def test_devices():
         (lambda: sinusoidal_encoding(3, 5), ValueError, "d_model is 5, an odd number; each freq"),
         (lambda: sinusoidal_encoding(0, 4), ValueError, "n_positions is 0"),
         (lambda: sinusoidal_encoding(3, 4, start=-1), ValueError, "start is -1; positions count"),
+        (lambda: sinusoidal_encoding(2, 4, start=2**60), ValueError, r"0 <= start <= 2\*\*52"),
         (lambda: sinusoidal_encoding(3, 4, base=1.0), ValueError, "base is 1.0; .* above 1"),
         (lambda: sinusoidal_encoding(3, 4, base=math.nan), ValueError, "base is nan"),
         (lambda: sinusoidal_encoding(3, 4, dtype=torch.int8), TypeError, "dtype is torch.int8"),

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transformer_lib.bpe import train_bpe
-from transformer_lib.tokenizers import CharacterTokenizer, WordTokenizer
+from transformer_lib.tokenizers import CharacterTokenizer, PairTokenizer, WordTokenizer
 
 SENTENCE = "mary gave roses to susan ."
 KANNADA = "ಮೇರಿ ಸುಸಾನ್‌ಗೆ ಗುಲಾಬಿಗಳನ್ನು ಕೊಟ್ಟಳು."
@@ -148,6 +148,8 @@ def test_ids_are_one_sequence_of_ints(tokenizer, ids):
         (lambda: CharacterTokenizer(None), TypeError, "None"),
         (lambda: train_bpe(b"abc", 300), TypeError, "b'abc' is of type bytes; give a text"),
         (lambda: CharacterTokenizer(["a", 1]), TypeError, "text contains 1, of type int"),
+        (lambda: WordTokenizer(None), TypeError, "words contains None, of type NoneType"),
+        (lambda: PairTokenizer("a"), ValueError, r"source's vocabulary begins with \(\); a trans"),
         (lambda: WordTokenizer([]), ValueError, "words is empty"),
         (lambda: WordTokenizer("mary gave"), TypeError, "words are one text, 'mary gave'; give a"),
         (lambda: WordTokenizer(["a", ""]), ValueError, "word 1 is ''"),

@@ -63,6 +63,7 @@ def merge(ids: Sequence[int], pair: tuple[int, int], new: int) -> list[int]:
     >>> merge([1, 1, 1, 2], (1, 1), 3)
     [3, 1, 2]
     """
+    _require_pair(pair)
     merged, i = [], 0
     while i < len(ids):
         if tuple(ids[i : i + 2]) == pair:
@@ -307,6 +308,11 @@ def _require_pairs(queue: list, size: int, vocabulary: int) -> None:
             f"vocabulary is {vocabulary}, and after {size} tokens every word of the texts is one "
             f"token: no pair is left to merge. Choose at most {size}, or give more text."
         )
+
+
+def _require_pair(pair) -> None:
+    if not (isinstance(pair, tuple) and len(pair) == 2):
+        raise TypeError(f"pair is {_shortened(pair)}; it must be a tuple of two ids.")
 
 
 def _require_merges(merges: tuple, single: list[bytes]) -> None:

@@ -78,7 +78,7 @@ def sinusoidal_encoding(
     Source: Vaswani et al. 2017, section 3.5.
 
     Raises:
-        ValueError: odd ``d_model``; fewer than 1 position; ``start`` < 0; ``base`` <= 1.
+        ValueError: odd ``d_model``; fewer than 1 position; ``start`` < 0 or > 2**52; ``base`` <= 1.
 
     >>> sinusoidal_encoding(2, 4)
     tensor([[0.0000, 1.0000, 0.0000, 1.0000],
@@ -133,7 +133,7 @@ def rotary_angles(
     Source: Su et al. 2021 (RoFormer), section 3.2.2.
 
     Raises:
-        ValueError: odd ``d_head``; fewer than 1 position; ``start`` < 0; ``base`` <= 1.
+        ValueError: odd ``d_head``; fewer than 1 position; ``start`` < 0 or > 2**52; ``base`` <= 1.
 
     >>> rotary_angles(3, 4)
     tensor([[0.0000, 0.0000],
@@ -442,7 +442,7 @@ def require_offset(offset) -> None:
 
 
 def require_start(start: int) -> None:
-    """``start``, the position of the first token, is not negative."""
+    """``start``, the position of the first token, is a number that 64 bits tell from the next."""
     checks.require_whole(start, "start")
-    if start < 0:
-        raise ValueError(f"start is {start}; positions count from 0. Pass start >= 0.")
+    if not 0 <= start <= 2**52:
+        raise ValueError(f"start is {start}; positions count from 0. Pass 0 <= start <= 2**52.")

@@ -9,6 +9,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from numbers import Integral
 
 from jaxtyping import Integer
 from torch import Tensor
@@ -123,7 +124,8 @@ class WordTokenizer(_Tokenizer):
 
     def __init__(self, words: Iterable[str]):
         require_order(words, "words")
-        words = words if isinstance(words, str) else list(words)
+        if not isinstance(words, str):
+            words = list(words) if isinstance(words, Iterable) else [words]
         _require_words(words)
         super().__init__(words)
 
@@ -206,7 +208,7 @@ def _require_text(text: str) -> None:
 
 
 def _require_specials(tokenizer, side: str) -> None:
-    found = tuple(tokenizer.vocabulary[: len(SPECIALS)])
+    found = tuple(getattr(tokenizer, "vocabulary", ()))[: len(SPECIALS)]
     if found != SPECIALS:
         raise ValueError(
             f"the {side}'s vocabulary begins with {_shortened(found)}; a translator needs ids 0 to "
@@ -216,7 +218,7 @@ def _require_specials(tokenizer, side: str) -> None:
 
 
 def _require_ids(ids, size: int) -> None:
-    if not isinstance(ids, list) or any(type(i) is not int for i in ids):
+    if not isinstance(ids, list) or not all(map(_is_whole, ids)):
         raise TypeError(
             f"ids are {_shortened(ids)}; give one sequence of ints: a list, or a tensor of "
             f"integers with one axis (of a batch: ids[0])."
@@ -227,6 +229,10 @@ def _require_ids(ids, size: int) -> None:
                 f"id {i} at position {position} is out of range: this tokenizer has {size} tokens, "
                 f"ids 0 to {size - 1}. Was it made by another tokenizer?"
             )
+
+
+def _is_whole(i) -> bool:
+    return type(i) is int or (isinstance(i, Integral) and not isinstance(i, bool))
 
 
 def _require_characters(characters: list) -> None:

@@ -70,3 +70,9 @@ def test_a_row_without_weight_has_no_link():
 def test_what_does_not_fit(weights, true, error, message):
     with pytest.raises(error, match=message):
         alignment_error_rate(weights, true)
+
+
+@pytest.mark.usefixtures("as_a_reader")
+def test_links_that_can_be_read_once():
+    weights = looking([1, 0], keys=3).unsqueeze(0)
+    assert alignment_error_rate(weights, [iter([iter([1]), iter([2])])]).tolist() == [0.5]

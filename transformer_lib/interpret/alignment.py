@@ -43,6 +43,7 @@ def alignment_error_rate(
     >>> alignment_error_rate(weights, [[(1,), (0,)]])  # the first of two words is right
     tensor([0.5000])
     """
+    true = [[list(places) for places in alignment] for alignment in true]
     require_aligned(weights, true)
     n_true = sum(len(set(places)) for alignment in true for places in alignment)
     correct = torch.zeros(weights.shape[1])
@@ -51,7 +52,7 @@ def alignment_error_rate(
         most, chosen = sentence[:, : len(alignment)].max(dim=2)  # [heads, words]
         sure = torch.zeros(len(alignment), sentence.shape[2], dtype=torch.bool)
         for word, places in enumerate(alignment):
-            sure[word, list(places)] = True
+            sure[word, places] = True
         there = most > 0
         linked += there.sum(dim=1)
         correct += (there & sure.gather(1, chosen.T).T).sum(dim=1)
