@@ -15,23 +15,33 @@ from transformer_lib.attention import (
     merge_heads,
     split_heads,
 )
-from transformer_lib.beam import translate
+from transformer_lib.beam import beam_search, translate
 from transformer_lib.blocks import PreNorm
 from transformer_lib.cache import KeyValueCache, ModelCache
 from transformer_lib.classifier import Classifier
 from transformer_lib.encoder_decoder import EncoderDecoder
+from transformer_lib.fast.decoding import lengths_to_look_at
+from transformer_lib.fast.ragged import RealTokens
 from transformer_lib.gpt import GPT, GPTConfig
 from transformer_lib.latent import LatentAttention
-from transformer_lib.layers import Embedding, FeedForward, LayerNorm
+from transformer_lib.layers import Embedding, FeedForward, LayerNorm, RMSNorm, Smear
 from transformer_lib.masks import causal_mask, padding_mask
 from transformer_lib.positions import RotaryPositions, alibi_slopes, sinusoidal_encoding
-from transformer_lib.sampling import generate, penalize_repetition, require_generator
+from transformer_lib.sampling import (
+    generate,
+    next_logits,
+    penalize_repetition,
+    require_generator,
+)
+from transformer_lib.tokenizers import CharacterTokenizer
+from transformer_lib.window import WindowAttention
 
 pytestmark = pytest.mark.usefixtures("as_a_reader")
 
 X = torch.ones(2, 3, 8)
 SIZES = {"vocabulary": 7, "context": 8, "n_layers": 1, "n_heads": 2, "d_model": 12}
 IDS = torch.tensor([[3, 1]])
+WINDOW = WindowAttention(8, 2, window=2, sinks=0)
 
 
 class NoCache(nn.Module):
@@ -153,6 +163,54 @@ class NoCache(nn.Module):
             ValueError,
             "source_vocabulary is 2; .* it must be at least 3",
         ),
+        (
+            lambda: PreNorm(lambda x, **options: x, FeedForward(8), LayerNorm(8), LayerNorm(8)),
+            TypeError,
+            "a part of the block is <function .* it must be of Module",
+        ),
+        (
+            lambda: make_pair().config.make_cross_block()(torch.ones(2, 3, 12), None, causal=True),
+            TypeError,
+            r"memory is None; .* model\.encode\(source\)",
+        ),
+        (
+            lambda: make_pair().decode(IDS, make_pair().encode(IDS), None),
+            TypeError,
+            r"readable is None, .* give model\.readable\(source\)",
+        ),
+        (
+            lambda: MultiHeadAttention(8, 2)(X, cache=ModelCache([KeyValueCache(2, 2, 4, 4)])),
+            TypeError,
+            "cache is of type ModelCache, which has no extend",
+        ),
+        (
+            lambda: MultiHeadAttention(8, 2)(X, cache=WINDOW.new_cache(2, 9)),
+            ValueError,
+            "the cache keeps window=2, and window of this MultiHeadAttention is None. Make",
+        ),
+        (
+            lambda: WindowAttention(8, 2, window=2, sinks=2)(X, cache=WINDOW.new_cache(2, 9)),
+            ValueError,
+            "the cache keeps sinks=0, and sinks of this WindowAttention is 2",
+        ),
+        (lambda: ModelCache([]), ValueError, r"layers are \[\]; there must be one at least"),
+        (lambda: ModelCache([KeyValueCache(1, 1, 4, 4)] * 2), ValueError, "a cache of its own"),
+        (lambda: LayerNorm(4, eps=-1.0), ValueError, "eps is -1.0; it keeps a root away from 0"),
+        (lambda: RMSNorm(4, eps=float("nan")), ValueError, "eps is nan"),
+        (lambda: Embedding(7, 4, smear=Smear(5)), ValueError, r"5 wide; .* Make it by Smear\(4\)"),
+        (
+            lambda: beam_search(GPT(GPTConfig(**SIZES)), IDS, torch.tensor([2.9]), width=2, end=0),
+            TypeError,
+            r"n_tokens is 2\.9.* it must be an int",
+        ),
+        (lambda: next_logits(GPT(GPTConfig(**SIZES)), None), ValueError, "there are no prompts"),
+        (lambda: lengths_to_look_at(0, 4), ValueError, "first is 0; it must be at least 1"),
+        (lambda: RealTokens(torch.ones(2, 3)), TypeError, "mask has dtype torch.float32"),
+        (
+            lambda: RealTokens(torch.ones(2, 3).bool()).packed(torch.ones(3, 3, 4)),
+            ValueError,
+            r"x has shape \(3, 3, 4\); the mask of the real tokens has \(2, 3\)",
+        ),
     ],
 )
 def test_a_message_of_its_own(call, error, message):
@@ -165,6 +223,7 @@ def test_whole_numbers_of_numpy_are_whole_numbers():
     assert alibi_slopes(np.int64(3)).equal(alibi_slopes(3))
     assert sinusoidal_encoding(np.int64(2), np.int64(4)).equal(sinusoidal_encoding(2, 4))
     assert MultiHeadAttention(np.int64(8), np.int64(2))(X).shape == X.shape
+    assert CharacterTokenizer("abc").decode([*np.array([2, 0])]) == "ca"
 
 
 def test_a_generator_of_another_device():

@@ -20,6 +20,7 @@ from transformer_lib.cache import (
     LayerCache,
     autocasts,
     require_layer_cache,
+    require_own_cache,
     results_of,
 )
 from transformer_lib.fast.kernels import causal_weights, explicit_is_faster, fused_attention
@@ -288,6 +289,7 @@ class MultiHeadAttention(nn.Module):
     ) -> Float[Tensor, "batch queries d_model"]:
         """Attend to ``memory`` (its vectors, or :meth:`keys_and_values` of it), or to ``x``."""
         require_multi_head_input(self, x, memory, mask, causal, cache)
+        require_own_cache(cache, self)
         q, k, v = self.project(x, memory, cache)
         mask, bias = self.mask_and_bias(q, k, mask)
         dropout = self.dropout if self.training else 0.0
@@ -530,7 +532,7 @@ def require_multi_head_input(module, x, memory, mask, causal: bool, cache) -> No
     require_read_by(module.query, x, "x")
     checks.require_flag(causal, "causal")
     if cache is not None:
-        require_layer_cache(cache)
+        require_layer_cache(cache, "extend")
     if memory is not None:
         _require_memory(module, x, memory, causal, cache)
     if mask is None:

@@ -208,7 +208,7 @@ def require_beams(
             f"(4 to 10 are usual)."
         )
     limits = n_tokens if isinstance(n_tokens, Tensor) else None
-    require_generation(model, ids, n_tokens if limits is None else int(limits.max()))
+    require_generation(model, ids, n_tokens if limits is None else limits.max().item())
     if limits is None:
         limits = torch.full((len(ids),), n_tokens, device=ids.device)
     if limits.shape != (len(ids),) or int(limits.min()) < 1 or (end is None and n_tokens is limits):

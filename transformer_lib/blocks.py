@@ -162,6 +162,7 @@ class CrossBlock(nn.Module):
         """The stream after this block. ``mask``, ``causal`` and ``cache`` are those of the
         attention among the tokens; ``memory_mask`` says which of the memory may be read.
         """
+        require_memory(memory)
         options = {"mask": mask, "causal": causal, "cache": cache}
 
         @require_shape_kept(self.attention, x, options)
@@ -245,9 +246,18 @@ CROSS_NORMS = {"pre": CrossPreNorm, "post": CrossPostNorm}
 
 
 def require_objects(*parts: nn.Module) -> None:
-    """The parts of a block are made already."""
+    """The parts of a block are made already, and modules: else their weights would not be its."""
     for part in parts:
-        checks.require_object(part, "a part of the block")
+        checks.require_kind(part, "a part of the block", nn.Module)
+
+
+def require_memory(memory) -> None:
+    """There is something to read. (An attention without a memory attends to its own tokens.)"""
+    if memory is None:
+        raise TypeError(
+            "memory is None; a block of the decoder reads one: [batch, keys, d_model], such as "
+            "model.encode(source)."
+        )
 
 
 def require_shape_kept(part: nn.Module, stream: Tensor, options: dict | None = None) -> Callable:

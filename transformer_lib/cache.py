@@ -190,8 +190,7 @@ class ModelCache:
 
     def __init__(self, layers: Iterable[LayerCache]):
         self.layers = list(layers)
-        for layer in self.layers:
-            require_layer_cache(layer)
+        require_layer_caches(self.layers)
         self._vectors: Float[Tensor, "batch capacity d_model"] | None = None
 
     @classmethod
@@ -299,15 +298,39 @@ def require_new_cache(part) -> None:
         )
 
 
-def require_layer_cache(cache) -> None:
-    """``cache`` answers all that a model asks of one."""
-    names = ("batch", "length", "capacity", "rewind", "reset", "select")
+def require_layer_cache(cache, *more: str) -> None:
+    """``cache`` answers all that a model asks of one, and ``more``."""
+    names = ("batch", "length", "capacity", "rewind", "reset", "select", *more)
     if missing := [name for name in names if not hasattr(cache, name)]:
         raise TypeError(
             f"cache is of type {type(cache).__name__}, which has no {missing[0]}; make it by "
             f"new_cache(batch, capacity) of the part that uses it, and let one of your own be a "
             f"LayerCache."
         )
+
+
+def require_layer_caches(layers: list) -> None:
+    """A cache for each layer, of its own."""
+    for layer in layers:
+        require_layer_cache(layer)
+    if not 0 < len(layers) == len({id(layer) for layer in layers}):
+        raise ValueError(
+            f"layers are {layers!r:.60}; there must be one at least, and each with a cache of its "
+            f"own. Make it by model.new_cache(batch)."
+        )
+
+
+def require_own_cache(cache, part) -> None:
+    """``cache``, or None, forgets no other tokens than ``part``, an attention, does."""
+    if cache is None or not checks.is_known(type(cache)):
+        return
+    for name in ("window", "sinks"):
+        if hasattr(cache, name) and getattr(cache, name) != getattr(part, name, None):
+            raise ValueError(
+                f"the cache keeps {name}={getattr(cache, name)}, and {name} of this "
+                f"{type(part).__name__} is {getattr(part, name, None)}. Make the cache by the part "
+                f"that uses it: new_cache(batch, capacity)."
+            )
 
 
 def require_layers(cache, blocks: nn.ModuleList, batch: int) -> None:

@@ -211,6 +211,7 @@ class LayerNorm(nn.LayerNorm):
     def __init__(self, d_model: int, *, eps: float = 1e-5, bias: bool = True):
         checks.require_count(d_model, "d_model")
         checks.require_flag(bias, "bias")
+        require_eps(eps)
         super().__init__(d_model, eps, bias=bias)
 
     def stepper(self) -> TokenStep:
@@ -227,7 +228,7 @@ class RMSNorm(nn.Module):
         eps: keeps the root away from 0; inside of it.
 
     Raises:
-        ValueError: ``d_model`` below 1; in ``forward``, another width.
+        ValueError: ``d_model`` below 1, ``eps`` below 0; in ``forward``, another width.
 
     Source: Zhang & Sennrich 2019.
 
@@ -238,6 +239,7 @@ class RMSNorm(nn.Module):
     def __init__(self, d_model: int, *, eps: float = 1e-5):
         super().__init__()
         checks.require_count(d_model, "d_model")
+        require_eps(eps)
         self.eps = eps
         self.weight = nn.Parameter(torch.ones(d_model))
 
@@ -356,7 +358,7 @@ class Embedding(nn.Embedding):
         checks.require_count(d_model, "d_model")
         checks.require_dropout(dropout)
         require_scale(scale)
-        require_added(positions, smear)
+        require_added(positions, smear, d_model)
         super().__init__(vocabulary, d_model)
         self.smear, self.positions, self.scale = smear, positions, scale
         self.dropout = nn.Dropout(dropout)
@@ -424,7 +426,7 @@ def require_rows(embedding: Embedding, ids) -> None:
     checks.require_same_device("the embedding", embedding.weight, "ids", ids)
 
 
-def require_added(positions, smear) -> None:
+def require_added(positions, smear, d_model: int) -> None:
     """Parts that an embedding can call, or None."""
     for name, part in {"positions": positions, "smear": smear}.items():
         checks.require_object(part, name)
@@ -434,6 +436,18 @@ def require_added(positions, smear) -> None:
                 f"LearnedPositions, and a Smear, or None. (Rotary positions and ALiBi are for the "
                 f"attention.)"
             )
+    if isinstance(smear, Smear) and len(smear.weights[0]) != d_model:
+        raise ValueError(
+            f"smear is made for vectors {len(smear.weights[0])} wide; those of this embedding are "
+            f"{d_model} wide. Make it by Smear({d_model})."
+        )
+
+
+def require_eps(eps) -> None:
+    """``eps``, of a norm, is a finite number that leaves no root of a negative one."""
+    checks.require_number(eps, "eps")
+    if not 0 <= eps < float("inf"):
+        raise ValueError(f"eps is {eps}; it keeps a root away from 0: choose about 1e-5.")
 
 
 def require_scale(scale) -> None:

@@ -171,7 +171,7 @@ def next_logits(
     >>> next_logits(model, [[3, 1, 4], [1]]).shape
     torch.Size([2, 7])
     """
-    if len(prompts) == 0:
+    if prompts is None or len(prompts) == 0:
         raise ValueError("there are no prompts: give at least one, a list of token ids.")
     tensors = chain(model.parameters(), model.buffers())
     device = next((tensor.device for tensor in tensors), None)

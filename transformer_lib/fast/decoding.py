@@ -118,6 +118,7 @@ def lengths_to_look_at(first: int, last: int) -> set[int]:
     >>> sorted(lengths_to_look_at(4, 20))
     [4, 8, 16, 20]
     """
+    checks.require_count(first, "first")
     lengths = {last} if first <= last else set()
     while first < last:
         lengths.add(first)

@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from transformer_lib.checks import can_be_read, require_once
+from transformer_lib.checks import can_be_read, require_masks, require_once
 from transformer_lib.fast.steps import has_hooks, is_idle, is_plain, speaker, stepper_of
 
 # Of padding. A step of a translator 256 wide takes as long both ways where 3 % is padding, and with
@@ -33,6 +33,7 @@ class RealTokens:
     """
 
     def __init__(self, mask: Bool[Tensor, "batch tokens"]):
+        require_masks([mask])
         self.shape = mask.shape
         self.places: Int[Tensor, " real"] = mask.flatten().nonzero().squeeze(1)
 
@@ -43,6 +44,7 @@ class RealTokens:
 
     def packed(self, x: Float[Tensor, "batch tokens width"]) -> Float[Tensor, "real width"]:
         """Without the padding."""
+        require_places(x, self.shape)
         return _Packed.apply(x.flatten(0, 1), self.places)
 
     def padded(self, x: Float[Tensor, "real width"]) -> Float[Tensor, "batch tokens width"]:
@@ -185,3 +187,12 @@ def projected(x: Tensor, real: RealTokens, *layers: nn.Linear) -> tuple[Tensor, 
     bias = torch.cat([layer.bias for layer in layers]) if biased else None
     together = real.padded(F.linear(x, weight, bias))
     return together.split([layer.out_features for layer in layers], dim=2)
+
+
+def require_places(x: Tensor, shape: torch.Size) -> None:
+    """``x`` has a vector for each token of the batch."""
+    if x.shape[:-1] != shape:
+        raise ValueError(
+            f"x has shape {tuple(x.shape)}; the mask of the real tokens has {tuple(shape)}, and x "
+            f"needs a vector for each: [batch, tokens, width]."
+        )
