@@ -355,7 +355,7 @@ def default_device(device):
 )
 def test_what_is_on_around_a_check_changes_no_verdict(outside):
     def right(x):
-        return x @ x.mT + torch.ones(3)
+        return torch.ones(3, 3) @ x @ x.mT
 
     sums = Exercise(right=right, cases=[Case("3 words", randn(3, 5, seed=0))])
     with outside:

@@ -31,7 +31,7 @@ from typing import Any
 import numpy
 import torch
 from torch._tensor_str import PRINT_OPTS
-from torch.nn.modules import module
+from torch.nn.modules import module as nn_module
 
 DEEPEST = 5_000
 MOST_PRINTED = 20_000
@@ -216,14 +216,14 @@ def _restore_autocasts(before: tuple[int, list[tuple]]) -> None:
 
 def _hooks_of_all() -> dict[str, dict]:
     """The hooks of all modules at once."""
-    found = {name: hooks for name, hooks in vars(module).items() if name.startswith("_global_")}
+    found = {name: hooks for name, hooks in vars(nn_module).items() if name.startswith("_global_")}
     return {name: dict(hooks) for name, hooks in found.items() if isinstance(hooks, dict)}
 
 
 def _restore_hooks_of_all(before: dict[str, dict]) -> None:
     for name, hooks in before.items():
-        vars(module)[name].clear()
-        vars(module)[name].update(hooks)
+        vars(nn_module)[name].clear()
+        vars(nn_module)[name].update(hooks)
 
 
 _CPU = torch.device("cpu")
