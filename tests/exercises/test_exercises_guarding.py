@@ -1,5 +1,6 @@
 """Hostile answers: each ends in a verdict, and the notebook is afterward as it was before."""
 
+import gc
 import multiprocessing
 import os
 import random
@@ -9,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import contextmanager
 from types import SimpleNamespace
 
 import numpy as np
@@ -171,6 +173,10 @@ class EndlessMapping(Mapping):
         return 1.0
 
 
+in_itself = [0.5]
+in_itself.append(in_itself)
+
+
 class Deaf:
     def __del__(self):
         spin()
@@ -200,6 +206,7 @@ def test_an_alarm_that_rings_where_exceptions_are_lost_rings_again():
     [
         (Endless([1.0, 2.0]), "In item 0: you have 1, right is 0.5"),
         (EndlessMapping(), STOPPED),
+        (in_itself, "Item 1 of your result is a list that contains itself; a number is expected."),
         (type("Raises", (list,), {"__iter__": lambda self: 1 / 0})([0.5, 0.5]), "✓"),
     ],
 )
@@ -290,6 +297,12 @@ def settings():
         "precision": torch.get_float32_matmul_precision(),
         "printed": str(torch.tensor(1 / 3)),
         "deterministic": torch.are_deterministic_algorithms_enabled(),
+        "autocast": (torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")),
+        "autocasts": (torch.autocast_increment_nesting(), torch.autocast_decrement_nesting()),
+        "hooks": dict(torch.nn.modules.module._global_forward_hooks),
+        "errors": np.geterr(),
+        "collector": gc.isenabled(),
+        "tracer": sys.gettrace(),
         "folder": os.getcwd(),
         "environment": dict(os.environ),
         "recursion": sys.getrecursionlimit(),
@@ -306,6 +319,11 @@ def change_everything(folder):
     torch.autograd.set_detect_anomaly(True)
     torch.set_float32_matmul_precision("medium")
     torch.set_printoptions(precision=2)
+    torch.autocast("cpu", torch.float16).__enter__()
+    torch.nn.modules.module.register_module_forward_hook(print)
+    np.seterr(all="raise")
+    gc.disable()
+    sys.settrace(lambda *_: None)
     os.chdir(folder)
     os.environ["ROSES"] = "red"
     sys.setrecursionlimit(2_000)
@@ -319,6 +337,32 @@ def test_settings_that_an_answer_changes_are_put_back(tmp_path):
     )
     assert two(then(lambda: change_everything(tmp_path))).passed
     assert settings() == before
+
+
+@contextmanager
+def default_device(device):
+    torch.set_default_device(device)
+    try:
+        yield
+    finally:
+        torch.set_default_device(None)
+
+
+@pytest.mark.parametrize(
+    "outside",
+    [torch.autocast("cpu", torch.bfloat16), torch.device("meta"), default_device("meta")],
+    ids=lambda outside: type(outside).__name__,
+)
+def test_what_is_on_around_a_check_changes_no_verdict(outside):
+    def right(x):
+        return torch.ones(3, 3) @ x @ x.mT
+
+    sums = Exercise(right=right, cases=[Case("3 words", randn(3, 5, seed=0))])
+    with outside:
+        device = torch.get_default_device()
+        assert sums(right).passed
+        assert sums(lambda x: right(x) * 1.01).passed is False
+        assert torch.get_default_device() == device
 
 
 # NumPy's global random numbers, which answers use as readers do.

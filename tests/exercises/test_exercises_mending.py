@@ -1,12 +1,13 @@
 """The change that mends an answer: found at its line, told in words, and never by chance."""
 
 import doctest
+import functools
 
 import pytest
 import torch
 
 from transformer_lib.exercises.engine import mending
-from transformer_lib.exercises.engine.mending import Source, mended, unused, uses
+from transformer_lib.exercises.engine.mending import Source, lacks, mended, unused, uses
 from transformer_lib.exercises.engine.runner import Case, Exercise, randn
 
 X = randn(5, 7, seed=1)
@@ -233,6 +234,29 @@ def test_what_an_exercise_rules_out():
     assert uses(mixed, ["loop"]) is None
     check = Exercise(right=mixed, cases=CHECK.cases, without=("@",))
     assert check(mixed).diagnosis.startswith("The result is right. But the exercise asks for it")
+
+
+def timed(function):
+    def repeated(*inputs):
+        for _ in range(3):
+            result = function(*inputs)
+        return result
+
+    return repeated
+
+
+@pytest.mark.parametrize(
+    "decorated",
+    [
+        timed,
+        lambda function: functools.wraps(function)(timed(function)),
+        pytest.param(torch.compile, marks=pytest.mark.slow),
+    ],
+)
+def test_a_loop_around_an_answer_is_not_its_own(decorated):
+    assert uses(decorated(mixed), ["loop"]) is None
+    assert uses(decorated(only_the_last), ["loop"]) == uses(only_the_last, ["loop"])
+    assert not lacks(decorated(mixed), "softmax")
 
 
 def test_what_an_exercise_asks_for_by_name():

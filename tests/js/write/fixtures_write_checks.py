@@ -21,6 +21,7 @@ ANSWERS = {
         "def answer(x, i):\n    return torch.softmax(x @ x[i], dim=0) @ x[i]\n",
         "def answer(x):\n    return x\n",
         "def answer(x, i):\n    return x[i]\n",
+        "def answer(x, i):\n    y = [x[i]]\n    y.append(y)\n    return y\n",
         "answer = lambda x, i: torch.softmax(x @ x[i - 1], dim=0) @ x\n",
         "def answer(x, i):\n    x[0] = 0\n    return torch.softmax(x @ x[i], dim=0) @ x\n",
         "def answer(x, i):\n    ys = []\n    for row in x:\n        ys.append(row @ x[i])\n"

@@ -6,8 +6,8 @@ An answer goes wrong by mistake, not by malice, so this is a guard rail and not 
   the time limit, waiting for the keyboard, and a recursion limit above `DEEPEST`;
 - cut: what is printed beyond `MOST_PRINTED` characters;
 - ended: threads that still run when the check is over;
-- put back: random states, PyTorch's global settings and functions, the working directory, the
-  environment.
+- put back: random states, PyTorch's global settings and functions, NumPy's errors, the garbage
+  collector, a debugger's tracer, the working directory, the environment.
 
 It costs a few milliseconds for each check, and needs no process, signal or thread. Other
 threads of the program notice nothing: each replacement looks at who calls it.
@@ -19,17 +19,19 @@ would cost seconds for each check and could not return gradients.
 """
 
 import functools
+import gc
 import os
 import random
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
 import numpy
 import torch
 from torch._tensor_str import PRINT_OPTS
+from torch.nn.modules import module as nn_module
 
 DEEPEST = 5_000
 MOST_PRINTED = 20_000
@@ -78,7 +80,8 @@ def guarded() -> Iterator[Guard]:
         _guards[me] = guard
     before = _functions()
     try:
-        yield guard
+        with _outside():
+            yield guard
     finally:
         guard.left_running = _end(guard.started)
         _restore_functions(before)
@@ -86,6 +89,17 @@ def guarded() -> Iterator[Guard]:
             del _guards[me]
             if not _guards:
                 _uninstall()
+
+
+@contextmanager
+def _outside() -> Iterator[None]:
+    """Outside of the notebook's autocast and default device: a check has inputs on the CPU."""
+    with settings_kept():
+        if torch.get_default_device() != _CPU:
+            torch.set_default_device(None)
+        within = torch.get_default_device() != _CPU  # a `with torch.device(...)`
+        with torch.autocast("cpu", enabled=False), _CPU if within else nullcontext():
+            yield
 
 
 @contextmanager
@@ -181,8 +195,38 @@ def _restore_environment(before: dict[str, str]) -> None:
 
 def _restore_device(before: torch.device) -> None:
     # The CPU is what holds when no device is set, and setting it would slow every call down.
-    torch.set_default_device(None if before == torch.device("cpu") else before)
+    torch.set_default_device(None if before == _CPU else before)
 
+
+def _autocasts() -> tuple[int, list[tuple]]:
+    torch.autocast_increment_nesting()
+    depth = torch.autocast_decrement_nesting()
+    kinds = ("cpu", "cuda")
+    return depth, [(k, torch.is_autocast_enabled(k), torch.get_autocast_dtype(k)) for k in kinds]
+
+
+def _restore_autocasts(before: tuple[int, list[tuple]]) -> None:
+    torch.autocast_increment_nesting()
+    while torch.autocast_decrement_nesting() > before[0]:  # of one left, nobody clears the cache
+        torch.clear_autocast_cache()
+    for kind, enabled, dtype in before[1]:
+        torch.set_autocast_enabled(kind, enabled)
+        torch.set_autocast_dtype(kind, dtype)
+
+
+def _hooks_of_all() -> dict[str, dict]:
+    """The hooks of all modules at once."""
+    found = {name: hooks for name, hooks in vars(nn_module).items() if name.startswith("_global_")}
+    return {name: dict(hooks) for name, hooks in found.items() if isinstance(hooks, dict)}
+
+
+def _restore_hooks_of_all(before: dict[str, dict]) -> None:
+    for name, hooks in before.items():
+        vars(nn_module)[name].clear()
+        vars(nn_module)[name].update(hooks)
+
+
+_CPU = torch.device("cpu")
 
 # Originals, taken before anything here is replaced.
 _SETTINGS = [
@@ -193,7 +237,12 @@ _SETTINGS = [
     (torch.are_deterministic_algorithms_enabled, torch.use_deterministic_algorithms),
     (torch.is_anomaly_enabled, torch.set_anomaly_enabled),
     (torch.get_float32_matmul_precision, torch.set_float32_matmul_precision),
+    (_autocasts, _restore_autocasts),
+    (_hooks_of_all, _restore_hooks_of_all),
     (lambda: dict(vars(PRINT_OPTS)), vars(PRINT_OPTS).update),
+    (numpy.geterr, lambda before: numpy.seterr(**before)),
+    (gc.isenabled, lambda before: gc.enable() if before else gc.disable()),
+    (lambda: (sys.gettrace(),), lambda before: sys.settrace(*before)),
     (sys.getrecursionlimit, sys.setrecursionlimit),
     (os.getcwd, os.chdir),
     (lambda: dict(os.environ), _restore_environment),

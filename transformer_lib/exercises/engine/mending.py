@@ -153,8 +153,7 @@ class Source:
         if node is None:
             return None
         text = _segment(lines, node)
-        values = [_cell(cell) for cell in function.__closure__ or ()]
-        cells = dict(zip(code.co_freevars, values, strict=True))
+        cells = dict(zip(code.co_freevars, _held(function), strict=True))
         cells.pop("__class__", None)
         return cls(
             f"({text})" if isinstance(node, ast.Lambda) else text,
@@ -317,7 +316,7 @@ def line_of(code: CodeType, line: int) -> str:
 
 def uses(answer: Any, ruled_out: Sequence[str]) -> tuple[str, int] | None:
     """The first thing in an answer that its exercise rules out, and its line."""
-    source = Source.of(answer) if ruled_out else None
+    source = Source.of(_undecorated(answer)) if ruled_out else None
     if source is None:
         return None
     line = source.first
@@ -335,7 +334,22 @@ def uses(answer: Any, ruled_out: Sequence[str]) -> tuple[str, int] | None:
 
 def lacks(answer: Any, asked: str) -> bool:
     """Is this nowhere in an answer? False if its source is not to be had."""
-    return bool(asked) and Source.of(answer) is not None and not uses(answer, [asked])
+    known = bool(asked) and Source.of(_undecorated(answer)) is not None
+    return known and not uses(answer, [asked])
+
+
+def _undecorated(answer: Any) -> Any:
+    """The function that the reader has written, without what `torch.compile`, say, put around it.
+
+    Without `functools.wraps`, a decorator's function is one that passes on what it gets.
+    """
+    seen = set()  # it may be wrapped in a circle
+    while isinstance(answer, FunctionType) and id(answer) not in seen:
+        seen.add(id(answer))
+        held = [x for x in _held(answer) if isinstance(x, FunctionType)]
+        passing = len(held) == 1 and answer.__code__.co_flags & 0x04  # it takes *args
+        answer = getattr(answer, "__wrapped__", held[0] if passing else answer)
+    return answer
 
 
 def where_written(answer: Any, values: Sequence[float]) -> int:
@@ -486,6 +500,11 @@ def _segment(lines: list[str], node: ast.AST) -> str:
     if isinstance(node, ast.Lambda):
         return text[node.col_offset : last + node.end_col_offset].decode()
     return textwrap.dedent(text[: last + node.end_col_offset].decode())
+
+
+def _held(function: Any) -> list[Any]:
+    """The values of a function's closure."""
+    return [_cell(cell) for cell in getattr(function, "__closure__", None) or ()]
 
 
 def _cell(cell: Any) -> Any:

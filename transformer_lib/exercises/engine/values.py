@@ -27,10 +27,10 @@ class Other:
     words: str
 
 
-def plain(value: Any) -> Any:
+def plain(value: Any, around: tuple = ()) -> Any:
     """The same value without any code of its own: subclasses become lists, numbers, tensors.
 
-    A NumPy array becomes a tensor.
+    A NumPy array becomes a tensor. What is in itself is told by the identities of all `around` it.
 
     >>> plain(torch.Size([2, 3])), plain(range(3)), plain(numpy.arange(3))
     ((2, 3), Other(words='a range'), tensor([0, 1, 2]))
@@ -48,15 +48,18 @@ def plain(value: Any) -> Any:
     for kind, convert in ((int, int.__int__), (float, float.__float__), (str, str.__str__)):
         if isinstance(value, kind):
             return convert(value)
+    if id(value) in around:
+        return Other(f"{describe(value)} that contains itself")
+    around = (*around, id(value))
     if isinstance(value, list):  # the list itself, since `__iter__` may be the answer's own
-        return [plain(item) for item in list.copy(value)]
+        return [plain(item, around) for item in list.copy(value)]
     if isinstance(value, tuple):
-        return tuple(plain(item) for item in tuple.__getitem__(value, slice(None)))
+        return tuple(plain(item, around) for item in tuple.__getitem__(value, slice(None)))
     if isinstance(value, Mapping):
         found = dict.items(value) if isinstance(value, dict) else _pairs(value)
-        return {_plain_key(key): plain(item) for key, item in found}
+        return {_plain_key(key): plain(item, around) for key, item in found}
     if isinstance(value, GeneratorType | map):  # as good as a tuple: q, k, v = answer(...)
-        return tuple(plain(item) for item in islice(value, 10_000))
+        return tuple(plain(item, around) for item in islice(value, 10_000))
     return Other(describe(value))
 
 

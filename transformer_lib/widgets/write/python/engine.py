@@ -863,21 +863,24 @@ def context_run(code, namespace):
         _said[1] = before
 
 
-def plain(value):
+def plain(value, around=()):
     """values.plain: MicroPython's own kinds have no subclasses that could surprise it."""
     if value is None or value is ... or value is NotImplemented:
         return value
     if isinstance(value, (bool, Tensor, int, float, str)):
         return value
-    if isinstance(value, list):
-        return [plain(item) for item in value]
-    if isinstance(value, tuple):
-        return tuple([plain(item) for item in value])
-    if isinstance(value, dict):
-        return Dict([(key, plain(item)) for key, item in value.items()])
-    if isinstance(value, (_generator_type, map)):
-        return tuple([plain(item) for item in itertools.islice(value, 10000)])
     values = sys.modules[ENGINE + "values"]
+    if id(value) in around:
+        return values.Other(values.describe(value) + " that contains itself")
+    around += (id(value),)
+    if isinstance(value, list):
+        return [plain(item, around) for item in value]
+    if isinstance(value, tuple):
+        return tuple([plain(item, around) for item in value])
+    if isinstance(value, dict):
+        return Dict([(key, plain(item, around)) for key, item in value.items()])
+    if isinstance(value, (_generator_type, map)):
+        return tuple([plain(item, around) for item in itertools.islice(value, 10000)])
     return values.Other(values.describe(value))
 
 
