@@ -72,6 +72,16 @@ def test_a_folder_of_one_s_own_is_loaded_by_its_path(copy):
     assert not again.model.training
 
 
+def test_it_is_loaded_in_float32_whatever_the_default_is():
+    torch.set_default_dtype(torch.float64)
+    try:
+        model = load_shipped(FOLDER.name).model
+        assert model(torch.tensor([[1, 2]])).dtype == torch.float32
+        assert torch.get_default_dtype() == torch.float64
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
 def test_what_is_damaged_or_not_there_is_refused(copy, as_a_reader):
     with pytest.raises(FileNotFoundError, match=r"no trained model 'gifts-v9'.*has: gifts-v3"):
         load_shipped("gifts-v9")

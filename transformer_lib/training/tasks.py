@@ -58,12 +58,17 @@ def corpus_of(recipe: Recipe) -> Corpus:
 
 
 def model_of(recipe: Recipe, tokenizer: Tokenizer) -> nn.Module:
-    """A new model, as ``recipe`` says, for these tokens.
+    """A new model, as ``recipe`` says, for these tokens: in float32, whatever PyTorch's default is.
 
     Raises:
         ValueError, TypeError: sizes that do not fit.
     """
-    return TASKS[recipe.data.task].model(recipe, tokenizer)
+    default = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float32)
+    try:
+        return TASKS[recipe.data.task].model(recipe, tokenizer)
+    finally:
+        torch.set_default_dtype(default)
 
 
 def stories(recipe: Recipe) -> Corpus:
