@@ -117,8 +117,8 @@ def has_avx512_bf16() -> bool:
 
 
 def in_precision(device: torch.device, precision: str) -> AbstractContextManager:
-    """PyTorch's autocast in 16 bits; with ``"float32"`` and ``"tf32"`` (:func:`chosen_kernels`) it
-    does nothing.
+    """PyTorch's autocast in 16 bits; with ``"float32"`` and ``"tf32"`` (:func:`chosen_kernels`) none,
+    and an autocast around it is switched off.
 
     Autocast decides operation by operation. Products of matrices are computed in ``precision``,
     whatever arrives. A list of operations, another one for each kind of device, is computed in
@@ -135,9 +135,10 @@ def in_precision(device: torch.device, precision: str) -> AbstractContextManager
     (torch.bfloat16, torch.bfloat16, torch.float32)
     """
     checks.require_choice(precision, "precision", PRECISIONS)
-    if precision in ("float32", "tf32"):
-        return nullcontext()
-    return torch.autocast(device.type, getattr(torch, precision))
+    if precision not in ("float32", "tf32"):
+        return torch.autocast(device.type, getattr(torch, precision))
+    known = torch.amp.is_autocast_available(device.type)
+    return torch.autocast(device.type, enabled=False) if known else nullcontext()
 
 
 @contextmanager
