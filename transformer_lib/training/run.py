@@ -22,7 +22,7 @@ import torch
 from transformer_lib import storage
 from transformer_lib.data.batches import Batches, Lessons, Source
 from transformer_lib.data.bitext import Bundles
-from transformer_lib.data.corpora import Corpus, describe_tokenizer
+from transformer_lib.data.corpora import Corpus, describe_tokenizer, grammar_json
 from transformer_lib.training import checkpoints
 from transformer_lib.training.checkpoints import NAME, CheckpointError, find_checkpoints, saved_step
 from transformer_lib.training.device import precision_here
@@ -163,6 +163,7 @@ class Run:
             "recipe": recipe.as_json(),
             "data": self.corpus.signature,
             "tokenizer": describe_tokenizer(self.corpus.tokenizer),
+            "grammar": self.corpus.grammar and grammar_json(self.corpus.grammar),
         }
 
     def steps(
