@@ -185,7 +185,7 @@ def test_a_scaled_loss_needs_its_scale(spoil):
     state = trainer.state_dict()
     spoil(state["scaler"])
     state["batches"]["drawn"] = 1
-    with pytest.raises((ValueError, TypeError), match="was not scaled, and here|scaler is damaged"):
+    with pytest.raises((ValueError, TypeError), match=r"was not scaled|scaler is damaged"):
         trainer.load_state_dict(state)
     assert trainer.batches.drawn == 0
 

@@ -36,7 +36,7 @@ def best_device() -> torch.device:
     return torch.device(next(iter(found), "cpu"))
 
 
-def choose_device(name: str | None = None) -> torch.device:
+def choose_device(name: str | torch.device | None = None) -> torch.device:
     """The device of this name, :func:`best_device` without one.
 
     Raises:
@@ -48,6 +48,7 @@ def choose_device(name: str | None = None) -> torch.device:
     if name is None:
         return best_device()
     backends = {"cpu": torch.cpu, "cuda": torch.cuda, "mps": torch.mps, "xpu": torch.xpu}
+    name = str(name)
     kind, _, number = name.partition(":")
     if kind not in backends or not (number.isdecimal() or name == kind):
         raise ValueError(
@@ -117,8 +118,8 @@ def has_avx512_bf16() -> bool:
 
 
 def in_precision(device: torch.device, precision: str) -> AbstractContextManager:
-    """PyTorch's autocast in 16 bits; with ``"float32"`` and ``"tf32"`` (:func:`chosen_kernels`) none,
-    and an autocast around it is switched off.
+    """PyTorch's autocast in 16 bits; for ``"float32"`` and ``"tf32"`` (:func:`chosen_kernels`)
+    none, also within another one.
 
     Autocast decides operation by operation. Products of matrices are computed in ``precision``,
     whatever arrives. A list of operations, another one for each kind of device, is computed in

@@ -71,7 +71,7 @@ class Step:
 
 
 class Trainer:
-    """Trains ``model``: an iterator over steps that can be stopped, saved and resumed anywhere.
+    """Trains ``model``: an iterable of steps that can be stopped, saved and resumed anywhere.
 
     Args:
         model: called with all tensors of a batch but the last, gives logits. (A model may have a
@@ -431,8 +431,8 @@ def require_optimizer_state(state: Mapping[str, Any], optimizer: torch.optim.Opt
             odd |= {x for x in PER_NUMBER & kept.keys() if kept[x].shape != p.shape}
             if odd:
                 raise ValueError(
-                    f"the state's optimizer is damaged: of parameter {number}, {tuple(p.shape)}, it "
-                    f"lacks {', '.join(sorted(odd))}, or has it in another shape. {AS_RETURNED}"
+                    f"the state's optimizer is damaged: of parameter {number}, {tuple(p.shape)}, "
+                    f"it lacks {', '.join(sorted(odd))}, or has it in another shape. {AS_RETURNED}"
                 )
 
 

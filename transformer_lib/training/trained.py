@@ -292,7 +292,7 @@ def require_same_data(recipe: Recipe, corpus: corpora.Corpus, signature: str | N
 def require_device(device: torch.device) -> None:
     """It is here, or knows shapes only."""
     if torch.device(device).type != "meta":
-        choose_device(str(device))
+        choose_device(device)
 
 
 def _of_checkpoint(saved: Checkpoint) -> Trained:
