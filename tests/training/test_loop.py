@@ -128,7 +128,11 @@ def test_a_part_that_the_optimizer_does_not_hold_is_named(part):
         (lambda s: s["batches"].update(seed=7), ValueError, "batches with seed = 7"),
         (lambda s: s["random"][0].update(numpy=3), TypeError, "the state's random is damaged"),
         (lambda s: s["random"][0].update(torch=torch.zeros(3).byte()), TypeError, "is damaged"),
-        (lambda s: s["model"].update({"embedding.weight": None}), RuntimeError, "another model"),
+        (
+            lambda s: s["model"].update({"embedding.weight": np.zeros((11, 12))}),
+            RuntimeError,
+            "of another model",
+        ),
         (lambda s: s["optimizer"]["param_groups"][1].update(lr=math.nan), ValueError, "lr = nan"),
         (lambda s: s["optimizer"]["state"][0].pop("exp_avg"), ValueError, "lacks exp_avg, or"),
         (
