@@ -489,6 +489,7 @@ def test_cells_in_several_lines_do_not_overlap():
         ([("x", torch.ones(1, 2, 2))], r"must be a table"),
         ([("x", [[1, 2]], {"rows": ["a", "b"]})], "2 labels for 1 rows of 'x'"),
         ([("x", [[1, 2]], {"parts": [1, 2, 3]})], "one for each of its 2 columns"),
+        ([("x", [[0, 1, 2]], {"parts": [0]})], "one for each of its 3 columns"),
         ([("x", [[1, 2]], {"colors": [1]})], "but no colors"),
     ],
 )

@@ -216,6 +216,8 @@ def test_a_loss_of_the_whole_batch_is_refused_and_so_is_what_cannot_be_resumed()
             Trainer(model, optimizer, batches, n_steps=1, loss=mean).take_step()
         with pytest.raises(ValueError, match=r"has shape \(\) and the targets \(64,\)"):
             mean_loss(model, Stripes(), loss=mean)
+    with pytest.raises(ValueError, match=r"has shape float and the targets \(64,\)"):
+        mean_loss(model, Stripes(), loss=lambda logits, targets: 0.5)
     assert_close(model.state_dict(), before, rtol=0, atol=0)
     recurrent = nn.Sequential(nn.Flatten(1, 2), nn.LSTM(8, 2))
     trainer = Trainer(recurrent, adamw(recurrent, 0.01), batches, n_steps=1)

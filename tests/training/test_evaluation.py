@@ -21,6 +21,14 @@ def test_the_loss_is_the_mean_over_all_targets(batch_size):
     assert found == pytest.approx(loss.item(), abs=1e-6)
 
 
+def test_float32_is_not_changed_by_an_autocast_around_it():
+    model, blocks = small_gpt(), stories()
+    plain = mean_loss(model, blocks, precision="float32")
+    with torch.autocast("cpu", torch.bfloat16):
+        assert mean_loss(model, blocks, precision="float32") == plain
+        assert mean_loss(model, blocks, precision="bfloat16") != plain
+
+
 def test_answers_are_counted_at_the_marked_targets():
     model, blocks = small_gpt(), stories()
     marked = blocks.mark([[1]] * len(blocks.spans))

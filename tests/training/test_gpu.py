@@ -376,7 +376,7 @@ def test_which_gpus_a_build_serves(capability, built_for, runs):
 def test_a_device_is_chosen_by_its_name(machine, as_a_reader):
     machine("cuda", n_gpus=2)
     assert choose_device("cpu") == torch.device("cpu")
-    assert choose_device("cuda:1") == torch.device("cuda", 1)
+    assert choose_device("cuda:1") == choose_device(torch.device("cuda", 1))
     for name, message in {
         "cuda:2": "device is 'cuda:2', and PyTorch finds 2 of this kind here. .* 'cuda', the best",
         "mps": "device is 'mps', and PyTorch finds 0 of this kind here",

@@ -126,10 +126,26 @@ def test_a_part_that_the_optimizer_does_not_hold_is_named(part):
         ),
         (lambda s: s["optimizer"]["param_groups"].pop(), ValueError, "of another optimizer"),
         (lambda s: s["batches"].update(seed=7), ValueError, "batches with seed = 7"),
+        (lambda s: s["random"][0].update(numpy=3), TypeError, "the state's random is damaged"),
+        (lambda s: s["random"][0].update(torch=torch.zeros(3).byte()), TypeError, "is damaged"),
+        (
+            lambda s: s["model"].update({"embedding.weight": np.zeros((11, 12))}),
+            RuntimeError,
+            "of another model",
+        ),
+        (lambda s: s["optimizer"]["param_groups"][1].update(lr=math.nan), ValueError, "lr = nan"),
+        (lambda s: s["optimizer"]["state"][0].pop("exp_avg"), ValueError, "lacks exp_avg, or"),
+        (
+            lambda s: s["optimizer"]["state"][0].update(exp_avg=torch.zeros(3)),
+            ValueError,
+            r"of parameter 0, \(11, 12\), it lacks exp_avg, or has it in another shape",
+        ),
     ],
 )
 def test_a_state_that_does_not_fit_changes_nothing(spoil, error, message):
-    state = copy.deepcopy(trainer_of(small_gpt()).state_dict())
+    whole = trainer_of(small_gpt())
+    whole.take_step()
+    state = copy.deepcopy(whole.state_dict())
     spoil(state)
     trainer = trainer_of(small_gpt())
     next(iter(trainer))
@@ -165,6 +181,17 @@ def test_the_state_of_another_optimizer_changes_nothing(saved, here):
         other.load_state_dict(trainer.state_dict())
     unchanged(other, before)
     assert other.batches.drawn == 0
+
+
+@pytest.mark.parametrize("spoil", [dict.clear, lambda scaler: scaler.pop("scale")])
+def test_a_scaled_loss_needs_its_scale(spoil):
+    trainer = trainer_of(small_gpt(), precision="float16")
+    state = trainer.state_dict()
+    spoil(state["scaler"])
+    state["batches"]["drawn"] = 1
+    with pytest.raises((ValueError, TypeError), match=r"was not scaled|scaler is damaged"):
+        trainer.load_state_dict(state)
+    assert trainer.batches.drawn == 0
 
 
 def test_the_state_of_an_older_normuon_is_loaded():

@@ -102,6 +102,22 @@ def test_a_save_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
     assert [file.name for file in tmp_path.iterdir()] == ["a-run-2.json"]
 
 
+@pytest.mark.usefixtures("as_a_reader")
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"config": {1: "a", "1": "b"}}, "would not be read again: it is damaged: .* '1' twice"),
+        ({"config": {"a": {"not_finite": "nan"}}}, "would be read as a number. Give the key"),
+        ({"result": {"not_finite": "nan"}}, "would be read as a number. Give the key"),
+        ({"command": "x" * 2**24}, "bytes, and at most 16,777,216 are read again"),
+    ],
+)
+def test_what_would_not_be_read_again_is_not_written(tmp_path, changes, message):
+    with pytest.raises(ValueError, match=message):
+        save_run(a_log(**changes), tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
@@ -150,6 +166,7 @@ def test_bytes_that_are_no_text(tmp_path):
         ({"name": "a-run\n"}, ValueError, "use lower-case letters"),
         ({"commit": ""}, TypeError, "commit is ''; it must be a text"),
         ({"date": "30.11.2026"}, ValueError, "write it as 2026-11-30"),
+        ({"date": "2026-02-30"}, ValueError, "write it as 2026-11-30"),
         ({"config": [1]}, TypeError, r"config is \[1\]; it must map names to values"),
         ({"curve": {"loss": [1, 2], "step": [1]}}, ValueError, "they have {'loss': 2, 'step': 1}"),
         ({"curve": {"loss": ["1"]}}, TypeError, "column 'loss' must be a list of Python numbers"),

@@ -153,6 +153,20 @@ def test_a_run_that_was_begun_meanwhile_is_not_overwritten(tmp_path, monkeypatch
         trained_run(recipe, tmp_path / "run")
 
 
+def test_the_checkpoints_of_another_run_are_not_deleted(tmp_path):
+    recipe = Recipe.of(
+        n_steps=3, n_layers=1, d_model=16, n_stories=20, n_validation=4, save_every=1
+    )
+    for _ in Run(recipe).steps(tmp_path):
+        pass
+    before, other = find_checkpoints(tmp_path), Run(recipe.with_changes(seed=2))
+    other.trainer.take_step()
+    for saves in (other.save, lambda folder: next(other.steps(folder))):
+        with pytest.raises(ValueError, match="holds a run already, saved at step 3"):
+            saves(tmp_path)
+    assert find_checkpoints(tmp_path) == before
+
+
 def test_steps_hold_their_folder_until_they_end_or_are_closed(tmp_path):
     recipe = Recipe.of(
         n_steps=2, n_layers=1, d_model=16, n_stories=20, n_validation=4, save_every=1

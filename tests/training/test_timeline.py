@@ -55,11 +55,21 @@ def test_what_cannot_be_read_is_named(tmp_path):
             load_timeline(path)
 
 
-def test_what_cannot_be_written_leaves_nothing(tmp_path):
+def test_what_cannot_be_written_leaves_nothing(tmp_path, as_a_reader):
     timeline, path = make_timeline(), tmp_path / "t.safetensors"
     too_large = {0: {"embedding.weight": torch.full((2, 2), 1e6)}}
     with pytest.raises(ValueError, match=r"0/embedding.weight holds a number .* above 65,504"):
         save_timeline(path, timeline.config, too_large)
     with pytest.raises(ValueError, match="no weights"):
         save_timeline(path, timeline.config, {})
+    whole = timeline.weights[0]
+    for weights, cause in [
+        ({"a": whole}, "'a'"),
+        ({1.5: whole}, r"'1\.5'"),
+        ({0: make_timeline(d_model=24).weights[0]}, "of step 0 are not those of this model"),
+        ({0: dict([*whole.items()][1:])}, "of step 0 are not those of this model"),
+        (dict.fromkeys(range(1000), whole), "bytes, and at most 4,194,304 are read"),
+    ]:
+        with pytest.raises(ValueError, match=cause):
+            save_timeline(path, timeline.config, weights)
     assert not list(tmp_path.iterdir())

@@ -6,13 +6,20 @@ import shutil
 import pytest
 import torch
 
-from transformer_lib.data.corpora import mark_answers
+from transformer_lib.data.corpora import mark_answers, stories_corpus, text_corpus
 from transformer_lib.data.gifts import Grammar
 from transformer_lib.data.packing import pack
 from transformer_lib.training.cli import main
 from transformer_lib.training.evaluation import answer_accuracy, mean_loss
-from transformer_lib.training.recipes import PRESETS
-from transformer_lib.training.trained import MANIFEST, TRAINED_FOLDER, WEIGHTS, load_shipped
+from transformer_lib.training.recipes import PRESETS, Recipe
+from transformer_lib.training.run import Run
+from transformer_lib.training.trained import (
+    MANIFEST,
+    TRAINED_FOLDER,
+    WEIGHTS,
+    load_shipped,
+    load_trained,
+)
 
 FOLDER = TRAINED_FOLDER / "gifts-v3"
 RECIPES = {"gifts-v3": PRESETS["gifts-taught"]}
@@ -70,6 +77,27 @@ def test_a_folder_of_one_s_own_is_loaded_by_its_path(copy):
     for name, value in load_shipped(FOLDER.name).model.state_dict().items():
         assert value.equal(again.model.state_dict()[name])
     assert not again.model.training
+
+
+def test_it_is_loaded_in_float32_whatever_the_default_is():
+    torch.set_default_dtype(torch.float64)
+    try:
+        model = load_shipped(FOLDER.name).model
+        assert model(torch.tensor([[1, 2]])).dtype == torch.float32
+        assert torch.get_default_dtype() == torch.float64
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+@pytest.mark.parametrize("grammar", [Grammar(n_gifts=2), None])
+def test_the_grammar_of_a_run_is_that_of_its_corpus(tmp_path, grammar):
+    recipe = Recipe.of(n_steps=1, n_layers=1, d_model=16, n_stories=20, n_validation=4)
+    text = "to be or not to be " * 20
+    corpus = stories_corpus(grammar, 20, 4, 85) if grammar else text_corpus(text, 16)
+    run = Run(recipe, corpus)
+    run.trainer.take_step()
+    run.save(tmp_path)
+    assert load_trained(tmp_path).grammar == grammar
 
 
 def test_what_is_damaged_or_not_there_is_refused(copy, as_a_reader):

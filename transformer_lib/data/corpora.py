@@ -14,6 +14,7 @@ from transformer_lib.bpe import BytePairTokenizer, _require_texts
 from transformer_lib.data.batches import Source
 from transformer_lib.data.gifts import Grammar
 from transformer_lib.data.gifts.lessons import lesson, require_lessons
+from transformer_lib.data.kannada import KannadaGrammar
 from transformer_lib.data.packing import IGNORED, Packed, Windows, cover, pack
 from transformer_lib.data.pairs import Pair
 from transformer_lib.tokenizers import CharacterTokenizer, PairTokenizer, WordTokenizer
@@ -46,6 +47,7 @@ class Corpus:
         seen: how many validation stories were left out, as they are trained on.
         pairs: the validation pairs of a translator, as texts; else None.
         lessons: what is read before ``training``, and for how many steps each.
+        grammar: of the stories, or of the sentences in a grammar's pairs; else None.
     """
 
     tokenizer: Tokenizer
@@ -57,6 +59,7 @@ class Corpus:
     seen: int = 0
     pairs: tuple[Pair, ...] | None = None
     lessons: tuple[tuple[Source, int], ...] = ()
+    grammar: Grammar | KannadaGrammar | None = None
 
 
 def text_corpus(text: str, block: int, window: int | None = None) -> Corpus:
@@ -136,6 +139,7 @@ def stories_corpus(grammar: Grammar, n_stories: int, n_validation: int, block: i
         floor=grammar.floor(fresh),
         answers=marked if marked.any() else None,
         seen=len(drawn) - len(fresh),
+        grammar=grammar,
     )
 
 
@@ -239,6 +243,6 @@ def _tokenizer_of(described: Mapping[str, Any]) -> Tokenizer:
     return KINDS[kind](described["vocabulary"])
 
 
-def grammar_json(grammar: Grammar) -> dict[str, Any]:
+def grammar_json(grammar: Grammar | KannadaGrammar) -> dict[str, Any]:
     """The grammar's fields, for JSON: ``Grammar(**grammar_json(grammar)) == grammar``."""
     return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(grammar).items()}

@@ -142,13 +142,12 @@ def _parts(parts: Any, shape: tuple[int, int], name: str) -> np.ndarray:
     found = np.asarray(parts)
     if found.dtype.kind not in "iu":
         raise TypeError(f"the parts of {name!r} must be whole numbers, but are {found.dtype}.")
-    try:
-        return np.broadcast_to(found, shape)
-    except ValueError as error:
+    if found.shape not in ((), shape[1:], shape):
         raise ValueError(
             f"the parts of {name!r} must be one for each of its {shape[1]} columns, or for each "
-            f"of its cells, {shape}: {error}"
-        ) from error
+            f"of its cells, {shape}, but have the shape {found.shape}."
+        )
+    return np.broadcast_to(found, shape)
 
 
 def _tint(part: int) -> tuple[float, ...] | str:

@@ -36,7 +36,7 @@ def best_device() -> torch.device:
     return torch.device(next(iter(found), "cpu"))
 
 
-def choose_device(name: str | None = None) -> torch.device:
+def choose_device(name: str | torch.device | None = None) -> torch.device:
     """The device of this name, :func:`best_device` without one.
 
     Raises:
@@ -48,6 +48,7 @@ def choose_device(name: str | None = None) -> torch.device:
     if name is None:
         return best_device()
     backends = {"cpu": torch.cpu, "cuda": torch.cuda, "mps": torch.mps, "xpu": torch.xpu}
+    name = str(name)
     kind, _, number = name.partition(":")
     if kind not in backends or not (number.isdecimal() or name == kind):
         raise ValueError(
@@ -117,8 +118,8 @@ def has_avx512_bf16() -> bool:
 
 
 def in_precision(device: torch.device, precision: str) -> AbstractContextManager:
-    """PyTorch's autocast in 16 bits; with ``"float32"`` and ``"tf32"`` (:func:`chosen_kernels`) it
-    does nothing.
+    """PyTorch's autocast in 16 bits; for ``"float32"`` and ``"tf32"`` (:func:`chosen_kernels`)
+    none, also within another one.
 
     Autocast decides operation by operation. Products of matrices are computed in ``precision``,
     whatever arrives. A list of operations, another one for each kind of device, is computed in
@@ -135,9 +136,10 @@ def in_precision(device: torch.device, precision: str) -> AbstractContextManager
     (torch.bfloat16, torch.bfloat16, torch.float32)
     """
     checks.require_choice(precision, "precision", PRECISIONS)
-    if precision in ("float32", "tf32"):
-        return nullcontext()
-    return torch.autocast(device.type, getattr(torch, precision))
+    if precision not in ("float32", "tf32"):
+        return torch.autocast(device.type, getattr(torch, precision))
+    known = torch.amp.is_autocast_available(device.type)
+    return torch.autocast(device.type, enabled=False) if known else nullcontext()
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from transformer_lib import checks
+from transformer_lib import checks, storage
 from transformer_lib.data.batches import Batches, Lessons
 from transformer_lib.training.device import (
     choose_precision,
@@ -37,6 +37,10 @@ from transformer_lib.training.optimizers import (
 )
 from transformer_lib.training.schedules import inverse_square_root
 from transformer_lib.training.state import random_state, require_same_gpus, restore_random_state
+
+# What optimizers keep for each number of a parameter.
+PER_NUMBER = {"momentum", "mean", "square", "momentum_buffer", "exp_avg", "exp_avg_sq"}
+AS_RETURNED = "Give what trainer.state_dict() returned, or an earlier checkpoint."
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,7 @@ class Step:
 
 
 class Trainer:
-    """Trains ``model``: an iterator over steps that can be stopped, saved and resumed anywhere.
+    """Trains ``model``: an iterable of steps that can be stopped, saved and resumed anywhere.
 
     Args:
         model: called with all tensors of a batch but the last, gives logits. (A model may have a
@@ -243,7 +247,8 @@ class Trainer:
         Raises:
             ValueError: it was saved with another number of processes or GPUs, unless
                 ``other_devices``: then the run goes on with other random numbers (dropout). Or it
-                belongs to other batches, or to another optimizer.
+                belongs to other batches, or to another optimizer; or was saved without the scaled
+                loss that is used here.
             RuntimeError: it belongs to another model.
             TypeError: it is not the state of a trainer.
 
@@ -359,16 +364,23 @@ def require_state(trainer: Trainer, state: Mapping[str, Any], other_devices: boo
             f"trainer.state_dict() returned; weights alone are for model.load_state_dict."
         )
     checks.require_count(state["step"], "the state's step", least=0)
-    for name, inner in (("optimizer", ("state", "param_groups")), ("model", ())):
+    scaler = trainer.scaler.state_dict()
+    if scaler and state["scaler"] == {}:
+        raise ValueError(
+            f"the state is of a run whose loss was not scaled, and here precision is "
+            f"{trainer.precision!r}, which needs that. Choose the precision that the run had."
+        )
+    wanted = {"optimizer": ("state", "param_groups"), "model": (), "scaler": tuple(scaler)}
+    for name, inner in wanted.items():
         require_keys(state[name], inner, name)
     for one in state["random"]:
         require_keys(one, ("python", "numpy", "torch", "cuda"), "random")
     states, rank = state["random"], trainer.processes.rank
     require_processes(len(states), trainer.processes.size, other_devices)
     if rank < len(states):
-        require_same_gpus(states[rank], other_devices)
+        require_random_state(states[rank], other_devices)
     own, given = (
-        {name: getattr(x, "shape", None) for name, x in each.items()}
+        {name: x.shape if isinstance(x, Tensor) else None for name, x in each.items()}
         for each in (trainer.model.state_dict(), state["model"])
     )
     for name in [*own, *given]:
@@ -386,6 +398,42 @@ def require_state(trainer: Trainer, state: Mapping[str, Any], other_devices: boo
             f"the state is of another optimizer: its groups have {'; '.join(groups[0])}, and here "
             f"they have {'; '.join(groups[1])}. Make the optimizer as it was."
         )
+    require_optimizer_state(state["optimizer"], trainer.optimizer)
+
+
+def require_random_state(state: Mapping[str, Any], other_devices: bool) -> None:
+    """As many GPUs as here, and what the generators take: they are put back at once."""
+    require_same_gpus(state, other_devices)
+    before = random_state()
+    try:
+        restore_random_state(state, other_devices=other_devices)
+    except storage.NONSENSE as error:
+        raise TypeError(
+            f"the state's random is damaged: {storage.in_a_line(error)}. {AS_RETURNED}"
+        ) from error
+    finally:
+        restore_random_state(before)
+
+
+def require_optimizer_state(state: Mapping[str, Any], optimizer: torch.optim.Optimizer) -> None:
+    """Finite options; of each parameter what is kept of the others in its group with as many axes.
+    (Of one that has had no gradient yet nothing is.)
+    """
+    for group, own in zip(state["param_groups"], optimizer.param_groups, strict=True):
+        for name, value in group.items():
+            numbers = value if isinstance(value, (tuple, list)) else (value,)
+            if not all(math.isfinite(x) for x in numbers if isinstance(x, (float, Tensor))):
+                raise ValueError(f"the state's optimizer has {name} = {value}. {AS_RETURNED}")
+        like: dict[int, Mapping[str, Any]] = {}
+        for number, p in zip(group["params"], own["params"], strict=True):
+            kept = state["state"].get(number) or {}
+            odd = kept.keys() ^ like.setdefault(p.ndim, kept).keys() if kept else set()
+            odd |= {x for x in PER_NUMBER & kept.keys() if kept[x].shape != p.shape}
+            if odd:
+                raise ValueError(
+                    f"the state's optimizer is damaged: of parameter {number}, {tuple(p.shape)}, "
+                    f"it lacks {', '.join(sorted(odd))}, or has it in another shape. {AS_RETURNED}"
+                )
 
 
 def groups_of(optimizer: Mapping[str, Any]) -> list[str]:
@@ -417,8 +465,8 @@ def require_keys(state: Any, keys: tuple[str, ...], name: str) -> None:
     lacking = [key for key in keys if key not in state] if isinstance(state, Mapping) else keys
     if lacking or not isinstance(state, Mapping):
         raise TypeError(
-            f"the state's {name} is damaged: it lacks {', '.join(lacking) or 'its entries'}. Give "
-            f"what trainer.state_dict() returned, or an earlier checkpoint."
+            f"the state's {name} is damaged: it lacks {', '.join(lacking) or 'its entries'}. "
+            f"{AS_RETURNED}"
         )
 
 

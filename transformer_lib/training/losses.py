@@ -67,9 +67,10 @@ def _of_each(loss: Loss, logits: Tensor, targets: Tensor) -> Tensor:
     if of_classes and logits.shape[:-1] == targets.shape:
         logits, targets = logits.flatten(0, -2), targets.flatten()
     each = loss(logits, targets)
-    if each.shape != targets.shape:
+    shape = tuple(each.shape) if isinstance(each, Tensor) else type(each).__name__
+    if shape != tuple(targets.shape):
         raise ValueError(
-            f"the loss has shape {tuple(each.shape)} and the targets {tuple(targets.shape)}; it "
+            f"the loss has shape {shape} and the targets {tuple(targets.shape)}; it "
             f'must be one number for each target, as from PyTorch\'s losses with reduction="none". '
             f"The loop takes the mean over the whole batch."
         )

@@ -149,7 +149,7 @@ def _require_lines(path: Path) -> None:
     with path.open("r+b") as file:
         for number, line in enumerate(file, start=1):
             try:
-                json.loads(line)["step"]
+                json.loads(line)["loss/training"]
             except (ValueError, TypeError, KeyError, RecursionError) as error:
                 if line[:9] == b'{"step": '[: len(line)] and not line.endswith(b"\n"):
                     file.truncate(end)

@@ -22,7 +22,7 @@ import torch
 from transformer_lib import storage
 from transformer_lib.data.batches import Batches, Lessons, Source
 from transformer_lib.data.bitext import Bundles
-from transformer_lib.data.corpora import Corpus, describe_tokenizer
+from transformer_lib.data.corpora import Corpus, describe_tokenizer, grammar_json
 from transformer_lib.training import checkpoints
 from transformer_lib.training.checkpoints import NAME, CheckpointError, find_checkpoints, saved_step
 from transformer_lib.training.device import precision_here
@@ -163,6 +163,7 @@ class Run:
             "recipe": recipe.as_json(),
             "data": self.corpus.signature,
             "tokenizer": describe_tokenizer(self.corpus.tokenizer),
+            "grammar": self.corpus.grammar and grammar_json(self.corpus.grammar),
         }
 
     def steps(
@@ -175,7 +176,7 @@ class Run:
 
         Raises:
             InUseError: another program, or another run of this one, trains there.
-            ValueError: ``folder`` holds a run, and this one has taken no step.
+            ValueError: ``folder`` holds another run, or a run, and this one has taken no step.
             Stopped: ``stopping`` noted a signal; the last step has been saved.
             FloatingPointError, LostProcessError, OSError: see ``Trainer``, ``Processes``,
                 ``save_checkpoint``. The checkpoints in the folder are as they were. (Whether the
@@ -184,8 +185,6 @@ class Run:
         trainer = self.trainer
         ended = trainer.step == self.recipe.n_steps and trainer.step in self.curve["step"]
         with holding(None if ended else folder, trainer.processes) as hold:
-            if folder is not None and trainer.processes.is_first:
-                require_run_folder(folder, trainer.step > 0, "Go on with that one by run.load")
             yield from self._steps(folder, Stopping() if stopping is None else stopping, hold)
 
     def _steps(
@@ -193,6 +192,8 @@ class Run:
     ) -> Iterator[Step]:
         """:meth:`steps` in a folder that is held."""
         recipe, trainer = self.recipe, self.trainer
+        if folder is not None and trainer.processes.is_first:
+            require_own_folder(self, folder)
         trainer.asked = lambda: stopping.number is not None
         start = time.perf_counter() - self.wall
         if self._measures(trainer.step) and trainer.step not in self.curve["step"]:
@@ -243,12 +244,17 @@ class Run:
         return row
 
     def save(self, folder: str | os.PathLike) -> Path | None:
-        """A checkpoint of the run as it is; the first process writes it and returns its path."""
+        """A checkpoint of the run as it is; the first process writes it and returns its path.
+
+        Raises:
+            ValueError: ``folder`` holds another run, whose checkpoints would be deleted.
+        """
         state = self.trainer.state_dict()
         state["run"] = {"curve": self.curve, "seconds": self.seconds, "recent": self._recent}
         state["run"]["wall"] = self.wall
         if not self.trainer.processes.is_first:
             return None
+        require_own_folder(self, folder)
         return checkpoints.save_checkpoint(
             folder,
             self.trainer.step,
@@ -492,3 +498,21 @@ def require_run_folder(
             f"{name} holds a run already, saved at step {saved_step(there[-1])}. {how}, or "
             f"choose another folder."
         )
+
+
+def require_own_folder(run: Run, folder: str | os.PathLike) -> None:
+    """A run that has begun may save there: no checkpoint is of another run. (This one may have gone
+    on in another precision, and from an older version's recipe.)
+    """
+    own = run.trainer.step > 0
+    for path in find_checkpoints(folder):
+        try:
+            saved = checkpoints.describe_checkpoint(path)
+        except (CheckpointError, FileNotFoundError):
+            continue  # it is damaged, or has just been deleted
+        try:
+            recipe = run.recipe.with_changes(precision=recipe_of(saved).precision)
+            require_same_run(saved, recipe, run.corpus)
+        except checkpoints.NONSENSE:
+            own = False
+    require_run_folder(folder, own, "Go on with that one by run.load")

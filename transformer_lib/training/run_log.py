@@ -69,7 +69,9 @@ def save_run(log: RunLog, path: str | os.PathLike) -> Path:
     The file appears whole or not at all.
 
     Raises:
-        ValueError: ``path`` is not a folder and does not end in ``.json``.
+        ValueError: ``path`` is not a folder and does not end in ``.json``; or the file would not be
+            read again: it is too long, two keys are the same text, or a mapping's only key is
+            ``"not_finite"`` (nothing is written).
         TypeError: a value that JSON cannot hold, such as a tensor (nothing is written).
         OSError: the folder does not exist or cannot be written to.
     """
@@ -85,7 +87,17 @@ def save_run(log: RunLog, path: str | os.PathLike) -> Path:
             f"run log {log.name}: {error}. Convert tensors and arrays by .item() or .tolist()."
         ) from error
     # A file name that is not Unicode becomes \\udc.., as JSON writes it.
-    storage.write_file(path, (text + "\n").encode("utf-8", "backslashreplace"))
+    encoded = (text + "\n").encode("utf-8", "backslashreplace")
+    try:
+        parse_run(encoded)
+    except storage.UnusableFileError as error:
+        raise ValueError(f"run log {log.name} would not be read again: it {error.cause}") from error
+    if len(encoded) > storage.MOST_JSON_BYTES:
+        raise ValueError(
+            f"run log {log.name} would have {len(encoded):,} bytes, and at most "
+            f"{storage.MOST_JSON_BYTES:,} are read again. Keep fewer rows of its curve."
+        )
+    storage.write_file(path, encoded)
     return path
 
 
@@ -236,7 +248,7 @@ def _require_log(log: RunLog) -> None:
         raise ValueError(
             f"the run's name is {log.name!r}; use lower-case letters, digits and single hyphens."
         )
-    if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", log.date):
+    if not _is_date(log.date):
         raise ValueError(f"the run's date is {log.date!r}; write it as 2026-11-30.")
     for field in ("hardware", "versions", "config", "curve", "result"):
         if not isinstance(getattr(log, field), Mapping):
@@ -250,6 +262,13 @@ def _require_log(log: RunLog) -> None:
         raise ValueError(f"the curve's columns must be equally long; they have {lengths} values.")
 
 
+def _is_date(text: str) -> bool:
+    try:
+        return datetime.date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
@@ -259,6 +278,8 @@ def encode(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return {"not_finite": str(value)}
     if isinstance(value, Mapping):
+        if value.keys() == {"not_finite"}:
+            raise ValueError(f"{value!r:.80} would be read as a number. Give the key another name.")
         return {key: encode(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [encode(item) for item in value]

@@ -5,7 +5,7 @@ serve any task: to add one, write a :class:`Task`, and let an entry of ``recipes
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -58,12 +58,17 @@ def corpus_of(recipe: Recipe) -> Corpus:
 
 
 def model_of(recipe: Recipe, tokenizer: Tokenizer) -> nn.Module:
-    """A new model, as ``recipe`` says, for these tokens.
+    """A new model, as ``recipe`` says, for these tokens: in float32, whatever PyTorch's default is.
 
     Raises:
         ValueError, TypeError: sizes that do not fit.
     """
-    return TASKS[recipe.data.task].model(recipe, tokenizer)
+    default = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float32)
+    try:
+        return TASKS[recipe.data.task].model(recipe, tokenizer)
+    finally:
+        torch.set_default_dtype(default)
 
 
 def stories(recipe: Recipe) -> Corpus:
@@ -88,7 +93,7 @@ def text(recipe: Recipe) -> Corpus:
 
 def translations(recipe: Recipe) -> Corpus:
     """Pairs of sentences: of a grammar by words, others by the byte pairs of both languages."""
-    data = recipe.data
+    data, grammar = recipe.data, None
     if data.grammar_class:
         grammar = data.grammar_class(**data.grammar)
         training, validation = (
@@ -104,9 +109,10 @@ def translations(recipe: Recipe) -> Corpus:
             training, validation = divided(pairs_from_tsv(data.name))
         sides = [side for pair in training for side in pair]
         tokenizer = PairTokenizer(train_bpe(sides, data.vocabulary or VOCABULARY, SPECIALS))
-    return translation_corpus(
+    corpus = translation_corpus(
         training, validation, tokenizer, context=data.block, batch_tokens=data.batch_tokens
     )
+    return replace(corpus, grammar=grammar)
 
 
 def divided(pairs: list[Pair]) -> tuple[list[Pair], list[Pair]]:

@@ -59,7 +59,8 @@ def save_timeline(
     """Write them as one file, in 16 bits a number, whole or not at all.
 
     Raises:
-        ValueError: nothing to write, or a number that 16 bits cannot hold.
+        ValueError: nothing to write, a number that 16 bits cannot hold, or what would not be read
+            again: weights of another model, a step that is not a whole number, too many bytes.
         OSError: the disk is full, or cannot be written to.
     """
     tensors = {
@@ -73,6 +74,18 @@ def save_timeline(
         if not tensor.isfinite().all():
             raise ValueError(f"{name} holds a number that is NaN, infinite, or above 65,504.")
     content = safetensors.torch.save(tensors, {"config": json.dumps(asdict(config))})
+    try:
+        _parsed(content)
+    except NONSENSE as error:
+        raise ValueError(
+            f"they would not be read again ({error}). Give what GPT(config).state_dict() holds, by "
+            f"the number of its step."
+        ) from error
+    if len(content) > MOST_BYTES:
+        raise ValueError(
+            f"they take {len(content):,} bytes, and at most {MOST_BYTES:,} are read again. Keep "
+            f"fewer steps."
+        )
     storage.write_file(Path(path), content)
 
 
@@ -97,23 +110,28 @@ def load_timeline(name_or_path: str | os.PathLike) -> Timeline:
         )
     try:
         content = storage.read_regular(path, MOST_BYTES)
-        tensors = safetensors.torch.load(content)
-        header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
-        config = GPTConfig(**json.loads(header["__metadata__"]["config"]))
-        if config.n_layers > len(tensors):  # each has some
-            raise ValueError(f"it claims {config.n_layers:,} layers")
-        with shapes_only():
-            sizes = {name: w.shape for name, w in GPT(config).state_dict().items()}
-        weights: dict[int, dict[str, Tensor]] = {}
-        for key, tensor in tensors.items():
-            step, name = key.split("/", 1)
-            weights.setdefault(int(step), {})[name] = tensor.float()
-        ordered = {step: weights[step] for step in sorted(weights)}
-        for step, kept in ordered.items():
-            if {name: w.shape for name, w in kept.items()} != sizes:
-                raise ValueError(f"the weights of step {step} are not those of this model")
+        return _parsed(content)
     except storage.UnusableFileError as error:
         raise ValueError(f"{path} {error.cause} {error.fix or ''}".rstrip()) from error
     except NONSENSE as error:
         raise ValueError(f"{path} is not a timeline, or is damaged ({error}).") from error
+
+
+def _parsed(content: bytes) -> Timeline:
+    """What a file with this content holds; one of ``NONSENSE`` if that is not a timeline."""
+    tensors = safetensors.torch.load(content)
+    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    config = GPTConfig(**json.loads(header["__metadata__"]["config"]))
+    if config.n_layers > len(tensors):  # each has some
+        raise ValueError(f"it claims {config.n_layers:,} layers")
+    with shapes_only():
+        sizes = {name: w.shape for name, w in GPT(config).state_dict().items()}
+    weights: dict[int, dict[str, Tensor]] = {}
+    for key, tensor in tensors.items():
+        step, name = key.split("/", 1)
+        weights.setdefault(int(step), {})[name] = tensor.float()
+    ordered = {step: weights[step] for step in sorted(weights)}
+    for step, kept in ordered.items():
+        if {name: w.shape for name, w in kept.items()} != sizes:
+            raise ValueError(f"the weights of step {step} are not those of this model")
     return Timeline(config, ordered)

@@ -292,7 +292,7 @@ def require_same_data(recipe: Recipe, corpus: corpora.Corpus, signature: str | N
 def require_device(device: torch.device) -> None:
     """It is here, or knows shapes only."""
     if torch.device(device).type != "meta":
-        choose_device(str(device))
+        choose_device(device)
 
 
 def _of_checkpoint(saved: Checkpoint) -> Trained:
@@ -329,8 +329,8 @@ def _made(path: Path, step: int, about: Mapping[str, Any], weights: Any, **of_ex
 
 def _parts(about: Mapping[str, Any]) -> tuple[Recipe, corpora.Tokenizer, Grammars | None]:
     recipe = Recipe.from_json(about["recipe"])
-    kind = recipe.data.grammar_class
-    grammar = kind and kind(**about.get("grammar", recipe.data.grammar))
+    kind, told = recipe.data.grammar_class, about.get("grammar", recipe.data.grammar)
+    grammar = None if kind is None or told is None else kind(**told)
     return recipe, corpora.tokenizer_of(about["tokenizer"]), grammar
 
 
