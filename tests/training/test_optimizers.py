@@ -117,7 +117,6 @@ def test_orthogonalize_in_16_bits_and_of_zeros():
     assert orthogonalize(torch.zeros(2, 3)).eq(0).all()
     # The norm is taken before the numbers are rounded: 1e5 is beyond float16.
     assert orthogonalize(matrix * 1e5, dtype=torch.float16).isfinite().all()
-    assert_close(orthogonalize(matrix * 1e30), orthogonalize(matrix))  # whose squares overflow
 
 
 def test_muon_is_pytorchs_muon(monkeypatch):

@@ -277,10 +277,8 @@ def orthogonalize(
     a, b, c = COEFFICIENTS
     tall = matrices.shape[-2] > matrices.shape[-1]
     x = matrices.mT if tall else matrices  # the smaller of the two products
-    # First by the largest number: squares of those above 1e19 would overflow.
-    x = x / torch.linalg.vector_norm(x, math.inf, dim=(-2, -1), keepdim=True).clamp(min=1e-7)
     norm = x.norm(dim=(-2, -1), keepdim=True)  # bounds the largest singular value
-    x = (x / norm.clamp(min=1)).to(dtype).contiguous()
+    x = (x / norm.clamp(min=1e-7)).to(dtype).contiguous()
     shape, x = x.shape, x.reshape(-1, *x.shape[-2:])
     for _ in range(n_iterations):
         products = x @ x.mT
