@@ -365,6 +365,12 @@ def test_what_is_on_around_a_check_changes_no_verdict(outside):
         assert torch.get_default_device() == device
 
 
+def test_an_answer_may_set_another_default_device_than_the_notebook():
+    with default_device("meta"):
+        assert double(then(lambda: torch.set_default_device("cpu"))).passed
+        assert torch.get_default_device().type == "meta"
+
+
 # NumPy's global random numbers, which answers use as readers do.
 numpy_draw, numpy_seed = np.random.mtrand.rand, np.random.mtrand.seed
 
