@@ -172,11 +172,7 @@ def known_fields(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def kept(recipe: Recipe, without: int) -> tuple[list[int], dict, dict]:
-    """Of the log: its other seeds, what they gave, and their curves. None, if the recipe is new.
-
-    A seed that was measured before the log kept commit and date of each has those of the log, which
-    are of the last.
-    """
+    """Of the log: its other seeds, what they gave, and their curves. None, if the recipe is new."""
     path = RUNS_FOLDER / "multi30k.json"
     log = load_run(path) if path.exists() else None
     if log is None or Recipe.from_json(known_fields(log.config)) != recipe:
@@ -184,8 +180,7 @@ def kept(recipe: Recipe, without: int) -> tuple[list[int], dict, dict]:
     seeds = [seed for seed in log.config["seeds"] if seed != without]
     places = [log.config["seeds"].index(seed) for seed in seeds]
     rows = [i for i, seed in enumerate(log.curve["seed"]) if seed != without]
-    told = {name: [getattr(log, name)] * len(log.config["seeds"]) for name in now()} | log.result
-    result = {name: [values[i] for i in places] for name, values in told.items()}
+    result = {name: [values[i] for i in places] for name, values in log.result.items()}
     return seeds, result, {name: [column[i] for i in rows] for name, column in log.curve.items()}
 
 
@@ -209,12 +204,9 @@ def trial(name: str, changes: dict[str, Any], steps: int) -> None:
 
 
 def rows_of_ledger() -> dict[str, list]:
-    """Of the log, by column. Older rows have the commit and the date of the log."""
+    """Of the log, by column."""
     path = RUNS_FOLDER / f"{LEDGER}.json"
-    if not path.exists():
-        return {column: [] for column in COLUMNS}
-    log = load_run(path)
-    return {name: [getattr(log, name)] * len(log.result["name"]) for name in now()} | log.result
+    return load_run(path).result if path.exists() else {column: [] for column in COLUMNS}
 
 
 def main() -> None:

@@ -264,7 +264,7 @@ def test_translate_runs_and_keeps_a_ledger(tiny, tmp_path, monkeypatch, few_pair
     assert rows["commit"] == [*ledger.result["commit"], "later"]
 
 
-def test_what_is_older_than_commits_has_that_of_its_log(tiny, tmp_path):
+def test_the_logs_that_are_here_have_a_commit_for_each_of_their_rows(tiny, tmp_path):
     module = tiny("translate")
     for name in ("multi30k", "multi30k-ledger"):
         (tmp_path / f"{name}.json").write_bytes((RUNS_FOLDER / f"{name}.json").read_bytes())
