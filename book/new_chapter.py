@@ -264,7 +264,8 @@ def main() -> int:
         "Left to do: replace the words in both; list wrong answers, each with its diagnosis, and\n"
         f"test them in {tests}; name the chapter in README.md and\n"
         "book/index.md, and at the end of the chapter before it; then\n"
-        f"`make notebooks PATHS={name}` and `make check`."
+        f"`make notebooks PATHS={name}`, `make page PATHS={name}`, its tests alone:\n"
+        f"`pytest tests/chapters {tests} -k '{name} or {library.stem}'`, and `make check`."
     )
     return 1 if problems else 0
 

@@ -3,7 +3,8 @@
 A block is made of its parts: an attention, a feed-forward layer and two norms, each any module that
 takes and returns ``[batch, tokens, d_model]``. (The attention is called with ``mask``, ``causal``
 and ``cache``, as :class:`~transformer_lib.attention.MultiHeadAttention` is, and makes its cache by
-``new_cache(batch, capacity)``.)
+``new_cache(batch, capacity)``. Models start what writes into the stream smaller, by its name:
+``output`` of an attention, ``contract`` of a feed-forward layer.)
 """
 
 import inspect

@@ -220,7 +220,7 @@ class OptimizerRecipe:
     Attributes:
         name: ``"muon"``, ``"normuon"`` or ``"adamw"``.
         lr: its rate, before the schedule.
-        betas, eps, weight_decay: of all three.
+        betas, eps, weight_decay: of all three. Each step decays by the rate times ``weight_decay``.
         adamw_lr, momentum, n_iterations: of the first two only; ``adamw_lr`` is the rate of the
             parameters that they leave to AdamW.
     """

@@ -266,8 +266,8 @@ class Task:
         corpus: of a recipe, its data.
         model: of a recipe and a tokenizer, a new model.
         loss: that it is trained by.
-        measures: of a model and a corpus, numbers by name, ``"validation_loss"`` among them; NaN
-            for what does not apply. (With the options of :func:`measures`.)
+        measures: of a model and a corpus, ``"validation_loss"`` and ``"accuracy"``, by name; NaN
+            for what does not apply. A run keeps no others. (With the options of :func:`measures`.)
         names: of a model's ``state_dict``, maybe an old one: the same under the names of today.
         write: of a trained model, a tokenizer, a prompt and a number of tokens: text, in pieces.
             None: it does not go on with texts.
