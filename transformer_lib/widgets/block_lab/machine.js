@@ -105,7 +105,7 @@ export function machine({ names, classes, onFlip }) {
           .filter(([weight]) => weight > 0.02)
           .map(([weight, i]) => `${clip(words[i], 10)} ${percent(weight, 0)}`);
         y += 10;
-        body.push(text(`looks at ${most.join(", ")}`, strip, y, "number"));
+        body.push(text(`${wide ? "looks at" : "→"} ${most.join(", ")}`, strip, y, "number"));
         y += 10;
       }
     }

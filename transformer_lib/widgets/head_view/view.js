@@ -59,7 +59,7 @@ async function render({ model, el }) {
     [...vis.querySelectorAll("rect[role=checkbox]")].map((box) => Boolean(box.__data__));
   const rest = () =>
     fig.say(
-      `${tokens.length} tokens, ${attention[0].length} heads: a line is darker the larger the weight.`,
+      `${tokens.length} tokens, ${attention[0].length} heads: a line is stronger the larger the weight.`,
     );
 
   function read(side, index) {
