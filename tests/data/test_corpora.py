@@ -103,6 +103,8 @@ def test_a_text_and_its_windows_are_checked(as_a_reader):
 def test_a_tokenizer_of_one_s_own_cannot_be_stored(as_a_reader):
     with pytest.raises(TypeError, match="is of type object, and a run can store only those of"):
         describe_tokenizer(object())
+    with pytest.raises(ValueError, match="no entry 'vocabulary'"):
+        tokenizer_of({"kind": "words"})
 
 
 def test_a_tokenizer_that_cuts_in_its_own_way_is_not_stored_as_its_base():
@@ -112,5 +114,3 @@ def test_a_tokenizer_that_cuts_in_its_own_way_is_not_stored_as_its_base():
 
     with pytest.raises(TypeError, match="of type Lower"):
         describe_tokenizer(Lower("abc"))
-    with pytest.raises(ValueError, match="no entry 'vocabulary'"):
-        tokenizer_of({"kind": "words"})
