@@ -52,6 +52,12 @@ PRESS_EACH = """async (all) => {
     return Boolean(top) && inside.contains(top);
   };
   const frame = () => new Promise((again) => requestAnimationFrame(() => setTimeout(again)));
+  // A window of another width is laid out in steps: the theme's columns, then the figures in them.
+  for (let [still, before] = [0, 0]; still < 10; still += 1) {
+    await frame();
+    const now = document.documentElement.scrollHeight;
+    if (now !== before) [still, before] = [0, now];
+  }
   for (const part of document.querySelectorAll(".afm-reveal")) part.hidden = false;
   const [wrong, pressed] = [[], new Map()];
   for (const phrase of document.querySelectorAll("[data-afm-set]")) {
