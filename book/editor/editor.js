@@ -23,7 +23,7 @@ import { Decoration, EditorView, keymap, lineNumbers } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 
 const look = EditorView.theme({
-  "&": { color: "var(--afm-ink)", fontSize: "14px", border: "1px solid var(--afm-line)" },
+  "&": { color: "var(--afm-ink)", fontSize: "0.8125rem", border: "1px solid var(--afm-line)" },
   "&.cm-focused": { outline: "2px solid var(--afm-focus)", outlineOffset: "-1px" },
   ".cm-scroller": { fontFamily: "ui-monospace, Menlo, Consolas, monospace", lineHeight: "1.5" },
   ".cm-content": { caretColor: "var(--afm-ink)", padding: "8px 0" },

@@ -64,7 +64,7 @@ function render({ model, el }) {
       },
       theme: (colors) => sides.forEach(({ map }) => map.theme(colors)),
     },
-    { basis: 300 },
+    { basis: 300, stays: true },
   );
 
   const here = () => {

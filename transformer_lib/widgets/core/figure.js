@@ -4,7 +4,8 @@
 //   const fig = figure(el, { name: "Attention map", hint: "Try: select a cell." });
 //   fig.controls.append(slider({...}).element);
 //   fig.add(part)             part = { element, layout?(width), theme?(colors) }, as grid() returns;
-//                             laid out at once and whenever its width changes, in the theme's colors
+//                             laid out at once and whenever its width changes, in the theme's colors;
+//                             with { stays: true } in sight on a phone while what sets it is used
 //   fig.say("text ", { text: "roses", role: "query" }, " more")     role: query key value output
 //   fig.exports({ name: "attention", csv: () => [["query", "key"], [1, 2]] })   SVG, PNG, CSV buttons
 //   fig.listen(model, "change:selection", paint)
@@ -85,10 +86,10 @@ export function figure(el, { name, hint }) {
     },
 
     /** Put a part into the picture; `basis` is the width in pixels from which parts are side by side. */
-    add(part, { basis = 280 } = {}) {
+    add(part, { basis = 280, stays = false } = {}) {
       const holder = element(
         "div",
-        { class: "afm-part", style: `flex-basis:${basis}px` },
+        { class: stays ? "afm-part afm-stays" : "afm-part", style: `flex-basis:${basis}px` },
         part.element,
       );
       picture.append(holder);

@@ -32,7 +32,7 @@ function render({ model, el }) {
   const story = strip({ words, highest, onSelect: (at) => send(model, "selection", at) });
   const list = chances(vocabulary);
   fig.add(story, { basis: 420 });
-  fig.add(list, { basis: 260 });
+  fig.add(list, { basis: 260, stays: true });
 
   function update() {
     const [chosen, selection] = [model.get("_chosen"), model.get("selection")];

@@ -82,7 +82,10 @@ function render({ model, el }) {
     maxCell: 40,
   });
   const told = element("p", { class: "afm-map-caption" });
-  fig.add({ ...table, element: element("div", {}, told, table.element) }, { basis: 210 });
+  fig.add(
+    { ...table, element: element("div", {}, told, table.element) },
+    { basis: 210, stays: true },
+  );
 
   const idsNow = () => {
     const ids = model.get("ids");
