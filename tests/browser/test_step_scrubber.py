@@ -71,7 +71,7 @@ def test_the_numbers_are_the_librarys_for_heads_places_order_and_mask(open_page)
         return attention_weights(q, k, **options)[0]
 
     shown_equals(page, weights(x + places)[0])
-    choose(page, "1", "show head")
+    choose(page, "2", "show head")
     shown_equals(page, weights(x + places)[1])
     page.get_by_role("checkbox", name="shuffle words").check()
     shown_equals(page, weights(x[SWAPPED] + places)[1])
