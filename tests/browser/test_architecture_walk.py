@@ -38,7 +38,7 @@ def test_its_numbers_are_the_librarys(open_page):
     source, target = inputs(model, tokenizer, EXAMPLES[0])
     weights = attention_maps(model, source, target)[CROSS][0]
     for head in range(2):
-        found = numbers(page, f"Weights of head {head}")
+        found = numbers(page, f"Weights of head {head + 1}")
         assert found == pytest.approx(weights[head].flatten().tolist(), abs=0.0051)
     given = []
     model.get_submodule(CROSS).register_forward_hook(lambda *_, **__: given.append(_[2]))
@@ -75,7 +75,7 @@ def test_parts_open_by_mouse_keyboard_and_buttons(open_page):
     assert page.get_by_role("button", name="next part").is_disabled()
     page.get_by_role("combobox", name="sentence").select_option(EXAMPLES[1])
     page.get_by_role("button", name="Encoder, block 1: attention").click()
-    assert len(numbers(page, "Weights of head 0")) == 4  # of two words
+    assert len(numbers(page, "Weights of head 1")) == 4  # of two words
     page.get_by_text("Its code").click()
     assert "attend(x)" in page.get_by_label("The code of this part").inner_text()
 
@@ -97,7 +97,7 @@ def test_it_writes_a_word_at_each_press(open_page):
         assert likeliest.inner_text().split()[0] == best
         label = f"{vocabulary[ids[0, row]]} → {best}"
         assert page.locator(".afm-reading").inner_text().startswith(label)
-        assert len(numbers(page, "Weights of head 0")) == 4 * (row + 1)
+        assert len(numbers(page, "Weights of head 1")) == 4 * (row + 1)
         if write.is_enabled():
             write.click()
     assert write.is_disabled()

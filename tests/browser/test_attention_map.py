@@ -113,11 +113,11 @@ def test_layers_and_heads(open_page):
     w = weights(2, 3, 5, 5)
     page = open_page(AttentionMap(w, TOKENS))
     cell(page, "roses", "gave").click()
-    page.get_by_role("radio", name="head 2").check()
+    page.get_by_role("radio", name="head 3").check()
     assert reading(page) == f"roses attends to gave: {w[0, 2, 2, 1]:.2f}"
-    page.get_by_role("combobox", name="layer").select_option("layer 1")
+    page.get_by_role("combobox", name="layer").select_option("layer 2")
     assert reading(page) == f"roses attends to gave: {w[1, 2, 2, 1]:.2f}"
-    page.get_by_role("radio", name="head 2").press("ArrowLeft")
+    page.get_by_role("radio", name="head 3").press("ArrowLeft")
     assert reading(page) == f"roses attends to gave: {w[1, 1, 2, 1]:.2f}"
     numbers = page.locator(".afm-cell-number").all_text_contents()
     assert numbers == [f"{x:.2f}" for x in w[1, 1].flat]
@@ -126,7 +126,7 @@ def test_layers_and_heads(open_page):
 def test_many_heads_are_a_list(open_page):
     w = weights(1, 17, 5, 5)
     page = open_page(AttentionMap(w, TOKENS))
-    page.get_by_role("combobox", name="head").select_option("head 16")
+    page.get_by_role("combobox", name="head").select_option("head 17")
     cell(page, "to", "to").click()
     assert reading(page) == f"to attends to to: {w[0, 16, 3, 3]:.2f}"
 
@@ -153,7 +153,7 @@ def test_true_cells_are_framed_and_say_so(open_page):
     assert right.get_attribute("aria-label").endswith(f"{w[0, 2, 2]:.2f}, a true link")
     right.click()
     assert reading(page) == f"roses attends to roses: {w[0, 2, 2]:.2f}, a true link"
-    page.get_by_role("radio", name="head 1").check()
+    page.get_by_role("radio", name="head 2").check()
     assert frames.count() == 5
     wrong.click()
     assert reading(page) == f"mary attends to mary: {w[1, 0, 0]:.2f}"
@@ -174,7 +174,7 @@ def test_two_views_of_one_widget_stay_in_step(open_page):
 def test_files(open_page):
     w = weights(2, 5, 5)
     page = open_page(AttentionMap(w, TOKENS))
-    page.get_by_role("radio", name="head 1").check()
+    page.get_by_role("radio", name="head 2").check()
     rows = list(csv.reader(io.StringIO(download(page, "CSV").decode())))
     assert rows[0] == ["query", *TOKENS]
     assert [row[0] for row in rows[1:]] == TOKENS
@@ -333,7 +333,7 @@ def test_a_change_of_head_keeps_the_cell_that_is_pointed_at(open_page):
     w = weights(3, 5, 5)
     page = open_page(AttentionMap(w, TOKENS))
     cell(page, "roses", "gave").click()
-    page.get_by_role("radio", name="head 1").focus()
+    page.get_by_role("radio", name="head 2").focus()
     cell(page, "mary", "to").hover()
     page.keyboard.press("ArrowRight")
     check_marks(

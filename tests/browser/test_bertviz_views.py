@@ -54,7 +54,7 @@ def test_the_model_view_draws_every_weight(open_views):
 @pytest.mark.parametrize("by", ["mouse", "keyboard"])
 def test_a_head_is_made_large(open_views, by):
     page = open_views(model_view())
-    picture = page.get_by_role("button", name="layer 1, head 2")
+    picture = page.get_by_role("button", name="layer 2, head 3")
     for texts in (2 * TOKENS + 1, 0):
         if by == "mouse":
             picture.click()
@@ -66,7 +66,7 @@ def test_a_head_is_made_large(open_views, by):
         if texts:
             row = WEIGHTS[1, 2, -1]
             assert reading(page) == (
-                f"Layer 1, head 2: of the last token, susan, the largest weight is on "
+                f"Layer 2, head 3: of the last token, susan, the largest weight is on "
                 f"{WORDS[row.argmax()]}: {row.max():.2f}"
             )
 
@@ -79,8 +79,8 @@ def test_the_neuron_view_multiplies_as_the_library_does(open_views):
     )
     expected = Q[1, 2, -1] @ K[1, 2].T / D_HEAD**0.5
     torch.testing.assert_close(torch.tensor(scores), expected, atol=0.02, rtol=0)
-    page.get_by_label("Layer").select_option("0")
-    page.get_by_label("Head").select_option("1")
+    page.get_by_label("Layer").select_option(label="1")
+    page.get_by_label("Head").select_option(label="2")
     page.locator("#expanded").get_by_role("button", name="query roses").hover()
     row = WEIGHTS[0, 1, 2]
     score = (Q[0, 1, 2] @ K[0, 1, row.argmax()] / D_HEAD**0.5).item()
@@ -106,8 +106,8 @@ def test_each_drawing_has_one_tab_stop_and_arrow_keys(open_views):
     stops = """(all) => all.map((svg) => [...svg.querySelectorAll("[tabindex='0']")]
       .filter((one) => one.checkVisibility({ visibilityProperty: true })).length)"""
     assert page.locator(".afm-bertviz svg").evaluate_all(stops) == [1, 1]
-    page.get_by_role("button", name="layer 0, head 0").focus()
-    for key, reached in [("ArrowRight", "layer 0, head 1"), ("ArrowDown", "layer 1, head 1")]:
+    page.get_by_role("button", name="layer 1, head 1").focus()
+    for key, reached in [("ArrowRight", "layer 1, head 2"), ("ArrowDown", "layer 2, head 2")]:
         page.keyboard.press(key)
         assert page.evaluate("document.activeElement.ariaLabel") == reached
     page.locator("#expanded").get_by_role("button", name="query susan").focus()
@@ -135,6 +135,6 @@ def test_hostile_tokens_stay_text(open_views, make):
 @each_look
 def test_they_fit_and_axe_finds_nothing(open_views, theme, width):
     page = open_views(model_view(), neuron_view(), theme=theme, width=width)
-    page.get_by_role("button", name="layer 0, head 1").click()
+    page.get_by_role("button", name="layer 1, head 2").click()
     check_fits(page)
     check_axe(page)

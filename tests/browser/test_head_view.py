@@ -50,11 +50,11 @@ def test_it_draws_the_weights(open_view):
 
 def test_another_layer(open_view):
     page = open_view()
-    page.get_by_label("Layer").select_option("1")
+    page.get_by_label("Layer").select_option("2")
     torch.testing.assert_close(opacities(page), WEIGHTS[1].double() / 3, atol=2e-4, rtol=0)
     page.get_by_role("option", name="query gave").hover()
     each = [f"{WORDS[row.argmax()]}: {row.max():.2f}" for row in WEIGHTS[1, :, 1]]
-    said = "; ".join(f"{one} in head {head}" for head, one in enumerate(each))
+    said = "; ".join(f"{one} in head {head}" for head, one in enumerate(each, start=1))
     assert reading(page) == f"gave attends most to {said}"
 
 
@@ -76,14 +76,14 @@ def test_of_many_heads_the_largest_weight_is_named(open_view):
     weights[0, 2, 0] = torch.tensor([0.1, 0.1, 0.8])
     page = open_view(weights, ["a", "b", "c"])
     page.get_by_role("option", name="query a").hover()
-    assert reading(page) == ("a attends most to c: 0.80 in head 2, the largest weight of 4 heads")
+    assert reading(page) == ("a attends most to c: 0.80 in head 3, the largest weight of 4 heads")
 
 
 @pytest.mark.parametrize("by", ["mouse", "keyboard"])
 def test_one_head_and_one_word(open_view, by):
     page = open_view()
     for head in (0, 2):
-        box = page.get_by_role("checkbox", name=f"head {head}")
+        box = page.get_by_role("checkbox", name=f"head {head + 1}")
         assert box.get_attribute("aria-checked") == "true"
         if by == "mouse":
             box.click()
@@ -98,7 +98,7 @@ def test_one_head_and_one_word(open_view, by):
     word.hover() if by == "mouse" else word.focus()
     column = WEIGHTS[0, 1, :, 4]
     assert reading(page) == (
-        f"susan gets most attention from {WORDS[column.argmax()]}: {column.max():.2f} in head 1"
+        f"susan gets most attention from {WORDS[column.argmax()]}: {column.max():.2f} in head 2"
     )
     # Only the lines to this key remain: the group is hidden, they are not.
     assert page.locator("#attention").get_attribute("visibility") == "hidden"
@@ -121,13 +121,13 @@ def test_the_words_of_a_side_are_one_tab_stop_and_arrows_go_on(open_view):
 
 def test_heads_are_numbered_and_the_weights_can_be_saved(open_view):
     page = open_view()
-    assert page.locator(".afm-head-name").all_text_contents() == ["0", "1", "2"]
+    assert page.locator(".afm-head-name").all_text_contents() == ["1", "2", "3"]
     rows = list(csv.DictReader(io.StringIO(download(page, "CSV").decode())))
     saved = torch.tensor([float(row["weight"]) for row in rows]).reshape(WEIGHTS.shape)
     torch.testing.assert_close(saved, WEIGHTS, atol=6e-4, rtol=0)
     assert [rows[7][name] for name in ("layer", "head", "query", "key")] == [
-        "0",
-        "0",
+        "1",
+        "1",
         "gave",
         "roses",
     ]

@@ -71,7 +71,7 @@ def test_the_numbers_are_the_librarys_for_heads_places_order_and_mask(open_page)
         return attention_weights(q, k, **options)[0]
 
     shown_equals(page, weights(x + places)[0])
-    choose(page, "1", "show head")
+    choose(page, "2", "show head")
     shown_equals(page, weights(x + places)[1])
     page.get_by_role("checkbox", name="shuffle words").check()
     shown_equals(page, weights(x[SWAPPED] + places)[1])
@@ -117,16 +117,16 @@ def test_a_number_shows_what_it_was_made_of(open_page):
     x, places = sentence()
     q, k, _ = attention().project((x + places)[None])
     choose(page, "QKᵀ", "step")
-    page.get_by_role("gridcell", name=re.compile("^scores, head 0, roses, to:")).click()
+    page.get_by_role("gridcell", name=re.compile("^scores, head 1, roses, to:")).click()
     (one, two), (three, four) = q[0, 0, 2].tolist(), k[0, 0, 3].tolist()
     text = f"{one:.2f} · {three:.2f} + {two:.2f} · {four:.2f} = {one * three + two * four:.2f}"
     expect(page.locator(".afm-arithmetic")).to_have_text(text.replace("-", "−"))
     expect(page.locator(".afm-code [aria-current=step]")).to_have_text("scores = q @ k.mT")
     assert page.locator(".afm-code li:visible").count() == 1
-    expect(page.locator(".afm-reading")).to_contain_text("roses scores to in head 0")
+    expect(page.locator(".afm-reading")).to_contain_text("roses scores to in head 1")
     # Row 2 of Q and row 3 of K, each as wide as its matrix.
     for (role, left, top, wide, high), (name, row) in zip(
-        lit(page), (("Q, head 0", 2), ("K, head 0", 3)), strict=True
+        lit(page), (("Q, head 1", 2), ("K, head 1", 3)), strict=True
     ):
         assert role == {"Q": "query", "K": "key"}[name[0]]
         box = matrix(page, name).locator(".afm-box").bounding_box()
@@ -174,8 +174,8 @@ def test_any_number_of_any_matrix_can_be_pointed_at_and_chosen(open_page):
     assert len(first) == len(other) == 2
     assert all(a != b for a, b in zip(first, other, strict=True))
     # In K, it is the key's own row and column that light up, and its own line of code.
-    page.mouse.move(*cell_of(page, "K, head 0", 4, 1, 2))
-    expect(said).to_contain_text("susan can be found in head 0 by component 1 of its key")
+    page.mouse.move(*cell_of(page, "K, head 1", 4, 1, 2))
+    expect(said).to_contain_text("susan can be found in head 1 by component 1 of its key")
     expect(page.locator(".afm-code [aria-current=step]")).to_contain_text("k = split_heads")
     assert arithmetic.inner_text() != before
     assert [role for role, *_ in lit(page)] == ["plain", "key"]
@@ -183,10 +183,10 @@ def test_any_number_of_any_matrix_can_be_pointed_at_and_chosen(open_page):
     assert said.inner_text() == before
     assert lit(page) == first
     # A click leads there, also from a small one.
-    page.mouse.click(*cell_of(page, "V, head 0", 1, 0, 2))
+    page.mouse.click(*cell_of(page, "V, head 1", 1, 0, 2))
     expect(page.get_by_role("radio", name="V", exact=True)).to_be_checked()
     expect(page.locator("[role=gridcell][aria-selected=true]")).to_have_attribute(
-        "aria-label", re.compile("^V, head 0, gave, 0:")
+        "aria-label", re.compile("^V, head 1, gave, 0:")
     )
     assert page.evaluate("document.activeElement.getAttribute('aria-selected')") == "true"
 
@@ -235,7 +235,7 @@ def test_keyboard_alone_walks_steps_and_numbers(open_page):
     page.keyboard.press("ArrowRight")
     expect(page.locator(".afm-reading")).to_contain_text("roses receives")
     expect(page.locator("[role=gridcell][aria-selected=true]")).to_have_attribute(
-        "aria-label", re.compile("^Z, head 0, roses, 1:")
+        "aria-label", re.compile("^Z, head 1, roses, 1:")
     )
     page.get_by_role("button", name="next").press("Enter")
     expect(page.locator(".afm-code [aria-current=step]")).to_have_text("z = merge_heads(z)")
@@ -269,7 +269,7 @@ def test_a_held_finger_marks_what_the_mouse_marks(open_page):
     touch("touchStart", middles[0])
     pass_time(page, 500)
     touch("touchMove", middles[1])
-    expect(page.locator(".afm-reading")).to_contain_text("roses scores to in head 0")
+    expect(page.locator(".afm-reading")).to_contain_text("roses scores to in head 1")
     assert page.locator(".afm-tip").is_visible()  # the number, above the finger
     marked = lit(page)
     touch("touchEnd")

@@ -47,8 +47,8 @@ def test_it_writes_what_the_library_writes_and_shows_its_attention(open_page, wi
     ids = tokenizer.target.encode(" ".join(words))
     inputs = torch.tensor([tokenizer.source.encode(source)]), torch.tensor([[1, *ids]])
     maps = attention_maps(model, *inputs)["decoder.1.cross_attention"][0]
-    page.get_by_label("layer").select_option("layer 1")
-    page.get_by_label("ribbons of").select_option("head 1")
+    page.get_by_label("layer").select_option("layer 2")
+    page.get_by_label("ribbons of").select_option("head 2")
     rows = [[float(cell) for cell in row[2:]] for row in table(page)[1:]]
     right = maps[1, : len(words)]
     torch.testing.assert_close(torch.tensor(rows), right, atol=1e-4, rtol=1e-4)

@@ -291,10 +291,10 @@ test("on paper every matrix is there once, and large", () => {
 test("names say the head where there are several", () => {
   const two = { head: 1, heads: 2, root: 3 };
   const one = { head: 0, heads: 1, root: 6 };
-  assert.equal(plain(equationOf(0, two)), "Q1 = X WQ(1)");
-  assert.equal(plain(equationOf(3, two)), "scores = Q1 K1T");
+  assert.equal(plain(equationOf(0, two)), "Q2 = X WQ(2)");
+  assert.equal(plain(equationOf(3, two)), "scores = Q2 K2T");
   assert.equal(plain(equationOf(3, one)), "scores = Q KT");
-  assert.equal(plain(nameOf("z0", two)), "Z0");
+  assert.equal(plain(nameOf("z0", two)), "Z1");
   assert.equal(plain(nameOf("W_O", two)), "WO");
   assert.equal(plain(nameOf("scaled", one)), "÷ √6");
 });
@@ -305,23 +305,23 @@ test("readings name who asks, who is asked and what the mask hides", () => {
     textOf(readingOf({ step, run, head: 0, row, column, words: ["mary", "gave"], columns }));
   assert.equal(
     say(3, 1, 0),
-    "gave scores mary in head 0: 0.00, the same as every other word: this query asks nothing.",
+    "gave scores mary in head 1: 0.00, the same as every other word: this query asks nothing.",
   );
-  assert.equal(say(3, 0, 1), "mary scores gave in head 0: 0.00 (its largest score is 4.00).");
+  assert.equal(say(3, 0, 1), "mary scores gave in head 1: 0.00 (its largest score is 4.00).");
   assert.equal(say(5, 0, 1), "mary may not see gave, which comes later: the score becomes −∞.");
   assert.equal(say(6, 0, 1), "mary puts nothing on gave: the mask hides it.");
-  assert.equal(say(6, 1, 0), "gave puts 50.0 % of its attention in head 0 on mary.");
+  assert.equal(say(6, 1, 0), "gave puts 50.0 % of its attention in head 1 on mary.");
   assert.equal(
     say(7, 1, 0),
-    "gave receives 1.00 in component 0 in head 0, most of it from mary: 1.00.",
+    "gave receives 1.00 in component 0 in head 1, most of it from mary: 1.00.",
   );
   assert.equal(
     say(8, 1, 1),
-    "gave keeps what the heads found side by side: component 1 comes from head 1.",
+    "gave keeps what the heads found side by side: component 1 comes from head 2.",
   );
   assert.equal(
     say(9, 1, 0, ["giver", "receiver"]),
-    "gave takes home 1.00 in giver: head 0 adds 1.00, head 1 adds 0.00.",
+    "gave takes home 1.00 in giver: head 1 adds 1.00, head 2 adds 0.00.",
   );
 });
 

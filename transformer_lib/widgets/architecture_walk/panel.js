@@ -90,12 +90,12 @@ export function panel({ languages, onRow, onStep }) {
       const map = grid({
         rows,
         columns: keys,
-        label: `Weights of head ${head}`,
+        label: `Weights of head ${head + 1}`,
         onSelect: (at) => onRow(at),
         maxCell: 26,
         rowShare: 0.54,
       });
-      add(`weights of head ${head}`, map, { followed: true, row });
+      add(`weights of head ${head + 1}`, map, { followed: true, row });
       const masked = part.kind === "attention" && part.side === "decoder";
       map.paint(weights, masked ? rows.map((_, r) => keys.map((_, c) => c <= r)) : null);
     });

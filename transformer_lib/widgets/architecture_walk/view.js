@@ -147,7 +147,7 @@ function render({ model, el }) {
         const top = line.indexOf(Math.max(...line));
         const comma = head ? ", " : "";
         return [
-          `${comma}in head ${head} most to `,
+          `${comma}in head ${head + 1} most to `,
           { text: keys[top], role: "key" },
           " (",
           { text: fixed(line[top]) },
@@ -235,7 +235,7 @@ function render({ model, el }) {
         ),
         ...(shown.out ? lines("out", shown.out, rows) : []),
         ...shown.heads.flatMap((map, head) =>
-          map.map((line, r) => [`head ${head}`, rows[r], ...line]),
+          map.map((line, r) => [`head ${head + 1}`, rows[r], ...line]),
         ),
         ...(shown.logits ?? []).map((line, r) => ["logits", rows[r], ...line]),
       ];

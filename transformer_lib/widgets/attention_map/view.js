@@ -44,12 +44,12 @@ function render({ model, el }) {
   const layerChoice = select({
     label: "layer",
     value: 0,
-    options: Array.from({ length: layers }, (_, i) => `layer ${i}`),
+    options: Array.from({ length: layers }, (_, i) => `layer ${i + 1}`),
     onChange: (layer) => choose({ layer }),
   });
   if (layers > 1) fig.controls.append(layerChoice.element);
 
-  const headNames = Array.from({ length: heads }, (_, i) => `head ${i}`);
+  const headNames = Array.from({ length: heads }, (_, i) => `head ${i + 1}`);
   const small = { class: "afm-thumbnail", width: keys.length, height: queries.length };
   const thumbnails =
     heads > 1 && heads <= MAX_THUMBNAILS

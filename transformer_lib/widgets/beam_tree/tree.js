@@ -19,6 +19,7 @@ export function drawing({ words, root, onChoose, onPoint, onStep }) {
   const svg = svgElement("svg", { class: "afm-beam", role: "tree", "aria-label": "Beam search" });
   const scroller = element("div", { class: "afm-scroll" }, svg);
   let [data, drawn, scrolled] = [null, null, ""];
+  let opening = null; // the newest column of the first picture, until the reader goes on
   let nodes = new Map(); // key -> { group, line, column, node }
 
   const wordOf = ({ token }) => fitText(showToken(words[token]), WORD);
@@ -139,11 +140,17 @@ export function drawing({ words, root, onChoose, onPoint, onStep }) {
     follow();
   }
 
-  /** Where all columns do not fit, the newest is in sight. */
+  /** Where all columns do not fit, the first is in sight; once the reader goes on, the newest. */
   function follow() {
     const last = data.columns[data.shown - 1]?.[0].key ?? ROOT;
     if (last === scrolled) return;
     scrolled = last;
+    opening ??= last;
+    if (last !== opening) opening = "";
+    if (opening) {
+      scroller.scrollLeft = 0;
+      return;
+    }
     const box = nodes.get(last)?.group.firstElementChild;
     const right = box ? Number(box.getAttribute("x")) + Number(box.getAttribute("width")) : 0;
     scroller.scrollLeft = right + 12 - scroller.clientWidth;

@@ -126,7 +126,9 @@ export function weightRows(attention, tokens) {
   attention.forEach((heads, layer) =>
     heads.forEach((weights, head) =>
       weights.forEach((row, query) =>
-        row.forEach((weight, key) => rows.push([layer, head, tokens[query], tokens[key], weight])),
+        row.forEach((weight, key) =>
+          rows.push([layer + 1, head + 1, tokens[query], tokens[key], weight]),
+        ),
       ),
     ),
   );

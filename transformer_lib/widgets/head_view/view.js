@@ -64,7 +64,7 @@ async function render({ model, el }) {
 
   function read(side, index) {
     const open = heads();
-    const all = attention[Number(layer.value) || 0];
+    const all = attention[(Number(layer.value) || 1) - 1];
     const found = all
       .map((weights, head) => ({
         head,
@@ -97,7 +97,7 @@ async function render({ model, el }) {
         ": ",
         { text: fixed(top) },
         ...(at.length > 1 ? [" each"] : []),
-        ...(all.length > 1 ? [` in head ${head}`] : []),
+        ...(all.length > 1 ? [` in head ${head + 1}`] : []),
       ]),
       ...(rest ? [`, the largest weight of ${found.length} heads`] : []),
     );
@@ -122,14 +122,14 @@ async function render({ model, el }) {
       boxes.forEach((box) => box.setAttribute("aria-checked", String(Boolean(box.__data__))));
     boxes.forEach((box, head) => {
       box.setAttribute("role", "checkbox");
-      box.setAttribute("aria-label", `head ${head}`);
+      box.setAttribute("aria-label", `head ${head + 1}`);
       const place = ["x", "y"].map((name) => Number(box.getAttribute(name)));
       const middle = Number(box.getAttribute("width")) / 2;
       box.parentNode.append(
         svgElement(
           "text",
           { class: "afm-head-name", x: place[0] + middle, y: place[1] + middle },
-          String(head),
+          String(head + 1),
         ),
       );
       box.addEventListener("keydown", (event) => {
@@ -198,7 +198,7 @@ async function render({ model, el }) {
           root_div_id: id,
           layer: null,
           heads: null,
-          include_layers: attention.map((_, index) => index),
+          include_layers: attention.map((_, index) => index + 1),
         },
         { model, say: fig.say },
       ),

@@ -32,7 +32,7 @@ async function render({ model, el }) {
     const row = attention[layer][head].at(-1);
     const at = row.indexOf(Math.max(...row));
     fig.say(
-      `Layer ${layer}, head ${head}: of the last token, `,
+      `Layer ${layer + 1}, head ${head + 1}: of the last token, `,
       { text: tokens.at(-1), role: "query" },
       ", the largest weight is on ",
       { text: tokens[at], role: "key" },
@@ -56,7 +56,7 @@ async function render({ model, el }) {
     regions.forEach((region, index) => {
       const [layer, head] = [Math.floor(index / heads), index % heads];
       region.setAttribute("role", "button");
-      region.setAttribute("aria-label", `layer ${layer}, head ${head}`);
+      region.setAttribute("aria-label", `layer ${layer + 1}, head ${head + 1}`);
       region.setAttribute("aria-pressed", "false");
       region.addEventListener("keydown", (event) => {
         if (![" ", "Enter"].includes(event.key)) return;
@@ -88,8 +88,8 @@ async function render({ model, el }) {
           default_filter: "0",
           display_mode: "light",
           root_div_id: id,
-          include_layers: attention.map((_, index) => index),
-          include_heads: attention[0].map((_, index) => index),
+          include_layers: attention.map((_, index) => index + 1),
+          include_heads: attention[0].map((_, index) => index + 1),
           total_heads: heads,
         },
         { model, say: fig.say },

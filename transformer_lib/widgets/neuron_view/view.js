@@ -70,6 +70,9 @@ async function render({ model, el }) {
     const svg = vis.querySelector("svg");
     if (!svg || svg.dataset.named || words("collapsed").length < tokens.length) return;
     svg.dataset.named = "yes";
+    // bertviz numbers its choices from 0. Their values stay: it computes with them.
+    for (const { options } of [layer, head])
+      for (const option of options) option.textContent = String(Number(option.value) + 1);
     svg.setAttribute("viewBox", `0 0 ${WIDTH} ${Number.parseFloat(svg.getAttribute("height"))}`);
     svg.removeAttribute("width");
     svg.removeAttribute("height");

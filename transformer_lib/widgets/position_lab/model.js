@@ -114,7 +114,7 @@ export function pairsToShow(pairs, chosen, count = 5) {
 export function effect(changed, settings, waves) {
   const own = methodNamed(settings.method).effects[changed];
   const slowest = waves ? write(waves.at(-1)) : "";
-  const head = `Head ${settings.head} counts ${write(alibiSlopes(settings.n_heads)[settings.head])} for each step.`;
+  const head = `Head ${settings.head + 1} counts ${write(alibiSlopes(settings.n_heads)[settings.head])} for each step.`;
   const usual = {
     base: `At base ${write(settings.base)} the slowest hand needs ${slowest} positions for one turn.`,
     d_model: `${settings.d_model} components make ${settings.d_model / 2} hands; the slowest needs ${slowest} positions for one turn.`,

@@ -45,8 +45,8 @@ function render({ model, el }) {
       format: (at) => (at < 0 ? write(model.get(name)) : write(list[at])),
       onInput: (at) => set(name)(list[at]),
     });
-  const plain = (label, name, min, max) =>
-    slider({ label, min, max, step: 1, value: model.get(name), onInput: set(name) });
+  const plain = (label, name, min, max, format = String) =>
+    slider({ label, min, max, step: 1, value: model.get(name), format, onInput: set(name) });
   /** From the smallest that there is to a usual number, or further if Python began further. */
   function counted(label, name, usual) {
     const { min, max } = endsOf(model, name);
@@ -72,7 +72,7 @@ function render({ model, el }) {
     base: stepped("base", "base", bases),
     n_positions: counted("positions", "n_positions", 64),
     n_heads: counted("heads", "n_heads", 16),
-    head: plain("head", "head", 0, 7),
+    head: plain("head", "head", 0, 7, (head) => String(head + 1)),
     pair: plain("pair i", "pair", 0, 15),
     projected: switched("through random W_Q and W_K", "projected"),
     own_angle: switched("a common bug: the cosine gets its own angle", "own_angle"),

@@ -1,10 +1,10 @@
 // Names of the strip's matrices: on the strip, as equations, and by a screen reader; and their
 // colors.
 //
-//   nameOf("q", how) -> ["Q", { sub: "0" }]      how: { head, heads, root }, root the number under √
+//   nameOf("q", how) -> ["Q", { sub: "1" }]      how: { head, heads, root }, root the number under √
 //   shortName("W_Q", how) -> ["W", { sub: "Q" }]    for what is small
-//   equationOf(0, how) -> ["Q", { sub: "0" }, " = ", "X ", "W", { sub: "Q" }, ...]
-//   spokenOf("q", how) -> "Q, head 0"            plain(parts) -> "Q0"
+//   equationOf(0, how) -> ["Q", { sub: "1" }, " = ", "X ", "W", { sub: "Q" }, ...]
+//   spokenOf("q", how) -> "Q, head 1"            plain(parts) -> "Q1"
 //   roleOf("W_Q") -> "query"                     query, key, value, output, or "" for none
 
 import { headOf, resultOf } from "./model.js";
@@ -26,9 +26,9 @@ export const roleOf = (id) =>
   ROLES[id] ?? (headOf(id) !== null || id === "concat" || id === "y" ? "output" : "");
 
 export function nameOf(id, { head, heads, root }) {
-  const of = heads > 1 ? [{ sub: String(headOf(id) ?? head) }] : [];
+  const of = heads > 1 ? [{ sub: String((headOf(id) ?? head) + 1) }] : [];
   if (id.startsWith("W_")) {
-    const block = heads > 1 && id !== "W_O" ? [{ sup: `(${head})` }] : [];
+    const block = heads > 1 && id !== "W_O" ? [{ sup: `(${head + 1})` }] : [];
     return ["W", { sub: id.slice(2) }, ...block];
   }
   if (headOf(id) !== null) return ["Z", ...of];
@@ -58,7 +58,7 @@ export function equationOf(step, how) {
 
 export function spokenOf(id, { head, heads }) {
   const name = headOf(id) === null ? (SPOKEN[id] ?? id) : "Z";
-  return heads > 1 && !OF_ALL_HEADS.has(id) ? `${name}, head ${headOf(id) ?? head}` : name;
+  return heads > 1 && !OF_ALL_HEADS.has(id) ? `${name}, head ${(headOf(id) ?? head) + 1}` : name;
 }
 
 export const plain = (parts) =>

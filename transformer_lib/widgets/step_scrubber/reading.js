@@ -10,7 +10,7 @@ const number = (value, digits) => ({ text: fixed(value, digits) });
 export function readingOf({ step, run, head, row, column, words, columns }) {
   const asking = { text: words[row], role: "query" };
   const asked = { text: words[column] ?? "", role: "key" };
-  const inHead = run.heads > 1 ? ` in head ${head}` : "";
+  const inHead = run.heads > 1 ? ` in head ${head + 1}` : "";
   const value = [
     run.q[head],
     run.k[head],
@@ -93,7 +93,7 @@ export function readingOf({ step, run, head, row, column, words, columns }) {
       return [
         asking,
         ` keeps what the heads found side by side: component ${column} comes from head `,
-        { text: String(Math.floor(column / run.q[0][0].length)) },
+        { text: String(Math.floor(column / run.q[0][0].length) + 1) },
         ".",
       ];
     default:
@@ -134,7 +134,7 @@ function shares(run, row, column) {
   if (added.length > 4) return [`, the sum of what ${added.length} heads add.`];
   return [
     ": ",
-    ...added.flatMap((value, h) => [h ? ", " : "", `head ${h} adds `, number(value)]),
+    ...added.flatMap((value, h) => [h ? ", " : "", `head ${h + 1} adds `, number(value)]),
     ".",
   ];
 }

@@ -49,7 +49,7 @@ function render({ model, el }) {
   });
   const heads = choices({
     label: "show head",
-    options: Array.from({ length: nHeads }, (_, h) => String(h)),
+    options: Array.from({ length: nHeads }, (_, h) => String(h + 1)),
     value: 0,
     onChange: put("head"),
   });

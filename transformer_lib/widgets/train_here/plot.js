@@ -72,7 +72,7 @@ export function plot({ onChoose }) {
   function strip(height) {
     const { left, right, share } = frame;
     const group = svgElement("g", { "aria-hidden": "true" });
-    group.append(axisText("right answers", left, height + 12, "start"));
+    group.append(axisText("right answers", left + 5, height + 12, "start"));
     for (const level of [0, 1]) {
       group.append(gridLine(left, share.of(level), right, share.of(level)));
       group.append(axisText(`${100 * level}%`, left - 4, share.of(level) + 4, "end"));

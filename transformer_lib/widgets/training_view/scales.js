@@ -29,7 +29,10 @@ export function stepAxis(run, how, { left, right }) {
   ];
   return how.logSteps
     ? { ...logScale(...ends), ticks: logTicks(first, last, 3.5) }
-    : { ...linearScale(...ends), ticks: linearTicks(first, last, (right - left) / 110) };
+    : {
+        ...linearScale(...ends),
+        ticks: linearTicks(first, last, Math.max(3, (right - left) / 110)),
+      };
 }
 
 /** Where a loss is, and ticks, which are of the loss above `shift`: { of, ticks }. */

@@ -77,13 +77,13 @@ function render({ model, el }) {
   const layers = select({
     label: "layer",
     value: 0,
-    options: Array.from({ length: config.n_layers }, (_, i) => `layer ${i}`),
+    options: Array.from({ length: config.n_layers }, (_, i) => `layer ${i + 1}`),
     onChange: (layer) => send(model, "layer", layer),
   });
   const heads = select({
     label: "ribbons of",
     value: 0,
-    options: [ALL, ...Array.from({ length: config.n_heads }, (_, i) => `head ${i}`)],
+    options: [ALL, ...Array.from({ length: config.n_heads }, (_, i) => `head ${i + 1}`)],
     onChange: (at) => send(model, "head", at - 1),
   });
   const folded = element(
@@ -268,7 +268,7 @@ function render({ model, el }) {
 
   function read(row, word, list) {
     const best = row.indexOf(Math.max(...row));
-    const name = model.get("head") < 0 ? "the heads together" : `head ${model.get("head")}`;
+    const name = model.get("head") < 0 ? "the heads together" : `head ${model.get("head") + 1}`;
     fig.say(
       "To write ",
       { text: word, role: "query" },
