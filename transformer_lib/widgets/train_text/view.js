@@ -95,7 +95,7 @@ function render({ model, el }) {
   const share = element("p", { class: "afm-map-caption" });
   fig.add(
     { element: element("div", {}, share, page, row(prompt.element, again.element)) },
-    { basis: 380 },
+    { basis: 380, stays: true },
   );
   const maps = headMaps({
     ...{ layers, count: sizes.heads, size: passage },

@@ -92,7 +92,7 @@ function render({ model, el }) {
   });
   fig.add(picture, { basis: 320 });
   const written = sample();
-  fig.add(written, { basis: 600 });
+  fig.add(written, { basis: 600, stays: true });
 
   function choose(row) {
     stop();
