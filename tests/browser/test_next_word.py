@@ -58,6 +58,16 @@ def test_mouse_and_touch_select_a_word(open_page):
     assert_right(page, shown, 8, "bigram")
 
 
+def test_on_a_phone_the_bars_stay_in_sight_above_the_first_word(open_page):
+    page = open_page(widget(words=9 * WORDS), touch=True, width=390, height=844)
+    word = page.get_by_role("option").nth(1)
+    word.evaluate("(one) => one.scrollIntoView({ block: 'start' })")
+    word.tap()
+    bars, text = (page.locator(f".afm-{name}").bounding_box() for name in ("chances", "surprises"))
+    assert text["y"] + text["height"] > 844, "there is something to stay for"
+    assert bars["y"] + bars["height"] <= 844
+
+
 def test_keyboard_chooses_words_and_predictors(open_page):
     shown = widget(selection=5)
     page = open_page(shown)
