@@ -13,7 +13,6 @@ import { arrow, plane } from "../core/plane.js";
 import { dot } from "../math/linear.js";
 
 const QUERY_RADIUS = 8;
-const AXIS_LINE = 20; // pixels that the name of an axis is high
 
 export function points({ names, keys, query: start, reach, axes, onMove }) {
   const ground = plane({
@@ -117,10 +116,7 @@ export function points({ names, keys, query: start, reach, axes, onMove }) {
       );
       return [around(tip, point === query ? QUERY_RADIUS + 2 : 8), ...shaft];
     });
-    taken.push(
-      [size - textWidth(axes[0]) - 8, middleY, size, middleY + AXIS_LINE],
-      [middleX, 0, middleX + textWidth(axes[1]) + 10, AXIS_LINE],
-    );
+    taken.push(...ground.nameAxes(around(ground.toPixels(query), QUERY_RADIUS + 2)));
     const overlap = ([left, top, right, bottom]) =>
       left < 0 || top < 0 || right > size || bottom > size
         ? Number.POSITIVE_INFINITY
