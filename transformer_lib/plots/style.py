@@ -73,7 +73,7 @@ CYCLE = [FULL, NEGATIVE, "#8B1E3F", "#2A7F9E", SOFT]
 WEIGHTS = LinearSegmentedColormap.from_list("weights", [CARD, FULL])
 SCORES = LinearSegmentedColormap.from_list("scores", [NEGATIVE, CARD, FULL])
 
-_DARK_PAGE = "#14181E"
+_DARK_PAGE = np.array([0x14, 0x18, 0x1E]) / 255  # no color of the palette, but the ground under it
 # The matrix of CSS for hue-rotate(180deg): each gray stays, and all else is on its other side.
 _HUE_HALF_AROUND = 2 * np.array([0.213, 0.715, 0.072]) - np.eye(3)
 
@@ -203,7 +203,7 @@ def as_on_dark(color: ColorType) -> tuple[float, ...]:
     `invert(1) hue-rotate(180deg)`, laid over the page by `screen`.
     """
     turned = np.clip(_HUE_HALF_AROUND @ (1 - np.array(to_rgb(color))), 0, 1)
-    return tuple((1 - (1 - turned) * (1 - np.array(to_rgb(_DARK_PAGE)))).tolist())
+    return tuple((1 - (1 - turned) * (1 - _DARK_PAGE)).tolist())
 
 
 def _luminance(color: ColorType) -> float:

@@ -6,7 +6,7 @@
 //   ground.toPixels([x, y])             x grows to the right, y upward; both from -reach to reach
 //   ground.movable(node, { at: () => [x, y], onMove([x, y]) {}, shift: 5 })   shift: steps with that key
 //   ground.numbers                      where its numbers stand, [left, top, right, bottom] each
-//   ground.nameAxes(box)                the names of the axes, on the side that leaves the box free;
+//   ground.nameAxes(box)                the names of the axes, where they leave the box free;
 //                                       where they stand then
 //   fig.add(ground)                     onLayout() is called whenever its size has changed
 //   const one = arrow("afm-key-arrow");   svg.append(one.node);   one.place([x1, y1], [x2, y2], 3)
@@ -69,8 +69,8 @@ export function plane({ label, reach, largest, onLayout, axes = ["", ""], number
     const upward = (from) => [from, 0, from + widths[1], 18];
     const isFree = (at) => box[2] < at[0] || box[0] > at[2] || box[3] < at[1] || box[1] > at[3];
     const [one, other] = [
-      [across(top + 2), across(top - 20)],
-      [upward(left + 6), upward(left - 6 - widths[1])],
+      [across(top + 2), across(top + 11), across(top - 20)],
+      [upward(left + 6), upward(left + 11), upward(left - 6 - widths[1])],
     ].map((spots) => spots.find(isFree) ?? spots[0]);
     names.replaceChildren(
       axisText(axes[0], one[2], one[1] + 14, "end", "axis-name"),
