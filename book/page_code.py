@@ -622,19 +622,21 @@ def _names_of(check: str, code: Code) -> str:
 def chosen(check: object) -> dict | None:
     """What a `Choice` says to each option, evaluated, so that it can be clicked without Python.
 
-    {"several", "options": [...], "right": [...], "said": {option: sentence}, "missing", "praise"}
+    {"several", "options": [...], "written": {option: as the exercise writes it}, "right": [...],
+     "said": {option: sentence}, "missing", "praise"}
     """
     if not isinstance(check, Choice):
         return None
-    options = sorted(
-        {*check._right, *check._why, *map(_option, check.options)}, key=lambda o: (len(o), o)
-    )
     several = isinstance(check.right, Set)
+    each = [*(check.right if several else [check.right]), *check.wrong, *check.options]
+    written = {_option(option): str(option) for option in each}
+    options = sorted(written, key=lambda o: (len(o), o))
     said = {option: check([option] if several else option) for option in options}
     missing = {o: check(sorted(check._right - {o})) for o in check._right} if several else {}
     return {
         "several": several,
         "options": options,
+        "written": written,
         "right": sorted(check._right),
         "said": {o: v.diagnosis for o, v in said.items() if not v.passed},
         "missing": {o: v.diagnosis for o, v in missing.items()},

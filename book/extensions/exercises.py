@@ -142,7 +142,7 @@ def summary(page: dict, total: int) -> str:
     files = built.files() | built.files_of_exercises() | files_of(page)
     listed = [
         {"id": task["id"], "lines": task["lines"]}
-        | {key: task["choice"][key] for key in ("options", "several") if task["choice"]}
+        | {key: task["choice"][key] for key in ("options", "written", "several") if task["choice"]}
         for task in page["exercises"]
     ]
     content = {

@@ -61,11 +61,21 @@ def test_a_choice_is_evaluated_with_the_sentences_of_its_check():
     found = {one.check: one for one in page_code.asked(CHAPTERS / "01-self-attention.ipynb")}
     choice = found["check_wrong_axis"].choice
     assert choice["options"] == ["a", "b", "c", "d"]
+    assert choice["written"] == {"a": "A", "b": "B", "c": "C", "d": "D"}
     assert choice["right"] == ["b"]
     assert "b" not in choice["said"]
     assert choice["said"]["d"].startswith("The rows of D add up to 1")
     assert found["check_one_output"].choice is None
     assert found["check_one_output"].name == "one_output"
+
+
+@pytest.mark.parametrize("path", sorted(CHAPTERS.glob("*.ipynb")), ids=lambda path: path.stem)
+def test_what_is_chosen_by_a_letter_has_the_letters_of_the_text(path):
+    for task in page_code.asked(path):
+        letters = {*(task.choice["written"].values() if task.choice else ())}
+        if all(len(letter) == 1 and letter.isalpha() for letter in letters):
+            texts = (n.value for n in ast.walk(ast.parse(task.solution)) if type(n) is ast.Constant)
+            assert set("".join(map(str, texts if letters else ()))) <= letters, task.check
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,16 @@ from matplotlib.text import Text
 
 from transformer_lib import plots
 from transformer_lib.plots.heatmaps import _readable_on
-from transformer_lib.plots.style import CARD, CYCLE, INK, SCORES, SOFT, WEIGHTS, contrast
+from transformer_lib.plots.style import (
+    CARD,
+    CYCLE,
+    INK,
+    SCORES,
+    SOFT,
+    WEIGHTS,
+    as_on_dark,
+    contrast,
+)
 
 WORDS = ["mary", "gave", "roses", "to", "susan"]
 
@@ -118,8 +127,10 @@ def test_text_and_lines_reach_their_contrast():
 @pytest.mark.parametrize("scale", [WEIGHTS, SCORES])
 def test_a_number_can_be_read_on_every_cell(scale):
     for place in np.linspace(0, 1, 101):
-        shade = scale(place)
-        assert contrast(_readable_on(shade), to_hex(shade)) >= 4.5
+        ink, ground = _readable_on(scale(place))
+        assert contrast(ink, to_hex(ground)) >= 4.5
+        assert contrast(as_on_dark(ink), as_on_dark(ground)) >= 4.5  # where the page turns it
+        assert np.abs(np.subtract(ground[:3], scale(place)[:3])).max() < 0.16  # near the cell's
 
 
 # --- heatmaps -------------------------------------------------------------------------------------

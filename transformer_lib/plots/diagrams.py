@@ -56,6 +56,7 @@ def vectors_2d(
         axes.spines[:].set_visible(False)
         axes.tick_params(length=0)
         axes.locator_params(nbins=5)
+        _free_corner(axes)
         axes.figure.figure.draw_without_rendering()  # of a subfigure, the whole one
         points_per_unit = axes.get_window_extent().width / axes.figure.dpi * 72 / (high - low)[0]
         spots = _label_spots(tips * points_per_unit, names)
@@ -72,6 +73,18 @@ def vectors_2d(
                 va="center",
                 color=TEXT_COLORS.get(chosen, INK),
             )
+
+
+def _free_corner(axes: Axes) -> None:
+    """No two numbers in the corner where the axes meet: the one below it goes."""
+    ticks, starts = [], []
+    for axis in (axes.xaxis, axes.yaxis):
+        low, high = axis.get_view_interval()
+        inside = [tick for tick in axis.get_majorticklocs() if low <= tick <= high]
+        ticks.append(inside)
+        starts.append(bool(inside) and inside[0] - low < 0.08 * (high - low))
+    if all(starts):
+        axes.set_xticks(ticks[0][1:])
 
 
 def _square(tips: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 import torch
 from matplotlib.axes import Axes
-from matplotlib.colors import Colormap
+from matplotlib.colors import Colormap, to_rgb
 from matplotlib.patches import PathPatch, Rectangle
 from matplotlib.path import Path
+from matplotlib.patheffects import withStroke
 
 from .style import (
     CARD,
@@ -18,6 +19,7 @@ from .style import (
     TEXT_COLORS,
     WEIGHTS,
     array,
+    as_on_dark,
     canvas,
     contrast,
     token_labels,
@@ -171,9 +173,12 @@ def _matrix(
             for row, column in np.argwhere(~hidden):
                 value = cells[row, column]
                 shade = picture.cmap(picture.norm(value))
+                ink, ground = _readable_on(shade)
+                around = [] if ground == shade else [withStroke(linewidth=4, foreground=ground)]
                 axes.text(
                     column + 0.5, row + 0.5, _number(value, limits), ha="center", va="center",
-                    fontsize=_NUMBER_SIZE, color=_readable_on(shade),
+                    fontsize=_NUMBER_SIZE, color=ink,
+                    path_effects=around,
                 )  # fmt: skip
 
 
@@ -212,9 +217,23 @@ def _number(value: float, limits: tuple[float, float]) -> str:
     return f"{value:z.{digits}f}".replace("-", "−")  # z: what rounds to zero has no sign
 
 
-def _readable_on(shade: tuple[float, float, float, float]) -> str:
-    """White or black, whichever contrasts more with the cell: always 4.5 : 1, as WCAG measures."""
-    return max("#000000", "#FFFFFF", key=lambda ink: contrast(ink, shade))
+def _readable_on(shade: tuple[float, ...]) -> tuple[str, tuple[float, ...]]:
+    """Black or white for a number, and what is around it: 4.5 : 1, on light pages and on dark ones.
+
+    A picture is one for both, and a dark page turns it. Most cells are read in one of the inks
+    either way; around the numbers of the others, the cell is a little paler or a little deeper.
+    """
+
+    def worst(ink: str, ground: tuple[float, ...]) -> float:
+        return min(contrast(ink, ground), contrast(as_on_dark(ink), as_on_dark(ground)))
+
+    best, ground = max(("#000000", "#FFFFFF"), key=lambda ink: worst(ink, shade)), shade
+    away = to_rgb("#FFFFFF" if best == "#000000" else "#000000")
+    for step in range(1, 21):
+        if worst(best, ground) >= 4.5:
+            break
+        ground = tuple(c + (a - c) * step / 20 for c, a in zip(shade, away, strict=False))
+    return best, ground
 
 
 def _require_not_negative(weights: np.ndarray) -> None:

@@ -32,7 +32,8 @@ def curves(
     """Curves over the same x [points]: {label: y [points]}. `log` is "", "x", "y" or "xy".
 
     Of several runs, y [runs, points], the median is drawn, in a band from the minimum to the
-    maximum. A label that is a role ("query", "key", "value", "output") has that role's color.
+    maximum. A label that is a role ("query", "key", "value", "output") has that role's color. A
+    curve that is alone gives its label to the axis, unless that has a name of its own.
 
     >>> curves([1, 2, 4], {"measured": [1.0, 2.1, 3.9], "theory": [1, 2, 4]}, log="xy")
     >>> curves([0, 1, 2], {"scaled": [[3, 2, 1], [3, 1, 0], [3, 2, 2]]}, ylabel="loss")
@@ -49,7 +50,10 @@ def curves(
                 axes.fill_between(points, y.min(0), y.max(0), color=color, alpha=0.18, linewidth=0)
                 y = np.median(y, 0)
             axes.plot(points, y, label=_shown(label), color=color, linestyle=dash)
-        _finish(axes, xlabel, ylabel, title, log, legend=several or len(lines) > 1)
+        legend = several or len(lines) > 1
+        if not legend:
+            ylabel = ylabel or plain(next(iter(lines)))
+        _finish(axes, xlabel, ylabel, title, log, legend=legend)
         _whole_ticks(axes, points, log)
 
 
@@ -57,6 +61,7 @@ def bars(
     labels: Sequence[str],
     values: Any,
     *,
+    xlabel: str = "",
     ylabel: str = "",
     ax: Axes | None = None,
     title: str = "",
@@ -82,7 +87,7 @@ def bars(
         axes.tick_params(axis="x", length=0)
         axes.axhline(0, color=SOFT, linewidth=0.8)
         axes.margins(y=0.14)
-        _finish(axes, "", ylabel, title, "", legend=len(heights) > 1)
+        _finish(axes, xlabel, ylabel, title, "", legend=len(heights) > 1)
         axes.spines["bottom"].set_visible(False)
 
 

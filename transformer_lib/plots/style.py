@@ -31,6 +31,7 @@ __all__ = [
     "TEXT_COLORS",
     "WEIGHTS",
     "array",
+    "as_on_dark",
     "canvas",
     "contrast",
     "house",
@@ -71,6 +72,10 @@ CYCLE = [FULL, NEGATIVE, "#8B1E3F", "#2A7F9E", SOFT]
 
 WEIGHTS = LinearSegmentedColormap.from_list("weights", [CARD, FULL])
 SCORES = LinearSegmentedColormap.from_list("scores", [NEGATIVE, CARD, FULL])
+
+_DARK_PAGE = np.array([0x14, 0x18, 0x1E]) / 255  # no color of the palette, but the ground under it
+# The matrix of CSS for hue-rotate(180deg): each gray stays, and all else is on its other side.
+_HUE_HALF_AROUND = 2 * np.array([0.213, 0.715, 0.072]) - np.eye(3)
 
 _RC = {
     "figure.dpi": 100,
@@ -190,6 +195,15 @@ def contrast(one: ColorType, other: ColorType) -> float:
     """How much two colors differ in light, from 1 to 21, as WCAG 2.2 defines it; text needs 4.5."""
     dark, light = sorted(map(_luminance, (one, other)))
     return (light + 0.05) / (dark + 0.05)
+
+
+def as_on_dark(color: ColorType) -> tuple[float, ...]:
+    """A picture's color on a dark page, as the style sheet turns it (book/assets/afm.css).
+
+    `invert(1) hue-rotate(180deg)`, laid over the page by `screen`.
+    """
+    turned = np.clip(_HUE_HALF_AROUND @ (1 - np.array(to_rgb(color))), 0, 1)
+    return tuple((1 - (1 - turned) * (1 - _DARK_PAGE)).tolist())
 
 
 def _luminance(color: ColorType) -> float:

@@ -51,6 +51,9 @@ test("of changes that no window holds, one must be seen", () => {
   assert.notEqual(far.by, 0);
   const one = plan({ figure, boxes: [box(-800, -700), box(350, 390)], phrase: box(80, 100), view });
   assert.deepEqual(one, { by: 0, leaves: false });
+  const pressed = { ...box(350, 390), isControl: true }; // which is not what it has done
+  const done = plan({ figure, boxes: [box(-800, -700), pressed], phrase: box(80, 100), view });
+  assert.notEqual(done.by, 0);
 });
 
 test("the figure stands where it leaves the paragraph free, or at least the phrase", () => {

@@ -2,7 +2,8 @@
 // together with the phrase, if both have room; else the figure itself comes to the phrase. In
 // a notebook, where it cannot, the notebook goes to the figure, and a chip leads back.
 //
-//   showChange(figure, boxes, phrase)     boxes: of what has changed, as getBoundingClientRect gives them
+//   showChange(figure, boxes, phrase)     boxes: of what has changed, as getBoundingClientRect gives
+//                                them, and of a control with `isControl`
 //
 // A figure beside the phrase that has set it. The figure itself, as it is, stands at the window's top or
 // bottom, in at most half of it, and its place in the page is held open, so that nothing moves. It goes
@@ -37,10 +38,14 @@ function around(boxes) {
   };
 }
 
-/** Whether what has changed is in view: all of it where there is room for that, else a part. */
+/** Whether what has changed is in view: all of it where there is room for that, else a part. That a
+ *  button is pressed now shows nothing of what it has done: a control is such a part only if nothing
+ *  else has changed. */
 function showsChange(boxes, view) {
   const all = around(boxes);
-  return fits(all, view) ? isSeen(all, view) : boxes.some((box) => isSeen(box, view));
+  if (fits(all, view)) return isSeen(all, view);
+  const drawn = boxes.filter((box) => !box.isControl);
+  return (drawn.length ? drawn : boxes).some((box) => isSeen(box, view));
 }
 
 const paragraphOf = (phrase) => phrase.closest("p, li, dd, td, th, summary") ?? phrase;
@@ -98,9 +103,10 @@ function pin(figure, boxes, phrase, onLeave) {
 function start(figure, panel, boxes) {
   const outer = figure.getBoundingClientRect();
   // What must be in view at its own place for the figure to go back.
-  const parts = (boxes.length ? boxes : [outer]).map(({ top, bottom }) => [
+  const parts = (boxes.length ? boxes : [outer]).map(({ top, bottom, isControl }) => [
     top - outer.top,
     bottom - outer.top,
+    isControl,
   ]);
   const look = getComputedStyle(figure);
   const place = element("div", { class: "afm-left-place", "aria-hidden": "true" });
@@ -175,7 +181,11 @@ function start(figure, panel, boxes) {
 
   function looked() {
     const box = place.getBoundingClientRect();
-    const changed = parts.map(([from, to]) => ({ top: box.top + from, bottom: box.top + to }));
+    const changed = parts.map(([from, to, isControl]) => ({
+      top: box.top + from,
+      bottom: box.top + to,
+      isControl,
+    }));
     const text = paragraph.getBoundingClientRect();
     const { top, bottom, height } = panel.getBoundingClientRect();
     const free =
@@ -371,6 +381,7 @@ const CHANGES = [
   "points",
   "transform",
 ];
+const CONTROL = ".afm-choice, .afm-control";
 // What has a name of its own, and so can be pointed at.
 const NAMED = '.afm-cell, [role="slider"], [role="listitem"], [role="button"], [role="option"]';
 
@@ -409,7 +420,7 @@ export function watchChanges(root) {
     }
     for (const input of controls()) {
       if (before.get(input) !== shownIn(input) && !(input.type === "radio" && !input.checked))
-        places.add(input.closest(".afm-choice, .afm-control"));
+        places.add(input.closest(CONTROL));
     }
     return [...places].filter(Boolean);
   }
@@ -464,7 +475,9 @@ function boxesOf(places) {
   const groups = new Map();
   for (const place of places) {
     const picture = place.closest("svg") ?? place;
-    groups.set(picture, [...(groups.get(picture) ?? []), place.getBoundingClientRect()]);
+    const box = place.getBoundingClientRect();
+    box.isControl = place.matches(CONTROL);
+    groups.set(picture, [...(groups.get(picture) ?? []), box]);
   }
   return [...groups.values()].flatMap((boxes) => {
     const shown = boxes.filter(({ width, height }) => width && height);

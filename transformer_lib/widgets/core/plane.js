@@ -6,6 +6,8 @@
 //   ground.toPixels([x, y])             x grows to the right, y upward; both from -reach to reach
 //   ground.movable(node, { at: () => [x, y], onMove([x, y]) {}, shift: 5 })   shift: steps with that key
 //   ground.numbers                      where its numbers stand, [left, top, right, bottom] each
+//   ground.nameAxes(box)                the names of the axes, where they leave the box free;
+//                                       where they stand then
 //   fig.add(ground)                     onLayout() is called whenever its size has changed
 //   const one = arrow("afm-key-arrow");   svg.append(one.node);   one.place([x1, y1], [x2, y2], 3)
 //
@@ -32,6 +34,7 @@ export function plane({ label, reach, largest, onLayout, axes = ["", ""], number
   const svg = svgElement("svg", { class: "afm-plane", role: "group", "aria-label": label });
   const ground = svgElement("g", { "aria-hidden": "true" });
   const keyStep = Math.max(0.1, tickStep(0, reach, 100));
+  const names = svgElement("g", {});
   svg.append(ground);
   let [size, x, y] = [0, null, null];
   let taken = [];
@@ -55,10 +58,25 @@ export function plane({ label, reach, largest, onLayout, axes = ["", ""], number
         [left - 6 - width, y.of(tick) - 7, left - 6, y.of(tick) + 7],
       );
     }
-    ground.append(
-      axisText(axes[0], size - 4, top + 16, "end", "axis-name"),
-      axisText(axes[1], left + 6, 14, "start", "axis-name"),
+    ground.append(names);
+    nameAxes();
+  }
+
+  function nameAxes(box = [0, 0, 0, 0]) {
+    const [left, top] = [x.of(0), y.of(0)];
+    const widths = axes.map((name) => textWidth(name, font(12)));
+    const across = (from) => [size - 4 - widths[0], from, size - 4, from + 18];
+    const upward = (from) => [from, 0, from + widths[1], 18];
+    const isFree = (at) => box[2] < at[0] || box[0] > at[2] || box[3] < at[1] || box[1] > at[3];
+    const [one, other] = [
+      [across(top + 2), across(top + 11), across(top - 20)],
+      [upward(left + 6), upward(left + 11), upward(left - 6 - widths[1])],
+    ].map((spots) => spots.find(isFree) ?? spots[0]);
+    names.replaceChildren(
+      axisText(axes[0], one[2], one[1] + 14, "end", "axis-name"),
+      axisText(axes[1], other[0], other[1] + 14, "start", "axis-name"),
     );
+    return [one, other];
   }
 
   function fromPointer(event) {
@@ -76,6 +94,7 @@ export function plane({ label, reach, largest, onLayout, axes = ["", ""], number
     get numbers() {
       return taken;
     },
+    nameAxes,
     toPixels: (point) => [x.of(point[0]), y.of(point[1])],
     movable(node, { at, onMove, shift }) {
       let held = null; // from the pointer to the point, while it is dragged

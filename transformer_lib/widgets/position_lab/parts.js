@@ -15,6 +15,12 @@ export const LEFT = 60;
 export const isNarrow = (width) => width < 380;
 const TREMBLE = 8; // pixels that a finger moves without meaning to
 
+/** A text in which W_Q is a W with a Q below the line. */
+export function lowered(text) {
+  const parts = text.split(/(?<=[A-Z])_([A-Z])/);
+  return parts.map((part, i) => (i % 2 ? element("sub", {}, part) : part));
+}
+
 /** A titled SVG that is drawn again when its width, its colors or its data change. */
 export function panel(draw, onPoint = null) {
   const title = element("p", { class: "afm-part-title" });

@@ -13,6 +13,7 @@ import {
   LEFT,
   largest,
   line,
+  lowered,
   marker,
   outline,
   polyline,
@@ -23,7 +24,7 @@ import {
 export function drawScores({ svg, title, width, colors, view }) {
   const { settings, lab } = view;
   const n = settings.n_positions;
-  title.textContent = view.titles.scores;
+  title.replaceChildren(...lowered(view.titles.scores));
   const side = Math.min(width - LEFT - 2, 300);
   const top = 22;
   const limit = Math.max(1e-9, largest(lab.scores));

@@ -13,7 +13,6 @@ import { arrow, plane } from "../core/plane.js";
 import { dot } from "../math/linear.js";
 
 const QUERY_RADIUS = 8;
-const AXIS_LINE = 20; // pixels that the name of an axis is high
 
 export function points({ names, keys, query: start, reach, axes, onMove }) {
   const ground = plane({
@@ -102,24 +101,30 @@ export function points({ names, keys, query: start, reach, axes, onMove }) {
   }
 
   // Each name goes to the first place around its tip that is inside the plane and free of the
-  // others, of the tips, and of the names of the axes.
+  // others, of the tips, of the arrows, and of the names of the axes; where there is none, to the
+  // one where it is over the least.
   function drawNames() {
     const size = ground.size;
     const [middleX, middleY] = ground.toPixels([0, 0]);
-    const taken = [...keys, query].map((point) => {
-      const [x, y] = ground.toPixels(point);
-      return [x - 8, y - 8, x + 8, y + 8];
+    const around = ([x, y], half) => [x - half, y - half, x + half, y + half];
+    const taken = [...keys, query].flatMap((point) => {
+      const tip = ground.toPixels(point);
+      const steps = Math.ceil(Math.hypot(tip[0] - middleX, tip[1] - middleY) / 6);
+      const along = Array.from({ length: steps }, (_, i) => i / steps);
+      const shaft = along.map((part) =>
+        around([middleX + part * (tip[0] - middleX), middleY + part * (tip[1] - middleY)], 3),
+      );
+      return [around(tip, point === query ? QUERY_RADIUS + 2 : 8), ...shaft];
     });
-    taken.push(
-      [size - textWidth(axes[0]) - 8, middleY, size, middleY + AXIS_LINE],
-      [middleX, 0, middleX + textWidth(axes[1]) + 10, AXIS_LINE],
-    );
-    const free = ([left, top, right, bottom]) =>
-      left >= 0 &&
-      top >= 0 &&
-      right <= size &&
-      bottom <= size &&
-      taken.every((box) => right < box[0] || left > box[2] || bottom < box[1] || top > box[3]);
+    taken.push(...ground.nameAxes(around(ground.toPixels(query), QUERY_RADIUS + 2)));
+    const overlap = ([left, top, right, bottom]) =>
+      left < 0 || top < 0 || right > size || bottom > size
+        ? Number.POSITIVE_INFINITY
+        : taken.reduce((sum, box) => {
+            const wide = Math.min(right, box[2]) - Math.max(left, box[0]);
+            const high = Math.min(bottom, box[3]) - Math.max(top, box[1]);
+            return sum + Math.max(0, wide) * Math.max(0, high);
+          }, 0);
     [{ text: handle.text, name: handle.name, at: query }, ...tips.map(atKey)].forEach(
       ({ text, name, at }) => {
         const [x, y] = ground.toPixels(at);
@@ -132,11 +137,18 @@ export function points({ names, keys, query: start, reach, axes, onMove }) {
           [0, -up * 20],
           [-out * (half + 14), up * 6],
           [0, up * 36],
+          [-out * (half + 10), -up * 14],
+          [0, -up * 36],
+          [out * (half + 10), -up * 30],
+          [-out * (half + 10), up * 30],
+          [-out * (half + 10), -up * 44],
+          [out * (half + 10), -up * 52],
         ].map(([right, down]) => {
           const middle = Math.min(size - half - 2, Math.max(half + 2, x + right));
           return [middle - half, y + down - 8, middle + half, y + down + 8];
         });
-        const box = spots.find(free) ?? spots[0];
+        const over = spots.map(overlap);
+        const box = spots[over.indexOf(Math.min(...over))];
         taken.push(box);
         setAttributes(text, { x: (box[0] + box[2]) / 2, y: box[3] - 4 });
       },

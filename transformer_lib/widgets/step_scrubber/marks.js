@@ -7,7 +7,7 @@
 //     row, the second in its column
 
 import { svgElement } from "../core/dom.js";
-import { EDGE } from "./plan.js";
+import { EDGE, NAME } from "./plan.js";
 
 const ROUND = 9;
 
@@ -50,7 +50,9 @@ function pathFrom(from, all, cell, place, first) {
   const [fromX, fromY] = [(from.left + from.right) / 2, (from.top + from.bottom) / 2];
   if (all.bottom <= whole.top && all.right > whole.left) {
     const column = from.right - from.left < 2 * place.cell[0]; // or a row, which is wider
-    return `M${column ? fromX : x} ${from.bottom}V${whole.top - place.header - 1}`;
+    const at = column ? fromX : x;
+    const named = at < whole.left - place.labels + place.name + 3; // it ends above the name, then
+    return `M${at} ${from.bottom}V${whole.top - place.header - (named ? NAME : 1)}`;
   }
   if (all.right > whole.left) return null;
   const gate = whole.left - place.labels - 4;

@@ -157,7 +157,8 @@ export function stripBoard({ onChoose, onPoint }) {
     if (groups.length !== there.length || groups.some((group, i) => there[i] !== group))
       layers.matrices.replaceChildren(...groups);
     if (!layers.matrices.contains(stop)) stop = null;
-    if (other || grown) scroller.scrollLeft = width; // the result is the last
+    // The result is the last; but what is first shown begins with X, where X is used.
+    if ((other || grown) && (last || step > 2)) scroller.scrollLeft = width;
     if (marked && views.has(marked.target.id)) mark(marked.target, marked.operands);
     if (held) stop?.focus({ preventScroll: true });
     if (last && !calm()) move(before, scroller.scrollLeft - scrolled);

@@ -48,7 +48,7 @@ function options(place, asked) {
   const labels = asked.options.map((value) => {
     const type = asked.several ? "checkbox" : "radio";
     const input = make("input", { type, name: asked.id, value, checked: chosen.includes(value) });
-    return make("label", {}, input, ` ${value.toUpperCase()}`);
+    return make("label", {}, input, ` ${asked.written[value]}`);
   });
   const legend = make("legend", {}, asked.several ? "Choose all that fit" : "Choose one");
   const check = button("Check");
