@@ -81,7 +81,9 @@ export function panel({ languages, onRow, onStep }) {
         ["in", comes],
         ["out", goes],
         ["parameters", counted],
-      ].flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]),
+      ].map(([name, value]) =>
+        element("div", {}, element("dt", {}, name), element("dd", {}, value)),
+      ),
     );
     const keys = part.kind === "cross_attention" ? memory : own;
     const row = element("div", { class: "afm-walk-heads" });

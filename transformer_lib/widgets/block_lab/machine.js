@@ -104,8 +104,10 @@ export function machine({ names, classes, onFlip }) {
           .slice(0, few)
           .filter(([weight]) => weight > 0.02)
           .map(([weight, i]) => `${clip(words[i], 10)} ${percent(weight, 0)}`);
+        const line = () => `${wide ? "looks at" : "→"} ${most.join(", ")}`;
+        while (most.length > 1 && textWidth(line(), SMALL) > w - strip) most.pop();
         y += 10;
-        body.push(text(`${wide ? "looks at" : "→"} ${most.join(", ")}`, strip, y, "number"));
+        body.push(text(line(), strip, y, "number"));
         y += 10;
       }
     }
@@ -146,7 +148,7 @@ export function machine({ names, classes, onFlip }) {
       const from = strip + Math.max(...classes.map((name) => textWidth(name, SMALL))) + 8;
       body.push(text("answer", LEFT, y + 15, "soft"));
       classes.forEach((name, i) => {
-        const bar = Math.max(1, (w - from - 56) * found.chances[i]);
+        const bar = Math.max(1, (w - from - 66) * found.chances[i]);
         body.push(
           text(name, strip, y + 15, "number"),
           svgElement("rect", {
