@@ -4,6 +4,8 @@
   them with a script that carries all 2,000 of them. The classes in the built pages and in the
   theme's scripts are looked for, the drawings taken from that same script, and written to
   `_static/afm-icons.css`, where each is a mask that takes the color of the text around it.
+- In code, what has the color of the text around it (names, brackets, blanks) is that text, and not
+  an element of its own: three of five elements in the listings, a third of a page.
 - Taken out: Font Awesome's script and fonts and the 1,900 rules that name its glyphs, source maps,
   translations, other launch buttons' logos; and of the theme's script, what makes a tab stop of
   code that scrolls. That asks for a new layout of the page for every piece of code, whenever
@@ -17,8 +19,11 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pydata_sphinx_theme
+from pygments.formatters import HtmlFormatter
+from pygments.token import Token
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
+from sphinx.highlighting import PygmentsBridge
 
 THEME = Path(pydata_sphinx_theme.__file__).parent / "theme" / "pydata_sphinx_theme"
 SCRIPT = THEME / "static" / "scripts" / "fontawesome.js"
@@ -142,7 +147,20 @@ def clean(app: Sphinx, exception: Exception | None) -> None:
         script.write_text(text, encoding="utf-8")
 
 
+# In both styles of _config.yml these have the color of Token.Text.
+PLAIN = {Token.Name, Token.Name.Namespace, Token.Punctuation, Token.Text.Whitespace}
+
+
+class LeanFormatter(HtmlFormatter):
+    """Code as HTML, with elements only for what has a color of its own."""
+
+    def format_unencoded(self, tokensource, outfile) -> None:
+        lean = ((Token.Text if kind in PLAIN else kind, text) for kind, text in tokensource)
+        super().format_unencoded(lean, outfile)
+
+
 def setup(app: Sphinx) -> None:
+    PygmentsBridge.html_formatter = LeanFormatter
     # Jupyter Book sets these for extensions that _config.yml leaves out: unknown, they would warn.
     app.add_config_value("comments_config", {}, "")
     app.add_config_value("use_jupyterbook_latex", False, "")
