@@ -17,6 +17,7 @@ from transformer_lib.training.recipes import PRESETS, Recipe
 from transformer_lib.training.reports import _beginning
 from transformer_lib.training.run import Run, _progress
 from transformer_lib.training.run_log import load_run
+from transformer_lib.training.trained import load_trained
 
 TINY = [
     *("--n-steps", "6", "--evaluate-every", "3", "--save-every", "2", "--batch-size", "8"),
@@ -170,6 +171,22 @@ def test_data_that_has_changed_is_refused(tmp_path, capsys):
     assert "its text has changed" in capsys.readouterr().err
     assert main(["resume", folder]) == 1
     assert "data" in capsys.readouterr().err
+
+
+def test_a_text_is_read_by_byte_pairs_from_its_training_to_what_it_writes(tmp_path, capsys):
+    text, folder = tmp_path / "mine.txt", str(tmp_path / "run")
+    text.write_text("ಮೇರಿ ಗುಲಾಬಿ to be or not to be\n" * 40, encoding="utf-8")
+    options = [*TINY[:-6], *TINY[-2:], "--data", str(text), "--block", "16", "--vocabulary", "280"]
+    assert main(["train", "--folder", folder, *options]) == 0
+    trained = load_trained(folder)
+    assert len(trained.tokenizer.merges) == 24
+    assert trained.tokenizer.decode(trained.tokenizer.encode("ಮೇರಿ!")) == "ಮೇರಿ!"
+    assert main(["evaluate", folder]) == 0
+    capsys.readouterr()
+    assert main(["sample", folder, "--tokens", "40", "--temperature", "0"]) == 0
+    assert capsys.readouterr().out.startswith("\n")
+    shutil.rmtree(find_checkpoints(folder)[-1])
+    assert main(["resume", folder]) == 0
 
 
 def test_the_run_s_recipe_is_in_its_checkpoint(trained):

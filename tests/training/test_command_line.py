@@ -115,8 +115,11 @@ def test_an_ending_of_records_can_have_a_task_of_its_own(monkeypatch):
     monkeypatch.setitem(recipes.ENDINGS, ".jsonl", "dialogues")
     monkeypatch.setitem(TASKS, "dialogues", replace(TASKS["text"]))
     assert Recipe.of(data="talk.jsonl").data.task == "dialogues"
-    with pytest.raises(ValueError, match=r"vocabulary = 300 .* choices of a translator"):
-        cli.recipe_from("cpu", {"data": "talk.jsonl", "vocabulary": 300})
+    with pytest.raises(ValueError, match=r"batch_tokens = 300 .* 'talk.jsonl'. Leave it out"):
+        cli.recipe_from("cpu", {"data": "talk.jsonl", "batch_tokens": 300})
+    for name in ("gifts", "kannada"):
+        with pytest.raises(ValueError, match=r"vocabulary = 300 .* the words of its grammar"):
+            cli.recipe_from(name, {"vocabulary": 300})
 
 
 def test_what_is_changed_in_a_preset_is_joined_to_it():

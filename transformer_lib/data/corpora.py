@@ -10,7 +10,7 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from transformer_lib import checks, storage
-from transformer_lib.bpe import BytePairTokenizer, _require_texts
+from transformer_lib.bpe import BytePairTokenizer, _require_texts, train_bpe
 from transformer_lib.data.batches import Source
 from transformer_lib.data.gifts import Grammar
 from transformer_lib.data.gifts.lessons import lesson, require_lessons
@@ -26,6 +26,7 @@ KINDS = {
     "byte pairs": BytePairTokenizer,
     "pair": PairTokenizer,
 }
+USED = ("vocabulary", "size", "hash")  # of every tokenizer, by what trains and stores a model
 TRAINING_SHARE = 0.9
 VALIDATION_SEED = 1_000_003  # of stories that measure: none is trained on
 LESSONS_SEED = 1
@@ -62,38 +63,50 @@ class Corpus:
     grammar: Grammar | KannadaGrammar | None = None
 
 
-def text_corpus(text: str, block: int, window: int | None = None) -> Corpus:
-    """The first nine tenths of ``text`` to train on, the last to measure, by characters.
+def text_corpus(
+    text: str, block: int, window: int | None = None, vocabulary: int | None = None
+) -> Corpus:
+    """The first nine tenths of ``text`` to train on, the last to measure: by characters, or by
+    ``vocabulary`` byte pairs, learned from what is trained on.
+
+    A loss is of a token: what is measured with one vocabulary does not compare with another's.
 
     Raises:
-        ValueError: a part is shorter than a block; a block or a window below 1.
+        ValueError: a part is shorter than a block; a block or a window below 1; a vocabulary that
+            :func:`~transformer_lib.bpe.train_bpe` refuses.
 
     >>> corpus = text_corpus("to be or not to be " * 20, block=8)
     >>> corpus.tokenizer.size, len(corpus.training), corpus.validation
     (7, 334, Packed(rows=5, tokens=8, sequences=0))
+    >>> text_corpus("to be or not to be " * 20, block=8, vocabulary=260).tokenizer.tokens("to be")
+    ['to', ' be']
     """
     window = block if window is None else window
     checks.require_count(block, "block")
     checks.require_count(window, "window")
     _require_texts([text])
     end = int(TRAINING_SHARE * len(text))
-    if len(text) - end < 2:
+    parts = text[:end], text[end:]
+    tokenizer = CharacterTokenizer(text) if vocabulary is None else train_bpe(parts[0], vocabulary)
+    dtype = torch.uint8 if tokenizer.size < 256 else torch.int32
+    trained_on, measured = (torch.tensor(tokenizer.encode(part), dtype=dtype) for part in parts)
+    unit = "characters" if vocabulary is None else "byte pairs"
+    count = f"the text has {len(trained_on) + len(measured)} {unit}"
+    if len(measured) < 2:
         raise ValueError(
-            f"the text has {len(text)} characters; its last {len(text) - end} are to measure, and "
-            f"2 are the least. Give a longer text."
+            f"{count}; its last {len(measured)} are to measure, and 2 are the least. Give a longer "
+            f"text."
         )
-    if end < block + 1:
+    if len(trained_on) < block + 1:
         raise ValueError(
-            f"the text has {len(text)} characters; its first {end} are to train on, and a block "
-            f"needs {block} + 1 of them. Give a longer text, or choose a block of at most "
-            f"{max(end - 1, 0)}."
+            f"{count}; its first {len(trained_on)} are to train on, and a block needs {block} + 1 "
+            f"of them. Give a longer text, or choose a block of at most "
+            f"{max(len(trained_on) - 1, 0)}."
         )
-    tokenizer = CharacterTokenizer(text)
-    ids = torch.tensor(tokenizer.encode(text), dtype=torch.uint8 if tokenizer.size < 256 else None)
     return Corpus(
         tokenizer=tokenizer,
-        training=Windows(ids[:end], block),
-        validation=cover(ids[end:], window),
+        training=Windows(trained_on, block),
+        validation=cover(measured, window),
         signature=storage.sha256(text.encode("utf-8")),
     )
 
@@ -194,7 +207,8 @@ def describe_tokenizer(tokenizer: Tokenizer) -> dict[str, Any]:
     """For JSON; :func:`tokenizer_of` reads it. The bytes of a merge are written as hexadecimals.
 
     Raises:
-        TypeError: a tokenizer of another kind (a subclass, too: it cuts in its own way).
+        TypeError: a tokenizer of another kind (a subclass, too: it cuts in its own way), or one
+            without its ``vocabulary``, ``size`` or ``hash``.
 
     >>> describe_tokenizer(WordTokenizer(["has", "roses"]))
     {'kind': 'words', 'vocabulary': ['has', 'roses']}
@@ -206,6 +220,12 @@ def describe_tokenizer(tokenizer: Tokenizer) -> dict[str, Any]:
         raise TypeError(
             f"the tokenizer is of type {type(tokenizer).__name__}, and a run can store only those "
             f"of the library: {', '.join(each.__name__ for each in KINDS.values())}."
+        )
+    missing = [name for name in USED if not hasattr(tokenizer, name)]
+    if missing:
+        raise TypeError(
+            f"{type(tokenizer).__name__} has no {', '.join(missing)}; a run uses {', '.join(USED)} "
+            f"of its tokenizer, as those in transformer_lib/tokenizers.py have them."
         )
     if isinstance(tokenizer, PairTokenizer):
         target = None if tokenizer.shared else describe_tokenizer(tokenizer.target)

@@ -425,7 +425,9 @@ def sample_command(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
             f"{chosen.folder} is a translator, which does not go on with a text. Ask it by: "
             f"{PROGRAM} translate {shlex.quote(chosen.folder)} TEXT"
         )
-    prompt = trained.tokenizer.vocabulary[0] if chosen.prompt is None else chosen.prompt
+    # Of byte pairs the first is the byte 0, which no text begins with.
+    first = "\n" if hasattr(trained.tokenizer, "merges") else trained.tokenizer.vocabulary[0]
+    prompt = first if chosen.prompt is None else chosen.prompt
     device = next(trained.model.parameters()).device
     options = {"temperature": chosen.temperature, "top_k": chosen.top_k, "top_p": chosen.top_p}
     options["generator"] = torch.Generator(device).manual_seed(chosen.seed)

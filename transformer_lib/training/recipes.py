@@ -97,8 +97,9 @@ class DataRecipe:
         block: tokens of a row of a batch. Stories are packed whole into it; texts are cut; of
             pairs it is the most that a sentence may have.
         window: tokens of the windows in which the validation text is read; ``block`` if None.
-        vocabulary: byte pairs of a translator, of both languages together. (The Kannada of the
-            book is translated word by word: None.)
+        vocabulary: byte pairs, learned from what is trained on, that a text is cut into in place of
+            its characters (None); at least the 256 bytes. Of a translator's pairs, of both
+            languages together. (A grammar's sentences are read by words: None.)
         batch_size: rows of a step's batch, of all processes and accumulated parts together.
         batch_tokens: bundle pairs of similar lengths into batches of this many tokens, in place of
             ``batch_size`` rows.
@@ -142,10 +143,15 @@ class DataRecipe:
             )
         kind = self.grammar_class or Grammar
         _require_names(self.grammar, _names(kind), "grammar", kind.__name__)
-        if (self.vocabulary or self.batch_tokens) and self.task != "translation":
+        if self.vocabulary and self.grammar_class:
             raise ValueError(
-                f"vocabulary = {self.vocabulary} and batch_tokens = {self.batch_tokens} are "
-                f"choices of a translator, and data is {self.name!r}. Leave them out."
+                f"vocabulary = {self.vocabulary} counts byte pairs, and {self.name!r} is read by "
+                f"the words of its grammar. Leave it out."
+            )
+        if self.batch_tokens and self.task != "translation":
+            raise ValueError(
+                f"batch_tokens = {self.batch_tokens} bundles pairs of sentences, and data is "
+                f"{self.name!r}. Leave it out."
             )
         require_lessons(self.lessons)
         _keep_own(self, "grammar")

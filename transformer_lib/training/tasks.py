@@ -54,7 +54,10 @@ def corpus_of(recipe: Recipe) -> Corpus:
         return TASKS[recipe.data.task].corpus(recipe)
     except FileNotFoundError as error:
         known = ", ".join(DATA)
-        raise FileNotFoundError(f"{error} (Data sets with a name: {known}.)") from error
+        raise FileNotFoundError(
+            f"{error} (Data sets with a name: {known}. One that a script of yours has put into "
+            f"DATA is there if that script calls cli.main().)"
+        ) from error
 
 
 def model_of(recipe: Recipe, tokenizer: Tokenizer) -> nn.Module:
@@ -85,10 +88,10 @@ def stories(recipe: Recipe) -> Corpus:
 
 
 def text(recipe: Recipe) -> Corpus:
-    """A text, by characters."""
+    """A text, by characters or by byte pairs."""
     data = recipe.data
     content = DATA[data.name].read() if data.name in DATA else texts.from_file(data.name)
-    return text_corpus(content, data.block, data.window)
+    return text_corpus(content, data.block, data.window, data.vocabulary)
 
 
 def translations(recipe: Recipe) -> Corpus:
