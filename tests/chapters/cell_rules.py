@@ -139,7 +139,10 @@ def hides_nothing_from_nbval(nb: NotebookNode) -> list[str]:
     cells = code_cells(nb)
     for at, (number, cell) in enumerate(cells):
         if "nbval-skip" in tags(cell) or re.search(r"#\s*NBVAL_", cell.source):
-            found.append(f"cell {number} is kept from nbval: no nbval-skip, no NBVAL_ comment")
+            found.append(
+                f"cell {number} is kept from nbval: no nbval-skip, no NBVAL_ comment. What takes "
+                f"minutes is measured in benchmarks/, and read here by load_run"
+            )
         for tag in tags(cell):
             if tag not in KNOWN_TAGS | {"nbval-skip"} and not tag.startswith("library:"):
                 found.append(f"cell {number} has the tag {tag!r}, which means nothing")

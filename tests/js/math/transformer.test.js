@@ -46,6 +46,7 @@ for (const known of library.gpt) {
 for (const [other, message] of [
   [{ attention: "latent" }, /attention is latent; the page computes multi/],
   [{ positions: "t5" }, /positions are t5; the page computes learned, sinusoidal/],
+  [{ norm_kind: "tanh" }, /norm_kind is tanh, which the page/],
 ]) {
   test(`refused: ${JSON.stringify(other)}`, () => {
     const [known] = library.gpt;

@@ -4,6 +4,7 @@
 import { clip } from "../core/dom.js";
 import { uniform } from "../core/random.js";
 import { draw, filterLogits } from "../math/sampling.js";
+import { POSITIONS } from "../math/transformer.js";
 
 export const MOST = 10; // words to choose from
 export const FEW = 4; // beside the drawing
@@ -24,7 +25,7 @@ export function partOf(place) {
 }
 
 /** Whether positions are added to the vector; if not, heads use them when they look back. */
-export const addsPositions = ({ positions }) => !["rotary", "alibi"].includes(positions);
+export const addsPositions = ({ positions }) => POSITIONS[positions] === "added";
 
 export const isSwitch = (place) => /-(attention|feed-forward|head-\d+)$/.test(place);
 

@@ -72,7 +72,7 @@ PARTS = {
 # The part "position" of a machine that does not turn its queries and keys.
 POSITIONS = {
     "added": "Every place has a vector of its own, which is added to the word's.",
-    "alibi": "Every head gives less weight to a word the farther back it stands.",
+    "bias": "Every head gives less weight to a word the farther back it stands.",
 }
 
 
@@ -85,9 +85,10 @@ def parts_of(positions: str) -> dict[str, tuple[str, str, str]]:
     if positions == "rotary":
         return PARTS
     name, _, of_turned = PARTS["position"]
-    way = "alibi" if positions == "alibi" else "added"
-    chapter = of_turned if way == "alibi" else "07-positional-encodings"
-    text = f"What tells the third word from the thirtieth. {POSITIONS[way]}"
+    added = positions in ("learned", "sinusoidal")
+    chapter = "07-positional-encodings" if added else of_turned
+    how = POSITIONS["added" if added else "bias"]
+    text = f"What tells the third word from the thirtieth. {how}"
     return PARTS | {"position": (name, text, chapter)}
 
 

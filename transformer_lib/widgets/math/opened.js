@@ -16,14 +16,15 @@ import { call } from "./tensor/operations.js";
 import { dense, wrap } from "./tensor/tensor.js";
 import { PLAIN } from "./training/machine.js";
 import { simd } from "./training/simd.js";
-import { linear, wiring } from "./transformer.js";
+import { linear, POSITIONS, wiring } from "./transformer.js";
 
 const MEGABYTES = 16;
 const ROWS = 1024; // at once
 
 export function opened(config, weights) {
   const { n_heads: heads, d_model: width } = config;
-  if (config.qk_norm || config.positions === "alibi" || (config.n_kv_heads ?? heads) !== heads) {
+  const biased = POSITIONS[config.positions] === "bias";
+  if (config.qk_norm || biased || (config.n_kv_heads ?? heads) !== heads) {
     throw new Error("this GPT has more between its queries and weights than these functions");
   }
   const { project, think, wire, embed, finish } = wiring(config, weights, products(weights));

@@ -97,16 +97,31 @@ function add(x, y) {
   return sum;
 }
 
-const POSITIONS = ["learned", "sinusoidal", "rotary", "alibi"];
+/** How each kind of positions reaches a model: added to the words, by turning queries and keys, or as
+ * a bias of the scores. */
+export const POSITIONS = { learned: "added", sinusoidal: "added", rotary: "turn", alibi: "bias" };
+// Choices that are computed here, and those that only training knows. What a configuration has beside
+// them may change what a part computes, and is refused unless it is off.
+const KNOWN = [
+  "context vocabulary source_vocabulary target_vocabulary shared tied smear n_layers n_heads n_kv_heads",
+  "d_model d_ff norm rms_norm qk_norm bias activation positions attention attention_options",
+  "dropout projections embedding_std smear_start",
+].flatMap((names) => names.split(" "));
 
 /** What all parts of a model need: its sizes, its weights, its positions. `product` is `linear`, or
  * the same in another way. */
 export function wiring(config, weights, product = linear) {
+  for (const [name, value] of Object.entries(config)) {
+    if (value && !KNOWN.includes(name)) {
+      throw new Error(`${name} is ${value}, which the page's model does not know`);
+    }
+  }
   if ((config.attention ?? "multi_head") !== "multi_head") {
     throw new Error(`attention is ${config.attention}; the page computes multi_head only`);
   }
-  if (!POSITIONS.includes(config.positions ?? "learned")) {
-    throw new Error(`positions are ${config.positions}; the page computes ${POSITIONS.join(", ")}`);
+  if (!POSITIONS[config.positions ?? "learned"]) {
+    const known = Object.keys(POSITIONS).join(", ");
+    throw new Error(`positions are ${config.positions}; the page computes ${known}`);
   }
   const heads = config.n_heads;
   const keyHeads = config.n_kv_heads ?? heads;

@@ -7,16 +7,19 @@
 //   width(settings, table), rows(settings, table)      components, and positions that exist
 //   encode(settings, table, start, count)  -> { queries, keys } or also { rows }: the vectors at each
 //                     position, where queries differ from them (through W_Q); or
-//   bias(settings)    -> [query][key], for a method that changes the scores and no vector
+//   bias(settings, table)    -> [query][key], for a method that changes the scores and no vector
+//   slopes(settings)  what each head takes off for a step: for the picture of penalties
 //   turns             -1 if a later position turns against the clock's R(k), else 1
 //   hands             the two vectors that a dial shows: their names in { rows, queries, keys }
 //   hasWaves          whether each pair of components turns evenly
 //   rowName(p)        the name of the vector at a position
 //   titles            of the pictures: clocks, code, scores
-//   effects           sentences on what the position and the distance do, where they differ from the usual
+//   effects           sentences on what a control does, where they differ from the usual; or functions
+//                     of the settings that give one
 //   measured          what a score is called in a sentence
 //   hint              what to try
 
+import { short } from "../core/numbers.js";
 import {
   alibiBias,
   alibiSlopes,
@@ -116,6 +119,9 @@ const rotary = {
   hint: "Try: switch W_Q and W_K on and off. Query and key become two vectors, and the stripes stay.",
 };
 
+const perStep = ({ n_heads, head }) =>
+  `Head ${head + 1} counts ${short(alibiSlopes(n_heads)[head], 4)} for each step.`;
+
 const alibi = {
   name: "alibi",
   label: "ALiBi",
@@ -125,8 +131,11 @@ const alibi = {
   rows: ({ n_positions }) => n_positions,
   bias: ({ n_heads, n_positions, head }) =>
     alibiBias(alibiSlopes(n_heads)[head], n_positions, n_positions),
+  slopes: ({ n_heads }) => alibiSlopes(n_heads),
   titles: { scores: "What is added to the scores" },
   effects: {
+    head: perStep,
+    n_heads: perStep,
     position: "Moving on changes nothing as long as the distance is the same.",
     offset: "Each step away costs the same.",
   },

@@ -9,7 +9,6 @@
 
 import { short } from "../core/numbers.js";
 import { causalMask, dot, maskedSoftmax } from "../math/linear.js";
-import { alibiSlopes } from "../math/positions.js";
 import { methodNamed } from "./methods.js";
 import { shifter } from "./vectors.js";
 
@@ -73,7 +72,7 @@ export function compute(settings, table) {
   const { position, offset } = settings;
   const method = methodNamed(settings.method);
   if (method.bias) {
-    const scores = method.bias(settings);
+    const scores = method.bias(settings, table);
     const past = causalMask(scores.length);
     const weights = scores.map((row, p) => maskedSoftmax(row, past[p]));
     return { reach: scores.length, scores, weights, spread: spreadAt(scores, offset) };
@@ -114,7 +113,6 @@ export function pairsToShow(pairs, chosen, count = 5) {
 export function effect(changed, settings, waves) {
   const own = methodNamed(settings.method).effects[changed];
   const slowest = waves ? write(waves.at(-1)) : "";
-  const head = `Head ${settings.head + 1} counts ${write(alibiSlopes(settings.n_heads)[settings.head])} for each step.`;
   const usual = {
     base: `At base ${write(settings.base)} the slowest hand needs ${slowest} positions for one turn.`,
     d_model: `${settings.d_model} components make ${settings.d_model / 2} hands; the slowest needs ${slowest} positions for one turn.`,
@@ -128,8 +126,6 @@ export function effect(changed, settings, waves) {
     projected: settings.projected
       ? "W_Q and W_K are random here."
       : "Without projections you see the encoding itself.",
-    head,
-    n_heads: head,
   };
-  return own ?? usual[changed] ?? "";
+  return (own instanceof Function ? own(settings) : own) ?? usual[changed] ?? "";
 }

@@ -2,7 +2,6 @@ import { choices, element, slider, toggle } from "../core/dom.js";
 import { figure } from "../core/figure.js";
 import { drive, endsOf } from "../core/state.js";
 import { readFloats, readJson, send } from "../core/wire.js";
-import { alibiSlopes } from "../math/positions.js";
 import { METHODS, methodNamed, VIEWS } from "./methods.js";
 import { bounds, compute, effect, pairsToShow, settled, write } from "./model.js";
 import { panel } from "./parts.js";
@@ -150,7 +149,7 @@ function render({ model, el }) {
       waves: method.hasWaves ? wavelengths(settings.d_model, settings.base) : null,
       pairs: lab.rows && pairsToShow(lab.rows[0].length / 2, settings.pair),
       titles: { ...method.titles, scores: (through && method.titles.projected) || scores },
-      slopes: alibiSlopes(settings.n_heads),
+      slopes: method.slopes?.(settings),
     };
     for (const [name, [min, max]] of Object.entries(bounds(settings, table))) {
       Object.assign(controls[name].input, { min, max });
