@@ -92,6 +92,9 @@ def main() -> None:
     parser.add_argument("--only", metavar="CHAPTER", help="one chapter, for instance 03-scaling")
     parser.add_argument("--jobs", type=int, default=2, help="chapters that run at a time")
     arguments = parser.parse_args()
+    library = Path(find_spec("transformer_lib").origin).resolve()
+    if not library.is_relative_to(ROOT):
+        sys.exit(f"{sys.executable} imports {library.parent}, not the library beside this book.")
     chapter, path = arguments.only, ROOT / "_toc.yml"
     toc = yaml.safe_load(path.read_text(encoding="utf-8"))
     if chapter is None:
