@@ -5,9 +5,10 @@ import torch
 from torch.testing import assert_close
 
 from transformer_lib.attention import MultiHeadAttention
-from transformer_lib.cache import KeyValueCache
+from transformer_lib.cache import KeyValueCache, ModelCache
 from transformer_lib.masks import sliding_window_mask
 from transformer_lib.positions import AlibiPositions, RotaryPositions
+from transformer_lib.window import WindowCache
 
 BATCH, HEADS, CAPACITY, D_HEAD, TOKENS = 2, 3, 13, 4, 11
 POSITIONS = pytest.mark.parametrize("positions", [None, RotaryPositions(4), AlibiPositions(HEADS)])
@@ -160,6 +161,30 @@ def test_a_full_cache_says_so():
     with pytest.raises(ValueError, match="holds 11 of at most 13 tokens and cannot take 3 more"):
         attend(x[:, :3], causal=True, cache=cache)
     assert cache.length == 11
+
+
+@pytest.mark.parametrize(
+    ("rows", "error"),
+    [(0, TypeError), ([0, 1], TypeError), (torch.tensor([True, False]), TypeError),
+     (torch.tensor([0, 1], dtype=torch.uint8), TypeError), (torch.tensor([[0]]), ValueError),
+     (torch.tensor([], dtype=torch.int64), ValueError)],
+)  # fmt: skip
+def test_rows_that_number_no_sequences(rows, error, as_a_reader):
+    cache = make()[1]
+    for each in (cache, ModelCache([cache])):
+        with pytest.raises(error, match=r"rows (are|have shape)"):
+            each.select(rows)
+    assert "batch=2" in repr(cache)
+
+
+def test_a_rewind_that_one_layer_refuses_changes_none(as_a_reader):
+    layers = [KeyValueCache(1, 2, 9, 4), WindowCache(1, 2, 9, 4, window=2, sinks=1)]
+    cache = ModelCache(layers)
+    for layer in layers:
+        layer.extend(torch.zeros(1, 2, 7, 4), torch.zeros(1, 2, 7, 4))
+    with pytest.raises(ValueError, match="keeps a window of 2"):
+        cache.rewind(5)
+    assert [layer.length for layer in layers] == [7, 7]
 
 
 @pytest.mark.usefixtures("as_a_reader")

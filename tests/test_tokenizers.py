@@ -192,6 +192,8 @@ def test_a_set_has_no_order_of_its_own(as_a_reader):
             WordTokenizer(kind(["mary", "roses"]))
     with pytest.raises(TypeError, match="specials are a set"):
         train_bpe("mary", 258, {"<s>", "</s>"})
+    with pytest.raises(TypeError, match="ids are a set"):
+        WordTokenizer(["b", "a"]).decode({1, 0})
     assert WordTokenizer(dict.fromkeys(["b", "a"])).vocabulary == ("b", "a")
 
 

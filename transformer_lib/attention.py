@@ -4,7 +4,8 @@ Shapes, everywhere: ``q [..., queries, d_k]``, ``k [..., keys, d_k]``, ``v [...,
 weights ``[..., queries, keys]``. Masks are boolean, True = may attend.
 
 NaN and infinity in the input are not looked for, since that would make a GPU wait. They spread: a
-weight of zero times a NaN *value* is NaN, in every row.
+weight of zero times a NaN *value* is NaN, in every row. (One exception is PyTorch's: on a CPU its
+fused kernel gives zeros for a row whose scores are all NaN, if they are fewer than 16.)
 """
 
 from typing import NamedTuple

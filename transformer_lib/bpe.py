@@ -99,6 +99,8 @@ def train_bpe(
     require_order(specials, "specials")
     specials = specials if isinstance(specials, str) else tuple(specials)
     _require_texts(texts)
+    if not any(texts):
+        raise ValueError("the texts are empty, so there is nothing to learn from. Give some text.")
     _require_specials(specials, tokens=set())
     _require_vocabulary(vocabulary, specials)
     frequency = Counter(word for text in texts for word in split_words(text))

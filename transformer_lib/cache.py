@@ -89,8 +89,16 @@ class LayerCache:
 
     def rewind(self, tokens: int) -> None:
         """Forget the newest ``tokens``."""
-        require_rewind(self._length, tokens)
+        self.require_rewind(tokens)
         self._length -= tokens
+
+    def require_rewind(self, tokens: int) -> None:
+        """The newest ``tokens`` can be forgotten.
+
+        Raises:
+            ValueError, TypeError: they cannot.
+        """
+        require_rewind(self._length, tokens)
 
     def reset(self) -> None:
         """Forget everything and keep the memory."""
@@ -98,6 +106,7 @@ class LayerCache:
 
     def select(self, rows: Int[Tensor, " new_batch"]) -> None:
         """Sequence b goes on from what was sequence ``rows[b]``; rows may repeat (beam search)."""
+        require_rows(rows)
         self._memory = self._memory[:, rows]
 
     def __repr__(self) -> str:
@@ -238,7 +247,9 @@ class ModelCache:
         return self._vectors[:, max(0, start - reach) : start]
 
     def rewind(self, tokens: int) -> None:
-        """Forget the newest ``tokens`` of each sequence."""
+        """Forget the newest ``tokens`` of each sequence: all layers do, or, with an error, none."""
+        for layer in self.layers:
+            layer.require_rewind(tokens)
         for layer in self.layers:
             layer.rewind(tokens)
 
@@ -249,6 +260,7 @@ class ModelCache:
 
     def select(self, rows: Int[Tensor, " new_batch"]) -> None:
         """Sequence b goes on from what was sequence ``rows[b]``, in every layer."""
+        require_rows(rows)
         self._vectors = None if self._vectors is None else self._vectors[rows]
         for layer in self.layers:
             layer.select(rows)
@@ -377,6 +389,17 @@ def require_room(length: int, tokens: int, capacity: int) -> None:
         raise ValueError(
             f"the cache holds {length} of at most {capacity} tokens and cannot take {tokens} more. "
             f"Make it with capacity={length + tokens} or larger, or call reset()."
+        )
+
+
+def require_rows(rows: Tensor) -> None:
+    """``rows`` number sequences. (Whether there are as many is for the indexing to say.)"""
+    if not isinstance(rows, Tensor) or rows.dtype not in (torch.int32, torch.int64):
+        raise TypeError(f"rows are {rows!r:.60}; give the numbers of sequences, a tensor of int64.")
+    if rows.ndim != 1 or not len(rows):
+        raise ValueError(
+            f"rows have shape {tuple(rows.shape)}; give the number of a sequence for each new one, "
+            f"a tensor with one axis."
         )
 
 

@@ -234,7 +234,8 @@ def require_ids(ids, vocabulary: int, name: str = "ids") -> None:
         tensor = isinstance(ids, Tensor)
         found = f"have dtype {ids.dtype}" if tensor else f"are of type {type(ids).__name__}"
         raise TypeError(
-            f"{name} {found}; token ids are a tensor of integers: torch.tensor(ids), ids.long()."
+            f"{name} {found}; token ids are a tensor of int64 or int32: torch.tensor(ids), "
+            f"ids.long()."
         )
     if ids.is_nested or ids.layout is not torch.strided:
         raise TypeError(

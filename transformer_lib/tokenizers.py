@@ -46,6 +46,7 @@ class _Tokenizer:
         return hashlib.sha256(content.encode("ascii")).hexdigest()
 
     def _checked(self, ids: Ids) -> list[int]:
+        require_order(ids, "ids")
         ids = ids.tolist() if hasattr(ids, "tolist") else ids
         ids = list(ids) if isinstance(ids, Iterable) else ids
         _require_ids(ids, self.size)

@@ -92,10 +92,10 @@ class WindowCache(LayerCache):
         around = self.sinks + (places - self.sinks) % self.window
         return torch.where(places < self.sinks, places, around)
 
-    def rewind(self, tokens: int) -> None:
-        """Forget the newest ``tokens``."""
+    def require_rewind(self, tokens: int) -> None:
+        """The newest ``tokens`` can be forgotten: nothing that is gone is missed then."""
+        super().require_rewind(tokens)
         require_in_window(self, tokens)
-        super().rewind(tokens)
 
     def reset(self) -> None:
         """Forget everything and keep the memory."""

@@ -79,6 +79,7 @@ def _norm_of_part(norm: nn.Module, part: Tensor, stream: Tensor) -> Tensor:
         size = (stream.var(-1, keepdim=True, unbiased=False) + norm.eps).sqrt()
         return (part - part.mean(-1, keepdim=True)) / size * norm.weight
     raise TypeError(
-        f"the last norm is {type(norm).__name__}; how it shares out a sum among its terms is known "
-        f"here for LayerNorm, RMSNorm and Identity only."
+        f"the last norm is {type(norm).__name__} of {type(norm).__module__}; how it shares out a "
+        f"sum among its terms is known here for this library's LayerNorm and RMSNorm, and for "
+        f"nn.Identity."
     )
