@@ -122,6 +122,13 @@ def test_an_ending_of_records_can_have_a_task_of_its_own(monkeypatch):
             cli.recipe_from(name, {"vocabulary": 300})
 
 
+def test_a_preset_is_blamed_for_the_data_only_if_it_does_not_fit_them():
+    with pytest.raises(ValueError, match=r"^warmup is 100, of 6 steps"):
+        cli.recipe_from("multi30k", {"n_steps": 6})
+    with pytest.raises(ValueError, match=r"^the preset 'multi30k' is not for .* --preset cpu, t4"):
+        cli.recipe_from("multi30k", {"data": "mine.txt"})
+
+
 def test_what_is_changed_in_a_preset_is_joined_to_it():
     gifts = cli.recipe_from("gifts-small", {"model": {"d_ff": 256}, "grammar": {"n_gifts": 3}})
     before = PRESETS["gifts-small"]

@@ -282,6 +282,15 @@ def train_command(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
     return _train(recipe, chosen, arguments, resume=chosen.folder if there else None)
 
 
+def _fits(preset: Recipe, task: str) -> bool:
+    """Whether the preset, unchanged, can be trained on the first data set of ``task``, if any."""
+    try:
+        preset.with_changes(data=next((n for n in DATA if DATA[n].task == task), preset.data.name))
+    except ValueError:
+        return False
+    return True
+
+
 def recipe_from(name: str, changes: dict[str, Any]) -> Recipe:
     """A preset with changes; those of its model and its grammar are joined to its own.
 
@@ -298,12 +307,9 @@ def recipe_from(name: str, changes: dict[str, Any]) -> Recipe:
               if isinstance(changes[key], dict)}  # fmt: skip
     try:
         recipe = preset.with_changes(**changes | joined)
-    except ValueError:
+    except ValueError as error:
         task = DataRecipe(name=changes.get("data", preset.data.name)).task
-        try:
-            for each in [name for name in DATA if DATA[name].task == task][:1]:
-                preset.with_changes(data=each)
-        except ValueError as error:  # whatever else is changed
+        if preset.data.task != task and not _fits(preset, task):
             fitting = ", ".join(each for each in PRESETS if PRESETS[each].data.task == task)
             raise ValueError(
                 f"the preset {name!r} is not for such data. Choose one that is: --preset "
