@@ -76,8 +76,11 @@ def test_what_is_refused(seen, change, problem):
         NeuronView(maps, vectors, **({"tokens": WORDS} | change))
 
 
-def test_queries_and_keys_of_unequal_size_are_refused(seen):
+@pytest.mark.usefixtures("as_a_reader")
+def test_queries_and_keys_of_unequal_size_and_none_at_all_are_refused(seen):
     maps, vectors = (list(one.values()) for one in seen)
+    with pytest.raises(TypeError, match=r"vectors are 'x'; give \(queries, keys\) for each layer"):
+        NeuronView(maps, "x", WORDS)
     with pytest.raises(ValueError, match="queries have 6 numbers and keys 5"):
         NeuronView(maps, [(q, k[..., :5]) for q, k in vectors], WORDS)
     with pytest.raises(ValueError, match=r"17 tokens, but the model view shows at most 16"):

@@ -33,6 +33,7 @@ def test_every_number_of_the_machine_travels():
             ValueError,
             "each must be apart from the others",
         ),
+        ({"text": 5}, TypeError, "text is 5, but must be a str of these letters: abc"),
         ({"text": "a"}, ValueError, "give 2 to 8 of a, b, c"),
         ({"text": "abc" * 3}, ValueError, "give 2 to 8 of a, b, c"),
         ({"slots": {"token": slice(0, 3)}}, ValueError, "slots lack 'before'"),
@@ -40,6 +41,7 @@ def test_every_number_of_the_machine_travels():
         ({"machine": "induction"}, TypeError, "machine is 'induction', which has no config"),
     ],
 )
+@pytest.mark.usefixtures("as_a_reader")
 def test_what_is_refused(changes, wrong, problem):
     with pytest.raises(wrong, match=problem):
         Circuit(**GIVEN | changes)

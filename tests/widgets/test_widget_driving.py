@@ -160,6 +160,15 @@ class Figure(Widget):
         return {"most": 4}
 
 
+@pytest.mark.parametrize(
+    "tokens", [["a", "a", "a#2"], ["a#2", "a", "a", "a"], ["a", "a", "a#2", "a#2", "a#2#2", "a#3"]]
+)
+def test_no_two_tokens_share_a_name(tokens):
+    names = driving.labels(tokens)
+    assert len(set(names)) == len(names)
+    assert [names[tokens.index(token)] for token in tokens] == tokens
+
+
 RIGHT = [("few", 3), ("share", None), ("share", 1), ("at", -1), ("at", 9), ("on", True),
          ("way", "down"), ("word", 2), ("point", [1, -2.5]), ("cell", (0, 2))]  # fmt: skip
 WORDED = [("share", "all", None), ("at", "last", -1), ("on", "on", True), ("word", "b#2", 2),

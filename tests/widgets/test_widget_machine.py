@@ -59,16 +59,22 @@ def test_what_makes_no_figure(options, message):
         make_machine(**options)
 
 
-def test_the_name_of_a_model_is_not_the_model(as_a_reader):
+def test_a_name_is_not_the_model_and_not_a_list_of_names(as_a_reader):
     with pytest.raises(TypeError, match=r"trained is 'gifts-v3', .* load_shipped\(name\) returns"):
         Machine("gifts-v3", ["mary has roses ."])
+    with pytest.raises(TypeError, match="off is one text, 'block-1-attention'; give a list"):
+        make_machine(off="block-1-attention")
 
 
 def test_settings_out_of_range():
     trained, widget = make_machine()
-    for name, value in {"temperature": 2.5, "top_p": 0, "level": 5, "text": [99]}.items():
+    wrong = [("temperature", 2.5), ("top_p", 0), ("level", 5), ("text", [99])]
+    wrong += [("patches", [one]) for one in ([99, 0], [0, 0], [1, 40], [1, -1], [1, 2, 3])]
+    for name, value in wrong:
         with pytest.raises(ValueError, match=name):
             setattr(widget, name, value)
+    widget.set_state({"patches": [[1, 0], [2, 39]]})  # what the page sends
+    assert widget.patches == [[1, 0], [2, 39]]
     trained.tokenizer = WordTokenizer(trained.tokenizer.vocabulary[:-1])
     with pytest.raises(ValueError, match="tokens, and its tokenizer"):
         Machine(trained, STORIES)

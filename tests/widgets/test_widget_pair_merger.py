@@ -59,7 +59,7 @@ def test_no_text_from_outside_is_in_a_string_trait():
         ({"a": ""}, {}, ValueError, "the text has 0 characters; choose one of 1 to 1000"),
         ({"a": "x" * 1001}, {}, ValueError, "the text has 1001 characters"),
         ({"a": "x\ud800"}, {}, ValueError, "half a surrogate pair"),
-        ({"a": 3}, {}, TypeError, r"texts\[0\] is int, but tokens are shown as text"),
+        ({"a": 3}, {}, TypeError, "the text is 3, but must be a str"),
         (
             {"a": "x"},
             {"merges": -1},

@@ -18,7 +18,7 @@ def test_what_the_reader_does_comes_back_and_can_be_observed():
     ("options", "message"),
     [
         ({"d_k": 5000}, "d_k is 5000"),
-        ({"n_keys": 1}, "n_keys is 1; choose 2 to 16 keys"),
+        ({"n_keys": 1}, "n_keys is 1, but must be a whole number from 2 to 16"),
         ({"n_keys": 17}, "n_keys is 17"),
         ({"show": "all"}, "show is 'all'; choose one of weights, slope, row"),
     ],
@@ -30,6 +30,7 @@ def test_bad_input_gets_a_clear_error(options, message):
 
 def test_what_a_notebook_sets_later_is_checked_too():
     widget = ScalingLab()
-    with pytest.raises(ValueError, match="d_k is 8192"):
-        widget.d_k = 8192
-    assert widget.d_k == 64
+    for name, value in [("d_k", 8192), ("n_keys", 10**9), ("n_keys", -1), ("n_keys", True)]:
+        with pytest.raises(ValueError, match=f"{name} is {value}"):
+            setattr(widget, name, value)
+    assert (widget.d_k, repr(widget)) == (64, "ScalingLab(keys=10)")

@@ -80,8 +80,19 @@ def test_what_the_reader_does_can_be_read_and_set():
         widget.head = 3
     with pytest.raises(ValueError, match=r"step is 10, but must be one of: q, k, v, scores"):
         widget.step = 10
-    with pytest.raises(ValueError, match="there are 5 rows"):
-        widget.selection = (5, 0)
+
+
+@pytest.mark.parametrize("cell", [(5, 0), (-1, 0), (0, 21), (0, -1), (0, 1.5), (0,), 3, "ab"])
+@pytest.mark.usefixtures("as_a_reader")
+def test_a_selection_is_a_cell_that_there_is(cell):
+    widget = scrubber()
+    for select in (lambda: scrubber(selection=cell), lambda: setattr(widget, "selection", cell)):
+        with pytest.raises(ValueError, match=r"selection is .* there are 5 rows, .* 21 columns"):
+            select()
+    assert widget.selection == (1, 0)
+    widget.selection = np.array([4, 20])
+    assert widget.selection == (4, 20)
+    assert StepScrubber(["a"], torch.ones(1, 6), MultiHeadAttention(6, 3)).selection == (0, 0)
 
 
 @pytest.mark.usefixtures("as_a_reader")

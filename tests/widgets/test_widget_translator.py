@@ -42,6 +42,12 @@ def test_the_first_state_is_the_example():
     assert widget.translation == ""
     widget.written = tokenizer.target.encode("Mary gave")
     assert widget.translation == "Mary gave"
+    for name, most in {"words": len(words) - 1, "written": tokenizer.target.size - 1}.items():
+        for ids in ([most + 1], [-1]):
+            with pytest.raises(ValueError, match=rf"{name} is .*; it must be ids from 0 to {most}"):
+                setattr(widget, name, ids)
+        widget.set_state({name: [most]})  # what the page sends
+    assert widget.words == [len(words) - 1]
 
 
 @pytest.mark.parametrize(
@@ -51,6 +57,7 @@ def test_the_first_state_is_the_example():
         ({"examples": []}, "example is 0 of 0 examples"),
         ({"examples": ["mēri xyz"]}, "'xyz' in the example 'mēri xyz' is not in the tables"),
         ({"bits": 16}, "bits is 16; choose one of 8, 32"),
+        ({"words": [9999]}, r"words is \[9999\]; it must be ids from 0 to \d+"),
     ],
 )
 def test_what_makes_no_figure(options, message):
@@ -63,6 +70,8 @@ def test_a_model_of_other_tokens_and_weights_that_are_none():
     tokenizer.source = tokenizer.target
     with pytest.raises(ValueError, match="the model has 176 and 78 tokens, and its tokenizer 78"):
         Translator(model, tokenizer, tables(), EXAMPLES)
+    with pytest.raises(ValueError, match=r"in the example .* is not in the tables"):
+        Translator(*make_translator()[:2], {}, EXAMPLES)
     with pytest.raises(ValueError, match="there are no weights"):
         pack_weights({})
     with pytest.raises(ValueError, match="table holds numbers that are NaN"):

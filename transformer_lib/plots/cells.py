@@ -32,6 +32,8 @@ def cells(*items: tuple | str | list, ax: Axes | None = None, title: str = "") -
     Raises ValueError for a table that is not rectangular, and for labels or parts that do not fit.
     """
     lines = list(items) if all(isinstance(item, list) for item in items) else [list(items)]
+    if odd := [one for row in lines for one in row if not isinstance(one, str | tuple | list)]:
+        raise TypeError(f"cells takes tables, (name, values), and texts; got {odd[0]!r:.60}.")
     drawn = [[item if isinstance(item, str) else _Table(*item) for item in row] for row in lines]
     if not drawn or not all(any(isinstance(item, _Table) for item in row) for row in drawn):
         raise ValueError("cells needs at least one table: (name, values), in each line.")

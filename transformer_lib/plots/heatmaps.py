@@ -253,5 +253,7 @@ def _require_mask(mask: np.ndarray, shape: tuple[int, ...] | None) -> None:
     if mask.dtype != bool:
         raise TypeError(f"a mask is boolean, True = may attend; got {mask.dtype}: use mask.bool().")
     if mask.ndim != 2 or mask.size == 0 or (shape and mask.shape != shape):
-        need = f"shape {shape}, like the weights" if shape else "two axes, (queries, keys)"
+        need = (
+            f"shape {shape}, like the weights" if shape else "two axes, (queries, keys), and a cell"
+        )
         raise ValueError(f"mask must have {need}, got shape {mask.shape}.")

@@ -72,7 +72,7 @@ def bars(
     >>> bars(["zero", "uniform"], {"weights": [0.0, 0.2]}, ylabel="sum of a row")
     """
     series = values if isinstance(values, Mapping) else {"": values}
-    _require_curves(series)
+    _require_curves(series, "values")
     heights = {name: array(value, f"values {name}".strip(), 1) for name, value in series.items()}
     _require_numbers(heights, len(labels))
     width = 0.76 / len(heights)
@@ -105,7 +105,7 @@ def histograms(
 
     >>> histograms({"narrow": np.sin(np.arange(99)), "wide": 3 * np.sin(np.arange(99))})
     """
-    _require_curves(samples)
+    _require_curves(samples, "samples")
     lines = {label: array(values, f"samples {label!r}", 1) for label, values in samples.items()}
     reach = 1.05 * max(np.abs(values).max() for values in lines.values())
     edges = np.linspace(-reach, reach, 122)
@@ -156,7 +156,7 @@ def _whole_ticks(axes: Axes, points: np.ndarray, log: str) -> None:
 
 def _series(x: Any, ys: Mapping[str, Any]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     points = array(x, "x", 1)
-    _require_curves(ys)
+    _require_curves(ys, "the curves")
     lines = {label: array(y, f"curve {label!r}", 1, 2) for label, y in ys.items()}
     _require_points(lines, len(points))
     return points, lines
@@ -229,6 +229,8 @@ def _require_list(dims: Any) -> None:
 
 
 def _require_dims(dims: Sequence[int], width: int) -> None:
+    if not dims:
+        raise ValueError("dims is empty: give at least one dimension, or leave it out.")
     for dim in dims:
         checks.require_whole(dim, "dims")
         if not -width <= dim < width:
@@ -243,9 +245,11 @@ def _require_numbers(heights: Mapping[str, np.ndarray], labels: int) -> None:
             raise ValueError(f"values {name} has {len(height)} numbers for {labels} labels.")
 
 
-def _require_curves(ys: Any) -> None:
+def _require_curves(ys: Any, what: str) -> None:
     if not isinstance(ys, Mapping) or not ys:
-        raise TypeError("the curves must be a dict {label: numbers}, and not an empty one.")
+        raise TypeError(
+            f"{what} must be a dict {{label: numbers}}, and not an empty one; got {ys!r:.60}."
+        )
 
 
 def _require_points(lines: Mapping[str, np.ndarray], points: int) -> None:

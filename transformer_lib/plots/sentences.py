@@ -135,4 +135,6 @@ def _chip(axes: Axes, word: str, at: tuple[float, float], wide: float, role: str
 def _require_words(words: Sequence[str]) -> None:
     texts = not isinstance(words, str) and all(isinstance(word, str) for word in words)
     if not texts or not len(words):
-        raise ValueError(f"words are {words!r}; give a list of at least one, e.g. text.split()")
+        raise ValueError(
+            f"words are {words!r}; give a list of at least one text, e.g. text.split()"
+        )

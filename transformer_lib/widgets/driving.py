@@ -37,14 +37,22 @@ Sizes = Mapping[str, Any]
 def labels(tokens: Sequence[str]) -> list[str]:
     """A name for each token: its text; `#2`, `#3` after it where the same text comes again.
 
+    A name that is the text of a token is left to it, so that no two names are the same.
+
     >>> labels(["the", "cat", "saw", "the", "dog"])
     ['the', 'cat', 'saw', 'the#2', 'dog']
+    >>> labels(["a", "a", "a#2"])
+    ['a', 'a#3', 'a#2']
     """
+    texts = set(tokens)
     seen: dict[str, int] = {}
     names = []
     for token in tokens:
-        seen[token] = seen.get(token, 0) + 1
-        names.append(token if seen[token] == 1 else f"{token}#{seen[token]}")
+        count = seen.get(token, 0) + 1
+        while count > 1 and f"{token}#{count}" in texts:
+            count += 1
+        seen[token] = count
+        names.append(token if count == 1 else f"{token}#{count}")
     return names
 
 

@@ -33,7 +33,7 @@ class OwnText(Widget):
         if not samples:
             raise ValueError("samples is empty: give at least one text by its name")
         names = to_tokens(list(samples), len(samples), "samples", "texts")
-        contents = to_tokens(list(samples.values()), len(samples), "texts", "samples")
+        contents = list(samples.values())
         for text in contents:
             _require_text(text)
         super().__init__(

@@ -7,6 +7,7 @@ const TEXTS = { words: ["mary", "the", "roses", "the", "a, b"] };
 
 test("tokens that repeat are numbered, as in Python", () => {
   assert.deepEqual(labels(TEXTS.words), ["mary", "the", "roses", "the#2", "a, b"]);
+  assert.deepEqual(labels(["a", "a", "a#2", "a"]), ["a", "a#3", "a#2", "a#4"]);
 });
 
 test("a link is a name and settings in order", () => {

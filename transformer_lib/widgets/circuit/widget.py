@@ -33,7 +33,8 @@ class Circuit(Widget):
     The text comes back as `widget.ids`, and can be set.
 
     Raises ValueError for letters that are not one each, a text of others or of the wrong length,
-    or slots that the machine does not have; TypeError for what is not a machine.
+    or slots that the machine does not have; TypeError for what is not a machine
+    or not a text.
     """
 
     _esm = bundle("circuit")
@@ -83,6 +84,8 @@ class Circuit(Widget):
                 f"slots are {ends}; each must be apart from the others, and as long as this "
                 f"machine needs it, {wanted}: give slots({config.vocabulary}, {config.context})"
             )
+        if not isinstance(text, str):
+            raise TypeError(f"text is {text!r:.60}, but must be a str of these letters: {letters}")
         if strange := sorted(set("".join(text.split())) - set(letters)):
             raise ValueError(
                 f"text is {text!r}, which has a {strange[0]!r}; give 2 to {config.context} of "

@@ -27,12 +27,15 @@ const PARTED = { class: "afm-parted", role: "status" };
 const PARTED_TEXT =
   "The kernel has restarted: what you set here no longer reaches it. Run the cell again.";
 
-/** A name for each token: its text; #2, #3 after it where the same text comes again. */
+/** A name for each token: its text; #2, #3 after it where the same text comes again. (driving.py) */
 export function labels(tokens) {
+  const texts = new Set(tokens);
   const seen = new Map();
   return tokens.map((token) => {
-    seen.set(token, (seen.get(token) ?? 0) + 1);
-    return seen.get(token) === 1 ? token : `${token}#${seen.get(token)}`;
+    let count = (seen.get(token) ?? 0) + 1;
+    while (count > 1 && texts.has(`${token}#${count}`)) count += 1;
+    seen.set(token, count);
+    return count === 1 ? token : `${token}#${count}`;
   });
 }
 

@@ -149,7 +149,7 @@ class Machine(Widget):
             view=view,
             word=word,
             part=parts.index(part),
-            off=list(off),
+            off=to_tokens(off, len(off), "off", "parts"),
             switches=switches,
             exchange=[self._id(one) for one in exchange],
             **{"text": texts[story], "level": config.n_layers + 1} | settings,
@@ -183,6 +183,17 @@ class Machine(Widget):
                 raise ValueError(
                     f"{one!r} cannot be switched off; choose among "
                     f"{', '.join(filter(is_switch, self._parts))}"
+                )
+        return proposal["value"]
+
+    @traitlets.validate("patches")
+    def _check_patches(self, proposal: dict) -> list[list[int]]:
+        blocks, words = self._model["layers"], self._model["context"]
+        for one in proposal["value"]:
+            if len(one) != 2 or not 1 <= one[0] <= blocks or not 0 <= one[1] < words:
+                raise ValueError(
+                    f"patches hold {one}; each must be [block, word], a block from 1 to {blocks} "
+                    f"and a word from 0 to {words - 1}"
                 )
         return proposal["value"]
 

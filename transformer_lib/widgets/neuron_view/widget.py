@@ -61,6 +61,11 @@ class NeuronView(BertvizView):
         tokens = to_tokens(tokens, n_tokens, "tokens", "rows of the attention")
         require_few(tokens, "neuron view")
         vectors = list(vectors.values()) if isinstance(vectors, Mapping) else vectors
+        if not all(hasattr(pair, "__len__") and len(pair) == 2 for pair in vectors):
+            raise TypeError(
+                f"vectors are {vectors!r:.60}; give (queries, keys) for each layer, as "
+                "queries_and_keys(model, ids) does"
+            )
         queries = _stacked([q for q, _ in vectors], "queries", weights.shape)
         keys = _stacked([k for _, k in vectors], "keys", weights.shape)
         if queries.shape != keys.shape:

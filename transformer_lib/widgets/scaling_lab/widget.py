@@ -9,7 +9,6 @@ from transformer_lib.widgets.driving import Number, Setting
 from transformer_lib.widgets.joining import bundle, stylesheet
 
 LEVELS = ("weights", "slope", "row")  # each shows what the one before shows, and more
-_MOST_KEYS = 16
 
 
 class ScalingLab(Widget):
@@ -33,7 +32,7 @@ class ScalingLab(Widget):
     _esm = bundle("scaling_lab")
     _css = stylesheet("scaling_lab")
     _limits = constant({"levels": LEVELS})
-    n_keys = traitlets.Int().tag(sync=True)
+    n_keys = Setting(10, Number(2, 16, "a figure that is shown keeps its own"), link="")
     d_k = Setting(64, Number(1, 4096, "the width"))  # a power of two: the slider goes by powers
     seed = Setting(3, Number(0, 2**31 - 1, "of all components"))
     show = traitlets.Enum(LEVELS, "slope", read_only=True).tag(sync=True)
@@ -53,8 +52,6 @@ class ScalingLab(Widget):
         show: str = "slope",
         **settings: Any,
     ) -> None:
-        if not 2 <= n_keys <= _MOST_KEYS:
-            raise ValueError(f"n_keys is {n_keys}; choose 2 to {_MOST_KEYS} keys")
         if show not in LEVELS:
             raise ValueError(f"show is {show!r}; choose one of {', '.join(LEVELS)}")
         super().__init__(

@@ -60,7 +60,8 @@ class StepScrubber(Widget):
     the shuffle toggle does to the words: `order[place]` is the word that is then there
     (default: the sentence backwards). `features` and `output_features` name the components.
 
-    The selected number comes back as `widget.selection` (row, column), and can be set.
+    The selected number comes back as `widget.selection` (row, column), and can be set; at first it
+    is the first one of the second word.
 
     Raises ValueError for shapes that do not fit, more than 64 tokens or components, or numbers
     that are not finite; TypeError for a module without these layers, with its own positions, with
@@ -102,7 +103,7 @@ class StepScrubber(Widget):
         order: Sequence[int] | None = None,
         features: Sequence[str] | None = None,
         output_features: Sequence[str] | None = None,
-        selection: tuple[int, int] = (1, 0),
+        selection: tuple[int, int] | None = None,
         **settings: Any,
     ) -> None:
         words = _matrix(x, "x")
@@ -129,11 +130,13 @@ class StepScrubber(Widget):
             "outputs": _names(output_features, d_model, "output_features"),
             "hasPlaces": places is not None,
         }
+        shape = [n, d_model, n_heads, weights[0].shape[1] // n_heads]
+        selection = (min(1, n - 1), 0) if selection is None else selection
         super().__init__(
             _arrays=float_bytes(np.concatenate([part.ravel() for part in parts])),
             _text=json_bytes(text),
-            _shape=[n, d_model, n_heads, weights[0].shape[1] // n_heads],
-            _cell=[min(selection[0], n - 1), selection[1]],
+            _shape=shape,
+            _cell=_to_cell(selection, shape),
             **settings,
         )
 
@@ -144,14 +147,25 @@ class StepScrubber(Widget):
 
     @selection.setter
     def selection(self, cell: tuple[int, int]) -> None:
-        row, column = map(int, cell)
-        if not 0 <= row < self._shape[0] or column < 0:
-            raise ValueError(f"selection is {(row, column)}: there are {self._shape[0]} rows")
-        self._cell = [row, column]
+        self._cell = _to_cell(cell, self._shape)
 
     def _sizes(self) -> dict[str, object]:
         tokens, d_model, heads, d_head = self._shape
         return {"tokens": tokens, "heads": heads, "d_model": d_model, "d_head": d_head}
+
+
+def _to_cell(selection: object, shape: Sequence[int]) -> list[int]:
+    """[row, column], if the result of any step has such a cell; in a smaller one the view stops."""
+    tokens, d_model, n_heads, d_head = shape
+    plain = selection.tolist() if hasattr(selection, "tolist") else selection
+    cell = Numbers(2, whole=True, low=0).fitting(plain, None, {})
+    columns = max(tokens, d_model, n_heads * d_head)
+    if cell is None or cell[0] >= tokens or cell[1] >= columns:
+        raise ValueError(
+            f"selection is {selection!r:.60}; give a row and a column, counted from 0: there are "
+            f"{tokens} rows, and at most {columns} columns"
+        )
+    return list(cell)
 
 
 def _matrix(array: object, name: str) -> np.ndarray:

@@ -72,7 +72,7 @@ class Translator(Widget):
         bits: int = 8,
         **settings: Any,
     ) -> None:
-        places = {word["latin"]: i for i, word in enumerate(tables["words"])}
+        places = {word["latin"]: i for i, word in enumerate(tables.get("words", ()))}
         examples = to_tokens(examples, len(examples), "examples", "sentences")
         if not examples or not 0 <= example < len(examples):
             raise ValueError(
@@ -106,6 +106,14 @@ class Translator(Widget):
     def translation(self) -> str:
         """What the model has written, in English; empty before a figure has been shown."""
         return self._target.decode(self.written)
+
+    @traitlets.validate("words", "written")
+    def _check_ids(self, proposal: dict) -> list[int]:
+        name, ids, texts = proposal["trait"].name, proposal["value"], self._texts()
+        known = len(texts["tables"]["words"] if name == "words" else texts["target"])
+        if not all(0 <= i < known for i in ids):
+            raise ValueError(f"{name} is {ids}; it must be ids from 0 to {known - 1}")
+        return ids
 
     def _sizes(self) -> dict[str, object]:
         return dict(self._model)
