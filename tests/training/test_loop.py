@@ -3,6 +3,7 @@
 import copy
 import math
 import sys
+from contextlib import nullcontext
 from functools import partial
 
 import numpy as np
@@ -54,6 +55,23 @@ def test_parts_of_a_batch_give_the_gradient_of_the_whole(accumulation):
         whole, abs=1e-6
     )
     assert whole[0] != pytest.approx(whole[1], abs=1e-4)
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+@pytest.mark.parametrize("accumulation", [1, 2])
+def test_an_autocast_around_it_changes_nothing(precision, accumulation):
+    """Neither the backward pass and Muon's products, nor that it keeps weights in 16 bits."""
+    found, start = [], small_gpt()
+    for enabled in (None, True, False):
+        model = copy.deepcopy(start)
+        options = {"precision": precision, "accumulation": accumulation}
+        trainer = trainer_of(model, optimizer=Muon(model, lr=0.1), **options)
+        around = torch.autocast("cpu", torch.bfloat16, enabled=enabled is True)
+        with nullcontext() if enabled is None else around:
+            steps = [(step.loss, step.gradient_norm) for step in trainer]
+            assert torch.is_autocast_enabled("cpu") == (enabled is True)
+        found.append((steps, [p.tolist() for p in model.parameters()]))
+    assert found[0] == found[1] == found[2]
 
 
 def test_the_schedule_sets_the_rate_of_each_step():
