@@ -13,12 +13,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import torch
-from torch import nn
 from tqdm import tqdm
 
 from transformer_lib.training.distributed import Processes
 from transformer_lib.training.loop import Step
-from transformer_lib.training.run import Report, Run
+from transformer_lib.training.run import Report, Run, n_parameters
 
 
 @contextlib.contextmanager
@@ -245,11 +244,6 @@ def _beginning(run: Run) -> str:
         text += f"; floor {run.corpus.floor:.4f}"
         text += f", {run.corpus.seen} validation stories left out, as they are trained on"
     return text
-
-
-def n_parameters(model: nn.Module) -> int:
-    """How many numbers any model learns; a shared one counts once."""
-    return sum(parameter.numel() for parameter in model.parameters())
 
 
 def say(text: str, end: str = "\n") -> None:

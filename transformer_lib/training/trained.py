@@ -179,7 +179,7 @@ def export(run_folder: str | os.PathLike, folder: str | os.PathLike) -> Path:
     if log is None:
         raise FileNotFoundError(
             f"there is no run log in {run_folder} that belongs to its newest checkpoint, "
-            f"{saved.path.name}. Resume the run first: it writes one."
+            f"{saved.path.name}. Resume the run first: trained_run and the command line write one."
         )
     contents = {
         WEIGHTS: safetensors.torch.save(dict(trained.model.state_dict())),
