@@ -377,6 +377,7 @@ class Ending(Batches):
         (lambda batch: {"inputs": batch[0]}, TypeError, "a batch is of type dict; .* tuple"),
         (lambda batch: batch[0], TypeError, "a batch is of type Tensor"),
         (lambda batch: batch[:1], TypeError, "a batch holds one tensor or none"),
+        (lambda batch: (*batch, batch[1]), TypeError, "of a batch but the last, its targets"),
         (
             lambda batch: (batch[0].numpy(), batch[1]),
             TypeError,
@@ -384,7 +385,7 @@ class Ending(Batches):
         ),
     ],
 )
-def test_batches_that_are_none(made, error, message):
+def test_batches_that_are_none(made, error, message, as_a_reader):
     model, batches = small_gpt(), Ending(stories(), 7)
     batches.made = made
     with pytest.raises(error, match=message):
@@ -394,6 +395,7 @@ def test_batches_that_are_none(made, error, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"optimizer": torch.optim.SGD}, r"optimizer is the class SGD; give an object of it"),
         ({"loss": None}, "loss is None; it must be a function"),
         ({"loss": "mse"}, "loss is 'mse'; it must be a function"),
         ({"schedule": object()}, r"schedule is of type object; .* call scheduler\.step\(\)"),
@@ -406,6 +408,12 @@ def test_batches_that_are_none(made, error, message):
 def test_the_types_of_options_are_checked(options, message, as_a_reader):
     with pytest.raises(TypeError, match=message):
         trainer_of(small_gpt(), **options)
+
+
+def test_without_gradients_nothing_is_trained():
+    for context in (torch.no_grad(), torch.inference_mode()):
+        with pytest.raises(ValueError, match=r"Train outside of torch\.no_grad\(\)"), context:
+            next(iter(trainer_of(small_gpt())))
 
 
 @pytest.mark.parametrize(

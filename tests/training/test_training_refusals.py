@@ -111,6 +111,8 @@ def test_a_run_takes_a_recipe_and_the_name_of_a_device(as_a_reader):
     with pytest.raises(TypeError, match=r"recipe is 'gifts'; give a Recipe"):
         Run("gifts")
     recipe = Recipe.of(n_steps=1, n_layers=1, d_model=16, n_stories=20, n_validation=4)
+    with pytest.raises(ValueError, match=r"device is 'xpu:7', and PyTorch finds"):
+        Run(recipe, device=torch.device("xpu:7"))
     assert Run(recipe, device="cpu").trainer.device == torch.device("cpu")
 
 

@@ -37,7 +37,8 @@ def reporting(processes: Processes, reports: Sequence[str] = ()) -> Iterator[Rep
         yield lambda run, step: None
         return
     with contextlib.ExitStack() as stack:
-        chosen = [stack.enter_context(contextlib.closing(_report(one))) for one in reports]
+        each = dict.fromkeys(reports)  # once
+        chosen = [stack.enter_context(contextlib.closing(_report(one))) for one in each]
         chosen.append(stack.enter_context(contextlib.closing(Terminal())))
 
         def report(run: Run, step: Step | None) -> None:

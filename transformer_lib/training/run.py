@@ -36,6 +36,7 @@ from transformer_lib.training.trained import (
     CPU,
     find_log,
     recipe_of,
+    require_device,
     require_not_exported,
     require_same_run,
     sizes_of,
@@ -134,7 +135,8 @@ class Run:
         seconds: that its steps took; ``wall``, with what lies between them: saving, measuring.
 
     Raises:
-        ValueError, TypeError: the recipe makes no model, no optimizer or no data.
+        ValueError, TypeError: the recipe makes no model, no optimizer or no data; or the device is
+            not here.
 
     >>> run = Run(Recipe.of(n_steps=2, n_layers=1, d_model=16, n_stories=50, n_validation=5))
     >>> for step in run.steps():
@@ -153,6 +155,7 @@ class Run:
     ):
         if not isinstance(recipe, Recipe):
             raise TypeError(f"recipe is {recipe!r:.60}; give a Recipe, such as PRESETS['gifts'].")
+        require_device(torch.device(device))
         self.corpus = corpus_of(recipe) if corpus is None else corpus
         self.trainer = make_trainer(recipe, self.corpus, processes, torch.device(device))
         # What suited the device stays the run's: elsewhere it goes on as it began.
