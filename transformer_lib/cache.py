@@ -351,7 +351,9 @@ def require_layers(cache, blocks: nn.ModuleList, batch: int) -> None:
         return
     if not isinstance(cache, ModelCache):
         raise TypeError(
-            f"cache is of type {type(cache).__name__}; make it by model.new_cache({batch})."
+            f"cache is of type {type(cache).__name__}; make it by model.new_cache({batch}), or "
+            f"leave it out: in training, a model is called with all of a batch but the last, its "
+            f"targets."
         )
     if (cache.batch, len(cache.layers)) != (batch, len(blocks)):
         raise ValueError(

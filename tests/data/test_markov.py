@@ -74,9 +74,11 @@ def test_nobody_beats_the_bigram_who_does_not_know_the_tables():
         (lambda: chains(1, 5, 1), "n_states is 1; choose 2"),
         (lambda: read(torch.tensor([[0, 3]]), 3, "bigram"), "holds 0 to 3"),
         (lambda: read(torch.tensor([[0]]), 3, "bigram"), "two states at least"),
+        (lambda: read(torch.tensor([0, 1]), 3, "bigram"), r"shape \(2,\); give"),
+        (lambda: read(torch.empty(0, 5).long(), 3, "bigram"), r"shape \(0, 5\); give"),
         (lambda: read(torch.tensor([[0, 1]]), 3, "trigram"), "reader"),
     ],
 )
-def test_what_is_refused(call, problem):
+def test_what_is_refused(call, problem, as_a_reader):
     with pytest.raises(ValueError, match=problem):
         call()

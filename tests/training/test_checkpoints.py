@@ -105,6 +105,8 @@ def test_there_is_none(tmp_path):
     for path in (tmp_path, tmp_path / "nowhere", tmp_path / "model.pt"):
         with pytest.raises(FileNotFoundError, match="there is no checkpoint in"):
             load_checkpoint(path)
+    with pytest.raises(FileNotFoundError, match=r"there is no checkpoint in \.: no folder step"):
+        load_checkpoint("")
 
 
 @pytest.mark.slow

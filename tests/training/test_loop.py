@@ -3,6 +3,7 @@
 import copy
 import math
 import sys
+from contextlib import nullcontext
 from functools import partial
 
 import numpy as np
@@ -54,6 +55,23 @@ def test_parts_of_a_batch_give_the_gradient_of_the_whole(accumulation):
         whole, abs=1e-6
     )
     assert whole[0] != pytest.approx(whole[1], abs=1e-4)
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+@pytest.mark.parametrize("accumulation", [1, 2])
+def test_an_autocast_around_it_changes_nothing(precision, accumulation):
+    """Neither the backward pass and Muon's products, nor that it keeps weights in 16 bits."""
+    found, start = [], small_gpt()
+    for enabled in (None, True, False):
+        model = copy.deepcopy(start)
+        options = {"precision": precision, "accumulation": accumulation}
+        trainer = trainer_of(model, optimizer=Muon(model, lr=0.1), **options)
+        around = torch.autocast("cpu", torch.bfloat16, enabled=enabled is True)
+        with nullcontext() if enabled is None else around:
+            steps = [(step.loss, step.gradient_norm) for step in trainer]
+            assert torch.is_autocast_enabled("cpu") == (enabled is True)
+        found.append((steps, [p.tolist() for p in model.parameters()]))
+    assert found[0] == found[1] == found[2]
 
 
 def test_the_schedule_sets_the_rate_of_each_step():
@@ -359,6 +377,7 @@ class Ending(Batches):
         (lambda batch: {"inputs": batch[0]}, TypeError, "a batch is of type dict; .* tuple"),
         (lambda batch: batch[0], TypeError, "a batch is of type Tensor"),
         (lambda batch: batch[:1], TypeError, "a batch holds one tensor or none"),
+        (lambda batch: (*batch, batch[1]), TypeError, "of a batch but the last, its targets"),
         (
             lambda batch: (batch[0].numpy(), batch[1]),
             TypeError,
@@ -366,7 +385,7 @@ class Ending(Batches):
         ),
     ],
 )
-def test_batches_that_are_none(made, error, message):
+def test_batches_that_are_none(made, error, message, as_a_reader):
     model, batches = small_gpt(), Ending(stories(), 7)
     batches.made = made
     with pytest.raises(error, match=message):
@@ -376,6 +395,7 @@ def test_batches_that_are_none(made, error, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"optimizer": torch.optim.SGD}, r"optimizer is the class SGD; give an object of it"),
         ({"loss": None}, "loss is None; it must be a function"),
         ({"loss": "mse"}, "loss is 'mse'; it must be a function"),
         ({"schedule": object()}, r"schedule is of type object; .* call scheduler\.step\(\)"),
@@ -388,6 +408,12 @@ def test_batches_that_are_none(made, error, message):
 def test_the_types_of_options_are_checked(options, message, as_a_reader):
     with pytest.raises(TypeError, match=message):
         trainer_of(small_gpt(), **options)
+
+
+def test_without_gradients_nothing_is_trained():
+    for context in (torch.no_grad(), torch.inference_mode()):
+        with pytest.raises(ValueError, match=r"Train outside of torch\.no_grad\(\)"), context:
+            next(iter(trainer_of(small_gpt())))
 
 
 @pytest.mark.parametrize(

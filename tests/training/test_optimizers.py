@@ -119,6 +119,17 @@ def test_orthogonalize_in_16_bits_and_of_zeros():
     assert orthogonalize(matrix * 1e5, dtype=torch.float16).isfinite().all()
 
 
+@pytest.mark.parametrize(("size", "dtype"), [(1e38, torch.float32), (20_000, torch.float16)])
+def test_orthogonalize_of_numbers_whose_squares_overflow(size, dtype):
+    """A matrix of them, beside one that has none."""
+    plain = torch.stack([torch.eye(40), torch.eye(40) / 8]).to(dtype)
+    large = torch.stack([plain[0] * size, plain[1]])
+    assert torch.equal(orthogonalize(large), orthogonalize(plain))
+    assert (orthogonalize(plain)[0].diag() > 0.65).all()
+    with pytest.raises(ValueError, match="n_iterations is -1"):
+        orthogonalize(plain, -1)
+
+
 def test_muon_is_pytorchs_muon(monkeypatch):
     """And AdamW within it is PyTorch's. (Its Muon is kept from rounding to bfloat16.)"""
     monkeypatch.setattr(torch.Tensor, "bfloat16", torch.Tensor.clone)  # PyTorch 2.13
@@ -316,6 +327,7 @@ def test_rates_follow_a_factor():
     ("options", "error", "message"),
     [
         ({"lr": 0.0}, ValueError, "lr is 0.0; it must be a finite number above 0"),
+        ({"lr": 10**400}, ValueError, "lr is 10*; it must be a finite number above 0"),
         ({"adamw_lr": float("nan")}, ValueError, "adamw_lr is nan"),
         ({"momentum": 1.0}, ValueError, "momentum is 1.0; it is a share"),
         ({"row_beta": 1.0}, ValueError, "row_beta is 1.0; it is a share"),

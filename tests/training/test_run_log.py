@@ -164,7 +164,7 @@ def test_bytes_that_are_no_text(tmp_path):
         ({"name": "A Run"}, ValueError, "name is 'A Run'; use lower-case letters"),
         ({"name": "../run"}, ValueError, "name is '../run'"),
         ({"name": "a-run\n"}, ValueError, "use lower-case letters"),
-        ({"commit": ""}, TypeError, "commit is ''; it must be a text"),
+        ({"commit": ""}, TypeError, "commit is ''; it must be a text that is not empty"),
         ({"date": "30.11.2026"}, ValueError, "write it as 2026-11-30"),
         ({"date": "2026-02-30"}, ValueError, "write it as 2026-11-30"),
         ({"config": [1]}, TypeError, r"config is \[1\]; it must map names to values"),

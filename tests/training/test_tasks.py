@@ -102,7 +102,7 @@ def test_another_model_is_trained_stopped_resumed_measured_exported_and_written_
     resumed = trained_run(RECIPE, tmp_path / "run", resume=find_checkpoints(tmp_path / "run")[-1])
     assert differences(end_of(resumed), end_of(whole)) == []
     assert resumed.curve["accuracy"] == [0.25, 0.25]
-    assert main(["resume", str(tmp_path / "run")]) == 0  # writes the log
+    assert main(["resume", str(tmp_path / "run")]) == 0
     assert main(["evaluate", str(tmp_path / "run")]) == 0
     assert capsys.readouterr().out.count("25.00% of the answers") == 2
     assert main(["export", str(tmp_path / "run"), str(tmp_path / "out")]) == 0

@@ -23,9 +23,15 @@ from transformer_lib.training.distributed import processes
 from transformer_lib.training.loop import Trainer
 from transformer_lib.training.optimizers import Muon, adamw
 from transformer_lib.training.recipes import Recipe
-from transformer_lib.training.run import Run
+from transformer_lib.training.run import Run, trained_run
 from transformer_lib.training.run_log import FORMAT, FORMAT_VERSION, load_run, save_run
-from transformer_lib.training.trained import MANIFEST, TRAINED_FOLDER, load_shipped, load_trained
+from transformer_lib.training.trained import (
+    MANIFEST,
+    TRAINED_FOLDER,
+    export,
+    load_shipped,
+    load_trained,
+)
 
 TINY = [
     *("--n-steps", "3", "--evaluate-every", "3", "--batch-size", "8", "--n-layers", "1"),
@@ -105,6 +111,8 @@ def test_a_run_takes_a_recipe_and_the_name_of_a_device(as_a_reader):
     with pytest.raises(TypeError, match=r"recipe is 'gifts'; give a Recipe"):
         Run("gifts")
     recipe = Recipe.of(n_steps=1, n_layers=1, d_model=16, n_stories=20, n_validation=4)
+    with pytest.raises(ValueError, match=r"device is 'xpu:7', and PyTorch finds"):
+        Run(recipe, device=torch.device("xpu:7"))
     assert Run(recipe, device="cpu").trainer.device == torch.device("cpu")
 
 
@@ -218,6 +226,21 @@ def test_a_finished_run_keeps_its_log(run_folder):
     log.rename(run_folder / "other.json").write_text("{}")
     assert main(["resume", str(run_folder)]) == 0
     assert load_run(log).config == json.loads(before)["config"]
+
+
+def test_a_run_from_python_is_exported(tmp_path, as_a_reader):
+    recipe = Recipe.of(n_steps=1, n_layers=1, d_model=16, n_stories=20, n_validation=4)
+    for _ in Run(recipe).steps(tmp_path / "run"):
+        pass
+    with pytest.raises(FileNotFoundError, match="Resume the run first: trained_run"):
+        export(tmp_path / "run", tmp_path / "out")
+    trained_run(recipe, tmp_path / "run", resume=tmp_path / "run")
+    trained_run(recipe, tmp_path / "run 2", command="python mine.py")
+    assert load_run(tmp_path / "run 2" / "run-2.json").command == "python mine.py"
+    for name in ("run", "run 2"):
+        assert (
+            load_trained(export(tmp_path / name, tmp_path / f"{name} out")).run.result["step"] == 1
+        )
 
 
 def test_a_folder_saved_twice_at_a_step_says_which(run_folder, capsys):

@@ -1,17 +1,27 @@
 """Heads that sleep through the lessons learn nothing there, and everything behind them."""
 
+from functools import partial
+
 import pytest
 import torch
+from models import small_gpt
 
 from transformer_lib.training.recipes import Recipe
 from transformer_lib.training.run import Run
 from transformer_lib.training.tasks import corpus_of
+from transformer_lib.training.waking import put_to_sleep, wake
 
 SMALL = {"n_layers": 2, "n_heads": 4, "d_model": 16, "batch_size": 4, "precision": "float32"}
 SMALL |= {"n_stories": 40, "n_validation": 5, "model": {"smear": 0}, "evaluate_every": 100}
 RECIPE = Recipe.of(
     **SMALL, n_steps=8, save_every=1, lessons={"mostly": 2, "echo": 3}, lesson_heads=1
 )
+
+
+def test_heads_are_counted_from_the_first():
+    for function in (put_to_sleep, partial(wake, seed=0)):
+        with pytest.raises(ValueError, match="awake is -1"):
+            function(small_gpt(), awake=-1)
 
 
 @pytest.mark.parametrize("optimizer", ["muon", "normuon", "adamw"])

@@ -67,10 +67,14 @@ def read(
     """
     _require_states(n_states)
     checks.require_choice(reader, "reader", READERS)
-    if ids.shape[1] < 2 or not 0 <= int(ids.min()) <= int(ids.max()) < n_states:
+    if ids.ndim != 2 or ids.shape[0] < 1 or ids.shape[1] < 2:
         raise ValueError(
-            f"ids has the shape {tuple(ids.shape)} and holds {int(ids.min())} to {int(ids.max())}; "
-            f"give sequences of two states at least, each from 0 to {n_states - 1}."
+            f"ids has the shape {tuple(ids.shape)}; give [n, length], sequences of two states at "
+            f"least."
+        )
+    if not 0 <= int(ids.min()) <= int(ids.max()) < n_states:
+        raise ValueError(
+            f"ids holds {int(ids.min())} to {int(ids.max())}; states are 0 to {n_states - 1}."
         )
     seen = torch.nn.functional.one_hot(ids, n_states).double()
     if reader == "uniform":

@@ -251,7 +251,7 @@ def _newest(path: str | os.PathLike, read: Callable[..., Checkpoint], **options)
         newest = found[-1]  # whatever else lies there
     elif not has_manifest and not (named and os.path.lexists(newest)):
         raise FileNotFoundError(
-            f"there is no checkpoint in {path}: no folder step-00000000 with a {MANIFEST}. Give "
+            f"there is no checkpoint in {newest}: no folder step-00000000 with a {MANIFEST}. Give "
             f"the folder that the run saved to."
         )
     try:

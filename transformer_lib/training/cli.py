@@ -32,9 +32,8 @@ from transformer_lib.training.recipes import (
     Recipe,
     require_seed,
 )
-from transformer_lib.training.reports import REPORTS, n_parameters, reporting, say, tell
+from transformer_lib.training.reports import REPORTS, reporting, say, tell
 from transformer_lib.training.run import Run, Stopped, require_run_folder, trained_run
-from transformer_lib.training.run_log import RunLog, logs_in, new_run, save_run
 from transformer_lib.training.tasks import TASKS, corpus_of
 from transformer_lib.training.trained import (
     TRAINED_FOLDER,
@@ -349,41 +348,11 @@ def _train(recipe: Recipe, chosen, arguments: Sequence[str], resume: str | None)
         run = trained_run(
             recipe, folder, resume=resume, report=report, processes=here, device=device,
             other_devices=getattr(chosen, "other_devices", False),
+            command=shlex.join([*PROGRAM.split(), *arguments]),
         )  # fmt: skip
         if here.is_first:
-            log = find_log(folder, run.recipe, run.curve)  # a finished run has one
-            log = log or save_run(_log_of(run, folder, arguments), folder)
-            say(f"done: {_summary(run)}; run log: {log}")
+            say(f"done: {_summary(run)}; run log: {find_log(folder, run.recipe, run.curve)}")
     return 0
-
-
-def _log_of(run: Run, folder: Path, arguments: Sequence[str]) -> RunLog:
-    corpus = run.corpus
-    measured = {name for name, column in run.curve.items() if column[-1] == column[-1]}  # not NaN
-    curve = {n: c for n, c in run.curve.items() if n != "accuracy" or n in measured}
-    result = {name: column[-1] for name, column in curve.items()}
-    result |= {
-        "parameters": n_parameters(run.trainer.model),
-        "wall_seconds": run.wall,
-        "floor": corpus.floor,
-        "seen": corpus.seen,
-    }
-    return new_run(
-        _log_name(folder),
-        config=run.recipe.as_json() | {"processes": run.trainer.processes.size},
-        curve=curve,
-        result=result,
-        command=shlex.join([*PROGRAM.split(), *arguments]),
-    )
-
-
-def _log_name(folder: Path) -> str:
-    """The folder's own, and more where a file of that name is somebody else's."""
-    words = "".join(c if c.isalnum() and c.isascii() else "-" for c in folder.name.lower())
-    name = "-".join(filter(None, words.split("-"))) or "run"
-    while os.path.lexists(path := folder / f"{name}.json") and path not in logs_in(folder):
-        name += "-run"
-    return name
 
 
 def _summary(run: Run) -> str:

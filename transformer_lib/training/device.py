@@ -147,7 +147,8 @@ def chosen_kernels(
     device: torch.device, *, tf32: bool = False, deterministic: bool = False
 ) -> Iterator[None]:
     """A context in which CUDA's products of float32 and its choice of kernels are as given here,
-    whatever the program's settings were. On other devices it does nothing.
+    whatever the program's settings were; and in which no autocast around it is on, also for a
+    backward pass or an optimizer. On other devices it does only that.
 
     Args:
         tf32: NVIDIA's GPUs since Ampere may use their tensor cores for float32: they round each
@@ -158,7 +159,8 @@ def chosen_kernels(
             the backward pass of fused attention does.
     """
     if device.type != "cuda":
-        yield
+        with _outside_of_autocast(device.type):
+            yield
         return
     backends = torch.backends.cuda.matmul, torch.backends.mkldnn.matmul
     precisions = [backend.fp32_precision for backend in backends]
@@ -171,7 +173,8 @@ def chosen_kernels(
     # then raise.
     torch.set_float32_matmul_precision("high" if tf32 else "highest")
     try:
-        yield
+        with _outside_of_autocast(device.type):
+            yield
     except RuntimeError as error:
         if WORKSPACE not in str(error):
             raise
@@ -185,6 +188,23 @@ def chosen_kernels(
         for backend, precision in zip(backends, precisions, strict=True):
             backend.fp32_precision = precision
         torch.use_deterministic_algorithms(was_on, warn_only=only_warned)
+
+
+@contextmanager
+def _outside_of_autocast(device_type: str) -> Iterator[None]:
+    """A context in which autocast is off, and has kept no weight in 16 bits: one that is within
+    another keeps them until that ends, so a model would go on with weights from before a step.
+    """
+    on = torch.amp.is_autocast_available(device_type) and torch.is_autocast_enabled(device_type)
+    if on:
+        torch.set_autocast_enabled(device_type, False)
+    torch.clear_autocast_cache()
+    try:
+        yield
+    finally:
+        torch.clear_autocast_cache()
+        if on:
+            torch.set_autocast_enabled(device_type, True)
 
 
 def matmul_precision() -> str | None:

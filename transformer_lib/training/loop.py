@@ -198,6 +198,7 @@ class Trainer:
             with self.processes.joining(self.joined, last=i == len(share.parts)):
                 with in_precision(self.device, self.precision):
                     logits, wanted = scored(self.forward, self.loss, inputs, targets)
+                    require_gradient(logits)
                     require_separate(self, share, logits, wanted)
                     loss = total(self.loss, logits.float(), wanted) / share.n_targets
                 # joining takes the mean over the processes, and the sum is wanted
@@ -300,6 +301,7 @@ class TrainingMode:
 def require_trained(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
     """The optimizer has the parameters of this model that need a gradient."""
     checks.require_model(model)
+    checks.require_object(optimizer, "optimizer")
     held = {id(p) for group in optimizer.param_groups for p in group["params"]}
     if held.isdisjoint(map(id, model.parameters())):
         raise ValueError(
@@ -452,6 +454,15 @@ def groups_of(optimizer: Mapping[str, Any]) -> list[str]:
         options = ", ".join([*filter(None, [group.get("method")]), *sorted(numbers)])
         found.append(f"{len(group['params'])} parameters ({options})")
     return found
+
+
+def require_gradient(logits: Tensor) -> None:
+    """There is a way back from the logits to the parameters."""
+    if not logits.requires_grad:
+        raise ValueError(
+            "the logits need no gradient, so no parameter would learn from them. Train outside of "
+            "torch.no_grad() and torch.inference_mode(), and let the model detach nothing."
+        )
 
 
 def require_separate(trainer: Trainer, share: Share, logits: Tensor, targets: Tensor) -> None:

@@ -4,6 +4,7 @@ Both refuse to step on gradients that are not finite, before any parameter chang
 """
 
 import math
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -188,7 +189,7 @@ class Muon(Guarded):
 
         What a relative of Muon changes is mostly here; ``self.state[matrix]`` is saved with it.
         """
-        return orthogonalize(ahead, group["n_iterations"], dtype=group["dtype"])
+        return _orthogonalized(ahead, group["n_iterations"], group["dtype"])
 
     def _step_adamw(self, parameters: list[Tensor], group: dict) -> None:
         beta_1, beta_2 = group["betas"]
@@ -269,11 +270,24 @@ def orthogonalize(
     (see :class:`Muon`). A matrix of zeros stays one. The result is of ``dtype``, that of
     ``matrices`` if None.
 
+    Raises:
+        ValueError: ``n_iterations`` is negative.
+
     Source: Jordan et al. 2024, https://kellerjordan.github.io/posts/muon/.
 
     >>> orthogonalize(torch.diag(torch.tensor([5.0, 0.5]))).diag() > 0.65
     tensor([True, True])
     """
+    checks.require_count(n_iterations, "n_iterations", least=0)
+    # Squares that overflow: a step of Muon need not look, and wait for a GPU, as its gradients are
+    # looked at.
+    if matrices.norm(dim=(-2, -1)).isinf().any():
+        matrices = matrices / matrices.abs().amax(dim=(-2, -1), keepdim=True).clamp(min=1)
+    return _orthogonalized(matrices, n_iterations, dtype)
+
+
+def _orthogonalized(matrices: Tensor, n_iterations: int, dtype: torch.dtype | None) -> Tensor:
+    """:func:`orthogonalize` of matrices whose norm is finite."""
     a, b, c = COEFFICIENTS
     tall = matrices.shape[-2] > matrices.shape[-1]
     x = matrices.mT if tall else matrices  # the smaller of the two products
@@ -448,7 +462,7 @@ def require_positive(named: Mapping[str, float]) -> None:
     """Finite numbers above 0."""
     for name, value in named.items():
         checks.require_number(value, name)
-        if not 0 < value < math.inf:
+        if not 0 < value <= sys.float_info.max:  # an integer may be beyond
             raise ValueError(f"{name} is {value}; it must be a finite number above 0.")
 
 

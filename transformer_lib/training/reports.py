@@ -13,12 +13,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import torch
-from torch import nn
 from tqdm import tqdm
 
 from transformer_lib.training.distributed import Processes
 from transformer_lib.training.loop import Step
-from transformer_lib.training.run import Report, Run
+from transformer_lib.training.run import Report, Run, n_parameters
 
 
 @contextlib.contextmanager
@@ -38,7 +37,8 @@ def reporting(processes: Processes, reports: Sequence[str] = ()) -> Iterator[Rep
         yield lambda run, step: None
         return
     with contextlib.ExitStack() as stack:
-        chosen = [stack.enter_context(contextlib.closing(_report(one))) for one in reports]
+        each = dict.fromkeys(reports)  # once
+        chosen = [stack.enter_context(contextlib.closing(_report(one))) for one in each]
         chosen.append(stack.enter_context(contextlib.closing(Terminal())))
 
         def report(run: Run, step: Step | None) -> None:
@@ -245,11 +245,6 @@ def _beginning(run: Run) -> str:
         text += f"; floor {run.corpus.floor:.4f}"
         text += f", {run.corpus.seen} validation stories left out, as they are trained on"
     return text
-
-
-def n_parameters(model: nn.Module) -> int:
-    """How many numbers any model learns; a shared one counts once."""
-    return sum(parameter.numel() for parameter in model.parameters())
 
 
 def say(text: str, end: str = "\n") -> None:

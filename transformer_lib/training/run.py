@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import nn
 
 from transformer_lib import storage
 from transformer_lib.data.batches import Batches, Lessons, Source
@@ -29,10 +30,13 @@ from transformer_lib.training.device import precision_here
 from transformer_lib.training.distributed import ALONE, Processes
 from transformer_lib.training.loop import Step, Trainer
 from transformer_lib.training.recipes import Recipe
+from transformer_lib.training.run_log import RunLog, logs_in, new_run, save_run
 from transformer_lib.training.tasks import TASKS, corpus_of, model_of
 from transformer_lib.training.trained import (
     CPU,
+    find_log,
     recipe_of,
+    require_device,
     require_not_exported,
     require_same_run,
     sizes_of,
@@ -131,7 +135,8 @@ class Run:
         seconds: that its steps took; ``wall``, with what lies between them: saving, measuring.
 
     Raises:
-        ValueError, TypeError: the recipe makes no model, no optimizer or no data.
+        ValueError, TypeError: the recipe makes no model, no optimizer or no data; or the device is
+            not here.
 
     >>> run = Run(Recipe.of(n_steps=2, n_layers=1, d_model=16, n_stories=50, n_validation=5))
     >>> for step in run.steps():
@@ -150,6 +155,7 @@ class Run:
     ):
         if not isinstance(recipe, Recipe):
             raise TypeError(f"recipe is {recipe!r:.60}; give a Recipe, such as PRESETS['gifts'].")
+        require_device(torch.device(device))
         self.corpus = corpus_of(recipe) if corpus is None else corpus
         self.trainer = make_trainer(recipe, self.corpus, processes, torch.device(device))
         # What suited the device stays the run's: elsewhere it goes on as it began.
@@ -389,8 +395,11 @@ def trained_run(
     processes: Processes = ALONE,
     device: torch.device = CPU,
     other_devices: bool = False,
+    command: str | None = None,
 ) -> Run:
     """Train by ``recipe`` to the end, saving into ``folder``; ``resume`` from a checkpoint.
+
+    The run log says that ``command`` does it again; that which started this program if None.
 
     A signal (:data:`STOPPING_SIGNALS`) saves after the step in progress and raises
     :class:`Stopped`. No other program can train in ``folder`` meanwhile; the processes that
@@ -419,6 +428,9 @@ def trained_run(
         report(run, None)
         for step in run._steps(folder, stopping, hold):
             report(run, step)
+        done = folder is not None and processes.is_first
+        if done and find_log(folder, run.recipe, run.curve) is None:  # a finished run has one
+            save_run(_log_of(run, Path(folder), command), folder)
     return run
 
 
@@ -437,6 +449,40 @@ def holding(folder: str | os.PathLike | None, processes: Processes) -> Iterator[
     storage.require_writable(Path(folder))
     with storage.locked(Path(folder)) as hold:
         yield hold
+
+
+def _log_of(run: Run, folder: Path, command: str | None) -> RunLog:
+    corpus = run.corpus
+    measured = {name for name, column in run.curve.items() if column[-1] == column[-1]}  # not NaN
+    curve = {n: c for n, c in run.curve.items() if n != "accuracy" or n in measured}
+    result = {name: column[-1] for name, column in curve.items()}
+    result |= {
+        "parameters": n_parameters(run.trainer.model),
+        "wall_seconds": run.wall,
+        "floor": corpus.floor,
+        "seen": corpus.seen,
+    }
+    return new_run(
+        _log_name(folder),
+        config=run.recipe.as_json() | {"processes": run.trainer.processes.size},
+        curve=curve,
+        result=result,
+        command=command,
+    )
+
+
+def _log_name(folder: Path) -> str:
+    """The folder's own, and more where a file of that name is somebody else's."""
+    words = "".join(c if c.isalnum() and c.isascii() else "-" for c in folder.name.lower())
+    name = "-".join(filter(None, words.split("-"))) or "run"
+    while os.path.lexists(path := folder / f"{name}.json") and path not in logs_in(folder):
+        name += "-run"
+    return name
+
+
+def n_parameters(model: nn.Module) -> int:
+    """How many numbers any model learns; a shared one counts once."""
+    return sum(parameter.numel() for parameter in model.parameters())
 
 
 def require_bundles(source: Source, parts: int) -> None:

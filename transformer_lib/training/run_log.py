@@ -243,7 +243,9 @@ def _require_log(log: RunLog) -> None:
     """Everything that the format promises about a log."""
     for field in ("name", "command", "commit", "date"):
         if not isinstance(getattr(log, field), str) or not getattr(log, field):
-            raise TypeError(f"{field} is {getattr(log, field)!r}; it must be a text.")
+            raise TypeError(
+                f"{field} is {getattr(log, field)!r}; it must be a text that is not empty."
+            )
     if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", log.name):
         raise ValueError(
             f"the run's name is {log.name!r}; use lower-case letters, digits and single hyphens."

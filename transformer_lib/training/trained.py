@@ -123,7 +123,7 @@ def load_shipped(name_or_path: str | os.PathLike, *, device: torch.device = CPU)
         known = ", ".join(sorted(p.parent.name for p in TRAINED_FOLDER.glob(f"*/{MANIFEST}")))
         raise FileNotFoundError(
             f"there is no trained model {str(name_or_path)!r}. The package has: {known or 'none'}. "
-            f"Another one is loaded by the path of its folder."
+            f"Another one is loaded by the path of its folder, and that of a run by load_trained."
         )
     file = folder / MANIFEST
     try:
@@ -179,7 +179,7 @@ def export(run_folder: str | os.PathLike, folder: str | os.PathLike) -> Path:
     if log is None:
         raise FileNotFoundError(
             f"there is no run log in {run_folder} that belongs to its newest checkpoint, "
-            f"{saved.path.name}. Resume the run first: it writes one."
+            f"{saved.path.name}. Resume the run first: trained_run and the command line write one."
         )
     contents = {
         WEIGHTS: safetensors.torch.save(dict(trained.model.state_dict())),

@@ -8,6 +8,7 @@ values are drawn.
 
 import torch
 
+from transformer_lib import checks
 from transformer_lib.gpt import GPT
 
 
@@ -50,6 +51,7 @@ def wake(model: GPT, awake: int, seed: int) -> None:
 
 def _asleep(model: GPT, awake: int) -> tuple[torch.Tensor, torch.Tensor]:
     """The rows of the values, and the columns of the output, of the heads behind the first ones."""
+    checks.require_count(awake, "awake", least=0)
     attention = model.blocks[-1].attention
     first = awake * attention.d_head
     return attention.value.weight[first:], attention.output.weight[:, first:]
