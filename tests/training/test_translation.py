@@ -125,7 +125,7 @@ def test_the_papers_schedule_and_optimizer():
     ("changes", "message"),
     [
         ({"data": "kannada", "wiring": "gpt2"}, "wiring is 'gpt2'; choose one of 'paper', 'fast'"),
-        ({"data": "gifts", "vocabulary": 500}, "vocabulary = 500 .* choices of a translator"),
+        ({"data": "gifts", "vocabulary": 500}, "vocabulary = 500 .* the words of its grammar"),
         ({"data": "kannada", "model": {"shared": True}}, "model holds shared, which follows"),
         ({"data": "kannada", "grammar": {"people": []}}, "grammar holds 'people', which Kannada"),
         ({"data": "a.tsv", "label_smoothing": 1.0}, "label_smoothing is 1.0; it is a share"),
