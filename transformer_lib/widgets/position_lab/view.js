@@ -13,7 +13,10 @@ import { wavelengths } from "./vectors.js";
 const ALWAYS = ["method", "position", "offset", "n_positions"];
 const SHOWN = Object.keys(VIEWS);
 
-function render({ model, el }) {
+/** A page on a slow machine has its turn between the parts of a figure that is built there. */
+const turn = () => new Promise((resolve) => setTimeout(resolve));
+
+async function render({ model, el }) {
   const [rows, columns] = model.get("_table_shape");
   const numbers = readFloats(model, "_table");
   const table = Array.from({ length: rows }, (_, p) =>
@@ -83,6 +86,7 @@ function render({ model, el }) {
   controls.position.element.classList.add("afm-pl-query");
   controls.offset.element.classList.add("afm-pl-key");
 
+  await turn();
   const read = () => Object.fromEntries(traits.map((name) => [name, model.get(name)]));
   const choose = (hit) => {
     const now = settled({ ...read(), ...hit }, table);
@@ -225,6 +229,7 @@ function render({ model, el }) {
       ];
     },
   });
+  await turn();
   for (const name of [...traits, "view"]) fig.listen(model, `change:${name}`, paint);
   paint();
   drive(fig, model, {
