@@ -1,3 +1,20 @@
+/* A long page is laid out from top to bottom, a few blocks at a time (afm-cells.css leaves out what is
+ * out of sight while .afm-arriving): all at once is half a second on a slow telephone, in which nothing
+ * answers. */
+(async () => {
+  const html = document.documentElement;
+  if (!html.classList.contains("afm-arriving")) return;
+  const turn = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+  const blocks = [...document.querySelectorAll("article section > :not(section)")];
+  await turn();
+  for (let at = 0; at < blocks.length; at += 12) {
+    await turn();
+    for (const block of blocks.slice(at, at + 12)) block.classList.add("afm-arrived");
+  }
+  await turn();
+  html.classList.remove("afm-arriving");
+})();
+
 /* A picture is as wide as the page. Where its text is then too small to read, a button below it, or a
  * touch, shows it in its own size. */
 (() => {
