@@ -167,13 +167,15 @@ def look(
     name: str, stored: NotebookNode, machines: list[Machine], pool: Executor
 ) -> tuple[set[int], list[NotebookNode]]:
     """Run one chapter on each machine, in `pool`; say which cells differ, and on which."""
-    differing: set[int] = set()
     runs = list(pool.map(partial(run, stored), machines))
-    for machine, nb in zip(machines, runs, strict=True):
-        for number, difference in differences(stored, nb).items():
-            differing.add(number)
+    found = [differences(stored, nb) for nb in runs]
+    differing = set().union(*found)
+    for machine, on_this in zip(machines, found, strict=True):
+        for number, difference in on_this.items():
             print(f"{name}, cell {number}, {machine.name}:", flush=True)
             print(textwrap.indent(difference[:600], "    "), flush=True)
+    if differing and len(found) > 1 and all(each == found[0] for each in found):
+        print(f"{name}: alike on all of these, so it is not for the machine's sake", flush=True)
     if not differing:
         print(f"{name}: as stored ({', '.join(m.name for m in machines)})", flush=True)
     return differing, runs

@@ -72,8 +72,10 @@ def test_a_reader_s_own_file(tmp_path):
 def test_too_little_data_is_an_error(as_a_reader):
     with pytest.raises(ValueError, match=r"first 90 are to train on.*a block of at most 89"):
         text_corpus("0123456789" * 10, block=100)
-    with pytest.raises(ValueError, match=r"60 byte pairs.* 54 are to train on.* at most 53"):
+    with pytest.raises(ValueError, match=r"60 tokens.* 54 are to train on.* at most 53"):
         text_corpus("0123456789 " * 10, block=54, vocabulary=261)
+    with pytest.raises(ValueError, match="vocabulary is 261, and a tokenizer is given"):
+        text_corpus("0123456789", 2, vocabulary=261, tokenizer=CharacterTokenizer("0123456789"))
     with pytest.raises(ValueError, match=r"up to 85 words, and a block has 84.*block=85"):
         stories_corpus(Grammar(), 10, 10, block=84)
     tiny = Grammar(people=("mary",), gifts=("roses",), n_gifts=1, n_sentences=1, give=0, give_it=0,

@@ -1,7 +1,11 @@
 """Tasks: another family of models needs one entry here, and no second loop, run or command line."""
 
 import json
+import math
+import re
+import sys
 from functools import partial
+from pathlib import Path
 
 import pytest
 import torch
@@ -10,7 +14,7 @@ from small_runs import differences, end_of
 from torch import nn
 
 from transformer_lib.bpe import train_bpe
-from transformer_lib.data.corpora import Corpus, text_corpus
+from transformer_lib.data.corpora import KINDS, Corpus, text_corpus
 from transformer_lib.gpt import GPT, GPTConfig
 from transformer_lib.tokenizers import WordTokenizer
 from transformer_lib.training import tasks
@@ -18,7 +22,7 @@ from transformer_lib.training.checkpoints import find_checkpoints
 from transformer_lib.training.cli import main
 from transformer_lib.training.evaluation import mean_loss
 from transformer_lib.training.losses import cross_entropy
-from transformer_lib.training.recipes import DataRecipe, Recipe
+from transformer_lib.training.recipes import DATA, DataRecipe, Recipe
 from transformer_lib.training.run import Run, trained_run
 from transformer_lib.training.tasks import TASKS, Task
 from transformer_lib.training.trained import load_trained
@@ -69,7 +73,8 @@ def reverser(recipe, tokenizer):
 
 
 def measures(model, corpus, **options) -> dict[str, float]:
-    return {"validation_loss": mean_loss(model, corpus.validation, **options), "accuracy": 0.25}
+    loss = mean_loss(model, corpus.validation, **options)
+    return {"validation_loss": loss, "accuracy": 0.25, "perplexity": math.exp(loss)}
 
 
 def write(model, tokenizer, prompt, n_tokens, **options):
@@ -102,9 +107,12 @@ def test_another_model_is_trained_stopped_resumed_measured_exported_and_written_
     resumed = trained_run(RECIPE, tmp_path / "run", resume=find_checkpoints(tmp_path / "run")[-1])
     assert differences(end_of(resumed), end_of(whole)) == []
     assert resumed.curve["accuracy"] == [0.25, 0.25]
+    losses, perplexities = resumed.curve["validation_loss"], resumed.curve["perplexity"]
+    assert perplexities == [math.exp(loss) for loss in losses]
     assert main(["resume", str(tmp_path / "run")]) == 0
     assert main(["evaluate", str(tmp_path / "run")]) == 0
-    assert capsys.readouterr().out.count("25.00% of the answers") == 2
+    told = capsys.readouterr().out
+    assert told.count(f"25.00% of the answers right, perplexity {perplexities[-1]:.4f}") == 2
     assert main(["export", str(tmp_path / "run"), str(tmp_path / "out")]) == 0
     assert isinstance(load_trained(tmp_path / "out").model, Reverser)
     capsys.readouterr()
@@ -162,3 +170,24 @@ def test_a_field_that_is_younger_than_a_checkpoint_has_the_value_that_it_had(tmp
     del configuration["recipe"]["decay"]
     forge(checkpoint, configuration=configuration)
     assert trained_run(recipe, tmp_path / "run", resume=tmp_path / "run").trainer.step == 2
+
+
+def test_the_script_that_contributing_shows(tmp_path, capsys, monkeypatch, as_a_reader):
+    contributing = Path(__file__).parents[2].joinpath("CONTRIBUTING.md").read_text("utf-8")
+    [script] = re.findall(r"```python\n(.*?cli\.main\(\)\n)```", contributing, re.DOTALL)
+    for table, name in ((KINDS, "lowercase"), (TASKS, "folder"), (DATA, "mine")):
+        monkeypatch.setitem(table, name, None)  # what the script puts there is taken out again
+    monkeypatch.chdir(tmp_path)
+    Path("texts").mkdir()
+    Path("texts", "a.txt").write_text("Susan GAVE the roses. " * 20, "utf-8")
+    Path("texts", "b.txt").write_text("To Whom? " * 20, "utf-8")
+    tiny = "--data mine --n-steps 2 --block 8 --batch-size 2 --n-layers 1 --n-heads 1 --d-model 8"
+    for command in (
+        f"train --preset cpu --folder run {tiny}",
+        "sample run --prompt SUSAN --tokens 3",
+    ):
+        monkeypatch.setattr(sys, "argv", ["mine.py", *command.split()])
+        exec(script, {"__name__": "__main__"})
+    written = capsys.readouterr().out.splitlines()[-1]
+    assert written.startswith("susan")
+    assert len(written) == len("susan") + 3

@@ -64,16 +64,21 @@ class Corpus:
 
 
 def text_corpus(
-    text: str, block: int, window: int | None = None, vocabulary: int | None = None
+    text: str,
+    block: int,
+    window: int | None = None,
+    vocabulary: int | None = None,
+    *,
+    tokenizer: Tokenizer | None = None,
 ) -> Corpus:
-    """The first nine tenths of ``text`` to train on, the last to measure: by characters, or by
-    ``vocabulary`` byte pairs, learned from what is trained on.
+    """The first nine tenths of ``text`` to train on, the last to measure: by characters, by
+    ``vocabulary`` byte pairs, learned from what is trained on, or by a tokenizer of your own.
 
     A loss is of a token: what is measured with one vocabulary does not compare with another's.
 
     Raises:
         ValueError: a part is shorter than a block; a block or a window below 1; a vocabulary that
-            :func:`~transformer_lib.bpe.train_bpe` refuses.
+            :func:`~transformer_lib.bpe.train_bpe` refuses, or besides a tokenizer.
 
     >>> corpus = text_corpus("to be or not to be " * 20, block=8)
     >>> corpus.tokenizer.size, len(corpus.training), corpus.validation
@@ -87,10 +92,16 @@ def text_corpus(
     _require_texts([text])
     end = int(TRAINING_SHARE * len(text))
     parts = text[:end], text[end:]
-    tokenizer = CharacterTokenizer(text) if vocabulary is None else train_bpe(parts[0], vocabulary)
+    if tokenizer is not None and vocabulary is not None:
+        raise ValueError(
+            f"vocabulary is {vocabulary}, and a tokenizer is given, which has one. Give only one."
+        )
+    by_characters = tokenizer is None and vocabulary is None
+    if tokenizer is None:
+        tokenizer = CharacterTokenizer(text) if by_characters else train_bpe(parts[0], vocabulary)
     dtype = torch.uint8 if tokenizer.size < 256 else torch.int32
     trained_on, measured = (torch.tensor(tokenizer.encode(part), dtype=dtype) for part in parts)
-    unit = "characters" if vocabulary is None else "byte pairs"
+    unit = "characters" if by_characters else "tokens"
     count = f"the text has {len(trained_on) + len(measured)} {unit}"
     if len(measured) < 2:
         raise ValueError(

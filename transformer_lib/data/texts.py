@@ -173,7 +173,10 @@ def _decode(data: bytes, name: str, encoding: str) -> str:
 def _require_readable(path: Path, status: os.stat_result) -> None:
     """A regular file that fits into memory. (Reading a pipe or a device might never end.)"""
     if stat.S_ISDIR(status.st_mode):
-        raise ValueError(f"{str(path)!r} is a folder; give the path of one file.")
+        raise ValueError(
+            f"{str(path)!r} is a folder; give the path of one file. (To train on all texts of a "
+            f"folder, make them one: cat folder/*.txt > all.txt.)"
+        )
     if not stat.S_ISREG(status.st_mode):
         kind = "a pipe" if stat.S_ISFIFO(status.st_mode) else "a device or a socket"
         raise ValueError(

@@ -6,7 +6,7 @@
 
 Every function draws on `ax` if it is given, else on a new figure, which a notebook shows at the end
 of the cell (in a script, call `plt.show()`). Rows are queries, columns are keys. A figure is an
-opaque light card on a light and on a dark page, with text of at least 12 pixels.
+light card with text of at least 12 pixels; a dark page turns its colors (``book/assets/afm.css``).
 """
 
 from .cells import cells

@@ -32,8 +32,8 @@ from transformer_lib.training.recipes import (
     Recipe,
     require_seed,
 )
-from transformer_lib.training.reports import REPORTS, reporting, say, tell
-from transformer_lib.training.run import Run, Stopped, require_run_folder, trained_run
+from transformer_lib.training.reports import REPORTS, reporting, say, tell, told
+from transformer_lib.training.run import COLUMNS, Run, Stopped, require_run_folder, trained_run
 from transformer_lib.training.tasks import TASKS, corpus_of
 from transformer_lib.training.trained import (
     TRAINED_FOLDER,
@@ -357,8 +357,8 @@ def _train(recipe: Recipe, chosen, arguments: Sequence[str], resume: str | None)
 
 def _summary(run: Run) -> str:
     measured = {name: column[-1] for name, column in run.curve.items()}
-    told = _measured(measured, run.corpus.floor, TASKS[run.recipe.data.task].answers)
-    return f"{told}, after {run.seconds:.0f} s of training, {run.wall:.0f} s in all"
+    measured = _measured(measured, run.corpus.floor, TASKS[run.recipe.data.task].answers)
+    return f"{measured}, after {run.seconds:.0f} s of training, {run.wall:.0f} s in all"
 
 
 def _measured(measured: dict[str, float], floor: float | None, answers: str) -> str:
@@ -367,7 +367,7 @@ def _measured(measured: dict[str, float], floor: float | None, answers: str) -> 
         text += f" (floor {floor:.4f})"
     if measured["accuracy"] == measured["accuracy"]:
         text += f", {measured['accuracy']:.2%} {answers}"
-    return text
+    return text + told({name: measured[name] for name in measured if name not in COLUMNS})
 
 
 def evaluate_command(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
@@ -380,9 +380,9 @@ def evaluate_command(chosen: argparse.Namespace, arguments: Sequence[str]) -> in
     precision = precision_here(recipe.precision or "float32", device)
     measured = TASKS[recipe.data.task].measures(trained.model, corpus, precision=precision)
     rows = f"{len(corpus.validation):,} rows"
-    told = _measured(measured, corpus.floor, TASKS[recipe.data.task].answers)
+    text = _measured(measured, corpus.floor, TASKS[recipe.data.task].answers)
     where = f", in {precision}, as {device} has no units for {recipe.precision}"
-    say(f"step {trained.step}: {told} ({rows}{'' if precision == recipe.precision else where})")
+    say(f"step {trained.step}: {text} ({rows}{'' if precision == recipe.precision else where})")
     return 0
 
 

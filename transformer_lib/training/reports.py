@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from transformer_lib.training.distributed import Processes
 from transformer_lib.training.loop import Step
-from transformer_lib.training.run import Report, Run, n_parameters
+from transformer_lib.training.run import COLUMNS, Report, Run, n_parameters
 
 
 @contextlib.contextmanager
@@ -194,9 +194,14 @@ def _numbers(run: Run, step: Step | None) -> dict[str, float]:
     }
     if _was_measured(run, step):
         found["loss/validation"] = run.curve["validation_loss"][-1]
-        accuracy = run.curve["accuracy"][-1]
-        found |= {} if math.isnan(accuracy) else {"accuracy": accuracy}
+        row = {"accuracy": run.curve["accuracy"][-1], **others(run)}
+        found |= {name: value for name, value in row.items() if not math.isnan(value)}
     return found
+
+
+def others(run: Run) -> dict[str, float]:
+    """What the run's task measures besides loss and accuracy, as it was last."""
+    return {name: column[-1] for name, column in run.curve.items() if name not in COLUMNS}
 
 
 def _show(run: Run, step: Step | None, bar: tqdm) -> None:
@@ -215,8 +220,13 @@ def _show(run: Run, step: Step | None, bar: tqdm) -> None:
         _tell_above(
             bar,
             f"step {step.step}: training {row['training_loss']:.4f}, validation "
-            f"{row['validation_loss']:.4f}{accuracy}, {row['seconds']:.0f} s",
+            f"{row['validation_loss']:.4f}{accuracy}{told(others(run))}, {row['seconds']:.0f} s",
         )
+
+
+def told(measured: dict[str, float]) -> str:
+    """Measures, as they follow others in a line."""
+    return "".join(f", {name} {value:.4f}" for name, value in measured.items())
 
 
 def _tell_above(bar: tqdm, text: str) -> None:

@@ -43,6 +43,7 @@ from transformer_lib.training.trained import (
 )
 from transformer_lib.training.waking import put_to_sleep, wake
 
+# Of each curve; what else a task measures has columns of its own.
 COLUMNS = ("step", "training_loss", "validation_loss", "accuracy", "seconds")
 # Sent by a machine that is taken back, by Ctrl-C, by a terminal that closes, by Slurm.
 STOPPING_SIGNALS = ("SIGTERM", "SIGINT", "SIGHUP", "SIGUSR1")
@@ -236,16 +237,21 @@ class Run:
         return step > 0 and (step % every == 0 or step == last)
 
     def measure(self, stopping: Stopping | None = None) -> dict[str, float]:
-        """Add a row to the curve: the exact loss on the validation data, the share of answers."""
+        """Add a row to the curve: what the task measures, such as the exact loss on the validation
+        data and the share of answers. A column that begins later, or ends, has NaN elsewhere.
+        """
         trainer = self.trainer
         options = {"precision": trainer.precision, "processes": trainer.processes}
         with (stopping or Stopping()).at_once():
             measured = TASKS[self.recipe.data.task].measures(trainer.model, self.corpus, **options)
         total, count = self._recent
         mean = total / count if count else float("nan")
+        measured = {name: float(value) for name, value in measured.items()}
         row = {"step": trainer.step, "training_loss": mean, **measured, "seconds": self.seconds}
-        for name in COLUMNS:
-            self.curve[name].append(row[name])
+        for name in row:
+            self.curve.setdefault(name, [float("nan")] * len(self.curve["step"]))
+        for name, column in self.curve.items():
+            column.append(row.get(name, float("nan")))
         self._recent = [0.0, 0]
         return row
 
@@ -287,7 +293,7 @@ class Run:
             recipe = recipe.with_changes(precision=precision)
         require_same_run(saved, recipe, self.corpus)
         try:
-            curve, seconds, wall, recent = _progress(saved.state, saved.step, list(self.curve))
+            curve, seconds, wall, recent = _progress(saved.state, saved.step)
             saved.state["model"] = TASKS[self.recipe.data.task].names(saved.state["model"])
             if recipe != self.recipe:
                 _in_other_precision(saved.state, self.trainer)
@@ -321,9 +327,7 @@ def _in_other_precision(state: dict[str, Any], trainer: Trainer) -> None:
             group["dtype"] = own["dtype"]
 
 
-def _progress(
-    state: dict[str, Any], step: int, columns: list[str]
-) -> tuple[dict, float, float, list]:
+def _progress(state: dict[str, Any], step: int) -> tuple[dict, float, float, list]:
     """Curve, seconds, seconds by the clock on the wall, and recent losses that a run has saved.
 
     Raises:
@@ -335,11 +339,11 @@ def _progress(
     if state["step"] != step:
         raise TypeError(f"its step is {state['step']!r:.80}, and that of its manifest is {step}")
     numbers = [*curve.values(), recent, [seconds, wall]]
-    if set(curve) != set(columns) or len({*map(len, curve.values())}) != 1 or len(recent) != 2:
-        raise TypeError("its curve has other columns, or columns of unequal length")
+    if not set(COLUMNS) <= set(curve) or len({*map(len, curve.values())}) != 1 or len(recent) != 2:
+        raise TypeError("its curve lacks a column, or has columns of unequal length")
     if not all(isinstance(number, int | float) for column in numbers for number in column):
         raise TypeError("its curve holds something else than numbers")
-    return {name: curve[name] for name in columns}, seconds, wall, recent
+    return curve, seconds, wall, recent
 
 
 def make_trainer(

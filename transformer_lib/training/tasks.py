@@ -269,8 +269,9 @@ class Task:
         corpus: of a recipe, its data.
         model: of a recipe and a tokenizer, a new model.
         loss: that it is trained by.
-        measures: of a model and a corpus, ``"validation_loss"`` and ``"accuracy"``, by name; NaN
-            for what does not apply. A run keeps no others. (With the options of :func:`measures`.)
+        measures: of a model and a corpus, numbers by name, which the run's curve and its reports
+            keep: ``"validation_loss"``, ``"accuracy"`` (NaN for what does not apply) and any
+            others. (With the options of :func:`measures`.)
         names: of a model's ``state_dict``, maybe an old one: the same under the names of today.
         write: of a trained model, a tokenizer, a prompt and a number of tokens: text, in pieces.
             None: it does not go on with texts.

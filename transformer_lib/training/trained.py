@@ -241,8 +241,9 @@ def sizes_of(configuration: Mapping[str, Any]) -> tuple[int, int]:
         recipe = Recipe.from_json(configuration["recipe"])
         what, fix = (
             "describe the model",
-            "If it has a part of your own, import that first and load it in Python, by "
-            "load_trained; else copy it again.",
+            "If it has a part or a tokenizer of your own, import that first and load it in Python, "
+            "by load_trained, or give this command to a script of yours that imports it and calls "
+            "cli.main(); else copy it again.",
         )
         with shapes_only():
             sketch = model_of(recipe, corpora.tokenizer_of(configuration["tokenizer"]))

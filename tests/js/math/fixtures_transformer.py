@@ -2,7 +2,7 @@
 
 import base64
 import copy
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import torch
 from models import PAIRS, VOCABULARY, VOCABULARY_OF_SOURCE, WIRINGS, make, make_pair
@@ -10,6 +10,7 @@ from models import PAIRS, VOCABULARY, VOCABULARY_OF_SOURCE, WIRINGS, make, make_
 from transformer_lib.beam import beam_search, cut
 from transformer_lib.encoder_decoder import BEGIN, END
 from transformer_lib.interpret.maps import attention_maps
+from transformer_lib.layers import ACTIVATIONS
 from transformer_lib.widgets.weights import pack_weights, unpack_weights
 
 
@@ -24,6 +25,9 @@ def fixtures():
             ],
             "pairs": [of_pair(name, config) for name, config in PAIRS.items()],
             "packed": packed(),
+            "activations": [
+                of_gpt(name, replace(WIRINGS["gpt1"], activation=name)) for name in ACTIVATIONS
+            ],
         }
 
 

@@ -17,7 +17,7 @@ const weightsOf = ({ weights }) =>
 const named = (maps, name) =>
   Object.fromEntries(maps.map((layer, i) => [name.replace("#", i), layer]));
 
-for (const known of library.gpt) {
+for (const known of [...library.gpt, ...library.activations]) {
   const { name, config, ids, maps, logits } = known;
   test(`a GPT is the library's: ${name}`, () => {
     const found = gpt(config, weightsOf(known)).start().read(ids);

@@ -8,7 +8,6 @@
 //   encode(settings, table, start, count)  -> { queries, keys } or also { rows }: the vectors at each
 //                     position, where queries differ from them (through W_Q); or
 //   bias(settings, table)    -> [query][key], for a method that changes the scores and no vector
-//   slopes(settings)  what each head takes off for a step: for the picture of penalties
 //   turns             -1 if a later position turns against the clock's R(k), else 1
 //   hands             the two vectors that a dial shows: their names in { rows, queries, keys }
 //   hasWaves          whether each pair of components turns evenly
@@ -131,7 +130,6 @@ const alibi = {
   rows: ({ n_positions }) => n_positions,
   bias: ({ n_heads, n_positions, head }) =>
     alibiBias(alibiSlopes(n_heads)[head], n_positions, n_positions),
-  slopes: ({ n_heads }) => alibiSlopes(n_heads),
   titles: { scores: "What is added to the scores" },
   effects: {
     head: perStep,

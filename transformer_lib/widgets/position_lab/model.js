@@ -52,6 +52,14 @@ export function settled(settings, table) {
   };
 }
 
+/** What each head adds to a score, by the distance of the key back: [head][distance]. */
+export function addedByDistance(method, settings, table) {
+  return Array.from({ length: settings.n_heads }, (_, head) => {
+    const added = method.bias({ ...settings, head }, table);
+    return [...added.at(-1)].reverse();
+  });
+}
+
 const KEPT = 4;
 const recent = []; // what does not depend on the position is computed once while the slider moves
 

@@ -1,5 +1,5 @@
-// Pictures of the scores: by pair, by distance, and ALiBi's. Each is drawn by panel() of parts.js, with
-// view = { settings, method, lab, waves, pairs, slopes, titles } from view.js.
+// Pictures of the scores: by pair, by distance, and of what is added to them. Each is drawn by panel() of parts.js, with
+// view = { settings, method, lab, waves, pairs, penalties, titles } from view.js.
 
 import { linearScale } from "../core/axes.js";
 import { short } from "../core/numbers.js";
@@ -120,26 +120,22 @@ export function drawDistance({ svg, title, width, colors, view }) {
   return { height: top + tall + 52, says: `Offset test: scores differ by up to ${most}` };
 }
 
-/** ALiBi: the penalty of each head by distance. */
+/** What each head adds to a score, by distance: ALiBi's penalty. */
 export function drawPenalties({ svg, title, width, colors, view }) {
   const { settings } = view;
   title.textContent = "The penalty by distance, one line for each head";
   const n = settings.n_positions;
   const [top, tall] = [10, isNarrow(width) ? 160 : 210];
   const x = linearScale([0, n - 1], [LEFT, width - 10]).of;
-  const floor = -Math.min(8, view.slopes[0] * (n - 1));
+  const floor = Math.max(-8, Math.min(...view.penalties.flat()));
   const y = linearScale([0, floor], [top, top + tall]).of;
-  view.slopes.forEach((slope, head) => {
-    const end = Math.min(n - 1, floor / -slope);
+  view.penalties.forEach((values, head) => {
     const own = head === settings.head;
-    svg.append(
-      line(x(0), y(0), x(end), y(-slope * end), own ? colors.ink : colors.line, {
-        "stroke-width": own ? 3 : 1.5,
-      }),
-    );
+    const points = downTo(floor, values).map(([distance, value]) => [x(distance), y(value)]);
+    svg.append(polyline(points, own ? colors.ink : colors.line, { "stroke-width": own ? 3 : 1.5 }));
   });
   const away = Math.abs(settings.offset);
-  const value = -view.slopes[settings.head] * away;
+  const value = view.penalties[settings.head][away];
   if (value >= floor) svg.append(marker(x(away), y(value), colors.keyText));
   svg.append(
     text(LEFT - 6, top + 5, "0", { "text-anchor": "end" }),
@@ -149,7 +145,16 @@ export function drawPenalties({ svg, title, width, colors, view }) {
     text(LEFT, top + tall + 18, "distance 0"),
     text(width - 10, top + tall + 18, String(n - 1), { "text-anchor": "end" }),
   );
-  return { height: top + tall + 24, says: `Penalty by distance of ${view.slopes.length} heads` };
+  return { height: top + tall + 24, says: `Penalty by distance of ${view.penalties.length} heads` };
+}
+
+/** [index, value] of each value as far as they are above the floor, and where they reach it. */
+function downTo(floor, values) {
+  const at = values.findIndex((value) => value < floor);
+  if (at <= 0) return [...values.entries()];
+  const before = values[at - 1];
+  const part = (before - floor) / (before - values[at]);
+  return [...values.slice(0, at).entries(), [at - 1 + part, floor]];
 }
 
 /** ALiBi: the weights that are left when all scores are equal, looking back only. */

@@ -1,5 +1,5 @@
 // Pictures of the vectors at each position: dials, code and shift test. Each is drawn by panel() of parts.js, with
-// view = { settings, method, lab, waves, pairs, slopes, titles } from view.js.
+// view = { settings, method, lab, waves, pairs, penalties, titles } from view.js.
 
 import { linearScale } from "../core/axes.js";
 import { svgElement } from "../core/dom.js";

@@ -3,7 +3,7 @@ import { figure } from "../core/figure.js";
 import { drive, endsOf } from "../core/state.js";
 import { readFloats, readJson, send } from "../core/wire.js";
 import { METHODS, methodNamed, VIEWS } from "./methods.js";
-import { bounds, compute, effect, pairsToShow, settled, write } from "./model.js";
+import { addedByDistance, bounds, compute, effect, pairsToShow, settled, write } from "./model.js";
 import { panel } from "./parts.js";
 import { drawDistance, drawPenalties, drawScores, drawWeights } from "./score_panels.js";
 import { drawClocks, drawCode, drawShift } from "./vector_panels.js";
@@ -153,7 +153,7 @@ async function render({ model, el }) {
       waves: method.hasWaves ? wavelengths(settings.d_model, settings.base) : null,
       pairs: lab.rows && pairsToShow(lab.rows[0].length / 2, settings.pair),
       titles: { ...method.titles, scores: (through && method.titles.projected) || scores },
-      slopes: method.slopes?.(settings),
+      penalties: method.bias && addedByDistance(method, settings, table),
     };
     for (const [name, [min, max]] of Object.entries(bounds(settings, table))) {
       Object.assign(controls[name].input, { min, max });
