@@ -15,7 +15,7 @@ from transformer_lib.encoder_decoder import (
     EncoderDecoderConfig,
 )
 from transformer_lib.interpret.maps import attention_maps
-from transformer_lib.sampling import generate
+from transformer_lib.sampling import generate, next_logits
 
 D_MODEL, HEADS, D_FF, LAYERS = 12, 3, 17, 2
 ALIKE = {torch.float64: {"rtol": 0, "atol": 1e-10}, torch.float32: {"rtol": 0, "atol": 1e-5}}
@@ -154,6 +154,8 @@ def test_what_generates_takes_a_model_that_is_given_its_source():
     given, begin = model.given(sources(5, 3)), torch.full((2, 1), BEGIN)
     cached = generate(given, begin, 7, temperature=0)
     assert cached.equal(generate(given, begin, 7, temperature=0, cache=False))
+    with pytest.raises(ValueError, match="this model reads 2 sources, and each prompt is read by"):
+        next_logits(given, [[BEGIN], [BEGIN]])
 
 
 def test_maps_of_all_three_attentions():

@@ -204,6 +204,7 @@ class NoCache(nn.Module):
             r"n_tokens is 2\.9.* it must be an int",
         ),
         (lambda: next_logits(GPT(GPTConfig(**SIZES)), None), ValueError, "there are no prompts"),
+        (lambda: GPTConfig(**SIZES, smear=2**70), ValueError, "smear is .* at most 1000"),
         (lambda: lengths_to_look_at(0, 4), ValueError, "first is 0; it must be at least 1"),
         (lambda: RealTokens(torch.ones(2, 3)), TypeError, "mask has dtype torch.float32"),
         (

@@ -497,3 +497,12 @@ def test_a_cache_that_is_right_only_at_first_is_found(wrong):
             write(2)
         with pytest.warns(UserWarning, match=f"than without: look at {wrong.__name__}"):
             write(8)
+
+
+def test_a_part_of_pytorch_s_that_mixes_tokens_is_found_too():
+    model, ids = make(WIRINGS["gpt2"]).eval(), random_ids(tokens=5)
+    width = model.config.d_model
+    average = nn.Sequential(nn.ZeroPad2d((0, 0, 2, 0)), nn.AvgPool2d((3, 1), 1))
+    model.blocks[0].feed_forward = nn.Sequential(average, nn.Linear(width, width)).double()
+    with pytest.warns(UserWarning, match="than without: look at AvgPool2d, ZeroPad2d"):
+        generate(model, ids, 4)

@@ -108,6 +108,10 @@ def test_text_is_cut_as_by_the_tokenizer_that_was_saved(saved, tokenizer):
     _, loaded = load_gpt2(saved)
     assert loaded.encode(TEXT).ids == tokenizer.encode(TEXT)
     assert loaded.decode(loaded.encode(TEXT).ids) == TEXT
+    loaded.enable_truncation(2)
+    loaded.enable_padding(length=9)
+    loaded.save(str(saved / "tokenizer.json"))  # as who cut and filled batches with it may
+    assert load_gpt2(saved)[1].encode(TEXT).ids == tokenizer.encode(TEXT)
 
 
 def test_vocabulary_and_merges_do_as_well(saved, folder):
@@ -120,6 +124,10 @@ def test_vocabulary_and_merges_do_as_well(saved, folder):
     text = "mary gave roses"
     assert pieces.decode(pieces.encode(text).ids) == text
     assert pieces.encode("<|endoftext|>").ids == [0]
+    shorter = merges.rsplit("\n", 2)[0]
+    (folder / "merges.txt").write_text(f"#version: 0.2\n{shorter}\n")
+    with pytest.raises(ValueError, match=r"vocab\.json with merges\.txt cannot .* merges for the"):
+        load_tokenizer(folder)
     (folder / "merges.txt").unlink()
     with pytest.raises(FileNotFoundError, match=r"merges\.txt is missing; vocab\.json is of use"):
         load_tokenizer(folder)

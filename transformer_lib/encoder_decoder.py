@@ -210,6 +210,7 @@ class EncoderDecoder(nn.Module):
         where calling ``forward`` is as good: see :mod:`fast.ragged`.
         """
         require_input(self, source, target)
+        require_counted(counted, target)
         return ragged.counted_logits(self, source, target, counted)
 
     @property
@@ -384,6 +385,15 @@ def require_input(model: EncoderDecoder, source, target) -> None:
         raise ValueError(
             f"there are {len(source)} sources and {len(target)} targets; row b of one belongs to "
             f"row b of the other. Give as many of both."
+        )
+
+
+def require_counted(counted: Tensor, target: Tensor) -> None:
+    """``counted`` says of each token of ``target`` whether it counts."""
+    if counted.dtype != torch.bool or counted.shape != target.shape:
+        raise ValueError(
+            f"counted is {counted.dtype} of shape {tuple(counted.shape)}; it must be torch.bool of "
+            f"the target's shape, {tuple(target.shape)}: True where a token counts."
         )
 
 

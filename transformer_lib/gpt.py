@@ -20,6 +20,8 @@ from transformer_lib.fast.steps import TokenStep, model_step, step_of, stepper_o
 from transformer_lib.layers import Embedding, Smear, require_smear_start
 from transformer_lib.wiring import Wiring
 
+MOST_SMEARED = 1000
+
 
 @dataclass(frozen=True, kw_only=True)
 class GPTConfig(Wiring):
@@ -203,11 +205,11 @@ def require_config(config: GPTConfig) -> None:
 
 
 def require_smear(smear: int) -> None:
-    """``smear`` is at least 0."""
-    if smear < 0:
+    """``smear`` is from 0 to a number that can be made and trained."""
+    if not 0 <= smear <= MOST_SMEARED:
         raise ValueError(
-            f"smear is {smear!r}; it is how many tokens before each one are mixed in: choose 0 for "
-            f"none, 1 for the one before, 3 for the three before."
+            f"smear is {smear!r:.40}; it is how many tokens before each one are mixed in: choose 0 "
+            f"for none, 1 for the one before, 3 for the three before; at most {MOST_SMEARED}."
         )
 
 

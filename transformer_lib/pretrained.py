@@ -144,13 +144,16 @@ def load_tokenizer(
     try:
         if file.name == TOKENIZER:
             tokenizer = tokenizers.Tokenizer.from_file(str(file))
+            tokenizer.no_truncation()  # whoever saved it may have cut and filled up batches
+            tokenizer.no_padding()
         else:
             require_file(folder / MERGES, "vocab.json is of use only together with it")
             tokenizer = _of_merges(folder)
     except Exception as error:  # the package raises nothing more precise
         if isinstance(error, FileNotFoundError):
             raise
-        raise ValueError(f"{file} cannot be read ({error}). Download it again.") from error
+        both = "" if file.name == TOKENIZER else f" with {MERGES}"
+        raise ValueError(f"{file}{both} cannot be read ({error}). Download it again.") from error
     ids = [] if vocabulary is None else tokenizer.get_vocab().values()
     if (last := max(ids, default=-1)) >= (vocabulary or 0):
         raise ValueError(
@@ -171,6 +174,12 @@ def _of_merges(folder: Path) -> "tokenizers.Tokenizer":
     tokenizer.decoder = decoders.ByteLevel()
     if tokenizer.token_to_id(ENDS_TEXT) is not None:
         tokenizer.add_special_tokens([ENDS_TEXT])
+    # Each merge makes a token: of a file that was cut there are fewer.
+    found = (folder / MERGES).read_text("utf-8").splitlines()
+    merges = sum(bool(line.strip()) and not line.startswith("#version") for line in found)
+    made = sum(len(token) > 1 and token != ENDS_TEXT for token in tokenizer.get_vocab())
+    if merges < made:
+        raise ValueError(f"{MERGES} has {merges:,} merges for the {made:,} tokens that they make")
     return tokenizer
 
 

@@ -57,7 +57,8 @@ def keep_top_p(logits: Logits, p: float) -> Logits:
     if p == 1:
         return logits
     ordered, order = logits.sort(dim=-1, descending=True, stable=True)
-    probabilities = ordered.softmax(dim=-1)
+    # In 16 bits a sum of many small numbers stops growing.
+    probabilities = ordered.softmax(dim=-1, dtype=torch.promote_types(ordered.dtype, torch.float32))
     cut = probabilities.cumsum(dim=-1) - probabilities >= p  # enough comes before it
     cut[..., :1] = False  # even where p rounds to 0
     return torch.empty_like(logits).scatter(-1, order, ordered.masked_fill(cut, -torch.inf))
@@ -163,7 +164,8 @@ def next_logits(
     A prompt is a list, a tensor or an array of token ids.
 
     Raises:
-        ValueError: no prompts, an empty one, ids beyond the vocabulary, more than the context.
+        ValueError: no prompts, an empty one, ids beyond the vocabulary, more than the context; a
+            model of several sources.
         TypeError: ids that are not integers.
 
     >>> from transformer_lib.gpt import GPT, GPTConfig
@@ -176,6 +178,11 @@ def next_logits(
     tensors = chain(model.parameters(), model.buffers())
     device = next((tensor.device for tensor in tensors), None)
     ids = [checks.require_listed(prompt, "the prompt", device=device) for prompt in prompts]
+    if (sources := getattr(model, "sources", 1)) > 1:
+        raise ValueError(
+            f"this model reads {sources} sources, and each prompt is read by itself here. Give it "
+            f"one source (model.given(source[:1])), or call it: model(ids)[:, -1]."
+        )
     with evaluating(model):
         # An empty list is a tensor of floats; its own message is the better one.
         ids = [prompt if prompt.numel() else prompt.long() for prompt in ids]

@@ -274,6 +274,12 @@ def test_lessons_go_on_wherever_they_were_stopped(drawn):
         Lessons([], then=batches()).load_state_dict(state)
 
 
+def test_lessons_count_the_steps_of_each():
+    twice = batches()
+    with pytest.raises(ValueError, match="two of these are the same Batches"):
+        Lessons([(twice, 1), (batches(), 1), (twice, 1)], then=batches())
+
+
 def test_a_lesson_has_a_number_of_steps():
     with pytest.raises(ValueError, match="the steps of a lesson is 0"):
         Lessons([(batches(), 0)], then=batches())

@@ -1,7 +1,7 @@
 """Kannada letters and ISO 15919: both ways without loss, joiners kept, what is foreign named."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from transformer_lib.data.kannada import KannadaGrammar, to_latin, to_script
@@ -48,6 +48,7 @@ def _strays(text):
 
 
 @given(syllables())
+@example("ಕ್ಅ")
 def test_every_text_of_kannada_letters_comes_back(text):
     assert to_script(to_latin(text)) == text
 

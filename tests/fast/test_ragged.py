@@ -5,6 +5,7 @@ from functools import partial
 import pytest
 import torch
 from models import PAIRS, VOCABULARY_OF_SOURCE, make_pair, padded
+from signatures import unchecked
 from torch import nn
 from torch.testing import assert_close
 
@@ -142,6 +143,11 @@ def test_where_a_part_is_changed_the_model_is_called(change):
     assert model.counted_logits(*batch[:2], batch[2] != IGNORED) is not None
     change(model)
     assert model.counted_logits(*batch[:2], batch[2] != IGNORED) is None
+    with (
+        pytest.raises(ValueError, match=r"counted is torch\.int64 .* must be torch\.bool"),
+        unchecked(),
+    ):
+        model.counted_logits(*batch[:2], (batch[2] != IGNORED).long())
 
 
 def test_without_padding_or_with_little_the_model_is_called(monkeypatch):

@@ -5,6 +5,7 @@ import signatures
 import torch
 from models import VOCABULARY, WIRINGS, make
 
+from transformer_lib.attention import MultiHeadAttention
 from transformer_lib.gpt import GPT, GPTConfig
 from transformer_lib.interpret.handmade import induction_gpt
 from transformer_lib.interpret.lens import direct_logits, logit_lens
@@ -108,10 +109,30 @@ def test_a_hook_of_a_readers_own_adds_up_or_is_told(place):
         if place == "feed_forward":
             torch.testing.assert_close(sum(direct_logits(model, ids).values()), model(ids))
         else:
-            with pytest.raises(ValueError, match=r"differ from its stream by .* hook\.remove"):
+            with pytest.raises(ValueError, match=r"differ from .* by .* hook\.remove"):
                 direct_logits(model, ids)
     finally:
         hook.remove()
+
+
+def test_heads_that_are_not_what_their_attention_writes_are_told():
+    class Twice(MultiHeadAttention):
+        def forward(self, *args, **kwargs):
+            return 2 * super().forward(*args, **kwargs)
+
+    model, ids, _ = made(ADDITIVE["gpt2"])
+    model.blocks[1].attention.__class__ = Twice
+    with pytest.raises(ValueError, match=r"the heads of blocks\.1\.attention differ from what it"):
+        logits_without(model, ids, ["blocks.1.attention.0"])
+
+
+def test_under_autocast_the_parts_are_its_own():
+    model, ids, _ = made(ADDITIVE["gpt2"])
+    exact = parts_of(model.float(), ids)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        parts = parts_of(model, ids)
+        assert logit_lens(model, ids).isfinite().all()
+    torch.testing.assert_close(parts["blocks.1"], exact["blocks.1"], atol=0.1, rtol=0.1)
 
 
 @pytest.mark.parametrize(
@@ -160,6 +181,16 @@ def test_models_whose_parts_do_not_add_up():
         logits_with(model, ids, lambda name, written: written.double())
     with pytest.raises(TypeError, match=r"position is 0\.0, of type float"), signatures.unchecked():
         patched_logits(model, ids, ids, "embedding", 0.0)
+    model = GPT(GPTConfig(**sizes, tied=False))
+    model.head = torch.nn.Linear(8, 7)
+    with pytest.raises(ValueError, match="the logits of the parts differ from the model's by"):
+        direct_logits(model, ids)
+    model.blocks[0].feed_forward = torch.nn.Sequential(torch.nn.Dropout(0.5))
+    with pytest.raises(ValueError, match=r"dropout of 0\.5, .* model\.eval\(\)"):
+        logits_without(model, ids, ["embedding"])
+    model.blocks[0] = GPT(GPTConfig(**sizes, norm="post")).blocks[0]
+    with pytest.raises(ValueError, match="the parts of this GPT differ from its stream by"):
+        logits_without(model.eval(), ids, ["blocks.0.attention.1"])
     twice = GPT(GPTConfig(**sizes | {"n_layers": 2}))
     twice.blocks[1] = twice.blocks[0]
     with pytest.raises(ValueError, match="two blocks of this GPT share"):

@@ -1,5 +1,7 @@
 """A reader's function in the library's place: if it computes the same, nothing changes."""
 
+import copy
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -111,6 +113,15 @@ def test_contexts_can_be_nested(machine, ids):
         with using(machine.model, attention_weights=of_chapter_3):
             assert not machine.model(ids).allclose(expected)
         assert machine.model(ids).equal(expected)
+
+
+def test_a_block_that_stands_twice_in_a_model_takes_a_function_once(ids):
+    model = copy.deepcopy(make_trained(context=90).model)
+    model.blocks[1] = model.blocks[0]
+    expected = model(ids)
+    with using(model, attention_weights=attention_weights):
+        torch.testing.assert_close(model(ids), expected, rtol=0, atol=1e-6)
+    assert model(ids).equal(expected)
 
 
 def test_contexts_that_overlap_are_refused_and_leave_nothing(machine):

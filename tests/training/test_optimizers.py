@@ -115,6 +115,8 @@ def test_orthogonalize_in_16_bits_and_of_zeros():
     assert half.dtype == torch.bfloat16
     assert_close(half.float(), orthogonalize(matrix), atol=0.06, rtol=0)
     assert orthogonalize(torch.zeros(2, 3)).eq(0).all()
+    with pytest.raises(TypeError, match=r"dtype is torch\.int8"):
+        orthogonalize(matrix, dtype=torch.int8)
     # The norm is taken before the numbers are rounded: 1e5 is beyond float16.
     assert orthogonalize(matrix * 1e5, dtype=torch.float16).isfinite().all()
 

@@ -1,9 +1,13 @@
 """A run that is interrupted after any of its steps ends in the bits of one that was not."""
 
+import os
+from pathlib import Path
+
 import pytest
 import torch
 from small_runs import RECIPE, differences, end_of, resumed, trained
 
+from transformer_lib.training.checkpoints import find_checkpoints
 from transformer_lib.training.run import Run
 from transformer_lib.training.tasks import corpus_of
 
@@ -28,6 +32,19 @@ def test_a_run_resumed_after_any_step_ends_in_the_same_bits(tmp_path, recipe):
         assert again.trainer.step == step
         assert trained(again, tmp_path / f"again-{step}") == losses[step:]
         assert differences(end_of(again), end) == []
+
+
+def test_a_program_that_goes_elsewhere_saves_where_it_began(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("other").mkdir()
+    run = Run(RECIPE)
+    for step in run.steps("mine"):
+        if step.step == 1:
+            os.chdir("other")
+    assert [path.name for path in find_checkpoints(tmp_path / "mine")][-1].startswith(
+        f"step-{RECIPE.n_steps:08}"
+    )
+    assert not list((tmp_path / "other").iterdir())
 
 
 @pytest.mark.usefixtures("as_a_reader")

@@ -101,7 +101,14 @@ def test_tied_weights_are_stored_once():
     assert tensors["0.weight"].untyped_storage().nbytes() == 5 * 3 * 4
 
 
-@pytest.mark.parametrize("value", [object(), 1 + 2j, b"bytes", {1, 2}, np.float64(3.0), print])
+def test_numbers_of_numpy_become_those_of_python():
+    numbers = {"rate": np.float64(0.1), "steps": np.int64(3), "half": np.float32(0.5)}
+    _, packed = pack(numbers)
+    assert packed == {"rate": 0.1, "steps": 3, "half": 0.5}
+    assert json.loads(json.dumps(packed)) == packed
+
+
+@pytest.mark.parametrize("value", [object(), 1 + 2j, b"bytes", {1, 2}, np.array(3), print])
 def test_other_types_are_refused_with_their_place(value):
     with pytest.raises(TypeError, match=r"the state's data\.0\.x is of type .* Convert it"):
         pack({"data": [{"x": value}]})

@@ -46,6 +46,9 @@ def test_what_cannot_be_read_is_named(tmp_path):
         path.write_bytes(damaged)
         with pytest.raises(ValueError, match=r"t\.safetensors is not a timeline, or is damaged"):
             load_timeline(path)
+    path.write_bytes(content[:-1] + bytes([0x7C]))  # the exponent of a number's 16 bits: all ones
+    with pytest.raises(ValueError, match=r"damaged .* holds a number that is NaN or infinite"):
+        load_timeline(path)
     tensors = {"0/other": torch.zeros(2)}
     sizes = {"vocabulary": 3, "context": 4, "n_heads": 2, "d_model": 4}
     for claimed in ({}, {"n_layers": 1}, {"n_layers": 10**9}, {"n_layers": 1, "vocabulary": 2**62}):

@@ -56,6 +56,7 @@ def test_all_numbers_of_the_model_travel():
         ({"ids": torch.full((6, 3), 7)}, "from 7 to 7 do not fit a model of 7 tokens"),
         ({"ids": torch.zeros(6, 4)}, "at most 3 places"),
         ({"ids": torch.zeros(6)}, r"ids have shape \(6,\)"),
+        ({"ids": torch.full((6, 3), 0.7)}, r"ids holds 0\.69.*; give whole numbers"),
         ({"answers": [0, 1]}, "2 answers for 6 stories"),
         ({"answers": [2] * 6}, "needs the index of its class"),
         ({"texts": TEXTS[:5]}, "5 texts for 6 stories"),

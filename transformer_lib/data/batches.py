@@ -127,7 +127,8 @@ class Lessons:
         then: what follows.
 
     Raises:
-        ValueError: in :meth:`load_state_dict`, the state of other batches; nothing changes then.
+        ValueError: the same batches twice; in :meth:`load_state_dict`, the state of other batches;
+            nothing changes then.
 
     >>> from transformer_lib.data.packing import pack
     >>> short, long = pack([[7, 1]], length=2), pack([[7, 2, 3]], length=3)
@@ -140,6 +141,11 @@ class Lessons:
         for _, steps in lessons:
             checks.require_count(steps, "the steps of a lesson")
         self._lessons, self._then = list(lessons), then
+        if len(set(map(id, self._all()))) <= len(self._lessons):
+            raise ValueError(
+                "two of these are the same Batches, which would count its steps once for both. "
+                "Make another of the same source: Batches(source, batch_size, seed=1)."
+            )
 
     def __iter__(self) -> Iterator[Batch]:
         return self

@@ -11,6 +11,11 @@ from transformer_lib import checks
 from transformer_lib.cache import ModelCache, autocasts
 from transformer_lib.fast.steps import stepper_of
 
+# PyTorch's parts that look at no token but the one that they are given.
+ALIKE = {
+    nn.Linear, nn.Embedding, nn.LayerNorm, nn.RMSNorm, nn.Identity, nn.Dropout, nn.ReLU, nn.GELU,
+    nn.SiLU, nn.Tanh, nn.Sequential, nn.ModuleList, nn.ModuleDict,
+}  # fmt: skip
 Decoder = Callable[[Int[Tensor, " batch"]], Float[Tensor, "batch vocabulary"]]
 
 
@@ -96,10 +101,11 @@ def warn_of_step(model: nn.Module, called: Tensor, expected: Tensor) -> None:
 
 def warn_unless_cached(model: nn.Module, text: Tensor, logits: Tensor, *, again: bool) -> None:
     """The ``logits`` after ``text`` [batch, tokens], which the model computed with its cache, are
-    those without; looked at (by one pass over the text) only where the model has parts of others.
-    Looked at again, when the text is long, one text (or one of each source) stands for all.
+    those without; looked at (by one pass over the text) only where the model has parts of others,
+    or such of PyTorch's as may mix tokens. Looked at again, when the text is long, one text (or one
+    of each source) stands for all.
     """
-    others = [part for part in model.modules() if not checks.is_known(type(part))]
+    others = [part for part in model.modules() if not treats_tokens_alike(type(part))]
     every = len(text) // getattr(model, "sources", 1) if again else 1
     if others and not agree(logits[::every], model(text[::every])[:, -1]):
         warnings.warn(
@@ -109,6 +115,11 @@ def warn_unless_cached(model: nn.Module, text: Tensor, logits: Tensor, *, again:
             f"when it comes alone, as must its stepper; or generate with cache=False.",
             stacklevel=2,
         )
+
+
+def treats_tokens_alike(kind: type[nn.Module]) -> bool:
+    """Whether a class is of this library, or one of PyTorch's that gives each token its own."""
+    return kind in ALIKE or kind.__module__.partition(".")[0] == "transformer_lib"
 
 
 def lengths_to_look_at(first: int, last: int) -> set[int]:

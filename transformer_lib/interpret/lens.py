@@ -5,7 +5,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from transformer_lib.gpt import GPT
-from transformer_lib.interpret.parts import part_names, parts_of
+from transformer_lib.interpret.parts import part_names, parts_and_logits, require_sum
 from transformer_lib.layers import LayerNorm, RMSNorm
 
 
@@ -28,10 +28,12 @@ def logit_lens(
     >>> logit_lens(GPT(GPTConfig(**sizes)), torch.tensor([[3, 1]])).shape
     torch.Size([4, 1, 2, 7])
     """
-    parts = parts_of(model, ids)
+    parts, logits = parts_and_logits(model, ids)
     behind = [parts[f"blocks.{at}"] for at in range(len(model.blocks))]
     streams = [parts["embedding"], *behind]
-    return torch.stack([model.logits(model.final_norm(stream)) for stream in streams])
+    found = [model.logits(model.final_norm(stream)) for stream in streams]
+    require_sum(found[-1:], logits, "the logits of the last stream", "the model's")
+    return torch.stack(found)
 
 
 @torch.no_grad()
@@ -45,8 +47,8 @@ def direct_logits(
     ``final_norm.bias``.) Counted is the straight way to the output only: a head in an early block
     that all later ones rely on may add nothing.
 
-    Raises as :func:`~transformer_lib.interpret.parts.logits_with` does; TypeError if the last norm
-    is none of the library's.
+    Raises as :func:`~transformer_lib.interpret.parts.logits_with` does; ValueError if they do not
+    add up to the model's logits; TypeError if the last norm is none of the library's.
 
     Source: Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits".
 
@@ -56,7 +58,7 @@ def direct_logits(
     >>> torch.allclose(sum(direct_logits(model, ids).values()), model(ids), atol=1e-5)
     True
     """
-    parts = parts_of(model, ids)
+    parts, logits = parts_and_logits(model, ids)
     stream = parts[f"blocks.{len(model.blocks) - 1}"]
     found = {
         name: model.logits(_norm_of_part(model.final_norm, parts[name], stream))
@@ -65,6 +67,7 @@ def direct_logits(
     bias = getattr(model.final_norm, "bias", None)
     if bias is not None:
         found["final_norm.bias"] = model.logits(bias.expand_as(stream))
+    require_sum(found.values(), logits, "the logits of the parts", "the model's")
     return found
 
 

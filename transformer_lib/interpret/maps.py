@@ -34,7 +34,7 @@ def attention_maps(model: nn.Module, *args: Any, **kwargs: Any) -> Maps:
     above receive: call ``model.eval()`` first for the maps of the model as it will be used).
     They carry no gradient, and the random state is put back afterwards, so that to look at a model
     does not change how it trains. (A module that counts its calls, such as BatchNorm in training
-    mode, does count this one.)
+    mode, does count this one.) While this runs, no other thread may use the model.
 
     Raises:
         ValueError: there is no attention in the model, or none that ran; a cache is used

@@ -13,7 +13,7 @@ All but the last kind add up to the stream behind the last block: with pre-norm,
 happens to it. Every tool of this folder is one of the two functions below with a few lines around.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 import torch
@@ -74,8 +74,9 @@ def logits_with(
     before afterwards; while this runs, no other thread may use it.
 
     Raises:
-        ValueError: the model's blocks are not pre-norm (then the parts do not add up), two of them
-            share a part, or it is in training mode with dropout; ids that the model refuses.
+        ValueError: the model's blocks are not pre-norm, or something else writes into the stream,
+            such as a hook (then the parts do not add up); two blocks share a part; a part is in
+            training mode with dropout; ids that the model refuses.
         TypeError: ``change`` returned no tensor, or one of another dtype; what is not a GPT.
 
     >>> from transformer_lib.gpt import GPTConfig
@@ -94,7 +95,7 @@ def parts_of(
 ) -> dict[str, Float[Tensor, "batch tokens d_model"]]:
     """What each part writes for ``ids``, and the stream behind each block, by name.
 
-    Raises as :func:`logits_with` does; ValueError where the parts do not add up to the stream.
+    Raises as :func:`logits_with` does.
 
     >>> from transformer_lib.gpt import GPTConfig
     >>> sizes = {"vocabulary": 7, "context": 5, "n_layers": 1, "n_heads": 2, "d_model": 8}
@@ -104,21 +105,26 @@ def parts_of(
     >>> torch.allclose(stream, parts["blocks.0"], atol=1e-6)
     True
     """
+    return parts_and_logits(model, ids)[0]
+
+
+def parts_and_logits(model: GPT, ids: Int[Tensor, "batch tokens"]) -> tuple[dict, Tensor]:
+    """:func:`parts_of`, and the model's logits."""
     parts = {}
 
     def keep(name: str, written: Tensor) -> Tensor:
         parts[name] = written
         return written
 
-    logits_with(model, ids, keep)
-    require_sum(model, parts)
-    return parts
+    logits = logits_with(model, ids, keep)
+    return parts, logits
 
 
 @contextmanager
 def _changing(model: GPT, change: Change) -> Iterator[None]:
     """Hooks on the parts; of an attention, what its heads change is added to what it writes."""
     merged = {}  # the heads' results side by side, as they enter an attention's output
+    terms = []  # what has been written into the stream since it was last looked at
 
     def ask(name: str, written: Tensor) -> Tensor:
         given = written.clone()  # it may be a view of the model's numbers
@@ -127,7 +133,19 @@ def _changing(model: GPT, change: Change) -> Iterator[None]:
         return written if result is given and torch.equal(given, written) else result
 
     def hook(name: str) -> Callable:
-        return lambda module, args, output: ask(name, output)
+        def hook_(module, args, output):
+            terms.append(ask(name, output))
+            return terms[-1]
+
+        return hook_
+
+    def of_stream(name: str) -> Callable:
+        def hook_(block, args, output):
+            require_sum(terms, output, "the parts of this GPT", "its stream")
+            terms[:] = [ask(name, output)]
+            return terms[0]
+
+        return hook_
 
     def of_heads(name: str) -> Callable:
         def hook_(attention, args, kwargs, output):
@@ -140,8 +158,10 @@ def _changing(model: GPT, change: Change) -> Iterator[None]:
             }
             if bias is not None:
                 written[f"{name}.bias"] = bias.expand_as(output)
+            require_sum(written.values(), output, f"the heads of {name}", "what it writes")
             asked = [(ask(part, was), was) for part, was in written.items()]
-            return sum((one - was for one, was in asked if one is not was), output)
+            terms.append(sum((one - was for one, was in asked if one is not was), output))
+            return terms[-1]
 
         return hook_
 
@@ -160,7 +180,7 @@ def _changing(model: GPT, change: Change) -> Iterator[None]:
             hooks += [block.attention.register_forward_hook(hook(name))]
         hooks += [
             block.feed_forward.register_forward_hook(hook(f"blocks.{at}.feed_forward")),
-            block.register_forward_hook(hook(f"blocks.{at}")),
+            block.register_forward_hook(of_stream(f"blocks.{at}")),
         ]
     try:
         yield
@@ -190,11 +210,18 @@ def require_additive(model: GPT) -> None:
             f"the blocks of this GPT are wired {model.config.norm!r}: a norm follows each sum, so "
             f"what the parts write does not add up to the stream. Take a model of norm='pre'."
         )
-    if model.training and model.config.dropout > 0:
+    if rate := max(map(dropped, model.modules())):
         raise ValueError(
-            f"the model is in training mode with a dropout of {model.config.dropout}, so its parts "
-            f"differ each time they are computed. Call model.eval() first."
+            f"the model is in training mode with a dropout of {rate}, so its parts differ each "
+            f"time they are computed. Call model.eval() first."
         )
+
+
+def dropped(module: nn.Module) -> float:
+    """The share of its numbers that ``module`` drops as it is now."""
+    is_dropout = isinstance(module, nn.modules.dropout._DropoutNd)
+    rate = module.p if is_dropout else getattr(module, "dropout", 0.0)
+    return rate if module.training and isinstance(rate, int | float) else 0.0
 
 
 def require_part(result, name: str, written: Tensor) -> None:
@@ -212,13 +239,14 @@ def require_part(result, name: str, written: Tensor) -> None:
     checks.require_same("written", written, "result", result)
 
 
-def require_sum(model: GPT, parts: Mapping[str, Tensor]) -> None:
-    """The parts of ``model`` are its stream, but for rounding."""
-    terms, stream = [parts[name] for name in part_names(model)], parts[list(parts)[-1]]
-    error, scale = (sum(terms) - stream).norm(), max(term.norm() for term in terms)
-    if error > scale * torch.finfo(stream.dtype).eps ** 0.5:
+def require_sum(terms: Iterable[Tensor], whole: Tensor, parts: str, sum_: str) -> None:
+    """``terms`` add up to ``whole``, but for rounding."""
+    terms = list(terms)
+    error, scale = (sum(terms) - whole).norm(), max(term.norm() for term in terms)
+    coarsest = max(torch.finfo(each.dtype).eps for each in (*terms, whole))
+    if error > scale * coarsest**0.5:
         raise ValueError(
-            f"the parts of this GPT differ from its stream by {error:.3g} (their norms are up to "
-            f"{scale:.3g}): something else writes there, such as a hook of your own on a block or "
-            f"an attention. Take it away first: hook.remove()."
+            f"{parts} differ from {sum_} by {error:.3g} (their norms are up to {scale:.3g}): "
+            f"something else writes there, such as a hook of your own, or a forward or a bias that "
+            f"GPT does not have. Take it away first (a hook: hook.remove())."
         )

@@ -78,7 +78,8 @@ def using(model: GPT, *, at: str | None = None, **parts: Callable[..., Any]) -> 
     layers, head = _place(model, at, parts)
     own = {name: Own(name, function, head) for name, function in parts.items()}
     inside = {name: one for name, one in own.items() if name != "embedding"}
-    places = [(model.blocks[layer], "attention") for layer in layers] if inside else []
+    chosen = dict.fromkeys(model.blocks[layer] for layer in layers)  # a shared block once
+    places = [(block, "attention") for block in chosen] if inside else []
     opened = [_opened(block.attention, OpenAttention, inside) for block, _ in places]
     if "embedding" in own:
         places.append((model, "embedding"))

@@ -272,6 +272,7 @@ def orthogonalize(
 
     Raises:
         ValueError: ``n_iterations`` is negative.
+        TypeError: ``dtype`` is not a floating point type.
 
     Source: Jordan et al. 2024, https://kellerjordan.github.io/posts/muon/.
 
@@ -279,6 +280,8 @@ def orthogonalize(
     tensor([True, True])
     """
     checks.require_count(n_iterations, "n_iterations", least=0)
+    if dtype is not None and not dtype.is_floating_point:
+        raise TypeError(f"dtype is {dtype}; choose one of numbers with a point, as torch.bfloat16.")
     # Squares that overflow: a step of Muon need not look, and wait for a GPU, as its gradients are
     # looked at.
     if matrices.norm(dim=(-2, -1)).isinf().any():

@@ -23,7 +23,7 @@ from transformer_lib.data.gifts.lessons import LESSONS, require_lessons
 from transformer_lib.data.kannada import KannadaGrammar
 from transformer_lib.data.pairs import multi30k
 from transformer_lib.encoder_decoder import EncoderDecoderConfig
-from transformer_lib.gpt import GPTConfig
+from transformer_lib.gpt import MOST_SMEARED, GPTConfig
 from transformer_lib.tokenizers import PairTokenizer
 from transformer_lib.training.device import PRECISIONS, choose_precision
 from transformer_lib.training.loop import require_clip
@@ -78,7 +78,7 @@ MOST = {
     "evaluate_every": 10**9, "save_every": 10**9, "n_stories": 10**6, "n_validation": 10**5,
     "vocabulary": 2**20, "batch_tokens": 2**24,
 }  # fmt: skip
-MOST_OF_MODEL = {"context": 2**20, "d_ff": 2**20, "smear": 1000}
+MOST_OF_MODEL = {"context": 2**20, "d_ff": 2**20, "smear": MOST_SMEARED}
 
 
 def _option(**of: Any) -> Any:

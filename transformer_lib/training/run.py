@@ -122,6 +122,9 @@ def watching() -> Iterator[Stopping]:
 class Run:
     """A training run.
 
+    Dropout draws from PyTorch's own random numbers, which begin anew when a run is made: what draws
+    from them before its first step (another run, say) gives it other ones.
+
     Args:
         recipe: what is chosen.
         corpus: the data, :func:`~transformer_lib.training.tasks.corpus_of` the recipe if None.
@@ -190,6 +193,7 @@ class Run:
                 folder can be written to is tried before the first step.)
         """
         trainer = self.trainer
+        folder = folder if folder is None else Path(folder).absolute()
         ended = trainer.step == self.recipe.n_steps and trainer.step in self.curve["step"]
         with holding(None if ended else folder, trainer.processes) as hold:
             yield from self._steps(folder, Stopping() if stopping is None else stopping, hold)
@@ -417,6 +421,7 @@ def trained_run(
     """
     report = report or (lambda run, step: None)
     if folder is not None:
+        folder = Path(folder).absolute()  # also if the program goes elsewhere meanwhile
         require_run_folder(folder, resume is not None)
     if other_devices and recipe.precision is not None:
         recipe = recipe.with_changes(precision=precision_here(recipe.precision, device))

@@ -27,7 +27,8 @@ def pack(state: Any) -> tuple[dict[str, Tensor], Any]:
 
     A type that JSON does not have is an object with one key, as ``__tuple__``. A tensor that occurs
     twice (tied weights) is stored once. What comes back from :func:`unpack` is equal, types
-    included: int keys, tuples, NaN, dtypes and NumPy arrays, too.
+    included: int keys, tuples, NaN, dtypes and NumPy arrays, too; but a lone number of NumPy's is
+    one of Python's.
 
     Raises:
         TypeError: something that is none of these, or a tensor of a dtype or layout that would not
@@ -60,13 +61,15 @@ def pack(state: Any) -> tuple[dict[str, Tensor], Any]:
             whole = tensor.untyped_storage().nbytes() == tensor.nbytes
             tensors[name] = tensor if whole else tensor.clone()  # without the rest of a larger one
             return {"__tensor__": name}
+        if isinstance(value, np.bool_ | np.integer | np.floating):
+            value = value.item()
         if value is None or isinstance(value, (bool, str)) or type(value) is int:
             return value
         if type(value) is float:
             return value if math.isfinite(value) else {"__not_finite__": str(value)}
         if isinstance(value, torch.dtype):
             return {"__dtype__": str(value).removeprefix("torch.")}
-        if isinstance(value, np.ndarray) and value.dtype.name in INTEGERS:
+        if isinstance(value, np.ndarray) and value.ndim and value.dtype.name in INTEGERS:
             return {"__array__": value.tolist(), "dtype": value.dtype.name}
         if isinstance(value, Mapping):
             items = {key: encode(item, f"{path}.{key}".strip(".")) for key, item in value.items()}

@@ -59,8 +59,9 @@ def save_timeline(
     """Write them as one file, in 16 bits a number, whole or not at all.
 
     Raises:
-        ValueError: nothing to write, a number that 16 bits cannot hold, or what would not be read
-            again: weights of another model, a step that is not a whole number, too many bytes.
+        ValueError: nothing to write, a number that is NaN, infinite or too large for 16 bits, or
+            what would not be read again: weights of another model, a step that is not a whole
+            number, too many bytes.
         OSError: the disk is full, or cannot be written to.
     """
     tensors = {
@@ -94,7 +95,8 @@ def load_timeline(name_or_path: str | os.PathLike) -> Timeline:
 
     Raises:
         FileNotFoundError: there is none.
-        ValueError: the file is damaged, or something else.
+        ValueError: the file is something else, or damaged so that it shows: a shape, a name, or a
+            number that is not finite. (It holds no checksum.)
 
     >>> load_timeline("markov").at(0).config.n_layers
     2
@@ -129,6 +131,8 @@ def _parsed(content: bytes) -> Timeline:
     weights: dict[int, dict[str, Tensor]] = {}
     for key, tensor in tensors.items():
         step, name = key.split("/", 1)
+        if not tensor.isfinite().all():
+            raise ValueError(f"{key} holds a number that is NaN or infinite")
         weights.setdefault(int(step), {})[name] = tensor.float()
     ordered = {step: weights[step] for step in sorted(weights)}
     for step, kept in ordered.items():

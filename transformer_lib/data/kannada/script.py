@@ -100,8 +100,9 @@ def to_latin(text: str) -> str:
             if after not in DEPENDENT and after != VIRAMA:
                 units.append("a")
         elif character in INDEPENDENT:
-            vowel = INDEPENDENT[character]
-            units.append(COLON + vowel if before and before + vowel in VOWELS else vowel)
+            vowel, apart = INDEPENDENT[character], text[max(i - 1, 0)] == VIRAMA
+            apart = apart or (before and before + vowel in VOWELS)
+            units.append(COLON + vowel if apart else vowel)
         elif character in DEPENDENT and consonant:
             units.append(DEPENDENT[character])
         elif character in AFTER and before.lstrip(COLON) in VOWELS:

@@ -64,7 +64,7 @@ class BlockLab(Widget):
         **settings: Any,
     ) -> None:
         arrays, heads, eps = _arrays_of(model)
-        ids = to_numpy(ids, "ids").astype(np.int64)
+        ids = _whole(to_numpy(ids, "ids"), "ids")
         _require_stories(ids, arrays)
         sizes = [len(options) for options in choices.values()]
         if prod(sizes) != len(ids):
@@ -72,7 +72,7 @@ class BlockLab(Widget):
                 f"the choices {sizes} make {prod(sizes)} stories, but there are {len(ids)} rows of "
                 f"ids; there must be one for each combination"
             )
-        answers = [int(answer) for answer in answers]
+        answers = _whole(to_numpy(answers, "answers"), "answers").tolist()
         classes = to_tokens(classes, len(arrays["head"]), "classes", "scores")
         if len(answers) != len(ids) or not set(answers) <= set(range(len(classes))):
             raise ValueError(
@@ -134,6 +134,14 @@ def _arrays_of(model: object) -> tuple[dict[str, np.ndarray], int, float]:
     if width > WIDEST:
         raise ValueError(f"the vectors are {width} wide; this figure shows at most {WIDEST}")
     return arrays, heads, float(eps)
+
+
+def _whole(numbers: np.ndarray, name: str) -> np.ndarray:
+    """``numbers`` as integers, if they are."""
+    broken = numbers[numbers != numbers.round()]
+    if broken.size:
+        raise ValueError(f"{name} holds {broken[0]}; give whole numbers")
+    return numbers.astype(np.int64)
 
 
 def _require_stories(ids: np.ndarray, arrays: Mapping[str, np.ndarray]) -> None:

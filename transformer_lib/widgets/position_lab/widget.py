@@ -10,6 +10,7 @@ import traitlets
 
 from transformer_lib.widgets.base import Widget, float_bytes, json_bytes
 from transformer_lib.widgets.driving import Flag, Number, Option, Setting
+from transformer_lib.widgets.inputs import to_numpy
 from transformer_lib.widgets.joining import bundle, stylesheet
 
 # The names of the entries in methods.js, where a method is added.
@@ -102,7 +103,7 @@ def _untrained_table() -> np.ndarray:
 
 
 def _table_array(table: object) -> np.ndarray:
-    array = np.asarray(table.detach().cpu().double() if hasattr(table, "detach") else table)
+    array = to_numpy(table, "table")
     if array.ndim != 2 or array.shape[0] < 4 or array.shape[1] < 2 or array.shape[1] % 2:
         raise ValueError(
             f"table has the shape {array.shape}, but must be [positions, components] with at least "
@@ -114,6 +115,4 @@ def _table_array(table: object) -> np.ndarray:
             f"table has the shape {array.shape}, but the lab shows at most {rows} positions and "
             f"{columns} components: give a part of it, table[:{rows}, :{columns}]"
         )
-    if not np.isfinite(array).all():
-        raise ValueError("table holds NaN or infinity: there is nothing to draw")
     return array

@@ -139,4 +139,6 @@ def _columns(curve: Mapping[str, Sequence[float]]) -> dict[str, list[float]]:
     for name, column in curve.items():
         if not all(map(math.isfinite, column)):
             raise ValueError(f"the column {name!r} holds a number that is NaN or infinite")
+        if name not in ("step", "loss") and not all(0 <= share <= 1 for share in column):
+            raise ValueError(f"the column {name!r} holds a number outside of 0 to 1, so no share")
     return {name: [float(f"{x:.4g}") for x in column] for name, column in curve.items()}
