@@ -181,6 +181,9 @@ def test_models_whose_parts_do_not_add_up():
         logits_with(model, ids, lambda name, written: written.double())
     with pytest.raises(TypeError, match=r"position is 0\.0, of type float"), signatures.unchecked():
         patched_logits(model, ids, ids, "embedding", 0.0)
+    model.final_norm = torch.nn.Tanh()
+    with pytest.raises(TypeError, match="the last norm is Tanh"):
+        direct_logits(model, ids)
     model = GPT(GPTConfig(**sizes, tied=False))
     model.head = torch.nn.Linear(8, 7)
     with pytest.raises(ValueError, match="the logits of the parts differ from the model's by"):
@@ -195,6 +198,3 @@ def test_models_whose_parts_do_not_add_up():
     twice.blocks[1] = twice.blocks[0]
     with pytest.raises(ValueError, match="two blocks of this GPT share"):
         logits_without(twice, ids, ["embedding"])
-    model.final_norm = torch.nn.Tanh()
-    with pytest.raises(TypeError, match="the last norm is Tanh"):
-        direct_logits(model, ids)
