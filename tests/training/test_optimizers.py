@@ -384,3 +384,20 @@ def test_a_copy_looks_at_its_gradients_too(make, copied):
         optimizer.step()
     assert all(before[name].equal(p) for name, p in model.state_dict().items())
     assert len(optimizer._optimizer_step_pre_hooks) == 1
+
+
+@pytest.mark.parametrize("make", [Muon, NorMuon])
+def test_what_is_added_to_muon_is_trained_with_its_numbers(make):
+    model = nn.Sequential(nn.Embedding(7, 4), nn.Linear(4, 4))
+    late, square = nn.Parameter(torch.ones(3)), nn.Parameter(torch.eye(4))
+    optimizer = copy.deepcopy(make(model, outside=(), adamw_lr=0.5, momentum=0.5))
+    optimizer.add_param_group({"params": [("late", late)]})
+    optimizer.add_param_group({"params": [("square", square)], "method": "muon", "lr": 0.25})
+    *_, adam, muon = optimizer.param_groups
+    assert (adam["method"], adam["lr"], adam["eps"]) == ("adamw", 0.5, 1e-8)
+    assert (muon["lr"], muon["momentum"]) == (0.25, 0.5)
+    for parameter in (late, square):
+        parameter.grad = torch.ones_like(parameter)
+    optimizer.step()
+    assert (late < 1).all()
+    assert not square.equal(torch.eye(4))

@@ -79,7 +79,8 @@ class Trainer:
         optimizer: of :mod:`transformer_lib.training.optimizers`, or any of PyTorch's but LBFGS,
             whose steps need a closure.
         batches: ``next(batches)`` is the whole batch of a step, for all processes together: a tuple
-            of tensors with the rows first, of which the last is the targets. They have a
+            of tensors with the rows first, of which the last is the targets. (Of data of your own,
+            ``Batches`` of a :class:`~transformer_lib.data.batches.Source` gives them.) They have a
             ``state_dict``, so that a run can be resumed; a ``DataLoader`` has none.
         n_steps: how many steps the run has.
         loss: ``loss(logits, targets)`` is one number for each target, such as

@@ -138,6 +138,18 @@ class Muon(Guarded):
         groups = [muon, *(adam | group for group in decay_groups(others, weight_decay))]
         super().__init__(groups, {})
 
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Train these, too: by AdamW, unless ``method`` is ``"muon"``; with the numbers of the
+        first group of that method, where this one has none of its own.
+        """
+        method = param_group.get("method", "adamw")
+        alike = {group["method"]: group for group in reversed(self.param_groups)}.get(method, {})
+        of_it = ("params", "param_names", "initial_lr")
+        numbers = {name: number for name, number in alike.items() if name not in of_it}
+        if alike:
+            numbers["lr"] = alike.get("initial_lr", alike["lr"])
+        super().add_param_group({"method": method} | numbers | param_group)
+
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Change the parameters that have a gradient.
