@@ -232,12 +232,18 @@ def repaint_ms(page: Page, action: str, times: int = 20) -> dict[str, float]:
     return {"median": round(statistics.median(durations), 1), "max": round(max(durations), 1)}
 
 
+def arrive(page: Page) -> None:
+    """Wait until all blocks of a page have had their turn (book/assets/afm-page.js)."""
+    page.locator("html:not(.afm-arriving)").wait_for()
+
+
 def mount_all(page: Page) -> None:
     """All figures of the page, mounted and laid out.
 
     A figure learns in the next frame how wide the others have left it. On a busy machine a frame is
     long: what a test has measured before it is elsewhere when the pointer comes.
     """
+    arrive(page)
     page.evaluate("() => window.afm?.mountAll()")
     next_frame(page)
 

@@ -2,7 +2,7 @@
 
 import pytest
 from built import BUILD, ROOT
-from harness import check_fits
+from harness import arrive, check_fits
 from playwright.sync_api import expect
 
 CHAPTER = BUILD / "chapters" / "01-self-attention.html"
@@ -23,6 +23,7 @@ def chapter(book, served, browser, watched):
     context.set_offline(False)
     page = context.new_page()
     page.goto(f"{served(book)}/chapters/{CHAPTER.name}")
+    arrive(page)
     return page
 
 
