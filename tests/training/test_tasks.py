@@ -15,6 +15,7 @@ from torch import nn
 
 from transformer_lib.bpe import train_bpe
 from transformer_lib.data.corpora import KINDS, Corpus, text_corpus
+from transformer_lib.data.gifts import Grammar
 from transformer_lib.gpt import GPT, GPTConfig
 from transformer_lib.tokenizers import WordTokenizer
 from transformer_lib.training import tasks
@@ -22,9 +23,9 @@ from transformer_lib.training.checkpoints import find_checkpoints
 from transformer_lib.training.cli import main
 from transformer_lib.training.evaluation import mean_loss
 from transformer_lib.training.losses import cross_entropy
-from transformer_lib.training.recipes import DATA, DataRecipe, Recipe
+from transformer_lib.training.recipes import DATA, DataRecipe, DataSet, Recipe
 from transformer_lib.training.run import Run, trained_run
-from transformer_lib.training.tasks import TASKS, Task
+from transformer_lib.training.tasks import TASKS, Task, corpus_of
 from transformer_lib.training.trained import load_trained
 
 RECIPE = Recipe.of(
@@ -191,3 +192,16 @@ def test_the_script_that_contributing_shows(tmp_path, capsys, monkeypatch, as_a_
     written = capsys.readouterr().out.splitlines()[-1]
     assert written.startswith("susan")
     assert len(written) == len("susan") + 3
+
+
+def test_a_grammar_of_one_s_own_makes_the_stories(monkeypatch):
+    class Fairy(Grammar):
+        def stories(self, n, **options):
+            return [story.replace("mary", "susan") for story in super().stories(n, **options)]
+
+    monkeypatch.setitem(DATA, "fairy", DataSet("stories", Fairy))
+    corpus = corpus_of(Recipe.of(data="fairy", n_stories=20, n_validation=5, block=90))
+    rows = corpus.training.rows(torch.arange(len(corpus.training)))[0]
+    told = {corpus.tokenizer.decode(row.tolist()) for row in rows}
+    assert any("susan" in story for story in told)
+    assert not any("mary" in story for story in told)

@@ -78,7 +78,8 @@ def _recorded(model: nn.Module, args: tuple, kwargs: dict, read: Callable) -> di
         raise ValueError(
             f"there is no MultiHeadAttention of transformer_lib in this {type(model).__name__}, "
             f"nor any module with its methods project and weights, so there is nothing to "
-            f"trace."
+            f"trace. (PyTorch's own attention returns its weights when it is called with "
+            f"need_weights=True, average_attn_weights=False.)"
         )
     found: dict[str, Any] = {}
     hooks = []

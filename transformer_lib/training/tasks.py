@@ -77,7 +77,7 @@ def model_of(recipe: Recipe, tokenizer: Tokenizer) -> nn.Module:
 def stories(recipe: Recipe) -> Corpus:
     """Stories of the grammar of gifts, and the lessons before them."""
     data = recipe.data
-    grammar = Grammar(**data.grammar)
+    grammar = (data.grammar_class or Grammar)(**data.grammar)
     corpus = stories_corpus(grammar, data.n_stories, data.n_validation, data.block)
     left, lessons = recipe.n_steps, {}
     for name, steps in data.lessons.items():
