@@ -196,12 +196,11 @@ def test_the_script_that_contributing_shows(tmp_path, capsys, monkeypatch, as_a_
 
 def test_a_grammar_of_one_s_own_makes_the_stories(monkeypatch):
     class Fairy(Grammar):
-        def stories(self, n, **options):
-            return [story.replace("mary", "susan") for story in super().stories(n, **options)]
+        def stories(self, n, *, seed=0):
+            return super().stories(n, seed=seed + 1000)
 
     monkeypatch.setitem(DATA, "fairy", DataSet("stories", Fairy))
     corpus = corpus_of(Recipe.of(data="fairy", n_stories=20, n_validation=5, block=90))
-    rows = corpus.training.rows(torch.arange(len(corpus.training)))[0]
-    told = {corpus.tokenizer.decode(row.tolist()) for row in rows}
-    assert any("susan" in story for story in told)
-    assert not any("mary" in story for story in told)
+    told = corpus.tokenizer.decode(corpus.training.rows(torch.tensor([0]))[0][0].tolist())
+    assert any(told.startswith(story[:60]) for story in Fairy().stories(20))
+    assert isinstance(corpus.grammar, Fairy)
