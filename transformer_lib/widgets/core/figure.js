@@ -25,6 +25,9 @@ const ID = "afm-style";
 const OWN = "/*! afm: "; // so begins each figure's own style (joining.py)
 const HEADER = 60; // pixels of the window that the page keeps for itself, at its top
 
+/** A page on a slow machine has its turn between the parts of a figure that is built there. */
+export const turn = () => new Promise((resolve) => setTimeout(resolve));
+
 /** See to it that a document has the shared style; `page` is the document. */
 function shareStyle(page) {
   const found = page.getElementById(ID);

@@ -1,5 +1,5 @@
 import { choices, element, slider, toggle } from "../core/dom.js";
-import { figure } from "../core/figure.js";
+import { figure, turn } from "../core/figure.js";
 import { drive, endsOf } from "../core/state.js";
 import { readFloats, readJson, send } from "../core/wire.js";
 import { METHODS, methodNamed, VIEWS } from "./methods.js";
@@ -12,9 +12,6 @@ import { wavelengths } from "./vectors.js";
 // Controls that every method has; the others are named in its entry.
 const ALWAYS = ["method", "position", "offset", "n_positions"];
 const SHOWN = Object.keys(VIEWS);
-
-/** A page on a slow machine has its turn between the parts of a figure that is built there. */
-const turn = () => new Promise((resolve) => setTimeout(resolve));
 
 async function render({ model, el }) {
   const [rows, columns] = model.get("_table_shape");

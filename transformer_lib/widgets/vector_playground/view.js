@@ -1,5 +1,5 @@
 import { button, choices, clip, setAttributes, showToken, slider } from "../core/dom.js";
-import { figure } from "../core/figure.js";
+import { figure, turn } from "../core/figure.js";
 import { grid } from "../core/grid.js";
 import { fixed } from "../core/numbers.js";
 import { leaders, listed } from "../core/plane.js";
@@ -8,7 +8,7 @@ import { readJson, send } from "../core/wire.js";
 import { attention } from "../math/linear.js";
 import { vectorPlane } from "./arrows.js";
 
-function render({ model, el }) {
+async function render({ model, el }) {
   const { tokens } = readJson(model, "_text");
   const start = model.get("_start");
   const largest = Math.max(...[...start, ...model.get("coordinates")].flat().map(Math.abs));
@@ -74,6 +74,7 @@ function render({ model, el }) {
   const sliders = alone ? [] : [which.element, length.element, angle.element];
   fig.controls.append(...sliders, reset.element);
 
+  await turn();
   let over = null; // the arrow under the pointer
   const plane = vectorPlane({
     tokens,
@@ -101,9 +102,6 @@ function render({ model, el }) {
     },
     onHover: read,
   });
-  fig.add(plane, { basis: alone ? 240 : 300 });
-  if (!alone) fig.add(map, { basis: 300 });
-
   let state = null;
   function update() {
     const vectors = model.get("coordinates");
@@ -210,6 +208,9 @@ function render({ model, el }) {
     ];
   }
 
+  await turn();
+  fig.add(plane, { basis: alone ? 240 : 300 });
+  if (!alone) fig.add(map, { basis: 300 });
   fig.exports({
     name: "self-attention",
     csv: () => [
