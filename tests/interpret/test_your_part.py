@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from figures import SHIPPED, make_trained
 from models import make_pair
+from torch import nn
 
 from transformer_lib.attention import (
     MultiHeadAttention,
@@ -340,6 +341,10 @@ OTHERS = {
     "a class": ({}, lambda model: setattr(model.blocks[0], "attention", Doubling(8, 2))),
     "a forward": ({}, with_forward),
     "positions": ({}, lambda model: setattr(model.blocks[0].attention, "positions", Later(4))),
+    "positions that learn": (
+        {},
+        lambda model: setattr(model.blocks[0].attention, "positions", nn.Embedding(5, 2)),
+    ),
     "a table": ({}, lambda model: setattr(model, "embedding", Halving(7, 8))),
 }
 

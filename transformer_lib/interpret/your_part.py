@@ -183,7 +183,9 @@ def require_nested(opened: list[Any], found: list[Any]) -> None:
 
 def require_openable(part: Any) -> None:
     """What ``part`` computes is the library's own, which an open part computes, too."""
-    kinds = {type(vars(part).get(name)) for name in ("positions", "forward")} | {type(part)}
+    kinds = {type(part), type(vars(part).get("forward"))}
+    if isinstance(part, MultiHeadAttention):
+        kinds.add(type(part.positions))  # maybe a module, which is not among its own variables
     if others := [kind.__name__ for kind in kinds if kind not in OPENED]:
         raise ValueError(
             f"this GPT has another part ({', '.join(others)}), and what that computes would be "

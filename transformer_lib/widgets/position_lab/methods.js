@@ -12,7 +12,7 @@
 //   hands             the two vectors that a dial shows: their names in { rows, queries, keys }
 //   hasWaves          whether each pair of components turns evenly
 //   rowName(p)        the name of the vector at a position
-//   titles            of the pictures: clocks, code, scores
+//   titles            of the pictures: clocks, code, scores, penalties
 //   effects           sentences on what a control does, where they differ from the usual; or functions
 //                     of the settings that give one
 //   measured          what a score is called in a sentence
@@ -130,7 +130,10 @@ const alibi = {
   rows: ({ n_positions }) => n_positions,
   bias: ({ n_heads, n_positions, head }) =>
     alibiBias(alibiSlopes(n_heads)[head], n_positions, n_positions),
-  titles: { scores: "What is added to the scores" },
+  titles: {
+    scores: "What is added to the scores",
+    penalties: "The penalty by distance, one line for each head",
+  },
   effects: {
     head: perStep,
     n_heads: perStep,

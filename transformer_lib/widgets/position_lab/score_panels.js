@@ -123,12 +123,13 @@ export function drawDistance({ svg, title, width, colors, view }) {
 /** What each head adds to a score, by distance: ALiBi's penalty. */
 export function drawPenalties({ svg, title, width, colors, view }) {
   const { settings } = view;
-  title.textContent = "The penalty by distance, one line for each head";
+  title.textContent = view.titles.penalties;
   const n = settings.n_positions;
   const [top, tall] = [10, isNarrow(width) ? 160 : 210];
   const x = linearScale([0, n - 1], [LEFT, width - 10]).of;
-  const floor = Math.max(-8, Math.min(...view.penalties.flat()));
-  const y = linearScale([0, floor], [top, top + tall]).of;
+  const high = Math.max(0, ...view.penalties.flat());
+  const floor = Math.max(-8, Math.min(0, ...view.penalties.flat()));
+  const y = linearScale([high, floor], [top, top + tall]).of;
   view.penalties.forEach((values, head) => {
     const own = head === settings.head;
     const points = downTo(floor, values).map(([distance, value]) => [x(distance), y(value)]);
@@ -138,7 +139,7 @@ export function drawPenalties({ svg, title, width, colors, view }) {
   const value = view.penalties[settings.head][away];
   if (value >= floor) svg.append(marker(x(away), y(value), colors.keyText));
   svg.append(
-    text(LEFT - 6, top + 5, "0", { "text-anchor": "end" }),
+    text(LEFT - 6, top + 5, short(high), { "text-anchor": "end" }),
     text(LEFT - 6, top + tall, short(floor), { "text-anchor": "end" }),
   );
   svg.append(
@@ -184,5 +185,5 @@ export function drawWeights({ svg, title, width, colors, view }) {
       colors.queryText,
     ),
   );
-  return { height: 26 + side, says: "Attention weights of ALiBi over equal scores, causal" };
+  return { height: 26 + side, says: "Attention weights over equal scores, causal" };
 }
