@@ -542,8 +542,9 @@ def require_multi_head_input(module, x, memory, mask, causal: bool, cache) -> No
     keys = (x if memory is None else memory.k[:, 0] if read else memory).shape[1]
     if cache is not None:
         keys += cache.length
-    per_head = mask.unsqueeze(1) if isinstance(mask, Tensor) and mask.ndim == 3 else mask
-    checks.require_mask(per_head, (x.shape[0], module.n_heads, x.shape[1], keys), x.device)
+    alike = isinstance(mask, Tensor) and mask.ndim == 3  # for all heads
+    heads = () if alike else (module.n_heads,)
+    checks.require_mask(mask, (x.shape[0], *heads, x.shape[1], keys), x.device)
 
 
 def require_read_by(layer: nn.Module, x, name: str) -> None:
