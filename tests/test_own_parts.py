@@ -16,6 +16,7 @@ from transformer_lib.attention import MultiHeadAttention, attention
 from transformer_lib.beam import beam_search, translate
 from transformer_lib.blocks import PreNorm
 from transformer_lib.cache import KeyValueCache
+from transformer_lib.fast.decoding import treats_tokens_alike
 from transformer_lib.gpt import GPTConfig
 from transformer_lib.interpret.lens import logit_lens
 from transformer_lib.interpret.parts import part_names
@@ -497,6 +498,12 @@ def test_a_cache_that_is_right_only_at_first_is_found(wrong):
             write(2)
         with pytest.warns(UserWarning, match=f"than without: look at {wrong.__name__}"):
             write(8)
+
+
+def test_no_part_of_the_library_s_models_is_suspected_of_mixing_tokens():
+    for config in WIRINGS.values():
+        parts = {type(part) for part in make(config).modules()}
+        assert [part for part in parts if not treats_tokens_alike(part)] == []
 
 
 def test_a_part_of_pytorch_s_that_mixes_tokens_is_found_too():

@@ -174,10 +174,11 @@ def _of_merges(folder: Path) -> "tokenizers.Tokenizer":
     tokenizer.decoder = decoders.ByteLevel()
     if tokenizer.token_to_id(ENDS_TEXT) is not None:
         tokenizer.add_special_tokens([ENDS_TEXT])
-    # Each merge makes a token: of a file that was cut there are fewer.
+    # Each merge makes a token: of a file that was cut there are fewer. (None makes <pad> or [PAD].)
     found = (folder / MERGES).read_text("utf-8").splitlines()
     merges = sum(bool(line.strip()) and not line.startswith("#version") for line in found)
-    made = sum(len(token) > 1 and token != ENDS_TEXT for token in tokenizer.get_vocab())
+    tokens = (token for token in tokenizer.get_vocab() if len(token) > 1)
+    made = sum(token[0] + token[-1] not in ("<>", "[]") for token in tokens)
     if merges < made:
         raise ValueError(f"{MERGES} has {merges:,} merges for the {made:,} tokens that they make")
     return tokenizer

@@ -14,7 +14,8 @@ from transformer_lib.fast.steps import stepper_of
 # PyTorch's parts that look at no token but the one that they are given.
 ALIKE = {
     nn.Linear, nn.Embedding, nn.LayerNorm, nn.RMSNorm, nn.Identity, nn.Dropout, nn.ReLU, nn.GELU,
-    nn.SiLU, nn.Tanh, nn.Sequential, nn.ModuleList, nn.ModuleDict,
+    nn.SiLU, nn.Tanh, nn.Sequential, nn.ModuleList, nn.ModuleDict, nn.ParameterList,
+    nn.ParameterDict,
 }  # fmt: skip
 Decoder = Callable[[Int[Tensor, " batch"]], Float[Tensor, "batch vocabulary"]]
 

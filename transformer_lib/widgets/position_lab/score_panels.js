@@ -1,5 +1,5 @@
-// Pictures of the scores: by pair, by distance, and of what is added to them. Each is drawn by panel() of parts.js, with
-// view = { settings, method, lab, waves, pairs, penalties, titles } from view.js.
+// Pictures of the scores: by pair, by distance, and of what is added to them. Each is drawn by panel()
+// of parts.js, with view = { settings, method, lab, waves, pairs, penalties, titles } from view.js.
 
 import { linearScale } from "../core/axes.js";
 import { short } from "../core/numbers.js";
