@@ -14,7 +14,7 @@
 # make soak       the long counts of what make test samples
 # make noise      the chapters with noise in the last place   make processors  with other kernels
 # make arm        the chapters on an emulated ARM processor
-# make steady     make test N=15 times, beside busy processes, and in odd surroundings
+# make steady     make test fifteen times, beside busy processes and in odd surroundings
 # make trained    train the weights that the library ships
 #
 # All that is needed is make and Python 3.11 to 3.14 (another one: make PYTHON=python3.12 ...). The
@@ -173,7 +173,7 @@ arm: $(VENV)/installed $(VENV)/lock/installed
 
 # Which tests fail by chance: all of them again and again, on a machine that does nothing else.
 steady:
-	sh tests/steady.sh $(N)
+	sh tests/steady.sh $(ONLY)
 
 # The library's tests and the chapters in environments of their own: with the oldest versions that
 # pyproject.toml claims, and with the newest there are. The other tests need the book's own tools.

@@ -1,5 +1,5 @@
-/* A long page is laid out from top to bottom, a few blocks at a time (afm-cells.css leaves out what is
- * out of sight while .afm-arriving): all at once is half a second on a slow telephone, in which nothing
+/* A long page is laid out from top to bottom, some 200 elements at a time (afm-cells.css leaves out what
+ * is out of sight while .afm-arriving): all at once is half a second on a slow telephone, in which nothing
  * answers. */
 (async () => {
   const html = document.documentElement;
@@ -7,9 +7,13 @@
   const turn = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
   const blocks = [...document.querySelectorAll("article section > :not(section)")];
   await turn();
-  for (let at = 0; at < blocks.length; at += 12) {
+  while (blocks.length) {
     await turn();
-    for (const block of blocks.slice(at, at + 12)) block.classList.add("afm-arrived");
+    for (let room = 200; room > 0 && blocks.length; ) {
+      const block = blocks.shift();
+      block.classList.add("afm-arrived");
+      room -= 5 + block.querySelectorAll("*").length;
+    }
   }
   await turn();
   html.classList.remove("afm-arriving");

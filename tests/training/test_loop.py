@@ -129,7 +129,10 @@ def test_a_part_that_the_optimizer_does_not_hold_is_named(part):
     with pytest.raises(ValueError, match=rf"does not hold {part}\.weight of this GPT"):
         trainer_of(model, optimizer=optimizer)
     owner.weight.requires_grad_(False)
-    trainer_of(model, optimizer=optimizer)
+    trainer = trainer_of(model, optimizer=optimizer)
+    owner.weight = nn.Parameter(owner.weight.detach().clone())
+    with pytest.raises(ValueError, match=rf"does not hold {part}\.weight of this GPT"):
+        next(iter(trainer))
 
 
 @pytest.mark.parametrize(

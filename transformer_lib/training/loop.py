@@ -170,6 +170,7 @@ class Trainer:
         self.train = TrainingMode(model, optimizer)
 
     def __iter__(self) -> Iterator[Step]:
+        require_trained(self.model, self.optimizer)  # a part may have been replaced since
         while self.step < self.n_steps:
             yield self.take_step()
 

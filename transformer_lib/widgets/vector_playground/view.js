@@ -210,6 +210,7 @@ async function render({ model, el }) {
 
   await turn();
   fig.add(plane, { basis: alone ? 240 : 300 });
+  await turn();
   if (!alone) fig.add(map, { basis: 300 });
   fig.exports({
     name: "self-attention",
@@ -228,6 +229,7 @@ async function render({ model, el }) {
     key = map.selected?.[0] === model.get("selected") ? key : null;
     update();
   });
+  await turn();
   update();
   const put = (vector) => move(model.get("selected"), within(vector, reach));
   drive(fig, model, {
