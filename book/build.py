@@ -92,9 +92,14 @@ def main() -> None:
     parser.add_argument("--only", metavar="CHAPTER", help="one chapter, for instance 03-scaling")
     parser.add_argument("--jobs", type=int, default=2, help="chapters that run at a time")
     arguments = parser.parse_args()
-    library = Path(find_spec("transformer_lib").origin).resolve()
-    if (ROOT / "transformer_lib").is_dir() and not library.is_relative_to(ROOT):
-        sys.exit(f"{sys.executable} imports {library.parent}, not the library beside this book.")
+    found = find_spec("transformer_lib")
+    library = Path(found.origin).resolve() if found else None
+    if (ROOT / "transformer_lib").is_dir() and not (library and library.is_relative_to(ROOT)):
+        imported = library.parent if library else "nothing"
+        sys.exit(
+            f"As transformer_lib {sys.executable} imports {imported}, not the library beside this "
+            f"book: {sys.executable} -m pip install --no-deps -e ."
+        )
     chapter, path = arguments.only, ROOT / "_toc.yml"
     toc = yaml.safe_load(path.read_text(encoding="utf-8"))
     if chapter is None:

@@ -1,6 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { clip, showToken } from "../../../transformer_lib/widgets/core/dom.js";
+import { characters, clip, showToken } from "../../../transformer_lib/widgets/core/dom.js";
+
+test("characters are those that readers count, with or without a segmenter", () => {
+  for (let code = 0x20; code < 0x2400; code += 1) {
+    const text = `x${String.fromCharCode(code)}${String.fromCharCode(code)}y`;
+    const wanted = Array.from(new Intl.Segmenter().segment(text), ({ segment }) => segment);
+    assert.deepEqual(characters(text), wanted, code.toString(16));
+  }
+});
 
 test("tokens are shown with their invisible characters, and shortened by what readers count", () => {
   assert.equal(showToken(" a b \n"), "␣a b ↵");

@@ -9,7 +9,7 @@
 //   button({ label, title, onClick })              -> { element }
 //   setSize(svg, width, height)
 //   phrase("text") or phrase({ text: "roses", role: "query" })   a part of a sentence
-//   showToken(text): control characters made visible.  clip(text, 40)
+//   showToken(text): control characters made visible.  clip(text, 40)  characters(text)
 //   textWidth(text)   fitText(text, width)      in font(13), or another: textWidth(text, font(12))
 //   hatchPattern(id): what is masked or cut, as fill="url(#id)"
 //   onKeys(node, { ArrowUp: -1 }, (move, event) => {}): keys that are the node's own
@@ -156,17 +156,18 @@ export function phrase(part, length = 40) {
   return element("bdi", { class: kind }, clip(showToken(part.text), length));
 }
 
-/** At most `length` characters (as readers count them), with … where some were left out. */
+/** The characters of a text as readers count them. */
+export function characters(text) {
+  // Latin letters, signs and arrows are one each and need no segmenter, which is slow to make.
+  if (/^[ -~\u00a0-\u02ff\u1e00-\u1eff\u2010-\u2027\u2190-\u23ff]*$/.test(text)) return [...text];
+  return Array.from(new Intl.Segmenter().segment(text), ({ segment }) => segment);
+}
+
+/** At most `length` characters, with … where some were left out. */
 export function clip(text, length = 40) {
   if (text.length <= length) return text;
-  // Letters that are one character each need no segmenter, which is slow to make.
-  if (/^[ -~]*$/.test(text)) return `${text.slice(0, length - 1)}…`;
-  const parts = [];
-  for (const { segment } of new Intl.Segmenter().segment(text.slice(0, 16 * length))) {
-    if (parts.length === length) return `${parts.slice(0, -1).join("")}…`;
-    parts.push(segment);
-  }
-  return parts.join("");
+  const parts = characters(text.slice(0, 16 * length));
+  return parts.length <= length ? parts.join("") : `${parts.slice(0, length - 1).join("")}…`;
 }
 
 /** The hatch of what is masked, cut or out of reach: fill="url(#id)". */

@@ -1,6 +1,6 @@
 // The sampling lab's numbers for one row of logits, and its draws. Nothing here touches the page.
 
-import { showToken } from "../core/dom.js";
+import { characters, showToken } from "../core/dom.js";
 import { uniform } from "../core/random.js";
 import { entropy, softmax } from "../math/linear.js";
 import { draw, filterLogits, ranked } from "../math/sampling.js";
@@ -42,7 +42,7 @@ export function drawMany(left, count, seed, click) {
 /** The end of a text, which is what the next token follows. */
 export function tail(text, length) {
   const shown = showToken(text.slice(-8 * length));
-  const parts = Array.from(new Intl.Segmenter().segment(shown), ({ segment }) => segment);
+  const parts = characters(shown);
   if (parts.length <= length && text.length <= 8 * length) return shown;
   const end = parts.slice(1 - length).join("");
   const word = end.search(/\s[\p{L}\p{N}<]/u); // from the beginning of a word, if one is near
