@@ -8,6 +8,7 @@
 import { divergingScale } from "../core/color.js";
 import { button, element, showToken } from "../core/dom.js";
 import { grid } from "../core/grid.js";
+import { grouped } from "../core/numbers.js";
 import { inRows, nextWords, purposeOf, shapesOf, titleOf } from "./model.js";
 import { listed } from "./writing.js";
 
@@ -74,7 +75,7 @@ export function panel({ languages, onRow, onStep }) {
     numbers = shown.heads.length ? folded : open;
     const [comes, goes] = shapesOf(part, shown);
     const counted = shown.parameters
-      ? shown.parameters.toLocaleString("en-US")
+      ? grouped(shown.parameters)
       : "none of its own: it uses the table of the embedding";
     facts.replaceChildren(
       ...[

@@ -1,5 +1,6 @@
 import { button, element } from "../core/dom.js";
 import { figure } from "../core/figure.js";
+import { grouped } from "../core/numbers.js";
 import { FACE, ownText } from "../core/owntext.js";
 import { drive } from "../core/state.js";
 import { loadWeights } from "../core/weights.js";
@@ -55,7 +56,6 @@ function render({ model, el }) {
   }
 
   const count = (words) => words.flat().length;
-  const many = (number) => number.toLocaleString("en-US");
   const nameIn =
     ({ bytesOf }) =>
     (id) =>
@@ -64,14 +64,14 @@ function render({ model, el }) {
   function paint() {
     const now = look();
     // One more than can be cut: the end of a text.
-    const all = gpt2 && many(gpt2.size + 1);
+    const all = gpt2 && grouped(gpt2.size + 1);
     theirs.paint({
       title: now.theirs ? `GPT-2 (${all} tokens): ${count(now.theirs)} here` : "GPT-2",
       words: now.theirs,
       name: gpt2 && nameIn(gpt2),
     });
     ours.paint({
-      title: `${label} (${many(known.size)} tokens): ${count(now.ours)} here`,
+      title: `${label} (${grouped(known.size)} tokens): ${count(now.ours)} here`,
       words: now.ours,
       name: nameIn(known),
     });
