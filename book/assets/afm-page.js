@@ -7,15 +7,17 @@
   const turn = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
   const blocks = [...document.querySelectorAll("article section > :not(section)")];
   await turn();
-  while (blocks.length) {
-    await turn();
-    for (let room = 200; room > 0 && blocks.length; ) {
+  await turn();
+  for (let most = 200; blocks.length; ) {
+    const start = performance.now();
+    for (let room = most; room > 0 && blocks.length; ) {
       const block = blocks.shift();
       block.classList.add("afm-arrived");
       room -= 5 + block.querySelectorAll("*").length;
     }
+    await turn();
+    most = performance.now() - start < 40 ? 2 * most : 200; // a quick machine takes more at a time
   }
-  await turn();
   html.classList.remove("afm-arriving");
 })();
 
