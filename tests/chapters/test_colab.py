@@ -1,4 +1,4 @@
-"""Chapter 12d's cell for Colab, by IPython: its `{kept}` and `$!` pass through Python and a shell."""
+"""Chapter 12d's cell for Colab, by IPython: `{kept}` and `$!` pass through Python and a shell."""
 
 import subprocess
 import sys
