@@ -120,26 +120,3 @@ def test_the_gpu_benchmark_is_the_packages_program(monkeypatch):
     monkeypatch.setattr(gpu.program, "main", lambda **options: given.append(options) or 0)
     assert gpu.main() == 0
     assert given == [{"folder": gpu.RUNS_FOLDER}]
-
-
-@pytest.mark.soak
-def test_train_text_compares_engines(tiny, tmp_path):
-    sizes = {"width": 16, "hidden": 32, "heads": 2, "batch": 4, "tokens": 16}
-    module = tiny("train_text", SECONDS=(0.2,), PLAIN_SECONDS=(0.2,), TRIAL=0.2, JOBS=1, EVERY=5)
-    small = module.CHOSEN | sizes
-    module.CHOSEN, module.TRIALS = small, {"Adam": module.TRIALS["Adam"]}
-    # PyTorch would train in a process of its own, with the sizes of the file.
-    module.in_pytorch = lambda seconds: module.train_pytorch(list(seconds))
-    module.main()
-    log = load_run(tmp_path / "train-text.json")
-    assert set(log.curve["engine"]) == {0, 1, 2}
-    for found in log.result["reached"].values():
-        assert found["0.2"]["unseen"] < log.result["levels"]["chance"]
-        assert found["0.2"]["lowest"] <= found["0.2"]["unseen"]
-    page, plain, torchs = log.result["parameters"].values()
-    assert page == plain
-    assert 0 <= torchs - page <= 6 * 16  # PyTorch's norms have gains
-    assert set(log.result["trials"]) == {"Adam"}
-    assert len(log.result["samples"]["0.2"]) == 400
-    assert 0 <= log.result["words"]["0.2"] <= 1
-    assert module.words_of("the rose's xyzq the", "The ROSE, and the end.") == 0.5

@@ -32,7 +32,7 @@ class TrainText(Widget):
     rotary positions, feed-forward layers of ``hidden`` numbers; a step reads ``batch`` pieces of
     ``tokens`` characters. ``optimizer``, its ``rate``, which rises for 20 steps, stays for
     ``level`` and then falls as 1 / √step, and its weight ``decay`` were chosen on 20,000 characters
-    of Shakespeare (``benchmarks/train_text.py``).
+    of Shakespeare.
 
     Args:
         samples: texts to begin with, by the names that the figure offers them under: of at least
