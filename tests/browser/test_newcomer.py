@@ -1,14 +1,8 @@
 """A newcomer, offline and without a kernel: from the landing page to a model that learns."""
 
-import os
-
 import pytest
 from built import BUILD
 from journey import Newcomer
-from programs import load
-
-from transformer_lib.training import run_log
-from transformer_lib.training.run_log import load_run
 
 
 def test_a_newcomer_breaks_a_machine_and_trains_a_model(book, browser, watched):
@@ -50,13 +44,3 @@ def test_a_newcomer_breaks_a_machine_and_trains_a_model(book, browser, watched):
     assert after["right"] >= 0.98
     assert after["loss"] < 0.05 < before["loss"]
     assert "It reached the floor at step" in here.query_selector(".afm-reading").inner_text()
-
-
-def test_the_benchmark_keeps_each_training_in_a_row(tmp_path):
-    module = load("newcomer")
-    rows = [("sort", 1, 800, 83, 0.98, 0.0), ("owner", 5, 5000, 160, 0.98, 61.0)]
-    result = {"ms": {"word": [9.5, 8.0]}, "longest_task": {}, "load": [os.getloadavg()]}
-    log = load_run(run_log.save_run(module.log_of(rows, result, "1.2"), tmp_path))
-    assert [log.config["tasks"][int(at)] for at in log.curve["task"]] == ["sort", "owner"]
-    assert log.curve["steps"] == [83, 160]
-    assert log.result["ms"] == {"word": [9.5, 8.0]}
