@@ -155,8 +155,7 @@ test: lint $(VENV)/lab/installed
 	$(PYTEST) -m "not soak" --durations=10
 
 # Hundreds of kills, damaged and forged checkpoints, full disks, and a thousand models of random
-# wirings and sizes in each test, in place of 60: some minutes. Writes a run log. Then the times that
-# figures take to repaint are measured.
+# wirings and sizes in each test, in place of 60: some minutes. Writes a run log.
 soak: $(VENV)/npm/installed $(VENV)/lab/installed
 	$(BIN)/python benchmarks/soak.py
 	$(BIN)/python tests/browser/chromium.py

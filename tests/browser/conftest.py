@@ -9,10 +9,8 @@ the checks to a context that a test has made itself. `served(folder)` is an addr
 what a page has stored is asked for there (once in some sixteen loadings, a page that Chromium 156
 opens from a file finds a storage of its own, which is empty).
 AFM_SLOWER=3 slows all pages down three times.
-`report(name, value)` adds a measured number to the summary at the end of the run.
 """
 
-import json
 import os
 import shutil
 import subprocess
@@ -52,7 +50,6 @@ ARGUMENTS = [
 LOCAL = ("file:", "data:", "blob:", "about:", "http://localhost:", "http://127.0.0.1:")
 ABORTED = "net::ERR_ABORTED"
 PATIENCE = 120_000  # milliseconds for whatever is waited for, on a machine that is busy
-measured: dict[str, object] = {}
 expect.set_options(timeout=PATIENCE)
 
 
@@ -195,20 +192,3 @@ def open_page(browser, watched, tmp_path) -> Iterator[Callable[..., Page]]:
     yield open_
     for context in contexts:
         context.close()
-
-
-@pytest.fixture(scope="session")
-def report() -> Callable[[str, object], None]:
-    return measured.__setitem__
-
-
-def pytest_terminal_summary(terminalreporter) -> None:
-    if not measured:
-        return
-    terminalreporter.section("measured in the browser")
-    for name, value in sorted(measured.items()):
-        terminalreporter.write_line(f"{name}: {value}")
-    if folder := os.environ.get("AFM_REPORT"):
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        text = json.dumps(measured, indent=1, sort_keys=True)
-        (Path(folder) / "browser.json").write_text(text + "\n", encoding="utf-8")

@@ -3,14 +3,13 @@
     write_page(folder, AttentionMap(weights, tokens), theme="dark")  ->  folder / "page.html"
 
 The page holds one state tag and, for each widget, a view tag, which book/assets/afm-host.js mounts.
-Also here: what every widget's test needs (HOSTILE tokens, axe, the time to repaint, downloads).
+Also here: what every widget's test needs (HOSTILE tokens, axe, downloads).
 `@each_look` runs a test, which takes `theme` and `width`, in each theme and at each width once.
 """
 
 import json
 import os
 import shutil
-import statistics
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -204,32 +203,6 @@ def check_axe(page: Page) -> None:
     wrong, passed = axe(page, ".afm")
     assert passed, "axe has checked nothing"
     assert not wrong, "\n".join(wrong)
-
-
-def repaint_ms(page: Page, action: str, times: int = 20) -> dict[str, float]:
-    """Milliseconds from a change until it is painted: `action` is JavaScript, `(step) => ...`.
-
-    Measured from the beginning of a frame until the frame's rendering is done (script, style,
-    layout and paint of this page's thread).
-    """
-    durations = page.evaluate(
-        """async ([text, times]) => {
-          const action = eval(text);
-          const durations = [];
-          for (let step = 0; step < times; step += 1) {
-            durations.push(await new Promise((resolve) => requestAnimationFrame(() => {
-              const begin = performance.now();
-              const channel = new MessageChannel();
-              channel.port1.onmessage = () => resolve(performance.now() - begin);
-              action(step);
-              channel.port2.postMessage(null);
-            })));
-          }
-          return durations;
-        }""",
-        [action, times],
-    )
-    return {"median": round(statistics.median(durations), 1), "max": round(max(durations), 1)}
 
 
 def arrive(page: Page) -> None:

@@ -13,7 +13,6 @@ from harness import (
     check_hostile,
     download,
     finger,
-    repaint_ms,
 )
 
 from transformer_lib.widgets import AttentionMap
@@ -234,19 +233,6 @@ def test_follows_the_theme(open_page):
     page.wait_for_function("document.querySelector('.afm').dataset.afmTheme === 'dark'")
     dark = page.evaluate(look)
     assert all(one != other for one, other in zip(light, dark, strict=True))
-
-
-@pytest.mark.soak
-def test_time_to_repaint_at_32_tokens(open_page, report):
-    page = open_page(AttentionMap(weights(8, 32, 32), [f"token {i}" for i in range(32)]))
-    switch = """(step) => {
-      const radio = document.querySelectorAll('.afm-choice input')[step % 8];
-      radio.checked = true;
-      radio.dispatchEvent(new Event('change'));
-    }"""
-    times = repaint_ms(page, switch)
-    assert times["median"] > 0
-    report("AttentionMap, 32 tokens, head to repaint (ms)", times)
 
 
 # --- what is pointed at is marked, by mouse, keyboard and finger

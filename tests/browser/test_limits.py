@@ -1,18 +1,25 @@
-"""Figures at the limits that Python sets: they open, have few elements, and answer a key."""
+"""Figures at the limits that Python sets, and other large ones: they open, with few elements."""
 
 import pytest
 import torch
 
+from transformer_lib.attention import MultiHeadAttention
 from transformer_lib.widgets import (
     AttentionMap,
     MaskPainter,
     NextWord,
     PositionLab,
+    SamplingLab,
+    ScalingLab,
     SoftDictionary,
+    StepScrubber,
+    TrainingView,
     VectorPlayground,
 )
 from transformer_lib.widgets.attention_map.widget import MOST_TOKENS
 from transformer_lib.widgets.mask_painter.widget import MOST_WORDS
+
+STEPS = range(1, 20_001)
 
 
 def tokens(count: int) -> list[str]:
@@ -29,18 +36,25 @@ def unusable(page) -> list[str]:
     )
 
 
-@pytest.mark.parametrize(
-    ("make", "most"),
-    [
-        (lambda: VectorPlayground(["a", "b"], [[1e6, 0.0], [1.0, 1.0]]), 400),
-        (lambda: SoftDictionary(["a", "b"], [[1e6, 0.0], [0.0, -1e6]], [1e9, -1e9]), 400),
-        (lambda: AttentionMap(torch.eye(MOST_TOKENS), tokens(MOST_TOKENS)), 20_000),
-        (lambda: MaskPainter(tokens(MOST_WORDS), *torch.randn(3, MOST_WORDS, 2)), 12_000),
-        (lambda: PositionLab(n_positions=512, d_model=1024, pair=511), 1_000),
-        (lambda: PositionLab(method="alibi", n_positions=512, n_heads=64), 1_000),
-    ],
-    ids=["playground", "dictionary", "map", "painter", "positions", "alibi"],
-)
+FIGURES = {
+    "playground": (lambda: VectorPlayground(["a", "b"], [[1e6, 0.0], [1.0, 1.0]]), 400),
+    "arrows": (lambda: VectorPlayground(tokens(16), torch.randn(16, 2)), 700),
+    "dictionary": (
+        lambda: SoftDictionary(["a", "b"], [[1e6, 0.0], [0.0, -1e6]], [1e9, -1e9]), 400),
+    "map": (lambda: AttentionMap(torch.eye(MOST_TOKENS), tokens(MOST_TOKENS)), 20_000),
+    "painter": (lambda: MaskPainter(tokens(MOST_WORDS), *torch.randn(3, MOST_WORDS, 2)), 12_000),
+    "positions": (lambda: PositionLab(n_positions=512, d_model=1024, pair=511), 1_000),
+    "alibi": (lambda: PositionLab(method="alibi", n_positions=512, n_heads=64), 1_000),
+    "words": (lambda: NextWord(tokens(39), tokens(39), {"mine": torch.ones(38, 39) / 39}), 400),
+    "sampling": (lambda: SamplingLab(torch.randn(8, 65), tokens(65), tokens(8)), 400),
+    "scaling": (lambda: ScalingLab(n_keys=16), 400),
+    "steps": (
+        lambda: StepScrubber(tokens(32), torch.randn(32, 32), MultiHeadAttention(32, 4)), 4_000),
+    "training": (lambda: TrainingView({"step": STEPS, "loss": [1 / n for n in STEPS]}), 200),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("make", "most"), FIGURES.values(), ids=FIGURES)
 def test_a_figure_at_its_limit_opens(open_page, make, most):
     """Not with a line, for instance, for each unit of a plane, which would take minutes."""
     page = open_page(make())

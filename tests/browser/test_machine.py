@@ -4,10 +4,9 @@ import re
 
 import pytest
 import torch
-from figures import SHIPPED, STORIES, make_machine, make_trained
+from figures import STORIES, make_machine, make_trained
 from harness import check_axe, check_fits, download, each_look, pass_time, write_page
 
-from transformer_lib.training.trained import load_shipped
 from transformer_lib.widgets import Goal, Machine
 
 
@@ -161,31 +160,6 @@ def test_fits_is_accessible_and_exports(open_page, theme, width):
     lines = download(page, "CSV").decode("utf-8-sig").splitlines()
     assert len(lines) == len(STORIES[0].split()) + 1
     assert b"<image" in download(page, "SVG")
-
-
-def test_the_shipped_model_answers_in_time(open_page, report):
-    """How long a word takes, and the longest task of the page while it is written: reported only,
-    since the machine that runs the tests may be busy."""
-    gifts = load_shipped(SHIPPED, device=torch.device("cpu"))
-    [story] = gifts.grammar.stories(1, seed=3)
-    begun = gifts.grammar.questions(story)[-1].prompt
-    page = open_page(Machine(gifts, [begun], view="laboratory", name="m", bits=8))
-    settled(page, "f.right > 0.9")
-    page.evaluate(
-        "() => { window.tasks = []; new PerformanceObserver((list) => tasks.push("
-        "...list.getEntries().map((e) => e.duration))).observe({ type: 'longtask' }); }"
-    )
-    taken = []
-    for word in story.split()[len(begun.split()) :][:8]:
-        count = settled(page)["words"] + 1
-        field = page.get_by_label("or write, and press Enter")
-        field.fill(word)
-        field.press("Enter")
-        settled(page, f"f.words === {count}")
-        taken.append(page.locator(".afm-machine").get_attribute("data-milliseconds"))
-    report("machine: ms a word in the worker", taken)
-    report("machine: long tasks of the page, ms", page.evaluate("tasks"))
-    assert len(taken) > 0
 
 
 def test_drawing_panel_and_answer_fit_one_screen(open_page):

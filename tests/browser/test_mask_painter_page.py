@@ -1,10 +1,10 @@
-"""MaskPainter on a page: files, hostile words, axe, light and dark, the time to repaint."""
+"""MaskPainter on a page: files, hostile words, axe, light and dark."""
 
 from xml.etree import ElementTree
 
 import pytest
 import torch
-from harness import HOSTILE, check_axe, check_fits, check_hostile, download, repaint_ms
+from harness import HOSTILE, check_axe, check_fits, check_hostile, download
 
 from transformer_lib.masks import causal_mask
 from transformer_lib.widgets import MaskPainter
@@ -82,19 +82,3 @@ def test_follows_the_theme(open_page):
     dark = page.evaluate(look)
     assert light[0] != dark[0]
     assert light[3] != dark[3]
-
-
-@pytest.mark.soak
-def test_time_to_repaint_at_32_tokens(open_page, report):
-    x = torch.randn(32, 8)
-    page = open_page(MaskPainter([f"token {i}" for i in range(32)], x, x, x))
-    preset(page, "sliding window").check()
-    slide = """(step) => {
-      const slider = [...document.querySelectorAll('input[type=range]')]
-        .find((input) => input.closest('label').textContent.includes('window'));
-      slider.value = 2 + (step % 30);
-      slider.dispatchEvent(new Event('input'));
-    }"""
-    times = repaint_ms(page, slide)
-    report("MaskPainter, window slider to repaint at 32 tokens (ms)", times)
-    assert times["median"] > 0

@@ -5,7 +5,7 @@ import re
 
 import pytest
 import torch
-from harness import HOSTILE, check_hostile, download, repaint_ms
+from harness import HOSTILE, check_hostile, download
 
 from transformer_lib.widgets import NextWord
 
@@ -103,15 +103,3 @@ def test_csv_is_what_is_shown(open_page):
 def test_hostile_words_stay_text(open_page):
     words = list(dict.fromkeys(HOSTILE))
     check_hostile(open_page(widget(words, words), width=360))
-
-
-@pytest.mark.soak
-def test_repaint_time_is_reported(open_page, report):
-    page = open_page(widget(WORDS * 3))
-    move = """(step) => {
-      const words = document.querySelectorAll('[role="option"]');
-      words[step % words.length].dispatchEvent(new MouseEvent("click", { bubbles: true }));
-    }"""
-    times = repaint_ms(page, move)
-    report("NextWord: another word at 39 words, ms", times)
-    assert times["median"] > 0

@@ -133,7 +133,7 @@ def look(page, theme, width):
 
 
 @pytest.mark.parametrize("name", READ)
-def test_page(open_built, report, name):
+def test_page(open_built, name):
     """Narrow and dark, then wide and light, then narrow again with all that was hidden.
 
     At the end each phrase that sets a figure is pressed: it does, and nobody loses their place.
@@ -169,7 +169,6 @@ def test_page(open_built, report, name):
     # By now, everything has been loaded: bertviz's libraries, for one.
     kind = "with widgets" if views else "without widgets"
     total = weight(BUILD / name, page.loaded)
-    report(f"weight of {name} ({kind})", f"{total / 1e6:.3f} MB gzipped")
     assert 20_000 < total <= MOST_BYTES[kind]
     page.evaluate("document.querySelectorAll('details').forEach((part) => (part.open = false))")
     for width, height in ((1280, 800), (390, 844)):

@@ -6,7 +6,7 @@ import re
 
 import pytest
 import torch
-from harness import check_axe, check_fits, download, each_look, finger, repaint_ms
+from harness import check_axe, check_fits, download, each_look, finger
 
 from transformer_lib.positions import (
     LearnedPositions,
@@ -264,18 +264,3 @@ def test_two_labs_do_not_disturb_each_other(open_page):
     first, second = page.locator(".afm-reading").all_inner_texts()
     assert "position 4 " in first
     assert "position 8 " in second
-
-
-@pytest.mark.soak
-def test_repaint_time_is_reported(open_page, report):
-    page = open_page(PositionLab(n_positions=32, d_model=64))
-    times = repaint_ms(
-        page,
-        """(step) => {
-          const slider = document.querySelectorAll(".afm-slider input")[0];
-          slider.value = String(step);
-          slider.dispatchEvent(new Event("input"));
-        }""",
-    )
-    report("PositionLab: slider to paint at 32 positions, ms", times)
-    assert "position 19 " in reading(page)

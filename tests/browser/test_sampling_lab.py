@@ -4,7 +4,7 @@ import re
 
 import pytest
 import torch
-from harness import HOSTILE, check_axe, check_fits, check_hostile, download, each_look, repaint_ms
+from harness import HOSTILE, check_axe, check_fits, check_hostile, download, each_look
 
 from transformer_lib.sampling import filter_logits
 from transformer_lib.widgets import SamplingLab
@@ -241,18 +241,3 @@ def test_hostile_tokens_and_contexts_stay_text(open_page):
         SamplingLab(torch.zeros(len(HOSTILE), len(HOSTILE)), HOSTILE, HOSTILE), width=360
     )
     check_hostile(page)
-
-
-@pytest.mark.soak
-def test_repaint_time_is_reported(open_page, report):
-    logits = torch.randn(8, 65, generator=torch.Generator().manual_seed(1))
-    page = open_page(SamplingLab(3 * logits, [chr(48 + i) for i in range(65)], list("abcdefgh")))
-    page.get_by_role("button", name="draw 100").click()
-    move = """(step) => {
-      const slider = document.querySelector(".afm-slider input");
-      slider.value = String(0.1 * (step + 1));
-      slider.dispatchEvent(new Event("input"));
-    }"""
-    times = repaint_ms(page, move)
-    report("SamplingLab: slider to repaint at 65 tokens, ms", times)
-    assert times["median"] > 0

@@ -5,7 +5,7 @@ import re
 
 import pytest
 import torch
-from harness import check_axe, check_fits, each_look, repaint_ms
+from harness import check_axe, check_fits, each_look
 
 from transformer_lib.widgets import ScalingLab
 
@@ -151,16 +151,3 @@ def test_fits_and_is_accessible_in_both_themes(open_page, theme, width):
     for text in page.locator(".afm-scaling-foot").all():  # nothing is cut at the right edge
         box = text.bounding_box()
         assert box["x"] + box["width"] <= whole["x"] + whole["width"]
-
-
-@pytest.mark.soak
-def test_repaint_time_is_reported(open_page, report):
-    page = open_page(ScalingLab(n_keys=16))
-    move = """(step) => {
-      const slider = document.querySelector(".afm-slider input");
-      slider.value = String(step % 13);
-      slider.dispatchEvent(new Event("input"));
-    }"""
-    times = repaint_ms(page, move)
-    report("ScalingLab: slider to repaint at 16 keys, ms", times)
-    assert times["median"] > 0

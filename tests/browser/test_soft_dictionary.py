@@ -4,7 +4,7 @@ import re
 
 import pytest
 import torch
-from harness import HOSTILE, check_hostile, download, repaint_ms
+from harness import HOSTILE, check_hostile, download
 
 from transformer_lib.widgets import SoftDictionary
 
@@ -197,18 +197,3 @@ def test_hostile_names_stay_text(open_page):
     values = torch.arange(len(HOSTILE)).float()
     page = open_page(SoftDictionary(HOSTILE, keys, values, unit=HOSTILE[0]), width=360)
     check_hostile(page)
-
-
-@pytest.mark.soak
-def test_repaint_time_is_reported(open_page, report):
-    keys, values = torch.randn(32, 2), torch.arange(32.0)
-    names = [f"video {i}" for i in range(32)]
-    page = open_page(SoftDictionary(names, keys, values))
-    move = """(step) => {
-      const slider = document.querySelector(".afm-slider input");
-      slider.value = String(-1.5 + 2.5 * (step / 20));
-      slider.dispatchEvent(new Event("input"));
-    }"""
-    times = repaint_ms(page, move)
-    report("SoftDictionary: slider to repaint at 32 keys, ms", times)
-    assert times["median"] > 0

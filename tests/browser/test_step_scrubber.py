@@ -2,7 +2,6 @@
 
 import re
 
-import pytest
 import torch
 from harness import (
     HOSTILE,
@@ -12,7 +11,6 @@ from harness import (
     download,
     mount_all,
     pass_time,
-    repaint_ms,
     write_page,
 )
 from playwright.sync_api import expect
@@ -334,19 +332,3 @@ def test_csv_holds_the_step_shown(open_page):
     torch.testing.assert_close(
         torch.tensor([float(n) for n in lines[2].split(",")[1:]]), y[1], atol=1e-6, rtol=1e-6
     )
-
-
-@pytest.mark.soak
-def test_repaint_time_at_32_tokens(open_page, report):
-    module = MultiHeadAttention(32, 4).requires_grad_(False)
-    page = open_page(StepScrubber([f"w{i}" for i in range(32)], torch.randn(32, 32), module))
-    radios = "[...document.querySelectorAll('fieldset')[{group}].querySelectorAll('input')]"
-    for name, group, count in (("step", 0, 10), ("head", 2, 4)):
-        action = f"(n) => {radios.format(group=group)}[n % {count}].click()"
-        choose(page, "softmax", "step")  # where each head has numbers of its own
-        times = repaint_ms(page, action)
-        report(f"step scrubber, 32 tokens, another {name}: repaint ms", times)
-        assert times["median"] > 0
-    down = "new KeyboardEvent('keydown', { key: 'ArrowDown', bubbles: true })"
-    action = f"(n) => document.querySelectorAll('[role=gridcell]')[37 * n].dispatchEvent({down})"
-    report("step scrubber, 32 tokens, another number: repaint ms", repaint_ms(page, action))

@@ -1,11 +1,10 @@
 """TrainingView in Chromium: the run read by slider, mouse, touch and keys; played; and live."""
 
-import json
 import math
 import re
 
 import pytest
-from harness import HOSTILE, check_axe, check_fits, check_hostile, download, each_look, repaint_ms
+from harness import HOSTILE, check_axe, check_fits, check_hostile, download, each_look
 
 from transformer_lib.widgets import TrainingView
 
@@ -293,23 +292,3 @@ def test_hostile_names_stay_text(open_page):
     lines = {name: 0.9 - 0.01 * i for i, name in enumerate(HOSTILE)}
     hostile = TrainingView({"step": [1, 2], **names, HOSTILE[0]: [1, 2]}, baselines=lines)
     check_hostile(open_page(hostile, width=360))
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("rows", [400, 20_000])
-def test_repaint_time_and_weight_are_reported(open_page, report, rows):
-    losses = [0.5 + 3 / step + 0.02 * math.sin(7 * step) for step in range(1, rows + 1)]
-    long = TrainingView({"step": list(range(1, rows + 1)), "loss": losses}, floor=0.5)
-    page = open_page(long)
-    move = """(step) => {
-      const slider = document.querySelector(".afm-slider input");
-      slider.value = String(100 + 13 * step);
-      slider.dispatchEvent(new Event("input"));
-    }"""
-    report(f"TrainingView: slider to repaint at {rows} steps, ms", repaint_ms(page, move))
-    turn = "() => document.querySelector('.afm-toggle input').click()"
-    times = repaint_ms(page, turn)
-    report(f"TrainingView: another axis to repaint at {rows} steps, ms", times)
-    report(f"TrainingView: bytes of a curve of {rows} steps", len(long._curve))
-    assert times["median"] > 0
-    assert json.loads(long._curve)["columns"][0][-1] == rows

@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 import torch
-from harness import HOSTILE, check_axe, check_fits, check_hostile, download, repaint_ms
+from harness import HOSTILE, check_axe, check_fits, check_hostile, download
 
 from transformer_lib.attention import attention, attention_weights
 from transformer_lib.widgets import VectorPlayground
@@ -266,18 +266,3 @@ def test_hostile_tokens_stay_text(open_page, width):
     for radio in page.get_by_role("radio").all():
         radio.check()
         check_hostile(page)
-
-
-@pytest.mark.soak
-def test_time_to_repaint(open_page, report):
-    angles = np.linspace(0, 6, 16)
-    vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1)
-    page = open_page(VectorPlayground([f"token {i}" for i in range(16)], vectors))
-    slide = """(step) => {
-      const slider = document.querySelector('.afm-slider input');
-      slider.value = 0.5 + 0.1 * (step % 16);
-      slider.dispatchEvent(new Event('input'));
-    }"""
-    times = repaint_ms(page, slide)
-    assert times["median"] > 0
-    report("VectorPlayground, 16 tokens (its most), slider to repaint (ms)", times)

@@ -194,11 +194,3 @@ def test_hostile_text_stays_text(open_page):
     assert output(page) == f"{hostile}\n"
     assert problem(page) == f"line 3\nValueError: {hostile}"
     assert page.locator(".afm img").count() == 0
-
-
-@pytest.mark.soak
-def test_time_to_the_first_output_is_reported(open_page, report):
-    page = open_page(write())
-    run(page)
-    report("Write: ms of the first run", page.locator(".afm-reading").inner_text())
-    assert output(page) == OUTPUT

@@ -108,7 +108,6 @@ export function studio(model, table) {
 
   return {
     read({ ids, off = [], patches = [], exchange, word }) {
-      const began = performance.now();
       const silent = off.length ? new Set(off) : null;
       const twin = exchanged(ids, exchange);
       plain.read(ids);
@@ -144,7 +143,6 @@ export function studio(model, table) {
         levels: levels(mine, ids[word], word).map((x) => x.slice()),
         others: levels(other, twin[word], word).map((x) => x.slice()),
         closeness,
-        milliseconds: performance.now() - began,
       };
     },
   };

@@ -223,7 +223,6 @@ function render({ model, el }) {
     const row = looking ? rowOf(fresh.maps[layer][head], fresh.word) : null;
     story.paint(state, row);
     if (!fresh) return;
-    fig.element.dataset.milliseconds = fresh.milliseconds.toFixed(1);
     showNext(fresh, state);
     if (shows("drawing")) showParts(fresh, state.now);
     if (shows("comparison")) showPair(fresh, state.now);
