@@ -1,17 +1,15 @@
 """Kills, damage, hostile files and full disks, in numbers: what does a training run survive?
 
     python benchmarks/soak.py        some minutes on 1 core; make soak
-    python benchmarks/soak.py --few  a share of it, some seconds
 
-Writes transformer_lib/runs/soak.json (not with --few). A small GPT is trained again and again in
-forks of this process, with dropout, accumulated parts, clipping and ends of epochs: killed at
-random moments and at every call of a save, with and without losing what was not yet flushed; its
-checkpoints damaged, forged, and saved to disks without room. A resumed run must end in the very
-bits of the one that was never interrupted. And a model that Inductor has compiled must have the
-losses of one that it has not. What is not as promised ends the program.
+Writes transformer_lib/runs/soak.json. A small GPT is trained again and again in forks of this
+process, with dropout, accumulated parts, clipping and ends of epochs: killed at random moments and
+at every call of a save, with and without losing what was not yet flushed; its checkpoints damaged,
+forged, and saved to disks without room. A resumed run must end in the very bits of the one that was
+never interrupted. And a model that Inductor has compiled must have the losses of one that it has
+not. What is not as promised ends the program.
 """
 
-import argparse
 import json
 import re
 import subprocess
@@ -88,32 +86,26 @@ def compiled(recipe: Recipe) -> dict[str, float]:
 
 
 def main() -> None:
-    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("--few", action="store_true", help="a share of it; write no run log")
-    few = arguments.parse_args().few
     torch.set_num_threads(1)
-    recipe = RECIPE.with_changes(n_steps=30) if few else RECIPE
     result, seconds = {}, {}
     with tempfile.TemporaryDirectory() as folder:
-        soak = Soak(Path(folder), recipe)
+        soak = Soak(Path(folder), RECIPE)
         campaigns = {
-            "kills at random moments": lambda: soak.kills(10 if few else 200),
-            "kills within a save": lambda: soak.kills_in_saves(every=5 if few else 1),
-            "damaged": lambda: soak.damaged(40 if few else 500),
+            "kills at random moments": lambda: soak.kills(200),
+            "kills within a save": soak.kills_in_saves,
+            "damaged": lambda: soak.damaged(500),
             "hostile": soak.hostile,
-            "full disks": lambda: soak.full_disks(2 if few else 50),
+            "full disks": lambda: soak.full_disks(50),
+            "random models": properties,
+            "compiled": lambda: compiled(RECIPE),  # the last: its threads stay
         }
-        if not few:
-            campaigns["random models"] = properties
-            campaigns["compiled"] = lambda: compiled(recipe)  # the last: its threads stay
         for name, campaign in campaigns.items():
             start = time.perf_counter()
             result[name], seconds[name] = campaign(), round(time.perf_counter() - start, 1)
             print(json.dumps({name: result[name] | {"seconds": seconds[name]}}), flush=True)
-    if not few:
-        config = {"recipe": recipe.as_json(), "longest_life_seconds": LONGEST_LIFE}
-        log = new_run("soak", config=config, curve={}, result=result | {"seconds": seconds})
-        print("written:", save_run(log, RUNS_FOLDER).name)
+    config = {"recipe": RECIPE.as_json(), "longest_life_seconds": LONGEST_LIFE}
+    log = new_run("soak", config=config, curve={}, result=result | {"seconds": seconds})
+    print("written:", save_run(log, RUNS_FOLDER).name)
 
 
 if __name__ == "__main__":

@@ -150,8 +150,8 @@ class Soak:
         expect(os.WIFSIGNALED(status) or not os.WEXITSTATUS(status), "a run could not be resumed")
         return not os.WIFSIGNALED(status)
 
-    def kills_in_saves(self, every: int = 1, share: int = 4) -> dict[str, int]:
-        """The end at each ``every``-th call of a save that has two older checkpoints beside it."""
+    def kills_in_saves(self, share: int = 4) -> dict[str, int]:
+        """The end at each call of a save that has two older checkpoints beside it."""
         counts = Counter(killed=0, power_lost=0, ended_bit_identical=0)
         interval = self.recipe.save_every
         for power_lost in (False, True):
@@ -170,7 +170,7 @@ class Soak:
                     self.ends_equally(folder)
                     counts["ended_bit_identical"] += 1
                 shutil.rmtree(folder)
-                call += every
+                call += 1
         return dict(counts)
 
     def damaged(self, n: int) -> dict[str, int]:
