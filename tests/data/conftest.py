@@ -50,9 +50,9 @@ def empty_cache(tmp_path, monkeypatch):
 def write(tmp_path):
     """write(data): a file of the reader's with these bytes."""
 
-    def write(data, name="mine.txt"):
-        (tmp_path / name).write_bytes(data)
-        return tmp_path / name
+    def write(data):
+        (tmp_path / "mine.txt").write_bytes(data)
+        return tmp_path / "mine.txt"
 
     return write
 

@@ -88,35 +88,6 @@ def test_lines_that_are_not_pairs(data, columns, message, write):
         pairs.pairs_from_tsv(write(data), columns=columns)
 
 
-def test_pairs_in_two_files(write):
-    # A separator of lines for str.splitlines, but not here: the sides must stay aligned.
-    german = write("Rosen\n\nZwei\u2028Männer \r\n".encode(), "a.de")
-    english = write(b" roses\n \nTwo men", "a.en")
-    read = pairs.pairs_from_files(german, str(english))
-    assert read == [("Rosen", "roses"), ("Zwei\u2028Männer", "Two men")]
-    assert read[1].target == "Two men"
-
-
-@pytest.mark.parametrize(
-    ("german", "english", "message"),
-    [
-        (b"a\nb\n", b"a\n", r"a\.de' has 2 lines and '.*a\.en' has 1; .* on the same line"),
-        (
-            b"a\n\nc\n",
-            b"a\nb\nc\n",
-            "source in line 2 of '.*a.de' and '.*a.en' is empty, beside 'b'",
-        ),
-        (b"a\nb\n", b"a\n \n", "target in line 2 of .* is empty, beside 'b'"),
-        (b"a\n", b"\n", r"a\.en' is empty"),
-        (b"f\xfcr\n", b"for\n", r"a\.de' is not utf-8: the byte 0xfc at offset 1"),
-    ],
-)
-def test_files_that_do_not_fit_together(german, english, message, write):
-    paths = [write(german, "a.de"), write(english, "a.en")]
-    with pytest.raises(ValueError, match=message):
-        pairs.pairs_from_files(*paths)
-
-
 @pytest.mark.parametrize("columns", [1, ("a", "b"), (0.0, 1.0)])
 def test_columns_are_two_counts(columns, tmp_path, as_a_reader):
     with pytest.raises(ValueError, match=r"columns are .*; give two different ones"):

@@ -68,40 +68,6 @@ def multi30k(split: str = "train") -> list[Pair]:
     return [Pair(*sides) for sides in zip(german, english, strict=True)]
 
 
-def pairs_from_files(
-    source: str | os.PathLike, target: str | os.PathLike, *, encoding: str = "utf-8"
-) -> list[Pair]:
-    """Your own pairs from two files: line by line, one is the translation of the other.
-
-    Blanks around a sentence are removed, and lines that are empty in both files are passed over.
-
-    Raises:
-        FileNotFoundError, ValueError: as :func:`~transformer_lib.data.texts.from_file`; also
-            ``ValueError`` if the files differ in their number of lines, or only one of them has a
-            sentence on a line: the message names it.
-
-    >>> import tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     german, english = pathlib.Path(folder, "a.de"), pathlib.Path(folder, "a.en")
-    ...     _ = german.write_text("Rosen\\nGib!\\n"), english.write_text("roses\\nGive!\\n")
-    ...     pairs_from_files(german, english)
-    [Pair(source='Rosen', target='roses'), Pair(source='Gib!', target='Give!')]
-    """
-    sides = [_lines(from_file(path, encoding=encoding)) for path in (source, target)]
-    names = [repr(os.fspath(path)) for path in (source, target)]
-    if len(sides[0]) != len(sides[1]):
-        raise ValueError(
-            f"{names[0]} has {len(sides[0])} lines and {names[1]} has {len(sides[1])}; each line "
-            f"needs its translation on the same line. Look for a line that is missing or was split."
-        )
-    pairs = []
-    for number, pair in enumerate(map(Pair, *sides), start=1):
-        if any(pair):
-            _require_both(pair, f"line {number} of {names[0]} and {names[1]}")
-            pairs.append(pair)
-    return pairs
-
-
 def pairs_from_tsv(
     path: str | os.PathLike, *, columns: tuple[int, int] | None = None, encoding: str = "utf-8"
 ) -> list[Pair]:
