@@ -226,6 +226,11 @@ def phrase(target: str, text: str = "set it") -> str:
     return f'<p>Then <span class="afm-set" data-afm-set="{target}">{text}</span>.</p>'
 
 
+def reading(page: Page) -> str:
+    """What the page's first figure says of itself."""
+    return page.locator(".afm-reading").first.inner_text()
+
+
 def facts_of(page: Page, name: str = "here") -> dict[str, float]:
     """What the figure of this name knows of itself."""
     return page.evaluate("(name) => window.afmFigures.get(name)[0].facts()", name)

@@ -6,14 +6,7 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
-from harness import (
-    HOSTILE,
-    check_axe,
-    check_fits,
-    check_hostile,
-    download,
-    finger,
-)
+from harness import HOSTILE, check_axe, check_fits, check_hostile, download, finger, reading
 
 from transformer_lib.widgets import AttentionMap
 
@@ -27,10 +20,6 @@ def weights(*shape: int) -> np.ndarray:
 
 def cell(page, query: str, key: str):
     return page.get_by_role("gridcell", name=f"{query} attends to {key}:")
-
-
-def reading(page) -> str:
-    return page.locator(".afm-reading").first.inner_text()
 
 
 def test_the_sentence_stays_in_sight_in_a_figure_higher_than_the_window(open_page):

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 import torch
-from harness import HOSTILE, check_axe, check_fits, each_look
+from harness import HOSTILE, check_axe, check_fits, each_look, reading
 
 from transformer_lib.attention import attention_weights
 from transformer_lib.widgets import HeadView, ModelView, NeuronView
@@ -36,10 +36,6 @@ def open_views(open_page, libraries, tmp_path):
         return page
 
     return open_
-
-
-def reading(page):
-    return page.locator(".afm-reading").inner_text()
 
 
 def test_the_model_view_draws_every_weight(open_views):

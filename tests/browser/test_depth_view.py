@@ -3,18 +3,14 @@
 import re
 
 from figures import make_view
-from harness import check_axe, check_fits, each_look
+from harness import check_axe, check_fits, each_look, reading
 
 from transformer_lib.widgets import Goal
 
 
-def said(page):
-    return page.locator(".afm-reading").inner_text()
-
-
 def test_first_state_says_the_ratio_of_the_ends(open_page):
     page = open_page(make_view())
-    assert said(page) == (
+    assert reading(page) == (
         "The first block's gradient to that of the last of 6: pre-norm 1 to 1; post-norm 1 to 32."
     )
     label = page.locator(".afm-depth").get_attribute("aria-label")
@@ -26,29 +22,29 @@ def test_switches_depths_starts_and_quantities(open_page):
     page.get_by_role("checkbox", name="no norm").click()
     assert page.locator(".afm-depth-line").count() == 3
     page.get_by_role("radio", name="12").check()
-    assert "of the last of 12" in said(page)
+    assert "of the last of 12" in reading(page)
     page.get_by_role("combobox", name="show").select_option(label="size of the stream")
-    assert "The stream behind the first block" in said(page)
-    assert "pre-norm 1 to 12" in said(page)
+    assert "The stream behind the first block" in reading(page)
+    assert "pre-norm 1 to 12" in reading(page)
     for name in ("pre-norm", "post-norm", "no norm"):
         page.get_by_role("checkbox", name=name).click()
-    assert said(page) == "Nothing is shown: switch a line on."
+    assert reading(page) == "Nothing is shown: switch a line on."
 
 
 def test_a_block_is_read_by_keys_and_by_the_mouse(open_page):
     page = open_page(make_view())
-    before = said(page)
+    before = reading(page)
     chart = page.locator(".afm-depth")
     chart.focus()
     page.keyboard.press("ArrowRight")
-    assert said(page).startswith("Block 1 of 6, gradient: pre-norm 1; post-norm 2")
+    assert reading(page).startswith("Block 1 of 6, gradient: pre-norm 1; post-norm 2")
     page.keyboard.press("End")
-    assert said(page).startswith("Block 6 of 6")
+    assert reading(page).startswith("Block 6 of 6")
     page.keyboard.press("Tab")
-    assert said(page) == before
+    assert reading(page) == before
     box = chart.bounding_box()
     page.mouse.move(box["x"] + 40, box["y"] + 80)
-    assert said(page).startswith("Block 1 of 6")
+    assert reading(page).startswith("Block 1 of 6")
 
 
 def test_a_goal_is_reached(open_page):
@@ -63,7 +59,7 @@ def test_touch_reads_a_block(open_page):
     page = open_page(make_view(), touch=True, width=360)
     box = page.locator(".afm-depth").bounding_box()
     page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + 100)
-    assert re.match(r"Block \d of 6", said(page))
+    assert re.match(r"Block \d of 6", reading(page))
 
 
 @each_look

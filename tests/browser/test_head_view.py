@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 import torch
-from harness import HOSTILE, check_axe, check_fits, download, each_look
+from harness import HOSTILE, check_axe, check_fits, download, each_look, reading
 
 from transformer_lib.widgets import HeadView
 
@@ -27,10 +27,6 @@ def open_view(open_page, libraries, tmp_path):
         return page
 
     return open_
-
-
-def reading(page):
-    return page.locator(".afm-reading").inner_text()
 
 
 def opacities(page):

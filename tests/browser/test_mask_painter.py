@@ -5,7 +5,7 @@ import io
 
 import pytest
 import torch
-from harness import download, finger
+from harness import download, finger, reading
 
 from transformer_lib.attention import attention, attention_weights
 from transformer_lib.masks import causal_mask, padding_mask, sliding_window_mask
@@ -56,10 +56,6 @@ def check_numbers(page, mask):
     )
     for word, label, weight, y in zip(WORDS, labels, weights, output, strict=True):
         assert label == f"{word}: row sum {weight.sum():.2f}, output {y[0]:.2f}, {y[1]:.2f}"
-
-
-def reading(page):
-    return page.locator(".afm-reading").inner_text()
 
 
 def warning(page):

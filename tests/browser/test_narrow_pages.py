@@ -9,7 +9,7 @@ import shutil
 import numpy as np
 import pytest
 import torch
-from harness import HOST, axe, check_axe, check_fits, download, finger, next_frame
+from harness import HOST, axe, check_axe, check_fits, download, finger, next_frame, reading
 
 from transformer_lib.widgets import AttentionMap, NextWord, TrainingView
 
@@ -40,10 +40,6 @@ def words(times=3):
 
 def view(**options):
     return TrainingView(CURVE, **{"baselines": BASELINES, "floor": 0.48, "smoothing": 1} | options)
-
-
-def said(page):
-    return page.locator(".afm-reading").inner_text()
 
 
 def swipe(page, x, y, dx, dy, steps=8):
@@ -125,34 +121,34 @@ def test_a_swipe_scrolls_and_a_tap_selects(open_page, kind):
     page = open_page(widget, width=360, height=900, touch=True)
     page.add_style_tag(content="body { padding-bottom: 900px }")
     box = page.locator(f".afm-{kind}").bounding_box()
-    first = said(page)
+    first = reading(page)
     x, y = box["x"] + 0.55 * min(box["width"], 300), box["y"] + 120
     assert y < 880
     swipe(page, x, y, 0, -110)
     page.wait_for_function("scrollY > 40")
     page.evaluate(STILL)  # a tap would only stop a page that still glides
-    assert said(page) == first, "scrolling has changed the figure"
+    assert reading(page) == first, "scrolling has changed the figure"
     # How far the page glides is chance: bring the figure back.
     page.locator(f".afm-{kind}").evaluate("(node) => node.scrollIntoView()")
     page.evaluate(STILL)
     moved = page.locator(f".afm-{kind}").bounding_box()
     page.touchscreen.tap(x, moved["y"] + 120)
     page.evaluate(STILL)
-    assert said(page) != first
+    assert reading(page) != first
     if kind == "training":
         swipe(page, x, moved["y"] + 100, 80, 4)
-        step = int(re.match(r"After step (\d+)", said(page))[1])
+        step = int(re.match(r"After step (\d+)", reading(page))[1])
         edge = 200 * (x + 80 - box["x"]) / box["width"]
         assert abs(step - edge) < 25, "a finger along the curve drags"
 
 
 def test_a_finger_that_is_held_points_and_then_selects(open_page):
     page = open_page(attention(), width=360, touch=True)
-    first = said(page)
+    first = reading(page)
     box = page.locator(".afm-grid").bounding_box()
     x, y = box["x"] + 150, box["y"] + 120
     finger(page, (x, y), (x + 30, y + 40), held=600)
-    assert said(page) != first
+    assert reading(page) != first
     assert page.evaluate("scrollY") == 0
     assert page.get_by_role("gridcell", selected=True).count() == 1
 
@@ -239,7 +235,7 @@ def test_two_runs_are_named_and_smoothed_alike(open_page, smoothing):
     found = re.match(
         r"After step 200 GPT-2's loss is ([\d.]+) nats( \(mean of the last 20\))?\. "
         r"The fast recipe's loss is ([\d.]+)( \(mean of the last 20\))?\.",
-        said(page),
+        reading(page),
     )
     assert bool(found[2]) == bool(found[4]) == (smoothing == 20)
     mean = sum(LOSSES[-smoothing:]) / smoothing

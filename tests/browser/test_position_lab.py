@@ -6,7 +6,7 @@ import re
 
 import pytest
 import torch
-from harness import check_axe, check_fits, download, each_look, finger
+from harness import check_axe, check_fits, download, each_look, finger, reading
 
 from transformer_lib.positions import (
     LearnedPositions,
@@ -28,10 +28,6 @@ def press(page, slider, *keys):
     page.get_by_role("slider", name=slider, exact=True).focus()
     for key in keys:
         page.keyboard.press(key)
-
-
-def reading(page):
-    return page.locator(".afm-reading").inner_text()
 
 
 def shown_product(page):

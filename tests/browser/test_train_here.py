@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from harness import check_axe, check_fits, download, facts_of, pass_time
+from harness import check_axe, check_fits, download, facts_of, pass_time, reading
 from programs import run_node
 
 from transformer_lib.widgets import Goal, TrainHere
@@ -33,15 +33,11 @@ def begun(page):
     return page
 
 
-def said(page):
-    return page.locator(".afm-reading").inner_text()
-
-
 @pytest.mark.parametrize("before", ["", NO_WORKER], ids=["worker", "no worker"])
 def test_the_numbers_are_nodes(open_page, before):
     """To the last digit, from the same seed, in a worker and without one."""
     page = begun(open_page(make("pairs", layers=2, seed=2), before=before))
-    assert said(page).startswith("Before its first step the model gives each of the 18 words")
+    assert reading(page).startswith("Before its first step the model gives each of the 18 words")
     for step in (1, 2, 3):
         page.get_by_role("button", name="one step").click()
         page.wait_for_function(f"afmFigures.get('here')[0].facts().steps === {step}")
@@ -59,17 +55,17 @@ def test_it_learns_reaches_a_goal_and_can_be_looked_at_again(open_page):
     assert wrong.count() == 8
     page.get_by_role("button", name="start", exact=True).click()
     wait_for_end(page)
-    assert "It reached the floor at step" in said(page)
+    assert "It reached the floor at step" in reading(page)
     assert page.locator(".afm-goal.afm-reached").count() == 1
     assert wrong.count() == 0
     last = facts_of(page)["steps"]
     along = page.get_by_role("slider", name="after step")
     along.focus()
     page.keyboard.press("Home")
-    assert said(page).startswith("Before its first step")
+    assert reading(page).startswith("Before its first step")
     assert wrong.count() == 8
     page.keyboard.press("End")
-    assert said(page).startswith(f"After step {last} ")
+    assert reading(page).startswith(f"After step {last} ")
     assert wrong.count() == 0
     page.get_by_role("button", name="start over").click()
     begun(page)
@@ -105,7 +101,7 @@ def test_a_setting_begins_anew_and_a_wild_rate_is_lost(open_page):
     page.get_by_role("button", name="start", exact=True).click()
     wait_for_end(page)
     assert facts_of(page)["lost"] == 1
-    assert "this learning rate throws the model about" in said(page)
+    assert "this learning rate throws the model about" in reading(page)
 
 
 def test_it_pauses_and_goes_on(open_page):

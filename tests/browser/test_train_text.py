@@ -6,7 +6,7 @@ import re
 
 import pytest
 from built import ROOT
-from harness import check_axe, check_fits, check_hostile, download, facts_of
+from harness import check_axe, check_fits, check_hostile, download, facts_of, reading
 from playwright.sync_api import expect
 
 from transformer_lib.data.gifts import Grammar
@@ -32,10 +32,6 @@ def make(**options):
 def begun(page):
     page.wait_for_function("window.afmFigures?.get('here')[0].facts().copied > 0")
     return page
-
-
-def said(page):
-    return page.locator(".afm-reading").inner_text()
 
 
 def wait_until_said(page, words):
@@ -77,7 +73,7 @@ def paste(page, text, times=1):
 def test_it_learns_writes_and_every_moment_can_be_looked_at(open_page):
     goal = Goal("Write mostly words of the text.", when=["words >= 0.9", "steps > 20"])
     page = begun(open_page(make(goals=[goal], temperature=0.5)))
-    assert said(page).startswith("Before its first step every character has the same chance")
+    assert reading(page).startswith("Before its first step every character has the same chance")
     noise = written(page)
     first = facts_of(page)
     assert first["unigram"] > first["bigram"] > 0
@@ -95,7 +91,7 @@ def test_it_learns_writes_and_every_moment_can_be_looked_at(open_page):
     page.keyboard.press("Home")
     page.wait_for_function("document.querySelector('.afm-text-page').dataset.step === '0'")
     assert written(page) == noise
-    assert said(page).startswith("Before its first step")
+    assert reading(page).startswith("Before its first step")
     page.get_by_role("button", name="lowest held-out loss").click()
     page.wait_for_function("document.querySelector('.afm-text-page').dataset.step > 20")
     # And by pointing at the curve.
@@ -116,7 +112,7 @@ def test_it_goes_on_and_starts_over(open_page):
     page.get_by_role("button", name="start over").click()
     page.wait_for_function("afmFigures.get('here')[0].facts().steps === 0")
     begun(page)
-    assert said(page).startswith("Before its first step")
+    assert reading(page).startswith("Before its first step")
 
 
 def test_complete_this_and_temperature(open_page):
@@ -234,7 +230,7 @@ def test_it_shows_text_and_never_markup(open_page):
 def test_where_the_fast_way_is_forbidden_it_is_slow_and_says_so(open_page):
     """No WebAssembly, and no worker."""
     page = begun(open_page(make(), before=NO_WASM))
-    assert "forbids the fast way" in said(page)
+    assert "forbids the fast way" in reading(page)
     train(page, "f.steps >= 8")
     assert facts_of(page)["held out"] < 4
 
@@ -248,7 +244,7 @@ def test_the_books_policy_lets_it_compute_the_fast_way(open_page):
     add = f"<script>document.head.insertAdjacentHTML('beforeend', `{meta}`)</script>"
     page = open_page(make(), before=add)  # (what waits by a function would be forbidden)
     expect(page.locator(".afm-reading")).to_contain_text("numbers to learn")
-    assert "forbids" not in said(page)
+    assert "forbids" not in reading(page)
 
 
 def test_the_text_sets_it(open_page):

@@ -4,7 +4,7 @@ import math
 import re
 
 import pytest
-from harness import HOSTILE, check_axe, check_fits, check_hostile, download, each_look
+from harness import HOSTILE, check_axe, check_fits, check_hostile, download, each_look, reading
 
 from transformer_lib.widgets import TrainingView
 
@@ -29,16 +29,12 @@ def smoothed(window):
     return means
 
 
-def said(page):
-    return page.locator(".afm-reading").inner_text()
-
-
 def read(page):
     """(step, loss, gap to the floor, baseline, its step) of the reading."""
     found = re.match(
         r"After step (\d+) the loss is ([\d.]+) nats(?: \(mean of the last \d+\))?, "
         r"([\d.]+) above the floor(?:; it passed (.*?) at step (\d+))?",
-        said(page),
+        reading(page),
     )
     step, loss, gap, name, when = found.groups()
     return int(step), float(loss), float(gap), name, when and int(when)
@@ -61,8 +57,8 @@ def assert_right(page, step, window=1):
 def test_first_state_teaches(open_page):
     page = open_page(view())
     assert_right(page, 200)
-    assert "it passed bigram at step" in said(page)
-    assert f"The validation loss is {VALIDATION[-1]:.2f}." in said(page)
+    assert "it passed bigram at step" in reading(page)
+    assert f"The validation loss is {VALIDATION[-1]:.2f}." in reading(page)
     drawn = "".join(page.locator(".afm-training text").all_text_contents())
     assert re.search(r"log V 3, passed at \d+unigram 2, passed at \d+bigram 1, passed at", drawn)
     assert "floor 0.48" in drawn
@@ -73,7 +69,7 @@ def test_first_state_teaches(open_page):
 )
 def test_far_below_the_floor_is_an_alarm(open_page, times, told):
     page = open_page(view(floor=times * LOSSES[-1]))
-    assert f" below the floor: {told}" in said(page)
+    assert f" below the floor: {told}" in reading(page)
 
 
 def test_the_slider_reads_each_step(open_page):
@@ -89,7 +85,7 @@ def test_the_slider_reads_each_step(open_page):
     assert_right(page, 200)
     slider.fill("60")
     assert_right(page, 61)
-    assert "(step 50)" in said(page), "a validation loss that is older than the step"
+    assert "(step 50)" in reading(page), "a validation loss that is older than the step"
 
 
 def test_what_it_writes_stands_below_the_curve(open_page):
@@ -110,7 +106,7 @@ def test_smoothing_and_both_axes(open_page):
     linear = page.locator(".afm-curve-first").last.get_attribute("d")
     page.get_by_role("combobox", name="smoothing").select_option(label="mean of 20")
     assert_right(page, 200, window=20)
-    assert "(mean of the last 20)" in said(page)
+    assert "(mean of the last 20)" in reading(page)
     assert page.locator(".afm-curve-raw").count() == 1
     page.get_by_role("checkbox", name="logarithmic steps").check()
     page.get_by_role("checkbox", name="loss − floor").check()
@@ -210,7 +206,7 @@ LIVE = """async ([module, values]) => {
 def test_live_from_no_step_to_a_run(open_page):
     live = TrainingView(baselines=BASELINES, floor=0.48, n_steps=200, smoothing=1)
     page = open_page(live)
-    assert "No step yet" in said(page)
+    assert "No step yet" in reading(page)
     assert page.get_by_role("slider", name="step").is_disabled()
     state = live.get_state()
     names = ["_text", "_curve", "_driving", "name", "reached"]
@@ -239,12 +235,12 @@ def test_live_from_no_step_to_a_run(open_page):
 
 def test_no_floor_no_baselines_and_a_loss_that_is_no_number(open_page):
     page = open_page(TrainingView({"step": [0, 10, 20], "loss": [2.0, 1.5, math.inf]}))
-    assert "At step 20 no loss was measured, or it is not a number." in said(page)
+    assert "At step 20 no loss was measured, or it is not a number." in reading(page)
     page.get_by_role("slider", name="step").fill("1")
-    assert said(page) == "After step 10 the loss is 1.50 nats."
+    assert reading(page) == "After step 10 the loss is 1.50 nats."
     assert page.get_by_role("checkbox", name="loss − floor").count() == 0
     page.get_by_role("checkbox", name="logarithmic steps").check()
-    assert said(page) == "After step 10 the loss is 1.50 nats."
+    assert reading(page) == "After step 10 the loss is 1.50 nats."
 
 
 @pytest.mark.parametrize("width", [1280, 360])

@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 import torch
-from harness import HOSTILE, check_axe, check_fits, check_hostile, download
+from harness import HOSTILE, check_axe, check_fits, check_hostile, download, reading
 
 from transformer_lib.attention import attention, attention_weights
 from transformer_lib.widgets import VectorPlayground
@@ -41,10 +41,6 @@ def handle(page, token: str):
 def tip(page, token: str) -> tuple[float, float]:
     box = handle(page, token).bounding_box()
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-
-
-def reading(page) -> str:
-    return page.locator(".afm-reading").first.inner_text()
 
 
 def test_first_state(open_page):
