@@ -10,13 +10,12 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from models import CONTEXT, HEADS, VOCABULARY, WIRINGS, make, random_ids
+from models import CONTEXT, VOCABULARY, WIRINGS, make, random_ids
 from torch.testing import assert_close
 
 from transformer_lib.blocks import NORMS
 from transformer_lib.fast.decoding import decoder
 from transformer_lib.gpt import GPT, GPTConfig
-from transformer_lib.interpret.maps import attention_maps
 from transformer_lib.layers import ACTIVATIONS
 from transformer_lib.wiring import GATED, POSITIONS
 
@@ -125,15 +124,6 @@ def test_beyond_the_trained_length_where_positions_are_computed():
     long.load_state_dict(short.state_dict())
     ids = random_ids(tokens=3 * CONTEXT)
     assert_close(long(ids)[:, :CONTEXT], short(ids[:, :CONTEXT]), rtol=0, atol=1e-12)
-
-
-def test_attention_maps_of_every_layer():
-    model, ids = make(WIRINGS["fast, qk_norm"]), random_ids()
-    maps = attention_maps(model, ids)
-    assert list(maps) == ["blocks.0.attention", "blocks.1.attention"]
-    for weights in maps.values():
-        assert weights.shape == (2, HEADS, CONTEXT, CONTEXT)
-        assert (weights.triu(diagonal=1) == 0).all()
 
 
 @pytest.mark.parametrize("name", ["gpt2", "fast, qk_norm"])

@@ -1,12 +1,10 @@
 """The change that mends an answer: found at its line, told in words, and never by chance."""
 
-import doctest
 import functools
 
 import pytest
 import torch
 
-from transformer_lib.exercises.engine import mending
 from transformer_lib.exercises.engine.mending import Source, lacks, mended, unused, uses
 from transformer_lib.exercises.engine.runner import Case, Exercise, randn
 
@@ -267,10 +265,6 @@ def test_what_an_exercise_asks_for_by_name():
     names = {"torch": torch}
     exec("def answer(x): return torch.softmax(x @ x.mT, dim=-1) @ x", names)
     assert check(names["answer"]).passed  # nobody can look into it
-
-
-def test_the_example_runs():
-    assert doctest.testmod(mending).failed == 0
 
 
 # --- at several places, and loops ---------------------------------------------------------------

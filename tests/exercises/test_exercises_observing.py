@@ -1,11 +1,8 @@
 """How a wrong result is related to the right one; and of several steps, the fewest wrong ones."""
 
-import doctest
-
 import pytest
 import torch
 
-from transformer_lib.exercises.engine import observing
 from transformer_lib.exercises.engine.observing import (
     Trial,
     of_an_input,
@@ -46,10 +43,6 @@ def test_one_number_must_be_very_near_and_a_tensor_need_not():
     assert doubled(2.0001, 1.0) is None
     assert doubled(2.000001, 1.0) == ("it is doubled",)
     assert doubled(2.0001 * torch.ones(3), torch.ones(3)) == ("it is doubled",)
-
-
-def test_the_example_runs():
-    assert doctest.testmod(observing).failed == 0
 
 
 WIDE, TALL = randn(3, 7, seed=1), randn(5, 2, seed=2)

@@ -1,7 +1,5 @@
 """Repairs: nothing mended, a part mended, something else spoiled."""
 
-import doctest
-
 import pytest
 import torch
 from diagnoses import judge
@@ -66,7 +64,3 @@ def test_a_function_that_raises_can_be_broken():
 def test_a_repair_needs_something_broken():
     with pytest.raises(TypeError, match="`broken` function"):
         Repair(right=lambda x: x, cases=[Case("3", 3)])
-
-
-def test_the_example_runs():
-    assert doctest.testmod(runner).failed == 0
