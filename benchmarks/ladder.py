@@ -191,12 +191,6 @@ class Gram(Muon):
         return orthogonalize(ahead, numbers, group["dtype"], gram=True)
 
 
-class GramPolarExpress(PolarExpress):
-    """Both."""
-
-    gram = True
-
-
 class CautiousDecay(Muon):
     """Numbers that the step makes smaller anyway decay as well."""
 

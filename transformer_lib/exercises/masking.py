@@ -8,11 +8,6 @@ from torch import Tensor
 from transformer_lib.exercises.engine.choosing import Choice
 from transformer_lib.exercises.engine.runner import Case, Exercise, Repair, randn
 
-INVERTED = (
-    "Your mask is inverted: True marks what is hidden, but here, as in "
-    "`F.scaled_dot_product_attention`, True = may attend."
-)
-
 # --- causal ---------------------------------------------------------------------------------------
 
 

@@ -78,8 +78,7 @@ def _part(before, after, keep):
     return line
 
 
-_RIGHT_LINE, _AFTER = _part(True, False, True), _part(False, True, True)
-_BARE, _REPLACED = _part(False, False, True), _part(True, False, False)
+_RIGHT_LINE, _REPLACED = _part(True, False, True), _part(True, False, False)
 _BOTH_SIDES = _part(True, True, True)
 
 

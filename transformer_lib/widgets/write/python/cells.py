@@ -387,9 +387,6 @@ def _ordered(name):
     return ordered
 
 
-_native_slice = slice
-
-
 class Slice:
     """slice(1, None), which MicroPython does not make."""
 

@@ -281,7 +281,7 @@ for _name in (
     if not hasattr(builtins, _name):
         setattr(builtins, _name, type(_name, (Exception,), native_dict()))
 
-re_module = _module(
+_module(
     "re", compile=_pattern, I=2, IGNORECASE=2, S=16, DOTALL=16, M=8, MULTILINE=8, U=0, UNICODE=0,
     escape=lambda text: page.escaped(text),
     **{n: _by_pattern(n) for n in (
