@@ -191,8 +191,10 @@ def write(log: Path, name: str, entry: dict[str, Any]) -> None:
     """Put `entry` under `name` into `log`, beside those of chapters that run at the same time."""
     with WRITING:
         entries = json.loads(log.read_text("utf-8")) if log.exists() else {}
-        text = json.dumps(dict(sorted({**entries, name: entry}.items())), indent=1)
-        log.write_text(text + "\n", encoding="utf-8")
+        # A line for each chapter.
+        entries = sorted({**entries, name: entry}.items())
+        lines = ",\n".join(f" {json.dumps(key)}: {json.dumps(value)}" for key, value in entries)
+        log.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
 
 
 def note(name: str, nb: NotebookNode, runs: list[NotebookNode]) -> None:
