@@ -176,11 +176,11 @@ class PolarExpress(Muon):
     ``least`` is the smallest singular value, as a share of the matrix's norm, that they care for.
     """
 
-    least, gram = 1e-3, False
+    least = 1e-3
 
     def directions(self, matrices: list[Tensor], ahead: Tensor, group: dict) -> Tensor:
         numbers = polar_coefficients(self.least, group["n_iterations"])
-        return orthogonalize(ahead, numbers, group["dtype"], gram=self.gram)
+        return orthogonalize(ahead, numbers, group["dtype"], gram=False)
 
 
 class Gram(Muon):
