@@ -86,6 +86,8 @@ def save_run(log: RunLog, path: str | os.PathLike) -> Path:
         raise TypeError(
             f"run log {log.name}: {error}. Convert tensors and arrays by .item() or .tolist()."
         ) from error
+    # The numbers of a list stand on one line.
+    text = re.sub(r"(?<=[\[,\d])\n +(?=[-\d\]])", " ", text)
     # A file name that is not Unicode becomes \\udc.., as JSON writes it.
     encoded = (text + "\n").encode("utf-8", "backslashreplace")
     try:
