@@ -8,10 +8,10 @@
 
 Names of chapters may follow: 03-scaling.
 
-A cell is named if it prints something else than is stored, or fails. Of a cell whose output is not
-compared (what training gives) only a failure counts; `noise` keeps the spread of its numbers. What
-`noise` has found is in book/noise.json, for each chapter as it was then: `--new` runs the chapters
-that have changed since, with one seed.
+A cell is named if it prints something else than is stored, if its figure has another word, or if it
+fails. Of a cell whose output is not compared (what training gives) only a failure counts; `noise`
+keeps the spread of its numbers. What `noise` has found is in book/noise.json, for each chapter as
+it was then: `--new` runs the chapters that have changed since, with one seed.
 """
 
 import argparse
@@ -39,6 +39,7 @@ from execution import TIMEOUT, execute
 from nbformat import NotebookNode
 from noise import SAME_CALL
 from notebooks import ROOT, chapters
+from stills import wrong
 from stored_form import code_digest, normal_outputs, tags
 
 WRITING = Lock()
@@ -134,8 +135,11 @@ def run(stored: NotebookNode, machine: Machine) -> NotebookNode:
 
 
 def differences(stored: NotebookNode, nb: NotebookNode) -> dict[int, str]:
-    """What each cell of the run `nb` prints in place of what is stored, by number, from 1."""
-    found = {}
+    """What each cell of the run `nb` prints, or its figure says, in place of what is stored: by
+    number, from 1.
+    """
+    numbers = {cell.id: number for number, cell in enumerate(stored.cells, start=1)}
+    found = {numbers[cell]: problem for cell, problem in wrong(stored, nb).items()}
     for number, (was, now) in enumerate(zip(stored.cells, nb.cells, strict=True), start=1):
         if was.cell_type != "code" or words(was) == words(now):
             continue

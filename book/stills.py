@@ -265,19 +265,19 @@ def attach(run: NotebookNode, stored: NotebookNode, *, again: bool = False) -> N
         output.data[PNG] = settled(pictures[id_], before.values())
 
 
-def wrong(stored: NotebookNode, run: NotebookNode) -> list[str]:
-    """The figures of a run of which `stored` has no still, or one of something else."""
+def wrong(stored: NotebookNode, run: NotebookNode) -> dict[str, str]:
+    """By a cell's id: its figure in a run, of which `stored` has no still, or an old one."""
     before = {place: output for place, _, output in shown(stored)}
-    found = []
+    found = {}
     for place, cell, output in shown(run):
         if not (id_ := figure_of(output)):
             continue
         still = before[place].metadata.get("still") if place in before else None
-        name = f"cell {place[0]}, {output.data['text/plain']}"
+        name = output.data["text/plain"]
         if still is None:
-            found.append(f"{name}: there is no still of it")
+            found[cell.id] = f"{name}: there is no still of it"
         elif "nbval-ignore-output" in tags(cell):
             continue
         elif still["words"] != digests(states(run)[id_])["words"]:
-            found.append(f"{name}: its still is an old one")
+            found[cell.id] = f"{name}: its still is an old one"
     return found

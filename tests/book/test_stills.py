@@ -76,7 +76,7 @@ def test_a_figure_that_shows_the_same_keeps_its_still_wherever_it_stands(stored,
     stills.attach(nb, stored)
     assert pictures(nb)[0] == OLD
     assert camera == []
-    assert stills.wrong(nb, run(code="another_line")) == []
+    assert stills.wrong(nb, run(code="another_line")) == {}
 
 
 @pytest.mark.parametrize("change", [{"words": "susan"}, {"number": 0.25}])
@@ -143,15 +143,15 @@ def test_a_still_that_looks_the_same_keeps_its_bytes(stored):
 
 
 def test_an_old_still_is_found_on_any_machine(stored):
-    assert stills.wrong(stored, run()) == []
-    assert stills.wrong(stored, run(number=0.5000001)) == []  # another processor
-    assert stills.wrong(stored, run(words="susan")) == ["cell x, Figure(): its still is an old one"]
+    assert stills.wrong(stored, run()) == {}
+    assert stills.wrong(stored, run(number=0.5000001)) == {}  # another processor
+    assert stills.wrong(stored, run(words="susan")) == {"x": "Figure(): its still is an old one"}
     without = deepcopy(stored)
     without.cells[0].outputs[0].metadata = {}
-    assert stills.wrong(without, run()) == ["cell x, Figure(): there is no still of it"]
+    assert stills.wrong(without, run()) == {"x": "Figure(): there is no still of it"}
     trained = run(words="what training gave")
     trained.cells[0].metadata.tags = ["nbval-ignore-output"]
-    assert stills.wrong(stored, trained) == []
+    assert stills.wrong(stored, trained) == {}
 
 
 def test_a_still_is_small_whatever_it_shows(monkeypatch):

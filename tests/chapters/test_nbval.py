@@ -139,4 +139,4 @@ def test_chapter(chapter, site, ipython, tmp_path, running):
         seconds, done = time.perf_counter() - start, nbformat.read(record, as_version=4)
         with running(RUNS):  # one at a time writes into the cache
             Runs(RUNS).keep(chapter, done, seconds)
-    assert wrong(nbformat.read(chapter, as_version=4), done) == [], "run `make notebooks`"
+    assert wrong(nbformat.read(chapter, as_version=4), done) == {}, "run `make notebooks`"
