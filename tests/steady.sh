@@ -7,11 +7,12 @@ all="quiet busy-1 nohup no-terminal busy-2 umask language busy-3 time-zone no-ho
 accent busy-5 other-user"
 logs=$PWD/_build/steady
 place=$(mktemp -d)
-trap 'rm -rf "$place"' EXIT
+busy=
+trap '[ -z "$busy" ] || kill $busy; rm -rf "$place"' EXIT
+trap 'exit 130' INT TERM
 mkdir -p "$logs"
 
 beside_busy() {
-	busy=
 	for one in 1 2; do
 		sh -c 'while :; do :; done' &
 		busy="$busy $!"
@@ -19,6 +20,7 @@ beside_busy() {
 	"$@"
 	status=$?
 	kill $busy
+	busy=
 	return $status
 }
 
