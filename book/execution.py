@@ -24,6 +24,7 @@ from types import MappingProxyType
 from typing import Any
 
 import nbformat
+import zmq
 from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
 from nbformat import NotebookNode
@@ -52,8 +53,14 @@ async def _execute(
     nb = deepcopy(nb)
     # No folders to search: the kernel is then ipykernel of this interpreter, whatever is installed.
     specs = KernelSpecManager() if kernel else KernelSpecManager(kernel_dirs=[])
-    manager = AsyncKernelManager(kernel_name=kernel or "python3", kernel_spec_manager=specs)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as sockets:
+        # No TCP: a port that is free when it is chosen may be taken when the kernel has started.
+        manager = AsyncKernelManager(
+            kernel_name=kernel or "python3",
+            kernel_spec_manager=specs,
+            transport="ipc" if zmq.has("ipc") else "tcp",
+            connection_file=str(Path(sockets, "kernel.json")),
+        )
         client = NotebookClient(
             nb,
             km=manager,

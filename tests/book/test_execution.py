@@ -1,12 +1,15 @@
 """book/execution.py: a notebook runs again when something has changed, and only then."""
 
 import asyncio
+import sys
 from types import SimpleNamespace
 
 import execution
 import nbformat
 import pytest
+import recording
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from programs import ended
 
 pytestmark = pytest.mark.slow
 
@@ -67,6 +70,18 @@ def test_a_line_that_is_printed_slowly_stays_one_line(write):
     nb = execution.execute(nbformat.read(write("01-a", slowly), as_version=4))
     [printed] = nb.cells[1].outputs
     assert printed.text == "a b\n"
+
+
+def test_no_kernel_waits_for_a_port(write, tmp_path, monkeypatch):
+    """Another program could take the port before the kernel does: here, and under nbval."""
+    said = "IPKernelApp.instance().transport"
+    path = write("01-a", f"from ipykernel.kernelapp import IPKernelApp\nprint({said})")
+    nb = execution.execute(nbformat.read(path, as_version=4))
+    assert nb.cells[1].outputs[0].text == "ipc\n"
+    nbformat.write(nb, path)
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # as for the chapters
+    done = ended(sys.executable, recording.__file__, path, tmp_path / "run.ipynb", "-q")
+    assert "1 passed" in done.stdout, done
 
 
 def test_a_relative_path_to_modules_is_meant_from_here(write, tmp_path, monkeypatch):

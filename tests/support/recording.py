@@ -8,13 +8,17 @@ plugin of nbval is loaded: the others take longer to load than some chapters to 
 """
 
 import sys
+import tempfile
 from contextlib import suppress
 from copy import deepcopy
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import nbformat
+import nbval.kernel
 import pytest
+import zmq
 from nbclient import NotebookClient
 from nbclient.client import CellExecutionComplete
 from nbval.kernel import RunningKernel
@@ -77,11 +81,20 @@ def listen(recorder: Recorder) -> None:
     RunningKernel.execute_cell_input, RunningKernel.get_message = execute_cell_input, get_message
 
 
+def without_ports(folder: str) -> None:
+    """Let nbval's kernels talk through files in `folder`, as those of book/execution.py do."""
+    transport = "ipc" if zmq.has("ipc") else "tcp"
+    options = {"transport": transport, "connection_file": str(Path(folder, "kernel.json"))}
+    nbval.kernel.KernelManager = partial(nbval.kernel.KernelManager, **options)
+
+
 def main(notebook: str, run: str, *options: str) -> int:
     recorder = Recorder()
     listen(recorder)
-    nbval = ["-p", "nbval.plugin", "--nbval", "--nbval-current-env", "-p", "no:cacheprovider"]
-    status = pytest.main([*nbval, *options, notebook], plugins=[recorder])
+    plugin = ["-p", "nbval.plugin", "--nbval", "--nbval-current-env", "-p", "no:cacheprovider"]
+    with tempfile.TemporaryDirectory() as folder:
+        without_ports(folder)
+        status = pytest.main([*plugin, *options, notebook], plugins=[recorder])
     if status == pytest.ExitCode.OK:
         nbformat.write(recorder.run(), Path(run))
     return status

@@ -7,7 +7,7 @@ import math
 import nbformat
 import pytest
 import torch
-from nbclient import NotebookClient
+from execution import execute
 
 from transformer_lib.data.batches import Batches
 from transformer_lib.data.packing import Windows
@@ -130,8 +130,9 @@ def test_an_executed_notebook_holds_the_whole_curve():
         "for step in range(1, 201): view.append(step, 3 / step)",
     )
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in code])
-    NotebookClient(notebook, timeout=60, kernel_name="python3").execute()
-    states = notebook.metadata.widgets["application/vnd.jupyter.widget-state+json"]["state"]
+    states = execute(notebook).metadata.widgets["application/vnd.jupyter.widget-state+json"][
+        "state"
+    ]
     view = next(state for state in states.values() if "_curve" in str(state.get("buffers")))
     data = next(buffer["data"] for buffer in view["buffers"] if buffer["path"] == ["_curve"])
     names_and_columns = json.loads(base64.b64decode(data))
