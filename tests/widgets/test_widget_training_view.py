@@ -7,7 +7,8 @@ import math
 import nbformat
 import pytest
 import torch
-from execution import execute
+from jupyter_client.manager import AsyncKernelManager
+from nbclient import NotebookClient
 
 from transformer_lib.data.batches import Batches
 from transformer_lib.data.packing import Windows
@@ -123,14 +124,17 @@ def test_a_loop_that_breaks_off_has_sent_its_steps():
 
 
 @pytest.mark.slow
-def test_an_executed_notebook_holds_the_whole_curve():
+def test_an_executed_notebook_holds_the_whole_curve(tmp_path):
     """With a bare loop: what the throttle has held back is sent when the cell is done."""
     code = (
         "from transformer_lib.widgets import TrainingView\nview = TrainingView(n_steps=200)\nview",
         "for step in range(1, 201): view.append(step, 3 / step)",
     )
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in code])
-    states = execute(notebook).metadata.widgets["application/vnd.jupyter.widget-state+json"][
+    sockets = {"transport": "ipc", "connection_file": str(tmp_path / "kernel.json")}
+    kernel = AsyncKernelManager(kernel_name="python3", **sockets)
+    NotebookClient(notebook, km=kernel, timeout=60, startup_timeout=60).execute()
+    states = notebook.metadata.widgets["application/vnd.jupyter.widget-state+json"][
         "state"
     ]
     view = next(state for state in states.values() if "_curve" in str(state.get("buffers")))
