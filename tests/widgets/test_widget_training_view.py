@@ -134,9 +134,7 @@ def test_an_executed_notebook_holds_the_whole_curve(tmp_path):
     sockets = {"transport": "ipc", "connection_file": str(tmp_path / "kernel.json")}
     kernel = AsyncKernelManager(kernel_name="python3", **sockets)
     NotebookClient(notebook, km=kernel, timeout=60, startup_timeout=60).execute()
-    states = notebook.metadata.widgets["application/vnd.jupyter.widget-state+json"][
-        "state"
-    ]
+    states = notebook.metadata.widgets["application/vnd.jupyter.widget-state+json"]["state"]
     view = next(state for state in states.values() if "_curve" in str(state.get("buffers")))
     data = next(buffer["data"] for buffer in view["buffers"] if buffer["path"] == ["_curve"])
     names_and_columns = json.loads(base64.b64decode(data))
