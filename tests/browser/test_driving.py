@@ -187,6 +187,23 @@ def test_what_has_changed_is_marked_for_a_moment(open_page):
     assert marks.count() == 0
 
 
+def test_what_is_folded_away_is_not_marked(open_page):
+    """Chromium gives boxes to what a closed fold holds: frames would lie over other things."""
+    target = "#set:walk;written=3;part=decoder.0.cross_attention;row=1"
+    before = phrase(target) + phrase("#set:walk;reset", "again")
+    page = open_page(make_walk(name="walk")[2], before=before)
+    marks = page.locator(".afm-change")
+    page.get_by_role("button", name="set it").click()
+    folded = marks.count()
+    assert folded > 0
+    last = max(mark.bounding_box()["y"] for mark in marks.all())
+    assert last < page.get_by_text("What goes in and out").bounding_box()["y"]
+    page.get_by_role("button", name="again").click()
+    page.evaluate("document.querySelector('.afm details').open = true")
+    page.get_by_role("button", name="set it").click()
+    assert marks.count() > folded
+
+
 @pytest.mark.parametrize("key", ["Enter", " "])
 def test_the_keyboard_sets_a_figure_and_stays_in_the_text(open_page, key):
     page = open_page(ScalingLab(name="width"), before=phrase("#set:width;d_k=2"))

@@ -384,6 +384,7 @@ const CHANGES = [
 const CONTROL = ".afm-choice, .afm-control";
 // What has a name of its own, and so can be pointed at.
 const NAMED = '.afm-cell, [role="slider"], [role="listitem"], [role="button"], [role="option"]';
+const FOLDED = "details:not([open]) > :not(summary)"; // has boxes too, where nothing is seen
 
 /** Remember how a figure is now. */
 export function watchChanges(root) {
@@ -473,7 +474,7 @@ function isChange({ type, target, attributeName, oldValue, removedNodes, addedNo
 /** A box for each place; one around all of a picture's where there are many. */
 function boxesOf(places) {
   const groups = new Map();
-  for (const place of places) {
+  for (const place of places.filter((one) => !one.closest(FOLDED))) {
     const picture = place.closest("svg") ?? place;
     const box = place.getBoundingClientRect();
     box.isControl = place.matches(CONTROL);
