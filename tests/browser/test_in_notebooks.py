@@ -9,6 +9,7 @@ around it that takes keys for commands.
 import pytest
 import torch
 from anywidget import AnyWidget
+from harness import next_frame
 
 from transformer_lib.widgets import (
     AttentionMap,
@@ -42,7 +43,8 @@ def widgets() -> list:
 
 def fills(page) -> list[str]:
     """The colors of all cells and bars, once the page has been laid out."""
-    page.evaluate("() => new Promise((done) => setTimeout(done, 100))")
+    next_frame(page)  # learns how wide it is,
+    next_frame(page)  # and is drawn so
     return page.locator(".afm-cell:not([fill^=url])").evaluate_all(FILLS)
 
 

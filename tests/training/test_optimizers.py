@@ -371,6 +371,14 @@ def test_models_with_nothing_to_train():
         adamw(Tiny().requires_grad_(False), 1e-3)
 
 
+def test_a_parameter_without_a_shape_is_refused():
+    model = nn.Sequential(nn.LazyLinear(4), nn.Linear(4, 2))
+    with pytest.raises(ValueError, match="0.weight has no shape before the first batch"):
+        adamw(model, lr=1e-3)
+    model(torch.ones(2, 3))
+    assert adamw(model, lr=1e-3).param_groups[0]["params"][0].shape == (4, 3)
+
+
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
 @pytest.mark.parametrize("make", [lambda m: adamw(m, lr=0.1), Muon, NorMuon])
 def test_a_copy_looks_at_its_gradients_too(make, copied):

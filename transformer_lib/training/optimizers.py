@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
 from transformer_lib import checks
 
@@ -337,7 +338,7 @@ def trainable(model: nn.Module) -> dict[str, nn.Parameter]:
     """All parameters that need a gradient, each once, by its name.
 
     Raises:
-        ValueError: there are none.
+        ValueError: there are none; one has no shape yet (a lazy module's).
         TypeError: ``model`` is not a module.
     """
     checks.require_model(model)
@@ -347,6 +348,12 @@ def trainable(model: nn.Module) -> dict[str, nn.Parameter]:
             f"this {type(model).__name__} has no parameter that needs a gradient, so there is "
             f"nothing to train. Check requires_grad."
         )
+    for name, p in named.items():
+        if is_lazy(p):
+            raise ValueError(
+                f"{name} has no shape before the first batch, so whether it decays is not known. "
+                f"Let the model read one batch, then make the optimizer."
+            )
     return named
 
 
