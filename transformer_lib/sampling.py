@@ -446,7 +446,7 @@ def require_sound(logits: Tensor) -> None:
 
 
 def require_generator(generator: torch.Generator | None, device: torch.device) -> None:
-    """The generator draws on the model's device."""
+    """The generator draws where the ids are."""
     if generator is not None and not hasattr(generator, "device"):
         raise TypeError(
             f"generator is {generator!r}; it must be a torch.Generator: "
@@ -454,6 +454,6 @@ def require_generator(generator: torch.Generator | None, device: torch.device) -
         )
     if generator is not None and generator.device.type != device.type:
         raise ValueError(
-            f"generator is on {generator.device} and the model is on {device}; make it there: "
-            f"torch.Generator({device.type!r}).manual_seed(...)."
+            f"generator is on {generator.device} and ids are on {device}; both must be where the "
+            f"model is. For ids there: torch.Generator({device.type!r}).manual_seed(...)."
         )

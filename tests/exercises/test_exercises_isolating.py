@@ -48,7 +48,7 @@ def test_an_answer_writes_no_file_but_its_own(tmp_path, copies):
 
     def answer(x):
         n = len(x) + 1
-        with open(tmp_path / f"w{n}.txt", "w") as file:
+        with open(tmp_path / f"w{n}.txt", "w", encoding="utf-8") as file:
             file.write("mine")
         return torch.softmax(x @ x.mT, dim=0) @ x
 
@@ -167,7 +167,7 @@ REFUSED = AttributeError, PermissionError, ImportError, SystemError  # the last 
 @pytest.mark.parametrize(
     "answer",
     [
-        lambda x: open("w.txt", "w"),  # noqa: SIM115
+        lambda x: open("w.txt", "w", encoding="utf-8"),  # noqa: SIM115
         lambda x: os.remove("w.txt"),
         lambda x: pathlib.Path("w.txt").unlink(),
         lambda x: FILE.unlink(),

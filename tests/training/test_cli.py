@@ -122,6 +122,7 @@ def test_sample_writes(trained, capsys):
         (["--prompt", ""], "the prompt is empty"),
         (["--temperature", "-1"], "temperature is -1"),
         (["--top-p", "1.5"], "top_p is 1.5"),
+        (["--min-p", "1.5"], "min_p is 1.5"),
         (["--top-k", "0"], "top_k"),
         (["--tokens", "0"], "n_tokens"),
     ],

@@ -60,7 +60,7 @@ def run_folder(original, tmp_path):
 
 def allowed():
     """Half a gigabyte more of addresses than there are now."""
-    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    pages = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[0])
     return pages * os.sysconf("SC_PAGE_SIZE") + 2**29
 
 

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks, and read
     "work",
     [
         lambda: pickle.loads(b"cos\nsystem\n(S'true'\ntR."),
-        lambda: Path("/dev/null").write_text(""),
+        lambda: Path("/dev/null").write_text("", encoding="utf-8"),
         lambda: compile("1", "", "eval"),
         lambda: __import__("this"),
     ],

@@ -220,6 +220,7 @@ def parser() -> argparse.ArgumentParser:
     sample.add_argument("--temperature", type=float, default=0.8, help="0 is greedy")
     sample.add_argument("--top-k", type=int)
     sample.add_argument("--top-p", type=float)
+    sample.add_argument("--min-p", type=float)
     sample.add_argument("--seed", type=int, default=0)
 
     translate = commands.add_parser("translate", help="let a trained model translate")
@@ -404,7 +405,7 @@ def sample_command(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
     first = "\n" if hasattr(trained.tokenizer, "merges") else trained.tokenizer.vocabulary[0]
     prompt = first if chosen.prompt is None else chosen.prompt
     device = next(trained.model.parameters()).device
-    options = {"temperature": chosen.temperature, "top_k": chosen.top_k, "top_p": chosen.top_p}
+    options = {name: getattr(chosen, name) for name in ("temperature", "top_k", "top_p", "min_p")}
     options["generator"] = torch.Generator(device).manual_seed(chosen.seed)
     for piece in write(trained.model, trained.tokenizer, prompt, chosen.tokens, **options):
         say(piece, end="")

@@ -236,15 +236,15 @@ def sizes_of(configuration: Mapping[str, Any]) -> tuple[int, int]:
     Raises:
         UnusableFileError: it is not the configuration of a run.
     """
-    what, fix = "hold the recipe", storage.INSTALL
+    own = (
+        "If it has a part, a tokenizer or data of your own, import that first and load it in "
+        "Python, by load_trained, or give this command to a script of yours that imports it and "
+        "calls cli.main()"
+    )
+    what, fix = "hold the recipe", f"{storage.INSTALL} {own}."
     try:
         recipe = Recipe.from_json(configuration["recipe"])
-        what, fix = (
-            "describe the model",
-            "If it has a part or a tokenizer of your own, import that first and load it in Python, "
-            "by load_trained, or give this command to a script of yours that imports it and calls "
-            "cli.main(); else copy it again.",
-        )
+        what, fix = "describe the model", f"{own}; else copy it again."
         with shapes_only():
             sketch = model_of(recipe, corpora.tokenizer_of(configuration["tokenizer"]))
     except NONSENSE as error:
