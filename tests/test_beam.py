@@ -50,6 +50,10 @@ def test_width_one_is_greedy_and_a_narrow_beam_is_scored_rightly():
     model, ids = make_few(GPTConfig.gpt2(**SMALLEST)), prompt(batch=3)
     greedy, _ = beam_search(model, ids, 6, width=1)
     assert greedy[:, 0].equal(generate(model, ids, 6, temperature=0))
+    undecided = make_few(GPTConfig.gpt2(**SMALLEST))
+    undecided.embedding.weight.data.zero_()  # all logits are equal
+    found, _ = beam_search(undecided, ids, 6, width=1)
+    assert found[:, 0].equal(generate(undecided, ids, 6, temperature=0))
     found, scores = beam_search(model, ids, 6, width=4)
     assert (scores.diff(dim=1) <= 0).all()
     with torch.no_grad():

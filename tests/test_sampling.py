@@ -219,6 +219,15 @@ def test_dropout_is_off_and_the_modes_are_put_back():
     assert text.equal(generate(model.eval(), ids, 5, temperature=0))
 
 
+def test_a_stream_reads_its_prompt_at_once_and_leaves_with_its_last_token():
+    model, ids = make_few(GPTConfig.gpt2(**SMALLEST | {"dropout": 0.9})), prompt()
+    alone = generate(model, ids, 2, temperature=0)[:, -2:]
+    written = stream(model.train(), ids, 2, temperature=0)
+    ids.zero_()
+    assert torch.stack([next(written), next(written)], dim=1).equal(alone)
+    assert model.training  # whether or not anybody asks for another token
+
+
 @pytest.mark.parametrize("cache", [True, False])
 def test_streams_that_take_turns_keep_dropout_off(cache):
     model, options = make_few(GPTConfig.gpt2(**SMALLEST | {"dropout": 0.9})), {"temperature": 0}

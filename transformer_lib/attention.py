@@ -26,7 +26,7 @@ from transformer_lib.cache import (
 )
 from transformer_lib.fast.kernels import causal_weights, explicit_is_faster, fused_attention
 from transformer_lib.fast.ragged import RealTokens, projected
-from transformer_lib.fast.steps import TokenStep, linear_step, stepper_of
+from transformer_lib.fast.steps import TokenStep, linear_step, speaker, stepper_of
 from transformer_lib.masks import causal_mask, combine_masks
 from transformer_lib.positions import Positions
 
@@ -275,7 +275,9 @@ class MultiHeadAttention(nn.Module):
     def weights(
         self, q, k, mask=None, *, causal=False
     ) -> Float[Tensor, "batch heads queries keys"]:
-        """How much each query of :meth:`project` attends to each key, as :meth:`forward` weighs."""
+        """How much each query of :meth:`project` attends to each key: for maps. (:meth:`forward`
+        computes the same in another way, and does not ask this.)
+        """
         mask, bias = self.mask_and_bias(q, k, mask)
         return attention_weights(q, k, mask, causal=causal, bias=bias)
 
@@ -333,7 +335,7 @@ class MultiHeadAttention(nn.Module):
     def stepper(self, cache: LayerCache) -> TokenStep | None:
         """x -> x for one token, causal, which extends the cache: see :mod:`fast.steps`."""
         like, groups = matrix_of(self.query), self.n_heads // self.n_kv_heads
-        if like is None:
+        if like is None or speaker(cache, "append") is None:
             return None
         project, output = linear_step(self.query, self.key, self.value), linear_step(self.output)
         n_heads, rotating = self.n_heads, self.n_heads + self.n_kv_heads

@@ -109,7 +109,10 @@ def beam_search(
                 finished, best = judged.topk(width, dim=1)
                 finished_texts = _rows(filled, best)
                 candidates[:, end::vocabulary] = -torch.inf
-            scores, best = candidates.topk(kept, dim=1)
+            if kept == 1:  # of equal ones the first, as argmax has it
+                scores, best = candidates.max(dim=1, keepdim=True)
+            else:
+                scores, best = candidates.topk(kept, dim=1)
             parents, tokens = best // vocabulary, best % vocabulary
             texts = torch.cat((_rows(texts, parents), tokens.unsqueeze(2).to(ids.dtype)), dim=2)
             # A probability only falls, and no length makes more of it than the largest:

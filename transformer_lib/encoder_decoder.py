@@ -198,7 +198,7 @@ class EncoderDecoder(nn.Module):
         blocks = [stepper(layer, read, readable) for stepper, layer, read in layers]
         if embed is None or None in blocks:
             return None
-        return model_step(embed, blocks, self.decoder_norm, self.head, self.of_target.weight)
+        return model_step(embed, blocks, self.decoder_norm, self.head, self.of_target)
 
     def counted_logits(
         self,

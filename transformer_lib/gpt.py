@@ -169,7 +169,7 @@ class GPT(nn.Module):
 
         pairs = zip(self.blocks, cache.layers, strict=True)
         blocks = [step_of(block, layer) for block, layer in pairs]
-        return model_step(embed, blocks, self.final_norm, self.head, self.embedding.weight)
+        return model_step(embed, blocks, self.final_norm, self.head, self.embedding)
 
     def new_cache(self, batch: int, capacity: int | None = None) -> ModelCache:
         """An empty cache for ``batch`` texts of up to ``capacity`` tokens (None: the context)."""
@@ -189,7 +189,12 @@ def current_names(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     {'embedding.smear.weights.0': tensor([1.])}
     """
     moved = ("smear.", "positions.")
-    return {f"embedding.{k}" if k.startswith(moved) else k: w for k, w in weights.items()}
+    named = {f"embedding.{k}" if k.startswith(moved) else k: w for k, w in weights.items()}
+    if len(named) < len(weights):
+        raise ValueError(
+            "the weights hold the smear or positions twice, by their old and new names"
+        )
+    return named
 
 
 def require_config(config: GPTConfig) -> None:

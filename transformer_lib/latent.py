@@ -16,7 +16,14 @@ from transformer_lib.attention import (
     split_heads,
 )
 from transformer_lib.cache import LayerCache, require_cache_entry, results_of
-from transformer_lib.fast.steps import TokenStep, is_plain, linear_step, step_of, stepper_of
+from transformer_lib.fast.steps import (
+    TokenStep,
+    is_plain,
+    linear_step,
+    speaker,
+    step_of,
+    stepper_of,
+)
 from transformer_lib.layers import RMSNorm
 from transformer_lib.positions import RotaryPositions, require_even
 
@@ -164,7 +171,9 @@ class LatentAttention(nn.Module):
     def stepper(self, cache: LatentCache) -> TokenStep | None:
         """x -> x for one token, causal, which extends the cache: see :mod:`fast.steps`."""
         rotary = None if self.positions is None else stepper_of(self.positions)
-        if not is_plain(self.up) or (self.positions is not None and rotary is None):
+        if (self.positions is not None and rotary is None) or not is_plain(self.up):
+            return None
+        if speaker(cache, "append") is None:
             return None
         project, output = linear_step(self.query, self.down), linear_step(self.output)
         norm, weight = step_of(self.norm), self.up.weight

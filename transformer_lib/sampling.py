@@ -273,14 +273,14 @@ def stream(
     if cache:
         require_new_cache(model)
     store = model.new_cache(len(ids), ids.shape[1] + n_tokens - 1) if cache else None
-    return _drawn(model, ids, n_tokens, store, repetition_penalty, end, generator, options)
+    text = torch.cat((ids, ids.new_empty(len(ids), n_tokens)), dim=1)  # as it is now
+    return _drawn(model, text, n_tokens, store, repetition_penalty, end, generator, options)
 
 
-def _drawn(model, ids, n_tokens, store, penalty, end, generator, options) -> Iterator[Tensor]:
+def _drawn(model, text, n_tokens, store, penalty, end, generator, options) -> Iterator[Tensor]:
     """:func:`stream`, its arguments checked."""
-    batch, prompt = ids.shape
-    text = torch.cat((ids, ids.new_empty(batch, n_tokens)), dim=1)
-    finished = torch.zeros(batch, dtype=torch.bool, device=ids.device)
+    batch, prompt = len(text), text.shape[1] - n_tokens
+    finished = torch.zeros(batch, dtype=torch.bool, device=text.device)
     step = None
     looks = lengths_to_look_at(prompt + 1, prompt + n_tokens - 1) if store is not None else ()
 
@@ -295,24 +295,26 @@ def _drawn(model, ids, n_tokens, store, penalty, end, generator, options) -> Ite
             require_logits(logits, batch, model.config.vocabulary)
             logits = logits[:, -1]
         if t == prompt and store is not None and n_tokens > 1:
-            step = decoder(model, store, (ids[:, -1], logits))
+            step = decoder(model, store, (text[:, t - 1], logits))
         require_sound(logits)
         if t in looks:
             warn_unless_cached(model, text[:, :t], logits, again=t > prompt + 1)
         if penalty is not None:
             logits = penalize_repetition(logits.float(), text[:, :t], penalty)
-        tokens = draw(logits, generator, **options).to(ids.dtype)
+        tokens = draw(logits, generator, **options).to(text.dtype)
         if end is not None:
             tokens = tokens.masked_fill(finished, end)
             finished = finished | (tokens == end)
         text[:, t] = tokens
         return tokens
 
-    with evaluating(model):
+    with evaluating(model):  # not around the last one, after which nobody may ask again
         for t in range(prompt, prompt + n_tokens):
-            yield write(t)
-            if end is not None and finished.all():
-                return
+            tokens = write(t)
+            if t + 1 == prompt + n_tokens or (end is not None and finished.all()):
+                break
+            yield tokens
+    yield tokens
 
 
 def draw(

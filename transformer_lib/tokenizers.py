@@ -174,7 +174,7 @@ class PairTokenizer:
 
     @property
     def shared(self) -> bool:
-        """Whether both sides have the same tokens."""
+        """Whether both sides are one tokenizer, and a model's two tables one."""
         return self.source is self.target
 
     @property

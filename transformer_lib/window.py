@@ -7,7 +7,7 @@ from torch import Tensor
 from transformer_lib import checks
 from transformer_lib.attention import KeysAndValues, MultiHeadAttention, split_heads
 from transformer_lib.cache import LayerCache, require_cache_entry, results_of
-from transformer_lib.fast.steps import TokenStep, linear_step
+from transformer_lib.fast.steps import TokenStep, linear_step, speaker
 from transformer_lib.masks import combine_masks, sliding_window_mask
 
 
@@ -175,6 +175,8 @@ class WindowAttention(MultiHeadAttention):
 
     def stepper(self, cache: WindowCache) -> TokenStep | None:
         """x -> x for one token, causal, which extends the cache: see :mod:`fast.steps`."""
+        if not isinstance(cache, WindowCache) or speaker(cache, "append") is None:
+            return None
         query, output = linear_step(self.query), linear_step(self.output)
         both = linear_step(self.key, self.value)
         shape, groups = (-1, self.n_kv_heads, self.d_head), self.n_heads // self.n_kv_heads

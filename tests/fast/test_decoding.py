@@ -5,14 +5,24 @@ import dataclasses
 
 import pytest
 import torch
-from models import CONTEXT, VOCABULARY, WIRINGS, make, random_ids
+from models import (
+    CONTEXT,
+    D_MODEL,
+    HEADS,
+    LAYERS,
+    SIZES,
+    VOCABULARY,
+    WIRINGS,
+    make,
+    random_ids,
+)
 from torch import nn
 from torch.testing import assert_close
 
 from transformer_lib.attention import MultiHeadAttention
 from transformer_lib.beam import beam_search
 from transformer_lib.blocks import PreNorm
-from transformer_lib.cache import KeyValueCache
+from transformer_lib.cache import KeyValueCache, ModelCache
 from transformer_lib.fast.decoding import agree, computes_plainly, decoder
 from transformer_lib.fast.steps import product, stepper_of
 from transformer_lib.gpt import GPT, GPTConfig
@@ -337,3 +347,34 @@ def test_a_step_that_is_not_its_forward_is_told_so(prompt, monkeypatch):
     monkeypatch.setattr(MultiHeadAttention, "project", scaled)
     with pytest.warns(UserWarning, match="quick step of this GPT and its forward give different"):
         generate(make(WIRINGS["gpt2"]), random_ids(tokens=prompt), 3, temperature=0)
+
+
+def test_an_embedding_s_own_scores_are_asked_for_at_each_step():
+    """What cuts off only the largest would not be seen in the one step that is compared."""
+    model = make(GPTConfig(**SIZES, tied=True)).eval()
+    scored, asked = model.embedding.logits, []
+    model.embedding.logits = lambda x: asked.append(x) or scored(x)
+    step = decoder(model, model.new_cache(1))
+    with torch.no_grad():
+        for token in random_ids(1)[0]:
+            asked.clear()
+            step(token.view(1))
+            assert asked
+
+
+class Forgetful(KeyValueCache):
+    """Keeps all that it is given, and gives only the newest three."""
+
+    def extend(self, keys, values):
+        return tuple(x[:, :, -3:] for x in super().extend(keys, values))
+
+
+def test_a_cache_that_has_extend_of_its_own_is_asked_at_each_step():
+    model, ids = make(GPTConfig(**SIZES), torch.float32).eval(), random_ids(1)
+    sizes = {"batch": 1, "n_heads": HEADS, "capacity": CONTEXT, "d_head": D_MODEL // HEADS}
+    caches = [ModelCache([Forgetful(**sizes) for _ in range(LAYERS)]) for _ in range(2)]
+    step = decoder(model, caches[0])
+    with torch.no_grad():
+        for token in ids[0]:
+            expected = model(token.view(1, 1), caches[1])[:, -1]
+            assert_close(step(token.view(1)), expected)

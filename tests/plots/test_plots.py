@@ -368,6 +368,8 @@ ERRORS = [
     (lambda: plots.attention_heatmap(torch.ones(2, 3, 5, 5)), r"2 axes, got shape \(2, 3, 5, 5\)"),
     (lambda: plots.attention_heatmap(torch.ones(5)), r"2 axes, got shape \(5,\)"),
     (lambda: plots.attention_heatmap([[0.5, np.nan]]), r"has nan at \[0, 1\]"),
+    (lambda: plots.curves([1, 2], {"a": np.ma.array([1, 9], mask=[0, 1])}), "some are masked"),
+    (lambda: plots.attention_heatmap(np.eye(2), {"a", "b"}), "a set, which has no order"),
     (
         lambda: plots.attention_heatmap([[1.5, -0.5]]),
         "is -0.5, .* never negative: draw scores with",

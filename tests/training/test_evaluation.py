@@ -50,6 +50,20 @@ def test_nothing_to_measure_is_an_error(as_a_reader):
         answer_accuracy(model, blocks, torch.zeros_like(blocks.inputs, dtype=torch.bool))
 
 
+@pytest.mark.parametrize(
+    ("cut", "message"),
+    [
+        (lambda marked: marked[:, :1], r"marked is \(\d+, 1\) for targets"),
+        (lambda marked: torch.cat((marked, marked)), r"marked has \d+ rows, and the source \d+"),
+    ],
+)
+def test_marks_of_another_shape_are_refused(cut, message):
+    blocks = stories()
+    marked = blocks.mark([[1]] * len(blocks.spans))
+    with pytest.raises(ValueError, match=message):
+        answer_accuracy(small_gpt(), blocks, cut(marked))
+
+
 def test_what_is_not_a_model_or_not_a_source_is_named(as_a_reader):
     loader = torch.utils.data.DataLoader(stories())
     with pytest.raises(TypeError, match="source is of type DataLoader; it needs a length and rows"):

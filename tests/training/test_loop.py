@@ -465,6 +465,16 @@ def test_a_compiled_model_is_one_graph_trains_alike_and_keeps_its_names():
     assert done.stdout == "3\n"
 
 
+def test_a_part_that_is_replaced_while_it_is_trained_is_named():
+    trainer = trainer_of(model := small_gpt(), n_steps=200)
+    trainer = iter(trainer)
+    next(trainer)
+    owner = model.blocks[0].feed_forward.expand
+    owner.weight = nn.Parameter(owner.weight.detach().clone())
+    with pytest.raises(ValueError, match=r"does not hold blocks\.0\.feed_forward\.expand"):
+        list(trainer)
+
+
 def test_what_was_frozen_and_is_no_longer_is_named():
     model = small_gpt()
     model.embedding.requires_grad_(False)

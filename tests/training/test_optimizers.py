@@ -379,6 +379,21 @@ def test_a_parameter_without_a_shape_is_refused():
     assert adamw(model, lr=1e-3).param_groups[0]["params"][0].shape == (4, 3)
 
 
+@pytest.mark.parametrize(
+    ("group", "message"),
+    [
+        ({"method": "sgd"}, "method is 'sgd'"),
+        ({"method": "muon"}, r"has shape \(3,\); Muon is for matrices"),
+    ],
+)
+def test_a_group_that_muon_cannot_train_is_refused(group, message):
+    optimizer = Muon(Tiny())
+    before = len(optimizer.param_groups)
+    with pytest.raises(ValueError, match=message):
+        optimizer.add_param_group({"params": [("bias", nn.Parameter(torch.ones(3)))]} | group)
+    assert len(optimizer.param_groups) == before
+
+
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
 @pytest.mark.parametrize("make", [lambda m: adamw(m, lr=0.1), Muon, NorMuon])
 def test_a_copy_looks_at_its_gradients_too(make, copied):

@@ -108,7 +108,9 @@ def test_numbers_of_numpy_become_those_of_python():
     assert json.loads(json.dumps(packed)) == packed
 
 
-@pytest.mark.parametrize("value", [object(), 1 + 2j, b"bytes", {1, 2}, np.array(3), print])
+@pytest.mark.parametrize(
+    "value", [object(), 1 + 2j, b"bytes", {1, 2}, np.array(3), np.ma.array([1]), print]
+)
 def test_other_types_are_refused_with_their_place(value):
     with pytest.raises(TypeError, match=r"the state's data\.0\.x is of type .* Convert it"):
         pack({"data": [{"x": value}]})

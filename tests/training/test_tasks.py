@@ -4,6 +4,7 @@ import json
 import math
 import re
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -124,6 +125,26 @@ def test_another_model_is_trained_stopped_resumed_measured_exported_and_written_
     first, second = capsys.readouterr().out.splitlines()
     assert first == second
     assert len(first.split()) == 2
+
+
+@pytest.mark.usefixtures("another_task")
+@pytest.mark.parametrize("name", ["step", "training_loss", "seconds", "rate"])
+def test_a_measure_does_not_take_the_name_of_a_column_of_the_run(name, monkeypatch):
+    own = replace(TASKS["reversal"], measures=lambda *parts, **options: {name: 1.0})
+    monkeypatch.setitem(TASKS, "reversal", own)
+    with pytest.raises(ValueError, match=rf"measures name \['{name}'\], which are the run's own"):
+        list(Run(RECIPE).steps())
+
+
+@pytest.mark.usefixtures("another_task")
+def test_a_curve_that_could_not_be_read_again_is_not_saved(tmp_path):
+    run = Run(RECIPE)
+    steps = run.steps(tmp_path / "run")
+    assert [next(steps).step for _ in range(3)] == [1, 2, 3]
+    run.curve["note"] = ["mine"]
+    with pytest.raises(TypeError, match="its curve holds something else than numbers"):
+        list(steps)
+    assert all(load_trained(path) for path in find_checkpoints(tmp_path / "run"))
 
 
 def test_a_text_goes_on_by_whole_characters_and_stops_at_its_end():

@@ -50,6 +50,14 @@ def test_what_the_model_writes_is_kept_by_its_step():
     assert texts[2][1] == "the queen"
 
 
+@pytest.mark.usefixtures("as_a_reader")
+def test_a_text_of_a_step_that_is_no_number_leaves_the_others():
+    view = TrainingView(CURVE)
+    with pytest.raises(ValueError, match="step is nan"):
+        view.wrote(math.nan, "x")
+    view.wrote(5, "as before")
+
+
 def test_numbers_keep_seven_digits():
     view = TrainingView({"step": [1], "loss": [math.pi]})
     assert sent(view)["loss"][0] == pytest.approx(math.pi, rel=1e-6)

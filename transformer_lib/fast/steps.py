@@ -99,13 +99,13 @@ def model_step(
     blocks: list[TokenStep],
     norm: nn.Module,
     head: nn.Module | None,
-    table: Tensor,
+    embedding: nn.Module,
 ) -> TokenStep:
-    """ids ``[batch]`` -> logits ``[batch, vocabulary]``; without a head, scores are products with
-    the ``table`` of embeddings.
+    """ids ``[batch]`` -> logits ``[batch, vocabulary]``; without a head, scores are those of the
+    ``embedding``: products with its table, or what its own ``logits`` says.
     """
     normalize = step_of(norm)
-    score = linear_step(head) if head is not None else lambda x: product(x, table)
+    score = linear_step(head) if head is not None else tied_step(embedding)
 
     @torch.inference_mode()
     def step(ids: Tensor) -> Tensor:
@@ -116,6 +116,14 @@ def model_step(
         return score(normalize(x)).view(len(ids), -1)
 
     return step
+
+
+def tied_step(embedding: nn.Module) -> TokenStep:
+    """x -> its product with each row of the table, or what the embedding's own ``logits`` says."""
+    if stepper_of(embedding) is None:
+        return lambda x: embedding.logits(x.reshape(-1, 1, x.shape[-1]))
+    table = embedding.weight
+    return lambda x: product(x, table)
 
 
 def linear_step(*layers: nn.Module) -> TokenStep:

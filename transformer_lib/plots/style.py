@@ -4,7 +4,7 @@ The source of the book's colors: after a change here, `make palette` writes them
 sheets of the page and of the widgets and into the formulas, and says what else is to be done.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
 from typing import Any
 
@@ -155,6 +155,8 @@ def array(values: Any, what: str, *ndims: int, infinite: str = "") -> np.ndarray
         values = values.detach().cpu()
         values = values if values.is_complex() else values.to(torch.float64).numpy()
     try:
+        if np.ma.is_masked(values):
+            raise TypeError("some are masked, and would be drawn; leave them out")
         found = np.asarray(values)
         if np.iscomplexobj(found):
             raise TypeError(f"{found.dtype} is not drawn; choose .real, .imag or abs()")
@@ -171,7 +173,7 @@ def token_labels(labels: Sequence[str] | None, n: int, what: str) -> list[str]:
     """`n` labels as plain text, the positions if None are given. ValueError for another number."""
     if labels is None:
         return [str(position) for position in range(n)]
-    labels = labels if isinstance(labels, str) else list(labels)
+    labels = labels if isinstance(labels, str | Set) else list(labels)
     _require_labels(labels, n, what)
     return [plain(label) for label in labels]
 
@@ -229,5 +231,7 @@ def _require_all(allowed: np.ndarray, found: np.ndarray, what: str) -> None:
 def _require_labels(labels: Sequence[str], n: int, what: str) -> None:
     if isinstance(labels, str):
         raise ValueError(f"{what} must be a list of {n} labels, got one string: split it first.")
+    if isinstance(labels, Set):
+        raise TypeError(f"{what} are a set, which has no order of its own: give a list.")
     if len(labels) != n:
         raise ValueError(f"{what} has {len(labels)} labels for {n} positions: {list(labels)}.")

@@ -65,11 +65,21 @@ def answer_accuracy(
     """The share of the ``marked`` targets (``blocks.mark``) to which the model gives most.
 
     Raises:
-        ValueError: nothing is marked.
+        ValueError: nothing is marked, or ``marked`` is not of the targets' shape.
     """
+    require_source(source)
+    checks.require_tensor(marked, "marked")
+    if len(marked) != len(source):
+        raise ValueError(f"marked has {len(marked)} rows, and the source {len(source)}.")
 
     def measured(logits: Tensor, targets: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
-        asked = marked[indices].to(targets.device) & counted(targets)
+        asked = marked[indices].to(targets.device)
+        if asked.shape != targets.shape:
+            raise ValueError(
+                f"marked is {tuple(asked.shape)} for targets {tuple(targets.shape)}; mark each "
+                f"target: blocks.mark(...)."
+            )
+        asked &= counted(targets)
         return ((logits.argmax(dim=-1) == targets) & asked).sum(), asked.sum()
 
     right, count = _totals(measured, model, source, batch_size, precision, processes)

@@ -281,16 +281,19 @@ class TrainingMode:
     """Puts a model into training mode, but for the parts that were not in it when the model was.
 
     Raises:
-        ValueError: what was frozen when this was made no longer is, and the optimizer lacks it.
+        ValueError: the optimizer lacks what was frozen when this was made and no longer is, or, in
+            every hundredth call, a part that was put in since.
     """
 
     def __init__(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
         self.model, self.optimizer = model, optimizer
         self.frozen = [p for p in model.parameters() if not p.requires_grad]
         self.resting: list[nn.Module] = []
+        self.calls = 0
 
     def __call__(self) -> None:
-        if any(p.requires_grad for p in self.frozen):
+        self.calls += 1
+        if self.calls % 100 == 0 or any(p.requires_grad for p in self.frozen):
             require_trained(self.model, self.optimizer)
         if self.model.training:
             self.resting = [part for part in self.model.modules() if not part.training]

@@ -150,6 +150,9 @@ class Muon(Guarded):
         if alike:
             numbers["lr"] = alike.get("initial_lr", alike["lr"])
         super().add_param_group({"method": method} | numbers | param_group)
+        if problem := _misfit(self.param_groups[-1]):
+            self.param_groups.pop()
+            raise ValueError(problem)
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
@@ -332,6 +335,16 @@ def set_rates(optimizer: torch.optim.Optimizer, factor: float) -> None:
     require_rate_factor(factor)
     for group in optimizer.param_groups:
         group["lr"] = group.setdefault("initial_lr", group["lr"]) * factor
+
+
+def _misfit(group: dict[str, Any]) -> str | None:
+    """Why Muon cannot train a group; None if it can."""
+    if group["method"] not in ("muon", "adamw"):
+        return f"method is {group['method']!r}; a group is trained by 'muon' or by 'adamw'."
+    shapes = [tuple(p.shape) for p in group["params"] if p.ndim != 2]
+    if group["method"] == "muon" and shapes:
+        return f"a parameter has shape {shapes[0]}; Muon is for matrices: give method='adamw'."
+    return None
 
 
 def trainable(model: nn.Module) -> dict[str, nn.Parameter]:

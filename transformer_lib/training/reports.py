@@ -112,7 +112,7 @@ class Lines:
     """A line of JSON for each step, at the end of a file: a new one, or one with such lines."""
 
     def __init__(self, path: str) -> None:
-        self.path = Path(path)
+        self.path = Path(path).absolute()  # wherever the program goes meanwhile
         with self._writing():
             _require_lines(self.path)
             self.path.open("a").close()  # what cannot be written is known before the first step

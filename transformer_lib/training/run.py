@@ -45,6 +45,8 @@ from transformer_lib.training.waking import put_to_sleep, wake
 
 # Of each curve; what else a task measures has columns of its own.
 COLUMNS = ("step", "training_loss", "validation_loss", "accuracy", "seconds")
+# What a task does not measure: a run has it of itself.
+OWN_COLUMNS = {"step", "training_loss", "seconds", "rate"}
 # Sent by a machine that is taken back, by Ctrl-C, by a terminal that closes, by Slurm.
 STOPPING_SIGNALS = ("SIGTERM", "SIGINT", "SIGHUP", "SIGUSR1")
 Report = Callable[["Run", Step | None], None]
@@ -251,6 +253,11 @@ class Run:
         total, count = self._recent
         mean = total / count if count else float("nan")
         measured = {name: float(value) for name, value in measured.items()}
+        if taken := OWN_COLUMNS & set(measured):
+            raise ValueError(
+                f"the task's measures name {sorted(taken)}, which are the run's own columns. Give "
+                f"yours other names."
+            )
         row = {"step": trainer.step, "training_loss": mean, **measured, "seconds": self.seconds}
         for name in row:
             self.curve.setdefault(name, [float("nan")] * len(self.curve["step"]))
@@ -268,6 +275,7 @@ class Run:
         state = self.trainer.state_dict()
         state["run"] = {"curve": self.curve, "seconds": self.seconds, "recent": self._recent}
         state["run"]["wall"] = self.wall
+        _progress(state, self.trainer.step)  # or it would not be read again
         if not self.trainer.processes.is_first:
             return None
         require_own_folder(self, folder)

@@ -69,7 +69,7 @@ def pack(state: Any) -> tuple[dict[str, Tensor], Any]:
             return value if math.isfinite(value) else {"__not_finite__": str(value)}
         if isinstance(value, torch.dtype):
             return {"__dtype__": str(value).removeprefix("torch.")}
-        if isinstance(value, np.ndarray) and value.ndim and value.dtype.name in INTEGERS:
+        if type(value) is np.ndarray and value.ndim and value.dtype.name in INTEGERS:
             return {"__array__": value.tolist(), "dtype": value.dtype.name}
         if isinstance(value, Mapping):
             items = {key: encode(item, f"{path}.{key}".strip(".")) for key, item in value.items()}

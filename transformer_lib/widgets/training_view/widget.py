@@ -168,13 +168,15 @@ class TrainingView(Widget):
 
         A text of the same step is replaced. At most 2,000 characters of it are kept.
 
-        Raises TypeError for what is not text, or a step that is not a number.
+        Raises TypeError for what is not text, or a step that is not a number; ValueError for NaN.
         """
         self._keep(step, text)
         self._text = json_bytes(self._described)
 
     def _keep(self, step: int, text: str) -> None:
         step = _number(step, "step")
+        if not math.isfinite(step):
+            raise ValueError(f"step is {step}; the text is of a step: give its number")
         if not isinstance(text, str):
             raise TypeError(
                 f"the text of step {step:g} is {text!r:.60}, which is not text; decode the ids"
