@@ -100,6 +100,8 @@ def test_saved_and_loaded(tmp_path):
     other.initialize()
     other.load_state_dict(current_names(old))
     assert other(ids).equal(model(ids))
+    with pytest.raises(ValueError, match=r"embedding\.smear\.weights\.0 is there twice"):
+        current_names(old | model.state_dict())
     one_token = GPT(GPTConfig.fast(**SIZES))
     with pytest.raises(RuntimeError, match=r"smear\.weights\.1"):
         one_token.load_state_dict(checkpoint.state["model"])

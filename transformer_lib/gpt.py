@@ -191,9 +191,8 @@ def current_names(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     moved = ("smear.", "positions.")
     named = {f"embedding.{k}" if k.startswith(moved) else k: w for k, w in weights.items()}
     if len(named) < len(weights):
-        raise ValueError(
-            "the weights hold the smear or positions twice, by their old and new names"
-        )
+        twice = next(f"embedding.{k}" for k in weights if f"embedding.{k}" in weights)
+        raise ValueError(f"{twice} is there twice, once by its old name. Delete one of the two.")
     return named
 
 

@@ -173,7 +173,7 @@ class WindowAttention(MultiHeadAttention):
         options = {"window": self.window, "sinks": self.sinks} | results_of(self.key)
         return WindowCache(batch, self.n_kv_heads, capacity, self.d_head, **options)
 
-    def stepper(self, cache: WindowCache) -> TokenStep | None:
+    def stepper(self, cache: LayerCache) -> TokenStep | None:
         """x -> x for one token, causal, which extends the cache: see :mod:`fast.steps`."""
         if not isinstance(cache, WindowCache) or speaker(cache, "append") is None:
             return None

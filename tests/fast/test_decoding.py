@@ -378,3 +378,14 @@ def test_a_cache_that_has_extend_of_its_own_is_asked_at_each_step():
         for token in ids[0]:
             expected = model(token.view(1, 1), caches[1])[:, -1]
             assert_close(step(token.view(1)), expected)
+
+
+def test_a_window_s_step_leaves_a_cache_without_a_window_to_forward():
+    model, ids = make(WIRINGS["window"], torch.float32).eval(), random_ids(1)
+    sizes = {"batch": 1, "n_heads": 1, "capacity": CONTEXT, "d_head": D_MODEL // HEADS}
+    caches = [ModelCache([KeyValueCache(**sizes) for _ in range(LAYERS)]) for _ in range(2)]
+    step = decoder(model, caches[0])
+    with torch.no_grad():
+        for token in ids[0]:
+            expected = model(token.view(1, 1), caches[1])[:, -1]
+            assert_close(step(token.view(1)), expected)

@@ -13,8 +13,9 @@ import torch
 
 from transformer_lib.training.checkpoints import CheckpointError, find_checkpoints, load_checkpoint
 from transformer_lib.training.cli import _how_to_go_on, main
+from transformer_lib.training.loop import Step
 from transformer_lib.training.recipes import PRESETS, Recipe
-from transformer_lib.training.reports import _beginning
+from transformer_lib.training.reports import Lines, _beginning
 from transformer_lib.training.run import Run, _progress
 from transformer_lib.training.run_log import load_run
 from transformer_lib.training.trained import load_trained
@@ -210,6 +211,18 @@ def test_a_report_that_there_is_not(tmp_path, capsys, as_a_reader, asked):
     assert main(["train", f"--folder={tmp_path / 'run'}", f"--report={asked}", *TINY]) == 1
     error = capsys.readouterr().err
     assert f"the report '{asked}' is none of tensorboard=FOLDER, wandb=PROJECT, file=FILE" in error
+
+
+@pytest.mark.usefixtures("as_a_reader")
+def test_a_report_stays_where_it_was_begun(tmp_path, monkeypatch):
+    (elsewhere := tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    report = Lines("steps.jsonl")
+    monkeypatch.chdir(elsewhere)
+    step = Step(step=1, loss=2.0, rate=0.1, gradient_norm=0.5, tokens=3, seconds=0.1)
+    report(SimpleNamespace(curve={"step": []}), step)
+    assert json.loads((tmp_path / "steps.jsonl").read_text(encoding="utf-8"))["step"] == 1
+    assert not any(elsewhere.iterdir())
 
 
 def test_reports_can_be_several(tmp_path, monkeypatch):
