@@ -17,7 +17,7 @@ A link in a chapter's Markdown sets them: `[two layers](#set:painter;layers=2;fo
 import difflib
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
@@ -97,8 +97,7 @@ class Key:
 class Number(Key):
     """A number from `low` to `high`; None: no bound. `multiple` is what divides a whole number.
 
-    A text as `high` names one of the sizes (`_sizes`), for what is counted from 0: the highest is
-    one less than this size.
+    A text as `high` names one of the sizes (`_sizes`): so many values there are, from `low` on.
     """
 
     low: float | None = None
@@ -146,7 +145,7 @@ class Number(Key):
     def _high(self, sizes: Sizes) -> float | None:
         if not isinstance(self.high, str):
             return self.high
-        return sizes[self.high] - 1 if self.high in sizes else None
+        return sizes[self.high] - 1 + (self.low or 0) if self.high in sizes else None
 
 
 @dataclass(frozen=True)
@@ -271,33 +270,33 @@ class Pair(Key):
 
 @dataclass(frozen=True)
 class Numbers(Key):
-    """`count` numbers with commas between them, such as a point of the plane."""
+    """Numbers with commas between them, such as a point of the plane: what each of them may be."""
 
-    count: int
+    each: Sequence[Number]
     about: str = ""
-    whole: bool = False
-    low: float | None = None
     kind = "numbers"
     numeric = False
 
     def read(self, text: str, texts: Texts | None, sizes: Sizes) -> list[float] | None:
-        parts = [Number(self.low, whole=self.whole).read(x, None, sizes) for x in text.split(",")]
-        return self.fitting(parts, texts, sizes)
+        parts = text.split(",")
+        return self._parts(Number.read, parts, None, sizes)
 
     def fitting(self, value: Any, texts: Texts | None, sizes: Sizes) -> list[float] | None:
-        if not isinstance(value, Sequence) or len(value) != self.count:
+        return self._parts(Number.fitting, value, None, sizes)
+
+    def _parts(self, of: Callable[..., float | None], values: Any, *known: Any) -> list | None:
+        if not isinstance(values, Sequence) or len(values) != len(self.each):
             return None
-        parts = [Number(self.low, whole=self.whole).fitting(one, texts, sizes) for one in value]
+        parts = [of(one, value, *known) for one, value in zip(self.each, values, strict=True)]
         return None if None in parts else parts
 
     def takes(self, texts: Texts | None, sizes: Sizes) -> str:
-        kind = "whole numbers" if self.whole else "numbers"
-        least = "" if self.low is None else f" of at least {self.low:g}"
-        return f"{self.count} {kind}{least} with commas between them"
+        each = [one.takes(texts, sizes) for one in self.each]
+        return f"{len(each)} numbers with commas between them: {', '.join(each)}"
 
     def described(self, trait: str, sizes: Sizes) -> dict[str, Any]:
-        more = {"count": self.count, "whole": self.whole, "low": self.low}
-        return super().described(trait, sizes) | more
+        each = [one.described("", sizes) for one in self.each]
+        return super().described(trait, sizes) | {"each": each}
 
 
 @dataclass(frozen=True)
