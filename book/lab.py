@@ -9,6 +9,7 @@ how to get the new one. git ignores the folder.
 """
 
 import argparse
+import contextlib
 import hashlib
 import json
 import os
@@ -32,22 +33,27 @@ def digest(path: Path) -> str:
 def copy(source: Path, target: Path) -> list[str]:
     """Copy chapters and pages from the book in `source`; the lines that tell the reader."""
     record = target / RECORD
-    known = json.loads(record.read_text("utf-8")) if record.exists() else {}
+    recorded = json.loads(record.read_text("utf-8")) if record.exists() else {}
+    known = dict(recorded)
     said = []
     files = [*sorted(source.glob("chapters/*.ipynb")), *(source / "book" / name for name in PAGES)]
     for path in files:
         name = path.relative_to(source).as_posix()
-        own, new = target / name, digest(path)
-        if own.exists() and new != known.get(name) and digest(own) != known.get(name):
+        own, new, before = target / name, digest(path), known.get(name)
+        theirs = digest(own) if own.exists() else None
+        if theirs == new:
+            known[name] = new  # also if the record was lost, or its writing interrupted
+            continue
+        if theirs and new != before != theirs:
             fix = "rename yours and run this again to have both"
             said.append(f"{name} has changed in the book, and yours too. Yours is kept: {fix}.")
             continue
-        if not own.exists() or new != known.get(name):
+        if not theirs or new != before:
             own.parent.mkdir(parents=True, exist_ok=True)
             own.write_bytes(path.read_bytes())
             known[name] = new
             said.append(f"{name} is copied.")
-    if said:
+    if known != recorded:
         record.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     return said
 
@@ -77,10 +83,11 @@ def main() -> int:
     # So that a question can hide the cells that answer it (widgets/predict/notebook.js).
     lab += ["--LabApp.expose_app_in_browser=True"]
     environment = os.environ | settings(ROOT / "_build" / "jupyter")
-    try:
-        return subprocess.run(lab, env=environment).returncode
-    except KeyboardInterrupt:  # the usual way to end JupyterLab
-        return 0
+    with subprocess.Popen(lab, env=environment) as server:
+        while True:
+            # The usual way to end JupyterLab, which hears it, too, asks, and ends its kernels.
+            with contextlib.suppress(KeyboardInterrupt):
+                return server.wait()
 
 
 if __name__ == "__main__":

@@ -147,6 +147,7 @@ def refresh(
     """
     from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
+    before = path.read_bytes()
     try:
         stored = normalize(nbformat.read(path, as_version=4), config)
     except (ValueError, KeyError, TypeError, AttributeError, nbformat.ValidationError):
@@ -171,6 +172,8 @@ def refresh(
         attach(nb, stored, again=new_stills)
     except StillError as error:
         return [f"{path.name}: no still was taken, and it was left as it was.\n{error}"]
+    if path.read_bytes() != before:
+        return [f"{path.name}: was saved while it ran, and was left as it is. Run this again."]
     nb = normalize(nb, config)
     nb.metadata.checksums = {"code": code_digest(nb), "outputs": outputs_digest(nb)}
     if look() != FIRST:

@@ -31,6 +31,15 @@ def test_a_chapter_that_has_changed_replaces_an_untouched_copy(book):
     assert (target / "chapters/01-one.ipynb").read_text() == "new"
 
 
+def test_a_record_that_was_lost_is_made_anew(book):
+    source, target = book
+    lab.copy(*book)
+    (target / lab.RECORD).unlink()
+    assert lab.copy(*book) == []
+    (source / "chapters/01-one.ipynb").write_text("new")
+    assert lab.copy(*book) == ["chapters/01-one.ipynb is copied."]
+
+
 def test_what_the_reader_has_written_stays(book):
     source, target = book
     lab.copy(*book)

@@ -270,6 +270,18 @@ def test_a_notebook_that_fails_stays_as_it_was(path):
     assert [item.name for item in path.parent.iterdir()] == [path.name]
 
 
+def test_what_is_saved_while_a_notebook_runs_is_not_written_over(path, monkeypatch):
+    def execute(nb):
+        path.write_text("saved meanwhile")
+        return nb
+
+    monkeypatch.setattr(notebooks, "execute", execute)
+    assert notebooks.refresh(path, UNSET) == [
+        "00-small.ipynb: was saved while it ran, and was left as it is. Run this again."
+    ]
+    assert path.read_text() == "saved meanwhile"
+
+
 @pytest.mark.slow
 def test_an_interrupted_write_leaves_the_old_notebook(path, right, monkeypatch):
     change(path, lambda nb: nb.cells[3].update(source="2 > 1"))

@@ -1,6 +1,7 @@
 """The figures: what is drawn where, in which color, readable, and a clear error for bad input."""
 
 import time
+from contextlib import nullcontext
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -103,12 +104,15 @@ def test_drawing_on_axes_that_are_given(name):
     assert axes[1].patches or axes[1].lines or axes[1].images or axes[1].texts
 
 
-def test_house_keeps_a_notebook_interactive():
+@pytest.mark.parametrize("error", [None, KeyError])
+def test_house_keeps_a_notebook_interactive(error):
     """A notebook's backend turns interactive mode on at the first figure; undone, none shows."""
     mpl.interactive(False)
     try:
-        with plots.house():
+        with pytest.raises(error) if error else nullcontext(), plots.house():
             mpl.interactive(True)
+            if error:
+                raise error
         assert mpl.is_interactive()
     finally:
         mpl.interactive(False)

@@ -121,11 +121,16 @@ def house() -> Iterator[None]:
     >>> figure.get_facecolor()
     (1.0, 1.0, 1.0, 1.0)
     """
-    with mpl.rc_context(_RC):
-        yield
-        # A notebook's backend turns this on with the first figure; keep it on.
-        interactive = mpl.is_interactive()
-    mpl.interactive(interactive)
+    # A notebook's backend turns this on with the first figure, even one that fails; keep it on.
+    interactive = mpl.is_interactive()
+    try:
+        with mpl.rc_context(_RC):
+            try:
+                yield
+            finally:
+                interactive = mpl.is_interactive()
+    finally:
+        mpl.interactive(interactive)
 
 
 @contextmanager
