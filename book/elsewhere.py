@@ -266,7 +266,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2, help="runs at a time")
     arguments = parser.parse_intermixed_args()
     names = arguments.names
-    machines = processors()
+    machines = processors() if arguments.how == "processors" else []
     card = gpu() if arguments.how == "gpu" else ""
     if arguments.how == "kernel":
         name, *names = names or [parser.error("say which kernel")]

@@ -101,9 +101,6 @@ class _Plain(ast.NodeTransformer):
         arguments.args, arguments.posonlyargs = [*arguments.posonlyargs, *arguments.args], []
         return self._bare(node)
 
-    def visit_Lambda(self, node: ast.Lambda) -> ast.Lambda:
-        return self.generic_visit(node)
-
     def visit_arg(self, node: ast.arg) -> ast.arg:
         node.annotation = None
         return node

@@ -15,15 +15,14 @@ import importlib.util
 import json
 import os
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 import page_code
 
+from transformer_lib.widgets.bertviz import NPM
 from transformer_lib.widgets.joining import FOLDER
 
-NPM = Path(os.environ.get("AFM_NPM") or Path(sys.prefix) / "npm" / "node_modules")
 PACKAGE = NPM / "@micropython" / "micropython-webassembly-pyscript"
 EDITOR = Path(__file__).parent / "editor" / "editor.js"
 PYTHON = ("names", "torch_page", "layers", "cells")  # in the order in which they are read

@@ -14,7 +14,6 @@ import os
 import re
 import shutil
 import socket
-import sys
 import time
 from pathlib import Path
 from subprocess import PIPE, Popen
@@ -24,7 +23,9 @@ from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 from sphinxcontrib import katex
 
-PACKAGE = Path(sys.prefix) / "npm" / "node_modules" / "katex" / "dist"
+from transformer_lib.widgets.bertviz import NPM
+
+PACKAGE = NPM / "katex" / "dist"
 STYLES = ("katex/katex.css", "katex-math.css")
 CLOSING = re.compile(r"[.,;:!?)\]’”…]+")
 SECONDS = 60  # for the server to answer

@@ -9,10 +9,8 @@
   nor any package's stops the build: whoever adds one says here whose it is.
 """
 
-import os
 import re
 import shutil
-import sys
 from dataclasses import dataclass
 from importlib.metadata import distribution
 from pathlib import Path
@@ -21,9 +19,8 @@ from fontTools.ttLib import TTFont
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
-from transformer_lib.widgets.bertviz import LIBRARIES
+from transformer_lib.widgets.bertviz import LIBRARIES, NPM
 
-MODULES = Path(os.environ.get("AFM_NPM") or Path(sys.prefix) / "npm" / "node_modules")
 # Where npm has these files, and where the pages have them, below _static.
 KANNADA = "@fontsource/noto-sans-kannada/files/noto-sans-kannada-kannada-400-normal.woff2"
 BERTVIZ = dict(zip(("jquery.js", "d3.js"), LIBRARIES, strict=True))
@@ -200,7 +197,7 @@ def python_licenses(package: str) -> list[str]:
 
 def npm_licenses(packages: tuple[str, ...]) -> list[str]:
     """The licenses of npm's packages, each text once, and what their fonts say of themselves."""
-    folders = [folder for name in packages for folder in sorted(MODULES.glob(name))]
+    folders = [folder for name in packages for folder in sorted(NPM.glob(name))]
     files = [path for folder in folders for path in sorted(folder.glob("LICENSE*"))]
     texts = [path.read_text(encoding="utf-8").strip() for path in files]
     for path in (path for folder in folders for path in sorted(folder.glob("dist/fonts/*.ttf"))):
@@ -243,8 +240,8 @@ def require_known(out: Path) -> None:
 
 def require_files(app: Sphinx) -> None:
     for source in COPIED:
-        if not (MODULES / source).is_file():
-            raise ExtensionError(f"{MODULES / source} is missing: run `make`, which installs it")
+        if not (NPM / source).is_file():
+            raise ExtensionError(f"{NPM / source} is missing: run `make`, which installs it")
 
 
 def copy_files(app: Sphinx, exception: Exception | None) -> None:
@@ -252,7 +249,7 @@ def copy_files(app: Sphinx, exception: Exception | None) -> None:
         for source, name in COPIED.items():
             target = Path(app.outdir) / "_static" / name
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(MODULES / source, target)
+            shutil.copy(NPM / source, target)
 
 
 def write_notices(app: Sphinx, exception: Exception | None) -> None:

@@ -240,7 +240,7 @@ def test_the_colab_button_needs_an_address():
 
 def test_bertvizs_libraries_are_there_and_whole():
     for source in notices.BERTVIZ.values():
-        text = (notices.MODULES / source).read_text(encoding="utf-8")
+        text = (notices.NPM / source).read_text(encoding="utf-8")
         assert len(text) > 50_000
         assert "sourceMappingURL" not in text[-200:]
 

@@ -56,7 +56,7 @@ expect.set_options(timeout=PATIENCE)
 @pytest.fixture
 def libraries():
     """d3.js and jquery.js: where the build takes them from."""
-    return {name: notices.MODULES / source for name, source in notices.BERTVIZ.items()}
+    return {name: notices.NPM / source for name, source in notices.BERTVIZ.items()}
 
 
 @pytest.fixture(scope="session")

@@ -8,9 +8,7 @@ Also here: what every widget's test needs (HOSTILE tokens, axe, downloads).
 """
 
 import json
-import os
 import shutil
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -184,8 +182,7 @@ def axe(
 
     `rules` names those to try; without it, all are tried.
     """
-    modules = os.environ.get("AFM_NPM") or Path(sys.prefix) / "npm" / "node_modules"
-    script = Path(modules) / "axe-core" / "axe.min.js"
+    script = python_files.NPM / "axe-core" / "axe.min.js"
     assert script.exists(), f"there is no {script}: `make test` gets it (or set AFM_NPM)"
     if not page.evaluate("Boolean(window.axe)"):
         page.evaluate(script.read_text(encoding="utf-8"))

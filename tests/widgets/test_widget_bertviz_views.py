@@ -100,7 +100,7 @@ def test_the_programs_are_bertvizs_own_and_ask_for_what_the_widgets_give():
 
 
 def test_a_figure_that_asks_is_sent_the_libraries_if_they_are_there(seen, monkeypatch, tmp_path):
-    monkeypatch.setattr(bertviz, "MODULES", tmp_path / "modules")
+    monkeypatch.setattr(bertviz, "NPM", tmp_path / "modules")
     for name in bertviz.LIBRARIES:
         (tmp_path / "modules" / name).parent.mkdir(parents=True)
         (tmp_path / "modules" / name).write_text(name)
@@ -109,6 +109,6 @@ def test_a_figure_that_asks_is_sent_the_libraries_if_they_are_there(seen, monkey
     monkeypatch.setattr(type(figure), "send", lambda _, content, buffers: sent.append(buffers))
     figure._wanted += 1
     assert [one.decode() for one in sent.pop()] == list(bertviz.LIBRARIES)
-    monkeypatch.setattr(bertviz, "MODULES", tmp_path)
+    monkeypatch.setattr(bertviz, "NPM", tmp_path)
     figure._wanted += 1
     assert sent == [[]]

@@ -20,6 +20,13 @@ def test_every_number_of_the_machine_travels():
     assert widget.ids == [0, 1, 0] == Circuit(**GIVEN | {"text": "aba"}).ids
 
 
+def test_a_machine_in_bfloat16_is_shown():
+    machine = induction_gpt(3, 8)
+    weights = unpack_weights(Circuit(**GIVEN | {"machine": machine.bfloat16()})._packed)
+    for name, weight in machine.state_dict().items():
+        np.testing.assert_array_equal(weights[name], weight.float())
+
+
 @pytest.mark.parametrize(
     ("changes", "wrong", "problem"),
     [

@@ -63,6 +63,9 @@ def test_another_setting_forgets_the_draws(change):
     for name, value in change.items():
         setattr(widget, name, value)
     assert widget.draws == []
+    # What the page sends at once, when the kernel was busy, came in this order.
+    widget.set_state({**change, "draws": [0, 1]})
+    assert widget.draws == [0, 1]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Shared by the three views of bertviz: its programs, the forms in which weights come, a base."""
 
 import importlib.util
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,8 +13,8 @@ import traitlets
 from transformer_lib.widgets.base import Widget, json_bytes
 from transformer_lib.widgets.inputs import to_numpy, to_tokens
 
-# Where `make` installs what the programs need. The book's pages get copies of their own.
-MODULES = Path(sys.prefix) / "npm" / "node_modules"
+# Where `make` installs what is needed of npm. The book's pages get copies of their own.
+NPM = Path(os.environ.get("AFM_NPM") or Path(sys.prefix, "npm", "node_modules"))
 LIBRARIES = ("jquery/dist/jquery.slim.min.js", "d3/dist/d3.min.js")
 MOST_TOKENS = 16  # more lines than can be told apart, and a heavy page
 
@@ -90,7 +91,7 @@ class BertvizView(Widget):
 
     @traitlets.observe("_wanted")
     def _send_libraries(self, _: object) -> None:
-        paths = [MODULES / name for name in LIBRARIES]
+        paths = [NPM / name for name in LIBRARIES]
         there = all(path.exists() for path in paths)
         files = [path.read_bytes() for path in paths] if there else []
         self.send({"libraries": LIBRARIES}, buffers=files)

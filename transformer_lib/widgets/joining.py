@@ -122,6 +122,15 @@ class _Module:
         self.text = f"// {self.name}\n{begin}\n{body}{end}"
 
 
+@cache
+def _read(path: Path, folder: Path) -> _Module:
+    """A file that many figures import is read and joined once."""
+    module = _Module(path, folder)
+    _require_plain_exports(module)
+    _require_templates_in_a_line(module)
+    return module
+
+
 def _collect(
     path: Path, folder: Path, modules: dict[Path, _Module], importing: tuple[_Module, ...]
 ) -> _Module:
@@ -133,14 +142,12 @@ def _collect(
         return modules[path]
     if not path.exists():
         raise ValueError(f"{importing[-1].name if importing else 'bundle'}: there is no {path}")
-    module = _Module(path, folder)
+    module = _read(path, folder)
     if module.is_view and importing:
         at = _DEFAULT.search(module.source).start()
         raise ValueError(
             f"{module.where(at)}: only a widget's own view.js may have a default export"
         )
-    _require_plain_exports(module)
-    _require_templates_in_a_line(module)
     imports = []
     for found in re.finditer(r"^import\b", module.source, re.MULTILINE):
         match = _IMPORT.match(module.source, found.start())
@@ -159,7 +166,8 @@ def _collect(
         imports.append((match, target))
     if module.identifier in {other.identifier for other in modules.values()}:
         raise ValueError(f"{module.name}: another module is called {module.identifier}; rename one")
-    module.join(imports)
+    if not module.text:
+        module.join(imports)
     modules[path] = module
     return module
 

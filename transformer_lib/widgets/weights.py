@@ -14,7 +14,7 @@ BITS = (8, 32)
 
 
 def pack_weights(weights: Mapping[str, object], *, bits: int = 8) -> bytes:
-    """Weights by name, of which matrices take ``bits`` a number and all else 32.
+    """Tensors or arrays by name, of which matrices take ``bits`` a number and all else 32.
 
     With 8 bits, each row of a matrix has a factor of its own: its largest number is ±127 times it.
     So a number is off by at most half of that factor, 0.4 % of the largest in its row.
@@ -37,6 +37,7 @@ def pack_weights(weights: Mapping[str, object], *, bits: int = 8) -> bytes:
         raise ValueError("there are no weights to pack.")
     header, parts = [], []
     for name, value in weights.items():
+        value = value.detach().float().cpu() if hasattr(value, "detach") else value
         array = np.ascontiguousarray(value, dtype="<f4")
         if not np.isfinite(array).all():
             raise ValueError(f"{name} holds numbers that are NaN or infinite.")

@@ -95,9 +95,8 @@ class ArchitectureWalk(Widget):
         if part not in self.parts:
             raise ValueError(f"part is {part!r}; choose one of {', '.join(self.parts)}")
         self._counts = {"sentences": len(sources), "parts": len(self.parts), "rows": config.context}
-        weights = {key: w.detach().cpu().numpy() for key, w in model.state_dict().items()}
         super().__init__(
-            _packed=pack_weights(weights, bits=bits),
+            _packed=pack_weights(model.state_dict(), bits=bits),
             _config=json_bytes(asdict(config)),
             _text=json_bytes(
                 {

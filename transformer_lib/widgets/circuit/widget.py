@@ -92,9 +92,8 @@ class Circuit(Widget):
                 f"{', '.join(letters)}"
             )
         self._letters, self._context = letters, config.context
-        weights = {name: weight.numpy() for name, weight in machine.state_dict().items()}
         super().__init__(
-            _packed=pack_weights(weights, bits=32), _config=json_bytes(asdict(config)),
+            _packed=pack_weights(machine.state_dict(), bits=32), _config=json_bytes(asdict(config)),
             _text=json_bytes({"letters": letters, "slots": ends}),
             **{"ids": [letters.find(letter) for letter in "".join(text.split())]} | settings,
         )  # fmt: skip

@@ -59,7 +59,7 @@ class EmbeddingMap(Widget):
         groups: Mapping[str, Sequence[str]] | None = None,
         **settings: Any,
     ) -> None:
-        rows = to_numpy(vectors, "vectors").astype(np.float64)
+        rows = to_numpy(vectors, "vectors")
         _require_rows(rows)
         self._words = to_tokens(words, len(rows), "words", "rows of the table")
         groups = {} if groups is None else groups

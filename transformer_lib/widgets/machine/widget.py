@@ -132,9 +132,8 @@ class Machine(Widget):
         self._model = {
             "layers": config.n_layers, "heads": config.n_heads, "context": config.context,
         }  # fmt: skip
-        weights = {key: w.detach().cpu().numpy() for key, w in trained.model.state_dict().items()}
         super().__init__(
-            _packed=pack_weights(weights, bits=bits),
+            _packed=pack_weights(trained.model.state_dict(), bits=bits),
             _config=json_bytes(asdict(config)),
             _text=json_bytes(
                 {

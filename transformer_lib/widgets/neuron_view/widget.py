@@ -1,6 +1,7 @@
 """bertviz's own neuron view, from queries and keys to weights, without kernel or network."""
 
 from collections.abc import Mapping, Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -79,7 +80,7 @@ class NeuronView(BertvizView):
             if not 0 <= at < end:
                 raise ValueError(f"{name} is {at}; choose one from 0 to {end - 1}")
         self._shape = queries.shape
-        data = {name: at for name, (at, _) in places.items()} | {"tokens": tokens}
+        data = {name: index(at) for name, (at, _) in places.items()} | {"tokens": tokens}
         data["attention"] = weights.round(3).tolist()
         data |= {"queries": queries.round(3).tolist(), "keys": keys.round(3).tolist()}
         super().__init__(_data=json_bytes(data), **settings)

@@ -7,6 +7,7 @@ import traitlets
 
 from transformer_lib.widgets.base import Widget, constant
 from transformer_lib.widgets.driving import Flag, Number, Setting
+from transformer_lib.widgets.inputs import to_numpy
 from transformer_lib.widgets.joining import bundle, stylesheet
 
 _REACH = 2.0  # the largest coordinate of an arrow before anything is done for its position
@@ -71,7 +72,7 @@ class RotaryArrows(Widget):
 
 
 def _arrow(values: object, name: str) -> list[float]:
-    array = np.asarray(values.detach().cpu() if hasattr(values, "detach") else values, dtype=float)
+    array = to_numpy(values, name)
     if array.shape != (2,):
         raise ValueError(f"{name} has the shape {array.shape}, but must be two numbers: one pair")
     if not (np.abs(array) <= _REACH).all():

