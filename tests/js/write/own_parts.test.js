@@ -48,6 +48,15 @@ test("an error has the reader's own line, and PyTorch's words", () => {
   assert.match(error.message, /mat1 and mat2 shapes cannot be multiplied \(1x12 and 1x12\)/);
 });
 
+test("the page's layers have their parameters as before", () => {
+  const { text, error } = python.run(`from torch import nn
+layer = nn.Linear(2, 1)
+layer(layer.weight).sum().backward()
+len([one.grad for one in layer.parameters()])`);
+  assert.equal(error, undefined);
+  assert.equal(text, "2\n");
+});
+
 test("a text that puts nothing in is told how", () => {
   const { error } = put({ text: "x = 3", call: "", program: 0 });
   assert.match(error.message, /machine\.using\(attention_weights=mine\)/);

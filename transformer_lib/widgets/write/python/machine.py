@@ -26,21 +26,15 @@ def _signature(function):
             names.append("mask")
     except Exception:  # of its own: it has taken the mask
         names.append("mask")
-    return Holder(parameters={name: Parameter(name) for name in names})
+    return Holder(
+        parameters={name: Holder(name=name, empty=None, default=None, kind=1) for name in names}
+    )
 
 
 class Holder:
     def __init__(self, **names):
         for name, value in names.items():
             setattr(self, name, value)
-
-
-class Parameter:
-    empty = default = None
-    kind = 1
-
-    def __init__(self, name):
-        self.name = name
 
 
 # Of Python's own modules, what the rules ask; the engine of the checks has another of this name.
