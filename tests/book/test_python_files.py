@@ -1,12 +1,15 @@
 """The files with which a page runs Python: what is in them, and how much they weigh."""
 
+import ast
 import gzip
 import json
+from collections import Counter
 
 import pytest
 import python_files
 
 from transformer_lib.widgets import Write
+from transformer_lib.widgets.joining import FOLDER
 
 MOST = {"python": 350_000, "editor": 150_000}  # gzipped: of Python, 330 kB and the tensors' 30 kB
 
@@ -30,6 +33,13 @@ def test_another_interpreter_stops_the_build(monkeypatch):
     monkeypatch.setitem(python_files.AS_CLASSIC, "never there", "")
     with pytest.raises(ValueError, match="has no 'never there' any more"):
         python_files.interpreter()
+
+
+def test_no_two_files_in_micropython_define_the_same_name():
+    paths = (FOLDER / "write" / "python").glob("*.py")
+    nodes = [node for path in paths for node in ast.parse(path.read_text("utf-8")).body]
+    defined = Counter(n.name for n in nodes if isinstance(n, ast.FunctionDef | ast.ClassDef))
+    assert [name for name, count in defined.items() if count > 1] == []
 
 
 def test_missing_packages_are_named(monkeypatch, tmp_path):

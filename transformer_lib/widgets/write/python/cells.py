@@ -68,10 +68,6 @@ def kind_of(value, *more):
     return dict if found is Dict else found
 
 
-def as_float(value=0.0):
-    return value.item() + 0.0 if isinstance(value, Tensor) else float(value)
-
-
 def formatted(value, spec=""):
     """format(value, spec), as Python rounds."""
     if isinstance(value, Tensor) and not value.shape:
@@ -88,10 +84,6 @@ def formatted(value, spec=""):
         kind = type(value).__name__
         raise TypeError(f"unsupported format string passed to {kind}.__format__")
     return as_text(value)
-
-
-def _raise():
-    raise getattr(builtins, page.failedType(), RuntimeError)(page.failedMessage())
 
 
 def fstring(value, conversion, spec):
@@ -349,7 +341,7 @@ class Math:
         if not callable(found):
             return found
         return lambda *given: found(
-            *[as_float(value) if isinstance(value, Tensor) else value for value in given]
+            *[_float(value) if isinstance(value, Tensor) else value for value in given]
         )
 
     @staticmethod
@@ -358,7 +350,7 @@ class Math:
 
     @staticmethod
     def hypot(*values):
-        return math.sqrt(sum([as_float(value) ** 2 for value in values]))
+        return math.sqrt(sum([_float(value) ** 2 for value in values]))
 
     @staticmethod
     def prod(values, start=1):
@@ -508,7 +500,7 @@ sys.modules["json"] = Module("json", **{n: _without(f"json.{n}") for n in ("dump
 for _name, _value in (
     ("print", printed), ("zip", zipped), ("format", formatted), ("__import__", imported),
     ("open", _without("files")), ("input", _without("keyboard to read from")),
-    ("__show__", show), ("__float__", as_float), ("__fstring__", fstring),
+    ("__show__", show), ("__float__", _float), ("__fstring__", fstring),
     ("__list__", lambda *a: list(a)), ("__tuple__", lambda *a: a), ("__set__", lambda *a: set(a)),
     ("__decode__", decoded), ("__encode__", encoded), ("__text_of__", as_text), ("repr", shown),
     ("__type__", kind_of), ("round", rounded), ("__augmented__", augmented),

@@ -1,5 +1,7 @@
 """torch.testing and torch.nn, as far as the book's exercises ask for them: read by MicroPython."""
 
+import sys
+
 # ---- torch.testing ------------------------------------------------------------------------------
 
 TOLERANCES = {"float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7), "int64": (0, 0), "bool": (0, 0)}

@@ -4,7 +4,7 @@ A name of names.py becomes a function and a method; the rest is what Python's sy
 operators, indices, lists.
 """
 
-import sys
+import builtins
 
 import js
 
@@ -99,8 +99,7 @@ def _js(value):
 
 
 def _raise():
-    kind = page.failedType()
-    raise getattr(sys.modules["builtins"], kind, RuntimeError)(page.failedMessage())
+    raise getattr(builtins, page.failedType(), RuntimeError)(page.failedMessage())
 
 
 def _call(name, *args):
@@ -476,7 +475,7 @@ def _has(value):
     return value is not None and isinstance(value, JsProxy)
 
 
-def _float(value):
+def _float(value=0.0):
     """What float() is in the page: tensors of one number become one, too."""
     if isinstance(value, Tensor):
         return value.item() + 0.0
