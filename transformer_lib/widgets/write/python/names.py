@@ -190,7 +190,7 @@ torch: cumulative_trapezoid deg2rad det diagflat diff digamma dist dropout dspli
 torch: exp2 fft fix fliplr flipud float16 float_power fmax fmin fmod frac from_numpy func gcd
 torch: gradient half histc histogram hsplit hstack hypot i0 imag index_copy index_fill index_put
 torch: inner int16 int32 int8 inverse is_complex is_nonzero isin isneginf isposinf isreal jit
-torch: kl_div kron kthvalue lcm ldexp lerp lgamma linalg load logaddexp logcumsumexp logdet logit
+torch: kl_div kron kthvalue lcm ldexp lerp lgamma load logaddexp logcumsumexp logdet logit
 torch: logspace masked_scatter matrix_exp meshgrid mode moveaxis movedim mps msort multinomial
 torch: nanmean nanmedian nanquantile nansum nested nextafter normal optim pairwise_distance
 torch: pinverse polar polygamma positive qr quantile rad2deg real renorm rot90 row_stack rsub
@@ -199,7 +199,7 @@ torch: stft take take_along_dim tensor_split tensordot trapezoid trapz tril_indi
 torch: uint8 unique_consecutive unravel_index utils vander var_mean vdot view_as_complex
 torch: view_as_real vmap vsplit vstack xlogy
 Tensor: apply_ as_strided bernoulli_ bfloat16 byte char cpu cuda exponential_
-Tensor: half index_add_ int is_cuda map_ numpy put_ register_hook scatter_add_
+Tensor: half index_add_ int is_cuda map_ put_ register_hook scatter_add_
 Tensor: scatter_reduce short to_sparse unfold unique_consecutive
 nn.functional: adaptive_avg_pool1d avg_pool1d avg_pool2d batch_norm binary_cross_entropy
 nn.functional: conv1d conv2d cosine_similarity elu glu
@@ -209,7 +209,7 @@ linalg: cholesky cond det eig eigh eigvals eigvalsh inv lstsq lu matrix_exp
 linalg: matrix_rank multi_dot pinv qr slogdet solve
 autograd: Function
 autograd.functional: hessian hvp jvp vhp vjp
-nn: attention BatchNorm1d Conv1d Conv2d CrossEntropyLoss GELU GRU init LSTM
+nn: attention BatchNorm1d Conv1d Conv2d CrossEntropyLoss GELU GRU LSTM
 nn: MSELoss MultiheadAttention ParameterList RNN Sigmoid Softmax Tanh Transformer TransformerDecoder
 nn: TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer utils
 special: bessel_j0 digamma erf erfc erfinv exp2 expit expm1 gammaln i0 log1p log_ndtr log_softmax

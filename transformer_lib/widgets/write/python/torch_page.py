@@ -530,9 +530,7 @@ for _line in MISSING.strip().split("\n"):
 for _where in list(_missing_of):
     if _where not in ("torch", "Tensor"):
         _missing_of["torch." + _where] = _missing_of.pop(_where)
-_missing_of["Tensor"] += tuple(
-    [name for name in _missing_of["torch"] if name not in ("device", "optim", "linalg")]
-)
+_missing_of["Tensor"] += tuple([name for name in _missing_of["torch"] if name != "optim"])
 
 F = Module("torch.nn.functional")
 torch = Module("torch", inf=float("inf"), nan=float("nan"))
