@@ -84,6 +84,10 @@ test("a copy shares what is inside it, a deep one does not", () => {
     "class A: pass\nx = A()\nx.y = [1]\ny, z = copy.copy(x), copy.deepcopy(x)\nz.y.append(2)\ny is x, y.y is x.y, x.y",
     "(False, True, [1])\n",
   );
+  printed(
+    "import copy\nfrom collections import Counter\nc = copy.deepcopy(Counter('aab'))\nc, c['z']",
+    "(Counter({'a': 2, 'b': 1}), 0)\n",
+  );
 });
 
 test("a class that the page does not have is refused when it is used", () => {

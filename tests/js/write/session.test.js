@@ -120,6 +120,15 @@ test("dicts with a default, counters and caches are Python's", () => {
     "(Counter({'a': 4}), 2)\n",
   );
   printed(
+    `${words}a, b = Counter('aab'), Counter('bbc')\nc = a.copy()\na |= b\nc['z'], a, c & b`,
+    "(0, Counter({'a': 2, 'b': 2, 'c': 1}), Counter({'b': 1}))\n",
+  );
+  printed(
+    `${words}d = defaultdict(list, {'ab': [1]})\n(d | {'cd': 2}).copy()['x'], {**d, 'ef': 3}`,
+    "([], {'ab': [1], 'ef': 3})\n",
+  );
+  printed("d = {'ab': 1}\nd.update({'cd': 2}, ef=3)\nd", "{'ab': 1, 'cd': 2, 'ef': 3}\n");
+  printed(
     `${words}Counter('ab') == Counter('ba'), {'b': 1, 'a': 2} == {'a': 2, 'b': 1}`,
     "(True, True)\n",
   );
@@ -132,6 +141,10 @@ test("kinds are Python's", () => {
   printed("isinstance(True, int), type({}) is dict, isinstance({}, dict)", "(True, True, True)\n");
   printed("list(reversed({'b': 1, 'a': 2}))", "['a', 'b']\n");
   printed("round(4.35, 1), round(2.675, 2), round(2.5), round(1234, -2)", "(4.3, 2.67, 2, 1200)\n");
+  printed(
+    "import math\nmath.isclose(math.inf, 1.0), math.isclose(1, 1 + 1e-12)",
+    "(False, True)\n",
+  );
   printed("f'{255:#x} {5:#b} {255:x}'", "'0xff 0b101 ff'\n");
   printed(
     "import torch\ntorch.ones(1, dtype=bool), torch.zeros(1, dtype=float)",

@@ -148,8 +148,12 @@ class Dict(OrderedDict):
     def copy(self):
         return Dict(self.items())
 
+    def update(self, *given, **names):
+        for key, value in dict_of(*given, **names).items():
+            self[key] = value
+
     def __or__(self, other):
-        return Dict(list(self.items()) + list(other.items()))
+        return augmented("|", self.copy(), other)
 
     def __eq__(self, other):
         if not isinstance(other, dict) or len(self) != len(other):
@@ -186,7 +190,7 @@ def augmented(sign, a, b):
     if isinstance(a, Tensor) and isinstance(b, OPERANDS) and sign in _in_place_names:
         _call(_in_place_names[sign], a, b)
         return a
-    if isinstance(a, dict) and sign == "|":
+    if isinstance(a, dict) and not isinstance(a, Counter) and sign == "|":
         for key, value in b.items():
             a[key] = value
         return a
@@ -242,6 +246,9 @@ class DefaultDict(Dict):
         self[key] = value = self.default_factory()
         return value
 
+    def copy(self):
+        return DefaultDict(self.default_factory, self)
+
     def __repr__(self):
         return f"defaultdict({self.default_factory}, {super().__repr__()})"
 
@@ -280,6 +287,15 @@ class Counter(DefaultDict):
 
     def __sub__(self, other):
         return self._with(other, -1)
+
+    def __or__(self, other):
+        return self + (other - self)
+
+    def __and__(self, other):
+        return self - (self - other)
+
+    def copy(self):
+        return Counter(self)
 
     def __repr__(self):
         return f"Counter({Dict(self.most_common())})" if self else "Counter()"
@@ -346,7 +362,9 @@ class Math:
 
     @staticmethod
     def isclose(a, b, *, rel_tol=1e-09, abs_tol=0.0):
-        return a == b or abs(a - b) <= max(rel_tol * max(abs(a), abs(b)), abs_tol)
+        if a == b or abs(a - b) == math.inf:
+            return a == b
+        return abs(a - b) <= max(rel_tol * max(abs(a), abs(b)), abs_tol)
 
     @staticmethod
     def hypot(*values):

@@ -85,7 +85,10 @@ def copied(value):
     if isinstance(value, tuple):
         return Size(value) if isinstance(value, Size) else tuple([copied(item) for item in value])
     if isinstance(value, dict):
-        return Dict([(key, copied(item)) for key, item in value.items()])
+        made = value.copy()
+        for key, item in value.items():
+            made[key] = copied(item)
+        return made
     return _made_again(value, copied)
 
 
