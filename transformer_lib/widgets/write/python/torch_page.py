@@ -808,13 +808,11 @@ class _Grad:
 def grad(
     outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, allow_unused=None
 ):
-    many = isinstance(inputs, (list, tuple))
-    found = _call(
+    return _call(
         "grad",
         _listed(outputs), _listed(inputs), None if grad_outputs is None else _listed(grad_outputs),
         retain_graph, create_graph, allow_unused,
     )  # fmt: skip
-    return found if many else (found[0],)
 
 
 def _listed(value):
