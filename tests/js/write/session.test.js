@@ -177,6 +177,48 @@ Block()`;
   );
 });
 
+const SHARING = `import torch
+from torch import nn
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.e = nn.Embedding(2, 3)
+        self.h = nn.Sequential(nn.Linear(3, 2), nn.Dropout(0.1))
+        self.h[0].weight = self.e.weight
+        self.s = nn.Parameter(torch.ones(1))
+model = Model()
+`;
+
+test("parameters come in PyTorch's order, and one that is shared comes once", () => {
+  printed(
+    `${SHARING}[name for name, _ in model.named_parameters()]`,
+    "['s', 'e.weight', 'h.0.bias']\n",
+  );
+  printed("list(model.state_dict())", "['s', 'e.weight', 'h.0.weight', 'h.0.bias']\n");
+});
+
+test("eval() reaches the layers within", () => {
+  printed(`${SHARING}model.eval()\nmodel.h(torch.ones(3)).shape`, "torch.Size([2])\n");
+});
+
+test("norms of matrices, weighted counts and inverse powers are PyTorch's, or refused", () => {
+  const code = "import torch\nA = torch.tensor([[3.0, 0.0], [4.0, 5.0]])\n";
+  printed(
+    `${code}norm = torch.linalg.norm\nnorm(A), norm(A, ord=2), norm(A, 1, dim=1), norm(A[1], 1)`,
+    "(tensor(7.0711), tensor(6.7082), tensor([3., 9.]), tensor(9.))\n",
+  );
+  raises(`${code}torch.linalg.norm(A, 1)`, "NotImplementedError", /no matrix_norm with ord=1;/, 3);
+  raises(`${code}torch.linalg.norm(A[None], 2)`, "RuntimeError", /must be 1D or 2D\. Got 3D/, 3);
+  raises(`${code}torch.linalg.matrix_power(A, -1)`, "NotImplementedError", /power with n < 0/, 3);
+  const ids = "import torch\nids = torch.tensor([0, 1, 1, 3])\n";
+  printed(
+    `${ids}w = torch.arange(4)\nids.bincount(), ids.bincount(0.5 * w), torch.bincount(ids, w, 5)`,
+    `(tensor([1, 2, 0, 1]), tensor([0.0000, 1.5000, 0.0000, 1.5000]), \
+tensor([0., 3., 0., 3., 0.], dtype=torch.float64))
+`,
+  );
+});
+
 test("an error names its type, its message and the reader's own line", () => {
   raises("x = 1\n\nundefined + x", "NameError", /^name 'undefined' is not defined$/, 3);
   raises("def f(x):\n    return x / 0\n\nf(1)", "ZeroDivisionError", /^division by zero$/, 2);
@@ -296,6 +338,9 @@ test("assert_close complains in PyTorch's words", () => {
     2,
   );
   printed("torch.testing.assert_close(torch.tensor([1.0]), torch.tensor([1.0000001]))", "");
+  const lists = "import torch\none = torch.ones(1)\ntorch.testing.assert_close([one], ";
+  printed(`${lists}[one.double()], check_dtype=False)`, "");
+  raises(`${lists}[2 * one], msg="mine")`, "AssertionError", /^mine$/, 3);
 });
 
 test("x += 1 changes a tensor, a list and a dict in place, as Python does", () => {

@@ -15,7 +15,10 @@ def assert_close(
             lengths = f"{len(actual)} != {len(expected)}"
             raise AssertionError(f"The length of the sequences mismatch: {lengths}")
         for i, one in enumerate(actual):
-            assert_close(one, expected[i], rtol=rtol, atol=atol, equal_nan=equal_nan)
+            assert_close(
+                one, expected[i], rtol=rtol, atol=atol, equal_nan=equal_nan,
+                check_dtype=check_dtype, msg=msg,
+            )  # fmt: skip
         return
     if isinstance(actual, Tensor) != isinstance(expected, Tensor):
         what = f"{type(actual).__name__} and {type(expected).__name__}"
@@ -109,8 +112,6 @@ class Layer:
 
     def __repr__(self):
         parts = [(name, part) for name, part in self._parts() if isinstance(part, Layer)]
-        if type(self)._parts is Layer._parts:  # MicroPython's __dict__ keeps no order.
-            parts.sort(key=lambda pair: pair[1]._number_made)
         lines = [f"({name}): {part}".replace("\n", "\n  ") for name, part in parts]
         inside = "\n  " + "\n  ".join(lines) + "\n" if lines else self.extra_repr()
         return f"{type(self).__name__}({inside})"
@@ -134,17 +135,24 @@ class Layer:
         return result
 
     def _parts(self):
-        return self.__dict__.items()
+        own = [pair for pair in self.__dict__.items() if isinstance(pair[1], (Parameter, Layer))]
+        # MicroPython's __dict__ keeps no order. Parameters come before layers, as in PyTorch.
+        return sorted(own, key=lambda pair: (isinstance(pair[1], Layer), pair[1]._number_made))
 
-    def named_parameters(self, prefix=""):
-        found = []
+    def _all_named(self, prefix=""):
+        """A parameter that is shared comes once for each of its names."""
         for name, value in self._parts():
             if isinstance(value, Parameter):
-                found.append((prefix + name, value))
-            elif isinstance(value, Layer):
-                found += value.named_parameters(prefix + name + ".")
-        # MicroPython's __dict__ keeps no order.
-        return sorted(found, key=lambda pair: pair[1]._number_made)
+                yield prefix + name, value
+            else:
+                yield from value._all_named(prefix + name + ".")
+
+    def named_parameters(self, prefix=""):
+        seen = set()
+        for name, value in self._all_named(prefix and prefix + "."):
+            if id(value) not in seen:
+                seen.add(id(value))
+                yield name, value
 
     def modules(self):
         yield self
@@ -156,7 +164,7 @@ class Layer:
         return (value for _, value in self.named_parameters())
 
     def state_dict(self):
-        return {name: value.detach() for name, value in self.named_parameters()}
+        return Dict([(name, value.detach()) for name, value in self._all_named()])
 
     def zero_grad(self):
         for parameter in self.parameters():
@@ -168,7 +176,8 @@ class Layer:
         return self
 
     def train(self, mode=True):
-        self.training = mode
+        for layer in self.modules():
+            layer.training = mode
         return self
 
     def eval(self):

@@ -668,9 +668,13 @@ def as_tensor(data, dtype=None, device=None):
     return tensor(data, dtype=dtype)
 
 
-def _bincount(input, minlength):
+def bincount(input, weights=None, minlength=0):
     size = max(int(input.max()) + 1 if input.numel() else 0, minlength)
-    return (input.unsqueeze(-1) == torch.arange(size)).sum(0)
+    is_at = input.unsqueeze(-1) == torch.arange(size)
+    if weights is None:
+        return is_at.sum(0)
+    weights = weights if weights.is_floating_point() else weights.double()
+    return torch.where(is_at, weights.unsqueeze(-1), 0).sum(0)
 
 
 def _index_add(input, dim, index, source, *, alpha=1):
@@ -837,9 +841,7 @@ torch.return_types = _Pair
 Tensor.expand_as = lambda self, other: self.expand(other.shape)
 Tensor.view_as = Tensor.reshape_as = lambda self, other: self.reshape(other.shape)
 Tensor.type_as = lambda self, other: self.to(other.dtype)
-torch.bincount = Tensor.bincount = lambda input, weights=None, minlength=0: _bincount(
-    input, minlength
-)
+torch.bincount = Tensor.bincount = bincount
 torch.index_add = Tensor.index_add = _index_add
 F.pad, F.cross_entropy = pad, _smoothed(F.cross_entropy)
 torch.atan2 = Tensor.atan2 = torch.arctan2 = atan2
@@ -860,6 +862,18 @@ torch.unique = Tensor.unique = unique
 torch.clamp_min = Tensor.clamp_min = lambda input, min: input.clamp(min, None)
 torch.clamp_max = Tensor.clamp_max = lambda input, max: input.clamp(None, max)
 F.binary_cross_entropy_with_logits = binary_cross_entropy_with_logits
+
+
+def linalg_norm(A, ord=None, dim=None, keepdim=False):
+    count = A.ndim if dim is None else len(_listed(dim))
+    if ord is None or count == 1:
+        return vector_norm(A, ord, dim, keepdim)
+    if count == 2:
+        return matrix_norm(A, ord, (-2, -1) if dim is None else dim, keepdim)
+    raise RuntimeError(
+        "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. "
+        f"Got {count}D."
+    )
 
 
 def vector_norm(x, ord=2, dim=None, keepdim=False):
@@ -889,6 +903,8 @@ class _Svd(tuple):
 
 
 def matrix_power(A, n):
+    if n < 0:
+        raise NotImplementedError(missing_sentence("matrix_power with n < 0"))
     result = torch.eye(A.shape[-1], dtype=A.dtype)
     for _ in range(n):
         result = result @ A
@@ -900,6 +916,6 @@ def svdvals(A):
 
 
 torch.linalg = Module(
-    "torch.linalg", norm=torch.norm, vector_norm=vector_norm, matrix_norm=matrix_norm,
+    "torch.linalg", norm=linalg_norm, vector_norm=vector_norm, matrix_norm=matrix_norm,
     svd=svd, svdvals=svdvals, matrix_power=matrix_power,
 )  # fmt: skip
