@@ -43,42 +43,50 @@ const floating = (dtype) => (DTYPES[dtype].rank === 2 ? dtype : "float32");
 
 // ---- one tensor -------------------------------------------------------------------------------
 
-function unary(name, f, slope) {
+/** What a slope reads: the tensor, the result, or neither. */
+const before = (x) => x;
+const after = (_, y) => y;
+const neither = () => null;
+
+function unary(name, f, slope, reads = before) {
   return (x) => {
     const source = dense(x);
     const result = fresh(x.shape, floating(x.dtype));
     const { data } = result.storage;
     for (let i = 0; i < data.length; i += 1) data[i] = f(source[i]);
-    return record(`${name}Backward0`, result, [x], (g) => [mul(g, slope(x, result))], [x, result]);
+    const read = reads(x, result);
+    return record(`${name}Backward0`, result, [x], (g) => [mul(g, slope(read))], [read]);
   };
 }
 
 const one = 1;
-export const exp = unary("Exp", Math.exp, (_, y) => y);
+export const exp = unary("Exp", Math.exp, (y) => y, after);
 export const log = unary("Log", Math.log, (x) => div(one, x));
 export const log2 = unary("Log2", Math.log2, (x) => div(one, mul(x, Math.LN2)));
 export const log10 = unary("Log10", Math.log10, (x) => div(one, mul(x, Math.LN10)));
 export const log1p = unary("Log1P", Math.log1p, (x) => div(one, add(x, one)));
-export const expm1 = unary("Expm1", Math.expm1, (_, y) => add(y, one));
-export const sqrt = unary("Sqrt", Math.sqrt, (_, y) => div(0.5, y));
+export const expm1 = unary("Expm1", Math.expm1, (y) => add(y, one), after);
+export const sqrt = unary("Sqrt", Math.sqrt, (y) => div(0.5, y), after);
 export const rsqrt = unary(
   "Rsqrt",
   (value) => 1 / Math.sqrt(value),
-  (_, y) => mul(mul(mul(y, y), y), -0.5),
+  (y) => mul(mul(mul(y, y), y), -0.5),
+  after,
 );
 export const sin = unary("Sin", Math.sin, (x) => cos(x));
 export const cos = unary("Cos", Math.cos, (x) => neg(sin(x)));
-export const tan = unary("Tan", Math.tan, (_, y) => add(mul(y, y), one));
-export const tanh = unary("Tanh", Math.tanh, (_, y) => sub(one, mul(y, y)));
+export const tan = unary("Tan", Math.tan, (y) => add(mul(y, y), one), after);
+export const tanh = unary("Tanh", Math.tanh, (y) => sub(one, mul(y, y)), after);
 export const atan = unary("Atan", Math.atan, (x) => div(one, add(mul(x, x), one)));
 export const acos = unary("Acos", Math.acos, (x) => neg(rsqrt(sub(one, mul(x, x)))));
 export const asin = unary("Asin", Math.asin, (x) => rsqrt(sub(one, mul(x, x))));
 const logistic = (value) => 1 / (1 + Math.exp(-value));
-export const sigmoid = unary("Sigmoid", logistic, (_, y) => mul(y, sub(one, y)));
+export const sigmoid = unary("Sigmoid", logistic, (y) => mul(y, sub(one, y)), after);
 export const reciprocal = unary(
   "Reciprocal",
   (value) => 1 / value,
-  (_, y) => neg(mul(y, y)),
+  (y) => neg(mul(y, y)),
+  after,
 );
 export const silu = unary(
   "Silu",
@@ -132,7 +140,7 @@ export function gelu(x, approximate) {
 }
 
 /** Functions whose result has the dtype of what they are given. */
-function keeping(name, f, slope, refuse = null) {
+function keeping(name, f, slope, refuse = null, reads = neither) {
   return (x) => {
     if (x.dtype === "bool" && refuse) {
       const isKernel = refuse.endsWith("_cpu");
@@ -144,7 +152,8 @@ function keeping(name, f, slope, refuse = null) {
     const { data } = result.storage;
     // Whole numbers have no -0.
     for (let i = 0; i < data.length; i += 1) data[i] = x.isFloat ? f(source[i]) : f(source[i]) + 0;
-    return record(`${name}Backward0`, result, [x], (g) => [slope(g, x, result)], [x]);
+    const read = reads(x, result);
+    return record(`${name}Backward0`, result, [x], (g) => [slope(g, read)], [read]);
   };
 }
 
@@ -154,12 +163,13 @@ export const neg = keeping(
   (g) => neg(g),
   "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.",
 );
-export const abs = keeping("Abs", Math.abs, (g, x) => mul(g, sign(x)), "abs_cpu");
+export const abs = keeping("Abs", Math.abs, (g, x) => mul(g, sign(x)), "abs_cpu", before);
 export const relu = keeping(
   "Relu",
   (value) => (value > 0 || Number.isNaN(value) ? value : 0),
-  (g, x) => mul(g, to(gt(x, 0), g.dtype)),
+  (g, y) => mul(g, to(gt(y, 0), g.dtype)),
   "Boolean inputs not supported for relu",
+  after,
 );
 const nothing = (g) => mul(g, 0);
 export const sign = keeping("Sign", (value) => (value > 0) - (value < 0), nothing);
@@ -223,7 +233,8 @@ function combine(a, b, f, inner, outer) {
 /** A tensor of one number stays as it is: it is read again and again. */
 const stretchLate = (x, shape) => (x.numel === 1 ? x : stretch(x, shape));
 
-function binary(name, f, slopes, { dtype = (d) => d, refuse = null } = {}) {
+/** `reads`: what the slopes of a and of b read. */
+function binary(name, f, slopes, { reads = () => [], dtype = (d) => d, refuse = null } = {}) {
   return (a, b) => {
     const common = promote(a, b);
     refuse?.(a, b, common);
@@ -235,7 +246,9 @@ function binary(name, f, slopes, { dtype = (d) => d, refuse = null } = {}) {
         const x = [a, b][i];
         return isScalar(x) || !x.requiresGrad ? null : to(reduceTo(slope(), x.shape), x.dtype);
       });
-    return record(`${name}Backward0`, result, [a, b], back, slopes.saves ? [a, b] : []);
+    const read = reads(a, b, result).flatMap((parts, i) => ([a, b][i].requiresGrad ? parts : []));
+    const saved = read.map((part) => asTensor(part, kind));
+    return record(`${name}Backward0`, result, [a, b], back, saved);
   };
 }
 
@@ -247,8 +260,6 @@ export function requireExact(result) {
     }
   }
 }
-
-const saving = (slopes) => Object.assign(slopes, { saves: true });
 
 export const add = binary(
   "Add",
@@ -277,22 +288,34 @@ export const sub = binary(
 export const mul = binary(
   "Mul",
   (x, y) => x * y,
-  saving((g, a, b) => [() => mul(g, b), () => mul(g, a)]),
+  (g, a, b) => [() => mul(g, b), () => mul(g, a)],
+  { reads: (a, b) => [[b], [a]] },
 );
 export const div = binary(
   "Div",
   (x, y) => x / y,
-  saving((g, _a, b, result) => [() => div(g, b), () => neg(div(mul(g, result), b))]),
-  { dtype: floating },
+  (g, a, b) => [() => div(g, b), () => neg(mul(g, div(div(a, b), b)))],
+  { reads: (a, b) => [[b], [a, b]], dtype: floating },
 );
 const NO_INT_POWER = "Integers to negative integer powers are not allowed.";
 const power = binary(
   "Pow",
   (x, y) => (x === 1 || y === 0 ? 1 : x ** y),
-  saving((g, a, b, result) => [
-    () => mul(g, mul(b, pow(a, sub(b, one)))),
-    () => mul(g, mul(result, log(asTensor(a, result.dtype)))),
-  ]),
+  (g, a, b, result) => [
+    () => where(eq(b, 0), 0, mul(g, mul(b, pow(a, sub(b, one))))),
+    () =>
+      where(
+        logical_and(eq(a, 0), ge(b, 0)),
+        0,
+        mul(g, mul(result, log(asTensor(a, result.dtype)))),
+      ),
+  ],
+  {
+    reads: (a, b, result) => [
+      [a, b],
+      [a, b, result],
+    ],
+  },
 );
 /** Of a negative exponent in a tensor, the fraction is cut off. */
 const wholePower = binary(
@@ -347,6 +370,7 @@ const remaining = binary(
   modulo,
   (g, a, b) => [() => g, () => neg(mul(g, floorDivided(a, b)))],
   {
+    reads: (a, b) => [[], [a, b]],
     refuse(_a, _b, common) {
       if (common === "bool") notFor("remainder_cpu", "bool");
     },
@@ -359,13 +383,14 @@ function extreme(name, f, wins) {
   const compute = binary(
     name,
     (x, y) => (Number.isNaN(x) || Number.isNaN(y) ? Number.NaN : f(x, y)),
-    saving((g, a, b) => {
+    (g, a, b) => {
       const share = (x, y) => {
         const ahead = to(wins(x, y), g.dtype);
         return mul(add(ahead, to(logical_not(wins(y, x)), g.dtype)), 0.5);
       };
       return [() => mul(g, share(a, b)), () => mul(g, share(b, a))];
-    }),
+    },
+    { reads: (a, b) => Array(2).fill([a, b]) },
   );
   return tensorsOnly(name.toLowerCase(), compute);
 }
@@ -434,7 +459,7 @@ export function where(condition, a, b) {
     to(reduceTo(where(condition, g, 0), x.shape), x.dtype),
     to(reduceTo(where(condition, 0, g), y.shape), y.dtype),
   ];
-  return record("WhereBackward0", result, [x, y], back);
+  return record("WhereBackward0", result, [x, y], back, [condition]);
 }
 
 export function masked_fill(x, mask, value) {
@@ -458,7 +483,7 @@ export function masked_fill(x, mask, value) {
     reduceTo(where(mask, 0, g), x.shape),
     filled.requiresGrad ? reduceTo(where(mask, g, 0), []) : null,
   ];
-  return record("MaskedFillBackward0", result, [x, filled], back);
+  return record("MaskedFillBackward0", result, [x, filled], back, [mask]);
 }
 
 const naming = (dtype) => ({ int64: "long int", float32: "float", float64: "double" })[dtype];
@@ -538,8 +563,11 @@ export function assign(x, result, name = "add_") {
   }
   const { node } = result;
   write(x, converted(dense(stretch(result, x.shape)), result.dtype, x.dtype));
-  if (node) Object.assign(x, { node, requiresGrad: true });
-  return x;
+  if (!node) return x;
+  const { storage } = x; // which holds, from now on, what the way back reads of the result
+  const own = node.versions.filter((saved) => saved.storage === result.storage);
+  for (const saved of own) Object.assign(saved, { storage, version: storage.version });
+  return Object.assign(x, { node, requiresGrad: true });
 }
 
 /** Under PyTorch's names. */

@@ -21,7 +21,7 @@ export function record(name, result, inputs, back, saved = []) {
   result.requiresGrad = true;
   const versions = saved
     .filter((x) => x instanceof Tensor)
-    .map((x) => ({ x, storage: x.storage, version: x.storage.version }));
+    .map(({ storage }) => ({ storage, version: storage.version }));
   const edges = inputs.map((x) => x?.node ?? null);
   const needs = inputs.map((x) => x instanceof Tensor && x.requiresGrad); // now, not later
   result.node = { name, inputs, edges, needs, back, versions };

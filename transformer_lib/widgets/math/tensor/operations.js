@@ -7,7 +7,7 @@
 
 import { CREATION } from "./creation.js";
 import { DECOMPOSITIONS } from "./decompositions.js";
-import { assign, ELEMENTWISE, to } from "./elementwise.js";
+import { assign, clone, ELEMENTWISE, to } from "./elementwise.js";
 import { FUNCTIONAL } from "./functional.js";
 import { GRADIENTS, isGradOn, setGrad } from "./graph.js";
 import { INDEXING } from "./indexing.js";
@@ -58,8 +58,8 @@ export function call(name, given) {
   if (OPERATIONS[name]) return OPERATIONS[name](...given);
   const plain = name.slice(0, -1);
   if (!name.endsWith("_") || !OPERATIONS[plain]) fail(`there is no ${name}`, "AttributeError");
-  const [x] = given;
-  return assign(x, OPERATIONS[plain](...given), name);
+  const [x, ...others] = given;
+  return assign(x, OPERATIONS[plain](clone(x), ...others), name); // gradients read x as it was
 }
 
 function item(x) {

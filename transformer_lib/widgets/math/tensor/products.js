@@ -4,7 +4,7 @@ import { add, mul, named, to } from "./elementwise.js";
 import { record, reduceTo } from "./graph.js";
 import { sum } from "./reductions.js";
 import { diagonal, expand, mT, permute, reshape, squeeze, unsqueeze } from "./shapes.js";
-import { broadcast, count, DTYPES, dense, fail, fresh, promote, stretch } from "./tensor.js";
+import { broadcast, count, DTYPES, dense, fail, fresh, plain, promote, stretch } from "./tensor.js";
 
 const by = (shape) => shape.join("x");
 
@@ -45,14 +45,9 @@ function product(a, b) {
     result,
     [a, b],
     (g) => [reduceTo(product(g, mT(b)), a.shape), reduceTo(product(mT(a), g), b.shape)],
-    [a, b],
+    [a.requiresGrad && b, b.requiresGrad && a],
   );
 }
-
-const plain = (x) =>
-  x.requiresGrad
-    ? Object.assign(Object.create(Object.getPrototypeOf(x)), x, { requiresGrad: false })
-    : x;
 
 export function mm(a, b) {
   if (a.shape.length !== 2) fail("self must be a matrix");

@@ -8,6 +8,7 @@ import {
   dimension,
   fail,
   fresh,
+  plain,
   promote,
   rowMajor,
   same,
@@ -335,9 +336,9 @@ export function diagonal(x, offset = 0, dim1 = 0, dim2 = 1) {
   ]);
 }
 
-/** The same numbers without their history. */
+/** The same numbers without their history: they may be written into even where x is a leaf. */
 export function detach(x) {
-  return viewOf(x, x.shape, x.strides);
+  return viewOf(plain(x), x.shape, x.strides);
 }
 
 // ---- put together -----------------------------------------------------------------------------
@@ -369,8 +370,7 @@ export function cat(tensors, dim = 0) {
   const lengths = parts.map((x) => x.shape[d]);
   const bounds = runningSum(lengths).map((end, i) => [end - lengths[i], end]);
   parts.forEach((x, i) => {
-    const plain = x.requiresGrad ? detach(x) : x;
-    assign(slice(result, d, ...bounds[i]), plain);
+    assign(slice(result, d, ...bounds[i]), plain(x));
   });
   return record("CatBackward0", result, parts, (g) =>
     parts.map((x, i) => to(slice(g, d, ...bounds[i]), x.dtype)),

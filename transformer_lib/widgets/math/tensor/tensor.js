@@ -88,6 +88,9 @@ export function wrap(data, shape, dtype) {
   return new Tensor({ data, version: 0 }, dtype, shape);
 }
 
+/** The same numbers without their history. */
+export const plain = (x) => new Tensor(x.storage, x.dtype, x.shape, x.strides, x.offset);
+
 export function viewOf(x, shape, strides, offset = x.offset) {
   const view = new Tensor(x.storage, x.dtype, shape, strides, offset);
   view.base = x.base ?? x;
