@@ -33,6 +33,7 @@ def fixtures() -> dict[str, object]:
         "random": _random(),
         "programs": [found for _ in range(PROGRAMS) if (found := _program())],
         "gradients": [found for _ in range(600) if (found := _gradient())],
+        "corners": [_gradient_of(*made) for made in _gradient_corners()],
         "formats": _formats(),
         "matrices": [
             _singular(numbers(shape, kind)) for shape in MATRIX_SHAPES for kind in FLOATS_ONLY[1:]
@@ -921,3 +922,69 @@ def _gradient():
         "grads": [encode(g) for g in grads],
         "last": text[1],
     }
+
+
+AT = [["#", i] for i in range(5)]
+CHANGES = "abs exp neg sigmoid tanh relu sin floor sign sqrt log rsqrt reciprocal tan"
+WHOLE = "prod norm std var amax"
+
+
+def _gradient_corners():
+    """Zeros, values that are broadcast, and writing in place."""
+    a, b, c, d, e = AT
+    pair, row, zero = [1.5, 2.0], [1.0, 2.0, 3.0], [2.0, 0.0, 3.0]
+    for index in ([0], []):  # a row of shape [1, 3] into one row, and into both
+        yield [[row]], ["mul", [a, 2]], ["new_zeros", [a, [2, 3]]], ["setitem", [c, index, b]]
+    for value in (5.0, b):
+        yield [zero, pair], ["scatter", [a, 0, torch.tensor([2, 0]), value]]
+    for x in (row, zero, [0.0, 2.0, 0.0]):
+        yield [x], ["prod", [a]]
+        yield [[x, row]], ["prod", [a, 1]], ["pow", [b, 2]]
+        yield [[x, row]], ["cumprod", [a, 0]]
+        yield [x], ["cumprod", [a, 0]], ["pow", [b, 2]]
+    yield [[0.0, 0.0, 2.0, 0.0], [0.0, -1.0, 0.0, 1.0]], ["pow", [a, b]]
+    yield [[0.0, 2.0]], ["pow", [a, 0]]
+    yield [[[0.0, 0.0], [3.0, 4.0]]], ["normalize", [a]], ["pow", [b, 2]]
+
+    double, shown = ["mul", [a, 2]], ["mul", [d, 1]]
+    changes = [[name] for name in CHANGES.split()]
+    changes += [["div", 8.0], ["mul", 3], ["mul", b], ["mul", c], ["pow", 2], ["remainder", 2]]
+    whole = [[name] for name in WHOLE.split()] + [["logsumexp", 0], ["div", b], ["pow", b]]
+    for name, *given in changes:
+        yield [pair, pair], double, [f"{name}_", [c, *given]]
+        yield [pair, pair], double, [f"{name}_", [c, *given]], ["add_", [c, 1]]
+    for name, *given in changes + whole:
+        for written in (c, d):  # what was given, and the result
+            work = [name, [c, *given]]
+            yield [pair, pair], double, work, ["add_", [written, 1]], shown
+    for name in ("mul", "matmul"):  # of numbers without a gradient
+        work = [name, [c, b]]
+        yield [pair, pair], ["detach", [a]], work, ["detach", [b]], ["sub_", [e, 1]], shown
+    mask = ["gt", [a, 1]]
+    yield [pair], mask, ["masked_fill", [a, b, 0.0]], ["setitem", [b, [0], False]], ["mul", [c, 1]]
+    for written in (["sub_", [b, 1]], ["setitem", [b, [0], 0]]):
+        yield [pair], ["detach", [a]], written, ["mul", [a, a]]
+
+
+def _gradient_of(start, *lines):
+    """What _gradient gives, of methods; where PyTorch raises, what it says."""
+    leaves = [torch.tensor(x, requires_grad=True) for x in start]
+    made = {"start": encode(leaves), "lines": encode(lines)}
+    pool = [*leaves]
+    try:
+        for name, given in lines:
+            x, *args = [
+                pool[arg[1]] if isinstance(arg, list) and arg in AT else arg for arg in given
+            ]
+            if name == "setitem":
+                x[tuple(args[0])] = args[1]
+                pool.append(x)
+            elif name == "normalize":
+                pool.append(F.normalize(x))
+            else:
+                pool.append(getattr(x, name)(*args))
+        pool[-1].sum().backward()
+    except RuntimeError as error:
+        return made | {"error": str(error)}
+    grads = [torch.zeros(0) if x.grad is None else x.grad for x in leaves]
+    return made | {"grads": encode(grads)}

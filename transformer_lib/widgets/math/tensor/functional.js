@@ -20,7 +20,7 @@ import {
 } from "./elementwise.js";
 import { gather, getitem } from "./indexing.js";
 import { matmul } from "./products.js";
-import { all, log_softmax, mean, softmax, sum } from "./reductions.js";
+import { all, log_softmax, mean, norm, softmax, sum } from "./reductions.js";
 import { mT, squeeze, unsqueeze } from "./shapes.js";
 import { dense, dimension, fail, numberOf, Real, same, sizes } from "./tensor.js";
 
@@ -131,7 +131,7 @@ export function embedding(ids, table) {
 export function normalize(x, p = 2, dim = 1, eps = 1e-12) {
   if (numberOf(p ?? 2) !== 2) fail("this page's tensors normalize with p=2 only");
   const d = dimension(dim ?? 1, x.shape.length);
-  const length = sqrt(sum(mul(x, x), [d], true));
+  const length = norm(x, 2, [d], true);
   return div(x, clamp(length, numberOf(eps ?? 1e-12), null));
 }
 

@@ -4,9 +4,9 @@
 // true or false, and tensors of whole numbers or truth values.
 
 import { assign, clone, scalar, to } from "./elementwise.js";
-import { isGradOn, record } from "./graph.js";
+import { isGradOn, record, reduceTo } from "./graph.js";
 import { gatherAlong, gatherPlaces } from "./reductions.js";
-import { detach, expand, reshape, select, slice, unsqueeze } from "./shapes.js";
+import { expand, reshape, select, slice, unsqueeze } from "./shapes.js";
 import {
   broadcast,
   count,
@@ -17,10 +17,12 @@ import {
   fresh,
   isScalar,
   places,
+  plain,
   sizes,
   stretch,
   Tensor,
   typeName,
+  viewOf,
   wrap,
   writeAt,
 } from "./tensor.js";
@@ -158,9 +160,10 @@ export function getitem(x, index) {
   return record("IndexBackward0", result, [view], (g) => [scatterInto(g, view.shape, found)]);
 }
 
+const again = (x) => viewOf(x, x.shape, x.strides);
+
 function alias(x) {
-  const same = detach(x);
-  return record("AliasBackward0", same, [x], (g) => [g]);
+  return record("AliasBackward0", again(x), [x], (g) => [g]);
 }
 
 function scatterInto(grad, shape, found) {
@@ -189,14 +192,14 @@ export function setitem(x, index, value) {
 }
 
 function put(x, index, given) {
-  const { view, picks } = looked(detach(x), index);
-  const plain = shortened(given.requiresGrad ? detach(given) : given);
+  const { view, picks } = looked(again(x), index);
+  const value = shortened(plain(given));
   if (!picks.length) {
-    requireFits(view, plain);
-    assign(view, to(plain, view.dtype), "copy_");
+    requireFits(view, value);
+    assign(view, to(value, view.dtype), "copy_");
     return;
   }
-  if (plain.storage === x.storage) {
+  if (value.storage === x.storage) {
     fail(
       "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. Please clone() the tensor before performing the operation.",
     );
@@ -204,18 +207,18 @@ function put(x, index, given) {
   let values;
   const { found } = picking(view, picks, (shape) => {
     try {
-      values = dense(stretchTo(to(plain, x.dtype), shape));
+      values = dense(stretchTo(to(value, x.dtype), shape));
     } catch {
       fail(
-        `shape mismatch: value tensor of shape ${sizes(plain.shape)} cannot be broadcast to indexing result of shape ${sizes(shape)}`,
+        `shape mismatch: value tensor of shape ${sizes(value.shape)} cannot be broadcast to indexing result of shape ${sizes(shape)}`,
       );
     }
   });
   const tensors = index.filter((part) => part instanceof Tensor);
-  const isFill = plain.numel === 1 && tensors.length === 1 && isMask(tensors[0]);
-  if (plain.dtype !== x.dtype && !isFill) {
+  const isFill = value.numel === 1 && tensors.length === 1 && isMask(tensors[0]);
+  if (value.dtype !== x.dtype && !isFill) {
     fail(
-      `Index put requires the source and destination dtypes match, got ${DTYPES[x.dtype].title} for the destination and ${DTYPES[plain.dtype].title} for the source.`,
+      `Index put requires the source and destination dtypes match, got ${DTYPES[x.dtype].title} for the destination and ${DTYPES[value.dtype].title} for the source.`,
     );
   }
   writeAt(view, storedAt(view, found), values);
@@ -232,7 +235,7 @@ export function index_put_(x, indices, value, accumulates) {
   if (isGradOn() && (x.requiresGrad || value.requiresGrad)) {
     fail("this page's tensors have no gradient of index_put_ with accumulate=True");
   }
-  const { view, picks } = looked(detach(x), indices);
+  const { view, picks } = looked(again(x), indices);
   const { shape, found } = picking(view, picks);
   if (value.dtype !== x.dtype) {
     fail(
@@ -281,34 +284,16 @@ function setRecorded(x, index, given) {
       "a view is written into while gradients are recorded, which this page's tensors cannot; write into the tensor itself, or build the result by torch.stack or torch.cat",
     );
   }
-  const old = new Tensor(x.storage, x.dtype, x.shape, x.strides, x.offset);
-  Object.assign(old, { requiresGrad: x.requiresGrad, node: x.node });
+  const old = Object.assign(plain(x), { requiresGrad: x.requiresGrad, node: x.node });
   put(x, index, given);
-  const shape = given.shape;
+  const { shape } = shortened(given);
   record("CopySlices", x, [old, given], (g) => {
-    const kept = clone(detach(g));
+    const kept = clone(plain(g));
     put(kept, index, scalar(0, g.dtype));
-    const got = getitem(g, index);
-    let sum = got;
-    while (sum.shape.length > shape.length) sum = total(sum, 0);
-    return [kept, to(reduceBack(sum, shape), given.dtype)];
+    const got = reduceTo(getitem(g, index), shape);
+    return [kept, to(reshape(got, given.shape), given.dtype)];
   });
   return x;
-}
-
-function total(x, d) {
-  const rows = Array.from({ length: x.shape[d] }, (_, i) => dense(select(detach(x), d, i)));
-  const result = fresh(x.shape.toSpliced(d, 1), x.dtype);
-  for (const row of rows) row.forEach((value, i) => (result.storage.data[i] += value));
-  return result;
-}
-
-function reduceBack(x, shape) {
-  let result = x;
-  shape.forEach((size, d) => {
-    if (size === 1 && result.shape[d] !== 1) result = unsqueeze(total(result, d), d);
-  });
-  return result;
 }
 
 // ---- gather and its kind ----------------------------------------------------------------------
@@ -341,14 +326,16 @@ export function scatter(x, dim, index, source) {
   requireIndex(x, index, "scatter");
   const found = gatherPlaces(x, index, d);
   const result = wrap(dense(x).slice(), x.shape, x.dtype);
-  const values = isScalar(source) ? null : picked(source, index.shape);
-  const one = values ? null : dense(scalar(source, x.dtype))[0];
-  for (let i = 0; i < found.length; i += 1) result.storage.data[found[i]] = values?.[i] ?? one;
-  return result;
+  const given = isScalar(source)
+    ? stretch(scalar(source, x.dtype), index.shape)
+    : index.shape.reduce((part, size, k) => slice(part, k, 0, size), source);
+  dense(given).forEach((value, i) => {
+    result.storage.data[found[i]] = value;
+  });
+  const back = (g) => [scatter(g, d, index, 0), gatherAlong(g, index, d)];
+  const name = `ScatterBackward${Number(isScalar(source))}`;
+  return record(name, result, [x, given], back, [index]);
 }
-
-const picked = (x, shape) =>
-  dense(shape.reduce((part, size, d) => slice(part, d, 0, size), detach(x)));
 
 export function index_select(x, dim, index) {
   const d = dimension(dim, x.shape.length);

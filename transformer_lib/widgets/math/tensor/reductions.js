@@ -1,8 +1,9 @@
 // Sums, means, extremes, softmax, sorting: what is computed along dimensions.
 
-import { clone, div, eq, exp, mul, named, sub, to, where } from "./elementwise.js";
+import { eye, ones, tril } from "./creation.js";
+import { clone, div, eq, exp, logical_not, mul, named, sub, to, where } from "./elementwise.js";
 import { record } from "./graph.js";
-import { permute, reshape, unsqueeze } from "./shapes.js";
+import { permute, reshape, transpose, unsqueeze } from "./shapes.js";
 import {
   count,
   DTYPES,
@@ -12,6 +13,7 @@ import {
   fail,
   fresh,
   numberOf,
+  plain,
   Real,
   stretch,
   wrap,
@@ -26,11 +28,6 @@ function rowsOf(x, dims) {
   const numbers = dense(inPlace ? x : permute(plain(x), [...others, ...dims]));
   return { numbers, length: count(dims.map((d) => x.shape[d])), outer, kept };
 }
-
-const plain = (x) =>
-  x.requiresGrad
-    ? Object.assign(Object.create(Object.getPrototypeOf(x)), x, { requiresGrad: false })
-    : x;
 
 /** One number for each row; `f` gets the numbers and where the row begins and ends. */
 function fold(x, dim, keepdim, f, dtype = x.dtype) {
@@ -121,9 +118,22 @@ export function prod(x, dim, keepdim, dtype) {
   };
   const source = dtype ? to(x, dtype) : x;
   const { result, kept } = fold(source, dim, keepdim, product, dtype ?? summed(x.dtype));
-  return record("ProdBackward0", result, [source], (g) => [
-    div(mul(stretched(back(g, kept), x.shape), stretched(back(result, kept), x.shape)), source),
-  ]);
+  const rest = (g) => {
+    const whole = (y) => stretched(back(y, kept), x.shape);
+    if (!dense(source).includes(0)) return [mul(whole(g), div(whole(result), source))];
+    const [row, d] = dim == null ? [reshape(source, -1), 0] : [source, dim];
+    const others = products(row, d, (n) => logical_not(eye(n, n, "bool")));
+    return [mul(whole(g), reshape(others, x.shape))];
+  };
+  return record("ProdBackward0", result, [source], rest, [source, result]);
+}
+
+/** For each place along a dimension, the product of the numbers that its row of a mask keeps. */
+function products(x, dim, maskOf) {
+  const line = x.shape.length ? x : reshape(x, -1);
+  const rows = unsqueeze(transpose(line, dim, -1), -2);
+  const kept = where(maskOf(rows.shape.at(-1)), rows, 1);
+  return reshape(transpose(prod(kept, -1), dim, -1), x.shape);
 }
 
 function spreadOf(root) {
@@ -142,11 +152,12 @@ function spreadOf(root) {
       const variance = squares / Math.max(0, n - away);
       return root ? Math.sqrt(variance) : variance;
     });
-    return record(name, result, [x], (g) => {
+    const rest = (g) => {
       const slope = mul(sub(x, mean(x, dims, true)), 2 / Math.max(0, length - away));
       const share = root ? where(eq(result, 0), 0, div(g, mul(result, 2))) : g;
       return [mul(slope, stretched(back(share, kept), x.shape))];
-    });
+    };
+    return record(name, result, [x], rest, [x, root && result]);
   };
 }
 export const std = spreadOf(true);
@@ -168,11 +179,12 @@ export function norm(x, p, dim, keepdim) {
     }
     return order === 0 || order === Infinity ? found : found ** (1 / order);
   });
-  return record("LinalgVectorNormBackward0", result, [x], (g) => {
+  const rest = (g) => {
     if (order !== 2) fail("the gradient of this norm is missing in this page; p=2 has one");
     const [one, length] = [back(g, kept), back(result, kept)];
     return [mul(x, where(eq(length, 0), 0, div(one, length)))];
-  });
+  };
+  return record("LinalgVectorNormBackward0", result, [x], rest, [x, result]);
 }
 
 // ---- extremes ---------------------------------------------------------------------------------
@@ -243,11 +255,12 @@ function amount(x, dim, keepdim, wins) {
     keepdim,
     (numbers, from, upTo) => numbers[from + place(numbers, from, upTo)],
   );
-  return record("AmaxBackward0", result, [x], (g) => {
+  const rest = (g) => {
     const winners = to(eq(x, back(result, kept)), x.dtype);
     const shares = sum(winners, dim, true);
     return [mul(winners, div(back(g, kept), dim == null ? back(shares, kept) : shares))];
-  });
+  };
+  return record("AmaxBackward0", result, [x], rest, [x, result]);
 }
 export const max = extreme("max", higher);
 export const min = extreme("min", lower);
@@ -361,9 +374,8 @@ export function logsumexp(x, dim, keepdim) {
     const { largest, sum } = exponentials(numbers, null, from, upTo);
     return Math.abs(largest) === Infinity ? largest : largest + Math.log(sum);
   });
-  return record("LogsumexpBackward0", result, [source], (g) => [
-    mul(back(g, kept), exp(sub(source, back(result, kept)))),
-  ]);
+  const rest = (g) => [mul(back(g, kept), exp(sub(source, back(result, kept))))];
+  return record("LogsumexpBackward0", result, [source], rest, [source, result]);
 }
 
 export function cumsum(x, dim, dtype) {
@@ -386,6 +398,10 @@ export function cumsum(x, dim, dtype) {
 }
 
 export function cumprod(x, dim) {
+  if (x.requiresGrad) {
+    const running = products(x, dim, (n) => tril(ones([n, n], "bool")));
+    return named(clone(running), x, "CumprodBackward0");
+  }
   return along(
     x,
     dim,
