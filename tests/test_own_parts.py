@@ -12,7 +12,7 @@ from torch.testing import assert_close
 
 from transformer_lib import attention as attention_module
 from transformer_lib import checks, layers, positions
-from transformer_lib.attention import MultiHeadAttention, attention
+from transformer_lib.attention import MultiHeadAttention, attention, merge_heads, split_heads
 from transformer_lib.beam import beam_search, translate
 from transformer_lib.blocks import PreNorm
 from transformer_lib.cache import KeyValueCache
@@ -42,6 +42,34 @@ class Own(nn.Module):
 class OwnWithCache(Own):
     def new_cache(self, batch, capacity):
         return KeyValueCache(batch, 1, capacity, 12, dtype=torch.float64)
+
+
+class OwnAsKeywords(OwnWithCache):
+    """Its mask has no default: a block always gives one."""
+
+    def forward(self, x, mask, causal, cache):
+        return super().forward(x, mask, causal=causal, cache=cache)
+
+
+class OwnCache:
+    """All that a model asks of a cache, and what its attention asks."""
+
+    def __init__(self, inner):
+        self.inner, self.batch, self.capacity = inner, inner.batch, inner.capacity
+        self.rewind, self.reset, self.extend = inner.rewind, inner.reset, inner.extend
+
+    @property
+    def length(self):
+        return self.inner.length
+
+    def select(self, rows):
+        self.inner.select(rows)
+        self.batch = len(rows)
+
+
+class OwnWithOwnCache(OwnWithCache):
+    def new_cache(self, batch, capacity):
+        return OwnCache(super().new_cache(batch, capacity))
 
 
 def with_attention(part, wiring="gpt2"):
@@ -212,9 +240,11 @@ def test_a_part_that_cannot_be_called_as_an_attention_is(part):
         with_attention(part)(random_ids())
 
 
+@pytest.mark.usefixtures("as_a_reader")
+@pytest.mark.parametrize("own", [OwnWithCache, OwnAsKeywords, OwnWithOwnCache])
 @torch.no_grad()
-def test_an_attention_that_makes_its_cache_is_enough():
-    model, ids = with_attention(OwnWithCache()), random_ids(tokens=6)
+def test_an_attention_that_makes_its_cache_is_enough(own):
+    model, ids = with_attention(own()), random_ids(tokens=6)
     expected = generate(model, ids, 7, temperature=0, cache=False)
     assert generate(model, ids, 7, temperature=0).equal(expected)
     assert beam_search(model, ids, 7, width=1)[0][:, 0].equal(expected)
@@ -384,8 +414,17 @@ class OwnCross(nn.Module):
         super().__init__()
         self.inner = MultiHeadAttention(12, 3).double()
 
-    def forward(self, x, memory, mask=None):
-        return self.inner(x, memory, mask)
+    def forward(self, x, source, readable):
+        return self.inner(x, source, readable)
+
+
+class OwnForward(MultiHeadAttention):
+    """One that makes its keys and values in its own forward."""
+
+    def forward(self, x, memory, mask):
+        layers = (self.query, x), (self.key, memory), (self.value, memory)
+        q, k, v = (split_heads(layer(y), self.n_heads) for layer, y in layers)
+        return self.output(merge_heads(attention(q, k, v, mask.unsqueeze(1))))
 
 
 def test_a_translator_with_a_cross_attention_of_ones_own():
@@ -394,8 +433,12 @@ def test_a_translator_with_a_cross_attention_of_ones_own():
     own.inner.load_state_dict(model.decoder[1].cross_attention.state_dict())
     source = torch.tensor([[3, 4, 5], [6, 7, 0]])
     expected = translate(model, source, width=3)
+    model.decoder[0].cross_attention.__class__ = OwnForward
     model.decoder[1].cross_attention = own
     assert translate(model, source, width=3) == expected
+    own.inner.forward = lambda x, source, readable: x + None
+    with pytest.raises(TypeError, match="unsupported operand"):  # its own error, and no other
+        translate(model, source)
 
 
 @pytest.mark.usefixtures("as_a_reader")

@@ -57,7 +57,7 @@ class Block(nn.Module):
         """The stream after this block; mask, causal and cache are those of the attention."""
         options = {"mask": mask, "causal": causal, "cache": cache}
 
-        @require_shape_kept(self.attention, x, options)
+        @require_shape_kept(self.attention, x, **options)
         def attend(x: Tensor) -> Tensor:
             return self.dropout(self.attention(x, **options))
 
@@ -76,7 +76,7 @@ class Block(nn.Module):
         """x -> x for one token: see :mod:`fast.steps`."""
         if not is_idle(self.dropout):
             return None
-        attend, think = step_of(self.attention, cache), step_of(self.feed_forward)
+        attend, think = step_of(self.attention, cache, mask=None), step_of(self.feed_forward)
         norm_1, norm_2 = step_of(self.norm_1), step_of(self.norm_2)
         return lambda x: self.wire(x, attend, think, norm_1, norm_2)
 
@@ -166,11 +166,11 @@ class CrossBlock(nn.Module):
         require_memory(memory)
         options = {"mask": mask, "causal": causal, "cache": cache}
 
-        @require_shape_kept(self.attention, x, options)
+        @require_shape_kept(self.attention, x, **options)
         def attend(x: Tensor) -> Tensor:
             return self.dropout(self.attention(x, **options))
 
-        @require_shape_kept(self.cross_attention, x, {"memory": memory, "mask": memory_mask})
+        @require_shape_kept(self.cross_attention, x, memory, memory_mask)
         def read(x: Tensor) -> Tensor:
             return self.dropout(self.cross_attention(x, memory, memory_mask))
 
@@ -180,10 +180,7 @@ class CrossBlock(nn.Module):
 
         return self.wire(x, attend, read, think, self.norm_1, self.norm_2, self.norm_3)
 
-    def new_cache(self, batch: int, capacity: int) -> LayerCache:
-        """What its attention keeps of ``batch`` texts of up to ``capacity`` tokens."""
-        require_new_cache(self.attention)
-        return self.attention.new_cache(batch, capacity)
+    new_cache = Block.new_cache
 
     def to_read(
         self, memory: Float[Tensor, "batch keys d_model"]
@@ -191,7 +188,7 @@ class CrossBlock(nn.Module):
         """What its cross-attention reads of a memory at every step: its keys and values, if it can
         make them beforehand, or the memory itself.
         """
-        read = getattr(self.cross_attention, "keys_and_values", None)
+        read = speaker(self.cross_attention, "keys_and_values")
         return memory if read is None else read(memory)
 
     def stepper(
@@ -205,7 +202,7 @@ class CrossBlock(nn.Module):
         read = stepper(memory, readable) if stepper is not None and is_idle(self.dropout) else None
         if read is None:
             return None
-        attend, think = step_of(self.attention, cache), step_of(self.feed_forward)
+        attend, think = step_of(self.attention, cache, mask=None), step_of(self.feed_forward)
         norms = [step_of(norm) for norm in (self.norm_1, self.norm_2, self.norm_3)]
         return lambda x: self.wire(x, attend, read, think, *norms)
 
@@ -261,9 +258,10 @@ def require_memory(memory) -> None:
         )
 
 
-def require_shape_kept(part: nn.Module, stream: Tensor, options: dict | None = None) -> Callable:
-    """Decorates what calls ``part``, with ``options``: it must return the shape that it is given,
-    and the norm before it must not have lost an axis of the ``stream``, nor have made it 1.
+def require_shape_kept(part: nn.Module, stream: Tensor, *read, **options) -> Callable:
+    """Decorates what calls ``part``, with ``read`` and ``options`` behind its vectors: it must
+    return their shape, and the norm before it must not have lost an axis of the ``stream``, nor
+    have made it 1.
 
     Else PyTorch would broadcast what a reader's own part returns into the stream without a word.
     """
@@ -278,7 +276,7 @@ def require_shape_kept(part: nn.Module, stream: Tensor, options: dict | None = N
             try:
                 result = call(x)
             except TypeError:
-                require_part(part, x, options or {})
+                require_part(part, x, *read, **options)
                 raise
             require_shape(part, result, x)
             return result
@@ -308,18 +306,19 @@ def require_stream(x: Tensor, ids: Tensor) -> None:
         )
 
 
-def require_part(part: nn.Module, x: Tensor, options: dict) -> None:
+def require_part(part: nn.Module, x: Tensor, *read, **options) -> None:
     """After an error: ``part`` can be called as a block calls it, and returns a tensor."""
     try:
-        inspect.signature(part.forward).bind(x, **options)
+        inspect.signature(part.forward).bind(x, *read, **options)
     except TypeError as error:
-        names = ", ".join(["x", *(f"{name}=..." for name in options)])
+        names = ", ".join(["x", *["memory", "mask"][: len(read)], *(f"{o}=..." for o in options)])
         raise TypeError(
             f"{type(part).__name__} cannot be called as a block calls it: {error}. Write its "
             f"forward for ({names}), or wrap it in a module that is."
         ) from error
     with torch.no_grad():
-        require_shape(part, part(x, **options | ({"cache": None} if "cache" in options else {})), x)
+        options |= {"cache": None} if "cache" in options else {}
+        require_shape(part, part(x, *read, **options), x)
 
 
 def require_shape(part: nn.Module, result, x: Tensor) -> None:

@@ -249,7 +249,9 @@ class ModelCache:
     def rewind(self, tokens: int) -> None:
         """Forget the newest ``tokens`` of each sequence: all layers do, or, with an error, none."""
         for layer in self.layers:
-            layer.require_rewind(tokens)
+            require_rewind(layer.length, tokens)
+            if hasattr(layer, "require_rewind"):
+                layer.require_rewind(tokens)
         for layer in self.layers:
             layer.rewind(tokens)
 

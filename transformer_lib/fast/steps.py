@@ -77,16 +77,17 @@ def is_idle(dropout: nn.Module) -> bool:
     return plain and not has_hooks(dropout)
 
 
-def step_of(part: nn.Module, cache: Any = None) -> TokenStep:
+def step_of(part: nn.Module, cache: Any = None, **options) -> TokenStep:
     """x -> x, for one token: the part's own step, or else the part, called as it is.
 
-    With a cache, the part is called as a block is: ``part(x, causal=True, cache=cache)``.
+    With a cache, the part is called as a block is: ``part(x, causal=True, cache=cache)``, and with
+    ``options``, which are an attention's mask.
     """
     stepper = stepper_of(part)
     step = None if stepper is None else stepper() if cache is None else stepper(cache)
     if step is not None:
         return step
-    options = {} if cache is None else {"causal": True, "cache": cache}
+    options |= {} if cache is None else {"causal": True, "cache": cache}
 
     def call(x: Tensor) -> Tensor:
         return part(x.reshape(-1, 1, x.shape[-1]), **options).reshape(*x.shape[:-1], -1)
