@@ -19,6 +19,7 @@ from models import (
     random_ids,
 )
 from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.testing import assert_close
 
 from transformer_lib.beam import beam_search
@@ -120,6 +121,11 @@ def test_counting_by_formula():
 
 
 @pytest.mark.slow
+def test_shapes_alone_by_fake_tensors():
+    with FakeTensorMode():
+        assert GPT(WIRINGS["fast"])(random_ids()).shape == (2, CONTEXT, VOCABULARY)
+
+
 @EVERY_WIRING
 def test_every_parameter_gets_a_gradient_and_one_batch_can_be_learned(config):
     model, ids = GPT(config), random_ids(batch=3)

@@ -252,10 +252,11 @@ def require_ids(ids, vocabulary: int, name: str = "ids") -> None:
 
 
 def can_be_read(ids: Tensor) -> bool:
-    """Whether the numbers of ``ids`` are there now: a GPU would have to wait; a compiler does not
-    know them, and within ``torch.vmap`` nobody may ask for one.
+    """Whether the numbers of ``ids`` are there now: a GPU would have to wait, neither a compiler
+    nor a ``FakeTensor`` knows them, and within ``torch.vmap`` nobody may ask for one.
     """
-    return ids.device.type == "cpu" and not torch.compiler.is_compiling() and not _is_batched(ids)
+    here = type(ids) is Tensor and ids.device.type == "cpu"
+    return here and not torch.compiler.is_compiling() and not _is_batched(ids)
 
 
 def _is_batched(x: Tensor) -> bool:

@@ -129,6 +129,7 @@ def hooked(model):
     "change",
     [
         hooked,
+        lambda model: model.decoder[0].attention.query.register_full_backward_hook(print),
         lambda model: setattr(model.encoder[1], "feed_forward", OwnFeedForward()),
         lambda model: setattr(model, "decoder_norm", OwnFeedForward()),
         lambda model: setattr(model, "head", nn.Sequential(nn.Linear(12, 5))),
@@ -148,6 +149,18 @@ def test_where_a_part_is_changed_the_model_is_called(change):
         unchecked(),
     ):
         model.counted_logits(*batch[:2], (batch[2] != IGNORED).long())
+
+
+def test_where_torch_func_computes_gradients_the_model_is_called():
+    model, found = make_pair(), []
+    source, target, wanted = pairs(model).rows(torch.arange(len(LENGTHS)))
+
+    def ask(x):
+        found.append(model.counted_logits(source, target, wanted != IGNORED))
+        return x
+
+    torch.func.grad(ask)(torch.tensor(1.0))
+    assert found == [None]
 
 
 def test_without_padding_or_with_little_the_model_is_called(monkeypatch):

@@ -129,10 +129,10 @@ def _encoded(model, source: Tensor, real: RealTokens) -> Float[Tensor, "real d_m
 
 
 def is_for(ids: Tensor) -> bool:
-    """Whether the real tokens can be counted now: a GPU would have to wait, and neither a compiler
-    nor a ``FakeTensor`` knows them.
+    """Whether the real tokens can be counted now, and no ``torch.func`` computes the gradients,
+    which takes other functions than those above.
     """
-    return type(ids) is Tensor and can_be_read(ids)
+    return can_be_read(ids) and not torch._C._are_functorch_transforms_active()
 
 
 def is_worth_it(model, *sides: RealTokens) -> bool:

@@ -57,11 +57,15 @@ def _methods(kind: type) -> frozenset[str]:
     return frozenset(name for name in dir(kind) if callable(getattr(kind, name, None))) - _HARMLESS
 
 
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+
+
 def has_hooks(part: Any) -> bool:
-    """Whether calling ``part`` does more than its ``forward``: its own hooks, or everybody's."""
-    if every_module._global_forward_hooks or every_module._global_forward_pre_hooks:
-        return True
-    return any(getattr(part, name, None) for name in ("_forward_hooks", "_forward_pre_hooks"))
+    """Whether calling ``part`` does more than its ``forward``, then or in a backward pass: its own
+    hooks, or everybody's.
+    """
+    everybodys = (getattr(every_module, f"_global{name}") for name in _HOOKS)
+    return any(everybodys) or any(getattr(part, name, None) for name in _HOOKS)
 
 
 def is_plain(layer: nn.Module) -> bool:
