@@ -250,6 +250,17 @@ def test_logits_agree_up_to_rounding():
     assert not agree(logits.double() + 1e-6, logits.double())
 
 
+def test_where_products_may_be_rounded_coarsely_logits_differ_by_more():
+    logits, before = torch.tensor([1.0, -20.0, 3.0]), torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high")
+    try:
+        assert agree(logits + 0.05, logits)
+        assert not agree(logits + 1, logits)
+        assert not agree(logits.double() + 1e-6, logits.double())
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
 @torch.no_grad()
 def test_steps_and_whole_passes_share_a_cache():
     """Prompt, step, more text at once, step, other rows, step: as beam search mixes them."""

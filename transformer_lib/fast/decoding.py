@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from transformer_lib import checks
 from transformer_lib.cache import ModelCache, autocasts
-from transformer_lib.fast.steps import stepper_of
+from transformer_lib.fast.steps import rounding, stepper_of
 
 # PyTorch's parts that look at no token but the one that they are given.
 ALIKE = {
@@ -144,5 +144,5 @@ def agree(logits: Tensor, expected: Tensor) -> bool:
     >>> agree(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.001]))
     False
     """
-    tolerance = torch.finfo(expected.dtype).eps ** 0.5 * expected.abs().max().clamp(min=1.0)
+    tolerance = rounding(expected.dtype) ** 0.5 * expected.abs().max().clamp(min=1.0)
     return bool(((logits - expected).abs() <= tolerance).all())

@@ -144,6 +144,25 @@ def linear_step(*layers: nn.Module) -> TokenStep:
     return lambda x: product(x, weight, bias)
 
 
+def rounding(dtype: torch.dtype) -> float:
+    """How coarsely products of ``dtype`` are rounded, as a share: those of float32 as in TF32, if
+    the program lets GPUs do so.
+
+    >>> rounding(torch.float64) == torch.finfo(torch.float64).eps
+    True
+    """
+    exact = dtype != torch.float32 or matmul_precision() == "highest"
+    return torch.finfo(dtype).eps if exact else 2**-10
+
+
+def matmul_precision() -> str | None:
+    """The program's choice for products of float32; None if it chose by backend, not by a name."""
+    try:
+        return torch.get_float32_matmul_precision()
+    except RuntimeError:
+        return None
+
+
 def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """As ``nn.Linear``, by the kernel that is fastest for so few rows.
 

@@ -21,6 +21,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from transformer_lib import checks
+from transformer_lib.fast.steps import rounding
 from transformer_lib.gpt import GPT
 
 # (name, what the part writes [batch, tokens, d_model]) -> what is written in its place
@@ -243,7 +244,7 @@ def require_sum(terms: Iterable[Tensor], whole: Tensor, parts: str, sum_: str) -
     """``terms`` add up to ``whole``, but for rounding."""
     terms = list(terms)
     error, scale = (sum(terms) - whole).norm(), max(term.norm() for term in terms)
-    coarsest = max(torch.finfo(each.dtype).eps for each in (*terms, whole))
+    coarsest = max(rounding(each.dtype) for each in (*terms, whole))
     if error > scale * coarsest**0.5:
         raise ValueError(
             f"{parts} differ from {sum_} by {error:.3g} (their norms are up to {scale:.3g}): "

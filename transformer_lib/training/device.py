@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 import torch
 
 from transformer_lib import checks
+from transformer_lib.fast.steps import matmul_precision
 
 PRECISIONS = ("float32", "tf32", "bfloat16", "float16")
 WORKSPACE = "CUBLAS_WORKSPACE_CONFIG"
@@ -205,14 +206,6 @@ def _outside_of_autocast(device_type: str) -> Iterator[None]:
         torch.clear_autocast_cache()
         if on:
             torch.set_autocast_enabled(device_type, True)
-
-
-def matmul_precision() -> str | None:
-    """The program's choice for products of float32; None if it chose by backend, not by a name."""
-    try:
-        return torch.get_float32_matmul_precision()
-    except RuntimeError:
-        return None
 
 
 def precision_here(precision: str, device: torch.device) -> str:
