@@ -74,6 +74,18 @@ def test_the_memory_is_allocated_once():
     assert len(addresses) == 1
 
 
+def test_what_is_made_and_chosen_in_inference_mode_is_written_to_outside():
+    x = torch.ones(2, 1, 2)
+    with torch.inference_mode():
+        layer = KeyValueCache(2, 1, 5, 2)
+        cache = ModelCache([layer])
+        cache.before(x, 1)
+        layer.extend(x.unsqueeze(1), x.unsqueeze(1))
+        cache.select(torch.tensor([1, 0]))
+    cache.before(x, 1)
+    assert layer.extend(x.unsqueeze(1), x.unsqueeze(1))[0].shape == (2, 1, 2, 2)
+
+
 def test_dtype_and_device():
     cache = KeyValueCache(1, 2, 3, 5, dtype=torch.bfloat16, device="meta")
     x = torch.ones(1, 2, 2, 5, dtype=torch.bfloat16, device="meta")

@@ -229,6 +229,14 @@ def test_a_stream_reads_its_prompt_at_once_and_leaves_with_its_last_token():
 
 
 @pytest.mark.parametrize("cache", [True, False])
+def test_a_stream_made_in_inference_mode_is_read_outside(cache):
+    model, options = make_few(), {"temperature": 0, "cache": cache}
+    with torch.inference_mode():
+        written = stream(model, prompt(), 5, **options)
+    assert torch.stack(list(written), dim=1).equal(generate(model, prompt(), 5, **options)[:, -5:])
+
+
+@pytest.mark.parametrize("cache", [True, False])
 def test_streams_that_take_turns_keep_dropout_off(cache):
     model, options = make_few(GPTConfig.gpt2(**SMALLEST | {"dropout": 0.9})), {"temperature": 0}
     alone = generate(model.eval(), prompt(), 9, **options)[:, -9:]

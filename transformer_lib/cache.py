@@ -69,7 +69,8 @@ class LayerCache:
             checks.require_count(size, name)
         checks.require_float_dtype(dtype)
         shape = (n_pieces, *sizes.values())
-        self._memory = torch.zeros(shape, dtype=dtype, device=device)
+        with torch.inference_mode(False):  # it may be written to outside
+            self._memory = torch.zeros(shape, dtype=dtype, device=device)
         self._length = 0
 
     @property
@@ -107,7 +108,8 @@ class LayerCache:
     def select(self, rows: Int[Tensor, " new_batch"]) -> None:
         """Sequence b goes on from what was sequence ``rows[b]``; rows may repeat (beam search)."""
         require_rows(rows)
-        self._memory = self._memory[:, rows]
+        with torch.inference_mode(False):
+            self._memory = self._memory[:, rows]
 
     def __repr__(self) -> str:
         _, batch, n_heads, _, d_head = self._memory.shape
@@ -263,7 +265,9 @@ class ModelCache:
     def select(self, rows: Int[Tensor, " new_batch"]) -> None:
         """Sequence b goes on from what was sequence ``rows[b]``, in every layer."""
         require_rows(rows)
-        self._vectors = None if self._vectors is None else self._vectors[rows]
+        if self._vectors is not None:
+            with torch.inference_mode(False):
+                self._vectors = self._vectors[rows]
         for layer in self.layers:
             layer.select(rows)
 

@@ -273,7 +273,8 @@ def stream(
     if cache:
         require_new_cache(model)
     store = model.new_cache(len(ids), ids.shape[1] + n_tokens - 1) if cache else None
-    text = torch.cat((ids, ids.new_empty(len(ids), n_tokens)), dim=1)  # as it is now
+    with torch.inference_mode(False):  # it may be read outside
+        text = torch.cat((ids, ids.new_empty(len(ids), n_tokens)), dim=1)  # as it is now
     return _drawn(model, text, n_tokens, store, repetition_penalty, end, generator, options)
 
 
