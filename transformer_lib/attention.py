@@ -267,10 +267,9 @@ class MultiHeadAttention(nn.Module):
 
     def mask_and_bias(self, q, k, mask):
         """The mask, with an axis for the heads, and the positions' bias, to apply to the scores."""
-        mask = mask.unsqueeze(1) if mask is not None and mask.ndim == 3 else mask
         if self.positions is None:
-            return mask, None
-        return mask, self.positions.bias(q.shape[-2], k.shape[-2], q.device, q.dtype)
+            return for_heads(mask), None
+        return for_heads(mask), self.positions.bias(q.shape[-2], k.shape[-2], q.device, q.dtype)
 
     def weights(
         self, q, k, mask=None, *, causal=False
@@ -420,6 +419,11 @@ class MultiHeadAttention(nn.Module):
             f"n_heads={self.n_heads}, n_kv_heads={self.n_kv_heads}, d_head={self.d_head}, "
             f"dropout={self.dropout}, positions={self.positions}, qk_norm={self.qk_norm}"
         )
+
+
+def for_heads(mask: Tensor | None) -> Tensor | None:
+    """A mask of each text with an axis for the heads."""
+    return mask.unsqueeze(1) if mask is not None and mask.ndim == 3 else mask
 
 
 def matrix_of(layer: nn.Module) -> Tensor | None:

@@ -10,6 +10,7 @@ from transformer_lib import checks
 from transformer_lib.attention import (
     attention,
     attention_weights,
+    for_heads,
     merge_heads,
     require_heads,
     require_multi_head_input,
@@ -146,7 +147,7 @@ class LatentAttention(nn.Module):
         self, q, k, mask=None, *, causal=False
     ) -> Float[Tensor, "batch heads queries keys"]:
         """How much each query of :meth:`project` attends to each key, as :meth:`forward` weighs."""
-        return attention_weights(q, k, _for_heads(mask), causal=causal)
+        return attention_weights(q, k, for_heads(mask), causal=causal)
 
     def forward(
         self,
@@ -160,7 +161,7 @@ class LatentAttention(nn.Module):
         require_multi_head_input(self, x, None, mask, causal, cache)
         q, k, v = self.project(x, cache=cache)
         dropout = self.dropout if self.training else 0.0
-        z = attention(q, k, v, _for_heads(mask), causal=causal, dropout=dropout)
+        z = attention(q, k, v, for_heads(mask), causal=causal, dropout=dropout)
         return self.output(merge_heads(z))
 
     def new_cache(self, batch: int, capacity: int) -> LatentCache:
@@ -217,8 +218,3 @@ class LatentAttention(nn.Module):
             f"n_heads={self.n_heads}, d_head={self.d_head}, d_latent={self.d_latent}, "
             f"d_rotary={self.d_rotary}, dropout={self.dropout}"
         )
-
-
-def _for_heads(mask: Tensor | None) -> Tensor | None:
-    """A mask of each text with an axis for the heads."""
-    return mask.unsqueeze(1) if mask is not None and mask.ndim == 3 else mask

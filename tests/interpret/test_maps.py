@@ -1,5 +1,7 @@
 """Attention maps: exactly what the module used, and a model that is left as it was."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 from torch import nn
@@ -69,6 +71,32 @@ def test_a_module_by_itself_is_called_attention():
     x, _ = inputs()
     maps = attention_maps(MultiHeadAttention(D_MODEL, HEADS), x)
     assert list(maps) == ["attention"]
+
+
+class OwnNames(MultiHeadAttention):
+    def forward(self, tokens, source, readable):
+        return super().forward(tokens, source, readable)
+
+
+def test_the_arguments_of_an_attention_may_have_other_names():
+    model, (x, memory) = OwnNames(D_MODEL, HEADS), inputs()
+    mask = padding_mask([3, 7], KEYS)
+    maps = attention_maps(model, x, memory, mask)
+    model.__class__ = MultiHeadAttention
+    assert maps["attention"].equal(attention_maps(model, x, memory, mask)["attention"])
+
+
+class OnMps(MultiHeadAttention):
+    def parameters(self, recurse=True):
+        yield SimpleNamespace(device=torch.device("mps"))
+
+
+def test_a_mac_s_random_state_is_put_back(monkeypatch):
+    put_back = []
+    monkeypatch.setattr(torch.mps, "get_rng_state", lambda: "state")
+    monkeypatch.setattr(torch.mps, "set_rng_state", put_back.append)
+    attention_maps(OnMps(D_MODEL, HEADS), inputs()[0])
+    assert put_back == ["state"]
 
 
 def test_a_module_that_runs_three_times():

@@ -15,6 +15,7 @@ from transformer_lib.attention import (
     merge_heads,
     split_heads,
 )
+from transformer_lib.classifier import Classifier
 from transformer_lib.gpt import GPT, GPTConfig
 from transformer_lib.interpret.maps import attention_maps
 from transformer_lib.interpret.patching import logits_without
@@ -373,9 +374,25 @@ def test_dropout_of_the_weights_stays_while_training():
 
 @pytest.mark.usefixtures("as_a_reader")
 def test_what_is_no_gpt_is_refused():
-    said = "of type EncoderDecoder, which has no blocks: give a GPT"
-    with pytest.raises(TypeError, match=said), using(make_pair(), split_heads=split_heads):
-        pass
+    classifier = Classifier(vocabulary=7, tokens=5, d_model=8, n_heads=2, n_classes=3)
+    for model, lacks in ((make_pair(), "blocks"), (classifier, "config")):
+        said = f"of type {type(model).__name__}, which has no {lacks}: give a GPT"
+        with pytest.raises(TypeError, match=said), using(model, split_heads=split_heads):
+            pass
+
+
+def test_nan_that_a_function_is_given_is_not_its_doing(machine, ids):
+    large = {"attention_weights": lambda q, k: torch.full((1, len(k)), 3e38)}
+    with using(machine.model, **large):
+        assert machine.model(ids).isnan().any()
+
+
+def test_a_mask_of_each_text_is_for_all_heads(machine):
+    block, x = machine.model.blocks[0], torch.randn(3, 5, machine.model.config.d_model)
+    mask = torch.rand(3, 1, 5) < 0.7
+    expected = block(x, mask, causal=True)
+    with using(machine.model, attention_weights=attention_weights):
+        torch.testing.assert_close(block(x, mask, causal=True), expected)
 
 
 @pytest.mark.slow

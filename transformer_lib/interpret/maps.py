@@ -14,6 +14,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from transformer_lib import checks
+from transformer_lib.attention import KeysAndValues
 
 Maps = dict[str, Float[Tensor, "batch heads queries keys"]]
 Vectors = dict[str, tuple[Tensor, Tensor]]
@@ -24,9 +25,10 @@ def attention_maps(model: nn.Module, *args: Any, **kwargs: Any) -> Maps:
 
     The keys are the names of the attentions in the model, in the order in which they ran
     (``"attention"`` if the model is one itself). A module that runs more than once gives ``name``,
-    ``name#2``, ``name#3``, … An attention is a module that has the methods ``project`` (of what its
-    ``forward`` is given, the queries, keys and values) and ``weights`` (of queries, keys and a
-    mask), as :class:`~transformer_lib.attention.MultiHeadAttention` has.
+    ``name#2``, ``name#3``, … An attention is a module that has the methods ``project`` (of the
+    tensors that its ``forward`` is given, but for the mask: queries, keys and values) and
+    ``weights`` (of queries, keys and the mask), as
+    :class:`~transformer_lib.attention.MultiHeadAttention` has.
 
     The weights are those of the queries and keys that the module projects for this very input,
     with its mask and its bias. Dropout is not part of
@@ -90,12 +92,16 @@ def _recorded(model: nn.Module, args: tuple, kwargs: dict, read: Callable) -> di
             module.register_forward_hook(record, with_kwargs=True),
         ]
     devices = {p.device for p in model.parameters() if p.device.type == "cuda"}
+    on_mps = any(p.device.type == "mps" for p in model.parameters())
+    state = torch.mps.get_rng_state() if on_mps else None  # which fork_rng cannot ask for
     try:
         with torch.random.fork_rng(devices), torch.no_grad(), _uncompiled():
             model(*args, **kwargs)
     finally:
         for hook in hooks:
             hook.remove()
+        if state is not None:
+            torch.mps.set_rng_state(state)
     if not found:
         raise ValueError(
             f"{', '.join(modules) or 'attention'}: none of them was called, so there is nothing to "
@@ -138,14 +144,23 @@ def _recorder(name: str, found: dict, read: Callable) -> Callable:
 def _weights(module: nn.Module, given: dict[str, Any]) -> Tensor:
     """The weights that ``module.forward`` used for these arguments."""
     q, k = _vectors(module, given)
-    return module.weights(q, k, given.get("mask"), causal=given.get("causal", False))
+    mask = next((value for name, value in given.items() if _is_mask(name, value)), None)
+    return module.weights(q, k, mask, causal=given.get("causal", False))
 
 
 def _vectors(module: nn.Module, given: dict[str, Any]) -> tuple[Tensor, Tensor]:
     """The queries and keys that ``module.forward`` used."""
-    read = [given[name] for name in ("x", "memory") if given.get(name) is not None]
+    read = [
+        value
+        for name, value in given.items()
+        if isinstance(value, Tensor | KeysAndValues) and not _is_mask(name, value)
+    ]
     q, k, _ = module.project(*read)
     return q, k
+
+
+def _is_mask(name: str, value: Any) -> bool:
+    return name == "mask" or (isinstance(value, Tensor) and value.dtype == torch.bool)
 
 
 def require_no_cache(module: nn.Module, args: tuple, kwargs: dict) -> None:

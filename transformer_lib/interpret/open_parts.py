@@ -13,6 +13,7 @@ from torch import Tensor
 from transformer_lib.attention import (
     MultiHeadAttention,
     attention_weights,
+    for_heads,
     merge_heads,
     split_heads,
 )
@@ -63,7 +64,7 @@ class Own:
         copies = [value.clone() if isinstance(value, Tensor) else value for value in given]
         result = function(*copies)
         after = [value for value in copies if isinstance(value, Tensor)]
-        if not all(map(torch.equal, tensors, after)):
+        if not all(map(unchanged, tensors, after)):
             raise ValueError(has_changed_the_given(self.name))
         require_result(self.name, result, shape, [tuple(t.shape) for t in tensors], axes)
         like = next((t for t in tensors if t.is_floating_point()), result)
@@ -86,7 +87,7 @@ class OpenAttention(MultiHeadAttention):
         """The reader's weights, or the library's with the reader's mask."""
         shape = (*q.shape[:2], q.shape[-2], k.shape[-2])
         may = self._mask(shape, q.device) if causal else q.new_ones(shape, dtype=torch.bool)
-        may = may if mask is None else may & mask
+        may = may if mask is None else may & for_heads(mask)
 
         def mine(own: Own, q: Tensor, k: Tensor, may: Tensor) -> Tensor:
             if takes_mask(own.function):
@@ -158,6 +159,12 @@ class OpenEmbedding(Embedding):
         """What the reader's function makes of the ids and the table."""
         table = self.weight.expand(len(ids), -1, -1)
         return self.own["embedding"]((*ids.shape, table.shape[-1]), ids, table, axes=1)
+
+
+def unchanged(before: Tensor, after: Tensor) -> bool:
+    """Whether both hold the same numbers, NaN, which equals nothing, in the same places."""
+    alike = before.shape == after.shape
+    return alike and torch.allclose(before, after, rtol=0, atol=0, equal_nan=True)
 
 
 def takes_mask(function: Callable[..., Any]) -> bool:

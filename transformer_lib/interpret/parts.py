@@ -192,9 +192,9 @@ def _changing(model: GPT, change: Change) -> Iterator[None]:
 
 def require_gpt(model) -> None:
     """``model`` has the parts of a GPT."""
-    if not hasattr(model, "blocks"):
-        hint = "give its .model" if hasattr(model, "model") else "give a GPT"
-        raise TypeError(f"model is of type {type(model).__name__}, which has no blocks: {hint}.")
+    if missing := [name for name in ("blocks", "config") if not hasattr(model, name)]:
+        kind, hint = type(model).__name__, "its .model" if hasattr(model, "model") else "a GPT"
+        raise TypeError(f"model is of type {kind}, which has no {missing[0]}: give {hint}.")
 
 
 def require_additive(model: GPT) -> None:
