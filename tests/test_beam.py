@@ -54,6 +54,7 @@ def test_width_one_is_greedy_and_a_narrow_beam_is_scored_rightly():
     undecided.embedding.weight.data.zero_()  # all logits are equal
     found, _ = beam_search(undecided, ids, 6, width=1)
     assert found[:, 0].equal(generate(undecided, ids, 6, temperature=0))
+    assert beam_search(undecided, ids, 6, width=1, end=2)[0][:, 0, :-1].equal(found[:, 0, :-1])
     found, scores = beam_search(model, ids, 6, width=4)
     assert (scores.diff(dim=1) <= 0).all()
     with torch.no_grad():

@@ -140,6 +140,21 @@ def test_what_is_remembered_is_bounded(monkeypatch):
     assert len(tokenizer._known) <= 3
 
 
+class Emptied(dict):
+    """Another thread makes room right after this one has looked."""
+
+    def __contains__(self, word):
+        found = super().__contains__(word)
+        self.clear()
+        return found
+
+
+def test_what_is_remembered_may_be_gone_a_moment_later():
+    tokenizer = BytePairTokenizer([(b"a", b"b")])
+    tokenizer._known = Emptied(ab=[256])
+    assert tokenizer.encode("ab") == [256]
+
+
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [

@@ -100,16 +100,18 @@ def beam_search(
                     over, forced = (limits <= step).unsqueeze(1), (limits == step + 1).unsqueeze(1)
                     others = torch.arange(beams * vocabulary, device=ids.device) % vocabulary != end
                     candidates.masked_fill_(over | forced & others, -torch.inf)
-                last = candidates.topk(kept, dim=1).values[:, -1:]
                 ended = candidates[:, end::vocabulary].clone()
-                ended[ended < last] = -torch.inf
+                if kept == 1:  # of equal ones the first, as argmax has it
+                    ended[candidates.argmax(dim=1) != end] = -torch.inf
+                else:
+                    ended[ended < candidates.topk(kept, dim=1).values[:, -1:]] = -torch.inf
                 judged = torch.cat((finished, ended / penalty_of(step + 1, length_penalty)), dim=1)
                 filled = nn.functional.pad(texts, (0, longest - step), value=end)
                 filled = torch.cat((finished_texts, filled), dim=1)
                 finished, best = judged.topk(width, dim=1)
                 finished_texts = _rows(filled, best)
                 candidates[:, end::vocabulary] = -torch.inf
-            if kept == 1:  # of equal ones the first, as argmax has it
+            if kept == 1:
                 scores, best = candidates.max(dim=1, keepdim=True)
             else:
                 scores, best = candidates.topk(kept, dim=1)

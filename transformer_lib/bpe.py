@@ -208,11 +208,12 @@ class BytePairTokenizer(_Tokenizer):
         _require_texts([text])
         ids: list[int] = []
         for word in split_words(text):
-            if word not in self._known:
+            known = self._known.get(word)
+            if known is None:
                 if len(self._known) >= MOST_KNOWN:
                     self._known.clear()
-                self._known[word] = self._encode_word(word)
-            ids += self._known[word]
+                known = self._known[word] = self._encode_word(word)
+            ids += known
         return ids
 
     def _encode_word(self, word: str) -> list[int]:
