@@ -283,7 +283,7 @@ def test_what_is_generated_can_be_trained_on():
         ({"temperature": True}, TypeError, "temperature is True, of type bool"),
         ({"top_p": True}, TypeError, "top_p is True"),
         ({"end": 5}, ValueError, "end is 5; .* 0 <= end < 5"),
-        ({"end": 2.0}, TypeError, "end is 2.0; it is a token's id"),
+        ({"end": 2.0}, TypeError, "end is 2.0, of type float"),
     ],
 )
 def test_generation_that_makes_no_sense(changes, error, message):

@@ -63,6 +63,7 @@ def test_a_window_over_all_is_plain_attention(positions):
     plain = MultiHeadAttention(D_MODEL, HEADS, positions=positions).double()
     plain.load_state_dict(attend.state_dict())
     assert_close(attend(x, causal=True), plain(x, causal=True), **EXACT)
+    assert attend.project(x)[0].shape[-1] == D_HEAD  # no sink that needs a half of its own
 
 
 @POSITIONS

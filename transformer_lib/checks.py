@@ -372,9 +372,7 @@ def require_factor(scale) -> None:
 
 
 def require_mask(mask, shape: tuple[int, ...], device: torch.device) -> None:
-    """``mask`` is None, or boolean, on ``device``, and broadcastable to ``shape``."""
-    if mask is None:
-        return
+    """``mask`` is boolean, on ``device``, and broadcastable to ``shape``."""
     require_masks([mask])
     if mask.device != device:
         raise ValueError(

@@ -7,7 +7,6 @@ A model is anything that gives ``model(ids, cache) -> logits [batch, tokens, voc
 import math
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from numbers import Integral
 
 import torch
 from jaxtyping import Float, Int
@@ -425,8 +424,7 @@ def require_penalty(penalty: float) -> None:
 
 def require_end(end: int, vocabulary: int) -> None:
     """The id of a token."""
-    if isinstance(end, bool) or not isinstance(end, Integral):
-        raise TypeError(f"end is {end!r}; it is a token's id, an integer, such as 0.")
+    checks.require_whole(end, "end")
     if not 0 <= end < vocabulary:
         raise ValueError(f"end is {end}; it is a token's id: choose 0 <= end < {vocabulary}.")
 

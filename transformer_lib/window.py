@@ -5,7 +5,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer_lib import checks
-from transformer_lib.attention import KeysAndValues, MultiHeadAttention, split_heads
+from transformer_lib.attention import MultiHeadAttention, split_heads
 from transformer_lib.cache import LayerCache, require_cache_entry, results_of
 from transformer_lib.fast.steps import TokenStep, linear_step, speaker
 from transformer_lib.masks import combine_masks, sliding_window_mask
@@ -134,21 +134,22 @@ class WindowAttention(MultiHeadAttention):
         self.window, self.sinks = window, sinks
 
     def project(self, x, memory=None, cache=None):
-        """Queries, keys and values, as for all attentions. With positions, queries and keys are
-        twice as wide: a key fills one half, a sink the other, which in the query is turned by its
-        place in the cache. (The queries are longer by √2 for it, since a scale follows.)
+        """Queries, keys and values, as for all attentions. With positions, and more tokens than the
+        cache keeps, queries and keys are twice as wide: a key fills one half, a sink the other,
+        which in the query is turned by its place in the cache. (The queries are longer by √2 for
+        it, since a scale follows.)
         """
         require_no_memory(memory)
         start, tokens = (0 if cache is None else cache.length), x.shape[1]
         q = split_heads(self.query(x), self.n_heads)
-        k, v = KeysAndValues(*self.keys_and_values(x, start))
+        k, v = self.keys_and_values(x, start)
         k, v = (k, v) if cache is None else cache.extend(k, v)
         k, v = self.for_each_head(k, v)
-        if self.positions is None:
-            return self.placed(q, start), k, v
+        turned = self.placed(q, start)
         last = self.sinks + self.window - 1  # the newest token's place in a full cache
         early = min(max(last + 1 - start, 0), tokens)
-        turned = self.placed(q, start)
+        if self.positions is None or self.sinks == 0 or early == tokens:
+            return turned, k, v
         late = self.placed(q[:, :, early:].flatten(1, 2).unsqueeze(2), last)  # all at one place
         late = late.unflatten(1, (self.n_heads, tokens - early)).squeeze(3)
         to_sinks = torch.cat((turned[:, :, :early], late), dim=2)
