@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 
+import filelock
 import pytest
 from damage import Disk, in_a_child
 from programs import PATIENCE, started
@@ -219,6 +220,19 @@ def test_a_file_system_without_locks_is_told(tmp_path, monkeypatch):
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
     monkeypatch.setattr("filelock.FileLock.acquire", cannot)
+    with pytest.warns(UserWarning, match="cannot be locked .*take care"), locked(tmp_path):
+        pass
+
+
+@pytest.mark.skipif(
+    not hasattr(filelock.FileLock, "fallback_to_soft"), reason="it never falls back"
+)
+def test_where_the_system_has_no_locks_a_file_is_not_taken_for_one(tmp_path, monkeypatch):
+    def cannot(file, operation):
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+    monkeypatch.setattr("fcntl.flock", cannot)
+    (tmp_path / storage.LOCK).write_text("1\nanother\n")  # left by a process that was killed
     with pytest.warns(UserWarning, match="cannot be locked .*take care"), locked(tmp_path):
         pass
 

@@ -297,7 +297,9 @@ def locked(folder: Path) -> Iterator[Callable[[], None]]:
     """
     from filelock import FileLock, Timeout  # half as long to import as all else here
 
-    lock, owner = FileLock(folder / LOCK, thread_local=False), folder / OWNER
+    # Later versions would take a file that lies there for a lock, where the system has none.
+    options = {"fallback_to_soft": False} if hasattr(FileLock, "fallback_to_soft") else {}
+    lock, owner = FileLock(folder / LOCK, thread_local=False, **options), folder / OWNER
     held = None  # which file is locked: while it is, no other can have its number
 
     def hold() -> None:
