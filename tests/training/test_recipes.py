@@ -51,6 +51,8 @@ def test_what_a_caller_does_to_a_mapping_changes_no_record():
     people.clear()
     assert config.attention_options == recipe.model.options["attention_options"] == {"window": 4}
     assert len(recipe.data.grammar["people"]) == 4
+    tuples = Recipe.of(grammar={"people": ("mary", "susan", "john", "peter")})
+    assert tuples.as_json() == recipe.with_changes(model={}).as_json()  # as JSON gives it back
 
 
 def test_options_belong_to_their_choice():

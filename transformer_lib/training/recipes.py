@@ -479,9 +479,11 @@ def _options(choice: str) -> dict[str, Mapping[str, Any]]:
 
 
 def _copied(value: Any) -> Any:
-    """A mapping's own copy, with those of what it holds; anything else as it is."""
+    """A mapping's own copy, with those of what it holds (lists of tuples, as JSON reads them);
+    anything else as it is.
+    """
     if isinstance(value, Mapping):
-        return {name: copy.copy(each) for name, each in value.items()}
+        return {n: list(x) if isinstance(x, tuple) else copy.copy(x) for n, x in value.items()}
     return value
 
 
