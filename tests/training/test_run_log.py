@@ -1,6 +1,7 @@
 """Run logs: what is saved comes back, a file is whole or not there, a damaged one is refused."""
 
 import dataclasses
+import importlib.metadata
 import json
 import math
 import os
@@ -191,6 +192,18 @@ def test_a_new_run_knows_where_it_ran(monkeypatch, tmp_path):
     assert run_log.command_line() == "python elsewhere.py"  # no path of this machine
 
 
+def test_a_library_that_is_not_installed_has_no_known_version(monkeypatch):
+    version = importlib.metadata.version
+
+    def absent(name):
+        if name == "transformer_lib":
+            raise importlib.metadata.PackageNotFoundError(name)
+        return version(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", absent)
+    assert run_log.versions()["transformer_lib"] == "unknown"
+
+
 def test_the_commit_of_a_repository(tmp_path):
     def git(*arguments):
         settings = ["-c", "user.name=Mary", "-c", "user.email=mary@example.org"]
@@ -209,6 +222,14 @@ def test_the_commit_of_a_repository(tmp_path):
     inner = tmp_path / "venv"
     inner.mkdir()
     assert run_log.commit(inner) == "unknown"  # somebody else's repository
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such a name")
+def test_the_commit_of_a_folder_whose_name_is_not_in_the_locale_s_encoding(tmp_path):
+    folder = tmp_path / os.fsdecode(b"\xff")
+    folder.mkdir()
+    subprocess.run(["git", "-C", str(folder), "init"], check=True, capture_output=True)
+    assert run_log.commit(folder) == "unknown"  # it has none yet
 
 
 def test_without_git(tmp_path, monkeypatch):

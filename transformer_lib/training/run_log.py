@@ -206,7 +206,8 @@ def commit(folder: Path = REPOSITORY) -> str:
 
 def _git(folder: Path, *arguments: str) -> str:
     command = ["git", "-C", str(folder), *arguments]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    done = subprocess.run(command, check=True, capture_output=True)
+    return os.fsdecode(done.stdout).strip()
 
 
 def hardware() -> dict[str, Any]:
@@ -237,8 +238,13 @@ def versions() -> dict[str, str]:
     """Python, torch, numpy and the library itself."""
     import torch
 
-    installed = {name: importlib.metadata.version(name) for name in ("numpy", "transformer_lib")}
-    return {"python": platform.python_version(), "torch": torch.__version__} | installed
+    found = {"python": platform.python_version(), "torch": torch.__version__}
+    for name in ("numpy", "transformer_lib"):
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:  # a checkout that is on the path
+            found[name] = "unknown"
+    return found
 
 
 def _require_log(log: RunLog) -> None:
