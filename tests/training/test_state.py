@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 from torch import nn
 
 from transformer_lib.training.checkpoints import load_checkpoint, save_checkpoint
-from transformer_lib.training.state import STORED, pack, random_state, restore_random_state, unpack
+from transformer_lib.training.state import (
+    STORED,
+    pack,
+    random_state,
+    require_same_gpus,
+    restore_random_state,
+    unpack,
+)
 
 PLAIN = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
 KEYS = st.text(max_size=4) | st.integers(-3, 3) | st.sampled_from(["__tensor__", "__tuple__"])
@@ -164,6 +171,7 @@ def test_another_number_of_gpus_is_refused_before_anything_changes(monkeypatch):
     state = random_state()
     before = random.getstate()
     monkeypatch.setattr(torch.cuda, "device_count", lambda: len(state["cuda"]) + 1)
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
     random.random()
     later = random.getstate()
     with pytest.raises(ValueError, match=r"Pass other_devices=True \(--other-devices\)"):
@@ -171,6 +179,21 @@ def test_another_number_of_gpus_is_refused_before_anything_changes(monkeypatch):
     assert random.getstate() == later
     restore_random_state(state, other_devices=True)
     assert random.getstate() == before
+
+
+def test_gpus_that_nothing_has_used_do_not_count(monkeypatch):
+    """A run on the CPU goes on with GPUs beside it or without."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: False)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    state = random_state()
+    assert state["cuda"] == []
+    restore_random_state(state)
+    require_same_gpus(state | {"cuda": [torch.zeros(16)]}, False)  # a checkpoint from before
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    restore_random_state(state)
+    with pytest.raises(ValueError, match="with 1 GPUs, and here are 0"):
+        require_same_gpus(state | {"cuda": [torch.zeros(16)]}, False)
 
 
 @pytest.mark.parametrize(

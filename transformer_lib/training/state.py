@@ -126,7 +126,7 @@ def unpack(tensors: Mapping[str, Tensor], packed: Any) -> Any:
 
 
 def random_state() -> dict[str, Any]:
-    """The state of Python's, NumPy's and PyTorch's generators, those of GPUs included.
+    """The state of Python's, NumPy's and PyTorch's generators, those of GPUs in use included.
 
     >>> state = random_state()
     >>> first = torch.rand(()); restore_random_state(state); bool(torch.rand(()) == first)
@@ -138,7 +138,7 @@ def random_state() -> dict[str, Any]:
         "python": random.getstate(),
         "numpy": numpy | {"state": inner},  # torch.load reads no arrays
         "torch": torch.get_rng_state(),
-        "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+        "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else [],
         **{name: get() for name, (get, _) in _others().items()},
     }
 
@@ -161,24 +161,26 @@ def restore_random_state(state: Mapping[str, Any], *, other_devices: bool = Fals
             as they are, and the run goes on with other random numbers than it would have had.
             Nothing has been changed.
     """
-    n_gpus = require_same_gpus(state, other_devices)
+    require_same_gpus(state, other_devices)
     random.setstate(state["python"])
     np.random.set_state(state["numpy"])  # noqa: NPY002
     torch.set_rng_state(state["torch"])
-    if n_gpus == len(state["cuda"]):
+    if torch.cuda.device_count() == len(state["cuda"]):
         torch.cuda.set_rng_state_all(state["cuda"])
     for name, (_, restore) in _others().items():
         if name in state:
             restore(state[name])
 
 
-def require_same_gpus(state: Mapping[str, Any], other_devices: bool) -> int:
-    """How many GPUs are here: as many as the state was saved with, unless others will do."""
-    n_gpus = torch.cuda.device_count()
-    if n_gpus != len(state["cuda"]) and not other_devices:
+def require_same_gpus(state: Mapping[str, Any], other_devices: bool) -> None:
+    """As many GPUs are in use as when the state was saved, unless others will do. (Checkpoints were
+    once written with all that were there, used or not.)
+    """
+    there = torch.cuda.device_count()
+    used = there if torch.cuda.is_initialized() else 0
+    if len(state["cuda"]) not in (used, there) and not other_devices:
         raise ValueError(
-            f"the checkpoint was saved with {len(state['cuda'])} GPUs, and here are {n_gpus}: the "
+            f"the checkpoint was saved with {len(state['cuda'])} GPUs, and here are {used}: the "
             f"run cannot go on with the same random numbers. Pass other_devices=True "
             f"(--other-devices) if it may go on with others."
         )
-    return n_gpus
