@@ -1,14 +1,15 @@
 """The program that measures a GPU, on the CPU: its parts in small, and what ends it early."""
 
 import time
+from types import SimpleNamespace
 
 import pytest
 import torch
 from no_gpu import fake_cuda
 
-from transformer_lib.training.gpu import machine, programs, right
+from transformer_lib.training.gpu import machine, programs, right, speed
 from transformer_lib.training.gpu.__main__ import main, presets, text_of
-from transformer_lib.training.gpu.timing import Measurements
+from transformer_lib.training.gpu.timing import Measurements, wait_for
 from transformer_lib.training.recipes import PRESETS
 from transformer_lib.training.run_log import load_run
 
@@ -120,6 +121,51 @@ def test_a_t4_is_measured_by_its_own_preset_and_says_what_is_left_out():
     assert (len(found), left_out) == (4, {})
     assert list(presets("bfloat16", found, few=False)) == ["h200", "t4"]
     assert presets("float32", ["float32"], few=False)["t4"].precision == "float32"
+
+
+def test_a_small_try_takes_only_precisions_that_are_there(monkeypatch, tmp_path):
+    (tmp_path / "text.txt").write_text(TEXT)
+    chosen = []
+    program = "transformer_lib.training.gpu.__main__"
+    monkeypatch.setattr(f"{program}.choose_device", lambda name: CUDA)
+    monkeypatch.setattr(f"{program}.questions", lambda *options: chosen.append(options[4]) or [])
+    for options in ({"bfloat16": False}, {}):
+        with fake_cuda(**options):
+            assert main(["--few", f"--data={tmp_path / 'text.txt'}"], tmp_path) == 0
+    assert chosen == [["float32", "float16"], ["float32", "bfloat16"]]
+
+
+def test_the_gpu_that_is_measured_is_waited_for(monkeypatch):
+    waited = []
+    monkeypatch.setattr("torch.cuda.synchronize", lambda device=None: waited.append(device))
+    wait_for(torch.device("cuda", 1))
+    assert waited == [torch.device("cuda", 1)]
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [("NVIDIA L4", True), ("NVIDIA L40S", False), ("NVIDIA A100-SXM4-40GB", True),
+     ("NVIDIA RTX A1000", False), ("NVIDIA H100 80GB HBM3", True), ("Tesla T4", True)],
+)  # fmt: skip
+@pytest.mark.usefixtures("as_a_reader")
+def test_a_data_sheet_is_that_of_this_gpu(monkeypatch, name, known):
+    monkeypatch.setattr("torch.cuda.get_device_name", lambda device: name)
+    monkeypatch.setattr(speed, "operations", lambda config, model: 1)
+    model = SimpleNamespace(config=None)
+    trainer = SimpleNamespace(model=model, precision="float16")
+    found = speed.utilization(SimpleNamespace(device=CUDA, result={}), trainer, 1, 1.0)
+    assert ("share of the data sheet's" in found) == known
+
+
+def test_a_build_without_nccl_is_described(monkeypatch):
+    properties = SimpleNamespace(
+        name="GPU", major=7, minor=5, total_memory=2**34, multi_processor_count=40, uuid="12-34"
+    )
+    monkeypatch.setattr("torch.cuda.get_device_properties", lambda device: properties)
+    monkeypatch.setattr("torch.distributed.is_nccl_available", lambda: False)
+    found = machine.describe(CUDA)
+    assert found["capability"] == "7.5"
+    assert "NCCL" not in found
 
 
 def test_without_a_network_it_reads_what_python_has(monkeypatch):

@@ -34,7 +34,8 @@ def main(arguments: Sequence[str] | None = None, folder: Path | None = None) -> 
     precisions, left_out = right.precisions_of(device)
     best = choose_precision(device)
     if few:
-        text, precisions = text[:20_000], ["float32", "bfloat16"]
+        text = text[:20_000]
+        precisions = [name for name in precisions if name in ("float32", "bfloat16", best)]
     recipes = presets(best, precisions, few)
     first = next(iter(recipes.values()))
     corpus = text_corpus(text, first.data.block, first.data.window)

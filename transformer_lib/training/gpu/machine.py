@@ -37,8 +37,9 @@ def describe(device: torch.device) -> dict[str, Any]:
         "gigabytes": round(properties.total_memory / 2**30, 1),
         "multiprocessors": properties.multi_processor_count,
         "cuDNN": torch.backends.cudnn.version(),
-        "NCCL": ".".join(map(str, torch.cuda.nccl.version())),
     }
+    if torch.distributed.is_available() and torch.distributed.is_nccl_available():
+        said["NCCL"] = ".".join(map(str, torch.cuda.nccl.version()))
     return said | {
         "nvidia-smi": asked(device, ONCE),
         "other programs there": others(device),

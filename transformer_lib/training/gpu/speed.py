@@ -57,7 +57,8 @@ def utilization(m: Measurements, trainer: Trainer, tokens: int, ms: float) -> di
     if trainer.precision in large:
         found["share of the large product's"] = a_second / large[trainer.precision]
     name = torch.cuda.get_device_name(m.device) if m.device.type == "cuda" else ""
-    sheet = [peak for known, peak in DATA_SHEETS.items() if known in name.split() or known in name]
+    words = f" {name.replace('-', ' ')} "  # an L40 is no L4
+    sheet = [peak for known, peak in DATA_SHEETS.items() if f" {known} " in words]
     if sheet and trainer.precision in ("bfloat16", "float16"):
         found["share of the data sheet's"] = a_second / (sheet[0] * 1e12)
     return found

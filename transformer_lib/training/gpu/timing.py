@@ -150,7 +150,8 @@ class Measurements:
 def wait_for(device: torch.device) -> None:
     """Return when the device has done what it was told."""
     if device.type != "cpu":
-        getattr(torch, device.type).synchronize()
+        of_one = () if device.type == "mps" else (device,)
+        getattr(torch, device.type).synchronize(*of_one)
 
 
 def spread(values: list[float]) -> dict[str, float]:
