@@ -42,6 +42,12 @@ def test_easier_stories_are_stories_with_their_answers(name):
     assert lesson(name, 5, seed=3) != (texts, places)
 
 
+def test_easier_stories_are_told_of_a_grammar_with_swaps():
+    for name in EASIER:
+        texts, _ = lesson(name, 5, grammar=Grammar(swap=0.1, ask=0.4))
+        assert not any("swapped" in text for text in texts)
+
+
 def test_a_corpus_with_lessons_has_a_text_for_each_row_and_only_answers_as_targets():
     corpus = stories_corpus(GRAMMAR, 20, 5, block=GRAMMAR.max_words)
     taught = with_lessons(corpus, GRAMMAR, {"facts": 3, "mostly": 2}, batch_size=4)
@@ -69,6 +75,7 @@ def test_a_corpus_with_lessons_has_a_text_for_each_row_and_only_answers_as_targe
             Grammar(people=("mary", "susan"), gifts=("roses",), n_gifts=1),
             "need 6 names, and the grammar has 3: mary, susan, roses",
         ),
+        ({"words": 3, "facts": 2}, Grammar(the=0.0, so=0.0), "need the words so, the, which never"),
     ],
 )
 def test_lessons_that_cannot_be_given_are_refused(lessons, grammar, said):

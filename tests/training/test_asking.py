@@ -38,11 +38,16 @@ def test_accuracy_by_hand(machine):
 
 @pytest.mark.parametrize(
     "grammar",
-    [Grammar(give=0.7, give_it=0.3, ask=0.0), Grammar(**PLAIN, n_gifts=1, n_sentences=1)],
+    [Grammar(give=0.7, give_it=0.3, ask=0.0), Grammar(**PLAIN, give=0.7, give_it=0.3, ask=0.0)],
 )
 def test_a_machine_whose_stories_hold_no_question_is_told(grammar):
-    with pytest.raises(ValueError, match=r"1,000 stories hold no question .* ask = .* Choose more"):
+    with pytest.raises(ValueError, match=r"1,000 stories hold no question: .* ask = .* more"):
         questions(SimpleNamespace(model=None, tokenizer=None, grammar=grammar))
+
+
+def test_a_grammar_whose_questions_come_after_other_numbers_of_words_is_asked():
+    machine = SimpleNamespace(model=None, tokenizer=None, grammar=Grammar(**PLAIN))
+    assert {question.position % 6 for question in questions(machine, 50)} == {5}
 
 
 def test_an_empty_story_is_refused(machine):

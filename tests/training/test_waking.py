@@ -24,6 +24,15 @@ def test_heads_are_counted_from_the_first():
             function(small_gpt(), awake=-1)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [{"n_kv_heads": 1}, {"attention": "latent", "attention_options": {"d_latent": 4}}],
+)
+def test_heads_that_share_their_values_cannot_sleep(options):
+    with pytest.raises(ValueError, match=r"values of their own .* Leave lesson_heads out"):
+        put_to_sleep(small_gpt(**options), awake=1)
+
+
 @pytest.mark.parametrize("optimizer", ["muon", "normuon", "adamw"])
 def test_they_sleep_until_the_lessons_are_over(optimizer):
     run = Run(RECIPE.with_changes(optimizer=optimizer, lr=0.01))

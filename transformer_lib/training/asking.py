@@ -16,7 +16,7 @@ from transformer_lib.tokenizers import WordTokenizer
 
 SEED = 2026  # of stories that nobody was trained on
 TRIED = 1000  # stories, before a grammar is said to have no questions
-EVERY = 4  # only prompts of so many words, or a multiple: many of one length can be read at once
+EVERY = 4  # prompts of so many words, or a multiple, if any: many of one length are read at once
 
 
 @runtime_checkable
@@ -41,17 +41,20 @@ def questions(machine: Machine, n: int = 200, seed: int = SEED) -> list[Question
     >>> [question.prompt.split()[-1] for question in asked]
     ['?', '?', '?']
     """
-    found, number = [], 0
+    found, number, every = [], 0, EVERY
     while len(found) < n:
         for story in machine.grammar.stories(n, seed=seed + number):
-            found += [q for q in machine.grammar.questions(story) if q.position % EVERY == 0]
+            found += [q for q in machine.grammar.questions(story) if q.position % every == 0]
         number += 1
-        if not found and number * n >= TRIED:
+        if found or number * n < TRIED:
+            continue
+        if every == 1:
             raise ValueError(
-                f"{number * n:,} stories hold no question after a multiple of {EVERY} words: the "
-                f"machine's grammar has ask = {machine.grammar.ask} and n_sentences = "
-                f"{machine.grammar.n_sentences}. Choose more of them."
+                f"{number * n:,} stories hold no question: the machine's grammar has ask = "
+                f"{machine.grammar.ask} and n_sentences = {machine.grammar.n_sentences}. Choose "
+                f"more of them."
             )
+        number, every = 0, 1
     return found[:n]
 
 

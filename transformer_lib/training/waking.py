@@ -50,8 +50,18 @@ def wake(model: GPT, awake: int, seed: int) -> None:
 
 
 def _asleep(model: GPT, awake: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """The rows of the values, and the columns of the output, of the heads behind the first ones."""
+    """The rows of the values, and the columns of the output, of the heads behind the first ones.
+
+    Raises:
+        ValueError: heads share their values.
+    """
     checks.require_count(awake, "awake", least=0)
     attention = model.blocks[-1].attention
+    values = getattr(attention, "value", None)
+    if values is None or len(values.weight) != attention.output.weight.shape[1]:
+        raise ValueError(
+            "only heads with values of their own can sleep through lessons, and this model's share "
+            "theirs (n_kv_heads, or latent attention). Leave lesson_heads out."
+        )
     first = awake * attention.d_head
-    return attention.value.weight[first:], attention.output.weight[:, first:]
+    return values.weight[first:], attention.output.weight[:, first:]
