@@ -1,6 +1,7 @@
 """A text that is not a sentence of the Kannada grammar: what is wrong with it is said."""
 
 import random
+import unicodedata
 
 import pytest
 
@@ -43,6 +44,12 @@ GRAMMAR = KannadaGrammar()
 def test_what_is_wrong_is_said(text, message):
     with pytest.raises(ValueError, match=message):
         GRAMMAR.parse(text)
+
+
+def test_letters_that_are_written_in_two_parts_are_read():
+    source = GRAMMAR.parse("ninne avanu tōṭakke hōdanu").source
+    assert unicodedata.normalize("NFD", source) != source
+    assert GRAMMAR.parse(unicodedata.normalize("NFD", source)).source == source
 
 
 def test_every_heap_of_words_is_a_sentence_or_explained():

@@ -94,6 +94,7 @@ def words_of(text: str) -> list[str]:
         raise ValueError(
             f"the text has {len(text):,} characters; give one sentence, at most {MOST_CHARACTERS}."
         )
+    text = unicodedata.normalize("NFC", text)
     words = [word.rstrip(STOPS) or word for word in text.split()]
     if not any(character in LETTERS for character in text):
         words = [to_script(BY_PLAIN.get(_plain(word), word)) for word in words]
