@@ -1,8 +1,10 @@
 """The command line: train, resume, evaluate, sample; and what is refused in one line."""
 
 import json
+import math
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -11,6 +13,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from transformer_lib import storage
 from transformer_lib.training.checkpoints import CheckpointError, find_checkpoints, load_checkpoint
 from transformer_lib.training.cli import _how_to_go_on, main
 from transformer_lib.training.loop import Step
@@ -43,6 +46,7 @@ def test_a_run_leaves_two_checkpoints_and_its_log(trained):
     checkpoints = find_checkpoints(trained)
     assert [load_checkpoint(path).step for path in checkpoints] == [6, 6]
     log = load_run(trained / "tiny-run.json")
+    assert log.config["device"] == "cpu"
     assert log.curve["step"] == [3, 6]
     assert log.command.startswith("python -m transformer_lib.training train --preset gifts")
     assert log.config["n_steps"] == 6
@@ -150,14 +154,18 @@ def test_bad_wishes_for_a_run_leave_no_folder(tmp_path, options, message, capsys
     assert not (tmp_path / "run").exists()
 
 
-def test_a_damaged_checkpoint_is_refused_and_the_one_before_is_offered(run_folder, capsys):
+def test_a_damaged_checkpoint_is_refused_and_the_one_before_is_offered(
+    run_folder, tmp_path, capsys
+):
     newest = find_checkpoints(run_folder)[-1]
     tensors = newest / "tensors.safetensors"
     tensors.write_bytes(tensors.read_bytes()[:-1])
-    assert main(["resume", str(run_folder)]) == 1
-    error = capsys.readouterr().err
-    assert "tensors.safetensors is damaged" in error
-    assert str(find_checkpoints(run_folder)[0]) in error
+    for named in (run_folder, newest, f"{run_folder}/"):  # the last as Tab completes it
+        assert main(["resume", str(named), "--device", "cpu"]) == 1
+        error = capsys.readouterr().err
+        assert "tensors.safetensors is damaged" in error
+        again = f"resume {find_checkpoints(run_folder)[0]} --device cpu\n"
+        assert error.endswith(again.replace(str(tmp_path), shlex.quote(str(tmp_path))))
 
 
 def test_data_that_has_changed_is_refused(tmp_path, capsys):
@@ -219,9 +227,10 @@ def test_a_report_stays_where_it_was_begun(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     report = Lines("steps.jsonl")
     monkeypatch.chdir(elsewhere)
-    step = Step(step=1, loss=2.0, rate=0.1, gradient_norm=0.5, tokens=3, seconds=0.1)
+    step = Step(step=1, loss=2.0, rate=0.1, gradient_norm=math.inf, tokens=3, seconds=0.1)
     report(SimpleNamespace(curve={"step": []}), step)
-    assert json.loads((tmp_path / "steps.jsonl").read_text(encoding="utf-8"))["step"] == 1
+    line = storage.parse_json((tmp_path / "steps.jsonl").read_bytes())
+    assert (line["step"], line["gradient norm"]) == (1, None)  # JSON has no infinity
     assert not any(elsewhere.iterdir())
 
 
@@ -287,6 +296,15 @@ def test_how_to_go_on_is_told_for_as_many_machines(run_folder, monkeypatch):
     told = _how_to_go_on(folder)
     assert "by: torchrun --nnodes=2 --nproc-per-node=4 -m" in told
     assert told.endswith("(on each machine, as the run was started)")
+
+
+def test_a_run_that_began_at_an_earlier_checkpoint_goes_on_from_its_own(run_folder):
+    newest = find_checkpoints(run_folder)[-1]
+    own = shutil.copytree(newest, run_folder / "step-00000004")
+    os.utime(own, (2**31, 2**31))
+    assert _how_to_go_on(str(run_folder)).endswith(f"resume {own}")
+    os.utime(newest, (2**31, 2**31))
+    assert _how_to_go_on(str(run_folder)).endswith(f"resume {run_folder}")
 
 
 def test_a_run_goes_on_in_another_precision_where_its_own_is_missing(tmp_path, monkeypatch, capsys):

@@ -86,6 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return the program's exit status (0: done)."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     chosen = parser().parse_args(arguments)
+    named = chosen.folder
     try:
         if "" in (chosen.folder, getattr(chosen, "destination", None)):
             raise ValueError(
@@ -107,11 +108,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         known = isinstance(error, EXPECTED) or _is_about_memory(error) or _is_of_compiler(error)
         if chosen.traceback or not known:
             raise
-        tell(f"error: {_in_words(error, chosen, arguments)}")
+        tell(f"error: {_in_words(error, chosen, named, arguments)}")
         return 1
 
 
-def _in_words(error: Exception, chosen: argparse.Namespace, arguments: Sequence[str]) -> str:
+def _in_words(
+    error: Exception, chosen: argparse.Namespace, named: str, arguments: Sequence[str]
+) -> str:
     text = str(error) or type(error).__name__
     if _is_about_memory(error):
         return f"there is not enough memory ({text.splitlines()[0]}). {SMALLER}"
@@ -120,7 +123,7 @@ def _in_words(error: Exception, chosen: argparse.Namespace, arguments: Sequence[
     if isinstance(error, CheckpointError):
         text = f"{error.file} {error.cause} {error.fix}"
         if error.before is not None:
-            again = [str(error.before) if _path(x) == chosen.folder else x for x in arguments]
+            again = [str(error.before) if _path(x) == named else x for x in arguments]
             again = ["resume", str(error.before)] if chosen.name == "train" else again
             text += f" The checkpoint before it is intact: {PROGRAM} {shlex.join(again)}"
     hints = [hint for words, hint in HERE.items() if words in text]
@@ -144,8 +147,11 @@ def _is_about_memory(error: Exception) -> bool:
 
 
 def _how_to_go_on(folder: str) -> str:
-    if not find_checkpoints(folder):
+    newest_last = find_checkpoints(folder)
+    if not newest_last:
         return "Nothing was saved yet."
+    saved = max(reversed(newest_last), key=lambda path: path.stat().st_mtime)
+    folder = folder if saved == newest_last[-1] else str(saved)  # the run began at an earlier one
     program = PROGRAM
     here, size = (int(os.environ.get(f"{name}WORLD_SIZE", "1")) for name in ("LOCAL_", ""))
     if size > 1:  # torchrun set it

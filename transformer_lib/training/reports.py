@@ -119,7 +119,8 @@ class Lines:
 
     def __call__(self, run: Run, step: Step | None) -> None:
         if step is not None:
-            line = json.dumps({"step": step.step, **_numbers(run, step)})
+            numbers = {n: x if math.isfinite(x) else None for n, x in _numbers(run, step).items()}
+            line = json.dumps({"step": step.step, **numbers})
             with self._writing(), self.path.open("a", encoding="utf-8") as file:
                 print(line, file=file)
 

@@ -481,7 +481,8 @@ def _log_of(run: Run, folder: Path, command: str | None) -> RunLog:
     }
     return new_run(
         _log_name(folder),
-        config=run.recipe.as_json() | {"processes": run.trainer.processes.size},
+        config=run.recipe.as_json()
+        | {"processes": run.trainer.processes.size, "device": str(run.trainer.device)},
         curve=curve,
         result=result,
         command=command,

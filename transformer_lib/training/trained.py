@@ -261,7 +261,7 @@ def find_log(
     for path, log in logs_in(folder).items():
         measured = {name: curve.get(name) for name in log.curve}
         alike = all(log.config.get(name) == value for name, value in wanted.items())
-        if alike and "step" in measured and repr(measured) == repr(log.curve):  # NaN is NaN
+        if alike and "step" in measured and encode(measured) == encode(log.curve):  # NaN is NaN
             return path
     return None
 
