@@ -390,7 +390,7 @@ def test_no_stories_have_no_floor():
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"count": -1}, ValueError, "count is -1; it must not be negative"),
+        ({"count": -1}, ValueError, "count is -1; it must be at least 0"),
         ({"count": 2.5}, TypeError, "count is 2.5, of type float"),
         ({"count": 1, "start": -1}, ValueError, "start is -1"),
     ],

@@ -1,7 +1,7 @@
 """Corpora: stories or a text as token ids, one part to train on, another to measure by."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from transformer_lib import checks, storage
 from transformer_lib.bpe import BytePairTokenizer, _require_texts, train_bpe
 from transformer_lib.data.batches import Source
 from transformer_lib.data.gifts import Grammar
-from transformer_lib.data.gifts.lessons import lesson, require_lessons
+from transformer_lib.data.gifts.lessons import after_marks, lesson, require_lessons
 from transformer_lib.data.kannada import KannadaGrammar
 from transformer_lib.data.packing import IGNORED, Packed, Windows, cover, pack
 from transformer_lib.data.pairs import Pair
@@ -154,7 +154,7 @@ def stories_corpus(grammar: Grammar, n_stories: int, n_validation: int, block: i
         )
     described = [grammar.hash, n_stories, n_validation]
     validation = pack([tokenizer.encode(story) for story in fresh], block)
-    marked = mark_answers(grammar, fresh, validation)
+    marked = validation.mark([after_marks(story) for story in fresh])
     return Corpus(
         tokenizer=tokenizer,
         training=pack([tokenizer.encode(story) for story in training], block),
@@ -205,13 +205,6 @@ def require_words(grammar: Grammar, count: int, what: str, fix: str) -> None:
             f"{count:,} {what} of up to {grammar.max_words:,} words are {n_words:,} words; choose "
             f"at most {MOST_WORDS:,}: {fix}."
         )
-
-
-def mark_answers(
-    grammar: Grammar, stories: Sequence[str], blocks: Packed
-) -> Bool[Tensor, "blocks tokens"]:
-    """Where ``blocks``, packed from ``stories``, ask for the answer to *who has it?*"""
-    return blocks.mark([[q.position for q in grammar.questions(story)] for story in stories])
 
 
 def describe_tokenizer(tokenizer: Tokenizer) -> dict[str, Any]:

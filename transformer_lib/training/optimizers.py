@@ -237,7 +237,7 @@ class NorMuon(Muon):
     Raises:
         ValueError: ``row_beta`` is not a share.
 
-    Source: Li et al. 2025 (NorMuon), algorithm 1, with the mean corrected as in Adam.
+    Source: Li et al. 2025 (NorMuon), algorithm 1.
 
     >>> layer = nn.Linear(2, 2, bias=False)
     >>> layer.weight.grad = torch.tensor([[1.0, 2.0], [0.0, 0.01]])
@@ -263,11 +263,9 @@ class NorMuon(Muon):
         steps = super().directions(matrices, ahead, group).to(ahead.dtype)
         squares = steps.square().mean(dim=-1, keepdim=True)
         for p, square in zip(matrices, squares, strict=True):
-            state = self.state[p]
-            state["count"] = state.get("count", 0) + 1
-            state.setdefault("rows", torch.zeros_like(square)).lerp_(square, 1 - group["row_beta"])
+            rows = self.state[p].setdefault("rows", torch.zeros_like(square))
+            rows.lerp_(square, 1 - group["row_beta"])
         means = torch.stack([self.state[p]["rows"] for p in matrices])
-        means = means / (1 - group["row_beta"] ** self.state[matrices[0]]["count"])
         scaled = steps / means.sqrt().clamp(min=1e-8)
         lengths = [x.norm(dim=(-2, -1), keepdim=True) for x in (steps, scaled)]
         return scaled * (lengths[0] / lengths[1].clamp(min=1e-8))
@@ -296,8 +294,7 @@ def orthogonalize(
     tensor([True, True])
     """
     checks.require_count(n_iterations, "n_iterations", least=0)
-    if dtype is not None and not dtype.is_floating_point:
-        raise TypeError(f"dtype is {dtype}; choose one of numbers with a point, as torch.bfloat16.")
+    checks.require_float_dtype(dtype)
     # Squares that overflow: a step of Muon need not look, and wait for a GPU, as its gradients are
     # looked at.
     if matrices.norm(dim=(-2, -1)).isinf().any():

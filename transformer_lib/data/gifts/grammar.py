@@ -29,7 +29,6 @@ import math
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from numbers import Integral
 
 from transformer_lib import checks
 from transformer_lib.data.gifts.world import (
@@ -198,8 +197,8 @@ class Grammar:
             ValueError: ``count`` or ``start`` is negative.
             TypeError: one of them is not an int.
         """
-        _require_not_negative(count, "count")
-        _require_not_negative(start, "start")
+        checks.require_count(count, "count", least=0)
+        checks.require_count(start, "start", least=0)
         numbers = range(start, start + count)
         return [self._write(chooser(random.Random(f"{seed}:{number}"))) for number in numbers]
 
@@ -396,10 +395,3 @@ def _require_grammar(grammar: Grammar) -> None:
 
 def _is_one(chances: Iterable[float]) -> bool:
     return math.isclose(math.fsum(chances), 1, abs_tol=1e-9)
-
-
-def _require_not_negative(value, name: str) -> None:
-    if not isinstance(value, Integral) or isinstance(value, bool):  # numpy's ints are Integral, too
-        raise TypeError(f"{name} is {value!r}, of type {type(value).__name__}; it must be an int.")
-    if value < 0:
-        raise ValueError(f"{name} is {value}; it must not be negative.")

@@ -18,8 +18,8 @@ import math
 import random
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Integral
 
+from transformer_lib import checks
 from transformer_lib.data.kannada.meaning import Sentence, all_sentences
 from transformer_lib.data.kannada.reading import explain, words_of
 from transformer_lib.data.kannada.words import OBJECTS, PEOPLE, PLACES, VERBS
@@ -47,7 +47,7 @@ class KannadaGrammar:
     held_out_every: int = 5
 
     def __post_init__(self):
-        _require_int(self.held_out_every, "held_out_every")
+        checks.require_whole(self.held_out_every, "held_out_every")
         if not 4 <= self.held_out_every <= len(PEOPLE):
             raise ValueError(
                 f"held_out_every is {self.held_out_every}; with a number from 4 to {len(PEOPLE)} "
@@ -145,7 +145,7 @@ class KannadaGrammar:
         Efraimidis & Spirakis, 2006, "Weighted random sampling with a reservoir"; the random numbers
         are those of Python's ``random.random()``, the same in every version of Python.
         """
-        _require_int(n, "n")
+        checks.require_whole(n, "n")
         withheld = self.held_out_triples
         kinds: dict[tuple[str, bool], list[Sentence]] = {}
         for sentence, meaning in all_sentences().items():
@@ -167,8 +167,3 @@ class KannadaGrammar:
 SUBJECT = {person.english: i for i, person in enumerate(PEOPLE)}
 VERB = {verb: i for i, verb in enumerate(VERBS)}
 THING = {thing: i for i, thing in enumerate([*OBJECTS, *PLACES])}
-
-
-def _require_int(value, name: str) -> None:
-    if not isinstance(value, Integral) or isinstance(value, bool):
-        raise TypeError(f"{name} is {value!r}, of type {type(value).__name__}; it must be an int.")
