@@ -155,13 +155,13 @@ SCENARIOS = {
     "other number": other_number,
     # The calls of step 6, of the save and the evaluation at step 8, and of step 5.
     "killed before the backward pass": lambda: ended_by(KILL, F, "cross_entropy", 12, 1),
-    "killed before the sum of losses": lambda: ended_by(KILL, Processes, "sum", 8, 1),
+    "killed before the sum of losses": lambda: ended_by(KILL, Processes, "sum", 7, 1),
     "killed before a save": lambda: ended_by(KILL, Processes, "gather", 4, 1),
-    "killed in an evaluation": lambda: ended_by(KILL, tasks, "mean_loss", 2, 1),
+    "killed in an evaluation": lambda: ended_by(KILL, tasks, "loss_and_accuracy", 2, 1),
     "the first killed": lambda: ended_by(KILL, F, "cross_entropy", 12, 0),
     "stopped in a step": lambda: ended_by(TERM, F, "cross_entropy", 10, 0, 1),
     "one stopped in a step": lambda: ended_by(TERM, F, "cross_entropy", 10, 1),
-    "stopped in an evaluation": lambda: ended_by(TERM, tasks, "mean_loss", 2, 0, 1),
+    "stopped in an evaluation": lambda: ended_by(TERM, tasks, "loss_and_accuracy", 2, 0, 1),
 }
 
 

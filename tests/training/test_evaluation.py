@@ -5,8 +5,11 @@ import torch
 import torch.nn.functional as F
 from models import small_gpt, stories
 
+from transformer_lib.data.corpora import Corpus
 from transformer_lib.data.packing import IGNORED, Packed
+from transformer_lib.tokenizers import CharacterTokenizer
 from transformer_lib.training.evaluation import answer_accuracy, mean_loss
+from transformer_lib.training.tasks import measures
 
 
 @pytest.mark.parametrize("batch_size", [1, 3, 64])
@@ -39,6 +42,20 @@ def test_answers_are_counted_at_the_marked_targets():
     assert share == pytest.approx(sum(right) / len(right))
     perfect = Packed(blocks.inputs, torch.where(marked, best, blocks.targets), blocks.spans)
     assert answer_accuracy(model, perfect, marked) == 1.0
+
+
+def test_loss_and_answers_are_measured_in_one_pass():
+    model, blocks = small_gpt(), stories()
+    marked, read = blocks.mark([[1]] * len(blocks.spans)), []
+    both = [mean_loss(model, blocks), answer_accuracy(model, blocks, marked)]
+    model.register_forward_hook(lambda *call: read.append(len(call[1][0])))
+    corpus = Corpus(
+        tokenizer=CharacterTokenizer("ab"), training=blocks, validation=blocks, signature="",
+        answers=marked,
+    )  # fmt: skip
+    found = measures(model, corpus)
+    assert list(found.values()) == pytest.approx(both, abs=1e-6)
+    assert sum(read) == len(blocks)
 
 
 def test_nothing_to_measure_is_an_error(as_a_reader):

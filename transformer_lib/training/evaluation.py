@@ -1,6 +1,6 @@
 """Exact measures: a model's mean loss over every target of a text, its share of right answers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from jaxtyping import Bool
@@ -44,13 +44,7 @@ def mean_loss(
     True
     """
 
-    def measured(logits: Tensor, targets: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
-        return total(loss, logits, targets), counted(targets).sum()
-
-    added, count = _totals(measured, model, source, batch_size, precision, processes)
-    if count == 0:
-        raise ValueError(f"{source!r} has no targets, so there is no mean loss.")
-    return added / count
+    return _means([_of_loss(loss)], model, source, batch_size, precision, processes)[0]
 
 
 def answer_accuracy(
@@ -67,6 +61,39 @@ def answer_accuracy(
     Raises:
         ValueError: nothing is marked, or ``marked`` is not of the targets' shape.
     """
+    measured = [_of_answers(source, marked)]
+    return _means(measured, model, source, batch_size, precision, processes)[0]
+
+
+def loss_and_accuracy(
+    model: nn.Module,
+    source: Source,
+    marked: Bool[Tensor, "rows tokens"],
+    *,
+    batch_size: int = 64,
+    precision: str = "float32",
+    processes: Processes = ALONE,
+) -> list[float]:
+    """:func:`mean_loss` and :func:`answer_accuracy`, for which the model reads each row once."""
+    measured = [_of_loss(cross_entropy), _of_answers(source, marked)]
+    return _means(measured, model, source, batch_size, precision, processes)
+
+
+# Of a batch's logits, targets and numbers of rows: a sum, and how many targets it is of.
+Measured = Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
+
+
+def _of_loss(loss: Loss) -> tuple[Measured, str]:
+    """A sum of losses; and the error where no target counts."""
+
+    def measured(logits: Tensor, targets: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
+        return total(loss, logits, targets), counted(targets).sum()
+
+    return measured, "{!r} has no targets, so there is no mean loss."
+
+
+def _of_answers(source: Source, marked: Bool[Tensor, "rows tokens"]) -> tuple[Measured, str]:
+    """How many marked targets are given most; and the error where none is marked."""
     require_source(source)
     checks.require_tensor(marked, "marked")
     if len(marked) != len(source):
@@ -82,34 +109,35 @@ def answer_accuracy(
         asked &= counted(targets)
         return ((logits.argmax(dim=-1) == targets) & asked).sum(), asked.sum()
 
-    right, count = _totals(measured, model, source, batch_size, precision, processes)
-    if count == 0:
-        raise ValueError(f"no target of {source!r} is marked, so there are no answers to count.")
-    return right / count
+    return measured, "no target of {!r} is marked, so there are no answers to count."
 
 
 @torch.no_grad()
-def _totals(
-    measured: Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]],
+def _means(
+    wanted: Sequence[tuple[Measured, str]],
     model: nn.Module,
     source: Source,
     batch_size: int,
     precision: str,
     processes: Processes,
 ) -> list[float]:
-    """The two sums of what is measured on each batch, over all rows, in double precision."""
+    """Of each that is measured the sum over all rows, in double precision, by the number."""
     checks.require_count(batch_size, "batch_size")
     checks.require_model(model)
     require_source(source)
     device = next(model.parameters()).device
     mine = torch.arange(len(source))[processes.rank :: processes.size]
-    found = [torch.zeros(2, device=device)]
+    found = [torch.zeros(2 * len(wanted), device=device)]
     with evaluating(model):
         for indices in mine.split(batch_size) if len(mine) else ():
             *inputs, targets = (x.to(device) for x in source.rows(indices))
             with in_precision(device, precision):
                 logits = model(*inputs)
-            sums = measured(logits.float(), targets, indices)
-            found.append(torch.stack(sums))
+            logits = logits.float()
+            found.append(torch.stack([x for of, _ in wanted for x in of(logits, targets, indices)]))
     # Added up on the CPU: Apple's GPU has no double precision.
-    return processes.sum(torch.stack(found).cpu().double().sum(dim=0)).tolist()
+    sums = processes.sum(torch.stack(found).cpu().double().sum(dim=0)).view(-1, 2).tolist()
+    for (_, lacking), (_, count) in zip(wanted, sums, strict=True):
+        if count == 0:
+            raise ValueError(lacking.format(source))
+    return [added / count for added, count in sums]

@@ -31,7 +31,7 @@ from transformer_lib.gpt import GPT, current_names
 from transformer_lib.sampling import stream
 from transformer_lib.tokenizers import SPECIALS, PairTokenizer, WordTokenizer
 from transformer_lib.training.distributed import ALONE, Processes
-from transformer_lib.training.evaluation import answer_accuracy, mean_loss
+from transformer_lib.training.evaluation import loss_and_accuracy, mean_loss
 from transformer_lib.training.losses import Loss, cross_entropy
 from transformer_lib.training.recipes import DATA, Recipe
 
@@ -158,9 +158,10 @@ def measures(
     tokens = min(2**14, 2**25 // corpus.tokenizer.size)
     rows = max(1, tokens // corpus.validation.inputs.shape[1])
     options = {"batch_size": rows, "precision": precision, "processes": processes}
-    loss, accuracy = mean_loss(model, corpus.validation, **options), float("nan")
-    if corpus.answers is not None:
-        accuracy = answer_accuracy(model, corpus.validation, corpus.answers, **options)
+    if corpus.answers is None:
+        loss, accuracy = mean_loss(model, corpus.validation, **options), float("nan")
+    else:
+        loss, accuracy = loss_and_accuracy(model, corpus.validation, corpus.answers, **options)
     return {"validation_loss": loss, "accuracy": accuracy}
 
 
