@@ -223,6 +223,7 @@ def test_the_state_of_a_run_that_kept_generators_of_its_own_is_still_restored():
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 def test_the_gpus_generator_goes_on_where_it_was():
+    torch.cuda.init()
     state = round_trip(random_state())
     first = torch.randn(3, device="cuda")
     restore_random_state(state)
