@@ -137,9 +137,10 @@ def test_no_goal_is_reached_while_it_thinks(open_page):
     assert page.get_by_text("Not reached yet:").count() == 1
 
 
-def test_without_a_worker_the_page_computes_itself(open_page):
+@pytest.mark.parametrize("no", ["throw new Error('no')", "setTimeout(() => this.onerror())"])
+def test_without_a_worker_the_page_computes_itself(open_page, no):
     trained, widget = make_machine(view="story", bits=32, name="m")
-    block = "<script>window.Worker = class { constructor() { throw new Error('no'); } };</script>"
+    block = f"<script>window.Worker = class {{ constructor() {{ {no}; }} }};</script>"
     same(settled(open_page(widget, before=block)), chances(trained, STORIES[0]))
 
 

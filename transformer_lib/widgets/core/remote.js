@@ -6,7 +6,8 @@
 //   remote(text, { onEvent })                    what the worker posts as { event } while it computes
 //
 // The worker is made from a Blob, which also works from file://; in a task of its own, since that takes
-// as long as half a figure. Where a page forbids workers, the same code runs in the page itself.
+// as long as half a figure. Where a page forbids workers, which browsers say by an exception or by an event, the
+// same code runs in the page itself.
 
 const ANSWER = [
   "self.onmessage = async ({ data: { id, method, values } }) => {",
@@ -16,6 +17,7 @@ const ANSWER = [
   "    self.postMessage({ id, problem: error.message ?? String(error) });",
   "  }",
   "};",
+  "self.postMessage({});",
 ].join("\n");
 
 export function remote(text, { onEvent = () => {} } = {}) {
@@ -28,8 +30,19 @@ export function remote(text, { onEvent = () => {} } = {}) {
 }
 
 function start(text, onEvent) {
-  const worker = startWorker(text);
-  if (!worker) return local(text);
+  const script = text.replace(/^export default\b/m, "const methods =");
+  const address = URL.createObjectURL(
+    new Blob([script, "\n", ANSWER], { type: "text/javascript" }),
+  );
+  const started = new Promise((resolve, reject) => {
+    const worker = new Worker(address);
+    worker.onmessage = () => resolve(apart(worker, onEvent)); // its script has run
+    worker.onerror = reject;
+  });
+  return started.catch(() => local(text)).finally(() => URL.revokeObjectURL(address));
+}
+
+function apart(worker, onEvent) {
   const waiting = new Map();
   let count = 0;
   worker.onmessage = ({ data: { id, value, problem, event } }) => {
@@ -58,21 +71,6 @@ function start(text, onEvent) {
     },
     end: () => worker.terminate(),
   };
-}
-
-function startWorker(text) {
-  const script = text.replace(/^export default\b/m, "const methods =");
-  const address = URL.createObjectURL(
-    new Blob([script, "\n", ANSWER], { type: "text/javascript" }),
-  );
-  try {
-    return new Worker(address);
-  } catch {
-    return null; // a page may forbid it
-  } finally {
-    // The worker's script is fetched after the constructor has returned.
-    setTimeout(() => URL.revokeObjectURL(address), 60_000);
-  }
 }
 
 function local(text) {
