@@ -240,7 +240,7 @@ def test_the_machine_can_be_stopped(place):
     place.get_by_role("button", name="Put it in").click()
     place.get_by_text("The machine reads").wait_for(timeout=120_000)
     place.get_by_role("button", name="Stop").click()
-    expect(place.locator(".afm-write-problem")).to_contain_text("Stopped by you")
+    expect(place.locator(".afm-write-problem")).to_contain_text("Stopped: stopped by you")
 
 
 def test_it_fits_a_phone(book, browser, watched):

@@ -1,14 +1,16 @@
 // Python on the page: one interpreter for all its figures, in a worker, loaded when it is first used.
 //
 //   const python = pythonOf(model.get("_python"));
-//   const end = await python.run(code, { namespace, seconds, onEvent });
-//                                   -> { ms } or { stopped: "a sentence" }
-//   python.do("check", [code, task], { seconds, onEvent })    another method of worker.js, likewise
-//   python.stop("a sentence")       ends the worker, and with it all names; the next run begins anew
-//   python.warm()                   begins to load
-//   python.age                      of the names: another worker has none
+//   const mine = python.turn(async (own) => {
+//     const ms = await own.do("run", [code, { namespace }], { seconds, onEvent });
+//     return { ms };
+//   });
+//   await mine.end      -> what the turn returns, or { problem } if it was stopped or could not begin
+//   mine.stop()         ends this turn alone; if Python runs in it, all names are gone with the worker
+//   own.do(method, values, { seconds, onEvent })     a method of worker.js
+//   own.age             of the names: another worker has none
 //
-// Events are those of session.js, and { started } before them. Runs wait for one another.
+// Events are those of session.js, and { started } before them. Turns wait for one another.
 
 import { remote } from "../core/remote.js";
 
@@ -21,13 +23,13 @@ export function pythonOf({ python }) {
 
 export function interpreter(load) {
   let far = null; // a promise of the worker
-  let running = null; // { onEvent, stop }
-  let turn = Promise.resolve();
+  let tell = () => {}; // onEvent of what runs
+  let last = Promise.resolve(); // the end of all turns so far
   let age = 1;
 
   async function begin() {
     const { worker, wasm } = await load();
-    const started = remote(worker, { onEvent: (event) => running?.onEvent(event) });
+    const started = remote(worker, { onEvent: (event) => tell(event) });
     if (!(await started.isApart))
       throw new Error("this page may not start a worker, which Python needs");
     await started.call("begin", wasm);
@@ -42,55 +44,58 @@ export function interpreter(load) {
     });
   }
 
-  function once(method, values, { seconds, onEvent }) {
-    return new Promise((resolve, reject) => {
-      let apart = null;
-      let timer = null;
-      const end = (settle, value) => {
+  function turn(work) {
+    let apart = null; // the worker, while it runs something of this turn
+    let timer = null;
+    let isStopped = false;
+    let stop = null;
+    const stopped = new Promise((resolve) => {
+      stop = (message = "stopped by you") => {
+        if (isStopped) return;
+        isStopped = true;
         clearTimeout(timer);
-        running = null;
-        settle(value);
-      };
-      const stop = (stopped) => {
         if (apart) {
           apart.end();
           far = null;
           age += 1;
         }
-        end(resolve, { stopped });
+        resolve({ problem: { type: "Stopped", message, line: null } });
       };
-      const mine = { onEvent, stop };
-      running = mine;
-      const begun = (started) => {
-        if (running !== mine) return; // stopped while it was loaded
-        apart = started;
-        onEvent({ started: true });
-        const text = `stopped after ${seconds} seconds: is there a loop that does not end?`;
-        timer = setTimeout(stop, seconds * 1000, text);
-        const ran = apart.call(method, ...values);
-        ran.then(
-          (ms) => end(resolve, { ms }),
-          (error) => end(reject, error),
-        );
-      };
-      worker().then(begun, (error) => end(reject, error));
     });
-  }
 
-  function inTurn(method, values, options) {
-    const done = turn.then(() => once(method, values, options));
-    turn = done.catch(() => {});
-    return done;
+    async function run(method, values, { seconds, onEvent }) {
+      const started = await worker();
+      if (isStopped) throw new Error("stopped while it was loaded");
+      apart = started;
+      tell = onEvent;
+      onEvent({ started: true });
+      const text = `stopped after ${seconds} seconds: is there a loop that does not end?`;
+      timer = setTimeout(stop, seconds * 1000, text);
+      try {
+        return await apart.call(method, ...values);
+      } finally {
+        clearTimeout(timer);
+        apart = null;
+      }
+    }
+
+    const own = {
+      do: run,
+      get age() {
+        return age;
+      },
+    };
+    const before = last;
+    const done = before.then(() => isStopped || work(own));
+    const end = Promise.race([stopped, done]).catch(({ message }) => ({
+      problem: { type: "Python could not start", message, line: null },
+    }));
+    last = end.then(() => before);
+    return { end, stop };
   }
 
   return {
-    get age() {
-      return age;
-    },
-    warm: () => worker().catch(() => {}), // said when it is asked to run
-    run: (code, { namespace, ...options }) => inTurn("run", [code, { namespace }], options),
-    do: inTurn,
-    stop: (sentence) => running?.stop(sentence),
+    turn,
     forget: async (namespace) => far && (await far).call("forget", namespace),
   };
 }

@@ -22,7 +22,7 @@ function render({ model, el }) {
   const first = recall(name) ?? code;
   const said = output();
   let python = null;
-  let isRunning = false;
+  let mine = null; // the turn of Python in which it runs
   let known = 0; // the age of the interpreter that has run the setup
   let runs = 0; // that went through
   let failed = 0;
@@ -40,7 +40,7 @@ function render({ model, el }) {
     onRun: run,
   });
   const go = button({ label: "Run", title: "Ctrl or ⌘ with Enter", onClick: run });
-  const halt = button({ label: "Stop", onClick: () => python?.stop(STOPPED) });
+  const halt = button({ label: "Stop", onClick: () => mine.stop(STOPPED) });
   const over = button({
     label: "Start over",
     title: "The first text again; what you wrote and all names are forgotten",
@@ -53,17 +53,15 @@ function render({ model, el }) {
   fig.onEnd(pad.end);
 
   function show() {
-    go.element.disabled = isRunning;
-    halt.element.disabled = !isRunning;
-    over.element.disabled = !isRunning && pad.text() === code && runs + failed === 0;
+    go.element.disabled = mine !== null;
+    halt.element.disabled = !mine;
+    over.element.disabled = !mine && pad.text() === code && runs + failed === 0;
   }
 
   async function run() {
-    if (isRunning || !files.python) return;
-    isRunning = true;
+    if (mine || !files.python) return;
     said.clear();
     pad.mark(null);
-    show();
     fig.say(python ? "Running …" : "Python is being loaded …");
     python ??= pythonOf(files);
     let problem = null;
@@ -72,27 +70,28 @@ function render({ model, el }) {
       else if (event.error) problem = event.error;
       else said.add(event.out ?? `${event.shown}\n`);
     };
-    try {
-      const options = { namespace: name, seconds, onEvent };
-      const prepared = await prepare(options);
-      const isReady = !problem && !prepared.stopped;
-      const end = isReady ? await python.run(pad.text(), options) : prepared;
-      tell(end.stopped ? { type: "Stopped", message: end.stopped, line: null } : problem, end.ms);
-    } catch (error) {
-      tell({ type: "Python could not start", message: error.message, line: null });
-    }
-    isRunning = false;
+    const turn = python.turn(async (own) => {
+      await prepare(own, onEvent);
+      if (problem) return { problem };
+      const ms = await own.do("run", [pad.text(), { namespace: name }], { seconds, onEvent });
+      return { problem, ms };
+    });
+    mine = turn;
+    show();
+    const end = await turn.end;
+    if (mine !== turn) return; // started over since
+    mine = null;
+    tell(end.problem, end.ms);
     pad.upgrade(); // not sooner: the first output should not wait for colors
     show();
   }
 
   /** The setup, once for each interpreter; whatever it prints is not shown. */
-  async function prepare(options) {
-    if (!setup || (known && known === python.age)) return {};
-    const onEvent = (event) => (event.error || event.started) && options.onEvent(event);
-    const end = await python.run(setup, { ...options, onEvent });
-    known = end.stopped ? 0 : python.age;
-    return end;
+  async function prepare(own, tellRun) {
+    if (!setup || known === own.age) return;
+    const onEvent = (event) => (event.error || event.started) && tellRun(event);
+    await own.do("run", [setup, { namespace: name }], { seconds, onEvent });
+    known = own.age;
   }
 
   function tell(problem, ms) {
@@ -111,7 +110,8 @@ function render({ model, el }) {
   }
 
   function reset() {
-    python?.stop(STOPPED);
+    mine?.stop();
+    mine = null;
     python?.forget(name);
     [known, runs, failed] = [0, 0, 0];
     drop(name);

@@ -10,7 +10,6 @@ import { pythonOf } from "../python.js";
 import { listen, ready } from "./engine.js";
 
 const CELLS = "cells"; // the namespace that the cells of a page share
-const STOPPED = "stopped by you";
 
 export function change(place, files) {
   const cell = place.closest(".cell");
@@ -20,7 +19,7 @@ export function change(place, files) {
   const said = output();
   const told = element("p", { role: "status", class: "afm-change-said" });
   let python = null;
-  let isRunning = false;
+  let mine = null; // the turn of Python in which it runs
   const pad = makePad({
     text: recall(name) ?? code,
     label: "The cell's code. Escape, then Tab, leaves it.",
@@ -33,7 +32,7 @@ export function change(place, files) {
     onRun: run,
   });
   const go = button({ label: "Run", title: "Ctrl or ⌘ with Enter", onClick: run });
-  const halt = button({ label: "Stop", onClick: () => python?.stop(STOPPED) });
+  const halt = button({ label: "Stop", onClick: () => mine.stop() });
   const over = button({ label: "Start over", title: "The book’s own text again", onClick: reset });
   const back = button({ label: "Back to the stored cell", onClick: close });
   go.element.classList.add("afm-write-run");
@@ -54,7 +53,8 @@ export function change(place, files) {
   }
 
   function close() {
-    python?.stop(STOPPED);
+    mine?.stop();
+    mine = null;
     said.clear();
     told.textContent = "";
     setOpen(false);
@@ -80,26 +80,29 @@ export function change(place, files) {
   }
 
   function show() {
-    go.element.disabled = isRunning;
-    halt.element.hidden = !isRunning;
-    over.element.hidden = isRunning || pad.text() === code;
+    go.element.disabled = mine !== null;
+    halt.element.hidden = !mine;
+    over.element.hidden = mine !== null || pad.text() === code;
   }
 
   async function run() {
-    if (isRunning) return;
-    isRunning = true;
+    if (mine) return;
     said.clear();
     pad.mark(null);
     told.textContent = python ? "Running …" : "Python is being loaded …";
-    show();
     python ??= pythonOf(files);
-    const problem = await ran(python, pad.text(), Number(place.dataset.afmChange), files, said.add);
+    const number = Number(place.dataset.afmChange);
+    const turn = python.turn((own) => ran(own, pad.text(), number, files, said.add));
+    mine = turn;
+    show();
+    const { problem } = await turn.end;
+    if (mine !== turn) return; // closed since
+    mine = null;
     if (problem) {
       said.fail(problem);
       pad.mark(problem.line);
     }
     told.textContent = problem ? "" : "What your cell prints:";
-    isRunning = false;
     pad.upgrade();
     show();
   }
@@ -107,18 +110,14 @@ export function change(place, files) {
   return { open };
 }
 
-/** What went wrong, or null. */
-async function ran(python, text, number, files, onPrint) {
+/** { problem }: what went wrong, or null. */
+async function ran(own, text, number, files, onPrint) {
   const quiet = listen(); // a cell before it may end at a figure
   const events = listen({ onPrint });
-  try {
-    const loaded = window.afm.load(files.cells);
-    await ready(python, files, events);
-    const { before, counts } = await loaded;
-    await python.do("layAnew", [before.slice(0, counts[number]), CELLS], quiet.on);
-    const { stopped } = await python.do("run", [text, { namespace: CELLS }], events.on);
-    return stopped ? { type: "Stopped", message: stopped, line: null } : events.problem;
-  } catch (error) {
-    return { type: "Python could not start", message: error.message, line: null };
-  }
+  const loaded = window.afm.load(files.cells);
+  await ready(own, files, events);
+  const { before, counts } = await loaded;
+  await own.do("layAnew", [before.slice(0, counts[number]), CELLS], quiet.on);
+  await own.do("run", [text, { namespace: CELLS }], events.on);
+  return events;
 }

@@ -1,8 +1,8 @@
 // The engine of the checks and the book's own code, once in each interpreter.
 //
 //   const events = listen({ onStart, onPrint, onGroup })     events.problem, .verdict, .tried, .on
-//   await ready(python, files, events)              the engine is read
-//   await once(python, name, "lay", [program, id], events)
+//   await ready(own, files, events)                 the engine is read; own: of a turn (python.js)
+//   await once(own, name, "lay", [program, id], events)
 
 const SECONDS = 25; // more than an answer has by itself; then the worker is ended
 const laid = new Map(); // by name, the age of the interpreter that has it
@@ -20,12 +20,12 @@ export function listen({ onStart = () => {}, onPrint = () => {}, onGroup = () =>
   return Object.assign(found, { on: { seconds: SECONDS, onEvent } });
 }
 
-export async function once(python, name, method, values, events) {
-  if (laid.get(name) === python.age) return;
-  await python.do(method, values, events.on);
-  if (!events.problem) laid.set(name, python.age);
+export async function once(own, name, method, values, events) {
+  if (laid.get(name) === own.age) return;
+  await own.do(method, values, events.on);
+  if (!events.problem) laid.set(name, own.age);
 }
 
-export async function ready(python, files, events) {
-  await once(python, "engine", "readEngine", [await window.afm.load(files.checks)], events);
+export async function ready(own, files, events) {
+  await once(own, "engine", "readEngine", [await window.afm.load(files.checks)], events);
 }

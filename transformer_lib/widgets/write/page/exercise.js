@@ -10,15 +10,12 @@ import { listen, once, ready } from "./engine.js";
 import { note } from "./progress.js";
 import { solutionOf, verdict } from "./verdict.js";
 
-const ENDLESS = "Stopped after 10 s: an endless loop?";
-const STOPPED = "Stopped by you.";
-
 export function exercise(place, { id, stub }, files) {
   const before = place.querySelector("textarea"); // what was written while this was loaded
   const said = verdict();
   const printed = output();
   let python = null;
-  let isRunning = false;
+  let mine = null; // the turn of Python in which it is checked
 
   const pad = makePad({
     text: before?.value ?? recall(id) ?? stub,
@@ -32,7 +29,7 @@ export function exercise(place, { id, stub }, files) {
     onRun: check,
   });
   const go = button({ label: "Check", title: "Ctrl or ⌘ with Enter", onClick: check });
-  const halt = button({ label: "Stop", onClick: () => python?.stop(STOPPED) });
+  const halt = button({ label: "Stop", onClick: () => mine.stop() });
   const over = button({ label: "Start over", onClick: reset });
   go.element.classList.add("afm-write-run");
   const after = solutionOf(place);
@@ -43,23 +40,22 @@ export function exercise(place, { id, stub }, files) {
   show();
 
   function show() {
-    go.element.disabled = isRunning;
-    halt.element.hidden = !isRunning;
-    over.element.hidden = isRunning || pad.text() === stub;
+    go.element.disabled = mine !== null;
+    halt.element.hidden = !mine;
+    over.element.hidden = mine !== null || pad.text() === stub;
   }
 
   async function check() {
-    if (isRunning) return;
-    isRunning = true;
+    if (mine) return;
     printed.clear();
     pad.mark(null);
     said.wait(python ? "Checking …" : "Python is being loaded …");
-    show();
     python ??= pythonOf(files);
-    const found = await judged(python, id, pad.text(), files, {
-      onStart: () => said.wait("Checking …"),
-      onPrint: (text) => printed.add(text),
-    });
+    const hooks = { onStart: () => said.wait("Checking …"), onPrint: printed.add };
+    mine = python.turn((own) => judged(own, id, pad.text(), files, hooks));
+    show();
+    const found = await mine.end;
+    mine = null;
     if (found.problem) {
       printed.fail(found.problem);
       pad.mark(found.problem.line);
@@ -71,7 +67,6 @@ export function exercise(place, { id, stub }, files) {
       if (found.passed) note(id);
       after.show(found.passed !== null);
     }
-    isRunning = false;
     pad.upgrade();
     show();
   }
@@ -91,19 +86,13 @@ export function exercise(place, { id, stub }, files) {
 }
 
 /** { passed, text } or { problem: { type, message, line } }. */
-async function judged(python, id, text, files, hooks) {
+async function judged(own, id, text, files, hooks) {
   const events = listen(hooks);
-  try {
-    const asked = window.afm.load(files.asked); // both at a time
-    await ready(python, files, events);
-    const { program, name, call } = (await asked).exercises[id];
-    await once(python, id, "lay", [program, id], events);
-    const task = { namespace: id, name, call };
-    const { stopped } = await python.do("check", [text, task], events.on);
-    if (stopped) return { passed: false, text: stopped === STOPPED ? STOPPED : ENDLESS };
-    const { problem, verdict: said } = events;
-    return problem ? { problem } : (said ?? { passed: null, text: "not attempted yet" });
-  } catch (error) {
-    return { problem: { type: "Python could not start", message: error.message, line: null } };
-  }
+  const asked = window.afm.load(files.asked); // both at a time
+  await ready(own, files, events);
+  const { program, name, call } = (await asked).exercises[id];
+  await once(own, id, "lay", [program, id], events);
+  await own.do("check", [text, { namespace: id, name, call }], events.on);
+  const { problem, verdict: said } = events;
+  return problem ? { problem } : (said ?? { passed: null, text: "not attempted yet" });
 }

@@ -10,7 +10,6 @@ import { listen, once, ready } from "./engine.js";
 
 const NAME = "yours";
 const SECONDS = 180; // a slow phone has the time that it needs
-const STOPPED = "Stopped by you.";
 const LEAD =
   "Write a part of the machine and put it in. The right half of the figure above shows what becomes of it. The last line says what takes whose place, as in a notebook.";
 const AGAIN = "You have not answered this exercise yet, so this is how it begins.";
@@ -29,7 +28,7 @@ export function yours(place, files) {
   const tries = element("ol", { class: "afm-yours-tries", "aria-label": "What you have tried" });
   let python = null;
   let begins = null;
-  let isRunning = false;
+  let mine = null; // the turn of Python in which it is tried
   const pad = makePad({
     text: recall(NAME) ?? "",
     label: "Your part in Python. Escape, then Tab, leaves it.",
@@ -38,7 +37,7 @@ export function yours(place, files) {
     onRun: run,
   });
   const go = button({ label: "Put it in", title: "Ctrl or ⌘ with Enter", onClick: run });
-  const halt = button({ label: "Stop", onClick: () => python?.stop(STOPPED) });
+  const halt = button({ label: "Stop", onClick: () => mine.stop() });
   const back = button({ label: "Back to the chapter’s figure", onClick: close });
   go.element.classList.add("afm-write-run");
   const row = element("p", { class: "afm-ask-row" }, go.element, halt.element, back.element);
@@ -73,7 +72,7 @@ export function yours(place, files) {
   }
 
   function close() {
-    python?.stop(STOPPED);
+    mine?.stop();
     figureOf()?.show(null);
     setOpen(false);
     opens.focus();
@@ -86,22 +85,19 @@ export function yours(place, files) {
   }
 
   function show() {
-    go.element.disabled = isRunning;
-    halt.element.hidden = !isRunning;
-    bar.hidden = !isRunning;
+    go.element.disabled = mine !== null;
+    halt.element.hidden = bar.hidden = !mine;
   }
 
   async function run() {
     const figure = figureOf();
-    if (isRunning || !figure) return;
-    isRunning = true;
+    if (mine || !figure) return;
     said.clear();
     pad.mark(null);
     bar.removeAttribute("value"); // not known yet
     told.textContent = "The machine is being loaded …";
-    show();
     python ??= pythonOf(files);
-    const { problem, tried } = await put(python, pad.text(), begins, files, figure, {
+    const hooks = {
       onPrint: said.add,
       onStart() {
         told.textContent = "The machine reads …";
@@ -110,8 +106,11 @@ export function yours(place, files) {
         [bar.max, bar.value] = [all, of];
         told.textContent = `Asked ${of} of ${all} questions: ${right} right so far.`;
       },
-    });
-    isRunning = false;
+    };
+    mine = python.turn((own) => put(own, pad.text(), begins, files, figure, hooks));
+    show();
+    const { problem, tried } = await mine.end;
+    mine = null;
     show();
     told.textContent = problem ? "" : answered(tried);
     if (problem) {
@@ -136,23 +135,18 @@ const textOf = ({ text, call, exercise }) =>
   `${((exercise && recall(exercise)) ?? text).trimEnd()}\n\n\n${call}\n`;
 
 /** { tried } or { problem: { type, message, line } }. */
-async function put(python, text, begins, files, { words, head }, hooks) {
+async function put(own, text, begins, files, { words, head }, hooks) {
   const quiet = listen();
   const events = listen(hooks);
   const [layer, number] = head.match(/\d+/g).map((count) => Number(count) - 1);
-  try {
-    const names = [begins.machine, ...begins.weights];
-    const loaded = Promise.all(names.map((name) => window.afm.load(name)));
-    await ready(python, files, quiet);
-    const [machine, ...packed] = await loaded;
-    const bytes = packed.map(({ buffer }) => buffer);
-    await once(python, NAME, "readMachine", [machine, bytes], quiet);
-    if (quiet.problem) return { problem: quiet.problem };
-    const task = { namespace: NAME, program: begins.program, words, head: [layer, number] };
-    const { stopped } = await python.do("tryIn", [text, task], { ...events.on, seconds: SECONDS });
-    if (stopped) return { problem: { type: "Stopped", message: stopped, line: null } };
-    return events.problem ? { problem: events.problem } : { tried: events.tried };
-  } catch (error) {
-    return { problem: { type: "Python could not start", message: error.message, line: null } };
-  }
+  const names = [begins.machine, ...begins.weights];
+  const loaded = Promise.all(names.map((name) => window.afm.load(name)));
+  await ready(own, files, quiet);
+  const [machine, ...packed] = await loaded;
+  const bytes = packed.map(({ buffer }) => buffer);
+  await once(own, NAME, "readMachine", [machine, bytes], quiet);
+  if (quiet.problem) return quiet;
+  const task = { namespace: NAME, program: begins.program, words, head: [layer, number] };
+  await own.do("tryIn", [text, task], { ...events.on, seconds: SECONDS });
+  return events;
 }
