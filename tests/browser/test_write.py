@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from harness import HOST, HOSTILE, check_axe, check_fits, each_look, page_html
+from harness import HOST, HOSTILE, check_axe, check_fits, each_look, next_frame, page_html
 
 from transformer_lib.widgets import Goal, Write
 
@@ -86,11 +86,22 @@ def test_a_loop_without_an_end_is_stopped_and_the_page_goes_on(open_page):
     assert output(page) == "tensor([1., 1.])\n"
 
 
+def test_who_starts_over_during_a_run_sees_the_first_text_and_nothing_else(open_page):
+    page = open_page(write("while True:\n    pass\n"))
+    page.get_by_role("button", name="Run").click()
+    page.get_by_text("Running …").wait_for()
+    page.get_by_role("button", name="Start over").click()
+    next_frame(page)
+    assert problem(page) == page.locator(".afm-reading").inner_text() == ""
+    assert page.get_by_role("button", name="Run").is_enabled()
+
+
 def test_a_loop_ends_by_itself_after_its_time(open_page):
-    figure = write("while True:\n    pass\n")
+    figure = write("print(1)\nprint(2)\nwhile True:\n    pass\n")
     figure.set_trait("_limits", b'{"seconds":1}')
     page = open_page(figure)
     run(page)
+    assert output(page) == "1\n2\n"
     assert problem(page) == ("Stopped: stopped after 1 seconds: is there a loop that does not end?")
 
 

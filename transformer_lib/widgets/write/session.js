@@ -39,6 +39,7 @@ const MOST = { lines: 2000, characters: 200_000, bytes: 1.5e9 };
 const HEAP = 8 * 1024 * 1024; // at first; it grows
 const STACK = 32 * 1024;
 const OFTEN = 40; // ms between two messages of output
+const FIRST = 50; // messages go at once, or a loop that does not end would keep them
 const never = () => false;
 let isOver = never; // asked before each operation on tensors
 
@@ -91,11 +92,8 @@ export async function start({ load, python, tell }) {
     }, "book");
   }
 
-  const provide = (name, code) => globalThis.afmProvide(name, prepare(code).code);
-
   return {
     run,
-    provide,
     forget: (namespace) => globalThis.afmForget(namespace),
     lay,
     layAnew(programs, namespace) {
@@ -253,15 +251,16 @@ function closeMatches(word, words, n, cutoff) {
 
 /** Output in few messages, and not without an end. */
 function printer(tell) {
-  let [waiting, sent, lines, characters, cell] = ["", 0, 0, 0, ""];
+  let [waiting, sent, messages, lines, characters, cell] = ["", 0, 0, 0, 0, ""];
   const flush = () => {
     if (waiting) tell({ out: waiting });
     waiting = "";
     sent = performance.now();
+    messages += 1;
   };
   return {
     begin(name) {
-      [waiting, lines, characters, cell] = ["", 0, 0, name];
+      [waiting, messages, lines, characters, cell] = ["", 0, 0, 0, name];
     },
     get cell() {
       return cell;
@@ -273,7 +272,7 @@ function printer(tell) {
       characters += text.length;
       if (lines > MOST.lines || characters > MOST.characters) return false;
       waiting += text;
-      if (performance.now() - sent > OFTEN) flush();
+      if (messages < FIRST || performance.now() - sent > OFTEN) flush();
       return true;
     },
   };
