@@ -31,6 +31,7 @@ test("a cell prints, and its last expression is shown", () => {
   printed("if True:\n    x", "");
   printed("'a', 1.0", "('a', 1.0)\n");
   printed("None", "");
+  printed("def f(x):\n    return x\n    # f(2)\n\t\nf(3)", "3\n");
 });
 
 test("names stay from one run to the next, each namespace for itself", () => {
@@ -68,6 +69,13 @@ test("dicts keep their order, and stars stand in displays", () => {
   printed("[*range(2), 5]", "[0, 1, 5]\n");
   printed("def f(x):\n    return 0, *x, *x; y = 1\nf([2])", "(0, 2, 2)\n");
   printed("a, *b = c = *range(2), 5\nb, c", "([1, 5], (0, 1, 5))\n");
+  printed("(a, *b) = [c, (d, *e)] = 1, (2, 3)\nb, d, e", "([(2, 3)], 2, [3])\n");
+  printed("for i, (a, *b) in enumerate([(1, 2, 3)]):\n    print(i, b)", "0 [2, 3]\n");
+  printed(
+    "[(a, *b) for a, *b in ['xyz']], [b for a, (*b, c) in [(0, 'xyz')]]",
+    "([('x', 'y', 'z')], [['x', 'y']])\n",
+  );
+  printed("[(*a, 0) for a in [*['xy'], (1,)]]", "[('x', 'y', 0), (1, 0)]\n");
   printed("dict(a=1)['a'], isinstance({}, dict)", "(1, True)\n");
 });
 

@@ -253,6 +253,7 @@ function displays(found, edits) {
       token.text === "*" && token.kind === "op" && /^(?:[[({,=]|return|yield)$/.test(before?.text);
     if (!isStar || isParameter(found, i)) return;
     if (!token.depth) return starredValue(found, i, edits);
+    if (isTarget(found, i)) return;
     const at = found.indexOf(opener(found, i));
     const open = found[at];
     if (isAfterValue(found[at - 1])) {
@@ -281,6 +282,22 @@ function starredValue(found, i, edits) {
   const end = found.findIndex((other, k) => k > i && isEnd(other));
   insert(edits, start, "__tuple__(", -1.9);
   insert(edits, found[(end < 0 ? found.length : end) - 1].end, ")", 7);
+}
+
+/** Among what is assigned to: (a, *b) = x, for i, (a, *b) in x */
+function isTarget(found, i) {
+  const { depth } = found[i];
+  let k = i - 1;
+  while (k >= 0 && !isStart(found[k]) && found[k].depth >= depth) {
+    if (found[k].depth === depth && /^(?:for|in)$/.test(found[k].text))
+      return found[k].text === "for";
+    k -= 1;
+  }
+  if (depth) return !isAfterValue(found[k - 1]) && isTarget(found, k);
+  const next = found
+    .slice(i)
+    .find((other) => isStart(other) || (other.text === "=" && !other.depth));
+  return next?.text === "=";
 }
 
 /** Of a lambda: lambda x, *rest: x */

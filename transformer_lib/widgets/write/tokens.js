@@ -14,6 +14,7 @@ export function tokens(source) {
   let depth = 0;
   let at = 0;
   let isStart = true; // of a logical line
+  let indent = null; // of this line, if it has code
   while (at < source.length) {
     PARTS.lastIndex = at;
     const { groups } = PARTS.exec(source);
@@ -24,9 +25,11 @@ export function tokens(source) {
     if (kind === "newline") {
       if (!depth && !isStart) found.push({ kind, text, start: at, end, depth });
       isStart ||= !depth;
+      indent = null;
     } else if (kind === "space" && isStart && !text.startsWith("\\")) {
-      found.push({ kind: "indent", text, start: at, end, depth });
+      indent = { kind: "indent", text, start: at, end, depth };
     } else if (kind !== "space" && kind !== "comment") {
+      if (isStart && indent) found.push(indent);
       if (")]}".includes(text)) depth = Math.max(0, depth - 1);
       found.push({ kind, text, start: at, end, depth });
       if (kind === "op" && "([{".includes(text)) depth += 1;
@@ -34,9 +37,7 @@ export function tokens(source) {
     }
     at = end;
   }
-  return found.filter(
-    ({ kind }, i) => kind !== "indent" || (found[i + 1] && found[i + 1].kind !== "indent"),
-  );
+  return found;
 }
 
 /** The rest of a text that begins at `at`, its quotes included. */
