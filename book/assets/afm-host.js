@@ -10,7 +10,7 @@
  *
  * window.afm:
  *   afm.load(path) -> Promise   Loads the classic script at `path`, relative to this file's folder,
- *                               once. Resolves to what the script has handed to afm.provide(path, value)
+ *                               once, if it can. Resolves to what the script has handed to afm.provide(path, value)
  *                               (text is taken as base64 and becomes a DataView), else to undefined.
  *                               For weights beside the page, and for third-party scripts.
  *   afm.provide(path, value)    Called by such a script.
@@ -37,8 +37,10 @@
         const script = document.createElement("script");
         script.src = new URL(path, here).href;
         script.onload = () => resolve(provided.get(path));
-        script.onerror = () =>
+        script.onerror = () => {
+          scripts.delete(path); // whoever asks again tries again
           reject(new Error(`could not load ${path}, which belongs beside this page`));
+        };
         document.head.append(script);
       });
       scripts.set(path, loaded);

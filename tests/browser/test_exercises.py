@@ -1,8 +1,12 @@
 """Exercises on the page: a newcomer answers three, one of them first wrong; and bad input."""
 
+import json
+import shutil
+
 import pytest
+import python_files
 from built import BUILD, ROOT
-from harness import arrive, check_fits
+from harness import HOST, arrive, check_fits
 from playwright.sync_api import expect
 
 CHAPTER = BUILD / "chapters" / "01-self-attention.html"
@@ -158,6 +162,49 @@ def test_bad_answers_get_a_sentence_and_the_page_goes_on(chapter):
     for one in (place, endless):
         write(one, RIGHT)
         assert "✓" in check(one)
+
+
+ONE = """<script defer src="afm-host.js"></script><script defer src="start.js"></script>
+<script id="afm-asked" type="application/json">%s</script>
+<section><div class="cell"><pre>def f(x):\n    ...</pre><div data-afm-ask="f"></div></div></section>
+<button>elsewhere</button>"""
+
+SLOW = """() => {
+  const { load } = window.afm;
+  const may = new Promise((resolve) => { window.go = resolve; });
+  window.afm = { ...window.afm, load: (path) => may.then(() => load(path)) };
+}"""
+
+
+def test_a_script_that_comes_late_or_never_takes_nothing_from_the_reader(
+    browser, watched, tmp_path
+):
+    name, script = python_files.files_of_exercises()["page"]
+    asked = {"files": {"page": name}, "exercises": {"f": {"id": "f", "lines": 2}}, "total": 1}
+    (tmp_path / "start.js").write_text(python_files.start(), "utf-8")
+    (tmp_path / "page.html").write_text(ONE % json.dumps(asked), "utf-8")
+    shutil.copy(HOST, tmp_path)
+    page = watched(browser.new_context()).new_page()
+    page.goto((tmp_path / "page.html").as_uri())
+    page.get_by_role("textbox").fill("x = 1")
+    expect(page.get_by_role("alert")).to_contain_text(f"could not load {name}")
+    page.context.wrong.clear()
+    (tmp_path / name).write_text(script, "utf-8")
+    page.evaluate(SLOW)
+    page.get_by_role("button", name="Check").click()
+    page.evaluate("go()")
+    page.locator(".afm-write-problem:visible").wait_for()  # there is no Python here
+    assert page.get_by_role("textbox").input_value() == "x = 1"
+    page.context.wrong.clear()
+    page.reload()
+    page.evaluate(SLOW)
+    page.get_by_role("textbox").focus()
+    elsewhere = page.get_by_role("button", name="elsewhere")
+    elsewhere.focus()
+    page.evaluate("go()")
+    page.get_by_role("button", name="Start over").wait_for()
+    assert page.get_by_role("textbox").input_value() == "x = 1"
+    expect(elsewhere).to_be_focused()
 
 
 def test_an_open_cell_is_changed_run_and_put_back(chapter):

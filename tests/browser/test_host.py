@@ -169,7 +169,7 @@ def test_widgets_far_below_wait_until_they_are_near(plain_page):
     page.wait_for_function("window.runs?.render === 1")
 
 
-def test_files_beside_the_page_are_loaded_once(plain_page):
+def test_files_beside_the_page_are_loaded_once(plain_page, tmp_path):
     weights = base64.b64encode(bytes([1, 2, 255])).decode()
     page = plain_page(
         page_html([probe(1)]),
@@ -187,6 +187,8 @@ def test_files_beside_the_page_are_loaded_once(plain_page):
     message = page.evaluate("afm.load('data/none.js').catch((error) => error.message)")
     assert message == "could not load data/none.js, which belongs beside this page"
     page.context.wrong.clear()
+    (tmp_path / "data" / "none.js").write_text("afm.provide('data/none.js', 5)", "utf-8")
+    assert page.evaluate("afm.load('data/none.js')") == 5
 
 
 def test_widgets_far_below_start_when_the_browser_is_idle(plain_page):

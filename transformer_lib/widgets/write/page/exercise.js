@@ -34,6 +34,7 @@ export function exercise(place, { id, stub }, files) {
   go.element.classList.add("afm-write-run");
   const after = solutionOf(place);
   const row = element("p", { class: "afm-ask-row" }, go.element, halt.element, over.element);
+  const isHere = place.contains(document.activeElement); // still, on a slow line
   const selected = [before?.selectionStart ?? 0, before?.selectionEnd ?? 0];
   place.replaceChildren(pad.element, row, printed.element, said.element, after.element);
   pad.element.querySelector("textarea").setSelectionRange(...selected);
@@ -82,7 +83,7 @@ export function exercise(place, { id, stub }, files) {
     pad.focus();
   }
 
-  return { check, focus: pad.focus };
+  return { check, focus: () => isHere && pad.focus() };
 }
 
 /** { passed, text } or { problem: { type, message, line } }. */

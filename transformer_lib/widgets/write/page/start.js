@@ -2,7 +2,7 @@
 // and a button. An extension of Sphinx has left the places (book/extensions/exercises.py). Bundled by
 // esbuild; small, since every reader loads it. The rest (index.js) is loaded by the first touch.
 
-import { nameOfCell, recall } from "../kept.js";
+import { keep, nameOfCell, recall } from "../kept.js";
 import { showProgress } from "./progress.js";
 
 let page, files; // what the extension has written into the page
@@ -14,12 +14,21 @@ const make = (tag, attributes, ...children) => {
 };
 const button = (label) => make("button", { type: "button", className: "afm-button" }, label);
 
-/** Calls the rest of the page's script once, however often it is asked to. */
-function wakes(name, ...given) {
-  let awake = null;
-  return (how) => {
-    awake ??= window.afm.load(files.page).then((parts) => parts[name](...given));
-    return awake.then((one) => one[how]?.());
+/** Makes a part of the page's script once, and calls it however often; says so if it is not there. */
+function wakes(name, place, ...given) {
+  const told = make("p", { role: "alert" });
+  let part = null;
+  return async (how) => {
+    told.remove();
+    try {
+      const parts = await window.afm.load(files.page);
+      part ??= parts[name](place, ...given);
+      await part[how]?.();
+    } catch (error) {
+      told.textContent = `That did not work: ${error.message}. Try again.`;
+      place.append(told);
+      throw error;
+    }
   };
 }
 
@@ -40,6 +49,7 @@ function field(place, asked) {
   place.lastChild.className = "afm-ask-row";
   const wake = wakes("exercise", place, { ...asked, stub }, files);
   text.addEventListener("focus", () => wake("focus"), { once: true });
+  text.addEventListener("input", () => keep(asked.id, text.value));
   check.addEventListener("click", () => wake("check"));
 }
 
