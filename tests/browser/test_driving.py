@@ -323,14 +323,33 @@ def test_phrase_and_change_stay_in_sight_together_where_there_is_room(open_page)
     assert page.locator(".afm-back").count() == 0
 
 
+# The observers that watch a figure.
+WATCHING = """<script>
+window.watching = new Set();
+const { observe, disconnect } = MutationObserver.prototype;
+MutationObserver.prototype.observe = function (target, options) {
+  if (target.matches?.(".afm")) watching.add(this);
+  return observe.call(this, target, options);
+};
+MutationObserver.prototype.disconnect = function () {
+  watching.delete(this);
+  return disconnect.call(this);
+};
+</script>"""
+
+
 def test_unknown_keys_and_values_change_nothing_and_warn(open_page):
     links = phrase("#set:plane;selected=nobody;size=2") + phrase("#set:plane;size=2;angle=0", "ok")
-    page = open_page(playground(selected=1), before=links)
+    page = open_page(playground(selected=1), before=WATCHING + links)
     first = facts_of(page, "plane")
     page.get_by_role("button", name="set it").click()
     assert facts_of(page, "plane") == first
+    refused = "The figure takes no selected=nobody. The figure takes no size=2."
+    assert said(page, "plane") == refused
+    assert page.evaluate("watching.size") == 0
     page.get_by_role("button", name="ok").click()  # what it knows, it does
     assert facts_of(page, "plane")["angle gave"] == 0
+    assert said(page, "plane") == "The figure takes no size=2. The figure is set: angle 0."
     assert page.context.wrong == [
         "console warning: The figure plane takes no selected=nobody.",
         "console warning: The figure plane takes no size=2.",

@@ -148,21 +148,28 @@ export function drive(
     async set(settings, phrase = null) {
       const changed = watchChanges(fig.element);
       const before = stateNow();
+      const refused = [];
       const done = settings.filter(([key, text]) => {
         const fits = setOne(key, text);
-        if (!fits) console.warn(`The figure ${model.get("name")} takes no ${key}=${text}.`);
+        if (!fits) {
+          console.warn(`The figure ${model.get("name")} takes no ${key}=${text}.`);
+          refused.push(`The figure takes no ${key}=${text}.`);
+        }
         return fits;
       });
       model.save_changes();
-      if (!done.length) return;
+      if (!done.length) {
+        changed.mark(); // nothing, and it watches no longer
+        status.textContent = refused.join(" ");
+        return;
+      }
       if (settled) await settled();
       const boxes = changed.mark();
       showChange(fig.element, boxes, phrase);
       const any = boxes.length > 0 || stateNow() !== before;
       const told = done.map(([key, text]) => (text ? `${key} ${text}` : key)).join(", ");
-      status.textContent = any
-        ? `The figure is set: ${told}.`
-        : `The figure is so already: ${told}.`;
+      const how = any ? "The figure is set" : "The figure is so already";
+      status.textContent = [...refused, `${how}: ${told}.`].join(" ");
     },
   };
   // A notebook says so when its kernel restarts; the new one knows nothing of this figure.
