@@ -66,6 +66,7 @@ test("short: significant digits without zeros at the end, whole parts as they ar
     [0, -0, 12, 0.042, 0.001, 4.26e-6, 1e-7, -3e-5, 99999, 123456, 1.23e8].map((x) => short(x)),
     ["0", "0", "12", "0.042", "0.001", "4.3e−6", "1e−7", "−3e−5", "99,999", "123,456", "1.2e8"],
   );
+  assert.deepEqual([short(Number.NaN), short(-1e-9 * 0)], ["NaN", "0"]);
 });
 
 test("a reading has two decimals, or two significant digits where those would be lost", () => {
@@ -82,5 +83,5 @@ test("precise keeps the zeros at the end", () => {
     [1, 0.03, 10, 0.5, 123.4, 1e-50].map((value) => precise(value)),
     ["1.0", "0.030", "10", "0.50", "123", "1e−50"],
   );
-  assert.equal(precise(0.12345, 3), "0.123");
+  assert.deepEqual([precise(0.12345, 3), precise(-123), precise(-0.5)], ["0.123", "−123", "−0.50"]);
 });

@@ -23,7 +23,7 @@ export function precise(value, digits = 2) {
   const size = Math.abs(value);
   if (size !== 0 && (size < 1e-4 || size >= 1e6)) return power(value, digits - 1);
   return withMinus(
-    Number(value.toPrecision(digits)) < 10 ** digits ? value.toPrecision(digits) : value.toFixed(0),
+    Number(size.toPrecision(digits)) < 10 ** digits ? value.toPrecision(digits) : value.toFixed(0),
   );
 }
 
@@ -32,7 +32,7 @@ export function short(value, digits = 2) {
   const size = Math.abs(value);
   if (size !== 0 && (size < 1e-4 || size >= 10 ** (digits + 5))) return power(value, 1);
   const decimals = size === 0 ? 0 : Math.max(0, digits - 1 - Math.floor(Math.log10(size)));
-  const [whole, ...rest] = String(Number(value.toFixed(decimals)) || 0).split(".");
+  const [whole, ...rest] = String(Number(value.toFixed(decimals)) + 0).split(".");
   return withMinus([grouped(whole), ...rest].join("."));
 }
 
