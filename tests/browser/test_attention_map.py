@@ -177,10 +177,16 @@ def test_files(open_page):
     assert int.from_bytes(png[16:20], "big") > 500  # pixels wide, at twice the size shown
 
 
-def test_a_picture_that_cannot_be_drawn_is_reported(open_page):
-    """As under a content security policy that does not let images come from blob: addresses."""
+@pytest.mark.parametrize(
+    "no",
+    [  # a content security policy may refuse blob: addresses; a picture may be too large
+        "URL.createObjectURL = () => 'data:image/png;base64,broken'",
+        "HTMLCanvasElement.prototype.toBlob = (callback) => callback(null)",
+    ],
+)
+def test_a_picture_that_cannot_be_drawn_is_reported(open_page, no):
     page = open_page(AttentionMap(weights(5, 5), TOKENS))
-    page.evaluate("URL.createObjectURL = () => 'data:image/png;base64,broken'")
+    page.evaluate(f"() => {{ {no}; }}")
     page.get_by_role("button", name="PNG", exact=True).click()
     page.locator(".afm-reading", has_text="could not draw the picture as PNG").wait_for()
 

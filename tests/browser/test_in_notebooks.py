@@ -67,6 +67,14 @@ def test_a_view_rendered_outside_of_the_document_has_its_colors(open_page, theme
     assert set(said) == {theme}
 
 
+def test_figures_of_one_name_are_told_apart_before_they_are_in_the_document(open_page):
+    page = open_page(*(AttentionMap(torch.eye(2), ["a", "b"]) for _ in range(3)), before=LATE)
+    page.evaluate("late.forEach((put) => put())")
+    next_frame(page)
+    names = page.locator("figure.afm").evaluate_all("(all) => all.map((one) => one.ariaLabel)")
+    assert len(set(names)) == 3, names
+
+
 def test_without_a_word_from_the_page_the_background_decides_once_it_is_there(open_page):
     page = open_page(AttentionMap(torch.eye(2), ["a", "b"]), color_scheme="dark", before=LATE)
     page.evaluate("""() => {

@@ -174,6 +174,11 @@ def test_a_cell_is_chosen_by_keyboard(open_page):
     first.get_by_role("gridcell", name="mary, mary").focus()
     page.keyboard.press("ArrowDown")
     assert first.locator("[aria-selected=true]").get_attribute("aria-label") == names[0]
+    page.evaluate(
+        "() => { onkeydown = (event) => { window.isPrevented = event.defaultPrevented; }; }"
+    )
+    page.keyboard.press("Control+F8")  # the browser's own
+    assert page.evaluate("isPrevented") is False
     second.get_by_role("gridcell", name="mary, mary").focus()
     page.keyboard.press("ArrowRight")
     second.get_by_role("button", name=COMMIT).press("Space")

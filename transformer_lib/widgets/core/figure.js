@@ -127,6 +127,7 @@ export function figure(el, { name, hint }) {
   function readColors() {
     if (!root.isConnected) read = null;
     else if (read !== themeOf(el)) {
+      tellApart(root, name); // only now it counts
       read = themeOf(el);
       root.dataset.afmTheme = read;
       themeCallbacks.forEach((callback) => callback(palette(root)));
@@ -273,17 +274,18 @@ function download(name, content, type) {
 function downloadPng(name, svg, say) {
   const image = new Image();
   const address = URL.createObjectURL(new Blob([svg], { type: "image/svg+xml" }));
+  const fail = () => {
+    URL.revokeObjectURL(address);
+    say("This browser could not draw the picture as PNG. SVG works.");
+  };
   image.addEventListener("load", () => {
     URL.revokeObjectURL(address);
     const canvas = element("canvas", { width: 2 * image.width, height: 2 * image.height });
     const pen = canvas.getContext("2d");
     pen.scale(2, 2);
     pen.drawImage(image, 0, 0);
-    canvas.toBlob((blob) => download(name, blob, "image/png"), "image/png");
+    canvas.toBlob((blob) => (blob ? download(name, blob, "image/png") : fail()), "image/png");
   });
-  image.addEventListener("error", () => {
-    URL.revokeObjectURL(address);
-    say("This browser could not draw the picture as PNG. SVG works.");
-  });
+  image.addEventListener("error", fail);
   image.src = address;
 }

@@ -10,6 +10,7 @@
 import { element, showToken, uniqueId } from "../core/dom.js";
 import { grid } from "../core/grid.js";
 import { rich } from "../core/markup.js";
+import { GRID_KEYS } from "../core/pointing.js";
 import { parseNumber } from "./model.js";
 
 /** One option out of a few. */
@@ -143,12 +144,12 @@ export function askCell(question) {
   });
   // Space and Enter choose the first cell, which no arrow key leads to; locked, nothing moves.
   const keep = (event) => {
-    const locked = answer && event.key !== "Tab";
     const first = (event.key === " " || event.key === "Enter") && !map.selected;
-    if (!locked && !first) return;
+    const moves = event.type === "pointerdown" || event.key in GRID_KEYS;
+    if (answer ? !moves : !first) return;
     event.stopPropagation();
     if (event.type === "keydown") event.preventDefault();
-    if (locked) return;
+    if (answer) return;
     map.select(0, 0);
     say([0, 0]);
   };
