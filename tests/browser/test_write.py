@@ -122,15 +122,15 @@ def test_what_is_written_is_kept_and_can_be_forgotten(open_page, served, tmp_pat
 
 
 def test_figures_share_names_only_under_one_name(open_page):
-    page = open_page(Write("a = 5", name="one"), Write("a", name="one"), Write("a", name="other"))
+    page = open_page(Write("a = 5", name="one"), Write("a", name="one"), Write("a = 5"), Write("a"))
     figures = page.locator("figure.afm")
-    for i in range(3):
+    for i in range(4):
         figures.nth(i).get_by_role("button", name="Run").click()
         page.wait_for_function(
             "(i) => !document.querySelectorAll('.afm-write-run')[i].disabled", arg=i
         )
     assert figures.nth(1).locator(".afm-write-out").text_content() == "5\n"
-    assert "NameError" in figures.nth(2).locator(".afm-write-problem").text_content()
+    assert "NameError" in figures.nth(3).locator(".afm-write-problem").text_content()
 
 
 def test_tab_indents_and_escape_lets_it_leave(open_page):

@@ -12,7 +12,7 @@ function tried(work) {
   }
 }
 
-/** The name of a cell of the book that a reader has changed: by its text, so that it goes with that. */
+/** The name of what has none, such as a cell of the book: by its text, so that it goes with that. */
 export function nameOfCell(code) {
   let sum = 0;
   for (const sign of code) sum = (Math.imul(sum, 31) + sign.codePointAt(0)) | 0;

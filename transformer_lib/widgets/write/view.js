@@ -2,7 +2,7 @@ import { button } from "../core/dom.js";
 import { figure } from "../core/figure.js";
 import { drive } from "../core/state.js";
 import { readJson } from "../core/wire.js";
-import { drop, keep, recall } from "./kept.js";
+import { drop, keep, nameOfCell, recall } from "./kept.js";
 import { output } from "./output.js";
 import { makePad } from "./pad.js";
 import { pythonOf } from "./python.js";
@@ -18,7 +18,7 @@ function render({ model, el }) {
     name: "Write and run Python",
     hint: files.python ? "Try: change a line, and run it (Ctrl or ⌘ with Enter)." : HERE,
   });
-  const name = model.get("name") || "write";
+  const name = model.get("name") || nameOfCell(code);
   const first = recall(name) ?? code;
   const said = output();
   let python = null;
