@@ -17,7 +17,7 @@ A link in a chapter's Markdown sets them: `[two layers](#set:painter;layers=2;fo
 import difflib
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
@@ -97,7 +97,8 @@ class Key:
 class Number(Key):
     """A number from `low` to `high`; None: no bound. `multiple` is what divides a whole number.
 
-    A text as `high` names one of the sizes (`_sizes`): so many values there are, from `low` on.
+    A text as `high` names one of the sizes (`_sizes`), for what is counted from 0: the highest is
+    one less than this size.
     """
 
     low: float | None = None
@@ -145,7 +146,7 @@ class Number(Key):
     def _high(self, sizes: Sizes) -> float | None:
         if not isinstance(self.high, str):
             return self.high
-        return sizes[self.high] - 1 + (self.low or 0) if self.high in sizes else None
+        return sizes[self.high] - 1 if self.high in sizes else None
 
 
 @dataclass(frozen=True)
@@ -270,33 +271,33 @@ class Pair(Key):
 
 @dataclass(frozen=True)
 class Numbers(Key):
-    """Numbers with commas between them, such as a point of the plane: what each of them may be."""
+    """`count` numbers with commas between them, such as a point of the plane."""
 
-    each: Sequence[Number]
+    count: int
     about: str = ""
+    whole: bool = False
+    low: float | None = None
     kind = "numbers"
     numeric = False
 
     def read(self, text: str, texts: Texts | None, sizes: Sizes) -> list[float] | None:
-        parts = text.split(",")
-        return self._parts(Number.read, parts, None, sizes)
+        parts = [Number(self.low, whole=self.whole).read(x, None, sizes) for x in text.split(",")]
+        return self.fitting(parts, texts, sizes)
 
     def fitting(self, value: Any, texts: Texts | None, sizes: Sizes) -> list[float] | None:
-        return self._parts(Number.fitting, value, None, sizes)
-
-    def _parts(self, of: Callable[..., float | None], values: Any, *known: Any) -> list | None:
-        if not isinstance(values, Sequence) or len(values) != len(self.each):
+        if not isinstance(value, Sequence) or len(value) != self.count:
             return None
-        parts = [of(one, value, *known) for one, value in zip(self.each, values, strict=True)]
+        parts = [Number(self.low, whole=self.whole).fitting(one, texts, sizes) for one in value]
         return None if None in parts else parts
 
     def takes(self, texts: Texts | None, sizes: Sizes) -> str:
-        each = [one.takes(texts, sizes) for one in self.each]
-        return f"{len(each)} numbers with commas between them: {', '.join(each)}"
+        kind = "whole numbers" if self.whole else "numbers"
+        least = "" if self.low is None else f" of at least {self.low:g}"
+        return f"{self.count} {kind}{least} with commas between them"
 
     def described(self, trait: str, sizes: Sizes) -> dict[str, Any]:
-        each = [one.described("", sizes) for one in self.each]
-        return super().described(trait, sizes) | {"each": each}
+        more = {"count": self.count, "whole": self.whole, "low": self.low}
+        return super().described(trait, sizes) | more
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@ import { test } from "node:test";
 
 import { holds, labels, readLink, readValue } from "../../../transformer_lib/widgets/core/state.js";
 
-const ANY = { low: null, high: null, multiple: 0 };
 const TEXTS = { words: ["mary", "the", "roses", "the", "a, b"] };
 
 test("tokens that repeat are numbered, as in Python", () => {
@@ -56,12 +55,12 @@ test("values are read, or refused", () => {
       { 4: 4, 5: undefined },
     ],
     [
-      { kind: "numbers", each: [ANY, ANY] },
+      { kind: "numbers", count: 2, whole: false, low: null },
       { "1,-2.5": [1, -2.5], 1: undefined, "1,2,3": undefined, "1,": undefined },
     ],
     [
-      { kind: "numbers", each: [ANY, { low: 0, high: 2, multiple: 1 }] },
-      { "1.5,2": [1.5, 2], "1,-2": undefined, "1,3": undefined, "1,1.5": undefined },
+      { kind: "numbers", count: 2, whole: true, low: 0 },
+      { "1,2": [1, 2], "1,-2": undefined },
     ],
     [
       { kind: "token", of: "words", first: 0 },

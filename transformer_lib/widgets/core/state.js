@@ -77,9 +77,13 @@ const READERS = {
       value <= (high ?? Infinity);
     return fits ? value : undefined;
   },
-  numbers({ each }, text) {
-    const values = text.split(",").map((one, at) => each[at] && READERS.number(each[at], one));
-    return values.length === each.length && !values.includes(undefined) ? values : undefined;
+  numbers({ count, whole, low }, text) {
+    const values = text.split(",").map(toNumber);
+    const fits = (value) =>
+      Number.isFinite(value) &&
+      !(whole && value !== Math.trunc(value)) &&
+      value >= (low ?? -Infinity);
+    return values.length === count && values.every(fits) ? values : undefined;
   },
   token: ({ of, first }, text, texts) => tokenAt(texts[of], text, first),
   pair({ rows, columns }, text, texts) {

@@ -44,7 +44,7 @@ const WATCHED = ["text", "word", "off", "patches", "exchange", "temperature", "t
 
 function render({ model, el }) {
   const known = readJson(model, "_text");
-  const { vocabulary, texts, parts, switches, about } = known;
+  const { vocabulary, texts, parts, about } = known;
   const config = readJson(model, "_config");
   const grammar = gifts(known.grammar);
   const idOf = (word) => vocabulary.indexOf(word);
@@ -293,8 +293,8 @@ function render({ model, el }) {
       ask: (id) => story.askFor(vocabulary[id]),
       say: (id) => story.write([...model.get("text"), id]),
       word: (at) => model.set("word", at === null ? -1 : at),
-      off: (at) => !model.get("off").includes(switches[at]) && flip(switches[at]),
-      on: (at) => model.get("off").includes(switches[at]) && flip(switches[at]),
+      off: (at) => isSwitch(parts[at]) && !model.get("off").includes(parts[at]) && flip(parts[at]),
+      on: (at) => model.get("off").includes(parts[at]) && flip(parts[at]),
       all_on: () => model.set("off", []),
       patch: ([block, at]) => patch([block, at]),
       unpatch: () => model.set("patches", []),

@@ -76,10 +76,10 @@ class Machine(Widget):
         "story": Token("stories"),
         "ask": Token("vocabulary", "who has it?"),
         "say": Token("vocabulary", "put at the end"),
-        "off": Token("switches"),
-        "on": Token("switches"),
+        "off": Token("parts"),
+        "on": Token("parts"),
         "all_on": Action(),
-        "patch": Numbers([Number(1, "layers"), Number(0, "context")], "a block and a word"),
+        "patch": Numbers(2, "a block from 1, a word from 0", whole=True, low=0),
         "unpatch": Action(),
     }
     _facts: ClassVar = {
@@ -141,7 +141,6 @@ class Machine(Widget):
                     "stories": stories,
                     "texts": texts,
                     "parts": parts,
-                    "switches": list(filter(is_switch, parts)),
                     "about": parts_of(config.positions),
                     "grammar": asdict(trained.grammar),
                 }

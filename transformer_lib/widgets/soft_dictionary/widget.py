@@ -46,7 +46,7 @@ class SoftDictionary(Widget):
     _keys = traitlets.Bytes().tag(sync=True)
     _values = traitlets.Bytes().tag(sync=True)
     _text = traitlets.Bytes().tag(sync=True)
-    query = Setting((1.0, 1.0), Numbers([Number(whole=False)] * 2, "where it is, (x, y)"))
+    query = Setting((1.0, 1.0), Numbers(2, "where it is, (x, y)"))
     temperature = Setting(1.0, Number(0.03, 10, "from hard to soft", whole=False))
     _facts: ClassVar = {
         "weight {names}": "",

@@ -79,9 +79,7 @@ class StepScrubber(Widget):
     _shape = traitlets.List(traitlets.Int()).tag(sync=True)
     step = Setting(6, Option(STEPS | {str(i): i for i in range(len(STEPS))}))
     head = Setting(0, Number(0, "heads"))
-    _cell = Setting(
-        (1, 0), Numbers([Number(0, "tokens"), Number(0)], "row,column of the result"), "cell"
-    )
+    _cell = Setting((1, 0), Numbers(2, "row,column of the result", whole=True, low=0), "cell")
     causal = Setting(False, Flag())
     shuffled = Setting(False, Flag())
     placed = Setting(True, Flag())
@@ -160,14 +158,14 @@ def _to_cell(selection: object, shape: Sequence[int]) -> list[int]:
     """[row, column], if the result of any step has such a cell; in a smaller one the view stops."""
     tokens, d_model, n_heads, d_head = shape
     plain = selection.tolist() if hasattr(selection, "tolist") else selection
-    cell = Numbers([Number(0)] * 2).fitting(plain, None, {})
+    cell = Numbers(2, whole=True, low=0).fitting(plain, None, {})
     columns = max(tokens, d_model, n_heads * d_head)
     if cell is None or cell[0] >= tokens or cell[1] >= columns:
         raise ValueError(
             f"selection is {selection!r:.60}; give a row and a column, counted from 0: there are "
             f"{tokens} rows, and at most {columns} columns"
         )
-    return cell
+    return list(cell)
 
 
 def _matrix(array: object, name: str) -> np.ndarray:

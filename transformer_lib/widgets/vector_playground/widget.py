@@ -53,9 +53,7 @@ class VectorPlayground(Widget):
     _grid = traitlets.Bool(True).tag(sync=True)
     _reach = traitlets.Float(0.0).tag(sync=True)  # 0: chosen by the figure
     _keys_of_text: ClassVar = {
-        "at": Numbers(
-            [Number(whole=False)] * 2, "x,y of the selected arrow, which stays within the plane"
-        ),
+        "at": Numbers(2, "x,y of the selected arrow, which stays within the plane"),
         "length": Number(0, None, "of the selected arrow", whole=False),
         "angle": Number(-180, 180, "of the selected arrow, degrees; 0 points right", whole=False),
     }
