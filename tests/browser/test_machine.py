@@ -122,9 +122,16 @@ def test_it_writes_until_it_is_stopped_and_never_more_than_it_can_read(open_page
     settled(page, "f.words >= 9")
     page.get_by_role("button", name="stop").click()
     written = words(page)
-    pass_time(page, 500)
+    pass_time(page, 2000)  # longer than it pauses after a sentence
     assert words(page) == written
     assert written[: len(STORIES[1].split())] == STORIES[1].split()
+    field = page.get_by_label("or write, and press Enter")
+    field.fill(" ".join(["mary"] * (38 - len(written))))
+    field.press("Enter")
+    settled(page, "f.words === 38")
+    page.get_by_role("button", name="let it write").click()
+    page.get_by_role("button", name="stop").wait_for(state="detached")
+    assert len(words(page)) == 40
 
 
 def test_no_goal_is_reached_while_it_thinks(open_page):
