@@ -65,11 +65,12 @@ def once(tmp_path_factory) -> Callable[[str, Callable[[Path], None]], Path]:
     root = root.parent if "PYTEST_XDIST_WORKER" in os.environ else root
 
     def get(name: str, make: Callable[[Path], None]) -> Path:
-        folder, failed = root / name, root / f"{name} failed"
+        folder, made, failed = root / name, root / f"{name} made", root / f"{name} failed"
         with FileLock(root / f"{name}.lock"):
             if failed.exists():
                 pytest.fail(f"{name} could not be made: another test says why")
-            if not folder.exists():
+            if not made.exists():
+                shutil.rmtree(folder, ignore_errors=True)  # what a killed worker has left
                 folder.mkdir()
                 try:
                     make(folder)
@@ -77,6 +78,7 @@ def once(tmp_path_factory) -> Callable[[str, Callable[[Path], None]], Path]:
                     failed.touch()
                     shutil.rmtree(folder)
                     raise
+                made.touch()
         return folder
 
     return get
