@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
-from harness import HOSTILE, check_axe, check_fits, check_hostile, download, finger, reading
+from harness import HOSTILE, check_axe, check_fits, check_hostile, download, reading, swipe
 
 from transformer_lib.widgets import AttentionMap
 
@@ -356,7 +356,7 @@ def test_a_held_finger_points(open_page):
     touch("touchEnd")
     check_marks(page, w, 3, 2, tip=True)
     assert page.evaluate("scrollY") == scrolled
-    finger(page, end, (end[0], end[1] - 150))
+    swipe(page, end, (end[0], end[1] - 150))
     page.wait_for_function(f"scrollY !== {scrolled}")  # one that moves at once scrolls
     check_marks(page, w, 3, 2, tip=True)
 

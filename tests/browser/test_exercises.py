@@ -28,7 +28,8 @@ def chapter(book, served, browser, watched):
     page = context.new_page()
     page.goto(f"{served(book)}/chapters/{CHAPTER.name}")
     arrive(page)
-    return page
+    yield page
+    context.close()
 
 
 def exercise(page, number):
@@ -118,6 +119,7 @@ def test_a_newcomer_answers_three_exercises_one_of_them_first_wrong(chapter, bro
     expect(line).to_contain_text("Answered in this browser: 3 of the book")
     elsewhere.goto(chapter.url)
     assert exercise(elsewhere, 0).locator("textarea").input_value() == RIGHT
+    elsewhere.context.close()
 
 
 HEAD = "def one_output(x, i):\n"
@@ -235,14 +237,16 @@ def test_an_open_cell_is_changed_run_and_put_back(chapter):
 @pytest.fixture
 def place(book, browser, watched):
     """Where a reader puts in a part of their own, opened; the question before it is answered."""
-    page = watched(browser.new_context(viewport={"width": 1280, "height": 800})).new_page()
+    context = watched(browser.new_context(viewport={"width": 1280, "height": 800}))
+    page = context.new_page()
     page.goto(SCALING.as_uri())
     page.evaluate("window.afm.mountAll()")
     page.evaluate("document.querySelectorAll('.afm-reveal').forEach((e) => { e.hidden = false; })")
     place = page.locator("[data-afm-yours]")
     place.get_by_role("button", name="Put in a part of your own").click()
     place.get_by_role("button", name="Put it in").wait_for()
-    return place
+    yield place
+    context.close()
 
 
 def put(place, text):

@@ -7,6 +7,7 @@ import shutil
 import pytest
 import torch
 from harness import HOSTILE, check_axe, check_fits, download, each_look, reading
+from programs import PATIENCE
 
 from transformer_lib.widgets import HeadView
 
@@ -165,6 +166,7 @@ def notebook(browser, libraries):
 
     def open_(*, kernel, network, with_require=False):
         page = browser.new_page()
+        page.set_default_timeout(1000 * PATIENCE)
         pages.append(page)
         page.asked = []
         start(page, kernel, network, with_require, libraries)

@@ -5,7 +5,7 @@ import io
 
 import pytest
 import torch
-from harness import download, finger, reading
+from harness import download, finger, reading, swipe
 
 from transformer_lib.attention import attention, attention_weights
 from transformer_lib.masks import causal_mask, padding_mask, sliding_window_mask
@@ -124,7 +124,7 @@ def test_a_swipe_scrolls_and_draws_nothing(open_page):
     cell(page, "to", "mary").scroll_into_view_if_needed()
     before = page.evaluate("scrollY")
     x, y = middle(page, "to", "mary")
-    finger(page, *[(x, y - step) for step in range(0, 130, 10)])
+    swipe(page, *[(x, y - step) for step in range(0, 130, 10)])
     page.wait_for_function(f"scrollY > {before + 50}")
     check_numbers(page, causal_mask(5))
 

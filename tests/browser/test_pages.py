@@ -73,7 +73,7 @@ PRESS_EACH = """async (all) => {
     phrase.scrollIntoView({ block: "center", behavior: "instant" });
     window.dispatchEvent(new Event("scroll")); // now, instead of in the next frame
     phrase.click();
-    const end = performance.now() + 5000; // what is mounted or computed first is told later
+    const end = performance.now() + 60000; // what is mounted or computed first is told later
     while (!(window.afmFigures && told()?.textContent) && performance.now() < end)
       await new Promise((again) => setTimeout(again, 10));
     await frame();
@@ -88,7 +88,7 @@ PRESS_EACH = """async (all) => {
       return !changed.length || changed.some((part) => seen(part, figure()));
     };
     // As the window gets narrow, drawings do, too, and what slides away is over them for a moment.
-    for (let tries = 0; tries < 20 && !(isSeen() && isChangeSeen()); tries += 1)
+    for (let tries = 0; tries < 200 && !(isSeen() && isChangeSeen()); tries += 1)
       await new Promise((again) => setTimeout(again, 50));
     if (!isSeen()) wrong.push(`${target} leaves the reader's sight`);
     if (!isChangeSeen()) wrong.push(`${target} changes what is out of sight`);

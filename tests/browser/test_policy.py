@@ -3,6 +3,7 @@
 import pytest
 from built import READ
 from harness import mount_all
+from programs import PATIENCE
 
 # With formulas, bertviz, and figures of every kind of export.
 SEEN = [page for page in READ if page.startswith(("chapters/04-", "chapters/05", "chapters/12-"))]
@@ -16,6 +17,7 @@ def open_served(book, served, browser):
     def open_(name):
         context = browser.new_context(viewport={"width": 1280, "height": 900})
         contexts.append(context)
+        context.set_default_timeout(1000 * PATIENCE)
         page = context.new_page()
         page.wrong = []
         page.on("console", lambda m: m.type == "error" and page.wrong.append(m.text))

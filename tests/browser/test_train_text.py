@@ -281,6 +281,6 @@ def test_a_long_text_does_not_hold_up_the_page(open_page):
 
     before = spent()
     paste(page, "to be or not to be\n", 10_000)
-    page.wait_for_function("afmFigures.get('here')[0].facts().own === 1")
-    begun(page)
+    done = "(({ own, copied }) => own === 1 && copied > 0)(afmFigures.get('here')[0].facts())"
+    page.wait_for_function(done, polling=200)
     assert spent() - before < 0.1

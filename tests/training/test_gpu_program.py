@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 from no_gpu import fake_cuda
+from programs import PATIENCE
 
 from transformer_lib.training.gpu import machine, programs, right, speed
 from transformer_lib.training.gpu.__main__ import main, presets, text_of
@@ -78,6 +79,7 @@ def test_a_failed_part_is_an_entry_and_the_next_one_runs(tmp_path, capsys):
 def test_what_does_not_fit_into_the_time_says_so(tmp_path, capsys):
     m = measurements(tmp_path, seconds=0.3)
     m.part("large", 60, lambda: 1 / 0)
+    m.end = time.perf_counter() + 0.3
     m.part("endless", 0, lambda: time.sleep(30))
     m.part("late", 0.1, lambda: 1 / 0)
     result = load_run(tmp_path / "gpu.json").result
@@ -180,7 +182,7 @@ def test_without_a_network_it_reads_what_python_has(monkeypatch):
 
 SMI = """#!/bin/sh
 case "$*" in
-  *loop-ms*) while true; do echo "1590, 97, 70.5, 60, 900"; sleep 0.05; done ;;
+  *loop-ms*) while true; do echo "1590, 97, 70.5, 60, 900"; touch "$0 read"; sleep 0.05; done ;;
   *compute-apps*) echo "77, python, 300" ;;
   *) echo "Tesla T4, 580.1, 70.00, 1590, 5001, 15360, P0, 40, [N/A], [N/A]" ;;
 esac
@@ -203,7 +205,10 @@ def test_nvidia_smi_is_asked_and_watched(monkeypatch, tmp_path):
     assert machine.asked(CUDA, machine.ONCE)["driver_version"] == "580.1"
     assert machine.others(CUDA) == ["77, python, 300"]
     with machine.watched(CUDA) as read:
-        time.sleep(0.5)
+        until = time.monotonic() + PATIENCE
+        while not (tmp_path / "nvidia-smi read").exists():
+            assert time.monotonic() < until
+            time.sleep(0.01)
     assert read["clocks.sm"] == [1590.0, 1590.0, 1590.0]
     assert machine.smi(CUDA)[1] == "--id=GPU-12-34"
 

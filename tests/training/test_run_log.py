@@ -204,7 +204,9 @@ def test_a_library_that_is_not_installed_has_no_known_version(monkeypatch):
     assert run_log.versions()["transformer_lib"] == "unknown"
 
 
-def test_the_commit_of_a_repository(tmp_path):
+def test_the_commit_of_a_repository(tmp_path, monkeypatch):
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)  # no signatures, no hooks
+
     def git(*arguments):
         settings = ["-c", "user.name=Mary", "-c", "user.email=mary@example.org"]
         command = ["git", "-C", str(tmp_path), *settings, *arguments]
