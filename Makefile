@@ -35,7 +35,7 @@ MODULES := $(VENV)/npm/node_modules
 export PATH := $(abspath $(BIN)):$(PATH)
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: book page chapter exercise figure serve notebooks stills references palette picture lab lock lint check test soak steady noise processors \
+.PHONY: book page chapter exercise figure serve notebooks stills references palette picture lab lock lint check test soak steady noise processors arm \
 	trained clean test-oldest test-newest colab-check
 .DEFAULT_GOAL := book
 
@@ -91,7 +91,7 @@ $(VENV)/lock/installed: requirements.txt | $(BIN)/python
 lock: $(VENV)/lock/installed
 	$(VENV)/lock/bin/python book/lock.py
 	rm -f book/package-lock.json
-	cd book && PATH=$(abspath $(VENV)/lock/bin):$$PATH $(NPM) --package-lock-only --omit-lockfile-registry-resolved
+	cd book && PATH="$(abspath $(VENV)/lock/bin):$$PATH" $(NPM) --package-lock-only --omit-lockfile-registry-resolved
 
 book: $(VENV)/npm/installed
 	$(BIN)/python book/build.py --jobs $(WORKERS)

@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 import stored_form
@@ -103,7 +104,7 @@ def server_class(script):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sockets with a path are not on Windows")
-def test_a_katex_server_that_listens_late_is_waited_for(tmp_path):
+def test_a_katex_server_that_listens_late_is_waited_for():
     late = """
 import socket, sys, time
 server = socket.socket(socket.AF_UNIX)
@@ -113,10 +114,11 @@ server.listen()
 server.accept()
 time.sleep(60)
 """
-    process, connection = formulas.start_server_process(server_class(late), tmp_path, 5)
-    connection.close()
-    process.kill()
-    process.communicate()
+    with TemporaryDirectory() as folder:  # a socket's path may have about a hundred bytes
+        process, connection = formulas.start_server_process(server_class(late), Path(folder), 5)
+        connection.close()
+        process.kill()
+        process.communicate()
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sockets with a path are not on Windows")
