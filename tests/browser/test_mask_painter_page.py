@@ -2,7 +2,6 @@
 
 from xml.etree import ElementTree
 
-import pytest
 import torch
 from harness import HOSTILE, check_axe, check_fits, check_hostile, download
 
@@ -23,17 +22,6 @@ def preset(page, name):
     return page.get_by_role("radio", name=name, exact=True)
 
 
-def test_two_views_stay_in_step(open_page):
-    widget = painter()
-    page = open_page(widget, widget)
-    page.get_by_role("gridcell", name="mary, susan:").first.click()
-    names = page.get_by_role("gridcell", name="mary, susan:").evaluate_all(
-        "(cells) => cells.map((cell) => cell.getAttribute('aria-label'))"
-    )
-    assert len(names) == 2
-    assert names[0] == names[1] != "mary, susan: masked"
-
-
 def test_files(open_page):
     page = open_page(painter())
     svg = ElementTree.fromstring(download(page, "SVG"))
@@ -42,10 +30,9 @@ def test_files(open_page):
     assert download(page, "PNG").startswith(b"\x89PNG\r\n\x1a\n")
 
 
-@pytest.mark.parametrize("width", [1000, 360])
-def test_hostile_words_stay_text(open_page, width):
+def test_hostile_words_stay_text(open_page):
     x = torch.randn(len(HOSTILE), 3)
-    page = open_page(MaskPainter(HOSTILE, x, x, x), width=width)
+    page = open_page(MaskPainter(HOSTILE, x, x, x), width=360)
     check_hostile(page)
     for index in range(len(HOSTILE)):
         page.locator(".afm-target").nth(index).click()

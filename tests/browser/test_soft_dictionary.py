@@ -4,7 +4,7 @@ import re
 
 import pytest
 import torch
-from harness import HOSTILE, check_hostile, download
+from harness import HOSTILE, check_hostile, download, finger
 
 from transformer_lib.widgets import SoftDictionary
 
@@ -152,17 +152,7 @@ def test_touch_drags_the_query(open_page):
     page = open_page(dictionary(), touch=True, width=360)
     box = page.locator(".afm-movable .afm-mark").bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-    session = page.context.new_cdp_session(page)
-
-    def touch(kind, *points):
-        session.send(
-            "Input.dispatchTouchEvent",
-            {"type": kind, "touchPoints": [{"x": x, "y": y} for x, y in points]},
-        )
-
-    touch("touchStart", (x, y))
-    touch("touchMove", (x - 30, y + 50))
-    touch("touchEnd")
+    finger(page, (x, y), (x - 30, y + 50))
     query = assert_right(page)
     assert query[0] < 0.9
     assert query[1] < 0.6
