@@ -70,8 +70,13 @@ def test_a_choice_is_evaluated_with_the_sentences_of_its_check():
 
 
 @pytest.mark.parametrize("path", sorted(CHAPTERS.glob("*.ipynb")), ids=lambda path: path.stem)
-def test_what_is_chosen_by_a_letter_has_the_letters_of_the_text(path):
-    for task in page_code.asked(path):
+def test_every_exercise_is_read_and_a_letter_that_is_chosen_stands_in_the_text(path):
+    tasks = page_code.asked(path)
+    cells = nbformat.read(path, 4).cells
+    assert len(tasks) == sum("exercise" in c.metadata.get("tags", []) for c in cells)
+    for task in tasks:
+        assert task.stub.strip()
+        assert task.solution
         letters = {*(task.choice["written"].values() if task.choice else ())}
         if all(len(letter) == 1 and letter.isalpha() for letter in letters):
             texts = (n.value for n in ast.walk(ast.parse(task.solution)) if type(n) is ast.Constant)
@@ -107,12 +112,3 @@ def test_a_cell_that_is_not_python_is_named(tmp_path):
     nbformat.write(nb, tmp_path / "01b.ipynb")
     with pytest.raises(ValueError, match=r"01b\.ipynb, cell 3: invalid syntax"):
         page_code.asked(tmp_path / "01b.ipynb")
-
-
-def test_every_exercise_cell_is_read():
-    for path in sorted(CHAPTERS.glob("*.ipynb")):
-        cells = nbformat.read(path, 4).cells
-        tagged = [c for c in cells if "exercise" in c.metadata.get("tags", [])]
-        found = page_code.asked(path)
-        assert len(found) == len(tagged), path.name
-        assert all(one.stub.strip() and one.solution for one in found), path.name

@@ -91,12 +91,6 @@ def test_names_read_as_people_write_them(authors, expected):
     assert bibliography.names(entry.persons["author"]) == expected
 
 
-def test_every_citation_has_an_entry():
-    entries = bibliography.read_bibliography(BIB)
-    for name, keys in links("references").items():
-        assert keys <= set(entries), (name, keys - set(entries))
-
-
 def test_every_entry_is_cited():
     cited = set().union(*links("references").values())
     assert sorted(set(bibliography.read_bibliography(BIB)) - cited) == []
@@ -123,13 +117,11 @@ def test_a_comma_does_not_part_two_citations():
         assert re.findall(rf"{link}, (?:and )?{link}", text) == [], name
 
 
-def test_every_link_to_the_glossary_has_a_term():
+def test_the_glossary_names_each_term_once_and_in_order():
     text = (ROOT / "book" / "glossary.md").read_text("utf-8")
     slugs = [slug(term) for term in re.findall(r"^## (.+)$", text, re.MULTILINE)]
     assert slugs == sorted(slugs), "the terms are in alphabetical order"
     assert len(set(slugs)) == len(slugs)
-    for name, targets in links("glossary").items():
-        assert targets <= set(slugs), (name, targets - set(slugs))
 
 
 def test_the_pages_that_notebooks_link_to_are_plain_markdown():
@@ -170,7 +162,7 @@ def build(folder: Path, **changed: str) -> subprocess.CompletedProcess:
     for name, text in (PAGES | changed).items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
-    command = [sys.executable, "-m", "sphinx", "-n", "-W", "-q", folder, folder / "out"]
+    command = [sys.executable, "-m", "sphinx", "-nWq", "--keep-going", folder, folder / "out"]
     return ended(*command, env={"PYTHONPATH": str(EXTENSIONS)})
 
 
@@ -194,15 +186,18 @@ def test_plain_links_reach_entries_and_terms(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "old", "new", "problem"),
+    ("name", "changes", "problems"),
     [
-        ("index.md", "#vig2019", "#vig2020", "local id not found"),
-        ("index.md", "#soft-key", "#hard-key", "local id not found"),
-        ("book/some.bib", "eprint={1906.05714}, ", "", "none of eprint"),
+        ("index.md", {"#vig2019": "#vig2020", "#soft-key": "#hard-key"}, ["vig2020", "hard-key"]),
+        ("book/some.bib", {"eprint={1906.05714}, ": ""}, ["none of eprint"]),
     ],
 )
-def test_a_broken_link_or_entry_stops_the_build(tmp_path, name, old, new, problem):
-    assert old in PAGES[name]
-    done = build(tmp_path, **{name: PAGES[name].replace(old, new)})
+def test_a_broken_link_or_entry_stops_the_build(tmp_path, name, changes, problems):
+    text = PAGES[name]
+    for old, new in changes.items():
+        assert old in text
+        text = text.replace(old, new)
+    done = build(tmp_path, **{name: text})
     assert done.returncode != 0
-    assert problem in done.stderr
+    for problem in problems:
+        assert problem in done.stderr

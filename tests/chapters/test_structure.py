@@ -14,10 +14,6 @@ from rules import HELD_TO_AIMS, problems
 PAGES = sorted((ROOT / "book").glob("*.md")) + CHAPTERS
 
 
-def test_there_are_chapters():
-    assert CHAPTERS
-
-
 def test_chapter(notebook, chapter):
     found = problems(notebook, chapter.stem, road_names(ROOT))
     assert not found, "\n".join(found)

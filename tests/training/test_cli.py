@@ -168,21 +168,6 @@ def test_a_damaged_checkpoint_is_refused_and_the_one_before_is_offered(
         assert error.endswith(again.replace(str(tmp_path), shlex.quote(str(tmp_path))))
 
 
-def test_data_that_has_changed_is_refused(tmp_path, capsys):
-    text = tmp_path / "mine.txt"
-    text.write_text("to be or not to be " * 40)
-    folder = str(tmp_path / "run")
-    options = [*TINY[:-6], *TINY[-2:], "--data", str(text), "--block", "16"]
-    assert main(["train", "--folder", folder, *options]) == 0
-    assert main(["sample", folder, "--prompt", "to be", "--tokens", "40"]) == 0
-    assert len(capsys.readouterr().out.splitlines()[-1]) == 45
-    text.write_text("to be or not to be " * 41)
-    assert main(["evaluate", folder]) == 1
-    assert "its text has changed" in capsys.readouterr().err
-    assert main(["resume", folder]) == 1
-    assert "data" in capsys.readouterr().err
-
-
 def test_a_text_is_read_by_byte_pairs_from_its_training_to_what_it_writes(tmp_path, capsys):
     text, folder = tmp_path / "mine.txt", str(tmp_path / "run")
     text.write_text("ಮೇರಿ ಗುಲಾಬಿ to be or not to be\n" * 40, encoding="utf-8")
