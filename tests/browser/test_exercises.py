@@ -88,6 +88,9 @@ def test_a_newcomer_answers_three_exercises_one_of_them_first_wrong(chapter, bro
     assert "dim=0 is not the right axis" in said
     assert first.locator(".afm-error-line").text_content().strip().startswith("weights =")
     assert first.get_by_role("button", name="Compare with the solution").is_visible()
+    chapter.set_viewport_size({"width": 360, "height": 740})
+    check_fits(chapter)
+    chapter.set_viewport_size({"width": 1280, "height": 800})
     write(first, RIGHT)
     assert check(first).startswith("✓ Right: y_i is an average")
     second.get_by_text("A", exact=True).click()
@@ -292,12 +295,3 @@ def test_the_machine_can_be_stopped(place):
     place.get_by_text("The machine reads").wait_for(timeout=120_000)
     place.get_by_role("button", name="Stop").click()
     expect(place.locator(".afm-write-problem")).to_contain_text("Stopped: stopped by you")
-
-
-def test_it_fits_a_phone(book, browser, watched):
-    context = watched(browser.new_context(viewport={"width": 360, "height": 740}, has_touch=True))
-    page = context.new_page()
-    page.goto(CHAPTER.as_uri())
-    write(exercise(page, 0), WRONG)
-    check(exercise(page, 0))
-    check_fits(page)
