@@ -6,7 +6,7 @@ import re
 
 import pytest
 import torch
-from harness import check_axe, check_fits, download, each_look, finger, reading
+from harness import check_axe, check_fits, download, each_look, facts_of, finger, reading
 
 from transformer_lib.positions import (
     LearnedPositions,
@@ -116,6 +116,20 @@ def test_a_click_chooses_query_and_key_and_a_drag_follows(open_page):
     assert shown_product(page)[:2] == (15, 20)
 
 
+def test_settings_that_change_together_do_not_move_each_other(open_page):
+    page = open_page(PositionLab(offset=10, n_heads=8, head=5, name="here"), height=1400)
+    box = panel(page, "every position with every position").locator("image").bounding_box()
+    at = 28.5 * box["width"] / 32
+    page.mouse.click(box["x"] + at, box["y"] + at)
+    assert shown_product(page)[:2] == (28, 28)
+    set_ = "(text) => afmFigures.get('here')[0].set(text.split(';').map((one) => one.split('=')))"
+    page.evaluate(set_, "position=31;offset=-20")
+    assert shown_product(page)[:2] == (31, 11)
+    page.evaluate(set_, "n_heads=2;head=1")
+    page.evaluate("afmFigures.get('here')[0].set([['reset', '']])")
+    assert facts_of(page)["head"] == 5
+
+
 def test_touch_chooses_a_position_and_a_pair(open_page):
     page = open_page(PositionLab(), touch=True, width=360)
     image = panel(page, "The code of every position").locator("image")
@@ -168,7 +182,7 @@ def test_one_picture_at_a_time_with_what_it_needs(open_page):
     page.get_by_role("radio", name="products").check()
     assert [text.split(":")[0] for text in seen()] == ["PE·PEᵀ", "Offset test"]
     choose(page, "ALiBi")
-    assert "random W_Q and W_K" in page.locator(".afm-caption").first.inner_text()
+    assert "Try: drag the head" in page.locator(".afm-caption").first.inner_text()
     assert [text.split(":")[0] for text in seen()] == ["What is added to the scores", "Offset test"]
     page.get_by_role("radio", name="all").check()
     assert len(seen()) == 4
@@ -202,6 +216,11 @@ def test_the_bug_is_seen_by_both_tests(open_page):
     assert "✗" in panel(page, "Offset test").text_content()
     rows = shown_rows(page).unflatten(1, (16, 2))
     assert (rows.square().sum(-1) - 1).abs().max() > 0.5
+    press(page, "position p", "ArrowRight")
+    assert "same angle" not in reading(page)
+    page.get_by_role("radio", name="clocks").check()
+    assert "turns by" not in reading(page)
+    assert "one turn in" not in panel(page, "clock hand").text_content()
 
 
 def test_alibi(open_page):

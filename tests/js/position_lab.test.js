@@ -157,7 +157,8 @@ test("small helpers, by hand", () => {
   );
   assert.match(effect("base", settings(), wavelengths(8, 10000)), /6,283 positions/);
   assert.equal(effect("", settings(), null), "");
-  assert.match(effect("position", settings(), null), /hands/);
+  assert.match(effect("position", settings(), wavelengths(8, 10000)), /hands/);
+  for (const name of ["base", "d_model"]) assert.equal(effect(name, settings(), null), "");
   assert.match(effect("position", settings({ method: "alibi" }), null), /same/);
 });
 

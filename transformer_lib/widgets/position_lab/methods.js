@@ -10,7 +10,7 @@
 //   bias(settings, table)    -> [query][key], for a method that changes the scores and no vector
 //   turns             -1 if a later position turns against the clock's R(k), else 1
 //   hands             the two vectors that a dial shows: their names in { rows, queries, keys }
-//   hasWaves          whether each pair of components turns evenly
+//   hasWaves(settings)       whether each pair of components turns evenly; left out, none does
 //   rowName(p)        the name of the vector at a position
 //   titles            of the pictures: clocks, code, scores, penalties
 //   effects           sentences on what a control does, where they differ from the usual; or functions
@@ -28,7 +28,8 @@ import {
 } from "../math/positions.js";
 import { ownAngleEncoding, project, randomProjections } from "./vectors.js";
 
-// What the figure shows at a time: some of a method's pictures, with the controls that these need.
+// What the figure shows at a time: some of a method's pictures, with the controls that these need,
+// and a hint for methods that have the control that it asks for.
 export const VIEWS = {
   clocks: {
     panels: ["clocks", "penalties"],
@@ -37,16 +38,19 @@ export const VIEWS = {
   code: {
     panels: ["code", "weights"],
     controls: ["position", "pair", "d_model", "base", "n_positions", "n_heads", "head"],
+    asks: "pair",
     hint: "Try: choose a component by a click, and read its column from top to bottom: a wave.",
   },
   shift: {
     panels: ["clocks", "shift", "penalties"],
     controls: ["position", "offset", "d_model", "own_angle", "n_heads", "head"],
+    asks: "own_angle",
     hint: "Try: tick the common bug, and watch the hands change their length.",
   },
   products: {
     panels: ["scores", "distance"],
     controls: ["method", "position", "offset", "d_model", "base", "projected", "n_heads", "head"],
+    asks: "projected",
     hint: "Try: send the positions through random W_Q and W_K. Then do the same for another method.",
   },
   all: null,
@@ -67,7 +71,7 @@ const sinusoidal = {
   },
   turns: 1,
   hands: ["rows", "rows"],
-  hasWaves: true,
+  hasWaves: ({ own_angle }) => !own_angle,
   rowName: (p) => `PE(${p})`,
   titles: {
     clocks:
@@ -105,7 +109,7 @@ const rotary = {
   },
   turns: -1,
   hands: ["queries", "keys"], // through W_Q and W_K they belong to two vectors
-  hasWaves: true,
+  hasWaves: () => true,
   rowName: (p) => `q(${p})`,
   titles: {
     clocks:
@@ -155,7 +159,6 @@ const learned = {
     throughProjections(table.slice(start, start + count), projected),
   turns: 1,
   hands: ["rows", "rows"],
-  hasWaves: false,
   rowName: (p) => `row ${p}`,
   titles: {
     clocks: "Pairs of the table as hands: nothing makes them turn evenly",

@@ -120,13 +120,15 @@ export function pairsToShow(pairs, chosen, count = 5) {
 /** One sentence on the effect of the control that was touched last. */
 export function effect(changed, settings, waves) {
   const own = methodNamed(settings.method).effects[changed];
-  const slowest = waves ? write(waves.at(-1)) : "";
+  const slowest = waves && `${write(waves.at(-1))} positions for one turn.`;
   const usual = {
-    base: `At base ${write(settings.base)} the slowest hand needs ${slowest} positions for one turn.`,
-    d_model: `${settings.d_model} components make ${settings.d_model / 2} hands; the slowest needs ${slowest} positions for one turn.`,
+    ...(waves && {
+      base: `At base ${write(settings.base)} the slowest hand needs ${slowest}`,
+      d_model: `${settings.d_model} components make ${settings.d_model / 2} hands; the slowest needs ${slowest}`,
+      position: "Moving on turns both hands of a dial by the same angle.",
+      offset: "The offset decides the angle between the two hands of a dial.",
+    }),
     n_positions: "A longer text adds rows; those that were there stay as they are.",
-    position: "Moving on turns both hands of a dial by the same angle.",
-    offset: "The offset decides the angle between the two hands of a dial.",
     pair: `This pair is components ${2 * settings.pair} and ${2 * settings.pair + 1}.`,
     own_angle: settings.own_angle
       ? "With an angle of its own, the cosine no longer moves on the sine's circle."

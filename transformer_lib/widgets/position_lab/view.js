@@ -130,15 +130,23 @@ async function render({ model, el }) {
     both.parentElement.classList.toggle("afm-pl-hidden", !tested);
   }
 
+  let planned = false;
+  /** Once for all settings that change together: one by one, each would be moved inside of the old others. */
+  function plan() {
+    if (planned) return;
+    planned = true;
+    queueMicrotask(() => {
+      paint();
+      planned = false;
+    });
+  }
+
   function paint() {
     const wanted = read();
     const settings = settled(wanted, table);
     const moved = traits.filter((name) => settings[name] !== wanted[name]);
-    if (moved.length) {
-      moved.forEach((name) => model.set(name, settings[name])); // each paints again, settled by then
-      model.save_changes();
-      return;
-    }
+    for (const name of moved) model.set(name, settings[name]);
+    if (moved.length) model.save_changes();
     const method = methodNamed(settings.method);
     const lab = compute(settings, table);
     const through = settings.projected && method.encode;
@@ -147,7 +155,7 @@ async function render({ model, el }) {
       settings,
       method,
       lab,
-      waves: method.hasWaves ? wavelengths(settings.d_model, settings.base) : null,
+      waves: method.hasWaves?.(settings) ? wavelengths(settings.d_model, settings.base) : null,
       pairs: lab.rows && pairsToShow(lab.rows[0].length / 2, settings.pair),
       titles: { ...method.titles, scores: (through && method.titles.projected) || scores },
       penalties: method.bias && addedByDistance(method, settings, table),
@@ -165,7 +173,7 @@ async function render({ model, el }) {
     show.set(SHOWN.indexOf(model.get("view")));
     offer(method, model.get("view"));
     const some = VIEWS[model.get("view")];
-    const fits = some?.hint && method.panels.includes(some.panels[0]);
+    const fits = some?.hint && method.controls.includes(some.asks);
     fig.element.querySelector(".afm-caption").textContent =
       place.hint || (fits ? some.hint : method.hint);
     for (const name of method.panels) panels[name].paint(view);
@@ -227,9 +235,10 @@ async function render({ model, el }) {
     },
   });
   await turn();
-  for (const name of [...traits, "view"]) fig.listen(model, `change:${name}`, paint);
+  for (const name of [...traits, "view"]) fig.listen(model, `change:${name}`, plan);
   paint();
   drive(fig, model, {
+    settled: async () => {}, // after what is planned
     /** The numbers that a goal may ask for, by name (widget.py, Facts). */
     facts() {
       const { method, ...settings } = last.settings;
