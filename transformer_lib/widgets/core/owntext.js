@@ -1,6 +1,6 @@
 // A text to choose among samples, or to write (own_text.py).
 //
-//   const own = ownText(model, { before: () => {} });   // before another text is set
+//   const own = ownText(model, { onText: () => {} });   // another text is set
 //   fig.controls.append(...own.elements);
 //   const text = own.show();           // the model's text, now also in the controls
 //   own.setSample(i)                   // what a link sets
@@ -23,20 +23,20 @@ import {
   svgElement,
   textWidth,
 } from "./dom.js";
-import { readJson, send } from "./wire.js";
+import { readJson } from "./wire.js";
 
-export function ownText(model, { before = () => {} } = {}) {
+export function ownText(model, { onText = () => {} } = {}) {
   const { samples, contents } = readJson(model, "_text");
   const { characters } = readJson(model, "_limits");
 
   function setText(text) {
-    before();
     const letters = Array.from(text.toWellFormed?.() ?? text).slice(0, characters);
-    send(
-      model,
+    model.set(
       "_letters",
       letters.map((letter) => letter.codePointAt(0)),
     );
+    onText();
+    model.save_changes();
   }
 
   const chooser = choices({

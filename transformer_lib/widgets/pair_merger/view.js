@@ -17,7 +17,7 @@ function render({ model, el }) {
   });
   const name = (id) => shown(learned.tokens[id]);
   const own = ownText(model, {
-    before() {
+    onText() {
       stop();
       model.set("merges", 0);
     },
