@@ -58,6 +58,12 @@ def test_a_letter_is_chosen_by_mouse_and_by_keyboard(open_page):
     assert "no single place fits" in page.locator(".afm-reading").inner_text()
     page.keyboard.press("Home")
     assert "Nothing came before the first letter" in page.locator(".afm-reading").inner_text()
+    page.get_by_role("grid", name="The second head").get_by_role("gridcell").first.focus()
+    for at in range(1, 5):
+        page.keyboard.press("ArrowDown")
+        assert page.evaluate(FACTS)["at"] == at
+    page.locator(".afm-flow-column").first.click()
+    assert page.locator(".afm-map [aria-selected=true]").count() == 0
 
 
 def test_a_text_of_the_readers_own(open_page):

@@ -19,6 +19,7 @@ function render({ model, el }) {
   const fig = figure(el, { name: "A machine written by hand", hint: HINT });
   fig.element.classList.add("afm-circuit");
   let [weights, read, seen, problem] = [null, null, null, "Loading the weights …"];
+  let labeled = null; // what the maps' labels are of
 
   const own = textField({ label: "a text of your own", autocomplete: "off", size: 14 });
   own.input.addEventListener("change", () => {
@@ -118,6 +119,8 @@ function render({ model, el }) {
 
   function paintSides(words, at) {
     const matching = model.get("fits");
+    const anew = labeled !== [matching, ...words].join();
+    labeled = [matching, ...words].join();
     const places = words.map((_, place) => String(place + 1));
     const names = matching
       ? [
@@ -130,7 +133,7 @@ function render({ model, el }) {
         ];
     sides.forEach(({ caption, map }, head) => {
       const [rows, columns, told] = names[head];
-      map.setLabels(rows, columns);
+      if (anew) map.setLabels(rows, columns);
       map.setScale(matching ? (colors) => divergingScale(colors, 40) : sequentialScale);
       if (matching) map.paint(fitting(head, words.length));
       else {
@@ -139,6 +142,7 @@ function render({ model, el }) {
           seen.maps[head].map((row) => words.map((_, s) => row[s] ?? 0)),
           causal,
         );
+        if (map.selected && map.selected[0] !== at) map.select(null);
         map.light(at, null);
       }
       caption.replaceChildren(
