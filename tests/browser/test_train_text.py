@@ -109,10 +109,27 @@ def test_it_goes_on_and_starts_over(open_page):
     there = facts_of(page)["steps"]
     page.get_by_role("button", name="go on").click()
     page.wait_for_function(f"afmFigures.get('here')[0].facts().steps > {there}")
-    page.get_by_role("button", name="start over").click()
+    page.evaluate(
+        """() => {
+          window.said = "";
+          new MutationObserver(([{ target }]) => (window.said += target.textContent))
+            .observe(document.querySelector(".afm-reading"), { childList: true });
+        }"""
+    )
+    page.evaluate(  # while it goes and writes
+        """() => {
+          const buttons = [...document.querySelectorAll(".afm-button")];
+          const press = (label) => buttons.find((one) => one.textContent === label).click();
+          document.querySelector(".afm-picture input").value = "Susan";
+          press("complete");
+          press("start over");
+        }"""
+    )
     page.wait_for_function("afmFigures.get('here')[0].facts().steps === 0")
     begun(page)
     assert reading(page).startswith("Before its first step")
+    assert "could not" not in page.evaluate("said")
+    assert page.locator(".afm-reading").get_attribute("aria-live") == "polite"
 
 
 def test_complete_this_and_temperature(open_page):

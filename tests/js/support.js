@@ -3,6 +3,7 @@
 //   const { cases } = fixture("math");      // written by tests/js/math/fixtures_math.py
 //   close(actual, expected);                // nested arrays of numbers, equal to 1e-6
 //   const model = fakeModel({ temperature: 1 });
+//   const pass = fakeWorkers(t, { begin: () => told });   await pass(50);
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
@@ -25,6 +26,21 @@ export function close(actual, expected, tolerance = 1e-6, where = "value") {
   }
   assert.equal(actual.length, expected.length, `${where}: length`);
   expected.forEach((item, i) => close(actual[i], item, tolerance, `${where}[${i}]`));
+}
+
+/** Workers whose methods are these, each answered at once; what waits goes by `t.mock.timers.tick`. */
+export function fakeWorkers(t, methods) {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  globalThis.Worker = class {
+    async postMessage({ id, method, values }) {
+      const value = await methods[method](...values);
+      this.onmessage({ data: { id, value } });
+    }
+  };
+  return async (ms = 0) => {
+    t.mock.timers.tick(ms);
+    await new Promise(setImmediate);
+  };
 }
 
 export function fakeModel(values) {

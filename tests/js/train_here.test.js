@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { guesses, history, scores } from "../../transformer_lib/widgets/train_here/model.js";
-import { isOver } from "../../transformer_lib/widgets/train_here/run.js";
-import { close } from "./support.js";
+import { verdictOf } from "../../transformer_lib/widgets/train_here/reading.js";
+import { isOver, training } from "../../transformer_lib/widgets/train_here/run.js";
+import { close, fakeModel, fakeWorkers } from "./support.js";
 
 const flat = (count, loss) => ({
   losses: Array(count).fill(loss),
@@ -35,6 +36,16 @@ test("worse than chance, or not a number, is lost", () => {
     log.add(flat(40, loss));
     assert.equal(log.verdict(log.last), "lost", String(loss));
     assert.equal(log.verdict(35), "learning");
+    if (loss !== 2.02) continue;
+    log.add(flat(20, 0.01));
+    assert.equal(log.verdict(log.last), "reached"); // it has come back
+    const told = { parameters: 1, words: [], chance: 2 };
+    assert.match(
+      verdictOf({ told, log }, 3)
+        .map((part) => part.text ?? part)
+        .join(""),
+      /4 steps/,
+    );
   }
   const log = begun();
   log.add(flat(100, 2)); // exactly chance
@@ -78,4 +89,27 @@ test("a run pauses by itself once after the floor, when it is lost, and after 50
   assert.equal(isOver({ last: 70, reachedAt: null, lostAt: 70 }, 30), true);
   assert.equal(isOver({ last: 71, reachedAt: null, lostAt: 70 }, 70), false);
   assert.equal(isOver({ last: 671, reachedAt: null, lostAt: null }, 171), true);
+});
+
+test("a run that is started again before it has noticed its pause makes as many steps as before", async (t) => {
+  let steps = 0;
+  const advance = () => {
+    steps += 1;
+    return flat(1, 1);
+  };
+  const begin = () => ({ chance: 2, floor: 0, first: flat(1, 2) });
+  const pass = fakeWorkers(t, { begin, advance });
+  const model = fakeModel({ _worker: "", speed: "watch" });
+  const run = training(model, { begun() {}, gone() {}, changed() {} });
+  run.fresh();
+  await pass();
+  await pass();
+  run.go();
+  await pass();
+  run.stop();
+  run.go();
+  await pass();
+  const before = steps;
+  for (let i = 0; i < 4; i += 1) await pass(50);
+  assert.equal(steps, before + 4);
 });

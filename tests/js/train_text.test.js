@@ -9,12 +9,19 @@ import {
   RARE,
   readText,
 } from "../../transformer_lib/widgets/train_text/corpus.js";
-import { history, isPast } from "../../transformer_lib/widgets/train_text/run.js";
+import { history, isPast, training } from "../../transformer_lib/widgets/train_text/run.js";
 import worker from "../../transformer_lib/widgets/train_text/worker.js";
 import { heads, modelOf, write } from "../../transformer_lib/widgets/train_text/writer.js";
-import { close } from "./support.js";
+import { close, fakeModel, fakeWorkers } from "./support.js";
 
 const LIMITS = { least: 20, most: 500, alphabet: 8, judged: 30 };
+
+test("a browser that knows no toWellFormed reads texts, too", (t) => {
+  const known = String.prototype.toWellFormed;
+  t.after(() => Object.assign(String.prototype, { toWellFormed: known }));
+  String.prototype.toWellFormed = undefined;
+  assert.equal(readText("to be or not to be", { ...LIMITS, least: 5 }).characters, 18);
+});
 
 for (const [what, text, problem] of [
   ["empty", "", /There is no text yet/],
@@ -104,6 +111,35 @@ test("a run is past its best when held-out text was long better", () => {
   assert.equal(isPast(log), true);
   assert.equal(log.best().step, 200);
   assert.equal(log.best(150).step, 100);
+  assert.equal(log.towards(101, 100), 200);
+  assert.equal(log.towards(199, 200), 100);
+});
+
+test("a run that is started again while it pauses goes on", async (t) => {
+  let paused = null;
+  const pass = fakeWorkers(t, {
+    begin: () => ({ first: { step: 0, unseen: 2 } }),
+    advance: () => ({ losses: [1], moment: null, ms: 40 }),
+    pause: () =>
+      new Promise((resolve) => {
+        paused = resolve;
+      }),
+  });
+  const nothing = () => {};
+  const hooks = { settings: () => ({}), begun: nothing, gone: nothing, changed: nothing };
+  const run = training(fakeModel({ _worker: "" }), hooks);
+  run.fresh();
+  await pass();
+  await pass();
+  run.go();
+  await pass();
+  run.stop();
+  await pass();
+  run.go();
+  paused({ step: run.log.last, unseen: 1 });
+  await pass();
+  assert.ok(run.isRunning);
+  assert.equal(run.log.moments.length, 2);
 });
 
 /** A trainer that has made a few steps on a round of letters. */

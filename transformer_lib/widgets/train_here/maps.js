@@ -8,7 +8,8 @@
 import { element } from "../core/dom.js";
 import { grid } from "../core/grid.js";
 import { percent } from "../core/numbers.js";
-import { asRows, causal, scores } from "./model.js";
+import { causalMask } from "../math/linear.js";
+import { asRows, scores } from "./model.js";
 
 export function headMaps() {
   const maps = [1, 2].map((layer) => {
@@ -31,7 +32,7 @@ export function headMaps() {
     paint(attention, example) {
       const n = example.ids.length;
       attention.forEach((map, layer) => {
-        maps[layer].paint(asRows(map, n), causal(n));
+        maps[layer].paint(asRows(map, n), causalMask(n));
         const { before, answer } = scores(map, example);
         maps[layer].caption.replaceChildren(
           element("strong", {}, `layer ${layer + 1}`),

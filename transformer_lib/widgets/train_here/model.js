@@ -1,6 +1,6 @@
 // A run beside its picture: its numbers, its maps, what is to be said of it.
 
-const WINDOW = 20; // steps that a number is the mean of
+export const WINDOW = 20; // steps that a number is the mean of
 const FRAMES = 300; // maps that are kept: of every step at first, then of every second, fourth, …
 const NEAR = 0.05; // nats above the floor: reached
 const BEYOND = 1.005; // times chance: the model is worse than one that knows nothing
@@ -20,11 +20,13 @@ export function history({ chance, floor }) {
     return some.reduce((sum, value) => sum + value, 0) / some.length;
   }
 
+  const isLost = (loss) => !(loss <= BEYOND * chance); // NaN as well
+
   function judge(step) {
     if (step < ENOUGH) return;
     const loss = recent(losses, step);
     if (reachedAt === null && loss - floor < NEAR) reachedAt = step;
-    if (lostAt === null && !(loss <= BEYOND * chance)) lostAt = step; // NaN as well
+    if (lostAt === null && isLost(loss)) lostAt = step;
   }
 
   return {
@@ -65,7 +67,7 @@ export function history({ chance, floor }) {
     right: (step) => recent(rights, step),
     /** "reached", "lost", "stuck" or "learning", as of a step. */
     verdict(step) {
-      if (lostAt !== null && step >= lostAt) return "lost";
+      if (lostAt !== null && step >= lostAt && isLost(recent(losses, step))) return "lost";
       if (reachedAt !== null && step >= reachedAt) return "reached";
       if (step < LONG + ENOUGH) return "learning";
       const gain = recent(losses, step - LONG) - recent(losses, step);
@@ -87,13 +89,9 @@ export function scores(map, { known, sources }) {
   return { before: before / (n - 1), answer: answer / asked };
 }
 
-/** A flat map as rows, and which of its cells are not masked. */
+/** A flat map as rows. */
 export function asRows(map, n) {
   return Array.from({ length: n }, (_, t) => Array.from(map.subarray(t * n, (t + 1) * n)));
-}
-
-export function causal(n) {
-  return Array.from({ length: n }, (_, t) => Array.from({ length: n }, (_, s) => s <= t));
 }
 
 /** For each word of the text: what the model expected there, if it can be known; null if not. */

@@ -1,6 +1,7 @@
 // The words about a run, as parts for fig.say.
 
 import { percent, reading, short } from "../core/numbers.js";
+import { WINDOW } from "./model.js";
 
 export function verdictOf({ told, log, problem }, step) {
   if (problem) return [problem];
@@ -21,7 +22,7 @@ export function verdictOf({ told, log, problem }, step) {
     { text: String(step) },
     " the loss is ",
     { text: Number.isFinite(loss) ? `${reading(loss)} nats` : "not a number" },
-    " (mean of 20 steps) and ",
+    ` (mean of ${Math.min(step + 1, WINDOW)} steps) and `,
     { text: percent(log.right(step)) },
     " of the answers are right. ",
     {

@@ -28,6 +28,7 @@ export function training(model, { width, begun, gone, changed }) {
   const far = remote(model.get("_worker"));
   const run = { told: null, log: null, before: null, isStale: true, isRunning: false, problem: "" };
   let number = 0; // of the run: answers for an older one are thrown away
+  let turn = 0; // of the loop that goes: one that was stopped ends, though another goes by then
   let planned = false; // a run is to begin
   let ready = Promise.resolve();
 
@@ -82,6 +83,8 @@ export function training(model, { width, begun, gone, changed }) {
   async function go(most = Number.POSITIVE_INFINITY) {
     if (run.isRunning) return;
     run.isRunning = true;
+    turn += 1;
+    const its = turn;
     changed();
     await ready;
     const { log } = run;
@@ -89,7 +92,7 @@ export function training(model, { width, begun, gone, changed }) {
     const mine = number;
     const from = log.last;
     model.set("step", null);
-    while (run.isRunning && mine === number && log.last - from < most) {
+    while (run.isRunning && its === turn && mine === number && log.last - from < most) {
       const start = performance.now();
       const full = model.get("speed") === "full" && most > 1;
       const what = full ? { ms: SLICE } : { most: 1 };
@@ -105,7 +108,7 @@ export function training(model, { width, begun, gone, changed }) {
       // At full speed, too, the page gets its turn: where there is no worker it needs one.
       await wait(full ? 0 : Math.max(0, WATCHED - (performance.now() - start)));
     }
-    if (mine === number) stop();
+    if (its === turn && mine === number) stop();
   }
 
   function stop() {

@@ -10,8 +10,9 @@
 // (é), other control characters are left out. Of an alphabet that is larger than `limits.alphabet`,
 // the rarest characters become one sign, RARE.
 
+import { grouped } from "../core/numbers.js";
+
 export const RARE = "\ufffd";
-const count = (number) => number.toLocaleString("en-US");
 
 /** `limits`: { least, most, alphabet, judged }: of characters; `judged`, of the held-out part. */
 export function readText(raw, { least, most, alphabet: room, judged }) {
@@ -33,7 +34,7 @@ export function readText(raw, { least, most, alphabet: room, judged }) {
   }
   if (text.length < least) {
     return {
-      problem: `This text has ${count(text.length)} characters. Below ${count(least)} there is too little to learn.`,
+      problem: `This text has ${grouped(text.length)} characters. Below ${grouped(least)} there is too little to learn.`,
     };
   }
   const ranked = [...counts.keys()].sort((a, b) => counts.get(b) - counts.get(a));
@@ -53,11 +54,10 @@ export function readText(raw, { least, most, alphabet: room, judged }) {
 }
 
 export const tooLong = (most) =>
-  `This text has more than the ${count(most)} characters that the page takes. Take a part of it, or train on your machine.`;
+  `This text has more than the ${grouped(most)} characters that the page takes. Take a part of it, or train on your machine.`;
 
 function cleaned(raw) {
-  return raw
-    .toWellFormed()
+  return (raw.toWellFormed?.() ?? raw)
     .replace(/\r\n?/g, "\n")
     .normalize("NFC")
     .replace(/\ufeff|[^\P{Cc}\n\t]/gu, "");

@@ -43,6 +43,11 @@ export function history(first) {
     loss: (step) => means[step - 1] ?? Number.NaN,
     /** The newest moment that is not of a later step. */
     momentAt: (step) => moments.findLast((moment) => moment.step <= step) ?? moments[0],
+    /** The step of the moment that a slider gets to: of one further on, if it is moved on. */
+    towards(step, from) {
+      const next = moments.find((moment) => moment.step >= step);
+      return (step > from && next ? next : this.momentAt(step)).step;
+    },
     /** The moment of the lowest loss on held-out text, up to a step. */
     best(step = Number.POSITIVE_INFINITY) {
       const past = moments.filter((moment) => moment.step <= step);
@@ -61,6 +66,7 @@ export function training(model, { settings, begun, gone, changed }) {
   const far = remote(model.get("_worker"));
   const run = { log: null, told: null, isRunning: false, problem: "", ready: Promise.resolve() };
   let number = 0; // of the run: answers for an older one are thrown away
+  let turn = 0; // of the loop that goes: one that was stopped ends, though another goes by then
   let planned = false; // a run is to begin
 
   /** Several settings that change together begin one run. */
@@ -100,12 +106,13 @@ export function training(model, { settings, begun, gone, changed }) {
     if (run.isRunning || !run.log) return;
     run.isRunning = true;
     changed();
-    const mine = number;
+    turn += 1;
+    const [mine, its] = [number, turn];
     const { log } = run;
     const wasPast = isPast(log);
     const from = log.seconds;
     try {
-      while (run.isRunning && mine === number) {
+      while (run.isRunning && its === turn && mine === number) {
         const got = await far.call("advance", { ms: SLICE });
         if (mine !== number) return;
         log.add(got);
@@ -113,7 +120,7 @@ export function training(model, { settings, begun, gone, changed }) {
         if (log.seconds - from > LONG || (isPast(log) && !wasPast)) break;
         await new Promise((resolve) => setTimeout(resolve, 0)); // the page's turn, where there is no worker
       }
-      const moment = mine === number ? await far.call("pause") : null;
+      const moment = its === turn && mine === number ? await far.call("pause") : null;
       if (mine !== number) return;
       if (moment) {
         log.moments.push(moment);
@@ -123,6 +130,7 @@ export function training(model, { settings, begun, gone, changed }) {
       if (mine === number) fail(error);
       return;
     }
+    if (its !== turn) return;
     stop();
     changed();
   }

@@ -48,7 +48,7 @@ function render({ model, el }) {
   const along = slider({
     label: "after step",
     ...{ min: 0, max: 0, step: 1, value: 0 },
-    onInput: look,
+    onInput: (step) => look(run.log.towards(step, moment().step)),
   });
   const lowest = button({
     label: "lowest held-out loss",
@@ -139,7 +139,6 @@ function render({ model, el }) {
 
   /** The run has started, stopped or failed. */
   function changed() {
-    fig.reading.setAttribute("aria-live", run.isRunning ? "off" : "polite");
     if (run.isRunning) {
       area.close();
       model.set("step", null);
@@ -161,23 +160,23 @@ function render({ model, el }) {
     }, due);
   }
 
-  const wanted = () => ({
-    ...{ step: moment().step, prompt: prompt.input.value, temperature: model.get("temperature") },
-    ...{ count: sizes.written, seed: model.get("seed") },
-  });
+  const wanted = () =>
+    run.log && {
+      ...{ step: moment().step, prompt: prompt.input.value, temperature: model.get("temperature") },
+      ...{ count: sizes.written, seed: model.get("seed") },
+    };
 
   /** Let the model of the moment that is looked at write, unless that is known. */
   async function ask() {
-    if (asking || !run.log) return;
+    if (asking) return;
     asking = true;
     try {
-      for (let what = wanted(); run.log && !written.has(JSON.stringify(what)); what = wanted()) {
+      for (let what = wanted(); what && !written.has(JSON.stringify(what)); what = wanted()) {
         const { log } = run;
         const got = await run.complete(what);
         if (log !== run.log) continue; // another run's
         written.set(JSON.stringify(what), got);
         send(model, "texts", model.get("texts") + 1); // a goal may have waited for this one
-        if (!run.log) break;
       }
     } catch (error) {
       fig.say(`The model could not write: ${error.message}`);
@@ -204,6 +203,7 @@ function render({ model, el }) {
   function paint() {
     const { log, told } = run;
     painted = performance.now();
+    fig.reading.setAttribute("aria-live", run.isRunning ? "off" : "polite");
     start.element.textContent = run.isRunning ? "pause" : last() > 0 ? "go on" : "start";
     start.element.disabled = !log;
     lowest.element.disabled = last() === 0;
