@@ -132,3 +132,13 @@ def test_fits_is_accessible_and_exports(open_page):
     page.get_by_role("button", name="Output").click()
     check_axe(page)
     check_fits(page)
+
+
+def test_without_weights_there_is_nothing_to_write(open_page):
+    _, _, widget = make_walk()
+    widget.set_trait("_packed", b"none")
+    page = open_page(widget)
+    assert page.get_by_role("button", name="write", exact=True).is_disabled()
+    while not page.context.wrong:
+        page.wait_for_timeout(10)
+    assert "the weights begin with none" in page.context.wrong.pop()

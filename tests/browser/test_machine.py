@@ -237,3 +237,11 @@ def test_a_story_is_one_tab_stop_and_arrow_keys_walk_it(open_page):
     assert stops.count() == 1
     page.keyboard.press("Home")
     page.wait_for_function("document.querySelector('.afm-token-chip').ariaPressed === 'true'")
+
+
+def test_without_weights_keys_on_its_parts_do_nothing(open_page):
+    _, widget = make_machine(view="laboratory", name="m")
+    widget.set_trait("_packed", b"none")
+    page = open_page(widget)
+    page.locator(".afm-drawing-holder [role=option]").first.click()
+    page.keyboard.press("ArrowDown")

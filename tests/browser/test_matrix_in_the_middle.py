@@ -96,7 +96,9 @@ def test_text_sets_it_and_a_goal_is_reached(open_page):
     page = open_page(middle(name="middle", goals=[goal]), before=f"<p>{links}</p>")
     page.get_by_role("link", name="matrix=identity").click()
     assert_right(page, torch.eye(4))
+    page.get_by_role("gridcell", name="mary to gave").click()
     page.get_by_role("link", name="reset").click()
+    assert page.locator(".afm-reading").inner_text().startswith("thing → who is 0.")
     assert_right(page, A)
     assert page.locator(".afm-reached").count() == 0
     page.get_by_role("link", name="asking=thing").click()

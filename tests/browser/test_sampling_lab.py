@@ -160,8 +160,9 @@ def test_a_large_vocabulary_ends_in_one_line(open_page):
 def test_what_cuts_the_others_is_named(open_page):
     logits = torch.tensor([[9.0, 1.0, *[0.0] * 40]])
     words = [f"w{i}" for i in range(42)]
-    options = {"temperature": 1.5, "top_k": 30, "top_p": 0.5}
+    options = {"temperature": 1.5, "top_k": 25, "top_p": 0.5}
     page = open_page(SamplingLab(logits, words, ["so"], **options))
+    assert page.get_by_role("slider", name="top-k").get_attribute("aria-valuetext") == "25"
     found = page.get_by_role("listitem").last
     assert found.get_attribute("aria-label").endswith("cut by top-p and top-k")
     assert page.get_by_text("top-p, k", exact=True).is_visible()

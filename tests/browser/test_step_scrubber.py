@@ -332,3 +332,7 @@ def test_csv_holds_the_step_shown(open_page):
     torch.testing.assert_close(
         torch.tensor([float(n) for n in lines[2].split(",")[1:]]), y[1], atol=1e-6, rtol=1e-6
     )
+    page.get_by_role("checkbox", name="causal mask").check()
+    choose(page, "mask", "step")
+    first = download(page, "CSV").decode().splitlines()[1]
+    assert [float(n) for n in first.split(",")[2:]] == [-torch.inf] * 4

@@ -4,7 +4,16 @@ import math
 import re
 
 import pytest
-from harness import HOSTILE, check_axe, check_fits, check_hostile, download, each_look, reading
+from harness import (
+    HOSTILE,
+    check_axe,
+    check_fits,
+    check_hostile,
+    download,
+    each_look,
+    facts_of,
+    reading,
+)
 
 from transformer_lib.widgets import TrainingView
 
@@ -234,7 +243,10 @@ def test_live_from_no_step_to_a_run(open_page):
 
 
 def test_no_floor_no_baselines_and_a_loss_that_is_no_number(open_page):
-    page = open_page(TrainingView({"step": [0, 10, 20], "loss": [2.0, 1.5, math.inf]}))
+    curve = {"step": [0, 10, 20], "loss": [2.0, 1.5, math.inf]}
+    page = open_page(TrainingView(curve, floor=1.0, name="here"))
+    assert math.isnan(facts_of(page)["above floor"])
+    page = open_page(TrainingView(curve))
     assert "At step 20 no loss was measured, or it is not a number." in reading(page)
     page.get_by_role("slider", name="step").fill("1")
     assert reading(page) == "After step 10 the loss is 1.50 nats."

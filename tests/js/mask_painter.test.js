@@ -70,5 +70,9 @@ test("long lists are shortened, and a cell is read with its number", () => {
     plain(cellReading(words, mask, [[1], [0.25, 0.75]], 1, 0)),
     "gave looks at mary: 0.25.",
   );
-  assert.equal(plain(cellReading(words, mask, [[1]], 0, 1)), "mary may not look at gave.");
+  assert.equal(plain(cellReading(words, mask, [[1, 0]], 0, 1)), "mary may not look at gave.");
+  assert.equal(
+    plain(cellReading(words, mask, [[0.5, 0.5]], 0, 1)),
+    "mary may not look at gave, and does all the same: 0.50.",
+  );
 });

@@ -313,7 +313,7 @@ test("readings name who asks, who is asked and what the mask hides", () => {
   assert.equal(say(6, 1, 0), "gave puts 50.0 % of its attention in head 1 on mary.");
   assert.equal(
     say(7, 1, 0),
-    "gave receives 1.00 in component 0 in head 1, most of it from mary: 1.00.",
+    "gave receives 1.00 in component 0 in head 1, the largest part from mary: 1.00.",
   );
   assert.equal(
     say(8, 1, 1),
@@ -323,6 +323,19 @@ test("readings name who asks, who is asked and what the mask hides", () => {
     say(9, 1, 0, ["giver", "receiver"]),
     "gave takes home 1.00 in giver: head 1 adds 1.00, head 2 adds 0.00.",
   );
+});
+
+test("a reading counts the bias, and a query asks though all keys are equal", () => {
+  const layers = small.layers.map((layer, i) =>
+    i === 3 ? { ...layer, bias: [0.5, 0, 0, 0] } : layer,
+  );
+  const x = [small.x[1], small.x[1]];
+  const run = runHeads({ ...small, x, layers }, { heads: 2, causal: true });
+  const say = (step, column) =>
+    textOf(readingOf({ step, run, head: 0, row: 1, column, words: ["a", "b"], columns: ["c"] }));
+  assert.match(say(9, 0), /, the bias adds 0\.50\.$/);
+  run.q[0][1] = [1, 0];
+  assert.match(say(3, 0), /the same as every other word\.$/);
 });
 
 test("rounding does not tell two orders apart", () => {

@@ -30,6 +30,7 @@ export function writing({ label, onWrite, onRow }) {
   const rest = button({ label: "write all", onClick: () => onWrite(steps.all) });
   const anew = button({ label: "begin anew", onClick: () => onWrite(0) });
   one.element.classList.add("afm-walk-write");
+  for (const { element: node } of [one, rest, anew]) node.disabled = true; // without a translation
   const buttons = element("div", { class: "afm-walk-buttons" });
   buttons.append(one.element, rest.element, anew.element);
   const title = element("p", { class: "afm-walk-caption" }, label);

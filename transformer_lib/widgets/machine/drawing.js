@@ -228,7 +228,7 @@ export function drawing({ parts, config, onSelect, onSwitch }) {
   }
 
   svg.addEventListener("keydown", (event) => {
-    if (event.altKey || event.metaKey || event.ctrlKey) return;
+    if (!data || event.altKey || event.metaKey || event.ctrlKey) return;
     const at = parts.indexOf(data.selected);
     const moves = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 };
     const ends = { Home: 0, End: parts.length - 1 };

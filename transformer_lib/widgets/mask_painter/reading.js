@@ -90,6 +90,8 @@ export function cellReading(words, mask, weights, i, j) {
     { text: words[i], role: "query" },
     { text: words[j], role: "key" },
   ];
-  if (!mask[i][j]) return [query, " may not look at ", key, "."];
-  return [query, " looks at ", key, ": ", { text: fixed(weights[i][j]) }, "."];
+  const weight = { text: fixed(weights[i][j]) };
+  if (mask[i][j]) return [query, " looks at ", key, ": ", weight, "."];
+  const leak = weights[i][j] > 0 ? [", and does all the same: ", weight] : []; // by −1e9
+  return [query, " may not look at ", key, ...leak, "."];
 }

@@ -80,9 +80,8 @@ function render({ model, el }) {
         `${featureNames[row]} asks for ${featureNames[column]}: ${text}`,
       onHover: relate,
       onSelect: (row, column) => {
-        spoken = "entry";
         send(model, "entry", [row, column]);
-        update(); // also where the entry is the same as before
+        speakOf("entry"); // also where the entry is the same as before
       },
       maxCell: 50,
     }),
@@ -96,9 +95,8 @@ function render({ model, el }) {
       cellName: (row, column, text) =>
         `${tokenNames[row]} to ${tokenNames[column]}: ${model.get("show").slice(0, -1)} ${text}`,
       onSelect: (row, column) => {
-        spoken = "cell";
         send(model, "cell", [row, column]);
-        update();
+        speakOf("cell");
       },
       onHover: relate,
       maxCell: 58,
@@ -230,13 +228,18 @@ function render({ model, el }) {
       ];
     },
   });
-  for (const trait of ["matrix", "entry", "cell", "show"]) {
-    fig.listen(model, `change:${trait}`, update);
+  const speakOf = (what) => {
+    spoken = what;
+    update();
+  };
+  for (const trait of ["matrix", "show"]) fig.listen(model, `change:${trait}`, update);
+  for (const trait of ["entry", "cell"]) {
+    fig.listen(model, `change:${trait}`, () => speakOf(trait));
   }
   update();
 
   const setEntry = (at, index) => {
-    spoken = "entry";
+    speakOf("entry");
     model.set(
       "entry",
       model.get("entry").map((old, i) => (i === at ? index : old)),
@@ -251,6 +254,7 @@ function render({ model, el }) {
       value: (value) =>
         model.set("matrix", withEntry(model.get("matrix"), model.get("entry"), value)),
     },
+    reset: () => speakOf("entry"),
     facts() {
       const facts = {
         moved: moved(model.get("matrix"), start),

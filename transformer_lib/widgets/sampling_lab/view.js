@@ -48,7 +48,7 @@ function render({ model, el }) {
     max: steps.length - 1,
     step: 1,
     value: 0,
-    format: (at) => (at === steps.length - 1 ? `all ${size}` : String(steps[at])),
+    format: () => String(model.get("top_k") ?? `all ${size}`), // a link's may be between two stops
     onInput: (at) => change({ top_k: at === steps.length - 1 ? null : steps[at] }),
   });
   const nucleus = topPSlider(model, (value) => change({ top_p: value === 1 ? null : value }));

@@ -48,7 +48,7 @@ export function readingOf({ step, run, head, row, column, words, columns }) {
         inHead,
         ": ",
         number(value),
-        rank(run.raw[head][row], column),
+        rank(run.raw[head][row], column, run.q[head][row]),
       ];
     case 4:
       return [
@@ -108,10 +108,10 @@ export function readingOf({ step, run, head, row, column, words, columns }) {
   }
 }
 
-function rank(scores, column) {
+function rank(scores, column, query) {
   const top = Math.max(...scores);
-  if (scores.every((score) => Math.abs(score - top) < 1e-9))
-    return ", the same as every other word: this query asks nothing.";
+  if (scores.length > 1 && scores.every((score) => Math.abs(score - top) < 1e-9))
+    return `, the same as every other word${query.some(Boolean) ? "." : ": this query asks nothing."}`;
   if (scores[column] < top - 1e-9) return ` (its largest score is ${fixed(top)}).`;
   return scores.filter((score) => score > top - 1e-9).length > 1
     ? ", its largest score, and not the only one."
@@ -125,16 +125,25 @@ function mainSource(run, head, row, column, words) {
     0,
   );
   if (Math.abs(parts[top]) < 0.005) return ["."];
-  return [", most of it from ", { text: words[top], role: "value" }, ": ", number(parts[top]), "."];
+  return [
+    ", the largest part from ",
+    { text: words[top], role: "value" },
+    ": ",
+    number(parts[top]),
+    ".",
+  ];
 }
 
 function shares(run, row, column) {
   if (run.heads === 1) return ["."];
   const added = contributions(run, row, column);
-  if (added.length > 4) return [`, the sum of what ${added.length} heads add.`];
+  const bias = run.layers[3].bias[column];
+  if (added.length > 4)
+    return [`, the sum of what ${added.length} heads${bias ? " and the bias" : ""} add.`];
   return [
     ": ",
     ...added.flatMap((value, h) => [h ? ", " : "", `head ${h + 1} adds `, number(value)]),
+    ...(bias ? [", the bias adds ", number(bias)] : []),
     ".",
   ];
 }

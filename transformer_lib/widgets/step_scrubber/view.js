@@ -211,10 +211,7 @@ function render({ model, el }) {
       const { step, run, head, words } = state;
       return [
         ["", ...columnsOf(step, state)],
-        ...stageOf(step, run, head).result.map((row, i) => [
-          words[i],
-          ...row.map((value) => (Number.isFinite(value) ? value : "-inf")),
-        ]),
+        ...stageOf(step, run, head).result.map((row, i) => [words[i], ...row]),
       ];
     },
   });

@@ -288,7 +288,7 @@ function render({ model, el }) {
       return {
         step: steps[row],
         loss: smooth[row],
-        "above floor": floor === null ? Number.NaN : smooth[row] - floor,
+        "above floor": floor === null || !isNumber(smooth[row]) ? Number.NaN : smooth[row] - floor,
       };
     },
   });
