@@ -148,7 +148,9 @@ def test_it_fits_and_axe_finds_nothing(open_view, theme, width):
 
 def test_two_views_do_not_mix(open_view, open_page):
     page = open_view()  # lays the libraries beside the page
-    page = open_page(HeadView(WEIGHTS, WORDS), HeadView(WEIGHTS[:1, :1], WORDS))
+    other = HeadView(WEIGHTS[:1, :1], WORDS)
+    other.set_trait("_esm", f"{other._esm}\n// imported once more, as in a notebook")
+    page = open_page(HeadView(WEIGHTS, WORDS), other)
     page.locator(".afm-bertviz svg[data-named]").nth(1).wait_for()
     counts = page.locator(".afm-bertviz").evaluate_all(
         "(views) => views.map((view) => view.querySelectorAll('line').length)"

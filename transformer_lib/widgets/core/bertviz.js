@@ -1,12 +1,11 @@
 // bertviz's own programs, run as they are: its head view, model view and neuron view.
 //
-//   await attached(root)                     they find their places in the document by id
-//   await runBertviz(program, parameters, { model, say })
-//                      the text of head_view.js, say, and what it is given; `say` tells the reader
-//                      what it waits for
+//   startBertviz(fig, model, { root, vis, onDrawn: () => {}, parameters: () => ({ attention, ... }) })
+//                      runs the model's `_program`, the text of head_view.js, say, which draws into
+//                      `vis` in `root`; onDrawn() after each change there
 //   weightRows(attention, tokens)            what a file has of them
 
-import { element } from "./dom.js";
+import { element, uniqueId } from "./dom.js";
 
 const PATIENCE = 2000; // ms for a kernel to answer before the network is asked: it may be at work
 
@@ -105,7 +104,7 @@ function loadScript(address) {
 }
 
 /** Run a program with its parameters, without writing anything into its text. */
-export async function runBertviz(program, parameters, notebook) {
+async function runBertviz(program, parameters, notebook) {
   const names = "require, requirejs, PYTHON_PARAMS, window, console";
   const text = `export default function (${names}) {\n${program}\n}`;
   const address = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
@@ -136,9 +135,24 @@ export function weightRows(attention, tokens) {
 }
 
 /** It finds its places in the document by their ids, so it has to wait until they are there. */
-export function attached(node) {
+function attached(node) {
   return new Promise((resolve) => {
     const look = () => (node.isConnected ? resolve() : requestAnimationFrame(look));
     look();
   });
+}
+
+export async function startBertviz(fig, model, { root, vis, onDrawn, parameters }) {
+  root.id = uniqueId("bertviz");
+  const observer = new MutationObserver(onDrawn);
+  observer.observe(vis, { childList: true, subtree: true });
+  fig.onEnd(() => observer.disconnect());
+  try {
+    await attached(root);
+    const given = { ...parameters(), root_div_id: root.id };
+    await runBertviz(model.get("_program"), given, { model, say: fig.say });
+  } catch (error) {
+    console.error(error);
+    fig.say(`This figure could not start: ${error.message ?? error}`);
+  }
 }

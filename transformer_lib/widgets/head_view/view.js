@@ -1,4 +1,4 @@
-import { attached, runBertviz, weightRows } from "../core/bertviz.js";
+import { startBertviz, weightRows } from "../core/bertviz.js";
 import { ALONG, roving } from "../core/chips.js";
 import { clip, element, showToken, svgElement } from "../core/dom.js";
 import { figure } from "../core/figure.js";
@@ -9,7 +9,6 @@ const HINT =
   "Try: point at a word on the left to see which keys it attends to. Click a colored square " +
   "to show or hide its head; a double click shows that head alone.";
 const LISTED = 3; // heads that one sentence can name
-let views = 0;
 
 /** The largest weight, and every place that has it, rounding aside. */
 function largest(weights) {
@@ -19,11 +18,8 @@ function largest(weights) {
 
 async function render({ model, el }) {
   const { attention, tokens } = readJson(model, "_data");
-  const program = model.get("_program");
   const shown = tokens.map((token) => clip(showToken(token), 12));
   const fig = figure(el, { name: "Attention by heads (bertviz)", hint: HINT });
-  views += 1;
-  const id = `bertviz-${views}`;
   const layer = element("select", { id: "layer", "aria-label": "Layer" });
   const vis = element("div", { id: "vis" });
   if (attention.length > 1) {
@@ -48,7 +44,7 @@ async function render({ model, el }) {
   );
   const root = element(
     "div",
-    { class: "afm-bertviz afm-bertviz-heads", id },
+    { class: "afm-bertviz afm-bertviz-heads" },
     fig.controls,
     ...(layer.hidden ? [layer] : []),
     scroll,
@@ -184,29 +180,19 @@ async function render({ model, el }) {
   }
 
   fig.exports({ name: "heads", csv: () => weightRows(attention, tokens) });
-  const observer = new MutationObserver(makeAccessible);
-  observer.observe(vis, { childList: true });
-  fig.onEnd(() => observer.disconnect());
   const view = { name: null, attn: attention, left_text: shown, right_text: shown };
-  attached(root)
-    .then(() =>
-      runBertviz(
-        program,
-        {
-          attention: [view],
-          default_filter: "0",
-          root_div_id: id,
-          layer: null,
-          heads: null,
-          include_layers: attention.map((_, index) => index + 1),
-        },
-        { model, say: fig.say },
-      ),
-    )
-    .catch((error) => {
-      console.error(error);
-      fig.say(`This figure could not start: ${error.message ?? error}`);
-    });
+  startBertviz(fig, model, {
+    root,
+    vis,
+    onDrawn: makeAccessible,
+    parameters: () => ({
+      attention: [view],
+      default_filter: "0",
+      layer: null,
+      heads: null,
+      include_layers: attention.map((_, index) => index + 1),
+    }),
+  });
   return fig.end;
 }
 

@@ -1,4 +1,4 @@
-import { attached, runBertviz, weightRows } from "../core/bertviz.js";
+import { startBertviz, weightRows } from "../core/bertviz.js";
 import { ALONG, roving } from "../core/chips.js";
 import { clip, element, showToken } from "../core/dom.js";
 import { figure } from "../core/figure.js";
@@ -7,23 +7,19 @@ import { readJson } from "../core/wire.js";
 
 const HINT =
   "Try: click a small picture, one for each head, to make it large; a second click closes it.";
-let views = 0;
 
 async function render({ model, el }) {
   const { attention, tokens } = readJson(model, "_data");
-  const program = model.get("_program");
   const shown = tokens.map((token) => clip(showToken(token), 10));
   const fig = figure(el, { name: "All heads at once (bertviz)", hint: HINT });
   const heads = attention[0].length;
-  views += 1;
-  const id = `bertviz-model-${views}`;
   const vis = element("div", { id: "vis" });
   const scroll = element(
     "div",
     { class: "afm-scroll", tabindex: "0", role: "region", "aria-label": "A picture of each head" },
     vis,
   );
-  const root = element("div", { class: "afm-bertviz afm-bertviz-model", id }, scroll);
+  const root = element("div", { class: "afm-bertviz afm-bertviz-model" }, scroll);
   fig.picture.append(root);
   const rest = () =>
     fig.say(`${attention.length} layers of ${heads} heads, ${tokens.length} tokens in each.`);
@@ -76,29 +72,19 @@ async function render({ model, el }) {
   }
 
   fig.exports({ name: "heads", csv: () => weightRows(attention, tokens) });
-  const observer = new MutationObserver(makeAccessible);
-  observer.observe(vis, { childList: true, subtree: true });
-  fig.onEnd(() => observer.disconnect());
-  attached(root)
-    .then(() =>
-      runBertviz(
-        program,
-        {
-          attention: [{ name: null, attn: attention, left_text: shown, right_text: shown }],
-          default_filter: "0",
-          display_mode: "light",
-          root_div_id: id,
-          include_layers: attention.map((_, index) => index + 1),
-          include_heads: attention[0].map((_, index) => index + 1),
-          total_heads: heads,
-        },
-        { model, say: fig.say },
-      ),
-    )
-    .catch((error) => {
-      console.error(error);
-      fig.say(`This figure could not start: ${error.message ?? error}`);
-    });
+  startBertviz(fig, model, {
+    root,
+    vis,
+    onDrawn: makeAccessible,
+    parameters: () => ({
+      attention: [{ name: null, attn: attention, left_text: shown, right_text: shown }],
+      default_filter: "0",
+      display_mode: "light",
+      include_layers: attention.map((_, index) => index + 1),
+      include_heads: attention[0].map((_, index) => index + 1),
+      total_heads: heads,
+    }),
+  });
   return fig.end;
 }
 

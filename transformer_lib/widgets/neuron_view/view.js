@@ -1,4 +1,4 @@
-import { attached, runBertviz, weightRows } from "../core/bertviz.js";
+import { startBertviz, weightRows } from "../core/bertviz.js";
 import { DOWN, roving } from "../core/chips.js";
 import { themeOf } from "../core/color.js";
 import { clip, element, showToken } from "../core/dom.js";
@@ -10,16 +10,12 @@ const HINT =
   "Try: point at a word on the left, which asks. Each row shows a key, its products with the " +
   "query, and their sum. The sign beside the word folds and unfolds the numbers.";
 const WIDTH = 1024; // of bertviz's drawing
-let views = 0;
 
 async function render({ model, el }) {
   const data = readJson(model, "_data");
   const { attention, queries, keys, tokens } = data;
-  const program = model.get("_program");
   const shown = tokens.map((token) => clip(showToken(token), 10));
   const fig = figure(el, { name: "From queries and keys to weights (bertviz)", hint: HINT });
-  views += 1;
-  const id = `bertviz-neuron-${views}`;
   const layer = element("select", { id: "layer", "aria-label": "Layer" });
   const head = element("select", { id: "att_head", "aria-label": "Head" });
   const labeled = (text, control) =>
@@ -36,12 +32,7 @@ async function render({ model, el }) {
     { class: "afm-scroll", tabindex: "0", role: "region", "aria-label": "Queries, keys, products" },
     vis,
   );
-  const root = element(
-    "div",
-    { class: "afm-bertviz afm-bertviz-neuron", id },
-    fig.controls,
-    scroll,
-  );
+  const root = element("div", { class: "afm-bertviz afm-bertviz-neuron" }, fig.controls, scroll);
   fig.picture.append(root);
   let asking = data.query; // the word whose numbers are shown
   let expanded = true;
@@ -112,30 +103,20 @@ async function render({ model, el }) {
   }
 
   fig.exports({ name: "neurons", csv: () => weightRows(attention, tokens) });
-  const observer = new MutationObserver(makeAccessible);
-  observer.observe(vis, { childList: true, subtree: true });
-  fig.onEnd(() => observer.disconnect());
   const view = { attn: attention, queries, keys, left_text: shown, right_text: shown };
-  attached(root)
-    .then(() =>
-      runBertviz(
-        program,
-        {
-          attention: { all: view },
-          default_filter: "all",
-          root_div_id: id,
-          bidirectional: false,
-          display_mode: themeOf(root),
-          layer: data.layer,
-          head: data.head,
-        },
-        { model, say: fig.say },
-      ),
-    )
-    .catch((error) => {
-      console.error(error);
-      fig.say(`This figure could not start: ${error.message ?? error}`);
-    });
+  startBertviz(fig, model, {
+    root,
+    vis,
+    onDrawn: makeAccessible,
+    parameters: () => ({
+      attention: { all: view },
+      default_filter: "all",
+      bidirectional: false,
+      display_mode: themeOf(root),
+      layer: data.layer,
+      head: data.head,
+    }),
+  });
   return fig.end;
 }
 
