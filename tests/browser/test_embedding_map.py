@@ -51,6 +51,9 @@ def test_a_finger_and_the_keyboard_choose_a_word(open_page):
     assert_shown(page, "to")  # it is only pointed at
     page.keyboard.press("Enter")
     assert_shown(page, "susan")
+    page.locator(".afm-near-word").nth(1).focus()
+    page.keyboard.press("Enter")
+    assert page.locator(".afm-near-word").nth(1).evaluate("(one) => one.matches(':focus')")
 
 
 def test_pointing_in_the_list_marks_the_word_on_the_map(open_page):

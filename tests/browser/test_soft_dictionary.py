@@ -10,7 +10,7 @@ from transformer_lib.widgets import SoftDictionary
 
 NAMES = ["pruning roses", "garden party", "wedding"]
 KEYS = torch.tensor([[1.8, -0.1], [1.3, 1.2], [0.2, 1.9]])
-VALUES = torch.tensor([12.0, 35.0, 95.0])
+VALUES = torch.tensor([12.7, 35.0, 95.0])
 
 
 def dictionary(names=NAMES, **options):
@@ -45,6 +45,7 @@ def test_scores_are_shown(open_page):
     page = open_page(dictionary())
     lines = page.get_by_role("listitem")
     labels = [lines.nth(i).get_attribute("aria-label") for i in range(3)]
+    assert labels[0].endswith("value 12.7")
     scores = [float(re.search(r"score (-?[\d.]+)", label)[1]) for label in labels]
     assert scores == pytest.approx((KEYS @ torch.tensor([1.0, 0.9])).tolist(), abs=0.0051)
 

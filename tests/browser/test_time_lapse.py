@@ -68,6 +68,10 @@ def test_another_chain_and_one_of_the_readers_own(open_page):
     field.fill("abcab")
     field.press("Enter")
     assert "At letter 5" in page.locator(".afm-reading").inner_text()
+    field.fill("cab")
+    page.evaluate("afmFigures.get('time')[0].set([['step', '10']])")
+    assert field.input_value() == "cab"
+    field.fill("abcab")
     page.get_by_role("radio", name="2: b").click()
     assert "At letter 2" in page.locator(".afm-reading").inner_text()
     page.keyboard.press("ArrowRight")

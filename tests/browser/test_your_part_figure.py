@@ -29,4 +29,10 @@ def test_a_click_on_a_word_shows_both_rows(open_page, theme, width):
     assert page.get_by_text("with not_at_all", exact=True).count() == 1
     assert "; with not_at_all, " in said
     check_axe(page)
+    page.evaluate(
+        """document.querySelector(".afm-your-part").afmYours.show({
+          parts: [{ name: "apply_rotary", called: "mine" }], weights: new Float32Array(10_000),
+        })"""
+    )
+    assert page.get_by_role("list", name="The story, with mine", exact=True).count() == 1
     check_fits(page)

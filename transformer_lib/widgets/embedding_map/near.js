@@ -45,8 +45,10 @@ export function neighbors({ words, kinds, onPoint, onChoose }) {
     paint({ near, marked }) {
       const shown = near.map(([i]) => String(i)).join();
       if (rows.dataset.shown !== shown) {
+        const at = [...rows.children].findIndex((row) => row.querySelector(":focus-visible"));
         rows.dataset.shown = shown;
         rows.replaceChildren(...near.map((one) => rowOf(one, marked)));
+        rows.children[at]?.firstChild.focus();
       }
       for (const row of rows.children)
         row.firstChild.classList.toggle("afm-lit", Number(row.dataset.word) === marked);

@@ -122,7 +122,7 @@ export function shelf(names, values, unit, onPoint) {
       score.textContent = written(data.scores[i]);
       group.setAttribute(
         "aria-label",
-        `${clip(showToken(names[i]))}: score ${written(data.scores[i])}, weight ${fixed(weight)}, value ${values[i]}`,
+        `${clip(showToken(names[i]))}: score ${written(data.scores[i])}, weight ${fixed(weight)}, value ${short(values[i], 4)}`,
       );
     });
     const answer = `${fixed(data.answer, 1)} ${unit}`.trim();

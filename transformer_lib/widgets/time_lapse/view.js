@@ -25,6 +25,7 @@ function render({ model, el }) {
   let seen = null; // { expected, maps } of the present step and chain
   let problem = "Loading the weights …";
   let timer = 0;
+  let written = ""; // the chain that the field was last given
 
   const time = slider({
     label: "after step",
@@ -124,7 +125,8 @@ function render({ model, el }) {
     const at = positionNow(ids);
     time.set(steps.indexOf(step));
     picture.point(step);
-    own.input.value = ids.map((id) => letters[id]).join("");
+    const text = ids.map((id) => letters[id]).join("");
+    if (text !== written) own.input.value = written = text; // else the reader may be writing
     if (!modelAt) return fig.say(problem);
     seen = look(modelAt(step), ids);
     const labels = ids.map((id) => letters[id]);

@@ -45,10 +45,9 @@ function menu(label, groups, first, onPick) {
     element(
       "optgroup",
       { label: name },
-      ...words.map((word) => {
-        const value = words === first.words ? "" : word.latin;
-        return element("option", { value }, `${word.latin} · ${word.gloss}`);
-      }),
+      ...words.map(({ latin, gloss }) =>
+        element("option", { value: latin }, `${latin} · ${gloss}`),
+      ),
     ),
   );
   const top = element("option", { value: "" }, first.text);
@@ -143,6 +142,7 @@ export function scene({ onChange, onAdd, onSelect }) {
   }
 
   function lists() {
+    const at = [...from.children].findIndex((item) => item.contains(document.activeElement));
     from.replaceChildren(
       ...data.from.map(({ word, menu: { groups, none } }, at) => {
         const name = element("bdi", { lang: "kn" }, word.kannada);
@@ -161,6 +161,7 @@ export function scene({ onChange, onAdd, onSelect }) {
       const chooser = menu("Add a word", data.add, first, (word) => word && onAdd(word));
       from.append(element("li", {}, chooser));
     }
+    from.children[at]?.lastChild.focus({ preventScroll: true });
   }
 
   function buttons() {

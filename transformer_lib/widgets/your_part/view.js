@@ -61,8 +61,8 @@ function render({ model, el }) {
   fig.element.classList.add("afm-your-part");
   const look = (at) => send(model, "word", at === words.length - 1 ? -1 : at);
   const titleOf = (half) => `with ${calledOf(half, part)}`;
-  const parts = halves.map((half, which) => {
-    const line = chips({ label: `The story, ${titleOf(half)}`, onSelect: look });
+  const parts = halves.map((_, which) => {
+    const line = chips({ label: "The story", onSelect: look });
     const bar = element("span", { class: "afm-your-bar" });
     const track = element("span", { class: "afm-your-track", "aria-hidden": "true" }, bar);
     const said = element("bdi", { class: "afm-token afm-output" });
@@ -75,6 +75,7 @@ function render({ model, el }) {
     return function fill(at, row) {
       const { right, of, probability, said: word } = halves[which];
       name.textContent = titleOf(halves[which]);
+      line.element.setAttribute("aria-label", `The story, ${name.textContent}`);
       said.textContent = word;
       chance.textContent = `, ${percent(probability)}`;
       share.textContent = `${right} of ${of} questions right`;
