@@ -3,7 +3,7 @@
 import pytest
 import torch
 from figures import EXAMPLES, make_walk
-from harness import check_axe, check_fits, download
+from harness import check_axe, check_fits, download, pass_time
 
 from transformer_lib.data.kannada import KannadaGrammar
 from transformer_lib.encoder_decoder import BEGIN, END
@@ -140,5 +140,5 @@ def test_without_weights_there_is_nothing_to_write(open_page):
     page = open_page(widget)
     assert page.get_by_role("button", name="write", exact=True).is_disabled()
     while not page.context.wrong:
-        page.wait_for_timeout(10)
+        pass_time(page, 10)
     assert "the weights begin with none" in page.context.wrong.pop()

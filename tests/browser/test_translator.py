@@ -6,7 +6,7 @@ import io
 import pytest
 import torch
 from figures import EXAMPLES, make_translator
-from harness import check_axe, check_fits, download, each_look
+from harness import check_axe, check_fits, download, each_look, pass_time
 
 from transformer_lib.beam import translate
 from transformer_lib.data.kannada import KannadaGrammar
@@ -148,6 +148,13 @@ def test_a_sentence_can_be_written(open_page):
     assert translation(page) == expected(
         model, tokenizer, KannadaGrammar().parse(EXAMPLES[0]).source
     )
+    page.emulate_media(reduced_motion="no-preference")
+    page.get_by_role("button", name="shuffle the words").click()
+    page.wait_for_function("document.querySelector('.afm-verdict').textContent === ''")
+    field.fill("mery")
+    field.press("Enter")
+    pass_time(page, 1500)  # while it would write three words more
+    assert "I do not know the word mery" in verdict.inner_text()
 
 
 def test_the_verdict_is_the_grammars(open_page):

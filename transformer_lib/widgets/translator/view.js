@@ -148,6 +148,7 @@ function render({ model, el }) {
     if (unknown === undefined) return change(texts.map((one) => grammar.find(one)));
     const near = grammar.nearest(unknown).map((word) => word.latin);
     const hint = near.length ? ` Did you mean ${near.join(", ")}?` : "";
+    reveal(translated().length, false); // what goes on would write over the verdict
     verdict.textContent = `I do not know the word ${clip(unknown, 30)}.${hint}`;
   }
 
