@@ -5,6 +5,7 @@ import io
 import xml.etree.ElementTree as ElementTree
 
 import numpy as np
+import pytest
 from harness import HOSTILE, check_axe, check_fits, check_hostile, download, reading, swipe
 
 from transformer_lib.widgets import AttentionMap
