@@ -32,6 +32,10 @@ export function close(actual, expected, tolerance = 1e-6, where = "value") {
 export function fakeWorkers(t, methods) {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   globalThis.Worker = class {
+    constructor() {
+      queueMicrotask(() => this.onmessage({ data: {} })); // its script has run
+    }
+
     async postMessage({ id, method, values }) {
       const value = await methods[method](...values);
       this.onmessage({ data: { id, value } });
