@@ -171,7 +171,7 @@ def photographed(run: NotebookNode, ids: list[str]) -> dict[str, str]:
 
     sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "browser"))
     from chromium import CHROMIUM_NAMES
-    from extensions.notices import BERTVIZ, MODULES
+    from extensions.notices import BERTVIZ, NPM
     from harness import HOST, html_of, mount_all
 
     held = {"state": {id_: deepcopy(states(run)[id_]) for id_ in ids}}
@@ -184,8 +184,8 @@ def photographed(run: NotebookNode, ids: list[str]) -> dict[str, str]:
         shutil.copy(HOST, folder)
         (folder / "bertviz").mkdir()
         for script, source in BERTVIZ.items():
-            if (MODULES / source).exists():  # else bertviz's views do not start
-                shutil.copy(MODULES / source, folder / "bertviz" / script)
+            if (NPM / source).exists():  # else bertviz's views do not start
+                shutil.copy(NPM / source, folder / "bertviz" / script)
         html = html_of(held, views, before=f"<style>{USELESS}</style>", folder=folder)
         file.write_text(html, encoding="utf-8", errors="surrogatepass")
         try:
