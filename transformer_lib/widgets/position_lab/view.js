@@ -136,8 +136,11 @@ async function render({ model, el }) {
     if (planned) return;
     planned = true;
     queueMicrotask(() => {
-      paint();
-      planned = false;
+      try {
+        paint();
+      } finally {
+        planned = false;
+      }
     });
   }
 
