@@ -27,7 +27,11 @@ def test_the_sentences_are_all_reached():
     judge(LINE, right, [(2, "mask is right"), (7, "Line 7 does")])
     wrong = [("ab", "b does not belong: It is causal."), (["a"], "d is missing: The norm is of")]
     judge(EITHER, ["bcd", "ad", {"d", "a"}], [("abd", "a does not belong: It is both at once.")])
-    judge(LEAKS, ["ad", "a, d", "A & d", {"d", "a"}, ("a", "d"), ["d", "a", "a"]], wrong)
+    judge(
+        LEAKS,
+        ["ad", "a, d", "A & d", "a/d", "a + d", {"d", "a"}, ("a", "d"), ["d", "a", "a"], ["ad"]],
+        wrong,
+    )
 
 
 @pytest.mark.parametrize(

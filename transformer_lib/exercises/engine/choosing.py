@@ -146,7 +146,8 @@ class Choice:
             value = [plain(option) for option in answer]
         elif hasattr(value, "tolist"):
             value = value.tolist()
-        several = value if isinstance(value, list | tuple) else self._apart(value)
+        each = value if isinstance(value, list | tuple) else [value]
+        several = [option for one in each for option in self._apart(one)]
         if any(option is None or option is Ellipsis for option in several):
             return [], ""
         for option in several:
@@ -162,7 +163,7 @@ class Choice:
             return [value]
         if _option(value) in self._right | self._why.keys():
             return [value]
-        parts = value.replace(",", " ").replace("&", " ").replace(" and ", " ").split()
+        parts = re.sub(r"[,;&/+]| and ", " ", value).split()
         single = all(len(option) == 1 for option in self._right | self._why.keys())
         return list(parts[0]) if single and len(parts) == 1 else parts
 
