@@ -365,6 +365,43 @@ def test_what_is_on_around_a_check_changes_no_verdict(outside):
         assert torch.get_default_device() == device
 
 
+@pytest.mark.slow
+def test_defaults_from_before_the_import_change_no_verdict():
+    code = """
+import torch
+torch.set_default_device("meta")
+torch.set_default_dtype(torch.float64)
+from transformer_lib.exercises.gpt import check_bigram_loss, check_leaks
+print(check_bigram_loss(check_bigram_loss.right), check_leaks(check_leaks.right))
+print(torch.get_default_device(), torch.get_default_dtype())
+"""
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.count("✓") == 2
+    assert done.stdout.endswith("meta torch.float64\n")
+
+
+def test_seeds_of_gpus_are_put_back(monkeypatch):
+    states = [1]
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    monkeypatch.setattr(torch.mps, "get_rng_state", lambda: states[-1])
+    monkeypatch.setattr(torch.mps, "set_rng_state", states.append)
+    monkeypatch.setattr(torch.mps, "manual_seed", states.append)
+    before = vars(torch.cuda._lazy_seed_tracker).copy()
+    assert double(then(lambda: torch.manual_seed(7))).passed
+    assert vars(torch.cuda._lazy_seed_tracker) == before
+    assert states[-1] == 1
+
+
+def test_gradients_flow_in_a_check_though_the_notebook_has_them_off():
+    slope = Exercise(
+        right=lambda x: torch.autograd.grad((x.requires_grad_() ** 2).sum(), x)[0],
+        cases=[Case("3 numbers", randn(3, seed=0))],
+    )
+    with torch.no_grad():
+        assert slope(slope.right).passed
+        assert not torch.is_grad_enabled()
+
+
 def test_an_answer_may_set_another_default_device_than_the_notebook():
     with default_device("meta"):
         assert double(then(lambda: torch.set_default_device("cpu"))).passed

@@ -80,7 +80,7 @@ def guarded() -> Iterator[Guard]:
         _guards[me] = guard
     before = _functions()
     try:
-        with _outside():
+        with outside():
             yield guard
     finally:
         guard.left_running = _end(guard.started)
@@ -92,13 +92,15 @@ def guarded() -> Iterator[Guard]:
 
 
 @contextmanager
-def _outside() -> Iterator[None]:
-    """Outside of the notebook's autocast and default device: a check has inputs on the CPU."""
+def outside() -> Iterator[None]:
+    """Outside of the notebook's autocast, `no_grad`, and defaults: on the CPU, in float32."""
     with settings_kept():
+        torch.set_default_dtype(torch.float32)
         if torch.get_default_device() != _CPU:
             torch.set_default_device(None)
         within = torch.get_default_device() != _CPU  # a `with torch.device(...)`
-        with torch.autocast("cpu", enabled=False), _CPU if within else nullcontext():
+        here = _CPU if within else nullcontext()
+        with torch.autocast("cpu", enabled=False), torch.enable_grad(), here:
             yield
 
 
@@ -150,6 +152,8 @@ def random_kept(seed: int) -> Iterator[None]:
     """Seeded random numbers in the block; the notebook's go on after it as before."""
     numpys = numpy.random.get_bit_generator()
     pythons_state, numpys_state = random.getstate(), numpys.state
+    queued = vars(torch.cuda._lazy_seed_tracker).copy()  # a seed for GPUs that have not begun
+    macs_state = torch.mps.get_rng_state() if torch.backends.mps.is_available() else None
     gpus_states = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
     random.seed(seed)
     numpys.state = type(numpys)(seed).state
@@ -159,6 +163,9 @@ def random_kept(seed: int) -> Iterator[None]:
     finally:
         random.setstate(pythons_state)
         numpys.state = numpys_state
+        vars(torch.cuda._lazy_seed_tracker).update(queued)
+        if macs_state is not None:
+            torch.mps.set_rng_state(macs_state)
         if gpus_states is not None:
             torch.cuda.set_rng_state_all(gpus_states)
 
