@@ -15,6 +15,7 @@ from transformer_lib.encoder_decoder import (
 )
 from transformer_lib.exercises.engine.choosing import Choice
 from transformer_lib.exercises.engine.runner import Case, Exercise, randn
+from transformer_lib.exercises.translation import padded_ids
 
 # --- inputs and targets ---------------------------------------------------------------------------
 
@@ -156,12 +157,6 @@ def _of_another_sentence(allowed: Tensor, source: Tensor, target: Tensor) -> tup
     return row, mine, int(whose[mine, row].nonzero()[0])
 
 
-def _ids(*lengths: int, tokens: int, seed: int) -> Tensor:
-    generator = torch.Generator(device="cpu").manual_seed(seed)
-    ids = torch.randint(1, 20, (len(lengths), tokens), generator=generator)
-    return ids * (torch.arange(tokens) < torch.tensor(lengths).unsqueeze(1))
-
-
 check_may_read = Exercise(
     asks="""`answer(source, target)`: the mask of the cross-attention, True where it may read.
 
@@ -187,10 +182,10 @@ check_may_read = Exercise(
         "padding, of its own.": _of_another_sentence,
         },
     cases=[
-        Case("2 sentences of 5 tokens each", _ids(5, 3, tokens=5, seed=80),
-             _ids(5, 4, tokens=5, seed=81)),
-        Case("3 sources of 7 tokens, targets of 2", _ids(2, 7, 4, tokens=7, seed=82),
-             _ids(1, 2, 2, tokens=2, seed=83)),
+        Case("2 sentences of 5 tokens each", padded_ids(5, 3, tokens=5, seed=80),
+             padded_ids(5, 4, tokens=5, seed=81)),
+        Case("3 sources of 7 tokens, targets of 2", padded_ids(2, 7, 4, tokens=7, seed=82),
+             padded_ids(1, 2, 2, tokens=2, seed=83)),
         Case("ids from 1 on", torch.tensor([[2, 1, 7, 0], [5, 0, 0, 0]]), torch.tensor([[1], [2]])),
     ],
     axes="batch target source",

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from transformer_lib.exercises.engine.choosing import Choice
 from transformer_lib.exercises.engine.runner import Case, Exercise, Repair, randn
-from transformer_lib.exercises.engine.values import fitted, plain
+from transformer_lib.exercises.engine.values import in_one_dtype
 
 # --- what follows from a measurement -------------------------------------------------------------
 
@@ -222,13 +222,7 @@ def _rows_of(design):
 
 
 def _designed(answer, context):
-    """W_Q and W_K in single precision: any real dtype is right."""
-    result = plain(answer(context))
-    if not isinstance(result, list | tuple):
-        return result
-    result = [fitted(x, torch.zeros(1)) for x in result]
-    real = [isinstance(x, Tensor) and not x.is_complex() for x in result]
-    return [x.float() if good else x for x, good in zip(result, real, strict=True)]
+    return in_one_dtype(answer(context))
 
 
 def _blunt(rows: Tensor, context: int) -> bool:

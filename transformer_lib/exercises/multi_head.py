@@ -6,7 +6,7 @@ from torch import Tensor
 from transformer_lib.attention import MultiHeadAttention, merge_heads, split_heads
 from transformer_lib.exercises.engine.choosing import Choice
 from transformer_lib.exercises.engine.runner import Case, Exercise, Repair, randn
-from transformer_lib.exercises.engine.values import fitted, plain
+from transformer_lib.exercises.engine.values import in_one_dtype
 
 
 def _split(x: Tensor, n_heads: int) -> Tensor:
@@ -192,25 +192,9 @@ def _designed():
     return W_Q, W_K, W_V, torch.eye(6)
 
 
-def _matrices(answer):
-    """The four matrices in one dtype: any real one is right, since there is no input to match.
-
-    `answer` may also be the matrices themselves.
-    """
-    result = plain(answer() if callable(answer) else answer)
-    if isinstance(result, Tensor) and result.shape == (4, 6, 6):
-        result = list(result)
-    if not isinstance(result, list | tuple):
-        return result
-    result = [fitted(x, torch.zeros(6, 6)) for x in result]
-    real = [isinstance(x, Tensor) and not x.is_complex() for x in result]
-    dtype = torch.get_default_dtype()
-    return [x.to(dtype) if good else x for x, good in zip(result, real, strict=True)]
-
-
 def _verb_in_four_sentences(answer, one, other):
     """The output of the verb, [4, 6]: *gave* with either giver, then *got* with either giver."""
-    *projections, W_O = _matrices(answer)
+    *projections, W_O = in_one_dtype(answer)
     x = torch.stack([gift_sentence(*pair, verb) for verb, pair in _sentences(one, other)])
     q, k, v = (split_heads(x @ W, 2) for W in projections)
     weights = (q @ k.mT / 3**0.5).softmax(-1)
@@ -257,14 +241,14 @@ def _shunned(result, one, other) -> bool:
 
 
 def _one_softmax(answer) -> bool:
-    W_Q, W_K, *_ = _matrices(answer)
+    W_Q, W_K, *_ = in_one_dtype(answer)
     scores = [W_Q[:, part] @ W_K[:, part].T for part in (slice(3), slice(3, 6))]
     return torch.allclose(*scores, atol=1e-4)
 
 
 _FORM = Exercise(
     right=_designed,
-    call=_matrices,
+    call=in_one_dtype,
     unique=False,
     cases=[Case("")],
     axes=["d_model heads"] * 3 + ["heads d_model"],

@@ -35,7 +35,6 @@ check_score_variance = Exercise(
     cases=[Case("d_k = 64", 64), Case("d_k = 257", 257), Case("d_k = 13", 13)],
     tolerance=(0.1, 0.5),
     measured=True,
-    seconds=10,
     praise="Right: d_k products of variance 1 each, so the variance is d_k.",
 )
 
@@ -116,7 +115,6 @@ check_temperature_for_entropy = Exercise(
         Case("3 scores in the hundreds, entropy 0.5", torch.tensor([300.0, 200.0, 1.0]), 0.5),
     ],
     tolerance=(5e-3, 1e-4),
-    seconds=10,
     praise="Right: entropy grows with temperature, so a search by halving finds it.",
 )
 

@@ -147,12 +147,6 @@ def _accumulate(gradients: Tensor, counts: Tensor) -> Tensor:
     return (gradients * counts[:, None]).sum(0) / counts.sum()
 
 
-def _weights(result, gradients):
-    """The weights of the parts in a mixture of their gradients, if it is one."""
-    found = torch.linalg.lstsq(gradients.double().T, result.double()[:, None]).solution[:, 0]
-    return found if close(found @ gradients.double(), result.double(), (1e-3, 1e-4)) else None
-
-
 check_accumulate = Exercise(
     asks="""`answer(gradients, counts)`: the gradient of the mean loss over all targets.
 

@@ -7,7 +7,7 @@ from transformer_lib.attention import MultiHeadAttention
 from transformer_lib.blocks import PreNorm
 from transformer_lib.exercises.engine.choosing import Choice
 from transformer_lib.exercises.engine.runner import Case, Exercise, Repair, randn
-from transformer_lib.exercises.engine.values import fitted, plain
+from transformer_lib.exercises.engine.values import fitted, in_one_dtype, plain
 from transformer_lib.layers import FeedForward, LayerNorm
 
 # --- which of these is layer normalization? -------------------------------------------------------
@@ -182,17 +182,6 @@ check_mended_block = Repair(
 FACTS = torch.tensor([[0.0, 0, 0], [0, 1, 0], [1, 0, 0], [1, 1, 0]])  # mary first, swapped, free
 
 
-def _layers(answer):
-    """W_1, b_1, W_2, b_2 in one dtype: any real one is right."""
-    result = plain(answer() if callable(answer) else answer)
-    if not isinstance(result, list | tuple):
-        return result
-    result = [fitted(x, torch.zeros(1)) for x in result]
-    real = [isinstance(x, Tensor) and not x.is_complex() for x in result]
-    dtype = torch.get_default_dtype()
-    return [x.to(dtype) if good else x for x, good in zip(result, real, strict=True)]
-
-
 def _designed():
     W_1 = torch.tensor([[1.0, 1, 0], [1, 1, 0]])
     return W_1, torch.tensor([0.0, -1]), torch.tensor([[0.0, 0], [0, 0], [1, -2]]), torch.zeros(3)
@@ -200,7 +189,7 @@ def _designed():
 
 def _stream_after(answer, facts):
     """The stream behind the feed-forward layer, for all four cases: [4, 3]."""
-    W_1, b_1, W_2, b_2 = _layers(answer)
+    W_1, b_1, W_2, b_2 = in_one_dtype(answer)
     return facts + torch.relu(facts @ W_1.T + b_1) @ W_2.T + b_2
 
 
@@ -214,7 +203,7 @@ CASES_IN_WORDS = (
 
 def _hidden(answer) -> Tensor:
     """What the two units say in each of the four cases: [4, 2]."""
-    W_1, b_1, _, _ = _layers(answer)
+    W_1, b_1, _, _ = in_one_dtype(answer)
     return torch.relu(FACTS @ W_1.T + b_1)
 
 
@@ -253,7 +242,7 @@ def _with_owner(*owner):
 
 _FORM = Exercise(
     right=_designed,
-    call=_layers,
+    call=in_one_dtype,
     unique=False,
     cases=[Case("")],
     axes=["hidden d_model", "hidden", "d_model hidden", "d_model"],

@@ -83,7 +83,7 @@ def _mean(logits: Tensor, targets: Tensor) -> Tensor:
     return _losses(logits, targets)[targets != 0].mean()
 
 
-def _padded(*lengths: int, tokens: int, vocabulary: int, seed: int) -> Tensor:
+def padded_ids(*lengths: int, tokens: int, seed: int, vocabulary: int = 20) -> Tensor:
     source = torch.Generator(device="cpu").manual_seed(seed)
     ids = torch.randint(1, vocabulary, (len(lengths), tokens), generator=source)
     return ids * (torch.arange(tokens) < torch.tensor(lengths).unsqueeze(1))
@@ -143,7 +143,7 @@ def _not_alike(counts: Tensor, targets: Tensor) -> tuple | None:
 def _sure_of_one() -> Tensor:
     """Logits that give one real token a loss of exactly 0."""
     logits = randn(2, 5, 7, seed=44)
-    logits[0, 0, _padded(3, 5, tokens=5, vocabulary=7, seed=41)[0, 0]] = 200.0
+    logits[0, 0, padded_ids(3, 5, tokens=5, vocabulary=7, seed=41)[0, 0]] = 200.0
     return logits
 
 
@@ -209,11 +209,11 @@ check_real_tokens = Exercise(
     },
     cases=[
         Case("2 sentences of 3 and 5 words", randn(2, 5, 7, seed=40),
-             _padded(3, 5, tokens=5, vocabulary=7, seed=41)),
+             padded_ids(3, 5, tokens=5, vocabulary=7, seed=41)),
         Case("3 sentences of 1, 7 and 4 words", randn(3, 7, 11, seed=42),
-             _padded(1, 7, 4, tokens=7, vocabulary=11, seed=43)),
+             padded_ids(1, 7, 4, tokens=7, vocabulary=11, seed=43)),
         Case("a token of which the model is sure", _sure_of_one(),
-             _padded(3, 5, tokens=5, vocabulary=7, seed=41), edge=True),
+             padded_ids(3, 5, tokens=5, vocabulary=7, seed=41), edge=True),
     ],
     praise="Right: every real token counts once, wherever it stands.",
 )  # fmt: skip

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 from transformer_lib.attention import attention, attention_weights
 from transformer_lib.exercises.engine.choosing import Choice
 from transformer_lib.exercises.engine.runner import Case, Exercise, randn
-from transformer_lib.exercises.engine.values import fitted, plain
+from transformer_lib.exercises.engine.values import in_one_dtype
 from transformer_lib.positions import (
     alibi_slopes,
     apply_rotary,
@@ -236,16 +236,6 @@ check_halves_order = Exercise(
 TOKENS = 20
 
 
-def _one_query_and_key(answer):
-    """The two in one dtype: any real one is right, since there is no input to match."""
-    result = plain(answer() if callable(answer) else answer)
-    if not isinstance(result, list | tuple):
-        return result
-    result = [fitted(x, torch.zeros(8)) for x in result]
-    real = [isinstance(x, Tensor) and not x.is_complex() for x in result]
-    return [x.float() if good else x for x, good in zip(result, real, strict=True)]
-
-
 def _word_before() -> tuple[Tensor, Tensor]:
     key = torch.full((8,), 10.0)
     return _turned_by(key, 1), key
@@ -315,7 +305,7 @@ check_previous_word = Exercise(
     design=True,
     asks="`answer()`: one query and one key, each [8], that let every word find the word before.",
     right=_word_before,
-    call=_one_query_and_key,
+    call=in_one_dtype,
     unique=False,
     cases=[Case("20 equal words")],
     axes=["d_head", "d_head"],

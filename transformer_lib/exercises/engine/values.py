@@ -92,21 +92,31 @@ def fitted(got: Any, right: Any) -> Any:
     return got
 
 
+def in_one_dtype(answer: Any) -> Any:
+    """The tensors that an answer gives, in float32: any real one is right where none is given."""
+    result = plain(answer() if callable(answer) else answer)
+    several = isinstance(result, list | tuple)
+    found = [fitted(x, torch.zeros(1, 1)) for x in result] if several else [result]
+    real = [isinstance(x, torch.Tensor) and not x.is_complex() for x in found]
+    found = [x.float() if good else x for x, good in zip(found, real, strict=True)]
+    return found if several else found[0]
+
+
 def _stacked(got: Any, right: torch.Tensor) -> Any:
     """Nested lists of numbers, or of tensors, as one tensor; unchanged if they are neither."""
     if isinstance(got, torch.Tensor):
         return got
     if not isinstance(got, list | tuple) or not got:
         return got
-    if all(isinstance(item, bool) for item in got) or all(
-        type(item) in (int, float) for item in got
-    ):
-        floats = right.is_floating_point() and not isinstance(got[0], bool)
-        try:
+    try:
+        if all(isinstance(item, bool) for item in got) or all(
+            type(item) in (int, float) for item in got
+        ):
+            floats = right.is_floating_point() and not isinstance(got[0], bool)
             return torch.tensor(got, dtype=right.dtype if floats else None, device="cpu")
-        except (RuntimeError, OverflowError):  # an int that no dtype can hold
-            return got
-    items = [torch.tensor(x) if type(x) in (int, float) else _stacked(x, right) for x in got]
+        items = [torch.tensor(x) if type(x) in (int, float) else _stacked(x, right) for x in got]
+    except (RuntimeError, ValueError, OverflowError):  # an int that no dtype can hold
+        return got
     if not all(isinstance(item, torch.Tensor) and ordinary(item) for item in items):
         return got
     if len({(item.shape, item.device) for item in items}) > 1:
