@@ -156,6 +156,10 @@ WRONG[check_next_token_loss] += [
         lambda x, ids, real: masked_mean(targets_chances(x, ids), real[:, 1:]),
         "here, at `softmax`, your values leave",
     ),
+    (
+        lambda x, ids, real: (-masked_mean(each_loss(x[:, :-1], ids[:, 1:]), real[:, 1:])).exp(),
+        "here, at `mul`, your values leave",
+    ),
     (lambda x, ids, real: by_cross_entropy(x[:1], ids[:1], real[:1]), "Only the first text counts"),
     (
         lambda x, ids, real: (each_loss(x[:, :-1], ids[:, 1:]) * real[:, 1:]).sum() / 14,

@@ -5,6 +5,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from transformer_lib.exercises.engine.runner import Case, Exercise, randn
+from transformer_lib.exercises.gpt import size_of_gpt2
 
 # --- a matrix from somebody else's file ----------------------------------------------------------
 
@@ -41,22 +42,19 @@ check_three = Exercise(
 # --- counting ------------------------------------------------------------------------------------
 
 
-def _count(vocabulary, context, n_layers, d_model):
-    each = 12 * d_model**2 + 13 * d_model
-    return (vocabulary + context) * d_model + n_layers * each + 2 * d_model
-
-
 check_count = Exercise(
     asks="`answer(vocabulary, context, n_layers, d_model)`: how many numbers a GPT-2 has.",
-    right=_count,
+    right=size_of_gpt2,
     wrong={
         "The output's matrix is the embedding's table: it counts once.": (
-            lambda vocabulary, context, n_layers, d_model: _count(
+            lambda vocabulary, context, n_layers, d_model: size_of_gpt2(
                 2 * vocabulary, context, n_layers, d_model
             )
         ),
         "One block only: there are n_layers of them.": (
-            lambda vocabulary, context, n_layers, d_model: _count(vocabulary, context, 1, d_model)
+            lambda vocabulary, context, n_layers, d_model: size_of_gpt2(
+                vocabulary, context, 1, d_model
+            )
         ),
     },
     cases=[
