@@ -98,3 +98,18 @@ def test_without_a_timer_answers_are_checked_all_the_same(monkeypatch, platform)
         worker.start()
         worker.join()
         assert verdicts[0].passed
+
+
+def test_where_nothing_can_be_stopped_no_change_is_tried():
+    """Else one that loops for ever would keep the verdict back."""
+    verdicts = []
+    check = Exercise(right=lambda x: 2 * x, cases=DOUBLE.cases)
+
+    def judge():
+        verdicts.append(check(lambda x: x + x + x).diagnosis)
+
+    worker = threading.Thread(target=judge)
+    worker.start()
+    worker.join()
+    judge()
+    assert ["is too much" in said for said in verdicts] == [False, True]

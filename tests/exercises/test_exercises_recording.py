@@ -4,7 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from transformer_lib.exercises.engine.recording import NAN, Recorder, departure, written_at
+from transformer_lib.exercises.engine.recording import GOES_ON, NAN, Recorder, departure, written_at
 from transformer_lib.exercises.engine.runner import Case, Exercise, randn
 
 Q, K = randn(3, 5, seed=1), randn(7, 5, seed=2)
@@ -47,6 +47,17 @@ def test_the_first_line_that_leaves_the_right_way_and_what_is_still_right():
 def test_a_detour_is_not_held_against_an_answer():
     line, found = left(detour)
     assert (line, found.name, found.right) == (4, "sin", ["weights"])
+
+
+def test_an_answer_that_stops_a_step_early_is_right_so_far():
+    def squared(q, k):
+        scores = q @ k.mT
+        return scores * scores
+
+    check = Exercise(
+        right=lambda q, k: torch.erf((q @ k.mT) * (q @ k.mT)), cases=[Case("one", Q, K)]
+    )
+    assert check(squared).diagnosis.endswith(f"`return scores * scores`: {GOES_ON}.")
 
 
 def test_the_line_of_an_answer_is_told_whoever_computes():

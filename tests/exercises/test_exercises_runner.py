@@ -92,16 +92,12 @@ def _operand(q, k):
     return q @ ...
 
 
-class _NoForward(nn.Module):
-    pass
-
-
 @pytest.mark.parametrize(
     "answer",
     [
         None, ..., NotImplemented, (..., 3), [None, None], {"a": ...},
         _stub, _returns_none, _raises, _half_filled, _operand,
-        lambda q, k: ..., lambda q, k: (..., ...), lambda q, k: NotImplemented, _NoForward(),
+        lambda q, k: ..., lambda q, k: (..., ...), lambda q, k: NotImplemented,
     ],
 )  # fmt: skip
 def test_a_stub_is_not_attempted(answer):
@@ -116,11 +112,23 @@ def _whole_numbers(q, k):
     return torch.softmax(q.long() @ k.long().T, dim=-1)
 
 
+class _MisspeltForward(nn.Module):
+    def foward(self, q, k):
+        return _right(q, k)
+
+
 def test_an_attempt_is_not_mistaken_for_a_stub():
     assert says(_forgets_return) == "✗ Your function returns None: is a `return` missing?"
+    both = Exercise(
+        right=lambda n: {"once": n, "twice": 2 * n},
+        cases=[Case("3", 3)],
+        call=lambda answer, n: {"once": answer(n), "twice": answer(2 * n)},
+    )
+    assert says(lambda n: print(n), both) == f"✗ {runner.PRINTED}"
     with pytest.raises(NotImplementedError):  # PyTorch's own, for want of a kernel
         _whole_numbers(torch.eye(2), torch.eye(2))
     assert "your answer raises NotImplementedError" in says(_whole_numbers)
+    assert "is missing the required" in says(_MisspeltForward())
 
 
 def _fails_on_line(q, k):
@@ -323,11 +331,42 @@ def test_a_check_explains_itself():
     assert repr(check) == "<check of `answer(x)`: twice x.>"
 
 
+def test_a_number_too_large_for_64_bits_is_judged():
+    check = Exercise(right=lambda n: n, cases=[Case("3", 3), Case("5", 5)])
+    assert "right is 3" in says(lambda n: 12 ** (10 * n), check)
+    assert "too large to represent" in says(lambda n: 12 ** (1000 * n), check)
+    rows = Exercise(right=lambda x: x.sum(1), cases=[Case("two rows", torch.ones(2, 3))])
+    assert "your result is a list" in says(lambda x: [10**30, x[0, 0]], rows).lower()
+
+
+def test_of_what_no_look_is_possible_the_difference_is_told(monkeypatch):
+    monkeypatch.setattr(runner, "departure", None)
+    monkeypatch.setattr(runner.Exercise, "_trials", lambda *_: 1 / 0)
+    assert "At [0] you have" in says(
+        lambda x: x.sin(), Exercise(right=lambda x: x, cases=[Case("3", randn(3, seed=0))])
+    )
+
+
 def test_what_is_right_in_several_forms_is_adapted():
     ones = Exercise(right=lambda n: torch.ones(n), cases=[Case("3", 3)], adapt=lambda x: x.float())
     assert says(lambda n: torch.ones(n).double(), ones) == "✓ Right."
     assert says(lambda n: torch.zeros(n).long(), ones) == "✗ At [0] you have 0, right is 1."
     assert says(lambda: 1, ones) == "✗ Your function must take 1 argument: (n)."
+
+
+def test_the_steps_of_an_answer_are_looked_at_once(monkeypatch):
+    looks = []
+    monkeypatch.setattr(runner, "departure", lambda *given: looks.append(given))
+    check = Exercise(right=lambda x: x, cases=[Case("3", randn(3, seed=0))])
+    assert "here, at" not in says(lambda x: x.sin().cos(), check)
+    assert len(looks) == 1
+
+
+def test_a_mode_that_is_set_again_is_not_written():
+    check = Exercise(
+        right=lambda model, x: model(x), cases=[Case("one", nn.Linear(3, 2), randn(3, seed=0))]
+    )
+    assert says(lambda model, x: model.eval()(x), check) == "✓ Right."
 
 
 def test_the_form_is_judged_before():

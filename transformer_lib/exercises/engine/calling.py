@@ -65,8 +65,7 @@ def time_limit(seconds: float, *, computing: bool = False) -> Iterator[None]:
     answer that catches `BaseException` in an endless loop may not be stopped.
     An alarm that somebody else has set is put back, less the time that has passed.
     """
-    main = threading.current_thread() is threading.main_thread()
-    if _set_timer is None or not main:
+    if not can_be_stopped():
         yield
         return
 
@@ -90,6 +89,11 @@ def time_limit(seconds: float, *, computing: bool = False) -> Iterator[None]:
         if others_delay:
             left = max(1e-3, others_delay - (clock() - start))
             _set_timer(timer, left, others_interval)
+
+
+def can_be_stopped() -> bool:
+    """Can `time_limit` end a block here?"""
+    return _set_timer is not None and threading.current_thread() is threading.main_thread()
 
 
 def call_safely(
@@ -137,8 +141,12 @@ def still_open(error: BaseException | None) -> bool:
     if isinstance(error, NotImplementedError) and (step := error.__traceback__):
         while step.tb_next:
             step = step.tb_next
-        # A `raise` in Python, not PyTorch's "operator not implemented for this device" from C++.
-        return step.tb_frame.f_code.co_code[step.tb_lasti] == dis.opmap["RAISE_VARARGS"]
+        # A reader's `raise`, neither PyTorch's own (who calls an `nn.ModuleList`) nor its "operator
+        # not implemented for this device" from C++.
+        frame = step.tb_frame
+        if frame.f_globals.get("__name__", "").startswith("torch."):
+            return False
+        return frame.f_code.co_code[step.tb_lasti] == dis.opmap["RAISE_VARARGS"]
     return isinstance(error, TypeError | AttributeError) and "ellipsis" in message_of(error)
 
 
@@ -160,8 +168,6 @@ def code_of(answer: Any) -> CodeType | None:
         answer = answer.func
     if isinstance(answer, nn.Module):
         answer = type(answer).forward
-    elif isinstance(answer, type) and issubclass(answer, nn.Module):
-        answer = answer.forward
     elif not inspect.isroutine(answer):
         answer = type(answer).__call__ if callable(answer) else None
     try:

@@ -22,11 +22,10 @@ from itertools import combinations, permutations
 from types import CodeType, FunctionType
 from typing import Any
 
-from torch import nn
+import torch
 
-from transformer_lib.exercises.engine.isolating import Apart, Unsafe, apart, effects_refused
+from transformer_lib.exercises.engine.isolating import Apart, apart, effects_refused
 
-_NOT_MADE = (SyntaxError, ValueError, TypeError, NameError, OverflowError, Unsafe)
 MOST_AFTER = 150  # changes tried after one that mends: is there another on another line?
 # Names that are taken for one another.
 _KIN = [
@@ -141,26 +140,23 @@ class Source:
 
     @classmethod
     def of(cls, answer: Any) -> "Source | None":
-        """The source of a function, a lambda or a class of modules; None if it is not to be had."""
-        function, whole = answer, isinstance(answer, type) and issubclass(answer, nn.Module)
-        if whole:
-            function = vars(answer).get("forward") or vars(answer).get("__init__")
-        if not isinstance(function, FunctionType):
+        """The source of a function or a lambda; None if it is not to be had."""
+        if not isinstance(answer, FunctionType):
             return None
-        code = function.__code__
-        lines = linecache.getlines(code.co_filename, function.__globals__)
-        node = _find("".join(lines), code, answer.__name__ if whole else "")
+        code = answer.__code__
+        lines = linecache.getlines(code.co_filename, answer.__globals__)
+        node = _find("".join(lines), code)
         if node is None:
             return None
         text = _segment(lines, node)
-        cells = dict(zip(code.co_freevars, _held(function), strict=True))
+        cells = dict(zip(code.co_freevars, _held(answer), strict=True))
         cells.pop("__class__", None)
         return cls(
             f"({text})" if isinstance(node, ast.Lambda) else text,
             node.lineno,
             code.co_filename,
             getattr(node, "name", ""),
-            function.__globals__,
+            answer.__globals__,
             cells,
             isinstance(node, ast.Lambda),
         )
@@ -276,7 +272,7 @@ def mended(
     try:
         if right(source.changed(None)):
             return found  # it was something else that made the answer wrong
-    except _NOT_MADE:
+    except Exception:  # whatever its defaults raise, apart
         return found
     left = MOST_AFTER
     for edit in source.edits(_NEAR if few else _NEAR + _FAR):
@@ -289,7 +285,7 @@ def mended(
         left -= bool(found)
         try:
             changed = source.changed(edit)
-        except _NOT_MADE:
+        except Exception:
             continue
         if right(changed):
             this = Mended(source, edit)
@@ -304,7 +300,7 @@ def copied(answer: Any) -> Any:
     source = Source.of(answer)
     try:
         return source.changed(None) if source else Apart().copy(answer)
-    except _NOT_MADE:
+    except Exception:
         return None
 
 
@@ -327,15 +323,16 @@ def uses(answer: Any, ruled_out: Sequence[str]) -> tuple[str, int] | None:
         if "@" in ruled_out and isinstance(node, ast.MatMult):
             return "`@`", line
         name = getattr(node, "attr", getattr(node, "id", ""))
-        if name in ruled_out:
+        if name in ruled_out and (hasattr(node, "attr") or _is_torchs(source, name)):
             return f"`{name}`", line
     return None
 
 
-def lacks(answer: Any, asked: str) -> bool:
-    """Is this nowhere in an answer? False if its source is not to be had."""
-    known = bool(asked) and Source.of(_undecorated(answer)) is not None
-    return known and not uses(answer, [asked])
+def _is_torchs(source: Source, name: str) -> bool:
+    """Is this name PyTorch's function, and not one of the reader's own?"""
+    value = (source.cells or {}).get(name, (source.names or {}).get(name))
+    functions = [getattr(part, name, None) for part in (torch, torch.nn.functional)]
+    return value is not None and any(value is function for function in functions)
 
 
 def _undecorated(answer: Any) -> Any:
@@ -457,20 +454,10 @@ def _parsed(text: str) -> ast.Module | None:
         return None
 
 
-def _find(text: str, code: CodeType, class_name: str) -> ast.AST | None:
+def _find(text: str, code: CodeType) -> ast.AST | None:
     tree = _parsed(text) if text else None
     if tree is None:
         return None
-    if class_name:
-        inside = code.co_firstlineno
-        found = [
-            node
-            for node in ast.walk(tree)
-            if isinstance(node, ast.ClassDef)
-            and node.name == class_name
-            and node.lineno <= inside <= node.end_lineno
-        ]
-        return found[-1] if found else None
     if code.co_name != "<lambda>":
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef) and node.name == code.co_name:
@@ -499,7 +486,8 @@ def _segment(lines: list[str], node: ast.AST) -> str:
     last = len("".join(lines[node.lineno - 1 : node.end_lineno - 1]).encode())
     if isinstance(node, ast.Lambda):
         return text[node.col_offset : last + node.end_col_offset].decode()
-    return textwrap.dedent(text[: last + node.end_col_offset].decode())
+    text = text[: last + node.end_col_offset].decode()
+    return re.sub(rf"(?m)^[ \t]{{0,{node.col_offset}}}", "", text)  # a comment may begin before it
 
 
 def _held(function: Any) -> list[Any]:

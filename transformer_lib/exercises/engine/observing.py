@@ -152,7 +152,7 @@ RULES: dict[str, Callable[[Tensor, Tensor], bool]] = {
 
 def relation(got: Tensor, right: Tensor) -> str:
     """What a value has to do with a right one, in words about "it"; "" if nothing is seen."""
-    if got.shape != right.shape or got.numel() < 2:
+    if got.shape != right.shape or got.numel() < 2 or same(got, right):
         return ""
     for words, holds in RULES.items():
         if holds(got, right):

@@ -63,11 +63,13 @@ from types import CodeType
 from typing import Any
 
 import torch
+from torch import nn
 
 from transformer_lib.exercises.engine.calling import (
     Outcome,
     TimeOver,
     call_safely,
+    can_be_stopped,
     code_of,
     does_nothing,
     message_of,
@@ -88,7 +90,6 @@ from transformer_lib.exercises.engine.isolating import effects_refused
 from transformer_lib.exercises.engine.mending import (
     Mended,
     copied,
-    lacks,
     line_of,
     mended,
     unused,
@@ -104,7 +105,7 @@ from transformer_lib.exercises.engine.observing import (
     of_shape,
     undivided,
 )
-from transformer_lib.exercises.engine.recording import NAN, departure, written_at
+from transformer_lib.exercises.engine.recording import GOES_ON, NAN, departure, written_at
 from transformer_lib.exercises.engine.values import describe, fitted, ordinary, plain
 from transformer_lib.exercises.engine.verdict import NOT_ATTEMPTED, Verdict
 
@@ -137,6 +138,10 @@ class Case:
 
     def __init__(self, name: str, *inputs: Any, edge: bool = False) -> None:
         self.name, self.inputs, self.edge = name, inputs, edge
+        for x in inputs:
+            for part in x if isinstance(x, list | tuple) else [x]:
+                if isinstance(part, nn.Module):
+                    part.eval()  # so that an answer which says so, too, changes nothing
 
 
 CELL = "ipykernel_"  # in the name that Jupyter gives to the code of each cell
@@ -158,7 +163,7 @@ class Exercise:
     cases    inputs to try, the simplest first. None at all: the answer is itself the result (a
              number, a tensor, a tuple), and the right value is not given away
     call     call(answer, *inputs) -> result, if the answer is not a plain function of the inputs:
-             `lambda cls, x: cls(6, 2)(x)` for a module, or to return gradients as well
+             `lambda answer, n: answer()[n]`, or to return gradients as well
     adapt    adapt(result) -> result, for what is right in more than one form, such as two dtypes
     before   an exercise about the form of the same answer, which must be right first
     after    an exercise about the same answer, asked once this one is right
@@ -174,7 +179,6 @@ class Exercise:
              itself: nothing is looked for but the sentences of the exercise
     without  what the text rules out: "loop", "@", or the name of a function such as "softmax"; an
              answer that is right and uses it is told so, and its line
-    by       the opposite: what the text asks for, such as "einsum"
     measured  True: the number must come from random samples. One that theory gives is refused
     tolerance  (rtol, atol) where the dtype's own will not do: for estimates from random samples
     seconds  the time an answer has for one case
@@ -195,7 +199,6 @@ class Exercise:
     about: Mapping[str, Callable] = field(default_factory=dict)
     design: bool = False
     without: Sequence[str] = ()
-    by: str = ""
     measured: bool = False
     unique: bool = True
     tolerance: tuple[float, float] | None = None
@@ -260,27 +263,36 @@ class Exercise:
             if isinstance(outcome.error, TimeOver):
                 return Verdict(False, self._exception(outcome))
             if still_open(outcome.error) or (outcome.error is None and _blank(outcome.result)):
-                if outcome.error is None and guard.printed:
-                    return Verdict(False, PRINTED)
-                if outcome.result is None and outcome.error is None and not does_nothing(code):
-                    return Verdict(False, "Your function returns None: is a `return` missing?")
+                if outcome.error is None and _is_none(outcome.result):
+                    if guard.printed:
+                        return Verdict(False, PRINTED)
+                    if not does_nothing(code):
+                        return Verdict(False, "Your function returns None: is a `return` missing?")
                 return NOT_ATTEMPTED
             outcomes.append(outcome)
+        with own_torch():
+            mistake = self._wrong(answer, code, outcomes)
+        return Verdict(False, mistake) if mistake else Verdict(True, self.praise)
+
+    def _wrong(self, answer: Any, code: CodeType | None, outcomes: list) -> str | None:
+        """What is wrong with an answer that has been called on each case; None if nothing is."""
         rights = [compute(self.right, case) for case in self._cases()]
         if mistake := self._one_of_several(outcomes, rights):
-            return Verdict(False, mistake)
+            return mistake
         pairs = zip(outcomes, rights, strict=True)
         outcomes = [replace(o, result=fitted(o.result, right)) for o, right in pairs]
-        mistake = self._mistake(answer, code, outcomes, rights)
-        mistake = mistake or self._unmeasured(outcomes, rights)
-        if not mistake and (found := uses(answer, self.without)):
-            mistake = (
+        try:
+            mistake = self._mistake(answer, code, outcomes, rights)
+        except TOO_ODD:
+            mistake = self._at_least(outcomes, rights)
+        if mistake := mistake or self._unmeasured(outcomes, rights):
+            return mistake
+        if found := uses(answer, self.without):
+            return (
                 f"The result is right. But the exercise asks for it without {found[0]}, which is "
                 f"on line {found[1]}."
             )
-        if not mistake and lacks(answer, self.by):
-            mistake = f"The result is right. But the exercise asks for it by `{self.by}`."
-        return Verdict(False, mistake) if mistake else Verdict(True, self.praise)
+        return None
 
     def _look_at(self, answer: Any) -> tuple[CodeType | None, bool, str | None]:
         """The answer's code, whether nobody has filled it in, and what is wrong with its kind.
@@ -379,20 +391,16 @@ class Exercise:
         # Who writes into an argument may have spoiled it for the rest of the answer.
         spoiled = any(o.written for o in outcomes)
         if own := None if spoiled else self._named(outcomes, rights):
-            return (
-                own
-                if self._still_broken(outcomes, rights)
-                else self._with_line(own, answer, outcomes, rights)
-            )
+            return self._with_line(own, answer, outcomes, rights)
         form = outcome.error is None and self._form(outcome.result, rights[number])
         if own := failure or form:
             own = self._placed(number, outcomes, own)
         if own := own or self._about(answer, self.about):  # this looks at inputs of its own
             return self._with_line(own, answer, outcomes, rights)
-        departed, _ = self._departed(answer, code, outcomes, rights)
+        departed, sound = self._departed(answer, code, outcomes, rights)
         if departed.endswith(f"{NAN}."):
             return departed
-        if found := _looked(self._mended, answer, outcomes, rights, MOST_CHANGES):
+        if found := _looked(self._mended, answer, outcomes, rights, MOST_CHANGES, sound):
             return _or(found)
         trials = self._trials(outcomes, rights) if self.cases else []
         missing = _looked(undivided, trials) or _looked(of_an_input, trials)  # it has no line
@@ -401,6 +409,19 @@ class Exercise:
         return departed or self._placed(
             number, outcomes, self._seen(answer, number, outcomes, rights)
         )
+
+    def _at_least(self, outcomes: list, rights: list) -> str:
+        """What there is to say of the first wrong result, however odd; raises if none is wrong."""
+        wrong = [n for n, right in enumerate(rights) if not self._same(outcomes[n], right)]
+        outcome, right = outcomes[wrong[0]], rights[wrong[0]]
+        if outcome.error:
+            return self._exception(outcome)
+        form = form_mistake(outcome.result, right, self.axes)
+        return form or self._first_difference(outcome.result, right)
+
+    def _first_difference(self, got: Any, right: Any) -> str:
+        place = first_difference(got, right, self.tolerance, reveal=bool(self.cases))
+        return f"{place[0].upper()}{place[1:]}."
 
     def _by_chance(self, answer: Any, number: int, right: Any) -> str | int:
         """A sentence about an answer that other random numbers make right."""
@@ -474,26 +495,30 @@ class Exercise:
         name = self._cases()[number].name
         return f"Right on {passed}, but on {name}" if passed else f"On {name}"
 
-    def _still_broken(self, outcomes: Sequence[Outcome], rights: Sequence[Any]) -> bool:
-        """For `Repair`: an answer that mends nothing gets a clue, and not the cure."""
-        return False
-
     def _with_line(self, own: str, answer: Any, outcomes: list, rights: list) -> str:
         if "(line " in own:  # an exception has said it
             return own
         found = _looked(self._mended, answer, outcomes, rights, MOST_WITH_A_SENTENCE)
         return f"{own if own[-1] in '.?!' else f'{own}.'} {_or(found)}" if found else own
 
-    def _mended(self, answer: Any, outcomes: list, rights: list, most: int) -> list[Mended]:
-        """The one change after which this wrong answer is right on all cases, if there is one."""
-        if not (self.cases and self.unique and most) or self.measured or self.design:
+    def _mended(
+        self, answer: Any, outcomes: list, rights: list, most: int, sound: set | None = None
+    ) -> list[Mended]:
+        """The one change after which this wrong answer is right on all cases, if there is one.
+
+        None is looked for where a change that loops for ever could not be stopped.
+        """
+        if not (self.cases and self.unique and most and can_be_stopped()):
+            return []
+        if self.measured or self.design:
             return []
         wrong = [n for n in range(len(rights)) if not self._same(outcomes[n], rights[n])]
         order = wrong + [n for n in range(len(rights)) if n not in wrong]
-        deadline = time.monotonic() + MOST_SECONDS
         tried = iter(range(most))
         computing = None
-        _, sound = self._departed(answer, code_of(answer), outcomes, rights)
+        if sound is None:
+            _, sound = self._departed(answer, code_of(answer), outcomes, rights)
+        deadline = time.monotonic() + MOST_SECONDS
         beyond = self._beyond()
         serve = partial(self._serves, writes=any(o.written for o in outcomes))
 
@@ -586,25 +611,26 @@ class Exercise:
 
             return run
 
-        with own_torch():
-            seen = call_safely(
-                lambda _: departure(of(self._call, answer), of(self.right), inputs, code),
-                seconds=self.seconds,
-                convert=lambda found: found,
-            ).result
+        seen = call_safely(
+            lambda _: departure(of(self._call, answer), of(self.right), inputs, code),
+            seconds=self.seconds,
+            convert=lambda found: found,
+        ).result
         seen, sound = seen or (None, set())
         if seen is None:
             return "", sound
+        text = line_of(code, seen.line)
+        place = f"Line {seen.line}{text and f', `{text}`'}"
+        if seen.seen == GOES_ON:
+            return f"{place}: {GOES_ON}.", sound
         *others, last = [f"`{name}`" for name in seen.right] or [""]
         right = f"{', '.join(others)} and {last} are" if others else f"{last} is"
         before = f"Your {right} right. " if last else ""
         what = f": {seen.seen}" if seen.seen else ""
         instead = f"; the right computation does `{seen.instead}` there" if seen.instead else ""
-        text = line_of(code, seen.line)
         said = (
-            f"{before}Line {seen.line}{text and f', `{text}`'}: here, at "
-            f"`{seen.name.strip('_')}`, your values leave those of the right computation"
-            f"{what}{instead}."
+            f"{before}{place}: here, at `{seen.name.strip('_')}`, your values leave those of the "
+            f"right computation{what}{instead}."
         )
         return said, sound
 
@@ -642,11 +668,7 @@ class Exercise:
             return f"Your result, {failed[0]:g}, is written on line {line}, `{text}`: a bound?"
         if words := self._off_by_terms(answer, number, outcomes, rights):
             return words
-        right = rights[number]
-        place = first_difference(
-            outcomes[number].result, right, self.tolerance, reveal=bool(self.cases)
-        )
-        return f"{place[0].upper()}{place[1:]}."
+        return self._first_difference(outcomes[number].result, rights[number])
 
     def _off_by_terms(self, answer: Any, number: int, outcomes: list, rights: list) -> str:
         """What a count has too much and too little, in terms of the sizes it is given."""
@@ -680,7 +702,10 @@ class Exercise:
             if self._same(outcomes[n], right) or outcomes[n].error is not None:
                 continue
             pair = [
-                torch.tensor(x) if isinstance(x, bool | int | float) else x for x in (got, right)
+                torch.tensor(x, dtype=torch.bool if isinstance(x, bool) else torch.float64)
+                if isinstance(x, bool | int | float)
+                else x
+                for x in (got, right)
             ]
             if not all(isinstance(x, torch.Tensor) for x in pair) or pair[0].shape != pair[1].shape:
                 return []
@@ -765,7 +790,7 @@ def compute(computation: Any, case: Case, *, may_fail: bool = False, seed: int =
     """The result of a right or wrong computation, with the random numbers that an answer gets."""
     if not callable(computation):
         return computation
-    with own_torch(), torch_random_kept(seed):
+    with torch_random_kept(seed):
         try:
             return computation(*copy.deepcopy(case.inputs))
         except (RuntimeError, ValueError, IndexError, TypeError, ArithmeticError):
@@ -784,6 +809,12 @@ def _said(table: Mapping[str, Callable], outcome: Outcome) -> str | None:
 
 def _filled(sentence: str, blanks: Any) -> str:
     return sentence.format(*blanks) if isinstance(blanks, tuple) else sentence
+
+
+def _is_none(value: Any) -> bool:
+    """Is this None, or None for each thing that was asked?"""
+    values = value.values() if isinstance(value, Mapping) else [value]
+    return all(item is None for item in values)
 
 
 def _blank(value: Any) -> bool:
@@ -831,6 +862,7 @@ class Repair(Exercise):
         super().__post_init__()
         if not callable(self.broken) or not self.cases:
             raise TypeError("a Repair needs the `broken` function and cases to try an answer on")
+        object.__setattr__(self, "_known", [])
 
     @property
     def sentences(self) -> list[str]:
@@ -844,23 +876,26 @@ class Repair(Exercise):
         ]
 
     def _sound(self) -> list[bool]:
-        rights = [compute(self.right, case) for case in self.cases]
-        theirs = [self._of_broken(case) for case in self.cases]
-        pairs = zip(theirs, rights, strict=True)
-        return [t is not FAILED and close(t, right, self.tolerance) for t, right in pairs]
+        """For each case: is the broken function right there?"""
+        for case in self.cases if not self._known else ():
+            theirs, right = self._of_broken(case), compute(self.right, case)
+            self._known.append(theirs is not FAILED and close(theirs, right, self.tolerance))
+        return self._known
 
     def _of_broken(self, case: Any) -> Any:
         return compute(lambda *inputs: self._call(self.broken, *inputs), case, may_fail=True)
 
     def _named(self, outcomes: Sequence[Outcome], rights: Sequence[Any]) -> str | None:
         agrees, _ = self._agrees(lambda *inputs: self._call(self.broken, *inputs), outcomes, rights)
-        if agrees and self.shows():
-            return f"This still does what the broken function does. {self.unchanged}".strip()
-        return super()._named(outcomes, rights)
+        return self._as_given if agrees and self.shows() else super()._named(outcomes, rights)
 
-    def _still_broken(self, outcomes: Sequence[Outcome], rights: Sequence[Any]) -> bool:
-        agrees, _ = self._agrees(lambda *inputs: self._call(self.broken, *inputs), outcomes, rights)
-        return agrees
+    @property
+    def _as_given(self) -> str:
+        return f"This still does what the broken function does. {self.unchanged}".strip()
+
+    def _with_line(self, own: str, answer: Any, outcomes: list, rights: list) -> str:
+        """An answer that mends nothing gets a clue, and not the cure."""
+        return own if own == self._as_given else super()._with_line(own, answer, outcomes, rights)
 
     def _place(self, number: int, outcomes: Sequence[Outcome], passed: str) -> str:
         """Before the first mistake: was the function that was given right there?"""

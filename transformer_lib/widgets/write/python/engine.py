@@ -779,7 +779,7 @@ def apart(names, cells, code):
 
 _module(
     ENGINE + "calling", Outcome=Outcome, TimeOver=TimeOver, call_safely=call_safely,
-    code_of=code_of, does_nothing=does_nothing, message_of=message_of,
+    can_be_stopped=lambda: True, code_of=code_of, does_nothing=does_nothing, message_of=message_of,
     still_open=still_open, time_limit=time_limit, written_into=written_into,
 )  # fmt: skip
 _module(
