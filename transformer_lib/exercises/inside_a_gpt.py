@@ -4,8 +4,8 @@ import torch
 from torch import Tensor
 
 from transformer_lib.exercises.engine.choosing import Choice
+from transformer_lib.exercises.engine.comparing import in_one_dtype
 from transformer_lib.exercises.engine.runner import Case, Exercise, Repair, randn
-from transformer_lib.exercises.engine.values import in_one_dtype
 
 # --- what follows from a measurement -------------------------------------------------------------
 

@@ -5,8 +5,8 @@ from torch import Tensor
 
 from transformer_lib.attention import MultiHeadAttention, merge_heads, split_heads
 from transformer_lib.exercises.engine.choosing import Choice
+from transformer_lib.exercises.engine.comparing import in_one_dtype
 from transformer_lib.exercises.engine.runner import Case, Exercise, Repair, randn
-from transformer_lib.exercises.engine.values import in_one_dtype
 
 
 def _split(x: Tensor, n_heads: int) -> Tensor:

@@ -8,8 +8,8 @@ from torch.nn import functional as F
 
 from transformer_lib.attention import attention, attention_weights
 from transformer_lib.exercises.engine.choosing import Choice
+from transformer_lib.exercises.engine.comparing import in_one_dtype
 from transformer_lib.exercises.engine.runner import Case, Exercise, randn
-from transformer_lib.exercises.engine.values import in_one_dtype
 from transformer_lib.positions import (
     alibi_slopes,
     apply_rotary,

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from transformer_lib.exercises.engine.values import describe, ordinary
+from transformer_lib.exercises.engine.values import describe, fitted, ordinary, plain
 
 # (rtol, atol). Sums of a few terms in another order differ by 1e-6 in float32; a chain of exp,
 # division and sums by ten times that. The wrong computations of a check differ by 1e-2 and more.
@@ -29,6 +29,16 @@ _DTYPE_HINT = {
     torch.float64: "keep the dtype of the inputs",
     torch.int64: "whole numbers are expected, as `//` gives them or `.long()` makes them",
 }
+
+
+def in_one_dtype(answer: Any) -> Any:
+    """The tensors that an answer gives, in float32: any real one is right where none is given."""
+    result = plain(answer() if callable(answer) else answer)
+    several = isinstance(result, list | tuple)
+    found = [fitted(x, torch.zeros(1, 1)) for x in result] if several else [result]
+    real = [isinstance(x, torch.Tensor) and not x.is_complex() for x in found]
+    found = [x.float() if good else x for x, good in zip(found, real, strict=True)]
+    return found if several else found[0]
 
 
 def close(got: Any, right: Any, tolerance: tuple[float, float] | None = None) -> bool:

@@ -92,16 +92,6 @@ def fitted(got: Any, right: Any) -> Any:
     return got
 
 
-def in_one_dtype(answer: Any) -> Any:
-    """The tensors that an answer gives, in float32: any real one is right where none is given."""
-    result = plain(answer() if callable(answer) else answer)
-    several = isinstance(result, list | tuple)
-    found = [fitted(x, torch.zeros(1, 1)) for x in result] if several else [result]
-    real = [isinstance(x, torch.Tensor) and not x.is_complex() for x in found]
-    found = [x.float() if good else x for x, good in zip(found, real, strict=True)]
-    return found if several else found[0]
-
-
 def _stacked(got: Any, right: torch.Tensor) -> Any:
     """Nested lists of numbers, or of tensors, as one tensor; unchanged if they are neither."""
     if isinstance(got, torch.Tensor):
