@@ -442,6 +442,7 @@ def test_a_translator_with_a_cross_attention_of_ones_own():
 
 
 @pytest.mark.usefixtures("as_a_reader")
+@pytest.mark.usefixtures("as_a_reader")
 def test_compiled_a_part_is_one_graph():
     part = layers.FeedForward(4)
     compiled, x = torch.compile(part, backend="eager", fullgraph=True), torch.randn(3, 4)
