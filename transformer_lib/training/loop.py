@@ -225,14 +225,19 @@ class Trainer:
 
     def stop_unless_finite(self, number: int, loss: float, norm: float) -> None:
         """Nothing has changed so far, so the run can be mended and go on."""
-        if not math.isfinite(loss):
+        bad_loss = not math.isfinite(loss)
+        bad_norm = not math.isfinite(norm)
+        if bad_norm and self.scaler.get_scale() > 1 and not_finite(self.optimizer):
+            bad_norm = False  # the scaler will leave this step out
+        if bad_loss or bad_norm:
+            self.scaler.update(self.scaler.get_scale())  # ready for the next step
+        if bad_loss:
             raise FloatingPointError(
                 f"step {number}: the loss is {loss}. No parameter was changed. Lower the learning "
                 f"rate or lengthen the warm-up; at the first step, look for NaN in the weights."
             )
-        if math.isfinite(norm) or (self.scaler.get_scale() > 1 and not_finite(self.optimizer)):
-            return  # or the scaler will leave this step out
-        raise FloatingPointError(f"step {number}: {bad_gradients(self.optimizer)}")
+        if bad_norm:
+            raise FloatingPointError(f"step {number}: {bad_gradients(self.optimizer)}")
 
     def state_dict(self) -> dict[str, Any]:
         """All that must be saved to go on as if nothing had happened. All processes must call it.
