@@ -3,6 +3,7 @@
 import os
 import random
 import shutil
+import tracemalloc
 from functools import partial
 
 import pytest
@@ -78,6 +79,21 @@ def test_the_last_two_intact_ones_are_kept(tmp_path):
     save(step=40)
     names = [path.name for path in find_checkpoints(tmp_path / "new" / "run")]
     assert names == ["step-00000030", "step-00000040", "step-9999999999"]
+
+
+def test_a_save_keeps_no_copy_while_it_reads_the_one_before(tmp_path, monkeypatch):
+    def read(path, of_the_library=checkpoints._read):
+        kept.append(tracemalloc.get_traced_memory()[0])
+        return of_the_library(path)
+
+    monkeypatch.setattr(checkpoints, "_read", read)
+    state, kept = {"x": torch.zeros(2**18)}, []
+    save_checkpoint(tmp_path, 1, state, **ABOUT)
+    tracemalloc.start()
+    save_checkpoint(tmp_path, 2, state, **ABOUT)
+    tracemalloc.stop()
+    assert len(kept) == 1
+    assert kept[0] < state["x"].nbytes / 2
 
 
 def test_a_step_that_is_saved_again_replaces_the_first(tmp_path):

@@ -146,6 +146,7 @@ def save_checkpoint(
         again = [_order(path)[1] for path in find_checkpoints(folder) if saved_step(path) == step]
         path = folder / (f"step-{step:08d}" + (f"-{max(again) + 1}" if again else ""))
         storage.write_folder(path, contents)
+    del tensors, contents  # two copies of the state; to read the one before takes two more
     if before := _before(path, _read):
         for old in find_checkpoints(folder):
             if _order(old) < _order(before):
