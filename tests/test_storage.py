@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import filelock
 import pytest
@@ -235,6 +236,15 @@ def test_where_the_system_has_no_locks_a_file_is_not_taken_for_one(tmp_path, mon
     (tmp_path / storage.LOCK).write_text("1\nanother\n")  # left by a process that was killed
     with pytest.warns(UserWarning, match="cannot be locked .*take care"), locked(tmp_path):
         pass
+
+
+def test_on_macos_the_drive_is_flushed_too(tmp_path, monkeypatch):
+    flushed = []
+    fake = SimpleNamespace(F_FULLFSYNC=51, fcntl=lambda handle, what: flushed.append(what))
+    monkeypatch.setitem(sys.modules, "fcntl", fake)
+    monkeypatch.setattr(sys, "platform", "darwin")
+    storage.write_flushed(tmp_path / "file", b"content")
+    assert flushed == [51]
 
 
 def test_a_folder_that_cannot_be_flushed_is_no_error_but_a_broken_disk_is(tmp_path, monkeypatch):

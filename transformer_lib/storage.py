@@ -18,6 +18,7 @@ import math
 import os
 import shutil
 import stat
+import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -231,7 +232,7 @@ def write_flushed(path: Path, content: bytes) -> None:
     with open(path, "xb") as file:
         file.write(content)
         file.flush()
-        os.fsync(file.fileno())
+        _flush(file.fileno())
 
 
 def flush_folder(path: Path) -> None:
@@ -242,12 +243,21 @@ def flush_folder(path: Path) -> None:
         return
     folder = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(folder)
+        _flush(folder)
     except OSError as error:
         if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS):
             raise
     finally:
         os.close(folder)
+
+
+def _flush(handle: int) -> None:
+    os.fsync(handle)
+    if sys.platform == "darwin":  # it may still be in the drive's memory
+        import fcntl
+
+        with contextlib.suppress(OSError):  # not every mounted drive can
+            fcntl.fcntl(handle, fcntl.F_FULLFSYNC)
 
 
 def make_folders(path: Path) -> None:
