@@ -262,6 +262,19 @@ def unchanged(trainer, before):
     torch.testing.assert_close(state, before[1], rtol=0, atol=0)
 
 
+def test_the_loss_of_a_step_has_all_its_digits_where_few_are_the_default():
+    losses = []
+    for dtype in (torch.float32, torch.bfloat16):
+        torch.manual_seed(1)
+        trainer = trainer_of(small_gpt())
+        torch.set_default_dtype(dtype)
+        try:
+            losses.append(trainer.take_step().loss)
+        finally:
+            torch.set_default_dtype(torch.float32)
+    assert losses[0] == losses[1]
+
+
 @pytest.mark.parametrize("make", [adamw, Muon])
 def test_a_loss_that_is_no_number_stops_before_the_step(make):
     model = small_gpt()

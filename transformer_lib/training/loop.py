@@ -195,7 +195,7 @@ class Trainer:
         """The gradient of the mean loss over all targets of the batch. That loss, and how many
         processes were asked to stop.
         """
-        found = torch.zeros(2, device=self.device)
+        found = torch.zeros(2, dtype=torch.float32, device=self.device)
         for i, (*inputs, targets) in enumerate(share.parts, start=1):
             with self.processes.joining(self.joined, last=i == len(share.parts)):
                 with in_precision(self.device, self.precision):
