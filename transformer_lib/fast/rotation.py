@@ -63,7 +63,7 @@ def cosine_sine(angles: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
     both anew within the kernel that turns queries or keys, for every pair of every head, and as
     exactly as the angles are given: in double precision, for which many GPUs have hardly any units.
     """
-    # Not `is_exporting`, which PyTorch before 2.12 takes for true whenever it compiles.
+    # Not `is_exporting`, which PyTorch 2.11 takes for true whenever it compiles.
     if torch.compiler.is_dynamo_compiling() and not angles.requires_grad:
         return tuple(table_of(angles, dtype).unbind())
     return angles.cos().to(dtype), angles.sin().to(dtype)
