@@ -48,7 +48,9 @@ def test_a_finger_and_the_keyboard_choose_a_word(open_page):
     page.keyboard.press("Home")
     page.keyboard.press("ArrowDown")
     assert page.locator(".afm-map-word.afm-lit").count() == 1
-    assert_shown(page, "to")  # it is only pointed at
+    between = f"{dict(widget().nearest('to'))['susan']:.2f}".replace("-", "−")
+    reading = page.locator(".afm-reading").inner_text()
+    assert reading == f"In all 6 components, the cosine of susan and to is {between}."
     page.keyboard.press("Enter")
     assert_shown(page, "susan")
     page.locator(".afm-near-word").nth(1).focus()

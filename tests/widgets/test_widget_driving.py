@@ -336,7 +336,7 @@ def test_a_number_in_a_link_is_one_that_the_page_reads(value):
 
 def test_conditions():
     assert read_condition("weight a = b") == ("weight a", "=", "b")
-    assert read_condition("x  y <= −.5") == ("x y", "<=", -0.5)
+    assert read_condition("  weight a  the  <= −.5") == ("weight a  the", "<=", -0.5)
     for text, problem in {
         "x": "has 0 operators",
         "x > 1 > 2": "has 2 operators",

@@ -156,7 +156,8 @@ def test_an_executed_notebook_holds_the_whole_curve(tmp_path):
         ({"curve": "gifts"}, TypeError, "curve is of type str, but must be a dict"),
         ({"curve": {}}, ValueError, "columns none"),
         ({"curve": {"step": [1, 2], "loss": [1.0]}}, ValueError, "equally long"),
-        ({"curve": {"step": [2, 1], "loss": [1.0, 1.0]}}, ValueError, r"\[1\] is 1, .* and rise"),
+        ({"curve": {"step": [2, 1], "loss": [1.0, 1.0]}}, ValueError, r"\[1\] is 1, after 2"),
+        ({"curve": {"step": [1.5], "loss": [1.0]}}, ValueError, r"step'\]\[0\] is 1.5"),
         ({"curve": {"step": [1], "loss": ["a"]}}, TypeError, r"curve\['loss'\] is 'a'"),
         ({"baselines": {"unigram": math.nan}}, ValueError, "baseline 'unigram' is nan"),
         ({"baselines": {"unigram": None}}, TypeError, "baseline 'unigram' is None"),
@@ -166,6 +167,7 @@ def test_an_executed_notebook_holds_the_whole_curve(tmp_path):
         ({"smoothing": 0}, ValueError, "smoothing is 0"),
         ({"above_floor": True}, ValueError, "above_floor needs the floor"),
         ({"texts": {3: [1, 2]}}, TypeError, r"text of step 3 is \[1, 2\], which is not text"),
+        ({"texts": {1.5: "a"}}, ValueError, "step is 1.5, which is not a step"),
         ({"texts": {"first": "a"}}, TypeError, "step is 'first', which is not a number"),
     ],
 )
@@ -180,8 +182,10 @@ def test_steps_that_make_no_sense_change_nothing():
     view = TrainingView(CURVE)
     with pytest.raises(ValueError, match="step 3 after step 4: steps do not go back"):
         view.append(3, 1.0)
-    with pytest.raises(ValueError, match="step nan"):
+    with pytest.raises(ValueError, match="step is nan"):
         view.append(math.nan, 1.0)
+    with pytest.raises(ValueError, match=r"step is 4\.5, which is not a step"):
+        view.append(4.5, 1.0)
     with pytest.raises(TypeError, match="accuracy is 'high', which is not a number"):
         view.append(5, 1.0, accuracy="high")
     view.append(4, 2.0)

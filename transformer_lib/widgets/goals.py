@@ -1,11 +1,13 @@
 """Goals: what a figure asks the reader to bring about, checked in the page."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from transformer_lib.widgets.driving import to_number
 
 OPERATORS = (">=", "<=", ">", "<", "=")
+OPERATOR = re.compile(rf"(?<!\S)({'|'.join(OPERATORS)})(?!\S)")
 
 
 @dataclass(frozen=True)
@@ -52,24 +54,23 @@ class Goal:
 
 
 def read_condition(text: str) -> tuple[str, str, str | float]:
-    """A fact, an operator, and a fact or a number.
+    """A fact, an operator, and a fact or a number. Blanks within a fact are kept, for tokens.
 
     Raises ValueError if it is not of this form.
 
     >>> read_condition("weight gave roses > weight gave gave")
     ('weight gave roses', '>', 'weight gave gave')
     """
-    parts = text.split()
-    places = [at for at, part in enumerate(parts) if part in OPERATORS]
-    if len(places) != 1:
+    parts = [part.strip() for part in OPERATOR.split(text)]
+    if len(parts) != 3:
         raise ValueError(
-            f"condition {text!r} has {len(places)} operators; write a fact, one of "
+            f"condition {text!r} has {len(parts) // 2} operators; write a fact, one of "
             f"{' '.join(OPERATORS)} with spaces around it, and a fact or a number"
         )
-    left, right = " ".join(parts[: places[0]]), " ".join(parts[places[0] + 1 :])
+    left, operator, right = parts
     if not left or not right:
-        raise ValueError(f"condition {text!r} has nothing on one side of {parts[places[0]]}")
+        raise ValueError(f"condition {text!r} has nothing on one side of {operator}")
     if to_number(left) is not None:
         raise ValueError(f"condition {text!r} begins with a number: write the fact first")
     number = to_number(right)
-    return left, parts[places[0]], right if number is None else number
+    return left, operator, right if number is None else number

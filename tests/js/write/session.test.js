@@ -205,6 +205,18 @@ test("parameters come in PyTorch's order, and one that is shared comes once", ()
   printed("list(model.state_dict())", "['s', 'e.weight', 'h.0.weight', 'h.0.bias']\n");
 });
 
+test("a module's buffers come after its parameters and before its layers", () => {
+  printed(
+    `${SHARING}model.h[1].register_buffer("mask", torch.ones(2))
+model.register_buffer("kept", torch.zeros(1))
+model.register_buffer("table", torch.zeros(1), persistent=False)
+model.kept = torch.ones(1)
+print(model.state_dict()["kept"])
+list(model.state_dict())`,
+    "tensor([1.])\n['s', 'kept', 'e.weight', 'h.0.weight', 'h.0.bias', 'h.1.mask']\n",
+  );
+});
+
 test("eval() reaches the layers within", () => {
   printed(`${SHARING}model.eval()\nmodel.h(torch.ones(3)).shape`, "torch.Size([2])\n");
 });

@@ -37,7 +37,15 @@ function render({ model, el }) {
   });
   fig.controls.append(chooser.element);
   if (width > 2) fig.controls.append(turn.element);
-  const map = scatter({ words, kinds, onPoint: point, onChoose: choose });
+  const map = scatter({
+    words,
+    kinds,
+    onPoint: (i) => {
+      point(i);
+      say(i);
+    },
+    onChoose: choose,
+  });
   const list = neighbors({ words, kinds, onPoint: point, onChoose: choose });
   fig.add(map, { basis: 380 });
   fig.add(list, { basis: 230 });
@@ -91,6 +99,25 @@ function render({ model, el }) {
     chooser.set(chosen);
     turn.set(model.get("pair"));
     paint();
+    say();
+  }
+
+  function say(pointed = null) {
+    const chosen = model.get("selection");
+    if (pointed !== null && pointed !== chosen) {
+      fig.say(
+        "In all ",
+        { text: String(d) },
+        " components, the cosine of ",
+        { text: words[pointed], role: "key" },
+        " and ",
+        { text: words[chosen], role: "query" },
+        " is ",
+        { text: fixed(cosines[chosen * count + pointed]) },
+        ".",
+      );
+      return;
+    }
     const [[first, cosine]] = nearest(cosines, count, chosen);
     fig.say(
       "In all ",

@@ -123,30 +123,28 @@ class TrainingView(Widget):
         """All columns so far, NaN where nothing was measured: what a run log keeps."""
         return {name: list(column) for name, column in self._columns.items()}
 
-    def append(
-        self, step: float, loss: SupportsFloat | None = None, **others: SupportsFloat
-    ) -> None:
+    def append(self, step: int, loss: SupportsFloat | None = None, **others: SupportsFloat) -> None:
         """Add a step; or, of the last step once more, other columns (a loss measured after it).
 
         A column whose name holds "loss" is drawn beside the loss, others can be chosen below it.
 
-        Raises ValueError for a step before the last one and for a column that this step has
-        already, TypeError for values that are not numbers.
+        Raises ValueError for a step before the last one or between two, and for a column that this
+        step has already, TypeError for values that are not numbers.
         """
-        step = _number(step, "step")
+        step = _step(step)
         row = {name: _number(value, name) for name, value in others.items()}
         if loss is not None:
             row[self._loss] = _number(loss, "loss")
         steps = self._columns["step"]
-        if not math.isfinite(step) or (steps and step < steps[-1]):
+        if steps and step < steps[-1]:
             raise ValueError(
-                f"step {step:g} after step {steps[-1] if steps else None}: steps do not go back; "
+                f"step {step} after step {steps[-1]}: steps do not go back; "
                 "of a new run make a new TrainingView"
             )
         again = [name for name in row if steps and step == steps[-1] and name in self._columns]
         if taken := [name for name in again if not math.isnan(self._columns[name][-1])]:
             raise ValueError(
-                f"step {step:g} has a {taken[0]} already, {self._columns[taken[0]][-1]:g}: a step "
+                f"step {step} has a {taken[0]} already, {self._columns[taken[0]][-1]:g}: a step "
                 "once more is for other columns"
             )
         for name in row:
@@ -154,7 +152,7 @@ class TrainingView(Widget):
         if not steps or step > steps[-1]:
             for column in self._columns.values():
                 column.append(math.nan)
-            steps[-1] = int(step) if step == int(step) else step
+            steps[-1] = step
         for name, value in row.items():
             self._columns[name][-1] = value
         self._unsent = True
@@ -168,18 +166,17 @@ class TrainingView(Widget):
 
         A text of the same step is replaced. At most 2,000 characters of it are kept.
 
-        Raises TypeError for what is not text, or a step that is not a number; ValueError for NaN.
+        Raises TypeError for what is not text, or a step that is not a number; ValueError for a step
+        that is not whole.
         """
         self._keep(step, text)
         self._text = json_bytes(self._described)
 
     def _keep(self, step: int, text: str) -> None:
-        step = _number(step, "step")
-        if not math.isfinite(step):
-            raise ValueError(f"step is {step}; the text is of a step: give its number")
+        step = _step(step)
         if not isinstance(text, str):
             raise TypeError(
-                f"the text of step {step:g} is {text!r:.60}, which is not text; decode the ids"
+                f"the text of step {step} is {text!r:.60}, which is not text; decode the ids"
             )
         others = [one for one in self._described["texts"] if one[0] != step]
         self._described["texts"] = sorted([*others, [step, text[:_MOST_CHARACTERS]]])
@@ -253,15 +250,22 @@ def _checked(curve: Mapping[str, Iterable[SupportsFloat]]) -> dict[str, list[flo
     lengths = {name: len(values) for name, values in columns.items()}
     if len(set(lengths.values())) > 1:
         raise ValueError(f"the curve's columns must be equally long; they have {lengths} values")
-    steps = columns["step"]
-    for i in range(len(steps)):
-        if not math.isfinite(steps[i]) or (i > 0 and steps[i] <= steps[i - 1]):
+    steps = [_step(step, f"curve['step'][{i}]") for i, step in enumerate(columns["step"])]
+    for i in range(1, len(steps)):
+        if steps[i] <= steps[i - 1]:
             raise ValueError(
-                f"curve['step'][{i}] is {steps[i]:g}, but steps must be finite and rise; sort the "
-                "rows, and give each run a view of its own"
+                f"curve['step'][{i}] is {steps[i]}, after {steps[i - 1]}; steps must rise: sort "
+                "the rows, and give each run a view of its own"
             )
-    columns["step"] = [int(step) if step == int(step) else step for step in steps]
+    columns["step"] = steps
     return columns
+
+
+def _step(value: object, name: str = "step") -> int:
+    step = _number(value, name)
+    if not step.is_integer():
+        raise ValueError(f"{name} is {step:g}, which is not a step: steps are whole numbers")
+    return int(step)
 
 
 def _number(value: object, name: str) -> float:

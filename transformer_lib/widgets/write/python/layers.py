@@ -96,6 +96,7 @@ class Layer:
 
     training = True
     _hooks = ()
+    _buffers = ()
     made = 0
 
     def __new__(cls, *args, **kwargs):
@@ -139,13 +140,18 @@ class Layer:
         # MicroPython's __dict__ keeps no order. Parameters come before layers, as in PyTorch.
         return sorted(own, key=lambda pair: (isinstance(pair[1], Layer), pair[1]._number_made))
 
-    def _all_named(self, prefix=""):
+    def _all_named(self, prefix="", buffers=False):
         """A parameter that is shared comes once for each of its names."""
-        for name, value in self._parts():
-            if isinstance(value, Parameter):
+        parts = self._parts()
+        own = [pair for pair in parts if not isinstance(pair[1], Layer)]
+        if buffers:
+            own += [(name, getattr(self, name)) for name in self._buffers]
+        for name, value in own:
+            if value is not None:
                 yield prefix + name, value
-            else:
-                yield from value._all_named(prefix + name + ".")
+        for name, value in parts:
+            if isinstance(value, Layer):
+                yield from value._all_named(prefix + name + ".", buffers)
 
     def named_parameters(self, prefix=""):
         seen = set()
@@ -164,7 +170,7 @@ class Layer:
         return (value for _, value in self.named_parameters())
 
     def state_dict(self):
-        return Dict([(name, value.detach()) for name, value in self._all_named()])
+        return Dict([(name, value.detach()) for name, value in self._all_named(buffers=True)])
 
     def zero_grad(self):
         for parameter in self.parameters():
@@ -183,8 +189,11 @@ class Layer:
     def eval(self):
         return self.train(False)
 
-    def register_buffer(self, name, value):
-        setattr(self, name, value)
+    def register_buffer(self, name, tensor, persistent=True):
+        setattr(self, name, tensor)
+        self._buffers = [each for each in self._buffers if each != name]
+        if persistent:
+            self._buffers.append(name)
 
 
 class ModuleList(Layer):
