@@ -11,7 +11,7 @@ from torch import Tensor
 
 from transformer_lib.widgets.base import Widget, float_bytes, json_bytes
 from transformer_lib.widgets.driving import Number, Option, Setting, Token
-from transformer_lib.widgets.inputs import require_few, to_numpy, to_tokens
+from transformer_lib.widgets.inputs import first_largest, require_few, to_numpy, to_tokens
 from transformer_lib.widgets.joining import bundle, stylesheet
 
 _MOST_TOKENS, _MOST_FEATURES = 12, 8
@@ -181,8 +181,7 @@ def _chosen(
 ) -> tuple[int, int]:
     """The entry by its names; without any, the largest of the matrix."""
     if entry is None:
-        asking, answering = np.unravel_index(int(np.argmax(matrix)), np.shape(matrix))
-        return int(asking), int(answering)
+        return first_largest(np.array(matrix))
     if isinstance(entry, str) or len(entry) != 2 or not set(entry) <= set(features):
         raise ValueError(
             f"entry is {entry!r}, but must be two of the features {features}: who asks, and who "
@@ -193,6 +192,4 @@ def _chosen(
 
 def _telling(weights: Tensor) -> tuple[int, int]:
     """The largest weight on another word."""
-    others = weights.clone().fill_diagonal_(-1.0)
-    query, key = np.unravel_index(int(others.argmax()), others.shape)
-    return int(query), int(key)
+    return first_largest(weights.clone().fill_diagonal_(-1.0).numpy())
