@@ -104,30 +104,17 @@ function render({ model, el }) {
 
   function say(pointed = null) {
     const chosen = model.get("selection");
-    if (pointed !== null && pointed !== chosen) {
-      fig.say(
-        "In all ",
-        { text: String(d) },
-        " components, the cosine of ",
-        { text: words[pointed], role: "key" },
-        " and ",
-        { text: words[chosen], role: "query" },
-        " is ",
-        { text: fixed(cosines[chosen * count + pointed]) },
-        ".",
-      );
-      return;
-    }
-    const [[first, cosine]] = nearest(cosines, count, chosen);
+    const [[first]] = nearest(cosines, count, chosen);
+    const other = pointed === null || pointed === chosen ? first : pointed;
     fig.say(
       "In all ",
       { text: String(d) },
       " components, ",
       { text: words[chosen], role: "query" },
-      " is nearest to ",
-      { text: words[first], role: "key" },
+      other === first ? " is nearest to " : " is compared with ",
+      { text: words[other], role: "key" },
       ": their cosine is ",
-      { text: fixed(cosine) },
+      { text: fixed(cosines[chosen * count + other]) },
       ". The map shows ",
       { text: percent(share()) },
       " of the differences between the words.",
