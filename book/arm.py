@@ -23,7 +23,7 @@ from elsewhere import MOST_EMULATED, Machine, differences, keep, read, run
 from execution import trains
 from nbclient.exceptions import CellTimeoutError
 from notebooks import ROOT, chapters
-from stored_form import code_digest
+from stored_form import computed_digest
 
 LOG = ROOT / "book" / "arm.json"
 HOME = ROOT / ".venv-arm"
@@ -115,7 +115,7 @@ def waiting(names: list[str]) -> list[Path]:
     found = []
     for path in sorted((ROOT / "chapters").glob("*.ipynb")):
         nb = read(path)
-        if not trains(nb) and log.get(path.stem, {}).get("code") != code_digest(nb):
+        if not trains(nb) and log.get(path.stem, {}).get("code") != computed_digest(nb):
             found.append(path)
     return found
 

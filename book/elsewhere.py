@@ -40,7 +40,7 @@ from nbformat import NotebookNode
 from noise import SAME_CALL
 from notebooks import ROOT, chapters
 from stills import wrong
-from stored_form import code_digest, normal_outputs, tags
+from stored_form import computed_digest, normal_outputs, tags
 
 WRITING = Lock()
 LOG, GPU_LOG = ROOT / "book" / "noise.json", ROOT / "book" / "gpu.json"
@@ -188,7 +188,7 @@ def look(
 def changed(paths: list[Path]) -> list[Path]:
     """Those of `paths` whose code is not that which book/noise.json speaks of."""
     seen = json.loads(LOG.read_text("utf-8")) if LOG.exists() else {}
-    return [p for p in paths if seen.get(p.stem, {}).get("code") != code_digest(read(p))]
+    return [p for p in paths if seen.get(p.stem, {}).get("code") != computed_digest(read(p))]
 
 
 def write(log: Path, name: str, entry: dict[str, Any]) -> None:
@@ -205,14 +205,14 @@ def note(name: str, nb: NotebookNode, runs: list[NotebookNode]) -> None:
     """Write into book/noise.json that chapter `nb` came out as stored, and what else it gave."""
     numbered = enumerate(nb.cells, start=1)
     bits = {str(n): cell.metadata.bits for n, cell in numbered if "bits" in cell.metadata}
-    entry = {"code": code_digest(nb), "seeds": len(runs), "bits": bits, "spread": spread(runs)}
+    entry = {"code": computed_digest(nb), "seeds": len(runs), "bits": bits, "spread": spread(runs)}
     write(LOG, name, entry)
 
 
 def keep(log: Path, stored: NotebookNode, name: str, differ: dict[int, str], **facts: Any) -> None:
     """Write into `log` how a chapter came out, as it is now, and `facts` about the machine."""
     entry = {
-        "code": code_digest(stored),
+        "code": computed_digest(stored),
         "date": datetime.date.today().isoformat(),
         **facts,
         "cells": sum(cell.cell_type == "code" for cell in stored.cells),

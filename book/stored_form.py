@@ -7,6 +7,7 @@ editor wrote into the metadata. Cells beside the road (tags
 line that names them: `# @title ...`, which the page takes as the name, too.
 """
 
+import ast
 import base64
 import hashlib
 import json
@@ -164,6 +165,24 @@ def digest(*parts: str) -> str:
 
 def code_digest(nb: NotebookNode) -> str:
     return digest(*(cell.source for cell in nb.cells if cell.cell_type == "code"))
+
+
+def computed_digest(nb: NotebookNode) -> str:
+    """Of what the code computes: the sentences of its questions may change."""
+    return digest(*(unworded(cell.source) for cell in nb.cells if cell.cell_type == "code"))
+
+
+def unworded(source: str) -> str:
+    """`source` without the sentences of its `Predict(...)`, but for those with a number in them."""
+    words = source
+    for call in ast.walk(ast.parse(source)):
+        if isinstance(call, ast.Call) and ast.unparse(call.func).split(".")[0] == "Predict":
+            inside = list(ast.walk(call))
+            pieces = [n for f in inside if isinstance(f, ast.JoinedStr) for n in ast.walk(f)]
+            for node in inside:
+                if isinstance(node, ast.Constant) and node not in pieces and " " in str(node.value):
+                    words = words.replace(ast.get_source_segment(source, node), '""')
+    return words
 
 
 def outputs_digest(nb: NotebookNode) -> str:

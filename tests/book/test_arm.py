@@ -6,7 +6,7 @@ import arm
 from elsewhere import read
 from execution import trains
 from jupyter_client.kernelspec import KernelSpecManager
-from stored_form import code_digest
+from stored_form import computed_digest
 
 CHAPTERS = sorted((arm.ROOT / "chapters").glob("*.ipynb"))
 
@@ -16,7 +16,7 @@ def test_what_is_not_in_the_log_is_run_unless_it_trains(tmp_path, monkeypatch):
     fit = [path for path in CHAPTERS if not trains(read(path))]
     assert 20 < len(fit) < len(CHAPTERS)
     assert arm.waiting([]) == fit
-    seen = {fit[0].stem: {"code": code_digest(read(fit[0]))}, fit[1].stem: {"code": "older"}}
+    seen = {fit[0].stem: {"code": computed_digest(read(fit[0]))}, fit[1].stem: {"code": "older"}}
     arm.LOG.write_text(json.dumps(seen))
     assert arm.waiting([]) == fit[1:]
     assert arm.waiting([CHAPTERS[-1].stem, fit[0].stem]) == [CHAPTERS[-1], fit[0]]

@@ -4,6 +4,7 @@ import elsewhere
 import pytest
 from execution import execute
 from nbformat.v4 import new_code_cell, new_notebook
+from stored_form import computed_digest
 
 pytestmark = pytest.mark.slow
 
@@ -52,3 +53,24 @@ def test_the_spread_of_what_is_not_compared_is_kept(runs):
     (cell, ((least, most),)) = next(iter(elsewhere.spread(runs).items()))
     assert int(cell) == len(runs[0].cells)
     assert 0 < most - least < 1e-4 * most
+
+
+QUESTION = 'Predict("How many?", {"more": "Count " "again.", f"{n} in all": "No."}, right="six")'
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "same"),
+    [
+        ("How many?", "How many are there?", True),
+        ('"Count " "again."', '"Look: it is more."', True),
+        ("{n} in", "{n + 1} in", False),
+        ("in all", "altogether", False),
+        ("Predict", "print", False),
+    ],
+)
+def test_a_question_in_other_words_computes_the_same(old, new, same):
+    asked, changed = (
+        computed_digest(new_notebook(cells=[new_code_cell(source)]))
+        for source in (QUESTION, QUESTION.replace(old, new))
+    )
+    assert (asked == changed) == same
