@@ -10,8 +10,10 @@ line that names them: `# @title ...`, which the page takes as the name, too.
 import ast
 import base64
 import hashlib
+import io
 import json
 import re
+import tokenize
 from copy import deepcopy
 
 from nbformat import NotebookNode
@@ -168,13 +170,16 @@ def code_digest(nb: NotebookNode) -> str:
 
 
 def computed_digest(nb: NotebookNode) -> str:
-    """Of what the code computes: the sentences of its questions may change."""
+    """Of what the code computes: its comments, and the sentences of its questions, may change."""
     return digest(*(unworded(cell.source) for cell in nb.cells if cell.cell_type == "code"))
 
 
 def unworded(source: str) -> str:
-    """`source` without the sentences of its `Predict(...)`, but for those with a number in them."""
+    """`source` without its comments, and without the sentences of its `Predict(...)`, if whole."""
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
     words = source
+    for comment in [token.string for token in tokens if token.type == tokenize.COMMENT]:
+        words = words.replace(comment, "", 1)
     for call in ast.walk(ast.parse(source)):
         if isinstance(call, ast.Call) and ast.unparse(call.func).split(".")[0] == "Predict":
             inside = list(ast.walk(call))

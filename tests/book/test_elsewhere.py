@@ -55,12 +55,15 @@ def test_the_spread_of_what_is_not_compared_is_kept(runs):
     assert 0 < most - least < 1e-4 * most
 
 
-QUESTION = 'Predict("How many?", {"more": "Count " "again.", f"{n} in all": "No."}, right="six")'
+QUESTION = """# how many
+Predict("How many?", {"more": "Count " "again.", f"{n} in all": "No."}, right="six")
+"""
 
 
 @pytest.mark.parametrize(
     ("old", "new", "same"),
     [
+        ("# how many", "# asked", True),
         ("How many?", "How many are there?", True),
         ('"Count " "again."', '"Look: it is more."', True),
         ("{n} in", "{n + 1} in", False),
@@ -68,7 +71,7 @@ QUESTION = 'Predict("How many?", {"more": "Count " "again.", f"{n} in all": "No.
         ("Predict", "print", False),
     ],
 )
-def test_a_question_in_other_words_computes_the_same(old, new, same):
+def test_a_comment_or_a_question_in_other_words_computes_the_same(old, new, same):
     asked, changed = (
         computed_digest(new_notebook(cells=[new_code_cell(source)]))
         for source in (QUESTION, QUESTION.replace(old, new))
