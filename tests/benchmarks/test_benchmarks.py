@@ -50,8 +50,13 @@ def test_the_lookups_of_the_retrieval(tiny, tmp_path):
     assert all(found == [1e-9, 0.1] for found in result.values())
     real = {name: len(rates) for name, rates in load_run("retrieval-lookups").result.items()}
     # As chapter 03 says.
-    assert real["raw, 12 lookups"] < real["raw, 64 lookups"] < real["scaled, 64 lookups"]
-    assert real["scaled, 12 lookups"] < real["scaled, 64 lookups"]
+    assert real == {
+        "raw, 12 lookups": 1,
+        "scaled, 12 lookups": 6,
+        "raw, 64 lookups": 4,
+        "scaled, 64 lookups": 7,
+    }
+    assert 3 < max(load_run("retrieval-lookups").result["raw, 64 lookups"]) < 3.2
 
 
 def test_retrieval_scaling_runs(tiny, tmp_path):

@@ -263,9 +263,9 @@ WRONG[check_mended_gpt] = [
     ),
     (
         lambda i, E, P, b, n: with_tables(step=lambda b, x, _: n(b(x)))(i, E, P, b, lambda x: x),
-        "not behind each of them.",
+        "not after each of them.",
     ),
-    (with_tables(step=lambda b, x, norm: norm(b(x))), "not behind each of them."),
+    (with_tables(step=lambda b, x, norm: norm(b(x))), "not after each of them."),
     (
         lambda i, E, P, b, n: six_lines(i, E, P, b, lambda x: x),
         "your result is what comes out if the final norm is left out.",
@@ -297,7 +297,7 @@ WRONG[check_mended_gpt] = [
     ),
     (
         lambda i, E, P, b, n: six_lines(i, E, 0 * P, [*b, lambda x: x + P[: i.shape[1]]], n),
-        "The rows of P are added behind the blocks",
+        "The rows of P are added after the blocks",
     ),
     (
         lambda *given: six_lines(*given).softmax(-1).log(),

@@ -263,10 +263,10 @@ _LOOPS = {
     "each block reads the first x, and their results are added up": lambda x, blocks: sum(
         block(x) for block in blocks
     ),
-    "the stream is added once more behind each block": lambda x, blocks: _one_after_another(
+    "the stream is added once more after each block": lambda x, blocks: _one_after_another(
         x, [lambda y, b=block: y + b(y) for block in blocks]
     ),
-    "the stream is taken away again behind each block": lambda x, blocks: _one_after_another(
+    "the stream is taken away again after each block": lambda x, blocks: _one_after_another(
         x, [lambda y, b=block: b(y) - y for block in blocks]
     ),
     "blocks run twice": lambda x, blocks: _one_after_another(
@@ -319,8 +319,8 @@ check_mended_gpt = Repair(
         "Row 0 of P belongs to the first token: you count places from 1.": (
             lambda ids, *rest: _through(ids, *rest, places=torch.arange(ids.shape[1]) + 1)
         ),
-        "The rows of P are added behind the blocks, which see no places then.": _places_last,
-        "The final norm belongs behind the last block, not behind each of them.": (
+        "The rows of P are added after the blocks, which see no places then.": _places_last,
+        "The final norm belongs after the last block, not after each of them.": (
             lambda ids, E, P, blocks, final_norm: _through(
                 ids, E, P, blocks, nn.Identity(), each=final_norm
             )

@@ -170,7 +170,7 @@ check_encode = Exercise(
             isinstance(result, list) and all(isinstance(item, list) for item in result)
         ),
         "Put together, your tokens give {}, not {}: letters stand in wrong places. After a merge "
-        "all places behind it have moved, and `remove` takes the first token that is equal.": (
+        "all places after it have moved, and `remove` takes the first token that is equal.": (
             _moved_letters
         ),
         "No merge makes the token {}.": _made_by_none,

@@ -274,7 +274,7 @@ check_utilization = Exercise(
         Case("a small GPT on a laptop", 13_000.0, 1_900_000, 4, 256, 200, 3e11),
         Case("GPT-2 small on a large GPU", 400_000.0, 85_000_000, 12, 1024, 768, 9.9e14),
     ],
-    praise="Right: what the training needs, by what the machine could do.",
+    praise="Right: what the training needs, divided by what the machine could do.",
 )
 
 

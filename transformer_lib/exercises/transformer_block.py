@@ -159,7 +159,7 @@ check_mended_block = Repair(
     wrong={
         "In the second line the stream itself is missing: what the feed-forward layer gives is "
         "added to it.": _lines(_RIGHT_LINE, _REPLACED),
-        "In both lines the norm stands before the part and behind it: once is enough, before.": (
+        "In both lines the norm stands before the part and after it: once is enough, before.": (
             _lines(_BOTH_SIDES, _BOTH_SIDES)
         ),
         "The second line adds to the x from before attention, so what attention has found is not "
